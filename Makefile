@@ -1,0 +1,45 @@
+# Everything runs in .venv, made on first use; stamps keep a rerun from installing again.
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(VENV)/.installed-core
+DEV := $(VENV)/.installed-dev
+PRESET ?= quick
+WORKERS ?= 2
+
+.PHONY: reproduce test lint bench clean
+
+reproduce: $(CORE)
+	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
+
+test: $(DEV)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(DEV)
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(CORE): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $(CORE) $@
+
+$(BIN)/python:
+	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        echo "creating $(VENV) with $$("$$python" --version)"; exec "$$python" -m venv $(VENV); \
+	    fi; \
+	done; \
+	echo "biasflow needs Python 3.11 or later; found: $$(python3 --version 2>&1 || echo no python3). Try make PYTHON=/path/to/python" >&2; \
+	exit 1

@@ -1,0 +1,66 @@
+"""biasflow: which of the infinitely many zero-loss solutions does gradient flow pick, how fast, and why?
+
+Flows integrated accurately at any initialisation scale, the limits that theory predicts with certificates, and every theorem as
+an executable claim. Names load on first use; importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "records": ("Certificate", "Check", "Claim", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit", "MirrorProblem",
+                "Problem", "Reported", "Result", "Trajectory", "Verdict"),
+    "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
+               "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
+    "losses": ("SquareLoss",),
+    "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
+    "models": ("DiagonalNetwork", "DiagonalParams", "mirror"),
+    "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "tangent_kernel", "tangent_kernel_limit"),
+    "flows": ("effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"),
+    "theory": ("Comparison", "Evidence", "claims", "compare", "verify"),
+    "run": ("Store", "sweep"),
+    "experiments": ("figure", "figures"),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", "data", *_HOME_OF]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name == "data":
+        return importlib.import_module(".data", __name__)
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from . import data as data
+    from .errors import *  # noqa: F403
+    from .experiments import figure as figure
+    from .experiments import figures as figures
+    from .flows import *  # noqa: F403
+    from .limits import *  # noqa: F403
+    from .losses import SquareLoss as SquareLoss
+    from .models import DiagonalNetwork as DiagonalNetwork
+    from .models import DiagonalParams as DiagonalParams
+    from .models import mirror as mirror
+    from .potentials import *  # noqa: F403
+    from .records import *  # noqa: F403
+    from .run import Store as Store
+    from .run import sweep as sweep
+    from .theory import Comparison as Comparison
+    from .theory import Evidence as Evidence
+    from .theory import claims as claims
+    from .theory import compare as compare
+    from .theory import verify as verify

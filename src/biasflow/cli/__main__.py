@@ -1,0 +1,5 @@
+"""`python -m biasflow.cli` is the command line."""
+
+from . import main
+
+main()

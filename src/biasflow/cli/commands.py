@@ -1,0 +1,137 @@
+"""Commands and their options. Everything heavy is imported inside a command, so that help is instant."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import BiasflowError, InputError
+
+VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes
+
+app = typer.Typer(
+    name="biasflow",
+    help="Which zero-loss solution does gradient flow pick, how fast, and why?",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+
+class Preset(enum.StrEnum):
+    quick = "quick"
+    paper = "paper"
+
+
+PresetOption = Annotated[Preset, typer.Option(help="quick: seconds; paper: the size of the paper")]
+
+
+def main() -> None:
+    """Run a command; an error of ours is one sentence, not a traceback."""
+    try:
+        app(prog_name="biasflow")
+    except BiasflowError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+@app.command("list")
+def list_() -> None:
+    """List claims and figures, a line each."""
+    from .. import experiments, theory
+    from .showing import one_line
+
+    typer.echo("claims")
+    for id in theory.claims():
+        typer.echo(one_line(id, theory.claim(id).statement))
+    typer.echo("figures")
+    for id in experiments.figures():
+        typer.echo(one_line(id, experiments.experiment(id).caption))
+
+
+@app.command()
+def figure(
+    id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
+    preset: PresetOption = Preset.quick,
+    out: Annotated[Path | None, typer.Option(help="where to write the PNG; by default ID.png here")] = None,
+) -> None:
+    """Draw one figure, and compare it with the paper's numbers."""
+    from .. import experiments
+    from ..errors import unknown
+    from ..report import file_name, make_figure
+    from ..run import default_store
+    from .showing import bars, numbers_table
+
+    if id not in experiments.figures():
+        raise unknown("figure", id, list(experiments.figures()))
+    path = out or Path(file_name(id))
+    if path.suffix != ".png":
+        raise InputError(f"--out: expected a file that ends in .png, found {path}")
+    if not path.parent.is_dir():
+        raise InputError(f"--out: the folder {path.parent} does not exist")
+    with bars() as progress:
+        entry = make_figure(id, preset.value, default_store(), progress)
+    if entry.failure is not None:
+        typer.echo(f"error: {id}: {entry.failure}", err=True)
+        raise typer.Exit(BAD_INPUT)
+    path.write_bytes(entry.image)
+    typer.echo(f"{entry.experiment.caption}\n{numbers_table(entry.numbers)}written to {path} ({entry.seconds:.1f} s)")
+
+
+@app.command()
+def verify(
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim")] = None,
+    keys: Annotated[int, typer.Option(min=1, help="how many random examples of each claim")] = 3,
+    data: Annotated[Path | None, typer.Option(help="your data: CSV with y as last column, or NPZ with X and y")] = None,
+    scale: Annotated[float, typer.Option(help="with --data: initialisation scale α of the diagonal network")] = 0.1,
+    depth: Annotated[int, typer.Option(help="with --data: depth of the diagonal network")] = 2,
+) -> None:
+    """Check claims on random examples, or on your data. Exit code 1 where one is violated."""
+    from .. import theory
+    from ..errors import unknown
+    from .verifying import on_data, on_examples
+
+    if id is not None and id not in theory.claims():
+        raise unknown("claim", id, list(theory.claims()))
+    ids = theory.claims() if id is None else (id,)
+    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, scale, depth)
+    if statuses & {"violated", "failed"}:
+        raise typer.Exit(VIOLATED)
+
+
+@app.command()
+def reproduce(
+    preset: PresetOption = Preset.quick,
+    out: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
+    only: Annotated[str | None, typer.Option(help="one figure, claim or paper, such as W/fig1, W/thm1 or W")] = None,
+) -> None:
+    """Every figure and claim, on one page. Results already computed by this code are not computed again."""
+    from ..report import reproduce as make_report
+    from ..run import default_store
+    from .showing import bars, report_lines
+
+    try:
+        with bars() as progress:
+            report = make_report(out, preset.value, default_store(), progress, only)
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: {out / 'index.html'} holds what was finished; run the command again to go on", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    typer.echo(report_lines(report, out / "index.html"))
+    if not report.sound:
+        raise typer.Exit(VIOLATED)
+
+
+@app.command()
+def doctor() -> None:
+    """Versions, devices, locations, what is missing for what."""
+    from .health import diagnosis
+
+    typer.echo(diagnosis())

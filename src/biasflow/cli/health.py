@@ -1,0 +1,87 @@
+"""What `biasflow doctor` says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..run import cache_folder, data_folder, environment
+from ..run.versions import installed_version
+
+EXTRAS = (
+    ("jax", ("jax", "diffrax", "equinox", "optax"), "general smooth flows, batches of trainings, deep networks, GPU"),
+    ("dask", ("dask", "distributed", "dask-jobqueue"), "sweeps on clusters"),
+    ("torch", ("torch",), "cross-checks against PyTorch"),
+    ("dev", ("cvxpy", "scikit-learn", "mpmath", "hypothesis", "pytest"), "the test suite and the benchmarks"),
+)
+
+
+def diagnosis() -> str:
+    sections = (
+        ("versions", _versions()),
+        ("extras", _extras()),
+        ("devices", _devices()),
+        ("precision", _precision()),
+        ("locations", _locations()),
+    )
+    return "\n".join(f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections)
+
+
+def _versions() -> Iterator[str]:
+    for name, version in environment().items():
+        yield f"{name:<12}{version}"
+    for name in ("typer", "rich"):
+        yield f"{name:<12}{installed_version(name) or 'not installed'}"
+
+
+def _extras() -> Iterator[str]:
+    for extra, packages, feature in EXTRAS:
+        versions = {name: installed_version(name) for name in packages}
+        missing = [name for name, version in versions.items() if version is None]
+        present = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+        if missing:
+            advice = f"missing {', '.join(missing)}: needed for {feature}; pip install 'biasflow[{extra}]'"
+            yield f"{extra:<12}{advice}" + (f" (present: {present})" if present else "")
+        else:
+            yield f"{extra:<12}{present}: {feature}"
+
+
+def _devices() -> Iterator[str]:
+    yield f"cpu         {os.cpu_count()} cores"
+    if installed_version("jax"):
+        try:
+            import jax
+
+            yield "jax         " + ", ".join(f"{device.platform}:{device.id} {device.device_kind}" for device in jax.devices())
+        except Exception as reason:  # a broken driver raises whatever it likes, and the doctor must still report
+            yield f"jax         unusable: {reason}"
+
+
+def _precision() -> Iterator[str]:
+    yield "numpy       float64 throughout"
+    if installed_version("jax"):
+        try:
+            import jax
+
+            state = (
+                "on"
+                if jax.numpy.zeros(1).dtype == "float64"
+                else "off in this process; biasflow switches it on where it runs JAX"
+            )
+            yield f"jax x64     {state}"
+        except Exception as reason:
+            yield f"jax x64     unknown: {reason}"
+
+
+def _locations() -> Iterator[str]:
+    yield f"cache       {_folder(cache_folder(), 'BIASFLOW_CACHE')}"
+    yield f"data        {_folder(data_folder(), 'BIASFLOW_DATA')}"
+
+
+def _folder(path: Path, variable: str) -> str:
+    source = f"from {variable}" if os.environ.get(variable) else f"default; {variable} names another"
+    existing = next((folder for folder in (path, *path.absolute().parents) if folder.exists()), Path("/"))
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        return f"{path.absolute()} ({source}): not writable"
+    return f"{path.absolute()} ({source}){'' if path.exists() else ', not there yet'}"

@@ -1,0 +1,100 @@
+"""Claims checked from the command line, on their own examples or on a user's file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import typer
+
+from ..errors import BiasflowError, InputError
+from ..records import Dataset, Problem
+from .showing import bars, counts
+
+
+def on_examples(ids: Sequence[str], keys: int) -> set[str]:
+    """Print a claim's verdict on each example; the statuses met."""
+    from ..report import check_claim
+    from ..run import default_store
+
+    store, statuses = default_store(), []
+    with bars() as progress:
+        for done, id in enumerate(ids):
+            progress(done, len(ids), "claims")
+            entry = check_claim(id, range(keys), store)
+            for key, verdict in entry.verdicts.items():
+                typer.echo(f"[example {key}] {verdict}")
+            if entry.failure:
+                typer.echo(f"{id}: failed: {entry.failure}")
+            statuses.append(entry.status)
+        progress(len(ids), len(ids), "claims")
+    typer.echo(f"claims: {counts(statuses)}")
+    return set(statuses)
+
+
+def on_data(ids: Sequence[str], path: Path, scale: float, depth: int) -> set[str]:
+    """Print each claim's verdict on a diagonal network trained on the file; a claim about something else says so."""
+    from .. import theory
+
+    problem, statuses = diagonal_problem(path, scale, depth), []
+    for id in ids:
+        try:
+            verdict = theory.verify(id, problem)
+        except BiasflowError as reason:
+            if len(ids) == 1:
+                raise
+            typer.echo(f"{id}: does not apply. {reason}")
+            statuses.append("not applicable")
+        else:
+            typer.echo(str(verdict))
+            statuses.append(verdict.status)
+    typer.echo(f"claims on {path}: {counts(statuses)}")
+    return set(statuses)
+
+
+def diagonal_problem(path: Path, scale: float, depth: int) -> Problem:
+    from ..losses import SquareLoss
+    from ..models import DiagonalNetwork
+
+    data, model = read_data(path), DiagonalNetwork(depth)
+    return Problem(model, data, SquareLoss("sum"), model.init(scale, dim=data.d))
+
+
+def read_data(path: Path) -> Dataset:
+    """X and y from CSV (a header is allowed, y is the last column) or from NPZ (arrays X and y)."""
+    if not path.is_file():
+        raise InputError(f"--data: no file {path}")
+    readers = {".csv": _read_csv, ".npz": _read_npz}
+    if path.suffix not in readers:
+        raise InputError(f"--data: expected a file that ends in .csv or .npz, found {path.name}")
+    try:
+        X, y = readers[path.suffix](path)
+    except (ValueError, OSError) as reason:
+        raise InputError(f"--data: cannot read {path}: {reason}") from None
+    return Dataset(X, y, name=path.stem)
+
+
+def _read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with path.open(encoding="utf-8") as file:
+        header = any(not _is_number(field) for field in file.readline().split(","))
+    table = np.loadtxt(path, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8")
+    if table.size == 0 or table.shape[1] < 2:
+        raise ValueError(f"needs at least one row, one column of inputs and one of labels; found shape {table.shape}")
+    return table[:, :-1], table[:, -1]
+
+
+def _read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(path, allow_pickle=False) as arrays:
+        missing = {"X", "y"} - set(arrays.files)
+        if missing:
+            raise ValueError(f"needs arrays X and y; found {', '.join(sorted(arrays.files))}")
+        return arrays["X"], arrays["y"]
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""Regression problems with a planted predictor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError
+from ..inputs import positive_int
+from ..records import Dataset
+
+
+def sparse_regression(n: int, d: int, sparsity: int, noise_var: float = 0.01, key: int = 0) -> Dataset:
+    """x ~ N(0, I_d), y = ⟨β*, x⟩ + N(0, noise_var), β* with `sparsity` entries 1/√sparsity (W, §4)."""
+    n, d, sparsity = positive_int("n", n), positive_int("d", d), positive_int("sparsity", sparsity)
+    if sparsity > d:
+        raise InputError(f"sparsity: {sparsity} exceeds d = {d}")
+    if not noise_var >= 0 or not np.isfinite(noise_var):
+        raise InputError(f"noise_var: expected a finite number of at least zero, found {noise_var!r}")
+    rng = np.random.default_rng(positive_int("key", key, least=0))
+    X = rng.standard_normal((n, d))
+    truth = np.zeros(d)
+    truth[:sparsity] = 1 / np.sqrt(sparsity)
+    y = X @ truth + np.sqrt(noise_var) * rng.standard_normal(n)
+    return Dataset(X, y, f"sparse regression n={n} d={d} sparsity={sparsity} noise_var={noise_var:g} key={key}", truth)
+
+
+def with_bias(ds: Dataset) -> Dataset:
+    """The same data with a last input coordinate equal to one."""
+    truth = None if ds.truth is None else np.append(ds.truth, 0.0)
+    return Dataset(np.hstack([ds.X, np.ones((ds.n, 1))]), ds.y, ds.name, truth)

@@ -1,0 +1,8 @@
+"""Flows: integrated accurately at any scale, descended, or followed in the limit of vanishing initialisation."""
+
+from .descent import effective_limit, gradient_descent
+from .dual import mirror_flow
+from .methods import METHODS, FlowMethod, gradient_flow
+from .saddles import saddle_path
+
+__all__ = ["METHODS", "FlowMethod", "effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"]

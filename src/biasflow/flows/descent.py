@@ -1,0 +1,130 @@
+"""Gradient descent and SGD on the weights, and what a finite step does to the bias of diagonal networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, RefusedError
+from ..inputs import Array, positive_float, positive_int
+from ..limits import bregman_projection
+from ..models import DiagonalNetwork, Model
+from ..potentials import Hypentropy
+from ..records import Dataset, Limit, Problem, Result, Trajectory
+from .dual import CONVERGED, stack
+
+RECORDS = 200
+"""States kept of a run, at logarithmically spaced steps."""
+CHECK_EVERY = 10
+
+
+def gradient_descent(
+    model: Model,
+    ds: Dataset,
+    loss: Any,
+    params0: Any,
+    stepsize: float,
+    steps: int,
+    batch: int | None = None,
+    key: int = 0,
+) -> Trajectory:
+    """w ← w − γ∇L(w), `steps` times, or until the loss is 1e-20 of its start; states at log-spaced steps, times kγ.
+
+    batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
+    A diverging run stops and says so in `result`. `error` is zero: descent is what it is.
+    """
+    params, kept, result, k = _descend(model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None)
+    times = stepsize * np.array([step for step, _ in kept], dtype=float)
+    states = stack([state for _, state in kept])
+    losses = np.array([float(loss(model(state, ds.X), ds.y)) for _, state in kept])
+    stats = {"method": "descent", "steps": k, "stepsize": stepsize, "batch": batch, "key": key}
+    problem = Problem(model, ds, loss, model.checked(params0, ds.d))
+    return Trajectory(times, states, losses, np.zeros(len(kept)), (), stats, result, problem)
+
+
+def effective_limit(
+    model: Model,
+    ds: Dataset,
+    loss: Any,
+    params0: Any,
+    stepsize: float,
+    steps: int,
+    batch: int | None = None,
+    key: int = 0,
+) -> tuple[Limit[Array], Any]:
+    """The limit of gradient descent or SGD on a depth-2 diagonal network as a Bregman projection; with the weights it reached.
+
+    With s_k = 2γ·∂L/∂β the k-th relative step, w± ← w±(1 ∓ s_k), so w₊w₋ gains Π(1−s_k²) and log(w₊/w₋) moves by
+    −2Σartanh s_k, of which −2Σs_k lies in Im Xᵀ. The limit is therefore the projection for the hypentropy with
+    r_eff = 2w₊w₋·Π(1−s_k²), from the start shifted by −2Σ(artanh s_k − s_k) in the mirror coordinate (Pesme et al. 2021, Even
+    et al. 2023). stats adds log_gain = Σlog(1−s_k²) and shift, per coordinate, and the descent's result.
+    """
+    if not isinstance(model, DiagonalNetwork) or model.depth != 2:
+        raise RefusedError("effective_limit: known for DiagonalNetwork(depth=2) only")
+    start = model.checked(params0, ds.d)
+    if np.any(start.plus <= 0) or np.any(start.minus <= 0):
+        raise InputError("params0: expected positive weights")
+    log_gain, shift = np.zeros(ds.d), np.log(start.plus) - np.log(start.minus)
+
+    def observe(beta_gradient: Array) -> None:
+        nonlocal log_gain, shift
+        s = 2 * stepsize * beta_gradient
+        if np.any(np.abs(s) >= 1):
+            raise InputError(f"stepsize: {stepsize:g} makes a weight change sign (relative step {np.max(np.abs(s)):.2g} ≥ 1)")
+        log_gain = log_gain + np.log1p(-s * s)
+        shift = shift - 2 * (np.arctanh(s) - s)
+
+    params, _, result, k = _descend(model, ds, loss, start, stepsize, steps, batch, key, observe)
+    log_r = np.log(2.0) + np.log(start.plus) + np.log(start.minus) + log_gain
+    potential = Hypentropy(log_alpha=log_r)
+    projected = bregman_projection(potential, ds.X, ds.y, potential.grad_conjugate(shift))
+    stats = {**projected.stats, "log_gain": log_gain, "shift": shift, "steps": k, "descent": result}
+    return Limit(projected.value, projected.objective, projected.certificate, stats), params
+
+
+def _descend(
+    model: Model,
+    ds: Dataset,
+    loss: Any,
+    params0: Any,
+    stepsize: float,
+    steps: int,
+    batch: int | None,
+    key: int,
+    observe: Callable[[Array], None],
+) -> tuple[Any, list[tuple[int, Any]], Result, int]:
+    """Run; `observe` sees XᵀL'(Xβ) of every step."""
+    params = model.checked(params0, ds.d)
+    stepsize, steps = positive_float("stepsize", stepsize), positive_int("steps", steps)
+    if batch is not None and positive_int("batch", batch) > ds.n:
+        raise InputError(f"batch: {batch} exceeds n = {ds.n}")
+    rng = np.random.default_rng(key)
+    record = set(np.unique(np.geomspace(1, steps, RECORDS).astype(int)).tolist())
+    kept, loss0 = [(0, params)], float(loss(model(params, ds.X), ds.y))
+    for k in range(1, steps + 1):
+        rows = slice(None) if batch is None else rng.choice(ds.n, batch, replace=False)
+        X, y = ds.X[rows], ds.y[rows]
+        output = loss.gradient(model(params, X), y) * (1.0 if batch is None else _unbiased(loss, ds.n, len(y)))
+        observe(X.T @ output)
+        gradient = model.gradient(params, X, output)
+        with np.errstate(over="ignore", invalid="ignore"):
+            params = type(params)(*(leaf - stepsize * slope for leaf, slope in zip(params, gradient, strict=True)))
+        if k in record:
+            kept.append((k, params))
+        if k % CHECK_EVERY == 0 or k == steps:
+            with np.errstate(over="ignore", invalid="ignore"):
+                now = float(loss(model(params, ds.X), ds.y))
+            if not np.isfinite(now) or now > 1e8 * max(loss0, 1e-300):
+                return params, kept, Result.DIVERGED, k
+            if now <= CONVERGED * loss0:
+                if kept[-1][0] != k:
+                    kept.append((k, params))
+                return params, kept, Result.CONVERGED, k
+    return params, kept, Result.STEP_LIMIT, steps
+
+
+def _unbiased(loss: Any, n: int, size: int) -> float:
+    """What makes the gradient on a batch an unbiased estimate of the whole one."""
+    return float(loss.factor(n) * n / (loss.factor(size) * size))

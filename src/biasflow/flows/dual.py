@@ -1,0 +1,304 @@
+"""Mirror flow in its n-dimensional dual: ν̇ = y − X∇φ*(∇φ(β₀) + Xᵀν), whatever d is (R, §2).
+
+The right-hand side is minus the gradient of a convex function of ν: smooth, stiff, with the symmetric Jacobian −X·diag(w)·Xᵀ.
+LSODA with that Jacobian integrates it; on plateaus, where ν grows linearly and a multistep method would jump over whole
+transitions, steps are capped so that no β may grow by more
+than e² within one once it is significant. A second run at a tenth of the accuracy gives the
+error estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError
+from ..inputs import SMALLEST_NORMAL, Array, positive_float, real_array, system, vector
+from ..limits.constraints import reduce_constraints
+from ..limits.half_lines import forced_zeros
+from ..limits.newton import weighted_gram
+from ..losses import SquareLoss
+from ..potentials.base import MirrorPoint, Potential
+from ..records import MirrorProblem, Result, Trajectory
+
+CONVERGED = 1e-20
+"""Loss relative to its start at which a flow that interpolates has converged."""
+CONVERGED_SHORT = 1e-10
+"""The same for the excess over a positive infimum, which is known to rounding only."""
+GROWTH = 2.0
+"""Cap on the logarithmic growth of any significant |β| within a step."""
+SIGNIFICANT = 1e-6
+"""Share of the least-squares solution's largest entry above which a β is significant."""
+LOOSER = 10.0
+"""How much looser the second run is whose distance is the error estimate."""
+RELATIVE = 100 * np.finfo(float).eps
+"""LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are relative errors of β."""
+MAX_STEPS = 500_000
+CALM = 0.2
+"""Share of the capped growth below which the cap is lifted: the plateau or the transition is over."""
+START = 1e-3
+"""First step of a segment, as a share of the capped one."""
+HORIZON = 1e15
+"""Final time in capped steps where none was given: LSODA wants a finite one."""
+SMALLEST_STEP = 1e-14
+"""Relative step below which the integration gives up."""
+BEYOND = 1e12
+"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them."""
+
+
+def mirror_flow(
+    potential: Potential,
+    X: ArrayLike,
+    y: ArrayLike,
+    beta0: ArrayLike | None = None,
+    t1: float | None = None,
+    loss: SquareLoss | None = None,
+    times: ArrayLike | None = None,
+    rtol: float = 1e-8,
+    throw: bool = True,
+) -> Trajectory:
+    """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
+
+    t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times: where to save (default: every
+    step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d).
+    """
+    X, y = system(X, y)
+    start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
+    if start is not None:
+        potential = potential.oriented(start)
+    origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
+    loss = SquareLoss("half") if loss is None else loss
+    problem = MirrorProblem(potential, X, y, start)
+    flow = integrate_dual(origin, potential.half_lines(X.shape[1]), X, y, 2 * loss.factor(len(y)), t1, times, rtol)
+    trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
+    if throw and not trajectory.result.success:
+        raise ConvergenceError(f"mirror_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
+    return trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class DualFlow:
+    """An integrated dual flow: dense ν(t), the saved points with their error, and why it stopped."""
+
+    origin: MirrorPoint
+    X: Array
+    y: Array
+    dense: Callable[[float], Array]
+    times: Array
+    points: tuple[MirrorPoint, ...]
+    error: Array
+    result: Result
+    stats: dict[str, Any]
+
+    def point_at(self, t: float) -> MirrorPoint:
+        return self.origin.moved(self.X.T @ self.dense(t))
+
+    def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
+        states = stack([view(point) for point in self.points])
+        losses = np.array([loss(self.X @ point.beta, self.y) for point in self.points])
+        stats, result = self.stats, self.result
+        return Trajectory(self.times, states, losses, self.error, (), stats, result, problem, lambda t: view(self.point_at(t)))
+
+
+def stack(states: list[Any]) -> Any:
+    """States over time as one state with a leading time axis."""
+    first = states[0]
+    if isinstance(first, tuple):
+        return type(first)(*(stack(list(leaves)) for leaves in zip(*states, strict=True)))
+    return np.stack(states)
+
+
+def integrate_dual(
+    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, times: ArrayLike | None, rtol: float
+) -> DualFlow:
+    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and again at a looser tolerance for the error."""
+    t1 = None if t1 is None else positive_float("t1", t1)
+    rtol = positive_float("rtol", rtol)
+    wanted = None if times is None else save_times(times, t1)
+    if wanted is not None and t1 is None:
+        t1 = float(wanted[-1])
+    target, infimum, ending = _reachable(signs, X, y)
+    field = _Field(origin, X, target, speed)
+    threshold = infimum + (CONVERGED if ending is Result.CONVERGED else CONVERGED_SHORT) * _half(target - X @ origin.beta)
+    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
+    end = float(run.times[-1])
+    check = _integrate(field, end, _stopping(field, end, 0.0, ending), LOOSER * rtol) if end > 0 else run
+    saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
+    if wanted is not None and saved.size < wanted.size:
+        saved = np.append(saved, run.times[-1])
+    points = tuple(field.point(run.dense(t)) for t in saved)
+    reached = saved <= check.times[-1]
+    error = np.full(saved.size, np.inf)
+    for k in np.flatnonzero(reached):
+        error[k] = np.max(np.abs(points[k].beta - field.point(check.dense(saved[k])).beta))
+    stats = {"method": "dual", "steps": len(run.times) - 1, "evaluations": run.evaluations, "restarts": run.restarts, "nu": run.nus[-1]}
+    return DualFlow(origin, X, y, run.dense, saved, points, error, run.result, stats)
+
+
+class _Field:
+    """The right-hand side of the dual flow, its Jacobian, and how sensitive β is to ν."""
+
+    def __init__(self, origin: MirrorPoint, X: Array, target: Array, speed: float) -> None:
+        self.origin, self.X, self.target, self.speed = origin, X, target, speed
+        self.floor = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
+        self.norms = np.sqrt(np.einsum("ij,ij->j", X, X))
+        self.log_significant = _log_significance(X, target, origin.beta)
+        self.evaluations = 0
+
+    def point(self, nu: Array) -> MirrorPoint:
+        return self.origin.moved(self.X.T @ nu)
+
+    def force(self, point: MirrorPoint) -> Array:
+        """speed·(target − Xβ); beyond a wall, where a trial step may look, β is huge but finite."""
+        return self.speed * (self.target - self.X @ np.clip(point.beta, -BEYOND, BEYOND))
+
+    def __call__(self, t: float, nu: Array) -> Array:
+        self.evaluations += 1
+        return self.force(self.point(nu))
+
+    def jacobian(self, t: float, nu: Array) -> Array:
+        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=BEYOND, posinf=BEYOND), BEYOND)
+        top = float(np.max(weight))
+        return -self.speed * top * weighted_gram(self.X, weight / top) if top > 0 else np.zeros((len(nu), len(nu)))
+
+    def relative_weight(self, point: MirrorPoint) -> Array:
+        """|d log β/dη|: how a change of η shows in β, relative for large β, in units of the scale for small."""
+        weight = point.weight()
+        with np.errstate(invalid="ignore"):  # 0/0 where everything underflowed: a change of η is one of log β
+            return np.nan_to_num(weight / (np.abs(point.beta) + np.minimum(self.floor, weight)), nan=1.0)
+
+    def allowance(self, point: MirrorPoint) -> Array:
+        """How far log|β| may grow within a step: up to significance at once, by GROWTH beyond."""
+        return np.maximum(GROWTH, self.log_significant - point.log_size())
+
+    def at_floor(self, point: MirrorPoint, force: Array) -> bool:
+        """Whether the force is what rounding of η leaves of it."""
+        noise = np.abs(self.X) @ (point.weight() * np.finfo(float).eps * np.maximum(1.0, np.abs(point.eta)))
+        return bool(np.all(np.abs(force) <= self.speed * noise))
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One integration: where its steps ended, ν there, and the polynomials between."""
+
+    times: Array
+    nus: Array
+    pieces: tuple[Any, ...]
+    result: Result
+    evaluations: int
+    restarts: int
+
+    def dense(self, t: float) -> Array:
+        k = int(np.searchsorted(self.times, t))
+        return self.nus[k] if k == 0 or self.times[k] == t else self.pieces[k - 1](t)
+
+
+def _integrate(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
+    """LSODA in segments: a step that let some β grow too far is taken back and the next segment is capped."""
+    from scipy.integrate import LSODA
+
+    times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
+    field.evaluations, restarts, caution, capped, result = 0, -1, 1.0, True, None
+    while result is None:
+        t, nu = times[-1], nus[-1]
+        point = field.point(nu)
+        force = field.force(point)
+        if (result := stop(point, force)) is not None:
+            break
+        relative, allowance = field.relative_weight(point), field.allowance(point)
+        rate = float(np.max(np.abs(field.X.T @ force) * relative / allowance))
+        sensitivity = max(float(np.max(field.norms * relative)), SMALLEST_NORMAL)
+        cap = caution / max(rate, SMALLEST_NORMAL)
+        if cap < SMALLEST_STEP * t or caution < SMALLEST_STEP:
+            result = Result.STEP_TOO_SMALL
+            break
+        restarts += 1
+        bound = t + HORIZON * cap if t1 is None else t1
+        first = min(START * cap, bound - t)
+        limit = cap if capped else np.inf
+        solver = LSODA(
+            field, t, nu, bound, first_step=first, max_step=limit, rtol=RELATIVE, atol=rtol / sensitivity, jac=field.jacobian
+        )
+        while result is None and solver.status == "running":
+            failed = _step(solver)
+            new = field.point(solver.y)
+            growth = np.max(np.abs(new.eta - point.eta) * relative / allowance)
+            if failed or not (growth <= 2 and np.all(np.isfinite(solver.y)) and np.all(np.isfinite(new.beta))):
+                caution, capped = (caution / 8 if capped else caution), True
+                break
+            caution, point, force = 1.0, new, field.force(new)
+            relative, allowance = field.relative_weight(new), field.allowance(new)
+            pieces.append(solver.dense_output())
+            times.append(float(solver.t))
+            nus.append(solver.y.copy())
+            result = stop(point, force)
+            if result is None and t1 is not None and solver.t >= t1:
+                result = Result.REACHED_T1
+            if result is None and len(times) > MAX_STEPS:
+                result = Result.STEP_LIMIT
+            calm = capped and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
+            if calm or np.max(field.norms * relative) > 3 * sensitivity:
+                capped = capped and not calm
+                break
+    return _Run(np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0))
+
+
+def _step(solver: Any) -> bool:
+    """One step of LSODA; True where it failed. Its warning on failure is ours to handle."""
+    import warnings
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        solver.step()
+    return solver.status == "failed"
+
+
+def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Callable[[MirrorPoint, Array], Result | None]:
+    def stop(point: MirrorPoint, force: Array) -> Result | None:
+        if t1 is not None:
+            return None
+        if _half(force) / field.speed**2 <= threshold:
+            return ending
+        return Result.FLOOR if field.at_floor(point, force) else None
+
+    return stop
+
+
+def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
+    """The labels that the flow approaches, the infimum of ½‖Xβ − target‖², and how a converged flow is called."""
+    try:
+        reduce_constraints(X, y)
+        target, ending = y, Result.CONVERGED
+    except InconsistentError:
+        target, ending = X @ np.linalg.lstsq(X, y, rcond=None)[0], Result.STATIONARY
+    if np.any(signs):
+        try:
+            forced_zeros(X, target, signs)
+        except InfeasibleError:
+            from scipy.optimize import lsq_linear
+
+            low, high = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
+            return target, float(lsq_linear(X, target, (low, high), tol=1e-14).cost), Result.INFEASIBLE
+    return target, 0.0, ending
+
+
+def _log_significance(X: Array, target: Array, beta0: Array) -> float:
+    fit = beta0 + np.linalg.lstsq(X, target - X @ beta0, rcond=None)[0]
+    return float(np.log(max(SIGNIFICANT * float(np.max(np.abs(fit))), SMALLEST_NORMAL)))
+
+
+def save_times(times: ArrayLike, t1: float | None) -> Array:
+    wanted = real_array("times", times)
+    if wanted.ndim != 1 or wanted.size == 0 or np.any(np.diff(wanted) <= 0) or wanted[0] < 0:
+        raise InputError("times: expected an increasing vector of non-negative times")
+    if t1 is not None and wanted[-1] > t1 * (1 + 1e-12):
+        raise InputError(f"times: the last, {wanted[-1]:g}, lies after t1 = {t1:g}")
+    return wanted
+
+
+def _half(residual: Array) -> float:
+    return 0.5 * float(residual @ residual)

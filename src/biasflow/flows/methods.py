@@ -1,0 +1,105 @@
+"""Gradient flow: the first method that fits the problem, or the one asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ConvergenceError, RefusedError, unknown
+from ..models import Model
+from ..models.base import MirrorForm
+from ..records import Dataset, Problem, Trajectory
+from .dual import integrate_dual
+from .weights import integrate_weights
+
+
+class FlowMethod(ABC):
+    """A way to integrate gradient flows."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What `method=` calls it."""
+
+    @abstractmethod
+    def refuses(self, problem: Problem) -> str | None:
+        """None where the method fits, else a sentence that says why not."""
+
+    @abstractmethod
+    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+        """The flow until t1, or until converged."""
+
+
+class Dual(FlowMethod):
+    """Through the mirror form, in the n-dimensional dual."""
+
+    name = "dual"
+
+    def refuses(self, problem: Problem) -> str | None:
+        form = _form(problem)
+        return form if isinstance(form, str) else None
+
+    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+        form = _form(problem)
+        if isinstance(form, str):
+            raise RefusedError(form)
+        X, y = problem.data.X, problem.data.y
+        origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
+        flow = integrate_dual(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
+        return flow.trajectory(problem, problem.loss, form.lift)
+
+
+class Weights(FlowMethod):
+    """The weights themselves, by a general stiff integrator: slow, and independent of all theory."""
+
+    name = "weights"
+
+    def refuses(self, problem: Problem) -> str | None:
+        return None
+
+    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+        return integrate_weights(problem, t1, rtol, times)
+
+
+METHODS: tuple[FlowMethod, ...] = (Dual(), Weights())
+
+
+def gradient_flow(
+    model: Model,
+    ds: Dataset,
+    loss: Any,
+    params0: Any,
+    t1: float | None = None,
+    rtol: float = 1e-8,
+    times: ArrayLike | None = None,
+    method: str | None = None,
+    throw: bool = True,
+) -> Trajectory:
+    """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
+
+    t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
+    method: 'dual' (through the mirror form, any initialisation scale) or 'weights' (integrates w itself); by default the first
+    that fits. throw: raise where the integration gave up, else return what there is.
+    """
+    problem = Problem(model, ds, loss, model.checked(params0, ds.d))
+    if method is None:
+        chosen = next(m for m in METHODS if m.refuses(problem) is None)
+    else:
+        named = {m.name: m for m in METHODS}
+        if method not in named:
+            raise unknown("method", method, list(named))
+        chosen = named[method]
+        refusal = chosen.refuses(problem)
+        if refusal is not None:
+            raise RefusedError(f"method {method!r}: {refusal}")
+    trajectory = chosen.integrate(problem, t1, rtol, times)
+    if throw and not trajectory.result.success:
+        raise ConvergenceError(f"gradient_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
+    return trajectory
+
+
+def _form(problem: Problem) -> MirrorForm | str:
+    return problem.model.mirror_form(problem.params0, problem.loss, problem.data.n, problem.data.d)

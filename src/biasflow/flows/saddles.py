@@ -1,0 +1,72 @@
+"""The α→0 limit of the trajectory of depth-2 diagonal networks: jumps between saddles (after Pesme and Flammarion 2023)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
+
+from ..errors import ConvergenceError
+from ..inputs import Array, system
+from ..limits.constraints import reduce_constraints
+from ..potentials import Hypentropy
+from ..records import MirrorProblem, Result, Trajectory
+
+ON_BOUNDARY = 1e-10
+"""Distance from ±1 at which an accumulated correlation counts as having arrived: ties arrive together."""
+DONE = 1e-10
+"""Residual relative to ‖y‖ at which the path has interpolated."""
+MAX_JUMPS = 100_000
+
+
+def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
+    """The exact limit r→0 of dη/dt = −Xᵀ(Xβ − y), β = r·sinh η, in the time τ = t/log(1/r): a path of jumps.
+
+    s accumulates Xᵀ(y − Xβ) within [−1, 1]; when some |s_i| reaches one, β jumps to the least-squares fit on the coordinates with
+    |s_i| = 1 that keeps their signs, and stays there, a saddle, until the next arrives. The last β is the minimum-ℓ1 interpolator
+    (where that is unique). times[k] is when states[k] is entered; events are (τ, coordinates that entered, that left).
+    """
+    X, y = system(X, y)
+    reduce_constraints(X, y)
+    d, size, pull = X.shape[1], float(np.linalg.norm(y)), float(np.max(np.abs(X.T @ y)))
+    s, beta, tau = np.zeros(d), np.zeros(d), 0.0
+    times, states, events = [0.0], [beta], []
+    while np.linalg.norm(y - X @ beta) > DONE * max(size, np.finfo(float).tiny) and size > 0:
+        if len(times) > MAX_JUMPS:
+            raise ConvergenceError(f"saddle_path: {MAX_JUMPS} jumps and no interpolation", (times, states))
+        force = np.where(beta != 0, 0.0, X.T @ (y - X @ beta))
+        moving = np.abs(force) > DONE * pull
+        if not np.any(moving):
+            raise ConvergenceError("saddle_path: stationary without interpolating", (times, states))
+        wait = np.full(d, np.inf)
+        wait[moving] = np.maximum((np.sign(force[moving]) - s[moving]) / force[moving], 0.0)
+        delta = float(np.min(wait))
+        tau += delta
+        s = np.clip(s + delta * force, -1.0, 1.0)
+        s = np.where(np.abs(s) > 1 - ON_BOUNDARY, np.sign(s), s)
+        new = _constrained_fit(X, y, s)
+        if not np.array_equal(new, beta):
+            events.append((tau, tuple(np.flatnonzero((new != 0) & (beta == 0))), tuple(np.flatnonzero((new == 0) & (beta != 0)))))
+        beta = new
+        times.append(tau)
+        states.append(beta)
+    problem = MirrorProblem(Hypentropy(1.0), X, y, None)
+    losses = np.array([0.5 * float(np.sum((X @ b - y) ** 2)) for b in states])
+    stats = {"method": "saddle path", "jumps": len(times) - 1}
+    return Trajectory(
+        np.array(times), np.stack(states), losses, np.zeros(len(times)), tuple(events), stats, Result.CONVERGED, problem
+    )
+
+
+def _constrained_fit(X: Array, y: Array, s: Array) -> Array:
+    """Least squares on the coordinates with |s| = 1, each of the sign of s; refitted on its support to rounding."""
+    active = np.flatnonzero(np.abs(s) == 1)
+    coefficients, _ = nnls(X[:, active] * s[active], y, maxiter=50 * active.size + 100)
+    beta = np.zeros(X.shape[1])
+    support = active[coefficients > 0]
+    beta[support] = coefficients[coefficients > 0] * s[support]
+    if support.size:
+        refit = np.linalg.lstsq(X[:, support], y, rcond=None)[0]
+        if np.array_equal(np.sign(refit), s[support]):
+            beta[support] = refit
+    return beta

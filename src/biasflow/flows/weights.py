@@ -1,0 +1,108 @@
+"""Gradient flow on the weights themselves, for smooth models: the independent witness of every reduction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import Array, positive_float
+from ..records import Problem, Result, Trajectory, leaf_map
+from .dual import CONVERGED, LOOSER, save_times, stack
+
+MAX_STEPS = 200_000
+STATIONARY = 1e-13
+"""Size of the gradient, relative to its start, at which the flow stands still."""
+DENSE_JACOBIAN = 400
+"""Weights up to which LSODA, which forms a Jacobian by differences when stiff, is the faster choice."""
+METHOD_RTOL_FLOOR = 1e-13
+
+
+def integrate_weights(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a looser run estimates the error."""
+    t1 = None if t1 is None else positive_float("t1", t1)
+    rtol = positive_float("rtol", rtol)
+    wanted = None if times is None else save_times(times, t1)
+    if wanted is not None and t1 is None:
+        t1 = float(wanted[-1])
+    field = _WeightField(problem)
+    run = _integrate(field, t1, rtol)
+    check = _integrate(field, float(run[0][-1]), LOOSER * rtol) if run[0][-1] > 0 else run
+    ends, values, pieces, result = run
+    saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
+    flats = np.array([_dense(ends, values, pieces, t) for t in saved])
+    states = stack([field.unflatten(flat) for flat in flats])
+    effective = problem.model.effective(states)
+    check_states = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
+    axes = tuple(range(1, np.ndim(effective)))
+    error = np.max(np.abs(effective - problem.model.effective(check_states)), axis=axes)
+    losses = np.array([field.loss(flat) for flat in flats])
+    stats = {"method": "weights", "steps": len(ends) - 1}
+    return Trajectory(
+        saved, states, losses, error, (), stats, result, problem, lambda t: field.unflatten(_dense(ends, values, pieces, t))
+    )
+
+
+class _WeightField:
+    """−∇L on flattened weights."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        leaves = list(problem.params0)
+        self.shapes = [np.shape(leaf) for leaf in leaves]
+        self.sizes = np.cumsum([0] + [int(np.size(leaf)) for leaf in leaves])
+        self.start = np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+    def unflatten(self, flat: Array) -> Any:
+        parts = [flat[a:b].reshape(shape) for a, b, shape in zip(self.sizes[:-1], self.sizes[1:], self.shapes, strict=True)]
+        return type(self.problem.params0)(*parts)
+
+    def loss(self, flat: Array) -> float:
+        p = self.problem
+        return float(p.loss(p.model(self.unflatten(flat), p.data.X), p.data.y))
+
+    def __call__(self, t: float, flat: Array) -> Array:
+        p, params = self.problem, self.unflatten(flat)
+        output = p.loss.gradient(p.model(params, p.data.X), p.data.y)
+        gradient = leaf_map(np.ravel, p.model.gradient(params, p.data.X, output))
+        return -np.concatenate(list(gradient))
+
+
+def _integrate(field: _WeightField, t1: float | None, rtol: float) -> tuple[Array, Array, list[Any], Result]:
+    from scipy.integrate import DOP853, LSODA
+
+    start = field.start
+    scale = max(float(np.max(np.abs(start))), np.finfo(float).tiny)
+    force = field(0.0, start)
+    loss0, rate0 = field.loss(start), float(np.max(np.abs(force)))
+    first = 1e-3 * scale / rate0 if rate0 > 0 else 1.0
+    bound = 1e15 * first if t1 is None else t1
+    tolerance = max(rtol / 10, METHOD_RTOL_FLOOR)
+    kind = LSODA if start.size <= DENSE_JACOBIAN else DOP853
+    solver = kind(field, 0.0, start, bound, first_step=min(first, bound), rtol=tolerance, atol=tolerance * scale)
+    ends, values, pieces = [0.0], [start], []
+    result = Result.STATIONARY if rate0 == 0 else Result.STEP_LIMIT
+    while rate0 > 0 and len(ends) <= MAX_STEPS:
+        solver.step()
+        if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
+            result = Result.STEP_TOO_SMALL
+            break
+        ends.append(float(solver.t))
+        values.append(solver.y.copy())
+        pieces.append(solver.dense_output())
+        if t1 is None and field.loss(solver.y) <= CONVERGED * loss0:
+            result = Result.CONVERGED
+            break
+        if t1 is None and float(np.max(np.abs(field(solver.t, solver.y)))) <= STATIONARY * rate0:
+            result = Result.STATIONARY
+            break
+        if solver.status == "finished":
+            result = Result.REACHED_T1
+            break
+    return np.array(ends), np.array(values), pieces, result
+
+
+def _dense(ends: Array, values: Array, pieces: list[Any], t: float) -> Array:
+    k = int(np.searchsorted(ends, t))
+    return values[k] if k == 0 or k == len(ends) or ends[k] == t else pieces[k - 1](t)

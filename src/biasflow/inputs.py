@@ -1,0 +1,107 @@
+"""Reading of arguments: anything `np.asarray` takes becomes a finite float64 array, or an error names it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError, ScaleError
+
+Array = NDArray[np.float64]
+
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+
+
+def real_array(name: str, value: ArrayLike) -> Array:
+    """`value` as a finite float64 array."""
+    try:
+        array = np.asarray(value)
+        if array.dtype == object or np.iscomplexobj(array):
+            raise TypeError(f"entries of type {array.dtype}")
+        array = np.array(array, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise InputError(f"{name}: expected real numbers, found {reason}") from None
+    if not np.all(np.isfinite(array)):
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(f"{name}: entry {where} is {array[where]}; every entry must be finite")
+    return array
+
+
+def matrix(name: str, value: ArrayLike) -> Array:
+    array = real_array(name, value)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"{name}: expected a non-empty matrix (n, d), found shape {array.shape}")
+    return array
+
+
+def vector(name: str, value: ArrayLike, length: int | None = None) -> Array:
+    array = real_array(name, value)
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"{name}: expected a non-empty vector, found shape {array.shape}")
+    if length is not None and array.size != length:
+        raise InputError(f"{name}: expected length {length}, found {array.size}")
+    return array
+
+
+def system(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """A design matrix (n, d) with its labels (n,)."""
+    X = matrix("X", X)
+    y = real_array("y", y)
+    if y.shape != (X.shape[0],):
+        raise InputError(f"y: expected shape ({X.shape[0]},), one label per row of X {X.shape}, found {y.shape}")
+    return X, y
+
+
+def per_coordinate(name: str, value: ArrayLike, d: int) -> Array:
+    """A scalar or a vector of length d, broadcast to a vector."""
+    array = real_array(name, value)
+    if array.ndim > 1 or (array.ndim == 1 and array.size != d):
+        raise InputError(f"{name}: expected a number or a vector of length {d}, found shape {array.shape}")
+    return np.broadcast_to(array, (d,))
+
+
+def log_of_scale(name: str, value: ArrayLike | None, log_value: ArrayLike | None, zero: bool = False) -> tuple[Array, Array]:
+    """The pair (scale, log scale) from exactly one of them; the scale may under- or overflow, its logarithm not."""
+    if (value is None) == (log_value is None):
+        raise InputError(f"{name}: give exactly one of {name} and log_{name}")
+    if log_value is not None:
+        log_array = real_array(f"log_{name}", log_value)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.exp(log_array), log_array
+    array = real_array(name, value if value is not None else 1.0)
+    too_small = (array > 0) & (array < SMALLEST_NORMAL)
+    if np.any(too_small):
+        raise ScaleError(f"{name}: {array[too_small].flat[0]:g} is too small for a float; give log_{name} instead")
+    bad = array < 0 if zero else array <= 0
+    if np.any(bad):
+        raise ScaleError(
+            f"{name}: found {array[bad].flat[0]:g}, needs a positive number; a scale below float range is given by log_{name}"
+        )
+    with np.errstate(divide="ignore"):
+        return array, np.log(array)
+
+
+def positive_int(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name}: expected an integer of at least {least}, found {value!r}")
+    return int(value)
+
+
+def positive_float(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: expected a positive number, found {value!r}") from None
+    if not math.isfinite(number) or number <= 0:
+        raise InputError(f"{name}: expected a positive finite number, found {number:g}")
+    return number
+
+
+def one_of(name: str, value: Any, options: Sequence[Any]) -> Any:
+    if value not in options:
+        raise InputError(f"{name}: expected one of {', '.join(map(repr, options))}, found {value!r}")
+    return value

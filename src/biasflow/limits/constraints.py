@@ -1,0 +1,58 @@
+"""The constraint Xβ = y: its rank, whether it can be met at all, and which rows say everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sl
+
+from ..errors import InconsistentError
+from ..inputs import Array
+
+WELL_CONDITIONED = 1e-10
+"""Reciprocal condition of XXᵀ above which rank n is beyond doubt (condition of X below 1e5)."""
+CONSISTENCY = 1e-9
+"""Relative residual above which Xβ = y is called inconsistent: far above rounding, far below any noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Rows of X that span all of them, orthonormalised where X is ill conditioned: basis = transform·X.
+
+    ν of the original rows is lift(ν of the basis)."""
+
+    basis: Array
+    target: Array
+    rank: int
+    transform: Array | None
+
+    def lift(self, nu: Array) -> Array:
+        return nu if self.transform is None else self.transform.T @ nu
+
+
+def reduce_constraints(X: Array, y: Array) -> Constraints:
+    """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least residual."""
+    n, d = X.shape
+    if n <= d:
+        gram = X @ X.T
+        try:
+            factor = sl.cholesky(gram, lower=True, check_finite=False)
+            rcond = float((np.diag(factor).min() / np.diag(factor).max()) ** 2)
+            if rcond > WELL_CONDITIONED:
+                return Constraints(X, y, n, None)
+        except np.linalg.LinAlgError:
+            pass
+    u, s, vt = sl.svd(X, full_matrices=False, check_finite=False)
+    rank = int(np.sum(s > max(n, d) * np.finfo(float).eps * s[0])) if s[0] > 0 else 0
+    u, s, vt = u[:, :rank], s[:rank], vt[:rank]
+    outside = y - u @ (u.T @ y)
+    size = float(np.max(np.abs(y))) if y.size else 0.0
+    if np.max(np.abs(outside), initial=0.0) > CONSISTENCY * max(size, np.finfo(float).tiny):
+        why = f"n = {n} exceeds d = {d}" if n > d else f"X has rank {rank} < n = {n}"
+        raise InconsistentError(
+            f"X, y: no β solves Xβ = y ({why}); the least residual is {np.linalg.norm(outside):.3g}."
+            " mirror_flow converges to the projection onto the least-squares solutions instead"
+        )
+    transform = u.T / s[:, None]
+    return Constraints(vt, transform @ y, rank, transform)

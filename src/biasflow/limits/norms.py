@@ -1,0 +1,64 @@
+"""The two ends of the transition: interpolators of least ℓ1 and ℓ2 norm."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+
+from ..errors import ConvergenceError
+from ..inputs import Array, system
+from ..records import Certificate, Limit
+from .constraints import reduce_constraints
+from .newton import solve_gram
+
+ON_SUPPORT = 1e-9
+"""Share of the largest entry below which an entry of a linear program's vertex counts as zero."""
+STRICT = 1e-7
+"""Distance of |⟨x_i, ν⟩| from one that proves an entry zero in every minimiser (HiGHS' dual tolerance)."""
+
+
+def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
+    """argmin ‖β‖₂ subject to Xβ = y: the kernel-regime limit of diagonal networks (W, §4). objective: ‖β‖₂."""
+    X, y = system(X, y)
+    constraints = reduce_constraints(X, y)
+    basis, target = constraints.basis, constraints.target
+    gram = basis @ basis.T
+    nu = solve_gram(gram, target)
+    nu = nu + solve_gram(gram, target - gram @ nu)  # one refinement removes the ridge
+    beta = basis.T @ nu
+    norm = float(np.linalg.norm(beta))
+    dual = float(target @ nu) / norm if norm else 0.0
+    residual = float(np.max(np.abs(X @ beta - y))) / max(1.0, float(np.max(np.abs(y))))
+    return Limit(beta, norm, Certificate(norm, dual, residual, "closed-form"), {"rank": constraints.rank, "nu": constraints.lift(nu)})
+
+
+def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
+    """argmin ‖β‖₁ subject to Xβ = y: the rich-regime limit of diagonal networks (W, §4). objective: ‖β‖₁.
+
+    A linear program (HiGHS). Certificate: ν with ‖Xᵀν‖_∞ ≤ 1 proves ‖β‖₁ ≥ ⟨y, ν⟩. stats: support, nu, and `unique`: whether the
+    certificate proves that there is no other minimiser.
+    """
+    X, y = system(X, y)
+    constraints = reduce_constraints(X, y)
+    basis, target = constraints.basis, constraints.target
+    d = X.shape[1]
+    solution = linprog(np.ones(2 * d), A_eq=np.hstack([basis, -basis]), b_eq=target, bounds=(0, None), method="highs")
+    if solution.status != 0:
+        raise ConvergenceError(f"min_l1: {solution.message}")
+    beta = solution.x[:d] - solution.x[d:]
+    support = np.flatnonzero(np.abs(beta) > ON_SUPPORT * np.max(np.abs(beta), initial=0.0))
+    polished = np.zeros(d)
+    if support.size:
+        polished[support] = np.linalg.lstsq(basis[:, support], target, rcond=None)[0]
+        if np.array_equal(np.sign(polished[support]), np.sign(beta[support])):
+            beta = polished
+    nu = solution.eqlin.marginals
+    correlation = basis.T @ nu
+    nu = nu / max(1.0, float(np.max(np.abs(correlation))))
+    norm = float(np.sum(np.abs(beta)))
+    residual = float(np.max(np.abs(X @ beta - y))) / max(1.0, float(np.max(np.abs(y))))
+    face = np.abs(correlation) > 1 - STRICT
+    unique = bool(np.linalg.matrix_rank(basis[:, face]) == np.sum(face)) if np.any(face) else True
+    certificate = Certificate(norm, float(target @ nu), residual, "exact")
+    return Limit(beta, norm, certificate, {"support": support, "unique": unique, "rank": constraints.rank, "nu": constraints.lift(nu)})

@@ -1,0 +1,48 @@
+"""Where theory says a gradient flow goes, without integrating it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, RefusedError
+from ..inputs import Array
+from ..losses import SquareLoss
+from ..models import Model
+from ..potentials import Potential, ScaledPotential
+from ..records import Dataset, Limit
+from .projection import bregman_projection
+
+
+def limit(
+    model: Model,
+    ds: Dataset,
+    loss: Any = None,
+    *,
+    params0: Any = None,
+    scale: ArrayLike | None = None,
+    log_scale: ArrayLike | None = None,
+) -> Limit[Array]:
+    """The point that gradient flow from the start converges to: for models with a mirror form, a Bregman projection.
+
+    Exactly one of params0 (any start), scale α (the model's own start at α) and log_scale (α below float range). The limit does
+    not depend on the normalisation of the square loss. W, Theorems 1 and 3; R, Theorem 2.2.
+    """
+    given = [name for name, value in (("params0", params0), ("scale", scale), ("log_scale", log_scale)) if value is not None]
+    if len(given) != 1:
+        raise InputError(f"limit: give exactly one of params0, scale and log_scale, found {', '.join(given) or 'none'}")
+    if params0 is None:
+        return bregman_projection(model.potential(scale=scale, log_scale=log_scale), ds.X, ds.y)
+    form = model.mirror_form(params0, SquareLoss() if loss is None else loss, ds.n, ds.d)
+    if isinstance(form, str):
+        raise RefusedError(f"limit: {form}")
+    return bregman_projection(_without_clock(form.potential), ds.X, ds.y, form.beta0)
+
+
+def _without_clock(potential: Potential) -> Potential:
+    """The potential without its time factor, where that is one number."""
+    if isinstance(potential, ScaledPotential) and np.ptp(potential.factor) == 0:
+        return potential.potential
+    return potential

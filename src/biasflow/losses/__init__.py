@@ -1,0 +1,5 @@
+"""Losses, each paper's normalisation made explicit."""
+
+from .square import SquareLoss
+
+__all__ = ["SquareLoss"]

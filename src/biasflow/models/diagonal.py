@@ -1,0 +1,155 @@
+"""Diagonal linear networks β = w₊^D − w₋^D (W, eqs. 4 and 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, ScaleError
+from ..inputs import Array, log_of_scale, positive_int, vector
+from ..losses import SquareLoss
+from ..potentials import DepthPotential, Hypentropy, MirrorPoint, Potential, ScaledPotential
+from ..potentials.depth import DepthPoint
+from ..potentials.scaled import ScaledPoint
+from .base import MirrorForm, Model
+
+
+class DiagonalParams(NamedTuple):
+    """The weights w₊ and w₋, each (d,)."""
+
+    plus: Array
+    minus: Array
+
+
+@dataclass(frozen=True)
+class DiagonalNetwork(Model):
+    """f(w, x) = ⟨w₊^D − w₋^D, x⟩, D ≥ 2 (W, §§4–5). A linear predictor whose parametrisation decides its bias."""
+
+    depth: int = 2
+
+    def __post_init__(self) -> None:
+        positive_int("depth", self.depth, least=2)
+
+    @property
+    def homogeneity(self) -> int:
+        return self.depth
+
+    def __call__(self, params: DiagonalParams, X: Any) -> Any:
+        return self.effective(params) @ X.T
+
+    def effective(self, params: DiagonalParams) -> Any:
+        """β = w₊^D − w₋^D; leading axes are kept."""
+        return params.plus**self.depth - params.minus**self.depth
+
+    def gradient(self, params: DiagonalParams, X: Any, output_gradient: Any) -> DiagonalParams:
+        """∇_w of a function of the predictions Xβ whose gradient is given: ±D·w±^{D−1}·Xᵀg."""
+        D, beta_gradient = self.depth, X.T @ output_gradient
+        return DiagonalParams(D * params.plus ** (D - 1) * beta_gradient, -D * params.minus ** (D - 1) * beta_gradient)
+
+    def jacobian(self, params: DiagonalParams, X: Any) -> DiagonalParams:
+        D = self.depth
+        return DiagonalParams(D * params.plus ** (D - 1) * X, -D * params.minus ** (D - 1) * X)
+
+    def linearised(self, params: DiagonalParams, direction: DiagonalParams) -> Any:
+        D = self.depth
+        return D * (params.plus ** (D - 1) * direction.plus - params.minus ** (D - 1) * direction.minus)
+
+    def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> DiagonalParams:
+        """w₊ = w₋ = α·1 (W's unbiased start: β = 0). `scale` is a number, or a vector with one α per coordinate.
+
+        The start is deterministic; `key` is accepted for uniformity with random initialisations.
+        """
+        alpha, _ = log_of_scale("scale", scale, None)
+        if alpha.ndim == 0:
+            if dim is None:
+                raise InputError("dim: needed to broadcast a scalar scale")
+            alpha = np.full(positive_int("dim", dim), float(alpha))
+        elif alpha.ndim > 1 or (dim is not None and alpha.size != dim):
+            raise InputError(f"scale: expected a number or a vector of length {dim}, found shape {alpha.shape}")
+        return DiagonalParams(alpha.copy(), alpha.copy())
+
+    def checked(self, params: Any, d: int) -> DiagonalParams:
+        """Parameters as arrays of the right length, or an error that names the weight."""
+        try:
+            plus, minus = params
+        except (TypeError, ValueError):
+            raise InputError(f"params0: expected DiagonalParams(plus, minus), found {type(params).__name__}") from None
+        return DiagonalParams(vector("params0.plus", plus, d), vector("params0.minus", minus, d))
+
+    def potential(self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None) -> Potential:
+        """The potential whose Bregman projection is the limit from α·1: Φ_{2α²} for D = 2, α^D·Q_α^D for D ≥ 3."""
+        _, log_alpha = log_of_scale("scale", scale, log_scale)
+        if self.depth == 2:
+            return Hypentropy(log_alpha=np.log(2.0) + 2 * log_alpha)
+        return DepthPotential(self.depth, log_scale=log_alpha)
+
+    def mirror_form(self, params0: Any, loss: Any, n: int, d: int) -> MirrorForm | str:
+        """The mirror flow that β follows, in the flow's own time, or a sentence that says why there is none."""
+        if not isinstance(loss, SquareLoss):
+            return f"the dual flow needs a square loss, found {type(loss).__name__}"
+        params0 = self.checked(params0, d)
+        return _depth_two(params0, loss.factor(n)) if self.depth == 2 else _deeper(self.depth, params0, loss.factor(n))
+
+
+def _depth_two(params0: DiagonalParams, c: float) -> MirrorForm | str:
+    """|w₊||w₋| is conserved: β = r·sinh η with r = 2|w₊w₋|, and under ½‖·‖² mirror time is 4t (W, §4)."""
+    plus, minus = np.abs(params0.plus), np.abs(params0.minus)
+    dead = (plus == 0) & (minus == 0)
+    if np.any(dead):
+        return f"coordinate {int(np.flatnonzero(dead)[0])} starts with both weights zero and never moves: drop that column"
+    with np.errstate(divide="ignore"):
+        log_plus, log_minus = np.log(plus), np.log(minus)
+        log_r = np.log(2.0) + log_plus + log_minus
+    one_sided = np.isneginf(log_r)
+    beta0 = (plus - minus) * (plus + minus)
+    if np.any(one_sided):
+        with np.errstate(under="ignore"):
+            r = np.exp(log_r)
+        if np.any((r == 0) & ~one_sided) or np.any(one_sided & (np.abs(beta0) == 0)):
+            return "weights that are zero on one side and below 1e-150 on another do not fit in floats together"
+        potential: Potential = Hypentropy(r, sign=np.sign(beta0))
+    else:
+        potential = Hypentropy(log_alpha=log_r)
+    signs = DiagonalParams(np.where(params0.plus < 0, -1.0, 1.0), np.where(params0.minus < 0, -1.0, 1.0))
+
+    def lift(point: MirrorPoint) -> DiagonalParams:
+        """w₊ = w₊₀·e^{δ/2}, w₋ = w₋₀·e^{−δ/2}, δ the change of arcsinh(β/r)."""
+        delta = point.eta / factor - eta0
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            return DiagonalParams(
+                np.where(plus == 0, 0.0, signs.plus * np.exp(log_plus + delta / 2)),
+                np.where(minus == 0, 0.0, signs.minus * np.exp(log_minus - delta / 2)),
+            )
+
+    factor = 1 / (8 * c)
+    biased = np.any(beta0 != 0)
+    eta0 = potential.at(beta0).eta if biased else np.zeros_like(beta0)
+    return MirrorForm(ScaledPotential(factor, potential), beta0 if biased else None, lift)
+
+
+def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:
+    """w₊^{2−D} + w₋^{2−D} is conserved: the depth potential at α^{2−D}, its mean; ∇φ = ½α^{D−2}(w₋^{2−D} − w₊^{2−D})."""
+    plus, minus = params0
+    if np.any(plus <= 0) or np.any(minus <= 0):
+        return f"a network of depth {depth} needs positive weights at the start"
+    with np.errstate(over="ignore"):
+        a, b = plus ** (2.0 - depth), minus ** (2.0 - depth)
+    mean = (a + b) / 2
+    if not np.all(np.isfinite(mean)):
+        raise ScaleError(f"params0: weights down to {min(plus.min(), minus.min()):g} overflow in w^(2−D); use bf.limit with log_scale")
+    log_alpha = np.log(mean) / (2 - depth)
+    factor = mean / (2 * c * depth * (depth - 2))
+    biased = bool(np.any(plus != minus))
+    potential = ScaledPotential(factor, DepthPotential(depth, log_scale=log_alpha))
+
+    def lift(point: MirrorPoint) -> DiagonalParams:
+        """w± = (mean·(1 ∓ z))^{−1/(D−2)}, the smaller of 1 ∓ z from its logarithm."""
+        inner = cast(DepthPoint, cast(ScaledPoint, point).inner)
+        low = np.exp((np.log(mean) + inner.log_slack) / (2 - depth))
+        high = (mean * (1 + np.abs(inner.eta))) ** (1 / (2 - depth))
+        return DiagonalParams(np.where(inner.eta > 0, low, high), np.where(inner.eta > 0, high, low))
+
+    return MirrorForm(potential, plus**depth - minus**depth if biased else None, lift)

@@ -1,0 +1,14 @@
+"""When a gradient flow on weights is a mirror flow on the predictor (R, §3; W, Appendix A)."""
+
+from __future__ import annotations
+
+from ..errors import RefusedError
+from ..records import MirrorProblem, Problem
+
+
+def mirror(problem: Problem) -> MirrorProblem:
+    """The mirror flow that the predictor follows, time factor included, or a refusal that says why there is none."""
+    form = problem.model.mirror_form(problem.params0, problem.loss, problem.data.n, problem.data.d)
+    if isinstance(form, str):
+        raise RefusedError(f"mirror: {form}")
+    return MirrorProblem(form.potential, problem.data.X, problem.data.y, form.beta0)

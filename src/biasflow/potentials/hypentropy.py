@@ -1,0 +1,186 @@
+"""The hypentropy φ_α(x) = x·arcsinh(x/α) − √(x²+α²) + α, and its half-line form at α = 0 (R, Definitions 3.1, 3.2)."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import DomainError, InputError
+from ..inputs import SMALLEST_NORMAL, Array, log_of_scale, real_array
+from .base import MirrorPoint, Potential, pick
+from .special import FAR, LOG2, SERIES_RADIUS, scaled_cosh, scaled_sinh, sinh_minus
+
+
+@dataclass(frozen=True, eq=False)
+class HypentropyPoint(MirrorPoint):
+    """A point of Φ_α: β = α·sinh η, or β = s·e^{sη} where α = 0. R = √(β²+α²) is its inverse curvature."""
+
+    radius: Array
+    alpha: Array
+    log_alpha: Array
+    sign: Array
+
+    def weight(self) -> Array:
+        return self.radius
+
+    def value(self) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            interior = self.beta * self.eta - self.beta * (self.beta / (self.alpha + self.radius))
+            half_line = np.where(self.beta == 0, 1.0, self.beta * self.eta - self.radius + 1.0)
+        return np.where(self._on_half_line(), half_line, np.where(self.beta == 0, 0.0, interior))
+
+    def conjugate(self) -> Array:
+        half = self.eta / 2
+        with np.errstate(over="ignore", invalid="ignore"):
+            interior = 2 * scaled_sinh(self.log_alpha, self.alpha, half) * np.sinh(half)
+            far = self.radius - self.alpha
+            interior = np.where(np.abs(self.eta) < 2, interior, far)
+            half_line = np.expm1(self.sign * self.eta)
+        return np.where(self._on_half_line(), half_line, interior)
+
+    def moved(self, delta: Array) -> Self:
+        return dataclasses.replace(self, **_sides_from_eta(self.eta + delta, self.alpha, self.log_alpha, self.sign))
+
+    def minus(self, start: Self) -> Array:
+        """sinh(η−η₀) = (β−β₀)(β+β₀)/(βR₀+β₀R) for equal signs, whatever α is."""
+        top = np.maximum(np.abs(self.beta), np.abs(start.beta))
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            b, b0, r, r0 = self.beta / top, start.beta / top, self.radius / top, start.radius / top
+            near = np.arcsinh((self.beta - start.beta) / top * ((b + b0) / (b * r0 + b0 * r)))
+        plain = self.eta - start.eta
+        use = (self.log_alpha == start.log_alpha) & (np.sign(self.beta) * np.sign(start.beta) > 0) & np.isfinite(near) & (np.abs(near) < SERIES_RADIUS)
+        return np.where(use, near, plain)
+
+    def log_size(self) -> Array:
+        return np.where(self._on_half_line(), self.sign * self.eta, self.log_alpha + np.abs(self.eta))
+
+    def divergence(self, start: Self) -> Array:
+        delta = self.minus(start)
+        with np.errstate(over="ignore", invalid="ignore"):
+            small = np.clip(delta, -1.0, 1.0)
+            near = 2 * self.radius * np.sinh(small / 2) ** 2 - self.beta * sinh_minus(small)
+            far = np.where(self.beta == 0, 0.0, self.beta * delta) - self.radius + start.radius
+        return np.where(np.abs(delta) < SERIES_RADIUS, near, far)
+
+    def _on_half_line(self) -> Array:
+        return np.isneginf(self.log_alpha)
+
+
+def _sides_from_eta(eta: Array, alpha: Array, log_alpha: Array, sign: Array) -> dict[str, Array]:
+    if np.min(alpha, initial=1.0) >= SMALLEST_NORMAL and np.max(np.abs(eta), initial=0.0) < FAR:
+        return {"beta": alpha * np.sinh(eta), "eta": eta, "radius": alpha * np.cosh(eta)}
+    beta = scaled_sinh(log_alpha, alpha, eta)
+    radius = scaled_cosh(log_alpha, alpha, eta)
+    zero = np.isneginf(log_alpha)
+    if np.any(zero):
+        with np.errstate(over="ignore"):
+            size = np.exp(sign * eta)
+        beta, radius = np.where(zero, sign * size, beta), np.where(zero, size, radius)
+    return {"beta": beta, "eta": eta, "radius": radius}
+
+
+class Hypentropy(Potential):
+    """Φ_α(β) = Σφ_{α_i}(β_i), φ_α(x) = x·arcsinh(x/α) − √(x²+α²) + α; φ₀(x) = |x|log|x| − |x| + 1.
+
+    R, Definitions 3.1 and 3.2; α²·Q_α of W, Theorem 1, is Φ_{2α²}.
+
+    alpha, log_alpha: a number or one per coordinate, exactly one of the two; the logarithm reaches any scale.
+    sign: ±1 where α is zero (that coordinate lives on the open half-line of that sign); read nowhere else.
+    """
+
+    def __init__(
+        self, alpha: ArrayLike | None = None, *, log_alpha: ArrayLike | None = None, sign: ArrayLike | None = None
+    ) -> None:
+        self.alpha, self.log_alpha = log_of_scale("alpha", alpha, log_alpha, zero=True)
+        if self.alpha.ndim > 1:
+            raise InputError(f"alpha: expected a number or a vector, found shape {self.alpha.shape}")
+        self.sign: Array | None = None if sign is None else real_array("sign", sign)
+        zero = np.isneginf(self.log_alpha)
+        if self.sign is not None and np.any(zero):
+            try:
+                there = np.broadcast_arrays(self.sign, zero)
+            except ValueError:
+                raise InputError(f"sign: shape {self.sign.shape} does not fit alpha {self.alpha.shape}") from None
+            if not np.all(np.abs(there[0][there[1]]) == 1):
+                raise DomainError("sign: must be +1 or −1 wherever alpha is zero")
+
+    def __repr__(self) -> str:
+        name = f"log_alpha={self.log_alpha}" if np.any(self.alpha == 0) else f"alpha={self.alpha}"
+        return f"Hypentropy({name})"
+
+    def at(self, beta: Array) -> HypentropyPoint:
+        alpha, log_alpha = self._scales(beta)
+        zero = np.isneginf(log_alpha)
+        size = np.abs(beta)
+        sign = np.sign(beta) if self.sign is None else np.where(zero, np.broadcast_to(self.sign, beta.shape), 0.0)
+        wrong = zero & (beta * sign < 0)
+        if np.any(wrong):
+            i = int(np.flatnonzero(wrong)[0])
+            raise DomainError(f"beta: coordinate {i} is {beta.flat[i]:g}, outside its half-line of sign {sign.flat[i]:+.0f} (alpha = 0)")
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            ratio = size / alpha
+            log_ratio = np.log(size) - log_alpha
+            far = log_ratio + LOG2 + 0.25 * np.exp(-2 * np.maximum(log_ratio, 10.0))
+            eta = np.where((alpha > 0) & np.isfinite(alpha) & np.isfinite(ratio), np.arcsinh(ratio), far)
+            tiny = (alpha == 0) | ~np.isfinite(alpha)
+            eta = np.where(tiny & ~zero & (log_ratio < 10), np.arcsinh(np.exp(np.minimum(log_ratio, 10.0))), eta)
+            eta = np.where(beta == 0, 0.0, np.sign(beta) * eta)
+            eta = np.where(zero, sign * np.log(size), eta)
+        return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign)
+
+    def at_dual(self, eta: Array) -> HypentropyPoint:
+        alpha, log_alpha = self._scales(eta)
+        sign = np.broadcast_to(0.0 if self.sign is None else self.sign, eta.shape)
+        if np.any(np.isneginf(log_alpha) & (np.abs(sign) != 1)):
+            raise DomainError(
+                "alpha: zero without a sign; give sign=±1 there, or a beta0 whose signs are taken"
+                " (a scale below float range is given by log_alpha)"
+            )
+        return HypentropyPoint(**_sides_from_eta(eta, alpha, log_alpha, sign), alpha=alpha, log_alpha=log_alpha, sign=sign)
+
+    def oriented(self, beta0: Array) -> Hypentropy:
+        zero = np.broadcast_to(np.isneginf(self.log_alpha), beta0.shape)
+        if not np.any(zero):
+            return self
+        if np.any(zero & (beta0 == 0)):
+            i = int(np.flatnonzero(zero & (beta0 == 0))[0])
+            raise DomainError(f"beta0: coordinate {i} is zero where alpha is zero: it would never move; give it a sign or drop the column")
+        return _hypentropy(self.alpha, self.log_alpha, np.sign(beta0))
+
+    def restricted(self, index: Array) -> Hypentropy:
+        sign = None if self.sign is None else pick(self.sign, index)
+        return _hypentropy(pick(self.alpha, index), pick(self.log_alpha, index), sign)
+
+    def raised(self, log_floor: float) -> Hypentropy:
+        low = (self.log_alpha < log_floor) & ~np.isneginf(self.log_alpha)
+        log_alpha = np.where(low, log_floor, self.log_alpha)
+        with np.errstate(over="ignore", under="ignore"):
+            return _hypentropy(np.where(low, np.exp(log_floor), self.alpha), log_alpha, self.sign)
+
+    def log_units(self, d: int) -> Array:
+        return np.broadcast_to(self.log_alpha, (d,))
+
+    @property
+    def stride(self) -> float:
+        return np.inf
+
+    def half_lines(self, d: int) -> Array:
+        zero = np.broadcast_to(np.isneginf(self.log_alpha), (d,))
+        return np.where(zero, 0.0 if self.sign is None else self.sign, 0.0)
+
+    def _scales(self, like: Array) -> tuple[Array, Array]:
+        try:
+            return np.broadcast_to(self.alpha, like.shape), np.broadcast_to(self.log_alpha, like.shape)
+        except ValueError:
+            raise InputError(f"alpha: length {self.alpha.size} does not fit a point of shape {like.shape}") from None
+
+
+def _hypentropy(alpha: Array, log_alpha: Array, sign: Array | None) -> Hypentropy:
+    """A hypentropy from parts already checked, α and its logarithm both kept as they are."""
+    potential = object.__new__(Hypentropy)
+    potential.alpha, potential.log_alpha, potential.sign = alpha, log_alpha, sign
+    return potential

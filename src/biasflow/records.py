@@ -1,0 +1,272 @@
+"""The frozen records that every layer hands on: data, problems, results, claims, experiments."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from .errors import InputError
+from .inputs import Array, matrix, real_array, vector
+
+if TYPE_CHECKING:
+    import xarray
+
+State = TypeVar("State")
+
+
+class Result(enum.Enum):
+    """Why a flow or a solver stopped, in words."""
+
+    CONVERGED = "converged: the loss fell below its threshold"
+    STATIONARY = "stationary without interpolating: the loss has a positive infimum here"
+    INFEASIBLE = "converged to the infimum of the loss: the labels are out of reach for the signs of the start"
+    REACHED_T1 = "reached the final time asked for"
+    FLOOR = "stopped at the rounding floor of the residual"
+    STEP_LIMIT = "gave up: step limit reached"
+    STEP_TOO_SMALL = "gave up: the step size needed is below rounding"
+    DIVERGED = "diverged: a value overflowed"
+
+    @property
+    def success(self) -> bool:
+        return self not in (Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.DIVERGED)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Inputs X (n, d) with labels y (n,); `truth` is the planted predictor, where there is one."""
+
+    X: Array
+    y: Array
+    name: str = ""
+    truth: Array | None = None
+
+    def __post_init__(self) -> None:
+        X = matrix("X", self.X)
+        y = real_array("y", self.y)
+        if y.shape != (X.shape[0],):
+            raise InputError(f"y: expected shape ({X.shape[0]},), one label per row of X {X.shape}, found {y.shape}")
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "y", y)
+        if self.truth is not None:
+            object.__setattr__(self, "truth", vector("truth", self.truth, X.shape[1]))
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def d(self) -> int:
+        return int(self.X.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a gradient flow needs: model, data, loss and start."""
+
+    model: Any
+    data: Dataset
+    loss: Any
+    params0: Any
+
+
+@dataclass(frozen=True, eq=False)
+class MirrorProblem:
+    """Mirror flow d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ (None: where ∇φ vanishes)."""
+
+    potential: Any
+    X: Array
+    y: Array
+    beta0: Array | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it is.
+
+    primal, dual: for minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual.
+    residual: ‖constraint violation‖_∞/max(1, ‖y‖_∞).
+    kind: 'exact', 'closed-form', 'bound' or 'heuristic'.
+    membership: distance of ∇φ(β) − ∇φ(β₀) from Im Xᵀ relative to max(1, ‖∇φ‖_∞), where that is part of the proof.
+    """
+
+    primal: float
+    dual: float
+    residual: float
+    kind: str
+    membership: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        return abs(self.primal - self.dual) / max(1.0, abs(self.primal))
+
+
+@dataclass(frozen=True, eq=False)
+class Limit(Generic[State]):
+    """A point that theory predicts, its objective, and the certificate that it is right."""
+
+    value: State
+    objective: float
+    certificate: Certificate
+    stats: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A flow that was integrated, or a path: states at times, loss, error estimate, and why it stopped.
+
+    states: the type of the start, with a leading time axis on every leaf.
+    error: an estimate of the sup-norm error of each state; loss: the loss as the problem defines it.
+    """
+
+    times: Array
+    states: Any
+    loss: Array
+    error: Array
+    events: tuple[Any, ...]
+    stats: Mapping[str, Any]
+    result: Result
+    problem: Problem | MirrorProblem
+    interpolant: Callable[[float], Any] | None = None
+
+    @property
+    def final(self) -> Any:
+        return leaf_map(lambda leaf: leaf[-1], self.states)
+
+    def at(self, t: float) -> Any:
+        """The state at time t, by the flow's own dense output."""
+        t = float(t)
+        if not self.times[0] <= t <= self.times[-1]:
+            raise InputError(f"t: {t:g} lies outside the integrated interval [{self.times[0]:g}, {self.times[-1]:g}]")
+        if self.interpolant is None:  # a path of jumps: the state entered last
+            return leaf_map(lambda leaf: leaf[int(np.searchsorted(self.times, t, side="right")) - 1], self.states)
+        return self.interpolant(t)
+
+
+def leaf_map(function: Callable[[Any], Any], state: Any) -> Any:
+    """Apply to every leaf of a state: an array, or a NamedTuple of states."""
+    if isinstance(state, tuple):
+        return type(state)(*(leaf_map(function, leaf) for leaf in state))
+    return function(state)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison: `measured` relation `bound`, known up to ± error. relation: '<=', '>=' or '=='."""
+
+    quantity: str
+    measured: float
+    relation: str
+    bound: float
+    error: float = 0.0
+
+    @property
+    def slack(self) -> float:
+        """How far inside the bound, in units of the quantity; for '==' minus the distance."""
+        difference = self.bound - self.measured
+        return {"<=": difference, ">=": -difference, "==": -abs(difference)}[self.relation]
+
+    @property
+    def status(self) -> str:
+        if not np.isfinite(self.measured) or np.isnan(self.bound):
+            return "inconclusive"
+        if self.relation == "==":
+            return "holds" if abs(self.measured - self.bound) <= self.error else "violated"
+        if self.slack >= 0:
+            return "holds"
+        return "inconclusive" if self.slack >= -self.error else "violated"
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """A condition of a theorem: `test(problem)` returns None where it holds, else a sentence that says what fails."""
+
+    id: str
+    statement: str
+    test: Callable[[Any], str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """An executable statement of a paper. `example(key)` makes a random problem that satisfies its hypotheses."""
+
+    id: str
+    statement: str
+    reference: str
+    hypotheses: tuple[Hypothesis, ...]
+    example: Callable[[int], Any]
+    check: Callable[[Any], tuple[Check, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """A claim tested on a problem: which hypotheses hold, and what was measured against what was predicted."""
+
+    claim: Claim
+    hypotheses: tuple[tuple[Hypothesis, str | None], ...]
+    checks: tuple[Check, ...]
+
+    @property
+    def status(self) -> str:
+        """'holds', 'violated', 'hypotheses fail' or 'inconclusive'."""
+        if any(failure is not None for _, failure in self.hypotheses):
+            return "hypotheses fail"
+        statuses = [check.status for check in self.checks]
+        for worst in ("violated", "inconclusive"):
+            if worst in statuses:
+                return worst
+        return "holds"
+
+    def __str__(self) -> str:
+        lines = [f"{self.claim.id}: {self.status}. {self.claim.statement}"]
+        lines += [f"  hypothesis {h.id} fails: {failure}" for h, failure in self.hypotheses if failure is not None]
+        lines += [f"  {c.quantity}: {c.measured:.6g} {c.relation} {c.bound:.6g} (± {c.error:.1g}) {c.status}" for c in self.checks]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A number that a paper reports, and the band in which a faithful reproduction falls."""
+
+    name: str
+    paper_value: float
+    band: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Named axes with their values, and settings shared by every point. No axes means one point."""
+
+    axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def points(self) -> list[dict[str, Any]]:
+        """Every setting, the last axis fastest."""
+        import itertools
+
+        names = list(self.axes)
+        return [{**self.settings, **dict(zip(names, values, strict=True))} for values in itertools.product(*self.axes.values())]
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A figure of a paper as a sweep: `point(**setting)` at every point of a grid, summarised, drawn.
+
+    grids: at least 'quick' and 'paper'. summarise(data) -> dataset whose attributes hold the reported numbers by name.
+    draw(summary) -> matplotlib figure.
+    """
+
+    id: str
+    caption: str
+    grids: Mapping[str, Grid]
+    point: Callable[..., xarray.Dataset]
+    summarise: Callable[[xarray.Dataset], xarray.Dataset]
+    draw: Callable[[xarray.Dataset], Any]
+    reported: tuple[Reported, ...] = ()
+    animate: Callable[[xarray.Dataset], Any] | None = None
+
+

@@ -1,0 +1,209 @@
+"""The page: plain HTML with everything inside it, built from strings."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib import resources
+from string import Template
+from typing import Any
+
+from ..records import Check, Verdict
+from .entries import PAPERS, SEVERITY, ClaimEntry, FigureEntry, Number, Paper, Report, tag_of
+
+VERDICT_TITLES = {
+    "holds": "every check is inside its bound",
+    "inconclusive": "the numerical error exceeds the slack",
+    "violated": "a check is outside its bound by more than the numerical error",
+    "hypotheses fail": "the problem does not satisfy the claim's hypotheses",
+    "failed": "the computation stopped with an error",
+}
+
+
+def render(report: Report) -> str:
+    """The whole page; it refers to nothing outside itself."""
+    papers = [paper for paper in _papers(report) if any(tag_of(entry.id) == paper.tag for entry in _entries(report))]
+    links = "".join(f'<a href="#{escape(p.tag)}" title="{escape(p.title)}">{escape(p.tag)}</a>' for p in papers)
+    return Template(_resource("page.html")).substitute(
+        style=_resource("page.css"),
+        navigation=links,
+        summary=_summary(report),
+        papers="\n".join(_paper(paper, report) for paper in papers),
+    )
+
+
+def _entries(report: Report) -> tuple[FigureEntry | ClaimEntry, ...]:
+    return (*report.figures, *report.claims)
+
+
+def _papers(report: Report) -> tuple[Paper, ...]:
+    """The known papers, then any other tag in use."""
+    known = {paper.tag for paper in PAPERS}
+    others = sorted({tag_of(entry.id) for entry in _entries(report)} - known)
+    return (*PAPERS, *(Paper(tag, "", tag, 0) for tag in others))
+
+
+def _summary(report: Report) -> str:
+    claims = Counter(entry.status for entry in report.claims)
+    numbers, inside = len(report.numbers), sum(number.inside for number in report.numbers)
+    drawn = sum(figure.failure is None for figure in report.figures)
+    tiles = [
+        _tile(f"{claims[status]}", _claims_that(status, claims[status]), status)
+        for status in reversed(SEVERITY)
+        if claims[status]
+    ]
+    if numbers:
+        tiles.append(_tile(f"{inside}/{numbers}", "reported numbers in their band", "holds" if inside == numbers else "outside"))
+    if report.figures:
+        tiles.append(
+            _tile(f"{drawn}/{len(report.figures)}", "figures drawn", "holds" if drawn == len(report.figures) else "failed")
+        )
+    warning = '<p class="notice">Interrupted: this page holds what was finished; run the command again to go on.</p>'
+    versions = " · ".join(f"{escape(name)} {escape(str(value))}" for name, value in report.environment.items())
+    return (
+        f"{warning if report.interrupted else ''}<div class='tiles'>{''.join(tiles)}</div>"
+        f"<p class='made'>Made by <code>{escape(report.command)}</code> on {escape(report.made)}.<br>{versions}</p>"
+    )
+
+
+def _claims_that(status: str, count: int) -> str:
+    noun = "claim" if count == 1 else "claims"
+    verbs = {"holds": "holds" if count == 1 else "hold", "hypotheses fail": "whose hypotheses fail", "failed": "failed to run"}
+    return f"{noun} {verbs.get(status, status)}"
+
+
+def _tile(count: str, text: str, status: str = "") -> str:
+    return f'<div class="tile {_css(status)}"><b>{escape(count)}</b> {escape(text)}</div>'
+
+
+def _paper(paper: Paper, report: Report) -> str:
+    figures = [figure for figure in report.figures if tag_of(figure.id) == paper.tag]
+    claims = [claim for claim in report.claims if tag_of(claim.id) == paper.tag]
+    byline = f"<p class='byline'>{escape(paper.authors)}, {paper.year}</p>" if paper.authors else ""
+    return (
+        f'<section id="{escape(paper.tag)}"><h2><span class="tag">{escape(paper.tag)}</span> {escape(paper.title)}</h2>{byline}'
+        + "".join(map(_figure, figures))
+        + _numbers(figures)
+        + _claims(claims)
+        + "</section>"
+    )
+
+
+def _figure(figure: FigureEntry) -> str:
+    anchor = escape(figure.id.replace("/", "-"))
+    head = f'<figure id="{anchor}"><h3>{escape(figure.id)}</h3>'
+    facts = [f"preset {figure.preset}", *_settings(figure.grid.axes, figure.grid.settings)]
+    if figure.failure is not None:
+        body = f'<p class="notice">{escape(figure.failure)}</p>'
+    else:
+        image = base64.b64encode(figure.image).decode()
+        body = f'<img alt="{escape(figure.id)}" src="data:image/png;base64,{image}">'
+        facts.append(f"{figure.seconds:.1f} s")
+    items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+    return f'{head}{body}<figcaption>{escape(figure.experiment.caption)}<ul class="facts">{items}</ul></figcaption></figure>'
+
+
+def _settings(axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterable[str]:
+    for name, values in axes.items():
+        shown = [_value(value) for value in values]
+        span = ", ".join(shown) if len(shown) <= 4 else f"{shown[0]}, {shown[1]}, …, {shown[-1]} ({len(shown)} values)"
+        yield f"{name}: {span}"
+    for name, value in settings.items():
+        yield f"{name} = {_value(value)}"
+
+
+def _numbers(figures: Iterable[FigureEntry]) -> str:
+    rows = "".join(_number(figure.id, number) for figure in figures for number in figure.numbers)
+    if not rows:
+        return ""
+    head = _head("figure", "number", "paper", "ours", "band", "")
+    return f'<h3>Numbers the paper reports</h3><div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
+
+
+def _number(id: str, number: Number) -> str:
+    low, high = number.reported.band
+    where = "inside" if number.inside else "outside"
+    cells = [escape(id), escape(number.reported.name)]
+    values = [_value(number.reported.paper_value), _value(number.ours), f"[{_value(low)}, {_value(high)}]"]
+    plain = "".join(f"<td>{cell}</td>" for cell in cells) + "".join(f'<td class="n">{value}</td>' for value in values)
+    return f"<tr>{plain}<td>{_badge(where)}</td></tr>"
+
+
+def _claims(claims: Iterable[ClaimEntry]) -> str:
+    bodies = "".join(map(_claim, claims))
+    if not bodies:
+        return ""
+    head = _head("claim", "statement and hypotheses", "quantity", "measured", "", "bound", "slack", "error", "verdict")
+    return f'<h3>Claims</h3><div class="wide"><table class="claims">{head}{bodies}</table></div>'
+
+
+def _claim(entry: ClaimEntry) -> str:
+    rows = [_check(check) for _, check in entry.tightest()] or ['<td colspan="6">no check was made</td><td></td>']
+    span = f' rowspan="{len(rows)}"'
+    anchor = escape(entry.id.replace("/", "-"))
+    first = (
+        f'<td{span} class="claim"><b>{escape(entry.id)}</b><br>{_badge(entry.status)}<br>'
+        f"<small>{escape(entry.claim.reference)}</small></td>"
+        f'<td{span} class="statement">{escape(entry.claim.statement)}{_hypotheses(entry)}{_examples(entry)}</td>'
+    )
+    lines = [f"<tr>{first}{rows[0]}</tr>", *(f"<tr>{row}</tr>" for row in rows[1:])]
+    return f'<tbody id="{anchor}">{"".join(lines)}</tbody>'
+
+
+def _hypotheses(entry: ClaimEntry) -> str:
+    items = []
+    for place, hypothesis in enumerate(entry.claim.hypotheses):
+        failures = {key: v.hypotheses[place][1] for key, v in entry.verdicts.items() if v.hypotheses[place][1] is not None}
+        reasons = "".join(f"<br><small>example {key}: {escape(str(why))}</small>" for key, why in failures.items())
+        mark = "✗" if failures else "✓"
+        items.append(
+            f'<li class="{"fails" if failures else "met"}"><span>{mark}</span> {escape(hypothesis.statement)}{reasons}</li>'
+        )
+    failure = f'<p class="notice">{escape(entry.failure)}</p>' if entry.failure else ""
+    return f'<ul class="hypotheses">{"".join(items)}</ul>{failure}'
+
+
+def _examples(entry: ClaimEntry) -> str:
+    """Every example in full, folded away; the rows beside it show the tightest."""
+    if len(entry.verdicts) < 2:
+        return ""
+    parts = "".join(_example(key, verdict) for key, verdict in entry.verdicts.items())
+    return f"<details><summary>{len(entry.verdicts)} examples; the tightest are shown</summary>{parts}</details>"
+
+
+def _example(key: int, verdict: Verdict) -> str:
+    rows = "".join(f"<tr>{_check(check)}</tr>" for check in verdict.checks)
+    return f"<p>example {key}: {_badge(verdict.status)}</p><table>{rows}</table>"
+
+
+def _check(check: Check) -> str:
+    values = (_value(check.measured), _relation(check.relation), _value(check.bound), _value(check.slack), _value(check.error, 2))
+    numbers = "".join(f'<td class="n">{value}</td>' for value in values)
+    return f"<td>{escape(check.quantity)}</td>{numbers}<td>{_badge(check.status)}</td>"
+
+
+def _relation(relation: str) -> str:
+    return {"<=": "≤", ">=": "≥", "==": "="}[relation]
+
+
+def _head(*titles: str) -> str:
+    return f"<thead><tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr></thead>"
+
+
+def _badge(status: str) -> str:
+    title = VERDICT_TITLES.get(status, "")
+    return f'<span class="badge {_css(status)}" title="{escape(title)}">{escape(status)}</span>'
+
+
+def _css(status: str) -> str:
+    return status.replace(" ", "-")
+
+
+def _value(value: Any, digits: int = 4) -> str:
+    return escape(f"{value + 0.0:.{digits}g}" if isinstance(value, float) else str(value))  # + 0.0 drops the sign of −0
+
+
+def _resource(name: str) -> str:
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")

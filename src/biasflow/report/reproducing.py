@@ -1,0 +1,131 @@
+"""Every figure and claim that exists, computed where the store does not have it, then written as a page."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import experiments, theory
+from ..errors import unknown
+from ..records import Check, Claim, Verdict
+from ..run import Progress, Store, StoreError, environment
+from .entries import PAPERS, ClaimEntry, FigureEntry, Number, Report, tag_of
+from .page import render
+from .pictures import file_name, headless, png
+
+EXAMPLE_KEYS = (0, 1, 2)
+
+
+def reproduce(
+    folder: Path | str, preset: str, store: Store | None = None, progress: Progress | None = None, only: str | None = None
+) -> Report:
+    """Write `folder/index.html` and `folder/figures/*.png`.
+
+    only: the id of one figure or claim, or the tag of a paper.
+    A figure or claim that fails is on the page with its reason. After Ctrl-C the page holds what is finished and says so,
+    and KeyboardInterrupt is raised again.
+    Raises UnknownNameError where `only` names nothing, StoreError where results cannot be kept.
+    """
+    folder = Path(folder)
+    figure_ids, claim_ids = _chosen(experiments.figures(), only), _chosen(theory.claims(), only)
+    if not figure_ids and not claim_ids:
+        raise unknown("figure, claim or paper", str(only), [*experiments.figures(), *theory.claims()])
+    figures: list[FigureEntry] = []
+    claims: list[ClaimEntry] = []
+    tell = progress or (lambda done, total, label: None)
+    interrupted = True
+    try:
+        for id in figure_ids:
+            figures.append(make_figure(id, preset, store, tell))
+            _save_image(folder, figures[-1])
+        for done, id in enumerate(claim_ids):
+            tell(done, len(claim_ids), "claims")
+            claims.append(check_claim(id, EXAMPLE_KEYS, store))
+        tell(len(claim_ids), len(claim_ids), "claims")
+        interrupted = False
+    finally:
+        command = f"biasflow reproduce --preset {preset}" + (f" --only {only}" if only else "")
+        made = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        report = Report(tuple(figures), tuple(claims), command, environment(), made, interrupted)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "index.html").write_text(render(report), encoding="utf-8")
+    return report
+
+
+def make_figure(id: str, preset: str, store: Store | None = None, progress: Progress | None = None) -> FigureEntry:
+    """Compute, draw and compare one figure. The seconds are those of the run that computed it."""
+    headless()
+    experiment = experiments.experiment(id)
+    start = time.perf_counter()
+    try:
+        summary = experiments.figure(id, preset=preset, store=store, progress=_labelled(id, progress))
+        seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
+        numbers = tuple(Number(reported, float(summary.attrs[reported.name])) for reported in experiment.reported)
+        return FigureEntry(experiment, preset, seconds, png(experiment.draw(summary)), numbers)
+    except StoreError:
+        raise
+    except Exception as error:
+        return FigureEntry(experiment, preset, failure=_sentence(error))
+
+
+def check_claim(id: str, keys: Sequence[int], store: Store | None = None) -> ClaimEntry:
+    """The verdicts on a claim's examples, from the store where it has them."""
+    claim = theory.claim(id)
+    verdicts: dict[int, Verdict] = {}
+    for key in keys:
+        try:
+            verdicts[key] = _verdict(claim, key, store)
+        except StoreError:
+            raise
+        except Exception as error:
+            return ClaimEntry(claim, verdicts, f"example {key}: {_sentence(error)}")
+    return ClaimEntry(claim, verdicts)
+
+
+def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
+    address = store.record_key("verdict", claim=claim.id, key=key) if store else ""
+    record = store.read_record(address) if store else None
+    if record is not None:
+        hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=True))
+        return Verdict(claim, hypotheses, tuple(Check(**check) for check in record["checks"]))
+    verdict = theory.verify(claim.id, key=key)
+    if store:
+        failures = [failure for _, failure in verdict.hypotheses]
+        store.write_record(address, {"failures": failures, "checks": [dataclasses.asdict(check) for check in verdict.checks]})
+    return verdict
+
+
+def _first_seconds(id: str, preset: str, store: Store | None, seconds: float) -> float:
+    if store is None:
+        return seconds
+    address = store.record_key("figure-seconds", figure=id, preset=preset)
+    earlier = store.read_record(address)
+    if earlier is None:
+        store.write_record(address, seconds)
+        return seconds
+    return float(earlier)
+
+
+def _chosen(ids: Sequence[str], only: str | None) -> list[str]:
+    known = {paper.tag: place for place, paper in enumerate(PAPERS)}
+    chosen = [id for id in ids if only is None or only in (id, tag_of(id))]
+    return sorted(chosen, key=lambda id: known.get(tag_of(id), len(known)))
+
+
+def _save_image(folder: Path, figure: FigureEntry) -> None:
+    if figure.failure is None:
+        path = folder / "figures" / file_name(figure.id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(figure.image)
+
+
+def _labelled(id: str, progress: Progress | None) -> Any:
+    return progress and (lambda done, total, label: progress(done, total, id))
+
+
+def _sentence(error: Exception) -> str:
+    return "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])

@@ -1,0 +1,76 @@
+"""Which code made a result: versions for people, hashes for the store."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import platform
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PRESENTATION = ("cli", "report")  # the layers above every result: no number depends on them
+LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "xarray", "matplotlib")
+
+
+def installed_version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def environment() -> dict[str, str]:
+    """Versions of Python and of the libraries that results rest on, and the hash of our own code."""
+    libraries = {name: installed_version(name) or "not installed" for name in LIBRARIES}
+    return {
+        **libraries,
+        "code": code_version(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+@functools.cache
+def code_version() -> str:
+    """A hash of the source files that results depend on."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        relative = path.relative_to(PACKAGE)
+        if relative.parts[0] not in PRESENTATION:
+            digest.update(relative.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """module:qualname of an importable function, or an error: a lambda or a closure has no name to remember it by."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module is None or name is None or "<" in name:
+        raise InputError(f"function: a store needs a function defined at the top of a module, found {name or function!r}")
+    return f"{module}:{name}"
+
+
+def function_version(function: Callable[..., Any]) -> str:
+    """The code version and, for a function from elsewhere, a hash of the file (or cell) that defines it."""
+    if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return code_version()
+    return f"{code_version()}+{hashlib.sha256(_source(function)).hexdigest()[:16]}"
+
+
+def _source(function: Callable[..., Any]) -> bytes:
+    try:
+        return Path(inspect.getsourcefile(function) or "").read_bytes()
+    except OSError:
+        pass
+    try:
+        return inspect.getsource(function).encode()
+    except OSError:
+        raise InputError(
+            f"function: the source of {function_name(function)} cannot be read, so the store could not tell its versions apart; "
+            "define it in a file"
+        ) from None

@@ -1,0 +1,191 @@
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import stub_science
+from biasflow import theory
+from biasflow.cli import main
+from biasflow.errors import InputError
+
+HELP_SECONDS = 0.5  # what a user may wait for help, interpreter start included
+
+
+@pytest.fixture(autouse=True)
+def stubs(monkeypatch, tmp_path):
+    stub_science.install(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BIASFLOW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys):
+    """Runs a command in this process; (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["biasflow", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        out, err = capsys.readouterr()
+        return caught.value.code or 0, out, err
+
+    return run
+
+
+def test_help_is_instant():
+    def once():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "biasflow.cli", "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    assert min(once() for _ in range(5)) < HELP_SECONDS
+
+
+def test_help_names_every_command(cli):
+    code, out, _ = cli("--help")
+    assert code == 0 and all(name in out for name in ("list", "figure", "verify", "reproduce", "doctor"))
+
+
+def test_list_shows_ids_with_their_statements(cli):
+    code, out, _ = cli("list")
+    assert code == 0 and "W/thm1" in out and "β∞ minimises" in out and "W/fig1" in out and "Error against time" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_figure_writes_a_png_and_compares_numbers(cli, tmp_path):
+    code, out, _ = cli("figure", "W/fig1")
+    assert code == 0 and (tmp_path / "W-fig1.png").read_bytes().startswith(b"\x89PNG")
+    assert "mean error: paper 10.5, ours 10.55, band [10, 11]: inside" in out and "band [7, 9]: outside" in out
+    assert len(stub_science.CALLS) == 4
+    assert cli("figure", "W/fig1", "--preset", "paper", "--out", tmp_path / "full.png")[0] == 0
+    assert (tmp_path / "full.png").exists() and len(stub_science.CALLS) == 9
+
+
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        (("figure", "W/fig11"), "did you mean W/fig1"),
+        (("verify", "W/thm11"), "did you mean W/thm1"),
+        (("reproduce", "--only", "W/fig11"), "W/fig1"),
+        (("figure", "W/fig1", "--out", "x.pdf"), "ends in .png"),
+        (("figure", "W/fig1", "--out", "nowhere/x.png"), "nowhere does not exist"),
+        (("figure", "W/fig1", "--preset", "huge"), "huge"),
+        (("verify", "W/thm1", "--data", "missing.csv"), "no file missing.csv"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(cli, arguments, word):
+    code, _, err = cli(*arguments)
+    assert code == 2 and word in err and "Traceback" not in err
+
+
+def test_verify_says_what_it_measured(cli):
+    code, out, _ = cli("verify", "W/thm1", "--keys", "2")
+    assert code == 0 and out.count("W/thm1: holds") == 2 and "claims: 1 holds" in out
+    assert stub_science.CALLS == ["verify W/thm1 0", "verify W/thm1 1"]
+
+
+def test_verify_exits_1_where_a_claim_is_violated(cli):
+    assert cli("verify", "R/sharp")[0] == 1
+    assert cli("verify", "R/eq3")[0] == 0
+    code, out, _ = cli("verify")
+    assert code == 1 and "claims: 1 holds, 1 inconclusive, 1 violated" in out
+
+
+def write_csv(path, header=""):
+    table = np.arange(12.0).reshape(3, 4)
+    np.savetxt(path, table, delimiter=",", header=header, comments="")
+    return table
+
+
+@pytest.mark.parametrize("header", ["", "a,b,c,y"])
+def test_verify_takes_a_csv(cli, tmp_path, monkeypatch, header):
+    problems = []
+    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0: problems.append(problem) or stub_science.verify(id))
+    table = write_csv(tmp_path / "mine.csv", header)
+    code, out, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--scale", "0.5", "--depth", "3")
+    (problem,) = problems
+    assert code == 0 and "W/thm1: holds" in out
+    np.testing.assert_array_equal(problem.data.X, table[:, :3])
+    np.testing.assert_array_equal(problem.data.y, table[:, 3])
+    assert problem.model.depth == 3
+    np.testing.assert_array_equal(problem.params0.plus, np.full(3, 0.5))
+
+
+def test_verify_takes_an_npz_and_refuses_pickles(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0: stub_science.verify(id))
+    np.savez(tmp_path / "good.npz", X=np.eye(2), y=np.ones(2))
+    np.savez(tmp_path / "pickled.npz", X=np.array([[object()]]), y=np.ones(1))
+    np.savez(tmp_path / "named.npz", inputs=np.eye(2), y=np.ones(2))
+    assert cli("verify", "W/thm1", "--data", "good.npz")[0] == 0
+    code, _, err = cli("verify", "W/thm1", "--data", "pickled.npz")
+    assert code == 2 and "pickled.npz" in err
+    code, _, err = cli("verify", "W/thm1", "--data", "named.npz")
+    assert code == 2 and "needs arrays X and y; found inputs, y" in err
+
+
+@pytest.mark.parametrize(
+    "name, content, word",
+    [
+        ("bad.csv", "1,2\n3,nope\n", "nope"),
+        ("nan.csv", "1,2\nnan,3\n", "finite"),
+        ("narrow.csv", "1\n2\n", "one column of inputs"),
+        ("data.txt", "1,2\n", ".csv or .npz"),
+        ("broken.npz", "not a zip", "broken.npz"),
+    ],
+)
+def test_files_that_hold_no_data_are_refused(cli, tmp_path, name, content, word):
+    (tmp_path / name).write_text(content)
+    code, _, err = cli("verify", "W/thm1", "--data", name)
+    assert code == 2 and word in err and "Traceback" not in err
+
+
+def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, monkeypatch):
+    def picky(id, problem=None, key=0):
+        if id != "W/thm1":
+            raise InputError("problem: needs a mirror problem")
+        return stub_science.verify(id)
+
+    monkeypatch.setattr(theory, "verify", picky)
+    write_csv(tmp_path / "mine.csv")
+    code, out, _ = cli("verify", "--data", "mine.csv")
+    assert code == 0 and "R/eq3: does not apply. problem: needs a mirror problem" in out and "1 holds, 2 not applicable" in out
+    assert cli("verify", "R/eq3", "--data", "mine.csv")[0] == 2
+
+
+def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):
+    code, out, _ = cli("reproduce", "--out", "made")
+    assert code == 1 and "R/sharp: violated" in out and "reported numbers: 1 of 2 in their band" in out
+    assert (tmp_path / "made" / "index.html").exists()
+    assert cli("reproduce", "--only", "W")[0] == 0
+
+
+def test_an_interrupt_exits_130_and_keeps_what_is_finished(cli, tmp_path, monkeypatch):
+    def interrupted(id, problem=None, key=0):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(theory, "verify", interrupted)
+    code, _, err = cli("reproduce")
+    assert code == 130 and "run the command again" in err and "Interrupted" in (tmp_path / "report" / "index.html").read_text()
+    assert list((tmp_path / "cache").rglob("*.nc"))
+    assert cli("verify", "W/thm1")[0] == 130
+
+
+def test_a_store_that_cannot_be_written_is_one_sentence(cli, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BIASFLOW_CACHE", str(tmp_path / "file"))
+    code, _, err = cli("figure", "W/fig1")
+    assert code == 2 and "cannot write to" in err and "BIASFLOW_CACHE" in err and "Traceback" not in err
+
+
+def test_doctor_says_what_is_there_and_what_is_missing(cli, monkeypatch, tmp_path):
+    from biasflow.cli import health
+
+    present = health.installed_version
+    monkeypatch.setattr(health, "installed_version", lambda name: None if name == "dask" else present(name))
+    code, out, _ = cli("doctor")
+    assert code == 0 and f"numpy       {np.__version__}" in out and "float64" in out and "cores" in out
+    assert str(tmp_path / "cache") in out and "from BIASFLOW_CACHE" in out
+    assert "missing dask" in out and "pip install 'biasflow[dask]'" in out

@@ -1,0 +1,162 @@
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import stub_science
+from biasflow.errors import UnknownNameError
+from biasflow.records import Check, Reported, Verdict
+from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
+from biasflow.run import Store
+
+PNG_SIGNATURE = b"\x89PNG"
+VOID = {"meta", "img", "br"}
+
+
+class Balanced(HTMLParser):
+    """Collects tags and what they refer to, and fails on a tag closed out of order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.references, self.text, self.anchors = [], [], [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.references += [value for name, value in attrs if name in ("src", "href")]
+        self.anchors |= {value for name, value in attrs if name == "id"}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(autouse=True)
+def stubs(monkeypatch):
+    stub_science.install(monkeypatch)
+
+
+def read_page(folder):
+    source = (folder / "index.html").read_text(encoding="utf-8")
+    page = Balanced()
+    page.feed(source)
+    assert page.open == []
+    return page, " ".join(" ".join(page.text).split()), source
+
+
+def test_the_page_holds_figures_numbers_and_claims(tmp_path):
+    report = reproduce(tmp_path, "quick", Store(tmp_path / "store"))
+    _, text, source = read_page(tmp_path)
+    assert "Kernel and rich regimes" in text and "Non-linear parameterizations" in text
+    assert "Error against time & scale <α>" in text
+    assert "preset quick" in text and "scale: 0.1, 10 " in text and "n = 5" in text
+    assert "β∞ minimises Q_α & interpolates" in text and "X has full row rank" in text
+    assert "distance <to the limit>" in text and "1e-09 ≤ 1e-06" in text
+    assert all(f"1 claim {status}" in text for status in ("holds", "inconclusive", "violated"))
+    assert "1/2 reported numbers" in text and "10.55 [10, 11] inside" in text and "26 [7, 9] outside" in text
+    assert "biasflow reproduce --preset quick" in text and report.environment["code"] in text
+    assert 'badge violated"' in source and not report.sound
+
+
+def test_the_page_refers_to_nothing_outside_itself(tmp_path):
+    reproduce(tmp_path, "quick")
+    page, _, source = read_page(tmp_path)
+    assert page.references and all(ref.startswith(("#", "data:image/png;base64,")) for ref in page.references)
+    assert {ref[1:] for ref in page.references if ref.startswith("#")} <= page.anchors
+    assert not re.search(r"https?://|@import|url\(|<script|<link", source)
+    assert "$" not in source
+
+
+def test_only_papers_with_content_are_shown(tmp_path):
+    reproduce(tmp_path, "quick")
+    page, text, _ = read_page(tmp_path)
+    assert {"W", "R"} <= page.anchors and not {"B", "C"} & page.anchors
+    assert "Chizat" not in text
+
+
+def test_images_are_written_beside_the_page(tmp_path):
+    reproduce(tmp_path, "quick")
+    assert (tmp_path / "figures" / "W-fig1.png").read_bytes().startswith(PNG_SIGNATURE)
+
+
+def test_a_rerun_computes_nothing_and_shows_the_same(tmp_path):
+    store = Store(tmp_path / "store")
+    first = reproduce(tmp_path, "quick", store)
+    assert len(stub_science.CALLS) == 4 + 3 * 3
+    second = reproduce(tmp_path, "quick", store)
+    assert len(stub_science.CALLS) == 4 + 3 * 3
+    assert [entry.status for entry in first.claims] == [entry.status for entry in second.claims]
+    assert first.numbers == second.numbers and first.figures[0].seconds == second.figures[0].seconds
+    assert first.figures[0].image == second.figures[0].image
+
+
+@pytest.mark.parametrize("only, figures, claims", [("W/fig1", 1, 0), ("R/eq3", 0, 1), ("R", 0, 2), ("W", 1, 1)])
+def test_only_chooses_an_id_or_a_paper(tmp_path, only, figures, claims):
+    report = reproduce(tmp_path, "quick", only=only)
+    assert (len(report.figures), len(report.claims)) == (figures, claims)
+    assert f"--only {only}" in report.command
+
+
+def test_only_with_an_unknown_name_suggests_a_near_one(tmp_path):
+    with pytest.raises(UnknownNameError, match="W/fig1"):
+        reproduce(tmp_path, "quick", only="W/fig11")
+
+
+def test_after_an_interrupt_the_page_holds_what_is_finished(tmp_path):
+    def interrupt(done, total, label):
+        if label == "claims" and done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(tmp_path, "quick", Store(tmp_path / "store"), interrupt)
+    page, text, _ = read_page(tmp_path)
+    assert "Interrupted" in text and {"W-fig1", "W-thm1", "R-eq3"} <= page.anchors and "R-sharp" not in page.anchors
+
+
+def test_what_fails_is_on_the_page_with_its_reason(tmp_path, monkeypatch):
+    def broken(id, problem=None, key=0):
+        raise ZeroDivisionError("a <zero>")
+
+    monkeypatch.setattr(stub_science.theory, "verify", broken)
+    monkeypatch.setattr(stub_science.experiments, "figure", broken)
+    report = reproduce(tmp_path, "quick")
+    _, text, _ = read_page(tmp_path)
+    assert text.count("ZeroDivisionError: a <zero>") == 3 and "3 claims failed to run" in text
+    assert not report.sound and not report.figures[0].image
+
+
+def test_progress_carries_the_id_of_the_figure():
+    told = []
+    make_figure("W/fig1", "quick", progress=lambda *news: told.append(news))
+    assert told[-1] == (4, 4, "W/fig1")
+
+
+def test_stored_verdicts_equal_fresh_ones(tmp_path):
+    fresh = check_claim("R/eq3", (0, 1), Store(tmp_path))
+    stored = check_claim("R/eq3", (0, 1), Store(tmp_path))
+    assert len(stub_science.CALLS) == 2
+    assert {k: v.checks for k, v in stored.verdicts.items()} == {k: v.checks for k, v in fresh.verdicts.items()}
+    assert all(v.status == "inconclusive" for v in stored.verdicts.values())
+
+
+def test_the_row_of_a_quantity_is_its_worst_example():
+    claim = stub_science.CLAIMS[0]
+    easy, tight, broken = (Check("gap", measured, "<=", 1.0) for measured in (0.1, 0.9, 1.5))
+    by_key = {key: Verdict(claim, (), (check,)) for key, check in enumerate((easy, tight))}
+    assert ClaimEntry(claim, by_key).tightest() == [(1, tight)]
+    worse = ClaimEntry(claim, {**by_key, 2: Verdict(claim, (), (broken,))})
+    assert worse.tightest() == [(2, broken)] and worse.status == "violated"
+
+
+def test_a_spoiled_hypothesis_is_marked_with_its_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(stub_science.theory, "verify", lambda id, problem=None, key=0: stub_science.verify(id, "spoiled", key))
+    reproduce(tmp_path, "quick", only="W/thm1")
+    _, text, _ = read_page(tmp_path)
+    assert "✗ X has full row rank" in text and "rank 1 of 2" in text and "hypotheses fail" in text
+
+
+def test_the_ends_of_a_band_are_inside():
+    reported = Reported("n", 1.0, (0.5, 1.5))
+    assert [Number(reported, ours).inside for ours in (0.5, 1.5, 1.6, float("nan"))] == [True, True, False, False]

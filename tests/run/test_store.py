@@ -1,0 +1,178 @@
+import errno
+import os
+
+import numpy as np
+import pytest
+import xarray
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biasflow.errors import BiasflowError, InputError
+from biasflow.run import Store, StoreError, default_store
+from biasflow.run import store as store_module
+from biasflow.run.encoding import decode, encode
+
+
+def point(scale: float) -> xarray.Dataset:
+    return xarray.Dataset({"twice": 2 * scale})
+
+
+def rich_dataset() -> xarray.Dataset:
+    return xarray.Dataset(
+        {
+            "loss": ("t", [1.0, np.nan, -np.inf]),
+            "mask": ("t", [True, False, True]),
+            "label": ("t", ["rich", "κernel", ""]),
+            "count": ("t", np.array([1, -(2**53), 2**53])),
+            "small": ("t", np.array([0.1, 1, 2], dtype=np.float32), {"unit": "none"}),
+            "empty": ("nothing", np.zeros(0)),
+            "one": 1.5,
+            "word": "hello",
+        },
+        coords={"t": [0, 1, 2], "name": ("t", ["a", "bb", "ccc"])},
+        attrs={"number": 0.1, "text": "é", "flag": True, "none": None, "list": [1, 2.5], "inf": np.inf},
+    )
+
+
+def test_round_trip_keeps_values_types_order_and_attributes(tmp_path):
+    store, dataset = Store(tmp_path), rich_dataset()
+    key = store.key(point, {"scale": 0.1})
+    assert store.read(key) is None
+    store.write(key, dataset)
+    back = Store(tmp_path).read(key)
+    xarray.testing.assert_identical(back, dataset)
+    assert list(back.variables) == list(dataset.variables)
+    assert {name: v.dtype.kind for name, v in back.variables.items()} == {
+        name: v.dtype.kind for name, v in dataset.variables.items()
+    }
+    assert back.small.dtype == np.float32 and back["count"].dtype == np.int64
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=8))
+def test_floats_come_back_bit_for_bit(values):
+    array = np.array(values)
+    assert decode(encode(xarray.Dataset({"v": ("x", array)}))).v.values.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    "values, word",
+    [
+        (np.array([1j]), "complex128"),
+        (np.array([2**60]), "2\\^53"),
+        (np.array(["2020-01-01"], dtype="datetime64[ns]"), "datetime64"),
+        (np.array([object()]), "object"),
+    ],
+)
+def test_what_cannot_come_back_is_refused(values, word):
+    with pytest.raises(InputError, match=f"'v'.*{word}"):
+        encode(xarray.Dataset({"v": ("x", values)}))
+
+
+def test_names_beyond_ascii_and_odd_attributes_are_refused():
+    with pytest.raises(InputError, match="'β'"):
+        encode(xarray.Dataset({"β": 1.0}))
+    with pytest.raises(InputError, match=r"attrs.*set"):
+        encode(xarray.Dataset(attrs={"odd": {1, 2}}))
+
+
+def test_the_key_depends_on_function_setting_and_code(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    key = store.key(point, {"scale": 0.1, "n": 3})
+    assert key == store.key(point, {"n": np.int64(3), "scale": np.float64(0.1)})
+    assert key != store.key(point, {"scale": 0.1, "n": 4})
+    assert key != store.key(rich_dataset, {"scale": 0.1, "n": 3})
+    monkeypatch.setattr(store_module, "function_version", lambda function: "other")
+    assert key != store.key(point, {"scale": 0.1, "n": 3})
+
+
+def test_a_function_outside_the_package_is_keyed_by_its_source_too(tmp_path, monkeypatch):
+    import importlib
+
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "outside_points.py"
+    source.write_text("def f(x):\n    return x\n")
+    module = importlib.import_module("outside_points")
+    before = Store(tmp_path).key(module.f, {"x": 1})
+    source.write_text("def f(x):\n    return x + 1\n")
+    assert Store(tmp_path).key(module.f, {"x": 1}) != before
+
+
+def test_functions_and_settings_without_a_name_are_refused(tmp_path):
+    with pytest.raises(InputError, match="top of a module"):
+        Store(tmp_path).key(lambda x: x, {})
+    with pytest.raises(InputError, match=r"setting.*object"):
+        Store(tmp_path).key(point, {"scale": object()})
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
+def test_a_damaged_file_counts_as_missing(tmp_path, damage):
+    store = Store(tmp_path)
+    store.write("k", rich_dataset())
+    (path,) = tmp_path.rglob("k.nc")
+    data = bytearray(path.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 1
+    path.write_bytes({"truncate": data[:-5], "flip": data, "empty": b""}[damage])
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        assert store.read("k") is None
+    store.write("k", rich_dataset())
+    assert store.read("k") is not None
+
+
+def test_records_round_trip_and_damage_is_noticed(tmp_path):
+    store = Store(tmp_path)
+    key = store.record_key("verdict", claim="W/thm1", key=0)
+    assert store.read_record(key) is None
+    store.write_record(key, {"measured": np.float64(0.1), "bound": float("inf"), "failures": [None, "é"]})
+    assert store.read_record(key) == {"measured": 0.1, "bound": float("inf"), "failures": [None, "é"]}
+    (path,) = tmp_path.rglob("*.json")
+    path.write_text("{")
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        assert store.read_record(key) is None
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.write("k", point(1.0))
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match=r"No space left on device.*BIASFLOW_CACHE"):
+            store.write("k", point(2.0))
+    assert float(store.read("k").twice) == 2.0
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["k.nc"]
+
+
+def test_an_interrupt_while_writing_leaves_nothing_half_written(tmp_path, monkeypatch):
+    def interrupt(*names):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            Store(tmp_path).write("k", point(1.0))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot write to .*file"):
+        Store(tmp_path / "file").write("k", point(1.0))
+
+    def read_only(*args, **options):
+        raise PermissionError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(store_module.tempfile, "mkstemp", read_only)
+    with pytest.raises(BiasflowError, match="Read-only file system"):
+        Store(tmp_path).write("k", point(1.0))
+
+
+def test_the_default_store_follows_the_environment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BIASFLOW_CACHE", raising=False)
+    assert default_store().folder.absolute() == tmp_path / ".biasflow"
+    monkeypatch.setenv("BIASFLOW_CACHE", str(tmp_path / "elsewhere"))
+    assert default_store().folder == tmp_path / "elsewhere"

@@ -1,0 +1,91 @@
+"""A small experiment and three claims with known outcomes, in place of the real ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray
+
+from biasflow import experiments, theory
+from biasflow.errors import unknown
+from biasflow.records import Check, Claim, Experiment, Grid, Hypothesis, Reported, Verdict
+from biasflow.run import sweep
+
+CALLS: list[str] = []
+
+
+def point(scale: float, seed: int, n: int) -> xarray.Dataset:
+    CALLS.append(f"point {scale} {seed}")
+    return xarray.Dataset({"error": ("t", scale * np.arange(3.0) + seed + n)}, coords={"t": [0.0, 0.5, 1.0]})
+
+
+def summarise(data: xarray.Dataset) -> xarray.Dataset:
+    return data.mean("seed").assign_attrs(**{"mean error": float(data.error.mean()), "worst <error>": float(data.error.max())})
+
+
+def draw(summary: xarray.Dataset):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3, 2))
+    figure.subplots().plot(summary.t, summary.error.T)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    id="W/fig1",
+    caption="Error against time & scale <α>",
+    grids={
+        "quick": Grid({"scale": (0.1, 10.0), "seed": (0, 1)}, {"n": 5}),
+        "paper": Grid({"scale": (0.1, 1.0, 10.0), "seed": (0, 1, 2)}, {"n": 5}),
+    },
+    point=point,
+    summarise=summarise,
+    draw=draw,
+    reported=(Reported("mean error", 10.5, (10.0, 11.0)), Reported("worst <error>", 8.0, (7.0, 9.0))),
+)
+
+
+def _claim(id: str, statement: str, *checks: Check) -> Claim:
+    full_rank = Hypothesis("rank", "X has full row rank", lambda problem: None if problem != "spoiled" else "rank 1 of 2")
+    return Claim(id, statement, "Theorem 1", (full_rank,), example=lambda key: key, check=lambda evidence: checks)
+
+
+CLAIMS = (
+    _claim(
+        "W/thm1",
+        "β∞ minimises Q_α & interpolates",
+        Check("distance <to the limit>", 1e-9, "<=", 1e-6),
+        Check("gap", 0.0, "==", 0.0),
+    ),
+    _claim("R/eq3", "the rate is at least λ", Check("rate", 0.9, ">=", 1.0, error=0.2)),
+    _claim("R/sharp", "the constant is sharp", Check("ratio", 2.0, "<=", 1.0, error=0.1)),
+)
+
+
+def figure(id, preset="quick", store=None, progress=None):
+    return summarise(sweep(point, experiment(id).grids[preset], store=store, progress=progress))
+
+
+def experiment(id):
+    if id != EXPERIMENT.id:
+        raise unknown("figure", id, [EXPERIMENT.id])
+    return EXPERIMENT
+
+
+def claim(id):
+    return {claim.id: claim for claim in CLAIMS}[id]
+
+
+def verify(id, problem=None, key=0):
+    CALLS.append(f"verify {id} {key}")
+    stated = claim(id)
+    on = stated.example(key) if problem is None else problem
+    return Verdict(stated, tuple((h, h.test(on)) for h in stated.hypotheses), stated.check(on))
+
+
+def install(monkeypatch, claims=CLAIMS) -> None:
+    """Put the stubs where the report and the command line look."""
+    CALLS.clear()
+    for name, stub in {"figures": lambda: (EXPERIMENT.id,), "experiment": experiment, "figure": figure}.items():
+        monkeypatch.setattr(experiments, name, stub, raising=False)
+    for name, stub in {"claims": lambda: tuple(c.id for c in claims), "claim": claim, "verify": verify}.items():
+        monkeypatch.setattr(theory, name, stub, raising=False)

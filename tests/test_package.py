@@ -1,0 +1,105 @@
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = Path(sys.executable).parent
+HEAVY = ("jax", "numba", "cvxpy", "xarray", "matplotlib")
+EXTRAS = ("jax", "diffrax", "equinox", "optax", "dask", "distributed", "torch", "cvxpy", "sklearn", "mpmath", "hypothesis")
+
+WITHOUT_EXTRAS = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {EXTRAS!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import biasflow
+import biasflow.cli, biasflow.report, biasflow.run
+print(biasflow.__file__)
+"""
+
+
+def python(code: str, *, cwd: Path, path: Path | None = None) -> str:
+    """What a fresh interpreter prints."""
+    environment = {**os.environ, "PYTHONPATH": str(path)} if path else dict(os.environ)
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("module", ["biasflow", "biasflow.run", "biasflow.cli"])
+def test_importing_loads_nothing_heavy(module, tmp_path):
+    loaded = python(f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])", cwd=tmp_path)
+    assert loaded == ""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    source.mkdir()
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source / name)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_every_module_and_the_page_of_the_report(wheel):
+    held = set(zipfile.ZipFile(wheel).namelist())
+    sources = {f"biasflow/{p.relative_to(ROOT / 'src/biasflow').as_posix()}" for p in (ROOT / "src/biasflow").rglob("*.py")}
+    assert sources | {"biasflow/report/page.html", "biasflow/report/page.css", "biasflow/py.typed"} <= held
+    assert not [name for name in held if name.startswith("tests")]
+
+
+def test_the_wheel_installs_and_imports_without_extras(wheel, tmp_path):
+    target = tmp_path / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target), str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    assert Path(python(WITHOUT_EXTRAS, cwd=tmp_path, path=target)).is_relative_to(target)
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_with_its_dependencies_into_a_fresh_environment(wheel, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    scripts = tmp_path / "venv" / "bin"
+    subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", str(wheel)], check=True, cwd=tmp_path)
+    done = subprocess.run([scripts / "biasflow", "list"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "claims" in done.stdout
+
+
+def lint_imports(folder: Path, package: Path) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    command = [SCRIPTS / "lint-imports", "--no-cache", "--config", str(ROOT / "pyproject.toml")]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_layers_import_downwards_only(tmp_path):
+    done = lint_imports(tmp_path, ROOT / "src")
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_upward_import_inside_a_function_is_caught(tmp_path):
+    copy = shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    with (copy / "biasflow" / "errors.py").open("a") as file:
+        file.write("\n\ndef upward():\n    from .run import store\n\n    return store\n")
+    done = lint_imports(tmp_path, copy)
+    assert done.returncode == 1 and "biasflow.errors" in done.stdout
+
+
+def test_the_version_is_one():
+    from importlib.metadata import version
+
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == version("biasflow")
