@@ -5,6 +5,8 @@ CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
 PRESET ?= quick
 WORKERS ?= 2
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: reproduce test lint bench clean
 

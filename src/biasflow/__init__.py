@@ -19,7 +19,8 @@ _HOMES = {
     "losses": ("SquareLoss",),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
     "models": ("DiagonalNetwork", "DiagonalParams", "mirror"),
-    "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "tangent_kernel", "tangent_kernel_limit"),
+    "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "tangent_kernel",
+               "tangent_kernel_limit"),
     "flows": ("effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"),
     "theory": ("Comparison", "Evidence", "claims", "compare", "verify"),
     "run": ("Store", "sweep"),
@@ -27,7 +28,7 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", "data", *_HOME_OF]  # noqa: PLE0604
+__all__ = ["__version__", "data", *_HOME_OF]
 
 
 def __getattr__(name: str) -> Any:

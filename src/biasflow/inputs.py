@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InputError, ScaleError
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 

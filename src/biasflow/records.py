@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -224,7 +223,9 @@ class Verdict:
     def __str__(self) -> str:
         lines = [f"{self.claim.id}: {self.status}. {self.claim.statement}"]
         lines += [f"  hypothesis {h.id} fails: {failure}" for h, failure in self.hypotheses if failure is not None]
-        lines += [f"  {c.quantity}: {c.measured:.6g} {c.relation} {c.bound:.6g} (± {c.error:.1g}) {c.status}" for c in self.checks]
+        lines += [
+            f"  {c.quantity}: {c.measured:.6g} {c.relation} {c.bound:.6g} (± {c.error:.1g}) {c.status}" for c in self.checks
+        ]
         return "\n".join(lines)
 
 
@@ -268,5 +269,3 @@ class Experiment:
     draw: Callable[[xarray.Dataset], Any]
     reported: tuple[Reported, ...] = ()
     animate: Callable[[xarray.Dataset], Any] | None = None
-
-

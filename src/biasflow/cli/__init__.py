@@ -1,5 +1,18 @@
-"""The command line: `biasflow list | figure | verify | reproduce | doctor`."""
+"""The command line. Imports are deferred to the commands: `--help` answers at once."""
 
-from .commands import app, main
+import os
 
-__all__ = ["app", "main"]
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def main() -> None:
+    """Entry point. BLAS threads are capped to one unless the environment says otherwise: matrices here are small, and threads
+    that wait for each other on a busy machine cost far more than they give."""
+    for variable in BLAS_THREADS:
+        os.environ.setdefault(variable, "1")
+    from .commands import main as run
+
+    run()
+
+
+__all__ = ["main"]

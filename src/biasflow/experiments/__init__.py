@@ -1,0 +1,40 @@
+"""The papers' figures, each a sweep that is summarised and drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import unknown
+from ..records import Experiment
+from ..run import Store, sweep
+from . import regimes
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ..run import Progress
+
+EXPERIMENTS: tuple[Experiment, ...] = regimes.EXPERIMENTS
+
+__all__ = ["EXPERIMENTS", "experiment", "figure", "figures"]
+
+
+def figures() -> tuple[str, ...]:
+    """The ids of all figures."""
+    return tuple(e.id for e in EXPERIMENTS)
+
+
+def experiment(id: str) -> Experiment:
+    """The experiment with this id."""
+    for candidate in EXPERIMENTS:
+        if candidate.id == id:
+            return candidate
+    raise unknown("figure", id, list(figures()))
+
+
+def figure(id: str, preset: str = "quick", store: Store | None = None, progress: Progress | None = None) -> xarray.Dataset:
+    """The data of a figure: its sweep, summarised. `experiment(id).draw(data)` draws it."""
+    chosen = experiment(id)
+    if preset not in chosen.grids:
+        raise unknown("preset", preset, list(chosen.grids))
+    return chosen.summarise(sweep(chosen.point, chosen.grids[preset], store=store, progress=progress))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, RefusedError
+from ..errors import ConvergenceError, InputError, RefusedError
 from ..inputs import Array, positive_float, positive_int
 from ..limits import bregman_projection
 from ..models import DiagonalNetwork, Model
@@ -35,7 +35,7 @@ def gradient_descent(
     batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
     A diverging run stops and says so in `result`. `error` is zero: descent is what it is.
     """
-    params, kept, result, k = _descend(model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None)
+    _, kept, result, k = _descend(model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None)
     times = stepsize * np.array([step for step, _ in kept], dtype=float)
     states = stack([state for _, state in kept])
     losses = np.array([float(loss(model(state, ds.X), ds.y)) for _, state in kept])
@@ -59,7 +59,8 @@ def effective_limit(
     With s_k = 2γ·∂L/∂β the k-th relative step, w± ← w±(1 ∓ s_k), so w₊w₋ gains Π(1−s_k²) and log(w₊/w₋) moves by
     −2Σartanh s_k, of which −2Σs_k lies in Im Xᵀ. The limit is therefore the projection for the hypentropy with
     r_eff = 2w₊w₋·Π(1−s_k²), from the start shifted by −2Σ(artanh s_k − s_k) in the mirror coordinate (Pesme et al. 2021, Even
-    et al. 2023). stats adds log_gain = Σlog(1−s_k²) and shift, per coordinate, and the descent's result.
+    et al. 2023). A step with |s| > 1 flips the sign of a weight; β only sees its square, and the formulas hold with absolute
+    values. stats adds log_gain = Σlog|1−s_k²| and shift, per coordinate, and the descent's result.
     """
     if not isinstance(model, DiagonalNetwork) or model.depth != 2:
         raise RefusedError("effective_limit: known for DiagonalNetwork(depth=2) only")
@@ -71,12 +72,20 @@ def effective_limit(
     def observe(beta_gradient: Array) -> None:
         nonlocal log_gain, shift
         s = 2 * stepsize * beta_gradient
-        if np.any(np.abs(s) >= 1):
-            raise InputError(f"stepsize: {stepsize:g} makes a weight change sign (relative step {np.max(np.abs(s)):.2g} ≥ 1)")
-        log_gain = log_gain + np.log1p(-s * s)
-        shift = shift - 2 * (np.arctanh(s) - s)
+        if np.any(np.abs(s) == 1):
+            raise InputError(f"stepsize: {stepsize:g} sends a weight to exactly zero, where it stays")
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run, which is refused below
+            minus, plus = np.log(np.abs(1 - s)), np.log(np.abs(1 + s))
+            small = np.abs(s) < 0.5
+            minus, plus = (
+                np.where(small, np.log1p(-np.where(small, s, 0.0)), minus),
+                np.where(small, np.log1p(np.where(small, s, 0.0)), plus),
+            )
+        log_gain, shift = log_gain + minus + plus, shift + minus - plus + 2 * s
 
     params, _, result, k = _descend(model, ds, loss, start, stepsize, steps, batch, key, observe)
+    if result is Result.DIVERGED:
+        raise ConvergenceError(f"effective_limit: {result.value} after {k} steps; stepsize {stepsize:g} is too large", params)
     log_r = np.log(2.0) + np.log(start.plus) + np.log(start.minus) + log_gain
     potential = Hypentropy(log_alpha=log_r)
     projected = bregman_projection(potential, ds.X, ds.y, potential.grad_conjugate(shift))

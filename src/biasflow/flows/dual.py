@@ -35,7 +35,8 @@ SIGNIFICANT = 1e-6
 """Share of the least-squares solution's largest entry above which a β is significant."""
 LOOSER = 10.0
 """How much looser the second run is whose distance is the error estimate."""
-RELATIVE = 100 * np.finfo(float).eps
+EPS = float(np.finfo(float).eps)
+RELATIVE = 100 * EPS
 """LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are relative errors of β."""
 MAX_STEPS = 500_000
 CALM = 0.2
@@ -64,7 +65,8 @@ def mirror_flow(
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times: where to save (default: every
-    step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d).
+    step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
+    stats['nu'] are the dual points, (T, n).
     """
     X, y = system(X, y)
     start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
@@ -130,12 +132,19 @@ def integrate_dual(
     saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, run.times[-1])
-    points = tuple(field.point(run.dense(t)) for t in saved)
+    nus = [run.dense(t) for t in saved]
+    points = tuple(field.point(nu) for nu in nus)
     reached = saved <= check.times[-1]
     error = np.full(saved.size, np.inf)
     for k in np.flatnonzero(reached):
         error[k] = np.max(np.abs(points[k].beta - field.point(check.dense(saved[k])).beta))
-    stats = {"method": "dual", "steps": len(run.times) - 1, "evaluations": run.evaluations, "restarts": run.restarts, "nu": run.nus[-1]}
+    stats = {
+        "method": "dual",
+        "steps": len(run.times) - 1,
+        "evaluations": run.evaluations,
+        "restarts": run.restarts,
+        "nu": np.array(nus),
+    }
     return DualFlow(origin, X, y, run.dense, saved, points, error, run.result, stats)
 
 
@@ -146,6 +155,7 @@ class _Field:
         self.origin, self.X, self.target, self.speed = origin, X, target, speed
         self.floor = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
         self.norms = np.sqrt(np.einsum("ij,ij->j", X, X))
+        self.row_sum = float(np.max(np.sum(np.abs(X), axis=1)))
         self.log_significant = _log_significance(X, target, origin.beta)
         self.evaluations = 0
 
@@ -169,7 +179,8 @@ class _Field:
         """|d log β/dη|: how a change of η shows in β, relative for large β, in units of the scale for small."""
         weight = point.weight()
         with np.errstate(invalid="ignore"):  # 0/0 where everything underflowed: a change of η is one of log β
-            return np.nan_to_num(weight / (np.abs(point.beta) + np.minimum(self.floor, weight)), nan=1.0)
+            relative = weight / (np.abs(point.beta) + np.minimum(self.floor, weight))
+        return relative if np.isfinite(relative).all() else np.nan_to_num(relative, nan=1.0)
 
     def allowance(self, point: MirrorPoint) -> Array:
         """How far log|β| may grow within a step: up to significance at once, by GROWTH beyond."""
@@ -177,8 +188,10 @@ class _Field:
 
     def at_floor(self, point: MirrorPoint, force: Array) -> bool:
         """Whether the force is what rounding of η leaves of it."""
-        noise = np.abs(self.X) @ (point.weight() * np.finfo(float).eps * np.maximum(1.0, np.abs(point.eta)))
-        return bool(np.all(np.abs(force) <= self.speed * noise))
+        blur = point.weight() * EPS * np.maximum(1.0, np.abs(point.eta))
+        if np.abs(force).max() > self.speed * self.row_sum * blur.max():
+            return False
+        return bool(np.all(np.abs(force) <= self.speed * (np.abs(self.X) @ blur)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +212,14 @@ class _Run:
 
 def _integrate(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
     """LSODA in segments: a step that let some β grow too far is taken back and the next segment is capped."""
+    import warnings
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # a failed step is handled here, not announced
+        warnings.simplefilter("ignore")
+        return _segments(field, t1, stop, rtol)
+
+
+def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
     from scipy.integrate import LSODA
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
@@ -224,37 +245,29 @@ def _integrate(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arr
             field, t, nu, bound, first_step=first, max_step=limit, rtol=RELATIVE, atol=rtol / sensitivity, jac=field.jacobian
         )
         while result is None and solver.status == "running":
-            failed = _step(solver)
+            solver.step()
             new = field.point(solver.y)
-            growth = np.max(np.abs(new.eta - point.eta) * relative / allowance)
-            if failed or not (growth <= 2 and np.all(np.isfinite(solver.y)) and np.all(np.isfinite(new.beta))):
+            growth = (np.abs(new.eta - point.eta) * relative / allowance).max()
+            if solver.status == "failed" or not (growth <= 2 and np.isfinite(solver.y).all() and np.isfinite(new.beta).all()):
                 caution, capped = (caution / 8 if capped else caution), True
                 break
-            caution, point, force = 1.0, new, field.force(new)
+            caution, point = 1.0, new
             relative, allowance = field.relative_weight(new), field.allowance(new)
             pieces.append(solver.dense_output())
             times.append(float(solver.t))
             nus.append(solver.y.copy())
-            result = stop(point, force)
+            if t1 is None or capped:
+                force = field.force(new)
+                result = stop(point, force)
             if result is None and t1 is not None and solver.t >= t1:
                 result = Result.REACHED_T1
             if result is None and len(times) > MAX_STEPS:
                 result = Result.STEP_LIMIT
             calm = capped and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
-            if calm or np.max(field.norms * relative) > 3 * sensitivity:
+            if calm or (field.norms * relative).max() > 3 * sensitivity:
                 capped = capped and not calm
                 break
     return _Run(np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0))
-
-
-def _step(solver: Any) -> bool:
-    """One step of LSODA; True where it failed. Its warning on failure is ours to handle."""
-    import warnings
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        solver.step()
-    return solver.status == "failed"
 
 
 def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Callable[[MirrorPoint, Array], Result | None]:

@@ -18,7 +18,7 @@ CONSISTENCY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """Rows of X that span all of them, orthonormalised where X is ill conditioned: basis = transform·X.
+    """Rows of X that span all of them, of unit length, orthonormalised where X is ill conditioned: basis = transform·X.
 
     ν of the original rows is lift(ν of the basis)."""
 
@@ -34,25 +34,27 @@ class Constraints:
 def reduce_constraints(X: Array, y: Array) -> Constraints:
     """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least residual."""
     n, d = X.shape
+    unit = 1 / np.where(np.any(X, axis=1), np.linalg.norm(X, axis=1), 1.0)
+    scaled, labels = unit[:, None] * X, unit * y
     if n <= d:
-        gram = X @ X.T
+        gram = scaled @ scaled.T
         try:
             factor = sl.cholesky(gram, lower=True, check_finite=False)
             rcond = float((np.diag(factor).min() / np.diag(factor).max()) ** 2)
             if rcond > WELL_CONDITIONED:
-                return Constraints(X, y, n, None)
+                return Constraints(scaled, labels, n, np.diag(unit))
         except np.linalg.LinAlgError:
             pass
-    u, s, vt = sl.svd(X, full_matrices=False, check_finite=False)
+    u, s, vt = sl.svd(scaled, full_matrices=False, check_finite=False)
     rank = int(np.sum(s > max(n, d) * np.finfo(float).eps * s[0])) if s[0] > 0 else 0
     u, s, vt = u[:, :rank], s[:rank], vt[:rank]
-    outside = y - u @ (u.T @ y)
-    size = float(np.max(np.abs(y))) if y.size else 0.0
+    outside = labels - u @ (u.T @ labels)
+    size = float(np.max(np.abs(labels))) if y.size else 0.0
     if np.max(np.abs(outside), initial=0.0) > CONSISTENCY * max(size, np.finfo(float).tiny):
         why = f"n = {n} exceeds d = {d}" if n > d else f"X has rank {rank} < n = {n}"
         raise InconsistentError(
-            f"X, y: no β solves Xβ = y ({why}); the least residual is {np.linalg.norm(outside):.3g}."
+            f"X, y: no β solves Xβ = y ({why}); the least residual is {np.linalg.norm(outside / unit):.3g}."
             " mirror_flow converges to the projection onto the least-squares solutions instead"
         )
     transform = u.T / s[:, None]
-    return Constraints(vt, transform @ y, rank, transform)
+    return Constraints(vt, transform @ labels, rank, transform * unit)

@@ -6,13 +6,13 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..errors import ConvergenceError, InfeasibleError
-from ..inputs import Array
+from ..inputs import Array, Mask
 
 SEPARATION = 1e-7
 """Least ⟨y, g⟩ (with ‖g‖_∞ ≤ 1, unit rows) that counts as a proof: HiGHS' feasibility tolerance."""
 
 
-def forced_zeros(X: Array, y: Array, signs: Array) -> Array:
+def forced_zeros(X: Array, y: Array, signs: Array) -> Mask:
     """Which coordinates vanish in every β with Xβ = y and signs_i·β_i ≥ 0 wherever signs_i ≠ 0.
 
     The program max Σt, t ≤ 1, signs·β ≥ t, Xβ = λy, λ ≥ 1 has t_i = 0 exactly there. Infeasible labels raise

@@ -20,12 +20,12 @@ from ..potentials.base import MirrorPoint, Potential
 
 REVIVAL = 0.3
 """Share of the largest |β| up to which an anchor may grow on the exponential side."""
-KEPT = 1e-6
+KEPT = 1e-12
 """Share of the largest |β| above which a coordinate keeps its β, not its η, when the scale changes."""
 NEGLIGIBLE = 1e-20
 """Relative weight below which a column does not change the sum in H, and a β does not change Xβ."""
 RIDGE = 4 * np.finfo(float).eps
-ROUGH = 1e-5
+ROUGH = 1e-9
 """Accuracy asked of the intermediate problems of the continuation."""
 FIRST_FLOOR = 5.0
 """The continuation starts at units of β e⁵ times below the least-squares solution: there Newton needs a handful of steps."""
@@ -73,14 +73,18 @@ def solve_gram(H: Array, rhs: Array) -> Array:
         return vectors @ ((vectors.T @ rhs) / np.maximum(values, len(H) * RIDGE * values[-1]))
 
 
-def project(potential: Potential, X: Array, y: Array, beta0: Array | None, tol: float, max_iterations: int = 3000) -> NewtonSolution:
+def project(
+    potential: Potential, X: Array, y: Array, beta0: Array | None, tol: float, max_iterations: int = 3000
+) -> NewtonSolution:
     """Solve for the Bregman projection from a cold start, lowering the floor under the scales as far as needed."""
-    d = X.shape[1]
+    n, d = X.shape
+    if X.size == 0:  # no constraint, or every coordinate forced: nothing moves
+        return NewtonSolution(NewtonState(_origin(potential, beta0, d), np.zeros(d), np.zeros(n), 0.0, 0.0), 0, True)
     log_units = potential.log_units(d)
     finite = log_units[np.isfinite(log_units)]
     lowest = float(np.min(finite)) if finite.size else np.inf
     floor = max(lowest, _log_size(X, y, beta0) - FIRST_FLOOR) if finite.size else np.inf
-    used, converged, state = 0, False, None
+    used, converged = 0, False
     while not converged:
         current = potential.raised(floor) if floor > lowest else potential
         origin = _origin(current, beta0, d)
@@ -95,7 +99,7 @@ def project(potential: Potential, X: Array, y: Array, beta0: Array | None, tol: 
         if used > max_iterations or drop < 1e-4:
             return NewtonSolution(state, used, False)
         jump = _transfer(potential, state, _origin(potential, beta0, d).eta - origin.eta)
-        if _settled(jump):
+        if _settled(state, jump):
             state, count, converged = _newton(current, X, y, state, tol, 40)
             final = _transfer(potential, state, _origin(potential, beta0, d).eta - origin.eta)
             return NewtonSolution(replace(final, misfit=np.zeros(d)), used + count, converged)
@@ -118,7 +122,8 @@ def _newton(
     potential: Potential, X: Array, y: Array, start: NewtonState, tol: float, limit: int
 ) -> tuple[NewtonState, int, bool]:
     point, misfit, nu = start.point, start.misfit, start.nu
-    size, before = max(1.0, float(np.max(np.abs(y)))), np.inf
+    size = float(max(np.max(np.abs(y)), np.max(np.abs(X @ start.point.beta)))) or 1.0
+    before = np.inf
     state = start
     for k in range(limit + 1):
         beta, weight = point.beta, point.weight()
@@ -130,7 +135,7 @@ def _newton(
             point, misfit, nu, float(np.max(np.abs(residual))) / size, float(np.max(np.abs(misfit * weight))) / largest
         )
         now = max(state.residual, state.mismatch)
-        stalled = k > 3 and now < 1e-9 and now > 0.5 * before
+        stalled = k > 3 and now < 1e-9 and now > 0.9 * before
         if now < tol or stalled:
             return state, k, True
         if k == limit:
@@ -170,11 +175,13 @@ def _transfer(lowered: Potential, state: NewtonState, origin_shift: Array) -> Ne
     return NewtonState(primal.where(kept, dual), misfit, state.nu, state.residual, state.mismatch)
 
 
-def _settled(jump: NewtonState) -> bool:
-    """Whether a jump to the final scale changes nothing that rounding shows: η by less than eps, small β negligible."""
-    size = np.abs(jump.point.beta) / np.max(np.abs(jump.point.beta))
+def _settled(state: NewtonState, jump: NewtonState) -> bool:
+    """Whether a jump to the final scale changes nothing visible: η by less than eps, small β negligible before and after."""
+    if not np.any(jump.point.beta):
+        return not np.any(state.point.beta)
+    sizes = [np.abs(side.point.beta) / np.max(np.abs(side.point.beta)) for side in (state, jump)]
     unmoved = bool(np.max(np.abs(jump.misfit)) < np.finfo(float).eps)
-    return unmoved and bool(np.all((size > KEPT) | (size < NEGLIGIBLE)))
+    return unmoved and all(bool(np.all((size > KEPT) | (size < NEGLIGIBLE))) for size in sizes)
 
 
 def _origin(potential: Potential, beta0: Array | None, d: int) -> MirrorPoint:

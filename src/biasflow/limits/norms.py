@@ -30,7 +30,9 @@ def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     norm = float(np.linalg.norm(beta))
     dual = float(target @ nu) / norm if norm else 0.0
     residual = float(np.max(np.abs(X @ beta - y))) / max(1.0, float(np.max(np.abs(y))))
-    return Limit(beta, norm, Certificate(norm, dual, residual, "closed-form"), {"rank": constraints.rank, "nu": constraints.lift(nu)})
+    return Limit(
+        beta, norm, Certificate(norm, dual, residual, "closed-form"), {"rank": constraints.rank, "nu": constraints.lift(nu)}
+    )
 
 
 def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
@@ -61,4 +63,6 @@ def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     face = np.abs(correlation) > 1 - STRICT
     unique = bool(np.linalg.matrix_rank(basis[:, face]) == np.sum(face)) if np.any(face) else True
     certificate = Certificate(norm, float(target @ nu), residual, "exact")
-    return Limit(beta, norm, certificate, {"support": support, "unique": unique, "rank": constraints.rank, "nu": constraints.lift(nu)})
+    return Limit(
+        beta, norm, certificate, {"support": support, "unique": unique, "rank": constraints.rank, "nu": constraints.lift(nu)}
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError
+from ..errors import ConvergenceError, InfeasibleError
 from ..inputs import SMALLEST_NORMAL, Array, system, vector
 from ..potentials.base import MirrorPoint, Potential
 from ..records import Certificate, Limit
@@ -37,9 +37,14 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     potential.at_dual(np.zeros(d))  # a missing sign is said before any work
     constraints = reduce_constraints(X, y)
     signs = potential.half_lines(d)
-    zero = forced_zeros(constraints.basis, constraints.target, signs) if np.any(signs) else np.zeros(d, dtype=bool)
+    try:
+        zero = forced_zeros(constraints.basis, constraints.target, signs) if np.any(signs) else np.zeros(d, dtype=bool)
+    except InfeasibleError as reason:  # its proof in terms of the rows given
+        raise InfeasibleError(str(reason), constraints.lift(reason.certificate)) from None
     inside = np.flatnonzero(~zero)
-    inner, basis = (potential.restricted(inside), constraints.basis[:, inside]) if np.any(zero) else (potential, constraints.basis)
+    inner, basis = (
+        (potential.restricted(inside), constraints.basis[:, inside]) if np.any(zero) else (potential, constraints.basis)
+    )
     solution = project(inner, basis, constraints.target, None if start is None else start[inside], TOLERANCE)
     beta = np.zeros(d)
     beta[inside] = solution.state.point.beta
@@ -65,4 +70,4 @@ def _membership(point: MirrorPoint, origin: MirrorPoint, shift: Array) -> float:
     known = np.isfinite(point.eta) & (np.abs(point.beta) > SMALLEST_NORMAL)
     eta = np.where(known, point.eta, 0.0)
     distance = np.where(known, eta - origin.eta - shift, 0.0)
-    return float(np.max(np.abs(distance))) / max(1.0, float(np.max(np.abs(eta))))
+    return float(np.max(np.abs(distance), initial=0.0)) / float(np.max(np.abs(eta), initial=1.0))

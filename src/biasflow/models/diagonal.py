@@ -139,7 +139,9 @@ def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:
         a, b = plus ** (2.0 - depth), minus ** (2.0 - depth)
     mean = (a + b) / 2
     if not np.all(np.isfinite(mean)):
-        raise ScaleError(f"params0: weights down to {min(plus.min(), minus.min()):g} overflow in w^(2−D); use bf.limit with log_scale")
+        raise ScaleError(
+            f"params0: weights down to {min(plus.min(), minus.min()):g} overflow in w^(2−D); use bf.limit with log_scale"
+        )
     log_alpha = np.log(mean) / (2 - depth)
     factor = mean / (2 * c * depth * (depth - 2))
     biased = bool(np.any(plus != minus))

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import Array, real_array
+from ..inputs import Array, Index, Mask, real_array
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class MirrorPoint(ABC):
     def divergence(self, start: Self) -> Array:
         """D_φ(β, β_start) per coordinate, free of cancellation."""
 
-    def where(self, mask: Array, other: Self) -> Self:
+    def where(self, mask: Mask, other: Self) -> Self:
         """This point where `mask`, the other elsewhere."""
         merged = {
             field.name: np.where(mask, getattr(self, field.name), getattr(other, field.name))
@@ -81,7 +81,7 @@ class Potential(ABC):
         """The same potential with the signs of β₀ where the potential lives on half-lines."""
 
     @abstractmethod
-    def restricted(self, index: Array) -> Potential:
+    def restricted(self, index: Index) -> Potential:
         """The same potential on some of its coordinates."""
 
     @abstractmethod
@@ -140,6 +140,6 @@ def _total(terms: Array) -> Array:
     return np.sum(terms, axis=-1) if np.ndim(terms) else terms
 
 
-def pick(parameter: Array, index: Array) -> Array:
+def pick(parameter: Array, index: Index) -> Array:
     """A parameter that is one number, or one per coordinate, on some coordinates."""
     return parameter[index] if parameter.ndim else parameter

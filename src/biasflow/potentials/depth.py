@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DomainError, InputError
-from ..inputs import SMALLEST_NORMAL, Array, log_of_scale, positive_int, real_array
+from ..inputs import SMALLEST_NORMAL, Array, Index, Mask, log_of_scale, positive_int, real_array
 from .base import MirrorPoint, Potential, pick
 from .special import LOG2, log_cosh, log_expm1, log_sinh
 
@@ -60,7 +60,11 @@ class DepthPoint(MirrorPoint):
         z = self.eta + delta
         keeps_side = self._near_wall() & (np.sign(z) == np.sign(self.eta))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            wall = self.log_slack + np.log1p(-np.sign(self.eta) * delta * np.exp(-self.log_slack))
+            outward, log_move = np.sign(self.eta) * delta, np.log(np.abs(delta))
+            wall = self.log_slack + np.log1p(-outward * np.exp(-self.log_slack))
+            shrunk = self.log_slack + np.log1p(-np.exp(log_move - self.log_slack))
+            by_logs = np.where(outward > 0, shrunk, np.logaddexp(self.log_slack, log_move))
+            wall = np.where(self.log_slack < -LOG_RANGE, by_logs, wall)
             log_slack = np.where(keeps_side, wall, np.log1p(-np.abs(z)))
         return _from_slack(z, log_slack, self.log_alpha, self.depth)
 
@@ -89,7 +93,7 @@ class DepthPoint(MirrorPoint):
         apart = self.beta * self.minus(start) - self.conjugate() + start.conjugate()
         return np.where(near, total * step, np.maximum(apart, 0.0))
 
-    def _near_wall(self) -> Array:
+    def _near_wall(self) -> Mask:
         return self.log_slack < LOG_NEAR
 
     def _xi(self) -> Array:
@@ -101,7 +105,7 @@ class DepthPoint(MirrorPoint):
         z = np.clip(self.eta, -NEAR, NEAR)
         return np.where(self._near_wall(), far, -0.5 * np.log1p(-z * z))
 
-    def _xi_step(self, start: DepthPoint) -> tuple[Array, Array]:
+    def _xi_step(self, start: DepthPoint) -> tuple[Array, Mask]:
         """|ξ| − |ξ₀| from β/β₀ alone, and where that form applies (same sign, ratio below e)."""
         p, xi0, z0 = _power(self.depth), np.abs(start._xi()), np.abs(start.eta)
         size, size0 = np.abs(self.beta), np.abs(start.beta)
@@ -207,7 +211,7 @@ class DepthPotential(Potential):
     def oriented(self, beta0: Array) -> DepthPotential:
         return self
 
-    def restricted(self, index: Array) -> DepthPotential:
+    def restricted(self, index: Index) -> DepthPotential:
         return DepthPotential(self.depth, log_scale=pick(self.log_alpha, index))
 
     def raised(self, log_floor: float) -> DepthPotential:

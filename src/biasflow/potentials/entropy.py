@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..inputs import Array
+from ..inputs import Array, Index
 from .base import Potential
 from .hypentropy import Hypentropy, HypentropyPoint
 
@@ -27,7 +27,7 @@ class Entropy(Potential):
         _HALF_LINE.at(beta0)
         return self
 
-    def restricted(self, index: Array) -> Entropy:
+    def restricted(self, index: Index) -> Entropy:
         return self
 
     def raised(self, log_floor: float) -> Entropy:

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from ..inputs import Array
+from ..inputs import Array, Index
 from .base import MirrorPoint, Potential
 
 
@@ -51,7 +51,7 @@ class Euclidean(Potential):
     def oriented(self, beta0: Array) -> Euclidean:
         return self
 
-    def restricted(self, index: Array) -> Euclidean:
+    def restricted(self, index: Index) -> Euclidean:
         return self
 
     def raised(self, log_floor: float) -> Euclidean:

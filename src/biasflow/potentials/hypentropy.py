@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DomainError, InputError
-from ..inputs import SMALLEST_NORMAL, Array, log_of_scale, real_array
+from ..inputs import SMALLEST_NORMAL, Array, Index, Mask, log_of_scale, real_array
 from .base import MirrorPoint, Potential, pick
 from .special import FAR, LOG2, SERIES_RADIUS, scaled_cosh, scaled_sinh, sinh_minus
 
@@ -23,6 +22,8 @@ class HypentropyPoint(MirrorPoint):
     alpha: Array
     log_alpha: Array
     sign: Array
+    plain: bool
+    """Whether every α is a normal float, so that none lies on a half-line."""
 
     def weight(self) -> Array:
         return self.radius
@@ -30,7 +31,10 @@ class HypentropyPoint(MirrorPoint):
     def value(self) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
             interior = self.beta * self.eta - self.beta * (self.beta / (self.alpha + self.radius))
+            u = np.clip(self.sign * self.eta, -1.0, 1.0)  # log|β|; near 1 the terms of |β|log|β| − |β| + 1 cancel
+            near = self.radius * (2 * np.sinh(u / 2) ** 2 - sinh_minus(u))
             half_line = np.where(self.beta == 0, 1.0, self.beta * self.eta - self.radius + 1.0)
+            half_line = np.where(np.abs(u) < SERIES_RADIUS, near, half_line)
         return np.where(self._on_half_line(), half_line, np.where(self.beta == 0, 0.0, interior))
 
     def conjugate(self) -> Array:
@@ -43,7 +47,9 @@ class HypentropyPoint(MirrorPoint):
         return np.where(self._on_half_line(), half_line, interior)
 
     def moved(self, delta: Array) -> Self:
-        return dataclasses.replace(self, **_sides_from_eta(self.eta + delta, self.alpha, self.log_alpha, self.sign))
+        eta = self.eta + delta
+        beta, radius = _sides(eta, self.alpha, self.log_alpha, self.sign, self.plain)
+        return type(self)(beta, eta, radius, self.alpha, self.log_alpha, self.sign, self.plain)
 
     def minus(self, start: Self) -> Array:
         """sinh(η−η₀) = (β−β₀)(β+β₀)/(βR₀+β₀R) for equal signs, whatever α is."""
@@ -52,10 +58,17 @@ class HypentropyPoint(MirrorPoint):
             b, b0, r, r0 = self.beta / top, start.beta / top, self.radius / top, start.radius / top
             near = np.arcsinh((self.beta - start.beta) / top * ((b + b0) / (b * r0 + b0 * r)))
         plain = self.eta - start.eta
-        use = (self.log_alpha == start.log_alpha) & (np.sign(self.beta) * np.sign(start.beta) > 0) & np.isfinite(near) & (np.abs(near) < SERIES_RADIUS)
+        use = (
+            (self.log_alpha == start.log_alpha)
+            & (np.sign(self.beta) * np.sign(start.beta) > 0)
+            & np.isfinite(near)
+            & (np.abs(near) < SERIES_RADIUS)
+        )
         return np.where(use, near, plain)
 
     def log_size(self) -> Array:
+        if self.plain:
+            return self.log_alpha + np.abs(self.eta)
         return np.where(self._on_half_line(), self.sign * self.eta, self.log_alpha + np.abs(self.eta))
 
     def divergence(self, start: Self) -> Array:
@@ -66,13 +79,18 @@ class HypentropyPoint(MirrorPoint):
             far = np.where(self.beta == 0, 0.0, self.beta * delta) - self.radius + start.radius
         return np.where(np.abs(delta) < SERIES_RADIUS, near, far)
 
-    def _on_half_line(self) -> Array:
+    def _on_half_line(self) -> Mask:
         return np.isneginf(self.log_alpha)
 
 
-def _sides_from_eta(eta: Array, alpha: Array, log_alpha: Array, sign: Array) -> dict[str, Array]:
-    if np.min(alpha, initial=1.0) >= SMALLEST_NORMAL and np.max(np.abs(eta), initial=0.0) < FAR:
-        return {"beta": alpha * np.sinh(eta), "eta": eta, "radius": alpha * np.cosh(eta)}
+def _plain(alpha: Array) -> bool:
+    return bool(np.min(alpha, initial=1.0) >= SMALLEST_NORMAL)
+
+
+def _sides(eta: Array, alpha: Array, log_alpha: Array, sign: Array, plain: bool) -> tuple[Array, Array]:
+    """β and R at η."""
+    if plain and np.abs(eta).max(initial=0.0) < FAR:
+        return alpha * np.sinh(eta), alpha * np.cosh(eta)
     beta = scaled_sinh(log_alpha, alpha, eta)
     radius = scaled_cosh(log_alpha, alpha, eta)
     zero = np.isneginf(log_alpha)
@@ -80,7 +98,7 @@ def _sides_from_eta(eta: Array, alpha: Array, log_alpha: Array, sign: Array) -> 
         with np.errstate(over="ignore"):
             size = np.exp(sign * eta)
         beta, radius = np.where(zero, sign * size, beta), np.where(zero, size, radius)
-    return {"beta": beta, "eta": eta, "radius": radius}
+    return beta, radius
 
 
 class Hypentropy(Potential):
@@ -120,7 +138,9 @@ class Hypentropy(Potential):
         wrong = zero & (beta * sign < 0)
         if np.any(wrong):
             i = int(np.flatnonzero(wrong)[0])
-            raise DomainError(f"beta: coordinate {i} is {beta.flat[i]:g}, outside its half-line of sign {sign.flat[i]:+.0f} (alpha = 0)")
+            raise DomainError(
+                f"beta: coordinate {i} is {beta.flat[i]:g}, outside its half-line of sign {sign.flat[i]:+.0f} (alpha = 0)"
+            )
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
             ratio = size / alpha
             log_ratio = np.log(size) - log_alpha
@@ -130,7 +150,7 @@ class Hypentropy(Potential):
             eta = np.where(tiny & ~zero & (log_ratio < 10), np.arcsinh(np.exp(np.minimum(log_ratio, 10.0))), eta)
             eta = np.where(beta == 0, 0.0, np.sign(beta) * eta)
             eta = np.where(zero, sign * np.log(size), eta)
-        return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign)
+        return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign, _plain(alpha))
 
     def at_dual(self, eta: Array) -> HypentropyPoint:
         alpha, log_alpha = self._scales(eta)
@@ -140,7 +160,9 @@ class Hypentropy(Potential):
                 "alpha: zero without a sign; give sign=±1 there, or a beta0 whose signs are taken"
                 " (a scale below float range is given by log_alpha)"
             )
-        return HypentropyPoint(**_sides_from_eta(eta, alpha, log_alpha, sign), alpha=alpha, log_alpha=log_alpha, sign=sign)
+        plain = _plain(alpha)
+        beta, radius = _sides(eta, alpha, log_alpha, sign, plain)
+        return HypentropyPoint(beta, eta, radius, alpha, log_alpha, sign, plain)
 
     def oriented(self, beta0: Array) -> Hypentropy:
         zero = np.broadcast_to(np.isneginf(self.log_alpha), beta0.shape)
@@ -148,10 +170,12 @@ class Hypentropy(Potential):
             return self
         if np.any(zero & (beta0 == 0)):
             i = int(np.flatnonzero(zero & (beta0 == 0))[0])
-            raise DomainError(f"beta0: coordinate {i} is zero where alpha is zero: it would never move; give it a sign or drop the column")
+            raise DomainError(
+                f"beta0: coordinate {i} is zero where alpha is zero: it would never move; give it a sign or drop the column"
+            )
         return _hypentropy(self.alpha, self.log_alpha, np.sign(beta0))
 
-    def restricted(self, index: Array) -> Hypentropy:
+    def restricted(self, index: Index) -> Hypentropy:
         sign = None if self.sign is None else pick(self.sign, index)
         return _hypentropy(pick(self.alpha, index), pick(self.log_alpha, index), sign)
 

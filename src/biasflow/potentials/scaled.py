@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..inputs import Array, real_array
+from ..inputs import Array, Index, Mask, real_array
 from .base import MirrorPoint, Potential, pick
 
 
@@ -40,11 +39,11 @@ class ScaledPoint(MirrorPoint):
     def divergence(self, start: Self) -> Array:
         return self.factor * self.inner.divergence(start.inner)
 
-    def where(self, mask: Array, other: Self) -> Self:
+    def where(self, mask: Mask, other: Self) -> Self:
         return self._around(self.inner.where(mask, other.inner))
 
     def _around(self, inner: MirrorPoint) -> Self:
-        return dataclasses.replace(self, beta=inner.beta, eta=self.factor * inner.eta, inner=inner)
+        return type(self)(inner.beta, self.factor * inner.eta, self.factor, inner)
 
 
 class ScaledPotential(Potential):
@@ -68,7 +67,7 @@ class ScaledPotential(Potential):
     def oriented(self, beta0: Array) -> ScaledPotential:
         return ScaledPotential(self.factor, self.potential.oriented(beta0))
 
-    def restricted(self, index: Array) -> ScaledPotential:
+    def restricted(self, index: Index) -> ScaledPotential:
         return ScaledPotential(pick(self.factor, index), self.potential.restricted(index))
 
     def raised(self, log_floor: float) -> ScaledPotential:

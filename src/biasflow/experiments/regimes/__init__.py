@@ -1,0 +1,7 @@
+"""W: kernel and rich regimes."""
+
+from .depth import fig2
+from .finite_steps import descent
+from .sparse import fig1
+
+EXPERIMENTS = (fig1, fig2, descent)

@@ -1,0 +1,68 @@
+"""How the cost of a Bregman projection grows with d, n and log(1/α), and the memory it takes beside X."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+from timing import arguments, best_of, table
+
+
+def main() -> None:
+    quick = arguments(__doc__.splitlines()[0]).quick
+    import numpy as np
+
+    import biasflow as bf
+
+    def problem(n, d):
+        return bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
+
+    def measure(ds, potential):
+        runs = 1 if ds.X.size > 2e6 else 5
+        seconds, limit = best_of(runs, lambda: bf.bregman_projection(potential, ds.X, ds.y))
+        return seconds, limit
+
+    def peak(ds, potential):
+        tracemalloc.start()
+        bf.bregman_projection(potential, ds.X, ds.y)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most / ds.X.nbytes
+
+    def growth(title, name, cases, scale):
+        rows, sizes, seconds_of = [], [], {alpha: [] for alpha in scale}
+        for n, d in cases:
+            ds = problem(n, d)
+            cells = [str(n), str(d)]
+            for alpha in scale:
+                seconds, limit = measure(ds, bf.Hypentropy(alpha))
+                seconds_of[alpha].append(seconds)
+                cells += [f"{1e3 * seconds:.0f}", str(limit.stats["iterations"]), f"{limit.certificate.residual:.0e}"]
+            rows.append([*cells, f"{peak(ds, bf.Hypentropy(scale[-1])):.1f}"])
+            sizes.append(d if name == "d" else n)
+        columns = ["n", "d"]
+        for alpha in scale:
+            columns += [f"ms, α={alpha:g}", "iterations", "residual"]
+        exponents = [np.polyfit(np.log(sizes), np.log(seconds_of[alpha]), 1)[0] for alpha in scale]
+        last = [np.log(s[-1] / s[-2]) / np.log(sizes[-1] / sizes[-2]) for s in seconds_of.values()]
+        fitted = ", ".join(
+            f"{name}^{e:.2f} (last two: {e2:.2f}) at α={a:g}" for e, e2, a in zip(exponents, last, scale, strict=True)
+        )
+        table(title, [*columns, "peak memory / X"], rows, f"time grows like {fitted}")
+
+    scale = (1e-3, 1e-10)
+    widths = (1000, 3000, 10_000) if quick else (1000, 3000, 10_000, 30_000, 100_000)
+    samples = (30, 100, 300) if quick else (30, 100, 300, 1000)
+    growth("Projection time against d, n = 100", "d", [(100, d) for d in widths], scale)
+    growth("Projection time against n, d = 5000", "n", [(n, 5000) for n in samples], scale)
+
+    ds, rows = problem(100, 1000), []
+    for exponent in (0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000):
+        seconds, limit = measure(ds, bf.Hypentropy(log_alpha=-exponent * np.log(10.0)))
+        rows.append(
+            [f"1e-{exponent}", f"{1e3 * seconds:.1f}", str(limit.stats["iterations"]), f"{limit.certificate.residual:.0e}"]
+        )
+    table("Projection time against α, n = 100, d = 1000", ["α", "ms", "iterations", "residual"], rows)
+
+
+if __name__ == "__main__":
+    main()

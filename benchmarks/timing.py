@@ -1,0 +1,45 @@
+"""What the benchmarks share: one thread on both sides, the best of several runs, and a table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """Read --quick, and start again with one thread: the linear algebra reads its thread count once, when it loads."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="smaller and fewer problems")
+    chosen = parser.parse_args()
+    if any(os.environ.get(name) != "1" for name in THREAD_SETTINGS):
+        os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    return chosen
+
+
+def best_of(runs: int, function: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of the fastest run, and what it returned."""
+    best, value = float("inf"), None
+    for _ in range(runs):
+        start = time.perf_counter()
+        value = function()
+        best = min(best, time.perf_counter() - start)
+    return best, value
+
+
+def table(title: str, columns: list[str], rows: list[list[str]], note: str = "") -> None:
+    """Print right-aligned columns under a title."""
+    widths = [max(len(line[k]) for line in [columns, *rows]) for k in range(len(columns))]
+    print(f"\n{title}\n")
+    print("  ".join(name.rjust(width) for name, width in zip(columns, widths, strict=True)))
+    print("  ".join("-" * width for width in widths))
+    for row in rows:
+        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+    if note:
+        print(f"\n{note}")

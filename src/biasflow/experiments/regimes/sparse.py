@@ -1,0 +1,148 @@
+"""W/fig1: sparse regression with a depth-2 diagonal network, from the kernel to the rich regime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...data import sparse_regression
+from ...limits import limit, min_l1, min_l2
+from ...models import DiagonalNetwork
+from ...records import Dataset, Experiment, Grid, Reported
+from ..style import COLOURS, MUTED, band, panels, titled
+
+if TYPE_CHECKING:
+    import xarray
+
+THRESHOLD = 0.025
+"""Population error that counts as recovery (W, Figure 1c)."""
+LOWEST = -100.0
+"""log10 of the smallest β scale α^D searched: below it the limit is min ℓ1's for every purpose here."""
+HIGHEST = 3.0
+RESOLUTION = 0.02
+"""Accuracy of log10 α^D at the threshold."""
+SHOWN_N = 100
+
+
+def population_error(data: Dataset, beta: np.ndarray) -> float:
+    """‖β − β*‖² = E⟨β − β*, x⟩², the error beyond the noise."""
+    return float(np.sum((beta - data.truth) ** 2))
+
+
+def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
+    """log10 of the largest α^D whose limit has population error at most the threshold; NaN where none has.
+
+    Bisection: the error grows with the scale.
+    """
+
+    def recovers(log10_unit: float) -> bool:
+        log_scale = log10_unit * np.log(10) / model.depth
+        return population_error(data, limit(model, data, log_scale=log_scale).value) <= THRESHOLD
+
+    low, high = LOWEST, HIGHEST
+    if not recovers(low):
+        return float("nan")
+    probe = -1.0  # most thresholds lie within ten decades of one: gallop down from there
+    while probe > low:
+        if recovers(probe):
+            low = probe
+            break
+        high, probe = probe, 2 * probe
+    while high - low > RESOLUTION:
+        middle = (low + high) / 2
+        low, high = (middle, high) if recovers(middle) else (low, middle)
+    return (low + high) / 2
+
+
+def point(n: int, seed: int, d: int, sparsity: int, noise_var: float, alphas: list[float]) -> xarray.Dataset:
+    """One data set, nested in n: limits over a grid of α, both baselines, and the largest α that recovers."""
+    import xarray
+
+    data, model = sparse_regression(n, d, sparsity, noise_var, key=seed), DiagonalNetwork(2)
+    betas = [limit(model, data, scale=alpha).value for alpha in alphas]
+    l1, l2 = min_l1(data.X, data.y), min_l2(data.X, data.y)
+    return xarray.Dataset(
+        {
+            "error": ("alpha", [population_error(data, beta) for beta in betas]),
+            "excess_l1": ("alpha", [float(np.sum(np.abs(beta))) - l1.objective for beta in betas]),
+            "excess_l2": ("alpha", [float(np.linalg.norm(beta)) - l2.objective for beta in betas]),
+            "error_l1": population_error(data, l1.value),
+            "error_l2": population_error(data, l2.value),
+            "log10_alpha": largest_unit(model, data) / 2,
+        },
+        coords={"alpha": list(alphas)},
+    )
+
+
+def summarise(data: xarray.Dataset) -> xarray.Dataset:
+    shown = data.sel(n=SHOWN_N)
+    recovered = data["error_l1"].median("seed") <= THRESHOLD
+    enough = float(data["n"].where(recovered).min())
+    attributes = {
+        "population error of min l2 (n=100)": float(shown["error_l2"].median()),
+        "population error of min l1 (n=100)": float(shown["error_l1"].median()),
+        "samples that min l1 needs": enough,
+    }
+    return data.assign_attrs({**data.attrs, **attributes})
+
+
+def draw(summary: xarray.Dataset) -> Any:
+    figure, (error, norms, threshold) = panels(3)
+    shown, alpha = summary.sel(n=SHOWN_N), summary["alpha"].values
+    band(error, alpha, shown["error"].transpose("alpha", "seed").values, COLOURS[0], "gradient flow from scale α")
+    for name, colour, label in (
+        ("error_l2", COLOURS[1], "min ℓ2 (kernel limit)"),
+        ("error_l1", COLOURS[2], "min ℓ1 (rich limit)"),
+    ):
+        error.axhline(float(shown[name].median()), color=colour, linestyle="--", label=label)
+    error.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="population error ‖β − β*‖²")
+    titled(error, f"small α generalises (n = {SHOWN_N})")
+    band(norms, alpha, shown["excess_l1"].transpose("alpha", "seed").values, COLOURS[2], "excess ℓ1 norm over min ℓ1")
+    band(norms, alpha, shown["excess_l2"].transpose("alpha", "seed").values, COLOURS[1], "excess ℓ2 norm over min ℓ2")
+    norms.set(xscale="log", xlabel="initialisation scale α", ylabel="excess norm of the limit")
+    titled(norms, "from min ℓ1 to min ℓ2")
+    draw_thresholds(threshold, summary["n"].values, {"depth 2": 10 ** summary["log10_alpha"].transpose("n", "seed").values})
+    threshold.axvline(summary.attrs["samples that min l1 needs"], color=MUTED, linestyle=":", label="samples that min ℓ1 needs")
+    threshold.set(ylabel=f"largest α with error ≤ {THRESHOLD}")
+    titled(threshold, "how small α must be")
+    for axis, where in ((error, "center left"), (norms, "upper left"), (threshold, "lower right")):
+        axis.legend(fontsize=8, loc=where)
+    return figure
+
+
+def draw_thresholds(axis: Any, n: np.ndarray, curves: dict[str, np.ndarray]) -> None:
+    """Largest scale that recovers against sample size, one curve a model; floor where it leaves the picture."""
+    floor = 1e-20
+    for colour, (label, samples) in zip(COLOURS, curves.items(), strict=False):
+        band(axis, n, np.maximum(samples, floor), colour, label, marker="o", markersize=3)
+    axis.set(yscale="log", xlabel="number of samples n")
+
+
+ALPHAS = {"quick": np.geomspace(1e-5, 30, 15), "paper": np.geomspace(1e-8, 100, 41)}
+SETTING = {"d": 1000, "sparsity": 5, "noise_var": 0.01}
+
+fig1 = Experiment(
+    "W/fig1",
+    "Sparse regression (d = 1000, 5 non-zero coefficients, noise variance 0.01). (a) Population error of the limit of gradient"
+    " flow on a depth-2 diagonal network against the initialisation scale α, between the minimum-ℓ2 (kernel) and minimum-ℓ1"
+    " (rich) interpolators. (b) Its excess ℓ1 and ℓ2 norms. (c) The largest α that still recovers the planted predictor:"
+    " exceedingly small near the number of samples that min ℓ1 needs. Medians over data sets, bands 10–90%.",
+    {
+        "quick": Grid(
+            {"n": (60, 65, 70, 80, 90, 100, 120, 150), "seed": (0, 1, 2)},
+            {**SETTING, "alphas": [float(a) for a in ALPHAS["quick"]]},
+        ),
+        "paper": Grid(
+            {"n": (30, 40, 45, 50, 55, 60, 70, 80, 100, 120, 150, 200), "seed": tuple(range(20))},
+            {**SETTING, "alphas": [float(a) for a in ALPHAS["paper"]]},
+        ),
+    },
+    point,
+    summarise,
+    draw,
+    (
+        Reported("population error of min l2 (n=100)", 0.9, (0.85, 0.97)),
+        Reported("population error of min l1 (n=100)", 0.01, (0.005, 0.025)),
+    ),
+)

@@ -1,0 +1,39 @@
+"""One look for all figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..inputs import Array
+
+COLOURS = ("#0b6e99", "#d1495b", "#3a7d44", "#8e5ea2", "#e09f3e", "#444444")
+MUTED = "#777777"
+
+
+def panels(count: int, height: float = 3.4, width: float = 4.4) -> tuple[Any, list[Any]]:
+    """A figure with panels side by side, lettered."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
+        figure = Figure(figsize=(width * count, height), layout="constrained")
+        axes = list(np.atleast_1d(figure.subplots(1, count)))
+    for letter, axis in zip("abcdefgh", axes, strict=False):
+        axis.set_title(f"({letter})", loc="left", fontsize=10, fontweight="bold")
+    return figure, axes
+
+
+def band(axis: Any, x: Array, samples: Array, colour: str, label: str, **line: Any) -> None:
+    """Median over the last axis with the 10–90% band."""
+    known = np.any(np.isfinite(samples), axis=-1)
+    x, samples = x[known], samples[known]
+    low, middle, high = np.nanquantile(samples, [0.1, 0.5, 0.9], axis=-1)
+    axis.plot(x, middle, color=colour, label=label, **line)
+    axis.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def titled(axis: Any, text: str) -> None:
+    """What the panel shows, beside its letter."""
+    axis.set_title(text, fontsize=9.5)

@@ -1,0 +1,57 @@
+"""A flow and a prediction, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..records import Certificate, Limit, Result, Trajectory, Verdict
+from .evidence import Evidence
+from .verifying import claim, judge
+
+COMPARED = ("W/thm1", "W/thm2", "W/thm3", "W/lem4", "R/thm2.2", "R/eq3", "R/sharp")
+"""Claims about one trajectory and its limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How far a flow ended from a predicted limit, how well each is known, and which claims hold on the pair."""
+
+    distance: float
+    relative: float
+    flow_error: float
+    final_loss: float
+    result: Result
+    certificate: Certificate
+    verdicts: tuple[Verdict, ...]
+
+    def __str__(self) -> str:
+        c = self.certificate
+        lines = [
+            f"flow: {self.result.value}; final loss {self.final_loss:.1e}, integration error {self.flow_error:.1e}",
+            f"limit: {c.kind}, residual {c.residual:.1e}, relative gap {c.gap:.1e}",
+            f"distance ‖β(T) − β*‖_∞ = {self.distance:.1e} (relative {self.relative:.1e})",
+        ]
+        for status in ("holds", "inconclusive", "violated", "hypotheses fail"):
+            names = [v.claim.id for v in self.verdicts if v.status == status]
+            if names:
+                lines.append(f"{status}: {', '.join(names)}")
+        return "\n".join(lines)
+
+
+def compare(trajectory: Trajectory, limit: Limit) -> Comparison:
+    """Distance between the end of a flow and a predicted limit, with the claims that speak about the two."""
+    evidence = Evidence(trajectory.problem, trajectory, limit)
+    distance = float(np.max(np.abs(evidence.predictors[-1] - limit.value)))
+    size = max(float(np.max(np.abs(limit.value))), np.finfo(float).tiny)
+    verdicts = tuple(judge(claim(name), evidence) for name in COMPARED)
+    return Comparison(
+        distance,
+        distance / size,
+        float(trajectory.error[-1]),
+        float(trajectory.loss[-1]),
+        trajectory.result,
+        limit.certificate,
+        verdicts,
+    )

@@ -1,0 +1,110 @@
+"""What a claim may look at: a problem, its flow, its limit, each computed once and only if asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..flows import gradient_flow, mirror_flow
+from ..inputs import Array
+from ..limits import bregman_projection, limit, min_l1, min_l2
+from ..limits.newton import solve_gram, weighted_gram
+from ..models import mirror
+from ..potentials.base import MirrorPoint
+from ..records import Limit, MirrorProblem, Problem, Trajectory
+
+
+class Evidence:
+    """A problem with its trajectory and limit; what is not given is computed on first use."""
+
+    def __init__(
+        self, problem: Problem | MirrorProblem, trajectory: Trajectory | None = None, limit: Limit | None = None
+    ) -> None:
+        self.problem, self._trajectory, self._limit = problem, trajectory, limit
+
+    @property
+    def network(self) -> Problem:
+        """The problem, for claims about a parametrised model."""
+        if isinstance(self.problem, MirrorProblem):
+            raise InputError("problem: a claim about a network needs a Problem, found a MirrorProblem")
+        return self.problem
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        if self._trajectory is not None:
+            return self._trajectory
+        p = self.problem
+        if isinstance(p, MirrorProblem):
+            return mirror_flow(p.potential, p.X, p.y, p.beta0)
+        return gradient_flow(p.model, p.data, p.loss, p.params0)
+
+    @cached_property
+    def limit(self) -> Limit:
+        if self._limit is not None:
+            return self._limit
+        p = self.problem
+        if isinstance(p, MirrorProblem):
+            return bregman_projection(p.potential, p.X, p.y, p.beta0)
+        return limit(p.model, p.data, p.loss, params0=p.params0)
+
+    @cached_property
+    def mirror(self) -> MirrorProblem:
+        return self.problem if isinstance(self.problem, MirrorProblem) else mirror(self.problem)
+
+    @cached_property
+    def projection(self) -> Limit:
+        """The projection for the mirror problem's own potential, clock included."""
+        m = self.mirror
+        return self.limit if isinstance(self.problem, MirrorProblem) else bregman_projection(m.potential, m.X, m.y, m.beta0)
+
+    @cached_property
+    def l1(self) -> Limit:
+        return min_l1(self.mirror.X, self.mirror.y)
+
+    @cached_property
+    def l2(self) -> Limit:
+        return min_l2(self.mirror.X, self.mirror.y)
+
+    @cached_property
+    def origin(self) -> MirrorPoint:
+        m = self.mirror
+        return m.potential.at_dual(np.zeros(m.X.shape[1])) if m.beta0 is None else m.potential.at(m.beta0)
+
+    @cached_property
+    def predictors(self) -> Array:
+        """β along the trajectory, (T, d)."""
+        states: Any = self.trajectory.states
+        return states if isinstance(self.problem, MirrorProblem) else self.problem.model.effective(states)
+
+    @cached_property
+    def points(self) -> list[MirrorPoint]:
+        """The mirror points along the trajectory: from its dual points where it has them, else from β."""
+        if "nu" in self.trajectory.stats:
+            return [self.origin.moved(self.mirror.X.T @ nu) for nu in self.trajectory.stats["nu"]]
+        return [self.mirror.potential.at(beta) for beta in self.predictors]
+
+    @cached_property
+    def half_loss(self) -> Array:
+        """½‖Xβ(t) − y‖², whatever the problem's own normalisation."""
+        return 0.5 * np.sum((self.predictors @ self.mirror.X.T - self.mirror.y) ** 2, axis=1)
+
+    @cached_property
+    def remaining(self) -> float:
+        """How far β still is from its limit when the flow stops: the Newton step from there, in sup norm."""
+        m, point = self.mirror, self.points[-1]
+        weight = point.weight()
+        top = float(np.max(weight))
+        if not (top > 0 and np.isfinite(top)):
+            return float("nan")
+        step = solve_gram(weighted_gram(m.X, weight / top), (m.y - m.X @ point.beta) / top)
+        return float(np.max(np.abs(weight * (m.X.T @ step))))
+
+    @cached_property
+    def distance_error(self) -> float:
+        """What a distance between flow and limit may owe to numerics: integration, early stop, rounding."""
+        size = float(np.max(np.abs(self.limit.value)))
+        rounding = max(1.0, float(np.max(np.abs(self.origin.eta)))) * np.finfo(float).eps * size
+        return float(self.trajectory.error[-1]) + 2 * self.remaining + 100 * rounding + size * self.limit.certificate.residual

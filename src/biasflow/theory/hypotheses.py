@@ -1,0 +1,108 @@
+"""Conditions that several theorems share. Each test returns None, or a sentence that says what fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import BiasflowError
+from ..limits.constraints import reduce_constraints
+from ..losses import SquareLoss
+from ..models import DiagonalNetwork, mirror
+from ..records import Hypothesis, MirrorProblem, Problem
+
+
+def _system(problem: Any) -> tuple[Any, Any]:
+    return (problem.X, problem.y) if isinstance(problem, MirrorProblem) else (problem.data.X, problem.data.y)
+
+
+def _diagonal(problem: Any) -> str | None:
+    if isinstance(problem, Problem) and isinstance(problem.model, DiagonalNetwork):
+        return None
+    found = type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+    return f"found {found}, needs a DiagonalNetwork"
+
+
+def _consistent(problem: Any) -> str | None:
+    try:
+        reduce_constraints(*_system(problem))
+    except BiasflowError as error:
+        return str(error)
+    return None
+
+
+def _full_rank(problem: Any) -> str | None:
+    X, y = _system(problem)
+    rank = int(np.linalg.matrix_rank(X))
+    return None if rank == len(y) else f"X has rank {rank}, needs n = {len(y)}"
+
+
+def _square(problem: Any) -> str | None:
+    if isinstance(problem, MirrorProblem) or isinstance(problem.loss, SquareLoss):
+        return None
+    return f"found {type(problem.loss).__name__}, needs a square loss"
+
+
+def _mirror(problem: Any) -> str | None:
+    if isinstance(problem, MirrorProblem):
+        return None
+    try:
+        mirror(problem)
+    except BiasflowError as error:
+        return str(error)
+    return None
+
+
+def _uniform(problem: Any) -> str | None:
+    failure = _diagonal(problem)
+    if failure is not None:
+        return failure
+    plus, minus = problem.model.checked(problem.params0, problem.data.d)
+    if np.all(plus == plus[0]) and np.all(minus == plus[0]) and plus[0] > 0:
+        return None
+    return "the start is not α·1 with α > 0"
+
+
+def _reached(problem: Any) -> str | None:
+    """Labels reachable inside the domain: always on all of R^d, by a linear program on half-lines."""
+    from ..limits.half_lines import forced_zeros
+
+    problem = problem if isinstance(problem, MirrorProblem) else mirror(problem)
+    potential = problem.potential if problem.beta0 is None else problem.potential.oriented(problem.beta0)
+    signs = potential.half_lines(problem.X.shape[1])
+    if not np.any(signs):
+        return None
+    try:
+        zero = forced_zeros(problem.X, problem.y, signs)
+    except BiasflowError as error:
+        return str(error)
+    return f"every solution has β_{int(np.flatnonzero(zero)[0])} = 0, on the boundary of the domain" if np.any(zero) else None
+
+
+def depth(least: int, most: int | None = None) -> Hypothesis:
+    """Hypothesis on the depth D of a diagonal network."""
+    words = f"depth D ≥ {least}" if most is None else f"depth D = {least}"
+
+    def test(problem: Any) -> str | None:
+        failure = _diagonal(problem)
+        if failure is not None:
+            return failure
+        D = problem.model.depth
+        return None if least <= D and (most is None or most >= D) else f"D = {D}, needs {words}"
+
+    return Hypothesis("depth", words, test)
+
+
+def start_scale(problem: Problem) -> float:
+    """α of a uniform start."""
+    return float(problem.params0.plus[0])
+
+
+DIAGONAL = Hypothesis("diagonal", "a diagonal network", _diagonal)
+CONSISTENT = Hypothesis("consistent", "Xβ = y has a solution", _consistent)
+FULL_RANK = Hypothesis("full rank", "X has rank n", _full_rank)
+SQUARE = Hypothesis("square", "the loss is a square loss", _square)
+MIRROR = Hypothesis("mirror", "the flow is a mirror flow of a Legendre potential", _mirror)
+UNIFORM = Hypothesis("uniform", "the start is α·1 (unbiased: F(w₀) = 0)", _uniform)
+REACHED = Hypothesis("reached", "minimisers of F exist inside the domain of φ", _reached)

@@ -1,0 +1,40 @@
+"""The registry of claims, and their verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import unknown
+from ..inputs import positive_int
+from ..records import Claim, Verdict
+from . import mirror, regimes
+from .evidence import Evidence
+
+CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + regimes.CLAIMS
+
+
+def claims() -> tuple[str, ...]:
+    """The ids of all claims."""
+    return tuple(c.id for c in CLAIMS)
+
+
+def claim(id: str) -> Claim:
+    """The claim with this id."""
+    for candidate in CLAIMS:
+        if candidate.id == id:
+            return candidate
+    raise unknown("claim", id, list(claims()))
+
+
+def verify(id: str, problem: Any = None, key: int = 0) -> Verdict:
+    """Test a claim on a problem (None: its random example for this key): hypotheses first, then what it predicts."""
+    statement = claim(id)
+    evidence = Evidence(statement.example(positive_int("key", key, least=0)) if problem is None else problem)
+    return judge(statement, evidence)
+
+
+def judge(statement: Claim, evidence: Evidence) -> Verdict:
+    """The verdict of a claim on evidence; nothing is predicted where a hypothesis fails."""
+    outcomes = tuple((h, h.test(evidence.problem)) for h in statement.hypotheses)
+    failed = any(failure is not None for _, failure in outcomes)
+    return Verdict(statement, outcomes, () if failed else statement.check(evidence))

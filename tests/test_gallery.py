@@ -1,0 +1,27 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GALLERY = Path(__file__).resolve().parents[1] / "gallery"
+SCRIPTS = sorted(GALLERY.glob("*.py"))
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_script_is_short_and_draws_a_picture(script, tmp_path):
+    assert len(script.read_text(encoding="utf-8").splitlines()) < 30
+    picture = tmp_path / "folder" / "picture.png"
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-W", "error::UserWarning", str(script), str(picture)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert picture.read_bytes().startswith(PNG)
+
+
+def test_every_script_has_its_line_in_the_readme():
+    text = (GALLERY / "README.md").read_text(encoding="utf-8")
+    assert SCRIPTS
+    assert [script.name for script in SCRIPTS if f"`{script.name}`" not in text] == []
