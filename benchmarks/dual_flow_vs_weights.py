@@ -16,7 +16,7 @@ SCIPY_TOLERANCES = {
     "DOP853": (1e-6, 1e-8, 1e-10),
     "LSODA": (1e-4, 1e-6, 1e-8),
     "BDF": (1e-5, 1e-8),
-    "Radau": (1e-4, 1e-6),
+    "Radau": (1e-5,),
 }
 SAVED = 60
 

@@ -22,7 +22,6 @@ def test_equal_labels_enter_together():
 
 
 def test_a_coordinate_may_leave_again():
-    # columns (1,0), (0,1), (.9,.9): the third correlates most with y = (1,1)·(1,.8), enters first and is driven out
     ds = bf.data.sparse_regression(n=12, d=30, sparsity=3, noise_var=0.0, key=5)
     path = bf.saddle_path(ds.X, ds.y)
     left = [i for _, _, gone in path.events for i in gone]

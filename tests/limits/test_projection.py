@@ -365,6 +365,15 @@ class TestHalfLines:
             bregman_projection(Entropy(), np.ones((1, 3)), [-1.0])
         assert caught.value.certificate[0] < 0
 
+    @pytest.mark.parametrize("scale", [1e-12, 1e12])
+    def test_units_of_the_labels_do_not_matter(self, scale):
+        """The linear program behind has absolute tolerances."""
+        with pytest.raises(InfeasibleError):
+            bregman_projection(Entropy(), np.ones((1, 3)), [-scale])
+        limit = bregman_projection(Entropy(), np.ones((1, 3)), [scale])
+        assert limit.stats["boundary"].size == 0
+        np.testing.assert_allclose(limit.value, scale / 3, rtol=1e-11)
+
     def test_zero_labels_force_everything_to_zero(self):
         limit = bregman_projection(Entropy(), np.ones((1, 3)), [0.0], [1.0, 2.0, 3.0])
         assert np.array_equal(limit.value, np.zeros(3))
@@ -377,6 +386,16 @@ class TestHalfLines:
             bregman_projection(Hypentropy(0.0), np.ones((1, 2)), [1.0])
         with pytest.raises(DomainError, match="half-line"):
             bregman_projection(Entropy(), np.ones((1, 2)), [1.0], [1.0, -1.0])
+
+    @pytest.mark.parametrize("seed", [4, 5, 10])
+    def test_zero_labels_with_a_start_and_tiny_scales_beside(self, seed):
+        """Confined coordinates are forced to zero; the free ones fall from β₀ through a hundred orders of magnitude."""
+        rng = np.random.default_rng(seed)
+        X, beta0 = np.abs(rng.standard_normal((9, 11))), 10.0 ** rng.uniform(-3, 3, 11)
+        alpha = np.where(np.arange(11) < 6, 10.0 ** rng.uniform(-100, 0, 11), 0.0)
+        limit = bregman_projection(Hypentropy(alpha), X, np.zeros(9), beta0)
+        assert list(limit.stats["boundary"]) == list(range(6, 11))
+        assert np.max(np.abs(limit.value)) <= 1e-18 * np.max(beta0)
 
 
 class TestEnds:

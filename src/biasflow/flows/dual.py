@@ -156,7 +156,12 @@ class _Field:
         self.floor = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
         self.norms = np.sqrt(np.einsum("ij,ij->j", X, X))
         self.row_sum = float(np.max(np.sum(np.abs(X), axis=1)))
-        self.log_significant = _log_significance(X, target, origin.beta)
+        change = np.abs(np.linalg.lstsq(X, target - X @ origin.beta, rcond=None)[0])
+        largest = float(np.max(np.abs(origin.beta) + change))
+        self.log_significant = float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL)))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            relative = np.nan_to_num(change / (np.abs(origin.beta) + self.floor), nan=0.0)
+        self.extent = min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
         self.evaluations = 0
 
     def point(self, nu: Array) -> MirrorPoint:
@@ -242,7 +247,15 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
         first = min(START * cap, bound - t)
         limit = cap if capped else np.inf
         solver = LSODA(
-            field, t, nu, bound, first_step=first, max_step=limit, rtol=RELATIVE, atol=rtol / sensitivity, jac=field.jacobian
+            field,
+            t,
+            nu,
+            bound,
+            first_step=first,
+            max_step=limit,
+            rtol=RELATIVE,
+            atol=rtol * field.extent / sensitivity,
+            jac=field.jacobian,
         )
         while result is None and solver.status == "running":
             solver.step()
@@ -297,11 +310,6 @@ def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
             low, high = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
             return target, float(lsq_linear(X, target, (low, high), tol=1e-14).cost), Result.INFEASIBLE
     return target, 0.0, ending
-
-
-def _log_significance(X: Array, target: Array, beta0: Array) -> float:
-    fit = beta0 + np.linalg.lstsq(X, target - X @ beta0, rcond=None)[0]
-    return float(np.log(max(SIGNIFICANT * float(np.max(np.abs(fit))), SMALLEST_NORMAL)))
 
 
 def save_times(times: ArrayLike, t1: float | None) -> Array:

@@ -19,6 +19,7 @@ def forced_zeros(X: Array, y: Array, signs: Array) -> Mask:
     an InfeasibleError with a Farkas vector.
     """
     n, d = X.shape
+    y = y / (float(np.max(np.abs(y), initial=0.0)) or 1.0)  # HiGHS' tolerances are absolute
     confined = np.flatnonzero(signs)
     k = confined.size
     # variables: β (d), t (k), λ

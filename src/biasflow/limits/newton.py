@@ -25,6 +25,8 @@ KEPT = 1e-12
 NEGLIGIBLE = 1e-20
 """Relative weight below which a column does not change the sum in H, and a β does not change Xβ."""
 RIDGE = 4 * np.finfo(float).eps
+VANISHED = 1e-8
+"""Share of the start that counts as the size of labels that are all zero: residuals stop at 1e-22 of the start."""
 ROUGH = 1e-9
 """Accuracy asked of the intermediate problems of the continuation."""
 FIRST_FLOOR = 5.0
@@ -66,11 +68,11 @@ def weighted_gram(X: Array, weight: Array, block: int = 8192) -> Array:
 def solve_gram(H: Array, rhs: Array) -> Array:
     """H⁻¹rhs with a ridge of a few eps: directions that H cannot see are left alone."""
     H = H + np.diag(np.full(len(H), RIDGE * np.trace(H)))
-    try:
-        return sl.cho_solve(sl.cho_factor(H, check_finite=False), rhs, check_finite=False)
-    except np.linalg.LinAlgError:
+    _, solution, failed = sl.lapack.dposv(H, rhs)
+    if failed:
         values, vectors = sl.eigh(H, check_finite=False)
         return vectors @ ((vectors.T @ rhs) / np.maximum(values, len(H) * RIDGE * values[-1]))
+    return solution
 
 
 def project(
@@ -122,8 +124,9 @@ def _newton(
     potential: Potential, X: Array, y: Array, start: NewtonState, tol: float, limit: int
 ) -> tuple[NewtonState, int, bool]:
     point, misfit, nu = start.point, start.misfit, start.nu
-    size = float(max(np.max(np.abs(y)), np.max(np.abs(X @ start.point.beta)))) or 1.0
-    before = np.inf
+    label_size, before = float(np.max(np.abs(y))), np.inf
+    if label_size == 0:  # the limit may be zero itself: then only the start has a size
+        label_size = VANISHED * float(np.max(np.abs(start.point.beta)))
     state = start
     for k in range(limit + 1):
         beta, weight = point.beta, point.weight()
@@ -131,8 +134,9 @@ def _newton(
             return state, k, False
         residual = y - X @ beta
         largest = max(float(np.max(np.abs(beta))), np.finfo(float).tiny)
+        size = max(label_size, largest)  # rows have unit length: Xβ is known to eps·|β|
         state = NewtonState(
-            point, misfit, nu, float(np.max(np.abs(residual))) / size, float(np.max(np.abs(misfit * weight))) / largest
+            point, misfit, nu, float(np.max(np.abs(residual))) / size, float(np.max(np.abs(misfit * weight))) / size
         )
         now = max(state.residual, state.mismatch)
         stalled = k > 3 and now < 1e-9 and now > 0.9 * before

@@ -45,10 +45,11 @@ def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     constraints = reduce_constraints(X, y)
     basis, target = constraints.basis, constraints.target
     d = X.shape[1]
-    solution = linprog(np.ones(2 * d), A_eq=np.hstack([basis, -basis]), b_eq=target, bounds=(0, None), method="highs")
+    size = float(np.max(np.abs(target), initial=0.0)) or 1.0  # HiGHS' tolerances are absolute
+    solution = linprog(np.ones(2 * d), A_eq=np.hstack([basis, -basis]), b_eq=target / size, bounds=(0, None), method="highs")
     if solution.status != 0:
         raise ConvergenceError(f"min_l1: {solution.message}")
-    beta = solution.x[:d] - solution.x[d:]
+    beta = size * (solution.x[:d] - solution.x[d:])
     support = np.flatnonzero(np.abs(beta) > ON_SUPPORT * np.max(np.abs(beta), initial=0.0))
     polished = np.zeros(d)
     if support.size:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, ScaleError
-from ..inputs import Array, log_of_scale, positive_int, vector
+from ..inputs import SMALLEST_NORMAL, Array, log_of_scale, positive_int, vector
 from ..losses import SquareLoss
 from ..potentials import DepthPotential, Hypentropy, MirrorPoint, Potential, ScaledPotential
 from ..potentials.depth import DepthPoint
@@ -108,7 +108,7 @@ def _depth_two(params0: DiagonalParams, c: float) -> MirrorForm | str:
     if np.any(one_sided):
         with np.errstate(under="ignore"):
             r = np.exp(log_r)
-        if np.any((r == 0) & ~one_sided) or np.any(one_sided & (np.abs(beta0) == 0)):
+        if np.any((r < SMALLEST_NORMAL) & ~one_sided) or np.any(one_sided & (np.abs(beta0) == 0)):
             return "weights that are zero on one side and below 1e-150 on another do not fit in floats together"
         potential: Potential = Hypentropy(r, sign=np.sign(beta0))
     else:

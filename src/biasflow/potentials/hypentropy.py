@@ -141,8 +141,12 @@ class Hypentropy(Potential):
             raise DomainError(
                 f"beta: coordinate {i} is {beta.flat[i]:g}, outside its half-line of sign {sign.flat[i]:+.0f} (alpha = 0)"
             )
+        plain = _plain(alpha)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
             ratio = size / alpha
+            if plain and np.isfinite(alpha).all() and np.isfinite(ratio).all():
+                eta = np.where(beta == 0, 0.0, np.sign(beta) * np.arcsinh(ratio))
+                return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign, plain)
             log_ratio = np.log(size) - log_alpha
             far = log_ratio + LOG2 + 0.25 * np.exp(-2 * np.maximum(log_ratio, 10.0))
             eta = np.where((alpha > 0) & np.isfinite(alpha) & np.isfinite(ratio), np.arcsinh(ratio), far)
@@ -150,7 +154,7 @@ class Hypentropy(Potential):
             eta = np.where(tiny & ~zero & (log_ratio < 10), np.arcsinh(np.exp(np.minimum(log_ratio, 10.0))), eta)
             eta = np.where(beta == 0, 0.0, np.sign(beta) * eta)
             eta = np.where(zero, sign * np.log(size), eta)
-        return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign, _plain(alpha))
+        return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign, plain)
 
     def at_dual(self, eta: Array) -> HypentropyPoint:
         alpha, log_alpha = self._scales(eta)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
 from string import Template
@@ -107,11 +107,15 @@ def _figure(figure: FigureEntry) -> str:
 
 def _settings(axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterable[str]:
     for name, values in axes.items():
-        shown = [_value(value) for value in values]
-        span = ", ".join(shown) if len(shown) <= 4 else f"{shown[0]}, {shown[1]}, …, {shown[-1]} ({len(shown)} values)"
-        yield f"{name}: {span}"
+        yield f"{name}: {_span(values)}"
     for name, value in settings.items():
-        yield f"{name} = {_value(value)}"
+        yield f"{name}: {_span(value)}" if isinstance(value, list | tuple) else f"{name} = {_value(value)}"
+
+
+def _span(values: Sequence[Any]) -> str:
+    """A list of values, its middle left out where it is long."""
+    shown = [_value(value) for value in values]
+    return ", ".join(shown) if len(shown) <= 4 else f"{shown[0]}, {shown[1]}, …, {shown[-1]} ({len(shown)} values)"
 
 
 def _numbers(figures: Iterable[FigureEntry]) -> str:

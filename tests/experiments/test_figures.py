@@ -1,0 +1,82 @@
+"""Figures: presets, the numbers the papers report, and what the pictures rest on."""
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.experiments import EXPERIMENTS, experiment
+from biasflow.experiments.regimes.depth import coordinate_regulariser, sparse_to_dense_ratio
+from biasflow.experiments.regimes.sparse import largest_unit, point, population_error
+from biasflow.records import Grid
+from biasflow.run import sweep
+
+
+@pytest.mark.parametrize("figure", EXPERIMENTS, ids=lambda e: e.id)
+def test_presets(figure):
+    assert {"quick", "paper"} <= set(figure.grids)
+    assert len(figure.grids["paper"].points()) > len(figure.grids["quick"].points())
+    assert figure.caption.endswith(".")
+
+
+def test_unknown_figure_and_preset():
+    with pytest.raises(bf.UnknownNameError, match="W/fig1"):
+        bf.figure("W/fig11")
+    with pytest.raises(bf.UnknownNameError, match="quick"):
+        bf.figure("W/fig1", preset="quik")
+
+
+def test_fig1_reported_numbers_over_seeds():
+    """The paper's ≈ 0.9 (ℓ2) and ≈ 0.01 (ℓ1) at full size, over eight data sets."""
+    grid = Grid({"n": (100,), "seed": tuple(range(8))}, {"d": 1000, "sparsity": 5, "noise_var": 0.01, "alphas": [1e-3]})
+    data = sweep(point, grid)
+    for name, values in (("l2", data["error_l2"]), ("l1", data["error_l1"])):
+        reported = next(r for r in experiment("W/fig1").reported if name in r.name)
+        assert reported.band[0] <= float(values.median()) <= reported.band[1]
+    assert float(data["error_l1"].median()) <= float(data["error"].median()) <= float(data["error_l2"].median())
+
+
+def test_threshold_is_where_recovery_ends():
+    data, model = bf.data.sparse_regression(60, 200, 3, key=0), bf.DiagonalNetwork(2)
+    unit = largest_unit(model, data)
+    errors = [population_error(data, bf.limit(model, data, log_scale=(unit + s) * np.log(10) / 2).value) for s in (-0.05, 0.05)]
+    assert errors[0] <= 0.025 < errors[1]
+
+
+def test_threshold_is_nan_where_nothing_recovers():
+    assert np.isnan(largest_unit(bf.DiagonalNetwork(2), bf.data.sparse_regression(5, 100, 5, key=0)))
+
+
+def test_q2_is_the_papers():
+    z = np.linspace(0, 10, 50)
+    assert coordinate_regulariser(2, z) == pytest.approx(2 - np.sqrt(4 + z**2) + z * np.arcsinh(z / 2), abs=1e-13)
+
+
+def test_q3_integrates_the_inverse_of_h():
+    """q_D' = h_D⁻¹ (W, Theorem 3), by central differences."""
+    z, step = np.array([0.5, 2.0, 8.0]), 1e-5
+    slope = (coordinate_regulariser(3, z + step) - coordinate_regulariser(3, z - step)) / (2 * step)
+    assert (1 - slope) ** -3.0 - (1 + slope) ** -3.0 == pytest.approx(z, rel=1e-7)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 10])
+def test_ratio_runs_from_l1_to_l2(depth):
+    rich, lazy = sparse_to_dense_ratio(depth, np.array([1e-60, 1e6]), 100)
+    assert lazy == pytest.approx(1, abs=1e-6)
+    assert rich == pytest.approx(0.1, rel=0.05 if depth == 2 else 1e-6)  # depth 2 gets there logarithmically
+
+
+def test_small_grid_draws():
+    figure = experiment("W/descent")
+    settings = {**figure.grids["quick"].settings, "n": 6, "d": 12, "steps": 20_000}
+    summary = figure.summarise(sweep(figure.point, Grid({"share": (0.1, 0.3), "batch": (0, 5), "seed": (0,)}, settings)))
+    assert summary.attrs["largest relative distance from the projection"] < 1e-6
+    assert len(figure.draw(summary).axes) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", bf.figures())
+def test_quick_preset_end_to_end(name):
+    summary = bf.figure(name)
+    for reported in experiment(name).reported:
+        assert reported.band[0] <= summary.attrs[reported.name] <= reported.band[1]
+    assert experiment(name).draw(summary).axes

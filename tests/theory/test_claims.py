@@ -1,0 +1,147 @@
+"""Every claim holds on its examples, and is refused where a hypothesis is spoiled."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.theory import claim
+from biasflow.theory.examples import diagonal_problem, mirror_problem
+
+NETWORK_CLAIMS = [name for name in bf.claims() if name.startswith("W/")]
+
+
+@pytest.mark.parametrize("name", bf.claims())
+@pytest.mark.parametrize("key", [0, 1, 2, 7])
+def test_holds_on_its_examples(name, key):
+    verdict = bf.verify(name, key=key)
+    assert verdict.checks
+    assert verdict.status == "holds", str(verdict)
+
+
+@pytest.mark.parametrize("name", bf.claims())
+def test_examples_satisfy_the_hypotheses_and_depend_on_the_key(name):
+    statement = claim(name)
+    first, second = statement.example(0), statement.example(1)
+    assert all(h.test(first) is None for h in statement.hypotheses)
+    X = [p.X if isinstance(p, bf.MirrorProblem) else p.data.X for p in (first, second)]
+    assert not np.array_equal(*X)
+
+
+@pytest.mark.parametrize("name", bf.claims())
+def test_inconsistent_labels_are_refused(name):
+    problem = claim(name).example(0)
+    if isinstance(problem, bf.MirrorProblem):
+        spoiled = dataclasses.replace(problem, X=np.vstack([problem.X, problem.X[0]]), y=np.append(problem.y, problem.y[0] + 1))
+    else:
+        data = bf.Dataset(np.vstack([problem.data.X, problem.data.X[0]]), np.append(problem.data.y, problem.data.y[0] + 1))
+        spoiled = dataclasses.replace(problem, data=data)
+    verdict = bf.verify(name, spoiled)
+    assert verdict.status == "hypotheses fail"
+    assert verdict.checks == ()
+    assert "no β solves" in str(verdict)
+
+
+@pytest.mark.parametrize("name", NETWORK_CLAIMS)
+def test_claims_about_networks_refuse_mirror_problems(name):
+    assert bf.verify(name, mirror_problem(0)).status == "hypotheses fail"
+
+
+@pytest.mark.parametrize(("name", "depth"), [("W/thm1", 3), ("W/lem1", 3), ("W/limit", 4), ("W/thm3", 2), ("W/lem4", 2)])
+def test_the_wrong_depth_is_refused(name, depth):
+    verdict = bf.verify(name, diagonal_problem(0, depth=depth))
+    assert verdict.status == "hypotheses fail"
+    assert f"D = {depth}" in str(verdict)
+
+
+def test_a_biased_start_is_refused_by_theorem_1_but_not_by_theorem_2_2_of_r():
+    problem = diagonal_problem(0)
+    rng = np.random.default_rng(0)
+    start = bf.DiagonalParams(rng.uniform(0.1, 1, 24), rng.uniform(0.1, 1, 24))
+    biased = dataclasses.replace(problem, params0=start)
+    assert bf.verify("W/thm1", biased).status == "hypotheses fail"
+    assert bf.verify("R/thm2.2", biased).status == "holds"
+
+
+def test_between_the_thresholds_theorem_2_says_nothing():
+    verdict = bf.verify("W/thm2", diagonal_problem(0, scale=0.5))
+    assert verdict.status == "hypotheses fail"
+    assert "between the thresholds" in str(verdict)
+
+
+def test_labels_out_of_reach_of_the_orthant_are_refused():
+    problem = bf.MirrorProblem(bf.Entropy(), np.array([[1.0, 2.0]]), np.array([-1.0]))
+    verdict = bf.verify("R/thm2.2", problem)
+    assert verdict.status == "hypotheses fail"
+    assert "out of reach" in str(verdict)
+
+
+def test_a_wrong_prediction_is_called_violated():
+    """The limit at another scale is not where this flow went."""
+    problem = diagonal_problem(0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    wrong = bf.limit(problem.model, problem.data, scale=1.0)
+    comparison = bf.compare(flow, wrong)
+    status = {v.claim.id: v.status for v in comparison.verdicts}
+    assert status["W/thm1"] == "violated"
+    assert "violated: W/thm1" in str(comparison)
+
+
+def test_the_exponent_as_printed_is_violated():
+    """W prints −4 in (6) and (16) for ‖·‖²; −8 is right: with −4 the formula misses by far more than the integration error."""
+    problem = diagonal_problem(0)
+    check = next(c for c in bf.verify("W/thm1", problem).checks if "sinh" in c.quantity)
+    assert check.status == "holds"
+    half = dataclasses.replace(problem, loss=bf.SquareLoss("half"))
+    X, y = problem.data.X, problem.data.y
+    times = np.linspace(0, 0.05, 2001)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, times=times)
+    residuals = problem.model(flow.states, X) - y
+    integral = np.trapezoid(residuals, times, axis=0)
+    beta = problem.model.effective(flow.final)
+    alpha = problem.params0.plus[0]
+    right, printed = (2 * alpha**2 * np.sinh(-factor * X.T @ integral) for factor in (8, 4))
+    assert np.max(np.abs(right - beta)) < 1e-3 * np.max(np.abs(beta))  # the trapezoidal rule with 2000 intervals
+    assert np.max(np.abs(printed - beta)) > 0.1 * np.max(np.abs(beta))
+    assert bf.verify("W/thm1", half).status == "holds"
+
+
+def test_comparison_reads_as_sentences():
+    problem = diagonal_problem(3)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, params0=problem.params0))
+    assert comparison.distance <= 1e-8
+    assert {v.claim.id for v in comparison.verdicts if v.status == "holds"} >= {"W/thm1", "R/thm2.2", "R/eq3", "R/sharp"}
+    assert "converged" in str(comparison)
+
+
+def test_unknown_claims_suggest_the_nearest():
+    with pytest.raises(bf.UnknownNameError, match="W/thm1"):
+        bf.verify("W/thm11")
+
+
+def test_the_sharp_rate_is_attained_at_the_identity():
+    """X = I, r constant, symmetric start near the limit: D decays at exactly the sharp rate, four times R's κ₁."""
+    r, n = 0.3, 4
+    y = np.full(n, 1e-6)  # near β = 0 the inverse curvature is 2r everywhere
+    potential = bf.ScaledPotential(0.5, bf.Hypentropy(r))
+    flow = bf.mirror_flow(potential, np.eye(n), y, times=[1.0, 2.0])
+    D = [bf.bregman(potential, y, beta) for beta in flow.states]
+    assert np.log(D[0] / D[1]) == pytest.approx(4 * r, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("measured", "relation", "bound", "error", "status"),
+    [
+        (1.0, "<=", 2.0, 0.0, "holds"),
+        (2.0, "<=", 1.0, 0.0, "violated"),
+        (2.0, "<=", 1.5, 1.0, "inconclusive"),
+        (1.0, ">=", 2.0, 0.5, "violated"),
+        (1.0, "==", 1.1, 0.2, "holds"),
+        (1.0, "==", 1.3, 0.2, "violated"),
+        (float("nan"), "<=", 1.0, 0.0, "inconclusive"),
+    ],
+)
+def test_check_status(measured, relation, bound, error, status):
+    assert bf.Check("q", measured, relation, bound, error).status == status
