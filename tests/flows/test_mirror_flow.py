@@ -113,7 +113,7 @@ def test_t1_is_reached_and_not_passed(small):
         flow.at(0.3)
 
 
-@pytest.mark.parametrize("times", [[0.2, 0.1], [-0.1, 1.0], [], [[0.1]], [np.nan]])
+@pytest.mark.parametrize("times", [[0.2, 0.1], [-0.1, 1.0], [], [[0.1]], [np.nan], [0.0]])
 def test_bad_times_are_named(small, times):
     with pytest.raises(bf.InputError, match="times"):
         bf.mirror_flow(bf.Hypentropy(0.1), small.X, small.y, times=times)

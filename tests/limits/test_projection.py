@@ -133,7 +133,7 @@ def test_rows_may_be_rescaled():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_seeds(kind):
-    for seed in range(100, 115):
+    for seed in range(100, 108):
         X, y = problem(kind, seed)
         for log_alpha in LOG_ALPHAS:
             proved(bregman_projection(Hypentropy(log_alpha=log_alpha), X, y), X, y)
@@ -391,9 +391,9 @@ class TestHalfLines:
     def test_zero_labels_with_a_start_and_tiny_scales_beside(self, seed):
         """Confined coordinates are forced to zero; the free ones fall from β₀ through a hundred orders of magnitude."""
         rng = np.random.default_rng(seed)
-        X, beta0 = np.abs(rng.standard_normal((9, 11))), 10.0 ** rng.uniform(-3, 3, 11)
+        X, beta0 = rng.standard_normal((11, 11)), 10.0 ** rng.uniform(-3, 3, 11)
         alpha = np.where(np.arange(11) < 6, 10.0 ** rng.uniform(-100, 0, 11), 0.0)
-        limit = bregman_projection(Hypentropy(alpha), X, np.zeros(9), beta0)
+        limit = bregman_projection(Hypentropy(alpha), X, np.zeros(11), beta0)
         assert list(limit.stats["boundary"]) == list(range(6, 11))
         assert np.max(np.abs(limit.value)) <= 1e-18 * np.max(beta0)
 

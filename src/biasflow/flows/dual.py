@@ -39,6 +39,8 @@ EPS = float(np.finfo(float).eps)
 RELATIVE = 100 * EPS
 """LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are relative errors of β."""
 MAX_STEPS = 500_000
+INSPECT = 8
+"""Steps after which the point is looked at, unless something grew before: most steps then cost the integrator's work only."""
 CALM = 0.2
 """Share of the capped growth below which the cap is lifted: the plateau or the transition is over."""
 START = 1e-3
@@ -257,21 +259,27 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             atol=rtol * field.extent / sensitivity,
             jac=field.jacobian,
         )
+        sound, travelled = len(times), 0.0
         while result is None and solver.status == "running":
             solver.step()
-            new = field.point(solver.y)
-            growth = (np.abs(new.eta - point.eta) * relative / allowance).max()
-            if solver.status == "failed" or not (growth <= 2 and np.isfinite(solver.y).all() and np.isfinite(new.beta).all()):
+            growth = float((np.abs(field.X.T @ (solver.y - nus[-1])) * relative / allowance).max())
+            if solver.status == "failed" or not growth <= 2:
                 caution, capped = (caution / 8 if capped else caution), True
                 break
-            caution, point = 1.0, new
-            relative, allowance = field.relative_weight(new), field.allowance(new)
             pieces.append(solver.dense_output())
             times.append(float(solver.t))
             nus.append(solver.y.copy())
-            if t1 is None or capped:
-                force = field.force(new)
-                result = stop(point, force)
+            travelled += growth
+            if len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
+                continue
+            point = field.point(solver.y)
+            if not np.isfinite(point.beta).all():
+                del times[sound:], nus[sound:], pieces[sound - 1 :]
+                caution, capped = caution / 8, True
+                break
+            sound, travelled, caution, force = len(times), 0.0, 1.0, field.force(point)
+            relative, allowance = field.relative_weight(point), field.allowance(point)
+            result = stop(point, force)
             if result is None and t1 is not None and solver.t >= t1:
                 result = Result.REACHED_T1
             if result is None and len(times) > MAX_STEPS:
@@ -314,8 +322,8 @@ def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
 
 def save_times(times: ArrayLike, t1: float | None) -> Array:
     wanted = real_array("times", times)
-    if wanted.ndim != 1 or wanted.size == 0 or np.any(np.diff(wanted) <= 0) or wanted[0] < 0:
-        raise InputError("times: expected an increasing vector of non-negative times")
+    if wanted.ndim != 1 or wanted.size == 0 or np.any(np.diff(wanted) <= 0) or wanted[0] < 0 or wanted[-1] == 0:
+        raise InputError("times: expected an increasing vector of non-negative times, the last positive")
     if t1 is not None and wanted[-1] > t1 * (1 + 1e-12):
         raise InputError(f"times: the last, {wanted[-1]:g}, lies after t1 = {t1:g}")
     return wanted

@@ -29,6 +29,8 @@ VANISHED = 1e-8
 """Share of the start that counts as the size of labels that are all zero: residuals stop at 1e-22 of the start."""
 ROUGH = 1e-9
 """Accuracy asked of the intermediate problems of the continuation."""
+STALLED = 1e-9
+"""Accuracy beyond which Newton's method no longer stalls on nonlinearity, only on rounding."""
 FIRST_FLOOR = 5.0
 """The continuation starts at units of β e⁵ times below the least-squares solution: there Newton needs a handful of steps."""
 
@@ -67,6 +69,8 @@ def weighted_gram(X: Array, weight: Array, block: int = 8192) -> Array:
 
 def solve_gram(H: Array, rhs: Array) -> Array:
     """H⁻¹rhs with a ridge of a few eps: directions that H cannot see are left alone."""
+    if not len(H):
+        return rhs
     H = H + np.diag(np.full(len(H), RIDGE * np.trace(H)))
     _, solution, failed = sl.lapack.dposv(H, rhs)
     if failed:
@@ -86,12 +90,15 @@ def project(
     finite = log_units[np.isfinite(log_units)]
     lowest = float(np.min(finite)) if finite.size else np.inf
     floor = max(lowest, _log_size(X, y, beta0) - FIRST_FLOOR) if finite.size else np.inf
+    least = float(np.max(np.abs(y)))
+    if least == 0 and beta0 is not None:  # the limit may be zero itself: then only the start has a size
+        least = VANISHED * float(np.max(np.abs(beta0)))
     used, converged = 0, False
     while not converged:
         current = potential.raised(floor) if floor > lowest else potential
         origin = _origin(current, beta0, d)
         start = NewtonState(origin, np.zeros(d), np.zeros(X.shape[0]), np.inf, np.inf)
-        state, count, converged = _newton(current, X, y, start, ROUGH if floor > lowest else tol, 60)
+        state, count, converged = _newton(current, X, y, start, ROUGH if floor > lowest else tol, 60, least)
         used += count
         if not converged and (floor > _log_size(X, y, beta0) + FIRST_FLOOR or not finite.size):
             return NewtonSolution(state, used, False)
@@ -100,17 +107,17 @@ def project(
     while floor > lowest:
         if used > max_iterations or drop < 1e-4:
             return NewtonSolution(state, used, False)
-        jump = _transfer(potential, state, _origin(potential, beta0, d).eta - origin.eta)
+        jump = _transfer(potential, state, _origin(potential, beta0, d).minus(origin))
         if _settled(state, jump):
-            state, count, converged = _newton(current, X, y, state, tol, 40)
-            final = _transfer(potential, state, _origin(potential, beta0, d).eta - origin.eta)
+            state, count, converged = _newton(current, X, y, state, tol, 40, least)
+            final = _transfer(potential, state, _origin(potential, beta0, d).minus(origin))
             return NewtonSolution(replace(final, misfit=np.zeros(d)), used + count, converged)
         target = max(lowest, floor - min(drop, potential.stride))
         lowered = potential if target <= lowest else potential.raised(target)
         new_origin = _origin(lowered, beta0, d)
-        moved = _transfer(lowered, state, new_origin.eta - origin.eta)
+        moved = _transfer(lowered, state, new_origin.minus(origin))
         last = target <= lowest
-        trial, count, converged = _newton(lowered, X, y, moved, tol if last else ROUGH, 40 if last else 10)
+        trial, count, converged = _newton(lowered, X, y, moved, tol if last else ROUGH, 40 if last else 10, least)
         used += count
         if not converged:
             drop = min(drop, potential.stride) / 4
@@ -121,25 +128,22 @@ def project(
 
 
 def _newton(
-    potential: Potential, X: Array, y: Array, start: NewtonState, tol: float, limit: int
+    potential: Potential, X: Array, y: Array, start: NewtonState, tol: float, limit: int, least: float
 ) -> tuple[NewtonState, int, bool]:
     point, misfit, nu = start.point, start.misfit, start.nu
-    label_size, before = float(np.max(np.abs(y))), np.inf
-    if label_size == 0:  # the limit may be zero itself: then only the start has a size
-        label_size = VANISHED * float(np.max(np.abs(start.point.beta)))
-    state = start
+    state, before = start, np.inf
     for k in range(limit + 1):
         beta, weight = point.beta, point.weight()
         if not (np.all(np.isfinite(beta)) and np.all(np.isfinite(weight)) and np.all(np.isfinite(misfit))):
             return state, k, False
         residual = y - X @ beta
         largest = max(float(np.max(np.abs(beta))), np.finfo(float).tiny)
-        size = max(label_size, largest)  # rows have unit length: Xβ is known to eps·|β|
+        size = max(least, largest)  # rows have unit length: Xβ is known to eps·|β|
         state = NewtonState(
             point, misfit, nu, float(np.max(np.abs(residual))) / size, float(np.max(np.abs(misfit * weight))) / size
         )
         now = max(state.residual, state.mismatch)
-        stalled = k > 3 and now < 1e-9 and now > 0.9 * before
+        stalled = k > 3 and now < STALLED and now > 0.9 * before
         if now < tol or stalled:
             return state, k, True
         if k == limit:
@@ -174,7 +178,7 @@ def _transfer(lowered: Potential, state: NewtonState, origin_shift: Array) -> Ne
     old = state.point
     kept = np.abs(old.beta) > KEPT * np.max(np.abs(old.beta))
     primal = lowered.at(np.where(kept, old.beta, 0.0))
-    dual = lowered.at_dual(np.where(kept, 0.0, old.eta + origin_shift))
+    dual = lowered.carried(old, origin_shift)
     misfit = np.where(kept, state.misfit + origin_shift - primal.minus(old), 0.0)
     return NewtonState(primal.where(kept, dual), misfit, state.nu, state.residual, state.mismatch)
 

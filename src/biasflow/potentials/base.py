@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,6 +75,10 @@ class Potential(ABC):
     @abstractmethod
     def at_dual(self, eta: Array) -> MirrorPoint:
         """The mirror point with this η."""
+
+    @abstractmethod
+    def carried(self, point: Any, shift: Array) -> MirrorPoint:
+        """The point of this potential at the η of another's point of the same family, plus a shift."""
 
     @abstractmethod
     def oriented(self, beta0: Array) -> Potential:

@@ -208,6 +208,9 @@ class DepthPotential(Potential):
         """1 − |∇φ(β)|."""
         return self.at(real_array("beta", beta)).slack
 
+    def carried(self, point: DepthPoint, shift: Array) -> DepthPoint:
+        return _from_slack(point.eta, point.log_slack, self._scales(point.eta), self.depth).moved(shift)
+
     def oriented(self, beta0: Array) -> DepthPotential:
         return self
 

@@ -23,6 +23,9 @@ class Entropy(Potential):
     def at_dual(self, eta: Array) -> HypentropyPoint:
         return _HALF_LINE.at_dual(eta)
 
+    def carried(self, point: HypentropyPoint, shift: Array) -> HypentropyPoint:
+        return self.at_dual(point.eta + shift)
+
     def oriented(self, beta0: Array) -> Entropy:
         _HALF_LINE.at(beta0)
         return self

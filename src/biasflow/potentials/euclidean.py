@@ -48,6 +48,9 @@ class Euclidean(Potential):
     def at_dual(self, eta: Array) -> EuclideanPoint:
         return EuclideanPoint(eta, eta)
 
+    def carried(self, point: EuclideanPoint, shift: Array) -> EuclideanPoint:
+        return self.at_dual(point.eta + shift)
+
     def oriented(self, beta0: Array) -> Euclidean:
         return self
 

@@ -11,19 +11,22 @@ from numpy.typing import ArrayLike
 from ..errors import DomainError, InputError
 from ..inputs import SMALLEST_NORMAL, Array, Index, Mask, log_of_scale, real_array
 from .base import MirrorPoint, Potential, pick
-from .special import FAR, LOG2, SERIES_RADIUS, scaled_cosh, scaled_sinh, sinh_minus
+from .special import FAR, LOG2, SERIES_RADIUS, scaled_sinh, sinh_minus
 
 
 @dataclass(frozen=True, eq=False)
 class HypentropyPoint(MirrorPoint):
     """A point of Φ_α: β = α·sinh η, or β = s·e^{sη} where α = 0. R = √(β²+α²) is its inverse curvature."""
 
-    radius: Array
     alpha: Array
     log_alpha: Array
     sign: Array
     plain: bool
     """Whether every α is a normal float, so that none lies on a half-line."""
+
+    @property
+    def radius(self) -> Array:
+        return np.hypot(self.beta, self.alpha)
 
     def weight(self) -> Array:
         return self.radius
@@ -48,8 +51,8 @@ class HypentropyPoint(MirrorPoint):
 
     def moved(self, delta: Array) -> Self:
         eta = self.eta + delta
-        beta, radius = _sides(eta, self.alpha, self.log_alpha, self.sign, self.plain)
-        return type(self)(beta, eta, radius, self.alpha, self.log_alpha, self.sign, self.plain)
+        beta = _primal(eta, self.alpha, self.log_alpha, self.sign, self.plain)
+        return type(self)(beta, eta, self.alpha, self.log_alpha, self.sign, self.plain)
 
     def minus(self, start: Self) -> Array:
         """sinh(η−η₀) = (β−β₀)(β+β₀)/(βR₀+β₀R) for equal signs, whatever α is."""
@@ -87,18 +90,16 @@ def _plain(alpha: Array) -> bool:
     return bool(np.min(alpha, initial=1.0) >= SMALLEST_NORMAL)
 
 
-def _sides(eta: Array, alpha: Array, log_alpha: Array, sign: Array, plain: bool) -> tuple[Array, Array]:
-    """β and R at η."""
+def _primal(eta: Array, alpha: Array, log_alpha: Array, sign: Array, plain: bool) -> Array:
+    """β at η."""
     if plain and np.abs(eta).max(initial=0.0) < FAR:
-        return alpha * np.sinh(eta), alpha * np.cosh(eta)
+        return alpha * np.sinh(eta)
     beta = scaled_sinh(log_alpha, alpha, eta)
-    radius = scaled_cosh(log_alpha, alpha, eta)
     zero = np.isneginf(log_alpha)
     if np.any(zero):
         with np.errstate(over="ignore"):
-            size = np.exp(sign * eta)
-        beta, radius = np.where(zero, sign * size, beta), np.where(zero, size, radius)
-    return beta, radius
+            beta = np.where(zero, sign * np.exp(sign * eta), beta)
+    return beta
 
 
 class Hypentropy(Potential):
@@ -146,7 +147,7 @@ class Hypentropy(Potential):
             ratio = size / alpha
             if plain and np.isfinite(alpha).all() and np.isfinite(ratio).all():
                 eta = np.where(beta == 0, 0.0, np.sign(beta) * np.arcsinh(ratio))
-                return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign, plain)
+                return HypentropyPoint(beta, eta, alpha, log_alpha, sign, plain)
             log_ratio = np.log(size) - log_alpha
             far = log_ratio + LOG2 + 0.25 * np.exp(-2 * np.maximum(log_ratio, 10.0))
             eta = np.where((alpha > 0) & np.isfinite(alpha) & np.isfinite(ratio), np.arcsinh(ratio), far)
@@ -154,7 +155,7 @@ class Hypentropy(Potential):
             eta = np.where(tiny & ~zero & (log_ratio < 10), np.arcsinh(np.exp(np.minimum(log_ratio, 10.0))), eta)
             eta = np.where(beta == 0, 0.0, np.sign(beta) * eta)
             eta = np.where(zero, sign * np.log(size), eta)
-        return HypentropyPoint(beta, eta, np.hypot(beta, alpha), alpha, log_alpha, sign, plain)
+        return HypentropyPoint(beta, eta, alpha, log_alpha, sign, plain)
 
     def at_dual(self, eta: Array) -> HypentropyPoint:
         alpha, log_alpha = self._scales(eta)
@@ -165,8 +166,11 @@ class Hypentropy(Potential):
                 " (a scale below float range is given by log_alpha)"
             )
         plain = _plain(alpha)
-        beta, radius = _sides(eta, alpha, log_alpha, sign, plain)
-        return HypentropyPoint(beta, eta, radius, alpha, log_alpha, sign, plain)
+        beta = _primal(eta, alpha, log_alpha, sign, plain)
+        return HypentropyPoint(beta, eta, alpha, log_alpha, sign, plain)
+
+    def carried(self, point: HypentropyPoint, shift: Array) -> HypentropyPoint:
+        return self.at_dual(point.eta + shift)
 
     def oriented(self, beta0: Array) -> Hypentropy:
         zero = np.broadcast_to(np.isneginf(self.log_alpha), beta0.shape)

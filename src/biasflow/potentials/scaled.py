@@ -64,6 +64,9 @@ class ScaledPotential(Potential):
     def at_dual(self, eta: Array) -> ScaledPoint:
         return self._wrap(self.potential.at_dual(eta / self.factor))
 
+    def carried(self, point: ScaledPoint, shift: Array) -> ScaledPoint:
+        return self._wrap(self.potential.carried(point.inner, shift / self.factor))
+
     def oriented(self, beta0: Array) -> ScaledPotential:
         return ScaledPotential(self.factor, self.potential.oriented(beta0))
 

@@ -46,12 +46,3 @@ def scaled_sinh(log_scale: Array, scale: Array, x: Array) -> Array:
         direct = scale * np.sinh(np.minimum(a, FAR))
         far = np.exp(log_scale + a - LOG2) * -np.expm1(-2 * a)
     return np.sign(x) * np.where((a <= FAR) & (scale >= SMALLEST_NORMAL) & np.isfinite(scale), direct, far)
-
-
-def scaled_cosh(log_scale: Array, scale: Array, x: Array) -> Array:
-    """e^{log_scale}·cosh x."""
-    a = np.abs(x)
-    with np.errstate(over="ignore", invalid="ignore"):
-        direct = scale * np.cosh(np.minimum(a, FAR))
-        far = np.exp(log_scale + a - LOG2) * (1 + np.exp(-2 * a))
-    return np.where((a <= FAR) & (scale >= SMALLEST_NORMAL) & np.isfinite(scale), direct, far)
