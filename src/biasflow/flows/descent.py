@@ -18,6 +18,8 @@ from .dual import CONVERGED, stack
 RECORDS = 200
 """States kept of a run, at logarithmically spaced steps."""
 CHECK_EVERY = 10
+OVERSHOT = 1e8
+"""Growth of the loss at which a run has diverged."""
 
 
 def gradient_descent(
@@ -109,7 +111,21 @@ def _descend(
     stepsize, steps = positive_float("stepsize", stepsize), positive_int("steps", steps)
     if batch is not None and positive_int("batch", batch) > ds.n:
         raise InputError(f"batch: {batch} exceeds n = {ds.n}")
-    rng = np.random.default_rng(key)
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is named, not warned about
+        return _run(model, ds, loss, params, stepsize, steps, batch, np.random.default_rng(key), observe)
+
+
+def _run(
+    model: Model,
+    ds: Dataset,
+    loss: Any,
+    params: Any,
+    stepsize: float,
+    steps: int,
+    batch: int | None,
+    rng: np.random.Generator,
+    observe: Callable[[Array], None],
+) -> tuple[Any, list[tuple[int, Any]], Result, int]:
     record = set(np.unique(np.geomspace(1, steps, RECORDS).astype(int)).tolist())
     kept, loss0 = [(0, params)], float(loss(model(params, ds.X), ds.y))
     for k in range(1, steps + 1):
@@ -118,14 +134,12 @@ def _descend(
         output = loss.gradient(model(params, X), y) * (1.0 if batch is None else _unbiased(loss, ds.n, len(y)))
         observe(X.T @ output)
         gradient = model.gradient(params, X, output)
-        with np.errstate(over="ignore", invalid="ignore"):
-            params = type(params)(*(leaf - stepsize * slope for leaf, slope in zip(params, gradient, strict=True)))
+        params = type(params)(*(leaf - stepsize * slope for leaf, slope in zip(params, gradient, strict=True)))
         if k in record:
             kept.append((k, params))
         if k % CHECK_EVERY == 0 or k == steps:
-            with np.errstate(over="ignore", invalid="ignore"):
-                now = float(loss(model(params, ds.X), ds.y))
-            if not np.isfinite(now) or now > 1e8 * max(loss0, 1e-300):
+            now = float(loss(model(params, ds.X), ds.y))
+            if not np.isfinite(now) or now > OVERSHOT * max(loss0, np.finfo(float).tiny):
                 return params, kept, Result.DIVERGED, k
             if now <= CONVERGED * loss0:
                 if kept[-1][0] != k:

@@ -9,6 +9,7 @@ error estimate.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -130,7 +131,9 @@ def integrate_dual(
     threshold = infimum + (CONVERGED if ending is Result.CONVERGED else CONVERGED_SHORT) * _half(target - X @ origin.beta)
     run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
     end = float(run.times[-1])
+    evaluations, started = run.evaluations, time.process_time()
     check = _integrate(field, end, _stopping(field, end, 0.0, ending), LOOSER * rtol) if end > 0 else run
+    estimating = time.process_time() - started
     saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, run.times[-1])
@@ -143,7 +146,8 @@ def integrate_dual(
     stats = {
         "method": "dual",
         "steps": len(run.times) - 1,
-        "evaluations": run.evaluations,
+        "evaluations": evaluations,
+        "error_seconds": estimating,
         "restarts": run.restarts,
         "nu": np.array(nus),
     }
