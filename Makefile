@@ -23,7 +23,7 @@ lint: $(DEV)
 	$(BIN)/lint-imports
 
 bench: $(DEV)
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/*_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
 	rm -rf $(VENV) .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

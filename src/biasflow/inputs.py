@@ -22,7 +22,7 @@ def real_array(name: str, value: ArrayLike) -> Array:
     """`value` as a finite float64 array."""
     try:
         array = np.asarray(value)
-        if array.dtype == object or np.iscomplexobj(array):
+        if array.dtype.kind not in "fiub":
             raise TypeError(f"entries of type {array.dtype}")
         array = np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as reason:
@@ -101,6 +101,14 @@ def positive_float(name: str, value: Any) -> float:
     if not math.isfinite(number) or number <= 0:
         raise InputError(f"{name}: expected a positive finite number, found {number:g}")
     return number
+
+
+def instance(name: str, value: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:
+    """`value`, or an error that says which type is needed."""
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        raise InputError(f"{name}: expected {' or '.join(k.__name__ for k in kinds)}, found {type(value).__name__}")
+    return value
 
 
 def one_of(name: str, value: Any, options: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from .errors import InputError
-from .inputs import Array, matrix, real_array, vector
+from .inputs import Array, instance, system, vector
 
 if TYPE_CHECKING:
     import xarray
@@ -45,10 +45,7 @@ class Dataset:
     truth: Array | None = None
 
     def __post_init__(self) -> None:
-        X = matrix("X", self.X)
-        y = real_array("y", self.y)
-        if y.shape != (X.shape[0],):
-            raise InputError(f"y: expected shape ({X.shape[0]},), one label per row of X {X.shape}, found {y.shape}")
+        X, y = system(self.X, self.y)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "y", y)
         if self.truth is not None:
@@ -72,6 +69,10 @@ class Problem:
     loss: Any
     params0: Any
 
+    def __post_init__(self) -> None:
+        instance("data", self.data, Dataset)
+        object.__setattr__(self, "params0", self.model.checked(self.params0, self.data.d))
+
 
 @dataclass(frozen=True, eq=False)
 class MirrorProblem:
@@ -81,6 +82,13 @@ class MirrorProblem:
     X: Array
     y: Array
     beta0: Array | None = None
+
+    def __post_init__(self) -> None:
+        X, y = system(self.X, self.y)
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "y", y)
+        if self.beta0 is not None:
+            object.__setattr__(self, "beta0", vector("beta0", self.beta0, X.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -139,8 +147,9 @@ class Trajectory:
     def at(self, t: float) -> Any:
         """The state at time t, by the flow's own dense output."""
         t = float(t)
-        if not self.times[0] <= t <= self.times[-1]:
-            raise InputError(f"t: {t:g} lies outside the integrated interval [{self.times[0]:g}, {self.times[-1]:g}]")
+        start = self.times[0] if self.interpolant is None else 0.0
+        if not start <= t <= self.times[-1]:
+            raise InputError(f"t: {t:g} lies outside the integrated interval [{start:g}, {self.times[-1]:g}]")
         if self.interpolant is None:  # a path of jumps: the state entered last
             return leaf_map(lambda leaf: leaf[int(np.searchsorted(self.times, t, side="right")) - 1], self.states)
         return self.interpolant(t)

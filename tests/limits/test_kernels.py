@@ -161,7 +161,7 @@ class TestLimit:
             ({"params0": random_params(d=3)}, InputError, ("params0.plus", "15", "3")),
             ({"params0": 3.0}, InputError, ("params0", "DiagonalParams")),
             ({"params0": DiagonalParams(np.zeros(15), np.zeros(15))}, RefusedError, ("limit", "both weights zero")),
-            ({"params0": random_params(), "loss": "square"}, RefusedError, ("limit", "square loss", "str")),
+            ({"params0": random_params(), "loss": "square"}, InputError, ("loss", "SquareLoss", "str")),
         ],
     )
     def test_bad_arguments(self, arguments, error, words):

@@ -66,19 +66,23 @@ def read_data(path: Path) -> Dataset:
     if not path.is_file():
         raise InputError(f"--data: no file {path}")
     readers = {".csv": _read_csv, ".npz": _read_npz}
-    if path.suffix not in readers:
+    if path.suffix.lower() not in readers:
         raise InputError(f"--data: expected a file that ends in .csv or .npz, found {path.name}")
     try:
-        X, y = readers[path.suffix](path)
+        X, y = readers[path.suffix.lower()](path)
     except (ValueError, OSError) as reason:
         raise InputError(f"--data: cannot read {path}: {reason}") from None
     return Dataset(X, y, name=path.stem)
 
 
 def _read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    with path.open(encoding="utf-8") as file:
-        header = any(not _is_number(field) for field in file.readline().split(","))
-    table = np.loadtxt(path, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8")
+    with path.open(encoding="utf-8-sig") as file:
+        lines = [line for line in file if line.strip()]
+    numeric = [_is_number(field) for field in lines[0].split(",")] if lines else []
+    if any(numeric) and not all(numeric):
+        raise ValueError(f"line 1 mixes numbers with something else: {lines[0].strip()[:60]!r}; a header has no numbers")
+    rows = lines if all(numeric) else lines[1:]
+    table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.empty((0, 0))
     if table.size == 0 or table.shape[1] < 2:
         raise ValueError(f"needs at least one row, one column of inputs and one of labels; found shape {table.shape}")
     return table[:, :-1], table[:, -1]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ConvergenceError, InputError, RefusedError
-from ..inputs import Array, positive_float, positive_int
+from ..inputs import Array, instance, positive_float, positive_int
 from ..limits import bregman_projection
+from ..losses import SquareLoss
 from ..models import DiagonalNetwork, Model
 from ..potentials import Hypentropy
 from ..records import Dataset, Limit, Problem, Result, Trajectory
@@ -37,10 +38,12 @@ def gradient_descent(
     batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
     A diverging run stops and says so in `result`. `error` is zero: descent is what it is.
     """
+    stepsize = positive_float("stepsize", stepsize)
     _, kept, result, k = _descend(model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None)
     times = stepsize * np.array([step for step, _ in kept], dtype=float)
     states = stack([state for _, state in kept])
-    losses = np.array([float(loss(model(state, ds.X), ds.y)) for _, state in kept])
+    with np.errstate(over="ignore", invalid="ignore"):
+        losses = np.array([float(loss(model(state, ds.X), ds.y)) for _, state in kept])
     stats = {"method": "descent", "steps": k, "stepsize": stepsize, "batch": batch, "key": key}
     problem = Problem(model, ds, loss, model.checked(params0, ds.d))
     return Trajectory(times, states, losses, np.zeros(len(kept)), (), stats, result, problem)
@@ -64,6 +67,7 @@ def effective_limit(
     et al. 2023). A step with |s| > 1 flips the sign of a weight; β only sees its square, and the formulas hold with absolute
     values. stats adds log_gain = Σlog|1−s_k²| and shift, per coordinate, and the descent's result.
     """
+    stepsize = positive_float("stepsize", stepsize)
     if not isinstance(model, DiagonalNetwork) or model.depth != 2:
         raise RefusedError("effective_limit: known for DiagonalNetwork(depth=2) only")
     start = model.checked(params0, ds.d)
@@ -107,8 +111,10 @@ def _descend(
     observe: Callable[[Array], None],
 ) -> tuple[Any, list[tuple[int, Any]], Result, int]:
     """Run; `observe` sees XᵀL'(Xβ) of every step."""
-    params = model.checked(params0, ds.d)
-    stepsize, steps = positive_float("stepsize", stepsize), positive_int("steps", steps)
+    instance("model", model, Model)
+    instance("ds", ds, Dataset)
+    instance("loss", loss, SquareLoss)
+    params, steps, key = model.checked(params0, ds.d), positive_int("steps", steps), positive_int("key", key, least=0)
     if batch is not None and positive_int("batch", batch) > ds.n:
         raise InputError(f"batch: {batch} exceeds n = {ds.n}")
     with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is named, not warned about
@@ -145,7 +151,9 @@ def _run(
                 if kept[-1][0] != k:
                     kept.append((k, params))
                 return params, kept, Result.CONVERGED, k
-    return params, kept, Result.STEP_LIMIT, steps
+    if kept[-1][0] != steps:
+        kept.append((steps, params))
+    return params, kept, Result.REACHED_T1, steps
 
 
 def _unbiased(loss: Any, n: int, size: int) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError
-from ..inputs import SMALLEST_NORMAL, Array, positive_float, real_array, system, vector
+from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, real_array, system, vector
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
 from ..limits.newton import weighted_gram
@@ -42,6 +42,8 @@ RELATIVE = 100 * EPS
 MAX_STEPS = 500_000
 INSPECT = 8
 """Steps after which the point is looked at, unless something grew before: most steps then cost the integrator's work only."""
+NEARLY, IDLE, SHARPER, SHARPEST = 1e-10, 20, 0.01, 1e-7
+"""Where the loss is nearly gone but made no progress for some inspections, the flow sits at the tolerance, which is sharpened."""
 CALM = 0.2
 """Share of the capped growth below which the cap is lifted: the plateau or the transition is over."""
 START = 1e-3
@@ -71,12 +73,13 @@ def mirror_flow(
     step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
     stats['nu'] are the dual points, (T, n).
     """
+    instance("potential", potential, Potential)
     X, y = system(X, y)
     start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
     if start is not None:
         potential = potential.oriented(start)
     origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
-    loss = SquareLoss("half") if loss is None else loss
+    loss = SquareLoss("half") if loss is None else instance("loss", loss, SquareLoss)
     problem = MirrorProblem(potential, X, y, start)
     flow = integrate_dual(origin, potential.half_lines(X.shape[1]), X, y, 2 * loss.factor(len(y)), t1, times, rtol)
     trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
@@ -128,7 +131,7 @@ def integrate_dual(
         t1 = float(wanted[-1])
     target, infimum, ending = _reachable(signs, X, y)
     field = _Field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED if ending is Result.CONVERGED else CONVERGED_SHORT) * _half(target - X @ origin.beta)
+    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * _half(target - X @ origin.beta)
     run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
     end = float(run.times[-1])
     evaluations, started = run.evaluations, time.process_time()
@@ -199,7 +202,7 @@ class _Field:
 
     def at_floor(self, point: MirrorPoint, force: Array) -> bool:
         """Whether the force is what rounding of η leaves of it."""
-        blur = point.weight() * EPS * np.maximum(1.0, np.abs(point.eta))
+        blur = EPS * (point.weight() * np.abs(point.eta).max() + np.abs(point.beta))
         if np.abs(force).max() > self.speed * self.row_sum * blur.max():
             return False
         return bool(np.all(np.abs(force) <= self.speed * (np.abs(self.X) @ blur)))
@@ -235,6 +238,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
     field.evaluations, restarts, caution, capped, result = 0, -1, 1.0, True, None
+    sharpness, initial = 1.0, _half(field.force(field.point(nus[0])))
     while result is None:
         t, nu = times[-1], nus[-1]
         point = field.point(nu)
@@ -250,7 +254,8 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             break
         restarts += 1
         bound = t + HORIZON * cap if t1 is None else t1
-        first = min(START * cap, bound - t)
+        stiffness = -float(np.trace(field.jacobian(t, nu)))
+        first = min(START * cap, START / max(stiffness, SMALLEST_NORMAL), bound - t)
         limit = cap if capped else np.inf
         solver = LSODA(
             field,
@@ -260,10 +265,10 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             first_step=first,
             max_step=limit,
             rtol=RELATIVE,
-            atol=rtol * field.extent / sensitivity,
+            atol=sharpness * rtol * field.extent / sensitivity,
             jac=field.jacobian,
         )
-        sound, travelled = len(times), 0.0
+        sound, travelled, lowest, idle = len(times), 0.0, np.inf, 0
         while result is None and solver.status == "running":
             solver.step()
             growth = float((np.abs(field.X.T @ (solver.y - nus[-1])) * relative / allowance).max())
@@ -289,7 +294,10 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             if result is None and len(times) > MAX_STEPS:
                 result = Result.STEP_LIMIT
             calm = capped and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
-            if calm or (field.norms * relative).max() > 3 * sensitivity:
+            lowest, idle = (_half(force), 0) if _half(force) < 0.9 * lowest else (lowest, idle + 1)
+            stuck = t1 is None and idle >= IDLE and lowest < NEARLY * initial and sharpness > SHARPEST
+            sharpness *= SHARPER if stuck else 1.0
+            if calm or stuck or (field.norms * relative).max() > 3 * sensitivity:
                 capped = capped and not calm
                 break
     return _Run(np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0))

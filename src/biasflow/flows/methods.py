@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, RefusedError, unknown
+from ..inputs import instance
+from ..losses import SquareLoss
 from ..models import Model
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
@@ -49,7 +52,12 @@ class Dual(FlowMethod):
         X, y = problem.data.X, problem.data.y
         origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
         flow = integrate_dual(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
-        return flow.trajectory(problem, problem.loss, form.lift)
+        trajectory = flow.trajectory(problem, problem.loss, form.lift)
+        # weights of size w hold β to a few eps·w^D only
+        powers = [np.max(np.abs(leaf), axis=1) ** problem.model.homogeneity for leaf in trajectory.states]
+        return dataclasses.replace(
+            trajectory, error=trajectory.error + 4 * problem.model.homogeneity * np.finfo(float).eps * np.max(powers, axis=0)
+        )
 
 
 class Weights(FlowMethod):
@@ -84,11 +92,15 @@ def gradient_flow(
     method: 'dual' (through the mirror form, any initialisation scale) or 'weights' (integrates w itself); by default the first
     that fits. throw: raise where the integration gave up, else return what there is.
     """
+    instance("model", model, Model)
+    instance("ds", ds, Dataset)
+    instance("loss", loss, SquareLoss)
     problem = Problem(model, ds, loss, model.checked(params0, ds.d))
     if method is None:
         chosen = next(m for m in METHODS if m.refuses(problem) is None)
     else:
         named = {m.name: m for m in METHODS}
+        instance("method", method, str)
         if method not in named:
             raise unknown("method", method, list(named))
         chosen = named[method]

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from ..errors import ConvergenceError
-from ..inputs import Array, system
+from ..inputs import Array, Index, system
 from ..limits.constraints import reduce_constraints
 from ..potentials import Hypentropy
 from ..records import MirrorProblem, Result, Trajectory
@@ -24,12 +24,13 @@ def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
 
     s accumulates Xᵀ(y − Xβ) within [−1, 1]; when some |s_i| reaches one, β jumps to the least-squares fit on the coordinates with
     |s_i| = 1 that keeps their signs, and stays there, a saddle, until the next arrives. The last β is the minimum-ℓ1 interpolator
-    (where that is unique). times[k] is when states[k] is entered; events are (τ, coordinates that entered, that left).
+    (where that is unique). stats['unique'] says whether every fit on the way was: with dependent active columns the flow's own
+    plateau may be another fit. times[k] is when states[k] is entered; events are (τ, coordinates that entered, that left).
     """
     X, y = system(X, y)
     reduce_constraints(X, y)
     d, size, pull = X.shape[1], float(np.linalg.norm(y)), float(np.max(np.abs(X.T @ y)))
-    s, beta, tau = np.zeros(d), np.zeros(d), 0.0
+    s, beta, tau, unique = np.zeros(d), np.zeros(d), 0.0, True
     times, states, events = [0.0], [beta], []
     while np.linalg.norm(y - X @ beta) > DONE * max(size, np.finfo(float).tiny) and size > 0:
         if len(times) > MAX_JUMPS:
@@ -44,7 +45,9 @@ def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
         tau += delta
         s = np.clip(s + delta * force, -1.0, 1.0)
         s = np.where(np.abs(s) > 1 - ON_BOUNDARY, np.sign(s), s)
-        new = _constrained_fit(X, y, s)
+        active = np.flatnonzero(np.abs(s) == 1)
+        unique = unique and int(np.linalg.matrix_rank(X[:, active])) == active.size
+        new = _constrained_fit(X, y, s, active)
         if not np.array_equal(new, beta):
             events.append((tau, tuple(np.flatnonzero((new != 0) & (beta == 0))), tuple(np.flatnonzero((new == 0) & (beta != 0)))))
         beta = new
@@ -52,15 +55,14 @@ def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
         states.append(beta)
     problem = MirrorProblem(Hypentropy(1.0), X, y, None)
     losses = np.array([0.5 * float(np.sum((X @ b - y) ** 2)) for b in states])
-    stats = {"method": "saddle path", "jumps": len(times) - 1}
+    stats = {"method": "saddle path", "jumps": len(times) - 1, "unique": unique}
     return Trajectory(
         np.array(times), np.stack(states), losses, np.zeros(len(times)), tuple(events), stats, Result.CONVERGED, problem
     )
 
 
-def _constrained_fit(X: Array, y: Array, s: Array) -> Array:
+def _constrained_fit(X: Array, y: Array, s: Array, active: Index) -> Array:
     """Least squares on the coordinates with |s| = 1, each of the sign of s; refitted on its support to rounding."""
-    active = np.flatnonzero(np.abs(s) == 1)
     coefficients, _ = nnls(X[:, active] * s[active], y, maxiter=50 * active.size + 100)
     beta = np.zeros(X.shape[1])
     support = active[coefficients > 0]

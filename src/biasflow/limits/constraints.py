@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from ..errors import InconsistentError
+from ..errors import InconsistentError, InputError
 from ..inputs import Array
 
 WELL_CONDITIONED = 1e-10
@@ -34,8 +34,12 @@ class Constraints:
 def reduce_constraints(X: Array, y: Array) -> Constraints:
     """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least residual."""
     n, d = X.shape
-    unit = 1 / np.where(np.any(X, axis=1), np.linalg.norm(X, axis=1), 1.0)
-    scaled, labels = unit[:, None] * X, unit * y
+    largest = np.where(np.any(X, axis=1), np.max(np.abs(X), axis=1), 1.0)
+    scaled, labels = X / largest[:, None], y / largest
+    length = np.where(np.any(X, axis=1), np.linalg.norm(scaled, axis=1), 1.0)
+    scaled, labels, unit = scaled / length[:, None], labels / length, 1 / (largest * length)
+    if not np.all(np.isfinite(unit)):
+        raise InputError(f"X: a row with entries up to {np.min(largest):g} is too small for floats; rescale it with its label")
     if n <= d:
         gram = scaled @ scaled.T
         try:

@@ -14,6 +14,8 @@ from .newton import solve_gram
 
 ON_SUPPORT = 1e-9
 """Share of the largest entry below which an entry of a linear program's vertex counts as zero."""
+FEASIBLE = 1e-8
+"""Largest relative violation of Xβ = y that is returned."""
 STRICT = 1e-7
 """Distance of |⟨x_i, ν⟩| from one that proves an entry zero in every minimiser (HiGHS' dual tolerance)."""
 
@@ -27,9 +29,11 @@ def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     nu = solve_gram(gram, target)
     nu = nu + solve_gram(gram, target - gram @ nu)  # one refinement removes the ridge
     beta = basis.T @ nu
-    norm = float(np.linalg.norm(beta))
-    dual = float(target @ nu) / norm if norm else 0.0
+    size = float(np.max(np.abs(beta)))  # squares of β may overflow where β does not
+    norm = size * float(np.linalg.norm(beta / size)) if size else 0.0
+    dual = float(target @ (nu / size)) / (norm / size) if size else 0.0
     residual = float(np.max(np.abs(X @ beta - y))) / max(1.0, float(np.max(np.abs(y))))
+    _check(residual, "min_l2")
     return Limit(
         beta, norm, Certificate(norm, dual, residual, "closed-form"), {"rank": constraints.rank, "nu": constraints.lift(nu)}
     )
@@ -61,9 +65,15 @@ def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     nu = nu / max(1.0, float(np.max(np.abs(correlation))))
     norm = float(np.sum(np.abs(beta)))
     residual = float(np.max(np.abs(X @ beta - y))) / max(1.0, float(np.max(np.abs(y))))
+    _check(residual, "min_l1")
     face = np.abs(correlation) > 1 - STRICT
     unique = bool(np.linalg.matrix_rank(basis[:, face]) == np.sum(face)) if np.any(face) else True
     certificate = Certificate(norm, float(target @ nu), residual, "exact")
     return Limit(
         beta, norm, certificate, {"support": support, "unique": unique, "rank": constraints.rank, "nu": constraints.lift(nu)}
     )
+
+
+def _check(residual: float, name: str) -> None:
+    if not residual <= FEASIBLE:
+        raise ConvergenceError(f"{name}: the solution found violates Xβ = y by {residual:.2g} (relative); rescale X and y")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, RefusedError
-from ..inputs import Array
+from ..inputs import Array, instance
 from ..losses import SquareLoss
 from ..models import Model
 from ..potentials import Potential, ScaledPotential
@@ -30,12 +30,15 @@ def limit(
     Exactly one of params0 (any start), scale α (the model's own start at α) and log_scale (α below float range). The limit does
     not depend on the normalisation of the square loss. W, Theorems 1 and 3; R, Theorem 2.2.
     """
+    instance("model", model, Model)
+    instance("ds", ds, Dataset)
+    loss = SquareLoss() if loss is None else instance("loss", loss, SquareLoss)
     given = [name for name, value in (("params0", params0), ("scale", scale), ("log_scale", log_scale)) if value is not None]
     if len(given) != 1:
         raise InputError(f"limit: give exactly one of params0, scale and log_scale, found {', '.join(given) or 'none'}")
     if params0 is None:
         return bregman_projection(model.potential(scale=scale, log_scale=log_scale), ds.X, ds.y)
-    form = model.mirror_form(params0, SquareLoss() if loss is None else loss, ds.n, ds.d)
+    form = model.mirror_form(params0, loss, ds.n, ds.d)
     if isinstance(form, str):
         raise RefusedError(f"limit: {form}")
     return bregman_projection(_without_clock(form.potential), ds.X, ds.y, form.beta0)

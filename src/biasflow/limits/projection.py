@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InfeasibleError
-from ..inputs import SMALLEST_NORMAL, Array, system, vector
+from ..inputs import SMALLEST_NORMAL, Array, instance, system, vector
 from ..potentials.base import MirrorPoint, Potential
 from ..records import Certificate, Limit
 from .constraints import reduce_constraints
@@ -29,6 +29,7 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     stats: iterations, rank, nu (the dual point; on the boundary, of the remaining coordinates), boundary (their indices).
     Raises InconsistentError where Xβ = y has no solution, InfeasibleError with a Farkas vector where only the signs forbid it.
     """
+    instance("potential", potential, Potential)
     X, y = system(X, y)
     d = X.shape[1]
     start = None if beta0 is None else vector("beta0", beta0, d)
@@ -55,7 +56,11 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     objective = float(np.sum(potential.at(beta).divergence(origin)))
     inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
     membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
-    certificate = Certificate(objective, objective + float((y - X @ beta) @ nu), residual, "exact", membership)
+    dual = _dual_value(inner_origin, basis.T @ solution.state.nu, float(constraints.target @ solution.state.nu))
+    dual += float(np.sum(np.abs(origin.beta[zero])))  # what leaving the boundary coordinates costs: D(0, β₀) = |β₀|
+    if not np.isfinite(dual):  # rounding of ν crossed a wall: the value that exact membership would give
+        dual = objective + float((y - X @ beta) @ nu)
+    certificate = Certificate(objective, dual, residual, "exact", membership)
     stats = {"iterations": solution.iterations, "rank": constraints.rank, "nu": nu, "boundary": np.flatnonzero(zero)}
     result = Limit(beta, objective, certificate, stats)
     if not solution.converged or residual > ACCEPTED:
@@ -63,6 +68,12 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
             f"bregman_projection: stopped after {solution.iterations} iterations with residual {residual:.2e}", result
         )
     return result
+
+
+def _dual_value(origin: MirrorPoint, shift: Array, reward: float) -> float:
+    """⟨y, ν⟩ − Σφ*(η₀ + Xᵀν) + Σφ*(η₀): a lower bound on D_φ(β, β₀) over all β with Xβ = y, whatever ν is."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return reward - float(np.sum(origin.moved(shift).conjugate() - origin.conjugate()))
 
 
 def _membership(point: MirrorPoint, origin: MirrorPoint, shift: Array) -> float:

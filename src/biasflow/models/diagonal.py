@@ -113,15 +113,14 @@ def _depth_two(params0: DiagonalParams, c: float) -> MirrorForm | str:
         potential: Potential = Hypentropy(r, sign=np.sign(beta0))
     else:
         potential = Hypentropy(log_alpha=log_r)
-    signs = DiagonalParams(np.where(params0.plus < 0, -1.0, 1.0), np.where(params0.minus < 0, -1.0, 1.0))
 
     def lift(point: MirrorPoint) -> DiagonalParams:
         """w₊ = w₊₀·e^{δ/2}, w₋ = w₋₀·e^{−δ/2}, δ the change of arcsinh(β/r)."""
         delta = point.eta / factor - eta0
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             return DiagonalParams(
-                np.where(plus == 0, 0.0, signs.plus * np.exp(log_plus + delta / 2)),
-                np.where(minus == 0, 0.0, signs.minus * np.exp(log_minus - delta / 2)),
+                np.where(plus == 0, 0.0, params0.plus * np.exp(delta / 2)),
+                np.where(minus == 0, 0.0, params0.minus * np.exp(-delta / 2)),
             )
 
     factor = 1 / (8 * c)

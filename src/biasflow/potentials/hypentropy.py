@@ -120,10 +120,9 @@ class Hypentropy(Potential):
         self.sign: Array | None = None if sign is None else real_array("sign", sign)
         zero = np.isneginf(self.log_alpha)
         if self.sign is not None and np.any(zero):
-            try:
-                there = np.broadcast_arrays(self.sign, zero)
-            except ValueError:
-                raise InputError(f"sign: shape {self.sign.shape} does not fit alpha {self.alpha.shape}") from None
+            if self.sign.ndim > 1 or (self.sign.ndim and self.alpha.ndim and self.sign.size != self.alpha.size):
+                raise InputError(f"sign: shape {self.sign.shape} does not fit alpha {self.alpha.shape}")
+            there = np.broadcast_arrays(self.sign, zero)
             if not np.all(np.abs(there[0][there[1]]) == 1):
                 raise DomainError("sign: must be +1 or −1 wherever alpha is zero")
 
@@ -206,9 +205,11 @@ class Hypentropy(Potential):
 
     def _scales(self, like: Array) -> tuple[Array, Array]:
         try:
+            np.broadcast_to(0.0 if self.sign is None else self.sign, like.shape)
             return np.broadcast_to(self.alpha, like.shape), np.broadcast_to(self.log_alpha, like.shape)
         except ValueError:
-            raise InputError(f"alpha: length {self.alpha.size} does not fit a point of shape {like.shape}") from None
+            length = max(self.alpha.size, 1 if self.sign is None else self.sign.size)
+            raise InputError(f"alpha: length {length} (of alpha or sign) does not fit a point of shape {like.shape}") from None
 
 
 def _hypentropy(alpha: Array, log_alpha: Array, sign: Array | None) -> Hypentropy:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import experiments, theory
-from ..errors import unknown
+from ..errors import InputError, unknown
 from ..records import Check, Claim, Verdict
 from ..run import Progress, Store, StoreError, environment
 from .entries import PAPERS, ClaimEntry, FigureEntry, Number, Report, tag_of
@@ -30,7 +30,7 @@ def reproduce(
     and KeyboardInterrupt is raised again.
     Raises UnknownNameError where `only` names nothing, StoreError where results cannot be kept.
     """
-    folder = Path(folder)
+    folder = writable_folder(folder)
     figure_ids, claim_ids = _chosen(experiments.figures(), only), _chosen(theory.claims(), only)
     if not figure_ids and not claim_ids:
         raise unknown("figure, claim or paper", str(only), [*experiments.figures(), *theory.claims()])
@@ -129,3 +129,15 @@ def _labelled(id: str, progress: Progress | None) -> Any:
 
 def _sentence(error: Exception) -> str:
     return "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+
+
+def writable_folder(folder: Path | str) -> Path:
+    """The folder, made where it was missing, or an error before any work is done."""
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / ".writable").touch()
+        (path / ".writable").unlink()
+    except OSError as reason:
+        raise InputError(f"folder: cannot write the report into {path}: {reason.strerror or reason}") from None
+    return path

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import InputError
+from ..inputs import instance
 from ..records import Certificate, Limit, Result, Trajectory, Verdict
 from .evidence import Evidence
 from .verifying import claim, judge
@@ -42,10 +44,15 @@ class Comparison:
 
 def compare(trajectory: Trajectory, limit: Limit) -> Comparison:
     """Distance between the end of a flow and a predicted limit, with the claims that speak about the two."""
+    instance("trajectory", trajectory, Trajectory)
+    instance("limit", limit, Limit)
     evidence = Evidence(trajectory.problem, trajectory, limit)
+    if np.shape(limit.value) != evidence.predictors.shape[1:]:
+        raise InputError(f"limit: shape {np.shape(limit.value)} does not fit the flow's β {evidence.predictors.shape[1:]}")
     distance = float(np.max(np.abs(evidence.predictors[-1] - limit.value)))
     size = max(float(np.max(np.abs(limit.value))), np.finfo(float).tiny)
-    verdicts = tuple(judge(claim(name), evidence) for name in COMPARED)
+    is_flow = trajectory.interpolant is not None  # theorems on flows say nothing of descent or of the jump process
+    verdicts = tuple(judge(claim(name), evidence) for name in COMPARED) if is_flow else ()
     return Comparison(
         distance,
         distance / size,

@@ -16,6 +16,9 @@ from ..models import mirror
 from ..potentials.base import MirrorPoint
 from ..records import Limit, MirrorProblem, Problem, Trajectory
 
+ARRIVED = 1e-3
+"""Numerical error, relative to the limit, beyond which a distance from it proves nothing."""
+
 
 class Evidence:
     """A problem with its trajectory and limit; what is not given is computed on first use."""
@@ -101,6 +104,11 @@ class Evidence:
             return float("nan")
         step = solve_gram(weighted_gram(m.X, weight / top), (m.y - m.X @ point.beta) / top)
         return float(np.max(np.abs(weight * (m.X.T @ step))))
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the flow ended so near its limit, by its own account, that their distance can be judged."""
+        return self.distance_error <= ARRIVED * float(np.max(np.abs(self.limit.value)))
 
     @cached_property
     def distance_error(self) -> float:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import BiasflowError
+from ..flows import saddle_path
+from ..limits import min_l1
 from ..limits.constraints import reduce_constraints
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, mirror
@@ -30,6 +32,19 @@ def _consistent(problem: Any) -> str | None:
     except BiasflowError as error:
         return str(error)
     return None
+
+
+def _nontrivial(problem: Any) -> str | None:
+    return None if np.any(_system(problem)[1]) else "all labels are zero: there is nothing to learn"
+
+
+def _unique(problem: Any) -> str | None:
+    if _consistent(problem) is not None:
+        return "needs the hypotheses before it"
+    path = saddle_path(*_system(problem))
+    if min_l1(*_system(problem)).stats["unique"] and path.stats["unique"]:
+        return None
+    return "several interpolators share the least ℓ1 norm, or a plateau is not the only fit of its kind"
 
 
 def _full_rank(problem: Any) -> str | None:
@@ -101,6 +116,8 @@ def start_scale(problem: Problem) -> float:
 
 DIAGONAL = Hypothesis("diagonal", "a diagonal network", _diagonal)
 CONSISTENT = Hypothesis("consistent", "Xβ = y has a solution", _consistent)
+NONTRIVIAL = Hypothesis("nontrivial", "y ≠ 0", _nontrivial)
+UNIQUE = Hypothesis("unique", "the minimum-ℓ1 interpolator and every plateau on the way are unique", _unique)
 FULL_RANK = Hypothesis("full rank", "X has rank n", _full_rank)
 SQUARE = Hypothesis("square", "the loss is a square loss", _square)
 MIRROR = Hypothesis("mirror", "the flow is a mirror flow of a Legendre potential", _mirror)

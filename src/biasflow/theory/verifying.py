@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import unknown
-from ..inputs import positive_int
-from ..records import Claim, Verdict
+from ..inputs import instance, positive_int
+from ..records import Claim, MirrorProblem, Problem, Verdict
 from . import mirror, regimes
 from .evidence import Evidence
 
@@ -28,7 +28,9 @@ def claim(id: str) -> Claim:
 
 def verify(id: str, problem: Any = None, key: int = 0) -> Verdict:
     """Test a claim on a problem (None: its random example for this key): hypotheses first, then what it predicts."""
-    statement = claim(id)
+    statement = claim(instance("id", id, str))
+    if problem is not None:
+        instance("problem", problem, (Problem, MirrorProblem))
     evidence = Evidence(statement.example(positive_int("key", key, least=0)) if problem is None else problem)
     return judge(statement, evidence)
 

@@ -1,0 +1,103 @@
+"""Verdicts say what the numbers allow: no more on partial flows, nothing on what is not a flow, no false alarms."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.theory import claim
+from biasflow.theory.examples import diagonal_problem
+from biasflow.theory.regimes.depth_two import least_epsilon_l1
+
+
+def flow_of(problem, **options):
+    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, **options)
+
+
+def statuses(comparison):
+    return {v.claim.id: v.status for v in comparison.verdicts}
+
+
+def test_a_flow_under_way_says_nothing_about_its_limit():
+    problem = diagonal_problem(0)
+    comparison = bf.compare(flow_of(problem, t1=0.02), bf.limit(problem.model, problem.data, params0=problem.params0))
+    assert comparison.relative > 0.5
+    assert statuses(comparison)["W/thm1"] == "inconclusive"
+    assert statuses(comparison)["R/eq3"] == "holds"
+
+
+@pytest.mark.parametrize("times", [[1.0, 2.0], [50.0]])
+def test_saving_late_does_not_change_verdicts(times):
+    problem = diagonal_problem(0)
+    comparison = bf.compare(flow_of(problem, times=times), bf.limit(problem.model, problem.data, params0=problem.params0))
+    assert "violated" not in statuses(comparison).values(), str(comparison)
+
+
+def test_weights_flows_are_judged_too():
+    problem = diagonal_problem(0, depth=3, scale=0.5)
+    comparison = bf.compare(flow_of(problem, method="weights"), bf.limit(problem.model, problem.data, params0=problem.params0))
+    assert statuses(comparison)["W/lem4"] == "holds"
+    assert "violated" not in statuses(comparison).values(), str(comparison)
+
+
+def test_descent_and_jumps_are_no_flows():
+    problem = diagonal_problem(0, n=5, d=12)
+    path = bf.saddle_path(problem.data.X, problem.data.y)
+    comparison = bf.compare(path, bf.min_l1(problem.data.X, problem.data.y))
+    assert comparison.relative < 1e-9
+    assert comparison.verdicts == ()
+    run = bf.gradient_descent(problem.model, problem.data, problem.loss, problem.params0, 1e-3, 1000)
+    assert bf.compare(run, bf.limit(problem.model, problem.data, params0=problem.params0)).verdicts == ()
+
+
+def test_a_limit_of_another_shape_is_refused():
+    problem = diagonal_problem(0)
+    with pytest.raises(bf.InputError, match="shape"):
+        bf.compare(flow_of(problem), bf.min_l2(np.eye(3), np.ones(3)))
+
+
+@pytest.mark.parametrize("X", [np.eye(6), np.eye(12)[:5], np.random.default_rng(0).standard_normal((8, 8))])
+def test_the_kernel_limit_on_designs_where_every_scale_agrees(X):
+    model = bf.DiagonalNetwork(2)
+    problem = bf.Problem(model, bf.Dataset(X, np.arange(1.0, len(X) + 1)), bf.SquareLoss(), model.init(0.1, dim=X.shape[1]))
+    assert bf.verify("W/sec3", problem).status == "holds"
+
+
+def test_a_path_that_is_not_unique_is_refused():
+    model = bf.DiagonalNetwork(2)
+    problem = bf.Problem(model, bf.Dataset([[1.0, 1.0]], [1.0]), bf.SquareLoss(), model.init(0.1, dim=2))
+    assert not bf.saddle_path(problem.data.X, problem.data.y).stats["unique"]
+    assert bf.verify("W/limit", problem).status == "hypotheses fail"
+
+
+def test_the_exponential_bound_is_trivial_on_half_lines():
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.standard_normal((4, 8)))
+    problem = bf.MirrorProblem(bf.Entropy(), X, X @ np.full(8, 0.01), np.full(8, 0.02))
+    assert bf.verify("R/sharp", problem).status == "holds"
+
+
+def test_thresholds_that_are_not_monotone():
+    """At this scale only middling ε qualify: larger ones make the first threshold stricter again."""
+    eps = least_epsilon_l1(0.0838, 2.0, 24)
+    assert eps is not None
+    assert min((2 * (1 + eps) * 2) ** (-(2 + eps) / (2 * eps)), np.exp(-24 / (eps * 2))) * (1 + 1e-9) >= 0.0838
+
+
+@pytest.mark.parametrize("name", bf.claims())
+def test_zero_labels_are_refused(name):
+    problem = claim(name).example(0)
+    if isinstance(problem, bf.MirrorProblem):
+        spoiled = dataclasses.replace(problem, y=np.zeros_like(problem.y))
+    else:
+        spoiled = dataclasses.replace(problem, data=bf.Dataset(problem.data.X, np.zeros(problem.data.n)))
+    assert bf.verify(name, spoiled).status == "hypotheses fail"
+
+
+@pytest.mark.parametrize(("scale", "labels"), [(1e4, 1.0), (1.0, 1e-6), (1e-3, 1e6)])
+def test_theorem_1_at_every_ratio_of_scale_and_labels(scale, labels):
+    problem = diagonal_problem(0, scale=scale)
+    data = bf.Dataset(problem.data.X, labels * problem.data.y)
+    verdict = bf.verify("W/thm1", dataclasses.replace(problem, data=data))
+    assert verdict.status == "holds", str(verdict)
