@@ -23,6 +23,8 @@ HIGHEST = 3.0
 RESOLUTION = 0.02
 """Accuracy of log10 α^D at the threshold."""
 SHOWN_N = 100
+SHOWN = 1e-12
+"""Smallest scale that the pictures show."""
 
 
 def population_error(data: Dataset, beta: np.ndarray) -> float:
@@ -127,7 +129,7 @@ def draw_thresholds(axis: Any, n: np.ndarray, curves: dict[str, np.ndarray]) -> 
         least = np.min(samples[samples > 0], initial=np.inf)
         band(axis, n[known], np.maximum(samples[known], least), colour, label, marker="o", markersize=3)
         lowest = min(lowest, float(np.min(np.median(samples[known], axis=-1), initial=np.inf)))
-    axis.set(yscale="log", xlabel="number of samples n", ylim=(lowest / 30, None))  # bands may reach far below
+    axis.set(yscale="log", xlabel="number of samples n", ylim=(max(lowest / 30, SHOWN), None))  # some reach far below
 
 
 ALPHAS = {"quick": np.geomspace(1e-5, 30, 15), "paper": np.geomspace(1e-8, 100, 41)}
