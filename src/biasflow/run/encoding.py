@@ -1,7 +1,9 @@
-"""Datasets as bytes: netCDF by SciPy, followed by a checksum; every supported value comes back as it went in.
+"""Datasets as bytes: netCDF by SciPy, a JSON trailer, a checksum; every supported value comes back as it went in.
 
 netCDF 3 has no booleans and no 64-bit integers, and its attributes lose their types, so the original types, attributes and
-order travel as JSON in one attribute. Readers of netCDF ignore the checksum at the end.
+order travel as JSON in one attribute. Readers of netCDF ignore what follows the body:
+
+    netCDF body | trailer (JSON) | length of the trailer (8 bytes, big-endian) | SHA-256 of all before
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 ABOUT = "biasflow"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
+LENGTH_BYTES = 8
 EXACT_INTEGER = 2**53  # integers up to here are floats without loss
 
 
@@ -37,34 +41,57 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"found {type(value).__name__} {value!r}")
 
 
-def encode(dataset: xarray.Dataset) -> bytes:
+def encode(dataset: xarray.Dataset, trailer: Mapping[str, Any] | None = None) -> bytes:
     import xarray
 
     about: dict[str, Any] = {"attrs": dict(dataset.attrs), "coords": list(dataset.coords), "variables": []}
     packed = {}
     for name, variable in dataset.variables.items():
-        values = _as_written(variable.values)
-        packed[name] = (variable.dims, _packed(name, values))
-        about["variables"].append([name, values.dtype.str, dict(variable.attrs)])
+        values = as_written(variable.values)
+        written = _packed(name, values)
+        if values.size:
+            packed[name] = (variable.dims, written)
+        empty = None if values.size else [variable.dims, values.shape]  # netCDF 3 takes a length of zero for a growing dimension
+        about["variables"].append([name, values.dtype.str, dict(variable.attrs), empty])
     named = xarray.Dataset(packed, attrs={ABOUT: canonical_json("attrs", about)})
     body = bytes(named.to_netcdf(None, engine="scipy"))
-    return body + hashlib.sha256(body).digest()
+    tail = canonical_json("attrs", dict(trailer or {})).encode()
+    whole = body + tail + len(tail).to_bytes(LENGTH_BYTES, "big")
+    return whole + hashlib.sha256(whole).digest()
 
 
 def decode(data: bytes) -> xarray.Dataset:
     """The dataset, or ValueError where the bytes are not what was written."""
     import xarray
 
-    body, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
-    if hashlib.sha256(body).digest() != checksum:
-        raise ValueError("checksum differs")
+    body, _ = _parts(data)
     with xarray.open_dataset(io.BytesIO(body), engine="scipy") as raw:
         about = json.loads(raw.attrs[ABOUT])
-        variables = {name: (raw[name].dims, raw[name].values.astype(dtype), attrs) for name, dtype, attrs in about["variables"]}
+        variables: dict[str, Any] = {}
+        for name, dtype, attrs, empty in about["variables"]:
+            if empty is None:
+                variables[name] = (raw[name].dims, raw[name].values.astype(dtype), attrs)
+            else:
+                variables[name] = (empty[0], np.zeros(empty[1], dtype), attrs)
     return xarray.Dataset(variables, attrs=about["attrs"]).set_coords(about["coords"])
 
 
-def _as_written(values: Any) -> Any:
+def read_trailer(data: bytes) -> dict[str, Any]:
+    """What travels behind the dataset, or ValueError where the bytes are not what was written."""
+    trailer: dict[str, Any] = json.loads(_parts(data)[1])
+    return trailer
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes]:
+    whole, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+    if hashlib.sha256(whole).digest() != checksum:
+        raise ValueError("checksum differs")
+    end = len(whole) - LENGTH_BYTES
+    start = end - int.from_bytes(whole[end:], "big")
+    return whole[:start], whole[start:end]
+
+
+def as_written(values: Any) -> Any:
     """Strings held as objects become NumPy strings."""
     array = np.asarray(values)
     if array.dtype.kind in "OT" and all(isinstance(entry, str) for entry in array.flat):
