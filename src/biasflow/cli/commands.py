@@ -65,8 +65,7 @@ def list_() -> None:
 @app.command()
 def figure(
     id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
-    preset: WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
-PresetOption = Preset.quick,
+    preset: PresetOption = Preset.quick,
     out: Annotated[Path | None, typer.Option(help="where to write the PNG; by default ID.png here")] = None,
     workers: WorkersOption = None,
 ) -> None:
@@ -116,8 +115,7 @@ def verify(
 
 @app.command()
 def reproduce(
-    preset: WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
-PresetOption = Preset.quick,
+    preset: PresetOption = Preset.quick,
     out: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
     only: Annotated[str | None, typer.Option(help="one figure, claim or paper, such as W/fig1, W/thm1 or W")] = None,
     workers: WorkersOption = None,

@@ -49,12 +49,12 @@ def run(
     import warnings
 
     from ..experiments.specs import read_spec
-    from ..run import default_store, sweep
+    from ..run import MOST_POINTS, default_store, sweep
     from .showing import sweep_bar
 
     described = read_spec(spec)
     chosen = _engine(engine, workers, address, described.slurm if slurm else None)
-    most = described.grid.size if force else None
+    most = max(MOST_POINTS, described.grid.size) if force else MOST_POINTS
     try:
         with sweep_bar(described.name) as watch, warnings.catch_warnings():
             warnings.filterwarnings("ignore", "sweep: ", RuntimeWarning)  # told below, from the dataset
@@ -66,7 +66,7 @@ def run(
                 chunk=described.chunk,
                 retry_failed=retry_failed,
                 watch=watch,
-                **({} if most is None else {"max_points": most}),
+                max_points=most,
             )
     except KeyboardInterrupt:
         typer.echo("interrupted: finished chunks are kept; run the command again to go on", err=True)

@@ -1,8 +1,9 @@
 """Public functions as point functions, so that a spec can name them.
 
 A spec holds numbers and strings, while the functions take data sets, models and losses. Each adapter here makes those from plain
-settings, the same everywhere: sparse regression data (n, d, sparsity, noise_var, seed) and a diagonal network (depth) started at `scale`. It
-returns what the function found as plain variables: `beta` and, for limits, the certificate; for flows, how they ended.
+settings, the same everywhere: sparse regression data (n, d, sparsity, noise_var, seed) and a diagonal network (depth) started at
+`scale`. It returns what the function found as plain variables: `beta` and, for limits, the certificate; for flows, how they
+ended.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def gradient_descent_point(
     depth: int = 2,
     batch: int = 0,
 ) -> xarray.Dataset:
-    """`bf.gradient_descent` on a diagonal network with the loss ½‖·‖²; batch 0 means all samples; `seed` draws the batches too."""
+    """`bf.gradient_descent` on a diagonal network with the loss ½‖·‖². batch 0: all samples; `seed` draws the batches too."""
     data, model = sparse_regression(n, d, sparsity, noise_var, key=seed), DiagonalNetwork(depth)
     start = model.init(scale, dim=d)
     run = gradient_descent(model, data, SquareLoss("half"), start, stepsize, steps, batch=batch or None, key=seed)
