@@ -120,6 +120,8 @@ class Driver:
                 self._locks = stack.enter_context(Locks(self._ledger.index.shelf.folder / LOCKS))
                 stack.callback(self._sweep_up)
             self._loop(stack.enter_context(self._engine.open()))
+            if self._locks is not None:
+                self._locks.bury()
 
     def _loop(self, pool: Pool) -> None:
         while self._chunks or self._again or self._live:

@@ -81,15 +81,13 @@ class Locks:
         path = self._folder / f"{chunk}.{newest + 1}.lock"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with open(path, "x", encoding="ascii") as file:
-                file.write(self._owner)
-        except FileExistsError:
-            return False
+            signed = _create(path, self._owner)
         except OSError as reason:
-            path.unlink(missing_ok=True)
             raise StoreError(
                 f"store: cannot lock {self._folder}: {reason.strerror}; BIASFLOW_CACHE names another folder"
             ) from None
+        if not signed:
+            return False
         self._held[chunk] = [*generations.values(), path]
         return True
 
@@ -100,6 +98,12 @@ class Locks:
     def release(self, chunk: str) -> None:
         for path in self._held.pop(chunk, ()):
             path.unlink(missing_ok=True)
+
+    def bury(self) -> None:
+        """Remove locks whose owner is gone: one killed between its last write and the release leaves a lock that nobody needs."""
+        for chunk in {path.name.partition(".")[0] for path in self._folder.glob("*.lock")} - set(self._held):
+            if self.acquire(chunk):
+                self.release(chunk)
 
     def _stale(self, path: Path) -> bool:
         """Whether its owner is gone, or has not been seen to move for long; by our own clock, as clocks differ."""
@@ -150,6 +154,21 @@ def read_owner(path: Path) -> Owner | None:
         return Owner(**json.loads(path.read_text(encoding="ascii")))
     except (OSError, ValueError, TypeError):
         return None
+
+
+def _create(path: Path, content: str) -> bool:
+    """Whether this process created the file; nothing is left where it cannot be written."""
+    try:
+        file = open(path, "x", encoding="ascii")  # noqa: SIM115
+    except FileExistsError:
+        return False
+    try:
+        with file:
+            file.write(content)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    return True
 
 
 def _generations(folder: Path, chunk: str) -> Iterator[tuple[int, Path]]:

@@ -73,7 +73,9 @@ class Scene:
         """The rest of the sweep, in this process."""
         with monkeypatch.context() as patch:
             patch.setenv(fault_points.LOG, str(self.log))
-            return sweep(self.function, fault_driver.grid_of(self.plan), store=Store(self.plan["store"]), chunk=self.plan["chunk"])
+            return sweep(
+                self.function, fault_driver.grid_of(self.plan), store=Store(self.plan["store"]), chunk=self.plan["chunk"]
+            )
 
     def undisturbed(self) -> xarray.Dataset:
         return sweep(self.function, fault_driver.grid_of(self.plan))

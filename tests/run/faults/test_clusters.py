@@ -32,7 +32,16 @@ def cluster(tmp_path):
 
     try:
         eventually(lambda: address() or scheduler.poll() is not None, "a scheduler")
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address(), "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        worker = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            address(),
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+        ]
         started.append(subprocess.Popen(worker, stderr=subprocess.DEVNULL, **options))
         yield scheduler, address()
     finally:
