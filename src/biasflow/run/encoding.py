@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,38 +42,83 @@ def _plain(value: Any) -> Any:
 
 
 def encode(dataset: xarray.Dataset, trailer: Mapping[str, Any] | None = None) -> bytes:
-    import xarray
+    variables = {name: (v.dims, as_written(v.values), dict(v.attrs)) for name, v in dataset.variables.items()}
+    return encode_variables(variables, {"attrs": dict(dataset.attrs), "coords": list(dataset.coords)}, trailer or {})
 
-    about: dict[str, Any] = {"attrs": dict(dataset.attrs), "coords": list(dataset.coords), "variables": []}
-    packed = {}
-    for name, variable in dataset.variables.items():
-        values = as_written(variable.values)
-        written = _packed(name, values)
-        if values.size:
-            packed[name] = (variable.dims, written)
-        empty = None if values.size else [variable.dims, values.shape]  # netCDF 3 takes a length of zero for a growing dimension
-        about["variables"].append([name, values.dtype.str, dict(variable.attrs), empty])
-    named = xarray.Dataset(packed, attrs={ABOUT: canonical_json("attrs", about)})
-    body = bytes(named.to_netcdf(None, engine="scipy"))
-    tail = canonical_json("attrs", dict(trailer or {})).encode()
-    whole = body + tail + len(tail).to_bytes(LENGTH_BYTES, "big")
+
+def encode_variables(
+    variables: Mapping[Any, tuple[Sequence[Any], Any, dict[str, Any]]], about: dict[str, Any], trailer: Mapping[str, Any]
+) -> bytes:
+    """Names with dimensions, values and attributes as bytes. By SciPy directly: a shard of one point would wait for xarray."""
+    from scipy.io import netcdf_file
+
+    described, buffer = [], _Buffer()
+    with netcdf_file(buffer, "w", mmap=False) as file:
+        for name, (dims, values, attrs) in variables.items():
+            written = _packed(name, values)
+            described.append([name, values.dtype.str, attrs, None if values.size else [list(dims), values.shape]])
+            if values.size:  # netCDF 3 takes a length of zero for a growing dimension
+                _put(file, name, dims, written)
+        setattr(file, ABOUT, canonical_json("attrs", {**about, "variables": described}).encode())
+    tail = canonical_json("attrs", dict(trailer)).encode()
+    whole = buffer.content + tail + len(tail).to_bytes(LENGTH_BYTES, "big")
     return whole + hashlib.sha256(whole).digest()
+
+
+class _Buffer(io.BytesIO):
+    """Keeps its content when SciPy closes it."""
+
+    content = b""
+
+    def close(self) -> None:
+        if not self.closed:
+            self.content = self.getvalue()
+        super().close()
+
+
+def _put(file: Any, name: str, dims: Sequence[Any], values: Any) -> None:
+    """One variable; strings as characters, the way xarray reads them."""
+    encoding = values.dtype.kind == "U"
+    if encoding:
+        fixed = np.char.encode(values, "utf-8")
+        fixed = fixed.astype(f"S{max(1, fixed.dtype.itemsize)}")
+        values = np.ascontiguousarray(fixed).view("S1").reshape((*values.shape, fixed.dtype.itemsize))
+        dims = (*dims, f"string{fixed.dtype.itemsize}")
+    for dimension, length in zip(dims, values.shape, strict=True):
+        if dimension not in file.dimensions:
+            file.createDimension(dimension, length)
+    variable = file.createVariable(name, values.dtype.newbyteorder("="), tuple(dims))
+    variable[...] = values
+    if encoding:
+        variable._Encoding = b"utf-8"
 
 
 def decode(data: bytes) -> xarray.Dataset:
     """The dataset, or ValueError where the bytes are not what was written."""
     import xarray
 
-    body, _ = _parts(data)
-    with xarray.open_dataset(io.BytesIO(body), engine="scipy") as raw:
-        about = json.loads(raw.attrs[ABOUT])
-        variables: dict[str, Any] = {}
-        for name, dtype, attrs, empty in about["variables"]:
-            if empty is None:
-                variables[name] = (raw[name].dims, raw[name].values.astype(dtype), attrs)
-            else:
-                variables[name] = (empty[0], np.zeros(empty[1], dtype), attrs)
+    variables, about = decode_variables(data)
     return xarray.Dataset(variables, attrs=about["attrs"]).set_coords(about["coords"])
+
+
+def decode_variables(data: bytes) -> tuple[dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]], dict[str, Any]]:
+    from scipy.io import netcdf_file
+
+    body, _ = _parts(data)
+    variables: dict[str, Any] = {}
+    with netcdf_file(io.BytesIO(body), "r", mmap=False) as file:
+        about = json.loads(getattr(file, ABOUT))
+        for name, dtype, attrs, empty in about["variables"]:
+            if empty is not None:
+                variables[name] = (tuple(empty[0]), np.zeros(empty[1], dtype), attrs)
+                continue
+            raw, kind = file.variables[name], np.dtype(dtype)
+            values, dims = np.array(raw.data), tuple(raw.dimensions)
+            if kind.kind == "U":
+                joined = np.ascontiguousarray(values).view(f"S{values.shape[-1]}")[..., 0]
+                values, dims = np.char.decode(joined, "utf-8"), dims[:-1]
+            variables[name] = (dims, values.astype(kind), attrs)
+    return variables, about
 
 
 def read_trailer(data: bytes) -> dict[str, Any]:

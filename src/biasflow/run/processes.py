@@ -112,7 +112,7 @@ class _ProcessPool(Pool):
 
     @property
     def width(self) -> int:
-        return self._most
+        return 2 * self._most  # one at work and one at hand for each: no worker waits while the driver keeps its books
 
     def submit(self, task: Task) -> None:
         self._waiting.append(task)

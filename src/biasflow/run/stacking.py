@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .encoding import as_written, decode, encode, read_trailer
+from .encoding import as_written, decode_variables, encode_variables, read_trailer
 
 if TYPE_CHECKING:
     import xarray
@@ -76,19 +76,16 @@ def _stack(group: Sequence[tuple[int, xarray.Dataset]]) -> Stack:
 
 def stack_to_bytes(stack: Stack, trailer: dict[str, Any]) -> bytes:
     """A shard: InputError where a value cannot be stored."""
-    import xarray
-
     variables = {c.name: (c.dims if c.shared else (POINT, *c.dims), c.values, c.attrs) for c in stack.columns}
     coordinates = [c.name for c in stack.columns if c.coordinate]
-    return encode(xarray.Dataset(variables), {**trailer, "attrs": list(stack.attrs), "coordinates": coordinates})
+    return encode_variables(variables, {"attrs": {}, "coords": coordinates}, {**trailer, "attrs": list(stack.attrs)})
 
 
 def stack_from_bytes(data: bytes) -> Stack:
     """The stack of a shard, ValueError where it is damaged."""
-    trailer, dataset = read_trailer(data), decode(data)
+    attrs, (variables, about) = read_trailer(data)["attrs"], decode_variables(data)
     columns = []
-    for name, variable in dataset.variables.items():
-        shared = POINT not in variable.dims
-        dims = variable.dims if shared else variable.dims[1:]
-        columns.append(Column(name, dims, variable.values, dict(variable.attrs), name in trailer["coordinates"], shared))
-    return Stack(tuple(range(len(trailer["attrs"]))), tuple(columns), tuple(trailer["attrs"]))
+    for name, (dims, values, own) in variables.items():
+        shared = POINT not in dims
+        columns.append(Column(name, dims if shared else dims[1:], values, own, name in about["coords"], shared))
+    return Stack(tuple(range(len(attrs))), tuple(columns), tuple(attrs))

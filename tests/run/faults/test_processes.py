@@ -65,7 +65,7 @@ def test_a_driver_killed_in_the_middle_of_a_write(scene, monkeypatch, tmp_path):
 def test_a_task_that_crashes_the_interpreter_is_found_and_recorded(scene, monkeypatch, how, word):
     run = scene(function="deadly", points=8, settings={"victim": 5, "how": how}, engine="processes", chunk=4)
     driver = run.start()
-    out, err = driver.communicate(timeout=PATIENCE)
+    _, err = driver.communicate(timeout=PATIENCE)
     assert driver.returncode == 0, err
     assert run.stored() == {0, 1, 2, 3, 4, 6, 7} and word in err
     before = len(run.computed)
