@@ -12,11 +12,11 @@ import biasflow as bf
 
 def newton(re: float, im: float, steps: int) -> xarray.Dataset:
     z = complex(re, im)
-    for step in range(steps):
+    for _ in range(steps):
         z, before = z - (z**3 - 1) / (3 * z**2), z
         if abs(z - before) < 1e-12:
             break
-    return xarray.Dataset({"angle": np.angle(z), "steps_taken": step})
+    return xarray.Dataset({"angle": np.angle(z)})
 
 
 if __name__ == "__main__":  # workers import this file

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "records": ("Batched", "Certificate", "Check", "Claim", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit", "MirrorProblem",
-                "Problem", "Reported", "Result", "Trajectory", "Verdict"),
+    "records": ("Batched", "Certificate", "Check", "Claim", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit",
+                "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("SquareLoss",),

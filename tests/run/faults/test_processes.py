@@ -47,6 +47,15 @@ def test_a_killed_driver_takes_its_workers_along_and_is_resumed(scene, monkeypat
     assert not stored & set(run.computed[len(before) :]) and run.rubbish() == []
 
 
+def test_workers_do_not_finish_a_long_point_for_a_driver_that_is_gone(scene):
+    run = scene(function="slow", points=2, settings={"pause": 60.0}, engine="processes", chunk=1)
+    driver = run.start()
+    eventually(lambda: len(run.processes) == 2, "two workers at work")
+    driver.kill()
+    driver.wait()
+    eventually(lambda: all(gone(pid) for pid in run.processes), "no orphans", seconds=5.0)
+
+
 def test_a_driver_killed_in_the_middle_of_a_write(scene, monkeypatch, tmp_path):
     run = scene(function="slow", points=10, settings={"pause": 0.0}, engine="serial", chunk=2)
     marker = tmp_path / "marker"
