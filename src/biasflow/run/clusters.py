@@ -58,6 +58,7 @@ class _DaskPool(Pool):
     def __init__(self, engine: Dask) -> None:
         self._engine = engine
         self._out: dict[tuple[int, ...], Task] = {}
+        self._known_threads = 1
         self._connect()
 
     def _connect(self) -> None:
@@ -97,7 +98,13 @@ class _DaskPool(Pool):
         return self._client.submit(*call, pure=False)
 
     def _threads(self) -> int:
-        return sum(self._client.nthreads().values()) if self._client.status == "running" else 1
+        """Of all workers; as many as there were, while the scheduler does not answer."""
+        try:
+            if self._client.status == "running":
+                self._known_threads = sum(self._client.nthreads().values())
+        except (OSError, TimeoutError):  # `wait` finds out what that means
+            pass
+        return self._known_threads
 
     def _reconnected(self) -> list[Finished]:
         """With a new client, hand out again everything that was out: nothing that is shelved is in there."""
@@ -151,9 +158,7 @@ def _slurm(engine: Dask) -> Any:
         from dask_jobqueue.slurm import SLURMCluster
     except ImportError:
         raise EngineError("dask: Slurm needs dask-jobqueue; pip install 'biasflow[dask]'") from None
-    exports = [f"export {name}=1" for name in THREAD_SETTINGS]
-    options = {"processes": 1, **dict(engine.slurm or {})}
-    cluster = SLURMCluster(**{**options, "job_script_prologue": [*exports, *options.get("job_script_prologue", [])]})
+    cluster = SLURMCluster(**dict(engine.slurm or {}))
     jobs = engine.workers or 1
     cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)  # replaces jobs that die or reach their wall time
     return cluster
