@@ -61,7 +61,7 @@ CLAIMS = (
 )
 
 
-def figure(id, preset="quick", store=None, progress=None):
+def figure(id, preset="quick", store=None, progress=None, engine=None):
     return summarise(sweep(point, experiment(id).grids[preset], store=store, progress=progress))
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "records": ("Certificate", "Check", "Claim", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit", "MirrorProblem",
-                "Problem", "Reported", "Result", "Trajectory", "Verdict"),
+    "records": ("Batched", "Certificate", "Check", "Claim", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit",
+                "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("SquareLoss",),
@@ -23,7 +23,7 @@ _HOMES = {
                "tangent_kernel_limit"),
     "flows": ("effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"),
     "theory": ("Comparison", "Evidence", "claims", "compare", "verify"),
-    "run": ("Store", "sweep"),
+    "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("figure", "figures"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -58,7 +58,11 @@ if TYPE_CHECKING:
     from .models import mirror as mirror
     from .potentials import *  # noqa: F403
     from .records import *  # noqa: F403
+    from .run import Dask as Dask
+    from .run import Processes as Processes
+    from .run import Serial as Serial
     from .run import Store as Store
+    from .run import SweepError as SweepError
     from .run import sweep as sweep
     from .theory import Comparison as Comparison
     from .theory import Evidence as Evidence

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -249,17 +250,50 @@ class Reported:
 
 @dataclass(frozen=True)
 class Grid:
-    """Named axes with their values, and settings shared by every point. No axes means one point."""
+    """Named axes with their values, and settings shared by every point. No axes means one point.
 
-    axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    units: by the name of an axis or of a variable; they become `units` attributes of the result.
+    """
+
+    axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(values) for values in self.axes.values())
+
+    @property
+    def size(self) -> int:
+        """The number of points, counted without making them."""
+        return math.prod(self.shape)
+
+    def point(self, index: int) -> dict[str, Any]:
+        """The setting at this place, the last axis fastest."""
+        place = {}
+        for name, values in reversed(list(self.axes.items())):
+            index, k = divmod(index, len(values))
+            place[name] = values[k]
+        return {**self.settings, **dict(reversed(place.items()))}
 
     def points(self) -> list[dict[str, Any]]:
         """Every setting, the last axis fastest."""
-        import itertools
+        return [self.point(index) for index in range(self.size)]
 
-        names = list(self.axes)
-        return [{**self.settings, **dict(zip(names, values, strict=True))} for values in itertools.product(*self.axes.values())]
+
+@dataclass(frozen=True)
+class Batched:
+    """A point function that can also do many points in one vectorised call.
+
+    batch(settings) -> one dataset per setting, in order. A sweep hands it what is to be computed of a chunk; where it raises, the
+    chunk is computed point by point. Both functions are importable.
+    """
+
+    point: Callable[..., xarray.Dataset]
+    batch: Callable[[Sequence[Mapping[str, Any]]], Sequence[xarray.Dataset]]
+
+    def __call__(self, **setting: Any) -> xarray.Dataset:
+        return self.point(**setting)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biasflow.errors import BiasflowError, InputError
-from biasflow.run import Store, StoreError, default_store
+from biasflow.run import Store, StoreError, default_store, files, shards
 from biasflow.run import store as store_module
-from biasflow.run.encoding import decode, encode
+from biasflow.run.encoding import decode, encode, read_trailer
+from biasflow.run.stacking import stacked
 
 
 def point(scale: float) -> xarray.Dataset:
     return xarray.Dataset({"twice": 2 * scale})
+
+
+def put(store: Store, *points: xarray.Dataset) -> str:
+    """One shard that holds these points; its name."""
+    (stack,) = stacked(list(enumerate(points)))
+    keys = [f"key{row}" for row in range(len(points))]
+    settings = [{"scale": row} for row in range(len(points))]
+    return store.shelf(point).put("chunk", keys, settings, shards.shard_bytes(keys, settings, "cpu", stack))
 
 
 def rich_dataset() -> xarray.Dataset:
@@ -34,18 +43,29 @@ def rich_dataset() -> xarray.Dataset:
     )
 
 
-def test_round_trip_keeps_values_types_order_and_attributes(tmp_path):
-    store, dataset = Store(tmp_path), rich_dataset()
-    key = store.key(point, {"scale": 0.1})
-    assert store.read(key) is None
-    store.write(key, dataset)
-    back = Store(tmp_path).read(key)
+def test_round_trip_keeps_values_types_order_and_attributes():
+    dataset = rich_dataset()
+    data = encode(dataset, {"keys": ["é"]})
+    back = decode(data)
     xarray.testing.assert_identical(back, dataset)
     assert list(back.variables) == list(dataset.variables)
     assert {name: v.dtype.kind for name, v in back.variables.items()} == {
         name: v.dtype.kind for name, v in dataset.variables.items()
     }
     assert back.small.dtype == np.float32 and back["count"].dtype == np.int64
+    assert read_trailer(data) == {"keys": ["é"]}
+
+
+def test_a_shard_is_netcdf_that_other_tools_open(tmp_path):
+    name = put(Store(tmp_path), point(1.0), point(2.0))
+    with xarray.open_dataset(Store(tmp_path).shelf(point).folder / name, engine="scipy") as raw:
+        assert raw.twice.values.tolist() == [2.0, 4.0]
+
+
+def test_points_of_different_shapes_go_to_different_stacks():
+    ragged = [(k, xarray.Dataset({"v": ("t", np.zeros(k % 2 + 1))}, attrs={"k": k})) for k in range(4)]
+    assert [stack.rows for stack in stacked(ragged)] == [(0, 2), (1, 3)]
+    assert [stack.attrs for stack in stacked(ragged)] == [({"k": 0}, {"k": 2}), ({"k": 1}, {"k": 3})]
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=8))
@@ -105,18 +125,30 @@ def test_functions_and_settings_without_a_name_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
-def test_a_damaged_file_counts_as_missing(tmp_path, damage):
+def test_a_damaged_shard_is_set_aside_and_counts_as_missing(tmp_path, damage):
     store = Store(tmp_path)
-    store.write("k", rich_dataset())
-    (path,) = tmp_path.rglob("k.nc")
+    name = put(store, rich_dataset())
+    (path,) = tmp_path.rglob(name)
     data = bytearray(path.read_bytes())
     if damage == "flip":
         data[len(data) // 2] ^= 1
     path.write_bytes({"truncate": data[:-5], "flip": data, "empty": b""}[damage])
     with pytest.warns(RuntimeWarning, match="damaged"):
-        assert store.read("k") is None
-    store.write("k", rich_dataset())
-    assert store.read("k") is not None
+        assert store.shelf(point).read(name) is None
+    assert path.with_suffix(".damaged").exists() and not path.exists()
+    put(store, rich_dataset())
+    assert store.shelf(point).read(name) is not None
+
+
+def test_the_index_is_what_the_files_say(tmp_path):
+    store = Store(tmp_path)
+    name = put(store, point(1.0), point(2.0))
+    index = shards.Index(store.shelf(point))
+    index.refresh()
+    assert index.where == {"key0": name, "key1": name} and index.devices == {"cpu"}
+    (store.shelf(point).folder / name).unlink()
+    index.refresh()
+    assert index.where == {}
 
 
 def test_records_round_trip_and_damage_is_noticed(tmp_path):
@@ -125,15 +157,14 @@ def test_records_round_trip_and_damage_is_noticed(tmp_path):
     assert store.read_record(key) is None
     store.write_record(key, {"measured": np.float64(0.1), "bound": float("inf"), "failures": [None, "é"]})
     assert store.read_record(key) == {"measured": 0.1, "bound": float("inf"), "failures": [None, "é"]}
-    (path,) = tmp_path.rglob("*.json")
+    (path,) = tmp_path.rglob(f"{key}.json")
     path.write_text("{")
     with pytest.warns(RuntimeWarning, match="damaged"):
         assert store.read_record(key) is None
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
-    store = Store(tmp_path)
-    store.write("k", point(1.0))
+    files.write_whole(tmp_path / "k", b"old")
 
     def full(handle):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -141,9 +172,9 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(StoreError, match=r"No space left on device.*BIASFLOW_CACHE"):
-            store.write("k", point(2.0))
-    assert float(store.read("k").twice) == 2.0
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["k.nc"]
+            files.write_whole(tmp_path / "k", b"new")
+    assert (tmp_path / "k").read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["k"]
 
 
 def test_an_interrupt_while_writing_leaves_nothing_half_written(tmp_path, monkeypatch):
@@ -153,21 +184,21 @@ def test_an_interrupt_while_writing_leaves_nothing_half_written(tmp_path, monkey
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            Store(tmp_path).write("k", point(1.0))
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+            files.write_whole(tmp_path / "k", b"new")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot write to .*file"):
-        Store(tmp_path / "file").write("k", point(1.0))
+        Store(tmp_path / "file").shelf(point)
 
     def read_only(*args, **options):
         raise PermissionError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(store_module.tempfile, "mkstemp", read_only)
+    monkeypatch.setattr(files.tempfile, "mkstemp", read_only)
     with pytest.raises(BiasflowError, match="Read-only file system"):
-        Store(tmp_path).write("k", point(1.0))
+        Store(tmp_path).shelf(point)
 
 
 def test_the_default_store_follows_the_environment(tmp_path, monkeypatch):

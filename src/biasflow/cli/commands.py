@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from ..errors import BiasflowError, InputError
+from .sweeps import sweeps
 
-VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes
+VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes; `sweeps` has its own
 
 app = typer.Typer(
     name="biasflow",
@@ -29,6 +30,7 @@ class Preset(enum.StrEnum):
     paper = "paper"
 
 
+WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
 PresetOption = Annotated[Preset, typer.Option(help="quick: seconds; paper: the size of the paper")]
 
 
@@ -41,6 +43,9 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+app.add_typer(sweeps, name="sweep")
 
 
 @app.command("list")
@@ -62,12 +67,13 @@ def figure(
     id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
     preset: PresetOption = Preset.quick,
     out: Annotated[Path | None, typer.Option(help="where to write the PNG; by default ID.png here")] = None,
+    workers: WorkersOption = None,
 ) -> None:
     """Draw one figure, and compare it with the paper's numbers."""
     from .. import experiments
     from ..errors import unknown
     from ..report import file_name, make_figure
-    from ..run import default_store
+    from ..run import Processes, default_store
     from .showing import bars, numbers_table
 
     if id not in experiments.figures():
@@ -78,7 +84,7 @@ def figure(
     if not path.parent.is_dir():
         raise InputError(f"--out: the folder {path.parent} does not exist")
     with bars() as progress:
-        entry = make_figure(id, preset.value, default_store(), progress)
+        entry = make_figure(id, preset.value, default_store(), progress, Processes(workers))
     if entry.failure is not None:
         typer.echo(f"error: {id}: {entry.failure}", err=True)
         raise typer.Exit(BAD_INPUT)
@@ -112,15 +118,16 @@ def reproduce(
     preset: PresetOption = Preset.quick,
     out: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
     only: Annotated[str | None, typer.Option(help="one figure, claim or paper, such as W/fig1, W/thm1 or W")] = None,
+    workers: WorkersOption = None,
 ) -> None:
     """Every figure and claim, on one page. Results already computed by this code are not computed again."""
     from ..report import reproduce as make_report
-    from ..run import default_store
+    from ..run import Processes, default_store
     from .showing import bars, report_lines
 
     try:
         with bars() as progress:
-            report = make_report(out, preset.value, default_store(), progress, only)
+            report = make_report(out, preset.value, default_store(), progress, only, Processes(workers))
     except KeyboardInterrupt:
         typer.echo(f"interrupted: {out / 'index.html'} holds what was finished; run the command again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -11,7 +11,7 @@ from ..run.versions import installed_version
 
 EXTRAS = (
     ("jax", ("jax", "diffrax", "equinox", "optax"), "general smooth flows, batches of trainings, deep networks, GPU"),
-    ("dask", ("dask", "distributed", "dask-jobqueue"), "sweeps on clusters"),
+    ("dask", ("dask", "distributed", "dask-jobqueue"), "sweeps on Dask and Slurm (`biasflow sweep run --engine dask`)"),
     ("torch", ("torch",), "cross-checks against PyTorch"),
     ("dev", ("cvxpy", "scikit-learn", "mpmath", "hypothesis", "pytest"), "the test suite and the benchmarks"),
 )

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..run import Progress
+from ..run import Progress, Store, Tally, Watch
 
 if TYPE_CHECKING:
     from ..report import ClaimEntry, FigureEntry, Number, Report
+    from ..run.shards import Failure
 
 ID_WIDTH = 16
 
@@ -71,3 +72,63 @@ def bars() -> Iterator[Progress]:
             display.update(tasks[label], completed=done, total=total)  # type: ignore[arg-type]
 
         yield tell
+
+
+SHOWN_FAILURES = 5
+
+
+@contextmanager
+def sweep_bar(label: str) -> Iterator[Watch]:
+    """Live progress of a sweep on stderr: done, running, failed, points a second, ETA."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[news]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as display:
+        bar = display.add_task(label, total=None, news="")
+
+        def watch(tally: Tally) -> None:
+            display.update(bar, total=tally.total, completed=tally.done + tally.failed, news=tally_line(tally))
+
+        yield watch
+
+
+def tally_line(tally: Tally) -> str:
+    """What is going on, in words."""
+    parts = [f"{tally.running} running", f"{tally.failed} failed"]
+    if tally.elsewhere:
+        parts.append(f"{tally.elsewhere} elsewhere")
+    if tally.rate:
+        parts.append(f"{tally.rate:.3g}/s")
+    left = tally.remaining_seconds
+    if left is not None:
+        parts.append(f"ETA {int(left) // 3600}:{int(left) // 60 % 60:02}:{int(left) % 60:02}")
+    return ", ".join(parts)
+
+
+def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
+    """The first failures with their settings, the first of all with its traceback."""
+    listed = list(failures)
+    for failure in listed[:SHOWN_FAILURES]:
+        yield f"  failed at {dict(failure.setting)}: {failure}"
+    if len(listed) > SHOWN_FAILURES:
+        yield f"  and {len(listed) - SHOWN_FAILURES} more"
+    if listed and listed[0].traceback:
+        yield "  the first traceback:"
+        yield from (f"    {line}" for line in listed[0].traceback.splitlines())
+
+
+def survey_lines(store: Store) -> Iterator[str]:
+    """What is on each shelf of a store; that of other code is named as such."""
+    from ..run.surveying import stale_folders, survey
+
+    found = survey(store)
+    yield f"store {store.folder}" + ("" if found else ": no sweeps yet")
+    for one in found:
+        parts = [f"{one.points} points", f"{one.failed} failed", f"{one.running} chunks running", f"{one.bytes / 1e6:.1f} MB"]
+        parts += [f"{one.abandoned} abandoned locks"] * bool(one.abandoned) + [f"{one.leftovers} leftover files"] * bool(
+            one.leftovers
+        )
+        yield f"  {one.function} [{'' if one.current else 'stale: '}{one.version}]: {', '.join(parts)}"
+    if stale_folders(store):
+        yield "results of other code versions are there but never used; `biasflow sweep clean` deletes them"

@@ -12,7 +12,7 @@ from . import regimes
 if TYPE_CHECKING:
     import xarray
 
-    from ..run import Progress
+    from ..run import Engine, Progress
 
 EXPERIMENTS: tuple[Experiment, ...] = regimes.EXPERIMENTS
 
@@ -32,9 +32,20 @@ def experiment(id: str) -> Experiment:
     raise unknown("figure", id, list(figures()))
 
 
-def figure(id: str, preset: str = "quick", store: Store | None = None, progress: Progress | None = None) -> xarray.Dataset:
-    """The data of a figure: its sweep, summarised. `experiment(id).draw(data)` draws it."""
+def figure(
+    id: str,
+    preset: str = "quick",
+    store: Store | None = None,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+) -> xarray.Dataset:
+    """The data of a figure: its sweep, summarised. `experiment(id).draw(data)` draws it.
+
+    A point that fails makes the figure fail, after all others are computed; it is tried again next time.
+    """
     chosen = experiment(id)
     if preset not in chosen.grids:
         raise unknown("preset", preset, list(chosen.grids))
-    return chosen.summarise(sweep(chosen.point, chosen.grids[preset], store=store, progress=progress))
+    grid = chosen.grids[preset]
+    swept = sweep(chosen.point, grid, store=store, progress=progress, engine=engine, retry_failed=True, failures="raise")
+    return chosen.summarise(swept)

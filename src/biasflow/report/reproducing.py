@@ -12,7 +12,7 @@ from typing import Any
 from .. import experiments, theory
 from ..errors import InputError, unknown
 from ..records import Check, Claim, Verdict
-from ..run import Progress, Store, StoreError, environment
+from ..run import Engine, Progress, Store, StoreError, environment
 from .entries import PAPERS, ClaimEntry, FigureEntry, Number, Report, tag_of
 from .page import render
 from .pictures import file_name, headless, png
@@ -21,11 +21,16 @@ EXAMPLE_KEYS = (0, 1, 2)
 
 
 def reproduce(
-    folder: Path | str, preset: str, store: Store | None = None, progress: Progress | None = None, only: str | None = None
+    folder: Path | str,
+    preset: str,
+    store: Store | None = None,
+    progress: Progress | None = None,
+    only: str | None = None,
+    engine: Engine | None = None,
 ) -> Report:
     """Write `folder/index.html` and `folder/figures/*.png`.
 
-    only: the id of one figure or claim, or the tag of a paper.
+    only: the id of one figure or claim, or the tag of a paper; engine: where the points of figures are computed.
     A figure or claim that fails is on the page with its reason. After Ctrl-C the page holds what is finished and says so,
     and KeyboardInterrupt is raised again.
     Raises UnknownNameError where `only` names nothing, StoreError where results cannot be kept.
@@ -40,7 +45,7 @@ def reproduce(
     interrupted = True
     try:
         for id in figure_ids:
-            figures.append(make_figure(id, preset, store, tell))
+            figures.append(make_figure(id, preset, store, tell, engine))
             _save_image(folder, figures[-1])
         for done, id in enumerate(claim_ids):
             tell(done, len(claim_ids), "claims")
@@ -56,13 +61,15 @@ def reproduce(
     return report
 
 
-def make_figure(id: str, preset: str, store: Store | None = None, progress: Progress | None = None) -> FigureEntry:
+def make_figure(
+    id: str, preset: str, store: Store | None = None, progress: Progress | None = None, engine: Engine | None = None
+) -> FigureEntry:
     """Compute, draw and compare one figure. The seconds are those of the run that computed it."""
     headless()
     experiment = experiments.experiment(id)
     start = time.perf_counter()
     try:
-        summary = experiments.figure(id, preset=preset, store=store, progress=_labelled(id, progress))
+        summary = experiments.figure(id, preset=preset, store=store, progress=_labelled(id, progress), engine=engine)
         seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
         numbers = tuple(Number(reported, float(summary.attrs[reported.name])) for reported in experiment.reported)
         return FigureEntry(experiment, preset, seconds, png(experiment.draw(summary)), numbers)

@@ -1,7 +1,9 @@
-"""Datasets as bytes: netCDF by SciPy, followed by a checksum; every supported value comes back as it went in.
+"""Datasets as bytes: netCDF by SciPy, a JSON trailer, a checksum; every supported value comes back as it went in.
 
 netCDF 3 has no booleans and no 64-bit integers, and its attributes lose their types, so the original types, attributes and
-order travel as JSON in one attribute. Readers of netCDF ignore the checksum at the end.
+order travel as JSON in one attribute. Readers of netCDF ignore what follows the body:
+
+    netCDF body | trailer (JSON) | length of the trailer (8 bytes, big-endian) | SHA-256 of all before
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 ABOUT = "biasflow"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
+LENGTH_BYTES = 8
 EXACT_INTEGER = 2**53  # integers up to here are floats without loss
 
 
@@ -37,34 +41,102 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"found {type(value).__name__} {value!r}")
 
 
-def encode(dataset: xarray.Dataset) -> bytes:
-    import xarray
+def encode(dataset: xarray.Dataset, trailer: Mapping[str, Any] | None = None) -> bytes:
+    variables = {name: (v.dims, as_written(v.values), dict(v.attrs)) for name, v in dataset.variables.items()}
+    return encode_variables(variables, {"attrs": dict(dataset.attrs), "coords": list(dataset.coords)}, trailer or {})
 
-    about: dict[str, Any] = {"attrs": dict(dataset.attrs), "coords": list(dataset.coords), "variables": []}
-    packed = {}
-    for name, variable in dataset.variables.items():
-        values = _as_written(variable.values)
-        packed[name] = (variable.dims, _packed(name, values))
-        about["variables"].append([name, values.dtype.str, dict(variable.attrs)])
-    named = xarray.Dataset(packed, attrs={ABOUT: canonical_json("attrs", about)})
-    body = bytes(named.to_netcdf(None, engine="scipy"))
-    return body + hashlib.sha256(body).digest()
+
+def encode_variables(
+    variables: Mapping[Any, tuple[Sequence[Any], Any, dict[str, Any]]], about: dict[str, Any], trailer: Mapping[str, Any]
+) -> bytes:
+    """Names with dimensions, values and attributes as bytes. By SciPy directly: a shard of one point would wait for xarray."""
+    from scipy.io import netcdf_file
+
+    described, buffer = [], _Buffer()
+    with netcdf_file(buffer, "w", mmap=False) as file:
+        for name, (dims, values, attrs) in variables.items():
+            written = _packed(name, values)
+            described.append([name, values.dtype.str, attrs, None if values.size else [list(dims), values.shape]])
+            if values.size:  # netCDF 3 takes a length of zero for a growing dimension
+                _put(file, name, dims, written)
+        setattr(file, ABOUT, canonical_json("attrs", {**about, "variables": described}).encode())
+    tail = canonical_json("attrs", dict(trailer)).encode()
+    whole = buffer.content + tail + len(tail).to_bytes(LENGTH_BYTES, "big")
+    return whole + hashlib.sha256(whole).digest()
+
+
+class _Buffer(io.BytesIO):
+    """Keeps its content when SciPy closes it."""
+
+    content = b""
+
+    def close(self) -> None:
+        if not self.closed:
+            self.content = self.getvalue()
+        super().close()
+
+
+def _put(file: Any, name: str, dims: Sequence[Any], values: Any) -> None:
+    """One variable; strings as characters, the way xarray reads them."""
+    encoding = values.dtype.kind == "U"
+    if encoding:
+        fixed = np.char.encode(values, "utf-8")
+        fixed = fixed.astype(f"S{max(1, fixed.dtype.itemsize)}")
+        values = np.ascontiguousarray(fixed).view("S1").reshape((*values.shape, fixed.dtype.itemsize))
+        dims = (*dims, f"string{fixed.dtype.itemsize}")
+    for dimension, length in zip(dims, values.shape, strict=True):
+        if dimension not in file.dimensions:
+            file.createDimension(dimension, length)
+    variable = file.createVariable(name, values.dtype.newbyteorder("="), tuple(dims))
+    variable[...] = values
+    if encoding:
+        variable._Encoding = b"utf-8"
 
 
 def decode(data: bytes) -> xarray.Dataset:
     """The dataset, or ValueError where the bytes are not what was written."""
     import xarray
 
-    body, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
-    if hashlib.sha256(body).digest() != checksum:
-        raise ValueError("checksum differs")
-    with xarray.open_dataset(io.BytesIO(body), engine="scipy") as raw:
-        about = json.loads(raw.attrs[ABOUT])
-        variables = {name: (raw[name].dims, raw[name].values.astype(dtype), attrs) for name, dtype, attrs in about["variables"]}
+    variables, about = decode_variables(data)
     return xarray.Dataset(variables, attrs=about["attrs"]).set_coords(about["coords"])
 
 
-def _as_written(values: Any) -> Any:
+def decode_variables(data: bytes) -> tuple[dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]], dict[str, Any]]:
+    from scipy.io import netcdf_file
+
+    body, _ = _parts(data)
+    variables: dict[str, Any] = {}
+    with netcdf_file(io.BytesIO(body), "r", mmap=False) as file:
+        about = json.loads(getattr(file, ABOUT))
+        for name, dtype, attrs, empty in about["variables"]:
+            if empty is not None:
+                variables[name] = (tuple(empty[0]), np.zeros(empty[1], dtype), attrs)
+                continue
+            raw, kind = file.variables[name], np.dtype(dtype)
+            values, dims = np.array(raw.data), tuple(raw.dimensions)
+            if kind.kind == "U":
+                joined = np.ascontiguousarray(values).view(f"S{values.shape[-1]}")[..., 0]
+                values, dims = np.char.decode(joined, "utf-8"), dims[:-1]
+            variables[name] = (dims, values.astype(kind), attrs)
+    return variables, about
+
+
+def read_trailer(data: bytes) -> dict[str, Any]:
+    """What travels behind the dataset, or ValueError where the bytes are not what was written."""
+    trailer: dict[str, Any] = json.loads(_parts(data)[1])
+    return trailer
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes]:
+    whole, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+    if hashlib.sha256(whole).digest() != checksum:
+        raise ValueError("checksum differs")
+    end = len(whole) - LENGTH_BYTES
+    start = end - int.from_bytes(whole[end:], "big")
+    return whole[:start], whole[start:end]
+
+
+def as_written(values: Any) -> Any:
     """Strings held as objects become NumPy strings."""
     array = np.asarray(values)
     if array.dtype.kind in "OT" and all(isinstance(entry, str) for entry in array.flat):

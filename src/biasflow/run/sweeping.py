@@ -3,104 +3,209 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Executor, as_completed
-from contextlib import closing
-from typing import TYPE_CHECKING, Any, Protocol
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Protocol
 
-from ..errors import InputError
+import numpy as np
+
+from ..errors import BiasflowError, InputError
+from ..inputs import one_of, positive_int
 from ..records import Grid
-from .combining import check_axes, combine
+from .combining import FAILED, MISSING, Assembly, check_axes
+from .driving import Driver, Ledger, Tally, Watch
 from .encoding import canonical_json
+from .engines import Engine, Executing, Serial
+from .processes import Processes
+from .shards import Failure, Index
 from .store import Store
-from .versions import environment
+from .versions import environment, short_name
 
 if TYPE_CHECKING:
     import xarray
 
     Point = Callable[..., xarray.Dataset]
 
-MOST_TASKS = 1000  # a task costs an engine milliseconds; beyond this many, points travel together
+MOST_CHUNKS = 1000
+"""A chunk costs an engine milliseconds and the store a file; in grids larger than this, points travel together."""
+MOST_POINTS = 1_000_000
+SEEDS = ("seed", "key")
+"""What axes and settings are called that choose random numbers."""
+ROUNDS = 3
+"""A shard that turns out damaged when it is read is computed again, at most so often."""
 
 
 class Progress(Protocol):
-    """Told after every point: how many of how many are done, and of what."""
+    """Told whenever points finish: how many of how many are done, and of what."""
 
     def __call__(self, done: int, total: int, label: str) -> None: ...
 
 
+class SweepError(BiasflowError, RuntimeError):
+    """Points of a sweep failed; the others are in the store, if there is one. failures: by setting, in order."""
+
+    def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:
+        super().__init__(message)
+        self.failures = tuple(failures)
+
+
 def sweep(
-    function: Point, grid: Grid, executor: Executor | None = None, store: Store | None = None, progress: Progress | None = None
+    function: Point,
+    grid: Grid,
+    executor: Executor | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+    *,
+    engine: Engine | None = None,
+    workers: int | None = None,
+    chunk: int | None = None,
+    retry_failed: bool = False,
+    failures: str = "mask",
+    max_points: int = MOST_POINTS,
+    watch: Watch | None = None,
 ) -> xarray.Dataset:
     """`function(**setting)` at every point of the grid, as one dataset with the grid's axes in front.
 
-    function: pure, importable, returns an xarray.Dataset with the same variables, dimensions and shapes everywhere.
-    executor: any `concurrent.futures.Executor`; None computes here, in order. The result does not depend on it.
-    store: points found there are not computed again; each new one is there as soon as it is finished.
-    Attributes of the result say which code, libraries and settings made it. A grid without axes gives the point's own dataset.
+    function: pure, importable, returns an xarray.Dataset with the same variables, dimensions and shapes everywhere;
+        `Batched(point, batch)` computes a chunk in one call.
+    engine: `Serial()` (the default), `Processes(workers)` or `Dask(...)`; workers=N means Processes(N);
+        executor: any `concurrent.futures.Executor` instead. The result does not depend on it, bit for bit.
+    store: points found there are not computed again; each chunk of new ones is there as soon as it is finished.
+        Several drivers may share one: none computes what another is computing or has computed.
+    chunk: points that travel, and are stored, together; by default 1, and N/1000 in a grid of more than 1000 points.
+    failures: 'mask' fills points that raise with NaN, marks them in a variable `failed` and warns; 'raise' raises SweepError at
+        the end. Where every point fails, the first error is raised. They are recorded, and computed again only with retry_failed.
+    max_points: a larger grid is refused.
+    Attributes of the result say which code, libraries, device and settings made it. A grid without axes gives the point's own
+    dataset.
     Raises InputError where the points do not fit together, StoreError where the store cannot be used.
     """
+    one_of("failures", failures, ("mask", "raise"))
+    engine = _chosen(engine, executor, workers)
+    ledger = make_ledger(function, grid, store, chunk, max_points)
+    if not retry_failed:
+        ledger.look_for_failures(range(grid.size))
+    label = short_name(function)
+    for _ in range(ROUNDS):
+        Driver(function, ledger, engine, label, _watcher(progress, watch), retry_failed).run()
+        assembly = assembled(ledger)
+        if not ledger.open(range(grid.size)):
+            break
+    if ledger.failed:
+        _report(ledger, failures)
+    if ledger.index is not None:
+        ledger.index.shelf.forget_failures(ledger.index.where)
+    return finished_dataset(ledger, assembly)
+
+
+def make_ledger(
+    function: Point, grid: Grid, store: Store | None, chunk: int | None = None, max_points: int = MOST_POINTS
+) -> Ledger:
+    """What the store knows of a grid that makes sense."""
     check_axes(grid)
-    settings = grid.points()
-    keys = [store.key(function, setting) for setting in settings] if store else []
-    found = {index: point for index, key in enumerate(keys) if store and (point := store.read(key)) is not None}
-    tell = progress or _silent
-    label = getattr(function, "__name__", "sweep")
-    tell(len(found), len(settings), label)
-    with closing(_computed(function, settings, found, executor)) as computed:
-        for index, point in computed:
-            if store:
-                store.write(keys[index], point)
-            found[index] = point
-            tell(len(found), len(settings), label)
-    result = combine(grid, [found[index] for index in range(len(settings))])
-    return result.assign_attrs(_provenance(result, grid))
+    if grid.size > max_points:
+        raise InputError(
+            f"grid: {grid.size:,} points are more than the limit of {max_points:,}; raise max_points (--force) if you mean it"
+        )
+    size = math.ceil(grid.size / MOST_CHUNKS) if chunk is None else positive_int("chunk", chunk)
+    canonical_json("settings", dict(grid.settings))
+    keys: list[str] = []
+    index = None
+    if store is not None:
+        index, address = Index(store.shelf(function)), store.addresses(function)
+        keys = [address(grid.point(i)) for i in range(grid.size)]
+    ledger = Ledger(grid, size, keys, index)
+    ledger.look(range(grid.size))
+    return ledger
 
 
-def _computed(
-    function: Point, settings: Sequence[dict[str, Any]], known: dict[int, Any], executor: Executor | None
-) -> Generator[tuple[int, xarray.Dataset], None, None]:
-    """The points not known yet, as they finish."""
-    known = dict(known)
-    if executor is None:
-        for index, setting in enumerate(settings):
-            if index not in known:
-                yield index, _at(function, setting)
-        return
-    size = math.ceil(len(settings) / MOST_TASKS)
-    chunks = [range(start, min(start + size, len(settings))) for start in range(0, len(settings), size)]
-    missing = [[index for index in chunk if index not in known] for chunk in chunks]
-    futures = {executor.submit(_chunk, function, [settings[i] for i in indices]): indices for indices in missing if indices}
-    try:
-        for future in as_completed(futures):
-            yield from zip(futures.pop(future), future.result(), strict=True)
-    finally:
-        for future in futures:
-            future.cancel()
+def assembled(ledger: Ledger) -> Assembly:
+    """Everything that is done, shard by shard; a shard that turns out damaged makes its points open again."""
+    assembly = Assembly(ledger.grid)
+    for indices, stack in sorted(ledger.blocks, key=lambda block: min(block[0])):
+        assembly.place(indices, stack)
+    if ledger.index is None:
+        return assembly
+    ledger.look(range(ledger.grid.size))
+    by_shard: dict[str, dict[str, int]] = {}
+    for i, key in enumerate(ledger.keys):
+        if ledger.done[i]:
+            by_shard.setdefault(ledger.index.where[key], {})[key] = i
+    for name, wanted in by_shard.items():
+        trailer = ledger.index.shelf.trailer(name)
+        held = ledger.index.shelf.read(name) if trailer else None
+        if trailer is None or held is None:
+            ledger.done[list(wanted.values())] = False
+            continue
+        rows = [row for row, key in enumerate(trailer["keys"]) if key in wanted]
+        assembly.place([wanted[trailer["keys"][row]] for row in rows], held.only(rows))
+    return assembly
 
 
-def _chunk(function: Point, settings: Sequence[dict[str, Any]]) -> list[xarray.Dataset]:
-    return [_at(function, setting) for setting in settings]
+def finished_dataset(ledger: Ledger, assembly: Assembly) -> xarray.Dataset:
+    """With masks where points failed or are missing, and provenance."""
+    masks = {}
+    if ledger.failed:
+        masks[FAILED] = np.isin(np.arange(ledger.grid.size), list(ledger.failed))
+    if missing := ledger.open(range(ledger.grid.size)):
+        masks[MISSING] = np.isin(np.arange(ledger.grid.size), missing)
+    result = assembly.dataset(masks)
+    return result.assign_attrs(_provenance(result, ledger))
 
 
-def _at(function: Point, setting: dict[str, Any]) -> xarray.Dataset:
-    import xarray
-
-    try:
-        point = function(**setting)
-    except Exception as error:
-        error.add_note(f"at the point {setting}")
-        raise
-    if not isinstance(point, xarray.Dataset):
-        raise InputError(f"function: expected an xarray.Dataset at {setting}, found {type(point).__name__}")
-    return point
+def _chosen(engine: Engine | None, executor: Executor | None, workers: int | None) -> Engine:
+    if sum(choice is not None for choice in (engine, executor, workers)) > 1:
+        raise InputError("engine: give one of engine, executor and workers")
+    if executor is not None:
+        return Executing(executor)
+    if workers is not None:
+        return Processes(workers)
+    return engine or Serial()
 
 
-def _provenance(result: xarray.Dataset, grid: Grid) -> dict[str, str]:
+def _watcher(progress: Progress | None, watch: Watch | None) -> Watch:
+    told = -1
+
+    def tell(tally: Tally) -> None:
+        nonlocal told
+        if watch is not None:
+            watch(tally)
+        if progress is not None and tally.done + tally.failed != told:
+            told = tally.done + tally.failed
+            progress(told, tally.total, tally.label)
+
+    return tell
+
+
+def _report(ledger: Ledger, policy: str) -> None:
+    """Say what failed, or raise it."""
+    failed = [ledger.failed[i] for i in sorted(ledger.failed)]
+    first, count = failed[0], f"{len(failed)} of {ledger.grid.size} points failed"
+    message = f"{count}; the first at {dict(first.setting)}: {first}"
+    if ledger.done.any() and policy == "mask":
+        warnings.warn(f"sweep: {message}; they are NaN in the result, marked in `{FAILED}`", RuntimeWarning, stacklevel=3)
+    elif not ledger.done.any() and first.error is not None:
+        raise first.error
+    else:
+        detail = "".join(f"\n{line}" for line in first.traceback.splitlines())
+        raise SweepError(f"sweep: {message}; retry_failed (--retry-failed) computes them again{detail}", failed)
+
+
+def _provenance(result: xarray.Dataset, ledger: Ledger) -> dict[str, str]:
+    grid = ledger.grid
     versions = {f"{name}_version": value for name, value in environment().items() if name != "platform"}
     floats = sorted({variable.dtype.name for variable in result.data_vars.values() if variable.dtype.kind == "f"})
-    return {**versions, "settings": canonical_json("settings", dict(grid.settings)), "dtype": " ".join(floats) or "float64"}
-
-
-def _silent(done: int, total: int, label: str) -> None:
-    """Progress that nobody watches."""
+    seeds = {
+        name: list(grid.axes[name]) if name in grid.axes else grid.settings[name]
+        for name in SEEDS
+        if name in {**grid.axes, **grid.settings}
+    }
+    devices = ledger.index.devices if ledger.index is not None else ledger.devices
+    return {
+        **versions,
+        "settings": canonical_json("settings", dict(grid.settings)),
+        "seeds": canonical_json("seeds", seeds),
+        "device": ", ".join(sorted(devices)) or "cpu",
+        "dtype": " ".join(floats) or "float64",
+    }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..records import Batched
 
 PACKAGE = Path(__file__).resolve().parents[1]
 PRESENTATION = ("cli", "report")  # the layers above every result: no number depends on them
@@ -47,19 +48,33 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
+def parts_of(function: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
+    """The plain functions that a point function is made of."""
+    return (function.point, function.batch) if isinstance(function, Batched) else (function,)
+
+
+def short_name(function: Callable[..., Any]) -> str:
+    """What progress calls it."""
+    return getattr(parts_of(function)[0], "__name__", "sweep")
+
+
 def function_name(function: Callable[..., Any]) -> str:
     """module:qualname of an importable function, or an error: a lambda or a closure has no name to remember it by."""
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if module is None or name is None or "<" in name:
-        raise InputError(f"function: a store needs a function defined at the top of a module, found {name or function!r}")
-    return f"{module}:{name}"
+    return "+".join(_name(part) for part in parts_of(function))
 
 
 def function_version(function: Callable[..., Any]) -> str:
     """The code version and, for a function from elsewhere, a hash of the file (or cell) that defines it."""
-    if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return code_version()
-    return f"{code_version()}+{hashlib.sha256(_source(function)).hexdigest()[:16]}"
+    foreign = [part for part in parts_of(function) if part.__module__.partition(".")[0] != __name__.partition(".")[0]]
+    sources = [hashlib.sha256(_source(part)).hexdigest()[:16] for part in foreign]
+    return "+".join([code_version(), *sources])
+
+
+def _name(function: Callable[..., Any]) -> str:
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module is None or name is None or "<" in name:
+        raise InputError(f"function: a store needs a function defined at the top of a module, found {name or function!r}")
+    return f"{module}:{name}"
 
 
 def _source(function: Callable[..., Any]) -> bytes:
@@ -71,6 +86,6 @@ def _source(function: Callable[..., Any]) -> bytes:
         return inspect.getsource(function).encode()
     except OSError:
         raise InputError(
-            f"function: the source of {function_name(function)} cannot be read, so the store could not tell its versions apart; "
+            f"function: the source of {_name(function)} cannot be read, so the store could not tell its versions apart; "
             "define it in a file"
         ) from None

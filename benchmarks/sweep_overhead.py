@@ -1,0 +1,108 @@
+"""What a sweep costs beside the runs themselves: per run, per chunk, per start; and what a second worker gives."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+
+from timing import arguments, table
+
+PAUSE = 0.1
+
+
+def pause(x):
+    import xarray
+
+    time.sleep(PAUSE)
+    return xarray.Dataset({"v": float(x)})
+
+
+def tiny(x, y):
+    import xarray
+
+    return xarray.Dataset({"sum": x + y})
+
+
+def busy(seed):
+    import xarray
+
+    import biasflow as bf
+
+    ds = bf.data.sparse_regression(n=100, d=1000, sparsity=5, noise_var=0.01, key=seed)
+    values = [bf.limit(bf.DiagonalNetwork(depth), ds, scale=1e-3).objective for depth in (2, 3, 5)]
+    return xarray.Dataset({"objective": ("depth", values)})
+
+
+def main() -> None:
+    quick = arguments(__doc__.splitlines()[0]).quick
+    import biasflow as bf
+
+    def swept(function, grid, **options):
+        """(seconds in all, seconds from the first finished point on, points in those)."""
+        moments = []
+        start = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            bf.sweep(
+                function, grid, store=bf.Store(folder), watch=lambda t: moments.append((time.perf_counter(), t.done)), **options
+            )
+            total = time.perf_counter() - start
+        first = next(moment for moment in moments if moment[1])
+        last = next(moment for moment in moments if moment[1] == grid.size)
+        return total, last[0] - first[0], last[1] - first[1]
+
+    engines = {"serial": bf.Serial(), "1 process": bf.Processes(1), "2 processes": bf.Processes(2)}
+    count = 40 if quick else 100
+    rows = []
+    for name, engine in engines.items():
+        workers = 2 if name == "2 processes" else 1
+        total, steady, points = swept(pause, bf.Grid({"x": tuple(range(count))}), engine=engine)
+        overhead = steady * workers / points / PAUSE - 1
+        rows.append([name, f"{total:.2f}", f"{1e3 * PAUSE:.0f}", f"{1e3 * overhead * PAUSE:.2f}", f"{100 * overhead:.1f}%"])
+    table(
+        f"Overhead per run: {count} runs of 0.1 s, one per chunk, stored",
+        ["engine", "seconds", "ms a run", "ms over", "overhead"],
+        rows,
+        "from the first finished run on; starting a process costs about a second, once",
+    )
+
+    side = 100 if quick else 316
+    grid = bf.Grid({"x": tuple(range(side)), "y": tuple(range(side))})
+    start = time.perf_counter()
+    for i in range(0, grid.size, 10):
+        tiny(**grid.point(i))
+    bare = 10 * (time.perf_counter() - start)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        bf.sweep(tiny, grid, store=bf.Store(folder))
+        run = time.perf_counter() - start
+        start = time.perf_counter()
+        bf.sweep(tiny, grid, store=bf.Store(folder))
+        collect = time.perf_counter() - start
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    row = [
+        f"{grid.size}",
+        f"{bare:.1f}",
+        f"{run:.1f}",
+        f"{1e3 * (run - bare) / grid.size:.3f}",
+        f"{collect:.1f}",
+        f"{memory:.0f}",
+    ]
+    table(
+        "Tiny runs in default chunks, stored, in one process",
+        ["runs", "bare s", "sweep s", "ms over a run", "collect s", "MB more"],
+        [row],
+        "collect: every point read back from the store into one dataset",
+    )
+
+    grid, rows, alone = bf.Grid({"seed": tuple(range(16 if quick else 48))}), [], 0.0
+    for name, engine in engines.items():
+        total, steady, points = swept(busy, grid, engine=engine)
+        alone = alone or steady / points
+        rows.append([name, f"{total:.2f}", f"{1e3 * steady / points:.0f}", f"{alone / (steady / points):.2f}"])
+    table("Speed-up: three limits, n = 100, d = 1000", ["engine", "seconds", "ms a run", "speed-up"], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Whole files or none: temporary name, sync, rename; and errors that say what to do."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import BiasflowError
+
+PART = ".part"
+"""How the names of files end that are still being written."""
+
+
+class StoreError(BiasflowError, OSError):
+    """The store cannot be read or written: read-only, full, not a folder."""
+
+
+def read_whole(path: Path, parse: Callable[[bytes], Any]) -> Any:
+    """What `parse` makes of the file; None where there is none, or, with a warning, where it is damaged."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as reason:
+        raise StoreError(f"store: cannot read {path}: {reason.strerror}; BIASFLOW_CACHE names another folder") from None
+    try:
+        return parse(data)
+    except (ValueError, KeyError, TypeError) as reason:
+        warnings.warn(f"store: {path} is damaged ({reason}); computing it again", RuntimeWarning, stacklevel=4)
+        return None
+
+
+def write_whole(path: Path, data: bytes, prefix: str = "") -> None:
+    """All of `data` under `path`, or nothing. The name of the temporary file starts with a dot and `prefix`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, data, prefix)
+    except OSError as reason:
+        raise StoreError(
+            f"store: cannot write to {path.parent}: {reason.strerror}; BIASFLOW_CACHE names another folder"
+        ) from None
+
+
+def _write(path: Path, data: bytes, prefix: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{prefix}", suffix=PART)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":  # elsewhere a folder cannot be opened, and a rename is durable by itself
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

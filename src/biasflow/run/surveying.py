@@ -1,0 +1,113 @@
+"""What a store holds, for people: how a sweep stands, what earlier code left, what can go."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .files import PART, StoreError
+from .locks import live_locks
+from .shards import ABOUT_FILE, DAMAGED, FAILURES, LOCKS, Index, Shelf
+from .store import SWEEPS, Store
+from .versions import code_version
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A shelf, or the records beside it. current: made by the code that is running.
+
+    A function from a user's file is current whatever its own version, as that file is not at hand.
+    """
+
+    folder: Path
+    function: str
+    version: str
+    current: bool
+    points: int
+    failed: int
+    running: int
+    abandoned: int
+    leftovers: int
+    bytes: int
+
+
+def survey(store: Store) -> list[Survey]:
+    """Every shelf of the store, those of the present code first."""
+    if store.folder.exists() and not store.folder.is_dir():
+        raise StoreError(f"store: {store.folder} is not a folder; BIASFLOW_CACHE names another")
+    found = [_surveyed(about.parent) for about in sorted(store.folder.glob(f"*/{SWEEPS}/*/{ABOUT_FILE}"))]
+    return sorted(found, key=lambda one: (not one.current, one.function, one.version))
+
+
+def _surveyed(folder: Path) -> Survey:
+    try:
+        about = json.loads((folder / ABOUT_FILE).read_bytes())
+    except (OSError, ValueError):
+        about = {}
+    shelf = Shelf(folder, str(about.get("token", "")))
+    index = Index(shelf)
+    index.refresh()
+    running, abandoned = live_locks(folder / LOCKS)
+    leftovers = sum(1 for place in (folder, folder / FAILURES) for path in place.glob("*") if _is_rubbish(path))
+    size = sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
+    return Survey(
+        folder,
+        str(about.get("function", "unknown")),
+        str(about.get("version", "unknown")),
+        about.get("code") == code_version(),
+        len(index.where),
+        sum(key not in index for key in shelf.failures()),
+        running,
+        abandoned,
+        leftovers,
+        size,
+    )
+
+
+def stale_folders(store: Store) -> list[Path]:
+    """Folders of other code versions: sweeps and records that the present code never reads."""
+    kept = code_version()
+    return [path for path in sorted(store.folder.glob("*")) if path.is_dir() and path.name != kept and _is_version(path.name)]
+
+
+def all_folders(store: Store) -> list[Path]:
+    return [path for path in sorted(store.folder.glob("*")) if path.is_dir() and _is_version(path.name)]
+
+
+def remove(folders: Iterable[Path]) -> None:
+    """Delete folders; StoreError where a driver is at work in one, before anything is deleted."""
+    folders = list(folders)
+    for folder in folders:
+        for locks in [*folder.glob(f"{SWEEPS}/*/{LOCKS}"), folder / LOCKS]:
+            if live_locks(locks)[0]:
+                raise StoreError(f"store: a sweep is running in {locks.parent}; stop it first")
+    for folder in folders:
+        try:
+            shutil.rmtree(folder)
+        except OSError as reason:
+            raise StoreError(f"store: cannot delete {folder}: {reason.strerror}") from None
+
+
+def tidy(store: Store) -> int:
+    """Delete what killed writers left, and shards set aside as damaged, on shelves where nobody is at work; how many files."""
+    count = 0
+    for one in survey(store):
+        if not one.running:
+            for place in (one.folder, one.folder / FAILURES, one.folder / LOCKS):
+                for path in place.glob("*"):
+                    if _is_rubbish(path) or path.suffix == ".lock":
+                        path.unlink(missing_ok=True)
+                        count += 1
+    return count
+
+
+def _is_rubbish(path: Path) -> bool:
+    return path.name.endswith((PART, DAMAGED))
+
+
+def _is_version(name: str) -> bool:
+    return len(name) == len(code_version()) and all(letter in "0123456789abcdef" for letter in name)

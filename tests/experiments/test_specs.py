@@ -1,0 +1,103 @@
+"""Sweeps described in TOML: what they may name, and what is said of what they may not."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.errors import InputError, UnknownNameError
+from biasflow.experiments import experiment
+from biasflow.experiments.library import LIBRARY
+from biasflow.experiments.specs import parse_spec, read_spec
+from biasflow.run import sweep
+
+LIMIT = {"function": "limit", "axes": {"scale": [0.1, 1.0], "seed": [0]}, "settings": {"n": 8, "d": 20, "sparsity": 2}}
+
+
+def test_a_figure_with_a_preset_is_its_grid():
+    spec = parse_spec({"function": "W/fig2", "preset": "quick"})
+    assert spec.point is experiment("W/fig2").point and spec.grid == experiment("W/fig2").grids["quick"]
+
+
+def test_what_is_given_replaces_the_preset():
+    spec = parse_spec({"function": "W/fig2", "preset": "quick", "axes": {"d": [50, 60]}, "settings": {"seed": 1}})
+    assert spec.grid.axes == {"depth": (2, 3, 5), "n": (40, 45, 50, 55, 60, 80), "d": (50, 60)}
+    assert spec.grid.settings == {"sparsity": 5, "noise_var": 0.01, "seed": 1}
+
+
+def test_axes_can_be_counted(tmp_path):
+    (tmp_path / "spec.toml").write_text(
+        'function = "limit"\nchunk = 7\n[axes]\nscale = { geomspace = [1e-2, 1.0, 3] }\nseed = { range = [0, 6, 2] }\n'
+        'noise_var = { linspace = [0.0, 1.0, 3] }\n[settings]\nn = 8\nd = 20\n[units]\nscale = "1"\n[slurm]\nqueue = "short"\n'
+    )
+    spec = read_spec(tmp_path / "spec.toml")
+    assert spec.grid.axes["scale"] == pytest.approx((0.01, 0.1, 1.0)) and tuple(spec.grid.axes["seed"]) == (0, 2, 4)
+    assert spec.grid.axes["noise_var"] == (0.0, 0.5, 1.0) and spec.grid.units == {"scale": "1"}
+    assert spec.chunk == 7 and spec.slurm == {"queue": "short"}
+
+
+@pytest.mark.parametrize(
+    "changes, error, word",
+    [
+        ({"function": "limt"}, UnknownNameError, "did you mean limit"),
+        ({"function": "W/fig11"}, UnknownNameError, "W/fig1"),
+        ({"function": "os.system"}, UnknownNameError, "no figure or function"),
+        ({"function": "Hypentropy"}, UnknownNameError, "no figure or function"),
+        ({"function": 3}, InputError, "found 3"),
+        ({"axes": {"scal": [1.0]}}, UnknownNameError, "did you mean scale"),
+        ({"settings": {"sparsit": 1}}, UnknownNameError, "did you mean sparsity"),
+        ({"axis": {}}, UnknownNameError, "did you mean axes"),
+        ({"preset": "quick"}, InputError, "only figures have presets"),
+        ({"function": "W/fig1", "preset": "quik", "axes": {}, "settings": {}}, UnknownNameError, "quick"),
+        ({"function": "W/fig1", "axes": {}, "settings": {}}, InputError, "needs n, seed, d.*preset"),
+        ({"settings": {"n": 8}}, InputError, "limit needs d"),
+        ({"axes": {"scale": 1.0}}, InputError, "expected a list"),
+        ({"axes": {"scale": {"logspace": [0, 1, 2]}}}, UnknownNameError, "geomspace"),
+        ({"axes": {"scale": {"geomspace": [0.0, 1.0, 2]}}}, InputError, "geomspace"),
+        ({"axes": {"scale": {"range": [0, 1, 0]}}}, InputError, "range"),
+        ({"axes": []}, InputError, "expected a table"),
+        ({"chunk": 0}, InputError, "chunk"),
+        ({"axes": {"scale": [1.0], "n": [5]}}, InputError, "both an axis and a setting"),
+    ],
+)
+def test_mistakes_are_named(changes, error, word):
+    with pytest.raises(error, match=word):
+        parse_spec({**LIMIT, **changes})
+
+
+def test_files_that_are_no_specs(tmp_path):
+    with pytest.raises(InputError, match="no file"):
+        read_spec(tmp_path / "nowhere.toml")
+    (tmp_path / "bad.toml").write_text("function = ")
+    with pytest.raises(InputError, match="cannot read"):
+        read_spec(tmp_path / "bad.toml")
+
+
+def test_values_that_are_no_plain_data_are_refused():
+    import datetime
+
+    spec = parse_spec({**LIMIT, "settings": {**LIMIT["settings"], "noise_var": datetime.date(2020, 1, 1)}})
+    with pytest.raises(InputError, match="found date"):
+        sweep(spec.point, spec.grid)
+
+
+EXTRA = {"stepsize": 1e-3, "steps": 10}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_every_adapter_gives_what_the_public_function_gives(name):
+    assert name in bf.__all__
+    given = {"n": 8, "d": 20, "seed": 1, "scale": 0.5, "sparsity": 2, **EXTRA}
+    point = LIBRARY[name](**{key: value for key, value in given.items() if key in inspect.signature(LIBRARY[name]).parameters})
+    data, model, loss = bf.data.sparse_regression(8, 20, 2, 0.01, key=1), bf.DiagonalNetwork(2), bf.SquareLoss("half")
+    start = model.init(0.5, dim=20)
+    expected = {
+        "limit": lambda: bf.limit(model, data, scale=0.5).value,
+        "min_l1": lambda: bf.min_l1(data.X, data.y).value,
+        "min_l2": lambda: bf.min_l2(data.X, data.y).value,
+        "gradient_flow": lambda: model.effective(bf.gradient_flow(model, data, loss, start).final),
+        "gradient_descent": lambda: model.effective(bf.gradient_descent(model, data, loss, start, 1e-3, 10, key=1).final),
+        "saddle_path": lambda: bf.saddle_path(data.X, data.y).final,
+    }[name]()
+    np.testing.assert_array_equal(point.beta.values, expected)

@@ -1,0 +1,58 @@
+"""Points that misbehave, each of which leaves a line in a side file whenever it is computed."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import xarray
+
+LOG = "FAULT_LOG"
+
+
+def note(x: int) -> None:
+    """One line in one write: lines of several processes do not mix."""
+    if LOG in os.environ:
+        handle = os.open(os.environ[LOG], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(handle, f"{x} {os.getpid()}\n".encode())
+        os.close(handle)
+
+
+def noted(log: Path) -> list[tuple[int, int]]:
+    """(x, process) of every computation so far."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [(int(x), int(pid)) for x, pid in (line.split() for line in lines)]
+
+
+def result(x: int) -> xarray.Dataset:
+    return xarray.Dataset({"v": np.sin(x), "w": ("t", np.random.default_rng(x).normal(size=3)), "odd": x % 2 == 1})
+
+
+def slow(x: int, pause: float) -> xarray.Dataset:
+    note(x)
+    time.sleep(pause)
+    return result(x)
+
+
+def deadly(x: int, victim: int, how: str) -> xarray.Dataset:
+    note(x)
+    if x == victim:
+        if how == "exit":
+            os._exit(3)
+        ctypes.string_at(0)  # reads address zero: the interpreter dies of SIGSEGV
+    return result(x)
+
+
+def sometimes_nan(x: int) -> xarray.Dataset:
+    note(x)
+    return xarray.Dataset({"v": np.nan if x % 3 == 0 else float(x)})
+
+
+def sometimes_raises(x: int, broken: int) -> xarray.Dataset:
+    note(x)
+    if x == broken and "FAULT_FIXED" not in os.environ:
+        raise ArithmeticError(f"no {x}")
+    return result(x)
