@@ -139,7 +139,7 @@ def _client(engine: Dask, resources: ExitStack) -> Any:
             workers = engine.workers or available_cores()
             settings = {
                 "threads_per_worker": 1,
-                "dashboard_address": None,
+                "dashboard_address": "127.0.0.1:0",
                 "silence_logs": QUIET,
                 "env": environment,
                 **engine.options,
