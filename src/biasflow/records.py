@@ -273,7 +273,8 @@ class Grid:
         place = {}
         for name, values in reversed(list(self.axes.items())):
             index, k = divmod(index, len(values))
-            place[name] = values[k]
+            value = values[k]
+            place[name] = value.item() if isinstance(value, np.generic) else value  # the plain number that names the point
         return {**self.settings, **dict(reversed(place.items()))}
 
     def points(self) -> list[dict[str, Any]]:

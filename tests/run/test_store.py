@@ -1,4 +1,5 @@
 import errno
+import functools
 import os
 
 import numpy as np
@@ -113,8 +114,34 @@ def test_a_function_outside_the_package_is_keyed_by_its_source_too(tmp_path, mon
     source.write_text("def f(x):\n    return x\n")
     module = importlib.import_module("outside_points")
     before = Store(tmp_path).key(module.f, {"x": 1})
-    source.write_text("def f(x):\n    return x + 1\n")
-    assert Store(tmp_path).key(module.f, {"x": 1}) != before
+    source.write_text("def f(x):\n    return x + 100\n")
+    with pytest.raises(InputError, match="changed since it was imported"):  # the old code would be stored under the new name
+        Store(tmp_path).key(module.f, {"x": 1})
+    importlib.invalidate_caches()
+    assert Store(tmp_path).key(importlib.reload(module).f, {"x": 1}) != before
+
+
+class Machine:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def run(self, x):
+        return self.factor * x
+
+
+def test_what_a_name_does_not_pin_down_is_refused(tmp_path):
+    """Two bound methods, or two wrapped closures, share a name and would share results."""
+
+    def times(factor):
+        @functools.wraps(Machine)
+        def product(x):
+            return factor * x
+
+        return product
+
+    for function in (Machine(2).run, times(3)):
+        with pytest.raises(InputError, match="top of a module"):
+            Store(tmp_path).key(function, {"x": 1})
 
 
 def test_functions_and_settings_without_a_name_are_refused(tmp_path):

@@ -204,3 +204,19 @@ def test_points_that_do_not_fit_together_are_refused(function, word):
 def test_a_function_that_returns_something_else_is_refused():
     with pytest.raises(InputError, match=r"xarray\.Dataset at .* found float"):
         sweep(float, Grid({}, {}))
+
+
+def test_astronomical_axes_are_refused_at_once():
+    with pytest.raises(InputError, match="more than the limit"):
+        sweep(abs, Grid({"x": range(10**12)}))
+
+
+def test_nan_is_no_axis_value():
+    with pytest.raises(InputError, match="NaN"):
+        sweep(abs, Grid({"x": (float("nan"), float("nan"))}))
+
+
+def test_numpy_scalars_name_points_as_plain_numbers():
+    import numpy as np
+
+    assert type(Grid({"x": (np.float32(0.1),)}).point(0)["x"]) is float

@@ -124,12 +124,22 @@ def _values(axis: str, given: Any) -> Sequence[Any]:
         raise InputError(f"spec: axis {axis!r}: {spacing} = {arguments!r}: {reason}") from None
 
 
+MOST_VALUES = 10_000_000
+"""Values of one axis that a spec may ask for; the number of points has its own, lower limit."""
+
+
+def _counted(count: int) -> int:
+    if not isinstance(count, int) or not 1 <= count <= MOST_VALUES:
+        raise InputError(f"spacing: the count must be an integer from 1 to {MOST_VALUES:,}, found {count!r}")
+    return count
+
+
 def _linspace(first: float, last: float, count: int) -> Sequence[float]:
-    return tuple(float(value) for value in np.linspace(first, last, count))
+    return tuple(float(value) for value in np.linspace(first, last, _counted(count)))
 
 
 def _geomspace(first: float, last: float, count: int) -> Sequence[float]:
-    return tuple(float(value) for value in np.geomspace(first, last, count))
+    return tuple(float(value) for value in np.geomspace(first, last, _counted(count)))
 
 
 SPACINGS: Mapping[str, Callable[..., Sequence[Any]]] = {"range": range, "linspace": _linspace, "geomspace": _geomspace}

@@ -31,6 +31,8 @@ def check_axes(grid: Grid) -> None:
             raise InputError(f"grid: axis {name!r} needs values that are all numbers or all strings, found {tuple(values)!r}")
         if name in grid.settings:
             raise InputError(f"grid: {name!r} is both an axis and a setting")
+        if any(value != value for value in values):
+            raise InputError(f"grid: axis {name!r} holds NaN, which no point can be told apart by")
         if len(set(values)) < len(values):
             raise InputError(f"grid: axis {name!r} holds a value twice: {tuple(values)!r}")
 

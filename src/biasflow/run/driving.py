@@ -17,6 +17,7 @@ from .locks import Locks
 from .shards import LOCKS, Failure, Index, shard_name
 from .stacking import Stack, stack_from_bytes
 from .tasks import Outcome, Task, here, shelve
+from .versions import function_version
 
 PATIENCE = 2
 """So many workers may die of a task before it is split, or, where it is one point, recorded as failed."""
@@ -166,7 +167,8 @@ class Driver:
         index, keys = self._ledger.index, self._ledger.keys
         settings = tuple(self._ledger.grid.point(i) for i in missing)
         named = tuple(keys[i] for i in missing) if keys else ()
-        task = Task(self._function, chunk.key, tuple(missing), settings, named, index.shelf if index else None, here())
+        version = function_version(self._function) if index else ""
+        task = Task(self._function, chunk.key, tuple(missing), settings, named, index.shelf if index else None, here(), version)
         self._open[chunk.key] = 1
         self._submit(pool, task)
 

@@ -151,7 +151,7 @@ def _packed(name: Any, values: Any) -> Any:
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "b":
         return values.astype(np.int8)
-    if kind in "iu" and np.all(np.abs(values.astype(np.float64)) <= EXACT_INTEGER):
+    if kind in "iu" and (not values.size or (int(values.min()) >= -EXACT_INTEGER and int(values.max()) <= EXACT_INTEGER)):
         return values.astype(np.float64)
     if kind == "U" or (kind == "f" and size in (4, 8)):
         return values

@@ -10,6 +10,7 @@ locks/               chunks that a driver is computing now (see `locks`)
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -114,7 +115,11 @@ class Shelf:
                 path.unlink(missing_ok=True)
 
     def _failure_files(self) -> list[Path]:
-        return sorted((self.folder / FAILURES).glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        dated = []
+        for path in (self.folder / FAILURES).glob("*.json"):
+            with contextlib.suppress(FileNotFoundError):  # another driver forgot it meanwhile
+                dated.append((path.stat().st_mtime_ns, path))
+        return [path for _, path in sorted(dated)]
 
     def _set_aside(self, name: str) -> None:
         path = self.folder / name

@@ -103,11 +103,11 @@ def make_ledger(
     function: Point, grid: Grid, store: Store | None, chunk: int | None = None, max_points: int = MOST_POINTS
 ) -> Ledger:
     """What the store knows of a grid that makes sense."""
-    check_axes(grid)
     if grid.size > max_points:
         raise InputError(
             f"grid: {grid.size:,} points are more than the limit of {max_points:,}; raise max_points (--force) if you mean it"
         )
+    check_axes(grid)
     size = math.ceil(grid.size / MOST_CHUNKS) if chunk is None else positive_int("chunk", chunk)
     canonical_json("settings", dict(grid.settings))
     keys: list[str] = []

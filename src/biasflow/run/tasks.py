@@ -19,6 +19,7 @@ from ..records import Batched
 from .files import StoreError
 from .shards import Failure, Shelf, shard_bytes
 from .stacking import Stack, stacked
+from .versions import function_version
 
 if TYPE_CHECKING:
     import xarray
@@ -29,7 +30,8 @@ DOUBLE_PRECISION = "JAX_ENABLE_X64"
 
 @dataclass(frozen=True)
 class Task:
-    """Some points of a chunk. keys: empty without a shelf; indices: places in the grid; driver: the process that asks."""
+    """Some points of a chunk. keys: empty without a shelf; indices: places in the grid; driver: the process that asks;
+    version: of its code, where results are stored."""
 
     function: Callable[..., Any]
     chunk: str
@@ -38,6 +40,7 @@ class Task:
     keys: tuple[str, ...] = ()
     shelf: Shelf | None = None
     driver: tuple[str, int] = ("", 0)
+    version: str = ""
 
     def halves(self) -> tuple[Task, Task]:
         middle = len(self.indices) // 2
@@ -76,6 +79,8 @@ def perform(task: Task) -> Outcome:
     if task.driver != here():
         settle_worker()
     assert_double_precision()
+    if task.version and task.driver != here() and (problem := _other_code(task)) is not None:
+        return Outcome(fatal=problem)
     points, failures = _computed(task)
     assert_double_precision()
     device = _device()
@@ -88,6 +93,19 @@ def perform(task: Task) -> Outcome:
     except StoreError as reason:
         return Outcome(fatal=reason)
     return Outcome({row: _portable(failure) for row, failure in failures.items()}, tuple(blocks), device, shelved)
+
+
+def _other_code(task: Task) -> StoreError | None:
+    """A worker that runs other code than its driver must not shelve anything under the driver's version."""
+    try:
+        mine = function_version(task.function)
+    except InputError as reason:
+        return StoreError(f"worker: {reason}")
+    if mine == task.version:
+        return None
+    return StoreError(
+        f"worker: runs version {mine} of the code, the driver {task.version}; restart the workers with the same code"
+    )
 
 
 def shelve(task: Task, blocks: Sequence[Block], failures: dict[int, Failure]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import operator
 import platform
+import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +18,7 @@ from ..records import Batched
 
 PACKAGE = Path(__file__).resolve().parents[1]
 PRESENTATION = ("cli", "report")  # the layers above every result: no number depends on them
+COMPUTING = ("numpy", "scipy", "numba")  # results of one version are never taken for those of another
 LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "xarray", "matplotlib")
 
 
@@ -39,8 +42,9 @@ def environment() -> dict[str, str]:
 
 @functools.cache
 def code_version() -> str:
-    """A hash of the source files that results depend on."""
-    digest = hashlib.sha256()
+    """A hash of the source files that results depend on, and of the versions of the libraries below them."""
+    libraries = [f"{name} {installed_version(name)}" for name in COMPUTING]
+    digest = hashlib.sha256("\0".join([platform.python_version(), *libraries]).encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         relative = path.relative_to(PACKAGE)
         if relative.parts[0] not in PRESENTATION:
@@ -71,15 +75,29 @@ def function_version(function: Callable[..., Any]) -> str:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if module is None or name is None or "<" in name:
+    module, name = getattr(function, "__module__", None) or "", getattr(function, "__qualname__", None) or ""
+    try:
+        importable = operator.attrgetter(name)(sys.modules[module]) is function
+    except (AttributeError, KeyError):
+        importable = False
+    if not importable:
         raise InputError(f"function: a store needs a function defined at the top of a module, found {name or function!r}")
     return f"{module}:{name}"
 
 
+_FIRST_SEEN: dict[Any, bytes] = {}
+"""The source of each code object when first asked for: what was imported, as long as the file had not changed by then."""
+
+
 def _source(function: Callable[..., Any]) -> bytes:
     try:
-        return Path(inspect.getsourcefile(function) or "").read_bytes()
+        source = Path(inspect.getsourcefile(function) or "").read_bytes()
+        if _FIRST_SEEN.setdefault(getattr(function, "__code__", function), source) != source:
+            raise InputError(
+                f"function: the file of {_name(function)} has changed since it was imported; reload it, or start again, so that"
+                " results are stored under the code that made them"
+            )
+        return source
     except OSError:
         pass
     try:
