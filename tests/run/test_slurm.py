@@ -24,6 +24,7 @@ def test_slurm_jobs_give_what_this_process_gives(tmp_path):
         "memory": "1GB",
         "walltime": "00:10:00",
         "local_directory": str(tmp_path / "scratch"),
+        "log_directory": str(tmp_path / "logs"),
         "job_script_prologue": [f"export PYTHONPATH={paths}"],
     }
     found = sweep(engine_points.point, grid, store=Store(tmp_path / "store"), engine=Dask(workers=1, slurm=slurm), chunk=2)

@@ -26,7 +26,8 @@ class Dask(Engine):
     workers: of the cluster started: processes here, jobs on Slurm.
     slurm: keyword arguments of `dask_jobqueue.SLURMCluster`, such as queue, cores, memory, walltime; they may come from
         Dask's own configuration instead, so that an empty mapping is enough.
-    patience: seconds to wait for a scheduler that does not answer, and for the first worker.
+    patience: seconds to wait for a scheduler that does not answer, and for the first worker; a Slurm job may be queued for longer
+        and is waited for without limit.
     """
 
     address: str | None = None
@@ -117,7 +118,7 @@ class _DaskPool(Pool):
     def _wait_for_workers(self) -> None:
         deadline = time.monotonic() + self._engine.patience
         while not self._client.nthreads():
-            if time.monotonic() > deadline:
+            if self._engine.slurm is None and time.monotonic() > deadline:
                 raise EngineError(f"dask: no worker came up within {self._engine.patience:g} s")
             time.sleep(0.05)
 
