@@ -217,6 +217,5 @@ def test_nan_is_no_axis_value():
 
 
 def test_numpy_scalars_name_points_as_plain_numbers():
-    import numpy as np
 
     assert type(Grid({"x": (np.float32(0.1),)}).point(0)["x"]) is float
