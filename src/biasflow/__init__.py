@@ -18,7 +18,7 @@ _HOMES = {
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("SquareLoss",),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
-    "models": ("DiagonalNetwork", "DiagonalParams", "mirror"),
+    "models": ("DiagonalNetwork", "DiagonalParams", "TwoLayer", "TwoLayerParams", "mirror"),
     "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "tangent_kernel",
                "tangent_kernel_limit"),
     "flows": ("effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"),
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from .losses import SquareLoss as SquareLoss
     from .models import DiagonalNetwork as DiagonalNetwork
     from .models import DiagonalParams as DiagonalParams
+    from .models import TwoLayer as TwoLayer
+    from .models import TwoLayerParams as TwoLayerParams
     from .models import mirror as mirror
     from .potentials import *  # noqa: F403
     from .records import *  # noqa: F403
