@@ -24,6 +24,7 @@ class Result(enum.Enum):
 
     CONVERGED = "converged: the loss fell below its threshold"
     STATIONARY = "stationary without interpolating: the loss has a positive infimum here"
+    DEAD = "stationary at the start: no neuron is active on any input"
     INFEASIBLE = "converged to the infimum of the loss: the labels are out of reach for the signs of the start"
     REACHED_T1 = "reached the final time asked for"
     FLOOR = "stopped at the rounding floor of the residual"

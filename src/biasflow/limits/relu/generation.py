@@ -32,8 +32,7 @@ FEASIBLE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """The best neurons and multipliers found. dual: what λ proves, ⟨z, λ⟩ over the largest constraint; λ is scaled to satisfy
-    them all."""
+    """The best neurons found, and multipliers proven to satisfy every constraint; dual: ⟨z, λ⟩."""
 
     neurons: tuple[Neuron, ...]
     norm: float
@@ -50,7 +49,7 @@ class Generated:
 def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Generated:
     """Neurons and multipliers whose relative gap is at most `gap`, or the best when time or progress ends."""
     deadline = time.monotonic() + time_s
-    samples, columns = oracle.samples, oracle.start()
+    samples, columns = oracle.samples, oracle.start(targets)
     best, best_norm = tuple[Neuron, ...](), np.inf
     best_lam, dual, idle = np.zeros(targets.size), -np.inf, 0
     rounds = 0
@@ -81,7 +80,8 @@ def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Gener
         raise ConvergenceError(
             "min_norm_interpolator: no interpolating network was found; the inputs are too close to one another"
         )
-    return Generated(best, best_norm, best_lam, min(dual, best_norm), rounds, len(columns))
+    best_lam, dual = oracle.proven(targets, best_lam)
+    return Generated(best, best_norm, best_lam, dual, rounds, len(columns))
 
 
 def _program(features: Array, targets: Array) -> tuple[Array, Array]:
@@ -96,12 +96,12 @@ def _program(features: Array, targets: Array) -> tuple[Array, Array]:
 
 
 def _constraints(oracle: Oracle, lam: Array) -> tuple[float, Directions]:
-    """The largest |Σ_k λ_k(⟨u, u_k⟩)_+|, proven, and the neurons where it exceeds one."""
+    """The largest |Σ_k λ_k(⟨u, u_k⟩)_+| that the oracle finds, and the neurons where it exceeds one."""
     found, largest = [], 0.0
     for sign in (1.0, -1.0):
         directions = oracle.maxima(sign * lam)
         values = directions.features(oracle.samples) @ (sign * lam)
-        largest = max(largest, oracle.upper(sign * lam, float(np.max(values, initial=0.0))))
+        largest = max(largest, float(np.max(values, initial=0.0)))
         worst: Index = np.argsort(-values)[: NEW_PER_SAMPLE * lam.size]
         found.append(directions.chosen(worst[values[worst] > 1 + VIOLATED]))
     return largest, found[0].joined(found[1])

@@ -16,6 +16,8 @@ from .oracles import Directions
 VANISHED = 1e-10
 """Share of the largest neuron below which one is dropped while solving; feasibility is restored by the others."""
 STEPS = 60
+CONDENSED = 300
+"""Unknown coordinates of neurons above which Newton's system is condensed."""
 SETTLED = 1e-7
 """Relative length of a full Newton step after which the next would be at rounding: convergence is quadratic."""
 
@@ -123,29 +125,54 @@ def _on_face(neuron: Neuron, samples: Array) -> Neuron:
 def _newton_step(
     neurons: list[Neuron], faces: list[Array], maps: list[Array], targets: Array, lam: Array
 ) -> tuple[list[Array], Array]:
-    """Newton's step for: v_j/‖v_j‖ = M_jᵀλ, Σ_j M_j v_j = z. λ is moved as little as possible."""
+    """Newton's step for v_j/‖v_j‖ = M_jᵀλ, Σ_j M_jv_j = z; λ is moved as little as possible."""
     dims = [face.shape[1] for face in faces]
     ends = np.cumsum([0, *dims])
     total, n = int(ends[-1]), targets.size
-    system = np.zeros((total + n, total + n))
-    right = np.zeros(total + n)
-    fitted = np.zeros(n)
+    if total > CONDENSED:
+        return _condensed_step(neurons, faces, maps, targets, lam)
+    system, right = np.zeros((total + n, total + n)), np.zeros(total + n)
+    right[total:] = targets
     for j, (neuron, face, linear) in enumerate(zip(neurons, faces, maps, strict=True)):
         here = slice(ends[j], ends[j + 1])
         p = face.T @ neuron.v
         size = float(np.linalg.norm(p))
-        unit = p / size
-        system[here, here] = (np.eye(p.size) - np.outer(unit, unit)) / size
-        system[here, total:] = -linear.T
-        system[total:, here] = linear
-        right[here] = linear.T @ lam - unit
-        fitted += linear @ p
-    right[total:] = targets - fitted
+        system[here, here] = (np.eye(p.size) - np.outer(p / size, p / size)) / size
+        system[here, total:], system[total:, here] = -linear.T, linear
+        right[here] = linear.T @ lam - p / size
+        right[total:] -= linear @ p
     sizes = np.concatenate([np.full(dim, np.linalg.norm(neuron.v)) for dim, neuron in zip(dims, neurons, strict=True)])
     scale = np.concatenate([np.sqrt(sizes), np.ones(n)])  # heavy and light neurons alike
-    solution = scale * np.linalg.lstsq(scale[:, None] * system * scale[None, :], scale * right, rcond=1e-14)[0]
-    step = [face @ solution[ends[j] : ends[j + 1]] for j, face in enumerate(faces)]
-    return step, lam + solution[total:]
+    solution = scale * np.linalg.lstsq(scale[:, None] * system * scale, scale * right, rcond=1e-14)[0]
+    return [face @ solution[ends[j] : ends[j + 1]] for j, face in enumerate(faces)], lam + solution[total:]
+
+
+def _condensed_step(
+    neurons: list[Neuron], faces: list[Array], maps: list[Array], targets: Array, lam: Array
+) -> tuple[list[Array], Array]:
+    """The same step from a system of size n + m, which squares the condition of the maps: for many unknowns.
+
+    Across v_j the first equation gives the step, ‖v_j‖·P_jM_jᵀλ with P_j the projection across v_j; along it, ⟨b_j, λ⟩ = 1
+    with b_j = M_jv_j/‖v_j‖. What is left is symmetric, in λ and the lengths α: Σ_j ‖v_j‖M_jP_jM_jᵀλ + Σ_j α_jb_j = z − Σ_j
+    M_jv_j."""
+    n, m = targets.size, len(neurons)
+    sizes = np.array([float(np.linalg.norm(neuron.v)) for neuron in neurons])
+    units = [face.T @ neuron.v / size for neuron, face, size in zip(neurons, faces, sizes, strict=True)]
+    along = np.stack([linear @ unit for linear, unit in zip(maps, units, strict=True)], axis=1)
+    across = [linear - np.outer(b, unit) for linear, b, unit in zip(maps, along.T, units, strict=True)]
+    curvature = np.zeros((n, n))
+    for size, projected in zip(sizes, across, strict=True):
+        curvature += size * (projected @ projected.T)
+    system = np.block([[curvature, along * sizes], [(along * sizes).T, np.zeros((m, m))]])
+    right = np.concatenate([targets - along @ sizes - curvature @ lam, sizes * (1 - along.T @ lam)])
+    solution = np.linalg.lstsq(system, right, rcond=1e-15)[0]
+    lam = lam + solution[:n]
+    lengths = sizes * solution[n:]
+    step = [
+        face @ (size * (projected.T @ lam) + length * unit)
+        for face, size, projected, length, unit in zip(faces, sizes, across, lengths, units, strict=True)
+    ]
+    return step, lam
 
 
 def _longest_step(neurons: list[Neuron], step: list[Array], samples: Array) -> tuple[tuple[float, int, int] | None, float]:

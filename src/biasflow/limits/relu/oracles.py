@@ -11,14 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sl
-from scipy.optimize import lsq_linear, nnls
+from scipy.optimize import nnls
 
 from ...inputs import Array, Index
 from .patterns import ON_HYPERPLANE, cells, circle_rays, rays
-from .relaxation import relaxed_maximum
-
-WORTH_A_PROOF = 1.2
-"""A λ that violates its constraints by more than this factor will not give a good bound: it is not worth a relaxation."""
+from .relaxation import proven_dual
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +57,13 @@ class Oracle(ABC):
         (relative)."""
 
     @abstractmethod
-    def start(self) -> Directions:
-        """Neurons that can fit any labels that a network can."""
+    def start(self, targets: Array) -> Directions:
+        """Neurons that can fit any labels that a network can, and these well if that is cheap."""
 
     @abstractmethod
-    def upper(self, lam: Array, found: float) -> float:
-        """A proven upper bound on max f, where `found` is the largest value among the candidates."""
+    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
+        """From a λ without a violated neuron among the candidates: a λ proven to satisfy every constraint, and the bound ⟨z,
+        λ⟩."""
 
 
 class CircleOracle(Oracle):
@@ -87,11 +85,11 @@ class CircleOracle(Oracle):
         interior = Directions(g[inside] / length[inside, None], self.arcs[inside])
         return interior.joined(self.rays)
 
-    def start(self) -> Directions:
+    def start(self, targets: Array) -> Directions:
         return self.rays
 
-    def upper(self, lam: Array, found: float) -> float:
-        return found
+    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
+        return lam, float(targets @ lam)
 
 
 class CellsOracle(Oracle):
@@ -122,17 +120,17 @@ class CellsOracle(Oracle):
                 sides.append(side[None])
         return Directions(np.vstack(u), np.vstack(sides))
 
-    def start(self) -> Directions:
+    def start(self, targets: Array) -> Directions:
         if self.few:
-            return single_sample_neurons(self.samples)
+            return independent_start(self.samples, targets)
         return _spanning(directions_at(rays(self.samples), self.samples), self.samples)
 
-    def upper(self, lam: Array, found: float) -> float:
-        return found
+    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
+        return lam, float(targets @ lam)
 
 
 class MultistartOracle(Oracle):
-    """Convex–concave iterations from many starts: finds good neurons, proves nothing; `upper` is a relaxation's proof.
+    """Convex–concave iterations from many starts: finds good neurons, proves nothing; `proven` relies on a relaxation.
 
     With P the samples of positive λ and N the others, f(u) = max_{S⊂P} ⟨u, Σ_S λ_k u_k⟩ − Σ_N |λ_k|(⟨u, u_k⟩)_+. Given S =
     the active ones of P, the best u is the residual of Σ_S λ_k u_k after projection onto the zonotope Σ_N |λ_k|[0, u_k]."""
@@ -146,36 +144,34 @@ class MultistartOracle(Oracle):
         random = self.rng.standard_normal((self.starts, self.samples.shape[1]))
         u = np.vstack([random, np.sign(lam)[:, None] * self.samples, self.warm])
         values = np.maximum(u @ self.samples.T, 0.0) @ lam / np.linalg.norm(u, axis=1)
-        u = u[np.argsort(-values)[: self.starts]]
-        found = [ascended for ascended in (self._ascend(start, lam) for start in u) if ascended is not None]
-        if not found:
+        u = self._ascended(u[np.argsort(-values)[: self.starts]], lam)
+        if not u.shape[0]:
             return directions_at(self.samples, self.samples)
-        directions = directions_at(np.array(found), self.samples)
-        self.warm = directions.u
-        return directions
+        self.warm = u
+        return directions_at(u, self.samples)
 
-    def _ascend(self, u: Array, lam: Array) -> Array | None:
+    def _ascended(self, u: Array, lam: Array) -> Array:
+        """All starts at once, until their active sets settle; starts whose value vanishes are dropped."""
         positive = lam > 0
-        negative = (~positive) & (lam != 0)
-        columns = (-lam[negative, None] * self.samples[negative]).T
-        active = positive & (self.samples @ u > 0)
+        zonotope = -lam[lam < 0, None] * self.samples[lam < 0]
+        inside = np.full((u.shape[0], zonotope.shape[0]), 0.5)
+        active = (u @ self.samples.T > 0) & positive
         for _ in range(self.rounds):
-            g = lam[active] @ self.samples[active]
-            if columns.shape[1]:
-                g = g - columns @ lsq_linear(columns, g, bounds=(0, 1), method="bvls", tol=1e-13).x
-            size = float(np.linalg.norm(g))
-            if size <= ON_HYPERPLANE:
-                return None
-            u = g / size
-            before, active = active, positive & (self.samples @ u > 0)
+            g = active @ (lam[:, None] * self.samples)
+            inside = _box_least_squares(zonotope, g, inside)
+            g = g - inside @ zonotope
+            length = np.linalg.norm(g, axis=1)
+            kept = length > ON_HYPERPLANE
+            u, inside, before = g[kept] / length[kept, None], inside[kept], active[kept]
+            active = (u @ self.samples.T > 0) & positive
             if np.array_equal(before, active):
                 break
         return u
 
-    def start(self) -> Directions:
+    def start(self, targets: Array) -> Directions:
         n, rank = self.samples.shape
         if n <= rank:
-            return single_sample_neurons(self.samples)
+            return independent_start(self.samples, targets)
         chosen = directions_at(np.vstack([self.samples, -self.samples]), self.samples)
         for _ in range(20):
             rays = [self._random_ray() for _ in range(4 * n)]
@@ -190,10 +186,23 @@ class MultistartOracle(Oracle):
         ray: Array = vt[-1] * self.rng.choice([-1.0, 1.0])
         return ray
 
-    def upper(self, lam: Array, found: float) -> float:
-        if found > WORTH_A_PROOF:
-            return np.inf
-        return max(found, relaxed_maximum(self.samples, lam))
+    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
+        return proven_dual(self.samples, targets, lam)
+
+
+def _box_least_squares(rows: Array, targets: Array, start: Array, sweeps: int = 60) -> Array:
+    """Approximate argmin ‖targets − t·rows‖ over t in [0, 1]^N for every row of targets, by coordinate descent."""
+    t, squares = start.copy(), np.sum(rows**2, axis=1)
+    left = targets - t @ rows
+    for _ in range(sweeps):
+        before = t.copy()
+        for i in range(rows.shape[0]):
+            new = np.clip(t[:, i] + left @ rows[i] / squares[i], 0.0, 1.0)
+            left -= np.outer(new - t[:, i], rows[i])
+            t[:, i] = new
+        if np.max(np.abs(t - before), initial=0.0) <= 1e-9:
+            break
+    return t
 
 
 def project_onto_cell(g: Array, samples: Array, signs: Array) -> tuple[Array, Array]:
@@ -210,10 +219,13 @@ def project_onto_cell(g: Array, samples: Array, signs: Array) -> tuple[Array, Ar
     return point, np.where(touching, 0.0, signs)
 
 
-def single_sample_neurons(samples: Array) -> Directions:
-    """For independent samples: the unit neurons that see one of them each."""
-    u = np.linalg.pinv(samples).T
-    return Directions(u / np.linalg.norm(u, axis=1)[:, None], np.eye(samples.shape[0]))
+def independent_start(samples: Array, targets: Array) -> Directions:
+    """For independent samples: unit neurons that see one of them each, and one per sign of label that fits all labels of that sign."""
+    one_each = np.eye(targets.size)
+    per_sign = [side for side in (np.maximum(targets, 0.0), np.maximum(-targets, 0.0)) if np.count_nonzero(side) > 1]
+    seen = np.vstack([one_each, *per_sign])
+    u = seen @ np.linalg.pinv(samples).T
+    return Directions(u / np.linalg.norm(u, axis=1)[:, None], np.sign(seen))
 
 
 def _spanning(directions: Directions, samples: Array) -> Directions:

@@ -10,44 +10,82 @@ stops."""
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq, minimize
+from scipy.optimize import Bounds, brentq, minimize
 
-from ...inputs import Array
+from ...inputs import Array, Mask
 
 LEAST_INVERSE, LARGEST_INVERSE = 1.0, 1e4
 """Range searched for 1/s_k: above |t| ≤ 1 a larger s_k never helps."""
+SOFTNESS = 12.0
+"""Exponent of the soft maximum of the two signs in the search; what is returned is bounded without it."""
 
 
 def relaxed_maximum(samples: Array, lam: Array, iterations: int = 60) -> float:
     """An upper bound on max(0, max_u f(u))."""
-    positive, negative = lam > 0, lam < 0
+    positive, weights, n = lam > 0, np.abs(lam), lam.size
     if not np.any(positive):
         return 0.0
-    n_positive, n_negative = int(np.sum(positive)), int(np.sum(negative))
-    weights_p, weights_n = lam[positive], -lam[negative]
-    u_p, u_n = samples[positive], samples[negative]
 
     def bound(parameters: Array) -> tuple[float, Array]:
-        inverse, tau = parameters[:n_positive], parameters[n_positive:]
-        curved = np.minimum(tau, 1 - tau)
-        Q = (u_p.T * (weights_p * inverse / 4)) @ u_p - (u_n.T * (weights_n * curved)) @ u_n
-        b = weights_p @ u_p / 2 - (weights_n * tau) @ u_n
-        constant = float(np.sum(weights_p / (4 * inverse)))
-        value, u = _largest_on_sphere(Q, b)
-        t_p, t_n = u_p @ u, u_n @ u
-        slope_p = weights_p * (t_p**2 - 1 / inverse**2) / 4  # Danskin: the derivative at the maximiser
-        slope_n = -weights_n * (t_n + np.where(tau < 0.5, 1.0, -1.0) * t_n**2)
-        return value + constant, np.concatenate([slope_p, slope_n])
+        value, _, slopes = _bound(samples, weights, positive, parameters[:n], parameters[n:])
+        return value, slopes
 
-    start = np.concatenate([np.full(n_positive, np.sqrt(samples.shape[1])), np.full(n_negative, 0.5)])
-    start[:n_positive] = np.clip(start[:n_positive], LEAST_INVERSE, LARGEST_INVERSE)
-    limits = [(LEAST_INVERSE, LARGEST_INVERSE)] * n_positive + [(0.0, 1.0)] * n_negative
-    best = bound(start)[0]
+    lower, upper = np.repeat([LEAST_INVERSE, 0.0], n), np.repeat([LARGEST_INVERSE, 1.0], n)
+    best = np.inf
     for tau in (0.5, 0.25, 0.0):  # the bound has kinks in τ: a few starts
-        start[n_positive:] = tau
-        found = minimize(bound, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": iterations})
-        best = min(best, float(bound(np.clip(found.x, [low for low, _ in limits], [high for _, high in limits]))[0]))
-    return max(0.0, min(best, _without_negative(u_p, weights_p)))
+        start = np.repeat([np.sqrt(samples.shape[1]), tau], n)
+        found = minimize(bound, start, jac=True, method="L-BFGS-B", bounds=Bounds(lower, upper), options={"maxiter": iterations})
+        best = min(best, bound(start)[0], bound(np.clip(found.x, lower, upper))[0])
+    return max(0.0, min(best, _without_negative(samples[positive], lam[positive])))
+
+
+def proven_dual(samples: Array, targets: Array, lam: Array, iterations: int = 400) -> tuple[Array, float]:
+    """A λ for which |Σ_k λ_k(⟨u, u_k⟩)_+| ≤ 1 is proven, near the one given, and ⟨z, λ⟩: searched for among those of the same
+    signs.
+
+    For given signs the bound is convex in |λ|, |λ|/s and |λ|τ together, so the search is for the best λ that the relaxation
+    can prove."""
+    signs, n = np.where(lam == 0, np.sign(targets), np.sign(lam)), lam.size
+    size = float(np.max(np.abs(lam)))
+
+    def objective(parameters: Array) -> tuple[float, Array]:
+        weights, inverse, tau = np.split(parameters, 3)
+        gain = float(targets @ (signs * weights))
+        if gain <= 0:
+            return np.inf, np.zeros(3 * n)
+        sides = [_bound(samples, weights, sign * signs > 0, inverse, tau) for sign in (1, -1)]
+        heights = np.array([max(value, np.finfo(float).tiny) for value, _, _ in sides])
+        top = float(np.max(heights))
+        shares = (heights / top) ** SOFTNESS
+        soft = top * float(np.sum(shares)) ** (1 / SOFTNESS)
+        pull = [share / np.sum(shares) / height for share, height in zip(shares, heights, strict=True)]
+        slope = sum(p * np.concatenate([by_weight, rest]) for p, (_, by_weight, rest) in zip(pull, sides, strict=True))
+        slope[:n] -= targets * signs / gain
+        return float(np.log(soft / gain)), slope
+
+    start = np.concatenate([np.abs(lam) / size, np.repeat([np.sqrt(samples.shape[1]), 0.5], n)])
+    box = Bounds(np.repeat([0.0, LEAST_INVERSE, 0.0], n), np.repeat([np.inf, LARGEST_INVERSE, 1.0], n))
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": iterations})
+    best, dual = np.zeros(n), 0.0
+    for trial in (lam / size, signs * np.maximum(found.x[:n], 0.0)):
+        largest = max(relaxed_maximum(samples, sign * trial) for sign in (1.0, -1.0))
+        if largest > 0 and float(targets @ trial) / largest > dual:
+            best, dual = trial / largest, float(targets @ trial) / largest
+    return best, dual
+
+
+def _bound(samples: Array, weights: Array, positive: Mask, inverse: Array, tau: Array) -> tuple[float, Array, Array]:
+    """The bound for f = Σ_k ±weights_k(⟨u, u_k⟩)_+, + where positive, with 1/s and τ; its slopes in the weights, and in (1/s,
+    τ)."""
+    curved = np.minimum(tau, 1 - tau)
+    linear, quadratic = np.where(positive, 0.5, -tau), np.where(positive, inverse / 4, -curved)
+    constant = np.where(positive, 1 / (4 * inverse), 0.0)
+    value, u = _largest_on_sphere((samples.T * (weights * quadratic)) @ samples, (weights * linear) @ samples)
+    t = samples @ u  # Danskin: slopes are those at the maximiser
+    by_weight = linear * t + quadratic * t**2 + constant
+    by_inverse = np.where(positive, weights * (t**2 - 1 / inverse**2) / 4, 0.0)
+    by_tau = np.where(positive, 0.0, -weights * (t + np.where(tau < 0.5, 1.0, -1.0) * t**2))
+    return value + float(weights @ constant), by_weight, np.concatenate([by_inverse, by_tau])
 
 
 def _without_negative(u: Array, weights: Array) -> float:

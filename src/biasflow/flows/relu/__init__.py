@@ -1,0 +1,1 @@
+"""Two-layer ReLU networks: the event-driven flow, early alignment, and the limit of vanishing initialisation."""

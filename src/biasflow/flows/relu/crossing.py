@@ -1,0 +1,198 @@
+"""Finding the first event inside a step: a crossing of zero, the end of a slide, or a sliding neuron's output changing sign."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...inputs import Array
+from .algebra import largest
+from .compiling import inner
+from .field import forces, pull, remove_sliding
+from .layout import FIRST, HYSTERESIS, ON, OUT, SLIDE, Gates, Geometry, Slides
+from .sliding import held_forces
+from .tableau import dense, last_coefficient
+
+TURN = -2
+"""In place of a group: the output weight changes sign."""
+NOWHERE = 2.0
+"""θ of an event that does not happen within the step."""
+BISECTIONS = 60
+
+
+class Span(NamedTuple):
+    """A step from both ends: pre-activations and predictions with their slopes."""
+
+    P0: Array  # (m, G)
+    P1: Array
+    dP0: Array
+    dP1: Array
+    predictions0: Array  # (2, G): of both sides
+    predictions1: Array
+    rates0: Array
+    rates1: Array
+
+
+@inner
+def passed(theta: float, side: float, p0: float, p1: float, s0: float, s1: float, c5: float) -> bool:
+    return side * dense(theta, p0, p1, s0, s1, c5) < -HYSTERESIS
+
+
+@inner
+def crossing_in_step(side: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float) -> float:
+    """The first θ < best at which side·p falls below −HYSTERESIS, or NOWHERE."""
+    low, high = 0.0, NOWHERE
+    for k in range(1, 5):
+        theta = 0.25 * k
+        if passed(theta, side, p0, p1, s0, s1, c5):
+            high = theta
+            break
+        low = theta
+    if high == NOWHERE or low >= best:
+        return NOWHERE
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if passed(middle, side, p0, p1, s0, s1, c5):
+            high = middle
+        else:
+            low = middle
+        if high - low < 1e-15:
+            break
+    return high
+
+
+@inner
+def first_crossing(h: float, Y: Array, gates: Gates, span: Span, K: Array, U: Array) -> tuple[float, int, int]:
+    """(θ, neuron, group) of the first pre-activation to leave its side."""
+    best, neuron, group = NOWHERE, -1, -1
+    for j in range(gates.shape[0]):
+        for g in range(gates.shape[1]):
+            if gates[j, g] == SLIDE:
+                continue
+            side = 1.0 if gates[j, g] == ON else -1.0
+            p0, p1 = span.P0[j, g], span.P1[j, g]
+            v0, v1, d0, d1 = side * p0, side * p1, side * h * span.dP0[j, g], side * h * span.dP1[j, g]
+            dips = d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1  # down and up again, perhaps through zero
+            if v1 >= -HYSTERESIS and not dips:
+                continue
+            p0, c5 = 0.0, 0.0  # span.P0 dates from before the state was put back on what it conserves
+            for i in range(FIRST, U.shape[1]):
+                p0 += Y[j, i] * U[g, i]
+                c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
+            theta = crossing_in_step(side, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
+            if theta < best:
+                best, neuron, group = theta, j, g
+    return best, neuron, group
+
+
+@inner
+def outside(F: float, F0: float, F1: float, sign: float, slack: float) -> bool:
+    """Whether a sliding force has left its box, or the box its order, by more than the slack."""
+    if math.isnan(F):
+        return False
+    low, high = min(F0, F1), max(F0, F1)
+    return F < low - slack or F > high + slack or sign * (F1 - F0) < -slack
+
+
+@inner
+def slide_exit(
+    h: float,
+    late: float,
+    noise: float,
+    Y: Array,
+    gates: Gates,
+    geometry: Geometry,
+    slides: Slides,
+    span: Span,
+    F0: Array,
+    F1: Array,
+    best: float,
+) -> tuple[float, int, int]:
+    """(θ, neuron, group) of the first slide to end before θ = best. F0, F1 are the forces at the end of the step.
+
+    A slide ends when its force has left the box by `late` of the largest force, and by `noise`: ending it late costs the square
+    of the delay.
+    """
+    neuron, group = -1, -1
+    slack = late * largest(F0, F1) + noise
+    held = np.empty(slides.which.shape[1])
+    for j in range(gates.shape[0]):
+        if slides.count[j] == 0:
+            continue
+        sign = math.copysign(1.0, Y[j, OUT])
+        held_forces(j, slides, held)
+        for b in range(slides.count[j]):
+            g = slides.which[j, b]
+            if outside(held[b], F0[g], F1[g], sign, slack):
+                theta = exit_in_step(h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0))
+                if theta < best:
+                    best, neuron, group = theta, j, g
+                held_forces(j, slides, held)
+    return best, neuron, group
+
+
+@inner
+def exit_in_step(
+    h: float,
+    late: float,
+    noise: float,
+    j: int,
+    b: int,
+    sign: float,
+    row: Gates,
+    geometry: Geometry,
+    slides: Slides,
+    span: Span,
+    end: float,
+) -> float:
+    """When the b-th slide of neuron j ends, predictions being Hermite interpolants over the step; NOWHERE if after `end`."""
+    G = row.size
+    F0, F1, plus, minus = np.empty(G), np.empty(G), np.empty(G), np.empty(G)
+    D, held = np.empty(geometry.U.shape[1]), np.empty(slides.which.shape[1])
+    kept = slides.along[j].copy()
+    g = slides.which[j, b]
+    low, high = 0.0, NOWHERE
+    for k in range(50):
+        theta = end if k == 0 else 0.5 * (low + high)
+        for i in range(G):
+            plus[i] = hermite(theta, h, span, 0, i)
+            minus[i] = hermite(theta, h, span, 1, i)
+        forces(plus, minus, geometry, F0, F1)
+        pull(row, F0, F1, geometry.U, D)
+        remove_sliding(j, D, slides)
+        held_forces(j, slides, held)
+        if outside(held[b], F0[g], F1[g], sign, late * largest(F0, F1) + noise):
+            high = theta
+        elif k == 0:
+            break
+        else:
+            low = theta
+        if high - low < 1e-13:
+            break
+    slides.along[j] = kept
+    return high
+
+
+@inner
+def hermite(theta: float, h: float, span: Span, side: int, g: int) -> float:
+    f0, f1 = span.predictions0[side, g], span.predictions1[side, g]
+    s0, s1 = h * span.rates0[side, g], h * span.rates1[side, g]
+    c = 1 - theta
+    return (1 + 2 * theta) * c * c * f0 + theta * c * c * s0 + theta * theta * (3 - 2 * theta) * f1 - theta * theta * c * s1
+
+
+@inner
+def first_turn(h: float, Y: Array, trial: Array, K: Array, slides: Slides, best: float) -> tuple[float, int]:
+    """(θ, neuron) of the first sliding neuron whose output weight changes sign before θ = best."""
+    neuron = -1
+    for j in range(Y.shape[0]):
+        if slides.count[j] == 0 or Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
+            continue
+        side = math.copysign(1.0, Y[j, OUT])
+        i = j * Y.shape[1] + OUT
+        theta = crossing_in_step(side, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best)
+        if theta < best:
+            best, neuron = theta, j
+    return best, neuron

@@ -1,0 +1,160 @@
+"""The right-hand side of the flow for frozen gates, and the projection onto what it conserves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...inputs import Array
+from .algebra import assemble, fill, project
+from .compiling import inner
+from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
+
+
+SMALL_DEFECT = 1e-8
+"""Where one Newton step reaches rounding."""
+
+
+@inner
+def workspace(m: int, G: int, width: int) -> Work:
+    return Work(
+        np.empty((m, G)), np.empty((m, G)), np.empty((m, width)), np.empty(G), np.empty(G), np.empty(G), np.empty(G)
+    )
+
+
+@inner
+def predictions(Y: Array, gates: Gates, geometry: Geometry, work: Work) -> None:
+    """Σ_j a_j σ(⟨w_j, ±u_g⟩) from work.P, gates frozen."""
+    fill(work.plus, 0.0)
+    fill(work.minus, 0.0)
+    slope = geometry.slope
+    for j in range(Y.shape[0]):
+        c = math.exp(2 * Y[j, RHO]) * Y[j, OUT]
+        for g in range(gates.shape[1]):
+            gate = gates[j, g]
+            if gate == ON:
+                work.plus[g] += c * work.P[j, g]
+                work.minus[g] -= slope * c * work.P[j, g]
+            elif gate == OFF and geometry.two_sided:
+                work.plus[g] += slope * c * work.P[j, g]
+                work.minus[g] -= c * work.P[j, g]
+
+
+@inner
+def forces(plus: Array, minus: Array, geometry: Geometry, F0: Array, F1: Array) -> float:
+    """F0 and F1 of every group for these predictions; returns Σ(h − y)² over the samples."""
+    fill(F0, 0.0)
+    fill(F1, 0.0)
+    total = 0.0
+    for l in range(geometry.labels.size):
+        g, kappa = geometry.group[l], geometry.kappa[l]
+        positive = geometry.side[l] > 0
+        residual = kappa * (plus[g] if positive else minus[g]) - geometry.labels[l]
+        total += residual * residual
+        push = geometry.speed * residual * kappa
+        if positive:
+            F1[g] += push
+            F0[g] += geometry.slope * push
+        else:
+            F0[g] -= push
+            F1[g] -= geometry.slope * push
+    return total
+
+
+@inner
+def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
+    """D = −Σ_g F_g u_g of one neuron, sliding groups left out."""
+    fill(D, 0.0)
+    for g in range(row.size):
+        force = F1[g] if row[g] == ON else (F0[g] if row[g] == OFF else 0.0)
+        if force != 0.0:
+            for i in range(D.size):
+                D[i] -= force * U[g, i]
+
+
+@inner
+def remove_sliding(j: int, D: Array, slides: Slides) -> None:
+    """Project D_j onto the complement of the sliding directions, and note what was removed."""
+    for b in range(slides.count[j]):
+        c = 0.0
+        for i in range(FIRST, D.size):
+            c += slides.basis[j, b, i] * D[i]
+        slides.along[j, b] = c
+        for i in range(FIRST, D.size):
+            D[i] -= c * slides.basis[j, b, i]
+
+
+@inner
+def field(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
+    """ρ' = 2ā⟨D, z̄⟩, ā' = ⟨D, z̄⟩ − ρ'ā, z̄' = āD − ρ'z̄; returns Σ(h − y)²."""
+    project(Y, geometry.U, geometry.UT, work.P)
+    predictions(Y, gates, geometry, work)
+    total = forces(work.plus, work.minus, geometry, work.F0, work.F1)
+    for j in range(Y.shape[0]):
+        for g in range(gates.shape[1]):
+            gate = gates[j, g]
+            work.Q[j, g] = -work.F1[g] if gate == ON else (-work.F0[g] if gate == OFF else 0.0)
+    assemble(work.Q, geometry.U, work.D)
+    width = Y.shape[1]
+    for j in range(Y.shape[0]):
+        if slides.count[j] > 0:
+            remove_sliding(j, work.D[j], slides)
+        along = 0.0
+        for i in range(FIRST, width):
+            along += work.D[j, i] * Y[j, i]
+        out = Y[j, OUT]
+        growth = 2 * out * along
+        dY[j, RHO] = growth
+        dY[j, OUT] = along - growth * out
+        for i in range(FIRST, width):
+            dY[j, i] = out * work.D[j, i] - growth * Y[j, i]
+    return total
+
+
+@inner
+def prediction_rates(Y: Array, dY: Array, dP: Array, gates: Gates, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
+    """Time derivatives of `predictions`, at the point where the field was evaluated last."""
+    fill(plus, 0.0)
+    fill(minus, 0.0)
+    slope = geometry.slope
+    for j in range(Y.shape[0]):
+        scale = math.exp(2 * Y[j, RHO])
+        c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])
+        for g in range(gates.shape[1]):
+            gate = gates[j, g]
+            rate = dc * work.P[j, g] + c * dP[j, g]
+            if gate == ON:
+                plus[g] += rate
+                minus[g] -= slope * rate
+            elif gate == OFF and geometry.two_sided:
+                plus[g] += slope * rate
+                minus[g] -= rate
+
+
+@inner
+def conserve(row: Array, j: int, invariants: Invariants) -> None:
+    """The nearest (ρ, ā, ‖z̄‖) with ‖v̄‖ = 1 and a² − ‖w‖² = c, by at most two Newton steps.
+
+    With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w outside the span of the inputs.
+    """
+    for _ in range(2):
+        cE = invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
+        bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
+        square = 0.0
+        for i in range(FIRST, row.size):
+            square += row[i] * row[i]
+        out = row[OUT]
+        g1, g2 = out * out - 0.5 * (1 + cE), square - 0.5 * (1 - cE) + bE
+        e = cE + 2 * bE
+        s11, s12, s22 = cE * cE + 4 * out * out, -cE * e, e * e + 4 * square
+        det = s11 * s22 - s12 * s12
+        if not det > 1e-20:  # both layers all but still: no direction to correct along
+            return
+        l1, l2 = (s22 * g1 - s12 * g2) / det, (s11 * g2 - s12 * g1) / det
+        row[RHO] -= cE * l1 - e * l2
+        row[OUT] -= 2 * out * l1
+        for i in range(FIRST, row.size):
+            row[i] *= 1 - 2 * l2
+        if abs(g1) + abs(g2) < SMALL_DEFECT:
+            return

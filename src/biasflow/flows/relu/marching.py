@@ -1,0 +1,270 @@
+"""The flow itself: Dormand–Prince steps with frozen gates, cut at the first event, gates decided anew, and on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...inputs import Array, Index
+from .algebra import copy, largest, positions, project
+from .compiling import STAMP, entry, inner
+from .crossing import NOWHERE, TURN, Span, first_crossing, first_turn, slide_exit
+from .early import sign_of, start_gates
+from .field import conserve, field, forces, prediction_rates, predictions, workspace
+from .layout import FIRST, OUT, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
+from .sliding import cross, no_slides, noted, resolve, roomier, set_basis, settle_on_zero
+from .tableau import dense_state, error_and_stiffness, stages
+
+REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL = 0, 1, 2, 3, 4
+SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0
+STABLE = 2.6
+"""Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the loss can reach its threshold."""
+FIRST_STEP = 0.01
+LATE = 0.1
+"""Lateness of the end of a slide, in units of the tolerance."""
+NOISE = 1e-14
+"""Rounding of a force, relative to the forces of the start."""
+NO_PROGRESS = 1e-15
+
+
+class Request(NamedTuple):
+    """How to march: until t1, or until Σ(h − y)² falls to `goal`, or all pulls to `still`; rtol; saving at `times`."""
+
+    t0: float
+    t1: float
+    rtol: float
+    step: float  # first step, zero for automatic
+    goal: float
+    still: float
+    max_steps: int
+    times: Array
+    keep: int  # states kept of the steps, thinned to every 2^k-th
+
+
+class Kept(NamedTuple):
+    """Ends of steps: time, state, gates, and the step proposed there."""
+
+    times: Array
+    states: Array
+    gates: Gates
+    steps: Array
+
+
+@inner
+def keep_step(kept: Kept, count: Index, stride: Index, accepted: int, t: float, Y: Array, gates: Gates, h: float) -> None:
+    """Keep every stride-th step; when full, every second of those kept goes and the stride doubles."""
+    if accepted % stride[0] != 0:
+        return
+    if count[0] == kept.times.size:
+        half = (count[0] + 1) // 2
+        for i in range(half):
+            kept.times[i], kept.steps[i] = kept.times[2 * i], kept.steps[2 * i]
+            kept.states[i], kept.gates[i] = kept.states[2 * i], kept.gates[2 * i]
+        count[0], stride[0] = half, 2 * stride[0]
+        if accepted % stride[0] != 0:
+            return
+    i = count[0]
+    kept.times[i], kept.steps[i] = t, h
+    kept.states[i], kept.gates[i] = Y, gates
+    count[0] += 1
+
+
+class Scratch(NamedTuple):
+    """Stages, both ends of a step, and the workspace of the field."""
+
+    K: Array  # (7, m·(r+2))
+    trial: Array
+    sixth: Array
+    span: Span
+    work: Work
+
+
+@inner
+def scratch_for(m: int, G: int, width: int) -> Scratch:
+    span = Span(
+        np.empty((m, G)), np.empty((m, G)), np.empty((m, G)), np.empty((m, G)),
+        np.zeros((2, G)), np.zeros((2, G)), np.zeros((2, G)), np.zeros((2, G)),
+    )  # fmt: skip
+    return Scratch(np.empty((7, m * width)), np.empty((m, width)), np.empty((m, width)), span, workspace(m, G, width))
+
+
+@inner
+def span_end(
+    Y: Array, stage: Array, gates: Gates, geometry: Geometry, work: Work, P: Array, dP: Array, values: Array, rates: Array, held: bool
+) -> None:
+    """What a span holds of one end, where the field was evaluated last; predictions only where something slides."""
+    dY = stage.reshape(Y.shape)
+    P[:] = work.P
+    project(dY, geometry.U, geometry.UT, dP)
+    if held:
+        copy(work.plus, values[0])
+        copy(work.minus, values[1])
+        prediction_rates(Y, dY, dP, gates, geometry, work, rates[0], rates[1])
+
+
+@inner
+def shift(span: Span) -> None:
+    """The end of a span becomes its beginning."""
+    span.P0[:] = span.P1
+    span.dP0[:] = span.dP1
+    span.predictions0[:] = span.predictions1
+    span.rates0[:] = span.rates1
+
+
+@inner
+def look(
+    h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch, held: bool
+) -> tuple[float, int, int]:
+    """(θ, neuron, group) of the first event within the step."""
+    theta, neuron, group = first_crossing(h, Y, gates, s.span, s.K, geometry.U)
+    if held:
+        when, j, g = slide_exit(h, late, noise, s.trial, gates, geometry, slides, s.span, s.work.F0, s.work.F1, theta)
+        if j >= 0:
+            theta, neuron, group = when, j, g
+        when, j = first_turn(h, Y, s.trial, s.K, slides, theta)
+        if j >= 0:
+            theta, neuron, group = when, j, TURN
+    return theta, neuron, group
+
+
+@inner
+def forces_at(Y: Array, gates: Gates, geometry: Geometry, work: Work) -> None:
+    project(Y, geometry.U, geometry.UT, work.P)
+    predictions(Y, gates, geometry, work)
+    forces(work.plus, work.minus, geometry, work.F0, work.F1)
+
+
+@inner
+def decide(j: int, g: int, Y: Array, gates: Gates, geometry: Geometry, work: Work) -> None:
+    """New gates of neuron j at an event on group g, or where its output turned."""
+    forces_at(Y, gates, geometry, work)
+    D, row = np.empty(Y.shape[1]), gates[j]
+    sign = sign_of(Y[j], row, work.F0, work.F1, geometry, D)
+    if g == TURN or row[g] == SLIDE:
+        resolve(positions(row, SLIDE, -1), row, sign, work.F0, work.F1, geometry, D)
+    else:
+        cross(g, row, sign, work.F0, work.F1, geometry, D)
+
+
+@inner
+def place(j: int, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, invariants: Invariants) -> Slides:
+    """The slides with neuron j's gates as they are now, the neuron put onto its zeros."""
+    slides = roomier(slides, positions(gates[j], SLIDE, -1).size)
+    set_basis(j, gates[j], geometry.U, slides)
+    settle_on_zero(j, Y[j], slides)
+    conserve(Y[j], j, invariants)
+    return slides
+
+
+@inner
+def fastest_pull(Y: Array, work: Work) -> float:
+    """The largest speed of a neuron in units of its own norm: max of |⟨D, v̄⟩| and |ā|·‖D‖."""
+    fastest = 0.0
+    for j in range(Y.shape[0]):
+        along, square = 0.0, 0.0
+        for i in range(FIRST, Y.shape[1]):
+            along += work.D[j, i] * Y[j, i]
+            square += work.D[j, i] ** 2
+        fastest = max(fastest, along * along, Y[j, OUT] ** 2 * square)
+    return math.sqrt(fastest)
+
+
+@inner
+def ending(t: float, square: float, Y: Array, work: Work, ask: Request) -> int:
+    """Why to stop here, or STEP_LIMIT to go on."""
+    if t >= ask.t1:
+        return REACHED_T1
+    if square <= ask.goal:
+        return CONVERGED
+    return STATIONARY if ask.still >= 0.0 and fastest_pull(Y, work) <= ask.still else STEP_LIMIT
+
+
+@inner
+def next_step(h: float, error: float, previous: float, grow: float, stiffness: float) -> float:
+    """Proportional–integral control, inside the stability region."""
+    h *= min(grow, max(SHRINK, SAFETY * max(error, 1e-12) ** -0.17 * previous**0.04))
+    return min(h, STABLE / stiffness) if stiffness > 0.0 else h
+
+
+def _march(stamp: int) -> Any:
+    def march(
+        Y: Array, gates: Gates, geometry: Geometry, invariants: Invariants, fresh: bool, ask: Request
+    ) -> tuple[float, int, Array, Kept, Log, Index]:
+        """From Y and gates (both overwritten with the end) as `ask` says. fresh: gates at zero are still to be decided.
+
+        Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted, rejected,
+        events, steps kept, states saved.
+        """
+        m, width = Y.shape
+        G = gates.shape[1]
+        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp, width)
+        K, span, work = s.K, s.span, s.work
+        kept = Kept(np.empty(ask.keep), np.empty((ask.keep, m, width)), np.empty((ask.keep, m, G), np.int8), np.empty(ask.keep))
+        counts, kept_count, stride = np.zeros(5, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)
+        saved, log = np.empty((ask.times.size, m, width)), Log(np.empty((256, 5)), np.zeros(1, np.int64))
+        if fresh:
+            forces_at(Y, gates, geometry, work)
+            slides = start_gates(Y, gates, work.F0, work.F1, geometry, slides)
+        for j in range(m):
+            slides = place(j, Y, gates, geometry, slides, invariants)
+        square = field(Y, gates, geometry, slides, work, K[0].reshape(Y.shape))
+        noise, late = NOISE * largest(work.F0, work.F1), LATE * ask.rtol
+        t, next_save, held, grow, previous = ask.t0, 0, np.sum(slides.count) > 0, GROW, 1e-4
+        h = ask.step if ask.step > 0.0 else FIRST_STEP / max(fastest_pull(Y, work), 1e-300)
+        keep_step(kept, kept_count, stride, 0, t, Y, gates, h)
+        span_end(Y, K[0], gates, geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
+        code = ending(t, square, Y, work, ask)
+        while code == STEP_LIMIT and counts[0] + counts[1] < ask.max_steps:
+            last = t + h * (1 + 1e-12) >= ask.t1
+            h = ask.t1 - t if last else h
+            square = stages(Y, h, gates, geometry, slides, work, K, s.trial, s.sixth)
+            error, stiffness = error_and_stiffness(h, K, s.trial, s.sixth)
+            error /= ask.rtol
+            if not error <= 1.0:
+                counts[1] += 1
+                h *= max(SHRINK, SAFETY * error**-0.2) if error < math.inf else SHRINK
+                grow = 1.0
+                if not h > NO_PROGRESS * t:
+                    code = STEP_TOO_SMALL
+                continue
+            counts[0] += 1
+            span_end(s.trial, K[6], gates, geometry, work, span.P1, span.dP1, span.predictions1, span.rates1, held)
+            theta, neuron, group = look(h, late, noise, Y, gates, geometry, slides, s, held)
+            end = t + min(theta, 1.0) * h
+            while next_save < ask.times.size and ask.times[next_save] <= end * (1 + 1e-15):
+                dense_state((ask.times[next_save] - t) / h, h, Y, s.trial, K, saved[next_save])
+                next_save += 1
+            if theta == NOWHERE:
+                t = ask.t1 if last else end
+                Y[:] = s.trial
+                K[0] = K[6]
+                shift(span)
+            else:
+                dense_state(theta, h, Y, s.trial, K, s.sixth)
+                Y[:] = s.sixth
+                t = end
+            for j in range(m):
+                if slides.count[j] > 0:
+                    settle_on_zero(j, Y[j], slides)
+                conserve(Y[j], j, invariants)
+            if theta != NOWHERE:
+                counts[2] += 1
+                before = gates[neuron].copy()
+                decide(neuron, group, Y, gates, geometry, work)
+                slides = place(neuron, Y, gates, geometry, slides, invariants)
+                log = noted(log, t, neuron, before, gates[neuron])
+                held = np.sum(slides.count) > 0
+                square = field(Y, gates, geometry, slides, work, K[0].reshape(Y.shape))
+                span_end(Y, K[0], gates, geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
+            h, previous, grow = next_step(h, error, previous, grow, stiffness), max(error, 1e-4), GROW
+            keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
+            code = ending(t, square, Y, work, ask)
+        counts[3], counts[4] = kept_count[0], next_save
+        return t, code, saved, kept, log, counts
+
+    return march
+
+
+march = entry(_march(STAMP))
