@@ -142,7 +142,7 @@ class MultistartOracle(Oracle):
 
     def maxima(self, lam: Array, slack: float = 0.0) -> Directions:
         random = self.rng.standard_normal((self.starts, self.samples.shape[1]))
-        u = np.vstack([random, np.sign(lam)[:, None] * self.samples, self.warm])
+        u = np.vstack([random, np.where(lam >= 0, 1.0, -1.0)[:, None] * self.samples, self.warm])
         values = np.maximum(u @ self.samples.T, 0.0) @ lam / np.linalg.norm(u, axis=1)
         u = self._ascended(u[np.argsort(-values)[: self.starts]], lam)
         if not u.shape[0]:
@@ -220,7 +220,7 @@ def project_onto_cell(g: Array, samples: Array, signs: Array) -> tuple[Array, Ar
 
 
 def independent_start(samples: Array, targets: Array) -> Directions:
-    """For independent samples: unit neurons that see one of them each, and one per sign of label that fits all labels of that sign."""
+    """For independent samples: unit neurons that see one of them each, and one per sign that fits all labels of that sign."""
     one_each = np.eye(targets.size)
     per_sign = [side for side in (np.maximum(targets, 0.0), np.maximum(-targets, 0.0)) if np.count_nonzero(side) > 1]
     seen = np.vstack([one_each, *per_sign])
