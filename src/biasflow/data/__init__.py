@@ -2,5 +2,6 @@
 
 from ..records import Dataset
 from .regression import sparse_regression, with_bias
+from .relu import five_points, gaussian_teacher, orthonormal, two_points
 
-__all__ = ["Dataset", "sparse_regression", "with_bias"]
+__all__ = ["Dataset", "five_points", "gaussian_teacher", "orthonormal", "sparse_regression", "two_points", "with_bias"]

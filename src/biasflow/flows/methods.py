@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from ..errors import ConvergenceError, RefusedError, unknown
 from ..inputs import instance
 from ..losses import SquareLoss
-from ..models import Model
+from ..models import Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
 from .dual import integrate_dual
+from .relu.driver import integrate_events
 from .weights import integrate_weights
 
 
@@ -60,19 +61,35 @@ class Dual(FlowMethod):
         )
 
 
+class EventDriven(FlowMethod):
+    """Two-layer ReLU networks: smooth pieces between changes of activation, sliding in Filippov's sense."""
+
+    name = "events"
+
+    def refuses(self, problem: Problem) -> str | None:
+        if isinstance(problem.model, TwoLayer):
+            return None
+        return f"the event-driven flow is for TwoLayer networks, found {type(problem.model).__name__}"
+
+    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+        return integrate_events(problem, t1, rtol, times)
+
+
 class Weights(FlowMethod):
     """The weights themselves, by a general stiff integrator: slow, and independent of all theory."""
 
     name = "weights"
 
     def refuses(self, problem: Problem) -> str | None:
+        if isinstance(problem.model, TwoLayer):
+            return "a ReLU network's gradient jumps where activations change, which a smooth integrator steps over; use 'events'"
         return None
 
     def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
         return integrate_weights(problem, t1, rtol, times)
 
 
-METHODS: tuple[FlowMethod, ...] = (Dual(), Weights())
+METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Weights())
 
 
 def gradient_flow(
@@ -89,8 +106,8 @@ def gradient_flow(
     """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
-    method: 'dual' (through the mirror form, any initialisation scale) or 'weights' (integrates w itself); by default the first
-    that fits. throw: raise where the integration gave up, else return what there is.
+    method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; events are GateEvents) or
+    'weights' (integrates w itself); by default the first that fits. throw: raise where the integration gave up, else return what there is.
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)

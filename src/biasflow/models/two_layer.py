@@ -130,3 +130,12 @@ def positive_scale(scale: Any) -> float:
     if number < SMALLEST_NORMAL:
         raise ScaleError(f"scale: found {number:g}, needs at least {SMALLEST_NORMAL:g}: from zero nothing moves")
     return number
+
+
+def two_layer_for(params: Any, d: int) -> TwoLayer:
+    """The ReLU network that these parameters fit."""
+    try:
+        a, _ = params
+    except (TypeError, ValueError):
+        raise InputError(f"params0: expected TwoLayerParams(a, W), found {type(params).__name__}") from None
+    return TwoLayer(vector("params0.a", a).size, d)

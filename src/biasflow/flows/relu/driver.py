@@ -109,7 +109,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     stats = {"method": "events", **run.counts, "early_until": run.t_early, "error_seconds": time.process_time() - started}
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
     return Trajectory(
-        saved, params, losses, error, _events(net, run.rows), stats, _result(problem, run), problem, _interpolant(problem, net, run)
+        saved, params, losses, error, gate_events(net, run.rows), stats, _result(problem, run), problem, _interpolant(problem, net, run)
     )
 
 
@@ -282,7 +282,7 @@ def _standing(problem: Problem, result: Result, wanted: Array | None) -> Traject
 _KIND = {(OFF, ON): "on", (ON, OFF): "off", (OFF, SLIDE): "slide in", (ON, SLIDE): "slide in"}
 
 
-def _events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
+def gate_events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
     """Changes of gates, sample by sample: a group's members switch together, those of the other side the other way."""
     members = [[(int(net.samples[k]), net.geometry.side[k]) for k in np.flatnonzero(net.geometry.group == g)] for g in range(len(net.geometry.U))]
     turned = {OFF: ON, ON: OFF, SLIDE: SLIDE}
