@@ -18,7 +18,8 @@ _HOMES = {
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("SquareLoss",),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
-    "models": ("DiagonalNetwork", "DiagonalParams", "mirror"),
+    "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem", "merge_directions",
+               "mirror", "random_network", "split_network"),
     "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "tangent_kernel",
                "tangent_kernel_limit"),
     "flows": ("effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"),
@@ -53,9 +54,7 @@ if TYPE_CHECKING:
     from .flows import *  # noqa: F403
     from .limits import *  # noqa: F403
     from .losses import SquareLoss as SquareLoss
-    from .models import DiagonalNetwork as DiagonalNetwork
-    from .models import DiagonalParams as DiagonalParams
-    from .models import mirror as mirror
+    from .models import *  # noqa: F403
     from .potentials import *  # noqa: F403
     from .records import *  # noqa: F403
     from .run import Dask as Dask

@@ -2,6 +2,26 @@
 
 from .base import MirrorForm, Model
 from .diagonal import DiagonalNetwork, DiagonalParams
+from .fixed_directions import (
+    FixedDirections,
+    FixedDirectionsParams,
+    MergedProblem,
+    merge_directions,
+    random_network,
+    split_network,
+)
 from .mirror import mirror
 
-__all__ = ["DiagonalNetwork", "DiagonalParams", "MirrorForm", "Model", "mirror"]
+__all__ = [
+    "DiagonalNetwork",
+    "DiagonalParams",
+    "FixedDirections",
+    "FixedDirectionsParams",
+    "MergedProblem",
+    "MirrorForm",
+    "Model",
+    "merge_directions",
+    "mirror",
+    "random_network",
+    "split_network",
+]

@@ -16,7 +16,9 @@ from ..records import Hypothesis, MirrorProblem, Problem
 
 
 def _system(problem: Any) -> tuple[Any, Any]:
-    return (problem.X, problem.y) if isinstance(problem, MirrorProblem) else (problem.data.X, problem.data.y)
+    if isinstance(problem, MirrorProblem):
+        return problem.X, problem.y
+    return problem.model.features(problem.data.X), problem.data.y
 
 
 def _diagonal(problem: Any) -> str | None:
