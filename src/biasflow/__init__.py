@@ -18,11 +18,13 @@ _HOMES = {
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("SquareLoss",),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
-    "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem", "merge_directions",
-               "mirror", "random_network", "split_network"),
+    "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem",
+               "merge_directions", "mirror", "random_network", "split_network"),
     "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "tangent_kernel",
                "tangent_kernel_limit"),
     "flows": ("effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"),
+    "diagnostics": ("Arrival", "CommutingDefect", "ConvergenceBounds", "LocalBounds", "Phase", "commuting_defect",
+                    "convergence_bounds", "inverse_norm", "local_bounds", "phases", "time_to"),
     "theory": ("Comparison", "Evidence", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("figure", "figures"),
@@ -48,6 +50,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from . import data as data
+    from .diagnostics import *  # noqa: F403
     from .errors import *  # noqa: F403
     from .experiments import figure as figure
     from .experiments import figures as figures

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import AssumptionError, InputError
-from ..inputs import Array, Index, instance, log_of_scale, matrix, one_of, positive_float, positive_int, vector
+from ..errors import InputError, RefusedError
+from ..inputs import Array, Index, Mask, instance, log_of_scale, matrix, one_of, positive_float, positive_int, vector
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential, ScaledPotential
 from ..records import MirrorProblem, Problem
 from .base import MirrorForm, Model
-from .hyperbola import hyperbolic_form, hypentropy
+from .hyperbola import hypentropy, hyperbolic_form
 
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "uniform": lambda rng, shape: rng.uniform(-1.0, 1.0, shape),
@@ -205,15 +205,15 @@ class MergedProblem:
 def merge_directions(problem: Problem) -> MergedProblem:
     """Merge the neurons with equal directions (R, Lemma 3.5): ½Φ_r with r_k = ½‖a+b‖·‖a−b‖ over each group.
 
-    That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A group of one is Theorem 3.4; the pair
-    a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight with r = 2w₊w₋, at half its speed.
+    That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A group of one is Theorem 3.4;
+    the pair a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight with r = 2w₊w₋, at half its speed.
     """
     instance("problem", problem, Problem)
     model = instance("problem.model", problem.model, FixedDirections)
     loss = instance("problem.loss", problem.loss, SquareLoss)
     failure = model.nonsmooth(problem.params0)
     if failure is not None:
-        raise AssumptionError(failure)
+        raise RefusedError(f"merge_directions: {failure}")
     a, b = problem.params0
     distinct, first, groups = np.unique(model.directions, axis=0, return_index=True, return_inverse=True)
     groups = np.argsort(np.argsort(first))[np.ravel(groups)]  # numbered in the order of their first neuron
@@ -225,13 +225,13 @@ def merge_directions(problem: Problem) -> MergedProblem:
 
     with np.errstate(divide="ignore"):
         log_r = np.log(norm(a + b)) + np.log(norm(a - b)) - np.log(2.0)
-    beta0 = np.bincount(groups, a * b, count)
+    beta0 = np.bincount(groups, a * b, count).astype(float)
     X = model.features(problem.data.X)[:, np.sort(first)]
     potential = ScaledPotential(1 / (4 * loss.factor(problem.data.n)), hypentropy(log_r, beta0))
     return MergedProblem(MirrorProblem(potential, X, problem.data.y, beta0), groups, np.exp(log_r))
 
 
-def _rows(what: str, mask: Array) -> str:
+def _rows(what: str, mask: Mask) -> str:
     """'neurons 1, 4 and 7 are', 'neuron 3 is', or '12 neurons (0, 2, 3, …) are'."""
     found = [str(k) for k in np.flatnonzero(mask)]
     if len(found) == 1:
