@@ -20,12 +20,12 @@ _HOMES = {
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
     "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem",
                "merge_directions", "mirror", "random_network", "split_network"),
-    "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "tangent_kernel",
-               "tangent_kernel_limit"),
+    "limits": ("bregman_projection", "kernel_interpolator", "limit", "min_l1", "min_l2", "mirror_limit",
+               "tangent_kernel", "tangent_kernel_limit"),
     "flows": ("effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"),
     "diagnostics": ("Arrival", "CommutingDefect", "ConvergenceBounds", "LocalBounds", "Phase", "commuting_defect",
                     "convergence_bounds", "inverse_norm", "local_bounds", "phases", "time_to"),
-    "theory": ("Comparison", "Evidence", "claims", "compare", "verify"),
+    "theory": ("Comparison", "Evidence", "PowerProblem", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("figure", "figures"),
 }  # fmt: skip
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .run import sweep as sweep
     from .theory import Comparison as Comparison
     from .theory import Evidence as Evidence
+    from .theory import PowerProblem as PowerProblem
     from .theory import claims as claims
     from .theory import compare as compare
     from .theory import verify as verify
