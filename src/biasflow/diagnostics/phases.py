@@ -12,8 +12,8 @@ from ..records import MirrorProblem, Result, Trajectory
 
 FLAT = 0.1
 """Share of the loss that a plateau may lose."""
-LONG = 0.05
-"""Share of the time until final convergence that a stretch must last to be a plateau."""
+LONG = 0.1
+"""Share of the time elapsed by its end that a stretch must last to be a plateau: plateaus come in every length."""
 TAIL = 1e-4
 """Loss, relative to its start, below which the final rate is read off."""
 STEADY = 0.5
@@ -48,10 +48,11 @@ class Phase:
 def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
     """The phases of a flow in time order, without gaps.
 
-    Final convergence: the exponential end, where the loss decays at no less than half its last rate; only flows that reached
-    their limit have it. Before it, a plateau is a stretch of at least 5% of the time over which the loss falls by less than
-    10%, and a drop is what lies between plateaus. A plateau at the start is the escape: at small initialisation a slow one, for
-    the start is next to a saddle. Where the loss has a positive infimum, the excess over its last value is read.
+    Final convergence: the exponential end, where the loss decays at no less than half its last rate; only flows that
+    reached their limit have it. Before it, a plateau is a stretch over which the loss falls by less than 10%, and which lasts
+    at least a tenth of the time elapsed by its end; a drop is what lies between plateaus. The plateau at the start is the
+    escape, slow at small initialisation, for the start is next to a saddle. Where the loss has a positive infimum, the excess
+    over its last value is read.
     """
     instance("trajectory", trajectory, Trajectory)
     times, loss = loss_curve(trajectory)
@@ -102,11 +103,10 @@ def _final_start(times: Array, loss: Array) -> int:
 
 def _before(times: Array, loss: Array, end: int) -> list[Phase]:
     """Plateaus and drops up to an index."""
-    span = times[end] - times[0]
     flat = np.zeros(end, dtype=bool)  # per step, whether it belongs to a plateau
     for k in range(end):
         far = int(np.searchsorted(-loss[: end + 1], -(1 - FLAT) * loss[k], side="right")) - 1
-        if far > k and times[far] - times[k] >= LONG * span:
+        if far > k and times[far] - times[k] >= LONG * times[far]:
             flat[k:far] = True
     cuts = [0, *(np.flatnonzero(np.diff(flat)) + 1).tolist(), end] if end > 0 else []
     found = []
