@@ -18,12 +18,15 @@ _HOMES = {
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("SquareLoss",),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
-    "models": ("DiagonalNetwork", "DiagonalParams", "TwoLayer", "TwoLayerParams", "mirror"),
+    "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem", "TwoLayer",
+               "TwoLayerParams", "merge_directions", "mirror", "random_network", "split_network"),
     "limits": ("KktPoint", "bregman_projection", "kernel_interpolator", "kkt_point", "kkt_residual", "limit", "min_l1", "min_l2",
-               "min_norm_interpolator", "tangent_kernel", "tangent_kernel_limit", "variation_norm"),
+               "min_norm_interpolator", "mirror_limit", "tangent_kernel", "tangent_kernel_limit", "variation_norm"),
     "flows": ("Alignment", "GateEvent", "early_alignment", "effective_limit", "gradient_descent", "gradient_flow", "mirror_flow",
               "saddle_limit", "saddle_path"),
-    "theory": ("Comparison", "Evidence", "claims", "compare", "verify"),
+    "diagnostics": ("Arrival", "CommutingDefect", "ConvergenceBounds", "LocalBounds", "Phase", "commuting_defect",
+                    "convergence_bounds", "inverse_norm", "local_bounds", "phases", "time_to"),
+    "theory": ("Comparison", "Evidence", "PowerProblem", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("figure", "figures"),
 }  # fmt: skip
@@ -48,17 +51,14 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from . import data as data
+    from .diagnostics import *  # noqa: F403
     from .errors import *  # noqa: F403
     from .experiments import figure as figure
     from .experiments import figures as figures
     from .flows import *  # noqa: F403
     from .limits import *  # noqa: F403
     from .losses import SquareLoss as SquareLoss
-    from .models import DiagonalNetwork as DiagonalNetwork
-    from .models import DiagonalParams as DiagonalParams
-    from .models import TwoLayer as TwoLayer
-    from .models import TwoLayerParams as TwoLayerParams
-    from .models import mirror as mirror
+    from .models import *  # noqa: F403
     from .potentials import *  # noqa: F403
     from .records import *  # noqa: F403
     from .run import Dask as Dask
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .run import sweep as sweep
     from .theory import Comparison as Comparison
     from .theory import Evidence as Evidence
+    from .theory import PowerProblem as PowerProblem
     from .theory import claims as claims
     from .theory import compare as compare
     from .theory import verify as verify

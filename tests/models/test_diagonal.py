@@ -161,7 +161,7 @@ def test_lift_returns_the_weights_with_their_invariant(depth):
     """The lift inverts β = w₊^D − w₋^D along the flow: it gives back the start, and keeps what is conserved."""
     ds, params = setting(5)
     model = DiagonalNetwork(depth)
-    form = model.mirror_form(params, SquareLoss(), ds.n, ds.d)
+    form = model.mirror_form(params, SquareLoss(), ds.n)
     start = form.potential.at(form.beta0)
     for got, expected in zip(form.lift(start), params, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12)
@@ -184,7 +184,7 @@ def test_one_sided_start_lives_on_half_lines():
     dbeta = velocity(DiagonalNetwork(2), SquareLoss(), ds, params)
     force = -ds.X.T @ (ds.X @ form.beta0 - ds.y)
     np.testing.assert_allclose(form.potential.hessian_diag(form.beta0) * dbeta, force, rtol=1e-12)
-    lifted = DiagonalNetwork(2).mirror_form(params, SquareLoss(), ds.n, 3).lift(form.potential.at(form.beta0))
+    lifted = DiagonalNetwork(2).mirror_form(params, SquareLoss(), ds.n).lift(form.potential.at(form.beta0))
     np.testing.assert_allclose(lifted.plus, params.plus, rtol=1e-14)
     np.testing.assert_allclose(lifted.minus, params.minus, rtol=1e-14)
 
@@ -192,7 +192,7 @@ def test_one_sided_start_lives_on_half_lines():
 def test_signs_of_weights_are_kept_at_depth_two():
     ds, params = setting(7)
     signed = DiagonalParams(-params.plus, params.minus)
-    form = DiagonalNetwork(2).mirror_form(signed, SquareLoss(), ds.n, ds.d)
+    form = DiagonalNetwork(2).mirror_form(signed, SquareLoss(), ds.n)
     lifted = form.lift(form.potential.at(form.beta0))
     np.testing.assert_allclose(lifted.plus, signed.plus, rtol=1e-13)
 
@@ -217,4 +217,4 @@ def test_refusals_say_why(depth, plus, minus, loss, words):
 def test_weights_whose_powers_overflow_are_refused():
     ds, _ = setting(9, d=2)
     with pytest.raises(ScaleError, match=r"params0.*log_scale"):
-        DiagonalNetwork(10).mirror_form(DiagonalParams(np.full(2, 1e-60), np.full(2, 1e-60)), SquareLoss(), ds.n, 2)
+        DiagonalNetwork(10).mirror_form(DiagonalParams(np.full(2, 1e-60), np.full(2, 1e-60)), SquareLoss(), ds.n)

@@ -85,7 +85,10 @@ def test_thresholds_that_are_not_monotone():
     assert min((2 * (1 + eps) * 2) ** (-(2 + eps) / (2 * eps)), np.exp(-24 / (eps * 2))) * (1 + 1e-9) >= 0.0838
 
 
-@pytest.mark.parametrize("name", bf.claims())
+POTENTIAL_ONLY = {"R/lem3.3", "R/lemA3", "R/lem5.1"}
+
+
+@pytest.mark.parametrize("name", [n for n in bf.claims() if n not in POTENTIAL_ONLY])
 def test_zero_labels_are_refused(name):
     problem = claim(name).example(0)
     if isinstance(problem, bf.MirrorProblem):

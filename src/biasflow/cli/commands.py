@@ -97,8 +97,11 @@ def verify(
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim")] = None,
     keys: Annotated[int, typer.Option(min=1, help="how many random examples of each claim")] = 3,
     data: Annotated[Path | None, typer.Option(help="your data: CSV with y as last column, or NPZ with X and y")] = None,
-    scale: Annotated[float, typer.Option(help="with --data: initialisation scale α of the diagonal network")] = 0.1,
+    scale: Annotated[float, typer.Option(help="with --data: initialisation scale α of the network")] = 0.1,
     depth: Annotated[int, typer.Option(help="with --data: depth of the diagonal network")] = 2,
+    width: Annotated[
+        int | None, typer.Option(min=1, help="with --data: a ReLU network with this many fixed directions (R, §4) instead")
+    ] = None,
 ) -> None:
     """Check claims on random examples, or on your data. Exit code 1 where one is violated."""
     from .. import theory
@@ -108,7 +111,7 @@ def verify(
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
     ids = theory.claims() if id is None else (id,)
-    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, scale, depth)
+    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, scale, depth, width)
     if statuses & {"violated", "failed"}:
         raise typer.Exit(VIOLATED)
 

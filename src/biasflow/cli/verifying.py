@@ -33,11 +33,12 @@ def on_examples(ids: Sequence[str], keys: int) -> set[str]:
     return set(statuses)
 
 
-def on_data(ids: Sequence[str], path: Path, scale: float, depth: int) -> set[str]:
-    """Print each claim's verdict on a diagonal network trained on the file; a claim about something else says so."""
+def on_data(ids: Sequence[str], path: Path, scale: float, depth: int, width: int | None) -> set[str]:
+    """Print each claim's verdict on a network trained on the file; a claim about something else says so."""
     from .. import theory
 
-    problem, statuses = diagonal_problem(path, scale, depth), []
+    problem = diagonal_problem(path, scale, depth) if width is None else fixed_directions_problem(path, scale, width)
+    statuses = []
     for id in ids:
         try:
             verdict = theory.verify(id, problem)
@@ -59,6 +60,15 @@ def diagonal_problem(path: Path, scale: float, depth: int) -> Problem:
 
     data, model = read_data(path), DiagonalNetwork(depth)
     return Problem(model, data, SquareLoss("sum"), model.init(scale, dim=data.d))
+
+
+def fixed_directions_problem(path: Path, scale: float, width: int) -> Problem:
+    from ..losses import SquareLoss
+    from ..models import random_network
+
+    data = read_data(path)
+    model, params = random_network(width, data.d, scale)
+    return Problem(model, data, SquareLoss("half"), params)
 
 
 def read_data(path: Path) -> Dataset:

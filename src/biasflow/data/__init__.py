@@ -1,7 +1,16 @@
 """Data sets: what the papers draw at random, and what a user brings."""
 
 from ..records import Dataset
-from .regression import sparse_regression, with_bias
+from .regression import hypercube, sparse_regression, with_bias
 from .relu import five_points, gaussian_teacher, orthonormal, two_points
 
-__all__ = ["Dataset", "five_points", "gaussian_teacher", "orthonormal", "sparse_regression", "two_points", "with_bias"]
+__all__ = [
+    "Dataset",
+    "five_points",
+    "gaussian_teacher",
+    "hypercube",
+    "orthonormal",
+    "sparse_regression",
+    "two_points",
+    "with_bias",
+]

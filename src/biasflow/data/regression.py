@@ -24,6 +24,13 @@ def sparse_regression(n: int, d: int, sparsity: int, noise_var: float = 0.01, ke
     return Dataset(X, y, f"sparse regression n={n} d={d} sparsity={sparsity} noise_var={noise_var:g} key={key}", truth)
 
 
+def hypercube(n: int, d: int, key: int = 0) -> Dataset:
+    """x uniform on [−1, 1]^d, labels ±1 with equal chance: nothing to learn, everything to fit (R, §4)."""
+    rng = np.random.default_rng(positive_int("key", key, least=0))
+    X = rng.uniform(-1.0, 1.0, (positive_int("n", n), positive_int("d", d)))
+    return Dataset(X, rng.choice([-1.0, 1.0], n), f"hypercube n={n} d={d} key={key}")
+
+
 def with_bias(ds: Dataset) -> Dataset:
     """The same data with a last input coordinate equal to one."""
     truth = None if ds.truth is None else np.append(ds.truth, 0.0)

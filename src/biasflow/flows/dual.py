@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError
 from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, real_array, system, vector
+from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
 from ..limits.newton import weighted_gram
@@ -325,10 +326,7 @@ def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
         try:
             forced_zeros(X, target, signs)
         except InfeasibleError:
-            from scipy.optimize import lsq_linear
-
-            low, high = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
-            return target, float(lsq_linear(X, target, (low, high), tol=1e-14).cost), Result.INFEASIBLE
+            return target, _half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
     return target, 0.0, ending
 
 

@@ -50,7 +50,7 @@ class Dual(FlowMethod):
         form = _form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
-        X, y = problem.data.X, problem.data.y
+        X, y = problem.model.features(problem.data.X), problem.data.y
         origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
         flow = integrate_dual(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
@@ -81,9 +81,7 @@ class Weights(FlowMethod):
     name = "weights"
 
     def refuses(self, problem: Problem) -> str | None:
-        if isinstance(problem.model, TwoLayer):
-            return "a ReLU network's gradient jumps where activations change, which a smooth integrator steps over; use 'events'"
-        return None
+        return problem.model.nonsmooth(problem.params0)
 
     def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
         return integrate_weights(problem, t1, rtol, times)
@@ -114,7 +112,10 @@ def gradient_flow(
     instance("loss", loss, SquareLoss)
     problem = Problem(model, ds, loss, model.checked(params0, ds.d))
     if method is None:
-        chosen = next(m for m in METHODS if m.refuses(problem) is None)
+        refusals = [m.refuses(problem) for m in METHODS]
+        if None not in refusals:
+            raise RefusedError(f"gradient_flow: {refusals[-1]}")
+        chosen = METHODS[refusals.index(None)]
     else:
         named = {m.name: m for m in METHODS}
         instance("method", method, str)
@@ -131,4 +132,4 @@ def gradient_flow(
 
 
 def _form(problem: Problem) -> MirrorForm | str:
-    return problem.model.mirror_form(problem.params0, problem.loss, problem.data.n, problem.data.d)
+    return problem.model.mirror_form(problem.params0, problem.loss, problem.data.n)

@@ -1,5 +1,6 @@
 """Where flows go, computed without integrating, each with its certificate."""
 
+from .boundary import mirror_limit
 from .kernels import kernel_interpolator, tangent_kernel, tangent_kernel_limit
 from .norms import min_l1, min_l2
 from .predicted import limit
@@ -16,6 +17,7 @@ __all__ = [
     "min_l1",
     "min_l2",
     "min_norm_interpolator",
+    "mirror_limit",
     "tangent_kernel",
     "tangent_kernel_limit",
     "variation_norm",

@@ -37,11 +37,11 @@ def limit(
     if len(given) != 1:
         raise InputError(f"limit: give exactly one of params0, scale and log_scale, found {', '.join(given) or 'none'}")
     if params0 is None:
-        return bregman_projection(model.potential(scale=scale, log_scale=log_scale), ds.X, ds.y)
-    form = model.mirror_form(params0, loss, ds.n, ds.d)
+        return bregman_projection(model.potential(scale=scale, log_scale=log_scale), model.features(ds.X), ds.y)
+    form = model.mirror_form(model.checked(params0, ds.d), loss, ds.n)
     if isinstance(form, str):
         raise RefusedError(f"limit: {form}")
-    return bregman_projection(_without_clock(form.potential), ds.X, ds.y, form.beta0)
+    return bregman_projection(_without_clock(form.potential), model.features(ds.X), ds.y, form.beta0)
 
 
 def _without_clock(potential: Potential) -> Potential:

@@ -2,7 +2,29 @@
 
 from .base import MirrorForm, Model
 from .diagonal import DiagonalNetwork, DiagonalParams
+from .fixed_directions import (
+    FixedDirections,
+    FixedDirectionsParams,
+    MergedProblem,
+    merge_directions,
+    random_network,
+    split_network,
+)
 from .mirror import mirror
 from .two_layer import TwoLayer, TwoLayerParams
 
-__all__ = ["DiagonalNetwork", "DiagonalParams", "MirrorForm", "Model", "TwoLayer", "TwoLayerParams", "mirror"]
+__all__ = [
+    "DiagonalNetwork",
+    "DiagonalParams",
+    "FixedDirections",
+    "FixedDirectionsParams",
+    "MergedProblem",
+    "MirrorForm",
+    "Model",
+    "TwoLayer",
+    "TwoLayerParams",
+    "merge_directions",
+    "mirror",
+    "random_network",
+    "split_network",
+]

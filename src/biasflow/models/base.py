@@ -13,7 +13,7 @@ from ..potentials import MirrorPoint, Potential
 
 @dataclass(frozen=True, eq=False)
 class MirrorForm:
-    """β follows d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ in the flow's own time; `lift` gives the weights at a point."""
+    """β follows d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ in the flow's own time, X the model's features; `lift` gives the weights."""
 
     potential: Potential
     beta0: Array | None
@@ -57,5 +57,16 @@ class Model(ABC):
         """The potential whose Bregman projection is the limit from scale α, or a refusal."""
 
     @abstractmethod
-    def mirror_form(self, params0: Any, loss: Any, n: int, d: int) -> MirrorForm | str:
-        """The mirror flow that the predictor follows, or a sentence that says why there is none."""
+    def features(self, X: Any) -> Any:
+        """The design (n, p) in which the model is linear: f(w, X) = features(X)·effective(w); a refusal where there is none."""
+
+    @abstractmethod
+    def nonsmooth(self, params0: Any) -> str | None:
+        """None where the model stays smooth along the flow from here, else a sentence that says where it may not."""
+
+    @abstractmethod
+    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
+        """The mirror flow that the effective predictor follows on n samples, or a sentence that says why there is none.
+
+        params0 is what `checked` returned.
+        """

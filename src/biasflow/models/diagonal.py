@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, ScaleError
-from ..inputs import SMALLEST_NORMAL, Array, log_of_scale, positive_int, vector
+from ..inputs import Array, log_of_scale, positive_int, vector
 from ..losses import SquareLoss
 from ..potentials import DepthPotential, Hypentropy, MirrorPoint, Potential, ScaledPotential
 from ..potentials.depth import DepthPoint
 from ..potentials.scaled import ScaledPoint
 from .base import MirrorForm, Model
+from .hyperbola import hyperbolic_form
 
 
 class DiagonalParams(NamedTuple):
@@ -86,47 +87,25 @@ class DiagonalNetwork(Model):
             return Hypentropy(log_alpha=np.log(2.0) + 2 * log_alpha)
         return DepthPotential(self.depth, log_scale=log_alpha)
 
-    def mirror_form(self, params0: Any, loss: Any, n: int, d: int) -> MirrorForm | str:
-        """The mirror flow that β follows, in the flow's own time, or a sentence that says why there is none."""
+    def features(self, X: Any) -> Any:
+        """X itself: f(w, x) = ⟨β, x⟩."""
+        return X
+
+    def nonsmooth(self, params0: DiagonalParams) -> str | None:
+        """A polynomial in the weights is smooth."""
+        return None
+
+    def mirror_form(self, params0: DiagonalParams, loss: Any, n: int) -> MirrorForm | str:
+        """The mirror flow that β follows, in the flow's own time, or a sentence that says why there is none.
+
+        D = 2, under c‖·‖²: |w₊||w₋| is conserved, and the potential is Φ_r/(8c), r = 2|w₊w₋| (W, §4).
+        """
         if not isinstance(loss, SquareLoss):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
-        params0 = self.checked(params0, d)
-        return _depth_two(params0, loss.factor(n)) if self.depth == 2 else _deeper(self.depth, params0, loss.factor(n))
-
-
-def _depth_two(params0: DiagonalParams, c: float) -> MirrorForm | str:
-    """|w₊||w₋| is conserved: β = r·sinh η with r = 2|w₊w₋|, and under ½‖·‖² mirror time is 4t (W, §4)."""
-    plus, minus = np.abs(params0.plus), np.abs(params0.minus)
-    dead = (plus == 0) & (minus == 0)
-    if np.any(dead):
-        return f"coordinate {int(np.flatnonzero(dead)[0])} starts with both weights zero and never moves: drop that column"
-    with np.errstate(divide="ignore"):
-        log_plus, log_minus = np.log(plus), np.log(minus)
-        log_r = np.log(2.0) + log_plus + log_minus
-    one_sided = np.isneginf(log_r)
-    beta0 = (plus - minus) * (plus + minus)
-    if np.any(one_sided):
-        with np.errstate(under="ignore"):
-            r = np.exp(log_r)
-        if np.any((r < SMALLEST_NORMAL) & ~one_sided) or np.any(one_sided & (np.abs(beta0) == 0)):
-            return "weights that are zero on one side and below 1e-150 on another do not fit in floats together"
-        potential: Potential = Hypentropy(r, sign=np.sign(beta0))
-    else:
-        potential = Hypentropy(log_alpha=log_r)
-
-    def lift(point: MirrorPoint) -> DiagonalParams:
-        """w₊ = w₊₀·e^{δ/2}, w₋ = w₋₀·e^{−δ/2}, δ the change of arcsinh(β/r)."""
-        delta = point.eta / factor - eta0
-        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-            return DiagonalParams(
-                np.where(plus == 0, 0.0, params0.plus * np.exp(delta / 2)),
-                np.where(minus == 0, 0.0, params0.minus * np.exp(-delta / 2)),
-            )
-
-    factor = 1 / (8 * c)
-    biased = np.any(beta0 != 0)
-    eta0 = potential.at(beta0).eta if biased else np.zeros_like(beta0)
-    return MirrorForm(ScaledPotential(factor, potential), beta0 if biased else None, lift)
+        c = loss.factor(n)
+        if self.depth == 2:
+            return hyperbolic_form(params0.plus, params0.minus, 1 / (8 * c), DiagonalParams)
+        return _deeper(self.depth, params0, c)
 
 
 def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:

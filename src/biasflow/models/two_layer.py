@@ -115,7 +115,13 @@ class TwoLayer(Model):
             "data, bf.min_norm_interpolator the minimum-norm interpolator"
         )
 
-    def mirror_form(self, params0: Any, loss: Any, n: int, d: int) -> MirrorForm | str:
+    def features(self, X: Any) -> Any:
+        raise RefusedError("TwoLayer: not linear in a predictor: the activation pattern changes along the flow")
+
+    def nonsmooth(self, params0: TwoLayerParams) -> str | None:
+        return "a ReLU network's gradient jumps where activations change, which a smooth integrator steps over; use 'events'"
+
+    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
         return "a two-layer ReLU network has no mirror form: the activation pattern changes along the flow"
 
 

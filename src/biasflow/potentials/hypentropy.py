@@ -60,7 +60,7 @@ class HypentropyPoint(MirrorPoint):
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             b, b0, r, r0 = self.beta / top, start.beta / top, self.radius / top, start.radius / top
             near = np.arcsinh((self.beta - start.beta) / top * ((b + b0) / (b * r0 + b0 * r)))
-        plain = self.eta - start.eta
+            plain = self.eta - start.eta  # at the wall of a half-line both may be −∞
         use = (
             (self.log_alpha == start.log_alpha)
             & (np.sign(self.beta) * np.sign(start.beta) > 0)

@@ -2,6 +2,7 @@
 
 from .comparing import Comparison, compare
 from .evidence import Evidence
+from .mirror.ablations import PowerProblem
 from .verifying import claim, claims, verify
 
-__all__ = ["Comparison", "Evidence", "claim", "claims", "compare", "verify"]
+__all__ = ["Comparison", "Evidence", "PowerProblem", "claim", "claims", "compare", "verify"]

@@ -76,11 +76,14 @@ class Evidence:
         m = self.mirror
         return m.potential.at_dual(np.zeros(m.X.shape[1])) if m.beta0 is None else m.potential.at(m.beta0)
 
+    def effective(self, state: Any) -> Any:
+        """β at a state of the trajectory, or at all of them."""
+        return state if isinstance(self.problem, MirrorProblem) else self.problem.model.effective(state)
+
     @cached_property
     def predictors(self) -> Array:
         """β along the trajectory, (T, d)."""
-        states: Any = self.trajectory.states
-        return states if isinstance(self.problem, MirrorProblem) else self.problem.model.effective(states)
+        return self.effective(self.trajectory.states)
 
     @cached_property
     def points(self) -> list[MirrorPoint]:
@@ -88,6 +91,21 @@ class Evidence:
         if "nu" in self.trajectory.stats:
             return [self.origin.moved(self.mirror.X.T @ nu) for nu in self.trajectory.stats["nu"]]
         return [self.mirror.potential.at(beta) for beta in self.predictors]
+
+    @cached_property
+    def best(self) -> MirrorPoint:
+        """The projection as a mirror point."""
+        return self.mirror.potential.at(self.projection.value)
+
+    @cached_property
+    def divergences(self) -> Array:
+        """D_φ(β*, β(t)) along the trajectory."""
+        return np.array([float(np.sum(self.best.divergence(point))) for point in self.points])
+
+    @cached_property
+    def start_divergence(self) -> float:
+        """D_φ(β*, β₀)."""
+        return float(np.sum(self.best.divergence(self.origin)))
 
     @cached_property
     def half_loss(self) -> Array:

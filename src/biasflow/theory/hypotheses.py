@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.bounds import as_mirror, hypentropy_of
 from ..errors import BiasflowError
 from ..flows import saddle_path
 from ..limits import min_l1
 from ..limits.constraints import reduce_constraints
 from ..losses import SquareLoss
-from ..models import DiagonalNetwork, mirror
+from ..models import DiagonalNetwork, FixedDirections, mirror
+from ..potentials import Euclidean, ScaledPotential
 from ..records import Hypothesis, MirrorProblem, Problem
 
 
 def _system(problem: Any) -> tuple[Any, Any]:
-    return (problem.X, problem.y) if isinstance(problem, MirrorProblem) else (problem.data.X, problem.data.y)
+    if isinstance(problem, MirrorProblem):
+        return problem.X, problem.y
+    return problem.model.features(problem.data.X), problem.data.y
 
 
 def _diagonal(problem: Any) -> str | None:
@@ -62,6 +66,8 @@ def _square(problem: Any) -> str | None:
 def _mirror(problem: Any) -> str | None:
     if isinstance(problem, MirrorProblem):
         return None
+    if not isinstance(problem, Problem):
+        return f"found {type(problem).__name__}, needs a Problem or a MirrorProblem"
     try:
         mirror(problem)
     except BiasflowError as error:
@@ -95,6 +101,66 @@ def _reached(problem: Any) -> str | None:
     return f"every solution has β_{int(np.flatnonzero(zero)[0])} = 0, on the boundary of the domain" if np.any(zero) else None
 
 
+def _half_lines(problem: Any) -> Any:
+    """±1 where a coordinate is confined, once the start has said its sign."""
+    problem = as_mirror(problem)
+    return problem.potential.half_lines(problem.X.shape[1])
+
+
+def _confined(problem: Any) -> str | None:
+    return None if np.any(_half_lines(problem)) else "the domain is all of R^d: Theorem 2.2 speaks about it"
+
+
+def _free(problem: Any) -> str | None:
+    if np.any(_half_lines(problem)):
+        return "some coordinates live on half-lines"
+    return _onto(problem)
+
+
+def _onto(problem: Any) -> str | None:
+    problem = as_mirror(problem)
+    try:
+        problem.potential.at_dual(np.full(problem.X.shape[1], 50.0))
+    except BiasflowError:
+        return "∇φ is bounded: it does not map the domain onto R^d"
+    return None
+
+
+def _hypentropy(problem: Any) -> str | None:
+    try:
+        hypentropy_of(as_mirror(problem).potential)
+    except BiasflowError as error:
+        return str(error)
+    return None
+
+
+def _positive(problem: Any) -> str | None:
+    signs = _half_lines(problem)
+    return f"r_{int(np.flatnonzero(signs)[0])} = 0, needs inf r > 0" if np.any(signs) else None
+
+
+def _euclidean(problem: Any) -> str | None:
+    potential = as_mirror(problem).potential
+    inner = potential.potential if isinstance(potential, ScaledPotential) and np.ptp(potential.factor) == 0 else potential
+    return None if isinstance(inner, Euclidean) else f"found {type(inner).__name__}, needs the Euclidean potential"
+
+
+def _fixed(problem: Any) -> str | None:
+    if isinstance(problem, Problem) and isinstance(problem.model, FixedDirections):
+        return None
+    found = type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+    return f"found {found}, needs a network with FixedDirections"
+
+
+def _cone(problem: Any) -> str | None:
+    return problem.model.nonsmooth(problem.params0) if _fixed(problem) is None else "needs the hypotheses before it"
+
+
+def _power(problem: Any) -> str | None:
+    named = type(problem).__name__
+    return None if named == "PowerProblem" else f"found {named}, needs a PowerProblem(n, mu, beta0)"
+
+
 def depth(least: int, most: int | None = None) -> Hypothesis:
     """Hypothesis on the depth D of a diagonal network."""
     words = f"depth D ≥ {least}" if most is None else f"depth D = {least}"
@@ -123,3 +189,12 @@ SQUARE = Hypothesis("square", "the loss is a square loss", _square)
 MIRROR = Hypothesis("mirror", "the flow is a mirror flow of a Legendre potential", _mirror)
 UNIFORM = Hypothesis("uniform", "the start is α·1 (unbiased: F(w₀) = 0)", _uniform)
 REACHED = Hypothesis("reached", "minimisers of F exist inside the domain of φ", _reached)
+HALF_LINES = Hypothesis("half-lines", "some coordinates live on a half-line, so that the domain has a boundary", _confined)
+CONTINUOUS = Hypothesis("continuous", "φ extends continuously to the boundary, and ∇φ is onto", _onto)
+FREE = Hypothesis("free", "the domain is R^d and ∇φ is onto", _free)
+HYPENTROPY = Hypothesis("hypentropy", "the potential is a multiple of a hypentropy", _hypentropy)
+POSITIVE = Hypothesis("positive", "inf r > 0", _positive)
+EUCLIDEAN = Hypothesis("Euclidean", "φ is a multiple of ½‖·‖²", _euclidean)
+FIXED = Hypothesis("fixed directions", "a two-layer network with fixed directions", _fixed)
+CONE = Hypothesis("cone", "a_j² ≥ b_j² for every neuron (R/lemA2)", _cone)
+POWER = Hypothesis("power", "entropy with F = μx^{n+1}/(n(n+1)) on x > 0", _power)

@@ -1,13 +1,14 @@
-"""R, §2.1: which minimiser a mirror flow picks."""
+"""R, §2.1 and A.1: that a mirror flow exists, and which minimiser it picks, inside the domain or on its boundary."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...records import Check, Claim
+from ...limits import mirror_limit
+from ...records import Check, Claim, Result
 from ..evidence import Evidence
-from ..examples import mirror_problem
-from ..hypotheses import CONSISTENT, MIRROR, NONTRIVIAL, REACHED, SQUARE
+from ..examples import boundary_problem, mirror_problem
+from ..hypotheses import CONSISTENT, CONTINUOUS, HALF_LINES, MIRROR, NONTRIVIAL, REACHED, SQUARE
 
 
 def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
@@ -34,4 +35,67 @@ thm2_2 = Claim(
     limit_checks,
 )
 
-CLAIMS = (thm2_2,)
+
+def _existence(evidence: Evidence) -> tuple[Check, ...]:
+    """F never rises, and the mirror coordinate stays in η₀ + Im Xᵀ for as long as the flow was followed."""
+    flow, m, F = evidence.trajectory, evidence.mirror, evidence.half_loss
+    gain = float(np.linalg.norm(m.X, 2)) * np.sqrt(m.X.shape[1]) * flow.error
+    numerical = float(np.max(gain * np.sqrt(2 * F) + gain**2)) / float(F[0]) + 1e-13
+    rise = float(np.max(np.diff(F), initial=0.0)) / float(F[0])
+    given_up = float(flow.result in (Result.DIVERGED, Result.STEP_TOO_SMALL, Result.STEP_LIMIT))
+    return (
+        Check("largest rise of F between saved times, over F(0), against the numerical error", rise, "<=", numerical),
+        Check("times at which the flow broke off", given_up, "==", 0.0),
+        Check("all β finite", float(np.mean(np.isfinite(evidence.predictors))), "==", 1.0),
+    )
+
+
+GONE = 1e-6
+"""Share of D_φ(β*, β₀), or of the largest β, that a flow which followed F to 1e-10 of its infimum may have left."""
+
+
+def _boundary(evidence: Evidence) -> tuple[Check, ...]:
+    """The flow against the projection onto the minimisers on the closed domain."""
+    m, flow = evidence.mirror, evidence.trajectory
+    limit = mirror_limit(m.potential, m.X, m.y, m.beta0)
+    potential = m.potential if m.beta0 is None else m.potential.oriented(m.beta0)
+    best = potential.at(limit.value)
+    D = np.array([float(np.sum(best.divergence(potential.at(beta)))) for beta in evidence.predictors])
+    excess = evidence.half_loss - limit.stats["infimum"]
+    wall = np.abs(evidence.predictors[-1][limit.stats["boundary"]])
+    arrived = flow.result in (Result.CONVERGED, Result.INFEASIBLE, Result.STATIONARY, Result.FLOOR)
+    late = float(D[-1] / D[0]) if arrived else float("nan")
+    return (
+        Check("D_φ(β*, β(T)) over D_φ(β*, β₀)", late, "<=", GONE),
+        Check("largest rise of D_φ(β*, β(t)), over its start", float(np.max(np.diff(D), initial=0.0)) / D[0], "<=", 1e-7),
+        Check("max t·(F(β(t)) − F*)/D_φ(β*, β₀) (R, equation 5)", float(np.max(flow.times * excess)) / D[0], "<=", 1.0, 1e-7),
+        Check(
+            "largest |β(T)| where β* lies on the boundary",
+            float(np.max(wall, initial=0.0)) if arrived else float("nan"),
+            "<=",
+            GONE * float(np.max(np.abs(limit.value), initial=1.0)),
+        ),
+        Check("constraint residual of β*", limit.certificate.residual, "<=", 1e-9),
+        Check("relative duality gap of β*", limit.certificate.gap, "<=", 1e-9),
+    )
+
+
+lemA1 = Claim(
+    "R/lemA1",
+    "The mirror flow exists for all time, and F never rises along it.",
+    "R, Lemma A.1",
+    (MIRROR, SQUARE, NONTRIVIAL),
+    mirror_problem,
+    _existence,
+)
+thm2_3 = Claim(
+    "R/thm2.3",
+    "Where φ extends continuously to the closed domain, mirror flow converges to the Bregman projection of β₀ onto the"
+    " minimisers of F there, on the boundary where no minimiser lies inside.",
+    "R, Theorem 2.3",
+    (MIRROR, SQUARE, NONTRIVIAL, HALF_LINES, CONTINUOUS),
+    boundary_problem,
+    _boundary,
+)
+
+CLAIMS = (lemA1, thm2_2, thm2_3)

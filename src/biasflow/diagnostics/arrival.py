@@ -1,0 +1,152 @@
+"""How long a flow takes: measured, and bounded by theory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..errors import BiasflowError, InputError
+from ..inputs import instance, positive_float
+from ..limits import bregman_projection
+from ..records import MirrorProblem, Problem, Result, Trajectory
+from .bounds import ConvergenceBounds, as_mirror, convergence_bounds
+from .phases import Phase, loss_at, phases
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """When a flow first reached a level.
+
+    time ± error is measured (inf: not reached while it was integrated); bounds are upper bounds
+    on it by name, from theory alone; phases are those of the whole flow."""
+
+    quantity: str
+    level: float
+    time: float
+    error: float
+    bounds: Mapping[str, float]
+    phases: tuple[Phase, ...]
+    result: Result
+
+    def __str__(self) -> str:
+        if np.isfinite(self.time):
+            lines = [f"{self.quantity} ≤ {self.level:g} at t = {self.time:.6g} ± {self.error:.1g}"]
+        else:
+            lines = [f"{self.quantity} ≤ {self.level:g} was not reached; the flow {self.result.value}"]
+        lines += [f"  bound, {name}: t ≤ {bound:.4g}" for name, bound in self.bounds.items()]
+        return "\n".join(lines + [f"  {phase}" for phase in self.phases])
+
+
+def time_to(trajectory: Trajectory, *, loss: float | None = None, divergence: float | None = None) -> Arrival:
+    """When the flow first has a loss, or a Bregman divergence D_φ(β*, β(t)) from its limit, of at most the level given.
+
+    The loss is the problem's own. Measured on the flow's dense output, with an error from the flow's own estimate. Bounds: for
+    mirror flows R's equation (3) and R/sharp, and for hypentropies Lemmas 3.6 and 3.7; empty for other flows.
+    """
+    instance("trajectory", trajectory, Trajectory)
+    if (loss is None) == (divergence is None):
+        raise InputError("time_to: give exactly one of loss and divergence")
+    if trajectory.interpolant is None:
+        raise InputError("trajectory: no dense output here; time_to is about flows, not about descent or paths of jumps")
+    if loss is not None:
+        level = positive_float("loss", loss)
+        measure, name = _loss_of(trajectory), "loss"
+    else:
+        level = positive_float("divergence", divergence)
+        measure, name = _divergence_of(trajectory), "D_φ(β*, β(t))"
+    time = _first(trajectory, measure, level)
+    error = _time_error(trajectory, measure, time)
+    bounds = _bounds(trajectory, level, name)
+    return Arrival(name, level, time, error, bounds, phases(trajectory), trajectory.result)
+
+
+def _loss_of(trajectory: Trajectory) -> Callable[[float], float]:
+    return lambda t: loss_at(trajectory, t)
+
+
+def _divergence_of(trajectory: Trajectory) -> Callable[[float], float]:
+    found = as_mirror(trajectory.problem)
+    best = found.potential.at(bregman_projection(found.potential, found.X, found.y, found.beta0).value)
+
+    def measure(t: float) -> float:
+        state = trajectory.at(t)
+        beta = state if isinstance(trajectory.problem, MirrorProblem) else trajectory.problem.model.effective(state)
+        return float(np.sum(best.divergence(found.potential.at(beta))))
+
+    return measure
+
+
+def _first(trajectory: Trajectory, measure: Callable[[float], float], level: float) -> float:
+    """The first time at the level. Loss and divergence never rise along a flow, so bisection finds it."""
+    end = float(trajectory.times[-1])
+    if measure(0.0) <= level:
+        return 0.0
+    if measure(end) > level:
+        return float("inf")
+
+    def excess(t: float) -> float:
+        return float(np.log(max(measure(t), np.finfo(float).tiny) / level))
+
+    return float(brentq(excess, 0.0, end, xtol=1e-12 * end, rtol=1e-12))
+
+
+def _time_error(trajectory: Trajectory, measure: Callable[[float], float], time: float) -> float:
+    """What the error of the state, taken as an error of √measure, moves the time by."""
+    if not np.isfinite(time) or time == 0:
+        return 0.0
+    step = 1e-3 * min(time, max(trajectory.times[-1] - time, 1e-3 * time))
+    before, after = np.sqrt(max(measure(time - step), 0.0)), np.sqrt(max(measure(min(time + step, trajectory.times[-1])), 0.0))
+    slope = (before - after) / (2 * step)
+    worst = float(np.interp(time, trajectory.times, trajectory.error)) * _gain(trajectory, time)
+    return worst / slope if slope > 0 else float("inf")
+
+
+def _gain(trajectory: Trajectory, time: float) -> float:
+    """How much of a sup-norm error of the state may show in √loss."""
+    p = trajectory.problem
+    try:
+        design = as_mirror(p).X
+    except BiasflowError:
+        leaves = p.model.jacobian(trajectory.at(time), p.data.X)  # type: ignore[union-attr]
+        design = np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves])
+    return float(np.linalg.norm(design, 2)) * float(np.sqrt(design.shape[1] * _over_half(p) / 2))
+
+
+def _bounds(trajectory: Trajectory, level: float, name: str) -> dict[str, float]:
+    problem = trajectory.problem
+    try:
+        found = as_mirror(problem)
+        limit = bregman_projection(found.potential, found.X, found.y, found.beta0)
+    except BiasflowError:
+        return {}
+    start, nu = limit.objective, float(np.linalg.norm(limit.stats["nu"]))
+    if name == "loss":
+        half = level / _over_half(problem)  # the level for ½‖Xβ−y‖²
+        return {"R/eq3, D₀/t": start / half, "R/sharp, ‖ν*‖²/(2t²)": nu / np.sqrt(2 * half)}
+    bounds = {"R/sharp, ‖ν*‖²/(2t)": nu**2 / (2 * level)}
+    try:
+        known = convergence_bounds(problem, trajectory)
+    except BiasflowError:
+        return bounds
+    return {**_hypentropic(known, level / (start / known.start_divergence)), **bounds}
+
+
+def _hypentropic(known: ConvergenceBounds, level: float) -> dict[str, float]:
+    """Times at which the bounds on D_{Φ_r} reach a level."""
+    ratio = known.start_divergence / level
+    if ratio <= 1:
+        return {"R/lem3.6": 0.0, "R/lem3.7": 0.0}
+    with np.errstate(divide="ignore"):
+        return {
+            "R/lem3.6, e^{−κ₁t}": float(np.divide(np.log(ratio), known.kappa1)),
+            "R/lem3.7, 1/(κ₂t + c)": float(np.divide((ratio - 1) / known.start_divergence, known.kappa2)),
+            "R/sharp, e^{−4·inf r·t/‖Xᵀ†‖²}": float(np.divide(np.log(ratio), known.sharp_rate)),
+        }
+
+
+def _over_half(problem: Problem | MirrorProblem) -> float:
+    """The problem's loss over ½‖Xβ−y‖²."""
+    return 1.0 if isinstance(problem, MirrorProblem) else 2 * float(problem.loss.factor(problem.data.n))

@@ -1,0 +1,238 @@
+"""Is a gradient flow on weights a mirror flow on the predictor? The Lie brackets of the coordinate gradients decide.
+
+Let G(w) ∈ R^p be the coordinates of the predictor. If all brackets [∇G_i, ∇G_j] = ∇²G_j∇G_i − ∇²G_i∇G_j vanish, G(w(t)) follows
+a mirror flow for every loss (Li, Wang, Lee and Arora 2022). If some bracket is not even in the kernel of ∂G, no mirror flow
+serves all losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ConvergenceError, InputError, RefusedError
+from ..inputs import Array, matrix, positive_int, real_array
+from ..losses import SquareLoss
+from ..models import Model
+from ..potentials import Potential
+
+STEP = 1e-4
+"""Relative step of the differences. Four-point formulas lose nothing to it; rounding, twice divided by it, is 1e-8."""
+TOLERANCE = 1e-5
+"""Relative defect below which brackets count as zero; the error estimate is added."""
+CLEAN = 1e-3
+"""Relative error of the brackets above which a point is dropped: a kink lies within the step."""
+TRIES = 10
+"""Random points tried for each one wanted."""
+LINEAR = 1e-4
+"""Curvature, in units of gradient² over parameter, below which a model counts as linear there."""
+SPREAD = 0.1
+"""Relative size of the random displacements at which the brackets are looked at besides the point given."""
+
+
+@dataclass(frozen=True, eq=False)
+class CommutingDefect:
+    """How far the coordinate gradients of a model are from commuting.
+
+    defect: max‖[∇G_i, ∇G_j]‖/max‖∇²G_j∇G_i‖ over pairs and points; error: its numerical error; pair: where it is largest.
+    kernel_defect: the same for ∂G·[∇G_i, ∇G_j], relative to its own scale: where it does not vanish, no potential exists for
+    all losses. potential: the mirror flow's potential where it is known (under ½‖·‖²).
+    """
+
+    defect: float
+    kernel_defect: float
+    error: float
+    pair: tuple[int, int]
+    points: int
+    potential: Potential | None
+
+    @property
+    def commutes(self) -> bool:
+        return self.defect <= TOLERANCE + self.error
+
+    def __bool__(self) -> bool:
+        return self.commutes
+
+    def __str__(self) -> str:
+        where = f"relative bracket {self.defect:.2g} ± {self.error:.1g} at {self.points} points"
+        if self.commutes:
+            known = f"its potential is {self.potential!r}" if self.potential is not None else "its potential is not known here"
+            return f"a mirror flow: the coordinate gradients commute ({where}); {known}"
+        i, j = self.pair
+        if self.kernel_defect > TOLERANCE + self.error:
+            return (
+                f"not a mirror flow: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), and the brackets move the predictor"
+                f" (relative {self.kernel_defect:.2g}), so no potential serves all losses"
+            )
+        return f"not commuting: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), though the brackets do not move the predictor to first order"
+
+
+def commuting_defect(
+    model: Model | Callable[..., Any], params: Any, X: ArrayLike | None = None, *, points: int = 3, key: int = 0
+) -> CommutingDefect:
+    """Whether the gradient flow of a model is a mirror flow, by the relative Lie-bracket defect of its coordinate gradients.
+
+    model: a biasflow model, whose coordinates are those of its effective predictor (predictions on X where X is given), or any
+    callable from parameters (and X, where given) to a vector of predictions: NumPy functions are differentiated by differences,
+    JAX ones exactly. params: an array or a (nested) tuple of arrays. The brackets are taken there and at `points` random points
+    nearby: vanishing at one point alone proves nothing. Cost: p directional derivatives of the p gradients.
+    """
+    points, key = positive_int("points", points, least=0), positive_int("key", key, least=0)
+    function = _function(model, X)
+    flat, unflatten = _flatten(params)
+    derivatives = _derivatives(model, function, unflatten, flat, X)
+    rng = np.random.default_rng(key)
+    size = np.abs(flat) + SPREAD * np.max(np.abs(flat), initial=0.0)
+    found = []
+    for k in range(1 + TRIES * points):
+        one = _brackets(derivatives, flat if k == 0 else flat + SPREAD * size * rng.uniform(-1, 1, flat.size))
+        found += [one] if one[2] <= CLEAN else []
+        if len(found) == 1 + points:
+            break
+    if not found:
+        raise ConvergenceError(
+            "commuting_defect: derivatives could not be taken: the model has kinks, or noise, wherever it was tried"
+        )
+    worst = max(found, key=lambda one: one[0])
+    kernel, error = max(one[1] for one in found), max(one[2] for one in found)
+    potential = _known_potential(model, params) if worst[0] <= TOLERANCE + error else None
+    return CommutingDefect(worst[0], kernel, error, worst[3], len(found), potential)
+
+
+Derivatives = Callable[[Array], tuple[Array, Array, Array]]
+"""w -> the Jacobian (p, P), its derivatives along each of its rows (p, p, P), and their error (same shape)."""
+
+
+def _function(model: Any, X: ArrayLike | None) -> Callable[[Any], Any]:
+    inputs = None if X is None else matrix("X", X)
+    if not isinstance(model, Model):
+        if not callable(model):
+            raise InputError(
+                f"model: expected a model or a callable from parameters to predictions, found {type(model).__name__}"
+            )
+        return model if inputs is None else lambda params: model(params, inputs)
+    return model.effective if inputs is None else lambda params: model(params, inputs)
+
+
+def _flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
+    """Parameters as one vector, and the way back. Tuples, lists and dictionaries of arrays may nest."""
+    leaves: list[Array] = []
+
+    def mapped(node: Any, leaf: Callable[[Any], Any]) -> Any:
+        if isinstance(node, dict):
+            return {name: mapped(child, leaf) for name, child in node.items()}
+        if isinstance(node, (list, tuple)):
+            children = [mapped(child, leaf) for child in node]
+            return type(node)(*children) if hasattr(node, "_fields") else type(node)(children)
+        return leaf(node)
+
+    mapped(params, lambda node: leaves.append(real_array("params", node)))
+    ends = np.cumsum([leaf.size for leaf in leaves])
+
+    def unflatten(w: Any) -> Any:
+        places = iter(zip(leaves, ends, strict=True))
+
+        def part(_: Any) -> Any:
+            leaf, end = next(places)
+            return w[end - leaf.size : end].reshape(leaf.shape)
+
+        return mapped(params, part)
+
+    return np.concatenate([leaf.ravel() for leaf in leaves]) if leaves else np.zeros(0), unflatten
+
+
+def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, flat: Array, X: ArrayLike | None) -> Derivatives:
+    output = function(unflatten(flat))
+    if type(output).__module__.split(".")[0] in ("jax", "jaxlib"):
+        return _by_jax(function, unflatten)
+    values = np.asarray(output)
+    if values.dtype != np.float64 or not np.all(np.isfinite(values)):
+        raise InputError(f"model: expected finite float64 predictions, found {values.dtype}")
+    if isinstance(model, Model) and X is not None:
+        inputs = matrix("X", X)
+
+        def exact(w: Array) -> Array:
+            leaves = model.jacobian(unflatten(w), inputs)
+            return np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves])
+
+        return _by_differences(exact)
+    return _by_differences(lambda w: _jacobian(lambda v: np.ravel(function(unflatten(v))), w))
+
+
+def _by_jax(function: Callable[[Any], Any], unflatten: Any) -> Derivatives:
+    def at(w: Array) -> tuple[Array, Array, Array]:
+        import jax
+
+        enable_x64: Any = getattr(jax, "enable_x64", None)  # a function of the package's own from 0.8 on
+        with enable_x64(True) if enable_x64 is not None else jax.experimental.enable_x64():  # type: ignore[attr-defined]
+            jacobian = jax.jacrev(lambda v: function(unflatten(v)).ravel())
+            place = jax.numpy.asarray(w)
+            rows = jacobian(place)
+            moved = jax.vmap(lambda g: jax.jvp(jacobian, (place,), (g,))[1])(rows)
+            J, dJ = np.asarray(rows), np.asarray(moved)
+        if dJ.dtype != np.float64:
+            raise InputError(f"model: computes in {dJ.dtype}; a bracket needs float64")
+        return J, dJ, np.full_like(dJ, np.finfo(float).eps * max(1.0, float(np.max(np.abs(dJ), initial=0.0))))
+
+    return at
+
+
+def _by_differences(jacobian: Callable[[Array], Array]) -> Derivatives:
+    def at(w: Array) -> tuple[Array, Array, Array]:
+        J = jacobian(w)
+        size = max(float(np.max(np.abs(w), initial=0.0)), np.finfo(float).tiny)
+        dJ, error = np.empty((len(J), *J.shape)), np.empty((len(J), *J.shape))
+        for i, g in enumerate(J):
+            top = float(np.max(np.abs(g), initial=0.0))
+            if top == 0:
+                dJ[i], error[i] = 0.0, 0.0
+                continue
+            fine, coarse = (_along(jacobian, w, g, h * STEP * size / top) for h in (1.0, 2.0))
+            dJ[i], error[i] = fine, np.abs(fine - coarse) + 1e-15 * np.abs(J).max() * top / (STEP * size)
+        return J, dJ, error
+
+    return at
+
+
+def _along(function: Callable[[Array], Array], w: Array, g: Array, h: float) -> Array:
+    """The derivative along g by a four-point formula."""
+    return (8 * (function(w + h * g) - function(w - h * g)) - (function(w + 2 * h * g) - function(w - 2 * h * g))) / (12 * h)
+
+
+def _jacobian(values: Callable[[Array], Array], w: Array) -> Array:
+    h = STEP * max(float(np.max(np.abs(w), initial=0.0)), np.finfo(float).tiny)
+    return np.stack([_along(values, w, e, h) for e in np.eye(w.size)], axis=1)
+
+
+def _brackets(derivatives: Derivatives, w: Array) -> tuple[float, float, float, tuple[int, int]]:
+    """(defect, kernel defect, error, worst pair) at a point. dJ[i, j] = ∇²G_j∇G_i."""
+    J, dJ, error = derivatives(w)
+    slope, size = float(np.max(np.linalg.norm(J, axis=1), initial=0.0)), float(np.max(np.abs(w), initial=0.0))
+    if slope == 0 or size == 0:
+        return 0.0, 0.0, 0.0, (0, 0)
+    scale = max(float(np.max(np.linalg.norm(dJ, axis=2))), LINEAR * slope**2 / size)
+    bracket = dJ - dJ.transpose(1, 0, 2)
+    sizes = np.linalg.norm(bracket, axis=2)
+    i, j = (int(k) for k in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
+    moved, reference = np.einsum("ijk,lk->ijl", bracket, J), np.einsum("ijk,lk->ijl", np.abs(dJ), np.abs(J))
+    noise = float(np.max(np.linalg.norm(error, axis=2))) / scale
+    return (
+        float(sizes[i, j]) / scale,
+        float(np.max(np.abs(moved)) / max(np.max(reference), scale * slope)),
+        noise,
+        (min(i, j), max(i, j)),
+    )
+
+
+def _known_potential(model: Any, params: Any) -> Potential | None:
+    if not isinstance(model, Model):
+        return None
+    try:
+        form = model.mirror_form(params, SquareLoss("half"), 1)
+    except RefusedError:
+        return None
+    return None if isinstance(form, str) else form.potential

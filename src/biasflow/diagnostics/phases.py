@@ -1,0 +1,120 @@
+"""The phases of a flow, read off its loss: escape from the start, plateaus, drops between them, final convergence."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inputs import Array, instance
+from ..records import MirrorProblem, Result, Trajectory
+
+FLAT = 0.1
+"""Share of the loss that a plateau may lose."""
+LONG = 0.1
+"""Share of the time elapsed by its end that a stretch must last to be a plateau: plateaus come in every length."""
+TAIL = 1e-4
+"""Loss, relative to its start, below which the final rate is read off."""
+STEADY = 0.5
+"""Share of the final rate above which a flow is in its final, exponential phase."""
+ENOUGH = 200
+"""Saved times below which the dense output is asked for more."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of a flow. name: 'escape', 'plateau', 'drop' or 'final convergence'; rate: −d log(loss)/dt, its mean."""
+
+    name: str
+    start: float
+    end: float
+    loss_start: float
+    loss_end: float
+
+    @property
+    def rate(self) -> float:
+        if not (self.loss_start > 0 and self.loss_end > 0 and self.end > self.start):
+            return 0.0
+        return float(np.log(self.loss_start / self.loss_end)) / (self.end - self.start)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: t = {self.start:.4g} to {self.end:.4g}, loss {self.loss_start:.3g} to {self.loss_end:.3g},"
+            f" rate {self.rate:.3g}"
+        )
+
+
+def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
+    """The phases of a flow in time order, without gaps.
+
+    Final convergence: the exponential end, where the loss decays at no less than half its last rate; only flows that
+    reached their limit have it. Before it, a plateau is a stretch over which the loss falls by less than 10%, and which lasts
+    at least a tenth of the time elapsed by its end; a drop is what lies between plateaus. The plateau at the start is the
+    escape, slow at small initialisation, for the start is next to a saddle. Where the loss has a positive infimum, the excess
+    over its last value is read.
+    """
+    instance("trajectory", trajectory, Trajectory)
+    times, loss = loss_curve(trajectory)
+    if trajectory.result in (Result.STATIONARY, Result.INFEASIBLE, Result.FLOOR):
+        loss = loss - loss[-1]
+    if len(times) < 3 or not loss[0] > 0:
+        return ()
+    end = (
+        _final_start(times, loss) if trajectory.result.success and trajectory.result is not Result.REACHED_T1 else len(times) - 1
+    )
+    found = _before(times, loss, end)
+    if end < len(times) - 1:
+        found.append(_phase("final convergence", times, loss, end, len(times) - 1))
+    return tuple(found)
+
+
+def loss_curve(trajectory: Trajectory) -> tuple[Array, Array]:
+    """Times and losses: as saved, or on a denser grid where few were saved and the flow knows more."""
+    times, loss = trajectory.times, trajectory.loss
+    if trajectory.interpolant is None or len(times) >= ENOUGH or not times[-1] > 0:
+        return times, loss
+    dense = np.unique(np.concatenate([times, np.linspace(0.0, times[-1], ENOUGH), times[-1] * np.geomspace(1e-6, 1.0, ENOUGH)]))
+    return dense, np.array([loss_at(trajectory, t) for t in dense])
+
+
+def loss_at(trajectory: Trajectory, t: float) -> float:
+    """The loss at a time, as the problem defines it (½‖Xβ−y‖² for a mirror problem)."""
+    p, state = trajectory.problem, trajectory.at(t)
+    if isinstance(p, MirrorProblem):
+        return 0.5 * float(np.sum((p.X @ state - p.y) ** 2))
+    return float(p.loss(p.model(state, p.data.X), p.data.y))
+
+
+def _final_start(times: Array, loss: Array) -> int:
+    """The index after the last step that is slower than half the final rate; the last index where there is no tail."""
+    positive = loss > 0
+    tail = np.flatnonzero(positive & (loss <= TAIL * loss[0]))
+    if tail.size < 3:
+        return len(times) - 1
+    first, last = tail[0], tail[-1]
+    middle = int(np.searchsorted(-np.log(loss[tail]), 0.5 * (-np.log(loss[first]) - np.log(loss[last])))) + first
+    final = np.log(loss[middle] / loss[last]) / (times[last] - times[middle]) if last > middle else 0.0
+    steps = np.flatnonzero(positive[1:] & positive[:-1])
+    rates = np.log(loss[steps] / loss[steps + 1]) / np.diff(times)[steps]
+    slow = steps[(rates < STEADY * final) & (steps < middle)]
+    return int(slow[-1]) + 1 if slow.size else 0
+
+
+def _before(times: Array, loss: Array, end: int) -> list[Phase]:
+    """Plateaus and drops up to an index."""
+    flat = np.zeros(end, dtype=bool)  # per step, whether it belongs to a plateau
+    for k in range(end):
+        far = int(np.searchsorted(-loss[: end + 1], -(1 - FLAT) * loss[k], side="right")) - 1
+        if far > k and times[far] - times[k] >= LONG * times[far]:
+            flat[k:far] = True
+    cuts = [0, *(np.flatnonzero(np.diff(flat)) + 1).tolist(), end] if end > 0 else []
+    found = []
+    for a, b in itertools.pairwise(cuts):
+        name = ("escape" if a == 0 else "plateau") if flat[a] else "drop"
+        found.append(_phase(name, times, loss, a, b))
+    return found
+
+
+def _phase(name: str, times: Array, loss: Array, a: int, b: int) -> Phase:
+    return Phase(name, float(times[a]), float(times[b]), float(loss[a]), float(loss[b]))

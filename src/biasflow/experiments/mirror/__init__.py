@@ -1,0 +1,7 @@
+"""R: mirror flow for least squares."""
+
+from .cone import fig4, fig5
+from .convergence import fig2, fig3, fig6
+from .hypentropies import fig1
+
+EXPERIMENTS = (fig1, fig2, fig3, fig4, fig5, fig6)

@@ -1,0 +1,77 @@
+"""Where mirror flow goes whatever the labels: onto the minimisers of F, on the boundary if need be (R, Theorem 2.3)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import lsq_linear
+
+from ..errors import InconsistentError, InfeasibleError
+from ..inputs import Array, Index, instance, system, vector
+from ..potentials.base import Potential
+from ..records import Certificate, Limit
+from .half_lines import forced_zeros
+from .projection import bregman_projection
+
+PUSHED = 1e-7
+"""Slope of F, relative to its largest possible one, above which a coordinate is held at the wall."""
+
+
+def mirror_limit(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None = None) -> Limit[Array]:
+    """The limit of mirror flow: argmin D_φ(β, β₀) over the minimisers of F = ½‖Xβ−y‖² on the closed domain (R, Theorem 2.3).
+
+    Where Xβ = y can be solved inside the domain or on its boundary this is `bregman_projection`. Elsewhere all minimisers share
+    ŷ = Xβ (stats['fit']), since F is strictly convex in it, and the projection is onto Xβ = ŷ. The certificate then speaks
+    about ŷ; stats['infimum'] is the least F, and stats['wall'] the coordinates that vanish in every minimiser.
+    """
+    instance("potential", potential, Potential)
+    X, y = system(X, y)
+    start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
+    potential = potential if start is None else potential.oriented(start)
+    try:
+        found = bregman_projection(potential, X, y, start)
+        wall, fit = found.stats["boundary"], y
+    except (InconsistentError, InfeasibleError):
+        fit, wall = least_squares_fit(X, y, potential.half_lines(X.shape[1]))
+        found = _inside(potential, X, fit, start, wall)
+    residual = float(np.max(np.abs(X @ found.value - fit))) / max(1.0, float(np.max(np.abs(y))))
+    stats = {**found.stats, "fit": fit, "infimum": 0.5 * float(np.sum((fit - y) ** 2)), "wall": wall}
+    return dataclasses.replace(found, certificate=dataclasses.replace(found.certificate, residual=residual), stats=stats)
+
+
+def least_squares_fit(X: Array, y: Array, signs: Array) -> tuple[Array, Index]:
+    """(ŷ, wall): the fit that all least-squares solutions with these signs share, and the coordinates that F pushes to zero."""
+    free = np.linalg.lstsq(X, y, rcond=None)[0]
+    confined = signs != 0
+    if not np.any(confined):
+        return X @ free, np.flatnonzero(confined)
+    try:
+        forced_zeros(X, X @ free, signs)
+        return X @ free, np.flatnonzero(np.zeros(X.shape[1], dtype=bool))
+    except InfeasibleError:
+        low, high = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
+        beta = lsq_linear(X, y, (low, high), method="bvls", tol=1e-15, max_iter=100 * X.shape[1]).x
+        slope = signs * (X.T @ (X @ beta - y))
+        size = np.linalg.norm(X, axis=0) * np.linalg.norm(X @ beta - y)
+        wall = confined & (slope > PUSHED * size)
+        kept = np.flatnonzero(~wall)
+        fit = X[:, kept] @ np.linalg.lstsq(X[:, kept], y, rcond=None)[0] if kept.size else np.zeros_like(y)
+        return fit, np.flatnonzero(wall)
+
+
+def _inside(potential: Potential, X: Array, fit: Array, start: Array | None, wall: Index) -> Limit[Array]:
+    """The projection onto Xβ = ŷ with the pushed coordinates at zero."""
+    d = X.shape[1]
+    kept = np.setdiff1d(np.arange(d), wall)
+    value = np.zeros(d)
+    origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
+    left = float(np.sum(np.abs(origin.beta[wall])))  # D(0, β₀) = |β₀| on a half-line
+    if kept.size == 0:
+        return Limit(value, left, Certificate(left, left, 0.0, "exact"), {"nu": np.zeros(len(fit)), "boundary": wall})
+    part = bregman_projection(potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept])
+    value[kept] = part.value
+    certificate = dataclasses.replace(part.certificate, primal=part.certificate.primal + left, dual=part.certificate.dual + left)
+    boundary = np.sort(np.concatenate([wall, kept[part.stats["boundary"]]]))
+    return Limit(value, part.objective + left, certificate, {**part.stats, "boundary": boundary})

@@ -1,0 +1,241 @@
+"""Two-layer ReLU networks whose first-layer directions are fixed and whose magnitudes train (R, §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, RefusedError
+from ..inputs import Array, Index, Mask, instance, log_of_scale, matrix, one_of, positive_float, positive_int, vector
+from ..losses import SquareLoss
+from ..potentials import Hypentropy, Potential, ScaledPotential
+from ..records import MirrorProblem, Problem
+from .base import MirrorForm, Model
+from .hyperbola import hypentropy, hyperbolic_form
+
+LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
+    "uniform": lambda rng, shape: rng.uniform(-1.0, 1.0, shape),
+    "gaussian": lambda rng, shape: rng.standard_normal(shape),
+}
+"""Laws of one weight, of size one."""
+UNIT = 1e-9
+"""How far from one the norm of a direction may be."""
+NAMED = 5
+"""Neurons named in a message before it only counts them."""
+
+
+class FixedDirectionsParams(NamedTuple):
+    """First-layer magnitudes a > 0 and output weights b, each (m,)."""
+
+    a: Array
+    b: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FixedDirections(Model):
+    """f(w, x) = Σ_j b_j(⟨a_jθ_j, x⟩)₊ with unit directions θ_j, the rows of `directions` (m, k), fixed (R, §3).
+
+    From a_j > 0, a_j² ≥ b_j², each a_j²−b_j² is conserved and a_j keeps its sign (R, Lemma A.2), so f is linear in β_j = a_jb_j
+    with the features (⟨θ_j, x⟩)₊, and β follows a mirror flow with potential ½Φ_r, r = ½(a²−b²) (R, Theorem 3.4).
+    normalise: divide each direction by its norm; without it, directions that are not unit are an error.
+    """
+
+    directions: Array
+    normalise: bool = False
+
+    def __post_init__(self) -> None:
+        directions = matrix("directions", self.directions)
+        norms = np.linalg.norm(directions, axis=1)
+        if np.any(norms == 0):
+            raise InputError(f"directions: {_rows('direction', norms == 0)} zero; a direction must be a unit vector")
+        if self.normalise:
+            directions = directions / norms[:, None]
+        elif np.any(np.abs(norms - 1) > UNIT):
+            worst = int(np.argmax(np.abs(norms - 1)))
+            raise InputError(
+                f"directions: {_rows('direction', np.abs(norms - 1) > UNIT)} not unit (‖θ_{worst}‖ = {norms[worst]:g});"
+                " pass normalise=True to divide by the norms"
+            )
+        object.__setattr__(self, "directions", directions)
+
+    @property
+    def width(self) -> int:
+        return int(self.directions.shape[0])
+
+    @property
+    def homogeneity(self) -> int:
+        return 2
+
+    def __call__(self, params: FixedDirectionsParams, X: Any) -> Any:
+        """Σ_j b_j(a_jz_j)₊ with z = ⟨θ, x⟩: b·a₊·z₊ + b·a₋·z₋, whatever the sign of a."""
+        z = X @ self.directions.T
+        a, b = params
+        return (b * np.maximum(a, 0)) @ np.maximum(z, 0).T + (b * np.maximum(-a, 0)) @ np.maximum(-z, 0).T
+
+    def effective(self, params: FixedDirectionsParams) -> Any:
+        """β = ab, neuron by neuron; leading axes are kept."""
+        return params.a * params.b
+
+    def features(self, X: Any) -> Any:
+        """(⟨θ_j, x_i⟩)₊, (n, m)."""
+        return np.maximum(X @ self.directions.T, 0)
+
+    def gradient(self, params: FixedDirectionsParams, X: Any, output_gradient: Any) -> FixedDirectionsParams:
+        jacobian = self.jacobian(params, X)
+        return FixedDirectionsParams(output_gradient @ jacobian.a, output_gradient @ jacobian.b)
+
+    def jacobian(self, params: FixedDirectionsParams, X: Any) -> FixedDirectionsParams:
+        z = X @ self.directions.T
+        a, b = params
+        active = a * z > 0
+        return FixedDirectionsParams(np.where(active, b * z, 0.0), np.where(active, a * z, 0.0))
+
+    def linearised(self, params: FixedDirectionsParams, direction: FixedDirectionsParams) -> Any:
+        return params.a * direction.b + params.b * direction.a
+
+    def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> FixedDirectionsParams:
+        """a = α, b = 0: the unbiased start (f = 0, r = α²/2). `scale` is a number, or one α per neuron.
+
+        The start is deterministic; `key` is accepted for uniformity. For R's random start see `bf.split_network`.
+        """
+        alpha, _ = log_of_scale("scale", scale, None)
+        if dim is not None and positive_int("dim", dim) != self.directions.shape[1]:
+            raise InputError(f"dim: {dim} does not fit directions in dimension {self.directions.shape[1]}")
+        if alpha.ndim > 1 or (alpha.ndim == 1 and alpha.size != self.width):
+            raise InputError(f"scale: expected a number or a vector of length {self.width}, found shape {alpha.shape}")
+        return FixedDirectionsParams(np.broadcast_to(alpha, (self.width,)).copy(), np.zeros(self.width))
+
+    def checked(self, params: Any, d: int) -> FixedDirectionsParams:
+        """Parameters as arrays with a > 0, or an error that names the neurons."""
+        if d != self.directions.shape[1]:
+            raise InputError(f"X: inputs have dimension {d}, the directions {self.directions.shape[1]}")
+        try:
+            a, b = params
+        except (TypeError, ValueError):
+            raise InputError(f"params0: expected FixedDirectionsParams(a, b), found {type(params).__name__}") from None
+        a, b = vector("params0.a", a, self.width), vector("params0.b", b, self.width)
+        if np.any(a <= 0):
+            raise InputError(
+                f"params0.a: must be positive; {_rows('neuron', a <= 0)} not. Where a < 0, flip θ and a: the network is the same"
+            )
+        return FixedDirectionsParams(a, b)
+
+    def nonsmooth(self, params0: FixedDirectionsParams) -> str | None:
+        """Inside the cone a² ≥ b² a never reaches zero (R, Lemma A.2); outside it may, and ReLU has its kink there."""
+        a, b = params0
+        outside = a < np.abs(b)
+        if not np.any(outside):
+            return None
+        worst = int(np.argmax(np.abs(b) - a))
+        return (
+            f"R/lemA2: a² ≥ b² fails: {_rows('neuron', outside)} outside the cone (a_{worst} = {a[worst]:g},"
+            f" b_{worst} = {b[worst]:g}): a may reach zero, the kink of ReLU, where the flow is not defined"
+        )
+
+    def potential(self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None) -> Potential:
+        """The potential whose Bregman projection is the limit from a = α, b = 0: Φ_{α²/2}."""
+        _, log_alpha = log_of_scale("scale", scale, log_scale)
+        return Hypentropy(log_alpha=2 * log_alpha - np.log(2.0))
+
+    def mirror_form(self, params0: FixedDirectionsParams, loss: Any, n: int) -> MirrorForm | str:
+        """R, Theorem 3.4: (a ± b)/2 move on hyperbolas, and under c‖·‖² β = ab has the potential Φ_r/(4c), r = ½(a²−b²)."""
+        if not isinstance(loss, SquareLoss):
+            return f"the dual flow needs a square loss, found {type(loss).__name__}"
+        failure = self.nonsmooth(params0)
+        if failure is not None:
+            return failure
+        a, b = params0
+        return hyperbolic_form((a + b) / 2, (a - b) / 2, 1 / (4 * loss.factor(n)), _from_hyperbola)
+
+
+def _from_hyperbola(plus: Array, minus: Array) -> FixedDirectionsParams:
+    return FixedDirectionsParams(plus + minus, plus - minus)
+
+
+def random_network(
+    width: int, dim: int, scale: float, *, law: str = "uniform", key: int = 0
+) -> tuple[FixedDirections, FixedDirectionsParams]:
+    """R's random start (§4), split: all weights iid of size s = α/√m, neurons outside the cone a² ≥ b² drawn again.
+
+    law: 'uniform' on [−s, s] (R's figures) or 'gaussian' of standard deviation s. Neurons are independent, so drawing only the
+    failing ones again has the law of drawing the whole network again, as R does.
+    """
+    m, k = positive_int("width", width), positive_int("dim", dim)
+    s = positive_float("scale", scale) / np.sqrt(m)
+    draw_all = LAWS[one_of("law", law, tuple(LAWS))]
+    rng = np.random.default_rng(positive_int("key", key, least=0))
+    W, b = np.empty((m, k)), np.empty(m)
+    missing = np.ones(m, bool)
+    while np.any(missing):
+        drawn = s * draw_all(rng, (int(np.sum(missing)), k + 1))
+        W[missing], b[missing] = drawn[:, :k], drawn[:, k]
+        missing = np.linalg.norm(W, axis=1) < np.abs(b)
+    return split_network(W, b)
+
+
+def split_network(W: ArrayLike, b: ArrayLike) -> tuple[FixedDirections, FixedDirectionsParams]:
+    """A two-layer network Σ_j b_j(⟨w_j, x⟩)₊ with rows w_j of W (m, k) split into directions w_j/‖w_j‖ and magnitudes (R, §4).
+
+    Returns the model with these directions fixed, and its start (a, b), a_j = ‖w_j‖. Nothing is said about a² ≥ b² here: the flow
+    checks it, and R resamples until it holds.
+    """
+    W = matrix("W", W)
+    a = np.linalg.norm(W, axis=1)
+    if np.any(a == 0):
+        raise InputError(f"W: {_rows('neuron', a == 0)} zero and without direction")
+    return FixedDirections(W / a[:, None]), FixedDirectionsParams(a, vector("b", b, W.shape[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class MergedProblem:
+    """The mirror flow of a network whose equal directions were merged: β_k = Σ_{j in group k} a_jb_j.
+
+    groups (m,): the merged coordinate of every neuron; r (p,): the hypentropy's parameter.
+    """
+
+    mirror: MirrorProblem
+    groups: Index
+    r: Array
+
+
+def merge_directions(problem: Problem) -> MergedProblem:
+    """Merge the neurons with equal directions (R, Lemma 3.5): ½Φ_r with r_k = ½‖a+b‖·‖a−b‖ over each group.
+
+    That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A group of one is Theorem 3.4;
+    the pair a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight with r = 2w₊w₋, at half its speed.
+    """
+    instance("problem", problem, Problem)
+    model = instance("problem.model", problem.model, FixedDirections)
+    loss = instance("problem.loss", problem.loss, SquareLoss)
+    failure = model.nonsmooth(problem.params0)
+    if failure is not None:
+        raise RefusedError(f"merge_directions: {failure}")
+    a, b = problem.params0
+    distinct, first, groups = np.unique(model.directions, axis=0, return_index=True, return_inverse=True)
+    groups = np.argsort(np.argsort(first))[np.ravel(groups)]  # numbered in the order of their first neuron
+    count = len(distinct)
+
+    def norm(values: Array) -> Array:
+        top = np.max(np.abs(values))
+        return top * np.sqrt(np.bincount(groups, (values / top) ** 2, count)) if top > 0 else np.zeros(count)
+
+    with np.errstate(divide="ignore"):
+        log_r = np.log(norm(a + b)) + np.log(norm(a - b)) - np.log(2.0)
+    beta0 = np.bincount(groups, a * b, count).astype(float)
+    X = model.features(problem.data.X)[:, np.sort(first)]
+    potential = ScaledPotential(1 / (4 * loss.factor(problem.data.n)), hypentropy(log_r, beta0))
+    return MergedProblem(MirrorProblem(potential, X, problem.data.y, beta0), groups, np.exp(log_r))
+
+
+def _rows(what: str, mask: Mask) -> str:
+    """'neurons 1, 4 and 7 are', 'neuron 3 is', or '12 neurons (0, 2, 3, …) are'."""
+    found = [str(k) for k in np.flatnonzero(mask)]
+    if len(found) == 1:
+        return f"{what} {found[0]} is"
+    if len(found) <= NAMED:
+        return f"{what}s {', '.join(found[:-1])} and {found[-1]} are"
+    return f"{len(found)} {what}s ({', '.join(found[:NAMED])}, …) are"

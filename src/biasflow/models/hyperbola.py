@@ -1,0 +1,63 @@
+"""Two weights per coordinate on a hyperbola: w₊ = w₊₀·e^{δ/2}, w₋ = w₋₀·e^{−δ/2}, and β = w₊² − w₋² = r·sinh η.
+
+Depth-2 diagonal networks (W, §4) and networks with fixed directions, w± = (a ± b)/2 (R, Theorem 3.4), both move so: w₊w₋ is
+conserved, and β follows a mirror flow with a multiple of the hypentropy Φ_r, r = 2|w₊w₋|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..inputs import SMALLEST_NORMAL, Array
+from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
+from .base import MirrorForm
+
+
+def hyperbolic_form(plus: Array, minus: Array, factor: float, params: Callable[[Array, Array], Any]) -> MirrorForm | str:
+    """The mirror form with potential factor·Φ_r; `params(plus, minus)` turns moved weights into the model's own.
+
+    A coordinate with one weight at zero stays on its half-line (r = 0); with both at zero it never moves, which is refused.
+    """
+    log_r, failure = _log_radius(np.abs(plus), np.abs(minus))
+    if failure is not None:
+        return failure
+    beta0 = (np.abs(plus) - np.abs(minus)) * (np.abs(plus) + np.abs(minus))
+    potential = hypentropy(log_r, beta0)
+    biased = bool(np.any(beta0 != 0))
+    eta0 = potential.at(beta0).eta if biased else np.zeros_like(beta0)
+
+    def lift(point: MirrorPoint) -> Any:
+        """w± = w±₀·e^{±δ/2}, δ the change of arcsinh(β/r)."""
+        delta = point.eta / factor - eta0
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            return params(
+                np.where(plus == 0, 0.0, plus * np.exp(delta / 2)), np.where(minus == 0, 0.0, minus * np.exp(-delta / 2))
+            )
+
+    return MirrorForm(ScaledPotential(factor, potential), beta0 if biased else None, lift)
+
+
+def hypentropy(log_r: Array, beta0: Array) -> Potential:
+    """Φ_r compatible with β₀ (R, Definition 3.2): half-lines of the sign of β₀ where r = 0."""
+    if np.any(np.isneginf(log_r)):
+        with np.errstate(under="ignore"):
+            return Hypentropy(np.exp(log_r), sign=np.sign(beta0))
+    return Hypentropy(log_alpha=log_r)
+
+
+def _log_radius(plus: Array, minus: Array) -> tuple[Array, str | None]:
+    """log r = log(2w₊w₋), or why there is none."""
+    dead = (plus == 0) & (minus == 0)
+    with np.errstate(divide="ignore"):
+        log_r = np.log(2.0) + np.log(plus) + np.log(minus)
+    if np.any(dead):
+        return log_r, f"coordinate {int(np.flatnonzero(dead)[0])} starts with both weights zero and never moves: drop that column"
+    one_sided = np.isneginf(log_r)
+    with np.errstate(under="ignore"):
+        lost = np.any((np.exp(log_r) < SMALLEST_NORMAL) & ~one_sided) or np.any((plus**2 == minus**2) & one_sided)
+    if np.any(one_sided) and lost:
+        return log_r, "weights that are zero on one side and below 1e-150 on another do not fit in floats together"
+    return log_r, None
