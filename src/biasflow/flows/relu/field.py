@@ -19,26 +19,35 @@ SMALL_DEFECT = 1e-8
 @inner
 def workspace(m: int, G: int, width: int) -> Work:
     return Work(
-        np.empty((m, G)), np.empty((m, G)), np.empty((m, width)), np.empty(G), np.empty(G), np.empty(G), np.empty(G)
-    )
+        np.empty((m, G)), np.empty((m, G)), np.zeros((m, G)), np.zeros((m, G)), np.empty((m, width)),
+        np.empty(G), np.empty(G), np.empty(G), np.empty(G),
+    )  # fmt: skip
 
 
 @inner
-def predictions(Y: Array, gates: Gates, geometry: Geometry, work: Work) -> None:
+def set_masks(j: int, row: Gates, geometry: Geometry, work: Work) -> None:
+    """Neuron j's gates as numbers, for loops without branches."""
+    for g in range(row.size):
+        work.on[j, g] = 1.0 if row[g] == ON else 0.0
+        work.off[j, g] = 1.0 if row[g] == OFF and geometry.two_sided else 0.0
+
+
+@inner
+def predictions(Y: Array, geometry: Geometry, work: Work) -> None:
     """Σ_j a_j σ(⟨w_j, ±u_g⟩) from work.P, gates frozen."""
     fill(work.plus, 0.0)
     fill(work.minus, 0.0)
-    slope = geometry.slope
+    slope, G = geometry.slope, work.plus.size
     for j in range(Y.shape[0]):
         c = math.exp(2 * Y[j, RHO]) * Y[j, OUT]
-        for g in range(gates.shape[1]):
-            gate = gates[j, g]
-            if gate == ON:
-                work.plus[g] += c * work.P[j, g]
-                work.minus[g] -= slope * c * work.P[j, g]
-            elif gate == OFF and geometry.two_sided:
-                work.plus[g] += slope * c * work.P[j, g]
-                work.minus[g] -= c * work.P[j, g]
+        if geometry.two_sided:
+            for g in range(G):
+                p = c * work.P[j, g]
+                work.plus[g] += (work.on[j, g] + slope * work.off[j, g]) * p
+                work.minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * p
+        else:
+            for g in range(G):
+                work.plus[g] += work.on[j, g] * (c * work.P[j, g])
 
 
 @inner
@@ -86,15 +95,14 @@ def remove_sliding(j: int, D: Array, slides: Slides) -> None:
 
 
 @inner
-def field(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
+def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
     """ρ' = 2ā⟨D, z̄⟩, ā' = ⟨D, z̄⟩ − ρ'ā, z̄' = āD − ρ'z̄; returns Σ(h − y)²."""
     project(Y, geometry.U, geometry.UT, work.P)
-    predictions(Y, gates, geometry, work)
+    predictions(Y, geometry, work)
     total = forces(work.plus, work.minus, geometry, work.F0, work.F1)
     for j in range(Y.shape[0]):
-        for g in range(gates.shape[1]):
-            gate = gates[j, g]
-            work.Q[j, g] = -work.F1[g] if gate == ON else (-work.F0[g] if gate == OFF else 0.0)
+        for g in range(work.F1.size):
+            work.Q[j, g] = -work.on[j, g] * work.F1[g] - work.off[j, g] * work.F0[g]
     assemble(work.Q, geometry.U, work.D)
     width = Y.shape[1]
     for j in range(Y.shape[0]):
@@ -113,7 +121,7 @@ def field(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, work: Work
 
 
 @inner
-def prediction_rates(Y: Array, dY: Array, dP: Array, gates: Gates, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
+def prediction_rates(Y: Array, dY: Array, dP: Array, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
     """Time derivatives of `predictions`, at the point where the field was evaluated last."""
     fill(plus, 0.0)
     fill(minus, 0.0)
@@ -121,15 +129,10 @@ def prediction_rates(Y: Array, dY: Array, dP: Array, gates: Gates, geometry: Geo
     for j in range(Y.shape[0]):
         scale = math.exp(2 * Y[j, RHO])
         c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])
-        for g in range(gates.shape[1]):
-            gate = gates[j, g]
+        for g in range(plus.size):
             rate = dc * work.P[j, g] + c * dP[j, g]
-            if gate == ON:
-                plus[g] += rate
-                minus[g] -= slope * rate
-            elif gate == OFF and geometry.two_sided:
-                plus[g] += slope * rate
-                minus[g] -= rate
+            plus[g] += (work.on[j, g] + slope * work.off[j, g]) * rate
+            minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * rate
 
 
 @inner

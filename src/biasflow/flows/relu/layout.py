@@ -67,6 +67,8 @@ class Work(NamedTuple):
 
     P: Array  # (m, G): ⟨v̄_j, u_g⟩
     Q: Array  # (m, G): −F of each gate
+    on: Array  # (m, G): 1 where the gate is ON, else 0
+    off: Array  # (m, G): 1 where the gate is OFF and carries force, else 0
     D: Array  # (m, r+2): D_j, the sliding part removed
     plus: Array  # (G,): Σ_j a_j σ(⟨w_j, u_g⟩)
     minus: Array  # (G,): Σ_j a_j σ(−⟨w_j, u_g⟩)

@@ -12,7 +12,7 @@ from .algebra import copy, largest, positions, project
 from .compiling import STAMP, entry, inner
 from .crossing import NOWHERE, TURN, Span, first_crossing, first_turn, slide_exit
 from .early import sign_of, start_gates
-from .field import conserve, field, forces, prediction_rates, predictions, workspace
+from .field import conserve, field, forces, prediction_rates, predictions, set_masks, workspace
 from .layout import FIRST, OUT, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
 from .sliding import cross, no_slides, noted, resolve, roomier, set_basis, settle_on_zero
 from .tableau import dense_state, error_and_stiffness, stages
@@ -92,7 +92,7 @@ def scratch_for(m: int, G: int, width: int) -> Scratch:
 
 @inner
 def span_end(
-    Y: Array, stage: Array, gates: Gates, geometry: Geometry, work: Work, P: Array, dP: Array, values: Array, rates: Array, held: bool
+    Y: Array, stage: Array, geometry: Geometry, work: Work, P: Array, dP: Array, values: Array, rates: Array, held: bool
 ) -> None:
     """What a span holds of one end, where the field was evaluated last; predictions only where something slides."""
     dY = stage.reshape(Y.shape)
@@ -101,7 +101,7 @@ def span_end(
     if held:
         copy(work.plus, values[0])
         copy(work.minus, values[1])
-        prediction_rates(Y, dY, dP, gates, geometry, work, rates[0], rates[1])
+        prediction_rates(Y, dY, dP, geometry, work, rates[0], rates[1])
 
 
 @inner
@@ -130,16 +130,16 @@ def look(
 
 
 @inner
-def forces_at(Y: Array, gates: Gates, geometry: Geometry, work: Work) -> None:
+def forces_at(Y: Array, geometry: Geometry, work: Work) -> None:
     project(Y, geometry.U, geometry.UT, work.P)
-    predictions(Y, gates, geometry, work)
+    predictions(Y, geometry, work)
     forces(work.plus, work.minus, geometry, work.F0, work.F1)
 
 
 @inner
 def decide(j: int, g: int, Y: Array, gates: Gates, geometry: Geometry, work: Work) -> None:
     """New gates of neuron j at an event on group g, or where its output turned."""
-    forces_at(Y, gates, geometry, work)
+    forces_at(Y, geometry, work)
     D, row = np.empty(Y.shape[1]), gates[j]
     sign = sign_of(Y[j], row, work.F0, work.F1, geometry, D)
     if g == TURN or row[g] == SLIDE:
@@ -149,10 +149,11 @@ def decide(j: int, g: int, Y: Array, gates: Gates, geometry: Geometry, work: Wor
 
 
 @inner
-def place(j: int, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, invariants: Invariants) -> Slides:
+def place(j: int, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, invariants: Invariants, work: Work) -> Slides:
     """The slides with neuron j's gates as they are now, the neuron put onto its zeros."""
     slides = roomier(slides, positions(gates[j], SLIDE, -1).size)
     set_basis(j, gates[j], geometry.U, slides)
+    set_masks(j, gates[j], geometry, work)
     settle_on_zero(j, Y[j], slides)
     conserve(Y[j], j, invariants)
     return slides
@@ -204,23 +205,26 @@ def _march(stamp: int) -> Any:
         kept = Kept(np.empty(ask.keep), np.empty((ask.keep, m, width)), np.empty((ask.keep, m, G), np.int8), np.empty(ask.keep))
         counts, kept_count, stride = np.zeros(5, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)
         saved, log = np.empty((ask.times.size, m, width)), Log(np.empty((256, 5)), np.zeros(1, np.int64))
+        for j in range(m):
+            set_masks(j, gates[j], geometry, work)
         if fresh:
-            forces_at(Y, gates, geometry, work)
+            forces_at(Y, geometry, work)
             slides = start_gates(Y, gates, work.F0, work.F1, geometry, slides)
         for j in range(m):
-            slides = place(j, Y, gates, geometry, slides, invariants)
-        square = field(Y, gates, geometry, slides, work, K[0].reshape(Y.shape))
+            slides = place(j, Y, gates, geometry, slides, invariants, work)
+        square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
         noise, late = NOISE * largest(work.F0, work.F1), LATE * ask.rtol
-        t, next_save, held, grow, previous = ask.t0, 0, np.sum(slides.count) > 0, GROW, 1e-4
+        t, next_save, held, grow, previous, stiffness = ask.t0, 0, np.sum(slides.count) > 0, GROW, 1e-4, 0.0
         h = ask.step if ask.step > 0.0 else FIRST_STEP / max(fastest_pull(Y, work), 1e-300)
         keep_step(kept, kept_count, stride, 0, t, Y, gates, h)
-        span_end(Y, K[0], gates, geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
+        span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
         code = ending(t, square, Y, work, ask)
         while code == STEP_LIMIT and counts[0] + counts[1] < ask.max_steps:
             last = t + h * (1 + 1e-12) >= ask.t1
             h = ask.t1 - t if last else h
-            square = stages(Y, h, gates, geometry, slides, work, K, s.trial, s.sixth)
-            error, stiffness = error_and_stiffness(h, K, s.trial, s.sixth)
+            square = stages(Y, h, geometry, slides, work, K, s.trial, s.sixth)
+            error, quotient = error_and_stiffness(h, K, s.trial, s.sixth)
+            stiffness = quotient if quotient > 0.0 else stiffness  # below rounding: as it was
             error /= ask.rtol
             if not error <= 1.0:
                 counts[1] += 1
@@ -230,7 +234,7 @@ def _march(stamp: int) -> Any:
                     code = STEP_TOO_SMALL
                 continue
             counts[0] += 1
-            span_end(s.trial, K[6], gates, geometry, work, span.P1, span.dP1, span.predictions1, span.rates1, held)
+            span_end(s.trial, K[6], geometry, work, span.P1, span.dP1, span.predictions1, span.rates1, held)
             theta, neuron, group = look(h, late, noise, Y, gates, geometry, slides, s, held)
             end = t + min(theta, 1.0) * h
             while next_save < ask.times.size and ask.times[next_save] <= end * (1 + 1e-15):
@@ -253,11 +257,11 @@ def _march(stamp: int) -> Any:
                 counts[2] += 1
                 before = gates[neuron].copy()
                 decide(neuron, group, Y, gates, geometry, work)
-                slides = place(neuron, Y, gates, geometry, slides, invariants)
+                slides = place(neuron, Y, gates, geometry, slides, invariants, work)
                 log = noted(log, t, neuron, before, gates[neuron])
                 held = np.sum(slides.count) > 0
-                square = field(Y, gates, geometry, slides, work, K[0].reshape(Y.shape))
-                span_end(Y, K[0], gates, geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
+                square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
+                span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
             h, previous, grow = next_step(h, error, previous, grow, stiffness), max(error, 1e-4), GROW
             keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
             code = ending(t, square, Y, work, ask)

@@ -7,7 +7,7 @@ import numpy as np
 from ...inputs import Array
 from .compiling import inner
 from .field import field
-from .layout import Gates, Geometry, Slides, Work
+from .layout import Geometry, Slides, Work
 
 E1, E3, E4, E5, E6, E7 = 71 / 57600, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40
 """Difference of the two orders."""
@@ -30,7 +30,7 @@ def last_coefficient(K: Array, i: int) -> float:
 
 @inner
 def stages(
-    Y: Array, h: float, gates: Gates, geometry: Geometry, slides: Slides, work: Work, K: Array, trial: Array, sixth: Array
+    Y: Array, h: float, geometry: Geometry, slides: Slides, work: Work, K: Array, trial: Array, sixth: Array
 ) -> float:
     """Fill K[1:], K[0] given; trial becomes the end of the step, sixth the argument of the sixth stage. Returns Σ(h − y)²."""
     shape, N = Y.shape, Y.size
@@ -38,24 +38,24 @@ def stages(
     k1, k2, k3, k4, k5, k6 = K[0], K[1], K[2], K[3], K[4], K[5]
     for i in range(N):
         x[i] = y[i] + h * (1 / 5) * k1[i]
-    field(trial, gates, geometry, slides, work, k2.reshape(shape))
+    field(trial, geometry, slides, work, k2.reshape(shape))
     for i in range(N):
         x[i] = y[i] + h * (3 / 40 * k1[i] + 9 / 40 * k2[i])
-    field(trial, gates, geometry, slides, work, k3.reshape(shape))
+    field(trial, geometry, slides, work, k3.reshape(shape))
     for i in range(N):
         x[i] = y[i] + h * (44 / 45 * k1[i] - 56 / 15 * k2[i] + 32 / 9 * k3[i])
-    field(trial, gates, geometry, slides, work, k4.reshape(shape))
+    field(trial, geometry, slides, work, k4.reshape(shape))
     for i in range(N):
         x[i] = y[i] + h * (19372 / 6561 * k1[i] - 25360 / 2187 * k2[i] + 64448 / 6561 * k3[i] - 212 / 729 * k4[i])
-    field(trial, gates, geometry, slides, work, k5.reshape(shape))
+    field(trial, geometry, slides, work, k5.reshape(shape))
     for i in range(N):
         z[i] = y[i] + h * (
             9017 / 3168 * k1[i] - 355 / 33 * k2[i] + 46732 / 5247 * k3[i] + 49 / 176 * k4[i] - 5103 / 18656 * k5[i]
         )
-    field(sixth, gates, geometry, slides, work, k6.reshape(shape))
+    field(sixth, geometry, slides, work, k6.reshape(shape))
     for i in range(N):
         x[i] = y[i] + h * (35 / 384 * k1[i] + 500 / 1113 * k3[i] + 125 / 192 * k4[i] - 2187 / 6784 * k5[i] + 11 / 84 * k6[i])
-    return field(trial, gates, geometry, slides, work, K[6].reshape(shape))
+    return field(trial, geometry, slides, work, K[6].reshape(shape))
 
 
 @inner

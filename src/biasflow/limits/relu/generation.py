@@ -26,6 +26,8 @@ BEYOND = 1e-2
 """The gap aimed at, as a share of the gap asked for: one more Newton step costs little and gives the neurons more digits."""
 NEW_PER_SAMPLE = 4
 """Most new columns per sample and round, the most violated first."""
+ATTEMPTS = (("highs", 1e-10), ("highs-ds", 1e-9), ("highs-ds", 1e-7), ("highs-ipm", 1e-7))
+"""HiGHS with its tightest tolerance first; where it gives up on nearly dependent neurons, looser ones: Newton adds the digits."""
 FEASIBLE = 1e-9
 """Largest misfit (largest |z_k| being one) of neurons that are taken as an interpolator."""
 
@@ -56,7 +58,10 @@ def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Gener
     while rounds < ROUNDS:
         rounds += 1
         before = best_norm - dual
-        masses, lam = _program(columns.features(samples), targets)
+        program = _program(columns.features(samples), targets, deadline)
+        if program is None:
+            break
+        masses, lam = program
         neurons = merged(columns, masses)
         solved = solve_on_cells(neurons, samples, targets, lam) or Solved(tuple(neurons), lam)
         if solved.norm < best_norm and solved.misfit(samples, targets) <= FEASIBLE:
@@ -84,15 +89,17 @@ def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Gener
     return Generated(best, best_norm, best_lam, dual, rounds, len(columns))
 
 
-def _program(features: Array, targets: Array) -> tuple[Array, Array]:
-    """min Σ|c_j| subject to Σ_j c_jφ_j = z: masses c and multipliers λ."""
+def _program(features: Array, targets: Array, deadline: float) -> tuple[Array, Array] | None:
+    """min Σ|c_j| subject to Σ_j c_jφ_j = z: masses c and multipliers λ. None where HiGHS fails, or time ends."""
     count = features.shape[0]
-    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the tightest that HiGHS takes
     both = np.hstack([features.T, -features.T])
-    solution = linprog(np.ones(2 * count), A_eq=both, b_eq=targets, bounds=(0, None), method="highs", options=tight)
-    if solution.status != 0:
-        raise ConvergenceError(f"min_norm_interpolator: the linear program over {count} neurons failed: {solution.message}")
-    return solution.x[:count] - solution.x[count:], solution.eqlin.marginals
+    for method, tolerance in ATTEMPTS:
+        left = max(deadline - time.monotonic(), 0.1)
+        options = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance, "time_limit": left}
+        solution = linprog(np.ones(2 * count), A_eq=both, b_eq=targets, bounds=(0, None), method=method, options=options)
+        if solution.status == 0:
+            return solution.x[:count] - solution.x[count:], solution.eqlin.marginals
+    return None
 
 
 def _constraints(oracle: Oracle, lam: Array) -> tuple[float, Directions]:
