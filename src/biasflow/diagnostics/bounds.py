@@ -219,7 +219,8 @@ def _least_weight(potential: Potential, best: MirrorPoint, up: Array, down: Arra
     """
     d = best.eta.size
     signs = potential.half_lines(d)
-    low, high = best.eta - down, best.eta + up
+    with np.errstate(invalid="ignore"):  # at a wall η* is infinite, and so is what is added to it
+        low, high = best.eta - down, best.eta + up
     inner = np.clip(0.0, low, high)
     toward_wall = np.where(signs > 0, low, high)
     target = np.where(signs != 0, toward_wall, inner)
