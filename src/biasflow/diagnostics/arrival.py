@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from ..errors import BiasflowError, InputError
 from ..inputs import instance, positive_float
-from ..limits import bregman_projection
+from ..limits import bregman_projection, mirror_limit
 from ..records import MirrorProblem, Problem, Result, Trajectory
 from .bounds import ConvergenceBounds, as_mirror, convergence_bounds, hypentropy_of
 from .phases import Phase, loss_at, phases
@@ -72,7 +72,7 @@ def _loss_of(trajectory: Trajectory) -> Callable[[float], float]:
 
 def _divergence_of(trajectory: Trajectory) -> Callable[[float], float]:
     found = as_mirror(trajectory.problem)
-    best = found.potential.at(bregman_projection(found.potential, found.X, found.y, found.beta0).value)
+    best = found.potential.at(mirror_limit(found.potential, found.X, found.y, found.beta0).value)
 
     def measure(t: float) -> float:
         state = trajectory.at(t)

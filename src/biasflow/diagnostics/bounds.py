@@ -158,7 +158,8 @@ def asymptotic_rate(problem: MirrorProblem, limit: Limit) -> float:
     """2λ_min(X·diag(w*)·Xᵀ): the rate at which D finally decays (R/sharp); zero below rank n."""
     weight = problem.potential.at(limit.value).weight()
     singular = np.linalg.svd(problem.X * np.sqrt(weight), compute_uv=False)
-    return 0.0 if len(singular) < len(problem.y) else 2 * float(singular[-1]) ** 2
+    rounding = max(problem.X.shape) * np.finfo(float).eps * float(singular[0])
+    return 0.0 if len(singular) < len(problem.y) or singular[-1] <= rounding else 2 * float(singular[-1]) ** 2
 
 
 def as_mirror(problem: Problem | MirrorProblem) -> MirrorProblem:

@@ -83,6 +83,10 @@ def commuting_defect(
     """
     points, key = positive_int("points", points, least=0), positive_int("key", key, least=0)
     function = _function(model, X)
+    if isinstance(model, Model) and not hasattr(params, "_fields"):
+        raise InputError(
+            f"params: expected the model's own parameters, as model.init returns them, found {type(params).__name__}"
+        )
     flat, unflatten = _flatten(params)
     derivatives = _derivatives(model, function, unflatten, flat, X)
     rng = np.random.default_rng(key)

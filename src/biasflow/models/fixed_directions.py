@@ -26,6 +26,8 @@ STREAM = 43
 """Start of the random stream, so that data drawn with the same key are independent of the network."""
 UNIT = 1e-9
 """How far from one the norm of a direction may be."""
+EQUAL = 9
+"""Decimals to which directions must agree to count as equal."""
 NAMED = 5
 """Neurons named in a message before it only counts them."""
 
@@ -217,7 +219,7 @@ def merge_directions(problem: Problem) -> MergedProblem:
     if failure is not None:
         raise RefusedError(f"merge_directions: {failure}")
     a, b = problem.params0
-    distinct, first, groups = np.unique(model.directions, axis=0, return_index=True, return_inverse=True)
+    distinct, first, groups = np.unique(np.round(model.directions, EQUAL), axis=0, return_index=True, return_inverse=True)
     groups = np.argsort(np.argsort(first))[np.ravel(groups)]  # numbered in the order of their first neuron
     count = len(distinct)
 
