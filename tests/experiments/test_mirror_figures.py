@@ -128,7 +128,7 @@ def over_seeds():
 def test_reported_constants_over_seeds(over_seeds, name, axes):
     """R's setting at full size: the median lies in the 5–95% band of an independent prototype, and so do most seeds.
 
-    Nine in ten are expected inside; fewer than seven in ten of 40 happen with probability 1e-4.
+    Of 1000 seeds 86 to 91% have inf r and ‖Xᵀ†‖ inside their bands; of these 40, 72% at least.
     """
     data = over_seeds(name, **axes)
     attributes = experiment(name).summarise(data).attrs

@@ -158,7 +158,7 @@ def test_check_status(measured, relation, bound, error, status):
 
 
 def test_theorem_2_6_as_printed_is_violated():
-    """∇φ is √101/√1.01-Lipschitz on the sublevel set, a line: R's rate would be 10.1, the flow has 4. A Hessian bound gives 1.01."""
+    """∇φ is √101/√1.01-Lipschitz on the sublevel set, a line: R's rate would be 10.1, the flow has 4, a Hessian bound 1.01."""
     X, curvature = np.array([[1.0, 10.0]]), np.array([1.0, 100.0])
     problem = bf.MirrorProblem(bf.ScaledPotential(curvature, bf.Euclidean()), X, np.array([1.0]))
     flow = bf.mirror_flow(problem.potential, X, problem.y, times=[0.5, 1.5])

@@ -10,10 +10,13 @@ from scipy.optimize import brentq
 
 from ..errors import BiasflowError, InputError
 from ..inputs import instance, positive_float
-from ..limits import bregman_projection
+from ..limits import bregman_projection, mirror_limit
 from ..records import MirrorProblem, Problem, Result, Trajectory
-from .bounds import ConvergenceBounds, as_mirror, convergence_bounds
+from .bounds import ConvergenceBounds, as_mirror, convergence_bounds, hypentropy_of
 from .phases import Phase, loss_at, phases
+
+HYPENTROPIC = ("R/lem3.6, e^{−κ₁t}", "R/lem3.7, 1/(κ₂t + c)", "R/sharp, e^{−4·inf r·t/‖Xᵀ†‖²}")
+"""Names of the bounds that hold for hypentropies only."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def _loss_of(trajectory: Trajectory) -> Callable[[float], float]:
 
 def _divergence_of(trajectory: Trajectory) -> Callable[[float], float]:
     found = as_mirror(trajectory.problem)
-    best = found.potential.at(bregman_projection(found.potential, found.X, found.y, found.beta0).value)
+    best = found.potential.at(mirror_limit(found.potential, found.X, found.y, found.beta0).value)
 
     def measure(t: float) -> float:
         state = trajectory.at(t)
@@ -131,20 +134,22 @@ def _bounds(trajectory: Trajectory, level: float, name: str) -> dict[str, float]
         known = convergence_bounds(problem, trajectory)
     except BiasflowError:
         return bounds
-    return {**_hypentropic(known, level / (start / known.start_divergence)), **bounds}
+    factor, _ = hypentropy_of(found.potential)
+    return {**_hypentropic(known, level / factor), **bounds}
 
 
 def _hypentropic(known: ConvergenceBounds, level: float) -> dict[str, float]:
     """Times at which the bounds on D_{Φ_r} reach a level."""
     ratio = known.start_divergence / level
-    if ratio <= 1:
-        return {"R/lem3.6": 0.0, "R/lem3.7": 0.0}
+    if ratio <= 1:  # there from the start
+        return dict.fromkeys(HYPENTROPIC, 0.0)
     with np.errstate(divide="ignore"):
-        return {
-            "R/lem3.6, e^{−κ₁t}": float(np.divide(np.log(ratio), known.kappa1)),
-            "R/lem3.7, 1/(κ₂t + c)": float(np.divide((ratio - 1) / known.start_divergence, known.kappa2)),
-            "R/sharp, e^{−4·inf r·t/‖Xᵀ†‖²}": float(np.divide(np.log(ratio), known.sharp_rate)),
-        }
+        times = (
+            np.divide(np.log(ratio), known.kappa1),
+            np.divide((ratio - 1) / known.start_divergence, known.kappa2),
+            np.divide(np.log(ratio), known.sharp_rate),
+        )
+    return {name: float(time) for name, time in zip(HYPENTROPIC, times, strict=True)}
 
 
 def _over_half(problem: Problem | MirrorProblem) -> float:

@@ -158,7 +158,8 @@ def asymptotic_rate(problem: MirrorProblem, limit: Limit) -> float:
     """2λ_min(X·diag(w*)·Xᵀ): the rate at which D finally decays (R/sharp); zero below rank n."""
     weight = problem.potential.at(limit.value).weight()
     singular = np.linalg.svd(problem.X * np.sqrt(weight), compute_uv=False)
-    return 0.0 if len(singular) < len(problem.y) else 2 * float(singular[-1]) ** 2
+    rounding = max(problem.X.shape) * np.finfo(float).eps * float(singular[0])
+    return 0.0 if len(singular) < len(problem.y) or singular[-1] <= rounding else 2 * float(singular[-1]) ** 2
 
 
 def as_mirror(problem: Problem | MirrorProblem) -> MirrorProblem:
@@ -219,7 +220,8 @@ def _least_weight(potential: Potential, best: MirrorPoint, up: Array, down: Arra
     """
     d = best.eta.size
     signs = potential.half_lines(d)
-    low, high = best.eta - down, best.eta + up
+    with np.errstate(invalid="ignore"):  # at a wall η* is infinite, and so is what is added to it
+        low, high = best.eta - down, best.eta + up
     inner = np.clip(0.0, low, high)
     toward_wall = np.where(signs > 0, low, high)
     target = np.where(signs != 0, toward_wall, inner)

@@ -28,7 +28,7 @@ CLEAN = 1e-3
 """Relative error of the brackets above which a point is dropped: a kink lies within the step."""
 TRIES = 10
 """Random points tried for each one wanted."""
-LINEAR = 1e-4
+LINEAR = 1e-2
 """Curvature, in units of gradient² over parameter, below which a model counts as linear there."""
 SPREAD = 0.1
 """Relative size of the random displacements at which the brackets are looked at besides the point given."""
@@ -83,10 +83,14 @@ def commuting_defect(
     """
     points, key = positive_int("points", points, least=0), positive_int("key", key, least=0)
     function = _function(model, X)
+    if isinstance(model, Model) and not hasattr(params, "_fields"):
+        raise InputError(
+            f"params: expected the model's own parameters, as model.init returns them, found {type(params).__name__}"
+        )
     flat, unflatten = _flatten(params)
     derivatives = _derivatives(model, function, unflatten, flat, X)
     rng = np.random.default_rng(key)
-    size = np.abs(flat) + SPREAD * np.max(np.abs(flat), initial=0.0)
+    size = np.abs(flat) + SPREAD * _size(flat)
     found = []
     for k in range(1 + TRIES * points):
         one = _brackets(derivatives, flat if k == 0 else flat + SPREAD * size * rng.uniform(-1, 1, flat.size))
@@ -148,10 +152,12 @@ def _flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
 def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, flat: Array, X: ArrayLike | None) -> Derivatives:
     output = function(unflatten(flat))
     if type(output).__module__.split(".")[0] in ("jax", "jaxlib"):
+        with _jax_in_double():
+            import jax
+
+            _check_predictions(function(unflatten(jax.numpy.asarray(flat))))
         return _by_jax(function, unflatten)
-    values = np.asarray(output)
-    if values.dtype != np.float64 or not np.all(np.isfinite(values)):
-        raise InputError(f"model: expected finite float64 predictions, found {values.dtype}")
+    _check_predictions(output)
     if isinstance(model, Model) and X is not None:
         inputs = matrix("X", X)
 
@@ -163,12 +169,26 @@ def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, fla
     return _by_differences(lambda w: _jacobian(lambda v: np.ravel(function(unflatten(v))), w))
 
 
+def _check_predictions(output: Any) -> None:
+    values = np.asarray(output)
+    if values.dtype != np.float64:
+        raise InputError(f"model: expected float64 predictions, found {values.dtype}")
+    if not np.all(np.isfinite(values)):
+        raise InputError(f"model: expected finite predictions, found {values[~np.isfinite(values)].flat[0]}")
+
+
+def _jax_in_double() -> Any:
+    import jax
+
+    enable_x64: Any = getattr(jax, "enable_x64", None)  # a function of the package's own from 0.8 on
+    return enable_x64(True) if enable_x64 is not None else jax.experimental.enable_x64()  # type: ignore[attr-defined]
+
+
 def _by_jax(function: Callable[[Any], Any], unflatten: Any) -> Derivatives:
     def at(w: Array) -> tuple[Array, Array, Array]:
         import jax
 
-        enable_x64: Any = getattr(jax, "enable_x64", None)  # a function of the package's own from 0.8 on
-        with enable_x64(True) if enable_x64 is not None else jax.experimental.enable_x64():  # type: ignore[attr-defined]
+        with _jax_in_double():
             jacobian = jax.jacrev(lambda v: function(unflatten(v)).ravel())
             place = jax.numpy.asarray(w)
             rows = jacobian(place)
@@ -184,7 +204,7 @@ def _by_jax(function: Callable[[Any], Any], unflatten: Any) -> Derivatives:
 def _by_differences(jacobian: Callable[[Array], Array]) -> Derivatives:
     def at(w: Array) -> tuple[Array, Array, Array]:
         J = jacobian(w)
-        size = max(float(np.max(np.abs(w), initial=0.0)), np.finfo(float).tiny)
+        size = _size(w)
         dJ, error = np.empty((len(J), *J.shape)), np.empty((len(J), *J.shape))
         for i, g in enumerate(J):
             top = float(np.max(np.abs(g), initial=0.0))
@@ -198,28 +218,33 @@ def _by_differences(jacobian: Callable[[Array], Array]) -> Derivatives:
     return at
 
 
+def _size(w: Array) -> float:
+    """The largest parameter; one where all are zero and nothing says how large is large."""
+    return float(np.max(np.abs(w), initial=0.0)) or 1.0
+
+
 def _along(function: Callable[[Array], Array], w: Array, g: Array, h: float) -> Array:
     """The derivative along g by a four-point formula."""
     return (8 * (function(w + h * g) - function(w - h * g)) - (function(w + 2 * h * g) - function(w - 2 * h * g))) / (12 * h)
 
 
 def _jacobian(values: Callable[[Array], Array], w: Array) -> Array:
-    h = STEP * max(float(np.max(np.abs(w), initial=0.0)), np.finfo(float).tiny)
+    h = STEP * _size(w)
     return np.stack([_along(values, w, e, h) for e in np.eye(w.size)], axis=1)
 
 
 def _brackets(derivatives: Derivatives, w: Array) -> tuple[float, float, float, tuple[int, int]]:
     """(defect, kernel defect, error, worst pair) at a point. dJ[i, j] = ∇²G_j∇G_i."""
     J, dJ, error = derivatives(w)
-    slope, size = float(np.max(np.linalg.norm(J, axis=1), initial=0.0)), float(np.max(np.abs(w), initial=0.0))
-    if slope == 0 or size == 0:
+    slope, size = float(np.max(np.linalg.norm(J, axis=1), initial=0.0)), _size(w)
+    if slope == 0:
         return 0.0, 0.0, 0.0, (0, 0)
     scale = max(float(np.max(np.linalg.norm(dJ, axis=2))), LINEAR * slope**2 / size)
     bracket = dJ - dJ.transpose(1, 0, 2)
     sizes = np.linalg.norm(bracket, axis=2)
     i, j = (int(k) for k in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
     moved, reference = np.einsum("ijk,lk->ijl", bracket, J), np.einsum("ijk,lk->ijl", np.abs(dJ), np.abs(J))
-    noise = float(np.max(np.linalg.norm(error, axis=2))) / scale
+    noise = float(np.max(np.linalg.norm(error + error.transpose(1, 0, 2), axis=2))) / scale
     return (
         float(sizes[i, j]) / scale,
         float(np.max(np.abs(moved)) / max(np.max(reference), scale * slope)),

@@ -50,12 +50,14 @@ def inverse_norm(
     if norm == "l2":
         size = 1 / float(values[-1])
         return Limit(left[:, -1] * size, size, Certificate(size, size, 0.0, "exact"), {"norm": norm})
+    unit = float(values[0])
+    X = X / unit  # the tolerances of linear programs are absolute
     upper, soft = _upper(X, norm)
     rng = np.random.default_rng(key)
     candidates = [soft, left[:, -1], *rng.standard_normal((max(starts - 2, 0), X.shape[0]))]
-    u = max((_ascend(X, norm, start) for start in candidates[:starts]), key=np.linalg.norm)
+    u = max((_ascend(X, norm, start) for start in candidates[:starts]), key=np.linalg.norm) / unit
     lower = float(np.linalg.norm(u))
-    return Limit(u, lower, Certificate(lower, max(upper, lower), 0.0, "bound"), {"norm": norm})
+    return Limit(u, lower, Certificate(lower, max(upper / unit, lower), 0.0, "bound"), {"norm": norm})
 
 
 def _size(v: Array, norm: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from dataclasses import dataclass
 
@@ -14,6 +15,10 @@ FLAT = 0.1
 """Share of the loss that a plateau may lose."""
 LONG = 0.1
 """Share of the time elapsed by its end that a stretch must last to be a plateau: plateaus come in every length."""
+LAST = 0.5
+"""The same where the flow ends on it, and nothing after it can tell."""
+CONTRAST = 4.0
+"""How much faster than on a plateau the loss must fall at some later time: a steady decay has no plateaus."""
 TAIL = 1e-4
 """Loss, relative to its start, below which the final rate is read off."""
 STEADY = 0.5
@@ -48,17 +53,19 @@ class Phase:
 def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
     """The phases of a flow in time order, without gaps.
 
-    Final convergence: the exponential end, where the loss decays at no less than half its last rate; only flows that
-    reached their limit have it. Before it, a plateau is a stretch over which the loss falls by less than 10%, and which lasts
-    at least a tenth of the time elapsed by its end; a drop is what lies between plateaus. The plateau at the start is the
-    escape, slow at small initialisation, for the start is next to a saddle. Where the loss has a positive infimum, the excess
-    over its last value is read.
+    Final convergence: the exponential end, where the loss decays at no less than half its last rate; only flows that reached
+    their limit have it. Before it, a plateau is a stretch over which the loss falls by less than 10%, and which lasts at least
+    a tenth of the time elapsed by its end, while the loss falls four times faster later; a drop is what lies between. The
+    plateau at the start is the escape, slow at small initialisation, for the start is next to a saddle. Where the loss has a
+    positive infimum, the excess over its last value is read.
     """
     instance("trajectory", trajectory, Trajectory)
     times, loss = loss_curve(trajectory)
     if trajectory.result in (Result.STATIONARY, Result.INFEASIBLE, Result.FLOOR):
         loss = loss - loss[-1]
-    if len(times) < 3 or not loss[0] > 0:
+    last, known = float(times[-1]), loss > 0
+    times, loss = times[known], loss[known]
+    if len(times) < 3:
         return ()
     end = (
         _final_start(times, loss) if trajectory.result.success and trajectory.result is not Result.REACHED_T1 else len(times) - 1
@@ -66,7 +73,7 @@ def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
     found = _before(times, loss, end)
     if end < len(times) - 1:
         found.append(_phase("final convergence", times, loss, end, len(times) - 1))
-    return tuple(found)
+    return (*found[:-1], dataclasses.replace(found[-1], end=last)) if found else ()
 
 
 def loss_curve(trajectory: Trajectory) -> tuple[Array, Array]:
@@ -103,17 +110,32 @@ def _final_start(times: Array, loss: Array) -> int:
 
 def _before(times: Array, loss: Array, end: int) -> list[Phase]:
     """Plateaus and drops up to an index."""
-    flat = np.zeros(end, dtype=bool)  # per step, whether it belongs to a plateau
-    for k in range(end):
+    rates = np.log(loss[:-1] / loss[1:]) / np.diff(times)
+    rates = np.where(loss[1:] >= TAIL * loss[end], rates, 0.0)  # the last digits of an excess say nothing about speed
+    later = np.maximum.accumulate(rates[::-1])[::-1]  # the fastest decay from each step on
+    flat, k = np.zeros(end, dtype=bool), 0  # per step, whether it belongs to a plateau
+    while k < end:
         far = int(np.searchsorted(-loss[: end + 1], -(1 - FLAT) * loss[k], side="right")) - 1
-        if far > k and times[far] - times[k] >= LONG * times[far]:
+        if far > k and _is_plateau(times, loss, later, k, far):
             flat[k:far] = True
+            k = far
+        else:
+            k += 1
     cuts = [0, *(np.flatnonzero(np.diff(flat)) + 1).tolist(), end] if end > 0 else []
     found = []
     for a, b in itertools.pairwise(cuts):
         name = ("escape" if a == 0 else "plateau") if flat[a] else "drop"
         found.append(_phase(name, times, loss, a, b))
     return found
+
+
+def _is_plateau(times: Array, loss: Array, later: Array, k: int, far: int) -> bool:
+    """Whether a flat stretch is long, and slow against what comes after it; at the end of a flow, long must do."""
+    length = times[far] - times[k]
+    if far == len(times) - 1:
+        return bool(length >= LAST * times[far])
+    rate = np.log(loss[k] / loss[far]) / length
+    return bool(length >= LONG * times[far] and later[far] >= CONTRAST * rate)
 
 
 def _phase(name: str, times: Array, loss: Array, a: int, b: int) -> Phase:

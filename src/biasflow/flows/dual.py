@@ -24,6 +24,7 @@ from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
 from ..limits.newton import weighted_gram
 from ..losses import SquareLoss
+from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
 from ..records import MirrorProblem, Result, Trajectory
 
@@ -72,7 +73,7 @@ def mirror_flow(
 
     t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times: where to save (default: every
     step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
-    stats['nu'] are the dual points, (T, n).
+    stats['nu'] are the dual points, (T, n). The problem recorded is the flow's own: its potential is φ over the speed of L.
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
@@ -81,8 +82,9 @@ def mirror_flow(
         potential = potential.oriented(start)
     origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
     loss = SquareLoss("half") if loss is None else instance("loss", loss, SquareLoss)
-    problem = MirrorProblem(potential, X, y, start)
-    flow = integrate_dual(origin, potential.half_lines(X.shape[1]), X, y, 2 * loss.factor(len(y)), t1, times, rtol)
+    speed = 2 * loss.factor(len(y))
+    problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
+    flow = integrate_dual(origin, potential.half_lines(X.shape[1]), X, y, speed, t1, times, rtol)
     trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
     if throw and not trajectory.result.success:
         raise ConvergenceError(f"mirror_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)

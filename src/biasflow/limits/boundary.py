@@ -32,12 +32,12 @@ def mirror_limit(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayL
     potential = potential if start is None else potential.oriented(start)
     try:
         found = bregman_projection(potential, X, y, start)
-        wall, fit = found.stats["boundary"], y
+        fit = y
     except (InconsistentError, InfeasibleError):
         fit, wall = least_squares_fit(X, y, potential.half_lines(X.shape[1]))
         found = _inside(potential, X, fit, start, wall)
     residual = float(np.max(np.abs(X @ found.value - fit))) / max(1.0, float(np.max(np.abs(y))))
-    stats = {**found.stats, "fit": fit, "infimum": 0.5 * float(np.sum((fit - y) ** 2)), "wall": wall}
+    stats = {**found.stats, "fit": fit, "infimum": 0.5 * float(np.sum((fit - y) ** 2)), "wall": found.stats["boundary"]}
     return dataclasses.replace(found, certificate=dataclasses.replace(found.certificate, residual=residual), stats=stats)
 
 

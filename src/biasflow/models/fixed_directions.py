@@ -22,8 +22,12 @@ LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "gaussian": lambda rng, shape: rng.standard_normal(shape),
 }
 """Laws of one weight, of size one."""
+STREAM = 43
+"""Start of the random stream, so that data drawn with the same key are independent of the network."""
 UNIT = 1e-9
 """How far from one the norm of a direction may be."""
+EQUAL = 9
+"""Decimals to which directions must agree to count as equal."""
 NAMED = 5
 """Neurons named in a message before it only counts them."""
 
@@ -49,7 +53,7 @@ class FixedDirections(Model):
 
     def __post_init__(self) -> None:
         directions = matrix("directions", self.directions)
-        norms = np.linalg.norm(directions, axis=1)
+        norms = _norms(directions)
         if np.any(norms == 0):
             raise InputError(f"directions: {_rows('direction', norms == 0)} zero; a direction must be a unit vector")
         if self.normalise:
@@ -167,13 +171,13 @@ def random_network(
     m, k = positive_int("width", width), positive_int("dim", dim)
     s = positive_float("scale", scale) / np.sqrt(m)
     draw_all = LAWS[one_of("law", law, tuple(LAWS))]
-    rng = np.random.default_rng(positive_int("key", key, least=0))
+    rng = np.random.default_rng((STREAM, positive_int("key", key, least=0)))
     W, b = np.empty((m, k)), np.empty(m)
     missing = np.ones(m, bool)
     while np.any(missing):
         drawn = s * draw_all(rng, (int(np.sum(missing)), k + 1))
         W[missing], b[missing] = drawn[:, :k], drawn[:, k]
-        missing = np.linalg.norm(W, axis=1) < np.abs(b)
+        missing = _norms(W) < np.abs(b)
     return split_network(W, b)
 
 
@@ -184,7 +188,7 @@ def split_network(W: ArrayLike, b: ArrayLike) -> tuple[FixedDirections, FixedDir
     checks it, and R resamples until it holds.
     """
     W = matrix("W", W)
-    a = np.linalg.norm(W, axis=1)
+    a = _norms(W)
     if np.any(a == 0):
         raise InputError(f"W: {_rows('neuron', a == 0)} zero and without direction")
     return FixedDirections(W / a[:, None]), FixedDirectionsParams(a, vector("b", b, W.shape[0]))
@@ -215,13 +219,15 @@ def merge_directions(problem: Problem) -> MergedProblem:
     if failure is not None:
         raise RefusedError(f"merge_directions: {failure}")
     a, b = problem.params0
-    distinct, first, groups = np.unique(model.directions, axis=0, return_index=True, return_inverse=True)
+    distinct, first, groups = np.unique(np.round(model.directions, EQUAL), axis=0, return_index=True, return_inverse=True)
     groups = np.argsort(np.argsort(first))[np.ravel(groups)]  # numbered in the order of their first neuron
     count = len(distinct)
 
     def norm(values: Array) -> Array:
-        top = np.max(np.abs(values))
-        return top * np.sqrt(np.bincount(groups, (values / top) ** 2, count)) if top > 0 else np.zeros(count)
+        top = np.zeros(count)
+        np.maximum.at(top, groups, np.abs(values))
+        unit = np.where(top > 0, top, 1.0)
+        return top * np.sqrt(np.bincount(groups, (values / unit[groups]) ** 2, count))
 
     with np.errstate(divide="ignore"):
         log_r = np.log(norm(a + b)) + np.log(norm(a - b)) - np.log(2.0)
@@ -229,6 +235,12 @@ def merge_directions(problem: Problem) -> MergedProblem:
     X = model.features(problem.data.X)[:, np.sort(first)]
     potential = ScaledPotential(1 / (4 * loss.factor(problem.data.n)), hypentropy(log_r, beta0))
     return MergedProblem(MirrorProblem(potential, X, problem.data.y, beta0), groups, np.exp(log_r))
+
+
+def _norms(rows: Array) -> Array:
+    """‖·‖₂ of each row, at any scale: squares of weights below 1e-154 would vanish."""
+    exponent = np.frexp(np.max(np.abs(rows), axis=1))[1]
+    return np.ldexp(np.linalg.norm(np.ldexp(rows, -exponent[:, None]), axis=1), exponent)
 
 
 def _rows(what: str, mask: Mask) -> str:
