@@ -14,7 +14,7 @@ from ...models import TwoLayer, TwoLayerParams
 from ...records import Check, Claim, Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from .examples import general_problem, in_cones, orthonormal_problem, pairs_problem
-from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK, SMALL_START
+from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, FITS, LABELLED, NETWORK, SMALL_START
 from .phases import idle, slopes
 from .setting import Setting, distance, squared_norm
 
@@ -291,7 +291,7 @@ eq8 = Claim(
     "B/eq8",
     "The least ½‖θ‖² of an interpolator is the least variation norm; for every network the norm is at most ½‖θ‖².",
     "B, equation (8)",
-    (NETWORK, ALIVE, LABELLED),
+    (NETWORK, ALIVE, LABELLED, FITS),
     general_problem,
     _eq8,
 )

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import BiasflowError
+from ...limits.relu.samples import read_samples
 from ...losses import SquareLoss
 from ...models import TwoLayer
 from ...records import Hypothesis, Problem
@@ -98,6 +100,14 @@ def _tiny(problem: Any) -> str | None:
     )
 
 
+def _fits(problem: Any) -> str | None:
+    try:
+        read_samples(problem.data.X, problem.data.y)
+    except BiasflowError as error:
+        return str(error)
+    return None
+
+
 def _labelled(problem: Any) -> str | None:
     return None if np.any(problem.data.y) else "all labels are zero: there is nothing to learn"
 
@@ -105,6 +115,7 @@ def _labelled(problem: Any) -> str | None:
 NETWORK = Hypothesis("two-layer", "a two-layer ReLU network under a square loss", _network)
 ALIVE = Hypothesis("alive", "some neuron is active", _alive)
 LABELLED = Hypothesis("nontrivial", "y ≠ 0", _labelled)
+FITS = Hypothesis("fits", "some network interpolates the data", _fits)
 BALANCED = Hypothesis("balanced", "|a_j| = ‖w_j‖ > 0 at the start", _balanced)
 ORTHOGONAL = Hypothesis("orthogonal", "inputs are orthogonal", _orthogonal)
 ASSUMPTION_1 = Hypothesis("B/assumption-1", "inputs are orthonormal", _orthonormal)
