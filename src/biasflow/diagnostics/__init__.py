@@ -1,20 +1,26 @@
-"""What a flow did, and what it could do: bounds on its speed, phases, arrival times, and whether it is a mirror flow at all."""
+"""What a flow did, and what it could do: bounds on its speed, phases, arrival times, clusters of neurons, and whether it is a mirror
+flow at all."""
 
 from .arrival import Arrival, time_to
 from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bounds
+from .clusters import Cluster, Kink, clusters, kinks
 from .commuting import CommutingDefect, commuting_defect
 from .operator import inverse_norm
 from .phases import Phase, phases
 
 __all__ = [
     "Arrival",
+    "Cluster",
     "CommutingDefect",
     "ConvergenceBounds",
+    "Kink",
     "LocalBounds",
     "Phase",
+    "clusters",
     "commuting_defect",
     "convergence_bounds",
     "inverse_norm",
+    "kinks",
     "local_bounds",
     "phases",
     "time_to",
