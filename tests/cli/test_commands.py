@@ -1,3 +1,4 @@
+import dataclasses
 import subprocess
 import sys
 import time
@@ -62,6 +63,21 @@ def test_figure_writes_a_png_and_compares_numbers(cli, tmp_path):
     assert len(stub_science.CALLS) == 4
     assert cli("figure", "W/fig1", "--preset", "paper", "--out", tmp_path / "full.png")[0] == 0
     assert (tmp_path / "full.png").exists() and len(stub_science.CALLS) == 9
+
+
+def test_figure_writes_the_animation_beside_the_png(cli, tmp_path, monkeypatch):
+    def moving(summary):
+        from matplotlib.animation import FuncAnimation
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(2, 1))
+        (dot,) = figure.subplots().plot([0], [0], "o")
+        return FuncAnimation(figure, lambda k: dot.set_data([k / 100], [0]) or [dot], frames=2)
+
+    monkeypatch.setattr(stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=moving))
+    code, out, _ = cli("figure", "W/fig1", "--out", tmp_path / "moving.png")
+    assert code == 0 and "moving.gif" in out
+    assert (tmp_path / "moving.gif").read_bytes().startswith(b"GIF89a") and (tmp_path / "moving.png").exists()
 
 
 @pytest.mark.parametrize(

@@ -66,13 +66,15 @@ def list_() -> None:
 def figure(
     id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
     preset: PresetOption = Preset.quick,
-    out: Annotated[Path | None, typer.Option(help="where to write the PNG; by default ID.png here")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="where to write the PNG, and beside it the GIF where there is one; by default ID.png here")
+    ] = None,
     workers: WorkersOption = None,
 ) -> None:
     """Draw one figure, and compare it with the paper's numbers."""
     from .. import experiments
     from ..errors import unknown
-    from ..report import file_name, make_figure
+    from ..report import file_name, make_figure, movie_name
     from ..run import Processes, default_store
     from .showing import bars, numbers_table
 
@@ -89,7 +91,11 @@ def figure(
         typer.echo(f"error: {id}: {entry.failure}", err=True)
         raise typer.Exit(BAD_INPUT)
     path.write_bytes(entry.image)
-    typer.echo(f"{entry.experiment.caption}\n{numbers_table(entry.numbers)}written to {path} ({entry.seconds:.1f} s)")
+    written = str(path)
+    if entry.movie:
+        movie_name(path).write_bytes(entry.movie)
+        written += f" and {movie_name(path)}"
+    typer.echo(f"{entry.experiment.caption}\n{numbers_table(entry.numbers)}written to {written} ({entry.seconds:.1f} s)")
 
 
 @app.command()
