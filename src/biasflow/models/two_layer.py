@@ -17,6 +17,10 @@ LEAKY_SLOPE = 0.01
 """The slope of a leaky ReLU on the negative side where none is given."""
 
 
+STREAM = 1
+"""Keeps starts independent of data sets drawn with the same key."""
+
+
 class TwoLayerParams(NamedTuple):
     """Output weights a (m,) and neurons W (m, d); a bias is a constant column of the inputs."""
 
@@ -90,7 +94,7 @@ class TwoLayer(Model):
         lam = positive_scale(scale)
         if dim is not None and dim != self.dim:
             raise InputError(f"dim: the model has dimension {self.dim}, found {dim!r}")
-        rng = np.random.default_rng(positive_int("key", key, least=0))
+        rng = np.random.default_rng([positive_int("key", key, least=0), STREAM])
         g = rng.standard_normal((self.width, self.dim))
         signs = rng.choice([-1.0, 1.0], self.width)
         outputs = signs * np.linalg.norm(g, axis=1) if balanced else rng.standard_normal(self.width)

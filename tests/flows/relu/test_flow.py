@@ -48,11 +48,11 @@ def test_descent_converges_to_the_flow_at_first_order(key, kind):
     start = model.init(0.3, key=key)
     flow = bf.gradient_flow(model, ds, B, start, t1=40.0)
     errors = []
-    for stepsize in (4e-3, 1e-3, 2.5e-4):
+    for stepsize in (1.6e-2, 1e-3, 6.25e-5):
         descent = bf.gradient_descent(model, ds, B, start, stepsize, round(40.0 / stepsize))
         errors.append(np.max(np.abs(descent.final.W - flow.final.W)))
-    assert errors[2] < 2e-3
-    assert errors[2] < errors[1] / 2.5 < errors[0] / 6
+    assert errors[2] < 1e-4
+    assert errors[1] < errors[0] / 4 and errors[2] < errors[0] / 60  # descent meets its crossings a random share of a step late
     if not kind:
         assert any(event.kind == "slide in" for event in flow.events)
 
@@ -182,9 +182,10 @@ def test_a_negative_preactivation_stays_negative_on_orthogonal_data():
 
 def test_a_bias_is_a_column():
     ds = bf.data.with_bias(bf.Dataset([[-1.0], [0.5], [2.0]], [1.0, -1.0, 0.5]))
-    model = bf.TwoLayer(10, 2)
-    flow = bf.gradient_flow(model, ds, B, model.init(0.5, key=2), t1=2000.0)
-    assert flow.loss[-1] < 1e-3 * flow.loss[0]
+    model = bf.TwoLayer(20, 2)
+    flow = bf.gradient_flow(model, ds, B, model.init(0.5, key=2))
+    assert flow.result is bf.Result.CONVERGED
+    np.testing.assert_allclose(model(flow.final, ds.X), ds.y, atol=1e-9)
 
 
 def test_the_part_of_a_neuron_outside_the_span_of_the_inputs_never_moves():
@@ -209,7 +210,8 @@ def test_compiled_descent_is_descent(key):
 
 
 def test_descent_that_diverges_or_converges_says_so():
-    model, ds, start = random_problem(1)
+    model, ds, start = random_problem(1, **LEAKY)
     assert bf.gradient_descent(model, ds, B, start, 50.0, 1000).result is bf.Result.DIVERGED
     easy = bf.Dataset(np.eye(3), [1.0, 2.0, 0.5])
+    model = bf.TwoLayer(30, 3)
     assert bf.gradient_descent(model, easy, B, model.init(1.0, key=2), 0.1, 100_000).result is bf.Result.CONVERGED

@@ -18,6 +18,10 @@ from .geometry import Network, network
 from .layout import ON, OUT, RHO
 
 
+OPPOSED = 1e-15
+"""a + ⟨D̂, w⟩ of a neuron of unit norm up to which it does not grow."""
+
+
 @dataclass(frozen=True, eq=False)
 class Alignment:
     """The alignment map of vanishing initialisation, neuron by neuron.
@@ -71,6 +75,8 @@ def _align(problem: Problem) -> Alignment:
     beta = np.linalg.norm(pull, axis=1)
     moving = beta > 0
     along = np.divide(np.sum(pull * state, axis=1), beta, out=np.zeros_like(beta), where=moving)
+    opposed = moving & (np.abs(state[:, OUT] + along) <= OPPOSED)
+    beta, moving = np.where(opposed, -beta, beta), moving & ~opposed
     grown = np.where(moving, (state[:, OUT] + along) / 2, state[:, OUT])  # a ~ ½(a + ⟨D̂, w⟩)·e^{βt}
     signs = np.sign(grown)
     rest = net.params(state).W[net.alive]
@@ -79,7 +85,7 @@ def _align(problem: Problem) -> Alignment:
     pointing = signs[:, None] * (pull[:, 2:] @ net.basis.T) / np.where(moving, beta, 1.0)[:, None]
     with np.errstate(divide="ignore"):
         grown_log = state[:, RHO] + np.log(np.abs(grown)) - beta * arcs.start[last]
-        log_size = np.where(moving, grown_log, np.log(size))
+        log_size = np.where(moving, grown_log, np.log(size) - beta * arcs.start[last])
     m, d, n = *problem.params0.W.shape, problem.data.n
     directions, active = np.zeros((m, d)), np.zeros((m, n), dtype=bool)
     directions[net.alive] = np.where(moving[:, None], pointing, still)

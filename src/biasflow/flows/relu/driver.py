@@ -25,6 +25,8 @@ STATIONARY = 1e-12
 MAX_STEPS = 400_000
 KEPT_BYTES = 2**26
 """Memory for states kept of the steps; longer runs are thinned, and states between are integrated again when asked for."""
+MOST_ARCS = 256
+"""States kept of the early phase, whose arcs are exact anyway."""
 TIGHTEST = 1e-12
 """The least tolerance a step is asked for."""
 PER_STEP = 0.1
@@ -94,8 +96,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
         return _standing(problem, result, wanted)
     run = run_events(problem, net, t1, rtol, wanted)
     if wanted is None:
-        saved = _all_times(run)
-        states = _all_states(run, saved)
+        saved, states = _every_step(run)
     else:
         saved = wanted[wanted <= run.t_end * (1 + 1e-12)]
         states = run.saved[: saved.size]
@@ -196,24 +197,17 @@ def _arc_states(run: EventRun, times: Array) -> Array:
     return states_at(run.early, run.net.invariants, times, len(run.net.start))[0]
 
 
-def _all_times(run: EventRun) -> Array:
-    marched = run.kept.times[: run.count]
-    before = np.empty(0)
+def _every_step(run: EventRun) -> tuple[Array, Array]:
+    """Times and states: where arcs begin in the early phase (at most a few hundred), the kept steps, and the end."""
+    times, states = run.kept.times[: run.count], run.kept.states[: run.count]
     if run.early is not None and run.t_early > 0:
         arcs = np.unique(run.early.start)
         arcs = arcs[arcs < run.t_early]
-        before = arcs[:: 1 + arcs.size // 256]
-    end = [run.t_end] if marched[-1] < run.t_end else []
-    return np.concatenate([before, marched, end])
-
-
-def _all_states(run: EventRun, times: Array) -> Array:
-    marched = run.kept.states[: run.count]
-    before = times[times < run.t_early]
-    parts = [_arc_states(run, before), marched] if before.size else [marched]
-    if before.size + len(marched) < times.size:
-        parts.append(run.last[None])
-    return np.concatenate(parts)
+        arcs = arcs[:: 1 + arcs.size // MOST_ARCS]
+        times, states = np.append(arcs, times), np.concatenate([_arc_states(run, arcs), states])
+    times, states = np.append(times, run.t_end), np.concatenate([states, run.last[None]])
+    last = np.append(np.diff(times) > 0, True)  # events at one time leave the state after all of them
+    return times[last], states[last]
 
 
 def _error(problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams) -> Array:
