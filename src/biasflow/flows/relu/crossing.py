@@ -12,7 +12,6 @@ from .algebra import largest
 from .compiling import inner
 from .field import forces, pull, remove_sliding
 from .layout import FIRST, HYSTERESIS, ON, OUT, SLIDE, Gates, Geometry, Slides
-from .sliding import held_forces
 from .tableau import dense, last_coefficient
 
 TURN = -2
@@ -20,6 +19,8 @@ TURN = -2
 NOWHERE = 2.0
 """θ of an event that does not happen within the step."""
 BISECTIONS = 60
+NEAR_ENOUGH = 1e-6
+"""Bracket of the end of a slide, whose lateness counts squared."""
 
 
 class Span(NamedTuple):
@@ -88,12 +89,9 @@ def first_crossing(h: float, Y: Array, gates: Gates, span: Span, K: Array, U: Ar
 
 
 @inner
-def outside(F: float, F0: float, F1: float, sign: float, slack: float) -> bool:
-    """Whether a sliding force has left its box, or the box its order, by more than the slack."""
-    if math.isnan(F):
-        return False
-    low, high = min(F0, F1), max(F0, F1)
-    return F < low - slack or F > high + slack or sign * (F1 - F0) < -slack
+def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
+    """By how much a sliding force has left its box, or the box its order, beyond the slack; negative inside."""
+    return max(min(F0, F1) - F, F - max(F0, F1), sign * (F0 - F1)) - slack
 
 
 @inner
@@ -117,19 +115,17 @@ def slide_exit(
     """
     neuron, group = -1, -1
     slack = late * largest(F0, F1) + noise
-    held = np.empty(slides.which.shape[1])
     for j in range(gates.shape[0]):
         if slides.count[j] == 0:
             continue
         sign = math.copysign(1.0, Y[j, OUT])
-        held_forces(j, slides, held)
         for b in range(slides.count[j]):
             g = slides.which[j, b]
-            if outside(held[b], F0[g], F1[g], sign, slack):
+            known = slides.lower[j, b, b] > 0.0
+            if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
                 theta = exit_in_step(h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0))
                 if theta < best:
                     best, neuron, group = theta, j, g
-                held_forces(j, slides, held)
     return best, neuron, group
 
 
@@ -150,28 +146,29 @@ def exit_in_step(
     """When the b-th slide of neuron j ends, predictions being Hermite interpolants over the step; NOWHERE if after `end`."""
     G = row.size
     F0, F1, plus, minus = np.empty(G), np.empty(G), np.empty(G), np.empty(G)
-    D, held = np.empty(geometry.U.shape[1]), np.empty(slides.which.shape[1])
-    kept = slides.along[j].copy()
+    D = np.empty(geometry.U.shape[1])
+    kept = slides.held[j].copy()
     g = slides.which[j, b]
-    low, high = 0.0, NOWHERE
-    for k in range(50):
-        theta = end if k == 0 else 0.5 * (low + high)
+    low, high, below, above, theta = 0.0, NOWHERE, 0.0, 0.0, end
+    for k in range(BISECTIONS):
         for i in range(G):
             plus[i] = hermite(theta, h, span, 0, i)
             minus[i] = hermite(theta, h, span, 1, i)
         forces(plus, minus, geometry, F0, F1)
         pull(row, F0, F1, geometry.U, D)
-        remove_sliding(j, D, slides)
-        held_forces(j, slides, held)
-        if outside(held[b], F0[g], F1[g], sign, late * largest(F0, F1) + noise):
-            high = theta
+        remove_sliding(j, D, geometry.U, slides)
+        beyond = excess(slides.held[j, b], F0[g], F1[g], sign, late * largest(F0, F1) + noise)
+        if beyond > 0.0:
+            high, above = theta, beyond
         elif k == 0:
             break
         else:
-            low = theta
-        if high - low < 1e-13:
+            low, below = theta, beyond
+        if high - low < NEAR_ENOUGH or (k > 0 and beyond == 0.0):
             break
-    slides.along[j] = kept
+        straight = low + (high - low) * below / (below - above) if below < 0.0 else low
+        theta = straight if k % 3 != 0 and low < straight < high else 0.5 * (low + high)
+    slides.held[j] = kept
     return high
 
 

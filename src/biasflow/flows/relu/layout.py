@@ -53,13 +53,12 @@ class Invariants(NamedTuple):
 
 
 class Slides(NamedTuple):
-    """The sliding groups of every neuron: u_g = Σ_b L_gb q_b with orthonormal rows q."""
+    """The sliding groups of every neuron, and the Cholesky factor of their Gram matrix."""
 
     count: Index  # (m,)
     which: Index  # (m, cap)
-    basis: Array  # (m, cap, r+2)
-    lower: Array  # (m, cap, cap); a zero on the diagonal marks a dependent direction
-    along: Array  # (m, cap): components of D on the basis, as of the last evaluation of the field
+    lower: Array  # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
+    held: Array  # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
 
 
 class Work(NamedTuple):

@@ -12,9 +12,9 @@ from .algebra import copy, largest, positions, project
 from .compiling import STAMP, entry, inner
 from .crossing import NOWHERE, TURN, Span, first_crossing, first_turn, slide_exit
 from .early import sign_of, start_gates
-from .field import conserve, field, forces, prediction_rates, predictions, set_masks, workspace
+from .field import conserve, field, forces, prediction_rates, predictions, remove_sliding, set_masks, workspace
 from .layout import FIRST, OUT, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
-from .sliding import cross, no_slides, noted, resolve, roomier, set_basis, settle_on_zero
+from .sliding import cross, no_slides, noted, resolve, roomier, set_slides
 from .tableau import dense_state, error_and_stiffness, stages
 
 REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL = 0, 1, 2, 3, 4
@@ -152,9 +152,9 @@ def decide(j: int, g: int, Y: Array, gates: Gates, geometry: Geometry, work: Wor
 def place(j: int, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, invariants: Invariants, work: Work) -> Slides:
     """The slides with neuron j's gates as they are now, the neuron put onto its zeros."""
     slides = roomier(slides, positions(gates[j], SLIDE, -1).size)
-    set_basis(j, gates[j], geometry.U, slides)
+    set_slides(j, gates[j], geometry.U, slides)
     set_masks(j, gates[j], geometry, work)
-    settle_on_zero(j, Y[j], slides)
+    remove_sliding(j, Y[j], geometry.U, slides)
     conserve(Y[j], j, invariants)
     return slides
 
@@ -200,7 +200,7 @@ def _march(stamp: int) -> Any:
         """
         m, width = Y.shape
         G = gates.shape[1]
-        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp, width)
+        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp)
         K, span, work = s.K, s.span, s.work
         kept = Kept(np.empty(ask.keep), np.empty((ask.keep, m, width)), np.empty((ask.keep, m, G), np.int8), np.empty(ask.keep))
         counts, kept_count, stride = np.zeros(5, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)
@@ -251,7 +251,7 @@ def _march(stamp: int) -> Any:
                 t = end
             for j in range(m):
                 if slides.count[j] > 0:
-                    settle_on_zero(j, Y[j], slides)
+                    remove_sliding(j, Y[j], geometry.U, slides)
                 conserve(Y[j], j, invariants)
             if theta != NOWHERE:
                 counts[2] += 1
