@@ -35,7 +35,8 @@ def gradient_descent(
 ) -> Trajectory:
     """w ← w − γ∇L(w), `steps` times, or until the loss is 1e-20 of its start; states at log-spaced steps, times kγ.
 
-    Two-layer networks descend in compiled code. batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
+    Two-layer networks descend in compiled code.
+    batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
     A diverging run stops and says so in `result`. `error` is zero: descent is what it is.
     """
     stepsize = positive_float("stepsize", stepsize)

@@ -117,7 +117,7 @@ def test_the_saddle_limit_names_the_assumption_that_fails(X, y, hypothesis):
 
 def test_without_a_neuron_in_each_cone_there_is_no_saddle_limit():
     start = bf.TwoLayerParams(np.array([1.0]), np.array([[0.6, 0.8]]))
-    with pytest.raises(bf.AssumptionError, match="B/assumption-3.*negative"):
+    with pytest.raises(bf.AssumptionError, match=r"B/assumption-3.*negative"):
         bf.saddle_limit(bf.Dataset(np.eye(2), [1.0, -1.0]), start)
 
 

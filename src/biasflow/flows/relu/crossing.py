@@ -116,10 +116,10 @@ def slide_exit(
     neuron, group = -1, -1
     slack = late * largest(F0, F1) + noise
     for j in range(gates.shape[0]):
-        if slides.count[j] == 0:
+        if slides.sizes[j] == 0:
             continue
         sign = math.copysign(1.0, Y[j, OUT])
-        for b in range(slides.count[j]):
+        for b in range(slides.sizes[j]):
             g = slides.which[j, b]
             known = slides.lower[j, b, b] > 0.0
             if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
@@ -185,7 +185,7 @@ def first_turn(h: float, Y: Array, trial: Array, K: Array, slides: Slides, best:
     """(θ, neuron) of the first sliding neuron whose output weight changes sign before θ = best."""
     neuron = -1
     for j in range(Y.shape[0]):
-        if slides.count[j] == 0 or Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
+        if slides.sizes[j] == 0 or Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
             continue
         side = math.copysign(1.0, Y[j, OUT])
         i = j * Y.shape[1] + OUT

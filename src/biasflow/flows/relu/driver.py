@@ -110,7 +110,15 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     stats = {"method": "events", **run.counts, "early_until": run.t_early, "error_seconds": time.process_time() - started}
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
     return Trajectory(
-        saved, params, losses, error, gate_events(net, run.rows), stats, _result(problem, run), problem, _interpolant(problem, net, run)
+        saved,
+        params,
+        losses,
+        error,
+        gate_events(net, run.rows),
+        stats,
+        _result(problem, run),
+        problem,
+        _interpolant(problem, net, run),
     )
 
 
@@ -133,11 +141,9 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
     goal, still = _thresholds(problem, net) if t1 is None else (-1.0, -1.0)
     entry_bytes = 8 * Y.size + gates.size
     keep = int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
-    request = Request(
-        t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep
-    )
+    request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep)
     t_end, code, saved, kept, log, counts = march(Y, gates, net.geometry, net.invariants, early is None, request)
-    rows = np.concatenate([early_log, log.rows[: log.count[0]]])
+    rows = np.concatenate([early_log, log.rows[: log.filled[0]]])
     saved = np.concatenate([first, saved[: counts[4]]])
     named = {"steps": int(counts[0]), "rejected": int(counts[1]), "events": len(rows), "early_events": len(early_log)}
     return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_end, Y, code, rows, named, saved)
@@ -156,14 +162,12 @@ def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[
     from .early import align
 
     F0, F1 = label_forces(net)
-    arcs, log, t_early, sound = align(
-        net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size
-    )
+    arcs, log, t_early, sound = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size)
     if not sound:
         raise ConvergenceError("early phase: a neuron's gates did not settle")
     if not math.isfinite(t_early):
         return none
-    return arcs, log.rows[: log.count[0]].copy(), t_early
+    return arcs, log.rows[: log.filled[0]].copy(), t_early
 
 
 def label_forces(net: Network) -> tuple[Array, Array]:
@@ -269,7 +273,15 @@ def _standing(problem: Problem, result: Result, wanted: Array | None) -> Traject
     W = np.repeat(problem.params0.W[None], times.size, axis=0)
     params = TwoLayerParams(a, W)
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
-    stats = {"method": "events", "steps": 0, "rejected": 0, "events": 0, "early_events": 0, "early_until": 0.0, "error_seconds": 0.0}
+    stats = {
+        "method": "events",
+        "steps": 0,
+        "rejected": 0,
+        "events": 0,
+        "early_events": 0,
+        "early_until": 0.0,
+        "error_seconds": 0.0,
+    }
     return Trajectory(times, params, losses, np.zeros(times.size), (), stats, result, problem, lambda t: problem.params0)
 
 
@@ -278,7 +290,10 @@ _KIND = {(OFF, ON): "on", (ON, OFF): "off", (OFF, SLIDE): "slide in", (ON, SLIDE
 
 def gate_events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
     """Changes of gates, sample by sample: a group's members switch together, those of the other side the other way."""
-    members = [[(int(net.samples[k]), net.geometry.side[k]) for k in np.flatnonzero(net.geometry.group == g)] for g in range(len(net.geometry.U))]
+    members = [
+        [(int(net.samples[k]), net.geometry.side[k]) for k in np.flatnonzero(net.geometry.group == g)]
+        for g in range(len(net.geometry.U))
+    ]
     turned = {OFF: ON, ON: OFF, SLIDE: SLIDE}
     events = []
     for t, j, g, before, after in rows.tolist():

@@ -162,9 +162,8 @@ def _align(stamp: int) -> Any:
     def align(
         Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, invariants: Invariants, t_end: float, log_size: float
     ) -> tuple[Arcs, Log, float, bool]:
-        """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them with the gates' log and that time.
-
-        The last value says whether no neuron exceeded its number of crossings.
+        """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them, the log
+        and that time. The last value says whether no neuron exceeded its number of crossings.
         """
         m, width = Y.shape
         G = gates.shape[1]
@@ -190,7 +189,7 @@ def _align(stamp: int) -> Any:
                 copy(D, pulls[count])
                 copy(gate_row, arc_gates[count])
                 count += 1
-                wait, g = first_crossing(row, gate_row, D, geometry.U, slides.count[j], j, invariants)
+                wait, g = first_crossing(row, gate_row, D, geometry.U, slides.sizes[j], j, invariants)
                 beta = norm(D)
                 if 2 * (row[RHO] + beta * wait) > log_size:  # may grow to size before it crosses: not beyond that
                     t_end = min(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
@@ -208,7 +207,9 @@ def _align(stamp: int) -> Any:
                     held = positions(gate_row, SLIDE, -1)
                     sound = resolve(held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch) and sound
                 else:
-                    sound = cross(g, gate_row, sign_of(row, gate_row, F0, F1, geometry, scratch), F0, F1, geometry, scratch) and sound
+                    sound = (
+                        cross(g, gate_row, sign_of(row, gate_row, F0, F1, geometry, scratch), F0, F1, geometry, scratch) and sound
+                    )
                 slides = roomier(slides, positions(gate_row, SLIDE, -1).size)
                 set_slides(j, gate_row, geometry.U, slides)
                 remove_sliding(j, row, geometry.U, slides)

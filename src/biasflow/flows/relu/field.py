@@ -11,7 +11,6 @@ from .algebra import assemble, dot, fill, project
 from .compiling import inner
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
 
-
 SMALL_DEFECT = 1e-8
 """Where one Newton step reaches rounding."""
 
@@ -56,10 +55,10 @@ def forces(plus: Array, minus: Array, geometry: Geometry, F0: Array, F1: Array) 
     fill(F0, 0.0)
     fill(F1, 0.0)
     total = 0.0
-    for l in range(geometry.labels.size):
-        g, kappa = geometry.group[l], geometry.kappa[l]
-        positive = geometry.side[l] > 0
-        residual = kappa * (plus[g] if positive else minus[g]) - geometry.labels[l]
+    for k in range(geometry.labels.size):
+        g, kappa = geometry.group[k], geometry.kappa[k]
+        positive = geometry.side[k] > 0
+        residual = kappa * (plus[g] if positive else minus[g]) - geometry.labels[k]
         total += residual * residual
         push = geometry.speed * residual * kappa
         if positive:
@@ -85,7 +84,7 @@ def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
 @inner
 def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
     """Project a row onto the complement of neuron j's sliding directions; the coefficients removed stay in slides.held."""
-    count, width = slides.count[j], row.size
+    count, width = slides.sizes[j], row.size
     for a in range(count):
         total = dot(U[slides.which[j, a]], row)
         for b in range(a):
@@ -114,7 +113,7 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
     assemble(work.Q, geometry.U, work.D)
     width = Y.shape[1]
     for j in range(Y.shape[0]):
-        if slides.count[j] > 0:
+        if slides.sizes[j] > 0:
             remove_sliding(j, work.D[j], geometry.U, slides)
         along = 0.0
         for i in range(FIRST, width):

@@ -20,7 +20,7 @@ from .tableau import dense_state, error_and_stiffness, stages
 REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL = 0, 1, 2, 3, 4
 SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0
 STABLE = 2.6
-"""Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the loss can reach its threshold."""
+"""Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the loss can converge."""
 FIRST_STEP = 0.01
 LATE = 0.1
 """Lateness of the end of a slide, in units of the tolerance."""
@@ -195,8 +195,8 @@ def _march(stamp: int) -> Any:
     ) -> tuple[float, int, Array, Kept, Log, Index]:
         """From Y and gates (both overwritten with the end) as `ask` says. fresh: gates at zero are still to be decided.
 
-        Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted, rejected,
-        events, steps kept, states saved.
+        Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted,
+        rejected, events, steps kept, states saved.
         """
         m, width = Y.shape
         G = gates.shape[1]
@@ -214,7 +214,7 @@ def _march(stamp: int) -> Any:
             slides = place(j, Y, gates, geometry, slides, invariants, work)
         square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
         noise, late = NOISE * largest(work.F0, work.F1), LATE * ask.rtol
-        t, next_save, held, grow, previous, stiffness = ask.t0, 0, np.sum(slides.count) > 0, GROW, 1e-4, 0.0
+        t, next_save, held, grow, previous, stiffness = ask.t0, 0, bool(np.sum(slides.sizes) > 0), GROW, 1e-4, 0.0
         h = ask.step if ask.step > 0.0 else FIRST_STEP / max(fastest_pull(Y, work), 1e-300)
         keep_step(kept, kept_count, stride, 0, t, Y, gates, h)
         span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
@@ -250,7 +250,7 @@ def _march(stamp: int) -> Any:
                 Y[:] = s.sixth
                 t = end
             for j in range(m):
-                if slides.count[j] > 0:
+                if slides.sizes[j] > 0:
                     remove_sliding(j, Y[j], geometry.U, slides)
                 conserve(Y[j], j, invariants)
             if theta != NOWHERE:
@@ -259,7 +259,7 @@ def _march(stamp: int) -> Any:
                 decide(neuron, group, Y, gates, geometry, work)
                 slides = place(neuron, Y, gates, geometry, slides, invariants, work)
                 log = noted(log, t, neuron, before, gates[neuron])
-                held = np.sum(slides.count) > 0
+                held = bool(np.sum(slides.sizes) > 0)
                 square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
                 span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
             h, previous, grow = next_step(h, error, previous, grow, stiffness), max(error, 1e-4), GROW

@@ -1,13 +1,11 @@
 """Filippov's sliding: which of a neuron's zero pre-activations are held at zero, and with what gate.
 
-On its zero set a neuron may choose F_g between F0_g and F1_g. Where both sides push towards zero (sign(a)·(F1 − F0) > 0: the group
-attracts) the field is the one of least ‖D‖ over that box, a convex problem with a unique D: velocity zero inside the box, positive
-where the gate is ON, negative where it is OFF. A group that does not attract is left by the side its velocity points to.
+On its zero set a neuron may choose F_g between F0_g and F1_g. Where both sides push towards zero (sign(a)·(F1 − F0) > 0: the
+group attracts) the field is the one of least ‖D‖ over that box, a convex problem with a unique D: velocity zero inside the box,
+positive where the gate is ON, negative where it is OFF. A group that does not attract is left by the side its velocity points to.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -38,8 +36,8 @@ def roomier(slides: Slides, needed: int) -> Slides:
         return slides
     grown = no_slides(m, needed + 4)
     for j in range(m):
-        grown.count[j] = slides.count[j]
-        for a in range(slides.count[j]):
+        grown.sizes[j] = slides.sizes[j]
+        for a in range(slides.sizes[j]):
             grown.which[j, a] = slides.which[j, a]
             for b in range(a + 1):
                 grown.lower[j, a, b] = slides.lower[j, a, b]
@@ -71,7 +69,7 @@ def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
         for i in range(width):
             q[i] = q[i] / size if size > DEPENDENT else 0.0
         count += 1
-    slides.count[j] = count
+    slides.sizes[j] = count
 
 
 @inner
@@ -195,11 +193,11 @@ def noted(log: Log, t: float, j: int, before: Gates, after: Gates) -> Log:
     for g in range(before.size):
         if before[g] == after[g]:
             continue
-        if log.count[0] == log.rows.shape[0]:
+        if log.filled[0] == log.rows.shape[0]:
             rows = np.empty((2 * log.rows.shape[0], 5))
-            rows[: log.count[0]] = log.rows
-            log = Log(rows, log.count)
-        row = log.rows[log.count[0]]
+            rows[: log.filled[0]] = log.rows
+            log = Log(rows, log.filled)
+        row = log.rows[log.filled[0]]
         row[0], row[1], row[2], row[3], row[4] = t, j, g, before[g], after[g]
-        log.count[0] += 1
+        log.filled[0] += 1
     return log
