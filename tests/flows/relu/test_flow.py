@@ -68,9 +68,7 @@ def piecewise_reference(model, ds, start, t1):
             slope = np.where(gates, 1.0, model.negative_slope)
             P = W @ ds.X.T
             r = (a @ (slope * P) - ds.y) / ds.n
-            return -np.concatenate(
-                [(slope * P) @ r, (a[:, None] * slope * r) @ ds.X.ravel().reshape(ds.X.shape) @ np.eye(d)], None
-            )
+            return -np.concatenate([(slope * P) @ r, ((a[:, None] * slope * r) @ ds.X).ravel()])
 
         def crossing(j, k, gates=gates):
             def value(t, v):

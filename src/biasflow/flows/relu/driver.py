@@ -26,7 +26,7 @@ MAX_STEPS = 400_000
 KEPT_BYTES = 2**26
 """Memory for states kept of the steps; longer runs are thinned, and states between are integrated again when asked for."""
 MOST_ARCS = 256
-"""States kept of the early phase, whose arcs are exact anyway."""
+"""States kept of the early phase, whose arcs are exact anyway, and of a march whose states are saved elsewhere."""
 TIGHTEST = 1e-12
 """The least tolerance a step is asked for."""
 PER_STEP = 0.1
@@ -140,7 +140,7 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
         early_log = early_log[early_log[:, 0] <= t_early]
     goal, still = _thresholds(problem, net) if t1 is None else (-1.0, -1.0)
     entry_bytes = 8 * Y.size + gates.size
-    keep = int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
+    keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
     request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep)
     t_end, code, saved, kept, log, counts = march(Y, gates, net.geometry, net.invariants, early is None, request)
     rows = np.concatenate([early_log, log.rows[: log.filled[0]]])

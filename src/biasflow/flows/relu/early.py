@@ -25,6 +25,8 @@ ROUNDED = 1e-30
 TURN = -2
 """In place of a group: the output weight of a sliding neuron changes sign."""
 NOTHING = -1
+SWITCH = 12
+"""Bisections for the time at which the early phase is left: any time before h matters will do."""
 MAX_CROSSINGS = 100
 """Crossings allowed per neuron and group."""
 
@@ -234,7 +236,7 @@ def time_to_size(row: Array, D: Array, j: int, invariants: Invariants, log_size:
     advanced(row, D, high, j, invariants, scratch)
     if 2 * scratch[RHO] < log_size:
         return math.inf
-    for _ in range(40):
+    for _ in range(SWITCH):
         middle = 0.5 * (low + high)
         advanced(row, D, middle, j, invariants, scratch)
         if 2 * scratch[RHO] < log_size:
@@ -261,7 +263,7 @@ def size_at(arcs: Arcs, invariants: Invariants, t: float, scratch: Array) -> flo
 def time_of_size(arcs: Arcs, invariants: Invariants, t_end: float, log_size: float, scratch: Array) -> float:
     """The last time, up to the precision wanted of a switch, at which ½Σe^{2ρ} is below e^{log_size}."""
     low, high, target = 0.0, t_end, math.exp(log_size)
-    for _ in range(25):
+    for _ in range(SWITCH):
         middle = 0.5 * (low + high)
         if size_at(arcs, invariants, middle, scratch) < target:
             low = middle

@@ -53,6 +53,19 @@ class Kept(NamedTuple):
 
 
 @inner
+def room(kept: Kept, count: int, most: int) -> Kept:
+    """The kept steps with room for one more, up to `most`."""
+    size, m, width = kept.states.shape
+    if count < size or size >= most:
+        return kept
+    size = min(4 * size, most)
+    grown = Kept(np.empty(size), np.empty((size, m, width)), np.empty((size, m, kept.gates.shape[2]), np.int8), np.empty(size))
+    grown.times[:count], grown.steps[:count] = kept.times[:count], kept.steps[:count]
+    grown.states[:count], grown.gates[:count] = kept.states[:count], kept.gates[:count]
+    return grown
+
+
+@inner
 def keep_step(kept: Kept, count: Index, stride: Index, accepted: int, t: float, Y: Array, gates: Gates, h: float) -> None:
     """Keep every stride-th step; when full, every second of those kept goes and the stride doubles."""
     if accepted % stride[0] != 0:
@@ -202,7 +215,8 @@ def _march(stamp: int) -> Any:
         G = gates.shape[1]
         s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp)
         K, span, work = s.K, s.span, s.work
-        kept = Kept(np.empty(ask.keep), np.empty((ask.keep, m, width)), np.empty((ask.keep, m, G), np.int8), np.empty(ask.keep))
+        few = min(64, ask.keep)
+        kept = Kept(np.empty(few), np.empty((few, m, width)), np.empty((few, m, G), np.int8), np.empty(few))
         counts, kept_count, stride = np.zeros(5, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)
         saved, log = np.empty((ask.times.size, m, width)), Log(np.empty((256, 5)), np.zeros(1, np.int64))
         for j in range(m):
@@ -263,6 +277,7 @@ def _march(stamp: int) -> Any:
                 square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
                 span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
             h, previous, grow = next_step(h, error, previous, grow, stiffness), max(error, 1e-4), GROW
+            kept = room(kept, kept_count[0], ask.keep)
             keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
             code = ending(t, square, Y, work, ask)
         counts[3], counts[4] = kept_count[0], next_save
