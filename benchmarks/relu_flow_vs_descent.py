@@ -50,7 +50,7 @@ def main() -> None:
         torch_seconds = pytorch(ds, start, share) * iterations
         peer = "not installed" if np.isnan(torch_seconds) else f"{torch_seconds:.1f} s, from {share} of {iterations} iterations"
         notes.append(
-            f"{name}: descent is off by {off:.0e}, with four times the step by {far:.0e}; compiled {compiled:.2f} s; PyTorch {peer}."
+            f"{name}: descent is off by {off:.0e}, with four times the step by {far:.0e}; {compiled:.2f} s; PyTorch {peer}."
         )
         for rtol in tolerances:
             seconds, ours = best_of(1 if m > 100 else 5, lambda r=rtol, f=flow: f(r))
@@ -76,10 +76,10 @@ def main() -> None:
         "equal",
     ]
     note = (
-        "'alone' omits the second run that estimates the error. PyTorch and compiled: seconds of descent over ours, descent being\n"
-        "as inaccurate as it is. Equal: compiled descent with the step that would reach our error, over ours.\n"
-        + "\n".join(notes)
+        "'alone' omits the second run that estimates the error. PyTorch and compiled: seconds of descent over ours, descent\n"
+        "being as inaccurate as it is. Equal: compiled descent with the step that would reach our error, over ours."
     )
+    note = "\n".join([note, *notes])
     table("Event-driven flow against descent with step 1e-3", columns, rows, note)
 
 

@@ -38,7 +38,7 @@ def test_what_is_conserved_and_what_decreases(key, scale, balanced, kind):
     assert np.all(np.diff(flow.loss) <= 1e-12 * flow.loss[0])
     assert flow.result.success
     times = [event.time for event in flow.events]
-    assert times == sorted(times) or flow.stats["early_events"] > 1
+    assert times == sorted(times)
 
 
 @pytest.mark.parametrize("key, kind", [(0, {}), (1, {}), (2, {}), (1, LEAKY)])
@@ -87,12 +87,14 @@ def piecewise_reference(model, ds, start, t1):
     return bf.TwoLayerParams(y[:m], y[m:].reshape(m, d))
 
 
-@pytest.mark.parametrize("key, balanced, kind", [(3, True, {}), (4, False, {}), (5, True, LEAKY), (7, False, LEAKY)])
+@pytest.mark.parametrize(
+    "key, balanced, kind", [(8, True, {}), (10, True, {}), (3, False, {}), (7, True, LEAKY), (14, False, LEAKY)]
+)
 def test_the_flow_agrees_with_scipy_between_events(key, balanced, kind):
     model, ds, start = random_problem(key, n=3, d=3, m=3, scale=1.0, balanced=balanced, **kind)
     flow = bf.gradient_flow(model, ds, B, start, t1=6.0, rtol=1e-10)
-    if any("slide" in event.kind for event in flow.events):
-        pytest.skip("this start slides")
+    assert flow.events
+    assert not any("slide" in event.kind for event in flow.events), "the reference cannot slide: choose another key"
     reference = piecewise_reference(model, ds, start, 6.0)
     np.testing.assert_allclose(flow.final.W, reference.W, atol=1e-8)
     np.testing.assert_allclose(flow.final.a, reference.a, atol=1e-8)

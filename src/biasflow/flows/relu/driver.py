@@ -116,7 +116,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
         error,
         gate_events(net, run.rows),
         stats,
-        _result(problem, run),
+        _result(run),
         problem,
         _interpolant(problem, net, run),
     )
@@ -143,7 +143,7 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
     keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
     request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep)
     t_end, code, saved, kept, log, counts = march(Y, gates, net.geometry, net.invariants, early is None, request)
-    rows = np.concatenate([early_log, log.rows[: log.filled[0]]])
+    rows = np.concatenate([early_log[np.argsort(early_log[:, 0], kind="stable")], log.rows[: log.filled[0]]])
     saved = np.concatenate([first, saved[: counts[4]]])
     named = {"steps": int(counts[0]), "rejected": int(counts[1]), "events": len(rows), "early_events": len(early_log)}
     return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_end, Y, code, rows, named, saved)
@@ -241,7 +241,7 @@ def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
     return at
 
 
-def _result(problem: Problem, run: EventRun) -> Result:
+def _result(run: EventRun) -> Result:
     from . import marching
 
     return {
