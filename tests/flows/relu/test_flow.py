@@ -217,3 +217,11 @@ def test_descent_that_diverges_or_converges_says_so():
     easy = bf.Dataset(np.eye(3), [1.0, 2.0, 0.5])
     model = bf.TwoLayer(30, 3)
     assert bf.gradient_descent(model, easy, B, model.init(1.0, key=2), 0.1, 100_000).result is bf.Result.CONVERGED
+
+
+def test_an_excursion_below_the_tolerance_does_not_stall_the_flow():
+    """A gate found on its wrong side by less than the tolerance is left to its velocity, not decided for ever."""
+    ds, model = bf.data.gaussian_teacher(n=20, d=80), bf.TwoLayer(50, 80)
+    flow = bf.gradient_flow(model, ds, B, model.init(1e-10 / np.sqrt(50 * 80)), rtol=1e-6)
+    assert flow.result is bf.Result.CONVERGED and flow.stats["steps"] < 5000
+    assert flow.error[-1] < 1e-4

@@ -37,17 +37,17 @@ class Span(NamedTuple):
 
 
 @inner
-def passed(theta: float, side: float, p0: float, p1: float, s0: float, s1: float, c5: float) -> bool:
-    return side * dense(theta, p0, p1, s0, s1, c5) < -HYSTERESIS
+def passed(theta: float, side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float) -> bool:
+    return side * dense(theta, p0, p1, s0, s1, c5) < limit
 
 
 @inner
-def crossing_in_step(side: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float) -> float:
-    """The first θ < best at which side·p falls below −HYSTERESIS, or NOWHERE."""
+def crossing_in_step(side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float) -> float:
+    """The first θ < best at which side·p falls below the limit, or NOWHERE."""
     low, high = 0.0, NOWHERE
     for k in range(1, 5):
         theta = 0.25 * k
-        if passed(theta, side, p0, p1, s0, s1, c5):
+        if passed(theta, side, limit, p0, p1, s0, s1, c5):
             high = theta
             break
         low = theta
@@ -55,7 +55,7 @@ def crossing_in_step(side: float, p0: float, p1: float, s0: float, s1: float, c5
         return NOWHERE
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        if passed(middle, side, p0, p1, s0, s1, c5):
+        if passed(middle, side, limit, p0, p1, s0, s1, c5):
             high = middle
         else:
             low = middle
@@ -76,13 +76,15 @@ def first_crossing(h: float, Y: Array, gates: Gates, span: Span, K: Array, U: Ar
             p0, p1 = span.P0[j, g], span.P1[j, g]
             v0, v1, d0, d1 = side * p0, side * p1, side * h * span.dP0[j, g], side * h * span.dP1[j, g]
             dips = d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1  # down and up again, perhaps through zero
-            if v1 >= -HYSTERESIS and not dips:
+            # an excursion below the tolerance may have been missed: then only getting worse counts
+            limit = -HYSTERESIS if v0 >= -HYSTERESIS else v0 - HYSTERESIS
+            if v1 >= limit and not dips:
                 continue
             p0, c5 = 0.0, 0.0  # span.P0 dates from before the state was put back on what it conserves
             for i in range(FIRST, U.shape[1]):
                 p0 += Y[j, i] * U[g, i]
                 c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
-            theta = crossing_in_step(side, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
+            theta = crossing_in_step(side, limit, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
             if theta < best:
                 best, neuron, group = theta, j, g
     return best, neuron, group
@@ -189,7 +191,9 @@ def first_turn(h: float, Y: Array, trial: Array, K: Array, slides: Slides, best:
             continue
         side = math.copysign(1.0, Y[j, OUT])
         i = j * Y.shape[1] + OUT
-        theta = crossing_in_step(side, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best)
+        theta = crossing_in_step(
+            side, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
+        )
         if theta < best:
             best, neuron = theta, j
     return best, neuron

@@ -198,7 +198,7 @@ def _per_step(rtol: float) -> float:
 def _arc_states(run: EventRun, times: Array) -> Array:
     from .early import states_at
 
-    return states_at(run.early, run.net.invariants, times, len(run.net.start))[0]
+    return states_at(run.early, run.net.invariants, np.ascontiguousarray(times), len(run.net.start))[0]
 
 
 def _every_step(run: EventRun) -> tuple[Array, Array]:
