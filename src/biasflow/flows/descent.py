@@ -35,7 +35,8 @@ def gradient_descent(
 ) -> Trajectory:
     """w ← w − γ∇L(w), `steps` times, or until the loss is 1e-20 of its start; states at log-spaced steps, times kγ.
 
-    Two-layer networks descend in compiled code. batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
+    Two-layer networks descend in compiled code.
+    batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
     A diverging run stops and says so in `result`. `error` is zero: descent is what it is.
     """
     stepsize = positive_float("stepsize", stepsize)
@@ -135,13 +136,13 @@ def _descend_compiled(
     instance("ds", ds, Dataset)
     instance("loss", loss, SquareLoss)
     start, steps = model.checked(params0, ds.d), positive_int("steps", steps)
-    a, W = start.a.copy(), start.W.copy()
+    a, W, X = start.a.copy(), start.W.copy(), np.ascontiguousarray(ds.X)
     square = float(np.sum((model(start, ds.X) - ds.y) ** 2))
     goal, limit = CONVERGED * square, OVERSHOT * max(square, np.finfo(float).tiny)
     kept, done = [(0, start)], 0
     for step in np.unique(np.append(np.geomspace(1, steps, RECORDS).astype(int), steps)).tolist():
         settings = (model.negative_slope, 2 * loss.factor(ds.n), stepsize, done + 1, step, CHECK_EVERY, goal, limit)
-        done, code = announced(descend, a, W, ds.X, ds.y, *settings)
+        done, code = announced(descend, a, W, X, ds.y, *settings)
         kept.append((done, TwoLayerParams(a.copy(), W.copy())))
         if code != WENT_ON:
             return kept, Result.CONVERGED if code == REACHED else Result.DIVERGED, done

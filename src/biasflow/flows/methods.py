@@ -104,8 +104,9 @@ def gradient_flow(
     """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
-    method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; events are GateEvents) or
-    'weights' (integrates w itself); by default the first that fits. throw: raise where the integration gave up, else return what there is.
+    method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; the trajectory's events
+    are GateEvents) or 'weights' (integrates w itself); by default the first that fits. throw: raise where the integration gave
+    up, else return what there is.
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)

@@ -19,6 +19,10 @@ LEAKY_SLOPE = 0.01
 """The slope of a leaky ReLU on the negative side where none is given."""
 
 
+STREAM = 1
+"""Keeps starts independent of data sets drawn with the same key."""
+
+
 class TwoLayerParams(NamedTuple):
     """Output weights a (m,) and neurons W (m, d); a bias is a constant column of the inputs."""
 

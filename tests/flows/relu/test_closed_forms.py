@@ -75,7 +75,9 @@ def test_one_input_with_a_constant_column_is_scalar():
     x, y, u0 = np.array([2.0, 1.0]), 0.7, 0.04
     kappa = np.linalg.norm(x)
     start = bf.TwoLayerParams(np.array([np.sqrt(u0)]), np.sqrt(u0) * x[None] / kappa)
-    flow = bf.gradient_flow(bf.TwoLayer(1, 2), bf.Dataset(x[None], [y]), bf.SquareLoss("half"), start, times=[0.2, 0.5, 1.0], rtol=1e-10)
+    flow = bf.gradient_flow(
+        bf.TwoLayer(1, 2), bf.Dataset(x[None], [y]), bf.SquareLoss("half"), start, times=[0.2, 0.5, 1.0], rtol=1e-10
+    )
     capacity = y / kappa
     exact = capacity / (1 + (capacity / u0 - 1) * np.exp(-2 * kappa * y * np.array([0.2, 0.5, 1.0])))
     np.testing.assert_allclose(flow.states.a[:, 0] ** 2, exact, rtol=1e-9)

@@ -38,7 +38,7 @@ def test_what_is_conserved_and_what_decreases(key, scale, balanced, kind):
     assert np.all(np.diff(flow.loss) <= 1e-12 * flow.loss[0])
     assert flow.result.success
     times = [event.time for event in flow.events]
-    assert times == sorted(times) or flow.stats["early_events"] > 1
+    assert times == sorted(times)
 
 
 @pytest.mark.parametrize("key, kind", [(0, {}), (1, {}), (2, {}), (1, LEAKY)])
@@ -48,11 +48,11 @@ def test_descent_converges_to_the_flow_at_first_order(key, kind):
     start = model.init(0.3, key=key)
     flow = bf.gradient_flow(model, ds, B, start, t1=40.0)
     errors = []
-    for stepsize in (4e-3, 1e-3, 2.5e-4):
+    for stepsize in (1.6e-2, 1e-3, 6.25e-5):
         descent = bf.gradient_descent(model, ds, B, start, stepsize, round(40.0 / stepsize))
         errors.append(np.max(np.abs(descent.final.W - flow.final.W)))
-    assert errors[2] < 2e-3
-    assert errors[2] < errors[1] / 2.5 < errors[0] / 6
+    assert errors[2] < 1e-4
+    assert errors[1] < errors[0] / 4 and errors[2] < errors[0] / 60  # descent meets its crossings a random share of a step late
     if not kind:
         assert any(event.kind == "slide in" for event in flow.events)
 
@@ -68,9 +68,9 @@ def piecewise_reference(model, ds, start, t1):
             slope = np.where(gates, 1.0, model.negative_slope)
             P = W @ ds.X.T
             r = (a @ (slope * P) - ds.y) / ds.n
-            return -np.concatenate([(slope * P) @ r, (a[:, None] * slope * r) @ ds.X.ravel().reshape(ds.X.shape) @ np.eye(d)], None)
+            return -np.concatenate([(slope * P) @ r, ((a[:, None] * slope * r) @ ds.X).ravel()])
 
-        def crossing(j, k):
+        def crossing(j, k, gates=gates):
             def value(t, v):
                 return v[m + j * d : m + (j + 1) * d] @ ds.X[k] * (1 if gates[j, k] else -1) + 1e-13
 
@@ -87,12 +87,14 @@ def piecewise_reference(model, ds, start, t1):
     return bf.TwoLayerParams(y[:m], y[m:].reshape(m, d))
 
 
-@pytest.mark.parametrize("key, balanced, kind", [(3, True, {}), (4, False, {}), (5, True, LEAKY), (7, False, LEAKY)])
+@pytest.mark.parametrize(
+    "key, balanced, kind", [(8, True, {}), (10, True, {}), (3, False, {}), (7, True, LEAKY), (14, False, LEAKY)]
+)
 def test_the_flow_agrees_with_scipy_between_events(key, balanced, kind):
     model, ds, start = random_problem(key, n=3, d=3, m=3, scale=1.0, balanced=balanced, **kind)
     flow = bf.gradient_flow(model, ds, B, start, t1=6.0, rtol=1e-10)
-    if any("slide" in event.kind for event in flow.events):
-        pytest.skip("this start slides")
+    assert flow.events
+    assert not any("slide" in event.kind for event in flow.events), "the reference cannot slide: choose another key"
     reference = piecewise_reference(model, ds, start, 6.0)
     np.testing.assert_allclose(flow.final.W, reference.W, atol=1e-8)
     np.testing.assert_allclose(flow.final.a, reference.a, atol=1e-8)
@@ -182,9 +184,10 @@ def test_a_negative_preactivation_stays_negative_on_orthogonal_data():
 
 def test_a_bias_is_a_column():
     ds = bf.data.with_bias(bf.Dataset([[-1.0], [0.5], [2.0]], [1.0, -1.0, 0.5]))
-    model = bf.TwoLayer(10, 2)
-    flow = bf.gradient_flow(model, ds, B, model.init(0.5, key=2), t1=2000.0)
-    assert flow.loss[-1] < 1e-3 * flow.loss[0]
+    model = bf.TwoLayer(20, 2)
+    flow = bf.gradient_flow(model, ds, B, model.init(0.5, key=2))
+    assert flow.result is bf.Result.CONVERGED
+    np.testing.assert_allclose(model(flow.final, ds.X), ds.y, atol=1e-9)
 
 
 def test_the_part_of_a_neuron_outside_the_span_of_the_inputs_never_moves():
@@ -209,7 +212,16 @@ def test_compiled_descent_is_descent(key):
 
 
 def test_descent_that_diverges_or_converges_says_so():
-    model, ds, start = random_problem(1)
+    model, ds, start = random_problem(1, **LEAKY)
     assert bf.gradient_descent(model, ds, B, start, 50.0, 1000).result is bf.Result.DIVERGED
     easy = bf.Dataset(np.eye(3), [1.0, 2.0, 0.5])
+    model = bf.TwoLayer(30, 3)
     assert bf.gradient_descent(model, easy, B, model.init(1.0, key=2), 0.1, 100_000).result is bf.Result.CONVERGED
+
+
+def test_an_excursion_below_the_tolerance_does_not_stall_the_flow():
+    """A gate found on its wrong side by less than the tolerance is left to its velocity, not decided for ever."""
+    ds, model = bf.data.gaussian_teacher(n=20, d=80), bf.TwoLayer(50, 80)
+    flow = bf.gradient_flow(model, ds, B, model.init(1e-10 / np.sqrt(50 * 80)), rtol=1e-6)
+    assert flow.result is bf.Result.CONVERGED and flow.stats["steps"] < 5000
+    assert flow.error[-1] < 1e-4

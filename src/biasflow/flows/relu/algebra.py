@@ -103,14 +103,14 @@ def solve(A: Array, b: Array) -> None:
     for i in range(n):
         for k in range(i + 1):
             total = A[i, k]
-            for l in range(k):
-                total -= A[i, l] * A[k, l]
+            for p in range(k):
+                total -= A[i, p] * A[k, p]
             A[i, k] = math.sqrt(max(total, 1e-300)) if i == k else total / A[k, k]
     for i in range(n):
-        for l in range(i):
-            b[i] -= A[i, l] * b[l]
+        for k in range(i):
+            b[i] -= A[i, k] * b[k]
         b[i] /= A[i, i]
     for i in range(n - 1, -1, -1):
-        for l in range(i + 1, n):
-            b[i] -= A[l, i] * b[l]
+        for k in range(i + 1, n):
+            b[i] -= A[k, i] * b[k]
         b[i] /= A[i, i]

@@ -17,6 +17,9 @@ from .driver import GateEvent, gate_events, label_forces
 from .geometry import Network, network
 from .layout import ON, OUT, RHO
 
+OPPOSED = 1e-15
+"""a + ⟨D̂, w⟩ of a neuron of unit norm up to which it does not grow."""
+
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
@@ -44,11 +47,13 @@ class Alignment:
         return self._net.params(states_at(self._arcs, self._net.invariants, np.array([float(t)]), len(self._net.start))[0][0])
 
 
-def early_alignment(ds: Dataset, params0: TwoLayerParams, loss: SquareLoss | None = None, model: TwoLayer | None = None) -> Alignment:
+def early_alignment(
+    ds: Dataset, params0: TwoLayerParams, loss: SquareLoss | None = None, model: TwoLayer | None = None
+) -> Alignment:
     """Follow every neuron from params0 with h = 0, which is the flow as the scale of params0 vanishes; any data, exact.
 
-    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss sets the clock ('half-mean' as in B
-    unless said otherwise), model the activation (a ReLU unless said otherwise).
+    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss sets the clock ('half-mean' as
+    in B unless said otherwise), model the activation (a ReLU unless said otherwise).
     """
     from .compiling import announced
 
@@ -71,6 +76,8 @@ def _align(problem: Problem) -> Alignment:
     beta = np.linalg.norm(pull, axis=1)
     moving = beta > 0
     along = np.divide(np.sum(pull * state, axis=1), beta, out=np.zeros_like(beta), where=moving)
+    opposed = moving & (np.abs(state[:, OUT] + along) <= OPPOSED)
+    beta, moving = np.where(opposed, -beta, beta), moving & ~opposed
     grown = np.where(moving, (state[:, OUT] + along) / 2, state[:, OUT])  # a ~ ½(a + ⟨D̂, w⟩)·e^{βt}
     signs = np.sign(grown)
     rest = net.params(state).W[net.alive]
@@ -79,18 +86,18 @@ def _align(problem: Problem) -> Alignment:
     pointing = signs[:, None] * (pull[:, 2:] @ net.basis.T) / np.where(moving, beta, 1.0)[:, None]
     with np.errstate(divide="ignore"):
         grown_log = state[:, RHO] + np.log(np.abs(grown)) - beta * arcs.start[last]
-        log_size = np.where(moving, grown_log, np.log(size))
-    m, d, n = *problem.params0.W.shape, problem.data.n
-    directions, active = np.zeros((m, d)), np.zeros((m, n), dtype=bool)
+        log_size = np.where(moving, grown_log, np.log(size) - beta * arcs.start[last])
+    (m, d), n = np.shape(problem.params0.W), problem.data.n
+    directions, active = np.zeros((m, d)), np.zeros((m, n), dtype=np.bool_)
     directions[net.alive] = np.where(moving[:, None], pointing, still)
-    on = np.zeros((len(net.alive), n), dtype=bool)
+    on = np.zeros((len(net.alive), n), dtype=np.bool_)
     on[:, net.samples] = (arcs.gates[last][:, net.geometry.group] == ON) == (net.geometry.side > 0)
     held = arcs.gates[last][:, net.geometry.group] > ON
     on[:, net.samples] &= ~held
     active[net.alive] = on
     return Alignment(
         directions, _spread(signs, net, m), _spread(beta, net, m), _spread(log_size, net, m, -np.inf),
-        _spread(arcs.start[last], net, m), active, gate_events(net, log.rows[: log.count[0]]), net, arcs,
+        _spread(arcs.start[last], net, m), active, gate_events(net, log.rows[: log.filled[0]]), net, arcs,
     )  # fmt: skip
 
 

@@ -21,14 +21,18 @@ STAMP = int(hashlib.sha256(_SOURCES).hexdigest()[:12], 16)
 """A number that changes with any module of kernels."""
 
 
+REORDER = {"reassoc", "contract"}
+"""Freedoms of the compiler: sums in any order, so that they vectorise; NaN and infinity keep their meaning."""
+
+
 def inner(kernel: Kernel) -> Kernel:
     """Compile a function that entry points call."""
-    return cast(Kernel, numba.njit(error_model="numpy")(kernel))
+    return cast(Kernel, numba.njit(error_model="numpy", fastmath=REORDER)(kernel))
 
 
 def entry(kernel: Kernel) -> Kernel:
     """Compile an entry point, cached on disk."""
-    return cast(Kernel, numba.njit(cache=True, error_model="numpy")(kernel))
+    return cast(Kernel, numba.njit(cache=True, error_model="numpy", fastmath=REORDER)(kernel))
 
 
 def announced(call: Callable[..., Any], *arguments: Any) -> Any:

@@ -12,7 +12,6 @@ from .algebra import largest
 from .compiling import inner
 from .field import forces, pull, remove_sliding
 from .layout import FIRST, HYSTERESIS, ON, OUT, SLIDE, Gates, Geometry, Slides
-from .sliding import held_forces
 from .tableau import dense, last_coefficient
 
 TURN = -2
@@ -20,6 +19,8 @@ TURN = -2
 NOWHERE = 2.0
 """θ of an event that does not happen within the step."""
 BISECTIONS = 60
+NEAR_ENOUGH = 1e-6
+"""Bracket of the end of a slide, whose lateness counts squared."""
 
 
 class Span(NamedTuple):
@@ -36,17 +37,17 @@ class Span(NamedTuple):
 
 
 @inner
-def passed(theta: float, side: float, p0: float, p1: float, s0: float, s1: float, c5: float) -> bool:
-    return side * dense(theta, p0, p1, s0, s1, c5) < -HYSTERESIS
+def passed(theta: float, side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float) -> bool:
+    return side * dense(theta, p0, p1, s0, s1, c5) < limit
 
 
 @inner
-def crossing_in_step(side: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float) -> float:
-    """The first θ < best at which side·p falls below −HYSTERESIS, or NOWHERE."""
+def crossing_in_step(side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float) -> float:
+    """The first θ < best at which side·p falls below the limit, or NOWHERE."""
     low, high = 0.0, NOWHERE
     for k in range(1, 5):
         theta = 0.25 * k
-        if passed(theta, side, p0, p1, s0, s1, c5):
+        if passed(theta, side, limit, p0, p1, s0, s1, c5):
             high = theta
             break
         low = theta
@@ -54,7 +55,7 @@ def crossing_in_step(side: float, p0: float, p1: float, s0: float, s1: float, c5
         return NOWHERE
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        if passed(middle, side, p0, p1, s0, s1, c5):
+        if passed(middle, side, limit, p0, p1, s0, s1, c5):
             high = middle
         else:
             low = middle
@@ -75,25 +76,24 @@ def first_crossing(h: float, Y: Array, gates: Gates, span: Span, K: Array, U: Ar
             p0, p1 = span.P0[j, g], span.P1[j, g]
             v0, v1, d0, d1 = side * p0, side * p1, side * h * span.dP0[j, g], side * h * span.dP1[j, g]
             dips = d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1  # down and up again, perhaps through zero
-            if v1 >= -HYSTERESIS and not dips:
+            # an excursion below the tolerance may have been missed: then only getting worse counts
+            limit = -HYSTERESIS if v0 >= -HYSTERESIS else v0 - HYSTERESIS
+            if v1 >= limit and not dips:
                 continue
             p0, c5 = 0.0, 0.0  # span.P0 dates from before the state was put back on what it conserves
             for i in range(FIRST, U.shape[1]):
                 p0 += Y[j, i] * U[g, i]
                 c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
-            theta = crossing_in_step(side, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
+            theta = crossing_in_step(side, limit, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
             if theta < best:
                 best, neuron, group = theta, j, g
     return best, neuron, group
 
 
 @inner
-def outside(F: float, F0: float, F1: float, sign: float, slack: float) -> bool:
-    """Whether a sliding force has left its box, or the box its order, by more than the slack."""
-    if math.isnan(F):
-        return False
-    low, high = min(F0, F1), max(F0, F1)
-    return F < low - slack or F > high + slack or sign * (F1 - F0) < -slack
+def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
+    """By how much a sliding force has left its box, or the box its order, beyond the slack; negative inside."""
+    return max(min(F0, F1) - F, F - max(F0, F1), sign * (F0 - F1)) - slack
 
 
 @inner
@@ -117,19 +117,17 @@ def slide_exit(
     """
     neuron, group = -1, -1
     slack = late * largest(F0, F1) + noise
-    held = np.empty(slides.which.shape[1])
     for j in range(gates.shape[0]):
-        if slides.count[j] == 0:
+        if slides.sizes[j] == 0:
             continue
         sign = math.copysign(1.0, Y[j, OUT])
-        held_forces(j, slides, held)
-        for b in range(slides.count[j]):
+        for b in range(slides.sizes[j]):
             g = slides.which[j, b]
-            if outside(held[b], F0[g], F1[g], sign, slack):
+            known = slides.lower[j, b, b] > 0.0
+            if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
                 theta = exit_in_step(h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0))
                 if theta < best:
                     best, neuron, group = theta, j, g
-                held_forces(j, slides, held)
     return best, neuron, group
 
 
@@ -150,28 +148,29 @@ def exit_in_step(
     """When the b-th slide of neuron j ends, predictions being Hermite interpolants over the step; NOWHERE if after `end`."""
     G = row.size
     F0, F1, plus, minus = np.empty(G), np.empty(G), np.empty(G), np.empty(G)
-    D, held = np.empty(geometry.U.shape[1]), np.empty(slides.which.shape[1])
-    kept = slides.along[j].copy()
+    D = np.empty(geometry.U.shape[1])
+    kept = slides.held[j].copy()
     g = slides.which[j, b]
-    low, high = 0.0, NOWHERE
-    for k in range(50):
-        theta = end if k == 0 else 0.5 * (low + high)
+    low, high, below, above, theta = 0.0, NOWHERE, 0.0, 0.0, end
+    for k in range(BISECTIONS):
         for i in range(G):
             plus[i] = hermite(theta, h, span, 0, i)
             minus[i] = hermite(theta, h, span, 1, i)
         forces(plus, minus, geometry, F0, F1)
         pull(row, F0, F1, geometry.U, D)
-        remove_sliding(j, D, slides)
-        held_forces(j, slides, held)
-        if outside(held[b], F0[g], F1[g], sign, late * largest(F0, F1) + noise):
-            high = theta
+        remove_sliding(j, D, geometry.U, slides)
+        beyond = excess(slides.held[j, b], F0[g], F1[g], sign, late * largest(F0, F1) + noise)
+        if beyond > 0.0:
+            high, above = theta, beyond
         elif k == 0:
             break
         else:
-            low = theta
-        if high - low < 1e-13:
+            low, below = theta, beyond
+        if high - low < NEAR_ENOUGH or (k > 0 and beyond == 0.0):
             break
-    slides.along[j] = kept
+        straight = low + (high - low) * below / (below - above) if below < 0.0 else low
+        theta = straight if k % 3 != 0 and low < straight < high else 0.5 * (low + high)
+    slides.held[j] = kept
     return high
 
 
@@ -188,11 +187,13 @@ def first_turn(h: float, Y: Array, trial: Array, K: Array, slides: Slides, best:
     """(θ, neuron) of the first sliding neuron whose output weight changes sign before θ = best."""
     neuron = -1
     for j in range(Y.shape[0]):
-        if slides.count[j] == 0 or Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
+        if slides.sizes[j] == 0 or Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
             continue
         side = math.copysign(1.0, Y[j, OUT])
         i = j * Y.shape[1] + OUT
-        theta = crossing_in_step(side, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best)
+        theta = crossing_in_step(
+            side, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
+        )
         if theta < best:
             best, neuron = theta, j
     return best, neuron

@@ -22,8 +22,8 @@ def times_transpose(A: Array, B: Array, out: Array) -> None:
     for i in range(A.shape[0]):
         for k in range(B.shape[0]):
             total = 0.0
-            for l in range(A.shape[1]):
-                total += A[i, l] * B[k, l]
+            for c in range(A.shape[1]):
+                total += A[i, c] * B[k, c]
             out[i, k] = total
 
 
@@ -33,13 +33,13 @@ def subtract_product(Q: Array, X: Array, W: Array, slope: Array) -> None:
     if Q.size * X.shape[1] > SMALL_PRODUCT:
         np.dot(Q, X, slope)
         for i in range(W.shape[0]):
-            for l in range(W.shape[1]):
-                W[i, l] -= slope[i, l]
+            for c in range(W.shape[1]):
+                W[i, c] -= slope[i, c]
         return
     for i in range(W.shape[0]):
         for k in range(X.shape[0]):
-            for l in range(W.shape[1]):
-                W[i, l] -= Q[i, k] * X[k, l]
+            for c in range(W.shape[1]):
+                W[i, c] -= Q[i, k] * X[k, c]
 
 
 @inner

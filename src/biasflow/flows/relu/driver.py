@@ -25,6 +25,8 @@ STATIONARY = 1e-12
 MAX_STEPS = 400_000
 KEPT_BYTES = 2**26
 """Memory for states kept of the steps; longer runs are thinned, and states between are integrated again when asked for."""
+MOST_ARCS = 256
+"""States kept of the early phase, whose arcs are exact anyway, and of a march whose states are saved elsewhere."""
 TIGHTEST = 1e-12
 """The least tolerance a step is asked for."""
 PER_STEP = 0.1
@@ -94,8 +96,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
         return _standing(problem, result, wanted)
     run = run_events(problem, net, t1, rtol, wanted)
     if wanted is None:
-        saved = _all_times(run)
-        states = _all_states(run, saved)
+        saved, states = _every_step(run)
     else:
         saved = wanted[wanted <= run.t_end * (1 + 1e-12)]
         states = run.saved[: saved.size]
@@ -109,7 +110,15 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     stats = {"method": "events", **run.counts, "early_until": run.t_early, "error_seconds": time.process_time() - started}
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
     return Trajectory(
-        saved, params, losses, error, gate_events(net, run.rows), stats, _result(problem, run), problem, _interpolant(problem, net, run)
+        saved,
+        params,
+        losses,
+        error,
+        gate_events(net, run.rows),
+        stats,
+        _result(run),
+        problem,
+        _interpolant(problem, net, run),
     )
 
 
@@ -131,12 +140,10 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
         early_log = early_log[early_log[:, 0] <= t_early]
     goal, still = _thresholds(problem, net) if t1 is None else (-1.0, -1.0)
     entry_bytes = 8 * Y.size + gates.size
-    keep = int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
-    request = Request(
-        t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep
-    )
+    keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
+    request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep)
     t_end, code, saved, kept, log, counts = march(Y, gates, net.geometry, net.invariants, early is None, request)
-    rows = np.concatenate([early_log, log.rows[: log.count[0]]])
+    rows = np.concatenate([early_log[np.argsort(early_log[:, 0], kind="stable")], log.rows[: log.filled[0]]])
     saved = np.concatenate([first, saved[: counts[4]]])
     named = {"steps": int(counts[0]), "rejected": int(counts[1]), "events": len(rows), "early_events": len(early_log)}
     return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_end, Y, code, rows, named, saved)
@@ -155,14 +162,12 @@ def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[
     from .early import align
 
     F0, F1 = label_forces(net)
-    arcs, log, t_early, sound = align(
-        net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size
-    )
+    arcs, log, t_early, sound = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size)
     if not sound:
         raise ConvergenceError("early phase: a neuron's gates did not settle")
     if not math.isfinite(t_early):
         return none
-    return arcs, log.rows[: log.count[0]].copy(), t_early
+    return arcs, log.rows[: log.filled[0]].copy(), t_early
 
 
 def label_forces(net: Network) -> tuple[Array, Array]:
@@ -193,27 +198,20 @@ def _per_step(rtol: float) -> float:
 def _arc_states(run: EventRun, times: Array) -> Array:
     from .early import states_at
 
-    return states_at(run.early, run.net.invariants, times, len(run.net.start))[0]
+    return states_at(run.early, run.net.invariants, np.ascontiguousarray(times), len(run.net.start))[0]
 
 
-def _all_times(run: EventRun) -> Array:
-    marched = run.kept.times[: run.count]
-    before = np.empty(0)
+def _every_step(run: EventRun) -> tuple[Array, Array]:
+    """Times and states: where arcs begin in the early phase (at most a few hundred), the kept steps, and the end."""
+    times, states = run.kept.times[: run.count], run.kept.states[: run.count]
     if run.early is not None and run.t_early > 0:
         arcs = np.unique(run.early.start)
         arcs = arcs[arcs < run.t_early]
-        before = arcs[:: 1 + arcs.size // 256]
-    end = [run.t_end] if marched[-1] < run.t_end else []
-    return np.concatenate([before, marched, end])
-
-
-def _all_states(run: EventRun, times: Array) -> Array:
-    marched = run.kept.states[: run.count]
-    before = times[times < run.t_early]
-    parts = [_arc_states(run, before), marched] if before.size else [marched]
-    if before.size + len(marched) < times.size:
-        parts.append(run.last[None])
-    return np.concatenate(parts)
+        arcs = arcs[:: 1 + arcs.size // MOST_ARCS]
+        times, states = np.append(arcs, times), np.concatenate([_arc_states(run, arcs), states])
+    times, states = np.append(times, run.t_end), np.concatenate([states, run.last[None]])
+    last = np.append(np.diff(times) > 0, True)  # events at one time leave the state after all of them
+    return times[last], states[last]
 
 
 def _error(problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams) -> Array:
@@ -243,7 +241,7 @@ def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
     return at
 
 
-def _result(problem: Problem, run: EventRun) -> Result:
+def _result(run: EventRun) -> Result:
     from . import marching
 
     return {
@@ -275,7 +273,15 @@ def _standing(problem: Problem, result: Result, wanted: Array | None) -> Traject
     W = np.repeat(problem.params0.W[None], times.size, axis=0)
     params = TwoLayerParams(a, W)
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
-    stats = {"method": "events", "steps": 0, "rejected": 0, "events": 0, "early_events": 0, "early_until": 0.0, "error_seconds": 0.0}
+    stats = {
+        "method": "events",
+        "steps": 0,
+        "rejected": 0,
+        "events": 0,
+        "early_events": 0,
+        "early_until": 0.0,
+        "error_seconds": 0.0,
+    }
     return Trajectory(times, params, losses, np.zeros(times.size), (), stats, result, problem, lambda t: problem.params0)
 
 
@@ -284,7 +290,10 @@ _KIND = {(OFF, ON): "on", (ON, OFF): "off", (OFF, SLIDE): "slide in", (ON, SLIDE
 
 def gate_events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
     """Changes of gates, sample by sample: a group's members switch together, those of the other side the other way."""
-    members = [[(int(net.samples[k]), net.geometry.side[k]) for k in np.flatnonzero(net.geometry.group == g)] for g in range(len(net.geometry.U))]
+    members = [
+        [(int(net.samples[k]), net.geometry.side[k]) for k in np.flatnonzero(net.geometry.group == g)]
+        for g in range(len(net.geometry.U))
+    ]
     turned = {OFF: ON, ON: OFF, SLIDE: SLIDE}
     events = []
     for t, j, g, before, after in rows.tolist():

@@ -16,13 +16,17 @@ from .algebra import copy, dot, norm, positions
 from .compiling import STAMP, entry, inner
 from .field import conserve, pull, remove_sliding
 from .layout import FIRST, HYSTERESIS, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides
-from .sliding import cross, no_slides, noted, resolve, roomier, set_basis, settle_on_zero
+from .sliding import cross, no_slides, noted, resolve, roomier, set_slides
 
 PARALLEL = 1e-14
 """Cosine of D with a direction below which the pre-activation does not move."""
+ROUNDED = 1e-30
+"""Square of a part of a unit vector that is only rounding."""
 TURN = -2
 """In place of a group: the output weight of a sliding neuron changes sign."""
 NOTHING = -1
+SWITCH = 12
+"""Bisections for the time at which the early phase is left: any time before h matters will do."""
 MAX_CROSSINGS = 100
 """Crossings allowed per neuron and group."""
 
@@ -38,27 +42,57 @@ class Arcs(NamedTuple):
 
 
 @inner
+def modes(row: Array, D: Array, beta: float, j: int, invariants: Invariants, across: Array) -> tuple[float, float]:
+    """P and M with a = P·e^x + M·e^{−x}, ⟨D̂, w⟩ = P·e^x − M·e^{−x}; `across` receives the part of z̄ orthogonal to D.
+
+    The smaller comes from 4PM = a² − ⟨D̂, w⟩² = c + the squared part of w across D: a neuron that shrinks while it slides would
+    otherwise grow again out of rounding.
+    """
+    u, a, square = dot(D, row) / beta, row[OUT], 0.0
+    for i in range(FIRST, row.size):
+        across[i] = row[i] - u * D[i] / beta
+        square += across[i] ** 2
+    if square < ROUNDED:
+        square = 0.0
+        for i in range(FIRST, row.size):
+            across[i] = 0.0
+    product = square + math.exp(invariants.log_fixed[j] - 2 * row[RHO])
+    product += invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
+    if a * u >= 0.0:
+        P = 0.5 * (a + u)
+        return P, product / (4 * P) if P != 0.0 else 0.0
+    M = 0.5 * (a - u)
+    return product / (4 * M), M
+
+
+@inner
+def log_of(value: float) -> float:
+    return math.log(abs(value)) if value != 0.0 else -math.inf
+
+
+@inner
 def advanced(row: Array, D: Array, t: float, j: int, invariants: Invariants, out: Array) -> None:
-    """The state of neuron j after time t with constant D; everything is divided by e^x, so nothing overflows."""
+    """The state of neuron j after time t with constant D, scaled by its largest part, so that nothing overflows."""
     beta = norm(D)
     copy(row, out)
     if beta == 0.0 or t == 0.0:
         return
-    x = beta * t
-    e = math.exp(-x)
-    cosh, sinh = 0.5 * (1 + e * e), -0.5 * math.expm1(-2 * x)
-    versed = 0.5 * math.expm1(-x) ** 2  # (cosh x − 1)·e^{−x}
-    u = dot(D, row) / beta  # D has zeros in the columns of ρ and ā
-    out[OUT] = row[OUT] * cosh + u * sinh
-    along = (versed * u + sinh * row[OUT]) / beta
-    square = out[OUT] ** 2 + math.exp(invariants.log_fixed[j] - 2 * (row[RHO] + x))
+    x, across = beta * t, np.zeros(row.size)
+    P, M = modes(row, D, beta, j, invariants, across)
+    log_fixed = 0.5 * invariants.log_fixed[j] - row[RHO]
+    scale = max(log_of(P) + x, log_of(M) - x, log_of(norm(across)), log_fixed)
+    growing = math.copysign(math.exp(log_of(P) + x - scale), P)
+    falling = math.copysign(math.exp(log_of(M) - x - scale), M)
+    rest = math.exp(-scale)
+    out[OUT] = growing + falling
+    square = out[OUT] ** 2 + math.exp(2 * (log_fixed - scale))
     for i in range(FIRST, row.size):
-        out[i] = row[i] * e + D[i] * along
+        out[i] = across[i] * rest + D[i] / beta * (growing - falling)
         square += out[i] ** 2
     size = math.sqrt(square)
     for i in range(OUT, row.size):
         out[i] /= size
-    out[RHO] = row[RHO] + x + math.log(size)
+    out[RHO] = row[RHO] + scale + math.log(size)
     conserve(out, j, invariants)
 
 
@@ -77,12 +111,15 @@ def smallest_root(p: float, q: float, delta: float) -> float:
 
 
 @inner
-def first_crossing(row: Array, gates: Gates, D: Array, U: Array, slide_count: int) -> tuple[float, int]:
+def first_crossing(
+    row: Array, gates: Gates, D: Array, U: Array, slide_count: int, j: int, invariants: Invariants
+) -> tuple[float, int]:
     """When and on which group this neuron's gates have to change next: (time, group), (time, TURN) or (∞, NOTHING)."""
     beta = norm(D)
     if beta == 0.0:
         return math.inf, NOTHING
     u, a = dot(D, row) / beta, row[OUT]
+    P, _ = modes(row, D, beta, j, invariants, np.zeros(row.size))
     best, where = math.inf, NOTHING
     if slide_count > 0 and a * u < 0.0 and abs(u) > abs(a):
         best, where = math.atanh(-a / u), TURN
@@ -94,7 +131,7 @@ def first_crossing(row: Array, gates: Gates, D: Array, U: Array, slide_count: in
             continue
         target = -HYSTERESIS if gates[g] == ON else HYSTERESIS
         delta = (target - dot(U[g], row)) / rate
-        x = math.log1p(smallest_root(u + a, a - delta, delta))  # (u+a)τ² + 2(a−δ)τ − 2δ = 0, τ = e^x − 1
+        x = math.log1p(smallest_root(2 * P, a - delta, delta))  # (u+a)τ² + 2(a−δ)τ − 2δ = 0, τ = e^x − 1
         if x < best:
             best, where = x, g
     return best / beta, where
@@ -109,8 +146,8 @@ def start_gates(Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry
         if zero.size > 0:
             resolve(zero, gates[j], sign_of(Y[j], gates[j], F0, F1, geometry, D), F0, F1, geometry, D)
             slides = roomier(slides, zero.size)
-            set_basis(j, gates[j], geometry.U, slides)
-            settle_on_zero(j, Y[j], slides)
+            set_slides(j, gates[j], geometry.U, slides)
+            remove_sliding(j, Y[j], geometry.U, slides)
     return slides
 
 
@@ -127,16 +164,15 @@ def _align(stamp: int) -> Any:
     def align(
         Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, invariants: Invariants, t_end: float, log_size: float
     ) -> tuple[Arcs, Log, float, bool]:
-        """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them with the gates' log and that time.
-
-        The last value says whether no neuron exceeded its number of crossings.
+        """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them, the log
+        and that time. The last value says whether no neuron exceeded its number of crossings.
         """
         m, width = Y.shape
         G = gates.shape[1]
         neuron, start = np.empty(4 * m + 4, np.int64), np.empty(4 * m + 4)
         state, pulls, arc_gates = np.empty((4 * m + 4, width)), np.empty((4 * m + 4, width)), np.empty((4 * m + 4, G), np.int8)
         log = Log(np.empty((64 + 0 * stamp, 5)), np.zeros(1, np.int64))
-        slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4, width))
+        slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4))
         D, scratch, row = np.empty(width), np.empty(width), np.empty(width)
         count, sound = 0, True
         for j in range(m):
@@ -145,7 +181,7 @@ def _align(stamp: int) -> Any:
             crossings = 0
             while t < t_end:
                 pull(gate_row, F0, F1, geometry.U, D)
-                remove_sliding(j, D, slides)
+                remove_sliding(j, D, geometry.U, slides)
                 if count == neuron.size:
                     neuron, start = np.append(neuron, neuron), np.append(start, start)
                     state, pulls = np.concatenate((state, state)), np.concatenate((pulls, pulls))
@@ -155,7 +191,7 @@ def _align(stamp: int) -> Any:
                 copy(D, pulls[count])
                 copy(gate_row, arc_gates[count])
                 count += 1
-                wait, g = first_crossing(row, gate_row, D, geometry.U, slides.count[j])
+                wait, g = first_crossing(row, gate_row, D, geometry.U, slides.sizes[j], j, invariants)
                 beta = norm(D)
                 if 2 * (row[RHO] + beta * wait) > log_size:  # may grow to size before it crosses: not beyond that
                     t_end = min(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
@@ -173,10 +209,12 @@ def _align(stamp: int) -> Any:
                     held = positions(gate_row, SLIDE, -1)
                     sound = resolve(held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch) and sound
                 else:
-                    sound = cross(g, gate_row, sign_of(row, gate_row, F0, F1, geometry, scratch), F0, F1, geometry, scratch) and sound
+                    sound = (
+                        cross(g, gate_row, sign_of(row, gate_row, F0, F1, geometry, scratch), F0, F1, geometry, scratch) and sound
+                    )
                 slides = roomier(slides, positions(gate_row, SLIDE, -1).size)
-                set_basis(j, gate_row, geometry.U, slides)
-                settle_on_zero(j, row, slides)
+                set_slides(j, gate_row, geometry.U, slides)
+                remove_sliding(j, row, geometry.U, slides)
                 conserve(row, j, invariants)
                 log = noted(log, t, j, before, gate_row)
         arcs = Arcs(neuron[:count], start[:count], state[:count], pulls[:count], arc_gates[:count])
@@ -198,7 +236,7 @@ def time_to_size(row: Array, D: Array, j: int, invariants: Invariants, log_size:
     advanced(row, D, high, j, invariants, scratch)
     if 2 * scratch[RHO] < log_size:
         return math.inf
-    for _ in range(40):
+    for _ in range(SWITCH):
         middle = 0.5 * (low + high)
         advanced(row, D, middle, j, invariants, scratch)
         if 2 * scratch[RHO] < log_size:
@@ -225,7 +263,7 @@ def size_at(arcs: Arcs, invariants: Invariants, t: float, scratch: Array) -> flo
 def time_of_size(arcs: Arcs, invariants: Invariants, t_end: float, log_size: float, scratch: Array) -> float:
     """The last time, up to the precision wanted of a switch, at which ½Σe^{2ρ} is below e^{log_size}."""
     low, high, target = 0.0, t_end, math.exp(log_size)
-    for _ in range(25):
+    for _ in range(SWITCH):
         middle = 0.5 * (low + high)
         if size_at(arcs, invariants, middle, scratch) < target:
             low = middle

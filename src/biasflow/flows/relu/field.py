@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from ...inputs import Array
-from .algebra import assemble, fill, project
+from .algebra import assemble, dot, fill, project
 from .compiling import inner
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
-
 
 SMALL_DEFECT = 1e-8
 """Where one Newton step reaches rounding."""
@@ -56,10 +55,10 @@ def forces(plus: Array, minus: Array, geometry: Geometry, F0: Array, F1: Array) 
     fill(F0, 0.0)
     fill(F1, 0.0)
     total = 0.0
-    for l in range(geometry.labels.size):
-        g, kappa = geometry.group[l], geometry.kappa[l]
-        positive = geometry.side[l] > 0
-        residual = kappa * (plus[g] if positive else minus[g]) - geometry.labels[l]
+    for k in range(geometry.labels.size):
+        g, kappa = geometry.group[k], geometry.kappa[k]
+        positive = geometry.side[k] > 0
+        residual = kappa * (plus[g] if positive else minus[g]) - geometry.labels[k]
         total += residual * residual
         push = geometry.speed * residual * kappa
         if positive:
@@ -83,15 +82,23 @@ def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
 
 
 @inner
-def remove_sliding(j: int, D: Array, slides: Slides) -> None:
-    """Project D_j onto the complement of the sliding directions, and note what was removed."""
-    for b in range(slides.count[j]):
-        c = 0.0
-        for i in range(FIRST, D.size):
-            c += slides.basis[j, b, i] * D[i]
-        slides.along[j, b] = c
-        for i in range(FIRST, D.size):
-            D[i] -= c * slides.basis[j, b, i]
+def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
+    """Project a row onto the complement of neuron j's sliding directions; the coefficients removed stay in slides.held."""
+    count, width = slides.sizes[j], row.size
+    for a in range(count):
+        total = dot(U[slides.which[j, a]], row)
+        for b in range(a):
+            total -= slides.lower[j, a, b] * slides.held[j, b]
+        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
+    for a in range(count - 1, -1, -1):
+        total = slides.held[j, a]
+        for b in range(a + 1, count):
+            total -= slides.lower[j, b, a] * slides.held[j, b]
+        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
+    for a in range(count):
+        u, F = U[slides.which[j, a]], slides.held[j, a]
+        for i in range(FIRST, width):
+            row[i] -= F * u[i]
 
 
 @inner
@@ -106,8 +113,8 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
     assemble(work.Q, geometry.U, work.D)
     width = Y.shape[1]
     for j in range(Y.shape[0]):
-        if slides.count[j] > 0:
-            remove_sliding(j, work.D[j], slides)
+        if slides.sizes[j] > 0:
+            remove_sliding(j, work.D[j], geometry.U, slides)
         along = 0.0
         for i in range(FIRST, width):
             along += work.D[j, i] * Y[j, i]

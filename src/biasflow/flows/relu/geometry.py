@@ -74,7 +74,8 @@ def network(problem: Problem) -> Network:
 def _groups(unit: Array) -> tuple[Index, Array, Array]:
     """The group and side of every unit vector, and the groups' directions: parallel vectors together, whatever their sign."""
     cosines = unit @ unit.T
-    group, side, first = np.full(len(unit), -1), np.ones(len(unit)), []
+    first: list[int] = []
+    group, side = np.full(len(unit), -1), np.ones(len(unit))
     for k in range(len(unit)):
         if group[k] >= 0:
             continue
@@ -87,7 +88,7 @@ def _groups(unit: Array) -> tuple[Index, Array, Array]:
 
 
 def _reduced(directions: Array) -> tuple[Array, Array]:
-    """Coordinates (G, r) of the directions in an orthonormal basis (d, r) of their span; orthogonal directions stay exactly so."""
+    """Coordinates (G, r) of the directions in an orthonormal basis (d, r) of their span; orthogonal ones stay so."""
     if len(directions) == 0:
         return np.zeros((0, 1)), np.zeros((directions.shape[1], 1))
     Q, R, order = sl.qr(directions.T, mode="economic", pivoting=True)

@@ -1,12 +1,12 @@
 """The arrays that the kernels of the ReLU flow share.
 
-A neuron v_j = (a_j, w_j) is kept as ρ_j = log‖v_j‖ and the unit vector v_j/‖v_j‖, so that a scale of 1e-80 is like any other and a
-sign change of a_j is nothing special: with D_j = −Σ_k σ'_jk r_k x_k it follows the linear equation v̇ = (⟨D, w⟩, a·D). A row of the
-state is (ρ, ā, z̄): z̄ are the coordinates of w̄ in an orthonormal basis of the span of the inputs; the rest of w never moves.
+A neuron v_j = (a_j, w_j) is kept as ρ_j = log‖v_j‖ and the unit vector v_j/‖v_j‖, so that a scale of 1e-80 is like any other and
+a sign change of a_j is nothing special: with D_j = −Σ_k σ'_jk r_k x_k it follows the linear equation v̇ = (⟨D, w⟩, a·D). A row of
+the state is (ρ, ā, z̄): z̄ are the coordinates of w̄ in an orthonormal basis of the span of the inputs; the rest of w never moves.
 
 Inputs that are positive or negative multiples of each other switch together. They form a *group* with one unit direction u_g, the
-signs of their multiples being their sides. A pair (neuron, group) has one of three gates: OFF (⟨w, u⟩ < 0), ON (> 0) or SLIDE (= 0,
-held there by the field in Filippov's sense). D_j = −Σ_g F_g u_g, with F_g = F0_g where the gate is OFF and F1_g where it is ON.
+signs of their multiples being their sides. A pair (neuron, group) has one of three gates: OFF (⟨w, u⟩ < 0), ON (> 0) or SLIDE
+(= 0, held there by the field in Filippov's sense). D_j = −Σ_g F_g u_g, F_g being F0_g where the gate is OFF, F1_g where it is ON.
 """
 
 from __future__ import annotations
@@ -53,13 +53,12 @@ class Invariants(NamedTuple):
 
 
 class Slides(NamedTuple):
-    """The sliding groups of every neuron: u_g = Σ_b L_gb q_b with orthonormal rows q."""
+    """The sliding groups of every neuron, and the Cholesky factor of their Gram matrix."""
 
-    count: Index  # (m,)
+    sizes: Index  # (m,): how many
     which: Index  # (m, cap)
-    basis: Array  # (m, cap, r+2)
-    lower: Array  # (m, cap, cap); a zero on the diagonal marks a dependent direction
-    along: Array  # (m, cap): components of D on the basis, as of the last evaluation of the field
+    lower: Array  # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
+    held: Array  # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
 
 
 class Work(NamedTuple):
@@ -80,4 +79,4 @@ class Log(NamedTuple):
     """Changes of gates: rows (time, neuron, group, before, after)."""
 
     rows: Array
-    count: Index
+    filled: Index  # (1,): how many of them

@@ -12,15 +12,15 @@ from .algebra import copy, largest, positions, project
 from .compiling import STAMP, entry, inner
 from .crossing import NOWHERE, TURN, Span, first_crossing, first_turn, slide_exit
 from .early import sign_of, start_gates
-from .field import conserve, field, forces, prediction_rates, predictions, set_masks, workspace
+from .field import conserve, field, forces, prediction_rates, predictions, remove_sliding, set_masks, workspace
 from .layout import FIRST, OUT, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
-from .sliding import cross, no_slides, noted, resolve, roomier, set_basis, settle_on_zero
+from .sliding import cross, no_slides, noted, resolve, roomier, set_slides
 from .tableau import dense_state, error_and_stiffness, stages
 
 REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL = 0, 1, 2, 3, 4
 SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0
 STABLE = 2.6
-"""Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the loss can reach its threshold."""
+"""Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the loss can converge."""
 FIRST_STEP = 0.01
 LATE = 0.1
 """Lateness of the end of a slide, in units of the tolerance."""
@@ -50,6 +50,19 @@ class Kept(NamedTuple):
     states: Array
     gates: Gates
     steps: Array
+
+
+@inner
+def room(kept: Kept, count: int, most: int) -> Kept:
+    """The kept steps with room for one more, up to `most`."""
+    size, m, width = kept.states.shape
+    if count < size or size >= most:
+        return kept
+    size = min(4 * size, most)
+    grown = Kept(np.empty(size), np.empty((size, m, width)), np.empty((size, m, kept.gates.shape[2]), np.int8), np.empty(size))
+    grown.times[:count], grown.steps[:count] = kept.times[:count], kept.steps[:count]
+    grown.states[:count], grown.gates[:count] = kept.states[:count], kept.gates[:count]
+    return grown
 
 
 @inner
@@ -152,9 +165,9 @@ def decide(j: int, g: int, Y: Array, gates: Gates, geometry: Geometry, work: Wor
 def place(j: int, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, invariants: Invariants, work: Work) -> Slides:
     """The slides with neuron j's gates as they are now, the neuron put onto its zeros."""
     slides = roomier(slides, positions(gates[j], SLIDE, -1).size)
-    set_basis(j, gates[j], geometry.U, slides)
+    set_slides(j, gates[j], geometry.U, slides)
     set_masks(j, gates[j], geometry, work)
-    settle_on_zero(j, Y[j], slides)
+    remove_sliding(j, Y[j], geometry.U, slides)
     conserve(Y[j], j, invariants)
     return slides
 
@@ -195,14 +208,15 @@ def _march(stamp: int) -> Any:
     ) -> tuple[float, int, Array, Kept, Log, Index]:
         """From Y and gates (both overwritten with the end) as `ask` says. fresh: gates at zero are still to be decided.
 
-        Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted, rejected,
-        events, steps kept, states saved.
+        Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted,
+        rejected, events, steps kept, states saved.
         """
         m, width = Y.shape
         G = gates.shape[1]
-        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp, width)
+        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp)
         K, span, work = s.K, s.span, s.work
-        kept = Kept(np.empty(ask.keep), np.empty((ask.keep, m, width)), np.empty((ask.keep, m, G), np.int8), np.empty(ask.keep))
+        few = min(64, ask.keep)
+        kept = Kept(np.empty(few), np.empty((few, m, width)), np.empty((few, m, G), np.int8), np.empty(few))
         counts, kept_count, stride = np.zeros(5, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)
         saved, log = np.empty((ask.times.size, m, width)), Log(np.empty((256, 5)), np.zeros(1, np.int64))
         for j in range(m):
@@ -214,7 +228,7 @@ def _march(stamp: int) -> Any:
             slides = place(j, Y, gates, geometry, slides, invariants, work)
         square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
         noise, late = NOISE * largest(work.F0, work.F1), LATE * ask.rtol
-        t, next_save, held, grow, previous, stiffness = ask.t0, 0, np.sum(slides.count) > 0, GROW, 1e-4, 0.0
+        t, next_save, held, grow, previous, stiffness = ask.t0, 0, bool(np.sum(slides.sizes) > 0), GROW, 1e-4, 0.0
         h = ask.step if ask.step > 0.0 else FIRST_STEP / max(fastest_pull(Y, work), 1e-300)
         keep_step(kept, kept_count, stride, 0, t, Y, gates, h)
         span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
@@ -250,8 +264,8 @@ def _march(stamp: int) -> Any:
                 Y[:] = s.sixth
                 t = end
             for j in range(m):
-                if slides.count[j] > 0:
-                    settle_on_zero(j, Y[j], slides)
+                if slides.sizes[j] > 0:
+                    remove_sliding(j, Y[j], geometry.U, slides)
                 conserve(Y[j], j, invariants)
             if theta != NOWHERE:
                 counts[2] += 1
@@ -259,10 +273,11 @@ def _march(stamp: int) -> Any:
                 decide(neuron, group, Y, gates, geometry, work)
                 slides = place(neuron, Y, gates, geometry, slides, invariants, work)
                 log = noted(log, t, neuron, before, gates[neuron])
-                held = np.sum(slides.count) > 0
+                held = bool(np.sum(slides.sizes) > 0)
                 square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
                 span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
             h, previous, grow = next_step(h, error, previous, grow, stiffness), max(error, 1e-4), GROW
+            kept = room(kept, kept_count[0], ask.keep)
             keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
             code = ending(t, square, Y, work, ask)
         counts[3], counts[4] = kept_count[0], next_save

@@ -27,8 +27,9 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
     final Σ‖w_j‖² are C_j²/ΣC², C_j the amplitude of the early phase. Likewise −D_− and the negative labels. All others vanish.
     objective: ‖θ*‖², the least of all interpolators (B, Proposition 1): 2(‖Σ_+ y_k x_k/‖x_k‖²‖ + ‖Σ_− …‖).
 
-    stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final Σ‖w_j‖², and 'offset': Σ_j‖w_j‖² is logistic in
-    B's time with midpoint −ln λ/rate + offset (NaN where the norms of the inputs differ: directions then rotate while growing).
+    stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final Σ‖w_j‖², and 'offset': Σ_j‖w_j‖² is
+    logistic in B's time with midpoint −ln λ/rate + offset (NaN where the norms of the inputs differ: directions then rotate
+    while growing).
     """
     instance("ds", ds, Dataset)
     _check_data(ds)
@@ -65,7 +66,9 @@ def _check_data(ds: Dataset) -> None:
     cosines = ds.X @ ds.X.T / np.outer(norms, norms) - np.eye(ds.n)
     i, k = np.unravel_index(int(np.argmax(np.abs(cosines))), cosines.shape)
     if abs(cosines[i, k]) > ORTHOGONAL:
-        raise AssumptionError("B/assumption-1", f"inputs are not orthogonal: the cosine of x_{i} and x_{k} is {cosines[i, k]:.2g}")
+        raise AssumptionError(
+            "B/assumption-1", f"inputs are not orthogonal: the cosine of x_{i} and x_{k} is {cosines[i, k]:.2g}"
+        )
 
 
 def _cluster(ds: Dataset, aligned: Alignment, sign: float) -> Index:

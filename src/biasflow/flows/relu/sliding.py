@@ -1,13 +1,11 @@
 """Filippov's sliding: which of a neuron's zero pre-activations are held at zero, and with what gate.
 
-On its zero set a neuron may choose F_g between F0_g and F1_g. Where both sides push towards zero (sign(a)·(F1 − F0) > 0: the group
-attracts) the field is the one of least ‖D‖ over that box, a convex problem with a unique D: velocity zero inside the box, positive
-where the gate is ON, negative where it is OFF. A group that does not attract is left by the side its velocity points to.
+On its zero set a neuron may choose F_g between F0_g and F1_g. Where both sides push towards zero (sign(a)·(F1 − F0) > 0: the
+group attracts) the field is the one of least ‖D‖ over that box, a convex problem with a unique D: velocity zero inside the box,
+positive where the gate is ON, negative where it is OFF. A group that does not attract is left by the side its velocity points to.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -24,39 +22,37 @@ STILL = 1e-12
 
 
 @inner
-def no_slides(m: int, capacity: int, width: int) -> Slides:
+def no_slides(m: int, capacity: int) -> Slides:
     return Slides(
-        np.zeros(m, np.int64),
-        np.zeros((m, capacity), np.int64),
-        np.zeros((m, capacity, width)),
-        np.zeros((m, capacity, capacity)),
-        np.zeros((m, capacity)),
+        np.zeros(m, np.int64), np.zeros((m, capacity), np.int64), np.zeros((m, capacity, capacity)), np.zeros((m, capacity))
     )
 
 
 @inner
 def roomier(slides: Slides, needed: int) -> Slides:
     """The same slides with room for `needed` groups a neuron."""
-    m, capacity, width = slides.basis.shape
+    m, capacity = slides.which.shape
     if needed <= capacity:
         return slides
-    grown = no_slides(m, 2 * needed, width)
-    grown.count[:] = slides.count
-    grown.which[:, :capacity] = slides.which
-    grown.basis[:, :capacity] = slides.basis
-    grown.lower[:, :capacity, :capacity] = slides.lower
-    grown.along[:, :capacity] = slides.along
+    grown = no_slides(m, needed + 4)
+    for j in range(m):
+        grown.sizes[j] = slides.sizes[j]
+        for a in range(slides.sizes[j]):
+            grown.which[j, a] = slides.which[j, a]
+            for b in range(a + 1):
+                grown.lower[j, a, b] = slides.lower[j, a, b]
     return grown
 
 
 @inner
-def set_basis(j: int, row: Gates, U: Array, slides: Slides) -> None:
-    """Orthonormalise neuron j's sliding directions (Gram–Schmidt, twice)."""
+def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
+    """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice."""
     count, width = 0, U.shape[1]
+    basis = np.empty((slides.which.shape[1], width))
     for g in range(row.size):
         if row[g] != SLIDE:
             continue
-        q = slides.basis[j, count]
+        q = basis[count]
         for i in range(width):
             q[i] = U[g, i]
         slides.which[j, count] = g
@@ -64,44 +60,16 @@ def set_basis(j: int, row: Gates, U: Array, slides: Slides) -> None:
             slides.lower[j, count, b] = 0.0
         for _ in range(2):
             for b in range(count):
-                c = 0.0
-                for i in range(FIRST, width):
-                    c += q[i] * slides.basis[j, b, i]
+                c = dot(q, basis[b])
                 slides.lower[j, count, b] += c
                 for i in range(FIRST, width):
-                    q[i] -= c * slides.basis[j, b, i]
+                    q[i] -= c * basis[b, i]
         size = norm(q)
         slides.lower[j, count, count] = size if size > DEPENDENT else 0.0
         for i in range(width):
             q[i] = q[i] / size if size > DEPENDENT else 0.0
         count += 1
-    slides.count[j] = count
-
-
-@inner
-def held_forces(j: int, slides: Slides, F: Array) -> None:
-    """F_g of neuron j's sliding groups from what was removed of D: Lᵀ F = along. Dependent directions get NaN."""
-    for a in range(slides.count[j] - 1, -1, -1):
-        diagonal = slides.lower[j, a, a]
-        if diagonal == 0.0:
-            F[a] = math.nan
-            continue
-        total = slides.along[j, a]
-        for b in range(a + 1, slides.count[j]):
-            if slides.lower[j, b, b] != 0.0:
-                total -= slides.lower[j, b, a] * F[b]
-        F[a] = total / diagonal
-
-
-@inner
-def settle_on_zero(j: int, z: Array, slides: Slides) -> None:
-    """Put the sliding pre-activations of a neuron to zero."""
-    for b in range(slides.count[j]):
-        c = 0.0
-        for i in range(FIRST, z.size):
-            c += slides.basis[j, b, i] * z[i]
-        for i in range(FIRST, z.size):
-            z[i] -= c * slides.basis[j, b, i]
+    slides.sizes[j] = count
 
 
 @inner
@@ -225,11 +193,11 @@ def noted(log: Log, t: float, j: int, before: Gates, after: Gates) -> Log:
     for g in range(before.size):
         if before[g] == after[g]:
             continue
-        if log.count[0] == log.rows.shape[0]:
+        if log.filled[0] == log.rows.shape[0]:
             rows = np.empty((2 * log.rows.shape[0], 5))
-            rows[: log.count[0]] = log.rows
-            log = Log(rows, log.count)
-        row = log.rows[log.count[0]]
+            rows[: log.filled[0]] = log.rows
+            log = Log(rows, log.filled)
+        row = log.rows[log.filled[0]]
         row[0], row[1], row[2], row[3], row[4] = t, j, g, before[g], after[g]
-        log.count[0] += 1
+        log.filled[0] += 1
     return log

@@ -29,9 +29,7 @@ def last_coefficient(K: Array, i: int) -> float:
 
 
 @inner
-def stages(
-    Y: Array, h: float, geometry: Geometry, slides: Slides, work: Work, K: Array, trial: Array, sixth: Array
-) -> float:
+def stages(Y: Array, h: float, geometry: Geometry, slides: Slides, work: Work, K: Array, trial: Array, sixth: Array) -> float:
     """Fill K[1:], K[0] given; trial becomes the end of the step, sixth the argument of the sixth stage. Returns Σ(h − y)²."""
     shape, N = Y.shape, Y.size
     y, x, z = Y.reshape(N), trial.reshape(N), sixth.reshape(N)
