@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,6 +154,15 @@ def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, m
     code, out, _ = cli("verify", "--data", "mine.csv")
     assert code == 0 and "R/eq3: does not apply. problem: needs a mirror problem" in out and "1 holds, 2 not applicable" in out
     assert cli("verify", "R/eq3", "--data", "mine.csv")[0] == 2
+
+
+def test_verify_on_data_takes_a_network_with_fixed_directions(tmp_path, monkeypatch, capsys):
+    from biasflow.cli.verifying import on_data
+
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "mine.csv")
+    assert on_data(("R/thm3.4",), Path("mine.csv"), "directions", 1.0, 2, 12) == {"holds"}
+    assert "mirror flow against the weights" in capsys.readouterr().out
 
 
 def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):
