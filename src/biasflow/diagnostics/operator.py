@@ -80,7 +80,8 @@ def _upper(V: Array, inverse: Array, norm: str) -> tuple[float, Array]:
         except np.linalg.LinAlgError:
             break
         values, vectors = sl.eigh(factor.T @ factor)  # S·M⁻¹·S, whose large eigenvalues are the accurate ones
-        values, vectors = 1 / values[::-1], vectors[:, ::-1]
+        values = 1 / np.maximum(values[::-1], np.finfo(float).eps * values[-1])  # those of G, the least first
+        vectors = vectors[:, ::-1]
         directions = vectors / inverse[:, None]  # eigenvectors in the coordinates of the atoms, up to size
         if 1 / values[0] < best:
             best, vector = 1 / float(values[0]), directions[:, 0]
