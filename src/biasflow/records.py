@@ -31,10 +31,11 @@ class Result(enum.Enum):
     STEP_LIMIT = "gave up: step limit reached"
     STEP_TOO_SMALL = "gave up: the step size needed is below rounding"
     DIVERGED = "diverged: a value overflowed"
+    KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
 
     @property
     def success(self) -> bool:
-        return self not in (Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.DIVERGED)
+        return self not in (Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.DIVERGED, Result.KINK)
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,6 +171,15 @@ def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, m
     assert cli("verify", "R/eq3", "--data", "mine.csv")[0] == 2
 
 
+def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, monkeypatch):
+    problems = []
+    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0: problems.append(problem) or stub_science.verify(id))
+    write_csv(tmp_path / "mine.csv")
+    code, _, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--network", "directions", "--width", "12")
+    (problem,) = problems
+    assert code == 0 and problem.model.directions.shape == (12, 3)
+
+
 def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):
     code, out, _ = cli("reproduce", "--out", "made")
     assert code == 1 and "R/sharp: violated" in out and "reported numbers: 1 of 2 in their band" in out

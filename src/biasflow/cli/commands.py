@@ -25,6 +25,11 @@ app = typer.Typer(
 )
 
 
+class NetworkKind(enum.StrEnum):
+    diagonal = "diagonal"
+    directions = "directions"
+
+
 class Preset(enum.StrEnum):
     quick = "quick"
     paper = "paper"
@@ -105,9 +110,8 @@ def verify(
     data: Annotated[Path | None, typer.Option(help="your data: CSV with y as last column, or NPZ with X and y")] = None,
     scale: Annotated[float, typer.Option(help="with --data: initialisation scale α of the network")] = 0.1,
     depth: Annotated[int, typer.Option(help="with --data: depth of the diagonal network")] = 2,
-    width: Annotated[
-        int | None, typer.Option(min=1, help="with --data: a ReLU network with this many fixed directions (R, §4) instead")
-    ] = None,
+    network: Annotated[NetworkKind, typer.Option(help="with --data: which network")] = NetworkKind.diagonal,
+    width: Annotated[int, typer.Option(min=1, help="with --data: neurons of a network that is not diagonal")] = 50,
 ) -> None:
     """Check claims on random examples, or on your data. Exit code 1 where one is violated."""
     from .. import theory
@@ -117,7 +121,7 @@ def verify(
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
     ids = theory.claims() if id is None else (id,)
-    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, scale, depth, width)
+    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, network.value, scale, depth, width)
     if statuses & {"violated", "failed"}:
         raise typer.Exit(VIOLATED)
 
