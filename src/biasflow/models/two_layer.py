@@ -13,14 +13,10 @@ from ..potentials import Potential
 from .base import MirrorForm, Model
 
 ACTIVATIONS = ("relu", "leaky_relu")
-STREAM = 47
+STREAM = 1
 """Start of the random stream, so that data drawn with the same key are independent of the network."""
 LEAKY_SLOPE = 0.01
 """The slope of a leaky ReLU on the negative side where none is given."""
-
-
-STREAM = 1
-"""Keeps starts independent of data sets drawn with the same key."""
 
 
 class TwoLayerParams(NamedTuple):
@@ -96,7 +92,7 @@ class TwoLayer(Model):
         lam = positive_scale(scale)
         if dim is not None and dim != self.dim:
             raise InputError(f"dim: the model has dimension {self.dim}, found {dim!r}")
-        rng = np.random.default_rng((STREAM, positive_int("key", key, least=0)))
+        rng = np.random.default_rng([positive_int("key", key, least=0), STREAM])
         g = rng.standard_normal((self.width, self.dim))
         signs = rng.choice([-1.0, 1.0], self.width)
         outputs = signs * np.linalg.norm(g, axis=1) if balanced else rng.standard_normal(self.width)

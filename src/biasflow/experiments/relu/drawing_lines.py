@@ -117,7 +117,7 @@ def _place(W: Array, low: float, high: float, logarithmic: bool) -> Array:
 def _circles(axis: Any, low: float, high: float, logarithmic: bool) -> None:
     if not logarithmic:
         return
-    decades = np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1)
+    decades = np.arange(np.ceil(np.log10(low)) + 1, np.floor(np.log10(high)) + 1)
     turn = np.linspace(0, 2 * np.pi, 121)
     for decade in decades[:: max(1, len(decades) // 3)]:
         radius = INNER + (1 - INNER) * np.log(10.0**decade / low) / np.log(high / low)
@@ -253,9 +253,8 @@ def draw_fig5(summary: xarray.Dataset) -> Any:
     plane_panel(axes["plane"], run, targets=False)(last)
     for name, text in {"function 0": "start", "function 1": f"end, iteration {int(run['frame'][-1]):,}"}.items():
         titled(axes[name], text)
-        axes[name].legend(fontsize=7.5)
+    _legend(figure, axes["function 1"], axes["plane"], ncols=8, fontsize=8)
     titled(axes["plane"], "neurons hardly move")
-    axes["plane"].legend(fontsize=7.5, loc="upper right")
     loss_panel(axes["loss"], summary, {})
     axes["loss"].set(xscale="log", yscale="log", xlim=(5, None))
     axes["loss"].legend(fontsize=7.5)

@@ -178,6 +178,7 @@ def animate(summary: xarray.Dataset) -> Any:
     axes["loss"].plot(run["iteration"], run["loss"], color=MUTED, linewidth=1.2)
     (dot,) = axes["loss"].plot([], [], "o", color="black", markersize=7)
     axes["loss"].set(xlabel="iteration", ylabel="loss", xlim=(0, float(run["iteration"][-1])))
+    axes["loss"].locator_params(axis="x", nbins=4)
     title = axes["loss"].set_title(" ", fontsize=9.5, loc="left")
 
     def show(k: int) -> None:
