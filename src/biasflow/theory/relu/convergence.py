@@ -131,8 +131,7 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
             "variation norm of the flow's end over its ½‖θ‖²",
             2 * variation_norm(reached) / squared_norm(reached),
             "<=",
-            1.0,
-            SOLVED,
+            1 + SOLVED,
         ),
     ]
     if interpolates:
