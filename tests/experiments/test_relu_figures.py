@@ -10,7 +10,7 @@ import biasflow as bf
 from biasflow.experiments import experiment
 from biasflow.experiments.relu.lines import SETTING2, SETTING4, SETTING5
 from biasflow.experiments.relu.lines import point as line_point
-from biasflow.experiments.relu.running import ITERATION, flow_at, misalignment, sliding, turning_points
+from biasflow.experiments.relu.running import ITERATION, early_directions, flow_at, misalignment, sliding, turning_points
 from biasflow.experiments.relu.teacher import point as teacher_point
 from biasflow.experiments.relu.teacher import principal
 from biasflow.experiments.relu.timeline import epsilon, point, predicted_ends, pulls
@@ -111,8 +111,10 @@ def test_misalignment_vanishes_where_alignment_ends():
     ds, model = bf.data.two_points(), bf.TwoLayer(30, 2)
     start = model.init(1e-30, key=2)
     flow = flow_at(ds, model, start, np.array([0, 1000, 5000]))
-    angles = misalignment(flow, bf.early_alignment(ds, start))
+    angles = misalignment(flow, early_directions(flow))
     assert angles[0] > 0.3 > 1e-3 > angles[2] > 0 and angles[1] > angles[2]
+    large = flow_at(ds, model, model.init(10.0, key=2), np.array([0, 10]))
+    assert not np.any(early_directions(large)) and np.all(np.isnan(misalignment(large, early_directions(large))))
 
 
 def test_epsilon_is_the_largest_allowed():

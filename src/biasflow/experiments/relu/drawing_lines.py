@@ -23,8 +23,6 @@ Show = Callable[[int], None]
 Overlays = Sequence[tuple[str, str, str, str]]
 """Reference functions: variable, label, colour, line style."""
 EVERY = slice(None)
-SHOWN = 1
-"""The seed in the pictures: of the first ones, the one nearest the medians of B/fig3."""
 
 SIGNS = ((1, "neurons with a > 0", COLOURS[0]), (-1, "neurons with a < 0", COLOURS[1]))
 FUNCTION = COLOURS[2]
@@ -35,6 +33,12 @@ INNER = 0.15
 WIDE_RANGE = 1e2
 """Ratio of norms above which the plane has a logarithmic radius."""
 OUTER_TEXT = {"fontsize": 6.5, "color": MUTED, "ha": "center", "va": "center"}
+
+
+def typical(summary: xarray.Dataset) -> int:
+    """The place of the seed in the pictures: it leaves the second saddle when the median does."""
+    times = summary["left_second"].values
+    return int(np.nanargmin(np.abs(times - np.nanmedian(times))))
 
 
 def function_panel(axis: Any, run: xarray.Dataset, overlays: Overlays = (), room: slice = EVERY) -> Show:
@@ -119,7 +123,7 @@ def _circles(axis: Any, low: float, high: float, logarithmic: bool) -> None:
         return
     decades = np.arange(np.ceil(np.log10(low)) + 1, np.floor(np.log10(high)) + 1)
     turn = np.linspace(0, 2 * np.pi, 121)
-    for decade in decades[:: max(1, len(decades) // 3)]:
+    for decade in decades[:: max(1, len(decades) // 2)]:
         radius = INNER + (1 - INNER) * np.log(10.0**decade / low) / np.log(high / low)
         axis.plot(radius * np.cos(turn), radius * np.sin(turn), color=MUTED, linewidth=0.5, alpha=0.6)
         axis.text(0, -radius, f"1e{decade:.0f}", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3}, **OUTER_TEXT)
@@ -136,10 +140,10 @@ def _rays(axis: Any, run: xarray.Dataset) -> None:
 def loss_panel(axis: Any, summary: xarray.Dataset, marks: dict[int, str], height: float = 0.97) -> None:
     """The loss of every seed, the shown one dark, against the authors' iterations, with the moments B names."""
     iterations = summary["iteration"].values
-    others = np.delete(summary["loss"].transpose("iteration", "seed").values, SHOWN, axis=1)
+    others = np.delete(summary["loss"].transpose("iteration", "seed").values, typical(summary), axis=1)
     axis.plot(iterations, others, color=COLOURS[0], linewidth=0.8, alpha=0.25)
     axis.plot([], [], color=COLOURS[0], linewidth=0.8, alpha=0.5, label=f"{others.shape[1]} other starts")
-    axis.plot(iterations, summary["loss"].isel(seed=SHOWN), color="black", linewidth=2, label="loss, the start shown")
+    axis.plot(iterations, summary["loss"].isel(seed=typical(summary)), color="black", linewidth=2, label="loss, the start shown")
     axis.set(xlabel="iteration (time / 0.002)", ylabel="loss", xlim=(0, iterations[-1]))
     for at, text in marks.items():
         axis.axvline(at, color=COLOURS[4], linewidth=1, linestyle="--")
@@ -180,7 +184,7 @@ MOMENTS2 = {0: "start", 4000: "aligned", 8000: "positive label fitted", 15000: "
 def draw_fig2(summary: xarray.Dataset) -> Any:
     columns = range(len(MOMENTS2))
     figure, axes = sheet([[f"function {k}" for k in columns], [f"plane {k}" for k in columns]], 14, 6.8)
-    states(figure, axes, summary.isel(seed=SHOWN), MOMENTS2)
+    states(figure, axes, summary.isel(seed=typical(summary)), MOMENTS2)
     return figure
 
 
@@ -194,7 +198,7 @@ def draw_fig3(summary: xarray.Dataset) -> Any:
     saddle_line(loss, 0.25, "saddle: positive label fitted, loss ¼")
     loss.legend(fontsize=8, loc="upper right")
     titled(loss, "two plateaus, each next to a saddle")
-    run = summary.isel(seed=SHOWN)
+    run = summary.isel(seed=typical(summary))
     for sign, label, colour in SIGNS:
         squares = (run["a"].where(sign * run["a"] > 0, 0.0) ** 2).sum("neuron")
         growth.plot(run["frame"], squares, color=colour, linewidth=2, label=label)
@@ -219,7 +223,7 @@ def draw_fig4(summary: xarray.Dataset) -> Any:
         ["loss", "loss", "sliding", "sliding", "sliding"],
     ]
     figure, axes = sheet(rows, 16, 10.2, [1, 1, 0.95])
-    run = summary.isel(seed=SHOWN)
+    run = summary.isel(seed=typical(summary))
     states(figure, axes, run, MOMENTS4, overlays=[LEAST])
     loss_panel(axes["loss"], summary, {at: f"B: {text}" for at, text in MOMENTS4.items() if at > 0})
     saddle_line(axes["loss"], float(run["saddle_loss"]), "")
@@ -246,7 +250,7 @@ def sliding_panel(axis: Any, run: xarray.Dataset) -> None:
 def draw_fig5(summary: xarray.Dataset) -> Any:
     rows = [["function 0", "function 1", "plane", "loss"]]
     figure, axes = sheet(rows, 17, 4.6)
-    run = summary.isel(seed=SHOWN)
+    run = summary.isel(seed=typical(summary))
     last = run.sizes["frame"] - 1
     function_panel(axes["function 0"], run, room=slice(0, 1))(0)
     function_panel(axes["function 1"], run, [LAZY, LEAST], room=slice(last, None))(last)
@@ -263,9 +267,9 @@ def draw_fig5(summary: xarray.Dataset) -> Any:
 
 
 def animate(summary: xarray.Dataset, overlays: Overlays = (), targets: bool = True, room: slice = EVERY) -> Any:
-    """The function and the neurons of the first seed through the frames."""
+    """The function and the neurons of the shown seed through the frames."""
     figure, axes = sheet([["function", "plane"]], 8.4, 4.4)
-    run = summary.isel(seed=SHOWN)
+    run = summary.isel(seed=typical(summary))
     show_function, show_plane = function_panel(axes["function"], run, overlays, room), plane_panel(axes["plane"], run, targets)
     _legend(figure, axes["function"], axes["plane"], ncols=3, fontsize=7)
     title = axes["function"].set_title(" ", fontsize=9.5, loc="left")

@@ -8,13 +8,12 @@ import numpy as np
 
 from ...data import five_points, two_points
 from ...diagnostics import kinks
-from ...flows import early_alignment
 from ...inputs import Array
 from ...limits import kernel_interpolator, min_norm_interpolator, tangent_kernel, variation_norm
 from ...models import TwoLayer, TwoLayerParams
 from ...records import Dataset, Experiment, Grid, Reported
 from .drawing_lines import animate, animate_fig4, animate_fig5, draw_fig2, draw_fig3, draw_fig4, draw_fig5
-from .running import flow_at, misalignment, sliding, turning_points
+from .running import early_directions, flow_at, misalignment, sliding, turning_points
 
 if TYPE_CHECKING:
     import xarray
@@ -40,17 +39,17 @@ def point(seed: int, data: str, m: int, scale: float, frames: list[int], end: in
     at_curve, at_frames = np.searchsorted(iterations, shown), np.searchsorted(iterations, frames)
     states = TwoLayerParams(flow.states.a[at_frames], flow.states.W[at_frames])
     slides = sliding(flow, flow.times, m, ds.n)
-    aligned = early_alignment(ds, start)
+    directions = early_directions(flow)
     variables = {
         "loss": ("iteration", flow.loss[at_curve]),
-        "angle": ("iteration", np.rad2deg(misalignment(flow, aligned)[at_curve])),
+        "angle": ("iteration", np.rad2deg(misalignment(flow, directions)[at_curve])),
         "sliding": (("iteration", "sample"), np.sum(slides, axis=1)[at_curve]),
         "a": (("frame", "neuron"), states.a),
         "W": (("frame", "neuron", "coordinate"), states.W),
         "pinned": (("frame", "neuron"), np.any(slides, axis=2)[at_frames]),
         "frame_loss": ("frame", flow.loss[at_frames]),
         "function": (("frame", "x"), model(states, with_bias(GRID))),
-        "direction": (("neuron", "coordinate"), np.where(aligned.rates[:, None] > 0, aligned.directions, 0.0)),
+        "direction": (("neuron", "coordinate"), directions),
         "input": ("sample", ds.X[:, 0]),
         "label": ("sample", ds.y),
         **references(ds, model, start),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...flows import Alignment, gradient_flow
-from ...inputs import Array, Mask
+from ...flows import early_alignment, gradient_flow
+from ...inputs import Array, Mask, instance
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Trajectory
+from ...records import Dataset, Problem, Trajectory
 
 ITERATION = 2e-3
 """Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's loss."""
@@ -16,6 +16,8 @@ DONE = 1e-3
 """Loss, relative to its start, at which a figure looks finished."""
 FALLEN = 0.1
 """Share of the loss whose fall marks leaving a saddle, as in `bf.phases`."""
+EARLY = 0.01
+"""Size of h at the start, relative to the labels, up to which there is an early phase."""
 LOW = 0.05
 """Loss, relative to its start, below which no saddle is looked for."""
 
@@ -66,17 +68,32 @@ def _first(true: Mask) -> int:
     return int(np.argmax(true))
 
 
-def misalignment(flow: Trajectory, aligned: Alignment) -> Array:
-    """Mean angle between neurons and their directions of early alignment, weighted by |a|‖w‖, at every saved time.
+def early_directions(flow: Trajectory) -> Array:
+    """Where early alignment turns each neuron that has grown when the first saddle is left, (m, d); zero for all others.
 
-    Neurons that early alignment brings to rest do not count.
+    All zero where there is no early phase: the start already matters beside the labels.
     """
-    moving = aligned.rates > 0
-    W, directions = flow.states.W[:, moving], aligned.directions[moving]
+    problem = instance("flow.problem", flow.problem, Problem)
+    data, start = problem.data, problem.params0
+    directions = np.zeros_like(start.W)
+    if np.max(np.abs(problem.model(start, data.X))) > EARLY * np.max(np.abs(data.y)):
+        return directions
+    escaped = min(_first(np.append(flow.loss <= (1 - FALLEN) * flow.loss[0], True)), len(flow.loss) - 1)
+    grown = np.flatnonzero(np.abs(flow.states.a[escaped]) > np.abs(start.a))
+    aligned = early_alignment(data, TwoLayerParams(start.a[grown], start.W[grown]))
+    directions[grown] = np.where(aligned.rates[:, None] > 0, aligned.directions, 0.0)
+    return directions
+
+
+def misalignment(flow: Trajectory, directions: Array) -> Array:
+    """Mean angle between neurons and their directions, weighted by |a|‖w‖, at the saved times; NaN where none has a direction."""
+    turning = np.any(directions != 0, axis=1)
+    if not np.any(turning):
+        return np.full(len(flow.times), np.nan)
+    a, W, directions = np.abs(flow.states.a[:, turning]), flow.states.W[:, turning], directions[turning]
     lengths = np.linalg.norm(W, axis=2)
     units = W / lengths[..., None]
     angles = 2 * np.arctan2(np.linalg.norm(units - directions, axis=2), np.linalg.norm(units + directions, axis=2))
-    share = lengths / np.max(lengths, axis=1, keepdims=True)
-    weight = share * np.abs(flow.states.a[:, moving]) / np.max(np.abs(flow.states.a[:, moving]), axis=1, keepdims=True)
+    weight = (lengths / np.max(lengths, axis=1, keepdims=True)) * (a / np.max(a, axis=1, keepdims=True))
     mean: Array = np.sum(weight * angles, axis=1) / np.sum(weight, axis=1)
     return mean

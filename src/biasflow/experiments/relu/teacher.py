@@ -9,13 +9,12 @@ import numpy as np
 
 from ...data import gaussian_teacher
 from ...diagnostics import clusters
-from ...flows import early_alignment
 from ...inputs import Array
 from ...models import TwoLayer
 from ...records import Experiment, Grid, Reported
 from ..style import COLOURS, MUTED, panels, titled
 from .movies import movie, sheet
-from .running import flow_at, misalignment, sliding, turning_points
+from .running import early_directions, flow_at, misalignment, sliding, turning_points
 
 if TYPE_CHECKING:
     import xarray
@@ -40,11 +39,10 @@ def point(seed: int, n: int, d: int, m: int, scale: float, frames: list[int], en
     flow = flow_at(ds, model, start, iterations)
     at_curve, at_frames = np.searchsorted(iterations, shown), np.searchsorted(iterations, frames)
     shares, plane = principal(flow.states.W[-1])
-    aligned = early_alignment(ds, start)
     slides = sliding(flow, flow.times[at_curve], m, n)
     variables = {
         "loss": ("iteration", flow.loss[at_curve]),
-        "angle": ("iteration", np.rad2deg(misalignment(flow, aligned)[at_curve])),
+        "angle": ("iteration", np.rad2deg(misalignment(flow, early_directions(flow))[at_curve])),
         "sliding": ("iteration", np.mean(slides, axis=(1, 2))),
         "projected": (("frame", "neuron", "component"), flow.states.W[at_frames] @ plane.T),
         "sign": ("neuron", np.sign(start.a)),
