@@ -164,7 +164,7 @@ SETTING4 = {"data": "five_points", "m": 60, "scale": 1e-4, "frames": FRAMES4, "e
 SETTING5 = {"data": "five_points", "m": 60, "scale": 10.0, "frames": FRAMES5, "end": 10_000}
 
 # Times are iterations of the authors' code; B reads them off its pictures of one start, in round numbers. Bands: the range over
-# 100 starts (fig 4: 24, fig 5: 60) other than those of the quick preset, a little widened, except for the distance from the kernel
+# 100 starts (fig 4: 24, fig 5: 60) other than those of the quick preset, a little widened, except for the distance to the kernel
 # (95% of 40 starts); the median over seeds is compared.
 REPORTED2 = (
     # B shows iteration 4000 as the end of the alignment; starts are within 0.006° by then.

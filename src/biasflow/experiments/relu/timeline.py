@@ -208,7 +208,7 @@ def _draw_scales(axis: Any, summary: xarray.Dataset) -> None:
 
 
 SETTING = {"labels": [1.0, 1.0, -0.6, -0.6], "d": 6, "m": 100}
-"""So many neurons that Assumption 3, a neuron of either sign active on all labels of that sign, fails in one of 300,000 starts."""
+"""So many neurons that Assumption 3, a neuron of each sign active on all labels of it, fails in one of 300,000 starts."""
 
 # B's figure 1 gives formulas. Half of the labels of a sign is fitted at −ln λ/‖D_±‖ up to an offset that does not depend on λ, so
 # the ratio tends to 1 like 1/ln λ: at λ = 1e-80 it is 0.987 to 0.994 over 40 starts other than these.
@@ -220,7 +220,7 @@ REPORTED = (
 
 fig1 = Experiment(
     "B/fig1",
-    "The timeline of training on orthonormal inputs (n = 4, 100 neurons) from a tiny start. Left: the phases that B predicts, with"
+    "The timeline of training on orthonormal inputs (n = 4, 100 neurons) from tiny starts. Left: the phases that B predicts, with"
     " the largest ε it allows, above those read off the loss; the loss with two plateaus; squared norms of the two clusters"
     " and of the largest neuron outside them, with the exact midpoints of both fits. Dashed: where B's phases end. Right: when"
     " the labels of either sign are half fitted, against the scale; lines are the exact formula −ln λ/‖D_±‖ + offset.",
