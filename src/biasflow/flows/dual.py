@@ -130,9 +130,9 @@ def integrate_dual(
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
-    target, infimum, ending = _reachable(signs, X, y)
+    target, infimum, ending = reachable(signs, X, y)
     field = _Field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * _half(target - X @ origin.beta)
+    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
     run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
     end = float(run.times[-1])
     evaluations, started = run.evaluations, time.process_time()
@@ -239,7 +239,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
     field.evaluations, restarts, caution, capped, result = 0, -1, 1.0, True, None
-    sharpness, initial = 1.0, _half(field.force(field.point(nus[0])))
+    sharpness, initial = 1.0, half(field.force(field.point(nus[0])))
     while result is None:
         t, nu = times[-1], nus[-1]
         point = field.point(nu)
@@ -295,7 +295,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             if result is None and len(times) > MAX_STEPS:
                 result = Result.STEP_LIMIT
             calm = capped and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
-            lowest, idle = (_half(force), 0) if _half(force) < 0.9 * lowest else (lowest, idle + 1)
+            lowest, idle = (half(force), 0) if half(force) < 0.9 * lowest else (lowest, idle + 1)
             stuck = t1 is None and idle >= IDLE and lowest < NEARLY * initial and sharpness > SHARPEST
             sharpness *= SHARPER if stuck else 1.0
             if calm or stuck or (field.norms * relative).max() > 3 * sensitivity:
@@ -308,14 +308,14 @@ def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result)
     def stop(point: MirrorPoint, force: Array) -> Result | None:
         if t1 is not None:
             return None
-        if _half(force) / field.speed**2 <= threshold:
+        if half(force) / field.speed**2 <= threshold:
             return ending
         return Result.FLOOR if field.at_floor(point, force) else None
 
     return stop
 
 
-def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
+def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
     """The labels that the flow approaches, the infimum of ½‖Xβ − target‖², and how a converged flow is called."""
     try:
         reduce_constraints(X, y)
@@ -326,7 +326,7 @@ def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
         try:
             forced_zeros(X, target, signs)
         except InfeasibleError:
-            return target, _half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
+            return target, half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
     return target, 0.0, ending
 
 
@@ -339,5 +339,5 @@ def save_times(times: ArrayLike, t1: float | None) -> Array:
     return wanted
 
 
-def _half(residual: Array) -> float:
+def half(residual: Array) -> float:
     return 0.5 * float(residual @ residual)
