@@ -1,4 +1,4 @@
-"""The dual flow of hypentropy potentials, compiled: the same flow, stopping rules and record as `dual`, without an interpreter in it.
+"""The dual flow of hypentropy potentials, compiled: flow, stopping rules and records as in `dual`.
 
 Compiling takes seconds, once per machine; `marching` says how a step is taken and where the error estimate comes from.
 """
@@ -116,6 +116,9 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
         norms = np.sqrt(np.einsum("ij,ij->j", X, X))
         log_norms = np.log(norms)
     factor = np.array(factor, dtype=float)
+    scale = np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0)
+    shift = np.where(free & ~plain, inner.log_alpha, 0.0)
+    sign = np.where(free, 0.0, inner.sign)
     field = Field(
         X=np.ascontiguousarray(X),
         target=np.ascontiguousarray(target),
@@ -123,9 +126,10 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
         eta0=np.array(inner.eta),
         factor=factor,
         inverse=1 / factor,
-        scale=np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0),
-        shift=np.where(free & ~plain, inner.log_alpha, 0.0),
-        sign=np.where(free, 0.0, inner.sign),
+        curves=np.stack([1 / factor, scale, shift, sign]),
+        scale=scale,
+        shift=shift,
+        sign=sign,
         log_scale=np.where(free, inner.log_alpha, 0.0),
         floor=np.array(floor),
         norms=norms,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError
+from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError, RefusedError, unknown
 from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, real_array, system, vector
 from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
@@ -67,12 +67,14 @@ def mirror_flow(
     times: ArrayLike | None = None,
     rtol: float = 1e-8,
     throw: bool = True,
+    method: str | None = None,
 ) -> Trajectory:
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times: where to save (default: every
     step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
-    stats['nu'] are the dual points, (T, n).
+    stats['nu'] are the dual points, (T, n). method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its
+    multiples: much faster, after some seconds of compilation once per machine).
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
@@ -82,11 +84,26 @@ def mirror_flow(
     origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
     loss = SquareLoss("half") if loss is None else instance("loss", loss, SquareLoss)
     problem = MirrorProblem(potential, X, y, start)
-    flow = integrate_dual(origin, potential.half_lines(X.shape[1]), X, y, 2 * loss.factor(len(y)), t1, times, rtol)
+    integrate = integrator(method, origin)
+    flow = integrate(origin, potential.half_lines(X.shape[1]), X, y, 2 * loss.factor(len(y)), t1, times, rtol)
     trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
     if throw and not trajectory.result.success:
         raise ConvergenceError(f"mirror_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
     return trajectory
+
+
+def integrator(method: str | None, origin: MirrorPoint) -> Callable[..., Any]:
+    """`integrate_dual`, or its compiled form where that was asked for."""
+    from .compiled import integrate_compiled, refusal
+
+    if method is None or instance("method", method, str) == "dual":
+        return integrate_dual
+    if method != "compiled":
+        raise unknown("method", method, ["dual", "compiled"])
+    reason = refusal(origin)
+    if reason is not None:
+        raise RefusedError(f"method 'compiled': {reason}")
+    return integrate_compiled
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,84 +61,137 @@ def mirror(eta: Any, scale: Any, shift: Any, sign: Any, inverse: Any, beyond: fl
 
 
 @inner
-def dual_point(X: Any, nu: Any, eta0: Any, inverse: Any, eta: Any) -> None:
-    """η = η₀ + Xᵀν/c, in place."""
+def back(X: Any, nu: Any, out: Any) -> None:
+    """Xᵀν, in place, four rows at a time."""
     n, d = X.shape
-    eta[:] = 0.0
-    for i in range(n):
+    out[:] = 0.0
+    for i in range(0, n - 3, 4):
+        p, q, r, s = X[i], X[i + 1], X[i + 2], X[i + 3]
+        a, b, c, e = nu[i], nu[i + 1], nu[i + 2], nu[i + 3]
+        for j in range(d):
+            out[j] += a * p[j] + b * q[j] + c * r[j] + e * s[j]
+    for i in range(n - n % 4, n):
         row, factor = X[i], nu[i]
         for j in range(d):
-            eta[j] += row[j] * factor
-    for j in range(d):
+            out[j] += factor * row[j]
+
+
+@inner
+def dual_point(X: Any, nu: Any, eta0: Any, inverse: Any, eta: Any) -> None:
+    """η = η₀ + Xᵀν/c, in place."""
+    back(X, nu, eta)
+    for j in range(eta.size):
         eta[j] = eta0[j] + eta[j] * inverse[j]
+
+
+@inner
+def moves(X: Any, step: Any, inverse: Any, out: Any) -> None:
+    """How far a change of ν moves each η, in place."""
+    back(X, step, out)
+    for j in range(out.size):
+        out[j] = abs(out[j]) * inverse[j]
+
+
+@inner
+def products(X: Any, beta: Any, out: Any) -> None:
+    """Xβ, in place, four rows at a time."""
+    n, d = X.shape
+    for i in range(0, n - 3, 4):
+        p, q, r, s = X[i], X[i + 1], X[i + 2], X[i + 3]
+        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        for j in range(d):
+            a += p[j] * beta[j]
+            b += q[j] * beta[j]
+            c += r[j] * beta[j]
+            e += s[j] * beta[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, e
+    for i in range(n - n % 4, n):
+        row, total = X[i], 0.0
+        for j in range(d):
+            total += row[j] * beta[j]
+        out[i] = total
 
 
 @inner
 def forces(X: Any, beta: Any, target: Any, speed: float, force: Any) -> None:
     """speed·(target − Xβ), in place."""
-    n, d = X.shape
-    for i in range(n):
-        row, total = X[i], 0.0
-        for j in range(d):
-            total += row[j] * beta[j]
-        force[i] = speed * (target[i] - total)
+    products(X, beta, force)
+    for i in range(force.size):
+        force[i] = speed * (target[i] - force[i])
 
 
 @inner
-def gram(X: Any, weight: Any, scratch: Any, out: Any) -> None:
-    """X·diag(w)·Xᵀ, in place; only its lower half is used."""
+def gram(X: Any, weight: Any, room: Any, out: Any) -> None:
+    """X·diag(w)·Xᵀ, in place; only its upper half is used."""
     n, d = X.shape
+    if d == 0:
+        out[:] = 0.0
+        return
+    scratch = room[: n * d].reshape(n, d)
     for i in range(n):
         for j in range(d):
             scratch[i, j] = X[i, j] * weight[j]
     if n >= BLAS:
         width = (n + BLOCKS - 1) // BLOCKS
         for low in range(0, n, width):
-            high = min(low + width, n)
-            out[low:high, :high] = np.dot(scratch[low:high], X[:high].T)
+            out[low : low + width, low:] = np.dot(scratch[low : low + width], X[low:].T)
         return
     for i in range(n):
-        row = scratch[i]
-        for k in range(i + 1):
-            other, total = X[k], 0.0
-            for j in range(d):
-                total += row[j] * other[j]
-            out[i, k] = total
+        products(X[i:], scratch[i], out[i, i:])
 
 
 @inner
-def factorise(G: Any, speed: float, diagonal: float, L: Any) -> None:
-    """Cholesky factor of diagonal + speed·G, its own diagonal inverted; pivots that rounding made negative are raised to rounding."""
+def factorise(G: Any, speed: float, diagonal: float, U: Any) -> None:
+    """UᵀU = diagonal + speed·G, the diagonal of U inverted; pivots that rounding made negative are raised to rounding."""
     n = G.shape[0]
     for i in range(n):
-        row = L[i]
-        for k in range(i):
-            other, total = L[k], 0.0
-            for j in range(k):
-                total += row[j] * other[j]
-            row[k] = (speed * G[i, k] - total) * other[k]
-        total = 0.0
-        for j in range(i):
-            total += row[j] * row[j]
-        whole = diagonal + speed * G[i, i]
-        row[i] = 1.0 / np.sqrt(max(whole - total, RIDGE * whole))
+        row = U[i]
+        for j in range(i, n):
+            row[j] = speed * G[i, j]
+        row[i] += diagonal
+        whole = row[i]
+        for k in range(0, i - 3, 4):
+            p, q, r, s = U[k], U[k + 1], U[k + 2], U[k + 3]
+            a, b, c, e = p[i], q[i], r[i], s[i]
+            for j in range(i, n):
+                row[j] -= a * p[j] + b * q[j] + c * r[j] + e * s[j]
+        for k in range(i - i % 4, i):
+            other, factor = U[k], U[k, i]
+            for j in range(i, n):
+                row[j] -= factor * other[j]
+        inverse = 1.0 / np.sqrt(max(row[i], RIDGE * whole))
+        for j in range(i + 1, n):
+            row[j] *= inverse
+        row[i] = inverse
 
 
 @inner
-def solve(L: Any, x: Any) -> None:
-    """x ← (LLᵀ)⁻¹x."""
+def solve(U: Any, x: Any) -> None:
+    """x ← (UᵀU)⁻¹x."""
     n = x.size
     for i in range(n):
-        row, total = L[i], 0.0
-        for j in range(i):
-            total += row[j] * x[j]
-        x[i] = (x[i] - total) * row[i]
-    for i in range(n - 1, -1, -1):
-        row = L[i]
+        row = U[i]
         x[i] *= row[i]
         value = x[i]
-        for j in range(i):
+        for j in range(i + 1, n):
             x[j] -= row[j] * value
+    for i in range(n - 1, -1, -1):
+        row, total = U[i], 0.0
+        for j in range(i + 1, n):
+            total += row[j] * x[j]
+        x[i] = (x[i] - total) * row[i]
+
+
+@inner
+def subtract_product(S: Any, x: Any, factor: float, out: Any) -> None:
+    """out ← out − factor·Sx, from the upper half of S."""
+    n = x.size
+    for i in range(n):
+        row, value, total = S[i], factor * x[i], S[i, i] * x[i]
+        for k in range(i + 1, n):
+            total += row[k] * x[k]
+            out[k] -= row[k] * value
+        out[i] -= factor * total
 
 
 @inner
@@ -149,32 +202,36 @@ def half_square(x: Any) -> float:
     return 0.5 * total
 
 
-@inner
-def moves(X: Any, step: Any, inverse: Any, out: Any) -> None:
-    """How far a change of ν moves each η, in place."""
-    n, d = X.shape
-    out[:] = 0.0
-    for i in range(n):
-        row, factor = X[i], step[i]
-        for j in range(d):
-            out[j] += row[j] * factor
-    for j in range(d):
-        out[j] = abs(out[j]) * inverse[j]
+@finite
+def largest_product(a: Any, b: Any) -> float:
+    """max |a_j|·b_j, b ≥ 0."""
+    most = 0.0
+    for j in range(a.size):
+        value = abs(a[j]) * b[j]
+        most = value if value > most else most
+    return most
 
 
 @finite
-def largest_product(a: Any, b: Any) -> float:
-    """max a_j·b_j over non-negative numbers."""
-    largest = 0.0
+def largest(a: Any) -> float:
+    """max |a_j|."""
+    most = 0.0
     for j in range(a.size):
-        value = a[j] * b[j]
-        largest = value if value > largest else largest
-    return largest
+        value = abs(a[j])
+        most = value if value > most else most
+    return most
 
 
 @inner
-def all_finite(x: Any) -> bool:
+def all_finite(rows: Any) -> bool:
     total = 0.0
-    for i in range(x.size):
-        total += 0.0 * x[i]
+    for row in rows:
+        for i in range(row.size):
+            total += 0.0 * row[i]
     return total == 0.0
+
+
+@inner
+def length(x: Any) -> float:
+    """‖x‖."""
+    return np.sqrt(2.0 * half_square(x))

@@ -1,4 +1,4 @@
-"""Rodas5P, an L-stable, stiffly accurate Rosenbrock method of order 5 with an embedded one of order 4 and dense output of order 4.
+"""Rodas5P, an L-stable, stiffly accurate Rosenbrock method of order 5 with one of order 4 embedded, and dense output of order 4.
 
 G. Steinebach, Construction of Rosenbrock–Wanner method Rodas5P and numerical benchmarks within the Julia Differential Equations
 package, BIT Numerical Mathematics 63:27 (2023). For ẏ = f(y) with Jacobian J, in the variables that need no product with J:
