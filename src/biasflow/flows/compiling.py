@@ -30,6 +30,11 @@ def inner(kernel: Kernel) -> Kernel:
     return cast(Kernel, numba.njit(error_model="numpy", fastmath=REORDERED)(kernel))
 
 
+def ordered(kernel: Kernel) -> Kernel:
+    """The same without reordering, where the order of operations carries the accuracy."""
+    return cast(Kernel, numba.njit(error_model="numpy", fastmath={"contract"})(kernel))
+
+
 def finite(kernel: Kernel) -> Kernel:
     """The same for finite numbers only, as the vectorised maximum needs."""
     return cast(Kernel, numba.njit(error_model="numpy", fastmath=True)(kernel))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .compiling import finite, inner
+from .compiling import finite, inner, ordered
 
 LOG2_HIGH, LOG2_LOW, LOG2_INVERSE = 0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634
 """log 2 in two parts (the first has trailing zeros), and 1/log 2."""
@@ -22,7 +22,7 @@ BLOCKS = 4
 RIDGE = 4 * np.finfo(float).eps
 
 
-@inner
+@ordered
 def expm1_parts(x: float) -> Any:
     """(2^k, e^ρ − 1) with x = k·log 2 + ρ."""
     x = min(max(x, SMALLEST), LARGEST)
