@@ -41,8 +41,10 @@ SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 8.0
 GROWTH = 2.0
 SHARE = 0.05
 """Share of the tolerance that all coordinates which rest or move straight may cost together."""
-GREEDY = 5.0
-"""The budget of all such coordinates over that of one, at first."""
+BOLDER = 2.0
+"""Factor by which the share of one of them in that is tried out."""
+RARELY, FALLEN = 16, 1e-8
+"""Whether the force is at its floor is looked at now and then, and always once the loss has fallen so far."""
 SMALLEST_STEP = 1e-14
 MOST_FAILURES = 100
 TINY = SMALLEST_NORMAL
@@ -131,14 +133,15 @@ def choose(field: Field, weight: Any, size: Any, speeds: Any, step: float, bound
 
 
 @inner
-def divide(field: Field, weight: Any, size: Any, speeds: Any, step: float, budget: float, bent: Any, straight: Any) -> Any:
-    """`choose` with the bound at which all together stay within the budget."""
-    bound = budget / GREEDY
-    bends, moving, spent = choose(field, weight, size, speeds, step, bound, bent, straight)
+def divide(
+    field: Field, weight: Any, size: Any, speeds: Any, step: float, budget: float, share: float, bent: Any, straight: Any
+) -> Any:
+    """`choose` with a share of the budget for one coordinate at which all together stay within it, and that share."""
+    bends, moving, spent = choose(field, weight, size, speeds, step, share * budget, bent, straight)
     while spent > budget:
-        bound /= GREEDY
-        bends, moving, spent = choose(field, weight, size, speeds, step, bound, bent, straight)
-    return bends, moving
+        share /= BOLDER
+        bends, moving, spent = choose(field, weight, size, speeds, step, share * budget, bent, straight)
+    return bends, moving, share
 
 
 @inner
@@ -257,7 +260,7 @@ def _entry(version: int) -> Any:
         bent, straight = np.empty(d, np.int64), np.empty(d, np.int64)
         mirror(eta, field.scale, field.shift, field.sign, field.inverse, field.beyond, beta, weight)
         forces(X, beta, field.target, speed, force)
-        step = first_step(field, weight, allowed)
+        step, share, fallen = first_step(field, weight, allowed), 0.2, FALLEN * half_square(force)
         t, count, evaluations, rejected, failures, status = 0.0, 0, 1, version - version, 0, -1
         active, columns, parts, here, target = bent[:0], gather(X, bent[:0], room), field.curves[:, :0], eta[:0], force
         while status < 0:
@@ -267,7 +270,11 @@ def _entry(version: int) -> Any:
                     status = REACHED
                 elif end == np.inf and half_square(force) <= threshold * speed * speed:
                     status = STOPPED
-                elif end == np.inf and at_floor(field, force, beta, weight, eta):
+                elif (
+                    end == np.inf
+                    and (half_square(force) <= fallen or count % RARELY == 0)
+                    and at_floor(field, force, beta, weight, eta)
+                ):
                     status = FLOOR
                 elif count >= most:
                     status = STEPS
@@ -276,7 +283,8 @@ def _entry(version: int) -> Any:
                 moves(X, force, field.inverse, speeds)
                 step = min(step, 1.0 / max(largest_product(speeds, allowance), TINY), end - t)
                 budget = max(SHARE * min(allowed / (step * field.reach), tail * length(force)) / speed, TINY)
-                bends, moving = divide(field, weight, size, speeds, step, budget, bent, straight)
+                share = min(BOLDER * share, 0.2)
+                bends, moving, share = divide(field, weight, size, speeds, step, budget, share, bent, straight)
                 moving_columns = gather(X, straight[:moving], rest)
                 gram(moving_columns, weight[straight[:moving]], spare, S)
                 active = bent[:bends]

@@ -26,6 +26,15 @@ def between(start: Any, end: Any, piece: Any, theta: float, out: Any) -> None:
         out[i] = (1.0 - theta) * start[i] + theta * (end[i] + (1.0 - theta) * bent)
 
 
+@inner
+def worst_near(errors: Any, k: int) -> int:
+    """The step with the largest error among the k-th and its neighbours; there is none at the start."""
+    worst = k
+    for near in range(max(k - 1, 0), min(k + 2, errors.shape[0]) if k > 0 else 0):
+        worst = near if half_square(errors[near]) > half_square(errors[worst]) else worst
+    return worst
+
+
 @finite
 def spread(weight: Any, factor: Any, moved: Any) -> float:
     """The largest change of β that changes of η make."""
@@ -65,10 +74,8 @@ def _entry(version: int) -> Any:
             mirror(eta[i], field.scale, field.shift, field.sign, field.inverse, np.inf, beta[i], weight)
             forces(field.X, beta[i], y, 1.0, residual)
             losses[i] = half_square(residual)
-            error[i] = 0.0
-            for near in range(max(k - 1, 0), min(k + 2, times.size) if k > 0 else 1):
-                moves(field.X, errors[near], field.inverse, moved)
-                error[i] = max(error[i], spread(weight, field.factor, moved))
+            moves(field.X, errors[worst_near(errors, k)], field.inverse, moved)
+            error[i] = spread(weight, field.factor, moved)
             error[i] = CAUTION * error[i] + rounding(eta[i], beta[i], weight, field.factor)
         return nu, eta, beta, losses, error
 
