@@ -6,19 +6,19 @@ Compiling takes seconds, once per machine; `marching` says how a step is taken a
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
 from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..losses import SquareLoss
-from ..potentials.base import MirrorPoint
-from ..potentials.hypentropy import HypentropyPoint
-from ..potentials.scaled import ScaledPoint
+from ..potentials.base import MirrorPoint, Potential
+from ..potentials.hypentropy import Hypentropy, HypentropyPoint
+from ..potentials.scaled import ScaledPoint, ScaledPotential
 from ..records import Result, Trajectory
 from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable, save_times
 
@@ -26,9 +26,9 @@ LEAST = 1e-13
 """Least relative tolerance: below it a step is all rounding."""
 
 
-def refusal(point: MirrorPoint) -> str | None:
-    """None where the compiled flow knows the potential of this point, else a sentence that says what it knows."""
-    if isinstance(point.inner if isinstance(point, ScaledPoint) else point, HypentropyPoint):
+def refusal(potential: Potential) -> str | None:
+    """None where the compiled flow knows the potential, else a sentence that says what it knows."""
+    if isinstance(potential.potential if isinstance(potential, ScaledPotential) else potential, Hypentropy):
         return None
     return "the compiled flow knows the hypentropy Φ_r and its multiples only; leave `method` to the default"
 
@@ -74,18 +74,11 @@ def integrate_compiled(
     from .sampling import sample
 
     t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
-    target, infimum, ending = reachable(signs, X, y)
-    field, extent = dual_field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
-    end = np.inf if t1 is None else t1
-    arguments = (field, end, threshold, max(rtol, LEAST) * extent, np.sqrt(rtol), MAX_STEPS)
-    started = time.process_time()
-    run = announced("dual flow", march, *arguments)
-    marching = time.process_time() - started
+    arguments, ending = march_arguments(origin, signs, X, y, speed, t1, rtol)
+    field, run = arguments[0], announced("dual flow", march, *arguments)
     knots, status, evaluations, rejected = run[0], run[4], run[5], run[6]
     saved = knots if wanted is None else wanted[wanted <= knots[-1]]
     if wanted is not None and saved.size < wanted.size:
@@ -96,11 +89,22 @@ def integrate_compiled(
         "steps": len(knots) - 1,
         "evaluations": evaluations,
         "rejected": rejected,
-        "march_seconds": marching,
         "nu": sampled[0],
     }
     result = (ending, Result.FLOOR, Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL)[status]
     return CompiledFlow(origin, X, y, run, saved, sampled, result, stats)
+
+
+def march_arguments(
+    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, rtol: float
+) -> tuple[tuple[Any, ...], Result]:
+    """What `marching.march` is called with, and how a converged flow is called."""
+    rtol = positive_float("rtol", rtol)
+    target, infimum, ending = reachable(signs, X, y)
+    field, extent = dual_field(origin, X, target, speed)
+    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
+    end = np.inf if t1 is None else t1
+    return (field, end, threshold, max(rtol, LEAST) * extent, np.sqrt(rtol), MAX_STEPS), ending
 
 
 def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tuple[Any, float]:
@@ -112,7 +116,7 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
     assert isinstance(inner, HypentropyPoint)
     free, plain = ~np.isneginf(inner.log_alpha), inner.alpha >= SMALLEST_NORMAL
     floor = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
-    change = np.abs(np.linalg.lstsq(X, target - X @ origin.beta, rcond=None)[0])
+    change = np.abs(least_change(X, target - X @ origin.beta))
     largest = float(np.max(np.abs(origin.beta) + change))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         relative = np.nan_to_num(change / (np.abs(origin.beta) + floor), nan=0.0)
@@ -143,6 +147,14 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
         beyond=BEYOND * max(1.0, largest),
     )
     return field, min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
+
+
+def least_change(X: Array, residual: Array) -> Array:
+    """The least change of β that makes up for the residual; only its size matters here."""
+    try:
+        return X.T @ sl.cho_solve(sl.cho_factor(X @ X.T), residual)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(X, residual, rcond=None)[0], dtype=float)
 
 
 def at(origin: MirrorPoint, eta: Array, beta: Array) -> MirrorPoint:

@@ -84,7 +84,7 @@ def mirror_flow(
     origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
     loss = SquareLoss("half") if loss is None else instance("loss", loss, SquareLoss)
     problem = MirrorProblem(potential, X, y, start)
-    integrate = integrator(method, origin)
+    integrate = integrator(method, potential)
     flow = integrate(origin, potential.half_lines(X.shape[1]), X, y, 2 * loss.factor(len(y)), t1, times, rtol)
     trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
     if throw and not trajectory.result.success:
@@ -92,7 +92,7 @@ def mirror_flow(
     return trajectory
 
 
-def integrator(method: str | None, origin: MirrorPoint) -> Callable[..., Any]:
+def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
     """`integrate_dual`, or its compiled form where that was asked for."""
     from .compiled import integrate_compiled, refusal
 
@@ -100,7 +100,7 @@ def integrator(method: str | None, origin: MirrorPoint) -> Callable[..., Any]:
         return integrate_dual
     if method != "compiled":
         raise unknown("method", method, ["dual", "compiled"])
-    reason = refusal(origin)
+    reason = refusal(potential)
     if reason is not None:
         raise RefusedError(f"method 'compiled': {reason}")
     return integrate_compiled

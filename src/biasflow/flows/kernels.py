@@ -122,7 +122,7 @@ def forces(X: Any, beta: Any, target: Any, speed: float, force: Any) -> None:
 
 @inner
 def gram(X: Any, weight: Any, room: Any, out: Any) -> None:
-    """X·diag(w)·Xᵀ, in place; only its upper half is used."""
+    """X·diag(w)·Xᵀ, in place."""
     n, d = X.shape
     if d == 0:
         out[:] = 0.0
@@ -135,9 +135,12 @@ def gram(X: Any, weight: Any, room: Any, out: Any) -> None:
         width = (n + BLOCKS - 1) // BLOCKS
         for low in range(0, n, width):
             out[low : low + width, low:] = np.dot(scratch[low : low + width], X[low:].T)
-        return
+    else:
+        for i in range(n):
+            products(X[i:], scratch[i], out[i, i:])
     for i in range(n):
-        products(X[i:], scratch[i], out[i, i:])
+        for k in range(i):
+            out[i, k] = out[k, i]
 
 
 @inner
@@ -167,31 +170,49 @@ def factorise(G: Any, speed: float, diagonal: float, U: Any) -> None:
 
 @inner
 def solve(U: Any, x: Any) -> None:
-    """x ← (UᵀU)⁻¹x."""
+    """x ← (UᵀU)⁻¹x, four rows at a time."""
     n = x.size
-    for i in range(n):
-        row = U[i]
-        x[i] *= row[i]
-        value = x[i]
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        p, q, r, s = U[i], U[i + 1], U[i + 2], U[i + 3]
+        a = x[i] * p[i]
+        b = (x[i + 1] - a * p[i + 1]) * q[i + 1]
+        c = (x[i + 2] - a * p[i + 2] - b * q[i + 2]) * r[i + 2]
+        e = (x[i + 3] - a * p[i + 3] - b * q[i + 3] - c * r[i + 3]) * s[i + 3]
+        x[i], x[i + 1], x[i + 2], x[i + 3] = a, b, c, e
+        for j in range(i + 4, n):
+            x[j] -= a * p[j] + b * q[j] + c * r[j] + e * s[j]
+    for i in range(whole, n):
+        x[i] *= U[i, i]
         for j in range(i + 1, n):
-            x[j] -= row[j] * value
-    for i in range(n - 1, -1, -1):
-        row, total = U[i], 0.0
+            x[j] -= U[i, j] * x[i]
+    for i in range(n - 1, whole - 1, -1):
         for j in range(i + 1, n):
-            total += row[j] * x[j]
-        x[i] = (x[i] - total) * row[i]
+            x[i] -= U[i, j] * x[j]
+        x[i] *= U[i, i]
+    for i in range(whole - 4, -1, -4):
+        p, q, r, s = U[i], U[i + 1], U[i + 2], U[i + 3]
+        a, b, c, e = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for j in range(i + 4, n):
+            value = x[j]
+            a -= p[j] * value
+            b -= q[j] * value
+            c -= r[j] * value
+            e -= s[j] * value
+        e = e * s[i + 3]
+        c = (c - r[i + 3] * e) * r[i + 2]
+        b = (b - q[i + 2] * c - q[i + 3] * e) * q[i + 1]
+        a = (a - p[i + 1] * b - p[i + 2] * c - p[i + 3] * e) * p[i]
+        x[i], x[i + 1], x[i + 2], x[i + 3] = a, b, c, e
 
 
 @inner
 def subtract_product(S: Any, x: Any, factor: float, out: Any) -> None:
-    """out ← out − factor·Sx, from the upper half of S."""
-    n = x.size
-    for i in range(n):
-        row, value, total = S[i], factor * x[i], S[i, i] * x[i]
-        for k in range(i + 1, n):
-            total += row[k] * x[k]
-            out[k] -= row[k] * value
-        out[i] -= factor * total
+    """out ← out − factor·Sx."""
+    change = np.empty(x.size)
+    products(S, x, change)
+    for i in range(x.size):
+        out[i] -= factor * change[i]
 
 
 @inner

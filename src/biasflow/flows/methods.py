@@ -14,7 +14,6 @@ from ..inputs import instance
 from ..losses import SquareLoss
 from ..models import Model
 from ..models.base import MirrorForm
-from ..potentials import MirrorPoint
 from ..records import Dataset, Problem, Trajectory
 from .compiled import refusal
 from .dual import integrator
@@ -51,8 +50,9 @@ class Dual(FlowMethod):
         form = _form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
-        X, y, origin = problem.model.features(problem.data.X), problem.data.y, _origin(form, problem)
-        integrate = integrator(self.name, origin)
+        X, y = problem.model.features(problem.data.X), problem.data.y
+        origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
+        integrate = integrator(self.name, form.potential)
         flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
         # weights of size w hold β to a few eps·w^D only
@@ -81,7 +81,7 @@ class Compiled(Dual):
 
     def refuses(self, problem: Problem) -> str | None:
         form = _form(problem)
-        return form if isinstance(form, str) else refusal(_origin(form, problem))
+        return form if isinstance(form, str) else refusal(form.potential)
 
 
 METHODS: tuple[FlowMethod, ...] = (Dual(), Weights(), Compiled())
@@ -131,12 +131,3 @@ def gradient_flow(
 
 def _form(problem: Problem) -> MirrorForm | str:
     return problem.model.mirror_form(problem.params0, problem.loss, problem.data.n)
-
-
-def _origin(form: MirrorForm, problem: Problem) -> MirrorPoint:
-    potential = form.potential
-    return potential.at_dual(np.zeros(_width(problem))) if form.beta0 is None else potential.at(form.beta0)
-
-
-def _width(problem: Problem) -> int:
-    return int(problem.model.features(problem.data.X).shape[1])
