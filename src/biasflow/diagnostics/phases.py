@@ -65,7 +65,7 @@ def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
     times, loss = loss_curve(trajectory)
     if trajectory.result in (Result.STATIONARY, Result.INFEASIBLE, Result.FLOOR):
         loss = loss - loss[-1]
-    last, known = float(times[-1]), loss > 0
+    last, known = float(times[-1]), (loss > 0) & np.append(np.diff(times) > 0, True)  # events may save a time twice
     times, loss = times[known], loss[known]
     if len(times) < 3:
         return ()
