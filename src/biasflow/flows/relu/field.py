@@ -107,9 +107,16 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
     project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
     total = forces(work.plus, work.minus, geometry, work.F0, work.F1)
+    respond(Y, work.F0, work.F1, geometry, slides, work, dY)
+    return total
+
+
+@inner
+def respond(Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> None:
+    """The velocities under these forces."""
     for j in range(Y.shape[0]):
-        for g in range(work.F1.size):
-            work.Q[j, g] = -work.on[j, g] * work.F1[g] - work.off[j, g] * work.F0[g]
+        for g in range(F1.size):
+            work.Q[j, g] = -work.on[j, g] * F1[g] - work.off[j, g] * F0[g]
     assemble(work.Q, geometry.U, work.D)
     width = Y.shape[1]
     for j in range(Y.shape[0]):
@@ -124,12 +131,11 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
         dY[j, OUT] = along - growth * out
         for i in range(FIRST, width):
             dY[j, i] = out * work.D[j, i] - growth * Y[j, i]
-    return total
 
 
 @inner
-def prediction_rates(Y: Array, dY: Array, dP: Array, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
-    """Time derivatives of `predictions`, at the point where the field was evaluated last."""
+def prediction_rates(Y: Array, dY: Array, P: Array, dP: Array, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
+    """Time derivatives of `predictions` at the state Y with velocity dY, pre-activations P and their slopes."""
     fill(plus, 0.0)
     fill(minus, 0.0)
     slope = geometry.slope
@@ -137,7 +143,7 @@ def prediction_rates(Y: Array, dY: Array, dP: Array, geometry: Geometry, work: W
         scale = math.exp(2 * Y[j, RHO])
         c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])
         for g in range(plus.size):
-            rate = dc * work.P[j, g] + c * dP[j, g]
+            rate = dc * P[j, g] + c * dP[j, g]
             plus[g] += (work.on[j, g] + slope * work.off[j, g]) * rate
             minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * rate
 
