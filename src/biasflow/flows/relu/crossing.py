@@ -65,6 +65,19 @@ def crossing_in_step(side: float, limit: float, p0: float, p1: float, s0: float,
 
 
 @inner
+def worth_a_look(side: float, h: float, p0: float, p1: float, s0: float, s1: float) -> bool:
+    """Whether a pre-activation may leave its side within the step: it ends beyond the limit, or goes down and up again."""
+    v0, v1, d0, d1 = side * p0, side * p1, side * h * s0, side * h * s1
+    return v1 < lower_limit(v0) or (d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1)
+
+
+@inner
+def lower_limit(v0: float) -> float:
+    """An excursion below the tolerance may have been missed: then only getting worse counts."""
+    return -HYSTERESIS if v0 >= -HYSTERESIS else v0 - HYSTERESIS
+
+
+@inner
 def first_crossing(h: float, j: int, Y: Array, gates: Gates, span: Span, K: Array, U: Array) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's pre-activations to leave its side."""
     best, group = NOWHERE, -1
@@ -73,12 +86,9 @@ def first_crossing(h: float, j: int, Y: Array, gates: Gates, span: Span, K: Arra
             continue
         side = 1.0 if gates[j, g] == ON else -1.0
         p0, p1 = span.P0[j, g], span.P1[j, g]
-        v0, v1, d0, d1 = side * p0, side * p1, side * h * span.dP0[j, g], side * h * span.dP1[j, g]
-        dips = d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1  # down and up again, perhaps through zero
-        # an excursion below the tolerance may have been missed: then only getting worse counts
-        limit = -HYSTERESIS if v0 >= -HYSTERESIS else v0 - HYSTERESIS
-        if v1 >= limit and not dips:
+        if not worth_a_look(side, h, p0, p1, span.dP0[j, g], span.dP1[j, g]):
             continue
+        limit = lower_limit(side * p0)
         p0, c5 = 0.0, 0.0  # span.P0 dates from before the state was put back on what it conserves
         for i in range(FIRST, U.shape[1]):
             p0 += Y[j, i] * U[g, i]

@@ -104,10 +104,57 @@ def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
 @inner
 def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
     """ρ' = 2ā⟨D, z̄⟩, ā' = ⟨D, z̄⟩ − ρ'ā, z̄' = āD − ρ'z̄; returns Σ(h − y)²."""
+    if Y.shape[1] == FIRST + 2:
+        return planar_field(Y, geometry, slides, work, dY)
     project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
     total = forces(work.plus, work.minus, geometry, work.F0, work.F1)
     respond(Y, work.F0, work.F1, geometry, slides, work, dY)
+    return total
+
+
+@inner
+def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
+    """The same where the inputs span a plane: one pass over the neurons for the forces, one for the response."""
+    P, on, off, plus, minus, F0, F1, D = work.P, work.on, work.off, work.plus, work.minus, work.F0, work.F1, work.D
+    ux, uy, slope, two_sided = geometry.UT[FIRST], geometry.UT[FIRST + 1], geometry.slope, geometry.two_sided
+    sizes, which, lower, held = slides.sizes, slides.which, slides.lower, slides.held
+    m, G = P.shape
+    fill(plus, 0.0)
+    fill(minus, 0.0)
+    for j in range(m):
+        c, x, y = math.exp(2 * Y[j, RHO]) * Y[j, OUT], Y[j, FIRST], Y[j, FIRST + 1]
+        for g in range(G):
+            p = x * ux[g] + y * uy[g]
+            P[j, g] = p
+            p *= c
+            plus[g] += (on[j, g] + slope * off[j, g]) * p
+            if two_sided:
+                minus[g] -= (slope * on[j, g] + off[j, g]) * p
+    total = forces(plus, minus, geometry, F0, F1)
+    for j in range(m):
+        dx, dy = 0.0, 0.0
+        for g in range(G):
+            q = on[j, g] * F1[g] + off[j, g] * F0[g]
+            dx -= q * ux[g]
+            dy -= q * uy[g]
+        if sizes[j] == 1:  # a unit vector
+            g = which[j, 0]
+            c = dx * ux[g] + dy * uy[g]
+            held[j, 0] = c / lower[j, 0, 0] ** 2
+            dx -= held[j, 0] * ux[g]
+            dy -= held[j, 0] * uy[g]
+        D[j, FIRST], D[j, FIRST + 1] = dx, dy
+        if sizes[j] > 1:
+            remove_sliding(j, D[j], geometry.U, slides)
+            dx, dy = D[j, FIRST], D[j, FIRST + 1]
+        out = Y[j, OUT]
+        along = dx * Y[j, FIRST] + dy * Y[j, FIRST + 1]
+        growth = 2 * out * along
+        dY[j, RHO] = growth
+        dY[j, OUT] = along - growth * out
+        dY[j, FIRST] = out * dx - growth * Y[j, FIRST]
+        dY[j, FIRST + 1] = out * dy - growth * Y[j, FIRST + 1]
     return total
 
 
@@ -155,8 +202,11 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
     With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w outside the span of the inputs.
     """
     for _ in range(2):
-        cE = invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
-        bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
+        cE, bE = 0.0, 0.0
+        if invariants.sign[j] != 0.0:
+            cE = invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
+        if invariants.log_fixed[j] > -math.inf:
+            bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
         square = 0.0
         for i in range(FIRST, row.size):
             square += row[i] * row[i]

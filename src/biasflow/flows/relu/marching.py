@@ -22,10 +22,10 @@ from .aside import (
     span_for,
 )
 from .compiling import STAMP, entry, inner
-from .crossing import NOWHERE, Span, first_event
+from .crossing import NOWHERE, Span, excess, first_event, worth_a_look
 from .early import start_gates
 from .field import conserve, field, forces, prediction_rates, predictions, remove_sliding, respond, set_masks, workspace
-from .layout import FIRST, OUT, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
+from .layout import FIRST, ON, OUT, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
 from .sliding import no_slides, roomier, set_slides
 from .tableau import dense_row, dense_state, error_and_stiffness, stages
 
@@ -129,60 +129,64 @@ def scratch_for(m: int, G: int, width: int) -> Scratch:
 
 
 @inner
-def span_end(
-    Y: Array, stage: Array, geometry: Geometry, work: Work, P: Array, dP: Array, values: Array, rates: Array, held: bool
-) -> None:
-    """What a span holds of one end, where the field was evaluated last; predictions only where something slides."""
-    dY = stage.reshape(Y.shape)
-    P[:] = work.P
-    project(dY, geometry.U, geometry.UT, dP)
-    if held:
-        copy(work.plus, values[0])
-        copy(work.minus, values[1])
-        prediction_rates(Y, dY, P, dP, geometry, work, rates[0], rates[1])
-
-
-@inner
-def shift(span: Span) -> None:
-    """The end of a span becomes its beginning."""
-    span.P0[:] = span.P1
-    span.dP0[:] = span.dP1
-    span.predictions0[:] = span.predictions1
-    span.rates0[:] = span.rates1
-
-
-@inner
-def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch) -> float:
+def look(
+    h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch
+) -> float:
     """Every neuron's first event within the step, into s.when and s.groups; returns the first θ of all."""
+    P0, P1, dP0, dP1, F0, F1 = s.span.P0, s.span.P1, s.span.dP0, s.span.dP1, s.work.F0, s.work.F1
+    m, G = gates.shape
+    slack, any_at_all = late * largest(F0, F1) + noise, False
+    for j in range(m):
+        maybe = False
+        for g in range(G):
+            side = 1.0 if gates[j, g] == ON else -1.0
+            if gates[j, g] != SLIDE and worth_a_look(side, h, P0[j, g], P1[j, g], dP0[j, g], dP1[j, g]):
+                maybe = True
+                break
+        if slides.sizes[j] > 0 and not maybe:
+            maybe = not Y[j, OUT] * s.trial[j, OUT] > 0.0
+            sign = math.copysign(1.0, s.trial[j, OUT])
+            for b in range(slides.sizes[j]):
+                g = slides.which[j, b]
+                maybe = maybe or excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0
+        s.when[j] = 0.0 if maybe else NOWHERE
+        any_at_all = any_at_all or maybe
     first = NOWHERE
-    for j in range(Y.shape[0]):
-        s.when[j], s.groups[j] = first_event(
-            h, late, noise, j, Y, s.trial, gates, geometry, slides, s.K, s.span, s.work.F0, s.work.F1
-        )
-        first = min(first, s.when[j])
+    if any_at_all:
+        both_ends(Y, geometry, s)
+        for j in range(m):
+            if s.when[j] == 0.0:
+                s.when[j], s.groups[j] = first_event(
+                    h, late, noise, j, Y, s.trial, gates, geometry, slides, s.K, s.span, s.work.F0, s.work.F1
+                )
+                first = min(first, s.when[j])
     return first
 
 
 @inner
-def chart(h: float, Y: Array, geometry: Geometry, s: Scratch, held: bool) -> None:
-    """The course of the predictions over the step."""
+def both_ends(Y: Array, geometry: Geometry, s: Scratch) -> None:
+    """The predictions and their rates at both ends of the step; the field was evaluated last at its end."""
     span, work = s.span, s.work
-    if not held:
-        copy(work.plus, span.predictions1[0])
-        copy(work.minus, span.predictions1[1])
-        prediction_rates(s.trial, s.K[6].reshape(Y.shape), span.P1, span.dP1, geometry, work, span.rates1[0], span.rates1[1])
-        work.P[:] = span.P0
-        predictions(Y, geometry, work)
-        copy(work.plus, span.predictions0[0])
-        copy(work.minus, span.predictions0[1])
-        prediction_rates(Y, s.K[0].reshape(Y.shape), span.P0, span.dP0, geometry, work, span.rates0[0], span.rates0[1])
+    copy(work.plus, span.predictions1[0])
+    copy(work.minus, span.predictions1[1])
+    prediction_rates(s.trial, s.K[6].reshape(Y.shape), span.P1, span.dP1, geometry, work, span.rates1[0], span.rates1[1])
+    work.P[:] = span.P0
+    predictions(Y, geometry, work)
+    copy(work.plus, span.predictions0[0])
+    copy(work.minus, span.predictions0[1])
+    prediction_rates(Y, s.K[0].reshape(Y.shape), span.P0, span.dP0, geometry, work, span.rates0[0], span.rates0[1])
+
+
+@inner
+def chart(h: float, Y: Array, geometry: Geometry, s: Scratch) -> None:
+    """The course of the predictions over the step, both ends known."""
+    work, middle = s.work, np.empty((2, s.work.plus.size))
     dense_state(0.5, h, Y, s.trial, s.K, s.sixth)
     project(s.sixth, geometry.U, geometry.UT, work.P)
     predictions(s.sixth, geometry, work)
-    middle = np.empty((2, work.plus.size))
     copy(work.plus, middle[0])
     copy(work.minus, middle[1])
-    set_course(h, span, middle, s.course)
+    set_course(h, s.span, middle, s.course)
 
 
 @inner
@@ -344,10 +348,11 @@ def _march(stamp: int) -> Any:
             slides = place(j, Y, gates, geometry, slides, invariants, work)
         square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
         noise, late = NOISE * largest(work.F0, work.F1), LATE * ask.rtol
-        t, next_save, held, grow, previous, stiffness = ask.t0, 0, bool(np.sum(slides.sizes) > 0), GROW, 1e-4, 0.0
+        t, next_save, grow, previous, stiffness = ask.t0, 0, GROW, 1e-4, 0.0
         h = ask.step if ask.step > 0.0 else FIRST_STEP / max(fastest_pull(Y, work), 1e-300)
         keep_step(kept, kept_count, stride, 0, t, Y, gates, h)
-        span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
+        span.P0[:] = work.P
+        project(K[0].reshape(Y.shape), geometry.U, geometry.UT, span.dP0)
         code = ending(t, square, Y, work, ask)
         while code == STEP_LIMIT and counts[0] + counts[1] < ask.max_steps:
             last = t + h * (1 + 1e-12) >= ask.t1
@@ -364,7 +369,8 @@ def _march(stamp: int) -> Any:
                     code = STEP_TOO_SMALL
                 continue
             counts[0] += 1
-            span_end(s.trial, K[6], geometry, work, span.P1, span.dP1, span.predictions1, span.rates1, held)
+            span.P1[:] = work.P
+            project(K[6].reshape(Y.shape), geometry.U, geometry.UT, span.dP1)
             theta = look(h, late, noise, Y, gates, geometry, slides, s)
             end = t + min(theta, 1.0) * h
             while next_save < ask.times.size and ask.times[next_save] <= end * (1 + 1e-15):
@@ -374,12 +380,12 @@ def _march(stamp: int) -> Any:
                 t = ask.t1 if last else end
                 Y[:] = s.trial
                 K[0] = K[6]
-                shift(span)
+                span.P0[:], span.dP0[:] = span.P1, span.dP1
             else:
                 most = 1.0
                 if next_save < ask.times.size:
                     most = max(theta, min(1.0, (ask.times[next_save] - t) / h))
-                chart(h, Y, geometry, s, held)
+                chart(h, Y, geometry, s)
                 push[:] = 0.0
                 theta, changed, log = turn_aside(
                     most, stiffness, t, h, ask.rtol, late, noise, Y, gates, geometry, invariants, s, push, log
@@ -403,9 +409,9 @@ def _march(stamp: int) -> Any:
                     remove_sliding(j, Y[j], geometry.U, slides)
                 conserve(Y[j], j, invariants)
             if theta != NOWHERE:
-                held = bool(np.sum(slides.sizes) > 0)
                 square = field(Y, geometry, slides, work, K[0].reshape(Y.shape))
-                span_end(Y, K[0], geometry, work, span.P0, span.dP0, span.predictions0, span.rates0, held)
+                span.P0[:] = work.P
+                project(K[0].reshape(Y.shape), geometry.U, geometry.UT, span.dP0)
                 while next_save < ask.times.size and ask.times[next_save] <= t * (1 + 1e-15):
                     saved[next_save] = Y
                     next_save += 1

@@ -73,8 +73,7 @@ def error_and_stiffness(h: float, K: Array, trial: Array, sixth: Array) -> tuple
     x, z = trial.reshape(trial.size), sixth.reshape(trial.size)
     for i in range(trial.size):
         e = abs(combine(K, i, E1, E3, E4, E5, E6, E7))
-        if not e <= error:
-            error = e
+        error = error if e <= error else e
         top += (K[6, i] - K[5, i]) ** 2
         bottom += (x[i] - z[i]) ** 2
     resolved = bottom > 1e-26 * trial.size  # else the quotient is of rounding errors
