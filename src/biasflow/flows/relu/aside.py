@@ -1,8 +1,8 @@
 """Neurons whose gates change within a step, integrated aside: along the forces of the step, through all their events.
 
-Neurons see each other only through the predictions. A neuron that changes a gate at θ leaves the step's course, and the others notice
-only a ramp that its contribution to the predictions gains from there on: a small one where the neuron is small, its effect quadratic
-in the rest of the step. The step of all the others stands; what the ramps do to them is added to first order.
+Neurons see each other only through the predictions. A neuron that changes a gate at θ leaves the course of the step, and the
+others notice only a ramp that its share of the predictions gains from there on: a small one where the neuron is small, its effect
+quadratic in the rest of the step. The step of all the others stands; what the ramps do to them is added to first order.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def course_rates(theta: float, h: float, course: Course, rates: Array) -> None:
 
 
 @inner
-def forced(Y: Array, theta: float, course: Course, geometry: Geometry, slides: Slides, s: Aside, values: Array, dY: Array) -> None:
+def forced(
+    Y: Array, theta: float, course: Course, geometry: Geometry, slides: Slides, s: Aside, values: Array, dY: Array
+) -> None:
     """The velocity of one neuron on the course."""
     course_at(theta, course, values)
     forces(values[0], values[1], geometry, s.F0, s.F1)
@@ -152,7 +154,7 @@ def detour(
     log: Log,
 ) -> tuple[float, Log]:
     """Neuron j from θ, where s.Y and s.gates hold it and it has an event on `group`, to `end`; returns how far it got."""
-    span, width = s.span, s.Y.shape[1]
+    span, width, only = s.span, s.Y.shape[1], s.Y.shape[0] - 1  # a literal zero would compile what it is passed to again
     slides = no_slides(1, 4 + positions(s.gates[0], SLIDE, -1).size)
     happened, step = True, end - theta
     for _ in range(MOST_PIECES):
@@ -185,9 +187,7 @@ def detour(
             continue
         course_rates(theta + step, h, course, span.rates1)
         end_of_span(s.trial, s.K[6], geometry.U, span.P1, span.dP1)
-        when, group = first_event(
-            piece, late, noise, 0, s.Y, s.trial, s.gates, geometry, slides, s.K, span, s.F0, s.F1
-        )
+        when, group = first_event(piece, late, noise, only, s.Y, s.trial, s.gates, geometry, slides, s.K, span, s.F0, s.F1)
         happened = when != NOWHERE
         if happened:
             dense_state(when, piece, s.Y, s.trial, s.K, s.out)

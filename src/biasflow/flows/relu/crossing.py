@@ -194,9 +194,9 @@ def first_turn(h: float, j: int, Y: Array, trial: Array, K: Array, best: float) 
     """The first θ < best at which the output weight of neuron j, which slides, changes sign, or NOWHERE."""
     if Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
         return NOWHERE
-    i = j * Y.shape[1] + OUT
+    i, side = j * Y.shape[1] + OUT, math.copysign(1.0, Y[j, OUT])
     return crossing_in_step(
-        math.copysign(1.0, Y[j, OUT]), -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
+        side, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
     )
 
 

@@ -129,9 +129,7 @@ def scratch_for(m: int, G: int, width: int) -> Scratch:
 
 
 @inner
-def look(
-    h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch
-) -> float:
+def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch) -> float:
     """Every neuron's first event within the step, into s.when and s.groups; returns the first θ of all."""
     P0, P1, dP0, dP1, F0, F1 = s.span.P0, s.span.P1, s.span.dP0, s.span.dP1, s.work.F0, s.work.F1
     m, G = gates.shape
@@ -249,17 +247,17 @@ def turn_aside(
 
     Returns θ ≤ most up to which the step stands, how many neurons changed gates before, and the log.
     """
-    count, end, filled, loop = 0, most, log.filled[0], 0.5 * h * stiffness
-    for _ in range(Y.shape[0]):
+    count, end, filled, loop = Y.shape[0], most, log.filled[0], 0.5 * h * stiffness
+    for i in range(Y.shape[0]):
         j = int(np.argmin(s.when))
-        if s.when[j] == NOWHERE or (count > 0 and s.when[j] >= end):
+        if s.when[j] == NOWHERE or (i > 0 and s.when[j] >= end):
+            count = i
             break
-        s.neurons[count], s.first[count] = j, s.when[j]
+        s.neurons[i], s.first[i] = j, s.when[j]
         s.when[j] = NOWHERE
-        reached, log = one_aside(count, most, t, h, rtol, late, noise, Y, gates, geometry, invariants, s, push, log)
-        count += 1
-        end = min(end, reached, bearable(count, s.first, s.ramps, most, loop, UNCOUPLED * rtol))
-        end = max(end, s.first[count - 1])
+        reached, log = one_aside(i, most, t, h, rtol, late, noise, Y, gates, geometry, invariants, s, push, log)
+        end = min(end, reached, bearable(i + 1, s.first, s.ramps, most, loop, UNCOUPLED * rtol))
+        end = max(end, s.first[i])
     again = end < most
     while again:
         again, log.filled[0] = False, filled
@@ -350,7 +348,7 @@ def _march(stamp: int) -> Any:
         noise, late = NOISE * largest(work.F0, work.F1), LATE * ask.rtol
         t, next_save, grow, previous, stiffness = ask.t0, 0, GROW, 1e-4, 0.0
         h = ask.step if ask.step > 0.0 else FIRST_STEP / max(fastest_pull(Y, work), 1e-300)
-        keep_step(kept, kept_count, stride, 0, t, Y, gates, h)
+        keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
         span.P0[:] = work.P
         project(K[0].reshape(Y.shape), geometry.U, geometry.UT, span.dP0)
         code = ending(t, square, Y, work, ask)
