@@ -225,3 +225,16 @@ def test_an_excursion_below_the_tolerance_does_not_stall_the_flow():
     flow = bf.gradient_flow(model, ds, B, model.init(1e-10 / np.sqrt(50 * 80)), rtol=1e-6)
     assert flow.result is bf.Result.CONVERGED and flow.stats["steps"] < 5000
     assert flow.error[-1] < 1e-4
+
+
+def test_events_do_not_cut_the_steps_and_cost_no_accuracy():
+    """Hundreds of gate changes in fewer steps; the error is within the tolerance, and the estimate says so."""
+    ds, model = bf.data.gaussian_teacher(n=20, d=40), bf.TwoLayer(50, 40)
+    start, times = model.init(1e-3 / np.sqrt(50 * 40)), np.linspace(10.0, 200.0, 20)
+    exact = bf.gradient_flow(model, ds, B, start, times=times, rtol=1e-10)
+    for rtol in (1e-4, 1e-6, 1e-8):
+        flow = bf.gradient_flow(model, ds, B, start, times=times, rtol=rtol)
+        error = max(np.max(np.abs(flow.states.W - exact.states.W)), np.max(np.abs(flow.states.a - exact.states.a)))
+        assert error < 10 * rtol and error <= 3 * np.max(flow.error)
+    coarse = bf.gradient_flow(model, ds, B, start, times=times, rtol=1e-4)
+    assert len(coarse.events) > 500 and coarse.stats["steps"] < len(coarse.events) / 3

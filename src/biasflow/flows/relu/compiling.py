@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-KERNELS = ("algebra", "crossing", "descending", "early", "field", "layout", "marching", "sliding", "tableau")
+KERNELS = ("algebra", "aside", "crossing", "descending", "early", "field", "layout", "marching", "sliding", "tableau")
 _SOURCES = b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in KERNELS)
 STAMP = int(hashlib.sha256(_SOURCES).hexdigest()[:12], 16)
 """A number that changes with any module of kernels."""

@@ -65,29 +65,38 @@ def crossing_in_step(side: float, limit: float, p0: float, p1: float, s0: float,
 
 
 @inner
-def first_crossing(h: float, Y: Array, gates: Gates, span: Span, K: Array, U: Array) -> tuple[float, int, int]:
-    """(θ, neuron, group) of the first pre-activation to leave its side."""
-    best, neuron, group = NOWHERE, -1, -1
-    for j in range(gates.shape[0]):
-        for g in range(gates.shape[1]):
-            if gates[j, g] == SLIDE:
-                continue
-            side = 1.0 if gates[j, g] == ON else -1.0
-            p0, p1 = span.P0[j, g], span.P1[j, g]
-            v0, v1, d0, d1 = side * p0, side * p1, side * h * span.dP0[j, g], side * h * span.dP1[j, g]
-            dips = d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1  # down and up again, perhaps through zero
-            # an excursion below the tolerance may have been missed: then only getting worse counts
-            limit = -HYSTERESIS if v0 >= -HYSTERESIS else v0 - HYSTERESIS
-            if v1 >= limit and not dips:
-                continue
-            p0, c5 = 0.0, 0.0  # span.P0 dates from before the state was put back on what it conserves
-            for i in range(FIRST, U.shape[1]):
-                p0 += Y[j, i] * U[g, i]
-                c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
-            theta = crossing_in_step(side, limit, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
-            if theta < best:
-                best, neuron, group = theta, j, g
-    return best, neuron, group
+def worth_a_look(side: float, h: float, p0: float, p1: float, s0: float, s1: float) -> bool:
+    """Whether a pre-activation may leave its side within the step: it ends beyond the limit, or goes down and up again."""
+    v0, v1, d0, d1 = side * p0, side * p1, side * h * s0, side * h * s1
+    return v1 < lower_limit(v0) or (d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1)
+
+
+@inner
+def lower_limit(v0: float) -> float:
+    """An excursion below the tolerance may have been missed: then only getting worse counts."""
+    return -HYSTERESIS if v0 >= -HYSTERESIS else v0 - HYSTERESIS
+
+
+@inner
+def first_crossing(h: float, j: int, Y: Array, gates: Gates, span: Span, K: Array, U: Array) -> tuple[float, int]:
+    """(θ, group) of the first of neuron j's pre-activations to leave its side."""
+    best, group = NOWHERE, -1
+    for g in range(gates.shape[1]):
+        if gates[j, g] == SLIDE:
+            continue
+        side = 1.0 if gates[j, g] == ON else -1.0
+        p0, p1 = span.P0[j, g], span.P1[j, g]
+        if not worth_a_look(side, h, p0, p1, span.dP0[j, g], span.dP1[j, g]):
+            continue
+        limit = lower_limit(side * p0)
+        p0, c5 = 0.0, 0.0  # span.P0 dates from before the state was put back on what it conserves
+        for i in range(FIRST, U.shape[1]):
+            p0 += Y[j, i] * U[g, i]
+            c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
+        theta = crossing_in_step(side, limit, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
+        if theta < best:
+            best, group = theta, g
+    return best, group
 
 
 @inner
@@ -101,6 +110,7 @@ def slide_exit(
     h: float,
     late: float,
     noise: float,
+    j: int,
     Y: Array,
     gates: Gates,
     geometry: Geometry,
@@ -109,26 +119,23 @@ def slide_exit(
     F0: Array,
     F1: Array,
     best: float,
-) -> tuple[float, int, int]:
-    """(θ, neuron, group) of the first slide to end before θ = best. F0, F1 are the forces at the end of the step.
+) -> tuple[float, int]:
+    """(θ, group) of the first of neuron j's slides to end before θ = best. F0, F1 are the forces at the end of the step.
 
     A slide ends when its force has left the box by `late` of the largest force, and by `noise`: ending it late costs the square
     of the delay.
     """
-    neuron, group = -1, -1
+    group = -1
     slack = late * largest(F0, F1) + noise
-    for j in range(gates.shape[0]):
-        if slides.sizes[j] == 0:
-            continue
-        sign = math.copysign(1.0, Y[j, OUT])
-        for b in range(slides.sizes[j]):
-            g = slides.which[j, b]
-            known = slides.lower[j, b, b] > 0.0
-            if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
-                theta = exit_in_step(h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0))
-                if theta < best:
-                    best, neuron, group = theta, j, g
-    return best, neuron, group
+    sign = math.copysign(1.0, Y[j, OUT])
+    for b in range(slides.sizes[j]):
+        g = slides.which[j, b]
+        known = slides.lower[j, b, b] > 0.0
+        if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
+            theta = exit_in_step(h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0))
+            if theta < best:
+                best, group = theta, g
+    return best, group
 
 
 @inner
@@ -183,17 +190,39 @@ def hermite(theta: float, h: float, span: Span, side: int, g: int) -> float:
 
 
 @inner
-def first_turn(h: float, Y: Array, trial: Array, K: Array, slides: Slides, best: float) -> tuple[float, int]:
-    """(θ, neuron) of the first sliding neuron whose output weight changes sign before θ = best."""
-    neuron = -1
-    for j in range(Y.shape[0]):
-        if slides.sizes[j] == 0 or Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
-            continue
-        side = math.copysign(1.0, Y[j, OUT])
-        i = j * Y.shape[1] + OUT
-        theta = crossing_in_step(
-            side, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
-        )
-        if theta < best:
-            best, neuron = theta, j
-    return best, neuron
+def first_turn(h: float, j: int, Y: Array, trial: Array, K: Array, best: float) -> float:
+    """The first θ < best at which the output weight of neuron j, which slides, changes sign, or NOWHERE."""
+    if Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
+        return NOWHERE
+    i, side = j * Y.shape[1] + OUT, math.copysign(1.0, Y[j, OUT])
+    return crossing_in_step(
+        side, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
+    )
+
+
+@inner
+def first_event(
+    h: float,
+    late: float,
+    noise: float,
+    j: int,
+    Y: Array,
+    trial: Array,
+    gates: Gates,
+    geometry: Geometry,
+    slides: Slides,
+    K: Array,
+    span: Span,
+    F0: Array,
+    F1: Array,
+) -> tuple[float, int]:
+    """(θ, group) of neuron j's first event within the step from Y to trial."""
+    theta, group = first_crossing(h, j, Y, gates, span, K, geometry.U)
+    if slides.sizes[j] > 0:
+        when, g = slide_exit(h, late, noise, j, trial, gates, geometry, slides, span, F0, F1, theta)
+        if g >= 0:
+            theta, group = when, g
+        when = first_turn(h, j, Y, trial, K, theta)
+        if when < theta:
+            theta, group = when, TURN
+    return theta, group

@@ -143,7 +143,8 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
     keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
     request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep)
     t_end, code, saved, kept, log, counts = march(Y, gates, net.geometry, net.invariants, early is None, request)
-    rows = np.concatenate([early_log[np.argsort(early_log[:, 0], kind="stable")], log.rows[: log.filled[0]]])
+    rows = np.concatenate([early_log, log.rows[: log.filled[0]]])
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
     saved = np.concatenate([first, saved[: counts[4]]])
     named = {"steps": int(counts[0]), "rejected": int(counts[1]), "events": len(rows), "early_events": len(early_log)}
     return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_end, Y, code, rows, named, saved)

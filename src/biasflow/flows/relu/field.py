@@ -104,12 +104,66 @@ def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
 @inner
 def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
     """ρ' = 2ā⟨D, z̄⟩, ā' = ⟨D, z̄⟩ − ρ'ā, z̄' = āD − ρ'z̄; returns Σ(h − y)²."""
+    if Y.shape[1] == FIRST + 2:
+        return planar_field(Y, geometry, slides, work, dY)
     project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
     total = forces(work.plus, work.minus, geometry, work.F0, work.F1)
+    respond(Y, work.F0, work.F1, geometry, slides, work, dY)
+    return total
+
+
+@inner
+def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
+    """The same where the inputs span a plane: one pass over the neurons for the forces, one for the response."""
+    P, on, off, plus, minus, F0, F1, D = work.P, work.on, work.off, work.plus, work.minus, work.F0, work.F1, work.D
+    ux, uy, slope, two_sided = geometry.UT[FIRST], geometry.UT[FIRST + 1], geometry.slope, geometry.two_sided
+    sizes, which, lower, held = slides.sizes, slides.which, slides.lower, slides.held
+    m, G = P.shape
+    fill(plus, 0.0)
+    fill(minus, 0.0)
+    for j in range(m):
+        c, x, y = math.exp(2 * Y[j, RHO]) * Y[j, OUT], Y[j, FIRST], Y[j, FIRST + 1]
+        for g in range(G):
+            p = x * ux[g] + y * uy[g]
+            P[j, g] = p
+            p *= c
+            plus[g] += (on[j, g] + slope * off[j, g]) * p
+            if two_sided:
+                minus[g] -= (slope * on[j, g] + off[j, g]) * p
+    total = forces(plus, minus, geometry, F0, F1)
+    for j in range(m):
+        dx, dy = 0.0, 0.0
+        for g in range(G):
+            q = on[j, g] * F1[g] + off[j, g] * F0[g]
+            dx -= q * ux[g]
+            dy -= q * uy[g]
+        if sizes[j] == 1:  # a unit vector
+            g = which[j, 0]
+            c = dx * ux[g] + dy * uy[g]
+            held[j, 0] = c / lower[j, 0, 0] ** 2
+            dx -= held[j, 0] * ux[g]
+            dy -= held[j, 0] * uy[g]
+        D[j, FIRST], D[j, FIRST + 1] = dx, dy
+        if sizes[j] > 1:
+            remove_sliding(j, D[j], geometry.U, slides)
+            dx, dy = D[j, FIRST], D[j, FIRST + 1]
+        out = Y[j, OUT]
+        along = dx * Y[j, FIRST] + dy * Y[j, FIRST + 1]
+        growth = 2 * out * along
+        dY[j, RHO] = growth
+        dY[j, OUT] = along - growth * out
+        dY[j, FIRST] = out * dx - growth * Y[j, FIRST]
+        dY[j, FIRST + 1] = out * dy - growth * Y[j, FIRST + 1]
+    return total
+
+
+@inner
+def respond(Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> None:
+    """The velocities under these forces."""
     for j in range(Y.shape[0]):
-        for g in range(work.F1.size):
-            work.Q[j, g] = -work.on[j, g] * work.F1[g] - work.off[j, g] * work.F0[g]
+        for g in range(F1.size):
+            work.Q[j, g] = -work.on[j, g] * F1[g] - work.off[j, g] * F0[g]
     assemble(work.Q, geometry.U, work.D)
     width = Y.shape[1]
     for j in range(Y.shape[0]):
@@ -124,12 +178,11 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
         dY[j, OUT] = along - growth * out
         for i in range(FIRST, width):
             dY[j, i] = out * work.D[j, i] - growth * Y[j, i]
-    return total
 
 
 @inner
-def prediction_rates(Y: Array, dY: Array, dP: Array, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
-    """Time derivatives of `predictions`, at the point where the field was evaluated last."""
+def prediction_rates(Y: Array, dY: Array, P: Array, dP: Array, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
+    """Time derivatives of `predictions` at the state Y with velocity dY, pre-activations P and their slopes."""
     fill(plus, 0.0)
     fill(minus, 0.0)
     slope = geometry.slope
@@ -137,7 +190,7 @@ def prediction_rates(Y: Array, dY: Array, dP: Array, geometry: Geometry, work: W
         scale = math.exp(2 * Y[j, RHO])
         c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])
         for g in range(plus.size):
-            rate = dc * work.P[j, g] + c * dP[j, g]
+            rate = dc * P[j, g] + c * dP[j, g]
             plus[g] += (work.on[j, g] + slope * work.off[j, g]) * rate
             minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * rate
 
@@ -149,8 +202,11 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
     With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w outside the span of the inputs.
     """
     for _ in range(2):
-        cE = invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
-        bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
+        cE, bE = 0.0, 0.0
+        if invariants.sign[j] != 0.0:
+            cE = invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
+        if invariants.log_fixed[j] > -math.inf:
+            bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
         square = 0.0
         for i in range(FIRST, row.size):
             square += row[i] * row[i]

@@ -14,6 +14,16 @@ E1, E3, E4, E5, E6, E7 = 71 / 57600, -71 / 16695, 71 / 1920, -17253 / 339200, 22
 D1, D3, D4 = -12715105075 / 11282082432, 87487479700 / 32700410799, -10690763975 / 1880347072
 D5, D6, D7 = 701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423
 """Weights of the stages in the last coefficient of the continuous extension."""
+NODES = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
+TABLEAU = np.array([
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    [1 / 5, 0.0, 0.0, 0.0, 0.0, 0.0],
+    [3 / 40, 9 / 40, 0.0, 0.0, 0.0, 0.0],
+    [44 / 45, -56 / 15, 32 / 9, 0.0, 0.0, 0.0],
+    [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0.0, 0.0],
+    [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0.0],
+    [35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+])  # fmt: skip
 
 
 @inner
@@ -63,8 +73,7 @@ def error_and_stiffness(h: float, K: Array, trial: Array, sixth: Array) -> tuple
     x, z = trial.reshape(trial.size), sixth.reshape(trial.size)
     for i in range(trial.size):
         e = abs(combine(K, i, E1, E3, E4, E5, E6, E7))
-        if not e <= error:
-            error = e
+        error = error if e <= error else e
         top += (K[6, i] - K[5, i]) ** 2
         bottom += (x[i] - z[i]) ** 2
     resolved = bottom > 1e-26 * trial.size  # else the quotient is of rounding errors
@@ -85,3 +94,11 @@ def dense_state(theta: float, h: float, Y: Array, trial: Array, K: Array, out: A
     y, x, o = Y.reshape(Y.size), trial.reshape(Y.size), out.reshape(Y.size)
     for i in range(Y.size):
         o[i] = dense(theta, y[i], x[i], h * K[0, i], h * K[6, i], h * last_coefficient(K, i))
+
+
+@inner
+def dense_row(theta: float, h: float, j: int, Y: Array, trial: Array, K: Array, out: Array) -> None:
+    """The same for one neuron."""
+    for i in range(Y.shape[1]):
+        k = j * Y.shape[1] + i
+        out[i] = dense(theta, Y[j, i], trial[j, i], h * K[0, k], h * K[6, k], h * last_coefficient(K, k))
