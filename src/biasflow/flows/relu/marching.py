@@ -39,7 +39,7 @@ LATE = 0.1
 NOISE = 1e-14
 """Rounding of a force, relative to the forces of the start."""
 NO_PROGRESS = 1e-15
-UNCOUPLED = 0.3
+UNCOUPLED = 0.03
 """Error, in units of the tolerance, that a step may make by treating its events to first order."""
 FAINT = 1e-3
 """Push on the others, in units of the tolerance, that is left out."""
@@ -247,7 +247,8 @@ def turn_aside(
 
     Returns θ ≤ most up to which the step stands, how many neurons changed gates before, and the log.
     """
-    count, end, filled, loop = Y.shape[0], most, log.filled[0], 0.5 * h * stiffness
+    count, end, filled = Y.shape[0], most, log.filled[0]
+    loop = h * stiffness if stiffness > 0.0 else 1.0 / NO_PROGRESS
     for i in range(Y.shape[0]):
         j = int(np.argmin(s.when))
         if s.when[j] == NOWHERE or (i > 0 and s.when[j] >= end):
