@@ -23,8 +23,11 @@ GAPS = (1e-2, 1e-4, 1e-6)
 LARGEST, SMALLEST = 1e-2, 1e-140
 EXPONENT = 0.15
 """Relative error of an exponent fitted over a few decades of a power law with a prefactor."""
-SOLVED = 1e-9
-DRAWS = 20_000
+SOLVED, NORM_ERROR = 1e-9, 1e-8
+"""Relative errors of solvers, and of the norm of a flow's end integrated to 1e-8."""
+GROWN = 0.9
+"""Share of n‖D_±‖ at which a cluster has grown."""
+DRAWS = 1000
 
 
 def scaled(problem: Problem, scale: float) -> Problem:
@@ -39,9 +42,16 @@ def flow_of(problem: Problem) -> Trajectory:
 
 
 def _lem5(evidence: Evidence) -> tuple[Check, ...]:
-    """The local PL inequality along the flow, and the final rate."""
+    """The local PL inequality once both clusters have grown, and the final rate.
+
+    Errors along D_−, which logistic growth leaves, decay at 4‖D_−‖ in L; across it, where the cluster has two labels or more,
+    at 2‖D_−‖.
+    """
     s, flow = Setting(evidence.network), evidence.trajectory
-    late = np.flatnonzero((flow.loss <= 1e-2 * flow.loss[0]) & (flow.loss >= 1e-16 * flow.loss[0]))
+    grown = np.min([cluster.size(flow.states) / (s.n * cluster.rate) for cluster in s.clusters], axis=0) >= GROWN
+    late = np.flatnonzero(grown & (flow.loss >= 1e-16 * flow.loss[0]))
+    if late.size < 4:
+        return (Check("times after both clusters have grown", float("nan"), ">=", 4.0),)
     ratios, worst = [], np.inf
     for k in late:
         state = TwoLayerParams(flow.states.a[k], flow.states.W[k])
@@ -52,10 +62,10 @@ def _lem5(evidence: Evidence) -> tuple[Check, ...]:
     first, last = late[len(late) // 2], late[-1]
     rate = float(np.log(flow.loss[first] / flow.loss[last]) / (flow.times[last] - flow.times[first])) / s.speed
     return (
-        Check("least ‖∇L‖²/(2L·min u_±/n), once L ≤ 1e-2·L(0)", float(np.min(ratios)), ">=", 1.0, SOLVED),
+        Check("least ‖∇L‖²/(2L·min u_±/n), once both clusters have grown", float(np.min(ratios)), ">=", 1.0, SOLVED),
         Check("least ‖∇L‖²/(L‖D_−‖) there", worst / s.second.rate, ">=", 1.0, SOLVED),
-        Check("final rate of L over ‖D_−‖", rate / s.second.rate, ">=", 1.0, 1e-3),
-        Check("final rate of L over 4‖D_−‖, which logistic growth gives as λ → 0", rate / (4 * s.second.rate), "==", 1.0, 2e-2),
+        Check("final rate of L over 2‖D_−‖, that of errors across D_−", rate / (2 * s.second.rate), ">=", 1.0, 2e-2),
+        Check("final rate of L over 4‖D_−‖, that of errors along D_−", rate / (4 * s.second.rate), "<=", 1.0 + 2e-2),
     )
 
 
@@ -63,16 +73,17 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
     """L → 0, and the norm gap to 2n(‖D_+‖ + ‖D_−‖) against λ: a table, and the exponent it gives."""
     s, flow = Setting(evidence.network), evidence.trajectory
     checks = [Check("final loss over its start", float(flow.loss[-1] / flow.loss[0]), "<=", 1e-18)]
-    scales = [float(np.clip(gap ** (1 / (2 * s.exponent)), SMALLEST, LARGEST)) for gap in GAPS]
-    gaps = []
-    for scale in sorted(set(scales), reverse=True):
-        gaps.append(squared_norm(flow_of(scaled(s.problem, scale)).final) / s.least_norm - 1)
-        checks.append(Check(f"‖θ∞‖² over its least, minus one, λ = {scale:.1e}", gaps[-1], ">=", 0.0, SOLVED))
-    if len(gaps) > 1 and gaps[-1] > 1e3 * SOLVED**1.5:
-        used = sorted(set(scales), reverse=True)
-        slope = float(np.log(gaps[-1] / gaps[-2]) / np.log(used[-1] / used[-2]))
+    used = sorted({float(np.clip(gap ** (1 / (2 * s.exponent)), SMALLEST, LARGEST)) for gap in GAPS}, reverse=True)
+    gaps = [squared_norm(flow_of(scaled(s.problem, scale)).final) / s.least_norm - 1 for scale in used]
+    for scale, gap in zip(used, gaps, strict=True):
+        checks.append(Check(f"‖θ∞‖² over its least, minus one, λ = {scale:.1e}", gap, ">=", -NORM_ERROR))
+    at_scale = squared_norm(flow.final) / s.least_norm - 1
+    checks.append(Check("the same at the problem's own λ, against mcλ^{1−κ}", at_scale, "<=", idle(s)))
+    seen = [k for k, gap in enumerate(gaps) if gap > 1e3 * NORM_ERROR]
+    if len(seen) >= 2 and used[seen[-2]] > 10 * used[seen[-1]]:
+        last, before = seen[-1], seen[-2]
+        slope = float(np.log(gaps[last] / gaps[before]) / np.log(used[last] / used[before]))
         checks.append(Check("exponent of that gap in λ over 2(1−κ)", slope / (2 * s.exponent), "==", 1.0, EXPONENT))
-    checks.append(Check("the gap at the smallest λ over the one at the largest", gaps[-1] / gaps[0], "<=", 1e-1))
     return tuple(checks)
 
 
@@ -136,7 +147,7 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
     ]
     if interpolates:
         least = variation_norm(reached) / (found.certificate.dual / 2)
-        checks.append(Check("variation norm of the flow's end over the least one (dual bound)", least, ">=", 1.0, SOLVED))
+        checks.append(Check("variation norm of the flow's end over the least one (dual bound)", least, ">=", 1 - NORM_ERROR))
     return tuple(checks)
 
 
@@ -156,51 +167,68 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _prop2(evidence: Evidence) -> tuple[Check, ...]:
-    """One neuron whose product with x₂ falls to zero: what σ'(0) = σ₀ makes of its velocity there.
+    """One neuron whose product with x_k falls to zero at a time T: what Euler steps with σ'(0) = σ₀ do from zero on.
 
-    For ⟨w, x₂⟩ > 0 it falls, for ⟨w, x₂⟩ < 0 it stands still. A solution must rest at zero, so its velocity there must vanish,
-    and that velocity is σ₀ times the one on the positive side: only σ₀ = 0 leaves a solution for all times.
+    For ⟨w, x_k⟩ > 0 it falls, for ⟨w, x_k⟩ < 0 it stands still. A solution must rest at zero, so its velocity there must
+    vanish, and that velocity is σ₀ times the one on the positive side: only σ₀ = 0 leaves a solution for all times.
     """
     s = Setting(evidence.network)
     k = int(np.flatnonzero(s.first.sign * s.y < 0)[0])
-    data = Dataset(s.X, s.y)
-    w = s.X[np.flatnonzero(s.first.sign * s.y > 0)[0]] + s.X[k]
-    params = TwoLayerParams(np.array([s.first.sign * np.linalg.norm(w)]), w[None])
-    model = TwoLayer(1, data.d)
-    tiny = TwoLayerParams(1e-6 * params.a, 1e-6 * params.W)
-    flow = gradient_flow(model, data, SquareLoss("half-mean"), tiny)
+    w = 1e-6 * (s.X[np.flatnonzero(s.first.sign * s.y > 0)[0]] + s.X[k])
+    start, model = TwoLayerParams(np.array([s.first.sign * np.linalg.norm(w)]), w[None]), TwoLayer(1, s.X.shape[1])
+    flow = gradient_flow(model, s.problem.data, SquareLoss("half-mean"), start)
     off = [event for event in flow.events if event.sample == k]
-    falling = float((model(tiny, s.X) - s.y)[k] / -s.n * tiny.a[0]) / abs(float(tiny.a[0]))
-    after = [float(abs(flow.at(t).W[0] @ s.X[k])) for t in np.linspace(off[0].time, flow.times[-1], 9)[1:]] if off else [np.nan]
+    if len(off) != 1:
+        return (Check("gates on x_k that close", float(len(off)), "==", 1.0),)
+    stop = flow.at(off[0].time)
+    falling, resting = (velocity_at_zero(s, stop, k, gate) for gate in (1.0, 0.0))
+    after = max(float(abs(flow.at(t).W[0] @ s.X[k])) for t in np.linspace(off[0].time, flow.times[-1], 9)[1:])
     size = float(np.max(np.abs(flow.final.W)))
     return (
-        Check("gates on x_k that close and stay closed", float(len(off)), "==", 1.0),
-        Check("velocity of ⟨w, x_k⟩ on its positive side, over |a|", falling, "<=", -1e-12),
-        Check("the same at zero if σ'(0) = ½: not zero, so no solution rests there", 0.5 * falling, "<=", -1e-12),
-        Check("|⟨w, x_k⟩| afterwards with σ'(0) = 0, over ‖w‖", float(np.max(after)) / size, "==", 0.0, 1e-12),
+        Check("velocity of ⟨w, x_k⟩ at zero with σ'(0) = 1, over |a|: it does not rest", falling, "<=", -1e-12),
+        Check("the same with σ'(0) = ½", velocity_at_zero(s, stop, k, 0.5), "<=", -1e-12),
+        Check("the same with σ'(0) = 0, and for ⟨w, x_k⟩ < 0: it does not fall either", resting, "==", 0.0, 1e-12),
+        Check("|⟨w, x_k⟩| afterwards with σ'(0) = 0, over ‖w‖", after / size, "==", 0.0, 1e-12),
     )
+
+
+def velocity_at_zero(s: Setting, params: TwoLayerParams, k: int, gate: float) -> float:
+    """d⟨w, x_k⟩/dt over |a| of one neuron with ⟨w, x_k⟩ = 0, if σ'(0) is `gate`: all its other gates are what they are."""
+    residual = TwoLayer(1, s.X.shape[1])(params, s.X) - s.y
+    gates = np.where(np.arange(s.n) == k, gate, params.W[0] @ s.X.T > 1e-9 * np.linalg.norm(params.W[0]))
+    pull = -(gates * residual) @ s.X / s.n
+    return float(np.sign(params.a[0]) * (pull @ s.X[k]))
 
 
 def _remarks(evidence: Evidence) -> tuple[Check, ...]:
     """§3.2: Assumption 3 is needed; how likely it is; nearly orthogonal data; and the linear interpolator of Figure 2."""
     s = Setting(evidence.network)
-    outside = np.setdiff1d(np.arange(len(s.params0.a)), s.first.neurons)
-    kept = TwoLayerParams(s.params0.a[outside], s.params0.W[outside])
-    without = Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept)
-    flow = flow_of(without)
-    excess = squared_norm(flow.final) / s.least_norm - 1
     near = _nearly(s)
     ds = two_points()
     line = np.linalg.solve(ds.X, ds.y)
     linear = variation_norm(TwoLayerParams(np.array([1.0, -1.0]), np.array([line, -line])))
     bent = min_norm_interpolator(ds.X, ds.y).objective / 2
     return (
-        Check("final loss over its start without S_{+,1}", float(flow.loss[-1] / flow.loss[0]), "<=", 1e-16),
-        Check("‖θ∞‖² over its least, minus one, without S_{+,1}", excess, ">=", 1e-3),
-        Check("neurons that grow without S_{+,1}: directions of kinks", float(_directions(flow.final)), ">=", 3.0),
+        *_without(s),
         *_likelihood(s),
-        Check("‖θ∞‖² over the least of orthonormal data, minus one, products of inputs ~ λ", near, "==", 0.0, 1e-3),
+        Check("‖θ∞‖² over the least of orthonormal data, minus one, products of inputs ~ λ", near, "==", 0.0, 1e-3 + idle(s)),
         Check("variation norm of Figure 2's minimiser over the linear interpolator's", bent / linear, "<=", 1 - 1e-3),
+    )
+
+
+def _without(s: Setting) -> tuple[Check, ...]:
+    """The same flow without S_{+,1}, where the neurons that are left can fit the labels one by one."""
+    outside = np.setdiff1d(np.arange(len(s.params0.a)), s.first.neurons)
+    kept = TwoLayerParams(s.params0.a[outside], s.params0.W[outside])
+    own = (s.params0.W[outside] @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
+    if not np.all(np.any(own, axis=0)):
+        return ()  # nobody is left for some sample: its label cannot be fitted
+    flow = flow_of(Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept))
+    excess = squared_norm(flow.final) / s.least_norm - 1
+    return (
+        Check("final loss over its start without S_{+,1}", float(flow.loss[-1] / flow.loss[0]), "<=", 1e-16),
+        Check("‖θ∞‖² over its least, minus one, without S_{+,1}", excess, ">=", NORM_ERROR),
+        Check("neurons that grow without S_{+,1}: directions of kinks", float(_directions(flow.final)), ">=", 3.0),
     )
 
 
@@ -216,24 +244,16 @@ def _directions(params: TwoLayerParams) -> int:
 
 
 def _likelihood(s: Setting) -> tuple[Check, ...]:
-    """P(Assumption 3) for Gaussian neurons: exact by inclusion and exclusion, against draws."""
+    """P(Assumption 3) for m Gaussian neurons with random signs: exact by inclusion and exclusion, against networks drawn."""
     m, rng = len(s.params0.a), np.random.default_rng(0)
     up, down = int(np.sum(s.y > 0)), int(np.sum(s.y < 0))
     p, q = 0.5 ** (up + 1), 0.5 ** (down + 1)
     exact = 1 - (1 - p) ** m - (1 - q) ** m + (1 - p - q) ** m
-    signs = rng.random((DRAWS, m)) < 0.5
-    chance = rng.random((DRAWS, m))
-    both = np.any(signs & (chance < 2 * p), axis=1) & np.any(~signs & (chance < 2 * q), axis=1)
+    networks = (TwoLayerParams(rng.choice([-1.0, 1.0], m), rng.standard_normal((m, s.X.shape[1]))) for _ in range(DRAWS))
+    drawn = (Setting(Problem(TwoLayer(m, s.X.shape[1]), s.problem.data, s.problem.loss, params)) for params in networks)
+    share = float(np.mean([all(cluster.neurons.size for cluster in one.clusters) for one in drawn]))
     error = 4 * float(np.sqrt(max(exact * (1 - exact), 1 / DRAWS) / DRAWS))
-    return (
-        Check(
-            f"P(Assumption 3) with m = {m} in {DRAWS} draws over m Gaussian neurons, minus the exact one",
-            float(np.mean(both)) - exact,
-            "==",
-            0.0,
-            error,
-        ),
-    )
+    return (Check(f"P(Assumption 3), m = {m}, share of {DRAWS} networks minus the exact one", share - exact, "==", 0.0, error),)
 
 
 def _nearly(s: Setting) -> float:
@@ -255,7 +275,7 @@ WAITS = (*ASSUMED, SMALL_START)
 lem5 = Claim(
     "B/lem5",
     "‖∇L‖² ≥ 2L·min{u_+, u_−}/n on balanced parameters, so near θ* ‖∇L‖² ≥ ‖D_−‖L and L decays at least at the rate ‖D_−‖"
-    " (4‖D_−‖ as λ → 0).",
+    " (in fact between 2‖D_−‖ and 4‖D_−‖).",
     "B, Lemmas 5, 14 and 15",
     WAITS,
     orthonormal_problem,

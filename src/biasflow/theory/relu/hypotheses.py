@@ -15,6 +15,10 @@ from .setting import Setting
 
 ORTHONORMAL = 1e-10
 """Largest |⟨x_k, x_l⟩ − 1[k = l]| that counts as rounding."""
+NEGLIGIBLE = 1e-2
+"""Size of all idle neurons together below which the clusters have the labels for themselves."""
+APART = 1e-2
+"""λ^ε up to which B's phases, whose lengths are multiples of ε ln(1/λ), are long against the growths that end them."""
 SMALL = 1e-6
 """Scale λ up to which a start counts as small; B's λ* is not explicit."""
 
@@ -37,6 +41,8 @@ def _alive(problem: Any) -> str | None:
 
 
 def _balanced(problem: Any) -> str | None:
+    if not np.any(problem.params0.W):
+        return "all neurons are zero"
     top = float(np.max(np.abs(problem.params0.W))) or 1.0  # squares of 1e-200 underflow
     a, W = problem.params0.a / top, problem.params0.W / top
     off = np.abs(np.abs(a) - np.linalg.norm(W, axis=1)) > 1e-9 * np.abs(a)
@@ -77,6 +83,8 @@ def _labels(problem: Any) -> str | None:
 
 
 def _cones(problem: Any) -> str | None:
+    if _labels(problem) is not None:
+        return "needs the hypotheses before it"
     for cluster in Setting(problem).clusters:
         if cluster.neurons.size == 0:
             sign = "+" if cluster.sign > 0 else "−"
@@ -88,11 +96,43 @@ def _cones(problem: Any) -> str | None:
 
 
 def _small(problem: Any) -> str | None:
-    found = Setting(problem).scale
-    return None if found <= SMALL else f"λ = {found:.2g}, needs at most {SMALL:g}"
+    if _two_clusters(problem) is not None:
+        return "needs the hypotheses before it"
+    s = Setting(problem)
+    if s.scale > SMALL:
+        return f"λ = {s.scale:.2g}, needs at most {SMALL:g}"
+    idle = idle_size(s)
+    return None if idle <= NEGLIGIBLE else f"idle neurons of size mcλ^(1−κ) = {idle:.2g} are not negligible: needs a smaller λ"
+
+
+def idle_size(s: Setting) -> float:
+    """m·c·λ^{1−κ}: what neurons outside the clusters may grow to, all together."""
+    return len(s.params0.a) * s.c * float(np.exp(s.exponent * s.log_scale))
+
+
+def _two_clusters(problem: Any) -> str | None:
+    """The first of B's assumptions that fails, or a start at zero."""
+    for test in (_network, _labelled, _labels, _moves, _cones):
+        failure = test(problem)
+        if failure is not None:
+            return failure
+    return None
+
+
+def _moves(problem: Any) -> str | None:
+    return None if np.any(problem.params0.W) else "all neurons are zero"
+
+
+def _apart(problem: Any) -> str | None:
+    if _small(problem) is not None:
+        return "needs the hypotheses before it"
+    found = Setting(problem).power(1)
+    return None if found <= APART else f"λ^ε = {found:.2g}, needs at most {APART:g}: B's phases are not apart yet"
 
 
 def _tiny(problem: Any) -> str | None:
+    if _two_clusters(problem) is not None:
+        return "needs the hypotheses before it"
     s = Setting(problem)
     found, needed = s.power(1 / 29), TINY * s.n * s.second.rate
     return (
@@ -121,6 +161,7 @@ ORTHOGONAL = Hypothesis("orthogonal", "inputs are orthogonal", _orthogonal)
 ASSUMPTION_1 = Hypothesis("B/assumption-1", "inputs are orthonormal", _orthonormal)
 ASSUMPTION_2 = Hypothesis("B/assumption-2", "y_k ≠ 0, and Σ_{y>0}y² ≠ Σ_{y<0}y²", _labels)
 ASSUMPTION_3 = Hypothesis("B/assumption-3", "S_{+,1} and S_{−,1} are not empty", _cones)
-SMALL_START = Hypothesis("small", "λ ≤ 1e-6 (B's λ* is not explicit)", _small)
+SMALL_START = Hypothesis("small", "λ ≤ 1e-6, and idle neurons, of size λ^{1−κ}, are negligible (B's λ* is not explicit)", _small)
+CROSSED = Hypothesis("apart", "λ^ε ≤ 1e-2: B's phases are apart (B's λ* is not explicit)", _apart)
 TINY_START = Hypothesis("tiny", "λ^{ε/29} ≤ n‖D_−‖/4 (B's λ* is not explicit)", _tiny)
 ASSUMED = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, BALANCED, ASSUMPTION_3)
