@@ -178,6 +178,8 @@ def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, mon
     code, _, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--network", "directions", "--width", "12")
     (problem,) = problems
     assert code == 0 and problem.model.directions.shape == (12, 3)
+    assert cli("verify", "W/thm1", "--data", "mine.csv", "--network", "relu", "--width", "5", "--scale", "1e-9")[0] == 0
+    assert problems[-1].params0.W.shape == (5, 3)
 
 
 def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):

@@ -28,6 +28,7 @@ app = typer.Typer(
 class NetworkKind(enum.StrEnum):
     diagonal = "diagonal"
     directions = "directions"
+    relu = "relu"
 
 
 class Preset(enum.StrEnum):

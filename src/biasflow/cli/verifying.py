@@ -71,7 +71,16 @@ def _directions(data: Dataset, scale: float, depth: int, width: int) -> Problem:
     return Problem(model, data, SquareLoss("half"), params)
 
 
-NETWORKS = {"diagonal": _diagonal, "directions": _directions}
+def _relu(data: Dataset, scale: float, depth: int, width: int) -> Problem:
+    """A two-layer ReLU network trained in full, from B's balanced start."""
+    from ..losses import SquareLoss
+    from ..models import TwoLayer
+
+    model = TwoLayer(width, data.d)
+    return Problem(model, data, SquareLoss("half-mean"), model.init(scale))
+
+
+NETWORKS = {"diagonal": _diagonal, "directions": _directions, "relu": _relu}
 
 
 def read_data(path: Path) -> Dataset:
