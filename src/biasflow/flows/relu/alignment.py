@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConvergenceError
 from ...inputs import Array, Mask, instance
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
 from ...records import Dataset, Problem
-from .driver import GateEvent, gate_events, label_forces
+from .driver import GateEvent, did_not_settle, gate_events, label_forces
 from .geometry import Network, network
 from .layout import ON, OUT, RHO
 
@@ -68,9 +67,9 @@ def _align(problem: Problem) -> Alignment:
 
     net = network(problem)
     F0, F1 = label_forces(net)
-    arcs, log, _, sound = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, np.inf, np.inf)
-    if not sound:
-        raise ConvergenceError("early_alignment: a neuron's gates did not settle")
+    arcs, log, _, unsettled = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, np.inf, np.inf)
+    if unsettled >= 0:
+        raise did_not_settle("early_alignment", net, unsettled)
     last = np.append(np.flatnonzero(np.diff(arcs.neuron)), len(arcs.neuron) - 1)
     state, pull = arcs.state[last], arcs.pull[last]
     beta = np.linalg.norm(pull, axis=1)

@@ -22,6 +22,8 @@ from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log
 from .sliding import cross, no_slides, noted, resolve, roomier, set_slides
 from .tableau import NODES, TABLEAU, dense_state, error_and_stiffness
 
+PATIENCE, BLIND = 8, 1 / 16
+"""Events that may leave a neuron's gates as they were, before it goes on for this share of its way blind to ends of slides."""
 MOST_PIECES = 60
 """Steps a neuron may take aside before the step of all is cut where it has got to."""
 
@@ -156,7 +158,7 @@ def detour(
     """Neuron j from θ, where s.Y and s.gates hold it and it has an event on `group`, to `end`; returns how far it got."""
     span, width, only = s.span, s.Y.shape[1], s.Y.shape[0] - 1  # a literal zero would compile what it is passed to again
     slides = no_slides(1, 4 + positions(s.gates[0], SLIDE, -1).size)
-    happened, step = True, end - theta
+    happened, blind, step, idle = True, False, end - theta, 0
     for _ in range(MOST_PIECES):
         if happened:
             course_at(theta, course, span.predictions0)
@@ -164,6 +166,9 @@ def detour(
             before = s.gates[0].copy()
             slides = decided(group, s, geometry, slides, j, invariants)
             log = noted(log, t + theta * h, j, before, s.gates[0])
+            idle = idle + 1 if np.all(before == s.gates[0]) else 0
+            blind = idle > PATIENCE
+            step = BLIND * (end - theta) if blind else step
             if theta >= end:
                 break
             forced(s.Y, theta, course, geometry, slides, s, span.predictions0, s.K[0])
@@ -187,7 +192,9 @@ def detour(
             continue
         course_rates(theta + step, h, course, span.rates1)
         end_of_span(s.trial, s.K[6], geometry.U, span.P1, span.dP1)
-        when, group = first_event(piece, late, noise, only, s.Y, s.trial, s.gates, geometry, slides, s.K, span, s.F0, s.F1)
+        when, group = first_event(
+            piece, late, noise, only, s.Y, s.trial, s.gates, geometry, slides, s.K, span, s.F0, s.F1, not blind
+        )
         happened = when != NOWHERE
         if happened:
             dense_state(when, piece, s.Y, s.trial, s.K, s.out)
@@ -196,6 +203,7 @@ def detour(
         else:
             s.Y[:] = s.trial
             theta = end if last else theta + step
+            step, blind = end - theta if blind else step, False
             s.K[0] = s.K[6]
             span.P0[:], span.dP0[:] = span.P1, span.dP1
             span.predictions0[:], span.rates0[:] = span.predictions1, span.rates1

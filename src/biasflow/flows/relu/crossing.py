@@ -111,7 +111,7 @@ def slide_exit(
     late: float,
     noise: float,
     j: int,
-    Y: Array,
+    sign: float,
     gates: Gates,
     geometry: Geometry,
     slides: Slides,
@@ -120,14 +120,15 @@ def slide_exit(
     F1: Array,
     best: float,
 ) -> tuple[float, int]:
-    """(θ, group) of the first of neuron j's slides to end before θ = best. F0, F1 are the forces at the end of the step.
+    """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its output until then.
+
+    F0, F1 are the forces at the end of the step.
 
     A slide ends when its force has left the box by `late` of the largest force, and by `noise`: ending it late costs the square
     of the delay.
     """
     group = -1
     slack = late * largest(F0, F1) + noise
-    sign = math.copysign(1.0, Y[j, OUT])
     for b in range(slides.sizes[j]):
         g = slides.which[j, b]
         known = slides.lower[j, b, b] > 0.0
@@ -190,6 +191,12 @@ def hermite(theta: float, h: float, span: Span, side: int, g: int) -> float:
 
 
 @inner
+def sign_within(start: float, end: float) -> float:
+    """The sign of an output weight from the start of a step until it turns."""
+    return math.copysign(1.0, start if start != 0.0 else end)
+
+
+@inner
 def first_turn(h: float, j: int, Y: Array, trial: Array, K: Array, best: float) -> float:
     """The first θ < best at which the output weight of neuron j, which slides, changes sign, or NOWHERE."""
     if Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
@@ -215,14 +222,17 @@ def first_event(
     span: Span,
     F0: Array,
     F1: Array,
+    exits: bool,
 ) -> tuple[float, int]:
-    """(θ, group) of neuron j's first event within the step from Y to trial."""
+    """(θ, group) of neuron j's first event within the step from Y to trial; ends of slides only if `exits`."""
     theta, group = first_crossing(h, j, Y, gates, span, K, geometry.U)
     if slides.sizes[j] > 0:
-        when, g = slide_exit(h, late, noise, j, trial, gates, geometry, slides, span, F0, F1, theta)
-        if g >= 0:
-            theta, group = when, g
         when = first_turn(h, j, Y, trial, K, theta)
         if when < theta:
             theta, group = when, TURN
+        if exits:
+            sign = sign_within(Y[j, OUT], trial[j, OUT])
+            when, g = slide_exit(h, late, noise, j, sign, gates, geometry, slides, span, F0, F1, theta)
+            if g >= 0:
+                theta, group = when, g
     return theta, group

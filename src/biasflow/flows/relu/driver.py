@@ -52,18 +52,19 @@ class EventRun:
     t_early: float
     kept: Any  # Kept, its first `count` entries valid
     count: int
+    t_rest: float  # the state is `last` from here on
     t_end: float
     last: Array
     code: int
     rows: Array
-    counts: dict[str, int]
+    counts: dict[str, float]
     saved: Array
 
     def state_at(self, t: float) -> Array:
         """(m', r+2): the exact arc, or the march resumed from the last kept step."""
         if t <= 0:
             return self.net.start
-        if t >= self.t_end:
+        if t >= self.t_rest:
             return self.last
         if t <= self.t_early:
             return _arc_states(self, np.array([t]))[0]
@@ -72,7 +73,7 @@ class EventRun:
         i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
         start, h = float(self.kept.times[i]), float(self.kept.steps[i])
-        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, MAX_STEPS, np.empty(0), 1)
+        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1)
         march(Y, gates, self.net.geometry, self.net.invariants, False, request)
         return Y
 
@@ -123,7 +124,8 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
 
 
 def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None) -> EventRun:
-    """Early phase where h is negligible, then the march."""
+    """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there."""
+    from . import marching
     from .marching import Request, march
 
     t_stop = math.inf if t1 is None else t1
@@ -138,16 +140,27 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
         states, gates = states_at(early, net.invariants, np.append(exact, t_early), len(net.start))
         Y, first = states[-1].copy(), states[:-1]
         early_log = early_log[early_log[:, 0] <= t_early]
-    goal, still = _thresholds(problem, net) if t1 is None else (-1.0, -1.0)
+    goal, still, faint = _thresholds(problem, net)
     entry_bytes = 8 * Y.size + gates.size
     keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
-    request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep)
-    t_end, code, saved, kept, log, counts = march(Y, gates, net.geometry, net.invariants, early is None, request)
+    request = Request(
+        t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, faint, MAX_STEPS, times[exact.size :], keep
+    )
+    t_rest, code, saved, kept, log, counts, stiffest = march(Y, gates, net.geometry, net.invariants, early is None, request)
     rows = np.concatenate([early_log, log.rows[: log.filled[0]]])
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    saved = np.concatenate([first, saved[: counts[4]]])
-    named = {"steps": int(counts[0]), "rejected": int(counts[1]), "events": len(rows), "early_events": len(early_log)}
-    return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_end, Y, code, rows, named, saved)
+    saved, t_end = np.concatenate([first, saved[: counts[4]]]), t_rest
+    if t1 is not None and code in (marching.CONVERGED, marching.STATIONARY):
+        saved = np.concatenate([saved, np.repeat(Y[None], times.size - len(saved), axis=0)])
+        t_end, code = t1, marching.REACHED_T1
+    named: dict[str, float] = {
+        "steps": int(counts[0]),
+        "rejected": int(counts[1]),
+        "events": len(rows),
+        "early_events": len(early_log),
+    }
+    named["stiffest_rate"] = float(stiffest)
+    return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_rest, t_end, Y, code, rows, named, saved)
 
 
 def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[Any, Array, float]:
@@ -163,12 +176,21 @@ def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[
     from .early import align
 
     F0, F1 = label_forces(net)
-    arcs, log, t_early, sound = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size)
-    if not sound:
-        raise ConvergenceError("early phase: a neuron's gates did not settle")
+    arcs, log, t_early, unsettled = align(
+        net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size
+    )
+    if unsettled >= 0:
+        raise did_not_settle("gradient_flow, early phase", net, unsettled)
     if not math.isfinite(t_early):
         return none
     return arcs, log.rows[: log.filled[0]].copy(), t_early
+
+
+def did_not_settle(where: str, net: Network, j: int) -> ConvergenceError:
+    return ConvergenceError(
+        f"{where}: the gates of neuron {net.alive[j]} did not settle; its weights meet an edge of the data up to rounding: "
+        "change them by a relative 1e-8, or leave this neuron out"
+    )
 
 
 def label_forces(net: Network) -> tuple[Array, Array]:
@@ -185,11 +207,13 @@ def label_forces(net: Network) -> tuple[Array, Array]:
     return F0, F1
 
 
-def _thresholds(problem: Problem, net: Network) -> tuple[float, float]:
-    """Σ(h − y)² at which the flow has converged, and the speed at which it stands still."""
+def _thresholds(problem: Problem, net: Network) -> tuple[float, float, float]:
+    """Σ(h − y)² at which the flow has converged, the speed at which it stands still, and log‖v‖² of a negligible neuron."""
     residual = problem.model(problem.params0, problem.data.X) - problem.data.y
     norms = np.linalg.norm(problem.data.X, axis=1)
-    return CONVERGED * float(residual @ residual), STATIONARY * net.geometry.speed * float(np.abs(residual) @ norms)
+    goal, still = CONVERGED * float(residual @ residual), STATIONARY * net.geometry.speed * float(np.abs(residual) @ norms)
+    size = max(float(np.linalg.norm(residual)), 1e-300) / float(np.linalg.norm(norms))
+    return goal, still, math.log(CONVERGED) + math.log(size)  # of its weights, too, only a share of 1e-10 is left
 
 
 def _per_step(rtol: float) -> float:
@@ -280,6 +304,7 @@ def _standing(problem: Problem, result: Result, wanted: Array | None) -> Traject
         "rejected": 0,
         "events": 0,
         "early_events": 0,
+        "stiffest_rate": 0.0,
         "early_until": 0.0,
         "error_seconds": 0.0,
     }

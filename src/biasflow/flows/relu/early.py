@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...inputs import Array, Index
-from .algebra import copy, dot, norm, positions
+from .algebra import copy, dot, fill, norm, positions
 from .compiling import STAMP, entry, inner
 from .field import conserve, pull, remove_sliding
-from .layout import FIRST, HYSTERESIS, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides
+from .layout import FIRST, HYSTERESIS, OFF, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides
 from .sliding import cross, no_slides, noted, resolve, roomier, set_slides
 
 PARALLEL = 1e-14
@@ -25,6 +25,8 @@ ROUNDED = 1e-30
 TURN = -2
 """In place of a group: the output weight of a sliding neuron changes sign."""
 NOTHING = -1
+CANCELLED = 1e-14
+"""Pull relative to the forces it is the sum of that is only rounding."""
 SWITCH = 12
 """Bisections for the time at which the early phase is left: any time before h matters will do."""
 MAX_CROSSINGS = 100
@@ -119,10 +121,10 @@ def first_crossing(
     if beta == 0.0:
         return math.inf, NOTHING
     u, a = dot(D, row) / beta, row[OUT]
-    P, _ = modes(row, D, beta, j, invariants, np.zeros(row.size))
+    P, M = modes(row, D, beta, j, invariants, np.zeros(row.size))
     best, where = math.inf, NOTHING
-    if slide_count > 0 and a * u < 0.0 and abs(u) > abs(a):
-        best, where = math.atanh(-a / u), TURN
+    if slide_count > 0 and a * u < 0.0 and P * M < 0.0:  # never where the neuron is balanced, whatever the rounding of a and u
+        best, where = 0.5 * math.log(-M / P), TURN
     for g in range(gates.size):
         if gates[g] == SLIDE:
             continue
@@ -152,6 +154,15 @@ def start_gates(Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry
 
 
 @inner
+def forces_on(row: Gates, F0: Array, F1: Array) -> float:
+    """The sum of the sizes of all forces on one neuron, those that hold it included."""
+    total = 0.0
+    for g in range(row.size):
+        total += abs(F1[g]) if row[g] == ON else (abs(F0[g]) if row[g] == OFF else max(abs(F0[g]), abs(F1[g])))
+    return total
+
+
+@inner
 def sign_of(row: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, D: Array) -> float:
     """The sign of a, or where a is zero the sign it is about to have."""
     if row[OUT] != 0.0:
@@ -163,9 +174,9 @@ def sign_of(row: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, 
 def _align(stamp: int) -> Any:
     def align(
         Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, invariants: Invariants, t_end: float, log_size: float
-    ) -> tuple[Arcs, Log, float, bool]:
+    ) -> tuple[Arcs, Log, float, int]:
         """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them, the log
-        and that time. The last value says whether no neuron exceeded its number of crossings.
+        and that time. The last value is a neuron whose gates did not settle, −1 if there is none.
         """
         m, width = Y.shape
         G = gates.shape[1]
@@ -174,7 +185,7 @@ def _align(stamp: int) -> Any:
         log = Log(np.empty((64 + 0 * stamp, 5)), np.zeros(1, np.int64))
         slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4))
         D, scratch, row = np.empty(width), np.empty(width), np.empty(width)
-        count, sound = 0, True
+        count, unsettled = 0, -1
         for j in range(m):
             t, gate_row = 0.0, gates[j].copy()
             copy(Y[j], row)
@@ -182,6 +193,8 @@ def _align(stamp: int) -> Any:
             while t < t_end:
                 pull(gate_row, F0, F1, geometry.U, D)
                 remove_sliding(j, D, geometry.U, slides)
+                if norm(D) <= CANCELLED * forces_on(gate_row, F0, F1):
+                    fill(D, 0.0)
                 if count == neuron.size:
                     neuron, start = np.append(neuron, neuron), np.append(start, start)
                     state, pulls = np.concatenate((state, state)), np.concatenate((pulls, pulls))
@@ -199,7 +212,7 @@ def _align(stamp: int) -> Any:
                     break
                 crossings += 1
                 if crossings > MAX_CROSSINGS * G:
-                    sound = False
+                    unsettled = j
                     break
                 t += wait
                 advanced(row, D, wait, j, invariants, scratch)
@@ -207,11 +220,10 @@ def _align(stamp: int) -> Any:
                 before = gate_row.copy()
                 if g == TURN:
                     held = positions(gate_row, SLIDE, -1)
-                    sound = resolve(held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch) and sound
+                    sound = resolve(held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch)
                 else:
-                    sound = (
-                        cross(g, gate_row, sign_of(row, gate_row, F0, F1, geometry, scratch), F0, F1, geometry, scratch) and sound
-                    )
+                    sound = cross(g, gate_row, sign_of(row, gate_row, F0, F1, geometry, scratch), F0, F1, geometry, scratch)
+                unsettled = unsettled if sound else j
                 slides = roomier(slides, positions(gate_row, SLIDE, -1).size)
                 set_slides(j, gate_row, geometry.U, slides)
                 remove_sliding(j, row, geometry.U, slides)
@@ -220,7 +232,7 @@ def _align(stamp: int) -> Any:
         arcs = Arcs(neuron[:count], start[:count], state[:count], pulls[:count], arc_gates[:count])
         if t_end < math.inf and size_at(arcs, invariants, t_end, scratch) > math.exp(log_size):
             t_end = time_of_size(arcs, invariants, t_end, log_size, scratch)
-        return arcs, log, t_end, sound
+        return arcs, log, t_end, unsettled
 
     return align
 

@@ -22,10 +22,10 @@ from .aside import (
     span_for,
 )
 from .compiling import STAMP, entry, inner
-from .crossing import NOWHERE, Span, excess, first_event, worth_a_look
+from .crossing import NOWHERE, Span, excess, first_event, sign_within, worth_a_look
 from .early import start_gates
 from .field import conserve, field, forces, prediction_rates, predictions, remove_sliding, respond, set_masks, workspace
-from .layout import FIRST, ON, OUT, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
+from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
 from .sliding import no_slides, roomier, set_slides
 from .tableau import dense_row, dense_state, error_and_stiffness, stages
 
@@ -46,7 +46,7 @@ FAINT = 1e-3
 
 
 class Request(NamedTuple):
-    """How to march: until t1, or until Σ(h − y)² falls to `goal`, or all pulls to `still`; rtol; saving at `times`."""
+    """How to march: until t1, or until Σ(h − y)² falls to `goal`, or all speeds to `still`; rtol; saving at `times`."""
 
     t0: float
     t1: float
@@ -54,6 +54,7 @@ class Request(NamedTuple):
     step: float  # first step, zero for automatic
     goal: float
     still: float
+    faint: float  # 2ρ of a neuron up to which its share of the predictions is negligible
     max_steps: int
     times: Array
     keep: int  # states kept of the steps, thinned to every 2^k-th
@@ -143,7 +144,7 @@ def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: 
                 break
         if slides.sizes[j] > 0 and not maybe:
             maybe = not Y[j, OUT] * s.trial[j, OUT] > 0.0
-            sign = math.copysign(1.0, s.trial[j, OUT])
+            sign = sign_within(Y[j, OUT], s.trial[j, OUT])
             for b in range(slides.sizes[j]):
                 g = slides.which[j, b]
                 maybe = maybe or excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0
@@ -155,7 +156,7 @@ def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: 
         for j in range(m):
             if s.when[j] == 0.0:
                 s.when[j], s.groups[j] = first_event(
-                    h, late, noise, j, Y, s.trial, gates, geometry, slides, s.K, s.span, s.work.F0, s.work.F1
+                    h, late, noise, j, Y, s.trial, gates, geometry, slides, s.K, s.span, s.work.F0, s.work.F1, True
                 )
                 first = min(first, s.when[j])
     return first
@@ -305,13 +306,32 @@ def fastest_pull(Y: Array, work: Work) -> float:
 
 
 @inner
+def at_rest(Y: Array, work: Work, still: float, faint: float) -> bool:
+    """Whether no neuron moves, but for those that vanish: of negligible size, shrinking, and not turning any more."""
+    for j in range(Y.shape[0]):
+        along, square, out = 0.0, 0.0, Y[j, OUT]
+        for i in range(FIRST, Y.shape[1]):
+            along += work.D[j, i] * Y[j, i]
+            square += work.D[j, i] ** 2
+        if max(along * along, out * out * square) <= still * still:
+            continue
+        growth = 2 * out * along
+        turning = (along - growth * out) ** 2
+        for i in range(FIRST, Y.shape[1]):
+            turning += (out * work.D[j, i] - growth * Y[j, i]) ** 2
+        if not (2 * Y[j, RHO] <= faint and growth < 0.0 and turning <= still * still):
+            return False
+    return True
+
+
+@inner
 def ending(t: float, square: float, Y: Array, work: Work, ask: Request) -> int:
     """Why to stop here, or STEP_LIMIT to go on."""
     if t >= ask.t1:
         return REACHED_T1
     if square <= ask.goal:
         return CONVERGED
-    return STATIONARY if ask.still >= 0.0 and fastest_pull(Y, work) <= ask.still else STEP_LIMIT
+    return STATIONARY if ask.still >= 0.0 and at_rest(Y, work, ask.still, ask.faint) else STEP_LIMIT
 
 
 @inner
@@ -324,11 +344,11 @@ def next_step(h: float, error: float, previous: float, grow: float, stiffness: f
 def _march(stamp: int) -> Any:
     def march(
         Y: Array, gates: Gates, geometry: Geometry, invariants: Invariants, fresh: bool, ask: Request
-    ) -> tuple[float, int, Array, Kept, Log, Index]:
+    ) -> tuple[float, int, Array, Kept, Log, Index, float]:
         """From Y and gates (both overwritten with the end) as `ask` says. fresh: gates at zero are still to be decided.
 
         Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted,
-        rejected, events, steps kept, states saved.
+        rejected, events, steps kept, states saved; and the stiffest rate at the end.
         """
         m, width = Y.shape
         G = gates.shape[1]
@@ -419,7 +439,7 @@ def _march(stamp: int) -> Any:
             keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
             code = ending(t, square, Y, work, ask)
         counts[3], counts[4] = kept_count[0], next_save
-        return t, code, saved, kept, log, counts
+        return t, code, saved, kept, log, counts, stiffness
 
     return march
 
