@@ -6,18 +6,18 @@ stamp of all kernel sources: a change in any of them compiles anew.
 
 from __future__ import annotations
 
-import hashlib
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 
+from ..compiling import announced as announce
+from ..compiling import stamp
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 KERNELS = ("algebra", "aside", "crossing", "descending", "early", "field", "layout", "marching", "sliding", "tableau")
-_SOURCES = b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in KERNELS)
-STAMP = int(hashlib.sha256(_SOURCES).hexdigest()[:12], 16)
+STAMP = stamp(*(str(Path(__file__).parent / f"{name}.py") for name in KERNELS))
 """A number that changes with any module of kernels."""
 
 
@@ -37,18 +37,4 @@ def entry(kernel: Kernel) -> Kernel:
 
 def announced(call: Callable[..., Any], *arguments: Any) -> Any:
     """Call, and say so on stderr if something has to be compiled first."""
-    from numba.core import event
-
-    class Announce(event.Listener):
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                print("biasflow: compiling the ReLU kernels; this happens once and is cached", file=sys.stderr, flush=True)
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Announce()):
-        return call(*arguments)
+    return announce("ReLU", call, *arguments)

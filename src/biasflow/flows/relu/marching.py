@@ -41,6 +41,8 @@ NOISE = 1e-14
 NO_PROGRESS = 1e-15
 UNCOUPLED = 0.03
 """Error, in units of the tolerance, that a step may make by treating its events to first order."""
+LOOSE = 1e-9
+"""Tolerance of a step below which that share shrinks with it: first order is what rounding would be."""
 FAINT = 1e-3
 """Push on the others, in units of the tolerance, that is left out."""
 
@@ -258,7 +260,7 @@ def turn_aside(
         s.neurons[i], s.first[i] = j, s.when[j]
         s.when[j] = NOWHERE
         reached, log = one_aside(i, most, t, h, rtol, late, noise, Y, gates, geometry, invariants, s, push, log)
-        end = min(end, reached, bearable(i + 1, s.first, s.ramps, most, loop, UNCOUPLED * rtol))
+        end = min(end, reached, bearable(i + 1, s.first, s.ramps, most, loop, UNCOUPLED * rtol * min(1.0, rtol / LOOSE)))
         end = max(end, s.first[i])
     again = end < most
     while again:
