@@ -11,6 +11,7 @@ from .fixed_directions import (
     split_network,
 )
 from .mirror import mirror
+from .particles import Particles, as_particles, augmented
 
 __all__ = [
     "DiagonalNetwork",
@@ -20,6 +21,9 @@ __all__ = [
     "MergedProblem",
     "MirrorForm",
     "Model",
+    "Particles",
+    "as_particles",
+    "augmented",
     "merge_directions",
     "mirror",
     "random_network",
