@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs import Array, one_of, positive_int
@@ -40,7 +41,7 @@ def cluster_classes(k: int, key: int = 0, preset: str = "paper") -> Array:
     return rng.choice([-1.0, 1.0], count)
 
 
-def _in_the_plane(rng: np.random.Generator, cluster: Array, k: int, preset: str) -> Array:
+def _in_the_plane(rng: np.random.Generator, cluster: NDArray[np.int64], k: int, preset: str) -> Array:
     unit = 1 / (3 * k - 1)
     centres = np.stack(np.divmod(cluster, k)[::-1], axis=1) * 3 * unit - 0.5 + unit
     share, angle = rng.uniform(size=cluster.size), rng.uniform(0, 2 * np.pi, cluster.size)

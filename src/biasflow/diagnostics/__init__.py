@@ -3,6 +3,8 @@
 from .arrival import Arrival, time_to
 from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bounds
 from .commuting import CommutingDefect, commuting_defect
+from .generalisation import MarginBound, margin_bound
+from .interclass import interclass_distance
 from .operator import inverse_norm
 from .phases import Phase, phases
 
@@ -11,11 +13,14 @@ __all__ = [
     "CommutingDefect",
     "ConvergenceBounds",
     "LocalBounds",
+    "MarginBound",
     "Phase",
     "commuting_defect",
     "convergence_bounds",
+    "interclass_distance",
     "inverse_norm",
     "local_bounds",
+    "margin_bound",
     "phases",
     "time_to",
 ]

@@ -53,7 +53,9 @@ class Particles(NamedTuple):
         """The same measure without massless particles, those of one direction and sign added up."""
         kept = np.isfinite(self.log_masses)
         u, s, log_masses = self.directions[kept], self.signs[kept], self.log_masses[kept]
-        _, first, group = np.unique(np.round(np.column_stack([u, s]), EQUAL) + 0.0, axis=0, return_index=True, return_inverse=True)
+        _, first, group = np.unique(
+            np.round(np.column_stack([u, s]), EQUAL) + 0.0, axis=0, return_index=True, return_inverse=True
+        )
         sums = np.full(first.size, -np.inf)
         np.logaddexp.at(sums, group.ravel(), log_masses)
         order = np.argsort(first)
@@ -113,12 +115,16 @@ def _checked(particles: Particles) -> Particles:
     u, s = matrix("directions", particles.directions), real_array("signs", particles.signs)
     log_masses = np.asarray(particles.log_masses, dtype=float)
     if s.shape != (u.shape[0],) or log_masses.shape != s.shape:
-        raise InputError(f"particles: expected one sign and one log mass per direction {u.shape}, found {s.shape}, {log_masses.shape}")
+        raise InputError(
+            f"particles: expected one sign and one log mass per direction {u.shape}, found {s.shape}, {log_masses.shape}"
+        )
     if np.any(np.abs(s) != 1):
         raise InputError(f"signs: expected ±1, found {s[np.abs(s) != 1][0]:g}")
     if np.any(np.isnan(log_masses)) or np.any(log_masses == np.inf):
         raise InputError("log_masses: expected numbers below infinity")
     off = np.abs(np.linalg.norm(u, axis=1) - 1)
     if np.any(off > UNIT):
-        raise InputError(f"directions: row {int(np.argmax(off))} has norm {np.linalg.norm(u[np.argmax(off)]):g}, must be a unit vector")
+        raise InputError(
+            f"directions: row {int(np.argmax(off))} has norm {np.linalg.norm(u[np.argmax(off)]):g}, must be a unit vector"
+        )
     return Particles(u, s, log_masses)

@@ -2,8 +2,8 @@
 
 On a face the sum is ⟨u, g⟩, and its largest value over the unit vectors of the face's span is the length of the projection of g.
 Every face touches a two-dimensional one, an arc of the great circle on r − 2 hyperplanes. So: walk all great circles; at each arc
-take the faces around it, on, above or below each of its hyperplanes. A maximum lies on concave kinks only, those with q_i < 0. What
-counts is the sum itself, evaluated at each candidate, so a face met twice or wrongly does no harm. O(n^{r−1}) faces.
+take the faces around it, on, above or below each of its hyperplanes. A maximum lies on concave kinks only, those with q_i < 0.
+What counts is the sum itself, evaluated at each candidate, so a face met twice or wrongly does no harm. O(n^{r−1}) faces.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ...inputs import Array
 
 INSIDE = 1e-9
-"""Tolerance, relative to ‖c_i‖, for a candidate to lie on its face's side of a hyperplane: only what is evaluated depends on it."""
+"""Tolerance, relative to ‖c_i‖, on the side of a hyperplane where a candidate must lie; it decides what is evaluated, no more."""
 DEPENDENT = 1e-14
 """Relative length of what is left of a row after projection below which it counts as dependent."""
 ROOM = 4096
@@ -254,11 +254,6 @@ def walk(C, q, floor):  # type: ignore[no-untyped-def]
         more = _next_subset(chosen, n)
     count = int(state[0])
     return U[:count], S[:count], V[:count], state[2]
-
-
-def faces_to_visit(n: int, rank: int) -> float:
-    """About how many faces `walk` looks at, times their dimension."""
-    return math.comb(n, max(rank - 2, 0)) * 2.0 * n * 3 ** max(rank - 2, 0) * rank
 
 
 def walk_line(C: Array, q: Array) -> tuple[Array, Array, Array]:

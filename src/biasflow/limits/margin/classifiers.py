@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,8 +68,8 @@ class KernelClassifier:
     @property
     def norm(self) -> float:
         """‖f‖_{F2} = √(cᵀKc)."""
-        square = self.coefficients @ arc_cosine_kernel(self.points, None, self.activation) @ self.coefficients
-        return float(np.sqrt(max(square, 0.0)))
+        square = float(self.coefficients @ arc_cosine_kernel(self.points, None, self.activation) @ self.coefficients)
+        return math.sqrt(max(square, 0.0))
 
     @property
     def support(self) -> Index:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...errors import InputError
 from ...inputs import Array, labels, matrix, one_of, positive_int
 from ...models import augmented
 from ...records import Certificate, Limit
@@ -50,8 +51,6 @@ def _first_layer(features: int | ArrayLike, dim: int, key: int) -> Array:
     if not isinstance(features, (int, np.integer)):
         directions = matrix("features", features)
         if directions.shape[1] != dim:
-            from ...errors import InputError
-
             raise InputError(f"features: expected rows (m, {dim}), the bias coordinate last, found {directions.shape}")
         return directions
     rng = np.random.default_rng([STREAM, key])
@@ -60,9 +59,7 @@ def _first_layer(features: int | ArrayLike, dim: int, key: int) -> Array:
 
 
 def _zero(data: Labelled, X: Array, activation: str) -> Limit[Any]:
-    assert data.conflict is not None
-    p = np.zeros(data.count)
-    p[list(data.conflict)] = 0.5
-    stats = {"weights": p, "support": np.array(data.conflict), "separable": False, "note": data.note}
-    value = KernelClassifier(X, np.zeros(data.count), activation)
+    p = data.conflict_weights
+    stats = {"weights": p, "support": np.flatnonzero(p), "separable": False, "note": data.note}
+    value = KernelClassifier(X, np.zeros(p.size), activation)
     return Limit(value, 0.0, Certificate(0.0, 0.0, 0.0, "exact"), stats)

@@ -17,7 +17,7 @@ ATTEMPTS = (("highs", 1e-10), ("highs-ipm", 1e-8))
 ON_SUPPORT = 1e-12
 """Share below which an entry of a vertex counts as zero."""
 SMALL = 1e-3
-"""Value, relative to the largest entry, below which the program is solved again in units of its value: tolerances are absolute."""
+"""Value, relative to the largest entry, below which the program is solved again in units of its value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def _game(Z: Array, a: Array, p: Array) -> Game:
 
 
 def _onto_simplex(weights: Array) -> Array:
-    weights = np.maximum(weights, 0.0)
+    weights = np.maximum(np.nan_to_num(weights), 0.0)
     weights = np.where(weights > ON_SUPPORT * np.max(weights), weights, 0.0)
     total = float(np.sum(weights))
     return weights / total if total > 0 else np.full(weights.size, 1 / weights.size)

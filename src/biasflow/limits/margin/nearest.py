@@ -42,7 +42,9 @@ def nearest_point(B: Array) -> Nearest:
     best = _measured(B, np.full(B.shape[0], 1 / B.shape[0]))
     unit = size
     for _ in range(2):  # once more in units of γ, for which the two terms are of one size
-        u, _ = nnls(np.vstack([B.T / unit, np.ones((1, B.shape[0]))]), np.append(np.zeros(B.shape[1]), 1.0), maxiter=30 * B.shape[0])
+        u, _ = nnls(
+            np.vstack([B.T / unit, np.ones((1, B.shape[0]))]), np.append(np.zeros(B.shape[1]), 1.0), maxiter=30 * B.shape[0]
+        )
         best = _better(best, _measured(B, u))
         if best.upper >= 1e-2 * unit or best.upper <= INSEPARABLE * size:
             break

@@ -1,19 +1,22 @@
-"""Which neuron gains most: max over unit u and signs s of ½sΣ_ip_iy_i(⟨u, x̃_i⟩)₊ for weights p on the samples (C, Proposition 12)."""
+"""Which neuron gains most: max ½sΣ_ip_iy_i(⟨u, (x_i,1)⟩)₊ over unit u and s = ±1, for weights p (C, Proposition 12)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...inputs import Array, Mask
+from ...inputs import Array, Index, Mask
 
 RANK = 1e-13
 """Relative singular value below which a direction of the rows counts as absent."""
 JITTER = 1e-14
 """Relative shift that puts rows of rank four and more into general position; the bound accounts for it."""
-WALK_EACH_ROUND, WALK_AT_ALL = 3e7, 2e10
-"""Faces × dimension that an exact search may visit in every round (a few tenths of a second), and once (minutes)."""
+WALK_EACH_ROUND = 4e6
+"""Faces × dimension that an exact search may visit in every round: a few tenths of a second."""
+WALK_RATE = 1e7
+"""Faces × dimension that an exact search visits in a second, cautiously."""
 DECIMALS = 9
 """Decimals to which neurons must agree to count as one."""
 
@@ -29,7 +32,7 @@ class Neurons:
         """½s_j(⟨u_j, x̃_i⟩)₊, (n, k)."""
         return 0.5 * self.s * np.maximum(rows @ self.u.T, 0.0)
 
-    def chosen(self, which: Array | Mask) -> Neurons:
+    def chosen(self, which: Index | Mask) -> Neurons:
         return Neurons(self.u[which], self.s[which])
 
     def joined(self, other: Neurons) -> Neurons:
@@ -49,25 +52,29 @@ class Answer:
     kind: str
 
 
-def search(rows: Array, signed: Array, starts: Neurons, rng: np.random.Generator, floor: float, effort: float) -> Answer:
-    """The best neurons for `signed` = py: exactly where that costs at most `effort` faces, else from many starts."""
+def search(
+    rows: Array, signed: Array, starts: Neurons, rng: np.random.Generator, floor: float, effort: float, restarts: int = 60
+) -> Answer:
+    """The best neurons for `signed` = py: exactly where that costs at most `effort` faces, else from `restarts` random starts and
+    those given."""
     on = signed != 0
     reduced, basis, lost = _in_their_span(rows[on])
-    from .arrangement import faces_to_visit
-
     if faces_to_visit(*reduced.shape) <= effort:
         answer = _exact(reduced, 0.5 * signed[on], floor)
         shift = 0.5 * float(np.abs(signed[on]) @ np.linalg.norm(rows[on], axis=1)) * (lost + JITTER * (reduced.shape[1] > 3))
         return _lifted(answer, basis, shift)
-    return _lifted(_climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng), basis, 0.0)
+    return _lifted(_climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng, restarts), basis, 0.0)
 
 
 def exact_effort(rows: Array, signed: Array) -> float:
     """What an exact search would visit."""
-    from .arrangement import faces_to_visit
-
     on = signed != 0
     return faces_to_visit(*_in_their_span(rows[on])[0].shape)
+
+
+def faces_to_visit(n: int, rank: int) -> float:
+    """About how many faces the exact search looks at, times their dimension."""
+    return math.comb(n, max(rank - 2, 0)) * 2.0 * n * 3.0 ** max(rank - 2, 0) * rank
 
 
 def _in_their_span(rows: Array) -> tuple[Array, Array, float]:
@@ -90,14 +97,14 @@ def _exact(rows: Array, q: Array, floor: float) -> Answer:
     return Answer(Neurons(u, s), values, float(best), "exact")
 
 
-def _climbed(rows: Array, q: Array, starts: Neurons, rng: np.random.Generator) -> Answer:
+def _climbed(rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, restarts: int) -> Answer:
     from .ascent import climb
 
     found = []
     for sign in (1.0, -1.0):
         convex, zonotope = sign * q > 0, sign * q < 0
         own = starts.u[starts.s == sign]
-        fresh = rng.standard_normal((max(RESTARTS, own.shape[0] // 4), rows.shape[1]))
+        fresh = rng.standard_normal((restarts, rows.shape[1]))
         u = np.vstack([own, fresh])
         lengths = np.linalg.norm(u, axis=1)
         u = np.ascontiguousarray((u / lengths[:, None])[lengths > 0])
@@ -107,10 +114,6 @@ def _climbed(rows: Array, q: Array, starts: Neurons, rng: np.random.Generator) -
         found.append((u[kept], np.full(int(np.sum(kept)), sign), values[kept]))
     u, s, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Answer(Neurons(u, s), values, float(np.max(values, initial=0.0)), "heuristic")
-
-
-RESTARTS = 60
-"""Random starts per sign and round beside the neurons in use."""
 
 
 def _lifted(answer: Answer, basis: Array, shift: float) -> Answer:

@@ -7,34 +7,48 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...inputs import Array, labels, matrix
+from ...inputs import Array, Index, labels, matrix
 from ...models import augmented
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Distinct inputs with their bias coordinate, rows (k, d+1), labels (k,), and which of the n given samples each stands for.
+    """Distinct inputs with their bias coordinate, rows (k, d+1), labels (k,), and the sample each stands for (first).
 
+    group: the distinct input of each sample given, (n,).
     conflict: two samples of equal input and opposite labels, if there are; then every margin is zero.
     """
 
     rows: Array
     y: Array
-    first: Array
-    count: int
+    first: Index
+    group: Index
     conflict: tuple[int, int] | None
 
     def spread(self, p: Array) -> Array:
         """Weights on the distinct inputs as weights on the samples given."""
-        full = np.zeros(self.count)
+        full = np.zeros(self.group.size)
         full[self.first] = p
         return full
+
+    def gathered(self, signed: Array) -> Array:
+        """Signed weights on the samples given as signed weights on the distinct inputs."""
+        sums: Array = np.bincount(self.group, signed, self.first.size)
+        return sums
+
+    @property
+    def conflict_weights(self) -> Array:
+        """Weights that prove every margin zero."""
+        p = np.zeros(self.group.size)
+        p[list(self.conflict or ())] = 0.5
+        return p
 
     @property
     def note(self) -> str:
         if self.conflict is None:
             return ""
-        return f"samples {self.conflict[0]} and {self.conflict[1]} are equal with opposite labels: every classifier has margin zero or less"
+        i, j = self.conflict
+        return f"samples {i} and {j} are equal with opposite labels: every classifier has margin zero or less"
 
 
 def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
@@ -48,5 +62,6 @@ def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
     if differs.size:
         mine = int(differs[0])
         conflict = (int(first[group[mine]]), mine)
-    order = np.sort(first)
-    return Labelled(augmented(X)[order], y[order], order, y.size, conflict)
+    order = np.argsort(first)
+    place = np.argsort(order)
+    return Labelled(augmented(X)[first[order]], y[first[order]], first[order], place[group], conflict)

@@ -30,7 +30,9 @@ def proven_bound(rows: Array, y: Array, p: Array) -> tuple[float, Array]:
     start = np.concatenate([np.maximum(p / scale, 1e-3), np.full(n, 1 / np.sqrt(rows.shape[1]))])
     box = Bounds(np.repeat([0.0, LEAST], n), np.repeat([np.inf, 1.0], n))
     for sharpness in SOFT:
-        found = minimize(_soft, start, (units, lengths, y, sharpness), "L-BFGS-B", True, bounds=box, options={"maxiter": ITERATIONS})
+        found = minimize(
+            _soft, start, (units, lengths, y, sharpness), "L-BFGS-B", True, bounds=box, options={"maxiter": ITERATIONS}
+        )
         start = np.clip(found.x, box.lb, box.ub)
         trial, s = start[:n] / max(float(np.sum(start[:n])), 1e-300), start[n:]
         for weights in (p, trial):
@@ -38,6 +40,20 @@ def proven_bound(rows: Array, y: Array, p: Array) -> tuple[float, Array]:
             if value < best:
                 best, best_p = value, weights
     return best, best_p
+
+
+def bounded_gain(rows: Array, signed: Array) -> float:
+    """An upper bound on max_u ½|Σ_i signed_i(⟨u, x̃_i⟩)₊|."""
+    lengths = np.linalg.norm(rows, axis=1)
+    units, p, y = rows / lengths[:, None], np.abs(signed), np.where(signed < 0, -1.0, 1.0)
+
+    def soft(s: Array) -> tuple[float, Array]:
+        value, slope = _soft(np.concatenate([p, s]), units, lengths, y, SOFT[-1])
+        return value, slope[y.size :]
+
+    start = np.full(y.size, 1 / np.sqrt(rows.shape[1]))
+    found = minimize(soft, start, jac=True, method="L-BFGS-B", bounds=Bounds(LEAST, 1.0), options={"maxiter": ITERATIONS})
+    return min(_bound(p, s, units, lengths, y) for s in (start, np.clip(found.x, LEAST, 1.0)))
 
 
 def _parts(p: Array, s: Array, units: Array, lengths: Array, y: Array) -> tuple[Array, list[Array], list[float]]:
