@@ -1,7 +1,7 @@
 """Local maxima of Σ_i q_i(⟨u, c_i⟩)₊ over unit vectors from many starts: good neurons in any dimension, and no proof.
 
 With P = {q > 0}, N = {q < 0}: the sum is max_{A⊂P} ⟨u, Σ_A q_ic_i⟩ − max_{t∈[0,1]^N} ⟨u, Σ_N |q_i|t_ic_i⟩, a difference of
-support functions of zonotopes. Convex–concave iteration: A = those of P active at u, g = Σ_A q_ic_i; then the best u for this A is
+support functions of zonotopes. Convex–concave iteration: A = those of P active at u, g = Σ_A q_ic_i; then the best u for A is
 the residual of g after projection onto the zonotope of N, found by coordinate descent.
 """
 

@@ -24,9 +24,10 @@ def f1_max_margin(X: ArrayLike, y: ArrayLike, gap: float = 1e-9, time_s: float =
 
     X (n, d) without the bias column, y = ±1. value: `Particles` of total mass one; objective: their margin, a lower bound.
     certificate: primal ≤ γ₁ ≤ dual, where dual = max_θ Σ_ip_iy_iφ(θ, x_i) for weights p on the samples (C, Proposition 12). kind
-    'exact': that maximum was found by visiting every face of the arrangement of the samples' hyperplanes, always so for d ≤ 2 and
-    wherever p has few enough support points. 'bound': there were too many faces; dual is proven by a relaxation, and loose, while
-    stats['heuristic_upper'] holds what the best search found: no proof.
+    'exact': the gap was reached, and that maximum found by visiting every face of the arrangement of the samples' hyperplanes;
+    always so for d ≤ 2, given time, and wherever p has few enough support points. 'bound': the gap was not reached. Where there
+    are too many faces (upper_kind 'bound'), dual is proven by a relaxation, and loose, while heuristic_upper holds what the best
+    search found: no proof.
 
     gap: relative gap to reach; time_s: no new round starts after that many seconds (the last program and proof come on top);
     Ctrl-C ends the rounds and keeps the bracket. The same key gives the same result if time does not run out. stats: weights p,
@@ -38,7 +39,7 @@ def f1_max_margin(X: ArrayLike, y: ArrayLike, gap: float = 1e-9, time_s: float =
     if data.conflict is not None:
         return _zero(data)
     bracket = generate(data.rows, data.y, gap, time_s, key, first_weights(data))
-    return as_limit(bracket, data)
+    return as_limit(bracket, data, gap)
 
 
 def first_weights(data: Labelled) -> Array:
@@ -51,14 +52,15 @@ def first_weights(data: Labelled) -> Array:
     return weights
 
 
-def as_limit(bracket: Bracket, data: Labelled) -> Limit[Particles]:
+def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
     """The bracket as a limit, for the samples as they were given."""
     value = as_measure(bracket.neurons, bracket.masses)
     lower = float(np.min(data.y * (bracket.neurons.features(data.rows) @ bracket.masses))) if bracket.lower > 0 else 0.0
     upper = max(bracket.upper, lower)
+    reached = (upper - lower) / lower if lower > 0 else np.inf
     stats: dict[str, Any] = {
         "weights": data.spread(bracket.weights),
-        "relative_gap": (upper - lower) / lower if lower > 0 else np.inf,
+        "relative_gap": reached,
         "upper_kind": bracket.kind,
         "heuristic_upper": bracket.guess if bracket.kind == "bound" else upper,
         "stopped": bracket.stopped,
@@ -67,7 +69,9 @@ def as_limit(bracket: Bracket, data: Labelled) -> Limit[Particles]:
         "history": tuple(bracket.history),
         "note": _note(bracket, data),
     }
-    return Limit(value, lower, Certificate(lower, upper, 0.0, bracket.kind), stats)
+    return Limit(
+        value, lower, Certificate(lower, upper, 0.0, "exact" if bracket.kind == "exact" and reached <= gap else "bound"), stats
+    )
 
 
 def as_measure(neurons: Neurons, masses: Array) -> Particles:

@@ -16,6 +16,8 @@ ATTEMPTS = (("highs", 1e-10), ("highs-ipm", 1e-8))
 """HiGHS with its tightest tolerance first; where it gives up, a looser one: the bounds are computed afresh."""
 ON_SUPPORT = 1e-12
 """Share below which an entry of a vertex counts as zero."""
+LEAST = 1e-9
+"""Least unit, relative to the largest entry: HiGHS refuses entries that are too large."""
 SMALL = 1e-3
 """Value, relative to the largest entry, below which the program is solved again in units of its value."""
 
@@ -48,9 +50,9 @@ def solve_game(Z: Array, unit: float | None = None, time_s: float = np.inf) -> G
     size = float(np.max(np.abs(Z)))
     if size == 0:
         return Game(np.full(Z.shape[1], 1 / Z.shape[1]), np.full(Z.shape[0], 1 / Z.shape[0]), 0.0, 0.0)
-    game = _program(Z, unit or size, time_s)
+    game = _program(Z, max(unit or size, LEAST * size), time_s)
     value = max(abs(game.lower), abs(game.upper))
-    if unit is None and 0 < value < SMALL * size:
+    if unit is None and LEAST * size < value < SMALL * size:
         game = _better(Z, game, _program(Z, value, time_s))
     return _better(Z, game, _on_support(Z, game))
 

@@ -124,7 +124,8 @@ def _rounds(
         new = _searched(bracket, rows, y, game.p, pool.chosen(a > 0), rng, WALK_EACH_ROUND)
         idle = 0 if len(new) and bracket.bounds != before else idle + 1
         if bracket.gap > gap and (bracket.believed_gap <= gap or idle >= IDLE):
-            new, idle = _verified(bracket, rows, y, game.p, pool.chosen(a > 0), rng, clock), 0 if idle < IDLE else idle
+            new = _verified(bracket, rows, y, game.p, pool.chosen(a > 0), rng, clock)
+            idle = 0 if len(new) else IDLE
         bracket.history.append((clock.passed, *bracket.bounds))
         bracket.stopped = _reason(bracket, gap, idle, clock)
         if bracket.stopped:

@@ -33,7 +33,8 @@ class Labelled:
 
     def gathered(self, signed: Array) -> Array:
         """Signed weights on the samples given as signed weights on the distinct inputs."""
-        sums: Array = np.bincount(self.group, signed, self.first.size)
+        sums = np.zeros(self.first.size)
+        np.add.at(sums, self.group, signed)
         return sums
 
     @property
