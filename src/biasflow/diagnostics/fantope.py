@@ -42,8 +42,8 @@ def _cutting(differences: Array, rank: int, gap: float) -> tuple[float, Array]:
     active: Index = np.argsort(np.sum(differences**2, axis=1))[:size]
     P, best, best_P, best_lower = np.eye(d) * rank / d, np.inf, np.eye(d) * rank / d, -np.inf
     for _ in range(ROUNDS):
-        P, weights = _centred_path(differences[active], rank, gap / 4)
-        best = min(best, _top(differences[active], weights, rank))
+        P, upper = _centred_path(differences[active], rank, gap / 4)
+        best = min(best, upper)
         values = np.sum((differences @ P) * differences, axis=1)
         lower = float(np.min(values))
         if lower > best_lower:
@@ -61,24 +61,23 @@ def _top(differences: Array, weights: Array, rank: int) -> float:
     return float(np.sum(np.linalg.eigvalsh((differences.T * weights) @ differences)[-rank:]))
 
 
-def _centred_path(differences: Array, rank: int, gap: float) -> tuple[Array, Array]:
-    """Follow the barrier t + μ[Σlog(⟨A_k, P⟩ − t) + log det P + log det(1 − P)] down to a relative gap; P and weights 1/slack."""
+def _centred_path(differences: Array, rank: int, gap: float) -> tuple[Array, float]:
+    """Follow the barrier t + μ[Σlog(⟨A_k, P⟩ − t) + log det P + log det(1 − P)] down to a relative gap: P, and the best bound."""
     K, d = differences.shape
     basis = _symmetric_basis(d)
     A = np.einsum("kij,ni,nj->nk", basis, differences, differences, optimize=True)
     P = np.eye(d) * rank / d
     t = float(np.min(A @ _coordinates(basis, P))) * 0.9 - 1e-3
-    mu = max(abs(t), 1e-2) / 10
-    slack = A @ _coordinates(basis, P) - t
+    mu, best = max(abs(t), 1e-2) / 10, np.inf
     while True:
         for _ in range(NEWTON):
             step, dt, decrement = _newton(A, basis, P, t, mu, rank)
             P, t = _moved(A, basis, P, t, step, dt)
-            slack = A @ _coordinates(basis, P) - t
             if decrement <= CENTRED:
                 break
-        if mu * (K + 2 * d) <= gap * max(t, 1e-12):
-            return P, 1 / slack
+        best = min(best, _top(differences, 1 / (A @ _coordinates(basis, P) - t), rank))
+        if best - t <= gap * best or mu * (K + 2 * d) <= gap * max(t, 1e-12) / 10:
+            return P, best
         mu *= SHRINK
 
 

@@ -40,7 +40,10 @@ class TestExactSearch:
         """A lattice: many hyperplanes through one point, collinear triples. The climbing search never beats the exact one."""
         grid = np.stack(np.meshgrid(*[np.arange(3.0)] * d), axis=-1).reshape(-1, d)[:14]
         rng = np.random.default_rng(0)
-        rows, signed = np.hstack([grid, np.ones((len(grid), 1))]), rng.dirichlet(np.ones(len(grid))) * rng.choice([-1, 1], len(grid))
+        rows, signed = (
+            np.hstack([grid, np.ones((len(grid), 1))]),
+            rng.dirichlet(np.ones(len(grid))) * rng.choice([-1, 1], len(grid)),
+        )
         starts = Neurons(np.zeros((0, d + 1)), np.zeros(0))
         exact = search(rows, signed, starts, rng, 0.0, np.inf)
         climbed = search(rows, signed, starts, rng, 0.0, 0.0, 300)
