@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def test_orthogonal_differences():
 def test_brackets_grow_with_rank_and_end_exact():
     ds = bf.data.clusters(40, 5, 3, key=1)
     limits = [bf.interclass_distance(ds.X, ds.y, rank) for rank in range(1, 6)]
-    for small, large in zip(limits, limits[1:], strict=False):
+    for small, large in itertools.pairwise(limits):
         assert small.objective <= large.certificate.dual and small.objective <= small.certificate.dual
     assert limits[-1].certificate.kind == "exact" and limits[-1].certificate.gap == 0
     full = min(np.linalg.norm(a - b) for a in ds.X[ds.y > 0] for b in ds.X[ds.y < 0])
@@ -43,8 +45,8 @@ def test_relaxation_against_clarabel():
     rows = np.einsum("ki,kj->kij", differences, differences).reshape(300, -1)
     problem = cp.Problem(cp.Maximize(t), [rows @ cp.vec(P, order="C") >= t, P >> 0, np.eye(5) - P >> 0, cp.trace(P) == 2])
     problem.solve(solver=cp.CLARABEL)
-    upper, found, gap = fantope_bound(differences, 2, 1e-5)
-    assert gap <= 1e-5 and upper >= float(t.value) - 1e-7 and upper == pytest.approx(float(t.value), rel=2e-5)
+    upper, found, gap = fantope_bound(differences, 2, 1e-4)
+    assert gap <= 1e-4 and upper >= float(t.value) - 1e-7 and upper == pytest.approx(float(t.value), rel=2e-4)
     assert np.trace(found) == pytest.approx(2)
 
 

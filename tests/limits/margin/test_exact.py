@@ -11,13 +11,13 @@ GAP = 1e-9
 
 
 def patterns(rows):
-    """Activation patterns (C, n) of the rows' hyperplanes, from very many random neurons: all of them for the few rows used here."""
+    """Activation patterns (C, n) of the rows' hyperplanes, from very many random neurons: all of them for few rows."""
     u = np.random.default_rng(0).standard_normal((200_000, rows.shape[1]))
     return np.unique(u @ rows.T > 0, axis=0)
 
 
 def convex_program(X, y):
-    """γ₁ by the convex program over activation patterns: f = ½Σ_D D(⟨v_D, x̃⟩ − ⟨w_D, x̃⟩), v_D, w_D in the cone of D, Σ‖v‖ + ‖w‖ ≤ 1."""
+    """γ₁ over activation patterns D: f = ½Σ_D D⟨v_D − w_D, (x,1)⟩ with v_D, w_D in the cone of D and Σ‖v_D‖ + ‖w_D‖ ≤ 1."""
     import cvxpy as cp
 
     rows = np.hstack([X, np.ones((len(y), 1))])
@@ -51,7 +51,7 @@ class TestClosedForms:
 
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_two_points_of_two_classes(self, d):
-        """At x̃ = (±δ, 0, 1): a linear f, ½(⟨u, x̃⟩)₊ − ½(⟨−u, x̃⟩)₊ with mass ½ each, u = e₁, has margin δ/4, and f is ½-Lipschitz: γ₁ ≤ δ/2."""
+        """f = ½·½((⟨e₁, x⟩)₊ − (⟨−e₁, x⟩)₊) has margin δ/4 at x = ±δe₁, and f is ½-Lipschitz: γ₁ ≤ δ/2."""
         delta = 0.3
         X = np.zeros((2, d))
         X[:, 0] = delta, -delta
@@ -117,7 +117,7 @@ def test_l1_and_l2_against_clarabel():
 
 
 def test_kernel_margin_against_scikit_learn():
-    """To SVC's accuracy, which stops at 1e-6 here. SVC has a free intercept. Points (x, y) and (−x, −y) with an odd kernel make it vanish: then the problems are the same."""
+    """SVC has a free intercept; points (x, y) and (−x, −y) with an odd kernel make it vanish. To SVC's accuracy, about 1e-6."""
     from sklearn.svm import SVC
 
     rng = np.random.default_rng(1)
