@@ -23,7 +23,9 @@ STREAM = 7
 START = 100
 """Random neurons of either sign to begin with."""
 WORKING = 3
-"""Neurons in a linear program, per sample: those in use and the latest; the last program takes all."""
+"""Neurons in a linear program, per sample, to begin with: those in use and the latest of the others; the last program takes all."""
+SETTLED = 1e-12
+"""Relative gain of the margin below which a round counts as without progress."""
 NEW = 20
 """New neurons a round, at most one per sample and this many more."""
 VIOLATED = 1e-12
@@ -115,11 +117,14 @@ def _rounds(
 ) -> Neurons:
     """Programs and searches by turns; every neuron met."""
     working, active, idle = np.arange(len(pool)), np.ones(y.size, dtype=bool), 0
+    room, before = WORKING * y.size, bracket.bounds
     for bracket.rounds in range(1, ROUNDS + 1):
-        game, active = _game_on(y[:, None] * pool.chosen(working).features(rows), active, bracket.lower or None, clock.left)
+        Z = y[:, None] * pool.chosen(working).features(rows)
+        game, active = _game_on(Z, active, bracket.lower or None, clock.left)
         a = np.zeros(len(pool))
         a[working] = game.a
         _primal(bracket, pool, a, game.lower)
+        room = room if bracket.lower > (1 + SETTLED) * before[0] else int(1.5 * room)  # leaving neurons out must not make a cycle
         before = bracket.bounds
         new = _searched(bracket, rows, y, game.p, pool.chosen(a > 0), rng, WALK_EACH_ROUND)
         idle = 0 if len(new) and bracket.bounds != before else idle + 1
@@ -130,7 +135,7 @@ def _rounds(
         bracket.stopped = _reason(bracket, gap, idle, clock)
         if bracket.stopped:
             return pool.joined(new)
-        pool, working = _widened(pool, a, new, y.size, working)
+        pool, working = _widened(pool, a, new, working, room)
     bracket.stopped = "round limit reached"
     return pool
 
@@ -231,11 +236,11 @@ def _reason(bracket: Bracket, gap: float, idle: int, clock: Clock) -> str:
     return "time is up" if clock.left <= 0 else ""
 
 
-def _widened(pool: Neurons, a: Array, new: Neurons, n: int, working: Index) -> tuple[Neurons, Index]:
-    """The pool with the new neurons, and what the next program sees: those in use, then the latest."""
-    size = len(pool)
-    latest = working[a[working] == 0][-max(WORKING * n - len(new), 0) :] if WORKING * n > len(new) else working[:0]
-    return pool.joined(new), np.concatenate([np.flatnonzero(a > 0), latest, size + np.arange(len(new))])
+def _widened(pool: Neurons, a: Array, new: Neurons, working: Index, room: int) -> tuple[Neurons, Index]:
+    """The pool with the new neurons, and what the next program sees: those in use, the new ones, and the latest of the others."""
+    used, size = a[working] > 0, len(pool)
+    others = np.sort(working[~used])[::-1][: max(room - len(new), 0)]
+    return pool.joined(new), np.concatenate([working[used], others, size + np.arange(len(new))])
 
 
 def _polished(bracket: Bracket, rows: Array, y: Array, pool: Neurons, gap: float, clock: Clock) -> None:
