@@ -19,6 +19,8 @@ INSIDE = 1e-9
 """Tolerance, relative to ‖c_i‖, on the side of a hyperplane where a candidate must lie; it decides what is evaluated, no more."""
 DEPENDENT = 1e-14
 """Relative length of what is left of a row after projection below which it counts as dependent."""
+AT_ONCE = 1e6
+"""Faces visited between two chances to interrupt."""
 ROOM = 4096
 """Candidates kept: the best ones."""
 
@@ -157,6 +159,22 @@ def _thinned(U, V, S, state):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def _sort(angles, owners, count):  # type: ignore[no-untyped-def]
+    """Shell sort of the events by angle: compiles in a tenth of the time of NumPy's."""
+    stride = 1
+    while stride < count // 3:
+        stride = 3 * stride + 1
+    while stride > 0:
+        for k in range(stride, count):
+            angle, owner, j = angles[k], owners[k], k
+            while j >= stride and angles[j - stride] > angle:
+                angles[j], owners[j] = angles[j - stride], owners[j - stride]
+                j -= stride
+            angles[j], owners[j] = angle, owner
+        stride //= 3
+
+
+@numba.njit(cache=True)
 def _keep(U, V, S, state, u, value, sign):  # type: ignore[no-untyped-def]
     """Store a candidate above the floor. state: count, floor, maximum."""
     state[2] = max(state[2], value)
@@ -220,7 +238,8 @@ def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[
     _plane(bases[-1], r - 2, v)
     e1, e2 = bases[-1, r - 2], bases[-1, r - 1]
     events = _events(C, q, inside, e1, e2, angles, owners, g)
-    for event in np.argsort(angles[:events]):
+    _sort(angles, owners, events)
+    for event in range(events):
         i, rise = owners[event], 1.0
         if i < 0:
             i, rise = ~i, -1.0
@@ -238,22 +257,29 @@ def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[
 
 
 @numba.njit(cache=True)
-def walk(C, q, floor):  # type: ignore[no-untyped-def]
-    """Candidates (u, sign, value) above `floor`, and the maximum. C (n, r) of rank r ≥ 2, no q_i zero."""
-    n, r = C.shape
-    U, V, S, state = np.zeros((ROOM, r)), np.zeros(ROOM), np.zeros(ROOM), np.array([0.0, floor, 0.0])
-    chosen, v, lengths = np.arange(r - 2), np.zeros(r), np.zeros(n)
-    bases, ranks = np.zeros((1 << (r - 2), r, r)), np.zeros(1 << (r - 2), dtype=np.int64)
-    for i in range(n):
-        lengths[i] = math.sqrt(_dot(C[i], C[i]))
-    more = True
-    while more:
+def _circles(count, chosen, C, q, lengths, U, V, S, state):  # type: ignore[no-untyped-def]
+    """Walk some great circles, from the chosen one on; False after the last."""
+    r = C.shape[1]
+    bases, ranks, v = np.zeros((1 << (r - 2), r, r)), np.zeros(1 << (r - 2), dtype=np.int64), np.zeros(r)
+    for _ in range(count):
         _flats(chosen, C, bases, ranks, v)
         if ranks[-1] == r - 2:
             _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state)
-        more = _next_subset(chosen, n)
-    count = int(state[0])
-    return U[:count], S[:count], V[:count], state[2]
+        if not _next_subset(chosen, q.size):
+            return False
+    return True
+
+
+def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
+    """Candidates (u, sign, value) above `floor`, and the maximum. C (n, r) of rank r ≥ 2, no q_i zero. Ctrl-C is heard."""
+    C, q, r = np.ascontiguousarray(C), np.ascontiguousarray(q), C.shape[1]
+    U, V, S, state = np.zeros((ROOM, r)), np.zeros(ROOM), np.zeros(ROOM), np.array([0.0, floor, 0.0])
+    chosen, lengths = np.arange(r - 2), np.linalg.norm(C, axis=1)
+    count = max(1, int(AT_ONCE / (2 * q.size * 3.0 ** (r - 2))))
+    while _circles(count, chosen, C, q, lengths, U, V, S, state):
+        pass
+    found = int(state[0])
+    return U[:found], S[:found], V[:found], float(state[2])
 
 
 def walk_line(C: Array, q: Array) -> tuple[Array, Array, Array]:

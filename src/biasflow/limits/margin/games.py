@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,10 +63,11 @@ def _program(Z: Array, unit: float, time_s: float) -> Game:
     n, m = Z.shape
     cost, rows = np.append(np.zeros(m), -1.0), np.hstack([-Z / unit, np.ones((n, 1))])
     total, bounds = np.append(np.ones(m), 0.0)[None], [(0, None)] * m + [(None, None)]
+    began = time.monotonic()
     for method, tolerance in ATTEMPTS:
         options = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
         if np.isfinite(time_s):
-            options["time_limit"] = max(time_s, 0.05)
+            options["time_limit"] = max(time_s - (time.monotonic() - began), 0.05)
         found = linprog(cost, rows, np.zeros(n), total, [1.0], bounds, method, options=options)
         if found.x is not None and found.status in (0, 1):
             return _game(Z, found.x[:m], -found.ineqlin.marginals)

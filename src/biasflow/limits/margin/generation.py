@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ConvergenceError
 from ...inputs import Array, Index, Mask
 from .games import Game, solve_game
-from .oracles import WALK_EACH_ROUND, WALK_RATE, Answer, Neurons, exact_effort, search
+from .oracles import WALK_EACH_ROUND, WALK_RATE, Answer, Neurons, exact_effort, faces_to_visit, ready, search
 from .relaxation import proven_bound
 
 ROUNDS = 1000
@@ -23,7 +23,7 @@ STREAM = 7
 START = 100
 """Random neurons of either sign to begin with."""
 WORKING = 3
-"""Neurons in a linear program, per sample, to begin with: those in use and the latest of the others; the last program takes all."""
+"""Neurons in a linear program, per sample, to begin with: those in use and the latest; the last program takes all."""
 SETTLED = 1e-12
 """Relative gain of the margin below which a round counts as without progress."""
 NEW = 20
@@ -96,6 +96,7 @@ class Bracket:
 
 def generate(rows: Array, y: Array, gap: float, time_s: float, key: int, p: Array, extra: Neurons | None = None) -> Bracket:
     """Column generation from weights p and random neurons, until the gap or the time is reached, or Ctrl-C."""
+    ready(faces_to_visit(*rows.shape) > WALK_EACH_ROUND)
     clock, bracket = Clock(time_s), first_bracket(rows, y)
     rng = np.random.default_rng([STREAM, key])
     pool = _random(rng, START, rows.shape[1])
@@ -107,7 +108,7 @@ def generate(rows: Array, y: Array, gap: float, time_s: float, key: int, p: Arra
     except KeyboardInterrupt:
         bracket.stopped = "interrupted"
     except ConvergenceError as failure:
-        bracket.stopped = str(failure)
+        bracket.stopped = bracket.stopped or ("time is up" if clock.left <= 0 else str(failure))
     _proven(bracket, rows, y)
     return bracket
 

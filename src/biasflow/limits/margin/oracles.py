@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +55,31 @@ class Answer:
     kind: str
 
 
+@functools.cache
+def ready(climbing: bool) -> None:
+    """Compile what searches, or load it, before any clock starts; says so where it has to be compiled."""
+    from numba.core import event
+
+    from .arrangement import walk
+    from .ascent import climb
+
+    class Announce(event.Listener):
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said:
+                print("biasflow: compiling the search for neurons; this happens once and is cached", file=sys.stderr, flush=True)
+            self.said = True
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announce()):
+        walk(np.eye(3), np.array([1.0, -1.0, 1.0]), 0.0)
+        if climbing:
+            climb(np.eye(2), np.eye(2), np.eye(2))
+
+
 def search(
     rows: Array, signed: Array, starts: Neurons, rng: np.random.Generator, floor: float, effort: float, restarts: int = 60
 ) -> Answer:
@@ -93,8 +121,8 @@ def _exact(rows: Array, q: Array, floor: float) -> Answer:
     if rows.shape[1] > 3:
         shift = np.random.default_rng(0).uniform(-1, 1, rows.shape) / np.sqrt(rows.shape[1])
         rows = rows + JITTER * np.linalg.norm(rows, axis=1)[:, None] * shift
-    u, s, values, best = walk(np.ascontiguousarray(rows), np.ascontiguousarray(q), float(floor))
-    return Answer(Neurons(u, s), values, float(best), "exact")
+    u, s, values, best = walk(rows, q, floor)
+    return Answer(Neurons(u, s), values, best, "exact")
 
 
 def _climbed(rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, restarts: int) -> Answer:
