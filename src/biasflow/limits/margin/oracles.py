@@ -86,12 +86,12 @@ def search(
     """The best neurons for `signed` = py: exactly where that costs at most `effort` faces, else from `restarts` random starts and
     those given."""
     on = signed != 0
+    known = float(np.max(signed @ starts.features(rows), initial=0.0))
     reduced, basis, lost = _in_their_span(rows[on])
     if faces_to_visit(*reduced.shape) <= effort:
-        answer = _exact(reduced, 0.5 * signed[on], floor)
         shift = 0.5 * float(np.abs(signed[on]) @ np.linalg.norm(rows[on], axis=1)) * (lost + JITTER * (reduced.shape[1] > 3))
-        return _lifted(answer, basis, shift)
-    return _lifted(_climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng, restarts), basis, 0.0)
+        return _lifted(_exact(reduced, 0.5 * signed[on], floor), basis, shift, known)
+    return _lifted(_climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng, restarts), basis, 0.0, known)
 
 
 def exact_effort(rows: Array, signed: Array) -> float:
@@ -144,8 +144,8 @@ def _climbed(rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, r
     return Answer(Neurons(u, s), values, float(np.max(values, initial=0.0)), "heuristic")
 
 
-def _lifted(answer: Answer, basis: Array, shift: float) -> Answer:
-    """Back to d + 1 coordinates, sorted, each neuron once."""
+def _lifted(answer: Answer, basis: Array, shift: float, known: float) -> Answer:
+    """Back to d + 1 coordinates, sorted, each neuron once; the maximum is at least what the starts are known to reach."""
     order = np.argsort(-answer.values)
     neurons, values = answer.neurons.chosen(order), answer.values[order]
     _, first = np.unique(np.round(np.column_stack([neurons.u, neurons.s]), DECIMALS) + 0.0, axis=0, return_index=True)
@@ -153,4 +153,4 @@ def _lifted(answer: Answer, basis: Array, shift: float) -> Answer:
     neurons = neurons.chosen(first)
     u = neurons.u @ basis
     u = u / np.linalg.norm(u, axis=1)[:, None]
-    return Answer(Neurons(u, neurons.s), values[first], answer.maximum + shift, answer.kind)
+    return Answer(Neurons(u, neurons.s), values[first], max(answer.maximum + shift, known), answer.kind)
