@@ -7,7 +7,9 @@ import biasflow as bf
 from biasflow.limits.margin import generation
 from biasflow.limits.margin.oracles import Neurons, search
 
-NOTHING = Neurons(np.zeros((0, 3)), np.zeros(0))
+
+def nothing(d):
+    return Neurons(np.zeros((0, d + 1)), np.zeros(0))
 
 
 def rotation(d, seed=0):
@@ -26,7 +28,7 @@ class TestExactSearch:
         rng = np.random.default_rng(n + d)
         rows = np.hstack([rng.uniform(-1, 1, (n, d)), np.ones((n, 1))])
         signed = rng.dirichlet(np.ones(n)) * rng.choice([-1, 1], n)
-        answer = search(rows, signed, NOTHING, rng, 0.0, np.inf)
+        answer = search(rows, signed, nothing(d), rng, 0.0, np.inf)
         u = rng.standard_normal((200_000, d + 1))
         u = np.vstack([u / np.linalg.norm(u, axis=1)[:, None], answer.neurons.u])
         values = 0.5 * np.maximum(u @ rows.T, 0) @ signed
@@ -44,9 +46,8 @@ class TestExactSearch:
             np.hstack([grid, np.ones((len(grid), 1))]),
             rng.dirichlet(np.ones(len(grid))) * rng.choice([-1, 1], len(grid)),
         )
-        starts = Neurons(np.zeros((0, d + 1)), np.zeros(0))
-        exact = search(rows, signed, starts, rng, 0.0, np.inf)
-        climbed = search(rows, signed, starts, rng, 0.0, 0.0, 300)
+        exact = search(rows, signed, nothing(d), rng, 0.0, np.inf)
+        climbed = search(rows, signed, nothing(d), rng, 0.0, 0.0, 300)
         assert climbed.kind == "heuristic" and climbed.maximum <= exact.maximum * (1 + 1e-12)
         assert climbed.maximum >= exact.maximum * (1 - 1e-6)
 
@@ -54,7 +55,7 @@ class TestExactSearch:
         """Regular polygon, one class: every neuron that sees all points gives the same; the candidates overflow their room."""
         angles = 2 * np.pi * np.arange(60) / 60
         rows = np.column_stack([np.cos(angles), np.sin(angles), np.ones(60)])
-        answer = search(rows, np.full(60, 1 / 60), NOTHING, np.random.default_rng(0), 0.0, np.inf)
+        answer = search(rows, np.full(60, 1 / 60), nothing(2), np.random.default_rng(0), 0.0, np.inf)
         assert answer.maximum == pytest.approx(0.5, rel=1e-12)
 
 
