@@ -153,6 +153,15 @@ class TestBudgets:
         assert "12" in limit.stats["note"] and "faces" in limit.stats["note"]
 
 
+def test_an_early_exact_bound_does_not_hide_what_is_believed():
+    """Few samples in many dimensions: weights with few support points are searched exactly, the best ones are not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 40)), rng.choice([-1.0, 1.0], 12)
+    limit = bf.f1_max_margin(X, y, gap=1e-4, time_s=2)
+    assert limit.certificate.kind == "bound" and limit.objective <= limit.stats["heuristic_upper"] < limit.certificate.dual
+    assert limit.stats["heuristic_upper"] <= limit.objective * 1.01 and "faces" in limit.stats["note"]
+
+
 @pytest.mark.parametrize("d", [2, 5])
 def test_the_relaxation_is_a_bound(d):
     """Against exact searches: for its own weights and for given ones."""

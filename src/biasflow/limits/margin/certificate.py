@@ -87,7 +87,7 @@ def margin_certificate(
         neurons = Neurons(particles.directions, particles.signs)
         bracket = generate(data.rows, data.y, gap, time_s, key, first_weights(data), neurons)
         p, upper, kind = data.spread(bracket.weights), bracket.upper, bracket.kind
-        guess = bracket.guess if kind == "bound" else upper
+        guess = min(bracket.guess, upper)
     margin, mean = float(np.min(margins)), float(p @ margins)
     return MarginCertificate(p, margins, margin, upper, upper - mean, mean - margin, kind, guess)
 

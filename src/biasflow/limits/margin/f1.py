@@ -62,7 +62,7 @@ def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
         "weights": data.spread(bracket.weights),
         "relative_gap": reached,
         "upper_kind": bracket.kind,
-        "heuristic_upper": bracket.guess if bracket.kind == "bound" else upper,
+        "heuristic_upper": max(min(bracket.guess, upper), lower),
         "stopped": bracket.stopped,
         "rounds": bracket.rounds,
         "met": bracket.met,
@@ -80,13 +80,12 @@ def as_measure(neurons: Neurons, masses: Array) -> Particles:
 
 
 def _note(bracket: Bracket, data: Labelled) -> str:
-    if bracket.kind == "exact":
+    if bracket.guess >= bracket.upper or bracket.guess_weights is None:
         return ""
-    p = bracket.weights if bracket.guess_weights is None else bracket.guess_weights
-    faces = exact_effort(data.rows, p * data.y) / data.rows.shape[1]
+    faces = exact_effort(data.rows, bracket.guess_weights * data.y) / data.rows.shape[1]
     return (
         f"inputs of dimension {data.rows.shape[1] - 1}: {faces:.1g} faces are too many for an exact search in the time given; "
-        "the upper bound is proven by a relaxation, and loose"
+        "the upper bound is proven, and loose"
     )
 
 

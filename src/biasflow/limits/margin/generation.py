@@ -254,8 +254,8 @@ def _polished(bracket: Bracket, rows: Array, y: Array, pool: Neurons, gap: float
 
 
 def _proven(bracket: Bracket, rows: Array, y: Array) -> None:
-    """An upper bound with a proof where the search gave none."""
-    if bracket.kind != "exact" and bracket.guess_weights is not None:
+    """A better upper bound, with a proof, where only a heuristic search believes in one."""
+    if bracket.guess < bracket.upper and bracket.guess_weights is not None:
         upper, p = proven_bound(rows, y, bracket.guess_weights)
         if upper < bracket.upper:
-            bracket.upper, bracket.weights = max(upper, bracket.lower), p
+            bracket.upper, bracket.weights, bracket.kind = max(upper, bracket.lower), p, "bound"
