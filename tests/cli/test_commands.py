@@ -1,3 +1,4 @@
+import dataclasses
 import subprocess
 import sys
 import time
@@ -62,6 +63,21 @@ def test_figure_writes_a_png_and_compares_numbers(cli, tmp_path):
     assert len(stub_science.CALLS) == 4
     assert cli("figure", "W/fig1", "--preset", "paper", "--out", tmp_path / "full.png")[0] == 0
     assert (tmp_path / "full.png").exists() and len(stub_science.CALLS) == 9
+
+
+def test_figure_writes_the_animation_beside_the_png(cli, tmp_path, monkeypatch):
+    def moving(summary):
+        from matplotlib.animation import FuncAnimation
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(2, 1))
+        (dot,) = figure.subplots().plot([0], [0], "o")
+        return FuncAnimation(figure, lambda k: dot.set_data([k / 100], [0]) or [dot], frames=2)
+
+    monkeypatch.setattr(stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=moving))
+    code, out, _ = cli("figure", "W/fig1", "--out", tmp_path / "moving.png")
+    assert code == 0 and "moving.gif" in out
+    assert (tmp_path / "moving.gif").read_bytes().startswith(b"GIF89a") and (tmp_path / "moving.png").exists()
 
 
 @pytest.mark.parametrize(
@@ -153,6 +169,15 @@ def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, m
     code, out, _ = cli("verify", "--data", "mine.csv")
     assert code == 0 and "R/eq3: does not apply. problem: needs a mirror problem" in out and "1 holds, 2 not applicable" in out
     assert cli("verify", "R/eq3", "--data", "mine.csv")[0] == 2
+
+
+def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, monkeypatch):
+    problems = []
+    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0: problems.append(problem) or stub_science.verify(id))
+    write_csv(tmp_path / "mine.csv")
+    code, _, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--network", "directions", "--width", "12")
+    (problem,) = problems
+    assert code == 0 and problem.model.directions.shape == (12, 3)
 
 
 def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):

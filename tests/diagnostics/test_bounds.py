@@ -145,18 +145,20 @@ class TestNothingToSay:
         assert np.all(D[late] <= bounds.sharp_sublinear(flow.times[1:][late]) * (1 + 1e-6) + 1e-6 * D[late].max())
 
     def test_potentials_that_are_not_hypentropies(self):
-        with pytest.raises(bf.RefusedError, match="about multiples of a hypentropy, found Euclidean"):
+        with pytest.raises(bf.RefusedError, match="multiple of a hypentropy, found Euclidean"):
             convergence_bounds(bf.MirrorProblem(bf.Euclidean(), np.eye(2), [1.0, 1.0]))
         model = bf.DiagonalNetwork(3)
-        with pytest.raises(bf.RefusedError, match="multiples of a hypentropy"):
+        with pytest.raises(bf.RefusedError, match="multiple of a hypentropy"):
             convergence_bounds(Problem(model, bf.data.hypercube(2, 3), SquareLoss(), model.init(1.0, dim=3)))
 
     def test_bad_input(self):
         with pytest.raises(bf.InputError, match="problem: expected Problem or MirrorProblem, found str"):
             convergence_bounds("no")
-        problem = bf.MirrorProblem(bf.Hypentropy(1.0), [[1.0], [1.0]], [1.0, -1.0])
-        with pytest.raises(bf.InconsistentError):
-            convergence_bounds(problem)
+        problem = bf.MirrorProblem(bf.Hypentropy(1.0), [[1.0], [1.0]], [1.0, -1.0], [0.5])
+        assert convergence_bounds(problem).kappa1 == 0  # labels that cannot be fitted: X has rank below n
+        other = bf.mirror_flow(bf.Hypentropy(1.0), [[1.0]], [1.0])
+        with pytest.raises(bf.InputError, match="the flow of another problem"):
+            convergence_bounds(problem, other)
         with pytest.raises(bf.InputError, match="radius: expected a positive"):
             local_bounds(bf.MirrorProblem(bf.Hypentropy(1.0), np.eye(2), [1.0, 1.0]), radius=-1.0)
         with pytest.raises(bf.InputError, match="norm: expected one of"):

@@ -100,12 +100,19 @@ class TestOthers:
     def test_matrix_factorisation_by_hand(self):
         """G_ij = u_iv_j at u = v = (1, 0): ∇G_00 = e_{u₀} + e_{v₀}, ∇G_01 = e_{v₁}, ∇G_10 = e_{u₁}, ∇G_11 = 0.
 
-        ∇²G_ij swaps u_i and v_j, so [∇G_00, ∇G_01] = e_{v₁} − 0, and no bracket is longer; ∇²G_00∇G_00 is the longest, √2.
-        ∂G·e_{v₁} has the entry one at G_01.
+        ∇²G_ij swaps u_i and v_j, so [∇G_01, ∇G_11] = ∇²G_11e_{v₁} = e_{u₁}, of the length of its only term; ∂G·e_{u₁} has the
+        entry one at G_10, whose gradient has length one.
         """
         found = commuting_defect(factorised, (np.array([[1.0], [0.0]]), np.array([[1.0], [0.0]])), points=0)
-        assert found.points == 1 and found.defect == pytest.approx(1 / np.sqrt(2), abs=1e-6)
-        assert found.kernel_defect == pytest.approx(0.5, abs=1e-6)  # against ⟨|∇²G_00∇G_00|, |∇G_00|⟩ = 2
+        assert found.points == 1 and found.defect == pytest.approx(1.0, abs=1e-6)
+        assert found.kernel_defect == pytest.approx(1.0, abs=1e-6)
+
+    def test_a_small_part_beside_a_large_one_is_not_overlooked(self):
+        """Squares times 1e4, which commute, beside a product of matrices, which does not."""
+        found = commuting_defect(
+            lambda w: np.r_[1e4 * w[:3] ** 2, (w[3:7].reshape(2, 2) @ w[7:].reshape(2, 2)).ravel()], RNG.standard_normal(11)
+        )
+        assert not found.commutes and min(found.pair) >= 3
 
     def test_symmetric_factorisation(self):
         assert not commuting_defect(lambda u: (u @ u.T)[np.triu_indices(3)], RNG.standard_normal((3, 2))).commutes

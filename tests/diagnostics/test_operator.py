@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
 from biasflow import InputError, inverse_norm
@@ -126,3 +127,20 @@ def test_vanishing_weights_lower_the_rank():
 def test_bad_input(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+@pytest.mark.parametrize("least", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_ill_conditioned_designs_keep_a_true_bracket(least, norm):
+    """X = U·diag(1, ½, s)·V: in singular coordinates the ball is the same for every s, and the norm tends to max|s₃|/s."""
+    rng = np.random.default_rng(0)
+    U, V = np.linalg.qr(rng.standard_normal((3, 3)))[0], np.linalg.qr(rng.standard_normal((8, 8)))[0][:3]
+    found = inverse_norm(U @ np.diag([1.0, 0.5, least]) @ V, norm)
+    if norm == "linf":
+        A, b = np.vstack([V.T, -V.T]), np.ones(16)
+        reach = linprog([0.0, 0.0, -1.0], A_ub=A, b_ub=b, bounds=(None, None)).x[2]
+    else:
+        A = np.block([[V.T, -np.eye(8)], [-V.T, -np.eye(8)], [np.zeros((1, 3)), np.ones((1, 8))]])
+        reach = linprog([0.0, 0.0, -1.0] + [0.0] * 8, A_ub=A, b_ub=[0.0] * 16 + [1.0], bounds=(None, None)).x[2]
+    assert found.certificate.dual >= reach / least * (1 - 1e-4)
+    assert found.objective == pytest.approx(reach / least, rel=1e-4)

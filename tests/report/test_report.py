@@ -1,7 +1,10 @@
+import dataclasses
+import io
 import re
 from html.parser import HTMLParser
 
 import pytest
+from PIL import Image
 
 import stub_science
 from biasflow.errors import UnknownNameError
@@ -79,6 +82,47 @@ def test_only_papers_with_content_are_shown(tmp_path):
 def test_images_are_written_beside_the_page(tmp_path):
     reproduce(tmp_path, "quick")
     assert (tmp_path / "figures" / "W-fig1.png").read_bytes().startswith(PNG_SIGNATURE)
+
+
+def moving(summary):
+    """A dot on its way."""
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2, 1))
+    (dot,) = figure.subplots().plot([0], [0], "o")
+    return FuncAnimation(figure, lambda k: dot.set_data([k / 100], [0]) or [dot], frames=3)
+
+
+@pytest.fixture
+def animated(monkeypatch):
+    monkeypatch.setattr(stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=moving))
+
+
+def test_animations_are_on_the_page_and_beside_it(tmp_path, animated):
+    report = reproduce(tmp_path, "quick")
+    page, text, source = read_page(tmp_path)
+    assert any(ref.startswith("data:image/gif;base64,") for ref in page.references)
+    assert "animation" in text and 'loading="lazy"' in source
+    content = (tmp_path / "figures" / "W-fig1.gif").read_bytes()
+    assert content == report.figures[0].movie
+    with Image.open(io.BytesIO(content)) as movie:
+        assert movie.format == "GIF" and movie.n_frames == 3 and movie.info["loop"] == 0
+
+
+def test_still_figures_have_no_animation(tmp_path):
+    report = reproduce(tmp_path, "quick")
+    _, text, _ = read_page(tmp_path)
+    assert report.figures[0].movie == b"" and "animation" not in text
+    assert not list((tmp_path / "figures").glob("*.gif"))
+
+
+def test_an_animation_that_fails_is_on_the_page_with_its_reason(tmp_path, monkeypatch):
+    def broken(summary):
+        raise ZeroDivisionError("no frames")
+
+    monkeypatch.setattr(stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=broken))
+    assert "no frames" in reproduce(tmp_path, "quick").figures[0].failure
 
 
 def test_a_rerun_computes_nothing_and_shows_the_same(tmp_path):

@@ -104,3 +104,58 @@ def test_theorem_1_at_every_ratio_of_scale_and_labels(scale, labels):
     data = bf.Dataset(problem.data.X, labels * problem.data.y)
     verdict = bf.verify("W/thm1", dataclasses.replace(problem, data=data))
     assert verdict.status == "holds", str(verdict)
+
+
+def edge_problem(key):
+    """Every neuron on the edge a = |b| of the cone."""
+    model, params = bf.random_network(4, 3, 1.0, key=key)
+    start = bf.FixedDirectionsParams(params.a, np.sign(params.b) * params.a)
+    return bf.Problem(model, bf.data.hypercube(3, 3, key), bf.SquareLoss("half"), start)
+
+
+@pytest.mark.parametrize("name", ["R/thm3.4", "R/lem3.5", "R/lemA2"])
+@pytest.mark.parametrize("key", [0, 1, 3])
+def test_networks_on_the_edge_of_the_cone(name, key):
+    verdict = bf.verify(name, edge_problem(key))
+    assert verdict.status in ("holds", "inconclusive"), str(verdict)
+
+
+def test_weights_that_cross_the_kink_are_stopped():
+    """A neuron on the edge decays until rounding takes it across a = 0, where its flow is not defined."""
+    stopped = 0
+    for key in range(8):
+        p = edge_problem(key)
+        flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0, t1=300.0, method="weights", throw=False)
+        stopped += flow.result is bf.Result.KINK
+        assert np.all(flow.states.a > -1e-9)
+    assert stopped > 0
+
+
+def test_small_labels_on_the_boundary_are_not_called_violations():
+    rng = np.random.default_rng(2)
+    X, start = rng.uniform(-1, 1, (6, 8)), rng.uniform(0.1, 0.5, 8) * rng.choice([-1.0, 1.0], 8)
+    potential = bf.ScaledPotential(0.5, bf.Hypentropy(np.zeros(8), sign=np.sign(start)))
+    for size in (1e-8, 1e-4, 1.0, 1e4):
+        problem = bf.MirrorProblem(potential, X, size * rng.choice([-1.0, 1.0], 6), start)
+        assert bf.verify("R/thm2.3", problem).status in ("holds", "inconclusive")
+
+
+def test_a_limit_on_the_wall_has_the_objective_of_its_potential():
+    potential, start = bf.ScaledPotential(0.5, bf.Hypentropy(np.zeros(2), sign=np.ones(2))), np.array([0.3, 0.2])
+    limit = bf.mirror_limit(potential, np.eye(2), np.array([-1.0, 1.0]), start)
+    assert limit.objective == pytest.approx(bf.bregman(potential, limit.value, start))
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-8])
+@pytest.mark.parametrize("name", ["R/thm3.4", "R/lem3.5", "R/lemA2", "R/sec5.1", "R/sharp", "R/thm2.6", "R/lem3.6"])
+def test_tiny_networks_are_judged_or_left_open(name, scale):
+    model, params = bf.random_network(12, 3, scale, key=0)
+    problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
+    assert bf.verify(name, problem).status in ("holds", "inconclusive")
+
+
+def test_a_flow_that_has_not_left_its_start_proves_no_rate():
+    problem = claim("R/sharp").example(0)
+    flow = bf.mirror_flow(problem.potential, problem.X, problem.y, problem.beta0, t1=1e-7)
+    best = bf.bregman_projection(problem.potential, problem.X, problem.y, problem.beta0)
+    assert statuses(bf.compare(flow, best))["R/sharp"] == "inconclusive"

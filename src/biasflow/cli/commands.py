@@ -25,6 +25,11 @@ app = typer.Typer(
 )
 
 
+class NetworkKind(enum.StrEnum):
+    diagonal = "diagonal"
+    directions = "directions"
+
+
 class Preset(enum.StrEnum):
     quick = "quick"
     paper = "paper"
@@ -66,13 +71,15 @@ def list_() -> None:
 def figure(
     id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
     preset: PresetOption = Preset.quick,
-    out: Annotated[Path | None, typer.Option(help="where to write the PNG; by default ID.png here")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="where to write the PNG, and beside it the GIF where there is one; by default ID.png here")
+    ] = None,
     workers: WorkersOption = None,
 ) -> None:
     """Draw one figure, and compare it with the paper's numbers."""
     from .. import experiments
     from ..errors import unknown
-    from ..report import file_name, make_figure
+    from ..report import file_name, make_figure, movie_name
     from ..run import Processes, default_store
     from .showing import bars, numbers_table
 
@@ -89,7 +96,11 @@ def figure(
         typer.echo(f"error: {id}: {entry.failure}", err=True)
         raise typer.Exit(BAD_INPUT)
     path.write_bytes(entry.image)
-    typer.echo(f"{entry.experiment.caption}\n{numbers_table(entry.numbers)}written to {path} ({entry.seconds:.1f} s)")
+    written = str(path)
+    if entry.movie:
+        movie_name(path).write_bytes(entry.movie)
+        written += f" and {movie_name(path)}"
+    typer.echo(f"{entry.experiment.caption}\n{numbers_table(entry.numbers)}written to {written} ({entry.seconds:.1f} s)")
 
 
 @app.command()
@@ -99,9 +110,8 @@ def verify(
     data: Annotated[Path | None, typer.Option(help="your data: CSV with y as last column, or NPZ with X and y")] = None,
     scale: Annotated[float, typer.Option(help="with --data: initialisation scale α of the network")] = 0.1,
     depth: Annotated[int, typer.Option(help="with --data: depth of the diagonal network")] = 2,
-    width: Annotated[
-        int | None, typer.Option(min=1, help="with --data: a ReLU network with this many fixed directions (R, §4) instead")
-    ] = None,
+    network: Annotated[NetworkKind, typer.Option(help="with --data: which network")] = NetworkKind.diagonal,
+    width: Annotated[int, typer.Option(min=1, help="with --data: neurons of a network that is not diagonal")] = 50,
 ) -> None:
     """Check claims on random examples, or on your data. Exit code 1 where one is violated."""
     from .. import theory
@@ -111,7 +121,7 @@ def verify(
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
     ids = theory.claims() if id is None else (id,)
-    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, scale, depth, width)
+    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, network.value, scale, depth, width)
     if statuses & {"violated", "failed"}:
         raise typer.Exit(VIOLATED)
 

@@ -33,11 +33,11 @@ def on_examples(ids: Sequence[str], keys: int) -> set[str]:
     return set(statuses)
 
 
-def on_data(ids: Sequence[str], path: Path, scale: float, depth: int, width: int | None) -> set[str]:
+def on_data(ids: Sequence[str], path: Path, network: str, scale: float, depth: int, width: int) -> set[str]:
     """Print each claim's verdict on a network trained on the file; a claim about something else says so."""
     from .. import theory
 
-    problem = diagonal_problem(path, scale, depth) if width is None else fixed_directions_problem(path, scale, width)
+    problem = NETWORKS[network](read_data(path), scale, depth, width)
     statuses = []
     for id in ids:
         try:
@@ -54,21 +54,24 @@ def on_data(ids: Sequence[str], path: Path, scale: float, depth: int, width: int
     return set(statuses)
 
 
-def diagonal_problem(path: Path, scale: float, depth: int) -> Problem:
+def _diagonal(data: Dataset, scale: float, depth: int, width: int) -> Problem:
     from ..losses import SquareLoss
     from ..models import DiagonalNetwork
 
-    data, model = read_data(path), DiagonalNetwork(depth)
+    model = DiagonalNetwork(depth)
     return Problem(model, data, SquareLoss("sum"), model.init(scale, dim=data.d))
 
 
-def fixed_directions_problem(path: Path, scale: float, width: int) -> Problem:
+def _directions(data: Dataset, scale: float, depth: int, width: int) -> Problem:
+    """Random directions that stay fixed, from R's start."""
     from ..losses import SquareLoss
     from ..models import random_network
 
-    data = read_data(path)
     model, params = random_network(width, data.d, scale)
     return Problem(model, data, SquareLoss("half"), params)
+
+
+NETWORKS = {"diagonal": _diagonal, "directions": _directions}
 
 
 def read_data(path: Path) -> Dataset:

@@ -3,5 +3,17 @@
 from ..records import Dataset
 from .clusters import cluster_classes, clusters
 from .regression import hypercube, sparse_regression, with_bias
+from .relu import five_points, gaussian_teacher, orthonormal, two_points
 
-__all__ = ["Dataset", "cluster_classes", "clusters", "hypercube", "sparse_regression", "with_bias"]
+__all__ = [
+    "Dataset",
+    "cluster_classes",
+    "clusters",
+    "five_points",
+    "gaussian_teacher",
+    "hypercube",
+    "orthonormal",
+    "sparse_regression",
+    "two_points",
+    "with_bias",
+]

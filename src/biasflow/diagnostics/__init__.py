@@ -1,7 +1,8 @@
-"""What a flow did, and what it could do: bounds on its speed, phases, arrival times, and whether it is a mirror flow at all."""
+"""What a flow did, and what it could do: bounds on its speed, phases, arrival, clusters, and whether it is a mirror flow."""
 
 from .arrival import Arrival, time_to
 from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bounds
+from .clusters import Cluster, Kink, clusters, kinks
 from .commuting import CommutingDefect, commuting_defect
 from .generalisation import MarginBound, margin_bound
 from .interclass import interclass_distance
@@ -10,15 +11,19 @@ from .phases import Phase, phases
 
 __all__ = [
     "Arrival",
+    "Cluster",
     "CommutingDefect",
     "ConvergenceBounds",
+    "Kink",
     "LocalBounds",
     "MarginBound",
     "Phase",
+    "clusters",
     "commuting_defect",
     "convergence_bounds",
     "interclass_distance",
     "inverse_norm",
+    "kinks",
     "local_bounds",
     "margin_bound",
     "phases",

@@ -83,17 +83,21 @@ def _divergence_of(trajectory: Trajectory) -> Callable[[float], float]:
 
 
 def _first(trajectory: Trajectory, measure: Callable[[float], float], level: float) -> float:
-    """The first time at the level. Loss and divergence never rise along a flow, so bisection finds it."""
-    end = float(trajectory.times[-1])
+    """The first time at the level. Loss and divergence never rise along a flow: bisection over its steps, then within one."""
+    times = np.concatenate([[0.0], trajectory.times[trajectory.times > 0]])
     if measure(0.0) <= level:
         return 0.0
-    if measure(end) > level:
+    if measure(float(times[-1])) > level:
         return float("inf")
+    low, high = 0, len(times) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if measure(float(times[middle])) <= level else (middle, high)
 
     def excess(t: float) -> float:
         return float(np.log(max(measure(t), np.finfo(float).tiny) / level))
 
-    return float(brentq(excess, 0.0, end, xtol=1e-12 * end, rtol=1e-12))
+    return float(brentq(excess, times[low], times[high], xtol=1e-14 * times[high], rtol=1e-12))
 
 
 def _time_error(trajectory: Trajectory, measure: Callable[[float], float], time: float) -> float:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RefusedError
+from ..errors import InputError, RefusedError
 from ..flows import gradient_flow, mirror_flow
 from ..inputs import Array, Mask, instance, positive_float
-from ..limits import bregman_projection
+from ..limits import mirror_limit
 from ..models import mirror
 from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
 from ..records import Limit, MirrorProblem, Problem, Trajectory
@@ -77,20 +77,23 @@ class ConvergenceBounds:
 def convergence_bounds(problem: Problem | MirrorProblem, trajectory: Trajectory | None = None) -> ConvergenceBounds:
     """R's global bounds and the sharper ones, for a network or mirror flow whose potential is a multiple of a hypentropy.
 
-    trajectory: the flow of the problem, where M = sup‖β(t)‖₁ is read off at the saved times; integrated where it is not given.
+    trajectory: the flow of the problem, where M = sup‖β(t)‖₁ is read off at the saved times
+    and at the limit; integrated where it is not given.
     F is ½‖Xβ−y‖² whatever the problem's normalisation; times are the flow's own.
     """
     found = as_mirror(problem)
     factor, inner = hypentropy_of(found.potential)
     if trajectory is None:
         trajectory = flow_of(problem)
-    limit = bregman_projection(found.potential, found.X, found.y, found.beta0)
+    elif not same_problem(problem, trajectory.problem):
+        raise InputError("trajectory: it is the flow of another problem")
+    limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
     best, start = found.potential.at(limit.value), origin_of(found)
     betas = trajectory.states if isinstance(problem, MirrorProblem) else problem.model.effective(trajectory.states)
     speed, m = 1 / (2 * factor), found.X.shape[1]
     log_r = float(np.min(inner.log_units(m)))
     inf_r, op = float(np.exp(log_r)), inverse_norm(found.X).objective
-    mass = float(np.max(np.sum(np.abs(betas), axis=1)))
+    mass = max(float(np.max(np.sum(np.abs(betas), axis=1))), float(np.sum(np.abs(limit.value))))
     with np.errstate(divide="ignore"):
         C = 2 * m * float(np.logaddexp(0.0, np.log(2 * mass / m) - log_r))
     return ConvergenceBounds(
@@ -131,7 +134,7 @@ class LocalBounds:
 def local_bounds(problem: Problem | MirrorProblem, radius: float | None = None, norms: tuple[str, ...] = ("l2",)) -> LocalBounds:
     """The constants of R's local theorems at a radius (None: D_φ(β*, β₀), so that they hold from the start)."""
     found = as_mirror(problem)
-    limit = bregman_projection(found.potential, found.X, found.y, found.beta0)
+    limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
     best, start = found.potential.at(limit.value), origin_of(found)
     radius = float(np.sum(best.divergence(start))) if radius is None else positive_float("radius", radius)
     up, down = _reach(best, radius), _reach(best, radius, -1.0)
@@ -171,6 +174,17 @@ def as_mirror(problem: Problem | MirrorProblem) -> MirrorProblem:
     return MirrorProblem(found.potential.oriented(found.beta0), found.X, found.y, found.beta0)
 
 
+def same_problem(first: Problem | MirrorProblem, second: Problem | MirrorProblem) -> bool:
+    """Whether two problems have the same data and start, in the same coordinates."""
+    if isinstance(first, MirrorProblem) or isinstance(second, MirrorProblem):
+        if not (isinstance(first, MirrorProblem) and isinstance(second, MirrorProblem)):
+            return False
+        one, two = (first.X, first.y, first.beta0), (second.X, second.y, second.beta0)
+    else:
+        one, two = (first.data.X, first.data.y, *first.params0), (second.data.X, second.data.y, *second.params0)
+    return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(one, two, strict=True))
+
+
 def flow_of(problem: Problem | MirrorProblem) -> Trajectory:
     """The flow of a problem until it has converged."""
     if isinstance(problem, MirrorProblem):
@@ -190,7 +204,7 @@ def hypentropy_of(potential: Potential) -> tuple[float, Hypentropy]:
         return 1.0, potential
     if isinstance(potential, ScaledPotential) and isinstance(potential.potential, Hypentropy) and np.ptp(potential.factor) == 0:
         return float(np.ravel(potential.factor)[0]), potential.potential
-    raise RefusedError(f"R's Lemmas 3.6 and 3.7 are about multiples of a hypentropy, found {type(potential).__name__}")
+    raise RefusedError(f"needs a multiple of a hypentropy, found {type(potential).__name__}")
 
 
 def _reach(best: MirrorPoint, radius: float, side: float = 1.0) -> Array:

@@ -38,7 +38,8 @@ SPREAD = 0.1
 class CommutingDefect:
     """How far the coordinate gradients of a model are from commuting.
 
-    defect: max‖[∇G_i, ∇G_j]‖/max‖∇²G_j∇G_i‖ over pairs and points; error: its numerical error; pair: where it is largest.
+    defect: the largest ‖[∇G_i, ∇G_j]‖ over pairs and points, each relative to the larger of ‖∇²G_j∇G_i‖, ‖∇²G_i∇G_j‖ and
+    √(‖∇²G_i∇G_i‖·‖∇²G_j∇G_j‖); error: its numerical error; pair: where it is largest.
     kernel_defect: the same for ∂G·[∇G_i, ∇G_j], relative to its own scale: where it does not vanish, no potential exists for
     all losses. potential: the mirror flow's potential where it is known (under ½‖·‖²).
     """
@@ -234,23 +235,22 @@ def _jacobian(values: Callable[[Array], Array], w: Array) -> Array:
 
 
 def _brackets(derivatives: Derivatives, w: Array) -> tuple[float, float, float, tuple[int, int]]:
-    """(defect, kernel defect, error, worst pair) at a point. dJ[i, j] = ∇²G_j∇G_i."""
+    """(defect, kernel defect, error, worst pair) at a point. dJ[i, j] = ∇²G_j∇G_i; every pair is measured on its own scale."""
     J, dJ, error = derivatives(w)
-    slope, size = float(np.max(np.linalg.norm(J, axis=1), initial=0.0)), _size(w)
-    if slope == 0:
+    slopes = np.linalg.norm(J, axis=1)
+    if not np.any(slopes):
         return 0.0, 0.0, 0.0, (0, 0)
-    scale = max(float(np.max(np.linalg.norm(dJ, axis=2))), LINEAR * slope**2 / size)
+    turns = np.linalg.norm(dJ, axis=2)
+    own = np.maximum(np.diag(turns), LINEAR * slopes**2 / _size(w))
+    scale = np.maximum(np.maximum(turns, turns.T), np.sqrt(np.outer(own, own)))
+    scale = np.where(scale > 0, scale, 1.0)  # a coordinate that does not move has no bracket
     bracket = dJ - dJ.transpose(1, 0, 2)
-    sizes = np.linalg.norm(bracket, axis=2)
+    sizes = np.linalg.norm(bracket, axis=2) / scale
     i, j = (int(k) for k in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
-    moved, reference = np.einsum("ijk,lk->ijl", bracket, J), np.einsum("ijk,lk->ijl", np.abs(dJ), np.abs(J))
-    noise = float(np.max(np.linalg.norm(error + error.transpose(1, 0, 2), axis=2))) / scale
-    return (
-        float(sizes[i, j]) / scale,
-        float(np.max(np.abs(moved)) / max(np.max(reference), scale * slope)),
-        noise,
-        (min(i, j), max(i, j)),
-    )
+    lengths = np.where(slopes > 0, slopes, 1.0)
+    moved = np.abs(np.einsum("ijk,lk->ijl", bracket, J)) / (scale[:, :, None] * lengths)
+    noise = np.linalg.norm(error + error.transpose(1, 0, 2), axis=2) / scale
+    return float(sizes[i, j]), float(np.max(moved)), float(np.max(noise)), (min(i, j), max(i, j))
 
 
 def _known_potential(model: Any, params: Any) -> Potential | None:

@@ -44,40 +44,52 @@ def inverse_norm(
         if np.any(omega < 0):
             raise InputError(f"weights: expected numbers of at least zero, found {omega.min():g}")
         X = X * np.sqrt(omega)
-    left, values, _ = sl.svd(X, full_matrices=True)
+    left, values, right = sl.svd(X, full_matrices=True)
     if X.shape[1] < X.shape[0] or values[-1] <= X.shape[1] * np.finfo(float).eps * values[0]:
         return Limit(left[:, -1], np.inf, Certificate(np.inf, np.inf, 0.0, "exact"), {"norm": norm})
     if norm == "l2":
         size = 1 / float(values[-1])
         return Limit(left[:, -1] * size, size, Certificate(size, size, 0.0, "exact"), {"norm": norm})
-    unit = float(values[0])
-    X = X / unit  # the tolerances of linear programs are absolute
-    upper, soft = _upper(X, norm)
+    if len(X) == 1:
+        size = 1 / _size(X[0], norm)
+        return Limit(np.array([size]), size, Certificate(size, size, 0.0, "exact"), {"norm": norm})
+    # in singular coordinates s = σ⊙Uᵀu the ball is ‖Vs‖_* ≤ 1, of size one, and the objective ‖s/σ‖
+    V, inverse = right[: len(X)], values[0] / values
+    upper, soft = _upper(V, inverse, norm)
     rng = np.random.default_rng(key)
-    candidates = [soft, left[:, -1], *rng.standard_normal((max(starts - 2, 0), X.shape[0]))]
-    u = max((_ascend(X, norm, start) for start in candidates[:starts]), key=np.linalg.norm) / unit
+    candidates = [soft, np.eye(len(X))[-1], *rng.standard_normal((max(starts - 2, 0), len(X)))]
+    found = [_ascend(V, inverse, norm, start) for start in candidates[:starts]]
+    best = max(found, key=lambda point: float(np.linalg.norm(inverse * point)))
+    u = left @ (inverse * best) / values[0]
     lower = float(np.linalg.norm(u))
-    return Limit(u, lower, Certificate(lower, max(upper / unit, lower), 0.0, "bound"), {"norm": norm})
+    return Limit(u, lower, Certificate(lower, max(upper / values[0], lower), 0.0, "bound"), {"norm": norm})
 
 
 def _size(v: Array, norm: str) -> float:
     return float(np.sum(np.abs(v)) if norm == "l1" else np.max(np.abs(v)))
 
 
-def _upper(X: Array, norm: str) -> tuple[float, Array]:
-    """1/√λ_min(G), G in the hull of the atoms X·v·vᵀ·Xᵀ (v a unit vector, or a sign vector); with the last least eigenvector."""
+def _upper(V: Array, inverse: Array, norm: str) -> tuple[float, Array]:
+    """√λ_max(S·M⁻¹·S), S = diag(1/σ), M in the hull of V·v·vᵀ·Vᵀ, v a unit or sign vector; with the s it comes from."""
     atom = _column_atom if norm == "linf" else _sign_atom
-    gram = X @ X.T / (X.shape[1] if norm == "linf" else 1)
-    best, vector = 0.0, np.zeros(X.shape[0])
+    M = V @ V.T / (V.shape[1] if norm == "linf" else 1)
+    best, vector = np.inf, np.eye(len(V))[-1]
     for k in range(ITERATIONS):
-        values, vectors = sl.eigh(gram)
-        if values[0] > best:
-            best, vector = float(values[0]), vectors[:, 0]
+        try:
+            factor = sl.solve_triangular(sl.cholesky(M, lower=True), np.diag(inverse), lower=True)  # L⁻¹S
+        except np.linalg.LinAlgError:
+            break
+        values, vectors = sl.eigh(factor.T @ factor)  # S·M⁻¹·S, whose large eigenvalues are the accurate ones
+        values = 1 / np.maximum(values[::-1], np.finfo(float).eps * values[-1])  # those of G, the least first
+        vectors = vectors[:, ::-1]
+        directions = vectors / inverse[:, None]  # eigenvectors in the coordinates of the atoms, up to size
+        if 1 / values[0] < best:
+            best, vector = 1 / float(values[0]), directions[:, 0]
         cold = np.exp(-SOFTNESS * np.sqrt(k + 1) * (values - values[0]) / np.mean(values))
-        x = atom(X, vectors, cold / np.sum(cold))
+        x = atom(V, directions, cold / np.sum(cold))
         step = 2 / (k + 3)
-        gram = (1 - step) * gram + step * np.outer(x, x)
-    return 1 / np.sqrt(best), vector
+        M = (1 - step) * M + step * np.outer(x, x)
+    return float(np.sqrt(best)), vector
 
 
 def _column_atom(X: Array, vectors: Array, share: Array) -> Array:
@@ -91,16 +103,17 @@ def _sign_atom(X: Array, vectors: Array, share: Array) -> Array:
     return atoms[:, int(np.argmax(share @ (vectors.T @ atoms) ** 2))]
 
 
-def _ascend(X: Array, norm: str, start: Array) -> Array:
-    """A convex function has its maximum at a vertex: climb by linear programs max ⟨u_k, u⟩ over the ball."""
-    solve = _linf_program(X) if norm == "linf" else _l1_program(X)
-    u = start / _size(X.T @ start, norm)
+def _ascend(V: Array, inverse: Array, norm: str, start: Array) -> Array:
+    """A convex function has its maximum at a vertex: climb by linear programs max ⟨s_k/σ², s⟩ over the ball ‖Vs‖_* ≤ 1."""
+    solve = _linf_program(V) if norm == "linf" else _l1_program(V)
+    point = start / _size(V.T @ start, norm)
     for _ in range(ASCENTS):
-        better = solve(u)
-        if better is None or np.linalg.norm(better) <= (1 + SETTLED) * np.linalg.norm(u):
+        slope = inverse * (inverse * point / np.max(np.abs(inverse * point)))
+        better = solve(slope / np.max(np.abs(slope)))
+        if better is None or np.linalg.norm(inverse * better) <= (1 + SETTLED) * np.linalg.norm(inverse * point):
             break
-        u = better / max(1.0, _size(X.T @ better, norm))
-    return u / _size(X.T @ u, norm)
+        point = better / max(1.0, _size(V.T @ better, norm))
+    return point / _size(V.T @ point, norm)
 
 
 def _linf_program(X: Array) -> Callable[[Array], Array | None]:

@@ -21,6 +21,8 @@ CONTRAST = 4.0
 """How much faster than on a plateau the loss must fall at some later time: a steady decay has no plateaus."""
 TAIL = 1e-4
 """Loss, relative to its start, below which the final rate is read off."""
+NEAR = 1e-2
+"""Loss, relative to the start of the final phase, down to which its speed is compared with that of plateaus."""
 STEADY = 0.5
 """Share of the final rate above which a flow is in its final, exponential phase."""
 ENOUGH = 200
@@ -54,16 +56,16 @@ def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
     """The phases of a flow in time order, without gaps.
 
     Final convergence: the exponential end, where the loss decays at no less than half its last rate; only flows that reached
-    their limit have it. Before it, a plateau is a stretch over which the loss falls by less than 10%, and which lasts at least
-    a tenth of the time elapsed by its end, while the loss falls four times faster later; a drop is what lies between. The
-    plateau at the start is the escape, slow at small initialisation, for the start is next to a saddle. Where the loss has a
-    positive infimum, the excess over its last value is read.
+    their limit have it. Before it, a plateau is made of stretches over each of which the loss falls by less than 10%, and which
+    last at least a tenth of the time elapsed by its end, while the loss falls four times faster later; a drop is what lies
+    between. The plateau at the start is the escape, slow at small initialisation, for the start is next to a saddle. Where the
+    loss has a positive infimum, the excess over its last value is read.
     """
     instance("trajectory", trajectory, Trajectory)
     times, loss = loss_curve(trajectory)
     if trajectory.result in (Result.STATIONARY, Result.INFEASIBLE, Result.FLOOR):
         loss = loss - loss[-1]
-    last, known = float(times[-1]), loss > 0
+    last, known = float(times[-1]), (loss > 0) & np.append(np.diff(times) > 0, True)  # events may save a time twice
     times, loss = times[known], loss[known]
     if len(times) < 3:
         return ()
@@ -111,7 +113,7 @@ def _final_start(times: Array, loss: Array) -> int:
 def _before(times: Array, loss: Array, end: int) -> list[Phase]:
     """Plateaus and drops up to an index."""
     rates = np.log(loss[:-1] / loss[1:]) / np.diff(times)
-    rates = np.where(loss[1:] >= TAIL * loss[end], rates, 0.0)  # the last digits of an excess say nothing about speed
+    rates = np.where(loss[1:] >= NEAR * loss[end], rates, 0.0)  # the last digits of an excess say nothing about speed
     later = np.maximum.accumulate(rates[::-1])[::-1]  # the fastest decay from each step on
     flat, k = np.zeros(end, dtype=bool), 0  # per step, whether it belongs to a plateau
     while k < end:

@@ -3,6 +3,19 @@
 from .descent import effective_limit, gradient_descent
 from .dual import mirror_flow
 from .methods import METHODS, FlowMethod, gradient_flow
+from .relu import Alignment, GateEvent, early_alignment, saddle_limit
 from .saddles import saddle_path
 
-__all__ = ["METHODS", "FlowMethod", "effective_limit", "gradient_descent", "gradient_flow", "mirror_flow", "saddle_path"]
+__all__ = [
+    "METHODS",
+    "Alignment",
+    "FlowMethod",
+    "GateEvent",
+    "early_alignment",
+    "effective_limit",
+    "gradient_descent",
+    "gradient_flow",
+    "mirror_flow",
+    "saddle_limit",
+    "saddle_path",
+]

@@ -11,7 +11,7 @@ from ..errors import ConvergenceError, InputError, RefusedError
 from ..inputs import Array, instance, positive_float, positive_int
 from ..limits import bregman_projection
 from ..losses import SquareLoss
-from ..models import DiagonalNetwork, Model
+from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams
 from ..potentials import Hypentropy
 from ..records import Dataset, Limit, Problem, Result, Trajectory
 from .dual import CONVERGED, stack
@@ -35,11 +35,15 @@ def gradient_descent(
 ) -> Trajectory:
     """w ← w − γ∇L(w), `steps` times, or until the loss is 1e-20 of its start; states at log-spaced steps, times kγ.
 
+    Two-layer networks descend in compiled code.
     batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
     A diverging run stops and says so in `result`. `error` is zero: descent is what it is.
     """
     stepsize = positive_float("stepsize", stepsize)
-    _, kept, result, k = _descend(model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None)
+    if isinstance(model, TwoLayer) and batch is None:
+        kept, result, k = _descend_compiled(model, ds, loss, params0, stepsize, steps)
+    else:
+        _, kept, result, k = _descend(model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None)
     times = stepsize * np.array([step for step, _ in kept], dtype=float)
     states = stack([state for _, state in kept])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -119,6 +123,30 @@ def _descend(
         raise InputError(f"batch: {batch} exceeds n = {ds.n}")
     with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is named, not warned about
         return _run(model, ds, loss, params, stepsize, steps, batch, np.random.default_rng(key), observe)
+
+
+def _descend_compiled(
+    model: TwoLayer, ds: Dataset, loss: Any, params0: Any, stepsize: float, steps: int
+) -> tuple[list[tuple[int, Any]], Result, int]:
+    """The same on a two-layer network, in compiled code between the states that are kept."""
+    from .relu.compiling import announced
+    from .relu.descending import CONVERGED as REACHED
+    from .relu.descending import WENT_ON, descend
+
+    instance("ds", ds, Dataset)
+    instance("loss", loss, SquareLoss)
+    start, steps = model.checked(params0, ds.d), positive_int("steps", steps)
+    a, W, X = start.a.copy(), start.W.copy(), np.ascontiguousarray(ds.X)
+    square = float(np.sum((model(start, ds.X) - ds.y) ** 2))
+    goal, limit = CONVERGED * square, OVERSHOT * max(square, np.finfo(float).tiny)
+    kept, done = [(0, start)], 0
+    for step in np.unique(np.append(np.geomspace(1, steps, RECORDS).astype(int), steps)).tolist():
+        settings = (model.negative_slope, 2 * loss.factor(ds.n), stepsize, done + 1, step, CHECK_EVERY, goal, limit)
+        done, code = announced(descend, a, W, X, ds.y, *settings)
+        kept.append((done, TwoLayerParams(a.copy(), W.copy())))
+        if code != WENT_ON:
+            return kept, Result.CONVERGED if code == REACHED else Result.DIVERGED, done
+    return kept, Result.REACHED_T1, done
 
 
 def _run(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError
+from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError, RefusedError, unknown
 from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, real_array, system, vector
 from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
@@ -68,12 +68,15 @@ def mirror_flow(
     times: ArrayLike | None = None,
     rtol: float = 1e-8,
     throw: bool = True,
+    method: str | None = None,
 ) -> Trajectory:
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times: where to save (default: every
     step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
     stats['nu'] are the dual points, (T, n). The problem recorded is the flow's own: its potential is φ over the speed of L.
+    method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples: much faster, after some seconds
+    of compilation once per machine).
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
@@ -84,11 +87,26 @@ def mirror_flow(
     loss = SquareLoss("half") if loss is None else instance("loss", loss, SquareLoss)
     speed = 2 * loss.factor(len(y))
     problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
-    flow = integrate_dual(origin, potential.half_lines(X.shape[1]), X, y, speed, t1, times, rtol)
+    integrate = integrator(method, potential)
+    flow = integrate(origin, potential.half_lines(X.shape[1]), X, y, speed, t1, times, rtol)
     trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
     if throw and not trajectory.result.success:
         raise ConvergenceError(f"mirror_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
     return trajectory
+
+
+def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
+    """`integrate_dual`, or its compiled form where that was asked for."""
+    from .compiled import integrate_compiled, refusal
+
+    if method is None or instance("method", method, str) == "dual":
+        return integrate_dual
+    if method != "compiled":
+        raise unknown("method", method, ["dual", "compiled"])
+    reason = refusal(potential)
+    if reason is not None:
+        raise RefusedError(f"method 'compiled': {reason}")
+    return integrate_compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +150,9 @@ def integrate_dual(
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
-    target, infimum, ending = _reachable(signs, X, y)
+    target, infimum, ending = reachable(signs, X, y)
     field = _Field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * _half(target - X @ origin.beta)
+    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
     run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
     end = float(run.times[-1])
     evaluations, started = run.evaluations, time.process_time()
@@ -241,7 +259,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
     field.evaluations, restarts, caution, capped, result = 0, -1, 1.0, True, None
-    sharpness, initial = 1.0, _half(field.force(field.point(nus[0])))
+    sharpness, initial = 1.0, half(field.force(field.point(nus[0])))
     while result is None:
         t, nu = times[-1], nus[-1]
         point = field.point(nu)
@@ -297,7 +315,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             if result is None and len(times) > MAX_STEPS:
                 result = Result.STEP_LIMIT
             calm = capped and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
-            lowest, idle = (_half(force), 0) if _half(force) < 0.9 * lowest else (lowest, idle + 1)
+            lowest, idle = (half(force), 0) if half(force) < 0.9 * lowest else (lowest, idle + 1)
             stuck = t1 is None and idle >= IDLE and lowest < NEARLY * initial and sharpness > SHARPEST
             sharpness *= SHARPER if stuck else 1.0
             if calm or stuck or (field.norms * relative).max() > 3 * sensitivity:
@@ -310,14 +328,14 @@ def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result)
     def stop(point: MirrorPoint, force: Array) -> Result | None:
         if t1 is not None:
             return None
-        if _half(force) / field.speed**2 <= threshold:
+        if half(force) / field.speed**2 <= threshold:
             return ending
         return Result.FLOOR if field.at_floor(point, force) else None
 
     return stop
 
 
-def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
+def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
     """The labels that the flow approaches, the infimum of ½‖Xβ − target‖², and how a converged flow is called."""
     try:
         reduce_constraints(X, y)
@@ -328,7 +346,7 @@ def _reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
         try:
             forced_zeros(X, target, signs)
         except InfeasibleError:
-            return target, _half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
+            return target, half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
     return target, 0.0, ending
 
 
@@ -341,5 +359,5 @@ def save_times(times: ArrayLike, t1: float | None) -> Array:
     return wanted
 
 
-def _half(residual: Array) -> float:
+def half(residual: Array) -> float:
     return 0.5 * float(residual @ residual)

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 from ..errors import ConvergenceError, RefusedError, unknown
 from ..inputs import instance
 from ..losses import SquareLoss
-from ..models import Model
+from ..models import Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
-from .dual import integrate_dual
+from .compiled import refusal
+from .dual import integrator
+from .relu.driver import integrate_events
 from .weights import integrate_weights
 
 
@@ -37,13 +39,20 @@ class FlowMethod(ABC):
 
 
 class Dual(FlowMethod):
-    """Through the mirror form, in the n-dimensional dual."""
+    """Through the mirror form, in the n-dimensional dual; for hypentropies also as compiled code."""
 
-    name = "dual"
+    def __init__(self, compiled: bool = False) -> None:
+        self.compiled = compiled
+
+    @property
+    def name(self) -> str:
+        return "compiled" if self.compiled else "dual"
 
     def refuses(self, problem: Problem) -> str | None:
         form = _form(problem)
-        return form if isinstance(form, str) else None
+        if isinstance(form, str):
+            return form
+        return refusal(form.potential) if self.compiled else None
 
     def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
         form = _form(problem)
@@ -51,13 +60,28 @@ class Dual(FlowMethod):
             raise RefusedError(form)
         X, y = problem.model.features(problem.data.X), problem.data.y
         origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
-        flow = integrate_dual(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
+        integrate = integrator(self.name, form.potential)
+        flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
         # weights of size w hold β to a few eps·w^D only
         powers = [np.max(np.abs(leaf), axis=1) ** problem.model.homogeneity for leaf in trajectory.states]
         return dataclasses.replace(
             trajectory, error=trajectory.error + 4 * problem.model.homogeneity * np.finfo(float).eps * np.max(powers, axis=0)
         )
+
+
+class EventDriven(FlowMethod):
+    """Two-layer ReLU networks: smooth pieces between changes of activation, sliding in Filippov's sense."""
+
+    name = "events"
+
+    def refuses(self, problem: Problem) -> str | None:
+        if isinstance(problem.model, TwoLayer):
+            return None
+        return f"the event-driven flow is for TwoLayer networks, found {type(problem.model).__name__}"
+
+    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+        return integrate_events(problem, t1, rtol, times)
 
 
 class Weights(FlowMethod):
@@ -72,7 +96,7 @@ class Weights(FlowMethod):
         return integrate_weights(problem, t1, rtol, times)
 
 
-METHODS: tuple[FlowMethod, ...] = (Dual(), Weights())
+METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Weights(), Dual(compiled=True))
 
 
 def gradient_flow(
@@ -89,8 +113,9 @@ def gradient_flow(
     """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
-    method: 'dual' (through the mirror form, any initialisation scale) or 'weights' (integrates w itself); by default the first
-    that fits. throw: raise where the integration gave up, else return what there is.
+    method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; the trajectory's events
+    are GateEvents) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies,
+    much faster once it is compiled. throw: raise where the integration gave up, else return what there is.
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)

@@ -31,6 +31,8 @@ def integrate_weights(problem: Problem, t1: float | None, rtol: float, times: Ar
     check = _integrate(field, float(run[0][-1]), LOOSER * rtol) if run[0][-1] > 0 else run
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
+    if saved.size < (0 if wanted is None else wanted.size):
+        saved = np.append(saved, ends[-1])
     flats = np.array([_dense(ends, values, pieces, t) for t in saved])
     states = stack([field.unflatten(flat) for flat in flats])
     effective = problem.model.effective(states)
@@ -88,6 +90,9 @@ def _integrate(field: _WeightField, t1: float | None, rtol: float) -> tuple[Arra
         solver.step()
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             result = Result.STEP_TOO_SMALL
+            break
+        if field.problem.model.nonsmooth(field.unflatten(solver.y)) is not None:
+            result = Result.KINK
             break
         ends.append(float(solver.t))
         values.append(solver.y.copy())

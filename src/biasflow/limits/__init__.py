@@ -17,10 +17,12 @@ from .margin import (
 from .norms import min_l1, min_l2
 from .predicted import limit
 from .projection import bregman_projection
+from .relu import KktPoint, kkt_point, kkt_residual, min_norm_interpolator, variation_norm
 
 __all__ = [
     "FeatureClassifier",
     "KernelClassifier",
+    "KktPoint",
     "MarginCertificate",
     "arc_cosine_kernel",
     "bregman_projection",
@@ -28,13 +30,17 @@ __all__ = [
     "f2_max_margin",
     "kernel_interpolator",
     "kernel_max_margin",
+    "kkt_point",
+    "kkt_residual",
     "l1_max_margin",
     "l2_max_margin",
     "limit",
     "margin_certificate",
     "min_l1",
     "min_l2",
+    "min_norm_interpolator",
     "mirror_limit",
     "tangent_kernel",
     "tangent_kernel_limit",
+    "variation_norm",
 ]

@@ -13,7 +13,7 @@ from ..inputs import Array, Index, instance, system, vector
 from ..potentials.base import Potential
 from ..records import Certificate, Limit
 from .half_lines import forced_zeros
-from .projection import bregman_projection
+from .projection import bregman_projection, wall_divergence
 
 PUSHED = 1e-7
 """Slope of F, relative to its largest possible one, above which a coordinate is held at the wall."""
@@ -67,7 +67,7 @@ def _inside(potential: Potential, X: Array, fit: Array, start: Array | None, wal
     kept = np.setdiff1d(np.arange(d), wall)
     value = np.zeros(d)
     origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
-    left = float(np.sum(np.abs(origin.beta[wall])))  # D(0, β₀) = |β₀| on a half-line
+    left = wall_divergence(potential, origin, wall)
     if kept.size == 0:
         return Limit(value, left, Certificate(left, left, 0.0, "exact"), {"nu": np.zeros(len(fit)), "boundary": wall})
     part = bregman_projection(potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept])

@@ -58,7 +58,7 @@ def reduce_constraints(X: Array, y: Array) -> Constraints:
         why = f"n = {n} exceeds d = {d}" if n > d else f"X has rank {rank} < n = {n}"
         raise InconsistentError(
             f"X, y: no β solves Xβ = y ({why}); the least residual is {np.linalg.norm(outside / unit):.3g}."
-            " mirror_flow converges to the projection onto the least-squares solutions instead"
+            " mirror_flow converges to the projection onto the least-squares solutions instead, which mirror_limit computes"
         )
     transform = u.T / s[:, None]
     return Constraints(vt, transform @ labels, rank, transform * unit)

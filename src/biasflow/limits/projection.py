@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InfeasibleError
-from ..inputs import SMALLEST_NORMAL, Array, instance, system, vector
+from ..inputs import SMALLEST_NORMAL, Array, Index, instance, system, vector
 from ..potentials.base import MirrorPoint, Potential
 from ..records import Certificate, Limit
 from .constraints import reduce_constraints
@@ -57,7 +57,7 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
     membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
     dual = _dual_value(inner_origin, basis.T @ solution.state.nu, float(constraints.target @ solution.state.nu))
-    dual += float(np.sum(np.abs(origin.beta[zero])))  # what leaving the boundary coordinates costs: D(0, β₀) = |β₀|
+    dual += wall_divergence(potential, origin, np.flatnonzero(zero))
     if not np.isfinite(dual):  # rounding of ν crossed a wall: the value that exact membership would give
         dual = objective + float((y - X @ beta) @ nu)
     certificate = Certificate(objective, dual, residual, "exact", membership)
@@ -68,6 +68,12 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
             f"bregman_projection: stopped after {solution.iterations} iterations with residual {residual:.2e}", result
         )
     return result
+
+
+def wall_divergence(potential: Potential, origin: MirrorPoint, wall: Index) -> float:
+    """D_φ(0, β₀) of coordinates at the wall of their half-line: |β₀| for the hypentropy at α = 0."""
+    inner = potential.restricted(wall)
+    return float(np.sum(inner.at(np.zeros(wall.size)).divergence(inner.at(origin.beta[wall])))) if wall.size else 0.0
 
 
 def _dual_value(origin: MirrorPoint, shift: Array, reward: float) -> float:

@@ -12,6 +12,7 @@ from .fixed_directions import (
 )
 from .mirror import mirror
 from .particles import Particles, as_particles, augmented
+from .two_layer import TwoLayer, TwoLayerParams
 
 __all__ = [
     "DiagonalNetwork",
@@ -22,6 +23,8 @@ __all__ = [
     "MirrorForm",
     "Model",
     "Particles",
+    "TwoLayer",
+    "TwoLayerParams",
     "as_particles",
     "augmented",
     "merge_directions",

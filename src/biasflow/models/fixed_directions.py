@@ -24,10 +24,12 @@ LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
 """Laws of one weight, of size one."""
 STREAM = 43
 """Start of the random stream, so that data drawn with the same key are independent of the network."""
+EDGE = 1e-9
+"""Relative distance from the edge a = |b| of the cone up to which a neuron counts as on it."""
 UNIT = 1e-9
 """How far from one the norm of a direction may be."""
-EQUAL = 9
-"""Decimals to which directions must agree to count as equal."""
+EQUAL = 1e-9
+"""Distance of directions up to which they count as equal."""
 NAMED = 5
 """Neurons named in a message before it only counts them."""
 
@@ -131,7 +133,7 @@ class FixedDirections(Model):
     def nonsmooth(self, params0: FixedDirectionsParams) -> str | None:
         """Inside the cone a² ≥ b² a never reaches zero (R, Lemma A.2); outside it may, and ReLU has its kink there."""
         a, b = params0
-        outside = a < np.abs(b)
+        outside = a < np.abs(b) * (1 - EDGE)
         if not np.any(outside):
             return None
         worst = int(np.argmax(np.abs(b) - a))
@@ -209,8 +211,9 @@ class MergedProblem:
 def merge_directions(problem: Problem) -> MergedProblem:
     """Merge the neurons with equal directions (R, Lemma 3.5): ½Φ_r with r_k = ½‖a+b‖·‖a−b‖ over each group.
 
-    That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A group of one is Theorem 3.4;
-    the pair a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight with r = 2w₊w₋, at half its speed.
+    That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A group of one is Theorem 3.4; the
+    pair a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight with r = 2w₊w₋, at half its speed. Directions count as equal
+    within 1e-9.
     """
     instance("problem", problem, Problem)
     model = instance("problem.model", problem.model, FixedDirections)
@@ -219,9 +222,8 @@ def merge_directions(problem: Problem) -> MergedProblem:
     if failure is not None:
         raise RefusedError(f"merge_directions: {failure}")
     a, b = problem.params0
-    distinct, first, groups = np.unique(np.round(model.directions, EQUAL), axis=0, return_index=True, return_inverse=True)
-    groups = np.argsort(np.argsort(first))[np.ravel(groups)]  # numbered in the order of their first neuron
-    count = len(distinct)
+    first, groups = _equal_rows(model.directions)
+    count = len(first)
 
     def norm(values: Array) -> Array:
         top = np.zeros(count)
@@ -232,9 +234,23 @@ def merge_directions(problem: Problem) -> MergedProblem:
     with np.errstate(divide="ignore"):
         log_r = np.log(norm(a + b)) + np.log(norm(a - b)) - np.log(2.0)
     beta0 = np.bincount(groups, a * b, count).astype(float)
-    X = model.features(problem.data.X)[:, np.sort(first)]
+    X = model.features(problem.data.X)[:, first]
     potential = ScaledPotential(1 / (4 * loss.factor(problem.data.n)), hypentropy(log_r, beta0))
     return MergedProblem(MirrorProblem(potential, X, problem.data.y, beta0), groups, np.exp(log_r))
+
+
+def _equal_rows(rows: Array) -> tuple[Index, Index]:
+    """The first row of every set of equal ones, in order, and the set of every row."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
+    pairs = cKDTree(rows).query_pairs(EQUAL, output_type="ndarray")
+    links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows)))
+    labels = connected_components(links, directed=False)[1]
+    _, first, groups = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[groups]
 
 
 def _norms(rows: Array) -> Array:

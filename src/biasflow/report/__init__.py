@@ -2,7 +2,7 @@
 
 from .entries import ClaimEntry, FigureEntry, Number, Report
 from .page import render
-from .pictures import file_name, png
+from .pictures import file_name, gif, movie_name, png
 from .reproducing import check_claim, make_figure, reproduce
 
 __all__ = [
@@ -12,7 +12,9 @@ __all__ = [
     "Report",
     "check_claim",
     "file_name",
+    "gif",
     "make_figure",
+    "movie_name",
     "png",
     "render",
     "reproduce",

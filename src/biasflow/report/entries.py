@@ -61,12 +61,13 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class FigureEntry:
-    """A figure that was drawn, or the sentence that says why it was not."""
+    """A figure that was drawn, or the sentence that says why it was not. movie: a GIF, where the experiment moves."""
 
     experiment: Experiment
     preset: str
     seconds: float = 0.0
     image: bytes = b""
+    movie: bytes = b""
     numbers: tuple[Number, ...] = ()
     failure: str | None = None
 

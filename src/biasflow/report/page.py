@@ -98,11 +98,22 @@ def _figure(figure: FigureEntry) -> str:
     if figure.failure is not None:
         body = f'<p class="notice">{escape(figure.failure)}</p>'
     else:
-        image = base64.b64encode(figure.image).decode()
-        body = f'<img alt="{escape(figure.id)}" src="data:image/png;base64,{image}">'
+        body = _picture(figure.id, "png", figure.image) + _movie(figure)
         facts.append(f"{figure.seconds:.1f} s")
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
     return f'{head}{body}<figcaption>{escape(figure.experiment.caption)}<ul class="facts">{items}</ul></figcaption></figure>'
+
+
+def _picture(text: str, kind: str, content: bytes) -> str:
+    image = base64.b64encode(content).decode()
+    return f'<img alt="{escape(text)}" loading="lazy" decoding="async" src="data:image/{kind};base64,{image}">'
+
+
+def _movie(figure: FigureEntry) -> str:
+    """Folded away: nothing moves on the page until a reader asks for it."""
+    if not figure.movie:
+        return ""
+    return f"<details><summary>animation</summary>{_picture(f'{figure.id}, animated', 'gif', figure.movie)}</details>"
 
 
 def _settings(axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterable[str]:

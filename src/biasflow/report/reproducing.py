@@ -15,7 +15,7 @@ from ..records import Check, Claim, Verdict
 from ..run import Engine, Progress, Store, StoreError, environment
 from .entries import PAPERS, ClaimEntry, FigureEntry, Number, Report, tag_of
 from .page import render
-from .pictures import file_name, headless, png
+from .pictures import file_name, gif, headless, movie_name, png
 
 EXAMPLE_KEYS = (0, 1, 2)
 
@@ -28,7 +28,7 @@ def reproduce(
     only: str | None = None,
     engine: Engine | None = None,
 ) -> Report:
-    """Write `folder/index.html` and `folder/figures/*.png`.
+    """Write `folder/index.html` and `folder/figures/*.png`, animations beside them as GIF.
 
     only: the id of one figure or claim, or the tag of a paper; engine: where the points of figures are computed.
     A figure or claim that fails is on the page with its reason. After Ctrl-C the page holds what is finished and says so,
@@ -72,7 +72,8 @@ def make_figure(
         summary = experiments.figure(id, preset=preset, store=store, progress=_labelled(id, progress), engine=engine)
         seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
         numbers = tuple(Number(reported, float(summary.attrs[reported.name])) for reported in experiment.reported)
-        return FigureEntry(experiment, preset, seconds, png(experiment.draw(summary)), numbers)
+        movie = b"" if experiment.animate is None else gif(experiment.animate(summary))
+        return FigureEntry(experiment, preset, seconds, png(experiment.draw(summary)), movie, numbers)
     except StoreError:
         raise
     except Exception as error:
@@ -128,6 +129,8 @@ def _save_image(folder: Path, figure: FigureEntry) -> None:
         path = folder / "figures" / file_name(figure.id)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(figure.image)
+        if figure.movie:
+            movie_name(path).write_bytes(figure.movie)
 
 
 def _labelled(id: str, progress: Progress | None) -> Any:

@@ -16,6 +16,9 @@ from ..models import DiagonalNetwork, FixedDirections, mirror
 from ..potentials import Euclidean, ScaledPotential
 from ..records import Hypothesis, MirrorProblem, Problem
 
+FLOATS = 600.0
+"""Largest |log r| for which r, and its ratios to β, are floats."""
+
 
 def _system(problem: Any) -> tuple[Any, Any]:
     if isinstance(problem, MirrorProblem):
@@ -139,6 +142,21 @@ def _positive(problem: Any) -> str | None:
     return f"r_{int(np.flatnonzero(signs)[0])} = 0, needs inf r > 0" if np.any(signs) else None
 
 
+def _representable(problem: Any) -> str | None:
+    problem = as_mirror(problem)
+    units = problem.potential.log_units(problem.X.shape[1])
+    extreme = np.isfinite(units) & (np.abs(units) > FLOATS)
+    return (
+        f"log r_{int(np.flatnonzero(extreme)[0])} = {units[extreme][0]:g}: the formulas leave the range of floats"
+        if np.any(extreme)
+        else None
+    )
+
+
+def _felt(problem: Any) -> str | None:
+    return None if np.any(problem.model.features(problem.data.X)) else "no direction is active on any input: nothing moves"
+
+
 def _euclidean(problem: Any) -> str | None:
     potential = as_mirror(problem).potential
     inner = potential.potential if isinstance(potential, ScaledPotential) and np.ptp(potential.factor) == 0 else potential
@@ -197,4 +215,6 @@ POSITIVE = Hypothesis("positive", "inf r > 0", _positive)
 EUCLIDEAN = Hypothesis("Euclidean", "φ is a multiple of ½‖·‖²", _euclidean)
 FIXED = Hypothesis("fixed directions", "a two-layer network with fixed directions", _fixed)
 CONE = Hypothesis("cone", "a_j² ≥ b_j² for every neuron (R/lemA2)", _cone)
+REPRESENTABLE = Hypothesis("floats", "r and 1/r are floats", _representable)
+FELT = Hypothesis("felt", "some direction is active on some input", _felt)
 POWER = Hypothesis("power", "entropy with F = μx^{n+1}/(n(n+1)) on x > 0", _power)

@@ -9,20 +9,20 @@ import numpy as np
 
 from ...diagnostics import inverse_norm, local_bounds
 from ...diagnostics.bounds import asymptotic_rate
+from ...errors import BiasflowError
 from ...inputs import Array, positive_float, positive_int
+from ...limits import bregman_projection
 from ...potentials import Entropy
 from ...potentials.base import MirrorPoint
 from ...records import Check, Claim, Limit
 from ..evidence import Evidence
 from ..examples import euclidean_problem, mirror_problem
-from ..hypotheses import CONSISTENT, EUCLIDEAN, FREE, FULL_RANK, MIRROR, NONTRIVIAL, POWER, SQUARE
+from ..hypotheses import CONSISTENT, EUCLIDEAN, FREE, FULL_RANK, MIRROR, NONTRIVIAL, POWER, REPRESENTABLE, SQUARE
 from .objectives import Objective, least_squares, logistic, objective_flow, squared_hinge
-from .rates import ROUNDING, worst_ratio
+from .rates import bounded
 
 CONSERVED = 1e-6
 """Relative drift that integration to 1e-10 and the stop at a gradient of 1e-9 may leave."""
-MOVED = 1e-2
-"""Relative drift that is none of the integrator's doing."""
 READ = 1e-8
 """Divergence, relative to its start, down to which it is compared with its closed form."""
 DRAWS = 500
@@ -48,36 +48,46 @@ def power_problem(key: int) -> PowerProblem:
 
 
 def _sec5_1(evidence: Evidence) -> tuple[Check, ...]:
-    """D_φ(β*, β_t) − D_φ(β̄, β_t) for another minimiser β̄. Its derivative is ⟨∇F(β_t), β* − β̄⟩ (the sign is wrong in print)."""
+    """D_φ(β*, β_t) − D_φ(β̄, β_t) for another minimiser β̄. Its derivative is ⟨∇F(β_t), β* − β̄⟩ (the sign is wrong in print).
+
+    Where all minimisers share Xβ that vanishes, and the end of the flow is the projection of the start; the ends are compared.
+    """
+    try:
+        return _ends(evidence)
+    except (BiasflowError, ValueError) as reason:  # scales so far apart that a general integrator overflows
+        return (Check(f"flows of three objectives: {reason}", float("nan"), "==", 0.0),)
+
+
+def _ends(evidence: Evidence) -> tuple[Check, ...]:
     m, labels = evidence.mirror, np.where(evidence.mirror.y < 0, -1.0, 1.0)
-    kernel = np.linalg.svd(m.X)[2][len(m.y) :]
-    aside = np.asarray(kernel[0] if len(kernel) else np.zeros(m.X.shape[1]), dtype=np.float64)
     raised = np.asarray(np.linalg.lstsq(m.X, labels, rcond=None)[0], dtype=np.float64)
     checks = []
-    for objective in (least_squares(m.y), logistic(labels)):
-        drift, _ = _drift(evidence, objective, aside)
-        checks.append(Check(f"drift of D_φ(β*, β_t) − D_φ(β̄, β_t) over D₀, {objective.name}", drift, "==", 0.0, CONSERVED))
+    for objective, shared in ((least_squares(m.y), m.y), (logistic(labels), labels * np.log(2.0))):
+        end = objective_flow(objective, evidence.origin, m.X)[0][-1].beta
+        projected = bregman_projection(m.potential, m.X, shared, m.beta0).value
+        distance = float(np.max(np.abs(end - projected)) / np.max(np.abs(projected)))
+        checks.append(
+            Check(f"end of the flow against the projection, relative, {objective.name}", distance, "==", 0.0, CONSERVED)
+        )
     drift, predicted = _drift(evidence, squared_hinge(labels), raised)
     name = "squared hinge, β̄ with margins one larger"
-    checks.append(Check(f"the same, {name}", abs(drift), ">=", MOVED))
-    checks.append(Check(f"the same against ∫⟨∇F, β*−β̄⟩dt, {name}", drift / predicted, "==", 1.0, CONSERVED / MOVED))
+    checks.append(Check(f"|drift of D_φ(β*, β_t) − D_φ(β̄, β_t)| over D₀, {name}", abs(drift), ">=", CONSERVED, CONSERVED))
+    checks.append(
+        Check(f"the same over ∫⟨∇F, β*−β̄⟩dt, {name}", drift / predicted, "==", 1.0, CONSERVED * (1 + 1 / abs(predicted)))
+    )
     return tuple(checks)
 
 
 def _drift(evidence: Evidence, objective: Objective, aside: Array) -> tuple[float, float]:
-    """(largest change of D_φ(β*, β_t) − D_φ(β̄, β_t) over D_φ(β*, β₀), ∫⟨∇F, β*−β̄⟩dt over the same), β̄ = β* + aside."""
+    """(change of D_φ(β*, β_t) − D_φ(β̄, β_t) along the flow, ∫⟨∇F, β*−β̄⟩dt), both over D_φ(β*, β₀), for β̄ = β* + aside."""
     points, nu = objective_flow(objective, evidence.origin, evidence.mirror.X)
-    best = points[-1]
-    scale = float(np.max(np.abs(best.beta))) / max(float(np.max(np.abs(aside))), 1e-300)
-    aside = aside if objective.name == "squared hinge" else scale * aside
-    other = evidence.mirror.potential.at(best.beta + aside)
+    best, other = points[-1], evidence.mirror.potential.at(points[-1].beta + aside)
 
     def gap(point: MirrorPoint) -> float:
         return float(np.sum(best.divergence(point) - other.divergence(point)))
 
-    gaps = np.array([gap(point) for point in points]) - gap(points[0])
     start = float(np.sum(best.divergence(points[0])))
-    return float(gaps[np.argmax(np.abs(gaps))]) / start, float(nu @ (evidence.mirror.X @ aside)) / start
+    return (gap(best) - gap(points[0])) / start, float(nu @ (evidence.mirror.X @ aside)) / start
 
 
 def _lem5_1(evidence: Evidence) -> tuple[Check, ...]:
@@ -112,11 +122,10 @@ def _sec5_3(evidence: Evidence) -> tuple[Check, ...]:
     solution = 0.5 / weight * np.exp(-2 * weight * values * t[:, None]) @ content
     known = evidence.trajectory.error[seen] * np.sqrt(m.X.shape[1])  # in ‖β−β*‖ = √(2wD)
     error = float(np.max(2 * known / np.sqrt(2 * weight * D[seen]))) + 1e-9
-    own, theirs = (worst_ratio(D[seen], start * np.exp(-factor * kappa * t[seen])) for factor in (2, 1))
     return (
         Check("D_φ over its closed form", float(np.max(np.abs(D[seen] / solution[seen] - 1))), "==", 0.0, error),
-        Check("max D_φ over D₀e^{−κt}, κ of Theorem 2.6", theirs, "<=", 1.0, ROUNDING),
-        Check("max D_φ over D₀e^{−2κt}, the gradient flow's own", own, "<=", 1.0, ROUNDING),
+        bounded("max D_φ over D₀e^{−κt}, κ of Theorem 2.6", D[seen], start * np.exp(-kappa * t[seen])),
+        bounded("max D_φ over D₀e^{−2κt}, the gradient flow's own", D[seen], start * np.exp(-2 * kappa * t[seen])),
         Check("exact rate over the rate of Theorem 2.6", exact / kappa, "==", 2.0, 1e-10),
     )
 
@@ -137,7 +146,10 @@ def _sec5_4(evidence: Evidence) -> tuple[Check, ...]:
         reached = float(np.max(np.linalg.norm(draws, axis=1) / size(draws @ X)))
         checks += [
             Check(
-                f"largest ‖u‖₂/‖Xᵀu‖ of {DRAWS} draws over the upper bound, {name}", reached / found.certificate.dual, "<=", 1.0
+                f"largest ‖u‖₂/‖Xᵀu‖ of {DRAWS} draws over the upper bound, {name}",
+                reached / found.certificate.dual,
+                "<=",
+                1.0 + 1e-9,
             ),
             Check(f"‖Xᵀu‖ at the u found, ‖u‖₂ = {found.objective:.3g}, {name}", float(size(found.value @ X)), "==", 1.0, 1e-9),
         ]
@@ -151,7 +163,7 @@ sec5_1 = Claim(
     " data that are not separable), so the limit is the projection of the start; for a squared hinge it moves."
     " Checked on the problem's X, with sign(y) as classes.",
     "R, §5.1",
-    (MIRROR, SQUARE, FREE, CONSISTENT, NONTRIVIAL, FULL_RANK),
+    (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, NONTRIVIAL, FULL_RANK),
     mirror_problem,
     _sec5_1,
 )

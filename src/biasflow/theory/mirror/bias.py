@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...errors import BiasflowError
+from ...inputs import Array
 from ...limits import mirror_limit
-from ...records import Check, Claim, Result
+from ...limits.half_lines import forced_zeros
+from ...potentials.base import Potential
+from ...records import Check, Claim, Limit, Result
 from ..evidence import Evidence
 from ..examples import boundary_problem, mirror_problem
 from ..hypotheses import CONSISTENT, CONTINUOUS, HALF_LINES, MIRROR, NONTRIVIAL, REACHED, SQUARE
@@ -50,8 +54,10 @@ def _existence(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-GONE = 1e-6
-"""Share of D_φ(β*, β₀), or of the largest β, that a flow which followed F to 1e-10 of its infimum may have left."""
+GONE, WALL = 1e-6, 1e-3
+"""Share of D_φ(β*, β₀), and of the largest β*, that a flow which followed F to 1e-10 of its infimum may have left."""
+FALLING = 0.5
+"""Fall of D over the second half of the flow below which it is still on its way."""
 
 
 def _boundary(evidence: Evidence) -> tuple[Check, ...]:
@@ -62,22 +68,40 @@ def _boundary(evidence: Evidence) -> tuple[Check, ...]:
     best = potential.at(limit.value)
     D = np.array([float(np.sum(best.divergence(potential.at(beta)))) for beta in evidence.predictors])
     excess = evidence.half_loss - limit.stats["infimum"]
-    wall = np.abs(evidence.predictors[-1][limit.stats["boundary"]])
-    arrived = flow.result in (Result.CONVERGED, Result.INFEASIBLE, Result.STATIONARY, Result.FLOOR)
-    late = float(D[-1] / D[0]) if arrived else float("nan")
+    wall = float(np.max(np.abs(evidence.predictors[-1][limit.stats["boundary"]]), initial=0.0))
+    size = max(float(np.max(np.abs(limit.value))), float(np.max(np.abs(evidence.origin.beta))))
+    earlier = float(np.interp(flow.times[-1] / 2, flow.times, D))
+    arrived = D[-1] <= GONE * D[0] or D[-1] > FALLING * earlier  # else D is small but still falling: nothing to judge yet
+    objective = float(np.sum(best.divergence(evidence.origin)))
     return (
-        Check("D_φ(β*, β(T)) over D_φ(β*, β₀)", late, "<=", GONE),
+        Check("D_φ(β*, β(T)) over D_φ(β*, β₀)", float(D[-1] / D[0]) if arrived else float("nan"), "<=", GONE),
         Check("largest rise of D_φ(β*, β(t)), over its start", float(np.max(np.diff(D), initial=0.0)) / D[0], "<=", 1e-7),
         Check("max t·(F(β(t)) − F*)/D_φ(β*, β₀) (R, equation 5)", float(np.max(flow.times * excess)) / D[0], "<=", 1.0, 1e-7),
         Check(
-            "largest |β(T)| where β* lies on the boundary",
-            float(np.max(wall, initial=0.0)) if arrived else float("nan"),
+            "largest |β(T)| where β* lies on the boundary, over the larger of ‖β*‖_∞, ‖β₀‖_∞",
+            wall / size if arrived else float("nan"),
             "<=",
-            GONE * float(np.max(np.abs(limit.value), initial=1.0)),
+            WALL,
+        ),
+        Check("D_φ(β*, β₀) of the limit against its objective", objective / limit.objective, "==", 1.0, 1e-9),
+        Check(
+            "minimisers inside the domain (1: there are) against β* inside", _inside(m.X, limit, potential), "==", _no_wall(limit)
         ),
         Check("constraint residual of β*", limit.certificate.residual, "<=", 1e-9),
         Check("relative duality gap of β*", limit.certificate.gap, "<=", 1e-9),
     )
+
+
+def _inside(X: Array, limit: Limit, potential: Potential) -> float:
+    """Whether some minimiser of F lies inside the open domain, by a linear program on the fit."""
+    try:
+        return float(not np.any(forced_zeros(X, limit.stats["fit"], potential.half_lines(X.shape[1]))))
+    except BiasflowError:  # the fit is on the edge of what can be reached, to rounding
+        return 0.0
+
+
+def _no_wall(limit: Limit) -> float:
+    return float(limit.stats["boundary"].size == 0)
 
 
 lemA1 = Claim(

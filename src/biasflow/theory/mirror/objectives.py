@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import ConvergenceError
 from ...inputs import Array
 from ...potentials.base import MirrorPoint
 
@@ -53,6 +54,8 @@ def objective_flow(objective: Objective, origin: MirrorPoint, X: Array) -> tuple
     weight = float(np.max(origin.weight())) * float(np.linalg.norm(X, 2)) ** 2
     nu, span, points = np.zeros(len(X)), 1.0 / weight, [origin]
     for _ in range(SPANS):
+        if not np.all(np.isfinite(field(0.0, nu))):
+            raise ConvergenceError(f"mirror flow of the {objective.name} objective: values overflow")
         run = solve_ivp(field, (0.0, span), nu, method="LSODA", rtol=1e-10, atol=1e-12 * max(1.0, float(np.max(np.abs(nu)))))
         nu, span = run.y[:, -1], 2 * span
         points.append(origin.moved(X.T @ nu))

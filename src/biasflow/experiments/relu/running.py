@@ -1,0 +1,99 @@
+"""What B's figures share: the authors' clock, the flow, which neurons slide, and when the loss falls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...flows import early_alignment, gradient_flow
+from ...inputs import Array, Mask, instance
+from ...losses import SquareLoss
+from ...models import TwoLayer, TwoLayerParams
+from ...records import Dataset, Problem, Trajectory
+
+ITERATION = 2e-3
+"""Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's loss."""
+DONE = 1e-3
+"""Loss, relative to its start, at which a figure looks finished."""
+FALLEN = 0.1
+"""Share of the loss whose fall marks leaving a saddle, as in `bf.phases`."""
+EARLY = 0.01
+"""Size of h at the start, relative to the labels, up to which there is an early phase."""
+LOW = 0.05
+"""Loss, relative to its start, below which no saddle is looked for."""
+
+
+def flow_at(data: Dataset, model: TwoLayer, start: TwoLayerParams, iterations: Array) -> Trajectory:
+    """B's flow, saved at the times of these iterations of the authors' code."""
+    return gradient_flow(model, data, SquareLoss("half-mean"), start, times=ITERATION * iterations)
+
+
+def sliding(flow: Trajectory, times: Array, neurons: int, samples: int) -> Mask:
+    """Which pre-activations slide along zero at these increasing times, (times, neurons, samples)."""
+    state, table, k = np.zeros((neurons, samples), dtype=bool), np.zeros((len(times), neurons, samples), dtype=bool), 0
+    for event in sorted(flow.events, key=lambda event: event.time):
+        while k < len(times) and times[k] < event.time:
+            table[k], k = state, k + 1
+        state[event.neuron, event.sample] = event.kind == "slide in"
+    table[k:] = state
+    return table
+
+
+def turning_points(flow: Trajectory) -> dict[str, float]:
+    """Iterations at which the loss leaves the first saddle, reaches the second, is nearest to it, leaves it, is done.
+
+    Left: a tenth of the loss is gone; reached: the loss is at most a tenth above. The second saddle: where log(loss) falls
+    slowest once it has left the first and before 5% are left. NaN where that has not happened by the end.
+    """
+    iterations, loss = np.append(flow.times / ITERATION, np.nan), np.append(flow.loss, 0.0)
+    first, low, done = (_first(loss <= share * loss[0]) for share in (1 - FALLEN, LOW, DONE))
+    last = min(low, len(loss) - 2)
+    saddle = first
+    if last > first:
+        rates = -np.diff(np.log(loss[first : last + 1])) / np.diff(iterations[first : last + 1])
+        saddle += int(np.argmin(rates))
+    reached = _first(loss <= (1 + FALLEN) * loss[saddle])
+    second = saddle + _first(loss[saddle:] <= (1 - FALLEN) * loss[saddle])
+    return {
+        "left_first": float(iterations[first]),
+        "reached_second": float(iterations[reached]),
+        "saddle": float(iterations[saddle]),
+        "saddle_loss": float(loss[saddle]),
+        "left_second": float(iterations[second]),
+        "done": float(iterations[done]),
+    }
+
+
+def _first(true: Mask) -> int:
+    """The first place that is true; one is."""
+    return int(np.argmax(true))
+
+
+def early_directions(flow: Trajectory) -> Array:
+    """Where early alignment turns each neuron that has grown when the first saddle is left, (m, d); zero for all others.
+
+    All zero where there is no early phase: the start already matters beside the labels.
+    """
+    problem = instance("flow.problem", flow.problem, Problem)
+    data, start = problem.data, problem.params0
+    directions = np.zeros_like(start.W)
+    if np.max(np.abs(problem.model(start, data.X))) > EARLY * np.max(np.abs(data.y)):
+        return directions
+    escaped = min(_first(np.append(flow.loss <= (1 - FALLEN) * flow.loss[0], True)), len(flow.loss) - 1)
+    grown = np.flatnonzero(np.abs(flow.states.a[escaped]) > np.abs(start.a))
+    aligned = early_alignment(data, TwoLayerParams(start.a[grown], start.W[grown]))
+    directions[grown] = np.where(aligned.rates[:, None] > 0, aligned.directions, 0.0)
+    return directions
+
+
+def misalignment(flow: Trajectory, directions: Array) -> Array:
+    """Mean angle between neurons and their directions, weighted by |a|‖w‖, at the saved times; NaN where none has a direction."""
+    turning = np.any(directions != 0, axis=1)
+    if not np.any(turning):
+        return np.full(len(flow.times), np.nan)
+    a, W, directions = np.abs(flow.states.a[:, turning]), flow.states.W[:, turning], directions[turning]
+    lengths = np.linalg.norm(W, axis=2)
+    units = W / lengths[..., None]
+    angles = 2 * np.arctan2(np.linalg.norm(units - directions, axis=2), np.linalg.norm(units + directions, axis=2))
+    weight = (lengths / np.max(lengths, axis=1, keepdims=True)) * (a / np.max(a, axis=1, keepdims=True))
+    mean: Array = np.sum(weight * angles, axis=1) / np.sum(weight, axis=1)
+    return mean

@@ -1,0 +1,64 @@
+"""Compilation of Numba kernels: once, cached on disk, and announced while it happens.
+
+Only entry points are cached. Numba's cache of a function looks at that function's own file and at the variables it closes over,
+so an entry point closes over a stamp of all sources its kernels come from: a change in any of them compiles anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+REORDERED = {"reassoc", "contract", "arcp", "nsz"}
+"""Sums may be reordered, as vectorised loops need; infinities and NaN keep their meaning."""
+
+
+def stamp(*sources: str) -> int:
+    """A number that changes with any of the source files."""
+    contents = b"".join(Path(source).read_bytes() for source in sources)
+    return int(hashlib.sha256(contents).hexdigest()[:12], 16)
+
+
+def inner(kernel: Kernel) -> Kernel:
+    """Compile a function that entry points call."""
+    return cast(Kernel, numba.njit(error_model="numpy", fastmath=REORDERED)(kernel))
+
+
+def ordered(kernel: Kernel) -> Kernel:
+    """The same without reordering, where the order of operations carries the accuracy."""
+    return cast(Kernel, numba.njit(error_model="numpy", fastmath={"contract"})(kernel))
+
+
+def finite(kernel: Kernel) -> Kernel:
+    """The same for finite numbers only, as the vectorised maximum needs."""
+    return cast(Kernel, numba.njit(error_model="numpy", fastmath=True)(kernel))
+
+
+def entry(kernel: Kernel) -> Kernel:
+    """Compile an entry point, cached on disk."""
+    return cast(Kernel, numba.njit(cache=True, error_model="numpy", fastmath=REORDERED)(kernel))
+
+
+def announced(kernels: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call, and say so on stderr if something has to be compiled first; `kernels` says what, as in 'dual flow'."""
+    from numba.core import event
+
+    class Announce(event.Listener):
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said:
+                print(f"biasflow: compiling the {kernels} kernels; this happens once and is cached", file=sys.stderr, flush=True)
+            self.said = True
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announce()):
+        return call(*arguments)

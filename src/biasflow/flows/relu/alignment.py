@@ -1,0 +1,108 @@
+"""Early alignment: where neurons turn while the network is still negligible (B, §4.1; Maennel et al. 2018), exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConvergenceError
+from ...inputs import Array, Mask, instance
+from ...losses import SquareLoss
+from ...models import TwoLayer, TwoLayerParams
+from ...models.two_layer import two_layer_for
+from ...records import Dataset, Problem
+from .driver import GateEvent, gate_events, label_forces
+from .geometry import Network, network
+from .layout import ON, OUT, RHO
+
+OPPOSED = 1e-15
+"""a + ⟨D̂, w⟩ of a neuron of unit norm up to which it does not grow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """The alignment map of vanishing initialisation, neuron by neuron.
+
+    directions: the limit of w_j/‖w_j‖ as t → ∞ with h = 0, (m, d). signs: that of a_j. rates: growth β_j = ‖D_j‖, zero where the
+    neuron comes to rest (no longer active on any input, say). log_amplitudes: log C_j, ‖w_j‖ ~ C_j·e^{β_j t}. times: of the last
+    change of gates. active: ⟨w_j, x_k⟩ > 0 in the limit, (m, n). events: every change of gates. `at(t)` is the exact state.
+    """
+
+    directions: Array
+    signs: Array
+    rates: Array
+    log_amplitudes: Array
+    times: Array
+    active: Mask
+    events: tuple[GateEvent, ...]
+    _net: Network
+    _arcs: Any
+
+    def at(self, t: float) -> TwoLayerParams:
+        """The weights at time t of the flow with h = 0."""
+        from .early import states_at
+
+        return self._net.params(states_at(self._arcs, self._net.invariants, np.array([float(t)]), len(self._net.start))[0][0])
+
+
+def early_alignment(
+    ds: Dataset, params0: TwoLayerParams, loss: SquareLoss | None = None, model: TwoLayer | None = None
+) -> Alignment:
+    """Follow every neuron from params0 with h = 0, which is the flow as the scale of params0 vanishes; any data, exact.
+
+    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss sets the clock ('half-mean' as
+    in B unless said otherwise), model the activation (a ReLU unless said otherwise).
+    """
+    from .compiling import announced
+
+    instance("ds", ds, Dataset)
+    model = two_layer_for(params0, ds.d) if model is None else instance("model", model, TwoLayer)
+    loss = SquareLoss("half-mean") if loss is None else instance("loss", loss, SquareLoss)
+    return announced(_align, Problem(model, ds, loss, params0))
+
+
+def _align(problem: Problem) -> Alignment:
+    from .early import align
+
+    net = network(problem)
+    F0, F1 = label_forces(net)
+    arcs, log, _, sound = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, np.inf, np.inf)
+    if not sound:
+        raise ConvergenceError("early_alignment: a neuron's gates did not settle")
+    last = np.append(np.flatnonzero(np.diff(arcs.neuron)), len(arcs.neuron) - 1)
+    state, pull = arcs.state[last], arcs.pull[last]
+    beta = np.linalg.norm(pull, axis=1)
+    moving = beta > 0
+    along = np.divide(np.sum(pull * state, axis=1), beta, out=np.zeros_like(beta), where=moving)
+    opposed = moving & (np.abs(state[:, OUT] + along) <= OPPOSED)
+    beta, moving = np.where(opposed, -beta, beta), moving & ~opposed
+    grown = np.where(moving, (state[:, OUT] + along) / 2, state[:, OUT])  # a ~ ½(a + ⟨D̂, w⟩)·e^{βt}
+    signs = np.sign(grown)
+    rest = net.params(state).W[net.alive]
+    size = np.linalg.norm(rest, axis=1)
+    still = np.divide(rest, size[:, None], out=np.zeros_like(rest), where=size[:, None] > 0)
+    pointing = signs[:, None] * (pull[:, 2:] @ net.basis.T) / np.where(moving, beta, 1.0)[:, None]
+    with np.errstate(divide="ignore"):
+        grown_log = state[:, RHO] + np.log(np.abs(grown)) - beta * arcs.start[last]
+        log_size = np.where(moving, grown_log, np.log(size) - beta * arcs.start[last])
+    (m, d), n = np.shape(problem.params0.W), problem.data.n
+    directions, active = np.zeros((m, d)), np.zeros((m, n), dtype=np.bool_)
+    directions[net.alive] = np.where(moving[:, None], pointing, still)
+    on = np.zeros((len(net.alive), n), dtype=np.bool_)
+    on[:, net.samples] = (arcs.gates[last][:, net.geometry.group] == ON) == (net.geometry.side > 0)
+    held = arcs.gates[last][:, net.geometry.group] > ON
+    on[:, net.samples] &= ~held
+    active[net.alive] = on
+    return Alignment(
+        directions, _spread(signs, net, m), _spread(beta, net, m), _spread(log_size, net, m, -np.inf),
+        _spread(arcs.start[last], net, m), active, gate_events(net, log.rows[: log.filled[0]]), net, arcs,
+    )  # fmt: skip
+
+
+def _spread(values: Array, net: Network, m: int, missing: float = 0.0) -> Array:
+    """Values of the neurons that are not zero, among all."""
+    everywhere = np.full(m, missing)
+    everywhere[net.alive] = values
+    return everywhere

@@ -1,0 +1,304 @@
+"""Event-driven gradient flow of two-layer ReLU networks: the exact early phase, then the march, and their error."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import ConvergenceError
+from ...inputs import Array, positive_float
+from ...models import TwoLayerParams
+from ...records import Problem, Result, Trajectory
+from ..dual import CONVERGED, LOOSER, save_times
+from .geometry import Network, network
+from .layout import OFF, ON, OUT, SLIDE
+
+NEGLIGIBLE = 1e-3
+"""Size of h relative to the tolerance and the labels below which the early phase is exact."""
+STATIONARY = 1e-12
+"""Speed of every neuron, relative to its norm and to the pull of the labels, at which the flow stands still."""
+MAX_STEPS = 400_000
+KEPT_BYTES = 2**26
+"""Memory for states kept of the steps; longer runs are thinned, and states between are integrated again when asked for."""
+MOST_ARCS = 256
+"""States kept of the early phase, whose arcs are exact anyway, and of a march whose states are saved elsewhere."""
+TIGHTEST = 1e-12
+"""The least tolerance a step is asked for."""
+PER_STEP = 0.1
+"""Share of rtol that a step may spend."""
+
+
+class GateEvent(NamedTuple):
+    """Neuron j's gate on sample k changes at a time. kind: 'on', 'off', 'slide in' or 'slide out'."""
+
+    time: float
+    neuron: int
+    sample: int
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class EventRun:
+    """One integration, from which the state at any time can be had."""
+
+    net: Network
+    rtol: float
+    early: Any  # Arcs, or None
+    t_early: float
+    kept: Any  # Kept, its first `count` entries valid
+    count: int
+    t_end: float
+    last: Array
+    code: int
+    rows: Array
+    counts: dict[str, int]
+    saved: Array
+
+    def state_at(self, t: float) -> Array:
+        """(m', r+2): the exact arc, or the march resumed from the last kept step."""
+        if t <= 0:
+            return self.net.start
+        if t >= self.t_end:
+            return self.last
+        if t <= self.t_early:
+            return _arc_states(self, np.array([t]))[0]
+        from .marching import Request, march
+
+        i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
+        Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
+        start, h = float(self.kept.times[i]), float(self.kept.steps[i])
+        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, MAX_STEPS, np.empty(0), 1)
+        march(Y, gates, self.net.geometry, self.net.invariants, False, request)
+        return Y
+
+
+def integrate_events(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+    """The flow of a two-layer ReLU network until t1, or until converged; a run at a looser tolerance gives the error."""
+    from .compiling import announced
+
+    return announced(_integrate, problem, t1, rtol, times)
+
+
+def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+    t1 = None if t1 is None else positive_float("t1", t1)
+    rtol = positive_float("rtol", rtol)
+    wanted = None if times is None else save_times(times, t1)
+    if wanted is not None and t1 is None:
+        t1 = float(wanted[-1])
+    net = network(problem)
+    result = _at_rest(problem, net)
+    if result is not None:
+        return _standing(problem, result, wanted)
+    run = run_events(problem, net, t1, rtol, wanted)
+    if wanted is None:
+        saved, states = _every_step(run)
+    else:
+        saved = wanted[wanted <= run.t_end * (1 + 1e-12)]
+        states = run.saved[: saved.size]
+        if saved.size < wanted.size:
+            saved, states = np.append(saved, run.t_end), np.concatenate([states, run.last[None]])
+    params = net.params(states)
+    if saved[0] == 0:
+        params.a[0], params.W[0] = problem.params0
+    started = time.process_time()
+    error = _error(problem, net, run, saved, params)
+    stats = {"method": "events", **run.counts, "early_until": run.t_early, "error_seconds": time.process_time() - started}
+    losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
+    return Trajectory(
+        saved,
+        params,
+        losses,
+        error,
+        gate_events(net, run.rows),
+        stats,
+        _result(run),
+        problem,
+        _interpolant(problem, net, run),
+    )
+
+
+def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None) -> EventRun:
+    """Early phase where h is negligible, then the march."""
+    from .marching import Request, march
+
+    t_stop = math.inf if t1 is None else t1
+    early, early_log, t_early = _early(problem, net, t_stop, rtol)
+    times = np.empty(0) if wanted is None else wanted
+    exact = times[times <= t_early] if early is not None else times[:0]
+    if early is None:
+        Y, gates, first = net.start.copy(), net.gates.copy(), np.empty((0, *net.start.shape))
+    else:
+        from .early import states_at
+
+        states, gates = states_at(early, net.invariants, np.append(exact, t_early), len(net.start))
+        Y, first = states[-1].copy(), states[:-1]
+        early_log = early_log[early_log[:, 0] <= t_early]
+    goal, still = _thresholds(problem, net) if t1 is None else (-1.0, -1.0)
+    entry_bytes = 8 * Y.size + gates.size
+    keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
+    request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, MAX_STEPS, times[exact.size :], keep)
+    t_end, code, saved, kept, log, counts = march(Y, gates, net.geometry, net.invariants, early is None, request)
+    rows = np.concatenate([early_log, log.rows[: log.filled[0]]])
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    saved = np.concatenate([first, saved[: counts[4]]])
+    named = {"steps": int(counts[0]), "rejected": int(counts[1]), "events": len(rows), "early_events": len(early_log)}
+    return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_end, Y, code, rows, named, saved)
+
+
+def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[Any, Array, float]:
+    """The exact arcs and their events until h matters, or None where it matters at once."""
+    none = None, np.empty((0, 5)), 0.0
+    labels = np.abs(net.geometry.labels[net.geometry.labels != 0])
+    if labels.size == 0:
+        return none
+    log_size = math.log(NEGLIGIBLE * _per_step(rtol) * float(np.min(labels)) / float(np.max(net.geometry.kappa)))
+    rho = net.start[:, 0]
+    if math.log(0.5 * np.sum(np.exp(2 * (rho - rho.max())))) + 2 * rho.max() >= log_size:
+        return none
+    from .early import align
+
+    F0, F1 = label_forces(net)
+    arcs, log, t_early, sound = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size)
+    if not sound:
+        raise ConvergenceError("early phase: a neuron's gates did not settle")
+    if not math.isfinite(t_early):
+        return none
+    return arcs, log.rows[: log.filled[0]].copy(), t_early
+
+
+def label_forces(net: Network) -> tuple[Array, Array]:
+    """F0 and F1 of every group at h = 0."""
+    geometry = net.geometry
+    G = len(geometry.U)
+    F0, F1 = np.zeros(G), np.zeros(G)
+    push = -geometry.speed * geometry.labels * geometry.kappa
+    positive = geometry.side > 0
+    np.add.at(F1, geometry.group[positive], push[positive])
+    np.add.at(F0, geometry.group[positive], geometry.slope * push[positive])
+    np.add.at(F0, geometry.group[~positive], -push[~positive])
+    np.add.at(F1, geometry.group[~positive], -geometry.slope * push[~positive])
+    return F0, F1
+
+
+def _thresholds(problem: Problem, net: Network) -> tuple[float, float]:
+    """Σ(h − y)² at which the flow has converged, and the speed at which it stands still."""
+    residual = problem.model(problem.params0, problem.data.X) - problem.data.y
+    norms = np.linalg.norm(problem.data.X, axis=1)
+    return CONVERGED * float(residual @ residual), STATIONARY * net.geometry.speed * float(np.abs(residual) @ norms)
+
+
+def _per_step(rtol: float) -> float:
+    return max(PER_STEP * rtol, TIGHTEST)
+
+
+def _arc_states(run: EventRun, times: Array) -> Array:
+    from .early import states_at
+
+    return states_at(run.early, run.net.invariants, np.ascontiguousarray(times), len(run.net.start))[0]
+
+
+def _every_step(run: EventRun) -> tuple[Array, Array]:
+    """Times and states: where arcs begin in the early phase (at most a few hundred), the kept steps, and the end."""
+    times, states = run.kept.times[: run.count], run.kept.states[: run.count]
+    if run.early is not None and run.t_early > 0:
+        arcs = np.unique(run.early.start)
+        arcs = arcs[arcs < run.t_early]
+        arcs = arcs[:: 1 + arcs.size // MOST_ARCS]
+        times, states = np.append(arcs, times), np.concatenate([_arc_states(run, arcs), states])
+    times, states = np.append(times, run.t_end), np.concatenate([states, run.last[None]])
+    last = np.append(np.diff(times) > 0, True)  # events at one time leave the state after all of them
+    return times[last], states[last]
+
+
+def _error(problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams) -> Array:
+    """Distance from a run at a looser tolerance."""
+    error = np.zeros(saved.size)
+    moved = saved > 0
+    if not np.any(moved):
+        return error
+    check = run_events(problem, net, run.t_end, LOOSER * run.rtol, saved[moved])
+    count = len(check.saved)
+    other = net.params(check.saved)
+    where = np.flatnonzero(moved)
+    difference = np.maximum(
+        np.max(np.abs(other.a - params.a[where[:count]]), axis=1), np.max(np.abs(other.W - params.W[where[:count]]), axis=(1, 2))
+    )
+    rounding = np.finfo(float).eps * np.max(np.abs(params.a[where]), axis=1)
+    error[where] = np.inf
+    error[where[:count]] = difference
+    error[where] += rounding
+    return error
+
+
+def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
+    def at(t: float) -> TwoLayerParams:
+        return problem.params0 if t <= 0 else net.params(run.state_at(t))
+
+    return at
+
+
+def _result(run: EventRun) -> Result:
+    from . import marching
+
+    return {
+        marching.REACHED_T1: Result.REACHED_T1,
+        marching.CONVERGED: Result.CONVERGED,
+        marching.STATIONARY: Result.STATIONARY,
+        marching.STEP_LIMIT: Result.STEP_LIMIT,
+        marching.STEP_TOO_SMALL: Result.STEP_TOO_SMALL,
+    }[run.code]
+
+
+def _at_rest(problem: Problem, net: Network) -> Result | None:
+    """Why the flow does not move at all, if so."""
+    model, data = problem.model, problem.data
+    residual = model(problem.params0, data.X) - data.y
+    if not np.any(residual):
+        return Result.CONVERGED
+    outputs = net.start[:, OUT]
+    feels = (net.gates != OFF) | net.geometry.two_sided
+    if not np.any(feels) or (not np.any(outputs) and not np.any(net.start[:, OUT + 1 :])):
+        return Result.DEAD
+    return None
+
+
+def _standing(problem: Problem, result: Result, wanted: Array | None) -> Trajectory:
+    """A flow that stays where it starts."""
+    times = np.zeros(1) if wanted is None else wanted
+    a = np.repeat(problem.params0.a[None], times.size, axis=0)
+    W = np.repeat(problem.params0.W[None], times.size, axis=0)
+    params = TwoLayerParams(a, W)
+    losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
+    stats = {
+        "method": "events",
+        "steps": 0,
+        "rejected": 0,
+        "events": 0,
+        "early_events": 0,
+        "early_until": 0.0,
+        "error_seconds": 0.0,
+    }
+    return Trajectory(times, params, losses, np.zeros(times.size), (), stats, result, problem, lambda t: problem.params0)
+
+
+_KIND = {(OFF, ON): "on", (ON, OFF): "off", (OFF, SLIDE): "slide in", (ON, SLIDE): "slide in"}
+
+
+def gate_events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
+    """Changes of gates, sample by sample: a group's members switch together, those of the other side the other way."""
+    members = [
+        [(int(net.samples[k]), net.geometry.side[k]) for k in np.flatnonzero(net.geometry.group == g)]
+        for g in range(len(net.geometry.U))
+    ]
+    turned = {OFF: ON, ON: OFF, SLIDE: SLIDE}
+    events = []
+    for t, j, g, before, after in rows.tolist():
+        for k, side in members[int(g)]:
+            change = (int(before), int(after)) if side > 0 else (turned[int(before)], turned[int(after)])
+            events.append(GateEvent(t, int(net.alive[int(j)]), k, _KIND.get(change, "slide out")))
+    return tuple(events)

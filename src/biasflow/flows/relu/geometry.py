@@ -1,0 +1,121 @@
+"""Data and starts as the kernels see them, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sl
+
+from ...errors import ScaleError
+from ...inputs import Array, Index
+from ...models import TwoLayer, TwoLayerParams
+from ...records import Problem
+from .layout import FIRST, OFF, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants
+
+SAME_DIRECTION = 1e-14
+"""Distance of unit vectors up to which inputs share a direction."""
+ROUNDING = 1e-14
+"""Inner products of unit vectors up to which they are orthogonal."""
+BALANCED = 8 * float(np.finfo(float).eps)
+"""Relative difference of |a| and ‖w‖ up to which a neuron is balanced."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A two-layer problem in the kernels' coordinates. Neurons that are zero never move and are left out."""
+
+    geometry: Geometry
+    invariants: Invariants
+    start: Array  # (m', r+2)
+    gates: Gates  # (m', G), SLIDE where a pre-activation starts at zero
+    basis: Array  # (d, r)
+    fixed: Array  # (m', d): the part of W outside the span of the inputs
+    samples: Index  # the inputs that are not zero
+    alive: Index  # the m' neurons that are not zero
+    params0: TwoLayerParams
+    idle_square: float  # Σ y² over the inputs that are zero
+
+    def params(self, states: Array) -> TwoLayerParams:
+        """Weights of states (..., m', r+2)."""
+        with np.errstate(under="ignore"):
+            size = np.exp(states[..., RHO])
+            a = np.zeros((*states.shape[:-2], *self.params0.a.shape))
+            W = np.zeros((*states.shape[:-2], *self.params0.W.shape))
+            a[..., self.alive] = size * states[..., OUT]
+            W[..., self.alive, :] = (size[..., None] * states[..., FIRST:]) @ self.basis.T + self.fixed
+        return TwoLayerParams(a, W)
+
+
+def network(problem: Problem) -> Network:
+    """The problem's data in groups of one direction, and its start in normalised coordinates."""
+    model: TwoLayer = problem.model
+    X, y, params0 = problem.data.X, problem.data.y, problem.params0
+    norms = np.linalg.norm(X, axis=1)
+    live = np.flatnonzero(norms > 0)
+    group, side, directions = _groups(X[live] / norms[live, None])
+    U, basis = _reduced(directions)
+    U = np.ascontiguousarray(np.hstack([np.zeros((len(U), FIRST)), U]))
+    gram = U @ U.T
+    gram[np.abs(gram) < ROUNDING] = 0.0
+    speed = 2 * problem.loss.factor(len(y))
+    two_sided = bool(np.any(side < 0)) or model.negative_slope > 0
+    geometry = Geometry(
+        U, np.ascontiguousarray(U.T), gram, group, side, norms[live], y[live], speed, model.negative_slope, two_sided
+    )
+    start, fixed, alive, invariants = _start(params0, basis)
+    p = start @ U.T
+    gates = np.where(p > 0, ON, OFF).astype(np.int8)
+    gates[np.abs(p) <= ROUNDING] = SLIDE
+    idle = float(np.sum(y**2)) - float(np.sum(y[live] ** 2))
+    return Network(geometry, invariants, start, gates, basis, fixed, live, alive, params0, idle)
+
+
+def _groups(unit: Array) -> tuple[Index, Array, Array]:
+    """The group and side of every unit vector, and the groups' directions: parallel vectors together, whatever their sign."""
+    cosines = unit @ unit.T
+    first: list[int] = []
+    group, side = np.full(len(unit), -1), np.ones(len(unit))
+    for k in range(len(unit)):
+        if group[k] >= 0:
+            continue
+        near = np.flatnonzero((group < 0) & (np.abs(cosines[k]) > 0.9))
+        signs = np.sign(cosines[k, near])
+        same = np.linalg.norm(signs[:, None] * unit[near] - unit[k], axis=1) <= SAME_DIRECTION
+        group[near[same]], side[near[same]] = len(first), signs[same]
+        first.append(k)
+    return group, side, unit[first]
+
+
+def _reduced(directions: Array) -> tuple[Array, Array]:
+    """Coordinates (G, r) of the directions in an orthonormal basis (d, r) of their span; orthogonal ones stay so."""
+    if len(directions) == 0:
+        return np.zeros((0, 1)), np.zeros((directions.shape[1], 1))
+    Q, R, order = sl.qr(directions.T, mode="economic", pivoting=True)
+    rank = int(np.sum(np.abs(np.diag(R)) > ROUNDING))
+    U = np.empty((len(directions), rank))
+    U[order] = R[:rank].T
+    U[np.abs(U) < ROUNDING] = 0.0
+    return U, Q[:, :rank]
+
+
+def _start(params0: TwoLayerParams, basis: Array) -> tuple[Array, Array, Index, Invariants]:
+    """Normalised states, the parts of W that never move, the neurons that are not zero, and what they conserve."""
+    alive = np.flatnonzero((params0.a != 0) | np.any(params0.W != 0, axis=1))
+    if alive.size == 0:
+        raise ScaleError("params0: every weight is zero; the flow never leaves this saddle, start from a positive scale")
+    a, W = params0.a[alive], params0.W[alive]
+    largest = np.maximum(np.abs(a), np.max(np.abs(W), axis=1))
+    a, W = a / largest, W / largest[:, None]
+    z = W @ basis
+    fixed = W - z @ basis.T if basis.shape[1] < basis.shape[0] else np.zeros_like(W)
+    w_norm = np.linalg.norm(W, axis=1)
+    norm = np.hypot(a, w_norm)
+    rho = np.log(norm) + np.log(largest)
+    start = np.column_stack([rho, a / norm, z / norm[:, None]])
+    c = (np.abs(a) - w_norm) * (np.abs(a) + w_norm)
+    c[np.abs(np.abs(a) - w_norm) <= BALANCED * norm] = 0.0
+    with np.errstate(divide="ignore"):
+        log_c = np.log(np.abs(c)) + 2 * np.log(largest)
+        log_fixed = 2 * (np.log(np.linalg.norm(fixed, axis=1)) + np.log(largest))
+    return start, fixed * largest[:, None], alive, Invariants(np.sign(c), log_c, log_fixed)

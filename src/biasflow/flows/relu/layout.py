@@ -1,0 +1,82 @@
+"""The arrays that the kernels of the ReLU flow share.
+
+A neuron v_j = (a_j, w_j) is kept as ρ_j = log‖v_j‖ and the unit vector v_j/‖v_j‖, so that a scale of 1e-80 is like any other and
+a sign change of a_j is nothing special: with D_j = −Σ_k σ'_jk r_k x_k it follows the linear equation v̇ = (⟨D, w⟩, a·D). A row of
+the state is (ρ, ā, z̄): z̄ are the coordinates of w̄ in an orthonormal basis of the span of the inputs; the rest of w never moves.
+
+Inputs that are positive or negative multiples of each other switch together. They form a *group* with one unit direction u_g, the
+signs of their multiples being their sides. A pair (neuron, group) has one of three gates: OFF (⟨w, u⟩ < 0), ON (> 0) or SLIDE
+(= 0, held there by the field in Filippov's sense). D_j = −Σ_g F_g u_g, F_g being F0_g where the gate is OFF, F1_g where it is ON.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...inputs import Array, Index
+
+Gates = NDArray[np.int8]
+
+OFF, ON, SLIDE = 0, 1, 2
+RHO, OUT, FIRST = 0, 1, 2
+"""Columns of the state: ρ, ā, and the first coordinate of z̄."""
+HYSTERESIS = 1e-13
+"""How far ⟨v̄, u⟩ must pass zero to count as crossed: above rounding, below any tolerance."""
+DEPENDENT = 1e-11
+"""Distance from the span of the others below which a direction is dependent on them."""
+
+
+class Geometry(NamedTuple):
+    """Inputs as the kernels see them. Member arrays run over the samples with x ≠ 0."""
+
+    U: Array  # (G, r+2): unit directions of the groups, after two zero columns
+    UT: Array  # (r+2, G): its transpose
+    gram: Array  # (G, G): inner products of the directions
+    group: Index  # (N,): the group of each sample
+    side: Array  # (N,): +1 where the sample is a positive multiple of the direction, −1 where negative
+    kappa: Array  # (N,): ‖x‖
+    labels: Array  # (N,)
+    speed: float  # ∂loss/∂h = speed·(h − y)
+    slope: float  # σ' on the negative side
+    two_sided: bool  # whether any side is −1 or the slope is positive: then OFF gates carry force
+
+
+class Invariants(NamedTuple):
+    """What each neuron keeps: c = a² − ‖w‖² as sign and log|c|, and log of the squared norm of the part of w that never moves."""
+
+    sign: Array
+    log_size: Array
+    log_fixed: Array
+
+
+class Slides(NamedTuple):
+    """The sliding groups of every neuron, and the Cholesky factor of their Gram matrix."""
+
+    sizes: Index  # (m,): how many
+    which: Index  # (m, cap)
+    lower: Array  # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
+    held: Array  # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
+
+
+class Work(NamedTuple):
+    """Scratch space of the field, and what it leaves behind: pre-activations, forces and pulls of its last evaluation."""
+
+    P: Array  # (m, G): ⟨v̄_j, u_g⟩
+    Q: Array  # (m, G): −F of each gate
+    on: Array  # (m, G): 1 where the gate is ON, else 0
+    off: Array  # (m, G): 1 where the gate is OFF and carries force, else 0
+    D: Array  # (m, r+2): D_j, the sliding part removed
+    plus: Array  # (G,): Σ_j a_j σ(⟨w_j, u_g⟩)
+    minus: Array  # (G,): Σ_j a_j σ(−⟨w_j, u_g⟩)
+    F0: Array  # (G,)
+    F1: Array  # (G,)
+
+
+class Log(NamedTuple):
+    """Changes of gates: rows (time, neuron, group, before, after)."""
+
+    rows: Array
+    filled: Index  # (1,): how many of them

@@ -1,0 +1,85 @@
+"""What a compiled dual flow looks like at given times: ν, η, β, the loss and the error estimate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import compiling, kernels, marching, rodas
+from .compiling import entry, finite, inner, stamp
+from .kernels import dual_point, forces, half_square, mirror, moves
+from .marching import EPS, Field
+
+CAUTION = 3.0
+"""Factor on the propagated error, the largest of three neighbouring steps, for it has a sign and may pass through zero."""
+ROUNDINGS = 8.0
+"""Roundings of η and β that an error estimate allows for."""
+
+
+@inner
+def between(start: Any, end: Any, piece: Any, theta: float, out: Any) -> None:
+    """The dense output of a step at a share θ of it, in place."""
+    n = out.size
+    for i in range(n):
+        bent = piece[i] + theta * (piece[n + i] + theta * piece[2 * n + i])
+        out[i] = (1.0 - theta) * start[i] + theta * (end[i] + (1.0 - theta) * bent)
+
+
+@inner
+def worst_near(errors: Any, k: int) -> int:
+    """The step with the largest error among the k-th and its neighbours; there is none at the start."""
+    worst = k
+    for near in range(max(k - 1, 0), min(k + 2, errors.shape[0]) if k > 0 else 0):
+        worst = near if half_square(errors[near]) > half_square(errors[worst]) else worst
+    return worst
+
+
+@finite
+def spread(weight: Any, factor: Any, moved: Any) -> float:
+    """The largest change of β that changes of η make."""
+    most = 0.0
+    for j in range(weight.size):
+        x = moved[j]
+        value = weight[j] * factor[j] * x * (1.0 + x * (0.5 + x / 6.0))
+        most = value if value > most else most
+    return most
+
+
+@finite
+def rounding(eta: Any, beta: Any, weight: Any, factor: Any) -> float:
+    """What rounding of η does to the worst β."""
+    most = 0.0
+    for j in range(beta.size):
+        value = weight[j] * abs(eta[j]) * factor[j] + abs(beta[j])
+        most = value if value > most else most
+    return ROUNDINGS * EPS * most
+
+
+def _entry(version: int) -> Any:
+    def sample(field: Field, y: Any, times: Any, nus: Any, errors: Any, pieces: Any, saved: Any) -> Any:
+        """ν, η, β, ½‖Xβ − y‖² and the error of β at increasing times within the integrated interval."""
+        (n, d), many = field.X.shape, saved.size
+        nu, eta, beta = np.empty((many, n)), np.empty((many, d)), np.empty((many, d))
+        losses, error = np.empty(many), np.empty(many)
+        weight, moved, residual, k = np.empty(d), np.empty(d), np.empty(n), version - version
+        for i in range(many):
+            while k < times.size - 1 and times[k] < saved[i]:
+                k += 1
+            if times[k] == saved[i] or k == 0:
+                nu[i] = nus[k]
+            else:
+                between(nus[k - 1], nus[k], pieces[k - 1], (saved[i] - times[k - 1]) / (times[k] - times[k - 1]), nu[i])
+            dual_point(field.X, nu[i], field.eta0, field.inverse, eta[i])
+            mirror(eta[i], field.scale, field.shift, field.sign, field.inverse, np.inf, beta[i], weight)
+            forces(field.X, beta[i], y, 1.0, residual)
+            losses[i] = half_square(residual)
+            moves(field.X, errors[worst_near(errors, k)], field.inverse, moved)
+            error[i] = spread(weight, field.factor, moved)
+            error[i] = CAUTION * error[i] + rounding(eta[i], beta[i], weight, field.factor)
+        return nu, eta, beta, losses, error
+
+    return entry(sample)
+
+
+sample = _entry(stamp(__file__, compiling.__file__, kernels.__file__, marching.__file__, rodas.__file__))

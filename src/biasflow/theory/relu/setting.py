@@ -1,0 +1,147 @@
+"""B's constants for a problem: D_±, the two clusters of neurons, ε, and the clock (B, §4.1 and B.2).
+
+B assumes ‖D_+‖ > ‖D_−‖; here `first` is the sign of the labels that are fitted first, so that nothing needs swapping. The α and
+β of B.2 lack a factor 1/n² in print: y_k/n = ⟨D_±, x_k⟩ is what they compare with ‖D_±‖.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...inputs import Array, Index
+from ...models import TwoLayerParams
+from ...records import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Neurons of one sign that are active on all inputs with labels of that sign (S_{±,1}), and what they align with."""
+
+    sign: float
+    neurons: Index
+    D: Array
+
+    @property
+    def rate(self) -> float:
+        """‖D_±‖."""
+        return float(np.linalg.norm(self.D))
+
+    @property
+    def direction(self) -> Array:
+        """±D_±/‖D_±‖."""
+        return self.sign * self.D / self.rate
+
+    def size(self, params: TwoLayerParams) -> Array:
+        """u_± = Σ‖w_j‖² over the cluster."""
+        return np.sum(params.W[..., self.neurons, :] ** 2, axis=(-2, -1))
+
+    def misalignment(self, params: TwoLayerParams) -> float:
+        """max over the cluster of ‖D_±‖ − ⟨w_j/‖w_j‖, ±D_±⟩, free of cancellation."""
+        w = params.W[self.neurons] / np.linalg.norm(params.W[self.neurons], axis=1, keepdims=True)
+        return float(np.max(self.rate * np.sum((w - self.direction) ** 2, axis=1) / 2))
+
+
+class Setting:
+    """What B's statements need to know about a problem with a two-layer ReLU network."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.X, self.y = problem, problem.data.X, problem.data.y
+        self.n, self.params0 = problem.data.n, problem.params0
+
+    @cached_property
+    def clusters(self) -> tuple[Cluster, Cluster]:
+        """The two clusters, the one that grows first in front."""
+        both = [self._cluster(sign) for sign in (1.0, -1.0)]
+        return (both[0], both[1]) if both[0].rate >= both[1].rate else (both[1], both[0])
+
+    def _cluster(self, sign: float) -> Cluster:
+        wanted = sign * self.y > 0
+        active = np.all(self.params0.W @ self.X[wanted].T >= 0, axis=1)
+        return Cluster(sign, np.flatnonzero((np.sign(self.params0.a) == sign) & active), self.y[wanted] @ self.X[wanted] / self.n)
+
+    @property
+    def first(self) -> Cluster:
+        return self.clusters[0]
+
+    @property
+    def second(self) -> Cluster:
+        return self.clusters[1]
+
+    @property
+    def ratio(self) -> float:
+        """r = ‖D_+‖/‖D_−‖ > 1."""
+        return self.first.rate / self.second.rate
+
+    @cached_property
+    def scale(self) -> float:
+        """λ: the root mean square of the entries of W, so that w_j = λg_j with g of size one."""
+        top = float(np.max(np.abs(self.params0.W)))
+        return top * float(np.sqrt(np.mean((self.params0.W / top) ** 2)))
+
+    @property
+    def log_scale(self) -> float:
+        return float(np.log(self.scale))
+
+    @property
+    def c(self) -> float:
+        """max‖w_j‖/λ."""
+        return float(np.max(np.linalg.norm(self.params0.W / self.scale, axis=1)))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The largest ε that B.2 allows: (1+3ε)·max(1−α, 1/r) ≤ 1−ε and (1+3rε)(1−β) ≤ 1−ε, α, β = min y_k²/(2n²‖D_±‖²)."""
+        alpha, beta = (self._least_share(cluster) / 2 for cluster in self.clusters)
+        slow = max(1 - alpha, 1 / self.ratio)
+        return min((1 - slow) / (1 + 3 * slow), beta / (1 + 3 * self.ratio * (1 - beta)))
+
+    def _least_share(self, cluster: Cluster) -> float:
+        """min y_k²/Σy_k² over the labels of a sign."""
+        y = self.y[cluster.sign * self.y > 0]
+        return float(np.min(y**2) / np.sum(y**2))
+
+    @property
+    def exponent(self) -> float:
+        """1 − κ, κ = max_± √(1 − y²_min/Σ_± y²): idle neurons end at λ^{1−κ}."""
+        return 1 - max(float(np.sqrt(1 - self._least_share(cluster))) for cluster in self.clusters)
+
+    def power(self, share: float) -> float:
+        """λ^{share·ε}."""
+        return float(np.exp(share * self.epsilon * self.log_scale))
+
+    @property
+    def speed(self) -> float:
+        """B's time that passes in a unit of the flow's: 1 for 'half-mean'."""
+        return 2 * self.n * float(self.problem.loss.factor(self.n))
+
+    def time(self, share: float, cluster: Cluster) -> float:
+        """−share·ln λ/‖D_±‖ in the flow's own clock."""
+        return -share * self.log_scale / cluster.rate / self.speed
+
+    @property
+    def ends(self) -> tuple[float, float, float, float]:
+        """The four times of B's Figure 1."""
+        eps, r = self.epsilon, self.ratio
+        return (
+            self.time(eps, self.second),
+            self.time(1 + 3 * eps, self.first),
+            self.time(1 - eps, self.second),
+            self.time(1 + 3 * r * eps, self.second),
+        )
+
+    @property
+    def least_norm(self) -> float:
+        """2n(‖D_+‖ + ‖D_−‖), the least ‖θ‖² of an interpolator (B, Proposition 1)."""
+        return 2 * self.n * (self.first.rate + self.second.rate)
+
+
+def squared_norm(params: TwoLayerParams) -> float:
+    """‖θ‖²."""
+    return float(np.sum(params.a**2) + np.sum(params.W**2))
+
+
+def distance(first: TwoLayerParams, second: TwoLayerParams) -> float:
+    """‖θ − θ'‖."""
+    return float(np.sqrt(np.sum((first.a - second.a) ** 2) + np.sum((first.W - second.W) ** 2)))

@@ -1,0 +1,256 @@
+"""The compiled dual flow: against the interpreted one at all scales, its error estimate, plateaus, refusals, and its kernels."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.flows import kernels, rodas
+
+ROUNDING = 1e-12
+
+
+@pytest.fixture(scope="module")
+def small():
+    return bf.data.sparse_regression(n=6, d=18, sparsity=3, noise_var=0.01, key=1)
+
+
+def compiled(potential, X, y, *args, **kwargs):
+    return bf.mirror_flow(potential, X, y, *args, method="compiled", **kwargs)
+
+
+def agree(potential, X, y, beta0=None, rtol=1e-8, until=0.9, **kwargs):
+    """Both flows at common times lie within their error estimates of each other; the compiled one."""
+    end = until * bf.mirror_flow(potential, X, y, beta0, **kwargs).times[-1]
+    times = np.append(0.0, np.geomspace(1e-4 * end, end, 60))
+    theirs = bf.mirror_flow(potential, X, y, beta0, times=times, rtol=1e-10, **kwargs)
+    ours = compiled(potential, X, y, beta0, times=times, rtol=rtol, **kwargs)
+    distance = np.max(np.abs(ours.states - theirs.states), axis=1)
+    size = np.max(np.abs(theirs.states))
+    assert np.all(distance <= ours.error + theirs.error + (ROUNDING + 1e-3 * rtol) * size)
+    assert np.max(ours.error) <= 1e3 * rtol * size
+    assert np.allclose(ours.loss, theirs.loss, rtol=1e-3, atol=1e-6 * theirs.loss[0])
+    return ours
+
+
+@pytest.mark.parametrize("alpha", [1e6, 1e3, 1.0, 1e-3, 1e-10, 1e-50, 1e-290])
+def test_agrees_with_the_interpreted_flow_at_every_scale(small, alpha):
+    agree(bf.Hypentropy(alpha), small.X, small.y)
+
+
+@pytest.mark.parametrize("log_alpha", [-800.0, -2300.0])
+def test_scales_below_float_range(small, log_alpha):
+    agree(bf.Hypentropy(log_alpha=log_alpha), small.X, small.y, rtol=1e-7)
+
+
+def test_a_scale_and_a_factor_per_coordinate_from_a_start(small):
+    rng = np.random.default_rng(0)
+    potential = bf.ScaledPotential(np.exp(rng.normal(size=small.d)), bf.Hypentropy(np.exp(rng.normal(-3, 2, small.d))))
+    beta0 = 0.3 * rng.standard_normal(small.d)
+    ours = agree(potential, small.X, small.y, beta0, loss=bf.SquareLoss("sum"))
+    assert np.allclose(ours.states[0], beta0, rtol=1e-12)
+
+
+def test_half_lines_beside_free_coordinates(small):
+    rng = np.random.default_rng(3)
+    alpha = np.where(np.arange(small.d) % 3 == 0, 0.0, 0.01)
+    agree(bf.Hypentropy(alpha), small.X, small.y, rng.choice([-0.1, 0.1], small.d))
+
+
+def test_a_wide_problem_leaves_coordinates_out_and_says_what_that_costs():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((4, 700)) / 20, rng.standard_normal(4)
+    for rtol in (1e-4, 1e-7):
+        agree(bf.Hypentropy(1e-7), X, y, rtol=rtol)
+
+
+def test_many_samples_use_blas():
+    ds = bf.data.sparse_regression(n=40, d=120, sparsity=5, noise_var=0.01, key=2)
+    agree(bf.Hypentropy(1e-4), ds.X, ds.y, rtol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [1e3, 1.0, 1e-3, 1e-10, 1e-100])
+@pytest.mark.parametrize("rtol", [1e-3, 1e-8])
+def test_ends_at_the_projection_at_any_tolerance(small, alpha, rtol):
+    potential = bf.Hypentropy(alpha)
+    flow = compiled(potential, small.X, small.y, rtol=rtol)
+    assert flow.result is bf.Result.CONVERGED
+    assert flow.loss[-1] <= 1e-20 * flow.loss[0]
+    exact = bf.bregman_projection(potential, small.X, small.y).value
+    assert np.max(np.abs(flow.final - exact)) <= flow.error[-1] + 1e-8  # loss 1e-20 leaves β within 1e-10·κ(X)
+
+
+def test_ends_when_the_interpreted_flow_does(small):
+    for alpha in (1.0, 1e-6):
+        reference = bf.mirror_flow(bf.Hypentropy(alpha), small.X, small.y, rtol=1e-10)
+        for rtol in (1e-4, 1e-8):
+            flow = compiled(bf.Hypentropy(alpha), small.X, small.y, rtol=rtol)
+            before = np.interp(np.log(1e-16), np.log(flow.loss[::-1] / flow.loss[0]), flow.times[::-1])
+            expected = np.interp(np.log(1e-16), np.log(reference.loss[::-1] / reference.loss[0]), reference.times[::-1])
+            assert before == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-6, 1e-30])
+def test_the_error_estimate_is_honest_and_follows_the_tolerance(small, alpha):
+    potential = bf.Hypentropy(alpha)
+    end = compiled(potential, small.X, small.y).times[-1]
+    times = np.geomspace(1e-3 * end, 0.9 * end, 50)
+    reference = bf.mirror_flow(potential, small.X, small.y, times=times, rtol=1e-12)
+    measured, estimated = [], []
+    for rtol in (1e-3, 1e-5, 1e-7, 1e-9):
+        flow = compiled(potential, small.X, small.y, times=times, rtol=rtol)
+        distance = np.max(np.abs(flow.states - reference.states), axis=1)
+        assert np.all(distance <= flow.error + 2 * reference.error + ROUNDING + 1e-3 * rtol)
+        measured.append(np.max(distance))
+        estimated.append(np.max(flow.error))
+    assert measured[3] < 1e-4 * measured[0]
+    assert estimated[3] < 1e-4 * estimated[0]
+    assert np.all(np.array(estimated[:3]) < 100 * np.array(measured[:3]))
+
+
+@pytest.mark.parametrize("alpha", [1e-20, 1e-50, 1e-100])
+@pytest.mark.parametrize("rtol", [1e-2, 1e-4, 1e-8])
+@pytest.mark.parametrize("key", [4, 5, 6])
+def test_transitions_are_not_jumped_over(alpha, rtol, key):
+    ds = bf.data.sparse_regression(n=6, d=14, sparsity=3, noise_var=0.0, key=key)
+    path, clock = bf.saddle_path(ds.X, ds.y), -np.log(alpha)
+    flow = compiled(bf.Hypentropy(alpha), ds.X, ds.y, t1=1.3 * clock * path.times[-1], rtol=rtol)
+    beyond = np.append(path.times[1:], 1.3 * path.times[-1])
+    for k, (start, end) in enumerate(zip(path.times, beyond, strict=True)):
+        if end - start > 0.2 * path.times[-1]:
+            assert np.max(np.abs(flow.at(clock * (start + end) / 2) - path.states[k])) < 20 / clock
+    reference = bf.mirror_flow(bf.Hypentropy(alpha), ds.X, ds.y, times=flow.times[1:], rtol=1e-9)
+    distance = np.max(np.abs(flow.states[1:] - reference.states), axis=1)
+    assert np.all(distance <= flow.error[1:] + 3 * np.max(reference.error) + 1e-3 * rtol)
+
+
+def test_saves_at_times_and_between(small):
+    times = np.array([0.0, 0.013, 0.4, 1.7])
+    flow = compiled(bf.Hypentropy(0.1), small.X, small.y, times=times)
+    assert np.array_equal(flow.times, times)
+    assert flow.result is bf.Result.REACHED_T1
+    for k, t in enumerate(times):
+        assert np.allclose(flow.at(t), flow.states[k], rtol=1e-12, atol=1e-14)
+    assert flow.stats["nu"].shape == (4, small.n)
+    assert np.allclose(0.1 * np.sinh(flow.stats["nu"] @ small.X), flow.states, rtol=1e-10, atol=1e-14)
+    whole = compiled(bf.Hypentropy(0.1), small.X, small.y)
+    assert np.max(np.abs(whole.at(0.4) - flow.states[2])) <= np.max(whole.error) + np.max(flow.error)
+
+
+def test_t1_is_reached_exactly(small):
+    flow = compiled(bf.Hypentropy(0.1), small.X, small.y, t1=0.25)
+    assert flow.times[-1] == 0.25
+    assert flow.result is bf.Result.REACHED_T1
+
+
+def test_results_are_those_of_the_interpreted_flow(small):
+    zero = compiled(bf.Hypentropy(0.1), small.X, np.zeros(small.n))
+    assert zero.result is bf.Result.CONVERGED and np.array_equal(zero.times, [0.0]) and not np.any(zero.states)
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((9, 4)), rng.standard_normal(9)
+    short = compiled(bf.Hypentropy(0.1), X, y)
+    fitted = X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    assert short.result is bf.Result.STATIONARY
+    assert short.loss[-1] == pytest.approx(0.5 * np.sum((fitted - y) ** 2), rel=1e-8)
+    X, y = np.array([[1.0, 2.0], [1.0, -1.0]]), np.array([-1.0, 0.5])
+    stuck = compiled(bf.Hypentropy(0.0, sign=1.0), X, y, beta0=[0.1, 0.1])
+    assert stuck.result is bf.Result.INFEASIBLE
+    assert stuck.loss[-1] == pytest.approx(
+        bf.mirror_flow(bf.Hypentropy(0.0, sign=1.0), X, y, beta0=[0.1, 0.1]).loss[-1], rel=1e-6
+    )
+
+
+def test_rank_deficient_but_consistent(small):
+    X, y = np.vstack([small.X, small.X[:2]]), np.append(small.y, small.y[:2])
+    flow = compiled(bf.Hypentropy(0.1), X, y)
+    assert flow.result is bf.Result.CONVERGED
+    assert np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, y).value)) <= flow.error[-1] + 1e-8
+
+
+def test_a_step_limit_throws_or_returns(small, monkeypatch):
+    monkeypatch.setattr("biasflow.flows.compiled.MAX_STEPS", 5)
+    with pytest.raises(bf.ConvergenceError, match="step limit"):
+        compiled(bf.Hypentropy(0.1), small.X, small.y)
+    flow = compiled(bf.Hypentropy(0.1), small.X, small.y, throw=False)
+    assert flow.result is bf.Result.STEP_LIMIT and len(flow.times) == 6
+
+
+@pytest.mark.parametrize(("name", "value"), [("t1", -1.0), ("rtol", 0.0), ("times", [0.2, 0.1])])
+def test_bad_arguments_are_named(small, name, value):
+    with pytest.raises(bf.InputError, match=name):
+        compiled(bf.Hypentropy(0.1), small.X, small.y, **{name: value})
+
+
+def test_refusals(small):
+    with pytest.raises(bf.RefusedError, match="hypentropy"):
+        compiled(bf.Euclidean(), small.X, small.y)
+    with pytest.raises(bf.InputError, match="method"):
+        bf.mirror_flow(bf.Hypentropy(0.1), small.X, small.y, method="fast")
+    model = bf.DiagonalNetwork(depth=3)
+    with pytest.raises(bf.RefusedError, match="hypentropy"):
+        bf.gradient_flow(model, small, bf.SquareLoss(), model.init(scale=0.1, dim=small.d), method="compiled")
+
+
+@pytest.mark.parametrize("normalisation", ["sum", "half-mean"])
+def test_gradient_flow_of_a_diagonal_network(small, normalisation):
+    model, loss = bf.DiagonalNetwork(depth=2), bf.SquareLoss(normalisation)
+    start = model.init(scale=0.05, dim=small.d)
+    ours = bf.gradient_flow(model, small, loss, start, method="compiled")
+    assert ours.result is bf.Result.CONVERGED and ours.stats["method"] == "compiled"
+    theirs = bf.gradient_flow(model, small, loss, start, times=ours.times[1:-5], rtol=1e-10)
+    distance = np.max(np.abs(model.effective(ours.states)[1:-5] - model.effective(theirs.states)), axis=1)
+    assert np.all(distance <= ours.error[1:-5] + theirs.error)
+    assert np.allclose(
+        ours.loss,
+        [loss(model(type(start)(*(leaf[k] for leaf in ours.states)), small.X), small.y) for k in range(len(ours.times))],
+        rtol=1e-6,
+        atol=1e-18,
+    )
+
+
+def test_never_chosen_by_default(small):
+    model = bf.DiagonalNetwork(depth=2)
+    flow = bf.gradient_flow(model, small, bf.SquareLoss(), model.init(scale=0.1, dim=small.d), t1=0.1)
+    assert flow.stats["method"] == "dual"
+    code = "import sys, biasflow.flows.methods, biasflow.flows.compiled; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_mirror_kernel_is_accurate_to_rounding():
+    rng = np.random.default_rng(0)
+    eta = np.concatenate([rng.normal(0, s, 500) for s in (1e-9, 0.1, 3.0, 200.0)])
+    r, one, zero = np.exp(rng.normal(-5, 3, eta.size)), np.ones(eta.size), np.zeros(eta.size)
+    beta, weight = np.empty_like(eta), np.empty_like(eta)
+    kernels.mirror(eta, r / 2, zero, zero, one, np.inf, beta, weight)
+    assert np.allclose(beta, r * np.sinh(eta), rtol=4e-15, atol=0)
+    assert np.allclose(weight, r * np.cosh(eta), rtol=4e-15, atol=0)
+    kernels.mirror(eta, one, zero, -one, one, np.inf, beta, weight)
+    assert np.allclose(beta, -np.exp(-eta), rtol=4e-15, atol=0)
+
+
+def one_step(y, h):
+    """Rodas5P on ẏ = (y₂, −sin y₁ − y₂³): the solution, the embedded one, and the dense output half-way."""
+    f = lambda y: np.array([y[1], -np.sin(y[0]) - y[1] ** 3])  # noqa: E731
+    J = np.array([[0.0, 1.0], [-np.cos(y[0]), -3 * y[1] ** 2]])
+    K = np.zeros((rodas.STAGES, 2))
+    for s in range(rodas.STAGES):
+        K[s] = np.linalg.solve(np.eye(2) / (rodas.GAMMA * h) - J, f(y + rodas.A[s] @ K) + rodas.C[s] @ K / h)
+    new, (a, b, c) = y + rodas.B @ K, rodas.H @ K
+    return new, new - K[-1], 0.5 * y + 0.5 * (new + 0.5 * (a + 0.5 * (b + 0.5 * c)))
+
+
+def test_the_tableau_has_its_orders():
+    from scipy.integrate import solve_ivp
+
+    y, errors = np.array([1.0, 0.7]), []
+    steps = (0.05, 0.025)
+    for h in steps:
+        exact = solve_ivp(
+            lambda t, y: [y[1], -np.sin(y[0]) - y[1] ** 3], (0, h), y, "DOP853", [h / 2, h], rtol=1e-13, atol=1e-15
+        ).y
+        ends = one_step(y, h)
+        errors.append([np.linalg.norm(v - e) for v, e in zip(ends, (exact[:, 1], exact[:, 1], exact[:, 0]), strict=True)])
+    order = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))[-1]
+    assert order[0] > 5.5 and order[1] > 4.7 and order[2] > 4.7  # of one step: order 5, 4 and 4 of the method
