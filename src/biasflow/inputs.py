@@ -58,6 +58,15 @@ def system(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     return X, y
 
 
+def labels(name: str, value: ArrayLike, length: int | None = None) -> Array:
+    """Classes: a vector of ±1."""
+    array = vector(name, value, length)
+    wrong = np.flatnonzero(np.abs(array) != 1)
+    if wrong.size:
+        raise InputError(f"{name}: expected labels of ±1, entry {wrong[0]} is {array[wrong[0]]:g}")
+    return array
+
+
 def per_coordinate(name: str, value: ArrayLike, d: int) -> Array:
     """A scalar or a vector of length d, broadcast to a vector."""
     array = real_array(name, value)

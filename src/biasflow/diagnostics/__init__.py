@@ -4,6 +4,8 @@ from .arrival import Arrival, time_to
 from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bounds
 from .clusters import Cluster, Kink, clusters, kinks
 from .commuting import CommutingDefect, commuting_defect
+from .generalisation import MarginBound, margin_bound
+from .interclass import interclass_distance
 from .operator import inverse_norm
 from .phases import Phase, phases
 
@@ -14,13 +16,16 @@ __all__ = [
     "ConvergenceBounds",
     "Kink",
     "LocalBounds",
+    "MarginBound",
     "Phase",
     "clusters",
     "commuting_defect",
     "convergence_bounds",
+    "interclass_distance",
     "inverse_norm",
     "kinks",
     "local_bounds",
+    "margin_bound",
     "phases",
     "time_to",
 ]

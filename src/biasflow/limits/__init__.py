@@ -2,18 +2,40 @@
 
 from .boundary import mirror_limit
 from .kernels import kernel_interpolator, tangent_kernel, tangent_kernel_limit
+from .margin import (
+    FeatureClassifier,
+    KernelClassifier,
+    MarginCertificate,
+    arc_cosine_kernel,
+    f1_max_margin,
+    f2_max_margin,
+    kernel_max_margin,
+    l1_max_margin,
+    l2_max_margin,
+    margin_certificate,
+)
 from .norms import min_l1, min_l2
 from .predicted import limit
 from .projection import bregman_projection
 from .relu import KktPoint, kkt_point, kkt_residual, min_norm_interpolator, variation_norm
 
 __all__ = [
+    "FeatureClassifier",
+    "KernelClassifier",
     "KktPoint",
+    "MarginCertificate",
+    "arc_cosine_kernel",
     "bregman_projection",
+    "f1_max_margin",
+    "f2_max_margin",
     "kernel_interpolator",
+    "kernel_max_margin",
     "kkt_point",
     "kkt_residual",
+    "l1_max_margin",
+    "l2_max_margin",
     "limit",
+    "margin_certificate",
     "min_l1",
     "min_l2",
     "min_norm_interpolator",

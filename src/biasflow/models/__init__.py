@@ -11,6 +11,7 @@ from .fixed_directions import (
     split_network,
 )
 from .mirror import mirror
+from .particles import Particles, as_particles, augmented
 from .two_layer import TwoLayer, TwoLayerParams
 
 __all__ = [
@@ -21,8 +22,11 @@ __all__ = [
     "MergedProblem",
     "MirrorForm",
     "Model",
+    "Particles",
     "TwoLayer",
     "TwoLayerParams",
+    "as_particles",
+    "augmented",
     "merge_directions",
     "mirror",
     "random_network",

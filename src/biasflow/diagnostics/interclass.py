@@ -1,0 +1,85 @@
+"""How far apart two classes are after the best projection onto r dimensions (C, eq. 10)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError
+from ..inputs import Array, Index, labels, matrix, positive_int
+from ..records import Certificate, Limit
+from .fantope import fantope_bound
+
+ANNEALING = 400
+"""Steps of an ascent; the temperature falls by 2.5 % in each, from a third of the mean squared distance."""
+COOLING, WARMEST, COLDEST = 0.975, 0.3, 1e-5
+LONGEST = 0.3
+"""Largest step, as an angle."""
+
+
+def interclass_distance(
+    X: ArrayLike, y: ArrayLike, rank: int, *, starts: int = 8, gap: float = 1e-4, key: int = 0
+) -> Limit[Array]:
+    """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a bracket.
+
+    value: an orthonormal frame V (d, r) with P = VVᵀ; objective: its distance, so Δ_r ≥ objective. It is found by ascents of the
+    softened minimum over frames from several starts. certificate.dual ≥ Δ_r: the sum of the r largest eigenvalues of Σλ_kδ_kδ_kᵀ
+    bounds Δ_r² for any weights λ on the pairs' differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to
+    a relative `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest after projection), relaxation_gap.
+    """
+    X, rank, starts = matrix("X", X), positive_int("rank", rank), positive_int("starts", starts)
+    y, d = labels("y", y, X.shape[0]), X.shape[1]
+    if rank > d:
+        raise InputError(f"rank: {rank} exceeds the dimension {d} of the inputs")
+    plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    if not plus.size or not minus.size:
+        raise InputError("y: there is one class only; a distance between classes needs two")
+    differences = (X[plus][:, None] - X[minus][None]).reshape(-1, d)
+    if rank == d:
+        return _limit(differences, np.eye(d), None, plus, minus, 0.0)
+    upper, relaxed, reached = fantope_bound(differences, rank, gap)
+    rng = np.random.default_rng(positive_int("key", key, least=0))
+    frames = [np.linalg.eigh(relaxed)[1][:, -rank:], *(_frame(rng.standard_normal((d, rank))) for _ in range(starts - 1))]
+    best = max((_ascended(differences, frame) for frame in frames), key=lambda frame: _least(differences, frame))
+    return _limit(differences, best, upper, plus, minus, reached)
+
+
+def _limit(differences: Array, frame: Array, upper: float | None, plus: Index, minus: Index, reached: float) -> Limit[Array]:
+    squares = np.sum((differences @ frame) ** 2, axis=1)
+    closest = int(np.argmin(squares))
+    lower = float(np.sqrt(squares[closest]))
+    dual = lower if upper is None else max(float(np.sqrt(upper)), lower)
+    pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
+    kind = "exact" if upper is None else "bound"
+    return Limit(frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached})
+
+
+def _frame(V: Array) -> Array:
+    return np.linalg.qr(V)[0]
+
+
+def _least(differences: Array, V: Array) -> float:
+    return float(np.min(np.sum((differences @ V) ** 2, axis=1)))
+
+
+def _ascended(differences: Array, V: Array) -> Array:
+    """Ascent of the soft minimum of ‖Vᵀδ_k‖² on the Stiefel manifold while it cools; the best frame met."""
+    best, best_value = V, -np.inf
+    warm = WARMEST * float(np.mean(np.sum((differences @ V) ** 2, axis=1)))
+    for _ in range(ANNEALING):
+        projected = differences @ V
+        squares = np.sum(projected**2, axis=1)
+        least = float(np.min(squares))
+        if least > best_value:
+            best, best_value = V, least
+        warm *= COOLING
+        temperature = max(warm, COLDEST * least, 1e-300)
+        near = np.flatnonzero(squares - least <= 20 * temperature)
+        shares = np.exp((least - squares[near]) / temperature)
+        slope = 2 * differences[near].T @ ((shares / np.sum(shares))[:, None] * projected[near])
+        slope -= V @ (V.T @ slope)
+        size = float(np.linalg.norm(slope))
+        if size == 0:
+            break
+        V = _frame(V + min(LONGEST, 3 * temperature / size) / size * slope)
+    return best

@@ -1,0 +1,107 @@
+"""F1 max margins: the limit of training both layers of a wide ReLU network (C, eq. 4 and Theorem 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...inputs import Array, positive_float, positive_int
+from ...models import Particles
+from ...records import Certificate, Limit
+from .generation import Bracket, generate
+from .nearest import kernel_max_margin
+from .oracles import Neurons, exact_effort
+from .reading import Labelled, read_labelled
+
+LARGE = 3000
+"""Samples above which the first weights are uniform: the kernel's would take a while."""
+
+
+def f1_max_margin(X: ArrayLike, y: ArrayLike, gap: float = 1e-9, time_s: float = 60.0, key: int = 0) -> Limit[Particles]:
+    """γ₁ = max_{‖f‖_{F1} ≤ 1} min_i y_if(x_i) over ReLU networks of any width (C, eq. 4).
+
+    X (n, d) without the bias column, y = ±1. value: `Particles` of total mass one; objective: their margin, a lower bound.
+    certificate: primal ≤ γ₁ ≤ dual, where dual = max_θ Σ_ip_iy_iφ(θ, x_i) for weights p on the samples (C, Proposition 12). kind
+    'exact': the gap was reached, and that maximum found by visiting every face of the arrangement of the samples' hyperplanes;
+    always so for d ≤ 2, given time, and wherever p has few enough support points. 'bound': the gap was not reached. Where there
+    are too many faces (upper_kind 'bound'), dual is proven by a relaxation, and loose, while heuristic_upper holds what the best
+    search found: no proof.
+
+    gap: relative gap to reach; time_s: no new round starts after that many seconds (the last program and proof come on top);
+    Ctrl-C ends the rounds and keeps the bracket. The same key gives the same result if time does not run out. stats: weights p,
+    relative_gap, upper_kind, heuristic_upper, stopped (why), rounds, met (neurons tried), history (seconds, lower,
+    upper, and what was believed), note.
+    """
+    gap, time_s, key = positive_float("gap", gap), positive_float("time_s", time_s), positive_int("key", key, least=0)
+    data = read_labelled(X, y)
+    if data.conflict is not None:
+        return _zero(data)
+    bracket = generate(data.rows, data.y, gap, time_s, key, first_weights(data))
+    return as_limit(bracket, data, gap)
+
+
+def first_weights(data: Labelled) -> Array:
+    """The weights of the kernel max margin: cheap, and near those sought."""
+    from .classifiers import arc_cosine_kernel
+
+    if data.y.size > LARGE:
+        return np.full(data.y.size, 1 / data.y.size)
+    weights: Array = kernel_max_margin(arc_cosine_kernel(data.rows[:, :-1]), data.y).stats["weights"]
+    return weights
+
+
+def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
+    """The bracket as a limit, for the samples as they were given."""
+    value = as_measure(bracket.neurons, bracket.masses)
+    lower = float(np.min(data.y * (bracket.neurons.features(data.rows) @ bracket.masses))) if bracket.lower > 0 else 0.0
+    upper = max(bracket.upper, lower)
+    reached = (upper - lower) / lower if lower > 0 else np.inf
+    stats: dict[str, Any] = {
+        "weights": data.spread(bracket.weights),
+        "relative_gap": reached,
+        "upper_kind": bracket.kind,
+        "heuristic_upper": max(min(bracket.guess, upper), lower),
+        "stopped": bracket.stopped,
+        "rounds": bracket.rounds,
+        "met": bracket.met,
+        "history": tuple(bracket.history),
+        "note": _note(bracket, data),
+    }
+    return Limit(
+        value, lower, Certificate(lower, upper, 0.0, "exact" if bracket.kind == "exact" and reached <= gap else "bound"), stats
+    )
+
+
+def as_measure(neurons: Neurons, masses: Array) -> Particles:
+    with np.errstate(divide="ignore"):
+        return Particles(neurons.u, neurons.s, np.log(masses))
+
+
+def _note(bracket: Bracket, data: Labelled) -> str:
+    if bracket.guess >= bracket.upper or bracket.guess_weights is None:
+        return ""
+    faces = exact_effort(data.rows, bracket.guess_weights * data.y) / data.rows.shape[1]
+    return (
+        f"inputs of dimension {data.rows.shape[1] - 1}: {faces:.1g} faces are too many for an exact search in the time given; "
+        "the upper bound is proven, and loose"
+    )
+
+
+def _zero(data: Labelled) -> Limit[Particles]:
+    """Equal inputs with opposite labels: f = 0 is as good as any."""
+    axis = np.eye(data.rows.shape[1])[-1]
+    value = Particles(np.stack([axis, axis]), np.array([1.0, -1.0]), np.log([0.5, 0.5]))
+    stats = {
+        "weights": data.conflict_weights,
+        "relative_gap": 0.0,
+        "upper_kind": "exact",
+        "heuristic_upper": 0.0,
+        "stopped": "equal samples of opposite labels",
+        "rounds": 0,
+        "met": 0,
+        "history": (),
+        "note": data.note,
+    }
+    return Limit(value, 0.0, Certificate(0.0, 0.0, 0.0, "exact"), stats)
