@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from biasflow import DepthPotential, Entropy, Euclidean, Hypentropy, ScaledPotential, bregman
@@ -102,6 +102,11 @@ def test_gradient_is_monotone(name, raw, other):
 
 @every_potential
 @given(raw=points, second=points, third=points)
+@example(  # β/β₀ just above 1/e near zero, where a Newton step once fell short of its root
+    raw=[(1.0, -1.0)] * 5,
+    second=[(10.0**-1.390625, -1.0)] * 5,
+    third=[(0.10941138105771858, -1.0)] * 5,
+)
 @fast
 def test_three_point_identity(name, raw, second, third):
     """D(a,c) = D(a,b) + D(b,c) + ⟨∇φ(b) − ∇φ(c), a − b⟩, up to rounding of its largest term."""

@@ -114,8 +114,11 @@ class DepthPoint(MirrorPoint):
         near = (np.sign(self.beta) * np.sign(start.beta) > 0) & (np.abs(log_ratio) < 1) & (self.log_alpha == start.log_alpha)
         log_ratio = np.where(near, log_ratio, 0.0)
         xi0 = np.where(near, xi0, 1.0)
-        step = log_ratio / (p * z0 + p / np.tanh(p * xi0))
-        for _ in range(6):  # Newton from a start within 1/e: quadratic, six are plenty
+        # log β is concave in ξ and steeper than log ξ, so both starts lie below the root: Newton climbs from the nearer one
+        step = np.maximum(
+            log_ratio / (p * z0 + p / np.tanh(p * xi0)), np.where(log_ratio < 0, xi0 * np.expm1(log_ratio), -np.inf)
+        )
+        for _ in range(6):
             grown = p * np.log1p(2 * np.sinh(step / 2) ** 2 + z0 * np.sinh(step))
             grown += np.log1p(2 * np.sinh(p * step / 2) ** 2 + np.sinh(p * step) / np.tanh(p * xi0))
             step = step - (grown - log_ratio) / (p * np.tanh(xi0 + step) + p / np.tanh(p * (xi0 + step)))
