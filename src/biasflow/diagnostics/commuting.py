@@ -156,6 +156,8 @@ def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, fla
         with _jax_in_double():
             import jax
 
+        older: Any = jax.experimental
+
             _check_predictions(function(unflatten(jax.numpy.asarray(flat))))
         return _by_jax(function, unflatten)
     _check_predictions(output)
