@@ -156,8 +156,6 @@ def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, fla
         with _jax_in_double():
             import jax
 
-        older: Any = jax.experimental
-
             _check_predictions(function(unflatten(jax.numpy.asarray(flat))))
         return _by_jax(function, unflatten)
     _check_predictions(output)
@@ -184,7 +182,8 @@ def _jax_in_double() -> Any:
     import jax
 
     enable_x64: Any = getattr(jax, "enable_x64", None)  # a function of the package's own from 0.8 on
-    return enable_x64(True) if enable_x64 is not None else jax.experimental.enable_x64()  # type: ignore[attr-defined]
+    older: Any = jax.experimental
+    return enable_x64(True) if enable_x64 is not None else older.enable_x64()
 
 
 def _by_jax(function: Callable[[Any], Any], unflatten: Any) -> Derivatives:
