@@ -1,0 +1,116 @@
+"""What C's statements ask of data, networks and losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...limits.margin.reading import read_labelled
+from ...losses import ExponentialLoss, SmoothMargin
+from ...models import SignedTwoLayer, TwoLayer
+from ...records import Dataset, Hypothesis, Problem
+from .setting import Alternating, Scores, inputs_of
+
+BALANCED = 1e-9
+"""Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
+
+
+def _named(problem: Any) -> str:
+    return type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+
+
+def _network(problem: Any) -> str | None:
+    if not isinstance(problem, Problem) or not isinstance(problem.model, (TwoLayer, SignedTwoLayer)):
+        return f"found {_named(problem)}, needs a TwoLayer or SignedTwoLayer network"
+    if isinstance(problem.model, TwoLayer) and problem.model.activation != "relu":
+        return f"the activation is {problem.model.activation}, needs relu"
+    if not isinstance(problem.loss, SmoothMargin):
+        return f"found {type(problem.loss).__name__}, needs a SmoothMargin: C's objective and clock"
+    return _biased(problem)
+
+
+def _biased(problem: Problem) -> str | None:
+    if problem.data.d >= 2 and np.all(problem.data.X[:, -1] == 1):
+        return None
+    return "the last column of the inputs is not constant one; append it with bf.data.with_bias"
+
+
+def _relu(problem: Any) -> str | None:
+    return _network(problem) or (
+        None if isinstance(problem.model, TwoLayer) else f"found {_named(problem)}, needs a TwoLayer ReLU network"
+    )
+
+
+def _smooth(problem: Any) -> str | None:
+    return _network(problem) or (
+        None
+        if isinstance(problem.model, SignedTwoLayer)
+        else "a ReLU's gradient jumps (C covers it by Theorem 5 alone), needs a SignedTwoLayer (squared ReLU)"
+    )
+
+
+def _data(problem: Any) -> str | None:
+    if isinstance(problem, Dataset):
+        return None
+    return f"found {_named(problem)}, needs a Dataset, or a network's Problem" if _network(problem) else None
+
+
+def _signs(problem: Any) -> str | None:
+    y = problem.y if isinstance(problem, Dataset) else problem.data.y
+    wrong = np.flatnonzero(np.abs(y) != 1)
+    return f"label {int(wrong[0])} is {y[wrong[0]]:g}, needs ±1" if wrong.size else None
+
+
+def _separable(problem: Any) -> str | None:
+    if _signs(problem) is not None:
+        return "needs the hypotheses before it"
+    data = inputs_of(problem)
+    return read_labelled(data.X, data.y).note or None
+
+
+def _two_classes(problem: Any) -> str | None:
+    return None if np.unique(inputs_of(problem).y).size > 1 else "there is one class only"
+
+
+def _planar(problem: Any) -> str | None:
+    d = inputs_of(problem).d
+    return None if d <= 2 else f"inputs have dimension {d}: γ₁ is exact up to dimension 2, a bracket beyond"
+
+
+def _exponential(problem: Any) -> str | None:
+    if isinstance(problem.loss.loss, ExponentialLoss):
+        return None
+    return f"the smooth margin is that of {type(problem.loss.loss).__name__}, needs ExponentialLoss"
+
+
+def _balanced(problem: Any) -> str | None:
+    a, W = problem.params0
+    lengths = np.linalg.norm(W, axis=1)
+    off = np.abs(np.abs(a) - lengths) > BALANCED * np.maximum(np.abs(a), lengths)
+    return f"neuron {int(np.flatnonzero(off)[0])} starts off the set ‖a‖ = |b|" if np.any(off) else None
+
+
+def _positive(problem: Any) -> str | None:
+    if not isinstance(problem, Scores):
+        return f"found {_named(problem)}, needs Scores(margins, loss)"
+    least = float(np.min(problem.margins))
+    return None if least > 0 else f"the least score is {least:g}, needs positive ones"
+
+
+def _alternating(problem: Any) -> str | None:
+    return None if isinstance(problem, Alternating) else f"found {_named(problem)}, needs Alternating(rank, sizes)"
+
+
+NETWORK = Hypothesis("network", "a two-layer network with a bias column, trained on the smooth margin", _network)
+RELU = Hypothesis("relu", "a two-layer ReLU network with a bias column, trained on the smooth margin", _relu)
+SMOOTH = Hypothesis("A3", "φ is differentiable with a Lipschitz gradient: the squared ReLU", _smooth)
+DATA = Hypothesis("data", "labelled inputs", _data)
+SIGNS = Hypothesis("signs", "labels are ±1", _signs)
+SEPARABLE = Hypothesis("distinct", "no input carries both labels", _separable)
+TWO_CLASSES = Hypothesis("classes", "there are two classes", _two_classes)
+PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", _planar)
+EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
+ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
+POSITIVE = Hypothesis("positive", "scores are positive", _positive)
+ALTERNATING = Hypothesis("family", "a family of finer and finer classes", _alternating)

@@ -1,0 +1,61 @@
+"""What C's statements are about: labelled inputs, scores and their loss, grids of alternating classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...inputs import Array, positive_int, vector
+from ...losses import ExponentialLoss, LogisticLoss
+from ...records import Dataset, Problem
+
+
+def inputs_of(problem: Any) -> Dataset:
+    """The labelled inputs without the bias column: a `Dataset` as it is, a network's data less their last column."""
+    if isinstance(problem, Dataset):
+        return problem
+    return Dataset(problem.data.X[:, :-1], problem.data.y, problem.data.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Normalised scores ū_i = y_if̄(x_i) (n,) and the loss they are judged by: what C's lemmas on the soft-min are about."""
+
+    margins: Array
+    loss: ExponentialLoss | LogisticLoss
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "margins", vector("margins", self.margins))
+        if not isinstance(self.loss, (ExponentialLoss, LogisticLoss)):
+            raise InputError(f"loss: expected ExponentialLoss or LogisticLoss, found {type(self.loss).__name__}")
+
+
+@dataclass(frozen=True)
+class Alternating:
+    """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating labels, each moved a little.
+
+    rank: r, one or two, so that γ₁ is exact. sizes: the k. shift: how far a point may move, as a share of the distance to its
+    neighbour. Δ_r/R falls as 1/k: the family on which exponents of margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
+    """
+
+    rank: int = 1
+    sizes: tuple[int, ...] = (5, 9, 17, 33)
+    shift: float = 0.05
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        if positive_int("rank", self.rank) > 2:
+            raise InputError(f"rank: expected 1 or 2, where γ₁ is exact, found {self.rank}")
+        if len(self.sizes) < 3 or any(positive_int("sizes", k, least=2) >= after for k, after in zip(self.sizes, self.sizes[1:], strict=False)):
+            raise InputError(f"sizes: expected at least three growing numbers, found {self.sizes}")
+        if not 0 <= self.shift < 0.5:
+            raise InputError(f"shift: expected a share in [0, 0.5), found {self.shift:g}")
+
+    def grid(self, k: int) -> Dataset:
+        """k^r points with alternating labels."""
+        places = np.stack(np.meshgrid(*[np.arange(k)] * self.rank, indexing="ij"), axis=-1).reshape(-1, self.rank)
+        moved = np.random.default_rng([self.key, k]).uniform(-1, 1, places.shape) * self.shift
+        return Dataset(2 * (places + moved) / (k - 1) - 1, np.where(np.sum(places, axis=1) % 2 == 0, 1.0, -1.0), f"alternating {k}")
