@@ -16,10 +16,11 @@ _HOMES = {
                 "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
-    "losses": ("SquareLoss",),
+    "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
     "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem", "Particles",
-               "TwoLayer", "TwoLayerParams", "as_particles", "merge_directions", "mirror", "random_network", "split_network"),
+               "SignedTwoLayer", "SignedTwoLayerParams", "TwoLayer", "TwoLayerParams", "as_particles", "merge_directions",
+               "mirror", "random_network", "split_network"),
     "limits": ("FeatureClassifier", "KernelClassifier", "KktPoint", "MarginCertificate", "arc_cosine_kernel",
                "bregman_projection", "f1_max_margin", "f2_max_margin", "kernel_interpolator", "kernel_max_margin",
                "kkt_point", "kkt_residual", "l1_max_margin", "l2_max_margin", "limit", "margin_certificate", "min_l1",
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from .experiments import figures as figures
     from .flows import *  # noqa: F403
     from .limits import *  # noqa: F403
-    from .losses import SquareLoss as SquareLoss
+    from .losses import *  # noqa: F403
     from .models import *  # noqa: F403
     from .potentials import *  # noqa: F403
     from .records import *  # noqa: F403

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, RefusedError, unknown
+from ..errors import ConvergenceError, InputError, RefusedError, unknown
 from ..inputs import instance
-from ..losses import SquareLoss
+from ..losses import Loss, SquareLoss
 from ..models import Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
@@ -76,9 +76,11 @@ class EventDriven(FlowMethod):
     name = "events"
 
     def refuses(self, problem: Problem) -> str | None:
-        if isinstance(problem.model, TwoLayer):
-            return None
-        return f"the event-driven flow is for TwoLayer networks, found {type(problem.model).__name__}"
+        if not isinstance(problem.model, TwoLayer):
+            return f"the event-driven flow is for TwoLayer networks, found {type(problem.model).__name__}"
+        if not isinstance(problem.loss, SquareLoss):
+            return f"the event-driven flow needs a square loss, found {type(problem.loss).__name__}"
+        return None
 
     def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
         return integrate_events(problem, t1, rtol, times)
@@ -112,14 +114,17 @@ def gradient_flow(
 ) -> Trajectory:
     """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
 
-    t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
+    t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need an end. times: where to save
+    (default: every step).
     method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; the trajectory's events
     are GateEvents) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies,
     much faster once it is compiled. throw: raise where the integration gave up, else return what there is.
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)
-    instance("loss", loss, SquareLoss)
+    instance("loss", loss, Loss).checked(ds.y)
+    if t1 is None and times is None and not loss.attained:
+        raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give the time where to end")
     problem = Problem(model, ds, loss, model.checked(params0, ds.d))
     if method is None:
         refusals = [m.refuses(problem) for m in METHODS]

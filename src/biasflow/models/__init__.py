@@ -12,6 +12,7 @@ from .fixed_directions import (
 )
 from .mirror import mirror
 from .particles import Particles, as_particles, augmented
+from .signed import SignedTwoLayer, SignedTwoLayerParams
 from .two_layer import TwoLayer, TwoLayerParams
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "MirrorForm",
     "Model",
     "Particles",
+    "SignedTwoLayer",
+    "SignedTwoLayerParams",
     "TwoLayer",
     "TwoLayerParams",
     "as_particles",
