@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data import clusters
-from ...losses import ExponentialLoss, LogisticLoss
-from ...records import Dataset
+from ...data import clusters, with_bias
+from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
+from ...models import SignedTwoLayer, TwoLayer
+from ...records import Dataset, Problem
 from .setting import Alternating, Scores
 
 
@@ -29,3 +30,31 @@ def scores(key: int) -> Scores:
 def alternating(key: int) -> Alternating:
     """Lines for even keys, checkerboards for odd ones."""
     return Alternating(2, (3, 5, 9), key=key) if key % 2 else Alternating(1, (9, 17, 33, 65), key=key)
+
+
+def far_classes(key: int, n: int = 1000) -> Dataset:
+    """Two classes far apart on a line, so many samples that C's bound says something."""
+    rng = np.random.default_rng((41, key))
+    y = rng.choice([-1.0, 1.0], n)
+    return Dataset((rng.uniform(3.5, 4.5) * y + rng.uniform(-0.5, 0.5, n))[:, None], y, f"far classes key={key}")
+
+
+def relu_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0, *, balanced: bool = False) -> Problem:
+    """A ReLU network on clusters under the exponential's smooth margin; scale: σ of C's neurons, 1/√m times it in the plain sum."""
+    data = with_bias(cluster_data(key, n, k=2))
+    model = TwoLayer(m, data.d)
+    start = model.init(scale / np.sqrt(m), key=key, balanced=balanced)
+    return Problem(model, data, SmoothMargin(), start)
+
+
+def smooth_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0) -> Problem:
+    """A squared-ReLU network on clusters; logistic loss for odd keys."""
+    data = with_bias(cluster_data(key, n, k=2))
+    model = SignedTwoLayer(m, data.d)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(scale / np.sqrt(m), key=key))
+
+
+def network_problem(key: int) -> Problem:
+    """Either kind of network."""
+    return smooth_problem(key) if key % 2 else relu_problem(key)

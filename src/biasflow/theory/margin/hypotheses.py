@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics import margin_bound
+from ...limits import f1_max_margin
 from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Hypothesis, Problem
-from .setting import Alternating, Scores, inputs_of
+from .setting import DELTA, LOOSE, Alternating, Scores, inputs_of, split
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -78,6 +80,18 @@ def _planar(problem: Any) -> str | None:
     return None if d <= 2 else f"inputs have dimension {d}: γ₁ is exact up to dimension 2, a bracket beyond"
 
 
+def _informative(problem: Any) -> str | None:
+    if _signs(problem) or _separable(problem):
+        return "needs the hypotheses before it"
+    data = inputs_of(problem)
+    if data.n < 4:
+        return f"{data.n} samples cannot be split into seen and unseen ones"
+    seen, _ = split(data)
+    margin = f1_max_margin(seen.X, seen.y, gap=LOOSE).objective
+    value = margin_bound(seen.X, margin, DELTA).value
+    return None if value < 1 else f"the bound is {value:.3g}: with n = {seen.n} and margin {margin:.3g} it says nothing"
+
+
 def _exponential(problem: Any) -> str | None:
     if isinstance(problem.loss.loss, ExponentialLoss):
         return None
@@ -110,6 +124,7 @@ SIGNS = Hypothesis("signs", "labels are ±1", _signs)
 SEPARABLE = Hypothesis("distinct", "no input carries both labels", _separable)
 TWO_CLASSES = Hypothesis("classes", "there are two classes", _two_classes)
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", _planar)
+INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", _informative)
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
 POSITIVE = Hypothesis("positive", "scores are positive", _positive)

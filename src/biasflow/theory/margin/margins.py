@@ -65,8 +65,19 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
         Check("gap of γ₂, relative", _relative_gap(found), "<=", PROVEN),
         Check("gap of γ₂^(m), relative", _relative_gap(drawn), "<=", PROVEN),
         Check("|norm of the classifier − 1|", abs(found.value.norm - 1), "<=", PROVEN),
-        Check("|γ₂^(m)² − γ₂²| (at most the largest error of the kernel)", abs(drawn.objective**2 - found.objective**2), "<=", float(np.max(worst)), PROVEN),
-        Check("largest error of the kernel of m random features, in standard errors", float(np.max(worst / spread)), "<=", DEVIATIONS),
+        Check(
+            "|γ₂^(m)² − γ₂²| (at most the largest error of the kernel)",
+            abs(drawn.objective**2 - found.objective**2),
+            "<=",
+            float(np.max(worst)),
+            PROVEN,
+        ),
+        Check(
+            "largest error of the kernel of m random features, in standard errors",
+            float(np.max(worst / spread)),
+            "<=",
+            DEVIATIONS,
+        ),
         Check("γ₂ (C's norms lack a factor: γ₂ ≤ 2γ₁)", found.objective, "<=", 2 * upper),
     )
 
@@ -80,13 +91,17 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
     brackets = [interclass_distance(data.X, data.y, rank) for rank in range(1, data.d + 1)]
     plus, minus = data.X[data.y > 0], data.X[data.y < 0]
     plain = float(np.min(np.linalg.norm(plus[:, None] - minus[None], axis=2)))
-    checks = [Check("Δ_d (no projection), over the least distance of the classes", brackets[-1].objective / plain, "==", 1.0, ROUNDING)]
+    checks = [
+        Check("Δ_d (no projection), over the least distance of the classes", brackets[-1].objective / plain, "==", 1.0, ROUNDING)
+    ]
     for rank, found in enumerate(brackets, start=1):
         V = found.value
         closest = float(np.min(np.linalg.norm((plus[:, None] - minus[None]) @ V, axis=2)))
         checks += [
             Check(f"Δ_{rank}: frame's distance from orthonormal", float(np.max(np.abs(V.T @ V - np.eye(rank)))), "<=", ROUNDING),
-            Check(f"Δ_{rank}: |distance after the projection − lower bound|", abs(closest - found.objective), "<=", ROUNDING * plain),
+            Check(
+                f"Δ_{rank}: |distance after the projection − lower bound|", abs(closest - found.objective), "<=", ROUNDING * plain
+            ),
             Check(f"Δ_{rank}: lower bound, at most the upper", found.objective, "<=", found.certificate.dual),
             Check(f"Δ_{rank}: lower bound, at most Δ_d", found.objective, "<=", plain, ROUNDING * plain),
         ]

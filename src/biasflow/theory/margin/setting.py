@@ -10,7 +10,12 @@ import numpy as np
 from ...errors import InputError
 from ...inputs import Array, positive_int, vector
 from ...losses import ExponentialLoss, LogisticLoss
-from ...records import Dataset, Problem
+from ...records import Dataset
+
+LOOSE = 1e-3
+"""Relative gap of a max margin that only enters a bound."""
+DELTA = 0.05
+"""Probability with which C's generalisation bound may fail."""
 
 
 def inputs_of(problem: Any) -> Dataset:
@@ -18,6 +23,12 @@ def inputs_of(problem: Any) -> Dataset:
     if isinstance(problem, Dataset):
         return problem
     return Dataset(problem.data.X[:, :-1], problem.data.y, problem.data.name)
+
+
+def split(data: Dataset) -> tuple[Dataset, Dataset]:
+    """The first three quarters of the samples, and the others."""
+    most = max(3 * data.n // 4, 1)
+    return Dataset(data.X[:most], data.y[:most]), Dataset(data.X[most:], data.y[most:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +60,9 @@ class Alternating:
     def __post_init__(self) -> None:
         if positive_int("rank", self.rank) > 2:
             raise InputError(f"rank: expected 1 or 2, where γ₁ is exact, found {self.rank}")
-        if len(self.sizes) < 3 or any(positive_int("sizes", k, least=2) >= after for k, after in zip(self.sizes, self.sizes[1:], strict=False)):
+        if len(self.sizes) < 3 or any(
+            positive_int("sizes", k, least=2) >= after for k, after in zip(self.sizes, self.sizes[1:], strict=False)
+        ):
             raise InputError(f"sizes: expected at least three growing numbers, found {self.sizes}")
         if not 0 <= self.shift < 0.5:
             raise InputError(f"shift: expected a share in [0, 0.5), found {self.shift:g}")
@@ -58,4 +71,6 @@ class Alternating:
         """k^r points with alternating labels."""
         places = np.stack(np.meshgrid(*[np.arange(k)] * self.rank, indexing="ij"), axis=-1).reshape(-1, self.rank)
         moved = np.random.default_rng([self.key, k]).uniform(-1, 1, places.shape) * self.shift
-        return Dataset(2 * (places + moved) / (k - 1) - 1, np.where(np.sum(places, axis=1) % 2 == 0, 1.0, -1.0), f"alternating {k}")
+        return Dataset(
+            2 * (places + moved) / (k - 1) - 1, np.where(np.sum(places, axis=1) % 2 == 0, 1.0, -1.0), f"alternating {k}"
+        )

@@ -46,7 +46,15 @@ def _lem13(evidence: Evidence) -> tuple[Check, ...]:
         beta = FAR / float(np.min(others) - least)
         excess = _value(smooth, beta * u) - beta * least
         ties = n - others.size
-        checks.append(Check("β(S_β(ū) − min ū) far out, log(n/#argmin)", excess, "==", float(np.log(n / ties)), np.exp(-beta * least) + ROUNDING * beta))
+        checks.append(
+            Check(
+                "β(S_β(ū) − min ū) far out, log(n/#argmin)",
+                excess,
+                "==",
+                float(np.log(n / ties)),
+                np.exp(-beta * least) + ROUNDING * beta,
+            )
+        )
     return tuple(checks)
 
 
@@ -55,12 +63,12 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
     ones, checks = np.ones(u.size), []
     for size in SIZES:
         total = float(np.sum(smooth.weights(u * (size / least), ones)))
-        checks.append(Check(f"|Σ_i∇_iS − 1| at min u = {size:g}", abs(total - 1), "<=", float(np.exp(-size)), ROUNDING))
+        checks.append(Check(f"|Σ_i∇_iS − 1| at min u = {size:g}", abs(total - 1), "<=", float(np.exp(-size)) + ROUNDING))
     first = int(np.argmin(u))
     paths = [np.where(np.arange(u.size) == first, u, u * growth) for growth in (1.0, *SIZES)]
     kept = min(float(smooth.weights(path, ones)[first]) for path in paths)
     bound = float(np.exp(smooth.loss.log_slope(u)[first] + _value(smooth, paths[0])) / u.size)
-    return (*checks, Check("least ∇_{i₀}S while u_{i₀} stays, others grow", kept, ">=", bound, ROUNDING * bound))
+    return (*checks, Check("least ∇_{i₀}S while u_{i₀} stays, others grow", kept, ">=", (1 - ROUNDING) * bound))
 
 
 def _lem15(evidence: Evidence) -> tuple[Check, ...]:
@@ -73,7 +81,15 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
         beta = size / least
         logs = smooth.loss.log_slope(beta * u) - np.log(u.size) + _value(smooth, beta * u)
         bound = -beta * (u - least) - np.log1p(-np.exp(-size) / 2)
-        checks.append(Check(f"largest log ∇_iS_β + β(ū_i − min ū) off the margin, at β·min ū = {size:g}", float(np.max((logs - bound)[off])), "<=", 0.0, ROUNDING * beta * float(np.max(u))))
+        checks.append(
+            Check(
+                f"largest log ∇_iS_β + β(ū_i − min ū) off the margin, at β·min ū = {size:g}",
+                float(np.max((logs - bound)[off])),
+                "<=",
+                0.0,
+                ROUNDING * beta * float(np.max(u)),
+            )
+        )
     return tuple(checks)
 
 
