@@ -30,7 +30,7 @@ _HOMES = {
     "diagnostics": ("Arrival", "Cluster", "CommutingDefect", "ConvergenceBounds", "Kink", "LocalBounds", "MarginBound",
                     "Phase", "clusters", "commuting_defect", "convergence_bounds", "interclass_distance", "inverse_norm",
                     "kinks", "local_bounds", "margin_bound", "phases", "time_to"),
-    "theory": ("Comparison", "Evidence", "PowerProblem", "claims", "compare", "verify"),
+    "theory": ("Alternating", "Comparison", "Evidence", "PowerProblem", "Scores", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("figure", "figures"),
 }  # fmt: skip
@@ -71,9 +71,11 @@ if TYPE_CHECKING:
     from .run import Store as Store
     from .run import SweepError as SweepError
     from .run import sweep as sweep
+    from .theory import Alternating as Alternating
     from .theory import Comparison as Comparison
     from .theory import Evidence as Evidence
     from .theory import PowerProblem as PowerProblem
+    from .theory import Scores as Scores
     from .theory import claims as claims
     from .theory import compare as compare
     from .theory import verify as verify

@@ -39,7 +39,7 @@ def _a1(evidence: Evidence) -> tuple[Check, ...]:
     size = float(np.max(np.abs(f)))
     checks = []
     for factor in FACTORS:
-        scaled = problem.model(leaf_map(lambda leaf, c=factor: c * leaf, problem.params0), problem.data.X)
+        scaled = problem.model(_scaled(problem.params0, factor), problem.data.X)
         off = float(np.max(np.abs(scaled - factor**2 * f))) / (factor**2 * size)
         checks.append(Check(f"|f({factor:g}w) − {factor:g}²f(w)|, relative", off, "<=", ROUNDING))
     model, params = opposite(problem)
@@ -47,6 +47,10 @@ def _a1(evidence: Evidence) -> tuple[Check, ...]:
         *checks,
         Check("|f(Tw) + f(w)|, relative", float(np.max(np.abs(model(params, problem.data.X) + f))) / size, "<=", ROUNDING),
     )
+
+
+def _scaled(params: Any, factor: float) -> Any:
+    return leaf_map(lambda leaf: factor * leaf, params)
 
 
 def opposite(problem: Problem) -> tuple[Any, Any]:

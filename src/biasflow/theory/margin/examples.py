@@ -29,7 +29,8 @@ def scores(key: int) -> Scores:
 
 def alternating(key: int) -> Alternating:
     """Lines for even keys, checkerboards for odd ones."""
-    return Alternating(2, (3, 5, 9), key=key) if key % 2 else Alternating(1, (9, 17, 33, 65), key=key)
+    angle, centre = np.random.default_rng((43, key)).uniform(-0.3, 0.3, 2).tolist()
+    return Alternating(2, (3, 5, 7), angle, centre) if key % 2 else Alternating(1, (9, 17, 33, 65), centre=centre)
 
 
 def far_classes(key: int, n: int = 1000) -> Dataset:
@@ -40,7 +41,7 @@ def far_classes(key: int, n: int = 1000) -> Dataset:
 
 
 def relu_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0, *, balanced: bool = False) -> Problem:
-    """A ReLU network on clusters under the exponential's smooth margin; scale: σ of C's neurons, 1/√m times it in the plain sum."""
+    """A ReLU network on clusters under the exponential's smooth margin; scale: σ of C's neurons, σ/√m in the plain sum."""
     data = with_bias(cluster_data(key, n, k=2))
     model = TwoLayer(m, data.d)
     start = model.init(scale / np.sqrt(m), key=key, balanced=balanced)

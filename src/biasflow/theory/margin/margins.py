@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from ...diagnostics import interclass_distance
@@ -107,7 +109,7 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
         ]
     checks += [
         Check(f"upper bound of Δ_{rank}, at least the lower one of Δ_{rank - 1}", after.certificate.dual, ">=", before.objective)
-        for rank, (before, after) in enumerate(zip(brackets, brackets[1:], strict=False), start=2)
+        for rank, (before, after) in enumerate(itertools.pairwise(brackets), start=2)
     ]
     return tuple(checks)
 

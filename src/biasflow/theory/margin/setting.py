@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,31 +47,30 @@ class Scores:
 
 @dataclass(frozen=True)
 class Alternating:
-    """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating labels, each moved a little.
+    """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating labels, turned and moved.
 
-    rank: r, one or two, so that γ₁ is exact. sizes: the k. shift: how far a point may move, as a share of the distance to its
-    neighbour. Δ_r/R falls as 1/k: the family on which exponents of margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
+    rank: r, one or two, so that γ₁ is exact. sizes: the k. angle: of the turn, for r = 2; centre: where the grid lies, the same
+    in each coordinate. Δ_r/R falls as 1/(k−1): on this family exponents of margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
     """
 
     rank: int = 1
-    sizes: tuple[int, ...] = (5, 9, 17, 33)
-    shift: float = 0.05
-    key: int = 0
+    sizes: tuple[int, ...] = (9, 17, 33, 65)
+    angle: float = 0.0
+    centre: float = 0.0
 
     def __post_init__(self) -> None:
         if positive_int("rank", self.rank) > 2:
             raise InputError(f"rank: expected 1 or 2, where γ₁ is exact, found {self.rank}")
-        if len(self.sizes) < 3 or any(
-            positive_int("sizes", k, least=2) >= after for k, after in zip(self.sizes, self.sizes[1:], strict=False)
-        ):
+        sizes = [positive_int("sizes", k, least=2) for k in self.sizes]
+        if len(sizes) < 3 or any(after <= k for k, after in itertools.pairwise(sizes)):
             raise InputError(f"sizes: expected at least three growing numbers, found {self.sizes}")
-        if not 0 <= self.shift < 0.5:
-            raise InputError(f"shift: expected a share in [0, 0.5), found {self.shift:g}")
+        if not (np.isfinite(self.angle) and np.isfinite(self.centre)):
+            raise InputError(f"angle, centre: expected finite numbers, found {self.angle:g} and {self.centre:g}")
 
     def grid(self, k: int) -> Dataset:
         """k^r points with alternating labels."""
         places = np.stack(np.meshgrid(*[np.arange(k)] * self.rank, indexing="ij"), axis=-1).reshape(-1, self.rank)
-        moved = np.random.default_rng([self.key, k]).uniform(-1, 1, places.shape) * self.shift
-        return Dataset(
-            2 * (places + moved) / (k - 1) - 1, np.where(np.sum(places, axis=1) % 2 == 0, 1.0, -1.0), f"alternating {k}"
-        )
+        cosine, sine = np.cos(self.angle), np.sin(self.angle)
+        turn = np.array([[cosine, -sine], [sine, cosine]]) if self.rank == 2 else np.eye(1)
+        labels = np.where(np.sum(places, axis=1) % 2 == 0, 1.0, -1.0)
+        return Dataset((2 * places / (k - 1) - 1) @ turn + self.centre, labels, f"alternating {k}")
