@@ -1,5 +1,5 @@
 """C: logistic loss and max margins."""
 
-from . import assumptions, generalisation, margins, softmin
+from . import assumptions, generalisation, margins, rates, softmin
 
-CLAIMS = assumptions.CLAIMS + margins.CLAIMS + softmin.CLAIMS + generalisation.CLAIMS
+CLAIMS = assumptions.CLAIMS + margins.CLAIMS + softmin.CLAIMS + rates.CLAIMS + generalisation.CLAIMS

@@ -59,3 +59,12 @@ def smooth_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0) -> Pr
 def network_problem(key: int) -> Problem:
     """Either kind of network."""
     return smooth_problem(key) if key % 2 else relu_problem(key)
+
+
+def feature_problem(key: int, n: int = 6, m: int = 24) -> Problem:
+    """Few samples far apart and neurons that separate them, so that C's rates say something after some ten thousand steps."""
+    rng = np.random.default_rng((47, key))
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    data = with_bias(Dataset((y * rng.uniform(3.0, 4.0, n))[:, None], y, f"far apart key={key}"))
+    model = TwoLayer(m, 2)
+    return Problem(model, data, SmoothMargin(), model.init(1 / np.sqrt(m), key=key))

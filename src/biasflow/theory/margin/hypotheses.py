@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics import margin_bound
-from ...limits import f1_max_margin
+from ...limits import f1_max_margin, l1_max_margin, l2_max_margin
 from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Hypothesis, Problem
-from .setting import DELTA, LOOSE, Alternating, Scores, inputs_of, split
+from .setting import DELTA, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features, split
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -98,6 +98,18 @@ def _exponential(problem: Any) -> str | None:
     return f"the smooth margin is that of {type(problem.loss.loss).__name__}, needs ExponentialLoss"
 
 
+def _separates(problem: Any) -> str | None:
+    if _signs(problem):
+        return "needs the hypotheses before it"
+    for name, Z, margin in (
+        ("directions", signed_features(problem), l1_max_margin),
+        ("first layer", output_features(problem), l2_max_margin),
+    ):
+        if not margin(Z).stats["separable"]:
+            return f"the {problem.model.width} fixed {name} do not separate the samples: the margin is not positive"
+    return None
+
+
 def _balanced(problem: Any) -> str | None:
     a, W = problem.params0
     lengths = np.linalg.norm(W, axis=1)
@@ -125,6 +137,7 @@ SEPARABLE = Hypothesis("distinct", "no input carries both labels", _separable)
 TWO_CLASSES = Hypothesis("classes", "there are two classes", _two_classes)
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", _planar)
 INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", _informative)
+SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", _separates)
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
 POSITIVE = Hypothesis("positive", "scores are positive", _positive)

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InputError
 from ...inputs import Array, positive_int, vector
 from ...losses import ExponentialLoss, LogisticLoss
-from ...records import Dataset
+from ...records import Dataset, Problem
 
 LOOSE = 1e-3
 """Relative gap of a max margin that only enters a bound."""
@@ -24,6 +24,19 @@ def inputs_of(problem: Any) -> Dataset:
     if isinstance(problem, Dataset):
         return problem
     return Dataset(problem.data.X[:, :-1], problem.data.y, problem.data.name)
+
+
+def signed_features(problem: Problem) -> Array:
+    """z_ij = y_iφ(θ_j, x_i), θ_j = (a_j, b_j)/‖·‖ the neurons of the start on the sphere, (n, m)."""
+    a, W = problem.params0
+    squares = a**2 + np.sum(W**2, axis=1)
+    return problem.data.y[:, None] * (a[:, None] * problem.model.hidden(problem.params0, problem.data.X) / squares[:, None]).T
+
+
+def output_features(problem: Problem) -> Array:
+    """z_ij = y_iσ(⟨u_j, (x_i, 1)⟩), u_j the directions of the first layer, (n, m)."""
+    lengths = np.linalg.norm(problem.params0.W, axis=1)
+    return problem.data.y[:, None] * (problem.model.hidden(problem.params0, problem.data.X) / lengths[:, None]).T
 
 
 def split(data: Dataset) -> tuple[Dataset, Dataset]:
@@ -50,7 +63,7 @@ class Alternating:
     """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating labels, turned and moved.
 
     rank: r, one or two, so that γ₁ is exact. sizes: the k. angle: of the turn, for r = 2; centre: where the grid lies, the same
-    in each coordinate. Δ_r/R falls as 1/(k−1): on this family exponents of margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
+    in each coordinate. Δ_r/R falls as 1/(k−1): here exponents of margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
     """
 
     rank: int = 1
