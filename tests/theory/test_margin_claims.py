@@ -9,6 +9,7 @@ import biasflow as bf
 from biasflow.theory import claim
 from biasflow.theory.examples import diagonal_problem
 from biasflow.theory.margin.examples import cluster_data, relu_problem, smooth_problem
+from biasflow.theory.margin.transport import printed_defect
 
 MARGIN_CLAIMS = [name for name in bf.claims() if name.startswith("C/")]
 ON_DATA = [name for name in MARGIN_CLAIMS if isinstance(claim(name).example(0), bf.Dataset)]
@@ -88,6 +89,13 @@ def test_the_norms_of_c_lack_a_factor():
     assert one.certificate.dual == pytest.approx(0.5, rel=1e-9)
     assert two.objective == pytest.approx(np.sqrt(0.25 + 1 / (4 * np.pi)), rel=1e-9)
     assert two.objective > one.certificate.dual
+
+
+def test_equation_12_as_printed_is_violated():
+    """With J' at ν̄ instead of ν the rates are off by a good share, where the corrected form is right to the integration error."""
+    problem = smooth_problem(0, scale=3.0)
+    assert printed_defect(problem, 1.0) > 0.5
+    assert bf.verify("C/eq12", problem).status == "holds"
 
 
 def test_the_rademacher_bound_as_printed_is_violated():

@@ -1,5 +1,5 @@
 """C: logistic loss and max margins."""
 
-from . import assumptions, generalisation, margins, rates, softmin
+from . import assumptions, generalisation, margins, softmin, transport
 
-CLAIMS = assumptions.CLAIMS + margins.CLAIMS + softmin.CLAIMS + rates.CLAIMS + generalisation.CLAIMS
+CLAIMS = assumptions.CLAIMS + margins.CLAIMS + softmin.CLAIMS + transport.CLAIMS + generalisation.CLAIMS

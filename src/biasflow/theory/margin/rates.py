@@ -160,7 +160,7 @@ prop7 = Claim(
 )
 mirror = Claim(
     "C/mirror",
-    "Normalised iterates are online mirror ascent on the simplex (directions; perturbed) and projected ascent on the ball (output).",
+    "Normalised iterates are online mirror ascent on the simplex (directions; perturbed), projected ascent on the ball (output).",
     "C, Appendices E and F",
     HYPOTHESES,
     feature_problem,
