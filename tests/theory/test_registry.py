@@ -9,7 +9,7 @@ import biasflow as bf
 BUILT_CLAIMS = {
     "W/sec3", "W/thm1", "W/thm2", "W/lem1", "W/lem2", "W/lem3", "W/lem4", "W/thm3", "W/limit", "W/descent",
     "C/A1", "C/A2", "C/A3", "C/prop9", "C/gamma1", "C/gamma2", "C/eq10", "C/lem13", "C/lem14", "C/lem15", "C/lem20", "C/thm8",
-    "C/thm22", "C/eq11", "C/eq12",
+    "C/thm22", "C/eq11", "C/eq12", "C/prop6", "C/prop7", "C/mirror", "C/lem17", "C/lem18",
 }  # fmt: skip
 BUILT_FIGURES = {"W/fig1", "W/fig2", "W/descent"}
 COMPLETE = ("R", "B")
