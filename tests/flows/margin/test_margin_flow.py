@@ -57,11 +57,8 @@ def test_relu_networks_converge_with_the_tolerance():
 def test_relu_networks_agree_with_descent_in_tiny_steps():
     """Descent steps over kinks and chatters along them, an error of the order of its step: an independent witness."""
     flow = bf.gradient_flow(RELU, DATA, bf.SmoothMargin(), STARTS[RELU], t1=8.0, rtol=1e-5)
-    gaps = []
-    for stepsize in (2e-3, 5e-4):
-        down = bf.gradient_descent(RELU, DATA, bf.SmoothMargin(), STARTS[RELU], stepsize, round(8.0 / stepsize))
-        gaps.append(distance(down.final, flow.final))
-    assert gaps[1] < gaps[0] / 2 and gaps[1] < 0.02
+    down = bf.gradient_descent(RELU, DATA, bf.SmoothMargin(), STARTS[RELU], 2e-3, 4000)
+    assert distance(down.final, flow.final) < 2e-3 + flow.error[-1] < 5e-3  # the step; weights are of order one
 
 
 def test_relu_flow_conserves_the_balance_of_every_neuron():
