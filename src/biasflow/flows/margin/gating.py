@@ -42,7 +42,7 @@ def _settle(z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, ga
 
 @inner
 def _classify(z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, gates: Any, velocity: Any, slides: Any) -> None:
-    """A neuron slides where both sides push it onto the kink; where it crosses, its gate is the share of the step on each side."""
+    """A neuron slides where both sides push it onto the kink; where it crosses, its gate is the share of the step above."""
     n, d = X.shape
     for i in range(n):
         speed = 0.0

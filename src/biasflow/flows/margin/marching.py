@@ -28,7 +28,7 @@ LANDINGS, ON_TARGET = 8, 1e-10
 
 @dataclass
 class March:
-    """A path: times of C's clock, logarithms of the risk's, and the points; what is still `ahead` is saved on the way."""
+    """A path: times of C's clock, logarithms of the risk's, and the points; which of them are asked for, their local errors."""
 
     view: View
     loss: MarginLoss
@@ -39,6 +39,7 @@ class March:
     points: list[Point] = field(default_factory=list)
     slopes: list[Slope] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)
+    local: list[float] = field(default_factory=lambda: [0.0])
     rejected: int = 0
 
     def run(self, start: Point, goals: Array, log_norm: float) -> Result:
@@ -92,7 +93,7 @@ class March:
                 if share < 1:
                     dt = length * share
                     continue
-            self._keep(trial.end, length, goal if landed and not self.risk_clock else None)
+            self._keep(trial, length, goal if landed and not self.risk_clock else None)
             return length, (dt if landed and not self.risk_clock else length) * max(factor, 1.0 if landed else SHRINK), landed
 
     def _keep_time(self, trial: Step, length: float, goal: float) -> tuple[float, bool]:
@@ -109,8 +110,9 @@ class March:
         self.log_times.append(target if landed else after)
         return 1.0, landed
 
-    def _keep(self, end: Point, length: float, exactly: float | None) -> None:
-        self.points.append(end)
+    def _keep(self, trial: Step, length: float, exactly: float | None) -> None:
+        self.points.append(trial.end)
+        self.local.append(trial.error)
         self.times.append(self.times[-1] + length if exactly is None else exactly)
 
     def _speed(self, point: Point) -> float:

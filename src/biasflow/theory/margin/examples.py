@@ -85,7 +85,7 @@ def plane_problem(key: int) -> Problem:
     return relu_problem(key, m=120, scale=10.0, balanced=True)
 
 
-def population_problem(key: int, n: int = 60, m: int = 60) -> Problem:
+def population_problem(key: int, n: int = 42, m: int = 40) -> Problem:
     """A fine sample of three intervals with alternating classes; C's start: input weights uniform on the sphere, outputs ±1."""
     rng = np.random.default_rng((59, key))
     centres = np.array([-1.0, 0.0, 1.0]) + rng.uniform(-0.1, 0.1, 3)
