@@ -91,7 +91,7 @@ def population_problem(key: int, n: int = 42, m: int = 40) -> Problem:
     centres = np.array([-1.0, 0.0, 1.0]) + rng.uniform(-0.1, 0.1, 3)
     X = (centres[:, None] + np.linspace(-0.25, 0.25, n // 3)).reshape(-1, 1)
     data = with_bias(Dataset(X, np.repeat([1.0, -1.0, 1.0], n // 3), f"population key={key}"))
-    W = rng.standard_normal((m, 2))
-    W /= np.linalg.norm(W, axis=1)[:, None]
+    angles = 2 * np.pi * (np.arange(m) + rng.uniform(size=m)) / m  # a stratified sample of the circle, signs in turn
+    W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     start = TwoLayerParams(np.where(np.arange(m) % 2 == 0, 1.0, -1.0) / np.sqrt(m), W / np.sqrt(m))
     return Problem(TwoLayer(m, 2), data, SmoothMargin(), start)
