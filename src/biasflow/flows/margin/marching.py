@@ -22,6 +22,8 @@ TINIEST = 1e-13
 """Step relative to the first one at which the march gives up."""
 STATIONARY = 1e-10
 """Relative speed of the weights, in units of the start's, at which the flow stands still."""
+PUNCTUAL, LEAST_PUNCTUAL = 1e-3, 1e-11
+"""How closely, relative to rtol and at least, the risk's clock is set to a time asked for."""
 LANDINGS, ON_TARGET = 8, 1e-10
 """How often, and how closely, the last step is fitted to the log-norm asked for."""
 
@@ -55,7 +57,7 @@ class March:
             ahead.pop()
         while len(self.points) <= MAX_STEPS:
             taken, dt, landed = self._advance(dt, ahead[-1] if ahead else np.inf, log_norm)
-            if taken < TINIEST * first:
+            if taken < TINIEST * first and not landed:
                 return Result.STEP_TOO_SMALL
             if landed:
                 self.saved.append(len(self.points) - 1)
@@ -103,7 +105,7 @@ class March:
             return STEEPEST / (end.value - begin.value) * SAFETY, False
         now, target = self.log_times[-1], np.log(goal)
         after = float(np.logaddexp(now, log_elapsed(begin, end, length)))
-        landed = abs(after - target) <= self.rtol * 1e-3
+        landed = abs(after - target) <= max(PUNCTUAL * self.rtol, LEAST_PUNCTUAL)
         if after > target and not landed:
             return max(min(share_until(target, now, begin, end, length), 1 - 1e-14), SHRINK**8), False
         self.slopes.append(end)
@@ -122,5 +124,7 @@ class March:
 
 def normalised(params: Any, weights: Array) -> Point:
     """Parameters as a point."""
-    beta = squared_norm(params)
-    return Point(combined((beta**-0.5, params)), float(np.log(beta)), weights)
+    size = max(float(np.max(np.abs(leaf))) for leaf in params)
+    scaled = type(params)(*(leaf / size for leaf in params))
+    beta = squared_norm(scaled)
+    return Point(combined((beta**-0.5, scaled)), float(np.log(beta) + 2 * np.log(size)), weights)
