@@ -97,10 +97,9 @@ def _trained(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 
 
 def _of_run(run: Trajectory, test: Dataset) -> dict[str, float]:
-    assert run.problem is not None
-    stats = run.stats
+    stats, (a, W) = run.stats, run.final
     return {
-        "test_error": error_rate(run.problem.model(run.final, test.X), test),  # type: ignore[union-attr]
+        "test_error": error_rate(np.maximum(test.X @ W.T, 0.0) @ a, test),
         "margin": float(stats["best_margin"][-1]),
         "last_margin": float(stats["margin"][-1]),
         "log_norm": float(stats["log_norm"][-1]),

@@ -1,8 +1,8 @@
 """Many runs of gradient ascent on the smooth margin in one compiled JAX call, padded to one shape.
 
-Padding changes nothing: masked samples have no weight, zero columns meet zero weights, zero neurons stay zero. Matrix products are in
-the chosen type at JAX's highest precision (float32 is float32, not TF32; on a GPU by the kernels of `fused.py`); sums over neurons,
-the soft-min, the norms and log β are in float64.
+Padding changes nothing: masked samples have no weight, zero columns meet zero weights, zero neurons stay zero. Matrix products
+are in the chosen type at JAX's highest precision (float32 is float32, not TF32; on a GPU by the kernels of `fused.py`); sums over
+neurons, the soft-min, the norms and log β are in float64.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from .trainings import Arrays, Start, Training
 
 HIGHEST = "highest"
 """Precision of matrix products."""
+
+
+GPUS = ("gpu", "cuda")
+"""What JAX calls the devices that run Triton kernels."""
 
 
 def both_layers(squared: bool, fused: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -100,10 +104,10 @@ class Batch:
                  device: Any = None, fused: bool | None = None) -> None:  # fmt: skip
         import jax
 
-        jax.config.update("jax_enable_x64", True)
+        double_precision()
         where = chosen_device(device)
         place = functools.partial(jax.device_put, device=where)
-        self.fused = training.fusible and dtype == "float32" and where.platform == "gpu" if fused is None else fused
+        self.fused = training.fusible and dtype == "float32" and where.platform in GPUS if fused is None else fused
         self.sizes = [(start.fixed[0].shape[0], start.moving[0].shape[0]) for start in starts]
         self.shapes = [tuple(leaf.shape for leaf in start.moving) for start in starts]
         frame = padded_sizes if self.fused else None
@@ -151,7 +155,7 @@ def _loop(training: Training, fused: bool, loss: str, exponent: int) -> Any:
         moving, growth = moved(moving, fixed, pre, p, rate, width)
         return moving, log_beta + jnp.log(growth), jnp.maximum(best, least)
 
-    every = jax.vmap(step, in_axes=(None, 0, 0, 0, 0, 0, 0, 0))
+    every: Any = jax.vmap(step, in_axes=(None, 0, 0, 0, 0, 0, 0, 0))
 
     def loop(moving: Any, log_beta: Any, best: Any, fixed: Any, mask: Any, width: Any, rule: Any, first: Any, last: Any) -> Any:
         def body(t: Any, state: Any) -> Any:
@@ -160,6 +164,14 @@ def _loop(training: Training, fused: bool, loss: str, exponent: int) -> Any:
         return jax.lax.fori_loop(first, last, body, (moving, log_beta, best))
 
     return jax.jit(loop)
+
+
+def double_precision() -> None:
+    """JAX computes in float64 where it is asked to, in this process from now on."""
+    import jax
+
+    config: Any = jax.config
+    config.update("jax_enable_x64", True)
 
 
 def chosen_device(device: Any) -> Any:

@@ -1,8 +1,9 @@
 """A training iteration's two passes over (samples × neurons) as GPU kernels that keep no array of that size (Pallas, Triton).
 
-float32 products on tensor cores: a float32 is the sum of three bfloat16s. ⟨x, w⟩ takes the six products of parts that exceed float32
-rounding, each exact and added in float32. A gate is 0 or 1 and needs no parts, so that Σ_i gate_ij(q_ix_i) takes three. Outputs are
-added in float32 over the neurons of a block and in float64 over blocks; the second pass recomputes the gates, by the same code.
+float32 products on tensor cores: a float32 is the sum of three bfloat16s. ⟨x, w⟩ takes the six products of parts that exceed
+float32 rounding, each exact and added in float32. A gate is 0 or 1 and needs no parts, so that Σ_i gate_ij(q_ix_i) takes three.
+Outputs are added in float32 over the neurons of a block and in float64 over blocks; the second pass recomputes the gates, by the
+same code.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ NEURONS = 64
 """Neurons of a block."""
 SAMPLES = 128
 """Samples a block treats at a time."""
-WARPS = 8
+WARPS = 4
 LEAST = 16
 """Smallest side of a product on tensor cores."""
 
@@ -30,7 +31,11 @@ def power_of_two(size: int, least: int = LEAST) -> int:
 def padded_sizes(samples: int, neurons: int, columns: int) -> tuple[int, int, int]:
     """Shapes the kernels take: samples, neurons, columns."""
     some = power_of_two(samples)
-    return (some if some <= SAMPLES else -(-samples // SAMPLES) * SAMPLES, -(-neurons // NEURONS) * NEURONS, power_of_two(columns))
+    return (
+        some if some <= SAMPLES else -(-samples // SAMPLES) * SAMPLES,
+        -(-neurons // NEURONS) * NEURONS,
+        power_of_two(columns),
+    )
 
 
 def parts(x: Any) -> Any:
@@ -78,6 +83,7 @@ def _outputs(n: int, d: int, m: int, interpret: bool) -> Any:
     from jax.experimental.pallas import triton
 
     some = min(n, SAMPLES)
+    made: Any = jax.ShapeDtypeStruct
 
     def kernel(x_ref: Any, w_ref: Any, a_ref: Any, out_ref: Any) -> None:
         w, a = [w_ref[k] for k in range(PARTS)], a_ref[...]
@@ -95,7 +101,7 @@ def _outputs(n: int, d: int, m: int, interpret: bool) -> Any:
             pl.BlockSpec((NEURONS,), lambda j: (j,)),
         ],
         out_specs=pl.BlockSpec((1, n), lambda j: (j, 0)),
-        out_shape=jax.ShapeDtypeStruct((m // NEURONS, n), jnp.float32),
+        out_shape=made((m // NEURONS, n), jnp.float32),
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=WARPS, num_stages=1),
     )
@@ -109,6 +115,7 @@ def _pulls(n: int, d: int, m: int, interpret: bool) -> Any:
     from jax.experimental.pallas import triton
 
     some = min(n, SAMPLES)
+    made: Any = jax.ShapeDtypeStruct
 
     def kernel(x_ref: Any, w_ref: Any, r_ref: Any, out_ref: Any) -> None:
         w = [w_ref[k] for k in range(PARTS)]
@@ -128,7 +135,7 @@ def _pulls(n: int, d: int, m: int, interpret: bool) -> Any:
             pl.BlockSpec((PARTS, n, d), lambda j: (0, 0, 0)),
         ],
         out_specs=pl.BlockSpec((NEURONS, d), lambda j: (j, 0)),
-        out_shape=jax.ShapeDtypeStruct((m, d), jnp.float32),
+        out_shape=made((m, d), jnp.float32),
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=WARPS, num_stages=1),
     )

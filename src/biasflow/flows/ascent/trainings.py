@@ -146,9 +146,7 @@ class FixedFeatures(Training):
         if not np.any(norms):
             raise InputError("params0: every weight is zero, where gradient ascent stays")
         Z = (ds.y[:, None] * phi * a) / np.where(norms > 0, norms, 1.0) ** 2
-        return Start(
-            (norms / np.linalg.norm(norms),), (Z,), float(2 * np.log(np.linalg.norm(norms))), float(np.max(np.abs(Z)))
-        )
+        return Start((norms / np.linalg.norm(norms),), (Z,), float(2 * np.log(np.linalg.norm(norms))), float(np.max(np.abs(Z))))
 
     def margins(self, moving: Arrays, fixed: Arrays) -> Array:
         (x,), (Z,) = moving, fixed
