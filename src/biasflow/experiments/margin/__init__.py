@@ -1,0 +1,5 @@
+"""C: logistic loss, wide two-layer networks."""
+
+from .performance import fig2
+
+EXPERIMENTS = (fig2,)
