@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 from ..errors import ConvergenceError, RefusedError, unknown
 from ..inputs import instance
 from ..losses import SquareLoss
-from ..models import Model, TwoLayer
+from ..models import MatrixFactorisation, Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
 from .compiled import refusal
 from .dual import integrator
+from .factored import integrate_factored
 from .relu.driver import integrate_events
 from .weights import integrate_weights
 
@@ -84,6 +85,20 @@ class EventDriven(FlowMethod):
         return integrate_events(problem, t1, rtol, times)
 
 
+class Factored(FlowMethod):
+    """Matrix factorisations: a stiff method in the row space of the stacked factors, at the same cost for every width."""
+
+    name = "factored"
+
+    def refuses(self, problem: Problem) -> str | None:
+        if isinstance(problem.model, MatrixFactorisation):
+            return None
+        return f"the factored flow is for MatrixFactorisation, found {type(problem.model).__name__}"
+
+    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+        return integrate_factored(problem, t1, rtol, times)
+
+
 class Weights(FlowMethod):
     """The weights themselves, by a general stiff integrator: slow, and independent of all theory."""
 
@@ -96,7 +111,7 @@ class Weights(FlowMethod):
         return integrate_weights(problem, t1, rtol, times)
 
 
-METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Weights(), Dual(compiled=True))
+METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Factored(), Weights(), Dual(compiled=True))
 
 
 def gradient_flow(
@@ -114,7 +129,7 @@ def gradient_flow(
 
     t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
     method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; the trajectory's events
-    are GateEvents) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies,
+    are GateEvents), 'factored' (matrix factorisations) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies,
     much faster once it is compiled. throw: raise where the integration gave up, else return what there is.
     """
     instance("model", model, Model)
