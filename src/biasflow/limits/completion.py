@@ -37,6 +37,8 @@ FASTER = 0.5
 """What an iteration must make of the violation of the conditions; one that makes more of it is on no way to a solution."""
 ENOUGH = 1e-12
 """Gap at which nothing is left to gain."""
+PROVEN = 1e-10
+"""Largest gap from which uniqueness is concluded."""
 GAP = 1e-6
 """Largest relative gap that is returned."""
 LARGEST_POLISH = 3000
@@ -193,7 +195,7 @@ def _describe(pair: _Pair, entries: Entries) -> dict[str, Any]:
     left, right = u[entries.rows, :face], vt[:face].T[entries.cols]
     upper = np.triu_indices(face)
     products = left[:, upper[0]] * right[:, upper[1]] + left[:, upper[1]] * right[:, upper[0]]
-    unique = face > 0 and int(np.linalg.matrix_rank(products)) == upper[0].size
+    unique = _gap(pair, entries) <= PROVEN and int(np.linalg.matrix_rank(products)) == upper[0].size
     return {"rank": int(np.sum(s > ON_FACE * s[0])), "multiplier": pair.multiplier, "unique": bool(unique)}
 
 

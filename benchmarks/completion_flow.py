@@ -1,0 +1,126 @@
+"""Stiff flow of matrix factorisations against explicit adaptive solvers on the same weights, and how its cost grows with the width."""
+
+from __future__ import annotations
+
+from timing import arguments, best_of, table
+
+chosen = arguments(__doc__)
+
+import numpy as np  # noqa: E402
+from scipy.integrate import solve_ivp  # noqa: E402
+
+import biasflow as bf  # noqa: E402
+from biasflow.records import Problem  # noqa: E402
+
+SHAPE = (10, 10)
+ALPHA = 1e-3
+LOSS = bf.SquareLoss("sum")
+RTOLS = (1e-3, 1e-4, 1e-6, 1e-8)
+
+
+def problem(seed: int, alpha: float, k: int | None = None) -> Problem:
+    model = bf.MatrixFactorisation(SHAPE, 2 * (k or SHAPE[0]))
+    params = model.init(alpha, key=seed, start="gaussian" if k else "identity")
+    return Problem(model, bf.data.completion(SHAPE, 1, 60, key=seed), LOSS, params)
+
+
+class Weights:
+    """The flow as one hands it to SciPy: the factors in a vector."""
+
+    def __init__(self, p: Problem) -> None:
+        self.observed = p.data.X.any(axis=0).reshape(SHAPE)
+        self.target = np.zeros(SHAPE)
+        self.target[self.observed] = p.data.y
+        self.start = np.vstack(p.params0).ravel()
+
+    def matrix(self, w: np.ndarray) -> np.ndarray:
+        W = w.reshape(sum(SHAPE), -1)
+        return W[: SHAPE[0]] @ W[SHAPE[0] :].T
+
+    def __call__(self, t: float, w: np.ndarray) -> np.ndarray:
+        W = w.reshape(sum(SHAPE), -1)
+        U, V = W[: SHAPE[0]], W[SHAPE[0] :]
+        G = np.where(self.observed, 2 * (U @ V.T - self.target), 0.0)
+        return -np.vstack([G @ V, G.T @ U]).ravel()
+
+
+def ours(p: Problem, t1: float, rtol: float) -> bf.Trajectory:
+    return bf.gradient_flow(p.model, p.data, p.loss, p.params0, rtol=rtol, times=[t1])
+
+
+def explicit_at_small_scale(share: float) -> None:
+    """α = 1e-3 until converged. The explicit solvers' steps are bound by stability: they run a share of the time and are scaled."""
+    rows = []
+    for seed in range(1 if chosen.quick else 3):
+        p = problem(seed, ALPHA)
+        field, full = Weights(p), bf.gradient_flow(p.model, p.data, p.loss, p.params0, rtol=1e-10)
+        t1 = float(full.times[-1])
+        reference = p.model.effective(full.final)
+        begin, part = 0.5 * t1, share * t1  # a stretch of the tail, where nearly all of the time is spent
+        middle = full.at(begin)
+        peers = []
+        for solver in ("RK45", "DOP853"):
+            run = lambda s=solver: solve_ivp(  # noqa: E731
+                field, (begin, begin + part), np.vstack(middle).ravel(), method=s, rtol=1e-4, atol=1e-4 * ALPHA
+            )
+            peers.append(best_of(1, run)[0] / share)
+        for rtol in RTOLS:
+            time, flow = best_of(2, lambda r=rtol: ours(p, t1, r))
+            error = float(np.max(np.abs(p.model.effective(flow.final) - reference)))
+            row = [str(seed), f"{t1:.1e}", f"{rtol:.0e}", f"{time:.3f}", f"{error:.0e}", f"{float(flow.error[-1]):.0e}"]
+            rows.append([*row, *(cell for s in peers for cell in (f"{s:.0f}", f"{s / time:.0f}x"))])
+    table(
+        f"10×10, 60 entries, α = {ALPHA:g}, identity start, until the loss is 1e-20 of its start",
+        ["seed", "t", "our rtol", "s", "error", "its estimate", "RK45 s", "ratio", "DOP853 s", "ratio"],
+        rows,
+        f"Explicit solvers at rtol 1e-4, bound by stability: measured on {share:.1%} of the time, in the tail, and scaled up.\n"
+        "error: ‖M − M_ref‖_∞ at the end, the reference at rtol 1e-10. Ours includes the second run that estimates the error.",
+    )
+
+
+def equal_accuracy(alpha: float, t1: float) -> None:
+    """A stretch that explicit solvers finish, from the start on, at several tolerances: nothing is scaled."""
+    p = problem(0, alpha)
+    field = Weights(p)
+    reference = p.model.effective(ours(p, t1, 1e-11).final)
+    miss = lambda M: float(np.max(np.abs(M - reference)))  # noqa: E731
+    peers = []
+    for solver in ("RK45", "DOP853", "LSODA"):
+        for rtol in (1e-4, 1e-6, 1e-8):
+            seconds, run = best_of(
+                1, lambda s=solver, r=rtol: solve_ivp(field, (0, t1), field.start, method=s, rtol=r, atol=r * alpha)
+            )
+            peers.append((seconds, miss(field.matrix(run.y[:, -1])), f"{solver} {rtol:.0e}"))
+    table(
+        f"SciPy on the 400 weights, α = {alpha:g}, t ≤ {t1:g}",
+        ["method", "s", "error"],
+        [[name, f"{s:.2f}", f"{e:.0e}"] for s, e, name in peers],
+    )
+    rows = []
+    for rtol in RTOLS:
+        time, flow = best_of(2, lambda r=rtol: ours(p, t1, r))
+        error = miss(p.model.effective(flow.final))
+        row = [f"{rtol:.0e}", f"{time:.3f}", f"{error:.0e}"]
+        for kind in (("RK45", "DOP853"), ("LSODA",)):
+            equal = [peer for peer in peers if peer[1] <= max(error, 1e-9) * 1.5 and peer[2].startswith(kind)]
+            row += [min(equal)[2], f"{min(equal)[0] / time:.0f}x"] if equal else ["-", "-"]
+        rows.append(row)
+    table(
+        "Ours against the fastest SciPy run at least as accurate",
+        ["our rtol", "s", "error", "explicit", "ratio", "stiff", "ratio"],
+        rows,
+    )
+
+
+def width() -> None:
+    rows = []
+    for k in (10, 100, 1000):
+        p = problem(0, ALPHA / np.sqrt(k), k)
+        seconds, flow = best_of(1, lambda: bf.gradient_flow(p.model, p.data, p.loss, p.params0, rtol=1e-6))
+        rows.append([str(k), str(sum(leaf.size for leaf in p.params0)), f"{seconds:.2f}", str(flow.stats["steps"])])
+    table("Growth with the width, Gaussian start at α/√k", ["k", "weights", "s", "steps"], rows)
+
+
+explicit_at_small_scale(0.002 if chosen.quick else 0.02)
+equal_accuracy(ALPHA, 1e3 if chosen.quick else 2e4)
+width()
