@@ -1,6 +1,8 @@
-"""Stiff flow of matrix factorisations against explicit adaptive solvers on the same weights, and how its cost grows with the width."""
+"""The stiff flow of matrix factorisations against SciPy on the same weights, and how its cost grows with the width."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from timing import arguments, best_of, table
 
@@ -49,7 +51,7 @@ def ours(p: Problem, t1: float, rtol: float) -> bf.Trajectory:
 
 
 def explicit_at_small_scale(share: float) -> None:
-    """α = 1e-3 until converged. The explicit solvers' steps are bound by stability: they run a share of the time and are scaled."""
+    """α = 1e-3 until converged. Explicit steps are bound by stability: they are run for a share of the time and scaled up."""
     rows = []
     for seed in range(1 if chosen.quick else 3):
         p = problem(seed, ALPHA)
@@ -58,14 +60,10 @@ def explicit_at_small_scale(share: float) -> None:
         reference = p.model.effective(full.final)
         begin, part = 0.5 * t1, share * t1  # a stretch of the tail, where nearly all of the time is spent
         middle = full.at(begin)
-        peers = []
-        for solver in ("RK45", "DOP853"):
-            run = lambda s=solver: solve_ivp(  # noqa: E731
-                field, (begin, begin + part), np.vstack(middle).ravel(), method=s, rtol=1e-4, atol=1e-4 * ALPHA
-            )
-            peers.append(best_of(1, run)[0] / share)
+        stretch = partial(solve_ivp, field, (begin, begin + part), np.vstack(middle).ravel(), rtol=1e-4, atol=1e-4 * ALPHA)
+        peers = [best_of(1, partial(stretch, method=solver))[0] / share for solver in ("RK45", "DOP853")]
         for rtol in RTOLS:
-            time, flow = best_of(2, lambda r=rtol: ours(p, t1, r))
+            time, flow = best_of(2, partial(ours, p, t1, rtol))
             error = float(np.max(np.abs(p.model.effective(flow.final) - reference)))
             row = [str(seed), f"{t1:.1e}", f"{rtol:.0e}", f"{time:.3f}", f"{error:.0e}", f"{float(flow.error[-1]):.0e}"]
             rows.append([*row, *(cell for s in peers for cell in (f"{s:.0f}", f"{s / time:.0f}x"))])
@@ -83,12 +81,15 @@ def equal_accuracy(alpha: float, t1: float) -> None:
     p = problem(0, alpha)
     field = Weights(p)
     reference = p.model.effective(ours(p, t1, 1e-11).final)
-    miss = lambda M: float(np.max(np.abs(M - reference)))  # noqa: E731
+
+    def miss(M: np.ndarray) -> float:
+        return float(np.max(np.abs(M - reference)))
+
     peers = []
     for solver in ("RK45", "DOP853", "LSODA"):
-        for rtol in (1e-4, 1e-6, 1e-8):
+        for rtol in (1e-4, 1e-6):
             seconds, run = best_of(
-                1, lambda s=solver, r=rtol: solve_ivp(field, (0, t1), field.start, method=s, rtol=r, atol=r * alpha)
+                1, partial(solve_ivp, field, (0, t1), field.start, method=solver, rtol=rtol, atol=rtol * alpha)
             )
             peers.append((seconds, miss(field.matrix(run.y[:, -1])), f"{solver} {rtol:.0e}"))
     table(
@@ -98,7 +99,7 @@ def equal_accuracy(alpha: float, t1: float) -> None:
     )
     rows = []
     for rtol in RTOLS:
-        time, flow = best_of(2, lambda r=rtol: ours(p, t1, r))
+        time, flow = best_of(2, partial(ours, p, t1, rtol))
         error = miss(p.model.effective(flow.final))
         row = [f"{rtol:.0e}", f"{time:.3f}", f"{error:.0e}"]
         for kind in (("RK45", "DOP853"), ("LSODA",)):
@@ -116,11 +117,11 @@ def width() -> None:
     rows = []
     for k in (10, 100, 1000):
         p = problem(0, ALPHA / np.sqrt(k), k)
-        seconds, flow = best_of(1, lambda: bf.gradient_flow(p.model, p.data, p.loss, p.params0, rtol=1e-6))
+        seconds, flow = best_of(1, partial(bf.gradient_flow, p.model, p.data, p.loss, p.params0, rtol=1e-6))
         rows.append([str(k), str(sum(leaf.size for leaf in p.params0)), f"{seconds:.2f}", str(flow.stats["steps"])])
     table("Growth with the width, Gaussian start at α/√k", ["k", "weights", "s", "steps"], rows)
 
 
 explicit_at_small_scale(0.002 if chosen.quick else 0.02)
-equal_accuracy(ALPHA, 1e3 if chosen.quick else 2e4)
+equal_accuracy(ALPHA, 1e3 if chosen.quick else 1e4)
 width()

@@ -55,7 +55,8 @@ def observed_entries(ds: Dataset, shape: tuple[int, int]) -> Entries:
     wrong = np.flatnonzero((np.sum(ds.X != 0, axis=1) != 1) | (np.sum(ds.X, axis=1) != 1))
     if wrong.size:
         raise InputError(f"X: row {wrong[0]} is not the indicator of an entry")
-    return read_entries((rows, cols), *np.divmod(np.argmax(ds.X, axis=1), cols), ds.y)
+    i, j = np.divmod(np.argmax(ds.X, axis=1), cols)
+    return read_entries((rows, cols), i, j, ds.y)
 
 
 def read_entries(shape: Any, rows: ArrayLike, cols: ArrayLike, values: ArrayLike) -> Entries:

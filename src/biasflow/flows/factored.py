@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ScaleError
-from ..inputs import Array, positive_float
+from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..models import FactorParams
 from ..records import Problem, Result, Trajectory
 from .dual import CONVERGED, LOOSER, save_times, stack
@@ -57,8 +57,8 @@ def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: A
         saved = np.append(saved, run.end)
     states = np.array([run.at(t) for t in saved])
     product = field.product(states)
-    difference = np.abs(product - field.product(np.array([check.at(t) for t in saved])))
-    error = np.max(difference, axis=(1, 2)) + ROUNDINGS * EPS * np.max(np.abs(product), axis=(1, 2))
+    difference = np.max(np.abs(product - field.product(np.array([check.at(t) for t in saved]))), axis=(1, 2))
+    error = _smoothed(difference) + ROUNDINGS * EPS * np.max(np.abs(product), axis=(1, 2))
     losses = np.array([float(problem.loss(field.residual(Y) + field.y, field.y)) for Y in states])
     stats = {"method": "factored", "steps": len(run.ends) - 1, "rejected": run.rejected, "unknowns": start.size}
 
@@ -68,6 +68,12 @@ def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: A
     return Trajectory(
         saved, stack([lift(Y) for Y in states]), losses, error, (), stats, run.result, problem, lambda t: lift(run.at(t))
     )
+
+
+def _smoothed(difference: Array) -> Array:
+    """The largest of three neighbours: a difference has a sign and may pass through zero."""
+    padded = np.pad(difference, 1, mode="edge")
+    return np.max([padded[:-2], padded[1:-1], padded[2:]], axis=0)
 
 
 def compress(params: FactorParams) -> tuple[Array, Array]:
@@ -84,6 +90,7 @@ def compress(params: FactorParams) -> tuple[Array, Array]:
 def _row_space(factor: Array) -> tuple[Array, Array]:
     u, s, vt = np.linalg.svd(factor, full_matrices=False)
     kept = s > max(factor.shape) * EPS * s[0]
+    kept[0] = True
     return u[:, kept] * s[kept], vt[kept].T
 
 
@@ -142,7 +149,7 @@ class _Field:
 
 
 class _Stages:
-    """(1/(γh) − J)⁻¹ at a point: with R = (1/(γh) + S)⁻¹, k + R·S(G'(k))Y = R·b, an n × n system for the change of the residual."""
+    """(1/(γh) − J)⁻¹ at a point: k + R·S(G'(k))Y = R·b, R = (1/(γh) + S)⁻¹, an n × n system for the change of the residual."""
 
     def __init__(self, field: _Field, Y: Array, residual: Array, step: float) -> None:
         self.field, self.parts = field, field.split(Y)
@@ -205,7 +212,7 @@ def _march(field: _Field, start: Array, t1: float | None, rtol: float) -> _Run:
             if at_rest is not None:
                 result = at_rest
                 break
-        allowed = rtol * np.minimum(floor + np.abs(Y), size / _longest_row(Y)) + EPS * np.max(np.abs(Y))
+        allowed = rtol * np.minimum(floor + np.abs(Y), size / _longest_row(Y)) + EPS * np.max(np.abs(Y)) + SMALLEST_NORMAL
         step = step if t1 is None else min(step, t1 - t)
         for _ in range(MOST_REJECTED):
             K, missed = _step(field, Y, residual, force, step, allowed)
@@ -253,4 +260,4 @@ def _combined(weights: Array, K: Array) -> Array:
 
 def _longest_row(Y: Array) -> float:
     """An error δ of every factor moves M by at most twice this, in the worst case √m times."""
-    return float(np.sqrt(np.max(np.sum(Y * Y, axis=1))))
+    return float(np.sqrt(np.max(np.sum(Y * Y, axis=1)))) or 1.0

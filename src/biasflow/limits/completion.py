@@ -57,8 +57,8 @@ class _Pair(NamedTuple):
 def min_nuclear_norm(shape: tuple[int, int], rows: ArrayLike, cols: ArrayLike, values: ArrayLike) -> Limit[Array]:
     """argmin ‖M‖_* subject to M[rows, cols] = values. value: M; objective: ‖M‖_*.
 
-    Certificate: λ with ‖Λ‖_op ≤ 1 proves ‖M‖_* ≥ ⟨y, λ⟩. stats: rank, multiplier (Λ), and `unique`: whether the certificate proves
-    that there is no other minimiser.
+    Certificate: λ with ‖Λ‖_op ≤ 1 proves ‖M‖_* ≥ ⟨y, λ⟩. stats: rank, multiplier (Λ), and `unique`: whether the certificate
+    proves that there is no other minimiser.
     """
     shape = matrix_shape(shape)
     entries = read_entries(shape, rows, cols, values)
@@ -73,7 +73,9 @@ def min_nuclear_norm(shape: tuple[int, int], rows: ArrayLike, cols: ArrayLike, v
     M[entries.rows, entries.cols] = entries.values
     certificate = Certificate(size * primal, size * dual, 0.0, "exact")
     if not (primal - dual) / primal <= GAP:
-        raise ConvergenceError(f"min_nuclear_norm: stopped at a gap of {certificate.gap:.1e}", Limit(M, size * primal, certificate))
+        raise ConvergenceError(
+            f"min_nuclear_norm: stopped at a gap of {certificate.gap:.1e}", Limit(M, size * primal, certificate)
+        )
     return Limit(M, size * primal, certificate, _describe(best, scaled))
 
 

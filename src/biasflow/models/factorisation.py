@@ -17,8 +17,8 @@ STARTS = ("identity", "gaussian")
 STREAM = 2
 """Start of the random stream, so that data drawn with the same key are independent of the start."""
 NO_MIRROR = (
-    "UVᵀ is not known to follow a mirror flow: the gradients of its entries do not commute; min_nuclear_norm and min_frobenius_norm"
-    " give the completions of least norm, tangent_kernel_limit the limit from a large start"
+    "UVᵀ is not known to follow a mirror flow: the gradients of its entries do not commute; min_nuclear_norm and"
+    " min_frobenius_norm give the completions of least norm, tangent_kernel_limit the limit from a large start"
 )
 
 
@@ -71,7 +71,7 @@ class MatrixFactorisation(Model):
     def init(self, scale: Any, *, dim: int | None = None, key: int = 0, start: str = "identity") -> FactorParams:
         """W's unbiased start U = α[U₀, −U₀], V = α[V₀, V₀], of k = rank/2 columns each: UVᵀ = 0.
 
-        'identity': U₀ and V₀ are the identity, k ≥ max(rows, cols), zeros beside it; 'gaussian': independent N(0, 1) entries, any k.
+        'identity': U₀ and V₀ are the identity, k ≥ max(rows, cols), zeros beside it; 'gaussian': N(0, 1) entries, any k.
         """
         one_of("start", start, STARTS)
         if dim is not None and dim != self.shape[0] * self.shape[1]:
@@ -83,8 +83,8 @@ class MatrixFactorisation(Model):
         if start == "identity":
             if k < max(self.shape):
                 raise InputError(
-                    f"rank: the identity start needs 2·max{self.shape} = {2 * max(self.shape)} columns or more, found {self.rank};"
-                    " use start='gaussian'"
+                    f"rank: the identity start needs 2·max{self.shape} = {2 * max(self.shape)} columns or more,"
+                    f" found {self.rank}; use start='gaussian'"
                 )
             first, second = (np.eye(size, k) for size in self.shape)
         else:
