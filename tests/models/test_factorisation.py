@@ -91,6 +91,9 @@ class TestStarts:
 
 
 def test_no_mirror_form_and_its_gradients_do_not_commute():
+    small = MatrixFactorisation((2, 2), 4)
+    defect = bf.commuting_defect(small, small.init(1.0))
+    assert not defect.commutes and defect.kernel_defect > 1e-3
     model, params, X, _ = setting()
     ds = bf.Dataset(X, np.ones(6))
     assert "min_nuclear_norm" in model.mirror_form(params, SquareLoss(), 6)

@@ -33,6 +33,15 @@ def test_general_sensing_a_full_matrix_and_biased_starts_are_refused():
     assert "nothing to learn" in refusal(dataclasses.replace(problem, data=zero))
 
 
+def test_problems_without_two_regimes_are_refused():
+    problem = completion_problem(0)
+    one = bf.data.from_entries((5, 5), [1], [2], [1.0])
+    assert "same limit" in refusal(dataclasses.replace(problem, data=one))
+    thin = bf.MatrixFactorisation((5, 5), 2)
+    start = thin.init(0.1, start="gaussian")
+    assert "too few columns" in refusal(bf.Problem(thin, problem.data, problem.loss, start))
+
+
 def test_kernel_spread_is_one_in_the_mean():
     """Rows of Gaussian factors: E⟨u_i, u_j⟩² = k against E‖u_i‖² = k; eight draws, five standard errors."""
     problem = completion_problem(1, (8, 8), 40)

@@ -30,6 +30,8 @@ LEAST = 1e-13
 MAX_STEPS = 50_000
 MOST_REJECTED = 60
 SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 8.0
+FAR_OFF = 1e10
+"""Error, in units of the allowed one, that stands for an overflow."""
 FIRST = 0.1
 """First step, as a share of the time in which the fastest direction moves."""
 ROUNDINGS = 8.0
@@ -103,7 +105,6 @@ class _Field:
     slope: float
     rows: int
     inputs: Array
-    least: float
 
     @classmethod
     def of(cls, problem: Problem) -> _Field:
@@ -112,7 +113,7 @@ class _Field:
         largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
         if 0 < largest < least:
             raise ScaleError(f"params0: weights up to {largest:g} drown in the rounding of those they grow into; needs {least:g}")
-        return cls(X, y, 2 * problem.loss.factor(len(y)), shape[0], X.reshape(-1, *shape), least)
+        return cls(X, y, 2 * problem.loss.factor(len(y)), shape[0], X.reshape(-1, *shape))
 
     def split(self, Y: Array) -> tuple[Array, Array]:
         return Y[..., : self.rows, :], Y[..., self.rows :, :]
@@ -201,17 +202,10 @@ def _march(field: _Field, start: Array, t1: float | None, rtol: float) -> _Run:
     ends, values, pieces = [0.0], [Y], []
     result = Result.STEP_LIMIT
     while len(ends) <= MAX_STEPS:
-        if t1 is not None and t >= t1:
-            result = Result.REACHED_T1
+        stopped = _stopped(field, Y, residual, force, threshold) if t1 is None else Result.REACHED_T1 if t >= t1 else None
+        if stopped is not None:
+            result = stopped
             break
-        if t1 is None:
-            if float(residual @ residual) <= threshold:
-                result = Result.CONVERGED
-                break
-            at_rest = field.at_rest(Y, residual, force)
-            if at_rest is not None:
-                result = at_rest
-                break
         allowed = rtol * np.minimum(floor + np.abs(Y), size / _longest_row(Y)) + EPS * np.max(np.abs(Y)) + SMALLEST_NORMAL
         step = step if t1 is None else min(step, t1 - t)
         for _ in range(MOST_REJECTED):
@@ -232,6 +226,10 @@ def _march(field: _Field, start: Array, t1: float | None, rtol: float) -> _Run:
     return _Run(np.array(ends), values, pieces, result, rejected)
 
 
+def _stopped(field: _Field, Y: Array, residual: Array, force: Array, threshold: float) -> Result | None:
+    return Result.CONVERGED if float(residual @ residual) <= threshold else field.at_rest(Y, residual, force)
+
+
 def _first_step(field: _Field, Y: Array, residual: Array) -> float:
     """A share of the inverse of a bound on the Jacobian."""
     rate = np.linalg.norm(field.slopes(residual), 2) + field.slope * np.linalg.norm(Y, 2) ** 2 * np.linalg.norm(field.X, 2) ** 2
@@ -239,18 +237,18 @@ def _first_step(field: _Field, Y: Array, residual: Array) -> float:
 
 
 def _step(field: _Field, Y: Array, residual: Array, force: Array, step: float, allowed: Array) -> tuple[Any, float]:
-    """The stages of a step, and its error in units of what is allowed; infinite where something overflowed."""
+    """The stages of a step, and its error in units of what is allowed; FAR_OFF where something overflowed."""
     K = np.zeros((STAGES, *Y.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             stages = _Stages(field, Y, residual, step)
         except np.linalg.LinAlgError:
-            return K, 1e10
+            return K, FAR_OFF
         K[0] = stages.solve(force)
         for i in range(1, STAGES):
             K[i] = stages.solve(field(Y + _combined(A[i, :i], K[:i])) + _combined(C[i, :i] / step, K[:i]))
         missed = float(np.max(np.abs(K[-1]) / allowed))
-    return K, missed if np.isfinite(missed) else 1e10
+    return K, missed if np.isfinite(missed) else FAR_OFF
 
 
 def _combined(weights: Array, K: Array) -> Array:
@@ -259,5 +257,5 @@ def _combined(weights: Array, K: Array) -> Array:
 
 
 def _longest_row(Y: Array) -> float:
-    """An error δ of every factor moves M by at most twice this, in the worst case √m times."""
+    """Times the size of an error of the factors, how far it moves M; one where there is nothing."""
     return float(np.sqrt(np.max(np.sum(Y * Y, axis=1)))) or 1.0

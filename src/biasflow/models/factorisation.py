@@ -17,8 +17,8 @@ STARTS = ("identity", "gaussian")
 STREAM = 2
 """Start of the random stream, so that data drawn with the same key are independent of the start."""
 NO_MIRROR = (
-    "UVᵀ is not known to follow a mirror flow: the gradients of its entries do not commute; min_nuclear_norm and"
-    " min_frobenius_norm give the completions of least norm, tangent_kernel_limit the limit from a large start"
+    "UVᵀ follows no mirror flow that serves all losses: the gradients of its entries do not commute (commuting_defect);"
+    " min_nuclear_norm and min_frobenius_norm give completions of least norm, tangent_kernel_limit the limit from a large start"
 )
 
 
