@@ -110,16 +110,14 @@ def draw_fig3(summary: xarray.Dataset) -> Any:
         name: (shown[name] / shown["unobserved"]).transpose("alpha", "seed").values
         for name in ("reconstruction", "change", "distance_nuclear")
     }
-    band(identity, alpha, share["reconstruction"], COLOURS[0], "distance from the planted matrix", marker="o", markersize=3)
+    band(identity, alpha, share["reconstruction"], COLOURS[0], "distance from the planted M*", marker="o", markersize=3)
     band(identity, alpha, share["change"], COLOURS[1], "change of unobserved entries", marker="s", markersize=3)
     others = differing(shown)
     if np.any(others):
-        label = f"distance from min nuclear norm,\nwhere another ({np.sum(others)} of {others.size} matrices)"
+        label = f"distance from min nuclear norm,\nwhere that is not M* ({np.sum(others)} of {others.size})"
         band(identity, alpha, share["distance_nuclear"][:, others], COLOURS[2], label, marker="^", markersize=3)
     identity.axhline(1.0, color=MUTED, linestyle="--", linewidth=1, label="zeros (min Frobenius norm)")
-    identity.set(
-        xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="squares on unobserved entries / ‖M*‖² there"
-    )
+    identity.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="squares, unobserved entries / M*'s")
     titled(identity, "identity start: rich left, kernel right")
     for colour, (k, runs) in zip(COLOURS, _gaussian(summary), strict=False):
         samples = (runs["reconstruction"] / runs["unobserved"]).transpose("alpha", "seed").values
