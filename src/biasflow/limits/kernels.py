@@ -55,6 +55,6 @@ def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Array
     interpolator = kernel_interpolator(tangent_kernel(model, params0, ds.X), ds.y - model(params0, ds.X))
     direction = model.gradient(params0, ds.X, interpolator.value)
     value = model.effective(params0) + model.linearised(params0, direction)
-    residual = float(np.max(np.abs(model.features(ds.X) @ value - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
+    residual = float(np.max(np.abs(model.features(ds.X) @ np.ravel(value) - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
     certificate = dataclasses.replace(interpolator.certificate, residual=residual)
     return Limit(value, interpolator.objective, certificate, interpolator.stats)

@@ -2,6 +2,7 @@
 
 from .base import MirrorForm, Model
 from .diagonal import DiagonalNetwork, DiagonalParams
+from .factorisation import FactorParams, MatrixFactorisation
 from .fixed_directions import (
     FixedDirections,
     FixedDirectionsParams,
@@ -19,8 +20,10 @@ from .two_layer import TwoLayer, TwoLayerParams
 __all__ = [
     "DiagonalNetwork",
     "DiagonalParams",
+    "FactorParams",
     "FixedDirections",
     "FixedDirectionsParams",
+    "MatrixFactorisation",
     "MergedProblem",
     "MirrorForm",
     "Model",
