@@ -18,7 +18,7 @@ _HOMES = {
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("SquareLoss",),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
-    "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem", "Particles",
+    "models": ("DeepNetwork", "DeepParams", "DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem", "Particles",
                "TwoLayer", "TwoLayerParams", "as_particles", "merge_directions", "mirror", "random_network", "split_network"),
     "limits": ("FeatureClassifier", "KernelClassifier", "KktPoint", "MarginCertificate", "arc_cosine_kernel",
                "bregman_projection", "f1_max_margin", "f2_max_margin", "kernel_interpolator", "kernel_max_margin",

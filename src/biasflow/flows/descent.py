@@ -13,7 +13,7 @@ from ..limits import bregman_projection
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams
 from ..potentials import Hypentropy
-from ..records import Dataset, Limit, Problem, Result, Trajectory
+from ..records import Dataset, Limit, Problem, Result, Trajectory, regrouped
 from .dual import CONVERGED, stack
 
 RECORDS = 200
@@ -168,7 +168,7 @@ def _run(
         output = loss.gradient(model(params, X), y) * (1.0 if batch is None else _unbiased(loss, ds.n, len(y)))
         observe(X.T @ output)
         gradient = model.gradient(params, X, output)
-        params = type(params)(*(leaf - stepsize * slope for leaf, slope in zip(params, gradient, strict=True)))
+        params = stepped(params, gradient, stepsize)
         if k in record:
             kept.append((k, params))
         if k % CHECK_EVERY == 0 or k == steps:
@@ -182,6 +182,13 @@ def _run(
     if kept[-1][0] != steps:
         kept.append((steps, params))
     return params, kept, Result.REACHED_T1, steps
+
+
+def stepped(params: Any, gradient: Any, stepsize: Any) -> Any:
+    """w − γ∇."""
+    if isinstance(params, tuple):
+        return regrouped(params, [stepped(part, slope, stepsize) for part, slope in zip(params, gradient, strict=True)])
+    return params - stepsize * gradient
 
 
 def _unbiased(loss: Any, n: int, size: int) -> float:

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from ..errors import ConvergenceError, RefusedError, unknown
 from ..inputs import instance
 from ..losses import SquareLoss
-from ..models import Model, TwoLayer
+from ..models import DeepNetwork, Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
 from .compiled import refusal
 from .dual import integrator
 from .relu.driver import integrate_events
+from .rounded import integrate_rounded, too_many_weights
 from .weights import integrate_weights
 
 
@@ -96,7 +97,21 @@ class Weights(FlowMethod):
         return integrate_weights(problem, t1, rtol, times)
 
 
-METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Weights(), Dual(compiled=True))
+class General(FlowMethod):
+    """Small deep networks: kinks are rounded, the weights integrated; a flow with rounder kinks measures the error."""
+
+    name = "general"
+
+    def refuses(self, problem: Problem) -> str | None:
+        if not isinstance(problem.model, DeepNetwork):
+            return f"the flow with rounded kinks is for DeepNetwork, found {type(problem.model).__name__}"
+        return too_many_weights(problem.model)
+
+    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+        return integrate_rounded(problem, t1, rtol, times)
+
+
+METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Weights(), General(), Dual(compiled=True))
 
 
 def gradient_flow(
@@ -114,7 +129,7 @@ def gradient_flow(
 
     t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
     method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; the trajectory's events
-    are GateEvents) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies,
+    are GateEvents), 'weights' (integrates w itself) or 'general' (deep ReLU networks); by default the first that fits. 'compiled' is 'dual' for hypentropies,
     much faster once it is compiled. throw: raise where the integration gave up, else return what there is.
     """
     instance("model", model, Model)

@@ -1,6 +1,7 @@
 """Parametrisations: maps from weights to predictors."""
 
 from .base import MirrorForm, Model
+from .deep import DeepNetwork, DeepParams
 from .diagonal import DiagonalNetwork, DiagonalParams
 from .fixed_directions import (
     FixedDirections,
@@ -15,6 +16,8 @@ from .particles import Particles, as_particles, augmented
 from .two_layer import TwoLayer, TwoLayerParams
 
 __all__ = [
+    "DeepNetwork",
+    "DeepParams",
     "DiagonalNetwork",
     "DiagonalParams",
     "FixedDirections",
