@@ -3,10 +3,11 @@
 from ..records import Dataset
 from .clusters import cluster_classes, clusters
 from .regression import hypercube, sparse_regression, with_bias
-from .relu import five_points, gaussian_teacher, orthonormal, two_points
+from .relu import circle_teacher, five_points, gaussian_teacher, orthonormal, two_points
 
 __all__ = [
     "Dataset",
+    "circle_teacher",
     "cluster_classes",
     "clusters",
     "five_points",

@@ -1,5 +1,6 @@
 """Flows: integrated accurately at any scale, descended, or followed in the limit of vanishing initialisation."""
 
+from .batches import TrainedBatch, TrainedRun, train_batch
 from .descent import effective_limit, gradient_descent
 from .dual import mirror_flow
 from .methods import METHODS, FlowMethod, gradient_flow
@@ -11,6 +12,8 @@ __all__ = [
     "Alignment",
     "FlowMethod",
     "GateEvent",
+    "TrainedBatch",
+    "TrainedRun",
     "early_alignment",
     "effective_limit",
     "gradient_descent",
@@ -18,4 +21,5 @@ __all__ = [
     "mirror_flow",
     "saddle_limit",
     "saddle_path",
+    "train_batch",
 ]

@@ -165,7 +165,7 @@ def _run(
     for k in range(1, steps + 1):
         rows = slice(None) if batch is None else rng.choice(ds.n, batch, replace=False)
         X, y = ds.X[rows], ds.y[rows]
-        output = loss.gradient(model(params, X), y) * (1.0 if batch is None else _unbiased(loss, ds.n, len(y)))
+        output = loss.gradient(model(params, X), y) * (1.0 if batch is None else unbiased(loss, ds.n, len(y)))
         observe(X.T @ output)
         gradient = model.gradient(params, X, output)
         params = stepped(params, gradient, stepsize)
@@ -191,6 +191,6 @@ def stepped(params: Any, gradient: Any, stepsize: Any) -> Any:
     return params - stepsize * gradient
 
 
-def _unbiased(loss: Any, n: int, size: int) -> float:
+def unbiased(loss: Any, n: int, size: int) -> float:
     """What makes the gradient on a batch an unbiased estimate of the whole one."""
     return float(loss.factor(n) * n / (loss.factor(size) * size))

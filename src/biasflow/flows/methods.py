@@ -129,8 +129,9 @@ def gradient_flow(
 
     t1 = None: until the loss is 1e-20 of its start, or stationary. times: where to save (default: every step).
     method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; the trajectory's events
-    are GateEvents), 'weights' (integrates w itself) or 'general' (deep ReLU networks); by default the first that fits. 'compiled' is 'dual' for hypentropies,
-    much faster once it is compiled. throw: raise where the integration gave up, else return what there is.
+    are GateEvents), 'weights' (integrates w itself) or 'general' (deep ReLU networks of at most 400 weights, kinks rounded); by
+    default the first that fits. 'compiled' is 'dual' for hypentropies, much faster once it is compiled. throw: raise where the
+    integration gave up, else return what there is.
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)

@@ -2,8 +2,8 @@
 
 The gradient of a ReLU network jumps where an activation changes; where the flow pushes a pre-activation towards zero from both
 sides it stays there, in Filippov's sense, and a step size control that knows nothing of it stalls. With the kink replaced by a
-parabola of half-width ε the flow is smooth, if stiff, and within O(ε) of Filippov's. A second flow with ten times the ε (and a looser
-tolerance) measures that error.
+parabola of half-width ε the flow is smooth, if stiff, and within O(ε) of Filippov's. A second flow with ten times the ε (and a
+looser tolerance) measures that error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..inputs import positive_float
 from ..models import DeepNetwork
-from ..records import Problem, Trajectory, leaf_map
+from ..records import Problem, Trajectory
 from .weights import DENSE_JACOBIAN, integrate_weights
 
 TIGHTEST = 1e-9
@@ -47,8 +47,7 @@ def integrate_rounded(problem: Problem, t1: float | None, rtol: float, times: Ar
     half_width = ROUNDING * rtol * max(inputs * largest, np.finfo(float).tiny)
     fine, coarse = (_rounded(problem, factor * half_width) for factor in (1.0, ROUNDER))
     flow = integrate_weights(fine, t1, rtol, times, coarse)
-    states = [leaf_map(lambda leaf, k=k: leaf[k], flow.states) for k in range(len(flow.times))]
-    losses = np.array([float(problem.loss(problem.model(state, problem.data.X), problem.data.y)) for state in states])
+    losses = problem.loss(problem.model(flow.states, problem.data.X), problem.data.y)
     stats = {**flow.stats, "method": "general", "rounding": half_width}
     return dataclasses.replace(flow, loss=losses, problem=problem, stats=stats)
 

@@ -130,7 +130,9 @@ class DeepNetwork(Model):
         copies = (2,) if self.symmetric else ()
         weights = []
         for out, into in self.layers:
-            unit = rng.uniform(-math.sqrt(3), math.sqrt(3), (out, into)) if law == "uniform-he" else rng.standard_normal((out, into))
+            unit = (
+                rng.uniform(-math.sqrt(3), math.sqrt(3), (out, into)) if law == "uniform-he" else rng.standard_normal((out, into))
+            )
             with np.errstate(over="ignore", under="ignore"):
                 weights.append(np.broadcast_to(alpha * (math.sqrt(2 / into) * unit), (*copies, out, into)).copy())
             if not np.all(np.isfinite(weights[-1])):
