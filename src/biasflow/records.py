@@ -299,11 +299,13 @@ class Batched:
     """A point function that can also do many points in one vectorised call.
 
     batch(settings) -> one dataset per setting, in order. A sweep hands it what is to be computed of a chunk; where it raises, the
-    chunk is computed point by point. Both functions are importable.
+    chunk is computed point by point. Both functions are importable. size: points that make a good batch, a sweep's chunk where it
+    is not given one.
     """
 
     point: Callable[..., xarray.Dataset]
     batch: Callable[[Sequence[Mapping[str, Any]]], Sequence[xarray.Dataset]]
+    size: int = 1
 
     def __call__(self, **setting: Any) -> xarray.Dataset:
         return self.point(**setting)

@@ -100,12 +100,16 @@ def train_batch(
     or one a run. batch: SGD on that many samples a step, drawn without replacement by the run's key (default: its place), the
     gradient scaled to be unbiased; the loss of all samples is then looked at once an epoch, else at every step.
     A run has diverged where its loss is not finite or 1e8 times that of its start. One that no step moves any more is
-    stationary where its gradient is zero, else at the rounding floor. Runs that have stopped leave the batch.
+    stationary where its gradient is zero (a ReLU network that died), else at the rounding floor; this is looked at
+    with the progress. Runs that have stopped leave the batch.
     dtype: 'float64' or 'float32'. progress(steps, running, runs) is called about once a second; an interrupt gets through then.
     """
     instance("model", model, Model)
     instance("loss", loss, SquareLoss)
+    instance("ds", ds, (Dataset, Sequence))
     datasets = [ds] if isinstance(ds, Dataset) else [instance("ds", one, Dataset) for one in ds]
+    if not datasets:
+        raise InputError("ds: expected one data set, or one a run, found none")
     params, runs = _starts(model, datasets, starts)
     X, y = _samples(datasets, runs)
     gamma = _stepsizes(stepsizes, runs)
@@ -160,15 +164,14 @@ class _Running:
         self.shared = X.ndim == 2
         self.per_run = tuple(jnp.asarray(value, dtype if value.dtype.kind == "f" else value.dtype) for value in per_run)
 
-    def advance(self, compiled: Any, *settings: Any) -> tuple[NDArray[np.int_], Array, Mask]:
-        """Go on; which code each run has now, its loss, and whether nothing moved."""
-        before = self.params
-        self.params, code, used, loss = compiled(before, *self.data, *self.per_run, *settings)
+    def advance(self, compiled: Any, *settings: Any) -> tuple[NDArray[np.int_], Array]:
+        """Go on; which code each run has now, and its loss."""
+        self.params, code, used, loss = compiled(self.params, *self.data, *self.per_run, *settings)
         for leaf in leaves(self.params):
             if str(leaf.dtype) != self.dtype:
                 raise RuntimeError(f"train_batch: computed in {leaf.dtype}, not in {self.dtype}")
         self.per_run = (*self.per_run[:-1], used)
-        return np.array(code), np.asarray(loss, dtype=float), _unmoved(before, self.params)
+        return np.array(code), np.asarray(loss, dtype=float)
 
     def keep(self, running: Index) -> None:
         """Drop all other runs."""
@@ -176,12 +179,6 @@ class _Running:
         self.params = leaf_map(lambda leaf: leaf[running], self.params)
         self.per_run = tuple(value[running] for value in self.per_run)
         self.data = self.data if self.shared else (self.data[0][running], self.data[1][running])
-
-    def sloped(self, model: Model, loss: Any, k: int) -> bool:
-        """Whether the gradient of the k-th run is not exactly zero."""
-        X, y = (np.asarray(part if self.shared else part[k]) for part in self.data)
-        params = leaf_map(lambda leaf: np.asarray(leaf[k]), self.params)
-        return any(np.any(leaf) for leaf in leaves(model.gradient(params, X, loss.gradient(model(params, X), y))))
 
 
 def _train(
@@ -209,9 +206,7 @@ def _train(
     final, codes, used, done = leaf_map(np.array, params), np.zeros(runs, dtype=int), np.zeros(runs, dtype=int), 0
     while now.place.size and done < steps:
         rounds = min(chunk, -(-(steps - done) // period))
-        code, value, unmoved = now.advance(advance, threshold, steps, rounds)
-        for k in np.flatnonzero(unmoved & (code == RUNNING)).tolist():
-            code[k] = FLOOR if now.sloped(model, loss, k) else STATIONARY
+        code, value = now.advance(advance, threshold, steps, rounds)
         done = min(steps, done + rounds * period)
         codes[now.place], used[now.place], losses[now.place] = code, np.asarray(now.per_run[-1]), value
         for kept, leaf in zip(leaves(final), leaves(now.params), strict=True):
@@ -223,9 +218,3 @@ def _train(
             now.keep(running)
     losses = np.where(np.isnan(losses), np.inf, losses)
     return TrainedBatch(final, losses, used, gamma, tuple(RESULTS[code] for code in codes))
-
-
-def _unmoved(before: Any, now: Any) -> Mask:
-    """Runs whose parameters are what they were."""
-    pairs = zip(leaves(before), leaves(now), strict=True)
-    return np.all([np.all(np.asarray(a == b).reshape(a.shape[0], -1), axis=1) for a, b in pairs], axis=0)

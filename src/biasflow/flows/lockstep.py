@@ -47,6 +47,15 @@ def compiled_steps(model: Model, loss: Any, batch: int | None, shared: bool) -> 
         now = value(params, X, y)
         return now, jnp.where(now <= threshold, CONVERGED, jnp.where(now <= limit, RUNNING, DIVERGED))
 
+    def final(params: Any, X: Any, y: Any, gamma: Any, limit: Any, threshold: Any) -> Any:
+        """The loss and the code, also of runs that no further step would move."""
+        now, code = judged(params, X, y, limit, threshold)
+        gradient = slope(params, X, y)
+        flat = jnp.array([jnp.all(leaf == 0) for leaf in tree.leaves(gradient)]).all()
+        same = tree.map(lambda new, old: jnp.all(new == old), stepped(params, gradient, gamma), params)
+        stuck = jnp.array(tree.leaves(same)).all()
+        return now, jnp.where(code == RUNNING, jnp.where(flat, STATIONARY, jnp.where(stuck, FLOOR, RUNNING)), code)
+
     def moved(params: Any, X: Any, y: Any, gamma: Any, seed: Any, used: Any, moves: Any) -> Any:
         gradient = slope(params, X, y) if batch is None else sampled_slope(params, X, y, random.fold_in(seed, used))
         after = stepped(params, gradient, gamma)
@@ -64,7 +73,7 @@ def compiled_steps(model: Model, loss: Any, batch: int | None, shared: bool) -> 
         return jax.lax.fori_loop(0, -(-y.shape[0] // batch), step, (params, used))
 
     each_round = jax.vmap(one_round, in_axes=(0, axis, axis, 0, 0, 0, 0, None, None))
-    each_judged = jax.vmap(judged, in_axes=(0, axis, axis, 0, None))
+    each_judged = jax.vmap(final, in_axes=(0, axis, axis, 0, 0, None))
 
     def advance(
         params: Any, X: Any, y: Any, gamma: Any, limit: Any, seed: Any, used: Any, threshold: Any, steps: Any, rounds: Any
@@ -73,7 +82,7 @@ def compiled_steps(model: Model, loss: Any, batch: int | None, shared: bool) -> 
             return each_round(state[0], X, y, gamma, limit, seed, state[1], threshold, steps)
 
         params, used = jax.lax.fori_loop(0, rounds, body, (params, used))
-        now, code = each_judged(params, X, y, limit, threshold)
+        now, code = each_judged(params, X, y, gamma, limit, threshold)
         return params, code, used, now
 
     return jax.jit(advance), jax.jit(jax.vmap(value, in_axes=(0, axis, axis)))
