@@ -16,21 +16,26 @@ _HOMES = {
                 "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
-    "losses": ("SquareLoss",),
+    "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
     "models": ("DeepNetwork", "DeepParams", "DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams",
-               "MergedProblem", "Particles", "TwoLayer", "TwoLayerParams", "as_particles",
-               "merge_directions", "mirror", "random_network", "split_network"),
+               "MergedProblem", "Particles", "SignedTwoLayer", "SignedTwoLayerParams", "SphereMeasure", "TransportGrowth",
+               "TwoLayer", "TwoLayerParams",
+               "as_particles", "merge_directions", "mirror", "random_network", "sphere_measure", "split_network",
+               "transport_growth"),
     "limits": ("FeatureClassifier", "KernelClassifier", "KktPoint", "MarginCertificate", "arc_cosine_kernel",
                "bregman_projection", "f1_max_margin", "f2_max_margin", "kernel_interpolator", "kernel_max_margin",
                "kkt_point", "kkt_residual", "l1_max_margin", "l2_max_margin", "limit", "margin_certificate", "min_l1",
-               "min_l2", "min_norm_interpolator", "mirror_limit", "tangent_kernel", "tangent_kernel_limit", "variation_norm"),
-    "flows": ("Alignment", "GateEvent", "TrainedBatch", "TrainedRun", "early_alignment", "effective_limit", "gradient_descent",
-              "gradient_flow", "mirror_flow", "saddle_limit", "saddle_path", "train_batch"),
+               "min_l2", "min_norm_interpolator", "mirror_limit", "polish", "tangent_kernel", "tangent_kernel_limit",
+               "variation_norm"),
+    "flows": ("Alignment", "ConstantStep", "FeatureAscent", "GateEvent", "InverseRootStep", "Proposition6Step",
+              "Proposition7Step", "StepRule", "TrainedBatch", "TrainedRun", "early_alignment", "effective_limit",
+              "feature_ascent", "gradient_descent", "gradient_flow", "margin_ascent", "margin_ascents", "mirror_flow", "saddle_limit",
+              "saddle_path", "train_batch"),
     "diagnostics": ("Arrival", "Cluster", "CommutingDefect", "ConvergenceBounds", "Kink", "LocalBounds", "MarginBound",
                     "Phase", "clusters", "commuting_defect", "convergence_bounds", "interclass_distance", "inverse_norm",
-                    "kinks", "local_bounds", "margin_bound", "phases", "time_to"),
-    "theory": ("Comparison", "Evidence", "PowerProblem", "claims", "compare", "verify"),
+                    "kinks", "local_bounds", "margin_bound", "phases", "time_to", "transport_distance"),
+    "theory": ("Alternating", "Comparison", "Evidence", "PowerProblem", "Scores", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("figure", "figures"),
 }  # fmt: skip
@@ -61,7 +66,7 @@ if TYPE_CHECKING:
     from .experiments import figures as figures
     from .flows import *  # noqa: F403
     from .limits import *  # noqa: F403
-    from .losses import SquareLoss as SquareLoss
+    from .losses import *  # noqa: F403
     from .models import *  # noqa: F403
     from .potentials import *  # noqa: F403
     from .records import *  # noqa: F403
@@ -71,9 +76,11 @@ if TYPE_CHECKING:
     from .run import Store as Store
     from .run import SweepError as SweepError
     from .run import sweep as sweep
+    from .theory import Alternating as Alternating
     from .theory import Comparison as Comparison
     from .theory import Evidence as Evidence
     from .theory import PowerProblem as PowerProblem
+    from .theory import Scores as Scores
     from .theory import claims as claims
     from .theory import compare as compare
     from .theory import verify as verify

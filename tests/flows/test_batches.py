@@ -129,6 +129,18 @@ def test_single_precision_is_single_and_close(circle):
     assert np.any(single.loss != double.loss)
 
 
+def test_classifiers_train_in_batches(circle):
+    ds, loss = bf.Dataset(circle.X, np.where(circle.y > np.median(circle.y), 1.0, -1.0)), bf.LogisticLoss()
+    batch = bf.train_batch(MODEL, ds, loss, starts(), 0.5, 3000, threshold=0.01)
+    for run in [batch[k] for k in np.flatnonzero(batch.converged)]:
+        assert np.all(ds.y * MODEL(run.params, ds.X) > 0)
+    assert batch.fraction_converged >= 0.5
+    with pytest.raises(bf.InputError):
+        bf.train_batch(MODEL, circle, loss, starts(), 0.5, 10)  # labels that are no classes
+    with pytest.raises(bf.InputError):
+        bf.train_batch(MODEL, ds, bf.SmoothMargin(loss), starts(), 0.5, 10)
+
+
 def test_progress_is_reported(circle):
     seen = []
     bf.train_batch(MODEL, circle, LOSS, starts(2), 1e-4, 11_000, progress=lambda *told: seen.append(told))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..inputs import Array, Index, Mask, instance, one_of, positive_float, positive_int, vector
-from ..losses import SquareLoss
+from ..losses import Loss
 from ..models import Model
 from ..records import Dataset, Result, leaf_map, leaves
 from .descent import OVERSHOT
@@ -84,7 +84,7 @@ class TrainedBatch:
 def train_batch(
     model: Model,
     ds: Dataset | Sequence[Dataset],
-    loss: Any,
+    loss: Loss,
     starts: Sequence[Any],
     stepsizes: ArrayLike,
     steps: int,
@@ -96,20 +96,23 @@ def train_batch(
 ) -> TrainedBatch:
     """w ← w − γ∇L(w) for a batch of runs, each until its loss is at most `threshold`, it diverges, or `steps` are taken.
 
-    ds: one data set for all runs, or one a run, all of the same size. starts: parameters, one set a run. stepsizes: γ, one number
-    or one a run. batch: SGD on that many samples a step, drawn without replacement by the run's key (default: its place), the
-    gradient scaled to be unbiased; the loss of all samples is then looked at once an epoch, else at every step.
-    A run has diverged where its loss is not finite or 1e8 times that of its start. One that no step moves any more is
-    stationary where its gradient is zero (a ReLU network that died), else at the rounding floor; this is looked at
-    with the progress. Runs that have stopped leave the batch.
+    ds: one data set for all runs, or one a run, all of the same size. loss: any sum over samples. starts: parameters, one set a
+    run. stepsizes: γ, one number or one a run. batch: SGD on that many samples a step, drawn without replacement by the run's key
+    (default: its place), the gradient scaled to be unbiased; the loss of all samples is then looked at once an epoch, else at
+    every step. A run has diverged where its loss is not finite or 1e8 times that of its start. One that no step moves any more is
+    stationary where its gradient is zero (a ReLU network that died), else at the rounding floor; this is looked at with the
+    progress. Runs that have stopped leave the batch.
     dtype: 'float64' or 'float32'. progress(steps, running, runs) is called about once a second; an interrupt gets through then.
     """
     instance("model", model, Model)
-    instance("loss", loss, SquareLoss)
+    instance("loss", loss, Loss)
     instance("ds", ds, (Dataset, Sequence))
     datasets = [ds] if isinstance(ds, Dataset) else [instance("ds", one, Dataset) for one in ds]
     if not datasets:
         raise InputError("ds: expected one data set, or one a run, found none")
+    for one in datasets:
+        loss.checked(one.y)
+        loss.factor(one.n)  # refuses where the loss is no sum over samples: its value then says little about convergence
     params, runs = _starts(model, datasets, starts)
     X, y = _samples(datasets, runs)
     gamma = _stepsizes(stepsizes, runs)

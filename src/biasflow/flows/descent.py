@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ConvergenceError, InputError, RefusedError
 from ..inputs import Array, instance, positive_float, positive_int
 from ..limits import bregman_projection
-from ..losses import SquareLoss
+from ..losses import Loss, SquareLoss, needs_square
 from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams
 from ..potentials import Hypentropy
 from ..records import Dataset, Limit, Problem, Result, Trajectory, regrouped
@@ -33,14 +33,14 @@ def gradient_descent(
     batch: int | None = None,
     key: int = 0,
 ) -> Trajectory:
-    """w ← w − γ∇L(w), `steps` times, or until the loss is 1e-20 of its start; states at log-spaced steps, times kγ.
+    """w ← w − γ∇L(w), `steps` times, or until a loss with a minimiser is 1e-20 of its start; states at log-spaced k, times kγ.
 
-    Two-layer networks descend in compiled code.
+    Two-layer networks descend in compiled code under the square loss.
     batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by n/batch (unbiased).
     A diverging run stops and says so in `result`. `error` is zero: descent is what it is.
     """
     stepsize = positive_float("stepsize", stepsize)
-    if isinstance(model, TwoLayer) and batch is None:
+    if isinstance(model, TwoLayer) and isinstance(loss, SquareLoss) and batch is None:
         kept, result, k = _descend_compiled(model, ds, loss, params0, stepsize, steps)
     else:
         _, kept, result, k = _descend(model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None)
@@ -74,6 +74,7 @@ def effective_limit(
     stepsize = positive_float("stepsize", stepsize)
     if not isinstance(model, DiagonalNetwork) or model.depth != 2:
         raise RefusedError("effective_limit: known for DiagonalNetwork(depth=2) only")
+    needs_square("effective_limit", loss)
     start = model.checked(params0, ds.d)
     if np.any(start.plus <= 0) or np.any(start.minus <= 0):
         raise InputError("params0: expected positive weights")
@@ -117,7 +118,7 @@ def _descend(
     """Run; `observe` sees XᵀL'(Xβ) of every step."""
     instance("model", model, Model)
     instance("ds", ds, Dataset)
-    instance("loss", loss, SquareLoss)
+    instance("loss", loss, Loss).checked(ds.y)
     params, steps, key = model.checked(params0, ds.d), positive_int("steps", steps), positive_int("key", key, least=0)
     if batch is not None and positive_int("batch", batch) > ds.n:
         raise InputError(f"batch: {batch} exceeds n = {ds.n}")
@@ -126,7 +127,7 @@ def _descend(
 
 
 def _descend_compiled(
-    model: TwoLayer, ds: Dataset, loss: Any, params0: Any, stepsize: float, steps: int
+    model: TwoLayer, ds: Dataset, loss: SquareLoss, params0: Any, stepsize: float, steps: int
 ) -> tuple[list[tuple[int, Any]], Result, int]:
     """The same on a two-layer network, in compiled code between the states that are kept."""
     from .relu.compiling import announced
@@ -134,7 +135,6 @@ def _descend_compiled(
     from .relu.descending import WENT_ON, descend
 
     instance("ds", ds, Dataset)
-    instance("loss", loss, SquareLoss)
     start, steps = model.checked(params0, ds.d), positive_int("steps", steps)
     a, W, X = start.a.copy(), start.W.copy(), np.ascontiguousarray(ds.X)
     square = float(np.sum((model(start, ds.X) - ds.y) ** 2))
@@ -161,7 +161,7 @@ def _run(
     observe: Callable[[Array], None],
 ) -> tuple[Any, list[tuple[int, Any]], Result, int]:
     record = set(np.unique(np.geomspace(1, steps, RECORDS).astype(int)).tolist())
-    kept, loss0 = [(0, params)], float(loss(model(params, ds.X), ds.y))
+    kept, (goal, limit) = [(0, params)], _bounds(loss, float(loss(model(params, ds.X), ds.y)))
     for k in range(1, steps + 1):
         rows = slice(None) if batch is None else rng.choice(ds.n, batch, replace=False)
         X, y = ds.X[rows], ds.y[rows]
@@ -173,15 +173,20 @@ def _run(
             kept.append((k, params))
         if k % CHECK_EVERY == 0 or k == steps:
             now = float(loss(model(params, ds.X), ds.y))
-            if not np.isfinite(now) or now > OVERSHOT * max(loss0, np.finfo(float).tiny):
+            if not np.isfinite(now) or now > limit:
                 return params, kept, Result.DIVERGED, k
-            if now <= CONVERGED * loss0:
+            if now <= goal:
                 if kept[-1][0] != k:
                     kept.append((k, params))
                 return params, kept, Result.CONVERGED, k
     if kept[-1][0] != steps:
         kept.append((steps, params))
     return params, kept, Result.REACHED_T1, steps
+
+
+def _bounds(loss: Loss, loss0: float) -> tuple[float, float]:
+    """Where a run has converged and where it has diverged; losses without a minimiser go on to their last step."""
+    return (CONVERGED * loss0, OVERSHOT * max(loss0, np.finfo(float).tiny)) if loss.attained else (-np.inf, np.inf)
 
 
 def stepped(params: Any, gradient: Any, stepsize: Any) -> Any:
@@ -191,6 +196,6 @@ def stepped(params: Any, gradient: Any, stepsize: Any) -> Any:
     return params - stepsize * gradient
 
 
-def unbiased(loss: Any, n: int, size: int) -> float:
+def unbiased(loss: Loss, n: int, size: int) -> float:
     """What makes the gradient on a batch an unbiased estimate of the whole one."""
     return float(loss.factor(n) * n / (loss.factor(size) * size))

@@ -23,7 +23,7 @@ from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
 from ..limits.newton import weighted_gram
-from ..losses import SquareLoss
+from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
 from ..records import MirrorProblem, Result, Trajectory, regrouped
@@ -84,7 +84,7 @@ def mirror_flow(
     if start is not None:
         potential = potential.oriented(start)
     origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
-    loss = SquareLoss("half") if loss is None else instance("loss", loss, SquareLoss)
+    loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
     speed = 2 * loss.factor(len(y))
     problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
     integrate = integrator(method, potential)

@@ -88,7 +88,7 @@ def _integrate(field: _WeightField, t1: float | None, rtol: float) -> tuple[Arra
     kind = LSODA if start.size <= DENSE_JACOBIAN else DOP853
     solver = kind(field, 0.0, start, bound, first_step=min(first, bound), rtol=tolerance, atol=tolerance * scale)
     ends, values, pieces = [0.0], [start], []
-    still = Result.CONVERGED if loss0 == 0 else Result.STATIONARY
+    still = Result.CONVERGED if loss0 == 0 and field.problem.loss.attained else Result.STATIONARY
     result = still if rate0 == 0 else Result.STEP_LIMIT
     while rate0 > 0 and len(ends) <= MAX_STEPS:
         solver.step()

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, RefusedError
 from ..inputs import Array, instance
-from ..losses import SquareLoss
+from ..losses import SquareLoss, needs_square
 from ..models import Model
 from ..potentials import Potential, ScaledPotential
 from ..records import Dataset, Limit
@@ -32,7 +32,7 @@ def limit(
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)
-    loss = SquareLoss() if loss is None else instance("loss", loss, SquareLoss)
+    loss = SquareLoss() if loss is None else needs_square("limit", loss)
     given = [name for name, value in (("params0", params0), ("scale", scale), ("log_scale", log_scale)) if value is not None]
     if len(given) != 1:
         raise InputError(f"limit: give exactly one of params0, scale and log_scale, found {', '.join(given) or 'none'}")

@@ -1,5 +1,7 @@
 """Losses, each paper's normalisation made explicit."""
 
-from .square import SquareLoss
+from .base import Loss
+from .margin import ExponentialLoss, LogisticLoss, MarginLoss, SmoothMargin
+from .square import SquareLoss, needs_square
 
-__all__ = ["SquareLoss"]
+__all__ = ["ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss", "needs_square"]

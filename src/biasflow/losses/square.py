@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..inputs import one_of
+from ..errors import RefusedError
+from ..inputs import Array, instance, one_of
+from .base import Loss
 
 NORMALISATIONS = ("half", "sum", "half-mean")
 
 
 @dataclass(frozen=True)
-class SquareLoss:
+class SquareLoss(Loss):
     """c·‖f − y‖²: 'half' c = ½ (R), 'sum' c = 1 (W), 'half-mean' c = 1/(2n) (B).
 
     The limit of a flow does not depend on c; its clock does.
@@ -22,6 +24,13 @@ class SquareLoss:
     def __post_init__(self) -> None:
         one_of("normalisation", self.normalisation, NORMALISATIONS)
 
+    @property
+    def attained(self) -> bool:
+        return True
+
+    def checked(self, labels: Array) -> Array:
+        return labels
+
     def factor(self, n: int) -> float:
         """c."""
         return {"half": 0.5, "sum": 1.0, "half-mean": 0.5 / n}[self.normalisation]
@@ -31,5 +40,12 @@ class SquareLoss:
         return self.factor(labels.shape[0]) * (residual * residual).sum(-1)
 
     def gradient(self, predictions: Any, labels: Any) -> Any:
-        """Derivative with respect to the predictions: 2c(f − y)."""
+        """2c(f − y)."""
         return 2 * self.factor(labels.shape[0]) * (predictions - labels)
+
+
+def needs_square(who: str, loss: Any) -> SquareLoss:
+    """The loss where it is a square one, else a refusal in the name of `who`."""
+    if not isinstance(instance("loss", loss, Loss), SquareLoss):
+        raise RefusedError(f"{who}: needs a square loss, found {type(loss).__name__}")
+    return loss

@@ -2,7 +2,8 @@
 
 from .comparing import Comparison, compare
 from .evidence import Evidence
+from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
 from .verifying import claim, claims, verify
 
-__all__ = ["Comparison", "Evidence", "PowerProblem", "claim", "claims", "compare", "verify"]
+__all__ = ["Alternating", "Comparison", "Evidence", "PowerProblem", "Scores", "claim", "claims", "compare", "verify"]

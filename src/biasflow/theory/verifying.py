@@ -7,10 +7,10 @@ from typing import Any
 from ..errors import unknown
 from ..inputs import instance, positive_int
 from ..records import Claim, Hypothesis, MirrorProblem, Problem, Verdict
-from . import mirror, regimes, relu
+from . import margin, mirror, regimes, relu
 from .evidence import Evidence
 
-CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + regimes.CLAIMS
+CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
 
 
 def claims() -> tuple[str, ...]:

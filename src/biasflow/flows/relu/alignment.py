@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...inputs import Array, Mask, instance
-from ...losses import SquareLoss
+from ...losses import SquareLoss, needs_square
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
 from ...records import Dataset, Problem
@@ -58,7 +58,7 @@ def early_alignment(
 
     instance("ds", ds, Dataset)
     model = two_layer_for(params0, ds.d) if model is None else instance("model", model, TwoLayer)
-    loss = SquareLoss("half-mean") if loss is None else instance("loss", loss, SquareLoss)
+    loss = SquareLoss("half-mean") if loss is None else needs_square("early_alignment", loss)
     return announced(_align, Problem(model, ds, loss, params0))
 
 

@@ -1,0 +1,97 @@
+"""Random problems for C's claims: clusters on a grid, and networks to be trained on them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data import clusters, with_bias
+from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
+from ...models import SignedTwoLayer, TwoLayer, TwoLayerParams
+from ...records import Dataset, Problem
+from .setting import Alternating, Scores
+
+
+def cluster_data(key: int, n: int = 24, d: int = 2, k: int = 3) -> Dataset:
+    """C's clusters, both classes present."""
+    for attempt in range(100):
+        data = clusters(n, d, k, key=100 * key + attempt)
+        if np.unique(data.y).size == 2:
+            return data
+    raise AssertionError("a hundred draws of one class")  # pragma: no cover
+
+
+def scores(key: int) -> Scores:
+    """Positive scores with two least ones, judged by either loss."""
+    rng = np.random.default_rng((37, key))
+    margins = np.append(rng.uniform(0.3, 2.0, 8), [0.2, 0.2])
+    return Scores(margins * rng.uniform(0.5, 2.0), LogisticLoss() if key % 2 else ExponentialLoss())
+
+
+def alternating(key: int) -> Alternating:
+    """Lines for even keys, checkerboards for odd ones."""
+    angle, centre = np.random.default_rng((43, key)).uniform(-0.3, 0.3, 2).tolist()
+    return Alternating(2, (3, 5, 7), angle, centre) if key % 2 else Alternating(1, (9, 17, 33, 65), centre=centre)
+
+
+def far_classes(key: int, n: int = 1000) -> Dataset:
+    """Two classes far apart on a line, so many samples that C's bound says something."""
+    rng = np.random.default_rng((41, key))
+    y = rng.choice([-1.0, 1.0], n)
+    return Dataset((rng.uniform(3.5, 4.5) * y + rng.uniform(-0.5, 0.5, n))[:, None], y, f"far classes key={key}")
+
+
+def relu_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0, *, balanced: bool = False) -> Problem:
+    """A ReLU network on clusters under the exponential's smooth margin; scale: σ of C's neurons, σ/√m in the plain sum."""
+    data = with_bias(cluster_data(key, n, k=2))
+    model = TwoLayer(m, data.d)
+    start = model.init(scale / np.sqrt(m), key=key, balanced=balanced)
+    return Problem(model, data, SmoothMargin(), start)
+
+
+def smooth_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0) -> Problem:
+    """A squared-ReLU network on clusters; logistic loss for odd keys."""
+    data = with_bias(cluster_data(key, n, k=2))
+    model = SignedTwoLayer(m, data.d)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(scale / np.sqrt(m), key=key))
+
+
+def network_problem(key: int) -> Problem:
+    """Either kind of network."""
+    return smooth_problem(key) if key % 2 else relu_problem(key)
+
+
+def feature_problem(key: int, n: int = 6, m: int = 24) -> Problem:
+    """Few samples far apart and neurons that separate them, so that C's rates say something after some ten thousand steps."""
+    rng = np.random.default_rng((47, key))
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    data = with_bias(Dataset((y * rng.uniform(3.0, 4.0, n))[:, None], y, f"far apart key={key}"))
+    model = TwoLayer(m, 2)
+    return Problem(model, data, SmoothMargin(), model.init(1 / np.sqrt(m), key=key))
+
+
+def line_problem(key: int, n: int = 12, m: int = 100) -> Problem:
+    """Squared ReLUs on a line with classes that alternate; logistic loss for odd keys."""
+    rng = np.random.default_rng((53, key))
+    X = rng.uniform(-1, 1, (n, 1))
+    data = with_bias(Dataset(X, np.where(np.sin(4 * X[:, 0] + key) > 0, 1.0, -1.0), f"line key={key}"))
+    model = SignedTwoLayer(m, 2)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(1 / np.sqrt(m), key=key))
+
+
+def plane_problem(key: int) -> Problem:
+    """ReLUs on clusters in the plane, neurons all around."""
+    return relu_problem(key, m=120, scale=10.0, balanced=True)
+
+
+def population_problem(key: int, n: int = 42, m: int = 40) -> Problem:
+    """A fine sample of three intervals with alternating classes; C's start: input weights uniform on the sphere, outputs ±1."""
+    rng = np.random.default_rng((59, key))
+    centres = np.array([-1.0, 0.0, 1.0]) + rng.uniform(-0.1, 0.1, 3)
+    X = (centres[:, None] + np.linspace(-0.25, 0.25, n // 3)).reshape(-1, 1)
+    data = with_bias(Dataset(X, np.repeat([1.0, -1.0, 1.0], n // 3), f"population key={key}"))
+    angles = 2 * np.pi * (np.arange(m) + rng.uniform(size=m)) / m  # a stratified sample of the circle, signs in turn
+    W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    start = TwoLayerParams(np.where(np.arange(m) % 2 == 0, 1.0, -1.0) / np.sqrt(m), W / np.sqrt(m))
+    return Problem(TwoLayer(m, 2), data, SmoothMargin(), start)

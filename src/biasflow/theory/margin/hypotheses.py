@@ -1,0 +1,170 @@
+"""What C's statements ask of data, networks and losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...diagnostics import margin_bound
+from ...limits import f1_max_margin, l1_max_margin, l2_max_margin
+from ...limits.margin.reading import read_labelled
+from ...losses import ExponentialLoss, SmoothMargin
+from ...models import SignedTwoLayer, TwoLayer
+from ...records import Dataset, Hypothesis, Problem
+from .setting import DELTA, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features, split
+
+BALANCED = 1e-9
+"""Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
+
+NEAR = np.radians(45.0)
+"""Angle within which every direction must have a neuron of either sign, for finitely many to count as full support."""
+PROBES = 500
+
+
+def _named(problem: Any) -> str:
+    return type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+
+
+def _network(problem: Any) -> str | None:
+    if not isinstance(problem, Problem) or not isinstance(problem.model, (TwoLayer, SignedTwoLayer)):
+        return f"found {_named(problem)}, needs a TwoLayer or SignedTwoLayer network"
+    if isinstance(problem.model, TwoLayer) and problem.model.activation != "relu":
+        return f"the activation is {problem.model.activation}, needs relu"
+    if not isinstance(problem.loss, SmoothMargin):
+        return f"found {type(problem.loss).__name__}, needs a SmoothMargin: C's objective and clock"
+    return _biased(problem)
+
+
+def _biased(problem: Problem) -> str | None:
+    if problem.data.d >= 2 and np.all(problem.data.X[:, -1] == 1):
+        return None
+    return "the last column of the inputs is not constant one; append it with bf.data.with_bias"
+
+
+def _relu(problem: Any) -> str | None:
+    return _network(problem) or (
+        None if isinstance(problem.model, TwoLayer) else f"found {_named(problem)}, needs a TwoLayer ReLU network"
+    )
+
+
+def _smooth(problem: Any) -> str | None:
+    return _network(problem) or (
+        None
+        if isinstance(problem.model, SignedTwoLayer)
+        else "a ReLU's gradient jumps (C covers it by Theorem 5 alone), needs a SignedTwoLayer (squared ReLU)"
+    )
+
+
+def _data(problem: Any) -> str | None:
+    if isinstance(problem, Dataset):
+        return None
+    return f"found {_named(problem)}, needs a Dataset, or a network's Problem" if _network(problem) else None
+
+
+def _signs(problem: Any) -> str | None:
+    y = problem.y if isinstance(problem, Dataset) else problem.data.y
+    wrong = np.flatnonzero(np.abs(y) != 1)
+    return f"label {int(wrong[0])} is {y[wrong[0]]:g}, needs ±1" if wrong.size else None
+
+
+def _separable(problem: Any) -> str | None:
+    if _signs(problem) is not None:
+        return "needs the hypotheses before it"
+    data = inputs_of(problem)
+    return read_labelled(data.X, data.y).note or None
+
+
+def _two_classes(problem: Any) -> str | None:
+    return None if np.unique(inputs_of(problem).y).size > 1 else "there is one class only"
+
+
+def _planar(problem: Any) -> str | None:
+    d = inputs_of(problem).d
+    return None if d <= 2 else f"inputs have dimension {d}: γ₁ is exact up to dimension 2, a bracket beyond"
+
+
+def _informative(problem: Any) -> str | None:
+    if _signs(problem) or _separable(problem):
+        return "needs the hypotheses before it"
+    data = inputs_of(problem)
+    if data.n < 4:
+        return f"{data.n} samples cannot be split into seen and unseen ones"
+    seen, _ = split(data)
+    margin = f1_max_margin(seen.X, seen.y, gap=LOOSE).objective
+    value = margin_bound(seen.X, margin, DELTA).value
+    return None if value < 1 else f"the bound is {value:.3g}: with n = {seen.n} and margin {margin:.3g} it says nothing"
+
+
+def _line(problem: Any) -> str | None:
+    d = inputs_of(problem).d
+    return None if d == 1 else f"inputs have dimension {d}: γ₁ of squared ReLUs is exact on a line only"
+
+
+def _full_support(problem: Any) -> str | None:
+    """Random directions of the sphere, each near a neuron of either sign."""
+    W = problem.params0.W
+    signs = problem.params0.a if isinstance(problem.model, TwoLayer) else np.asarray(problem.model.signs)
+    probes = np.random.default_rng(0).standard_normal((PROBES, W.shape[1]))
+    probes /= np.linalg.norm(probes, axis=1)[:, None]
+    units = W / np.linalg.norm(W, axis=1)[:, None]
+    for sign in (1.0, -1.0):
+        mine = units[signs * sign > 0]
+        cosine = float(np.min(np.max(probes @ mine.T, axis=1))) if len(mine) else -1.0
+        if cosine < np.cos(NEAR):
+            return f"a direction is {np.degrees(np.arccos(cosine)):.0f}° from every neuron of sign {sign:+g}: too few neurons"
+    return None
+
+
+def _exponential(problem: Any) -> str | None:
+    if isinstance(problem.loss.loss, ExponentialLoss):
+        return None
+    return f"the smooth margin is that of {type(problem.loss.loss).__name__}, needs ExponentialLoss"
+
+
+def _separates(problem: Any) -> str | None:
+    if _signs(problem):
+        return "needs the hypotheses before it"
+    for name, Z, margin in (
+        ("directions", signed_features(problem), l1_max_margin),
+        ("first layer", output_features(problem), l2_max_margin),
+    ):
+        if not margin(Z).stats["separable"]:
+            return f"the {problem.model.width} fixed {name} do not separate the samples: the margin is not positive"
+    return None
+
+
+def _balanced(problem: Any) -> str | None:
+    a, W = problem.params0
+    lengths = np.linalg.norm(W, axis=1)
+    off = np.abs(np.abs(a) - lengths) > BALANCED * np.maximum(np.abs(a), lengths)
+    return f"neuron {int(np.flatnonzero(off)[0])} starts off the set ‖a‖ = |b|" if np.any(off) else None
+
+
+def _positive(problem: Any) -> str | None:
+    if not isinstance(problem, Scores):
+        return f"found {_named(problem)}, needs Scores(margins, loss)"
+    least = float(np.min(problem.margins))
+    return None if least > 0 else f"the least score is {least:g}, needs positive ones"
+
+
+def _alternating(problem: Any) -> str | None:
+    return None if isinstance(problem, Alternating) else f"found {_named(problem)}, needs Alternating(rank, sizes)"
+
+
+NETWORK = Hypothesis("network", "a two-layer network with a bias column, trained on the smooth margin", _network)
+RELU = Hypothesis("relu", "a two-layer ReLU network with a bias column, trained on the smooth margin", _relu)
+SMOOTH = Hypothesis("A3", "φ is differentiable with a Lipschitz gradient: the squared ReLU", _smooth)
+DATA = Hypothesis("data", "labelled inputs", _data)
+SIGNS = Hypothesis("signs", "labels are ±1", _signs)
+SEPARABLE = Hypothesis("distinct", "no input carries both labels", _separable)
+TWO_CLASSES = Hypothesis("classes", "there are two classes", _two_classes)
+PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", _planar)
+INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", _informative)
+SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", _separates)
+LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", _line)
+FULL_SUPPORT = Hypothesis("support", "Π₂(μ₀) has full support: neurons of both signs near every direction", _full_support)
+EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
+ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
+POSITIVE = Hypothesis("positive", "scores are positive", _positive)
+ALTERNATING = Hypothesis("family", "a family of finer and finer classes", _alternating)

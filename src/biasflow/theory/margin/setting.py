@@ -1,0 +1,89 @@
+"""What C's statements are about: labelled inputs, scores and their loss, grids of alternating classes."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...inputs import Array, positive_int, vector
+from ...losses import ExponentialLoss, LogisticLoss
+from ...records import Dataset, Problem
+
+LOOSE = 1e-3
+"""Relative gap of a max margin that only enters a bound."""
+DELTA = 0.05
+"""Probability with which C's generalisation bound may fail."""
+
+
+def inputs_of(problem: Any) -> Dataset:
+    """The labelled inputs without the bias column: a `Dataset` as it is, a network's data less their last column."""
+    if isinstance(problem, Dataset):
+        return problem
+    return Dataset(problem.data.X[:, :-1], problem.data.y, problem.data.name)
+
+
+def signed_features(problem: Problem) -> Array:
+    """z_ij = y_iφ(θ_j, x_i), θ_j = (a_j, b_j)/‖·‖ the neurons of the start on the sphere, (n, m)."""
+    a, W = problem.params0
+    squares = a**2 + np.sum(W**2, axis=1)
+    return problem.data.y[:, None] * (a[:, None] * problem.model.hidden(problem.params0, problem.data.X) / squares[:, None]).T
+
+
+def output_features(problem: Problem) -> Array:
+    """z_ij = y_iσ(⟨u_j, (x_i, 1)⟩), u_j the directions of the first layer, (n, m)."""
+    lengths = np.linalg.norm(problem.params0.W, axis=1)
+    return problem.data.y[:, None] * (problem.model.hidden(problem.params0, problem.data.X) / lengths[:, None]).T
+
+
+def split(data: Dataset) -> tuple[Dataset, Dataset]:
+    """The first three quarters of the samples, and the others."""
+    most = max(3 * data.n // 4, 1)
+    return Dataset(data.X[:most], data.y[:most]), Dataset(data.X[most:], data.y[most:])
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Normalised scores ū_i = y_if̄(x_i) (n,) and the loss they are judged by: what C's lemmas on the soft-min are about."""
+
+    margins: Array
+    loss: ExponentialLoss | LogisticLoss
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "margins", vector("margins", self.margins))
+        if not isinstance(self.loss, (ExponentialLoss, LogisticLoss)):
+            raise InputError(f"loss: expected ExponentialLoss or LogisticLoss, found {type(self.loss).__name__}")
+
+
+@dataclass(frozen=True)
+class Alternating:
+    """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating labels, turned and moved.
+
+    rank: r, one or two, so that γ₁ is exact. sizes: the k. angle: of the turn, for r = 2; centre: where the grid lies, the same
+    in each coordinate. Δ_r/R falls as 1/(k−1): here exponents of margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
+    """
+
+    rank: int = 1
+    sizes: tuple[int, ...] = (9, 17, 33, 65)
+    angle: float = 0.0
+    centre: float = 0.0
+
+    def __post_init__(self) -> None:
+        if positive_int("rank", self.rank) > 2:
+            raise InputError(f"rank: expected 1 or 2, where γ₁ is exact, found {self.rank}")
+        sizes = [positive_int("sizes", k, least=2) for k in self.sizes]
+        if len(sizes) < 3 or any(after <= k for k, after in itertools.pairwise(sizes)):
+            raise InputError(f"sizes: expected at least three growing numbers, found {self.sizes}")
+        if not (np.isfinite(self.angle) and np.isfinite(self.centre)):
+            raise InputError(f"angle, centre: expected finite numbers, found {self.angle:g} and {self.centre:g}")
+
+    def grid(self, k: int) -> Dataset:
+        """k^r points with alternating labels."""
+        places = np.stack(np.meshgrid(*[np.arange(k)] * self.rank, indexing="ij"), axis=-1).reshape(-1, self.rank)
+        cosine, sine = np.cos(self.angle), np.sin(self.angle)
+        turn = np.array([[cosine, -sine], [sine, cosine]]) if self.rank == 2 else np.eye(1)
+        labels = np.where(np.sum(places, axis=1) % 2 == 0, 1.0, -1.0)
+        return Dataset((2 * places / (k - 1) - 1) @ turn + self.centre, labels, f"alternating {k}")

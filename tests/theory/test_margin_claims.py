@@ -1,0 +1,171 @@
+"""C's claims: what each refuses, and what a wrong formula would give."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.limits.margin.circle import squared_f1_max_margin
+from biasflow.theory import claim
+from biasflow.theory.examples import diagonal_problem
+from biasflow.theory.margin.examples import cluster_data, feature_problem, line_problem, relu_problem, smooth_problem
+from biasflow.theory.margin.transport import printed_defect
+
+MARGIN_CLAIMS = [name for name in bf.claims() if name.startswith("C/")]
+ON_DATA = [name for name in MARGIN_CLAIMS if isinstance(claim(name).example(0), bf.Dataset)]
+ON_NETWORKS = [name for name in MARGIN_CLAIMS if isinstance(claim(name).example(0), bf.Problem)]
+
+
+@pytest.mark.parametrize("name", MARGIN_CLAIMS)
+def test_regression_problems_are_refused(name):
+    verdict = bf.verify(name, diagonal_problem(0))
+    assert verdict.status == "hypotheses fail"
+    assert "DiagonalNetwork" in str(verdict)
+
+
+@pytest.mark.parametrize("name", ON_DATA)
+def test_labels_that_are_no_classes_are_refused(name):
+    data = claim(name).example(0)
+    spoiled = dataclasses.replace(data, y=np.where(np.arange(data.n) == 3, 0.5, data.y))
+    verdict = bf.verify(name, spoiled)
+    assert verdict.status == "hypotheses fail"
+    assert "label 3 is 0.5" in str(verdict)
+
+
+@pytest.mark.parametrize("name", ON_DATA)
+def test_an_input_with_both_labels_is_refused(name):
+    data = claim(name).example(0)
+    spoiled = bf.Dataset(np.vstack([data.X, data.X[:1]]), np.append(data.y, -data.y[0]))
+    verdict = bf.verify(name, spoiled)
+    assert verdict.status == "hypotheses fail"
+    assert "opposite labels" in str(verdict)
+
+
+@pytest.mark.parametrize("name", ON_NETWORKS)
+def test_a_network_needs_its_bias_column_and_its_loss(name):
+    problem = claim(name).example(0)
+    shifted = dataclasses.replace(problem, data=bf.Dataset(problem.data.X + 0.1, problem.data.y))
+    assert "bf.data.with_bias" in str(bf.verify(name, shifted))
+    squared = dataclasses.replace(problem, loss=bf.SquareLoss())
+    assert "SmoothMargin" in str(bf.verify(name, squared))
+
+
+@pytest.mark.parametrize("name", [n for n in ON_DATA if n != "C/thm22"])
+def test_claims_about_data_take_a_network_s_problem_too(name):
+    assert bf.verify(name, relu_problem(1)).status == "holds"
+
+
+def test_a_relu_does_not_satisfy_a3():
+    assert "jumps" in str(bf.verify("C/A3", relu_problem(0)))
+
+
+def test_repeated_inputs_violate_a3():
+    problem = smooth_problem(0)
+    twice = bf.Dataset(np.vstack([problem.data.X, problem.data.X[:1]]), np.append(problem.data.y, problem.data.y[0]))
+    assert bf.verify("C/A3", dataclasses.replace(problem, data=twice)).status == "violated"
+
+
+def test_scores_that_are_not_positive_are_refused():
+    scores = bf.Scores(np.array([0.0, 1.0]), bf.LogisticLoss())
+    for name in ("C/lem13", "C/lem14", "C/lem15"):
+        assert "needs positive ones" in str(bf.verify(name, scores))
+
+
+def test_one_class_has_no_distance():
+    data = cluster_data(0)
+    assert "one class only" in str(bf.verify("C/eq10", bf.Dataset(data.X, np.ones(data.n))))
+
+
+def test_a_bound_that_says_nothing_is_refused():
+    verdict = bf.verify("C/thm22", cluster_data(0))
+    assert verdict.status == "hypotheses fail"
+    assert "says nothing" in str(verdict)
+
+
+def test_the_norms_of_c_lack_a_factor():
+    """x = ±1, both labels +1: γ₁ = ½ < γ₂ = √(¼ + 1/(4π)), so ‖f‖_{F1} ≤ ‖f‖_{F2} as printed is violated."""
+    X, y = np.array([[-1.0], [1.0]]), np.ones(2)
+    one, two = bf.f1_max_margin(X, y), bf.f2_max_margin(X, y)
+    assert one.certificate.dual == pytest.approx(0.5, rel=1e-9)
+    assert two.objective == pytest.approx(np.sqrt(0.25 + 1 / (4 * np.pi)), rel=1e-9)
+    assert two.objective > one.certificate.dual
+
+
+def test_equation_12_as_printed_is_violated():
+    """With J' at ν̄ instead of ν the rates are off by a good share, where the corrected form is right to the integration error."""
+    problem = smooth_problem(0, scale=3.0)
+    assert printed_defect(problem, 1.0) > 0.5
+    assert bf.verify("C/eq12", problem).status == "holds"
+
+
+def test_the_rademacher_bound_as_printed_is_violated():
+    """1/√n without the radius fails for inputs far from zero: one sample gives sup|f(x)| = ½√(R²+1)."""
+    X, ones = np.array([[10.0]]), np.ones(1)
+    network = bf.Particles(np.array([[1.0, 0.0]]), ones, np.zeros(1))
+    value = bf.margin_certificate(network, X, ones, weights=ones).upper
+    assert value == pytest.approx(np.sqrt(101) / 2, rel=1e-9)
+    assert value > 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({"rank": 3}, "1 or 2"), ({"sizes": (3, 5)}, "three"), ({"sizes": (5, 4, 3)}, "growing"), ({"centre": np.nan}, "finite")],
+)
+def test_families_check_their_settings(settings, words):
+    with pytest.raises(bf.InputError, match=words):
+        bf.Alternating(**settings)
+
+
+def test_scores_need_a_margin_loss():
+    with pytest.raises(bf.InputError, match="SquareLoss"):
+        bf.Scores(np.ones(2), bf.SquareLoss())
+
+
+@pytest.mark.parametrize("name", ["C/thm5", "C/lem26"])
+def test_a_start_off_the_invariant_set_is_refused(name):
+    problem = claim(name).example(0)
+    off = dataclasses.replace(problem, params0=problem.params0._replace(a=1.5 * problem.params0.a))
+    assert "off the set" in str(bf.verify(name, off))
+
+
+@pytest.mark.parametrize("name", ["C/thm3", "C/cor4", "C/thm5"])
+def test_neurons_of_one_half_space_are_no_full_support(name):
+    problem = claim(name).example(0)
+    W = problem.params0.W * np.where(problem.params0.W[:, :1] > 0, 1, -1)
+    assert "from every neuron" in str(bf.verify(name, dataclasses.replace(problem, params0=problem.params0._replace(W=W))))
+
+
+def test_too_few_neurons_do_not_reach_the_max_margin():
+    """C, after Theorem 3: a Dirac stays a Dirac. Two neurons end well below γ₁, so that the theorem needs its support."""
+    problem = line_problem(0)
+    data = bf.Dataset(problem.data.X[:, :-1], problem.data.y)
+    gamma = squared_f1_max_margin(data.X, data.y).certificate.dual
+    model = bf.SignedTwoLayer(2, 2)
+    flow = bf.gradient_flow(model, problem.data, problem.loss, model.init(1.0), t1=60.0, rtol=1e-3, throw=False)
+    assert flow.stats["margin"][-1] < 0.5 * gamma
+
+
+def test_features_that_do_not_separate_are_refused():
+    problem = feature_problem(0)
+    model = bf.TwoLayer(1, 2)
+    single = bf.Problem(model, problem.data, problem.loss, bf.TwoLayerParams(problem.params0.a[:1], problem.params0.W[:1]))
+    assert "do not separate" in str(bf.verify("C/prop6", single))
+
+
+def test_rates_are_for_the_exponential():
+    problem = dataclasses.replace(feature_problem(0), loss=bf.SmoothMargin(bf.LogisticLoss()))
+    assert "needs ExponentialLoss" in str(bf.verify("C/prop7", problem))
+
+
+def test_a_step_that_is_off_would_show():
+    """The recursions hold to rounding; with 2η for 4η, as C prints one of them, they do not."""
+    from biasflow.theory.margin.rates import _simplex
+    from biasflow.theory.margin.setting import signed_features
+
+    Z = signed_features(feature_problem(0))
+    run = bf.feature_ascent(Z, 10, keep=range(11))
+    right = _simplex(Z, run.iterates[5], run.step_sizes[5], run.beta[5])
+    wrong = _simplex(Z, run.iterates[5], run.step_sizes[5] / 2, run.beta[5])
+    assert np.max(np.abs(right - run.iterates[6])) < 1e-15
+    assert np.max(np.abs(wrong - run.iterates[6])) > 1e-6
