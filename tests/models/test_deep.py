@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.flows.lockstep import double_precision
 from biasflow.models import DeepNetwork, DeepParams
 from biasflow.records import leaf_map, leaves
 
@@ -53,9 +54,9 @@ def test_gradient_and_jacobian_agree_with_jax(model):
     import jax
 
     params, X, g = some(model, key=3)
-    jax.config.update("jax_enable_x64", True)
-    on_jax = jax.tree.map(jax.numpy.asarray, params)
-    expected = jax.jacobian(lambda w: model(w, jax.numpy.asarray(X)))(on_jax)
+    with double_precision():
+        on_jax = jax.tree.map(jax.numpy.asarray, params)
+        expected = jax.jit(jax.jacobian(lambda w: model(w, jax.numpy.asarray(X))))(on_jax)
     jacobian, gradient = model.jacobian(params, X), model.gradient(params, X, g)
     assert isinstance(gradient, DeepParams)
     for ours, theirs, pulled in zip(leaves(jacobian), jax.tree.leaves(expected), leaves(gradient), strict=True):
