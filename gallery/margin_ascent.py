@@ -18,7 +18,10 @@ first = bf.f1_max_margin(ds.X, ds.y, time_s=10)
 second = bf.f2_max_margin(ds.X, ds.y, features=directions)
 
 figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
-for run, limit, colour, name in ((both, first, "C0", "both layers, γ₁"), (output, second, "C3", "output layer, γ₂ of its features")):
+for run, limit, colour, name in (
+    (both, first, "C0", "both layers, γ₁"),
+    (output, second, "C3", "output layer, γ₂ of its features"),
+):
     axis.plot(run.times[1:], run.stats["best_margin"][1:], color=colour, label=name.split(",")[0])
     axis.axhline(limit.objective, color=colour, linestyle="--", label=f"{name.split(', ')[1]} = {limit.objective:.4f}")
 axis.set(xscale="log", xlabel="steps", ylabel="best margin so far", ylim=(-0.2 * first.objective, 1.1 * first.objective))
