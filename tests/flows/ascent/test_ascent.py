@@ -212,7 +212,13 @@ def test_bad_input():
         with pytest.raises(bf.InputError, match=message):
             bf.margin_ascent(data, start, 10)
     options = [{"training": "first"}, {"loss": "hinge"}, {"dtype": "float16"}, {"activation": "gelu"}, {"method": "torch"}]
-    options += [{"records": 1}, {"step": 0.1}, {"activation": "squared_relu", "training": "output"}, {"device": "abacus"}]
+    options += [
+        {"records": 1},
+        {"step": 0.1},
+        {"activation": "squared_relu", "training": "output"},
+        {"device": "abacus"},
+        {"method": "compiled", "device": "cpu"},
+    ]
     for option in options:
         with pytest.raises(bf.InputError):
             bf.margin_ascent(ds, params, 10, **option)

@@ -28,7 +28,8 @@ LARGEST_LOG = 1400.0
 DEFAULT_STEPS = {"both": InverseRootStep(), "directions": Proposition6Step(), "output": Proposition7Step()}
 
 Progress = Callable[[int, int], None]
-Snapshot = tuple[int, list[tuple[Arrays, float, float]]]
+Kept = list[tuple[int, Arrays, float, float]]
+"""Of one run, by record: step, what moves at β = 1, log β, best margin before."""
 
 
 def margin_ascent(ds: Dataset, params0: TwoLayerParams, steps: int, step: StepRule | None = None, **options: Any) -> Trajectory:
@@ -42,7 +43,7 @@ def margin_ascent(ds: Dataset, params0: TwoLayerParams, steps: int, step: StepRu
     loss 'exponential' or 'logistic'. activation 'relu'; 'squared_relu': h = Σa_j(⟨w_j, x⟩)₊² with signs a_j = ±1 that stay.
     dtype 'float64' or 'float32', of the matrix products; sums over neurons, soft-min and norms are in float64 in any case.
     records: how many states are kept, at geometric steps. progress(done, steps) is called every few hundred steps.
-    method 'compiled' (Numba, the default for one run or without an accelerator) or 'jax'; device: JAX's, 'cpu' or 'gpu'.
+    method 'compiled' (Numba, the default for one run or without an accelerator) or 'jax'; device: where JAX runs, 'cpu' or 'gpu'.
 
     times count steps; loss is −S; `error` is zero: ascent is what it is. stats, by record: log_norm (log β; β = Σ(a_j² + ‖w_j‖²),
     for the output layer max{1, max_{s≤t} √m‖a(s)‖₂}), margin (min_i y_ih(x_i)/β), best_margin (of all steps so far), weights p.
@@ -71,6 +72,8 @@ def margin_ascents(
     one_of("dtype", dtype, DTYPES)
     if method is not None:
         one_of("method", method, METHODS)
+    if method == "compiled" and device is not None:
+        raise InputError(f"device: {device!r} was given, but method 'compiled' runs on the processor; use method 'jax'")
     if not runs:
         raise InputError("runs: expected at least one pair (ds, params0)")
     problems = [read_run(ds, params0, activation, loss) for ds, params0 in runs]
@@ -104,9 +107,6 @@ def _pieces(at: NDArray[np.intp]) -> Iterator[tuple[int, int, bool]]:
         for first in range(low, high, CHUNK):
             last = min(first + CHUNK, high)
             yield first, last, last == high
-
-
-Kept = list[tuple[int, Arrays, float, float]]
 
 
 def _in_turn(
