@@ -10,12 +10,14 @@ import numpy as np
 
 from ...errors import InputError
 from ...inputs import Array, instance, labels, matrix, one_of, vector
+from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
 from ...models import TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem
 
 TRAININGS = ("both", "directions", "output")
 ACTIVATIONS = ("relu", "squared_relu")
 Arrays = tuple[Array, ...]
+RISKS = {"exponential": ExponentialLoss(), "logistic": LogisticLoss()}
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def read_run(ds: Any, params0: Any, activation: str, loss: str) -> Problem:
     width = vector("params0.a", a).size
     matrix("params0.W", W)
     model: Any = TwoLayer(width, ds.d) if activation == "relu" else SquaredNetwork(width, ds.d)
-    return Problem(model, ds, loss, params0)
+    return Problem(model, ds, SmoothMargin(RISKS[loss]), params0)
 
 
 def activated(pre: Array, squared: bool) -> Array:
