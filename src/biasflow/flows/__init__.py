@@ -1,5 +1,16 @@
 """Flows: integrated accurately at any scale, descended, or followed in the limit of vanishing initialisation."""
 
+from .ascent import (
+    ConstantStep,
+    FeatureAscent,
+    InverseRootStep,
+    Proposition6Step,
+    Proposition7Step,
+    StepRule,
+    feature_ascent,
+    margin_ascent,
+    margin_ascents,
+)
 from .descent import effective_limit, gradient_descent
 from .dual import mirror_flow
 from .methods import METHODS, FlowMethod, gradient_flow
@@ -9,12 +20,21 @@ from .saddles import saddle_path
 __all__ = [
     "METHODS",
     "Alignment",
+    "ConstantStep",
+    "FeatureAscent",
     "FlowMethod",
     "GateEvent",
+    "InverseRootStep",
+    "Proposition6Step",
+    "Proposition7Step",
+    "StepRule",
     "early_alignment",
     "effective_limit",
+    "feature_ascent",
     "gradient_descent",
     "gradient_flow",
+    "margin_ascent",
+    "margin_ascents",
     "mirror_flow",
     "saddle_limit",
     "saddle_path",
