@@ -50,7 +50,10 @@ def field(ds: Dataset, w: Array) -> Array:
 
 
 def follow(ds: Dataset, start: Array, times: Array) -> tuple[Array, float]:
-    """ẇ = ∇F'_μ(w) in all three dimensions, (times, 3), and when it reaches a = 0 (∞: not by the end); NaN from there on."""
+    """ẇ = ∇F'_μ(w) in all three dimensions, (times, 3), and when it reaches a = 0 (∞: not by the end); NaN from there on.
+
+    There the flow need not go on in one way only: b(⟨a, (x, 1)⟩)₊ has no gradient.
+    """
     from scipy.integrate import solve_ivp
 
     def vanishes(_: float, w: Array) -> float:
@@ -114,63 +117,70 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def draw(summary: xarray.Dataset) -> Any:
-    figure, (plane, length) = panels(2, height=5.2, width=6.2)
-    s, b = summary["s"].values, summary["b"].values
-    size = np.hypot(summary["field_s"], summary["field_b"]).values
-    plane.quiver(s, b, summary["field_s"], summary["field_b"], size, cmap="Blues", pivot="mid", scale=4.6, width=0.0028,
-                 clim=(-0.12, float(size.max())))  # fmt: skip
-    plane.plot([-SPAN, SPAN], [-SPAN, SPAN], color="black", linewidth=1, linestyle="--", label="invariant set D: ‖a‖ = |b|")
-    plane.plot([-SPAN, SPAN], [SPAN, -SPAN], color="black", linewidth=1, linestyle="--")
-    plane.axvline(0, color=COLOURS[4], linewidth=5, alpha=0.45, label="a = 0: not differentiable")
-    labels = {True: "from D: stays on D", False: "from elsewhere"}
+    figure, (plane, length) = panels(2, height=5.4, width=6.0)
+    _field(plane, summary)
     for k, on in enumerate(summary["on_set"].values):
-        colour, label = (COLOURS[0] if on else COLOURS[1]), labels.pop(bool(on), None)
-        path = summary["path"].isel(start=k)
-        first, last = path.isel(coordinate=0), path.isel(coordinate=2)
-        plane.plot(first, last, color=colour, linewidth=2.2, label=label, zorder=4)
-        plane.plot(first[0], last[0], "o", color=colour, markersize=5, zorder=5)
-        lengths = np.hypot(path.isel(coordinate=0), path.isel(coordinate=1))
-        length.plot(summary["time"], lengths, color=colour, linewidth=1.8, linestyle="-" if on else "--")
-        if np.isfinite(summary["reaches_zero"][k]):
-            there = int(np.sum(np.isfinite(first))) - 1
-            plane.plot(0, last[there], "X", color=COLOURS[1], markersize=9, markeredgecolor="white", zorder=6)
-            length.plot(summary["reaches_zero"][k], _floor(summary), "X", color=COLOURS[1], markersize=9, clip_on=False, zorder=6)
-    plane.plot([], [], "X", color=COLOURS[1], markersize=9, linestyle="none", label="reaches a = 0: dead from then on")
-    plane.set(xlim=(-SPAN, SPAN), ylim=(-SPAN, SPAN), aspect="equal", xlabel="a = s·e  (s)", ylabel="output weight b")
-    plane.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
-    titled(plane, "∇F'_μ on an invariant plane, and neurons that follow it")
-    _lengths(length, summary)
+        colour, style = (COLOURS[0], "-") if on else (COLOURS[1], "--")
+        path, dies = summary["path"].isel(start=k).values, float(summary["reaches_zero"][k])
+        plane.plot(path[:, 0], path[:, 2], color=colour, linewidth=2.2, zorder=4)
+        plane.plot(path[0, 0], path[0, 2], "o", color=colour, markersize=5, zorder=5)
+        length.plot(summary["time"], np.hypot(path[:, 0], path[:, 1]), color=colour, linewidth=1.8, linestyle=style)
+        if np.isfinite(dies):
+            last = int(np.sum(np.isfinite(path[:, 2]))) - 1
+            plane.plot(0, path[last, 2], zorder=6, markeredgecolor="white", **CROSS)
+            length.plot(dies, LOWEST, clip_on=False, zorder=6, **CROSS)
+    for label, line in LEGEND.items():
+        plane.plot([], [], label=label, **line)
+    plane.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
+    length.set(yscale="log", ylim=(LOWEST, 6), xlim=(0, float(summary["time"][-1])), xlabel="time", ylabel="‖a‖")
+    drift = summary.attrs["largest change of ‖a‖² − b² from the set"]
+    note = f"from D: ‖a‖² − b² changes by less than {10.0 ** np.ceil(np.log10(drift)):.0e}"
+    length.text(0.98, 0.02, note, transform=length.transAxes, ha="right", fontsize=8.5, color=MUTED)
+    titled(length, "from D, ‖a‖ = ‖a₀‖exp(±gt): never zero")
     return figure
 
 
-def _floor(summary: xarray.Dataset) -> float:
-    return float(summary.attrs["least ‖a‖ on the set"]) / 2
+def _field(axis: Any, summary: xarray.Dataset) -> None:
+    """Arrows, the invariant set, and where the field is not differentiable."""
+    size = np.hypot(summary["field_s"], summary["field_b"]).values
+    axis.quiver(
+        summary["s"], summary["b"], summary["field_s"], summary["field_b"], size, cmap="Blues", pivot="mid", scale=4.6,
+        width=0.0028, clim=(-0.12, float(size.max())),
+    )  # fmt: skip
+    for slope in (1, -1):
+        axis.plot([-SPAN, SPAN], [-slope * SPAN, slope * SPAN], **LEGEND["invariant set D: ‖a‖ = |b|"])
+    axis.axvline(0, **LEGEND["a = 0: not differentiable"])
+    axis.set(xlim=(-SPAN, SPAN), ylim=(-SPAN, SPAN), aspect="equal", xlabel="s, where a = (s, 0)", ylabel="output weight b")
+    axis.grid(False)
+    titled(axis, "the field, and neurons that follow it")
 
 
-def _lengths(axis: Any, summary: xarray.Dataset) -> None:
-    """‖a‖ against time: from D no faster than exponentially to zero."""
-    axis.plot([], [], color=COLOURS[0], label="from D: at worst e^(−gt)")
-    axis.plot([], [], color=COLOURS[1], linestyle="--", label="from elsewhere: zero in finite time where |b| > ‖a‖, b < 0")
-    times = summary["time"].values
-    for start, pull, place in zip((-0.3, -0.55), (0, 0), ("bottom", "bottom"), strict=True):
-        del place
-        axis.plot(times, -start * np.exp(-float(summary["pull"][pull]) * times), color="black", linestyle=":", linewidth=1)
-    axis.plot([], [], color="black", linestyle=":", label="‖a₀‖e^(−gt), g the field's slope for a > 0")
-    axis.set(yscale="log", ylim=(_floor(summary), 6), xlim=(0, times[-1]), xlabel="time", ylabel="‖a‖")
-    axis.legend(fontsize=8, loc="upper left")
-    drift = summary.attrs["largest change of ‖a‖² − b² from the set"]
-    axis.text(0.98, 0.02, f"largest change of ‖a‖² − b² from D: {drift:.0e}", transform=axis.transAxes, ha="right", fontsize=8, color=MUTED)
-    titled(axis, "on D a never vanishes")
-
+CROSS = {"marker": "X", "color": COLOURS[1], "markersize": 9, "linestyle": "none"}
+LEGEND: dict[str, dict[str, Any]] = {
+    "invariant set D: ‖a‖ = |b|": {"color": "black", "linewidth": 1, "linestyle": "--"},
+    "a = 0: not differentiable": {"color": COLOURS[4], "linewidth": 5, "alpha": 0.45},
+    "starts on D and stays": {"color": COLOURS[0], "linewidth": 2.2, "marker": "o", "markersize": 5},
+    "starts elsewhere": {"color": COLOURS[1], "linewidth": 2.2, "marker": "o", "markersize": 5},
+    "reaches a = 0 in finite time, and stops being defined": CROSS,
+}
+LOWEST = 0.015
+"""Least ‖a‖ drawn."""
+SETTING = {"end": 12.0}
 
 fig4 = Experiment(
     "C/fig4",
-    "x",
-    {"quick": Grid({}, {"end": 12.0}), "paper": Grid({}, {"end": 12.0})},
+    "One ReLU neuron, φ = b(⟨a, (x, 1)⟩)₊, in the field ∇F'_μ of C's Appendix H, for a population on four intervals and a network"
+    " that is zero. (a) A plane that the flow does not leave, a = (s, 0): F'_μ = b·G(s), G with slopes g at s > 0 and −g' at s < 0. On"
+    " the set D, ‖a‖ = |b|, the field points along D: neurons that start there stay (computed in all three dimensions). Others move on"
+    " hyperbolas ‖a‖² − b² = const; where b < 0 and |b| > ‖a‖ they reach a = 0 in finite time, where the field jumps and the flow is"
+    " not defined."
+    " (b) From D, a shrinks at most exponentially.",
+    {"quick": Grid({}, SETTING), "paper": Grid({}, SETTING)},
     point,
     summarise,
     draw,
     (
+        # C, Lemma 26: zero. The tolerance of the integration, times the length of the path.
         Reported("largest change of ‖a‖² − b² from the set", 0.0, (0.0, 1e-9)),
         Reported("trajectories from the set that reach a = 0", 0.0, (0.0, 0.0)),
     ),
