@@ -27,15 +27,17 @@ class Result(enum.Enum):
     DEAD = "stationary at the start: no neuron is active on any input"
     INFEASIBLE = "converged to the infimum of the loss: the labels are out of reach for the signs of the start"
     REACHED_T1 = "reached the final time asked for"
+    REACHED_NORM = "reached the log-norm asked for"
     FLOOR = "stopped at the rounding floor of the residual"
     STEP_LIMIT = "gave up: step limit reached"
     STEP_TOO_SMALL = "gave up: the step size needed is below rounding"
     DIVERGED = "diverged: a value overflowed"
+    CLOCK = "gave up: the time of the mean risk left float range; that of SmoothMargin does not"
     KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
 
     @property
     def success(self) -> bool:
-        return self not in (Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.DIVERGED, Result.KINK)
+        return self not in (Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.DIVERGED, Result.CLOCK, Result.KINK)
 
 
 @dataclass(frozen=True, eq=False)

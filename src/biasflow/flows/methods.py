@@ -15,10 +15,13 @@ from ..losses import Loss, SquareLoss
 from ..models import Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
+from . import margin
 from .compiled import refusal
 from .dual import integrator
 from .relu.driver import integrate_events
 from .weights import integrate_weights
+
+RTOL = 1e-8
 
 
 class FlowMethod(ABC):
@@ -29,17 +32,26 @@ class FlowMethod(ABC):
     def name(self) -> str:
         """What `method=` calls it."""
 
+    @property
+    @abstractmethod
+    def rtol(self) -> float:
+        """The tolerance where none is asked for."""
+
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
         """None where the method fits, else a sentence that says why not."""
 
     @abstractmethod
-    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
-        """The flow until t1, or until converged."""
+    def integrate(
+        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    ) -> Trajectory:
+        """The flow until t1, until log Σ‖w‖² is log_norm, or until converged."""
 
 
 class Dual(FlowMethod):
     """Through the mirror form, in the n-dimensional dual; for hypentropies also as compiled code."""
+
+    rtol = RTOL
 
     def __init__(self, compiled: bool = False) -> None:
         self.compiled = compiled
@@ -54,7 +66,10 @@ class Dual(FlowMethod):
             return form
         return refusal(form.potential) if self.compiled else None
 
-    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+    def integrate(
+        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    ) -> Trajectory:
+        _no_cap(self, log_norm)
         form = _form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
@@ -74,6 +89,7 @@ class EventDriven(FlowMethod):
     """Two-layer ReLU networks: smooth pieces between changes of activation, sliding in Filippov's sense."""
 
     name = "events"
+    rtol = RTOL
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, TwoLayer):
@@ -82,7 +98,10 @@ class EventDriven(FlowMethod):
             return f"the event-driven flow needs a square loss, found {type(problem.loss).__name__}"
         return None
 
-    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+    def integrate(
+        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    ) -> Trajectory:
+        _no_cap(self, log_norm)
         return integrate_events(problem, t1, rtol, times)
 
 
@@ -90,15 +109,34 @@ class Weights(FlowMethod):
     """The weights themselves, by a general stiff integrator: slow, and independent of all theory."""
 
     name = "weights"
+    rtol = RTOL
 
     def refuses(self, problem: Problem) -> str | None:
         return problem.model.nonsmooth(problem.params0)
 
-    def integrate(self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+    def integrate(
+        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    ) -> Trajectory:
+        _no_cap(self, log_norm)
         return integrate_weights(problem, t1, rtol, times)
 
 
-METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Weights(), Dual(compiled=True))
+class Margin(FlowMethod):
+    """Two-layer networks under losses without a minimiser: implicit in the dual, whatever the norm has grown to."""
+
+    name = "margin"
+    rtol = 1e-4
+
+    def refuses(self, problem: Problem) -> str | None:
+        return margin.refusal(problem)
+
+    def integrate(
+        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    ) -> Trajectory:
+        return margin.integrate_margin(problem, t1, rtol, times, log_norm)
+
+
+METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Margin(), Weights(), Dual(compiled=True))
 
 
 def gradient_flow(
@@ -107,24 +145,31 @@ def gradient_flow(
     loss: Any,
     params0: Any,
     t1: float | None = None,
-    rtol: float = 1e-8,
+    rtol: float | None = None,
     times: ArrayLike | None = None,
     method: str | None = None,
     throw: bool = True,
+    *,
+    log_norm: float | None = None,
 ) -> Trajectory:
     """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need an end. times: where to save
-    (default: every step).
-    method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks; the trajectory's events
-    are GateEvents) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies,
-    much faster once it is compiled. throw: raise where the integration gave up, else return what there is.
+    (default: every step). method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks
+    under the square loss; the trajectory's events are GateEvents), 'margin' (two-layer networks under exponential and logistic
+    losses) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies, much faster
+    once it is compiled. rtol: 1e-8, for 'margin' 1e-4, unless said otherwise. throw: raise where the integration gave up, else
+    return what there is.
+
+    log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
+    log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them; smooth_time, C's clock (T,), and
+    for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)
     instance("loss", loss, Loss).checked(ds.y)
-    if t1 is None and times is None and not loss.attained:
-        raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give the time where to end")
+    if t1 is None and times is None and log_norm is None and not loss.attained:
+        raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or log_norm to end at")
     problem = Problem(model, ds, loss, model.checked(params0, ds.d))
     if method is None:
         refusals = [m.refuses(problem) for m in METHODS]
@@ -140,10 +185,15 @@ def gradient_flow(
         refusal = chosen.refuses(problem)
         if refusal is not None:
             raise RefusedError(f"method {method!r}: {refusal}")
-    trajectory = chosen.integrate(problem, t1, rtol, times)
+    trajectory = chosen.integrate(problem, t1, chosen.rtol if rtol is None else rtol, times, log_norm)
     if throw and not trajectory.result.success:
         raise ConvergenceError(f"gradient_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
     return trajectory
+
+
+def _no_cap(method: FlowMethod, log_norm: float | None) -> None:
+    if log_norm is not None:
+        raise RefusedError(f"log_norm: a cap for method 'margin', which {method.name!r} does not know")
 
 
 def _form(problem: Problem) -> MirrorForm | str:

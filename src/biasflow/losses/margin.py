@@ -29,6 +29,10 @@ class MarginLoss(Loss):
     def log_slope(self, margins: Any) -> Any:
         """log ℓ'(−u), entry by entry."""
 
+    @abstractmethod
+    def log_curvature(self, margins: Any) -> Any:
+        """log ℓ''(−u), entry by entry."""
+
     @property
     def attained(self) -> bool:
         return False
@@ -64,6 +68,9 @@ class ExponentialLoss(MarginLoss):
     def log_slope(self, margins: Any) -> Any:
         return -margins
 
+    def log_curvature(self, margins: Any) -> Any:
+        return -margins
+
 
 @dataclass(frozen=True)
 class LogisticLoss(MarginLoss):
@@ -83,6 +90,11 @@ class LogisticLoss(MarginLoss):
         """−log(1 + e^u)."""
         xp = margins.__array_namespace__()
         return -xp.where(margins > 0, margins, 0.0) - xp.log1p(xp.exp(-abs(margins)))
+
+    def log_curvature(self, margins: Any) -> Any:
+        """−log((1 + e^u)(1 + e^{−u}))."""
+        xp = margins.__array_namespace__()
+        return -abs(margins) - 2 * xp.log1p(xp.exp(-abs(margins)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,187 @@
+"""Gradient flow of classifiers whose weights grow for ever: the march, its error, and the trajectory (C, §2.4)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import InputError
+from ...inputs import Array, positive_float, real_array
+from ...losses import MarginLoss, SmoothMargin
+from ...records import Problem, Result, Trajectory, leaf_map
+from ..dual import LOOSER, save_times, stack
+from .clocks import between, share_until
+from .marching import March, normalised
+from .stepping import Point, squared_norm
+from .tangents import view_of
+
+KEPT_BYTES = 2**28
+"""Memory for states saved of the steps; of longer runs every second, fourth, … is saved."""
+HIGHEST = 1000.0
+"""Log-norm up to which weights fit a float with room to spare."""
+
+
+def margin_loss(loss: Any) -> MarginLoss | None:
+    """ℓ, where the loss is its mean risk or its smooth margin."""
+    inner = loss.loss if isinstance(loss, SmoothMargin) else loss
+    return inner if isinstance(inner, MarginLoss) else None
+
+
+def refusal(problem: Problem) -> str | None:
+    """None where the margin flow fits, else a sentence."""
+    if view_of(problem.model, problem.data.X, problem.data.y) is None:
+        return f"the margin flow is for TwoLayer and SignedTwoLayer networks, found {type(problem.model).__name__}"
+    if margin_loss(problem.loss) is None:
+        return f"the margin flow needs an exponential or logistic loss or their SmoothMargin, found {type(problem.loss).__name__}"
+    return None
+
+
+def integrate_margin(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+) -> Trajectory:
+    """The flow until t1 or log β; a run at a looser tolerance gives the error."""
+    from ..compiling import announced
+
+    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm)
+
+
+def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None) -> Trajectory:
+    t1 = None if t1 is None else positive_float("t1", t1)
+    rtol = positive_float("rtol", rtol)
+    wanted = None if times is None else save_times(times, t1)
+    view, loss = view_of(problem.model, problem.data.X, problem.data.y), margin_loss(problem.loss)
+    assert view is not None and loss is not None
+    start = _start(problem, loss)
+    cap = np.inf if log_norm is None else _cap(log_norm, start)
+    ends = np.empty(0) if t1 is None else np.array([t1])
+    goals = ends if wanted is None else np.union1d(wanted, ends)
+    if squared_norm(view.velocity(start.params, start.weights)) == 0:
+        return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
+    began = time.process_time()
+    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol)
+    result = march.run(start, goals, cap)
+    middle = time.process_time()
+    check = March(view, loss, False, LOOSER * rtol)
+    check.run(start, np.array([march.times[-1]]), np.inf)
+    places = _saved(march, wanted)
+    stats = {
+        "method": "margin",
+        "steps": len(march.points) - 1,
+        "rejected": march.rejected,
+        "rtol": rtol,
+        "seconds": middle - began,
+        "error_seconds": time.process_time() - middle,
+    }
+    return _trajectory(problem, march, check, places, result, stats)
+
+
+def _start(problem: Problem, loss: MarginLoss) -> Point:
+    if squared_norm(problem.params0) == 0:
+        raise InputError("params0: every weight is zero, and from zero nothing moves")
+    weights = SmoothMargin(loss).weights(problem.model(problem.params0, problem.data.X), problem.data.y)
+    return normalised(problem.params0, weights)
+
+
+def _cap(log_norm: float, start: Point) -> float:
+    cap = float(real_array("log_norm", log_norm))
+    if not start.log_norm < cap <= HIGHEST:
+        raise InputError(f"log_norm: found {cap:g}, needs more than the start's {start.log_norm:g} and at most {HIGHEST:g}")
+    return cap
+
+
+def _saved(march: March, wanted: Array | None) -> list[int]:
+    """Which points to save: those asked for and the last, or all that fit."""
+    last = len(march.points) - 1
+    if wanted is not None:
+        return march.saved if march.saved and march.saved[-1] == last else [*march.saved, last]
+    size = 8 * sum(np.size(leaf) for leaf in march.points[0].params) * (last + 1)
+    stride = max(1, -(-size // KEPT_BYTES))
+    return sorted({*range(0, last + 1, stride), last})
+
+
+def _trajectory(
+    problem: Problem, march: March, check: March, places: list[int], result: Result, stats: dict[str, Any]
+) -> Trajectory:
+    points = [march.points[i] for i in places]
+    clock = np.array([march.times[i] for i in places])
+    log_times = np.array([march.log_times[i] for i in places]) if march.risk_clock else None
+    states = stack([_weights_of(point) for point in points])
+    margins = np.array([np.min(march.view.margins(point.params)) for point in points])
+    error, more = _errors(march, check, places, margins)
+    stats |= {
+        "log_norm": np.array([point.log_norm for point in points]),
+        "margin": margins,
+        "weights": np.array([point.weights for point in points]),
+        "smooth_time": clock,
+        **more,
+    }
+    with np.errstate(over="ignore"):
+        times = clock if log_times is None else np.exp(log_times)
+    if log_times is not None:
+        stats["log_time"] = log_times
+    losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
+    return Trajectory(times, states, losses, error, (), stats, result, problem, lambda t: _at(march, t))
+
+
+def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:
+    """Distances to the looser run at the same times."""
+    state, relative, margin, norm = (np.zeros(len(places)) for _ in range(4))
+    times = np.array(check.times)
+    for k, i in enumerate(places):
+        point, other = march.points[i], between(times, check.points, march.times[i])
+        least = float(np.min(march.view.margins(other.params)))
+        state[k] = _largest(_weights_of(point), _weights_of(other))
+        if march.risk_clock and i > 0:
+            state[k] += _clock_error(march, i, abs(np.exp(other.log_norm) * least - np.exp(point.log_norm) * margins[k]))
+        relative[k] = _largest(point.params, other.params)
+        margin[k] = abs(margins[k] - least)
+        norm[k] = abs(point.log_norm - other.log_norm)
+    return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm}
+
+
+def _clock_error(march: March, i: int, off: float) -> float:
+    """How far the state moves in the time by which the risk's clock may be off: relative to that time, the error of S."""
+    point = march.points[i]
+    lasted = np.exp(min(march.log_times[i] - march.slopes[i].value, 700.0))
+    speed = max(float(np.max(np.abs(leaf))) for leaf in march.view.velocity(point.params, point.weights))
+    return float(np.exp(point.log_norm / 2) * speed * lasted * off)
+
+
+def _at(march: March, t: float) -> Any:
+    """The state at a time of the flow's clock."""
+    times = np.array(march.times)
+    if not march.risk_clock:
+        return _weights_of(between(times, march.points, t))
+    if t == 0:
+        return _weights_of(march.points[0])
+    k = min(int(np.searchsorted(march.log_times, np.log(t))), len(times) - 1)
+    dt = times[k] - times[k - 1]
+    share = share_until(np.log(t), march.log_times[k - 1], march.slopes[k - 1], march.slopes[k], dt)
+    return _weights_of(between(times, march.points, times[k - 1] + share * dt))
+
+
+def _weights_of(point: Point) -> Any:
+    scale = np.exp(point.log_norm / 2)
+    return leaf_map(lambda leaf: scale * leaf, point.params)
+
+
+def _largest(ours: Any, theirs: Any) -> float:
+    return max(float(np.max(np.abs(a - b))) for a, b in zip(ours, theirs, strict=True))
+
+
+def _standing(problem: Problem, start: Point, times: Array) -> Trajectory:
+    """A network that no sample moves."""
+    states = leaf_map(lambda leaf: np.repeat(leaf[None], times.size, axis=0), problem.params0)
+    losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
+    zeros = np.zeros(times.size)
+    stats = {
+        "method": "margin",
+        "steps": 0,
+        "log_norm": zeros + start.log_norm,
+        "margin": zeros + np.min(problem.data.y * problem.model(start.params, problem.data.X)),
+        "weights": np.repeat(start.weights[None], times.size, axis=0),
+    }
+    return Trajectory(times, states, losses, zeros, (), stats, Result.DEAD, problem, lambda t: problem.params0)

@@ -1,0 +1,124 @@
+"""The margin flow step by step, until a time of its clock or a log-norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...inputs import Array
+from ...losses import MarginLoss
+from ...records import Result
+from .clocks import LATEST, STEEPEST, Slope, log_elapsed, share_until, slope_at
+from .stepping import ORDER, Point, Step, combined, squared_norm, step
+from .tangents import View
+
+MAX_STEPS = 200_000
+FIRST = 1e-2
+"""First step, times the relative speed of the weights."""
+SAFETY, SHRINK, GROW = 0.9, 0.2, 3.0
+TINIEST = 1e-13
+"""Step relative to the first one at which the march gives up."""
+STATIONARY = 1e-10
+"""Relative speed of the weights, in units of the start's, at which the flow stands still."""
+LANDINGS, ON_TARGET = 8, 1e-10
+"""How often, and how closely, the last step is fitted to the log-norm asked for."""
+
+
+@dataclass
+class March:
+    """A path: times of C's clock, logarithms of the risk's, and the points; what is still `ahead` is saved on the way."""
+
+    view: View
+    loss: MarginLoss
+    risk_clock: bool
+    rtol: float
+    times: list[float] = field(default_factory=lambda: [0.0])
+    log_times: list[float] = field(default_factory=lambda: [-np.inf])
+    points: list[Point] = field(default_factory=list)
+    slopes: list[Slope] = field(default_factory=list)
+    saved: list[int] = field(default_factory=list)
+    rejected: int = 0
+
+    def run(self, start: Point, goals: Array, log_norm: float) -> Result:
+        """On to the last goal, landing on each, or to the log-norm; goals are times of the flow's own clock."""
+        self.points.append(start)
+        if self.risk_clock:
+            self.slopes.append(slope_at(self.view, self.loss, start))
+        speed0 = self._speed(start)
+        dt = first = FIRST / speed0
+        ahead = list(goals[::-1])
+        if ahead and ahead[-1] == 0:
+            self.saved.append(0)
+            ahead.pop()
+        while len(self.points) <= MAX_STEPS:
+            taken, dt, landed = self._advance(dt, ahead[-1] if ahead else np.inf, log_norm)
+            if taken < TINIEST * first:
+                return Result.STEP_TOO_SMALL
+            if landed:
+                self.saved.append(len(self.points) - 1)
+                ahead.pop()
+                if not ahead:
+                    return Result.REACHED_T1
+            if self.points[-1].log_norm >= log_norm - ON_TARGET:
+                return Result.REACHED_NORM
+            if self.risk_clock and self.log_times[-1] > LATEST:
+                return Result.CLOCK
+            if not ahead and self._speed(self.points[-1]) <= STATIONARY * speed0:
+                return Result.STATIONARY
+        return Result.STEP_LIMIT
+
+    def _advance(self, dt: float, goal: float, log_norm: float) -> tuple[float, float, bool]:
+        """One accepted step: its length, the next to try, and whether it landed on the goal."""
+        point, fitted = self.points[-1], 0
+        while True:
+            landed = not self.risk_clock and dt >= goal - self.times[-1]
+            length = goal - self.times[-1] if landed else dt
+            trial = step(self.view, self.loss, point, length)
+            factor = float(np.clip(SAFETY * (self.rtol / max(trial.error, 1e-300)) ** (1 / ORDER), SHRINK, GROW))
+            if trial.error > self.rtol:
+                self.rejected += 1
+                dt = length * min(factor, SAFETY)
+                if dt < np.finfo(float).tiny:
+                    return 0.0, dt, False
+                continue
+            over = trial.end.log_norm - log_norm
+            if over > ON_TARGET and fitted < LANDINGS:
+                dt, fitted = length * (log_norm - point.log_norm) / (trial.end.log_norm - point.log_norm), fitted + 1
+                continue
+            if self.risk_clock:
+                share, landed = self._keep_time(trial, length, goal)
+                if share < 1:
+                    dt = length * share
+                    continue
+            self._keep(trial.end, length, goal if landed and not self.risk_clock else None)
+            return length, (dt if landed and not self.risk_clock else length) * max(factor, 1.0 if landed else SHRINK), landed
+
+    def _keep_time(self, trial: Step, length: float, goal: float) -> tuple[float, bool]:
+        """The risk's time at the end of a step: 1 and whether the goal is reached, or the share of the step to try instead."""
+        begin, end = self.slopes[-1], slope_at(self.view, self.loss, trial.end)
+        if end.value - begin.value > STEEPEST:
+            return STEEPEST / (end.value - begin.value) * SAFETY, False
+        now, target = self.log_times[-1], np.log(goal)
+        after = float(np.logaddexp(now, log_elapsed(begin, end, length)))
+        landed = abs(after - target) <= self.rtol * 1e-3
+        if after > target and not landed:
+            return max(min(share_until(target, now, begin, end, length), 1 - 1e-14), SHRINK**8), False
+        self.slopes.append(end)
+        self.log_times.append(target if landed else after)
+        return 1.0, landed
+
+    def _keep(self, end: Point, length: float, exactly: float | None) -> None:
+        self.points.append(end)
+        self.times.append(self.times[-1] + length if exactly is None else exactly)
+
+    def _speed(self, point: Point) -> float:
+        """‖ẇ‖ at β = 1."""
+        return squared_norm(self.view.velocity(point.params, point.weights)) ** 0.5
+
+
+def normalised(params: Any, weights: Array) -> Point:
+    """Parameters as a point."""
+    beta = squared_norm(params)
+    return Point(combined((beta**-0.5, params)), float(np.log(beta)), weights)

@@ -1,0 +1,109 @@
+"""Two-layer networks as the margin flow sees them: signed predictions h, and their tangents over a step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...inputs import Array
+from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
+
+
+class Tangent(NamedTuple):
+    """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset + dt·Kp, K = kernel()."""
+
+    base: Any
+    offset: Array
+    pull: Callable[[Array], Any]
+    kernel: Callable[[], Array]
+
+
+INSTANT = 1e-9
+"""Length of a step that asks for the velocity only."""
+
+
+class View(ABC):
+    """A 2-homogeneous network on labelled samples."""
+
+    @abstractmethod
+    def margins(self, params: Any) -> Array:
+        """h_i = y_i·f(w, x_i)."""
+
+    @abstractmethod
+    def tangent(self, params: Any, weights: Array, dt: float) -> Tangent:
+        """The tangent over a step dt along which the samples weigh about `weights`."""
+
+    def velocity(self, params: Any, weights: Array) -> Any:
+        """ẇ = ∂h/∂w·p."""
+        return self.tangent(params, weights, INSTANT).pull(weights)
+
+
+class SignedView(View):
+    """Squared ReLUs: the tangent at the start of the step."""
+
+    def __init__(self, model: SignedTwoLayer, X: Array, y: Array) -> None:
+        self.model, self.X, self.y = model, X, y
+        self.gram = 4 * (y[:, None] * y) * (X @ X.T)
+
+    def margins(self, params: SignedTwoLayerParams) -> Array:
+        return np.asarray(self.y * self.model(params, self.X))
+
+    def tangent(self, params: SignedTwoLayerParams, weights: Array, dt: float) -> Tangent:
+        hidden = self.model.hidden(params, self.X)
+        signs = np.asarray(self.model.signs)
+
+        def pull(p: Array) -> SignedTwoLayerParams:
+            return SignedTwoLayerParams(2 * signs[:, None] * ((hidden * (self.y * p)) @ self.X))
+
+        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden))
+
+
+class ReluView(View):
+    """ReLUs: gates implicit where a neuron slides along a kink."""
+
+    def __init__(self, model: TwoLayer, X: Array, y: Array) -> None:
+        self.model, self.X, self.y = model, np.ascontiguousarray(X), y
+        self.signs = y[:, None] * y
+        self.gram = X @ X.T
+
+    def margins(self, params: TwoLayerParams) -> Array:
+        return np.asarray(self.y * self.model(params, self.X))
+
+    def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> Tangent:
+        """A neuron that slides on inputs is projected off them, where it stays whatever the weights turn out to be."""
+        from .gating import projected, step_gates
+
+        slope, projections = self.model.negative_slope, params.W @ self.X.T
+        hidden = np.maximum(projections, slope * projections)
+        gates, slides = step_gates(projections, params.a, self.y * weights, self.X, slope, dt)
+        sliding = np.flatnonzero(np.any(slides, axis=1))
+        neurons, inputs = projected(params.W[sliding], self.X, slides[sliding])
+        W = params.W.copy()
+        W[sliding] = neurons
+        moved = params.a[:, None] * gates
+        inputs *= (moved[sliding] * ~slides[sliding])[:, :, None]
+        offset = np.einsum("jik,jk->i", inputs, neurons - params.W[sliding])
+        offset -= np.sum(np.where(slides, params.a[:, None] * hidden, 0.0), axis=0)
+        moved[sliding] = 0.0
+
+        def pull(p: Array) -> TwoLayerParams:
+            q = self.y * p
+            velocity = (moved * q) @ self.X
+            velocity[sliding] = q @ inputs
+            return TwoLayerParams(hidden @ q, velocity)
+
+        def kernel() -> Array:
+            rows = inputs.transpose(0, 2, 1).reshape(-1, len(self.y))
+            return np.asarray(self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) + rows.T @ rows))
+
+        return Tangent(TwoLayerParams(params.a, W), self.y * offset, pull, kernel)
+
+
+def view_of(model: Any, X: Array, y: Array) -> View | None:
+    """The view of a network that has one."""
+    if isinstance(model, TwoLayer):
+        return ReluView(model, X, y)
+    return SignedView(model, X, y) if isinstance(model, SignedTwoLayer) else None
