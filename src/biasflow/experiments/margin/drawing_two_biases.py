@@ -8,7 +8,7 @@ import numpy as np
 
 from ..relu.movies import movie, sheet
 from ..style import COLOURS, MUTED, titled
-from .planes import legend, plane_panel
+from .planes import legend, plane_panel, stacked
 
 if TYPE_CHECKING:
     import xarray
@@ -19,66 +19,72 @@ LINES = (
     ("tangent-kernel max margin", TANGENT, "dashed", 1.6),
     ("F1 max margin", F1, "dashed", 1.6),
 )
+LAZY = 0.1
+"""Relative change of the weights up to which the network is compared with its linearisation."""
 LETTERS = "abcdef"
-STYLES = ((":", 1.1), ("--", 1.2), ("-", 2.0))
-"""Lines of the scales, from the smallest; the last is that of the pictures."""
+STYLES = (("-", 2.0), ("--", 1.3), (":", 1.3))
+"""Lines of the starts, from the largest."""
 
 
 def moments(run: xarray.Dataset) -> list[int]:
     """Six frames: two on the way to the tangent kernel, (c) nearest to it, two on the way to F1, the end."""
     nearest, last = int(np.argmin(run["angle_tangent"].values)), run.sizes["frame"] - 1
-    before, after = np.linspace(nearest / 4, nearest, 3), np.linspace(nearest, last, 4)[1:]
+    before, after = np.linspace(nearest / 3, nearest, 3), np.linspace(nearest, last, 4)[1:]
     return [round(k) for k in (*before, *after)]
-
-
-def shown(summary: xarray.Dataset) -> xarray.Dataset:
-    """The run of the pictures: the largest start."""
-    return summary.isel(sigma=int(np.argmax(summary["sigma"].values)))
 
 
 def classifier_panel(axis: Any, run: xarray.Dataset, k: int) -> None:
     lines = [(run[name].values, *line[1:]) for name, line in zip(("tangent", "f1"), LINES[1:], strict=True)]
     values = run["function"].isel(frame=k).values
     plane_panel(axis, run["input"].values, run["label"].values, [*lines, (values, *LINES[0][1:])], values)
-    axis.set_xlabel(f"{run['angle_tangent'].values[k]:.0f}° from the kernel's, {run['angle_f1'].values[k]:.0f}° from F1's", fontsize=8.5)
+    angles = (float(run[name][k]) for name in ("angle_tangent", "angle_f1"))
+    axis.set_xlabel("{:.1f}° from the kernel's\n{:.1f}° from F1's".format(*angles), fontsize=8.5)
 
 
 def draw(summary: xarray.Dataset) -> Any:
-    run = shown(summary)
-    rows = [[*"abc", "angles", "angles"], [*"def", "margins", "margins"]]
-    figure, axes = sheet(rows, 17, 7.6)
-    for letter, k in zip(LETTERS, moments(run), strict=True):
-        classifier_panel(axes[letter], run, k)
-        axes[letter].set_title(f"({letter})  t = {run['time'].values[k]:.2g}", fontsize=10)
-    for k, (_, one) in enumerate(summary.sortby("sigma").groupby("sigma")):
-        style, width = STYLES[k - summary.sizes["sigma"]]
-        _angles(axes["angles"], one.squeeze("sigma"), style, width)
-        _margins(axes["margins"], one.squeeze("sigma"), style, width)
-    for name in ("angles", "margins"):
-        _marks(axes[name], run)
-    sigma = float(run["sigma"])
-    titled(axes["angles"], f"angle to the two max margins on the square (pictures: σ = {sigma:g})")
-    titled(axes["margins"], "margins over the largest possible: of the tangent kernel's norm, of F1's")
-    axes["angles"].legend(fontsize=8, loc="lower left", ncols=2)
-    axes["margins"].legend(fontsize=8, loc="upper left")
+    """C's start above, the largest below it, and what all of them do over time."""
+    runs = [run.squeeze("sigma") for _, run in summary.sortby("sigma").groupby("sigma")]
+    figure, planes, (angles, margins) = stacked(len(LETTERS), 16, 10.2, 0.55)
+    for row, run in zip(planes, (runs[0], runs[-1]), strict=True):
+        for axis, letter, k in zip(row, LETTERS, moments(run), strict=True):
+            classifier_panel(axis, run, k)
+            axis.set_title(f"({letter})  t = {_short(run['time'].values[k])}", fontsize=10)
+        row[0].set_ylabel(f"start σ = {float(run['sigma']):g}", fontsize=11)
+    for run, (style, width) in zip(runs[::-1], STYLES, strict=False):
+        _angles(angles, run, style, width)
+        _margins(margins, run, style, width)
+    for axis in (angles, margins):
+        _marks(axis, runs[-1])
+    titled(angles, f"angle on the square to the two max margins; letters: σ = {float(runs[-1]['sigma']):g}")
+    titled(margins, "margins, in units of the largest possible in each norm")
+    angles.legend(fontsize=8, loc="lower left", ncols=len(runs))
+    margins.legend(fontsize=8, loc="center left", bbox_to_anchor=(0, 0.6))
     legend(figure, LINES, ncols=5, fontsize=9)
     return figure
+
+
+def _short(time: float) -> str:
+    """Two digits, with a power of ten only where it saves many zeros."""
+    return f"{float(f'{time:.2g}'):g}"
 
 
 def _angles(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
     sigma = f"σ = {float(run['sigma']):g}"
     axis.plot(run["time"], run["angle_tangent"], color=TANGENT, linestyle=style, linewidth=width, label=f"kernel's, {sigma}")
     axis.plot(run["time"], run["angle_f1"], color=F1, linestyle=style, linewidth=width, label=f"F1's, {sigma}")
-    axis.set(xscale="log", yscale="log", xlabel="time", ylabel="angle (degrees)")
+    axis.set(xscale="log", yscale="log", xlabel="time", ylabel="angle (degrees)", ylim=(0.2, 130))
 
 
 def _margins(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
-    first = style == STYLES[-1][0]
-    labels = ("min y·h / (‖w − w₀‖·γ of the tangent kernel)", "min y·h / (‖w‖²·γ₁)") if first else (None, None)
-    for name, colour, label in zip(("tangent_margin", "margin"), (TANGENT, F1), labels, strict=True):
-        axis.plot(run["time"], run[name], color=colour, linestyle=style, linewidth=width, label=label)
+    labels = (None, None)
+    if style == STYLES[0][0]:
+        lazy = f"min y·h / ‖w − w₀‖, over the tangent kernel's γ; while ‖w − w₀‖ < {LAZY:g}‖w₀‖"
+        labels = (lazy, "min y·h / ‖w‖², over γ₁")
+    few = run["tangent_margin"].where(run["moved"] < LAZY)
+    for values, colour, label in zip((few, run["margin"]), (TANGENT, F1), labels, strict=True):
+        axis.plot(run["time"], values, color=colour, linestyle=style, linewidth=width, label=label)
     axis.axhline(1, color="black", linewidth=0.8)
-    axis.set(xscale="log", xlabel="time", ylabel="margin / largest", ylim=(-0.2, 1.3))
+    axis.set(xscale="log", xlabel="time", ylabel="margin / largest", ylim=(-0.1, 1.15))
 
 
 def _marks(axis: Any, run: xarray.Dataset) -> None:
@@ -90,7 +96,7 @@ def _marks(axis: Any, run: xarray.Dataset) -> None:
 
 def animate(summary: xarray.Dataset) -> Any:
     """The classifier through the frames, and where it stands between the two max margins."""
-    run = shown(summary)
+    run = summary.isel(sigma=int(np.argmax(summary["sigma"].values)))
     figure, axes = sheet([["plane", "angles"]], 8.6, 4.4)
     _angles(axes["angles"], run, "-", 1.8)
     axes["angles"].legend(fontsize=8, loc="lower left")
@@ -101,7 +107,7 @@ def animate(summary: xarray.Dataset) -> Any:
     def show(k: int) -> None:
         axes["plane"].clear()
         classifier_panel(axes["plane"], run, k)
-        titled(axes["plane"], f"t = {float(run['time'][k]):.2g}")
+        titled(axes["plane"], f"t = {_short(float(run['time'][k]))}")
         mark.set_xdata([float(run["time"][k])] * 2)
 
     return movie(figure, show, run.sizes["frame"])

@@ -44,6 +44,17 @@ def plane_panel(axis: Any, inputs: Array, labels: Array, boundaries: Sequence[Bo
         spine.set(visible=True, color=MUTED, linewidth=0.6)
 
 
+def stacked(columns: int, width: float, height: float, ratio: float) -> tuple[Any, Any, Any]:
+    """Two rows of square panels, and two wide panels below, `ratio` times as high, that do not push them apart."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        upper, lower = figure.subfigures(2, 1, height_ratios=[1.0, ratio])
+        return figure, upper.subplots(2, columns, squeeze=False), lower.subplots(1, 2)
+
+
 def legend(figure: Any, lines: Sequence[tuple[str, str, str, float]], **options: Any) -> None:
     """One legend for all panels, below them: lines (label, colour, style, width), and the two classes."""
     from matplotlib.lines import Line2D

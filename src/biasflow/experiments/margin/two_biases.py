@@ -13,7 +13,7 @@ from ...limits import f1_max_margin, kernel_max_margin, tangent_kernel
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, augmented
 from ...records import Dataset, Experiment, Grid, Limit, Reported
-from .drawing_two_biases import animate, draw
+from .drawing_two_biases import LAZY, animate, draw
 from .planes import SQUARE, TICKS, angle, on_square
 
 if TYPE_CHECKING:
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
 FIRST = 0.1
 """The first frame, in units of 1/σ²: the time in which a network of that size learns."""
-RTOL = 1e-5
-"""Accuracy of the flow, relative to the weights."""
 
 
-def point(sigma: float, seed: int, n: int, m: int, k: int, end: float, frames: int) -> xarray.Dataset:
+def point(sigma: float, seed: int, n: int, m: int, k: int, end: float, frames: int, rtol: float) -> xarray.Dataset:
     """One flow from an antisymmetric start, N(0, σ²) in C's h = (1/m)Σφ, at `frames` times up to `end`."""
     import xarray
 
@@ -34,7 +32,7 @@ def point(sigma: float, seed: int, n: int, m: int, k: int, end: float, frames: i
     f1 = f1_max_margin(ds.X, ds.y)
     tangent, tangent_values = tangent_max_margin(model, data, start)
     times = np.geomspace(FIRST / sigma**2, end, frames)
-    flow = gradient_flow(model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=RTOL)
+    flow = gradient_flow(model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=rtol)
     states = [TwoLayerParams(a, W) for a, W in zip(*flow.states, strict=True)][1:]
     values = [on_square(lambda X, state=state: model(state, augmented(X))) for state in states]
     f1_values = on_square(f1.value)
@@ -56,7 +54,7 @@ def point(sigma: float, seed: int, n: int, m: int, k: int, end: float, frames: i
         "gamma1": f1.objective,
         "gamma1_gap": f1.certificate.dual / f1.certificate.primal - 1,
         "tangent_gap": tangent.certificate.dual / tangent.certificate.primal - 1,
-        "flow_error": float(flow.error[-1]),
+        "flow_error": float(np.max(flow.stats["margin_error"])) / f1.objective,
     }
     return xarray.Dataset(variables, {"frame": np.arange(frames), "x": TICKS, "y": TICKS})
 
@@ -99,10 +97,10 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
         "angle to the F1 max margin at the end (degrees)": float(largest["angle_f1"][-1]),
         "angle to the tangent kernel's max margin at the end (degrees)": float(largest["angle_tangent"][-1]),
         "margin over γ₁ at the end": float(largest["margin"][-1]),
-        "largest margin over the tangent kernel's": float(largest["tangent_margin"].max()),
+        "largest margin over the tangent kernel's": float(largest["tangent_margin"].where(largest["moved"] < LAZY).max()),
         "angle of the two max margins (degrees)": float(largest["apart"]),
         "closest angle to the tangent kernel's, σ = 40 (degrees)": float(data["angle_tangent"].sel(sigma=40.0).min()),
-        "largest error of the flow": float(data["flow_error"].max()),
+        "largest error of margin over γ₁": float(data["flow_error"].max()),
     }
     return data.assign_attrs({**data.attrs, **attributes})
 
@@ -112,8 +110,8 @@ fig3 = Experiment(
     "C/fig3",
     "x",
     {
-        "quick": Grid({"sigma": (40.0, 400.0)}, {**SETTING, "m": 200, "end": 300.0, "frames": 40}),
-        "paper": Grid({"sigma": (40.0, 400.0, 4000.0)}, {**SETTING, "m": 500, "end": 1000.0, "frames": 60}),
+        "quick": Grid({"sigma": (40.0, 400.0, 4000.0)}, {**SETTING, "m": 200, "end": 300.0, "frames": 40, "rtol": 2e-4}),
+        "paper": Grid({"sigma": (40.0, 400.0, 4000.0)}, {**SETTING, "m": 500, "end": 1000.0, "frames": 60, "rtol": 3e-5}),
     },
     point,
     summarise,
