@@ -8,6 +8,7 @@ from .generalisation import MarginBound, margin_bound
 from .interclass import interclass_distance
 from .operator import inverse_norm
 from .phases import Phase, phases
+from .transport import transport_distance
 
 __all__ = [
     "Arrival",
@@ -28,4 +29,5 @@ __all__ = [
     "margin_bound",
     "phases",
     "time_to",
+    "transport_distance",
 ]

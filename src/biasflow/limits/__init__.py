@@ -13,6 +13,7 @@ from .margin import (
     l1_max_margin,
     l2_max_margin,
     margin_certificate,
+    polish,
 )
 from .norms import min_l1, min_l2
 from .predicted import limit
@@ -40,6 +41,7 @@ __all__ = [
     "min_l2",
     "min_norm_interpolator",
     "mirror_limit",
+    "polish",
     "tangent_kernel",
     "tangent_kernel_limit",
     "variation_norm",

@@ -13,6 +13,7 @@ from .fixed_directions import (
 from .mirror import mirror
 from .particles import Particles, as_particles, augmented
 from .signed import SignedTwoLayer, SignedTwoLayerParams
+from .sphere import SphereMeasure, TransportGrowth, sphere_measure, transport_growth
 from .two_layer import TwoLayer, TwoLayerParams
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "Particles",
     "SignedTwoLayer",
     "SignedTwoLayerParams",
+    "SphereMeasure",
+    "TransportGrowth",
     "TwoLayer",
     "TwoLayerParams",
     "as_particles",
@@ -33,5 +36,7 @@ __all__ = [
     "merge_directions",
     "mirror",
     "random_network",
+    "sphere_measure",
     "split_network",
+    "transport_growth",
 ]

@@ -50,6 +50,10 @@ class SignedTwoLayer(Model):
         projections = params.W @ X.T
         return (projections > 0) * projections
 
+    def outputs(self, params: SignedTwoLayerParams, X: Any) -> Any:
+        """What each neuron adds to h(x_k), (..., m, n)."""
+        return self._signs[:, None] * self.hidden(params, X) ** 2
+
     def __call__(self, params: SignedTwoLayerParams, X: Any) -> Any:
         return self._signs @ self.hidden(params, X) ** 2
 

@@ -69,6 +69,10 @@ class TwoLayer(Model):
         """σ(⟨w_j, x_k⟩), (..., m, n)."""
         return self.gates(params, X) * (params.W @ X.T)
 
+    def outputs(self, params: TwoLayerParams, X: Any) -> Any:
+        """What each neuron adds to h(x_k), (..., m, n)."""
+        return params.a[..., None] * self.hidden(params, X)
+
     def __call__(self, params: TwoLayerParams, X: Any) -> Any:
         return (params.a[..., None, :] @ self.hidden(params, X))[..., 0, :]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 AUTHORS = InverseRootStep(0.5, offset=2, with_norm=True)
 """The step of the authors' code for the output layer, ½β(t)/√(t+2)."""
-POINTS = 50
+POINTS = 30
 """Times at which flows are saved, geometric from 1."""
 
 
@@ -106,13 +106,13 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
 
 
 SCALES = [1.0, 3.0, 10.0, 40.0]
-QUICK = {"n": 40, "m": 100, "k": 4, "steps": 30_000, "scales": SCALES, "end": 400.0, "rtol": 1e-3}
-PAPER = {"n": 100, "m": 500, "k": 4, "steps": 300_000, "scales": SCALES, "end": 2000.0, "rtol": 3e-4}
+QUICK = {"n": 40, "m": 100, "k": 4, "steps": 30_000, "scales": SCALES, "end": 300.0, "rtol": 3e-4}
+PAPER = {"n": 100, "m": 500, "k": 4, "steps": 300_000, "scales": SCALES, "end": 2000.0, "rtol": 1e-4}
 
 fig1 = Experiment(
     "C/fig1",
     "x",
-    {"quick": Grid({"seed": (0, 1, 2, 3)}, QUICK), "paper": Grid({"seed": (0, 1, 2, 3)}, PAPER)},
+    {"quick": Grid({"seed": (0, 1, 2)}, QUICK), "paper": Grid({"seed": (0, 1, 2, 3)}, PAPER)},
     point,
     summarise,
     draw,

@@ -127,16 +127,16 @@ def _trajectory(
 
 
 def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:
-    """Distances to the looser run at the same times."""
+    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike."""
     state, relative, margin, norm = (np.zeros(len(places)) for _ in range(4))
     times = np.array(check.times)
     for k, i in enumerate(places):
         point, other = march.points[i], between(times, check.points, march.times[i])
         least = float(np.min(march.view.margins(other.params)))
-        state[k] = _largest(_weights_of(point), _weights_of(other))
+        state[k] = _largest(_weights_of(point), _weights_of(other)) + np.exp(point.log_norm / 2) * march.local[i]
         if march.risk_clock and i > 0:
             state[k] += _clock_error(march, i, abs(np.exp(other.log_norm) * least - np.exp(point.log_norm) * margins[k]))
-        relative[k] = _largest(point.params, other.params)
+        relative[k] = _largest(point.params, other.params) + march.local[i]
         margin[k] = abs(margins[k] - least)
         norm[k] = abs(point.log_norm - other.log_norm)
     return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm}

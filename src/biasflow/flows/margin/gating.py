@@ -42,7 +42,7 @@ def _settle(z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, ga
 
 @inner
 def _classify(z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, gates: Any, velocity: Any, slides: Any) -> None:
-    """A neuron slides where both sides push it onto the kink; where it crosses, its gate is the share of the step on each side."""
+    """A neuron slides where both sides push it onto the kink; where it crosses, its gate is the share of the step above."""
     n, d = X.shape
     for i in range(n):
         speed = 0.0
@@ -63,7 +63,7 @@ def _classify(z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, 
 
 @inner
 def _project(basis: Any, vector: Any) -> None:
-    """Takes the span of the inputs that a neuron slides on out of a vector, in place."""
+    """Takes the span of an orthonormal basis out of a vector, in place."""
     for r in range(basis.shape[0]):
         along = 0.0
         for k in range(vector.size):
@@ -114,25 +114,22 @@ def _entry(version: int) -> Any:
     return entry(step_gates)
 
 
-def _projecting(version: int) -> Any:
-    def projected(W: Any, X: Any, slides: Any) -> Any:
-        """P_jw_j (s, d) and P_jx_i (s, n, d), P_j off the inputs that neuron j slides on."""
-        (n, d), s = X.shape, W.shape[0]
-        neurons, inputs, squares = W.copy(), np.empty((s, n, d)), np.zeros(n + version - version)
+def _bases(version: int) -> Any:
+    def sliding_bases(X: Any, slides: Any) -> Any:
+        """Orthonormal rows (s, d, d) that span the inputs each neuron slides on, zero where there are fewer."""
+        (n, d), s = X.shape, slides.shape[0]
+        bases, squares = np.zeros((s, d, d)), np.zeros(n + version - version)
         for i in range(n):
             for k in range(d):
                 squares[i] += X[i, k] * X[i, k]
         for j in range(s):
             basis = _basis(X, slides[j], squares)
-            _project(basis, neurons[j])
-            for i in range(n):
-                inputs[j, i] = X[i]
-                _project(basis, inputs[j, i])
-        return neurons, inputs
+            bases[j, : basis.shape[0]] = basis
+        return bases
 
-    return entry(projected)
+    return entry(sliding_bases)
 
 
 STAMP = stamp(__file__, compiling.__file__)
 step_gates = _entry(STAMP)
-projected = _projecting(STAMP)
+sliding_bases = _bases(STAMP)

@@ -22,13 +22,15 @@ TINIEST = 1e-13
 """Step relative to the first one at which the march gives up."""
 STATIONARY = 1e-10
 """Relative speed of the weights, in units of the start's, at which the flow stands still."""
+PUNCTUAL, LEAST_PUNCTUAL = 1e-3, 1e-11
+"""How closely, relative to rtol and at least, the risk's clock is set to a time asked for."""
 LANDINGS, ON_TARGET = 8, 1e-10
 """How often, and how closely, the last step is fitted to the log-norm asked for."""
 
 
 @dataclass
 class March:
-    """A path: times of C's clock, logarithms of the risk's, and the points; what is still `ahead` is saved on the way."""
+    """A path: times of C's clock, logarithms of the risk's, and the points; which of them are asked for, their local errors."""
 
     view: View
     loss: MarginLoss
@@ -39,6 +41,7 @@ class March:
     points: list[Point] = field(default_factory=list)
     slopes: list[Slope] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)
+    local: list[float] = field(default_factory=lambda: [0.0])
     rejected: int = 0
 
     def run(self, start: Point, goals: Array, log_norm: float) -> Result:
@@ -92,7 +95,7 @@ class March:
                 if share < 1:
                     dt = length * share
                     continue
-            self._keep(trial.end, length, goal if landed and not self.risk_clock else None)
+            self._keep(trial, length, goal if landed and not self.risk_clock else None)
             return length, (dt if landed and not self.risk_clock else length) * max(factor, 1.0 if landed else SHRINK), landed
 
     def _keep_time(self, trial: Step, length: float, goal: float) -> tuple[float, bool]:
@@ -102,15 +105,16 @@ class March:
             return STEEPEST / (end.value - begin.value) * SAFETY, False
         now, target = self.log_times[-1], np.log(goal)
         after = float(np.logaddexp(now, log_elapsed(begin, end, length)))
-        landed = abs(after - target) <= self.rtol * 1e-3
+        landed = abs(after - target) <= max(PUNCTUAL * self.rtol, LEAST_PUNCTUAL)
         if after > target and not landed:
             return max(min(share_until(target, now, begin, end, length), 1 - 1e-14), SHRINK**8), False
         self.slopes.append(end)
         self.log_times.append(target if landed else after)
         return 1.0, landed
 
-    def _keep(self, end: Point, length: float, exactly: float | None) -> None:
-        self.points.append(end)
+    def _keep(self, trial: Step, length: float, exactly: float | None) -> None:
+        self.points.append(trial.end)
+        self.local.append(trial.error)
         self.times.append(self.times[-1] + length if exactly is None else exactly)
 
     def _speed(self, point: Point) -> float:

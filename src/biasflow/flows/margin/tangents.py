@@ -74,31 +74,35 @@ class ReluView(View):
 
     def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> Tangent:
         """A neuron that slides on inputs is projected off them, where it stays whatever the weights turn out to be."""
-        from .gating import projected, step_gates
+        from .gating import sliding_bases, step_gates
 
         slope, projections = self.model.negative_slope, params.W @ self.X.T
         hidden = np.maximum(projections, slope * projections)
         gates, slides = step_gates(projections, params.a, self.y * weights, self.X, slope, dt)
+        moved = np.where(slides, 0.0, params.a[:, None] * gates)
         sliding = np.flatnonzero(np.any(slides, axis=1))
-        neurons, inputs = projected(params.W[sliding], self.X, slides[sliding])
-        W = params.W.copy()
-        W[sliding] = neurons
-        moved = params.a[:, None] * gates
-        inputs *= (moved[sliding] * ~slides[sliding])[:, :, None]
-        offset = np.einsum("jik,jk->i", inputs, neurons - params.W[sliding])
-        offset -= np.sum(np.where(slides, params.a[:, None] * hidden, 0.0), axis=0)
-        moved[sliding] = 0.0
+        bases = sliding_bases(self.X, slides[sliding])
+
+        def onto(rows: Array) -> Array:
+            """Rows (m, d), those of sliding neurons projected off their inputs."""
+            along = np.einsum("jrk,jk->jr", bases, rows[sliding])
+            projected = rows.copy()
+            projected[sliding] -= np.einsum("jrk,jr->jk", bases, along)
+            return projected
 
         def pull(p: Array) -> TwoLayerParams:
             q = self.y * p
-            velocity = (moved * q) @ self.X
-            velocity[sliding] = q @ inputs
-            return TwoLayerParams(hidden @ q, velocity)
+            return TwoLayerParams(hidden @ q, onto((moved * q) @ self.X))
 
         def kernel() -> Array:
-            rows = inputs.transpose(0, 2, 1).reshape(-1, len(self.y))
-            return np.asarray(self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) + rows.T @ rows))
+            """Σ_j moved_ij·moved_kj·⟨x_i, P_jx_k⟩, P_j = I less the few directions of a basis."""
+            used = np.any(bases != 0, axis=2)
+            lost = (bases[used] @ self.X.T) * moved[sliding[np.nonzero(used)[0]]]
+            return np.asarray(self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) - lost.T @ lost))
 
+        W = onto(params.W)
+        offset = np.sum(moved[sliding] * ((W - params.W)[sliding] @ self.X.T), axis=0)
+        offset -= np.sum(np.where(slides[sliding], params.a[sliding, None] * hidden[sliding], 0.0), axis=0)
         return Tangent(TwoLayerParams(params.a, W), self.y * offset, pull, kernel)
 
 

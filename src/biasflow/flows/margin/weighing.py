@@ -1,8 +1,9 @@
 """The implicit step's weights: p = ∇S(e^L(h̄ + Δt·K̄p)), an equation in the n-dimensional dual.
 
-Where L is small, Newton's method on p itself. Where it is large the margins e^L·h̄ are known to a few units only, less than the soft-min
-needs, and the equation is read the other way: e^{−L}·log p + h̄ + Δt·K̄p is the same for all samples, Σp = 1. That is the minimum
-over the simplex of ⟨h̄, p⟩ + ½Δt·⟨p, K̄p⟩ + e^{−L}Σp·log p, a quadratic program with an entropy, well posed at any L.
+For large L the margins e^L·h̄ are known to a few units only, less than a soft-min needs. The equation is therefore read the other
+way: e^{−L}·log p + h̄ + Δt·K̄p is the same for all samples, Σp = 1. That is the minimum over the simplex of ⟨h̄, p⟩ + ½Δt·⟨p, K̄p⟩ +
+e^{−L}Σp·log p, a quadratic program with an entropy, well posed at any L. Losses that are not the exponential are so to rounding
+once the margins are large; before, Newton's method solves the equation as it stands.
 """
 
 from __future__ import annotations

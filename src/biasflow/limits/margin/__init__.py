@@ -6,6 +6,7 @@ from .f1 import f1_max_margin
 from .f2 import f2_max_margin
 from .games import l1_max_margin
 from .nearest import kernel_max_margin, l2_max_margin
+from .polishing import polish
 
 __all__ = [
     "FeatureClassifier",
@@ -18,4 +19,5 @@ __all__ = [
     "l1_max_margin",
     "l2_max_margin",
     "margin_certificate",
+    "polish",
 ]

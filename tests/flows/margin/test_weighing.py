@@ -1,0 +1,48 @@
+"""The weights of the implicit step solve their equation, cold and warm, at any norm."""
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.flows.margin.weighing import implicit_weights, smooth_margin
+
+
+def problem(n, m, key):
+    rng = np.random.default_rng(key)
+    A = rng.standard_normal((n, m)) / np.sqrt(m)
+    return 0.05 + 0.05 * rng.random(n), A @ A.T
+
+
+@pytest.mark.parametrize("n, m", [(5, 20), (60, 20), (60, 200)])
+@pytest.mark.parametrize("log_norm", [0.0, 3.0, 8.0, 15.0, 30.0, 60.0, 500.0])
+@pytest.mark.parametrize("dt", [1e-6, 1e-3, 0.1, 10.0])
+def test_the_equation_holds(n, m, log_norm, dt):
+    h, K = problem(n, m, 0)
+    p = implicit_weights(bf.ExponentialLoss(), h, K, dt, log_norm, np.full(n, 1 / n))
+    assert np.sum(p) == pytest.approx(1.0, rel=1e-12) and np.all(p >= 0)
+    force = np.exp(-log_norm) * np.log(p) + h + dt * (K @ p)
+    unit, active = max(0.05, dt * np.max(np.abs(K))), p > 1e-9
+    assert np.ptp(force[active]) <= 1e-12 * unit
+    assert np.min(force) >= np.max(force[active]) - np.exp(-log_norm) * 100 - 1e-12 * unit
+    moved = h + 1e-4 * np.random.default_rng(1).standard_normal(n)
+    warm = implicit_weights(bf.ExponentialLoss(), moved, K, dt, log_norm, p)
+    cold = implicit_weights(bf.ExponentialLoss(), moved, K, dt, log_norm, np.full(n, 1 / n))
+    np.testing.assert_allclose(dt * K @ warm, dt * K @ cold, atol=1e-10 * unit)
+
+
+@pytest.mark.parametrize("log_norm", [0.0, 2.0, 5.0, 10.0])
+def test_the_logistic_equation_holds_where_it_is_not_the_exponential(log_norm):
+    h, K = problem(30, 10, 2)
+    h = h - 0.06  # margins of both signs
+    p = implicit_weights(bf.LogisticLoss(), h, K, 0.05, log_norm, np.full(30, 1 / 30))
+    u = np.exp(log_norm) * (h + 0.05 * (K @ p))
+    np.testing.assert_allclose(p, bf.SmoothMargin(bf.LogisticLoss()).weights(u, np.ones(30)), atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [bf.ExponentialLoss(), bf.LogisticLoss()])
+def test_curvature_is_the_derivative_of_the_weights(loss):
+    u, step = np.array([-2.0, 0.3, 1.0, 4.0]), 1e-6
+    _, p, curvature = smooth_margin(loss, u)
+    hessian = np.outer(p, p) - np.diag(curvature)
+    columns = [(smooth_margin(loss, u + step * e)[1] - smooth_margin(loss, u - step * e)[1]) / (2 * step) for e in np.eye(4)]
+    np.testing.assert_allclose(hessian, np.array(columns).T, atol=1e-9)
