@@ -257,11 +257,13 @@ class Grid:
     """Named axes with their values, and settings shared by every point. No axes means one point.
 
     units: by the name of an axis or of a variable; they become `units` attributes of the result.
+    chunk: points that a sweep computes and stores together, where it is not told otherwise.
     """
 
     axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
+    chunk: int | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ BUILT_CLAIMS = {
     "C/A1", "C/A2", "C/A3", "C/prop9", "C/gamma1", "C/gamma2", "C/eq10", "C/lem13", "C/lem14", "C/lem15", "C/lem20", "C/thm8",
     "C/thm22",
 }  # fmt: skip
-BUILT_FIGURES = {"W/fig1", "W/fig2", "W/descent"}
+BUILT_FIGURES = {"W/fig1", "W/fig2", "W/descent", "C/fig1", "C/fig2", "C/fig3", "C/fig4"}
 COMPLETE = ("R", "B")
 """Papers all of whose statements and figures are here."""
 IDS = {

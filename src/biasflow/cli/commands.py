@@ -36,8 +36,18 @@ class Preset(enum.StrEnum):
     paper = "paper"
 
 
+class FigurePreset(enum.StrEnum):
+    quick = "quick"
+    paper = "paper"
+    code = "code"
+
+
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
 PresetOption = Annotated[Preset, typer.Option(help="quick: seconds; paper: the size of the paper")]
+FigurePresetOption = Annotated[
+    FigurePreset,
+    typer.Option(help="quick: seconds; paper: the size of the paper; code: as in the authors' code, where they differ"),
+]
 
 
 def main() -> None:
@@ -71,7 +81,7 @@ def list_() -> None:
 @app.command()
 def figure(
     id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
-    preset: PresetOption = Preset.quick,
+    preset: FigurePresetOption = FigurePreset.quick,
     out: Annotated[
         Path | None, typer.Option(help="where to write the PNG, and beside it the GIF where there is one; by default ID.png here")
     ] = None,

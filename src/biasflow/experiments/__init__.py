@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from ..errors import unknown
 from ..records import Experiment
 from ..run import Store, sweep
-from . import mirror, regimes, relu
+from . import margin, mirror, regimes, relu
 
 if TYPE_CHECKING:
     import xarray
 
     from ..run import Engine, Progress
 
-EXPERIMENTS: tuple[Experiment, ...] = (*mirror.EXPERIMENTS, *regimes.EXPERIMENTS, *relu.EXPERIMENTS)
+EXPERIMENTS: tuple[Experiment, ...] = (*mirror.EXPERIMENTS, *regimes.EXPERIMENTS, *relu.EXPERIMENTS, *margin.EXPERIMENTS)
 
 __all__ = ["EXPERIMENTS", "experiment", "figure", "figures"]
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data import sparse_regression
-from ..flows import gradient_descent, gradient_flow, saddle_path
+from ..data import clusters, sparse_regression, with_bias
+from ..flows import InverseRootStep, gradient_descent, gradient_flow, margin_ascent, saddle_path
 from ..limits import limit, min_l1, min_l2
 from ..losses import SquareLoss
-from ..models import DiagonalNetwork
+from ..models import DiagonalNetwork, TwoLayer
 from ..records import Dataset, Limit, Trajectory
 
 if TYPE_CHECKING:
@@ -89,6 +89,20 @@ def saddle_path_point(n: int, d: int, seed: int, sparsity: int = 5, noise_var: f
     return _of_flow(data, path, path.final).assign(jumps=len(path.times) - 1)
 
 
+def margin_ascent_point(
+    n: int, d: int, m: int, seed: int, steps: int, k: int = 3, size: float = 0.5, preset: str = "paper", dtype: str = "float64"
+) -> xarray.Dataset:
+    """`bf.margin_ascent` of both layers with steps size/√(t+1), on clusters with their bias column, from a balanced start."""
+    import xarray
+
+    ds, model = with_bias(clusters(n, d, k, key=seed, preset=preset)), TwoLayer(m, d + 1 - (preset == "code"))
+    run = margin_ascent(ds, model.init(1 / np.sqrt(m), key=seed), steps, InverseRootStep(size), dtype=dtype)
+    test = with_bias(clusters(4000, d, k, key=seed, draw=1, preset=preset))
+    error = float(np.mean(test.y * model(run.final, test.X) < 0))
+    numbers = {name: float(run.stats[name][-1]) for name in ("margin", "best_margin", "log_norm")}
+    return xarray.Dataset({**numbers, "test_error": error, "ended": run.result.value})
+
+
 def _of_limit(data: Dataset, found: Limit[Any]) -> xarray.Dataset:
     certificate = found.certificate
     return _of_beta(data, found.value).assign(
@@ -117,6 +131,7 @@ LIBRARY: Mapping[str, Callable[..., xarray.Dataset]] = {
     "gradient_descent": gradient_descent_point,
     "gradient_flow": gradient_flow_point,
     "limit": limit_point,
+    "margin_ascent": margin_ascent_point,
     "min_l1": min_l1_point,
     "min_l2": min_l2_point,
     "saddle_path": saddle_path_point,

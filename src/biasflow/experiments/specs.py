@@ -81,7 +81,7 @@ def parse_spec(content: Mapping[str, Any]) -> Spec:
         raise InputError(f"spec: {both[0]!r} is both an axis and a setting")
     kept = {axis: values for axis, values in grid.axes.items() if axis not in wanted and axis not in settings}
     others = {key: value for key, value in grid.settings.items() if key not in wanted}
-    full = Grid({**kept, **wanted}, {**others, **settings}, {**grid.units, **units})
+    full = Grid({**kept, **wanted}, {**others, **settings}, {**grid.units, **units}, grid.chunk)
     _check_complete(name, point, full)
     chunk = content.get("chunk")
     return Spec(name, point, full, None if chunk is None else positive_int("chunk", chunk), _table(content, "slurm"))

@@ -12,15 +12,15 @@ COLOURS = ("#0b6e99", "#d1495b", "#3a7d44", "#8e5ea2", "#e09f3e", "#444444")
 MUTED = "#777777"
 
 
-def panels(count: int, height: float = 3.4, width: float = 4.4) -> tuple[Any, list[Any]]:
-    """A figure with panels side by side, lettered."""
+def panels(count: int, height: float = 3.4, width: float = 4.4, rows: int = 1) -> tuple[Any, list[Any]]:
+    """A figure with panels side by side, lettered; further rows have the same letters."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
-        figure = Figure(figsize=(width * count, height), layout="constrained")
-        axes = list(np.atleast_1d(figure.subplots(1, count)))
-    for letter, axis in zip("abcdefgh", axes, strict=False):
+        figure = Figure(figsize=(width * count, height * rows), layout="constrained")
+        axes = list(np.ravel(figure.subplots(rows, count)))
+    for letter, axis in zip("abcdefgh"[:count] * rows, axes, strict=False):
         axis.set_title(f"({letter})", loc="left", fontsize=10, fontweight="bold")
     return figure, axes
 

@@ -73,7 +73,7 @@ def sweep(
         executor: any `concurrent.futures.Executor` instead. The result does not depend on it, bit for bit.
     store: points found there are not computed again; each chunk of new ones is there as soon as it is finished.
         Several drivers may share one: none computes what another is computing or has computed.
-    chunk: points that travel, and are stored, together; by default 1, and N/1000 in a grid of more than 1000 points.
+    chunk: points that travel, and are stored, together; by default the grid's own, else 1, or N/1000 beyond 1000 points.
     failures: 'mask' fills points that raise with NaN, marks them in a variable `failed` and warns; 'raise' raises SweepError at
         the end. Where every point fails, the first error is raised. They are recorded, and computed again only with retry_failed.
     max_points: a larger grid is refused.
@@ -108,6 +108,7 @@ def make_ledger(
             f"grid: {grid.size:,} points are more than the limit of {max_points:,}; raise max_points (--force) if you mean it"
         )
     check_axes(grid)
+    chunk = grid.chunk if chunk is None else chunk
     size = math.ceil(grid.size / MOST_CHUNKS) if chunk is None else positive_int("chunk", chunk)
     canonical_json("settings", dict(grid.settings))
     keys: list[str] = []

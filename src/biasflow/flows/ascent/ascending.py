@@ -139,7 +139,7 @@ def _together(
     from .batched import Batch
 
     schedules = [rule.schedule(start.largest) for start in starts]
-    batch = Batch(starts, training.traced, training.decay, loss, schedules, dtype, device)
+    batch = Batch(training, starts, schedules, loss, dtype, device)
     histories: list[Kept] = [[(0, start.moving, start.log_beta, -np.inf)] for start in starts]
     for first, last, record in _pieces(at):
         batch.advance(first, last)

@@ -150,7 +150,9 @@ def _features(stamp: int) -> Any:
                     row, share = Z[i], p[i]
                     for j in range(m):
                         g[j] += share * row[j]
-            rate = size * (t + offset) ** -power * math.exp(min(max(((1.0 if with_norm else 0.0) - output) * log_beta, -FAR), FAR))
+            rate = (
+                size * (t + offset) ** -power * math.exp(min(max(((1.0 if with_norm else 0.0) - output) * log_beta, -FAR), FAR))
+            )
             square = 0.0
             for j in range(m):
                 x[j] = x[j] + rate / width * g[j] if output else x[j] * (1 + 2 * rate * g[j])

@@ -1,4 +1,4 @@
-"""C's smooth margin S(u) = −log((1/n)Σℓ(−u_i)) and its gradient, at margins u = β·ū that may be too large for their exponential."""
+"""C's smooth margin S(u) = −log((1/n)Σℓ(−u_i)) and its gradient, at margins u = β·ū too large for their exponential."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ FAR = 700.0
 """Exponents beyond which e^(−x) counts as zero, and β as infinite."""
 TAIL = 30.0
 """Margin from which log log(1 + e^(−u)) is −u − e^(−u)/2, to rounding."""
+TINY = 1e-300
+"""Keeps a logarithm finite where the tail's formula is used instead."""
 
 
 def soft_min(xp: Any, u: Any, log_beta: Any, mask: Any, loss: str) -> tuple[Any, Any, Any]:
@@ -25,7 +27,7 @@ def soft_min(xp: Any, u: Any, log_beta: Any, mask: Any, loss: str) -> tuple[Any,
         return terms / total, beta * least + xp.log(xp.sum(mask)) - xp.log(total), least
     v = xp.where(mask, beta * u, 0.0)
     away = xp.log1p(xp.exp(-xp.abs(v)))
-    near = xp.log(xp.maximum(-v, 0.0) + away)
+    near = xp.log(xp.maximum(-v, 0.0) + xp.maximum(away, TINY))
     log_loss = xp.where(mask, xp.where(v > TAIL, -v - xp.exp(-xp.abs(v)) / 2, near), -xp.inf)
     top = xp.max(log_loss)
     total = xp.sum(xp.exp(log_loss - top))

@@ -69,8 +69,13 @@ class Training(ABC):
     def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
         """Steps in place by compiled code: rest is logistic, log β, best margin, first, last, and the step rule's numbers."""
 
+    @property
     @abstractmethod
-    def traced(self) -> Any:
+    def fusible(self) -> bool:
+        """Whether there are GPU kernels for it."""
+
+    @abstractmethod
+    def traced(self, fused: bool) -> Any:
         """The same as one step in JAX, of one run: functions (margins, moved)."""
 
 
@@ -108,10 +113,14 @@ class BothLayers(Training):
 
         return announced("margin ascent", network, *moving, *fixed, self.squared, *rest)
 
-    def traced(self) -> Any:
+    @property
+    def fusible(self) -> bool:
+        return not self.squared
+
+    def traced(self, fused: bool) -> Any:
         from .batched import both_layers
 
-        return both_layers(self.squared)
+        return both_layers(self.squared, fused)
 
 
 @dataclass(frozen=True)
@@ -137,9 +146,7 @@ class FixedFeatures(Training):
         if not np.any(norms):
             raise InputError("params0: every weight is zero, where gradient ascent stays")
         Z = (ds.y[:, None] * phi * a) / np.where(norms > 0, norms, 1.0) ** 2
-        return Start(
-            (norms / np.linalg.norm(norms),), (Z,), float(2 * np.log(np.linalg.norm(norms))), float(np.max(np.abs(Z)))
-        )
+        return Start((norms / np.linalg.norm(norms),), (Z,), float(2 * np.log(np.linalg.norm(norms))), float(np.max(np.abs(Z))))
 
     def margins(self, moving: Arrays, fixed: Arrays) -> Array:
         (x,), (Z,) = moving, fixed
@@ -159,7 +166,11 @@ class FixedFeatures(Training):
 
         return announced("margin ascent", features, *moving, *fixed, self.output, moving[0].size, *rest)
 
-    def traced(self) -> Any:
+    @property
+    def fusible(self) -> bool:
+        return False
+
+    def traced(self, fused: bool) -> Any:
         from .batched import fixed_features
 
         return fixed_features(self.output)
