@@ -26,7 +26,7 @@ LINES = (
 
 def draw(summary: xarray.Dataset) -> Any:
     columns = min(SHOWN, summary.sizes["seed"])
-    figure, planes, curves = stacked(columns, max(3.4 * columns, 11), 11.6, 0.42)
+    figure, planes, curves = stacked(columns, max(3.3 * columns, 9.0), 11.6, 0.42)
     for k in range(columns):
         one = summary.isel(seed=k)
         first, output = one["both"].values, one["output"].values
@@ -68,7 +68,9 @@ def _against_time(axis: Any, summary: xarray.Dataset) -> None:
         axis.plot(summary["time"], np.median(margins, axis=1), color=colour, linewidth=1.8, label=f"flow, σ = {sigma:g}")
         axis.fill_between(summary["time"], margins.min(axis=1), margins.max(axis=1), color=colour, alpha=0.12, linewidth=0)
     steps = summary["both_margin"].median("seed")
-    axis.plot(summary["step_time"].isel(seed=0), steps, "k:", linewidth=1.6, label=f"C's steps, σ = {float(summary['sigma'][0]):g}")
+    axis.plot(
+        summary["step_time"].isel(seed=0), steps, "k:", linewidth=1.6, label=f"C's steps, σ = {float(summary['sigma'][0]):g}"
+    )
     axis.axhline(1, color="black", linewidth=1, linestyle="--")
     axis.set(xscale="log", xlim=(2, None), ylim=(LOWEST, 1.05), xlabel="time; t steps stand for √t", ylabel="margin / γ₁")
     axis.legend(fontsize=8, loc="upper left")
@@ -91,4 +93,4 @@ def _against_scale(axis: Any, summary: xarray.Dataset) -> None:
         note = f"least of C's steps: {float(np.min(steps)):.1f}, drawn at {LOWEST:g}"
         axis.text(0.03, 0.08, note, transform=axis.transAxes, fontsize=8, color=MUTED)
     axis.legend(fontsize=8, loc="lower right")
-    titled(axis, "the limit depends on the start: a line for each training set")
+    titled(axis, "what is reached depends on the start: a line for each set")

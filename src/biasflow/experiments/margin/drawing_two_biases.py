@@ -76,7 +76,7 @@ def _angles(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
 
 
 def _margins(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
-    labels = (None, None)
+    labels: tuple[str | None, str | None] = (None, None)
     if style == STYLES[0][0]:
         lazy = f"min y·h / ‖w − w₀‖, over the tangent kernel's γ; while ‖w − w₀‖ < {LAZY:g}‖w₀‖"
         labels = (lazy, "min y·h / ‖w‖², over γ₁")

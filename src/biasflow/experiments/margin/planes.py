@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ Boundary = tuple[Array, str, str, float]
 """Values on the square, colour, line style and width of the line where they change sign."""
 
 
-def on_square(classifier: Callable[[Array], Array]) -> Array:
+def on_square(classifier: Any) -> Array:
     """The values of a classifier of inputs without the bias column: row by row of the square, (121, 121)."""
     return np.reshape(classifier(SQUARE), (TICKS.size, TICKS.size))
 
@@ -50,16 +50,18 @@ def stacked(columns: int, width: float, height: float, ratio: float) -> tuple[An
     from matplotlib.figure import Figure
 
     with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure: Any = Figure(figsize=(width, height), layout="constrained")
         upper, lower = figure.subfigures(2, 1, height_ratios=[1.0, ratio])
         return figure, upper.subplots(2, columns, squeeze=False), lower.subplots(1, 2)
 
 
-def legend(figure: Any, lines: Sequence[tuple[str, str, str, float]], **options: Any) -> None:
+def legend(figure: Any, lines: Sequence[tuple[str, str, Any, float]], **options: Any) -> None:
     """One legend for all panels, below them: lines (label, colour, style, width), and the two classes."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=colour, linestyle=style, linewidth=width, label=label) for label, colour, style, width in lines]
+    handles = [
+        Line2D([], [], color=colour, linestyle=style, linewidth=width, label=label) for label, colour, style, width in lines
+    ]
     handles += [
         Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=5, label=label)
         for _, label, colour, marker in CLASSES

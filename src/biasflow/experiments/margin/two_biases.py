@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...limits import f1_max_margin, kernel_max_margin, tangent_kernel
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, augmented
 from ...records import Dataset, Experiment, Grid, Limit, Reported
-from .drawing_two_biases import LAZY, animate, draw
+from .drawing_two_biases import animate, draw
 from .planes import SQUARE, TICKS, angle, on_square
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def point(sigma: float, seed: int, n: int, m: int, k: int, end: float, frames: i
     times = np.geomspace(FIRST / sigma**2, end, frames)
     flow = gradient_flow(model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=rtol)
     states = [TwoLayerParams(a, W) for a, W in zip(*flow.states, strict=True)][1:]
-    values = [on_square(lambda X, state=state: model(state, augmented(X))) for state in states]
+    values = model(flow.states, augmented(SQUARE))[1:].reshape(-1, TICKS.size, TICKS.size)
     f1_values = on_square(f1.value)
     moved = np.array([distance(state, start) for state in states])
     least = np.array([np.min(ds.y * model(state, data.X)) for state in states])
@@ -97,7 +97,7 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
         "angle to the F1 max margin at the end (degrees)": float(largest["angle_f1"][-1]),
         "angle to the tangent kernel's max margin at the end (degrees)": float(largest["angle_tangent"][-1]),
         "margin over γ₁ at the end": float(largest["margin"][-1]),
-        "largest margin over the tangent kernel's": float(largest["tangent_margin"].where(largest["moved"] < LAZY).max()),
+        "margin over the tangent kernel's then": float(largest["tangent_margin"][nearest]),
         "angle of the two max margins (degrees)": float(largest["apart"]),
         "closest angle to the tangent kernel's, σ = 40 (degrees)": float(data["angle_tangent"].sel(sigma=40.0).min()),
         "largest error of margin over γ₁": float(data["flow_error"].max()),
@@ -105,17 +105,32 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
     return data.assign_attrs({**data.attrs, **attributes})
 
 
+SCALES = (40.0, 400.0, 4000.0)
 SETTING = {"seed": 1, "n": 40, "k": 3}
+
+# C prints no distances. The bands hold for other training sets too (keys 3, 6 and 11). C starts at σ = 40: here that is not large
+# enough for the classifier to come near the kernel's before the weights move too much.
+REPORTED = (
+    Reported("closest angle to the tangent kernel's max margin (degrees)", 0.0, (0.0, 3.0)),
+    Reported("angle to the F1 max margin at the end (degrees)", 0.0, (0.0, 8.0)),
+    Reported("margin over γ₁ at the end", 1.0, (0.97, 1.0)),
+    Reported("closest angle to the tangent kernel's, σ = 40 (degrees)", 0.0, (8.0, 35.0)),
+)
+
 fig3 = Experiment(
     "C/fig3",
-    "x",
+    "Both layers, from large antisymmetric starts N(0, σ²). Training is lazy at first: the classifier approaches the max"
+    " margin of the tangent kernel at the start (c), whose boundary jumps where neurons of the start switch; then the"
+    " weights move, and it approaches the F1 max margin (f). Rows: C's σ = 40, where the first approach stops early, and the"
+    " largest σ, where it is nearly exact. Below: angle of the classifier to either, as functions on the square, and both"
+    " margins over their certified largest values. Gradient flow with C's clock.",
     {
-        "quick": Grid({"sigma": (40.0, 400.0, 4000.0)}, {**SETTING, "m": 200, "end": 300.0, "frames": 40, "rtol": 2e-4}),
-        "paper": Grid({"sigma": (40.0, 400.0, 4000.0)}, {**SETTING, "m": 500, "end": 1000.0, "frames": 60, "rtol": 3e-5}),
+        "quick": Grid({"sigma": SCALES}, {**SETTING, "m": 200, "end": 300.0, "frames": 40, "rtol": 2e-4}),
+        "paper": Grid({"sigma": SCALES}, {**SETTING, "m": 500, "end": 1000.0, "frames": 60, "rtol": 3e-5}),
     },
     point,
     summarise,
     draw,
-    (),
+    REPORTED,
     animate,
 )
