@@ -23,11 +23,13 @@ def plain_numpy(ds, start, steps):
     import numpy as np
 
     a, W, X, y, best = start.a.copy(), start.W.copy(), ds.X, ds.y, -np.inf
-    for t in range(steps):
+    for t in range(steps + 1):
         active = np.maximum(W @ X.T, 0.0)
         u = y * (a @ active)
         least = np.min(u)
         best = max(best, least / (np.sum(a**2) + np.sum(W**2)))
+        if t == steps:
+            break
         p = np.exp(least - u)
         q = y * p / np.sum(p)
         slope_W, slope_a = (a[:, None] * (active > 0)) @ (X * q[:, None]), active @ q

@@ -3,8 +3,8 @@
 Both layers, m = 1000 neurons, n = 256 samples, 15 columns, C's figure 2. Rows: this package's GPU kernels (float32 products as
 three bfloat16 parts on tensor cores); the peer, plain JAX in float32 at highest precision (no TF32); and the same in float64. The
 soft-min is in float64 in all. The floor of a row is what its arithmetic and its traffic would take at the rates of the device:
-the two numbers beside it are operations over peak rate, and bytes over memory bandwidth, both measured here. How accurate the rows
-are is measured after a few steps, against float64. Needs a GPU; `--runs` sets the size of the batch.
+the two numbers beside it are operations over peak rate, and bytes over memory bandwidth, both measured here. How accurate the
+rows are is measured after a few steps, against float64. Needs a GPU; `--runs` sets the size of the batch.
 """
 
 from __future__ import annotations

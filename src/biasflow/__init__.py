@@ -18,18 +18,19 @@ _HOMES = {
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
-    "models": ("DiagonalNetwork", "DiagonalParams", "FixedDirections", "FixedDirectionsParams", "MergedProblem", "Particles",
-               "SignedTwoLayer", "SignedTwoLayerParams", "SphereMeasure", "TransportGrowth", "TwoLayer", "TwoLayerParams",
-               "as_particles", "merge_directions", "mirror", "random_network", "sphere_measure", "split_network",
-               "transport_growth"),
+    "models": ("DeepNetwork", "DeepParams", "DiagonalNetwork", "DiagonalParams", "FactorParams", "FixedDirections",
+               "FixedDirectionsParams", "MatrixFactorisation", "MergedProblem", "Particles", "SignedTwoLayer",
+               "SignedTwoLayerParams", "SphereMeasure", "TransportGrowth", "TwoLayer", "TwoLayerParams", "as_particles",
+               "merge_directions", "mirror", "random_network", "sphere_measure", "split_network", "transport_growth"),
     "limits": ("FeatureClassifier", "KernelClassifier", "KktPoint", "MarginCertificate", "arc_cosine_kernel",
                "bregman_projection", "f1_max_margin", "f2_max_margin", "kernel_interpolator", "kernel_max_margin",
-               "kkt_point", "kkt_residual", "l1_max_margin", "l2_max_margin", "limit", "margin_certificate", "min_l1",
-               "min_l2", "min_norm_interpolator", "mirror_limit", "polish", "tangent_kernel", "tangent_kernel_limit",
-               "variation_norm"),
+               "kkt_point", "kkt_residual", "l1_max_margin", "l2_max_margin", "limit", "margin_certificate",
+               "min_frobenius_norm", "min_l1", "min_l2", "min_norm_interpolator", "min_nuclear_norm", "mirror_limit",
+               "polish", "tangent_kernel", "tangent_kernel_limit", "variation_norm"),
     "flows": ("Alignment", "ConstantStep", "FeatureAscent", "GateEvent", "InverseRootStep", "Proposition6Step",
-              "Proposition7Step", "StepRule", "early_alignment", "effective_limit", "feature_ascent", "gradient_descent",
-              "gradient_flow", "margin_ascent", "margin_ascents", "mirror_flow", "saddle_limit", "saddle_path"),
+              "Proposition7Step", "StepRule", "TrainedBatch", "TrainedRun", "early_alignment", "effective_limit",
+              "feature_ascent", "gradient_descent", "gradient_flow", "margin_ascent", "margin_ascents", "mirror_flow",
+              "saddle_limit", "saddle_path", "train_batch"),
     "diagnostics": ("Arrival", "Cluster", "CommutingDefect", "ConvergenceBounds", "Kink", "LocalBounds", "MarginBound",
                     "Phase", "clusters", "commuting_defect", "convergence_bounds", "interclass_distance", "inverse_norm",
                     "kinks", "local_bounds", "margin_bound", "phases", "time_to", "transport_distance"),
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from .flows import *  # noqa: F403
     from .limits import *  # noqa: F403
     from .losses import *  # noqa: F403
+    from .losses import SquareLoss as SquareLoss
     from .models import *  # noqa: F403
     from .potentials import *  # noqa: F403
     from .records import *  # noqa: F403

@@ -124,3 +124,12 @@ def one_of(name: str, value: Any, options: Sequence[Any]) -> Any:
     if value not in options:
         raise InputError(f"{name}: expected one of {', '.join(map(repr, options))}, found {value!r}")
     return value
+
+
+def matrix_shape(shape: Any) -> tuple[int, int]:
+    """(rows, cols), or an error that says what was found."""
+    try:
+        rows, cols = shape
+    except (TypeError, ValueError):
+        raise InputError(f"shape: expected (rows, cols), found {shape!r}") from None
+    return positive_int("shape[0]", rows), positive_int("shape[1]", cols)

@@ -161,10 +161,20 @@ class Trajectory:
 
 
 def leaf_map(function: Callable[[Any], Any], state: Any) -> Any:
-    """Apply to every leaf of a state: an array, or a NamedTuple of states."""
+    """Apply to every leaf of a state: an array, or a tuple or NamedTuple of states."""
     if isinstance(state, tuple):
-        return type(state)(*(leaf_map(function, leaf) for leaf in state))
+        return regrouped(state, [leaf_map(function, leaf) for leaf in state])
     return function(state)
+
+
+def leaves(state: Any) -> list[Any]:
+    """The arrays of a state, in order."""
+    return [leaf for part in state for leaf in leaves(part)] if isinstance(state, tuple) else [state]
+
+
+def regrouped(state: tuple[Any, ...], parts: Sequence[Any]) -> Any:
+    """Parts as a tuple of the same type as the state."""
+    return tuple(parts) if type(state) is tuple else type(state)(*parts)
 
 
 @dataclass(frozen=True)

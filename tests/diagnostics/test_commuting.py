@@ -208,3 +208,10 @@ class TestBadInput:
     def test_malformed(self, make, words):
         with pytest.raises(InputError, match=words):
             make()
+
+
+def test_a_deep_network_is_judged_by_its_predictions():
+    model, X = bf.DeepNetwork((2, 3, 2), activation="linear"), np.eye(2)
+    with pytest.raises(bf.RefusedError, match="give X"):
+        bf.commuting_defect(model, model.init(1.0))
+    assert not bf.commuting_defect(model, model.init(1.0), X)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.limits.margin.circle import squared_f1_max_margin
 from biasflow.theory import claim
 from biasflow.theory.examples import diagonal_problem
-from biasflow.theory.margin.examples import cluster_data, relu_problem, smooth_problem
+from biasflow.theory.margin.examples import cluster_data, feature_problem, line_problem, relu_problem, smooth_problem
+from biasflow.theory.margin.transport import printed_defect
 
 MARGIN_CLAIMS = [name for name in bf.claims() if name.startswith("C/")]
 ON_DATA = [name for name in MARGIN_CLAIMS if isinstance(claim(name).example(0), bf.Dataset)]
@@ -90,6 +92,13 @@ def test_the_norms_of_c_lack_a_factor():
     assert two.objective > one.certificate.dual
 
 
+def test_equation_12_as_printed_is_violated():
+    """With J' at ν̄ instead of ν the rates are off by a good share, where the corrected form is right to the integration error."""
+    problem = smooth_problem(0, scale=3.0)
+    assert printed_defect(problem, 1.0) > 0.5
+    assert bf.verify("C/eq12", problem).status == "holds"
+
+
 def test_the_rademacher_bound_as_printed_is_violated():
     """1/√n without the radius fails for inputs far from zero: one sample gives sup|f(x)| = ½√(R²+1)."""
     X, ones = np.array([[10.0]]), np.ones(1)
@@ -111,3 +120,52 @@ def test_families_check_their_settings(settings, words):
 def test_scores_need_a_margin_loss():
     with pytest.raises(bf.InputError, match="SquareLoss"):
         bf.Scores(np.ones(2), bf.SquareLoss())
+
+
+@pytest.mark.parametrize("name", ["C/thm5", "C/lem26"])
+def test_a_start_off_the_invariant_set_is_refused(name):
+    problem = claim(name).example(0)
+    off = dataclasses.replace(problem, params0=problem.params0._replace(a=1.5 * problem.params0.a))
+    assert "off the set" in str(bf.verify(name, off))
+
+
+@pytest.mark.parametrize("name", ["C/thm3", "C/cor4", "C/thm5"])
+def test_neurons_of_one_half_space_are_no_full_support(name):
+    problem = claim(name).example(0)
+    W = problem.params0.W * np.where(problem.params0.W[:, :1] > 0, 1, -1)
+    assert "from every neuron" in str(bf.verify(name, dataclasses.replace(problem, params0=problem.params0._replace(W=W))))
+
+
+def test_too_few_neurons_do_not_reach_the_max_margin():
+    """C, after Theorem 3: a Dirac stays a Dirac. Two neurons end well below γ₁, so that the theorem needs its support."""
+    problem = line_problem(0)
+    data = bf.Dataset(problem.data.X[:, :-1], problem.data.y)
+    gamma = squared_f1_max_margin(data.X, data.y).certificate.dual
+    model = bf.SignedTwoLayer(2, 2)
+    flow = bf.gradient_flow(model, problem.data, problem.loss, model.init(1.0), t1=60.0, rtol=1e-3, throw=False)
+    assert flow.stats["margin"][-1] < 0.5 * gamma
+
+
+def test_features_that_do_not_separate_are_refused():
+    problem = feature_problem(0)
+    model = bf.TwoLayer(1, 2)
+    single = bf.Problem(model, problem.data, problem.loss, bf.TwoLayerParams(problem.params0.a[:1], problem.params0.W[:1]))
+    assert "do not separate" in str(bf.verify("C/prop6", single))
+
+
+def test_rates_are_for_the_exponential():
+    problem = dataclasses.replace(feature_problem(0), loss=bf.SmoothMargin(bf.LogisticLoss()))
+    assert "needs ExponentialLoss" in str(bf.verify("C/prop7", problem))
+
+
+def test_a_step_that_is_off_would_show():
+    """The recursions hold to rounding; with 2η for 4η, as C prints one of them, they do not."""
+    from biasflow.theory.margin.rates import _simplex
+    from biasflow.theory.margin.setting import signed_features
+
+    Z = signed_features(feature_problem(0))
+    run = bf.feature_ascent(Z, 10, keep=range(11))
+    right = _simplex(Z, run.iterates[5], run.step_sizes[5], run.beta[5])
+    wrong = _simplex(Z, run.iterates[5], run.step_sizes[5] / 2, run.beta[5])
+    assert np.max(np.abs(right - run.iterates[6])) < 1e-15
+    assert np.max(np.abs(wrong - run.iterates[6])) > 1e-6

@@ -28,6 +28,7 @@ app = typer.Typer(
 class NetworkKind(enum.StrEnum):
     diagonal = "diagonal"
     directions = "directions"
+    margin = "margin"
     relu = "relu"
 
 

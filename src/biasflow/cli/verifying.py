@@ -80,7 +80,18 @@ def _relu(data: Dataset, scale: float, depth: int, width: int) -> Problem:
     return Problem(model, data, SquareLoss("half-mean"), model.init(scale))
 
 
-NETWORKS = {"diagonal": _diagonal, "directions": _directions, "relu": _relu}
+def _margin(data: Dataset, scale: float, depth: int, width: int) -> Problem:
+    """A two-layer ReLU network with a bias, trained on the smooth margin of classes ±1, from a balanced start (C)."""
+    from ..data import with_bias
+    from ..losses import SmoothMargin
+    from ..models import TwoLayer
+
+    biased = with_bias(data)
+    model = TwoLayer(width, biased.d)
+    return Problem(model, biased, SmoothMargin(), model.init(scale / np.sqrt(width)))
+
+
+NETWORKS = {"diagonal": _diagonal, "directions": _directions, "relu": _relu, "margin": _margin}
 
 
 def read_data(path: Path) -> Dataset:

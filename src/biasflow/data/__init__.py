@@ -2,16 +2,22 @@
 
 from ..records import Dataset
 from .clusters import cluster_classes, clusters
+from .completion import Entries, completion, from_entries, observed_entries
 from .regression import hypercube, sparse_regression, with_bias
-from .relu import five_points, gaussian_teacher, orthonormal, two_points
+from .relu import circle_teacher, five_points, gaussian_teacher, orthonormal, two_points
 
 __all__ = [
     "Dataset",
+    "Entries",
+    "circle_teacher",
     "cluster_classes",
     "clusters",
+    "completion",
     "five_points",
+    "from_entries",
     "gaussian_teacher",
     "hypercube",
+    "observed_entries",
     "orthonormal",
     "sparse_regression",
     "two_points",

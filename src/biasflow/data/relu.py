@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError
-from ..inputs import positive_int
+from ..inputs import Array, positive_int
 from ..records import Dataset
+
+FINE = 1000
+"""Points on the circle over which a teacher's mean square is taken."""
 
 
 def two_points() -> Dataset:
@@ -41,3 +44,23 @@ def orthonormal(n: int, d: int, key: int = 0) -> Dataset:
     Q, R = np.linalg.qr(rng.standard_normal((d, n)))
     y = rng.choice([-1.0, 1.0], n) * rng.uniform(0.5, 1.5, n)
     return Dataset((Q * np.sign(np.diag(R))).T, y, f"orthonormal n={n} d={d} key={key}")
+
+
+def circle_teacher(n: int = 10, neurons: int = 3, key: int = 0, spaced: bool = False) -> Dataset:
+    """n points on the unit circle, labelled by a two-layer ReLU network with w ~ N(0, I) and a ~ N(0, 1) (W, fig. 4a-d).
+
+    The points are drawn uniformly; spaced: evenly spaced instead, for tests of the same teacher. The paper does not say how its
+    teacher is drawn; this one is scaled to mean square 1 over the circle, so that predicting zero has error 1.
+    """
+    n, neurons = positive_int("n", n), positive_int("neurons", neurons)
+    rng = np.random.default_rng(positive_int("key", key, least=0))
+    W, a = rng.standard_normal((neurons, 2)), rng.standard_normal(neurons)
+    drawn = rng.uniform(0, 2 * np.pi, n)
+
+    def outputs(angles: Array) -> tuple[Array, Array]:
+        X = np.column_stack([np.cos(angles), np.sin(angles)])
+        return X, np.maximum(X @ W.T, 0) @ a
+
+    X, y = outputs(2 * np.pi * np.arange(n) / n if spaced else drawn)
+    size = np.sqrt(np.mean(outputs(2 * np.pi * np.arange(FINE) / FINE)[1] ** 2))
+    return Dataset(X, y / size, f"circle teacher n={n} neurons={neurons} key={key}" + (" spaced" if spaced else ""))

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 from ..errors import ConvergenceError, InputError, RefusedError
 from ..inputs import Array, matrix, positive_int, real_array
 from ..losses import SquareLoss
-from ..models import Model
+from ..models import DeepNetwork, Model
 from ..potentials import Potential
+from ..records import leaves
 
 STEP = 1e-4
 """Relative step of the differences. Four-point formulas lose nothing to it; rounding, twice divided by it, is 1e-8."""
@@ -120,6 +121,8 @@ def _function(model: Any, X: ArrayLike | None) -> Callable[[Any], Any]:
                 f"model: expected a model or a callable from parameters to predictions, found {type(model).__name__}"
             )
         return model if inputs is None else lambda params: model(params, inputs)
+    if inputs is None and isinstance(model, DeepNetwork):
+        raise RefusedError("commuting_defect: a deep network has no predictor smaller than its weights; give X")
     return model.effective if inputs is None else lambda params: model(params, inputs)
 
 
@@ -163,8 +166,7 @@ def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, fla
         inputs = matrix("X", X)
 
         def exact(w: Array) -> Array:
-            leaves = model.jacobian(unflatten(w), inputs)
-            return np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves])
+            return np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves(model.jacobian(unflatten(w), inputs))])
 
         return _by_differences(exact)
     return _by_differences(lambda w: _jacobian(lambda v: np.ravel(function(unflatten(v))), w))

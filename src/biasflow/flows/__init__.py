@@ -11,6 +11,7 @@ from .ascent import (
     margin_ascent,
     margin_ascents,
 )
+from .batches import TrainedBatch, TrainedRun, train_batch
 from .descent import effective_limit, gradient_descent
 from .dual import mirror_flow
 from .methods import METHODS, FlowMethod, gradient_flow
@@ -28,6 +29,8 @@ __all__ = [
     "Proposition6Step",
     "Proposition7Step",
     "StepRule",
+    "TrainedBatch",
+    "TrainedRun",
     "early_alignment",
     "effective_limit",
     "feature_ascent",
@@ -38,4 +41,5 @@ __all__ = [
     "mirror_flow",
     "saddle_limit",
     "saddle_path",
+    "train_batch",
 ]

@@ -13,7 +13,7 @@ from ..limits import bregman_projection
 from ..losses import Loss, SquareLoss, needs_square
 from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams
 from ..potentials import Hypentropy
-from ..records import Dataset, Limit, Problem, Result, Trajectory
+from ..records import Dataset, Limit, Problem, Result, Trajectory, regrouped
 from .dual import CONVERGED, stack
 
 RECORDS = 200
@@ -165,10 +165,10 @@ def _run(
     for k in range(1, steps + 1):
         rows = slice(None) if batch is None else rng.choice(ds.n, batch, replace=False)
         X, y = ds.X[rows], ds.y[rows]
-        output = loss.gradient(model(params, X), y) * (1.0 if batch is None else _unbiased(loss, ds.n, len(y)))
+        output = loss.gradient(model(params, X), y) * (1.0 if batch is None else unbiased(loss, ds.n, len(y)))
         observe(X.T @ output)
         gradient = model.gradient(params, X, output)
-        params = type(params)(*(leaf - stepsize * slope for leaf, slope in zip(params, gradient, strict=True)))
+        params = stepped(params, gradient, stepsize)
         if k in record:
             kept.append((k, params))
         if k % CHECK_EVERY == 0 or k == steps:
@@ -189,6 +189,13 @@ def _bounds(loss: Loss, loss0: float) -> tuple[float, float]:
     return (CONVERGED * loss0, OVERSHOT * max(loss0, np.finfo(float).tiny)) if loss.attained else (-np.inf, np.inf)
 
 
-def _unbiased(loss: Loss, n: int, size: int) -> float:
+def stepped(params: Any, gradient: Any, stepsize: Any) -> Any:
+    """w − γ∇."""
+    if isinstance(params, tuple):
+        return regrouped(params, [stepped(part, slope, stepsize) for part, slope in zip(params, gradient, strict=True)])
+    return params - stepsize * gradient
+
+
+def unbiased(loss: Loss, n: int, size: int) -> float:
     """What makes the gradient on a batch an unbiased estimate of the whole one."""
     return float(loss.factor(n) * n / (loss.factor(size) * size))

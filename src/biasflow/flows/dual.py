@@ -26,7 +26,7 @@ from ..limits.newton import weighted_gram
 from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
-from ..records import MirrorProblem, Result, Trajectory
+from ..records import MirrorProblem, Result, Trajectory, regrouped
 
 CONVERGED = 1e-20
 """Loss relative to its start at which a flow that interpolates has converged."""
@@ -137,7 +137,7 @@ def stack(states: list[Any]) -> Any:
     """States over time as one state with a leading time axis."""
     first = states[0]
     if isinstance(first, tuple):
-        return type(first)(*(stack(list(leaves)) for leaves in zip(*states, strict=True)))
+        return regrouped(first, [stack(list(parts)) for parts in zip(*states, strict=True)])
     return np.stack(states)
 
 

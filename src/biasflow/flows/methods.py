@@ -12,13 +12,15 @@ from numpy.typing import ArrayLike
 from ..errors import ConvergenceError, InputError, RefusedError, unknown
 from ..inputs import instance
 from ..losses import Loss, SquareLoss
-from ..models import Model, TwoLayer
+from ..models import DeepNetwork, MatrixFactorisation, Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
 from . import margin
 from .compiled import refusal
 from .dual import integrator
+from .factored import integrate_factored
 from .relu.driver import integrate_events
+from .rounded import integrate_rounded, too_many_weights
 from .weights import integrate_weights
 
 RTOL = 1e-8
@@ -105,6 +107,26 @@ class EventDriven(FlowMethod):
         return integrate_events(problem, t1, rtol, times)
 
 
+class Factored(FlowMethod):
+    """Matrix factorisations: a stiff method in the row space of the stacked factors, at the same cost for every width."""
+
+    name = "factored"
+    rtol = RTOL
+
+    def refuses(self, problem: Problem) -> str | None:
+        if not isinstance(problem.model, MatrixFactorisation):
+            return f"the factored flow is for MatrixFactorisation, found {type(problem.model).__name__}"
+        if not isinstance(problem.loss, SquareLoss):
+            return f"the factored flow needs a square loss, found {type(problem.loss).__name__}"
+        return None
+
+    def integrate(
+        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    ) -> Trajectory:
+        _no_cap(self, log_norm)
+        return integrate_factored(problem, t1, rtol, times)
+
+
 class Weights(FlowMethod):
     """The weights themselves, by a general stiff integrator: slow, and independent of all theory."""
 
@@ -136,7 +158,25 @@ class Margin(FlowMethod):
         return margin.integrate_margin(problem, t1, rtol, times, log_norm)
 
 
-METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Margin(), Weights(), Dual(compiled=True))
+class General(FlowMethod):
+    """Small deep networks: kinks are rounded, the weights integrated; a flow with rounder kinks measures the error."""
+
+    name = "general"
+    rtol = RTOL
+
+    def refuses(self, problem: Problem) -> str | None:
+        if not isinstance(problem.model, DeepNetwork):
+            return f"the flow with rounded kinks is for DeepNetwork, found {type(problem.model).__name__}"
+        return too_many_weights(problem.model)
+
+    def integrate(
+        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    ) -> Trajectory:
+        _no_cap(self, log_norm)
+        return integrate_rounded(problem, t1, rtol, times)
+
+
+METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Margin(), Factored(), Weights(), General(), Dual(compiled=True))
 
 
 def gradient_flow(
@@ -155,11 +195,11 @@ def gradient_flow(
     """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need an end. times: where to save
-    (default: every step). method: 'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks
-    under the square loss; the trajectory's events are GateEvents), 'margin' (two-layer networks under exponential and logistic
-    losses) or 'weights' (integrates w itself); by default the first that fits. 'compiled' is 'dual' for hypentropies, much faster
-    once it is compiled. rtol: 1e-8, for 'margin' 1e-4, unless said otherwise. throw: raise where the integration gave up, else
-    return what there is.
+    (default: every step). method, by default the first that fits: 'dual' (through the mirror form, any initialisation scale),
+    'events' (two-layer ReLU networks under the square loss; the trajectory's events are GateEvents), 'margin' (two-layer networks
+    under exponential and logistic losses), 'factored' (matrix factorisations), 'weights' (integrates w itself), 'general' (deep
+    ReLU networks of at most 400 weights, kinks rounded); 'compiled' is 'dual' for hypentropies, much faster once it is compiled.
+    rtol: 1e-8, for 'margin' 1e-4, unless said otherwise. throw: raise where the integration gave up, else return what there is.
 
     log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
     log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them; smooth_time, C's clock (T,), and

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import Array, positive_float
-from ..records import Problem, Result, Trajectory, leaf_map
+from ..records import Problem, Result, Trajectory, leaf_map, leaves
 from .dual import CONVERGED, LOOSER, save_times, stack
 
 MAX_STEPS = 200_000
@@ -19,16 +19,22 @@ DENSE_JACOBIAN = 400
 METHOD_RTOL_FLOOR = 1e-13
 
 
-def integrate_weights(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
-    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a looser run estimates the error."""
+def integrate_weights(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, coarse: Problem | None = None
+) -> Trajectory:
+    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a looser run estimates the error.
+
+    coarse: the problem of the looser run, where it is another approximation of the one that is meant.
+    """
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
     field = _WeightField(problem)
+    witness = field if coarse is None else _WeightField(coarse)
     run = _integrate(field, t1, rtol)
-    check = _integrate(field, float(run[0][-1]), LOOSER * rtol) if run[0][-1] > 0 else run
+    check = _integrate(witness, float(run[0][-1]), LOOSER * rtol) if run[0][-1] > 0 else run
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -51,14 +57,13 @@ class _WeightField:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        leaves = list(problem.params0)
-        self.shapes = [np.shape(leaf) for leaf in leaves]
-        self.sizes = np.cumsum([0] + [int(np.size(leaf)) for leaf in leaves])
-        self.start = np.concatenate([np.ravel(leaf) for leaf in leaves])
+        arrays = leaves(problem.params0)
+        self.ends = np.cumsum([int(np.size(array)) for array in arrays])
+        self.start = np.concatenate([np.ravel(array) for array in arrays])
 
     def unflatten(self, flat: Array) -> Any:
-        parts = [flat[a:b].reshape(shape) for a, b, shape in zip(self.sizes[:-1], self.sizes[1:], self.shapes, strict=True)]
-        return type(self.problem.params0)(*parts)
+        parts = iter(np.split(flat, self.ends[:-1]))
+        return leaf_map(lambda leaf: next(parts).reshape(np.shape(leaf)), self.problem.params0)
 
     def loss(self, flat: Array) -> float:
         p = self.problem
@@ -67,8 +72,7 @@ class _WeightField:
     def __call__(self, t: float, flat: Array) -> Array:
         p, params = self.problem, self.unflatten(flat)
         output = p.loss.gradient(p.model(params, p.data.X), p.data.y)
-        gradient = leaf_map(np.ravel, p.model.gradient(params, p.data.X, output))
-        return -np.concatenate(list(gradient))
+        return -np.concatenate([np.ravel(leaf) for leaf in leaves(p.model.gradient(params, p.data.X, output))])
 
 
 def _integrate(field: _WeightField, t1: float | None, rtol: float) -> tuple[Array, Array, list[Any], Result]:

@@ -1,6 +1,7 @@
 """Where flows go, computed without integrating, each with its certificate."""
 
 from .boundary import mirror_limit
+from .completion import min_frobenius_norm, min_nuclear_norm
 from .kernels import kernel_interpolator, tangent_kernel, tangent_kernel_limit
 from .margin import (
     FeatureClassifier,
@@ -37,9 +38,11 @@ __all__ = [
     "l2_max_margin",
     "limit",
     "margin_certificate",
+    "min_frobenius_norm",
     "min_l1",
     "min_l2",
     "min_norm_interpolator",
+    "min_nuclear_norm",
     "mirror_limit",
     "polish",
     "tangent_kernel",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..errors import InconsistentError, InputError
 from ..inputs import Array, matrix, vector
 from ..models import Model
-from ..records import Certificate, Dataset, Limit
+from ..records import Certificate, Dataset, Limit, leaves
 
 SYMMETRY = 1e-10
 """Relative asymmetry of a kernel matrix that rounding may leave."""
@@ -22,7 +22,7 @@ def tangent_kernel(model: Model, params: Any, X: ArrayLike) -> Array:
     """K_ij = ⟨∇_w f(w, x_i), ∇_w f(w, x_j)⟩ (W, §3), (n, n)."""
     inputs = matrix("X", X)
     jacobian = model.jacobian(model.checked(params, inputs.shape[1]), inputs)
-    flat = [np.reshape(leaf, (inputs.shape[0], -1)) for leaf in jacobian]
+    flat = [np.reshape(leaf, (inputs.shape[0], -1)) for leaf in leaves(jacobian)]
     return np.sum([leaf @ leaf.T for leaf in flat], axis=0)
 
 
@@ -55,6 +55,6 @@ def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Array
     interpolator = kernel_interpolator(tangent_kernel(model, params0, ds.X), ds.y - model(params0, ds.X))
     direction = model.gradient(params0, ds.X, interpolator.value)
     value = model.effective(params0) + model.linearised(params0, direction)
-    residual = float(np.max(np.abs(model.features(ds.X) @ value - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
+    residual = float(np.max(np.abs(model.features(ds.X) @ np.ravel(value) - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
     certificate = dataclasses.replace(interpolator.certificate, residual=residual)
     return Limit(value, interpolator.objective, certificate, interpolator.stats)

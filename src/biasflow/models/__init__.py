@@ -1,7 +1,9 @@
 """Parametrisations: maps from weights to predictors."""
 
 from .base import MirrorForm, Model
+from .deep import DeepNetwork, DeepParams
 from .diagonal import DiagonalNetwork, DiagonalParams
+from .factorisation import FactorParams, MatrixFactorisation
 from .fixed_directions import (
     FixedDirections,
     FixedDirectionsParams,
@@ -17,10 +19,14 @@ from .sphere import SphereMeasure, TransportGrowth, sphere_measure, transport_gr
 from .two_layer import TwoLayer, TwoLayerParams
 
 __all__ = [
+    "DeepNetwork",
+    "DeepParams",
     "DiagonalNetwork",
     "DiagonalParams",
+    "FactorParams",
     "FixedDirections",
     "FixedDirectionsParams",
+    "MatrixFactorisation",
     "MergedProblem",
     "MirrorForm",
     "Model",

@@ -114,6 +114,14 @@ def test_large_problems_take_few_steps():
     assert flow.result is bf.Result.REACHED_NORM and flow.stats["steps"] < 1500
 
 
+@pytest.mark.parametrize("model", [SMOOTH, RELU])
+def test_it_starts_from_any_scale(model):
+    flow = bf.gradient_flow(model, DATA, bf.SmoothMargin(), model.init(1e-150, key=1), log_norm=5.0, rtol=1e-3)
+    assert flow.result is bf.Result.REACHED_NORM and flow.stats["log_norm"][0] < -600
+    assert np.all(np.diff(flow.loss) <= 1e-12)
+    np.testing.assert_allclose(flow.stats["weights"][1], 1 / DATA.n, rtol=1e-9)  # the soft-min of zero margins
+
+
 def test_a_dead_network_stays():
     dead = bf.TwoLayerParams(np.ones(30), np.tile([0.0, 0.0, -1.0], (30, 1)))
     flow = bf.gradient_flow(RELU, DATA, bf.SmoothMargin(), dead, t1=1.0, times=[0.5, 1.0])

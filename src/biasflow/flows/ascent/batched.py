@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...inputs import Array
-from .fused import padded_sizes
+from .fused import available, padded_sizes
 from .softmin import FAR, soft_min
 from .steps import Schedule
 from .trainings import Arrays, Start, Training
@@ -107,7 +107,8 @@ class Batch:
         double_precision()
         where = chosen_device(device)
         place = functools.partial(jax.device_put, device=where)
-        self.fused = training.fusible and dtype == "float32" and where.platform in GPUS if fused is None else fused
+        possible = training.fusible and dtype == "float32" and where.platform in GPUS and available()
+        self.fused = possible if fused is None else fused
         self.sizes = [(start.fixed[0].shape[0], start.moving[0].shape[0]) for start in starts]
         self.shapes = [tuple(leaf.shape for leaf in start.moving) for start in starts]
         frame = padded_sizes if self.fused else None

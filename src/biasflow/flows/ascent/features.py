@@ -1,4 +1,4 @@
-"""Gradient ascent on fixed features, plainly: the recursions of C's Propositions 6 and 7, step by step in float64."""
+"""Gradient ascent on fixed features: the recursions of C's Propositions 6 and 7, step by step in float64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
 from ...inputs import Array, instance, matrix, one_of, positive_float, positive_int
-from .softmin import soft_min
+from .softmin import LOSSES
 from .steps import Proposition6Step, Proposition7Step, Schedule, StepRule
 
 FEATURE_TRAININGS = ("directions", "output")
@@ -78,7 +78,7 @@ def feature_ascent(
     loss: str = "exponential",
     keep: Iterable[int] | None = None,
 ) -> FeatureAscent:
-    """r ← r + η(t)m∇F(r) on signed features z_ij = y_iφ(θ_j, x_i), Z (n, m), by a plain loop in float64.
+    """r ← r + η(t)m∇F(r) on signed features z_ij = y_iφ(θ_j, x_i), Z (n, m), in float64.
 
     training 'directions' (C, §4): F(r) = S((1/m)Σ_jz_jr_j²) from r(0) = start·1, a_j = r_j²/m, β = ‖a‖₁, ā = a/β. 'output' (C,
     §5): F(r) = S((1/m)Σ_jz_jr_j) from r(0) = 0, a = r/m, β(t) = max{1, max_{s≤t} √m‖a(s)‖₂}, ā = a/β. step: by default the one
@@ -87,6 +87,7 @@ def feature_ascent(
     """
     Z, steps = matrix("Z", Z), positive_int("steps", steps)
     one_of("training", training, FEATURE_TRAININGS)
+    one_of("loss", loss, LOSSES)
     output = training == "output"
     step = (Proposition7Step() if output else Proposition6Step()) if step is None else instance("step", step, StepRule)
     largest = float(np.max(np.abs(Z)))
@@ -97,29 +98,17 @@ def feature_ascent(
 def _recursion(
     Z: Array, steps: int, output: bool, schedule: Schedule, start: float, loss: str, kept: NDArray[np.intp], largest: float
 ) -> FeatureAscent:
+    from ..compiling import announced
+    from .recursion import recursion
+
     n, m = Z.shape
     bar, log_beta = (np.zeros(m), 0.0) if output else (np.full(m, 1 / m), 2 * math.log(start))
     betas, margins, sizes = np.empty(steps + 1), np.empty(steps + 1), np.empty(steps)
-    iterates, weights, held = np.empty((kept.size, m)), np.empty((kept.size, n)), 0
-    everyone = np.ones(n, dtype=bool)
-    for t in range(steps + 1):
-        p, _, margins[t] = soft_min(np, Z @ bar, log_beta, everyone, loss)
-        betas[t] = log_beta
-        if held < kept.size and kept[held] == t:
-            iterates[held], weights[held], held = bar, p, held + 1
-        if t == steps:
-            break
-        gradient = Z.T @ p
-        if output:
-            moved = bar + schedule(t, log_beta) * math.exp(-log_beta) / m * gradient
-            growth = max(1.0, math.sqrt(m) * float(np.linalg.norm(moved)))
-        else:
-            moved = bar * (1 + 2 * schedule(t, log_beta) * gradient) ** 2
-            growth = float(np.sum(moved))
-        sizes[t] = schedule(t, log_beta)
-        bar, log_beta = moved / growth, log_beta + math.log(growth)
-    name = FEATURE_TRAININGS[output]
-    return FeatureAscent(name, betas, margins, sizes, kept, iterates, weights, largest, n)
+    iterates, weights = np.empty((kept.size, m)), np.empty((kept.size, n))
+    numbers = (schedule.size, schedule.power, schedule.offset, schedule.with_norm)
+    arrays = (betas, margins, sizes, kept, iterates, weights)
+    announced("ascent", recursion, np.ascontiguousarray(Z), bar, log_beta, output, loss == "logistic", *numbers, *arrays)
+    return FeatureAscent(FEATURE_TRAININGS[output], betas, margins, sizes, kept, iterates, weights, largest, n)
 
 
 def geometric_steps(steps: int, count: int) -> NDArray[np.intp]:

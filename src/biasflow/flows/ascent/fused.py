@@ -24,6 +24,15 @@ LEAST = 16
 """Smallest side of a product on tensor cores."""
 
 
+def available() -> bool:
+    """Whether this JAX has what the kernels are written in."""
+    try:
+        from jax.experimental.pallas.triton import CompilerParams, dot  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def power_of_two(size: int, least: int = LEAST) -> int:
     return max(least, 1 << (size - 1).bit_length())
 

@@ -79,7 +79,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
 
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:
-    if squared_norm(problem.params0) == 0:
+    if not any(np.any(leaf) for leaf in problem.params0):
         raise InputError("params0: every weight is zero, and from zero nothing moves")
     weights = SmoothMargin(loss).weights(problem.model(problem.params0, problem.data.X), problem.data.y)
     return normalised(problem.params0, weights)

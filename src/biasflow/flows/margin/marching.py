@@ -57,7 +57,7 @@ class March:
             ahead.pop()
         while len(self.points) <= MAX_STEPS:
             taken, dt, landed = self._advance(dt, ahead[-1] if ahead else np.inf, log_norm)
-            if taken < TINIEST * first:
+            if taken < TINIEST * first and not landed:
                 return Result.STEP_TOO_SMALL
             if landed:
                 self.saved.append(len(self.points) - 1)
@@ -124,5 +124,7 @@ class March:
 
 def normalised(params: Any, weights: Array) -> Point:
     """Parameters as a point."""
-    beta = squared_norm(params)
-    return Point(combined((beta**-0.5, params)), float(np.log(beta)), weights)
+    size = max(float(np.max(np.abs(leaf))) for leaf in params)
+    scaled = type(params)(*(leaf / size for leaf in params))
+    beta = squared_norm(scaled)
+    return Point(combined((beta**-0.5, scaled)), float(np.log(beta) + 2 * np.log(size)), weights)

@@ -30,6 +30,8 @@ WARM = 12
 """Newton steps from the last weights before the ladder is taken."""
 RIDGE = 1e-15
 """Least temperature, in units of the largest entry: below it nothing changes."""
+HOTTEST = 200.0
+"""−L from which on the weights are uniform to rounding."""
 SATURATED = 40.0
 """Margin beyond which every loss is the exponential to rounding."""
 SOFT = 12.0
@@ -40,7 +42,7 @@ def implicit_weights(loss: MarginLoss, h: Array, K: Array, dt: float, log_norm: 
     """p (n,) with p = ∇S(e^L(h̄ + Δt·K̄p)); dt = 0 gives ∇S itself."""
     if not isinstance(loss, ExponentialLoss) and (log_norm < SOFT or float(np.min(h)) * np.exp(min(log_norm, 700)) < SATURATED):
         return _soft(loss, h, K, dt, np.exp(log_norm), guess)
-    return _entropic(h, K, dt, np.exp(-log_norm), guess)
+    return _entropic(h, K, dt, np.exp(min(-log_norm, HOTTEST)), guess)
 
 
 def smooth_margin(loss: MarginLoss, u: Array) -> tuple[float, Array, Array]:

@@ -1,5 +1,13 @@
 """C: logistic loss and max margins."""
 
-from . import assumptions, generalisation, margins, rates, softmin
+from . import assumptions, generalisation, margins, rates, softmin, training, transport
 
-CLAIMS = assumptions.CLAIMS + margins.CLAIMS + softmin.CLAIMS + rates.CLAIMS + generalisation.CLAIMS
+CLAIMS = (
+    assumptions.CLAIMS
+    + margins.CLAIMS
+    + softmin.CLAIMS
+    + rates.CLAIMS
+    + training.CLAIMS
+    + transport.CLAIMS
+    + generalisation.CLAIMS
+)

@@ -10,7 +10,7 @@ import numpy as np
 from ...inputs import Array
 from ...limits import arc_cosine_kernel, l1_max_margin
 from ...losses import MarginLoss, SmoothMargin
-from ...models import SignedTwoLayer, as_particles, augmented
+from ...models import SignedTwoLayer, as_particles, augmented, sphere_measure
 from ...records import Check, Claim, Problem, leaf_map
 from ..evidence import Evidence
 from .examples import network_problem, relu_problem, smooth_problem
@@ -106,6 +106,26 @@ def _lipschitz(inputs: Array) -> float:
     return float(np.max(jumps * lengths / (2 * lengths**2 * np.linalg.norm(w - other, axis=1)[:, None])))
 
 
+def _pi2(evidence: Evidence) -> tuple[Check, ...]:
+    problem = evidence.network
+    measure, f = sphere_measure(problem.model, problem.params0), problem.model(problem.params0, problem.data.X)
+    squares = sum(float(np.sum(leaf**2)) for leaf in problem.params0)
+    twice = sphere_measure(problem.model, _scaled(problem.params0, 2.0))
+    return (
+        Check(
+            "|f of Π₂(μ) − f|, relative", float(np.max(np.abs(measure(problem.data.X) - f)) / np.max(np.abs(f))), "<=", ROUNDING
+        ),
+        Check("largest |‖θ_j‖ − 1|", float(np.max(np.abs(np.linalg.norm(measure.points, axis=1) - 1))), "<=", ROUNDING),
+        Check("mass, over Σ‖w_j‖²", float(np.exp(measure.log_norm)) / squares, "==", 1.0, ROUNDING),
+        Check(
+            "largest change of the normalised measure when w is doubled",
+            float(np.max(np.abs(twice.shares - measure.shares))),
+            "<=",
+            ROUNDING,
+        ),
+    )
+
+
 def _prop9(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     data, (a, W) = inputs_of(problem), problem.params0
@@ -161,6 +181,14 @@ a3 = Claim(
     smooth_problem,
     _a3,
 )
+pi2 = Claim(
+    "C/pi2",
+    "Π₂ puts a neuron's squared norm at its direction on the sphere: the predictor is unchanged, the mass is Σ‖w_j‖².",
+    "C, eq. (3)",
+    (NETWORK,),
+    network_problem,
+    _pi2,
+)
 prop9 = Claim(
     "C/prop9",
     "‖f‖_{F1} = 2‖f‖_{F̃1}: a neuron is cheapest balanced, ‖a‖ = |c| = 1/√2, and optimal measures sit there alone.",
@@ -170,4 +198,4 @@ prop9 = Claim(
     _prop9,
 )
 
-CLAIMS = (a1, a2, a3, prop9)
+CLAIMS = (a1, a2, a3, pi2, prop9)

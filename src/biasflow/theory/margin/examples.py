@@ -6,7 +6,7 @@ import numpy as np
 
 from ...data import clusters, with_bias
 from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
-from ...models import SignedTwoLayer, TwoLayer
+from ...models import SignedTwoLayer, TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem
 from .setting import Alternating, Scores
 
@@ -68,3 +68,30 @@ def feature_problem(key: int, n: int = 6, m: int = 24) -> Problem:
     data = with_bias(Dataset((y * rng.uniform(3.0, 4.0, n))[:, None], y, f"far apart key={key}"))
     model = TwoLayer(m, 2)
     return Problem(model, data, SmoothMargin(), model.init(1 / np.sqrt(m), key=key))
+
+
+def line_problem(key: int, n: int = 12, m: int = 100) -> Problem:
+    """Squared ReLUs on a line with classes that alternate; logistic loss for odd keys."""
+    rng = np.random.default_rng((53, key))
+    X = rng.uniform(-1, 1, (n, 1))
+    data = with_bias(Dataset(X, np.where(np.sin(4 * X[:, 0] + key) > 0, 1.0, -1.0), f"line key={key}"))
+    model = SignedTwoLayer(m, 2)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(1 / np.sqrt(m), key=key))
+
+
+def plane_problem(key: int) -> Problem:
+    """ReLUs on clusters in the plane, neurons all around."""
+    return relu_problem(key, m=120, scale=10.0, balanced=True)
+
+
+def population_problem(key: int, n: int = 42, m: int = 40) -> Problem:
+    """A fine sample of three intervals with alternating classes; C's start: input weights uniform on the sphere, outputs ±1."""
+    rng = np.random.default_rng((59, key))
+    centres = np.array([-1.0, 0.0, 1.0]) + rng.uniform(-0.1, 0.1, 3)
+    X = (centres[:, None] + np.linspace(-0.25, 0.25, n // 3)).reshape(-1, 1)
+    data = with_bias(Dataset(X, np.repeat([1.0, -1.0, 1.0], n // 3), f"population key={key}"))
+    angles = 2 * np.pi * (np.arange(m) + rng.uniform(size=m)) / m  # a stratified sample of the circle, signs in turn
+    W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    start = TwoLayerParams(np.where(np.arange(m) % 2 == 0, 1.0, -1.0) / np.sqrt(m), W / np.sqrt(m))
+    return Problem(TwoLayer(m, 2), data, SmoothMargin(), start)

@@ -17,6 +17,10 @@ from .setting import DELTA, LOOSE, Alternating, Scores, inputs_of, output_featur
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
 
+NEAR = np.radians(45.0)
+"""Angle within which every direction must have a neuron of either sign, for finitely many to count as full support."""
+PROBES = 500
+
 
 def _named(problem: Any) -> str:
     return type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
@@ -92,6 +96,26 @@ def _informative(problem: Any) -> str | None:
     return None if value < 1 else f"the bound is {value:.3g}: with n = {seen.n} and margin {margin:.3g} it says nothing"
 
 
+def _line(problem: Any) -> str | None:
+    d = inputs_of(problem).d
+    return None if d == 1 else f"inputs have dimension {d}: γ₁ of squared ReLUs is exact on a line only"
+
+
+def _full_support(problem: Any) -> str | None:
+    """Random directions of the sphere, each near a neuron of either sign."""
+    W = problem.params0.W
+    signs = problem.params0.a if isinstance(problem.model, TwoLayer) else np.asarray(problem.model.signs)
+    probes = np.random.default_rng(0).standard_normal((PROBES, W.shape[1]))
+    probes /= np.linalg.norm(probes, axis=1)[:, None]
+    units = W / np.linalg.norm(W, axis=1)[:, None]
+    for sign in (1.0, -1.0):
+        mine = units[signs * sign > 0]
+        cosine = float(np.min(np.max(probes @ mine.T, axis=1))) if len(mine) else -1.0
+        if cosine < np.cos(NEAR):
+            return f"a direction is {np.degrees(np.arccos(cosine)):.0f}° from every neuron of sign {sign:+g}: too few neurons"
+    return None
+
+
 def _exponential(problem: Any) -> str | None:
     if isinstance(problem.loss.loss, ExponentialLoss):
         return None
@@ -138,6 +162,8 @@ TWO_CLASSES = Hypothesis("classes", "there are two classes", _two_classes)
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", _planar)
 INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", _informative)
 SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", _separates)
+LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", _line)
+FULL_SUPPORT = Hypothesis("support", "Π₂(μ₀) has full support: neurons of both signs near every direction", _full_support)
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
 POSITIVE = Hypothesis("positive", "scores are positive", _positive)

@@ -1,0 +1,121 @@
+"""Matrix factorisation UVᵀ: a depth-two linear model over matrices (W, §6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError, RefusedError
+from ..inputs import Array, matrix, matrix_shape, one_of, positive_int
+from ..potentials import Potential
+from .base import MirrorForm, Model
+from .two_layer import positive_scale
+
+STARTS = ("identity", "gaussian")
+STREAM = 2
+"""Start of the random stream, so that data drawn with the same key are independent of the start."""
+NO_MIRROR = (
+    "UVᵀ follows no mirror flow that serves all losses: the gradients of its entries do not commute (commuting_defect);"
+    " min_nuclear_norm and min_frobenius_norm give completions of least norm, tangent_kernel_limit the limit from a large start"
+)
+
+
+class FactorParams(NamedTuple):
+    """The factors U (rows, r) and V (cols, r)."""
+
+    U: Array
+    V: Array
+
+
+@dataclass(frozen=True)
+class MatrixFactorisation(Model):
+    """f((U, V), X) = ⟨UVᵀ, X⟩ with `rank` columns in U (rows, rank) and V (cols, rank) (W, §6).
+
+    An input is a matrix of this shape, flattened by rows: in completion the indicator of an entry, in sensing any matrix.
+    The flow sees a start through UUᵀ, UVᵀ and VVᵀ only: see `flows/factored.py`.
+    """
+
+    shape: tuple[int, int]
+    rank: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", matrix_shape(self.shape))
+        positive_int("rank", self.rank)
+
+    @property
+    def homogeneity(self) -> int:
+        return 2
+
+    def __call__(self, params: FactorParams, X: Any) -> Any:
+        M = self.effective(params)
+        return M.reshape(*M.shape[:-2], -1) @ X.T
+
+    def effective(self, params: FactorParams) -> Any:
+        """M = UVᵀ, (..., rows, cols)."""
+        return params.U @ params.V.swapaxes(-1, -2)
+
+    def gradient(self, params: FactorParams, X: Any, output_gradient: Any) -> FactorParams:
+        """(GV, GᵀU) with G = Σ g_n X_n."""
+        G = (output_gradient @ X).reshape(self.shape)
+        return FactorParams(G @ params.V, G.T @ params.U)
+
+    def jacobian(self, params: FactorParams, X: Any) -> FactorParams:
+        inputs = X.reshape(-1, *self.shape)
+        return FactorParams(inputs @ params.V, inputs.swapaxes(1, 2) @ params.U)
+
+    def linearised(self, params: FactorParams, direction: FactorParams) -> Any:
+        return direction.U @ params.V.T + params.U @ direction.V.T
+
+    def init(self, scale: Any, *, dim: int | None = None, key: int = 0, start: str = "identity") -> FactorParams:
+        """W's unbiased start U = α[U₀, −U₀], V = α[V₀, V₀], of k = rank/2 columns each: UVᵀ = 0.
+
+        'identity': U₀ and V₀ are the identity, k ≥ max(rows, cols), zeros beside it; 'gaussian': N(0, 1) entries, any k.
+        """
+        one_of("start", start, STARTS)
+        if dim is not None and dim != self.shape[0] * self.shape[1]:
+            raise InputError(f"dim: {dim} does not fit matrices of shape {self.shape}: {self.shape[0] * self.shape[1]} entries")
+        alpha = positive_scale(scale)
+        k, odd = divmod(self.rank, 2)
+        if odd:
+            raise InputError(f"rank: an unbiased start [U₀, −U₀] needs an even number of columns, found {self.rank}")
+        if start == "identity":
+            if k < max(self.shape):
+                raise InputError(
+                    f"rank: the identity start needs 2·max{self.shape} = {2 * max(self.shape)} columns or more,"
+                    f" found {self.rank}; use start='gaussian'"
+                )
+            first, second = (np.eye(size, k) for size in self.shape)
+        else:
+            rng = np.random.default_rng([STREAM, positive_int("key", key, least=0)])
+            first, second = (rng.standard_normal((size, k)) for size in self.shape)
+        return FactorParams(alpha * np.hstack([first, -first]), alpha * np.hstack([second, second]))
+
+    def checked(self, params: Any, d: int) -> FactorParams:
+        rows, cols = self.shape
+        if d != rows * cols:
+            raise InputError(f"X: inputs have dimension {d}, matrices of shape {self.shape} have {rows * cols} entries")
+        try:
+            U, V = params
+        except (TypeError, ValueError):
+            raise InputError(f"params0: expected FactorParams(U, V), found {type(params).__name__}") from None
+        U, V = matrix("params0.U", U), matrix("params0.V", V)
+        for name, factor, size in (("U", U, rows), ("V", V, cols)):
+            if factor.shape != (size, self.rank):
+                raise InputError(f"params0.{name}: expected shape {(size, self.rank)}, found {factor.shape}")
+        return FactorParams(U, V)
+
+    def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
+        raise RefusedError(f"limit: {NO_MIRROR}")
+
+    def features(self, X: Any) -> Any:
+        """X itself: f = X·vec(UVᵀ)."""
+        return X
+
+    def nonsmooth(self, params0: FactorParams) -> str | None:
+        """A polynomial in the weights is smooth."""
+        return None
+
+    def mirror_form(self, params0: FactorParams, loss: Any, n: int) -> MirrorForm | str:
+        return NO_MIRROR
