@@ -1,5 +1,8 @@
 """C: logistic loss, wide two-layer networks."""
 
+from .boundaries import fig1
 from .performance import fig2
+from .slices import fig4
+from .two_biases import fig3
 
-EXPERIMENTS = (fig2,)
+EXPERIMENTS = (fig1, fig2, fig3, fig4)
