@@ -1,7 +1,7 @@
 """Where flows go, computed without integrating, each with its certificate."""
 
 from .boundary import mirror_limit
-from .kernels import kernel_interpolator, tangent_kernel, tangent_kernel_limit
+from .kernels import kernel_interpolator
 from .margin import (
     FeatureClassifier,
     KernelClassifier,
@@ -18,12 +18,23 @@ from .norms import min_l1, min_l2
 from .predicted import limit
 from .projection import bregman_projection
 from .relu import KktPoint, kkt_point, kkt_residual, min_norm_interpolator, variation_norm
+from .tangent import (
+    LinearisedFlow,
+    TangentPredictor,
+    linearised_flow,
+    tangent_interpolator,
+    tangent_kernel,
+    tangent_kernel_limit,
+    tangent_max_margin,
+)
 
 __all__ = [
     "FeatureClassifier",
     "KernelClassifier",
     "KktPoint",
+    "LinearisedFlow",
     "MarginCertificate",
+    "TangentPredictor",
     "arc_cosine_kernel",
     "bregman_projection",
     "f1_max_margin",
@@ -35,12 +46,15 @@ __all__ = [
     "l1_max_margin",
     "l2_max_margin",
     "limit",
+    "linearised_flow",
     "margin_certificate",
     "min_l1",
     "min_l2",
     "min_norm_interpolator",
     "mirror_limit",
+    "tangent_interpolator",
     "tangent_kernel",
     "tangent_kernel_limit",
+    "tangent_max_margin",
     "variation_norm",
 ]
