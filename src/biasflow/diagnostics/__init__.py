@@ -8,16 +8,19 @@ from .generalisation import MarginBound, margin_bound
 from .interclass import interclass_distance
 from .operator import inverse_norm
 from .phases import Phase, phases
+from .probing import Estimate, Probe, probe
 
 __all__ = [
     "Arrival",
     "Cluster",
     "CommutingDefect",
     "ConvergenceBounds",
+    "Estimate",
     "Kink",
     "LocalBounds",
     "MarginBound",
     "Phase",
+    "Probe",
     "clusters",
     "commuting_defect",
     "convergence_bounds",
@@ -27,5 +30,6 @@ __all__ = [
     "local_bounds",
     "margin_bound",
     "phases",
+    "probe",
     "time_to",
 ]

@@ -1,6 +1,7 @@
 """Where flows go, computed without integrating, each with its certificate."""
 
 from .boundary import mirror_limit
+from .homogeneous import Homogeneity, MarginKkt, SmoothedMargin, homogeneity, margin_kkt, smoothed_margin
 from .kernels import kernel_interpolator
 from .margin import (
     FeatureClassifier,
@@ -30,15 +31,19 @@ from .tangent import (
 
 __all__ = [
     "FeatureClassifier",
+    "Homogeneity",
     "KernelClassifier",
     "KktPoint",
     "LinearisedFlow",
     "MarginCertificate",
+    "MarginKkt",
+    "SmoothedMargin",
     "TangentPredictor",
     "arc_cosine_kernel",
     "bregman_projection",
     "f1_max_margin",
     "f2_max_margin",
+    "homogeneity",
     "kernel_interpolator",
     "kernel_max_margin",
     "kkt_point",
@@ -48,10 +53,12 @@ __all__ = [
     "limit",
     "linearised_flow",
     "margin_certificate",
+    "margin_kkt",
     "min_l1",
     "min_l2",
     "min_norm_interpolator",
     "mirror_limit",
+    "smoothed_margin",
     "tangent_interpolator",
     "tangent_kernel",
     "tangent_kernel_limit",

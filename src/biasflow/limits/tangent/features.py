@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...inputs import Array
+from ...inputs import Array, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Features:
             total += np.einsum("ij,ij->i", R, S)
         return total
 
-    def finite(self) -> Array:
+    def finite(self) -> Mask:
         """Which inputs have finite values and gradients, (b,)."""
         good = np.isfinite(self.values)
         for block in (*(part for pair in self.outer for part in pair), *self.rows):

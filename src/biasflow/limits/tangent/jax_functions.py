@@ -69,7 +69,7 @@ class JaxFunction(TangentFunction):
     def features(self, leaves: Leaves, X: Array) -> Features:
         import jax
 
-        plan, compiled = self._planned(leaves, X)
+        _, compiled = self._planned(leaves, X)
         with jax_in_double():
             values, pairs, rows = jax.tree_util.tree_map(np.asarray, compiled(leaves, X))
         return Features(double(values), tuple((double(a), double(g)) for a, g in pairs), tuple(double(r) for r in rows))

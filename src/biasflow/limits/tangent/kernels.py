@@ -45,8 +45,8 @@ class Tangent:
         wrong = np.flatnonzero(~found.finite())
         if wrong.size:
             k, top = int(wrong[0]), max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in self.leaves)
-            what = "gradient is not finite" if np.isfinite(found.values[k]) else f"value is {found.values[k]}"
-            raise InputError(f"fn: at input {k} of a block the {what}; weights up to {top:.3g}: the scale overflows, or f is singular")
+            what = "the gradient is not finite" if np.isfinite(found.values[k]) else f"f = {found.values[k]}"
+            raise InputError(f"fn: {what} at an input; weights up to {top:.3g}: their scale overflows, or f is singular there")
         return found
 
     def kernel(self, X: Array, other: Array | None = None) -> Array:

@@ -20,6 +20,8 @@ from ..margin import kernel_max_margin
 from .functions import Leaves, read_inputs
 from .kernels import MEMORY, Tangent, tangent
 
+HALF = SquareLoss("half")
+
 
 @dataclass(frozen=True, eq=False)
 class TangentPredictor:
@@ -80,14 +82,15 @@ def tangent_max_margin(
     inputs = read_inputs(X)
     at = tangent(fn, params0, inputs, output, memory)
     found = kernel_max_margin(at.kernel(inputs), labels("y", y, len(inputs)))
-    return dataclasses.replace(found, value=_predictor(at, inputs, found.value, False))
+    return Limit(_predictor(at, inputs, found.value, False), found.objective, found.certificate, found.stats)
 
 
 def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
     """Where the model linearised at params0 goes: the predictor of least tangent-kernel norm (W, §3).
 
-    value: for models that are linear in an effective predictor, that predictor: for diagonal networks β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹
-    (y − Xβ₀) with k the tangent kernel's weights; for all others the linearised network, a `TangentPredictor`.
+    value: for models that are linear in an effective predictor, that predictor: for diagonal networks
+    β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹(y − Xβ₀) with k the tangent kernel's weights; for all others the linearised network, a
+    `TangentPredictor`.
     """
     params0 = model.checked(params0, ds.d)
     found = tangent_interpolator(model, params0, ds.X, ds.y)
@@ -144,7 +147,7 @@ def linearised_flow(
     params0: Any,
     X: ArrayLike,
     y: ArrayLike,
-    loss: SquareLoss = SquareLoss(),
+    loss: SquareLoss = HALF,
     *,
     output: int | None = None,
     memory: float = MEMORY,

@@ -23,9 +23,7 @@ class TorchModule(TangentFunction):
     def __init__(self, module: Any, params: Any, output: int | None = None) -> None:
         self.module, self.output = module, output
         self.names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
-        self.static = {
-            name: tensor.detach() for name, tensor in _state(params or module).items() if name not in self.names
-        }
+        self.static = {name: tensor.detach() for name, tensor in _state(params or module).items() if name not in self.names}
         self.shapes = [tuple(parameter.shape) for parameter in module.parameters() if parameter.requires_grad]
         if not self.names:
             raise InputError("fn: the module has no parameter that requires a gradient")
@@ -68,7 +66,8 @@ class TorchModule(TangentFunction):
     def pullback(self, leaves: Leaves, X: Array, cotangent: Array) -> Leaves:
         import torch
 
-        _, pull = torch.func.vjp(lambda w: self._column(w, torch.as_tensor(X)), self._tensors(leaves))
+        vjp: Any = torch.func.vjp
+        _, pull = vjp(lambda w: self._column(w, torch.as_tensor(X)), self._tensors(leaves))
         (found,) = pull(torch.as_tensor(cotangent))
         return tuple(found[name].detach().numpy() for name in self.names)
 
