@@ -33,7 +33,7 @@ _HOMES = {
                     "kinks", "local_bounds", "margin_bound", "phases", "time_to", "Estimate", "Probe", "probe"),
     "theory": ("Comparison", "Evidence", "PowerProblem", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
-    "experiments": ("figure", "figures"),
+    "experiments": ("TransitionScale", "figure", "figures", "transition_scale"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -58,8 +58,10 @@ if TYPE_CHECKING:
     from . import data as data
     from .diagnostics import *  # noqa: F403
     from .errors import *  # noqa: F403
+    from .experiments import TransitionScale as TransitionScale
     from .experiments import figure as figure
     from .experiments import figures as figures
+    from .experiments import transition_scale as transition_scale
     from .flows import *  # noqa: F403
     from .limits import *  # noqa: F403
     from .losses import SquareLoss as SquareLoss

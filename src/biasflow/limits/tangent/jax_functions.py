@@ -110,7 +110,10 @@ class JaxFunction(TangentFunction):
             return self._plans[shape]
         together = self.predictions(leaves, X[:2])
         with jax_in_double():
-            made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
+            try:
+                made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
+            except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
+                raise InputError(f"fn: JAX cannot differentiate it, since it leaves JAX: {str(error).splitlines()[0]}") from None
             compiled = jax.jit(jax.vmap(made.features, in_axes=(None, 0)))
             alone = self.predictions(leaves, X[:1])
         if not abs(together[0] - alone[0]) <= TOGETHER * max(abs(together[0]), abs(alone[0])) and np.all(np.isfinite(together)):
