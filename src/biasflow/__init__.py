@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "records": ("Batched", "Certificate", "Check", "Claim", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit",
+    "records": ("Batched", "Certificate", "Check", "Claim", "Composed", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit",
                 "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),

@@ -31,10 +31,10 @@ COVERAGE = (0.025, 0.975)
 class TransitionScale:
     """The scale α at which a measure of movement crosses a level, over trainings at many scales and seeds.
 
-    scale: where the seeds' mean, made monotone in α and interpolated in log α, crosses the level; low, high: a 95% interval, by drawing
-    seeds with replacement, widened to the neighbours among the scales where it is narrower than their spacing allows to see
-    (`resolution`, a factor). All NaN where nothing crosses: `describe()` says on which side. data: what the sweep returned, with
-    the measure, its error and the kernel movement for each (scale, seed).
+    scale: where the seeds' mean, made monotone in α and interpolated in log α, crosses the level; low, high: a 95% interval, by
+    drawing seeds with replacement, widened to the spacing of the scales (`resolution`, a factor) where it is narrower. All NaN
+    where nothing crosses: `describe()` says on which side. data: what the sweep returned, with the measures, their errors and
+    the kernel movement for each (scale, seed).
     """
 
     scale: float
@@ -61,8 +61,8 @@ class TransitionScale:
         lost = f" {failed} of {self.values.size} trainings failed and are left out." if failed else ""
         if np.isfinite(self.scale):
             return (
-                f"Transition at scale {self.scale:.3g} (95% interval {self.low:.3g} to {self.high:.3g}): there the {words} falls through"
-                f" {self.level:g}; below it the network learns features, above it trains like a kernel machine.{lost}"
+                f"Transition at scale {self.scale:.3g} (95% interval {self.low:.3g} to {self.high:.3g}): there the {words} falls"
+                f" through {self.level:g}; below it the network learns features, above it trains like a kernel machine.{lost}"
             )
         side = "kernel" if np.nanmean(self.values) < self.level else "rich"
         beyond = f"below {self.scales[0]:.3g}" if side == "kernel" else f"above {self.scales[-1]:.3g}"
@@ -77,7 +77,9 @@ class TransitionScale:
 
         figure, (axis,) = panels(1, height=3.8, width=5.6)
         axis.plot(self.scales, self.values, "o", color=COLOURS[0], alpha=0.35, ms=4)
-        axis.plot(self.scales, _falling(np.nanmean(self.values, axis=1)), color=COLOURS[0], lw=2, label="mean over seeds")
+        means = _means(self.values)
+        known = np.isfinite(means)
+        axis.plot(self.scales[known], _falling(means[known]), color=COLOURS[0], lw=2, label="mean over seeds")
         axis.axhline(self.level, color=MUTED, ls=":", lw=1)
         if np.isfinite(self.scale):
             axis.axvspan(self.low, self.high, color=COLOURS[1], alpha=0.15, lw=0, label="95% interval")
@@ -101,12 +103,12 @@ def transition_scale(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> TransitionScale:
-    """Train a model over initialisation scales and seeds with `sweep`, probe every training, and find where it leaves the kernel
-    regime.
+    """Where a network leaves the kernel regime: trained over initialisation scales and seeds with `sweep`, every training probed.
 
-    train: train(scale, seed, **settings) -> (fn, checkpoints, X, y), what `probe` takes, the first checkpoint the start; defined at the
-    top of a module where processes or a store are used. scales: increasing, at least two. measure: 'linear_gap' (the default: half of
-    what was learned is beyond the linearised network at 0.5), 'gradient_distance' or 'kernel_turn'. level: what it crosses.
+    train: train(scale, seed, **settings) -> (fn, checkpoints, X, y), what `probe` takes, the first checkpoint the start; defined
+    at the top of a module where processes or a store are used. scales: increasing, at least two. measure: 'linear_gap' (the
+    default; at 0.5 half of what was learned is beyond the linearised network), 'gradient_distance' or 'kernel_turn'. level: what
+    it crosses.
     A training that diverges is masked, with a warning, and named in `describe()`.
     """
     alphas = vector("scales", scales)
@@ -137,7 +139,7 @@ def measured_run(run: Any) -> xarray.Dataset:
 
 def _crossing(log_scales: Array, values: Array, level: float) -> tuple[float, float, float, float]:
     """The crossing of the mean over seeds, a bootstrap interval over seeds, and the factor between the scales around it."""
-    place = _cross(log_scales, np.nanmean(values, axis=1), level)
+    place = _cross(log_scales, _means(values), level)
     if not np.isfinite(place):
         return (float("nan"),) * 4
     rng = np.random.default_rng(0)

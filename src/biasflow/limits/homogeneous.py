@@ -178,7 +178,7 @@ def _homogeneous(at: Tangent, X: Array) -> Homogeneity:
         raise AssumptionError(
             "homogeneous",
             f"the network is not homogeneous in its weights: ⟨w, ∇f⟩/f = {found.degree:.3g} ± {found.spread:.2g} over the inputs,"
-            f" and f(2w) misses 2^L·f(w) by {found.stretched:.2g}; biases inside deep networks and output biases do that",
+            f" and f(2w) misses 2^L·f(w) by {found.stretched:.2g}; biases beyond the first layer do that",
         )
     return found
 
@@ -227,7 +227,7 @@ def smoothed_margin(
     y = labels("y", y, len(inputs))
     if not len(checkpoints):
         raise InputError("checkpoints: expected at least one, found none")
-    at = tangent(fn, checkpoints[0], inputs, output)
+    at = tangent(fn, checkpoints[0], inputs, output, name="checkpoints[0]")
     rows = []
     degree = _homogeneous(Tangent(at.function, at.function.leaves(_named(-1, checkpoints), checkpoints[-1])), inputs)
     for k, params in enumerate(checkpoints):

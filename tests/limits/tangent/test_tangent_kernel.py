@@ -1,5 +1,7 @@
 """Tangent kernels of any function against full Jacobians, however they are cut into blocks."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,12 +15,11 @@ from biasflow.limits.tangent.precision import jax_in_double
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((9, 6))
-OTHER = RNG.standard_normal((4, 6))
 
 
 def dense(widths, key=0):
     rng = np.random.default_rng(key)
-    return [(rng.standard_normal((a, b)) / a**0.5, rng.standard_normal(b)) for a, b in zip(widths, widths[1:], strict=False)]
+    return [(rng.standard_normal((a, b)) / a**0.5, rng.standard_normal(b)) for a, b in itertools.pairwise(widths)]
 
 
 def mlp(params, X):
@@ -62,34 +63,35 @@ def jacobian(fn, params, X):
     """The whole Jacobian, in double precision."""
     with jax_in_double():
         exact = jax.tree_util.tree_map(jnp.asarray, params)
-        leaves = jax.tree_util.tree_leaves(jax.jacrev(lambda w: fn(w, jnp.asarray(X)))(exact))
+        leaves = jax.tree_util.tree_leaves(jax.jit(jax.jacrev(lambda w: fn(w, jnp.asarray(X))))(exact))
         return np.hstack([np.asarray(leaf).reshape(len(X), -1) for leaf in leaves])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_equals_the_gram_matrix_of_the_jacobian(name):
     fn, params = FUNCTIONS[name]
-    J, J_other = jacobian(fn, params, X), jacobian(fn, params, OTHER)
+    J = jacobian(fn, params, X)
     K = bf.tangent_kernel(fn, params, X)
     size = np.max(np.abs(K))
     assert K.dtype == np.float64 and np.array_equal(K, K.T)
     np.testing.assert_allclose(K, J @ J.T, atol=1e-13 * size)
-    np.testing.assert_allclose(bf.tangent_kernel(fn, params, X, OTHER), J @ J_other.T, atol=1e-13 * size)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", ["mlp", "convolution"])
 def test_blocks_change_nothing(name):
     fn, params = FUNCTIONS[name]
+    J, J_other = jacobian(fn, params, X), jacobian(fn, params, X[:3] + 1)
     function = JaxFunction(fn, params)
     leaves = function.leaves("params", params)
-    for inputs_at_once in (1, 4, 9):
+    for inputs_at_once in (1, 3, 9):
         at = Tangent(function, leaves, 16.0 * inputs_at_once * function.cost(leaves, X))
         assert len(at.blocks(X)) == -(-9 // inputs_at_once)
-        np.testing.assert_allclose(at.kernel(X), bf.tangent_kernel(fn, params, X), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(at.kernel(X), J @ J.T, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(at.kernel(X, X[:3] + 1), J @ J_other.T, rtol=1e-10, atol=1e-12)
 
 
 def test_what_is_taken_apart_and_what_is_not():
-    """Weights that enter by one product are; biases, tied weights, convolutions and tensors no larger than their factors are not."""
+    """Weights that enter by one product are; biases, tied weights, convolutions and small tensors are not."""
     taken = {}
     for name, (fn, params) in FUNCTIONS.items():
         function = JaxFunction(fn, params)

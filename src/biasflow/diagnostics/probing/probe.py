@@ -120,7 +120,8 @@ def probe(
     if len(checkpoints) < 2:
         raise InputError(f"checkpoints: expected at least two, found {len(checkpoints)}")
     when = np.arange(float(len(checkpoints))) if times is None else vector("times", times, len(checkpoints))
-    looking = _Looking(tangent(fn, checkpoints[0], inputs, output, memory), inputs, _target(y, output, len(inputs)))
+    opened = tangent(fn, checkpoints[0], inputs, output, memory, "checkpoints[0]")
+    looking = _Looking(opened, inputs, _target(y, output, len(inputs)))
     first = looking.view("checkpoints[0]", checkpoints[0])
     later = [looking.pair(first, f"checkpoints[{k}]", c) for k, c in enumerate(checkpoints) if k > 0]
     along: list[Mapping[str, Estimate]] = [estimates(p) for p in later]

@@ -87,7 +87,7 @@ class ModelFunction(TangentFunction):
         return _refilled(self.template, iter(leaves))
 
     def predictions(self, leaves: Leaves, X: Array) -> Array:
-        return one_output(self.model(self.rebuilt(leaves), X), len(X), None)
+        return np.asarray(column(self.model(self.rebuilt(leaves), X), len(X), None), dtype=np.float64)
 
     def features(self, leaves: Leaves, X: Array) -> Features:
         rows = flat_leaves(self.model.jacobian(self.rebuilt(leaves), X))
@@ -131,13 +131,12 @@ def check_shapes(name: str, found: Sequence[Any], expected: Sequence[Any], words
             raise InputError(f"{name}: {word} has shape {tuple(shape)}, in the first parameters {tuple(needed)}")
 
 
-def one_output(values: Any, n: int, output: int | None) -> Array:
-    """Predictions as a vector (n,), the asked column where there are several."""
-    array = np.asarray(values)
-    array = array.reshape(n, 1) if array.shape == (n,) else array
-    if array.ndim != 2 or len(array) != n:
-        raise InputError(f"fn: expected one prediction for each of {n} inputs, found shape {array.shape}")
-    return array[:, chosen_output(array.shape[1], output)].astype(np.float64)
+def column(values: Any, n: int, output: int | None) -> Any:
+    """Predictions as a vector (n,), the asked column where there are several; arrays of any library."""
+    if len(values.shape) not in (1, 2) or values.shape[0] != n:
+        raise InputError(f"fn: expected one prediction for each of {n} inputs, found shape {tuple(values.shape)}")
+    values = values.reshape(n, -1)
+    return values[:, chosen_output(values.shape[1], output)]
 
 
 def chosen_output(count: int, output: int | None) -> int:

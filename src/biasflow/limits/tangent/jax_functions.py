@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...inputs import Array, real_array
 from .factoring import Plan, plan
 from .features import Features
-from .functions import Leaves, TangentFunction, check_shapes, chosen_output, one_output
+from .functions import Leaves, TangentFunction, check_shapes, column
 from .precision import jax_in_double
 
 TOGETHER = 1e-3
@@ -30,12 +30,15 @@ class JaxFunction(TangentFunction):
         self.fn, self.output, self.template = fn, output, params
         with jax_in_double():
             flat, self.structure = jax.tree_util.tree_flatten_with_path(params)
-        self.words = [jax.tree_util.keystr(path) or "the array" for path, _ in flat]
+        self.words = [jax.tree_util.keystr(path) for path, _ in flat]
         self.static = [leaf for _, leaf in flat]
         self.trained = [k for k, leaf in enumerate(self.static) if is_weight(leaf)]
         if not self.trained:
             raise InputError("params: no floating-point array in them, and so nothing to differentiate in")
         self._plans: dict[Any, tuple[Plan, Any]] = {}
+        self._values = jax.jit(self._column)
+        self._pushed = jax.jit(lambda w, X, v: jax.jvp(lambda u: self._column(u, X), (w,), (v,))[1])
+        self._pulled = jax.jit(lambda w, X, c: _pulled(lambda u: self._column(u, X), w, c))
 
     def leaves(self, name: str, params: Any) -> Leaves:
         import jax
@@ -44,7 +47,7 @@ class JaxFunction(TangentFunction):
             found, structure = jax.tree_util.tree_flatten(params)
         if len(found) != len(self.static):
             raise InputError(f"{name}: a tree of {len(found)} leaves, the first parameters have {len(self.static)}")
-        names = [self.words[k] for k in self.trained]
+        names = [self.words[k] or "the array" for k in self.trained]
         arrays = tuple(real_array(f"{name}{self.words[k]}", np.asarray(found[k]).astype(np.float64)) for k in self.trained)
         check_shapes(name, [a.shape for a in arrays], [np.shape(self.static[k]) for k in self.trained], names)
         if str(structure) != str(self.structure) and type(params) is not type(self.template):
@@ -60,46 +63,34 @@ class JaxFunction(TangentFunction):
         return jax.tree_util.tree_unflatten(self.structure, filled)
 
     def predictions(self, leaves: Leaves, X: Array) -> Array:
-        import jax.numpy as jnp
-
-        with jax_in_double():
-            values = self.fn(self.rebuilt([jnp.asarray(leaf) for leaf in leaves]), jnp.asarray(X))
-        return one_output(values, len(X), self.output)
+        return self._run(self._values, leaves, X)
 
     def features(self, leaves: Leaves, X: Array) -> Features:
-        import jax
-
-        _, compiled = self._planned(leaves, X)
-        with jax_in_double():
-            values, pairs, rows = jax.tree_util.tree_map(np.asarray, compiled(leaves, X))
-        return Features(double(values), tuple((double(a), double(g)) for a, g in pairs), tuple(double(r) for r in rows))
+        values, pairs, rows = self._run(self._planned(leaves, X)[1], leaves, X)
+        return Features(values, tuple(pairs), tuple(rows))
 
     def pushforward(self, leaves: Leaves, X: Array, direction: Leaves) -> Array:
-        import jax
-
-        with jax_in_double():
-            arrays = [tuple(jax.numpy.asarray(leaf) for leaf in part) for part in (leaves, direction)]
-            _, moved = jax.jvp(lambda w: self._column(w, X), (arrays[0],), (arrays[1],))
-        return double(moved)
+        return self._run(self._pushed, leaves, X, tuple(direction))
 
     def pullback(self, leaves: Leaves, X: Array, cotangent: Array) -> Leaves:
-        import jax
-
-        with jax_in_double():
-            values, pull = jax.vjp(lambda w: self._column(w, X), tuple(jax.numpy.asarray(leaf) for leaf in leaves))
-            (found,) = pull(jax.numpy.asarray(cotangent, values.dtype))
-        return tuple(double(leaf) for leaf in found)
+        return self._run(self._pulled, leaves, X, cotangent)
 
     def cost(self, leaves: Leaves, X: Array) -> int:
         return self._planned(leaves, X)[0].length
 
     def _column(self, leaves: Sequence[Any], X: Any) -> Any:
         """The output looked at, for every input, in JAX."""
-        import jax.numpy as jnp
+        return column(self.fn(self.rebuilt(leaves), X), len(X), self.output)
 
-        values = self.fn(self.rebuilt(leaves), jnp.asarray(X))
-        values = values.reshape(len(X), -1)
-        return values[:, chosen_output(values.shape[1], self.output)]
+    def _run(self, compiled: Any, leaves: Leaves, *arguments: Any) -> Any:
+        """A compiled function in double precision, its results as NumPy arrays; functions that leave JAX are refused."""
+        import jax
+
+        try:
+            with jax_in_double():
+                return jax.tree_util.tree_map(double, compiled(tuple(leaves), *arguments))
+        except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
+            raise InputError(f"fn: JAX cannot differentiate it, since it leaves JAX: {str(error).splitlines()[0]}") from None
 
     def _planned(self, leaves: Leaves, X: Array) -> tuple[Plan, Any]:
         """The plan for inputs of this shape, and its compiled form, made once. Inputs that influence each other are refused."""
@@ -108,21 +99,25 @@ class JaxFunction(TangentFunction):
         shape = X.shape[1:]
         if shape in self._plans:
             return self._plans[shape]
-        together = self.predictions(leaves, X[:2])
-        with jax_in_double():
-            try:
-                made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
-            except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
-                raise InputError(f"fn: JAX cannot differentiate it, since it leaves JAX: {str(error).splitlines()[0]}") from None
-            compiled = jax.jit(jax.vmap(made.features, in_axes=(None, 0)))
-            alone = self.predictions(leaves, X[:1])
-        if not abs(together[0] - alone[0]) <= TOGETHER * max(abs(together[0]), abs(alone[0])) and np.all(np.isfinite(together)):
+        pair, alone = self._run(jax.jit(lambda w, two: (self._column(w, two), self._column(w, two[:1]))), leaves, X[[0, -1]])
+        off = np.abs(np.nan_to_num(pair[0]) - np.nan_to_num(alone[0]))
+        if off > TOGETHER * max(abs(pair[0]), abs(alone[0])):
             raise InputError(
-                f"fn: the prediction of an input depends on the others ({together[0]:g} with a second input, {alone[0]:g} alone);"
+                f"fn: the prediction of an input depends on the others ({pair[0]:g} with a second input, {alone[0]:g} alone);"
                 " put batch normalisation and the like into inference mode"
             )
-        self._plans[shape] = made, compiled
-        return made, compiled
+        with jax_in_double():
+            made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
+        self._plans[shape] = made, jax.jit(jax.vmap(made.features, in_axes=(None, 0)))
+        return self._plans[shape]
+
+
+def _pulled(function: Any, weights: Any, cotangent: Any) -> Any:
+    import jax
+
+    values, pull = jax.vjp(function, weights)
+    (found,) = pull(cotangent.astype(values.dtype))
+    return found
 
 
 def is_equinox(fn: Any) -> bool:

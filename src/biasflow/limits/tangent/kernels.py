@@ -76,12 +76,12 @@ class Tangent:
             yield block, self.features(X[block])
 
 
-def tangent(fn: Any, params: Any, X: Array, output: int | None = None, memory: float = MEMORY) -> Tangent:
-    """The gradients of `fn` at `params`, for inputs like X."""
+def tangent(fn: Any, params: Any, X: Array, output: int | None = None, memory: float = MEMORY, name: str = "params") -> Tangent:
+    """The gradients of `fn` at `params`, for inputs like X; errors call them `name`."""
     if isinstance(fn, Model):
         params = fn.checked(params, X.shape[1])
     function = tangent_function(fn, params, output)
-    return Tangent(function, function.leaves("params", params), positive_float("memory", memory))
+    return Tangent(function, function.leaves(name, params), positive_float("memory", memory))
 
 
 def tangent_kernel(

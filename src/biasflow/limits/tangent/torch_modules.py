@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InputError
 from ...inputs import Array, real_array
 from .features import Features
-from .functions import Leaves, TangentFunction, along, check_shapes, chosen_output, one_output
+from .functions import Leaves, TangentFunction, along, check_shapes, column
 
 
 class TorchModule(TangentFunction):
@@ -49,7 +49,7 @@ class TorchModule(TangentFunction):
         import torch
 
         with torch.no_grad():
-            return one_output(self._call(self._tensors(leaves), torch.as_tensor(X)).cpu().numpy(), len(X), self.output)
+            return self._column(self._tensors(leaves), torch.as_tensor(X)).numpy()
 
     def features(self, leaves: Leaves, X: Array) -> Features:
         import torch
@@ -79,15 +79,11 @@ class TorchModule(TangentFunction):
 
         return {name: torch.as_tensor(np.asarray(leaf)) for name, leaf in zip(self.names, leaves, strict=True)}
 
-    def _call(self, weights: dict[str, Any], X: Any) -> Any:
+    def _column(self, weights: dict[str, Any], X: Any) -> Any:
         import torch
 
         static = {name: t.cpu().double() if t.is_floating_point() else t.cpu() for name, t in self.static.items()}
-        return torch.func.functional_call(self.module, {**static, **weights}, (X,))
-
-    def _column(self, weights: dict[str, Any], X: Any) -> Any:
-        values = self._call(weights, X).reshape(X.shape[0], -1)
-        return values[:, chosen_output(values.shape[1], self.output)]
+        return column(torch.func.functional_call(self.module, {**static, **weights}, (X,)), X.shape[0], self.output)
 
 
 def _state(params: Any) -> dict[str, Any]:

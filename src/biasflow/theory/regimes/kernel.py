@@ -24,8 +24,8 @@ ROUNDED = 1e-9
 EXPONENT_ERROR = 0.02
 """The next term is 1/30² of the leading one at the first scale."""
 MOVEMENTS = (1e-2, 1e-5)
-"""Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}, at which other models are looked at. The second
-is small, since a ReLU network has its limit's kernel only once no gate changes on the data."""
+"""Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}, at which other models are looked at. The
+second is small, since a ReLU network has its limit's kernel only once no gate changes on the data."""
 NEAR = 1e-3
 """Relative distance of the predictions at the second of them that counts as arrived."""
 STRETCH = 3.0
@@ -96,7 +96,9 @@ def _by_flow(problem: Problem) -> tuple[Check, ...]:
         distances.append(float(np.max(np.abs(model(flow.final, places) - target)) / np.max(np.abs(target))))
         slopes = np.sqrt(np.max(np.diag(tangent_kernel(model, start, places))) * sum(map(np.size, start)))
         errors.append(float(flow.error[-1] * slopes / np.max(np.abs(target))) + ROUNDED)
-    checks = [Check("relative distance of predictions from the kernel limit at ‖Δw‖/‖w₀‖ = 1e-5", distances[1], "<=", NEAR, errors[1])]
+    checks = [
+        Check("relative distance of predictions from the kernel limit at ‖Δw‖/‖w₀‖ = 1e-5", distances[1], "<=", NEAR, errors[1])
+    ]
     fall, span = distances[0] / max(distances[1], errors[1]), MOVEMENTS[0] / MOVEMENTS[1]
     if distances[0] > span * errors[1]:
         checks.append(Check("exponent of that distance in α, over −D, at least", float(np.log(fall) / np.log(span)), ">=", 1.0))
@@ -112,7 +114,9 @@ def _unbiased(problem: Problem) -> str | None:
     values = np.abs(problem.model(problem.params0, places))
     bound = size(problem.params0) * np.sqrt(np.diag(tangent_kernel(problem.model, problem.params0, places)))
     worst = int(np.argmax(values - UNBIASED * bound))
-    return None if values[worst] <= UNBIASED * bound[worst] else f"f(w₀, x) = {values[worst]:.3g} at an input, needs zero everywhere"
+    return (
+        None if values[worst] <= UNBIASED * bound[worst] else f"f(w₀, x) = {values[worst]:.3g} at an input, needs zero everywhere"
+    )
 
 
 def _reachable(problem: Problem) -> str | None:
@@ -150,8 +154,8 @@ def _example(key: int) -> Problem:
 
 sec3 = Claim(
     "W/sec3",
-    "The tangent kernel at scale α is α^{2(D−1)}K₀; from an unbiased start the limit of the flow tends to the interpolator of least"
-    " tangent-kernel norm as α → ∞, at the rate α^{−D} or faster (for diagonal networks min ℓ2, at the rate α^{−2D}).",
+    "The tangent kernel at scale α is α^{2(D−1)}K₀; from an unbiased start the limit of the flow tends to the interpolator of"
+    " least tangent-kernel norm as α → ∞, at the rate α^{−D} or faster (for diagonal networks min ℓ2, at the rate α^{−2D}).",
     "W, Section 3",
     (
         Hypothesis("homogeneous", "a model that is D-homogeneous in its weights", _homogeneous),
