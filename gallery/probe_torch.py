@@ -16,7 +16,7 @@ for panel, scale, rate in zip(panels, (6.0, 0.3), (2e-5, 3e-2), strict=True):
     start = {name: scale * tensor for name, tensor in network.state_dict().items()}
     network.load_state_dict(start)
     descent = torch.optim.SGD(network.parameters(), lr=rate, momentum=0.9)
-    for _ in range(1000):
+    for _ in range(600):
         descent.zero_grad()
         descent.step(lambda network=network: torch.mean((network(X) - odd) ** 2).backward())
     found = bf.probe(network, [start, network], X, odd[:, 0])

@@ -93,6 +93,16 @@ def test_the_error_is_what_other_inputs_would_do():
         assert spread / 1.6 <= np.median([value[name].error for value in values]) <= 1.6 * spread, name
 
 
+def test_the_distances_alone_are_those_of_the_probe(found):
+    assert bf.kernel_distance(network, START, END, X) == pytest.approx(found.final["kernel_movement"].value, rel=1e-12)
+    assert bf.gradient_distance(network, START, END, X, memory=1e5) == pytest.approx(
+        found.final["gradient_distance"].value, rel=1e-12
+    )
+    assert np.isnan(bf.kernel_distance(SMALL, bf.TwoLayerParams(np.zeros(30), np.zeros((30, 5))), SMALL.init(1.0), X))
+    with pytest.raises(bf.InputError, match=r"params: .*shape"):
+        bf.gradient_distance(network, START, [START[0], np.ones(9)], X)
+
+
 def test_the_null_reference_is_another_seed(found):
     K = [bf.tangent_kernel(network, init(seed), X) for seed in range(4)]
     distances = [np.linalg.norm(other - K[0]) / np.linalg.norm(K[0]) for other in K[1:]]

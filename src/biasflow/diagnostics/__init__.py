@@ -8,7 +8,7 @@ from .generalisation import MarginBound, margin_bound
 from .interclass import interclass_distance
 from .operator import inverse_norm
 from .phases import Phase, phases
-from .probing import Estimate, Probe, probe
+from .probing import Estimate, Probe, gradient_distance, kernel_distance, probe
 
 __all__ = [
     "Arrival",
@@ -24,8 +24,10 @@ __all__ = [
     "clusters",
     "commuting_defect",
     "convergence_bounds",
+    "gradient_distance",
     "interclass_distance",
     "inverse_norm",
+    "kernel_distance",
     "kinks",
     "local_bounds",
     "margin_bound",

@@ -102,6 +102,16 @@ def test_what_is_taken_apart_and_what_is_not():
     assert taken["transposed"] == taken["model"] == (1, 1)
 
 
+def test_a_transposed_weight_costs_no_more():
+    """Weights laid out the other way round are moved once for all inputs, and are no part of what one input needs."""
+    W, inputs = np.ones((60, 40)), RNG.standard_normal((3, 40))
+    costs = []
+    for fn, weights in ((lambda w, X: jnp.tanh(X @ w).sum(1), W.T), (lambda w, X: jnp.tanh(X @ w.T).sum(1), W)):
+        function = JaxFunction(fn, weights)
+        costs.append(function.cost(function.leaves("params", weights), inputs))
+    assert costs[0] == costs[1] < W.size
+
+
 @pytest.mark.parametrize("name", ["model", "diagonal"])
 def test_models_in_numpy_and_in_jax_agree(name):
     model, params = FUNCTIONS[name]

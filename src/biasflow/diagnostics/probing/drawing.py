@@ -90,6 +90,6 @@ def _linearised(axis: Any, probe: Probe) -> None:
     ends = np.array([min(learned.min(), linear.min()), max(learned.max(), linear.max())])
     axis.plot(ends, ends, color=MUTED, lw=1, ls="--", label="kernel machine")
     axis.plot(learned, linear, ".", color="#d1495b", alpha=0.6, label="one input each")
-    axis.set(xlabel="change of f by training", ylabel="the linearised network's")
+    axis.set(xlabel="change of f by training", ylabel="change of the linearised network")
     axis.legend(frameon=False, fontsize=8)
     axis.set_title("What linearising explains", fontsize=10)

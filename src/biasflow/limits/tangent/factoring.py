@@ -24,7 +24,8 @@ class Walk:
     """One evaluation. zeros: what to add at each product that is taken apart, by its number; None: only look.
 
     products: the leaf, the length of the factor that comes in and the shape of z, for every product met; other: leaves that
-    are used in any other way; inputs: the factors that come in, in the order of `zeros`; numbers: of the values met.
+    are used in any other way; inputs: the factors that come in, in the order of `zeros`; numbers: of the values met, weights
+    apart.
     """
 
     zeros: dict[int, Any] | None = None
@@ -59,13 +60,13 @@ class Walk:
         functions, parameters = bound if isinstance(bound, tuple) else ((), bound)  # JAX before 0.10 hands functions apart
         found = equation.primitive.bind(*functions, *operands, **parameters)
         results = list(found) if equation.primitive.multiple_results else [found]
-        self.numbers += sum(math.prod(variable.aval.shape) for variable in equation.outvars)
         marked = [k for k, tag in enumerate(tags) if tag is not None]
+        leaf = tags[marked[0]] if marked else None
+        if marked and name in REARRANGED and math.prod(operands[0].shape) == math.prod(results[0].shape):
+            return [(results[0], leaf)]
+        self.numbers += sum(math.prod(variable.aval.shape) for variable in equation.outvars)
         if not marked:
             return [(value, None) for value in results]
-        leaf = tags[marked[0]]
-        if name in REARRANGED and math.prod(operands[0].shape) == math.prod(results[0].shape):
-            return [(results[0], leaf)]
         factor = _factor(equation, operands, marked)
         if factor is None or leaf is None:
             self.other.update(tag for tag in tags if tag is not None)
