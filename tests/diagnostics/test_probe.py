@@ -199,7 +199,8 @@ class TestBadInput:
         [
             ([START], ("checkpoints", "at least two", "1")),
             ([START, [START[0], np.ones(9)]], ("checkpoints[1]", "shape (9,)", "(8,)")),
-            ([START, [START[0]]], ("checkpoints[1]", "1 leaves", "2")),
+            ([START, [START[0]]], ("checkpoints[1]", "1 leaves", "2 at [1]")),
+            ([START, {"W": START[0], "a": START[1]}], ("checkpoints[1]", "differs", "['W']")),
             ([START, [START[0] * np.nan, START[1]]], ("checkpoints[1][0]", "nan", "diverged", "step size")),
             ([[1e200 * START[0], 1e308 * np.ones(8)], START], ("checkpoints[0]", "overflows", "1e+308")),
         ],

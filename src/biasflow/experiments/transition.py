@@ -141,7 +141,7 @@ def _crossing(log_scales: Array, values: Array, level: float) -> tuple[float, fl
     """The crossing of the mean over seeds, a bootstrap interval over seeds, and the factor between the scales around it."""
     place = _cross(log_scales, _means(values), level)
     if not np.isfinite(place):
-        return (float("nan"),) * 4
+        return float("nan"), float("nan"), float("nan"), float("nan")
     rng = np.random.default_rng(0)
     draws = rng.integers(values.shape[1], size=(RESAMPLES, values.shape[1]))
     places = np.array([_cross(log_scales, _means(values[:, draw]), level) for draw in draws])
@@ -151,7 +151,7 @@ def _crossing(log_scales: Array, values: Array, level: float) -> tuple[float, fl
     spacing = float(log_scales[k] - log_scales[k - 1])
     if high - low < spacing:
         low, high = min(low, place - spacing / 2), max(high, place + spacing / 2)
-    return tuple(float(np.exp(value)) for value in (place, low, high, spacing))  # type: ignore[return-value]
+    return float(np.exp(place)), float(np.exp(low)), float(np.exp(high)), float(np.exp(spacing))
 
 
 def _means(values: Array) -> Array:

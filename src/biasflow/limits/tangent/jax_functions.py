@@ -27,11 +27,8 @@ class JaxFunction(TangentFunction):
     def __init__(self, fn: Any, params: Any, output: int | None = None) -> None:
         import jax
 
-        self.fn, self.output, self.template = fn, output, params
-        with jax_in_double():
-            flat, self.structure = jax.tree_util.tree_flatten_with_path(params)
-        self.words = [jax.tree_util.keystr(path) for path, _ in flat]
-        self.static = [leaf for _, leaf in flat]
+        self.fn, self.output, self.structure = fn, output, jax.tree_util.tree_structure(params)
+        self.words, self.static = _paths(params)
         self.trained = [k for k, leaf in enumerate(self.static) if is_weight(leaf)]
         if not self.trained:
             raise InputError("params: no floating-point array in them, and so nothing to differentiate in")
@@ -41,17 +38,15 @@ class JaxFunction(TangentFunction):
         self._pulled = jax.jit(lambda w, X, c: _pulled(lambda u: self._column(u, X), w, c))
 
     def leaves(self, name: str, params: Any) -> Leaves:
-        import jax
-
-        with jax_in_double():
-            found, structure = jax.tree_util.tree_flatten(params)
-        if len(found) != len(self.static):
-            raise InputError(f"{name}: a tree of {len(found)} leaves, the first parameters have {len(self.static)}")
-        names = [self.words[k] or "the array" for k in self.trained]
-        arrays = tuple(real_array(f"{name}{self.words[k]}", np.asarray(found[k]).astype(np.float64)) for k in self.trained)
-        check_shapes(name, [a.shape for a in arrays], [np.shape(self.static[k]) for k in self.trained], names)
-        if str(structure) != str(self.structure) and type(params) is not type(self.template):
-            raise InputError(f"{name}: a tree of another structure than the first parameters")
+        words, found = _paths(params)
+        if words != self.words:
+            other = next((w for w in words if w not in self.words), None) or next(w for w in self.words if w not in words)
+            raise InputError(
+                f"{name}: a tree of {len(words)} leaves that differs from the first parameters' {len(self.words)} at {other}"
+            )
+        arrays = tuple(real_array(f"{name}{words[k]}", np.asarray(found[k]).astype(np.float64)) for k in self.trained)
+        expected = [np.shape(self.static[k]) for k in self.trained]
+        check_shapes(name, [a.shape for a in arrays], expected, [words[k] or "the array" for k in self.trained])
         return arrays
 
     def rebuilt(self, leaves: Sequence[Any]) -> Any:
@@ -110,6 +105,14 @@ class JaxFunction(TangentFunction):
             made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
         self._plans[shape] = made, jax.jit(jax.vmap(made.features, in_axes=(None, 0)))
         return self._plans[shape]
+
+
+def _paths(params: Any) -> tuple[list[str], list[Any]]:
+    """The leaves of a tree, and where they are in it."""
+    import jax
+
+    flat, _ = jax.tree_util.tree_flatten_with_path(params)
+    return [jax.tree_util.keystr(path) for path, _ in flat], [leaf for _, leaf in flat]
 
 
 def _pulled(function: Any, weights: Any, cotangent: Any) -> Any:
