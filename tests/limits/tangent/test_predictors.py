@@ -14,6 +14,7 @@ def network(params, X):
     return jax.nn.tanh(X @ params["W"]) @ params["a"]
 
 
+MODEL, WEIGHTS = bf.TwoLayer(20, 4), bf.TwoLayer(20, 4).init(0.7, key=2)
 PARAMS = {"W": RNG.standard_normal((4, 12)), "a": RNG.standard_normal(12) / 3}
 
 
@@ -29,9 +30,9 @@ def test_the_interpolator_fits_the_data_with_the_least_norm():
 
 
 def test_its_weights_are_the_shortest_step_that_fits_the_linearised_data():
-    found = bf.tangent_interpolator(network, PARAMS, X, Y).value
-    step = [np.asarray(found.params[name]) - PARAMS[name] for name in ("W", "a")]
-    assert np.sqrt(sum(np.sum(s**2) for s in step)) == pytest.approx(bf.tangent_interpolator(network, PARAMS, X, Y).objective)
+    found = bf.tangent_interpolator(MODEL, WEIGHTS, X, Y).value
+    step = [end - start for start, end in zip(WEIGHTS, found.params, strict=True)]
+    assert np.sqrt(sum(np.sum(s**2) for s in step)) == pytest.approx(bf.tangent_interpolator(MODEL, WEIGHTS, X, Y).objective)
 
 
 def test_two_layer_networks_get_a_predictor_and_diagonal_ones_their_beta():
@@ -52,29 +53,29 @@ def test_linearised_training_is_the_kernel_flow(normalisation):
     from scipy.integrate import solve_ivp
 
     loss = bf.SquareLoss(normalisation)
-    flow = bf.linearised_flow(network, PARAMS, X, Y, loss)
-    K, t = bf.tangent_kernel(network, PARAMS, X), 0.3
+    flow = bf.linearised_flow(MODEL, WEIGHTS, X, Y, loss)
+    K, t = bf.tangent_kernel(MODEL, WEIGHTS, X), 0.3
     solved = solve_ivp(lambda _, f: -K @ loss.gradient(f, Y), (0, t), flow.predictions(0), rtol=1e-10, atol=1e-12, method="LSODA")
     np.testing.assert_allclose(flow.predictions(t), solved.y[:, -1], atol=1e-8)
     np.testing.assert_allclose(flow.at(t)(X), flow.predictions(t), atol=1e-10)
     assert flow.loss(t) == pytest.approx(loss(solved.y[:, -1], Y), rel=1e-7)
-    limit = bf.tangent_interpolator(network, PARAMS, X, Y).value
+    limit = bf.tangent_interpolator(MODEL, WEIGHTS, X, Y).value
     np.testing.assert_allclose(flow.at(np.inf)(PLACES), limit(PLACES), atol=1e-9)
-    np.testing.assert_allclose(flow.at(0.0)(PLACES), network(PARAMS, PLACES), atol=1e-6)
+    np.testing.assert_allclose(flow.at(0.0)(PLACES), MODEL(WEIGHTS, PLACES), atol=1e-12)
 
 
 def test_modes_out_of_the_kernels_reach_do_not_move():
     inputs = np.vstack([X[:3], X[:1]])  # the same input with two labels
-    flow = bf.linearised_flow(network, PARAMS, inputs, [1.0, 0.0, 0.0, -1.0])
+    flow = bf.linearised_flow(MODEL, WEIGHTS, inputs, [1.0, 0.0, 0.0, -1.0])
     assert flow.predictions(np.inf)[0] == pytest.approx(flow.predictions(np.inf)[3], abs=1e-9) == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(bf.InconsistentError):
-        bf.tangent_interpolator(network, PARAMS, inputs, [1.0, 0.0, 0.0, -1.0])
+        bf.tangent_interpolator(MODEL, WEIGHTS, inputs, [1.0, 0.0, 0.0, -1.0])
 
 
 def test_the_max_margin_of_the_tangent_kernel():
     labels = np.where(Y > 0, 1.0, -1.0)
-    found = bf.tangent_max_margin(network, PARAMS, X, labels)
-    by_matrix = bf.kernel_max_margin(bf.tangent_kernel(network, PARAMS, X), labels)
+    found = bf.tangent_max_margin(MODEL, WEIGHTS, X, labels)
+    by_matrix = bf.kernel_max_margin(bf.tangent_kernel(MODEL, WEIGHTS, X), labels)
     assert found.objective == by_matrix.objective
     assert np.min(labels * found.value(X)) == pytest.approx(found.objective, rel=1e-9)
     size = np.sqrt(sum(np.sum(leaf**2) for leaf in found.value.direction))
@@ -83,10 +84,10 @@ def test_the_max_margin_of_the_tangent_kernel():
 
 def test_bad_input():
     with pytest.raises(bf.InputError, match="y: expected labels"):
-        bf.tangent_max_margin(network, PARAMS, X, Y)
+        bf.tangent_max_margin(MODEL, WEIGHTS, X, Y)
     with pytest.raises(bf.InputError, match="y: expected length 7"):
-        bf.tangent_interpolator(network, PARAMS, X, Y[:3])
+        bf.tangent_interpolator(MODEL, WEIGHTS, X, Y[:3])
     with pytest.raises(bf.InputError, match="t: expected a time"):
-        bf.linearised_flow(network, PARAMS, X, Y).at(-1.0)
+        bf.linearised_flow(MODEL, WEIGHTS, X, Y).at(-1.0)
     with pytest.raises(bf.InputError, match="loss"):
-        bf.linearised_flow(network, PARAMS, X, Y, "square")
+        bf.linearised_flow(MODEL, WEIGHTS, X, Y, "square")
