@@ -102,7 +102,7 @@ def main(quick: bool) -> None:
         for name in METHODS:
             found = base if name == "biasflow" else measured(name, width, PEER_INPUTS)
             jacobian = 8 * PEER_INPUTS * width * (DIM + 1) / 2**20
-            ratios = [f"{found[key] / base[key]:.0f}x" for key in ("s", "MB")]
+            ratios = [f"{found[key] / base[key]:.1f}x" for key in ("s", "MB")]
             off = abs(found["sum"] / base["sum"] - 1)
             rows.append(
                 [
