@@ -1,8 +1,8 @@
 """Max margins against what computes them elsewhere: gradient ascent for γ₁ (C, fig. 1), a quadratic-program solver for γ₂.
 
 γ₁: 300 000 iterations of the paper's gradient ascent on the smooth margin (m = 500, d = 2, step 0.5/√(t+1)), by our own compiled
-`bf.margin_ascent`; all are run for n = 100; for larger n, and with --quick, a part, and its time is extrapolated. γ₂: the same hard-margin
-problem by cvxpy with Clarabel at its default tolerance.
+`bf.margin_ascent`; all are run for n = 100; for larger n, and with --quick, a part, and its time is extrapolated. γ₂: the same
+hard-margin problem by cvxpy with Clarabel at its default tolerance.
 """
 
 from __future__ import annotations

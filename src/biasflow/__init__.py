@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "records": ("Batched", "Certificate", "Check", "Claim", "Dataset", "Experiment", "Grid", "Hypothesis", "Limit",
-                "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
+    "records": ("Batched", "Certificate", "Check", "Claim", "Composed", "Dataset", "Experiment", "Grid", "Hypothesis",
+                "Limit", "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
                "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
@@ -22,21 +22,24 @@ _HOMES = {
                "FixedDirectionsParams", "MatrixFactorisation", "MergedProblem", "Particles", "SignedTwoLayer",
                "SignedTwoLayerParams", "SphereMeasure", "TransportGrowth", "TwoLayer", "TwoLayerParams", "as_particles",
                "merge_directions", "mirror", "random_network", "sphere_measure", "split_network", "transport_growth"),
-    "limits": ("FeatureClassifier", "KernelClassifier", "KktPoint", "MarginCertificate", "arc_cosine_kernel",
-               "bregman_projection", "f1_max_margin", "f2_max_margin", "kernel_interpolator", "kernel_max_margin",
-               "kkt_point", "kkt_residual", "l1_max_margin", "l2_max_margin", "limit", "margin_certificate",
+    "limits": ("FeatureClassifier", "Homogeneity", "KernelClassifier", "KktPoint", "LinearisedFlow", "MarginCertificate",
+               "MarginKkt", "SmoothedMargin", "TangentPredictor", "arc_cosine_kernel", "bregman_projection", "f1_max_margin",
+               "f2_max_margin", "homogeneity", "kernel_interpolator", "kernel_max_margin", "kkt_point", "kkt_residual",
+               "l1_max_margin", "l2_max_margin", "limit", "linearised_flow", "margin_certificate", "margin_kkt",
                "min_frobenius_norm", "min_l1", "min_l2", "min_norm_interpolator", "min_nuclear_norm", "mirror_limit",
-               "polish", "tangent_kernel", "tangent_kernel_limit", "variation_norm"),
+               "polish", "smoothed_margin", "tangent_interpolator", "tangent_kernel", "tangent_kernel_limit",
+               "tangent_max_margin", "variation_norm"),
     "flows": ("Alignment", "ConstantStep", "FeatureAscent", "GateEvent", "InverseRootStep", "Proposition6Step",
               "Proposition7Step", "StepRule", "TrainedBatch", "TrainedRun", "early_alignment", "effective_limit",
               "feature_ascent", "gradient_descent", "gradient_flow", "margin_ascent", "margin_ascents", "mirror_flow",
               "saddle_limit", "saddle_path", "train_batch"),
-    "diagnostics": ("Arrival", "Cluster", "CommutingDefect", "ConvergenceBounds", "Kink", "LocalBounds", "MarginBound",
-                    "Phase", "clusters", "commuting_defect", "convergence_bounds", "interclass_distance", "inverse_norm",
-                    "kinks", "local_bounds", "margin_bound", "phases", "time_to", "transport_distance"),
+    "diagnostics": ("Arrival", "Cluster", "CommutingDefect", "ConvergenceBounds", "Estimate", "Kink", "LocalBounds",
+                    "MarginBound", "Phase", "Probe", "clusters", "commuting_defect", "convergence_bounds",
+                    "gradient_distance", "interclass_distance", "inverse_norm", "kernel_distance", "kinks", "local_bounds",
+                    "margin_bound", "phases", "probe", "time_to", "transport_distance"),
     "theory": ("Alternating", "Comparison", "Evidence", "PowerProblem", "Scores", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
-    "experiments": ("figure", "figures"),
+    "experiments": ("TransitionScale", "figure", "figures", "transition_scale"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -61,8 +64,10 @@ if TYPE_CHECKING:
     from . import data as data
     from .diagnostics import *  # noqa: F403
     from .errors import *  # noqa: F403
+    from .experiments import TransitionScale as TransitionScale
     from .experiments import figure as figure
     from .experiments import figures as figures
+    from .experiments import transition_scale as transition_scale
     from .flows import *  # noqa: F403
     from .limits import *  # noqa: F403
     from .losses import *  # noqa: F403

@@ -312,6 +312,25 @@ class Batched:
     def __call__(self, **setting: Any) -> xarray.Dataset:
         return self.point(**setting)
 
+    @property
+    def parts(self) -> tuple[Callable[..., Any], ...]:
+        return (self.point, self.batch)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A point function made of two importable ones: outer(inner(**setting))."""
+
+    outer: Callable[[Any], xarray.Dataset]
+    inner: Callable[..., Any]
+
+    def __call__(self, **setting: Any) -> xarray.Dataset:
+        return self.outer(self.inner(**setting))
+
+    @property
+    def parts(self) -> tuple[Callable[..., Any], ...]:
+        return (self.outer, self.inner)
+
 
 @dataclass(frozen=True, eq=False)
 class Experiment:

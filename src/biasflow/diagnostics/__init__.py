@@ -8,6 +8,7 @@ from .generalisation import MarginBound, margin_bound
 from .interclass import interclass_distance
 from .operator import inverse_norm
 from .phases import Phase, phases
+from .probing import Estimate, Probe, gradient_distance, kernel_distance, probe
 from .transport import transport_distance
 
 __all__ = [
@@ -15,19 +16,24 @@ __all__ = [
     "Cluster",
     "CommutingDefect",
     "ConvergenceBounds",
+    "Estimate",
     "Kink",
     "LocalBounds",
     "MarginBound",
     "Phase",
+    "Probe",
     "clusters",
     "commuting_defect",
     "convergence_bounds",
+    "gradient_distance",
     "interclass_distance",
     "inverse_norm",
+    "kernel_distance",
     "kinks",
     "local_bounds",
     "margin_bound",
     "phases",
+    "probe",
     "time_to",
     "transport_distance",
 ]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InputError, RefusedError
 from ..inputs import Array, matrix, positive_int, real_array
+from ..limits.tangent.precision import jax_in_double
 from ..losses import SquareLoss
 from ..models import DeepNetwork, Model
 from ..potentials import Potential
@@ -156,7 +157,7 @@ def _flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
 def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, flat: Array, X: ArrayLike | None) -> Derivatives:
     output = function(unflatten(flat))
     if type(output).__module__.split(".")[0] in ("jax", "jaxlib"):
-        with _jax_in_double():
+        with jax_in_double():
             import jax
 
             _check_predictions(function(unflatten(jax.numpy.asarray(flat))))
@@ -180,19 +181,11 @@ def _check_predictions(output: Any) -> None:
         raise InputError(f"model: expected finite predictions, found {values[~np.isfinite(values)].flat[0]}")
 
 
-def _jax_in_double() -> Any:
-    import jax
-
-    enable_x64: Any = getattr(jax, "enable_x64", None)  # a function of the package's own from 0.8 on
-    older: Any = jax.experimental
-    return enable_x64(True) if enable_x64 is not None else older.enable_x64()
-
-
 def _by_jax(function: Callable[[Any], Any], unflatten: Any) -> Derivatives:
     def at(w: Array) -> tuple[Array, Array, Array]:
         import jax
 
-        with _jax_in_double():
+        with jax_in_double():
             jacobian = jax.jacrev(lambda v: function(unflatten(v)).ravel())
             place = jax.numpy.asarray(w)
             rows = jacobian(place)

@@ -8,6 +8,7 @@ from ..errors import unknown
 from ..records import Experiment
 from ..run import Store, sweep
 from . import margin, mirror, regimes, relu
+from .transition import TransitionScale, transition_scale
 
 if TYPE_CHECKING:
     import xarray
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 EXPERIMENTS: tuple[Experiment, ...] = (*mirror.EXPERIMENTS, *regimes.EXPERIMENTS, *relu.EXPERIMENTS, *margin.EXPERIMENTS)
 
-__all__ = ["EXPERIMENTS", "experiment", "figure", "figures"]
+__all__ = ["EXPERIMENTS", "TransitionScale", "experiment", "figure", "figures", "transition_scale"]
 
 
 def figures() -> tuple[str, ...]:

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..inputs import Array, Index, Mask, instance, one_of, positive_float, positive_int, vector
+from ..limits.tangent.precision import jax_in_double
 from ..losses import Loss
 from ..models import Model
 from ..records import Dataset, Result, leaf_map, leaves
 from .descent import OVERSHOT
 from .dual import stack
-from .lockstep import CONVERGED, DIVERGED, FLOOR, RUNNING, STATIONARY, compiled_steps, double_precision
+from .lockstep import CONVERGED, DIVERGED, FLOOR, RUNNING, STATIONARY, compiled_steps
 
 THRESHOLD = 1e-9
 """The loss at which W's runs stop (W, App. E)."""
@@ -123,7 +124,7 @@ def train_batch(
     if len(seeds) != runs:
         raise InputError(f"keys: expected one a run, {runs}, found {len(seeds)}")
     one_of("dtype", dtype, DTYPES)
-    with double_precision():
+    with jax_in_double():
         return _train(model, loss, params, (X, y), (gamma, np.array(seeds)), steps, threshold, batch, dtype, progress)
 
 

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
-from contextlib import AbstractContextManager
 from typing import Any
 
 from ..models import Model
 from .descent import stepped, unbiased
 
 RUNNING, CONVERGED, DIVERGED, STATIONARY, FLOOR = range(5)
-
-
-def double_precision() -> AbstractContextManager[Any]:
-    """JAX in float64 for a while, whatever the process is set to."""
-    jax: Any = importlib.import_module("jax")
-    try:
-        return jax.enable_x64(True)
-    except AttributeError:  # before JAX 0.8
-        return importlib.import_module("jax.experimental").enable_x64()
 
 
 @functools.lru_cache(maxsize=32)

@@ -2,7 +2,8 @@
 
 from .boundary import mirror_limit
 from .completion import min_frobenius_norm, min_nuclear_norm
-from .kernels import kernel_interpolator, tangent_kernel, tangent_kernel_limit
+from .homogeneous import Homogeneity, MarginKkt, SmoothedMargin, homogeneity, margin_kkt, smoothed_margin
+from .kernels import kernel_interpolator
 from .margin import (
     FeatureClassifier,
     KernelClassifier,
@@ -20,16 +21,31 @@ from .norms import min_l1, min_l2
 from .predicted import limit
 from .projection import bregman_projection
 from .relu import KktPoint, kkt_point, kkt_residual, min_norm_interpolator, variation_norm
+from .tangent import (
+    LinearisedFlow,
+    TangentPredictor,
+    linearised_flow,
+    tangent_interpolator,
+    tangent_kernel,
+    tangent_kernel_limit,
+    tangent_max_margin,
+)
 
 __all__ = [
     "FeatureClassifier",
+    "Homogeneity",
     "KernelClassifier",
     "KktPoint",
+    "LinearisedFlow",
     "MarginCertificate",
+    "MarginKkt",
+    "SmoothedMargin",
+    "TangentPredictor",
     "arc_cosine_kernel",
     "bregman_projection",
     "f1_max_margin",
     "f2_max_margin",
+    "homogeneity",
     "kernel_interpolator",
     "kernel_max_margin",
     "kkt_point",
@@ -37,7 +53,9 @@ __all__ = [
     "l1_max_margin",
     "l2_max_margin",
     "limit",
+    "linearised_flow",
     "margin_certificate",
+    "margin_kkt",
     "min_frobenius_norm",
     "min_l1",
     "min_l2",
@@ -45,7 +63,10 @@ __all__ = [
     "min_nuclear_norm",
     "mirror_limit",
     "polish",
+    "smoothed_margin",
+    "tangent_interpolator",
     "tangent_kernel",
     "tangent_kernel_limit",
+    "tangent_max_margin",
     "variation_norm",
 ]

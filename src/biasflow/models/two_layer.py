@@ -63,11 +63,15 @@ class TwoLayer(Model):
 
     def gates(self, params: TwoLayerParams, X: Any) -> Any:
         """σ'(⟨w_j, x_k⟩), (..., m, n)."""
-        return self.negative_slope + (1 - self.negative_slope) * (params.W @ X.T > 0)
+        return self._slopes(params.W @ X.T)
 
     def hidden(self, params: TwoLayerParams, X: Any) -> Any:
         """σ(⟨w_j, x_k⟩), (..., m, n)."""
-        return self.gates(params, X) * (params.W @ X.T)
+        inner = params.W @ X.T  # once: then a tangent kernel sees W in one product
+        return self._slopes(inner) * inner
+
+    def _slopes(self, inner: Any) -> Any:
+        return self.negative_slope + (1 - self.negative_slope) * (inner > 0)
 
     def outputs(self, params: TwoLayerParams, X: Any) -> Any:
         """What each neuron adds to h(x_k), (..., m, n)."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..records import Batched
+from ..records import Batched, Composed
 
 PACKAGE = Path(__file__).resolve().parents[1]
 PRESENTATION = ("cli", "report")  # the layers above every result: no number depends on them
@@ -54,12 +54,12 @@ def code_version() -> str:
 
 def parts_of(function: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
     """The plain functions that a point function is made of."""
-    return (function.point, function.batch) if isinstance(function, Batched) else (function,)
+    return function.parts if isinstance(function, (Batched, Composed)) else (function,)
 
 
 def short_name(function: Callable[..., Any]) -> str:
     """What progress calls it."""
-    return getattr(parts_of(function)[0], "__name__", "sweep")
+    return getattr(parts_of(function)[-1 if isinstance(function, Composed) else 0], "__name__", "sweep")
 
 
 def function_name(function: Callable[..., Any]) -> str:

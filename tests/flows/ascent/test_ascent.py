@@ -8,6 +8,7 @@ from biasflow.flows.ascent import fused
 from biasflow.flows.ascent.batched import Batch
 from biasflow.flows.ascent.softmin import soft_min
 from biasflow.flows.ascent.trainings import BothLayers
+from biasflow.limits.tangent.precision import jax_in_double
 
 STEPS = 150
 METHODS = ("compiled", "jax")
@@ -161,7 +162,8 @@ def test_padded_to_the_frame_of_the_fused_kernels():
     """The frame only adds zeros: one step of the plain passes in it."""
     ds, params = network()
     starts = [BothLayers(False).start(params, ds)]
-    batch = Batch(BothLayers(False), starts, [bf.ConstantStep(0.1).schedule(1.0)], "exponential", "float32", "cpu", True)
+    with jax_in_double():
+        batch = Batch(BothLayers(False), starts, [bf.ConstantStep(0.1).schedule(1.0)], "exponential", "float32", "cpu", True)
     assert [leaf.shape for leaf in (*batch.moving, *batch.fixed)] == [(1, 64), (1, 64, 16), (1, 32, 16), (1, 32)]
     assert int(np.sum(batch.mask)) == ds.n
     ((a, W), _, _), *_ = batch.now()

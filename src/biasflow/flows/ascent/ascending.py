@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...inputs import instance, one_of, positive_int
+from ...limits.tangent.precision import jax_in_double
 from ...models import TwoLayerParams
 from ...records import Dataset, Problem, Result, Trajectory
 from .features import geometric_steps
@@ -139,14 +140,15 @@ def _together(
     from .batched import Batch
 
     schedules = [rule.schedule(start.largest) for start in starts]
-    batch = Batch(training, starts, schedules, loss, dtype, device)
     histories: list[Kept] = [[(0, start.moving, start.log_beta, -np.inf)] for start in starts]
-    for first, last, record in _pieces(at):
-        batch.advance(first, last)
-        tell(last, int(at[-1]))
-        if record:
-            for history, (moving, log_beta, best) in zip(histories, batch.now(), strict=True):
-                history.append((last, moving, log_beta, best))
+    with jax_in_double():
+        batch = Batch(training, starts, schedules, loss, dtype, device)
+        for first, last, record in _pieces(at):
+            batch.advance(first, last)
+            tell(last, int(at[-1]))
+            if record:
+                for history, (moving, log_beta, best) in zip(histories, batch.now(), strict=True):
+                    history.append((last, moving, log_beta, best))
     return histories
 
 

@@ -104,7 +104,6 @@ class Batch:
                  device: Any = None, fused: bool | None = None) -> None:  # fmt: skip
         import jax
 
-        double_precision()
         where = chosen_device(device)
         place = functools.partial(jax.device_put, device=where)
         possible = training.fusible and dtype == "float32" and where.platform in GPUS and available()
@@ -165,14 +164,6 @@ def _loop(training: Training, fused: bool, loss: str, exponent: int) -> Any:
         return jax.lax.fori_loop(first, last, body, (moving, log_beta, best))
 
     return jax.jit(loop)
-
-
-def double_precision() -> None:
-    """JAX computes in float64 where it is asked to, in this process from now on."""
-    import jax
-
-    config: Any = jax.config
-    config.update("jax_enable_x64", True)
 
 
 def chosen_device(device: Any) -> Any:

@@ -1,0 +1,21 @@
+"""Tangent kernels of any function, and the linearised networks they describe."""
+
+from .kernels import tangent_kernel
+from .predictors import (
+    LinearisedFlow,
+    TangentPredictor,
+    linearised_flow,
+    tangent_interpolator,
+    tangent_kernel_limit,
+    tangent_max_margin,
+)
+
+__all__ = [
+    "LinearisedFlow",
+    "TangentPredictor",
+    "linearised_flow",
+    "tangent_interpolator",
+    "tangent_kernel",
+    "tangent_kernel_limit",
+    "tangent_max_margin",
+]

@@ -1,0 +1,195 @@
+"""Tangent kernels of any function against full Jacobians, however they are cut into blocks."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.limits.tangent.functions import ModelFunction
+from biasflow.limits.tangent.jax_functions import JaxFunction
+from biasflow.limits.tangent.kernels import Tangent, tangent
+from biasflow.limits.tangent.precision import jax_in_double
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((9, 6))
+
+
+def dense(widths, key=0):
+    rng = np.random.default_rng(key)
+    return [(rng.standard_normal((a, b)) / a**0.5, rng.standard_normal(b)) for a, b in itertools.pairwise(widths)]
+
+
+def mlp(params, X):
+    for W, b in params[:-1]:
+        X = jax.nn.relu(X @ W + b)
+    return (X @ params[-1][0] + params[-1][1])[:, 0]
+
+
+def tied(params, X):
+    return jnp.tanh(jnp.tanh(X @ params["W"]) @ params["W"]).sum(axis=1) * params["gain"]
+
+
+def convolution(params, X):
+    images = X.reshape(len(X), 1, 2, 3)
+    kernel = params["kernel"]
+    found = jax.lax.conv_general_dilated(images, kernel, (1, 1), "SAME")
+    return jnp.tanh(found).reshape(len(X), -1) @ params["read"]
+
+
+def looped(params, X):
+    return jax.lax.scan(lambda h, W: (jnp.tanh(h @ W), None), X, params["W"])[0].sum(axis=1)
+
+
+def transposed(params, X):
+    return jnp.einsum("j,nj->n", params.a, jnp.tanh(jnp.einsum("jd,nd->nj", params.W, X)))
+
+
+FUNCTIONS = {
+    "mlp": (mlp, dense([6, 12, 10, 1])),
+    "jitted": (jax.jit(mlp), dense([6, 12, 10, 1])),
+    "tied": (tied, {"W": RNG.standard_normal((6, 6)), "gain": np.array(0.5)}),
+    "convolution": (convolution, {"kernel": RNG.standard_normal((3, 1, 2, 2)), "read": RNG.standard_normal(18)}),
+    "looped": (looped, {"W": RNG.standard_normal((3, 6, 6))}),
+    "transposed": (transposed, bf.TwoLayer(8, 6).init(1.0)),
+    "model": (bf.TwoLayer(8, 6), bf.TwoLayer(8, 6).init(1.0)),
+    "diagonal": (bf.DiagonalNetwork(3), bf.DiagonalNetwork(3).init(0.7, dim=6)),
+}
+
+
+def jacobian(fn, params, X):
+    """The whole Jacobian, in double precision."""
+    with jax_in_double():
+        exact = jax.tree_util.tree_map(jnp.asarray, params)
+        leaves = jax.tree_util.tree_leaves(jax.jit(jax.jacrev(lambda w: fn(w, jnp.asarray(X))))(exact))
+        return np.hstack([np.asarray(leaf).reshape(len(X), -1) for leaf in leaves])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_equals_the_gram_matrix_of_the_jacobian(name):
+    fn, params = FUNCTIONS[name]
+    J = jacobian(fn, params, X)
+    K = bf.tangent_kernel(fn, params, X)
+    size = np.max(np.abs(K))
+    assert K.dtype == np.float64 and np.array_equal(K, K.T)
+    np.testing.assert_allclose(K, J @ J.T, atol=1e-13 * size)
+
+
+@pytest.mark.parametrize("name", ["mlp", "convolution"])
+def test_blocks_change_nothing(name):
+    fn, params = FUNCTIONS[name]
+    J, J_other = jacobian(fn, params, X), jacobian(fn, params, X[:3] + 1)
+    function = JaxFunction(fn, params)
+    leaves = function.leaves("params", params)
+    for inputs_at_once in (1, 3, 9):
+        at = Tangent(function, leaves, 16.0 * inputs_at_once * function.cost(leaves, X))
+        assert len(at.blocks(X)) == -(-9 // inputs_at_once)
+        np.testing.assert_allclose(at.kernel(X), J @ J.T, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(at.kernel(X, X[:3] + 1), J @ J_other.T, rtol=1e-10, atol=1e-12)
+
+
+def test_what_is_taken_apart_and_what_is_not():
+    """Weights that enter by one product are; biases, tied weights, convolutions and small tensors are not."""
+    taken = {}
+    for name, (fn, params) in FUNCTIONS.items():
+        function = JaxFunction(fn, params)
+        made = function._planned(function.leaves("params", params), X)[0]
+        taken[name] = (len(made.split), len(made.whole))
+    assert taken["mlp"] == taken["jitted"] == (2, 4)
+    assert taken["tied"] == (0, 2) and taken["convolution"] == (0, 2) and taken["looped"] == (0, 1)
+    assert taken["transposed"] == taken["model"] == (1, 1)
+
+
+def test_a_transposed_weight_costs_no_more():
+    """Weights laid out the other way round are moved once for all inputs, and are no part of what one input needs."""
+    W, inputs = np.ones((60, 40)), RNG.standard_normal((3, 40))
+    costs = []
+    for fn, weights in ((lambda w, X: jnp.tanh(X @ w).sum(1), W.T), (lambda w, X: jnp.tanh(X @ w.T).sum(1), W)):
+        function = JaxFunction(fn, weights)
+        costs.append(function.cost(function.leaves("params", weights), inputs))
+    assert costs[0] == costs[1] < W.size
+
+
+@pytest.mark.parametrize("name", ["model", "diagonal"])
+def test_models_in_numpy_and_in_jax_agree(name):
+    model, params = FUNCTIONS[name]
+    own, traced = ModelFunction(model, params), JaxFunction(model, params)
+    leaves = own.leaves("params", params)
+    v, c = tuple(RNG.standard_normal(leaf.shape) for leaf in leaves), RNG.standard_normal(9)
+    np.testing.assert_allclose(own.predictions(leaves, X), traced.predictions(leaves, X), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(own.pushforward(leaves, X, v), traced.pushforward(leaves, X, v), rtol=1e-12, atol=1e-12)
+    for one, other in zip(own.pullback(leaves, X, c), traced.pullback(leaves, X, c), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(Tangent(traced, leaves).kernel(X), Tangent(own, leaves).kernel(X), rtol=1e-12, atol=1e-12)
+
+
+def test_a_large_model_goes_through_jax_and_stays_below_its_memory():
+    """40 thousand parameters and 50 inputs: the Jacobian would take 16 MB; blocks of 2 MB do."""
+    model = bf.TwoLayer(400, 100)
+    params, inputs = model.init(0.1), RNG.standard_normal((50, 100))
+    K = bf.tangent_kernel(model, params, inputs, memory=2e6)
+    rows = [np.reshape(leaf, (50, -1)) for leaf in model.jacobian(params, inputs)]
+    np.testing.assert_allclose(K, sum(row @ row.T for row in rows), rtol=1e-10)
+    at = tangent(model, params, inputs, memory=2e6)
+    assert len(at.blocks(inputs)) > 1
+    held = at.features(inputs[at.blocks(inputs)[0]])
+    assert 2 * 8 * sum(part.size for pair in held.outer for part in pair) < 2e6
+
+
+def test_single_precision_weights_are_computed_in_double():
+    params = jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, np.float32), dense([6, 12, 1]))
+    K = bf.tangent_kernel(mlp, params, X)
+    exact = bf.tangent_kernel(mlp, jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, np.float64), params), X)
+    assert np.array_equal(K, exact)
+
+
+def test_an_equinox_module_and_one_of_its_outputs():
+    eqx = pytest.importorskip("equinox")
+    module = eqx.nn.MLP(6, 3, 7, 1, key=jax.random.PRNGKey(0))
+
+    def second(weights, X):
+        (W, b), (V, c) = weights
+        return jax.nn.relu(X @ W.T + b) @ V[1] + c[1]
+
+    weights = [(np.asarray(layer.weight, np.float64), np.asarray(layer.bias, np.float64)) for layer in module.layers]
+    J = jacobian(second, weights, X)
+    np.testing.assert_allclose(bf.tangent_kernel(module, module, X, output=1), J @ J.T, rtol=1e-12, atol=1e-12)
+
+
+def test_a_torch_module():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(6, 7), torch.nn.ReLU(), torch.nn.Linear(7, 1))
+    weights = [(module[k].weight.detach().double().numpy().T, module[k].bias.detach().double().numpy()) for k in (0, 2)]
+    expected = bf.tangent_kernel(mlp, weights, X)
+    for params in (module, module.state_dict()):
+        np.testing.assert_allclose(bf.tangent_kernel(module, params, X), expected, rtol=1e-12)
+    np.testing.assert_allclose(bf.tangent_kernel(module, module, X, memory=2e3), expected, rtol=1e-12)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        "fn, params, inputs, options, words",
+        [
+            (lambda w, X: X @ w, np.ones((6, 3)), X, {}, ("fn", "3 outputs", "output=0..2")),
+            (lambda w, X: X @ w, np.ones((6, 3)), X, {"output": 3}, ("output", "0 to 2", "3")),
+            (lambda w, X: (X @ w).sum(), np.ones(6), X, {}, ("fn", "each of 2 inputs")),
+            (lambda w, X: jnp.sqrt(jnp.abs(X @ w)), np.zeros(6), X, {}, ("fn", "gradient is not finite", "singular")),
+            (lambda w, X: jnp.exp(X @ w), np.full(6, 1e5), X, {}, ("fn", "f = inf", "1e+05", "overflows")),
+            (lambda w, X: X @ w, np.full(6, np.nan), X, {}, ("params", "nan", "finite")),
+            (lambda w, X: X @ w - jnp.mean(X @ w), np.ones(6), X, {}, ("fn", "depends on the others", "normalisation")),
+            (lambda w, X: np.maximum(np.asarray(X) @ np.asarray(w), 0), np.ones(6), X, {}, ("fn", "leaves JAX")),
+            (lambda w, X: X @ w, np.ones(6), X, {"memory": 10.0}, ("memory", "one input")),
+            (lambda w, X: X @ w, np.ones(6), X, {"memory": -1.0}, ("memory", "positive")),
+            (lambda w, X: X @ w, np.arange(6), X, {}, ("params", "no floating-point array")),
+            (lambda w, X: X @ w, np.ones(6), X[0], {}, ("X", "(6,)")),
+            (3.0, np.ones(6), X, {}, ("fn", "float")),
+            (bf.TwoLayer(8, 5), bf.TwoLayer(8, 5).init(1.0), X, {}, ("ds", "5", "6")),
+        ],
+    )
+    def test_is_named(self, fn, params, inputs, options, words):
+        with pytest.raises(bf.InputError) as caught:
+            bf.tangent_kernel(fn, params, inputs, **options)
+        assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words), str(caught.value)

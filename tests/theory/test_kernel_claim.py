@@ -1,0 +1,58 @@
+"""W/sec3 beyond diagonal networks: it holds on unbiased ReLU networks, refuses others, and can be violated."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.theory import claim
+
+RELU = 3
+"""A key whose example is a two-layer ReLU network."""
+
+
+class Mistaken(bf.TwoLayer):
+    """A network of degree two that calls itself one of degree three."""
+
+    @property
+    def homogeneity(self):
+        return 3
+
+
+@pytest.mark.parametrize("key", [3, 7, 11, 15])
+def test_holds_on_relu_networks_whose_neurons_come_in_opposite_pairs(key):
+    verdict = bf.verify("W/sec3", key=key)
+    assert isinstance(claim("W/sec3").example(key).model, bf.TwoLayer)
+    assert verdict.status == "holds", str(verdict)
+
+
+def test_holds_on_a_diagonal_network_with_unequal_weights():
+    """Unbiased, but not α·1: the least tangent-kernel norm is a weighted ℓ2 norm."""
+    ds = bf.data.sparse_regression(n=5, d=9, sparsity=2, noise_var=0.1, key=0)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 9)
+    problem = bf.Problem(bf.DiagonalNetwork(3), ds, bf.SquareLoss("sum"), bf.DiagonalParams(weights, weights))
+    verdict = bf.verify("W/sec3", problem)
+    assert verdict.status == "holds", str(verdict)
+    assert next(check for check in verdict.checks if "predictions" in check.quantity).measured < 1e-8
+
+
+def test_a_biased_start_is_refused():
+    problem = claim("W/sec3").example(RELU)
+    biased = dataclasses.replace(problem, params0=problem.model.init(1.0))
+    verdict = bf.verify("W/sec3", biased)
+    assert verdict.status == "hypotheses fail" and "needs zero everywhere" in str(verdict)
+
+
+def test_labels_out_of_the_kernels_reach_are_refused():
+    problem = claim("W/sec3").example(RELU)
+    data = bf.Dataset(np.vstack([problem.data.X, problem.data.X[0]]), np.append(problem.data.y, problem.data.y[0] + 1))
+    verdict = bf.verify("W/sec3", dataclasses.replace(problem, data=data))
+    assert verdict.status == "hypotheses fail" and "not in the range" in str(verdict)
+
+
+def test_a_network_of_another_degree_violates_it():
+    problem = claim("W/sec3").example(RELU)
+    verdict = bf.verify("W/sec3", dataclasses.replace(problem, model=Mistaken(problem.model.width, problem.model.dim)))
+    assert verdict.status == "violated"
+    assert next(check for check in verdict.checks if "mismatch" in check.quantity).measured > 0.1
