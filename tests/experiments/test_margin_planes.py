@@ -18,10 +18,10 @@ from biasflow.report import gif
 from biasflow.run import sweep
 
 SMALL1 = {"n": 30, "m": 60, "k": 3, "steps": 20_000, "scales": [1.0, 40.0], "end": 300.0, "rtol": 1e-3}
-SMALL3 = {"seed": 1, "n": 40, "k": 3, "m": 100, "end": 300.0, "frames": 12, "rtol": 1e-3}
+SMALL3 = {"n": 40, "k": 3, "m": 100, "end": 300.0, "frames": 12, "rtol": 1e-3}
 GRIDS = {
     "C/fig1": Grid({"seed": (0, 2)}, SMALL1),
-    "C/fig3": Grid({"sigma": (40.0, 4000.0)}, SMALL3),
+    "C/fig3": Grid({"sigma": (40.0, 4000.0), "seed": (1,)}, SMALL3),
     "C/fig4": experiment("C/fig4").grids["quick"],
 }
 
@@ -110,7 +110,7 @@ def test_tangent_max_margin_on_the_square_is_the_kernels():
 
 
 def test_one_training_shows_two_biases(summaries):
-    run = summaries("C/fig3").sel(sigma=4000.0)
+    run = summaries("C/fig3").sel(sigma=4000.0, seed=1)
     tangent, f1 = run["angle_tangent"].values, run["angle_f1"].values
     nearest = int(np.argmin(tangent))
     assert 0 < nearest < tangent.size - 1
@@ -131,7 +131,7 @@ def test_angles():
 
 
 def test_the_field_is_the_gradient_of_the_first_variation():
-    ds = population()
+    ds = population(3)
 
     def value(w):
         return float(np.mean(ds.y * w[2] * np.maximum(ds.X @ w[:2], 0)))
@@ -146,14 +146,14 @@ def test_the_plane_and_the_set_are_invariant_and_deaths_are_on_time(summaries):
     summary = summaries("C/fig4")
     assert np.max(np.abs(summary["field_bias"])) < 1e-12
     assert summary.attrs["distance from the plane"] < 1e-12
-    assert summary.attrs["trajectories from off the set that reach a = 0"] == 2
+    assert summary.attrs["share of trajectories from elsewhere that reach a = 0"] == pytest.approx(2 / 6)
     assert summary.attrs["error of their arrival times"] < 1e-6
     assert summary.attrs["largest change of ‖a‖² − b² off the set"] < 1e-8
 
 
 def test_neurons_off_the_plane_keep_the_set_too():
     """The invariant does not need the plane: a bias, kinks inside the intervals."""
-    ds = population()
+    ds = population(3)
     start = np.array([0.5, 0.3, np.hypot(0.5, 0.3)])
     path, dies = follow(ds, start, np.linspace(0, 1, 20))
     assert dies == np.inf

@@ -42,8 +42,9 @@ def classifier_panel(axis: Any, run: xarray.Dataset, k: int) -> None:
 
 
 def draw(summary: xarray.Dataset) -> Any:
-    """C's start above, the largest below it, and what all of them do over time."""
-    runs = [run.squeeze("sigma") for _, run in summary.sortby("sigma").groupby("sigma")]
+    """The first training set: C's start above, the largest below it, and what all of them do over time."""
+    first = summary.sortby("sigma").isel(seed=0)
+    runs = [first.isel(sigma=k) for k in range(first.sizes["sigma"])]
     figure, planes, (angles, margins) = stacked(len(LETTERS), 16, 10.2, 0.55)
     for row, run in zip(planes, (runs[0], runs[-1]), strict=True):
         for axis, letter, k in zip(row, LETTERS, moments(run), strict=True):
@@ -53,6 +54,10 @@ def draw(summary: xarray.Dataset) -> Any:
     for run, (style, width) in zip(runs[::-1], STYLES, strict=False):
         _angles(angles, run, style, width)
         _margins(margins, run, style, width)
+    for k in range(1, summary.sizes["seed"]):
+        other = summary.sortby("sigma").isel(seed=k, sigma=-1)
+        for name, colour in (("angle_tangent", TANGENT), ("angle_f1", F1)):
+            angles.plot(other["time"], other[name], color=colour, linewidth=0.8, alpha=0.4)
     for axis in (angles, margins):
         _marks(axis, runs[-1])
     titled(angles, f"angle on the square to the two max margins; letters: σ = {float(runs[-1]['sigma']):g}")
@@ -96,7 +101,7 @@ def _marks(axis: Any, run: xarray.Dataset) -> None:
 
 def animate(summary: xarray.Dataset) -> Any:
     """The classifier through the frames, and where it stands between the two max margins."""
-    run = summary.isel(sigma=int(np.argmax(summary["sigma"].values)))
+    run = summary.isel(seed=0, sigma=int(np.argmax(summary["sigma"].values)))
     figure, axes = sheet([["plane", "angles"]], 8.6, 4.4)
     _angles(axes["angles"], run, "-", 1.8)
     axes["angles"].legend(fontsize=8, loc="lower left")

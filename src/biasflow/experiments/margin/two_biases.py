@@ -88,27 +88,28 @@ def distance(params: TwoLayerParams, other: TwoLayerParams) -> float:
 
 
 def summarise(data: xarray.Dataset) -> xarray.Dataset:
-    """Closest approaches, at the largest start and at C's."""
+    """Medians over the training sets: the closest approach and the end at the largest start, the closest approach at C's."""
     largest = data.isel(sigma=int(np.argmax(data["sigma"].values)))
-    nearest = int(largest["angle_tangent"].argmin("frame"))
-    attributes = {
-        "closest angle to the tangent kernel's max margin (degrees)": float(largest["angle_tangent"].min()),
-        "angle to the F1 max margin then (degrees)": float(largest["angle_f1"][nearest]),
-        "angle to the F1 max margin at the end (degrees)": float(largest["angle_f1"][-1]),
-        "angle to the tangent kernel's max margin at the end (degrees)": float(largest["angle_tangent"][-1]),
-        "margin over γ₁ at the end": float(largest["margin"][-1]),
-        "margin over the tangent kernel's then": float(largest["tangent_margin"][nearest]),
-        "angle of the two max margins (degrees)": float(largest["apart"]),
-        "closest angle to the tangent kernel's, σ = 40 (degrees)": float(data["angle_tangent"].sel(sigma=40.0).min()),
-        "largest error of margin over γ₁": float(data["flow_error"].max()),
+    nearest = largest["angle_tangent"].argmin("frame")
+    found = {
+        "closest angle to the tangent kernel's max margin (degrees)": largest["angle_tangent"].min("frame"),
+        "angle to the F1 max margin then (degrees)": largest["angle_f1"].isel(frame=nearest),
+        "margin over the tangent kernel's then": largest["tangent_margin"].isel(frame=nearest),
+        "angle to the F1 max margin at the end (degrees)": largest["angle_f1"].isel(frame=-1),
+        "angle to the tangent kernel's max margin at the end (degrees)": largest["angle_tangent"].isel(frame=-1),
+        "margin over γ₁ at the end": largest["margin"].isel(frame=-1),
+        "angle of the two max margins (degrees)": largest["apart"],
+        "closest angle to the tangent kernel's, σ = 40 (degrees)": data["angle_tangent"].sel(sigma=40.0).min("frame"),
     }
+    attributes = {name: float(values.median()) for name, values in found.items()}
+    attributes["largest error of margin over γ₁"] = float(data["flow_error"].max())
     return data.assign_attrs({**data.attrs, **attributes})
 
 
 SCALES = (40.0, 400.0, 4000.0)
-SETTING = {"seed": 1, "n": 40, "k": 3}
+SETTING = {"n": 40, "k": 3}
 
-# C prints no distances. The bands hold for other training sets too (keys 3, 6 and 11). C starts at σ = 40: here that is not large
+# C prints no distances. The bands hold for each training set of the paper preset. C starts at σ = 40: here that is not large
 # enough for the classifier to come near the kernel's before the weights move too much.
 REPORTED = (
     Reported("closest angle to the tangent kernel's max margin (degrees)", 0.0, (0.0, 3.0)),
@@ -125,8 +126,8 @@ fig3 = Experiment(
     " largest σ, where it is nearly exact. Below: angle of the classifier to either, as functions on the square, and both"
     " margins over their certified largest values. Gradient flow with C's clock.",
     {
-        "quick": Grid({"sigma": SCALES}, {**SETTING, "m": 200, "end": 300.0, "frames": 40, "rtol": 2e-4}),
-        "paper": Grid({"sigma": SCALES}, {**SETTING, "m": 500, "end": 1000.0, "frames": 60, "rtol": 3e-5}),
+        "quick": Grid({"sigma": SCALES, "seed": (1,)}, {**SETTING, "m": 200, "end": 300.0, "frames": 40, "rtol": 2e-4}),
+        "paper": Grid({"sigma": SCALES, "seed": (1, 3, 6, 11)}, {**SETTING, "m": 500, "end": 1000.0, "frames": 60, "rtol": 3e-5}),
     },
     point,
     summarise,
