@@ -21,6 +21,8 @@ LINES = (
 )
 LAZY = 0.1
 """Relative change of the weights up to which the network is compared with its linearisation."""
+ANIMATED = 24
+"""Most frames of the animation."""
 LETTERS = "abcdef"
 STYLES = (("-", 2.0), ("--", 1.3), (":", 1.3))
 """Lines of the starts, from the largest."""
@@ -63,7 +65,7 @@ def draw(summary: xarray.Dataset) -> Any:
     titled(angles, f"angle on the square to the two max margins; letters: σ = {float(runs[-1]['sigma']):g}")
     titled(margins, "margins, in units of the largest possible in each norm")
     angles.legend(fontsize=8, loc="lower left", ncols=len(runs))
-    margins.legend(fontsize=8, loc="center left", bbox_to_anchor=(0, 0.6))
+    margins.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.95))
     legend(figure, LINES, ncols=5, fontsize=9)
     return figure
 
@@ -89,7 +91,7 @@ def _margins(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
     for values, colour, label in zip((few, run["margin"]), (TANGENT, F1), labels, strict=True):
         axis.plot(run["time"], values, color=colour, linestyle=style, linewidth=width, label=label)
     axis.axhline(1, color="black", linewidth=0.8)
-    axis.set(xscale="log", xlabel="time", ylabel="margin / largest", ylim=(-0.1, 1.15))
+    axis.set(xscale="log", xlabel="time", ylabel="margin / largest", ylim=(-0.1, 1.55))
 
 
 def _marks(axis: Any, run: xarray.Dataset) -> None:
@@ -101,7 +103,8 @@ def _marks(axis: Any, run: xarray.Dataset) -> None:
 
 def animate(summary: xarray.Dataset) -> Any:
     """The classifier through the frames, and where it stands between the two max margins."""
-    run = summary.isel(seed=0, sigma=int(np.argmax(summary["sigma"].values)))
+    frames = np.unique(np.linspace(0, summary.sizes["frame"] - 1, ANIMATED).round().astype(int))
+    run = summary.isel(seed=0, sigma=int(np.argmax(summary["sigma"].values)), frame=frames)
     figure, axes = sheet([["plane", "angles"]], 8.6, 4.4)
     _angles(axes["angles"], run, "-", 1.8)
     axes["angles"].legend(fontsize=8, loc="lower left")

@@ -135,7 +135,7 @@ def draw(summary: xarray.Dataset) -> Any:
     for label, line in LEGEND.items():
         plane.plot([], [], label=label, **line)
     plane.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
-    length.set(yscale="log", ylim=(LOWEST, 6), xlim=(0, float(summary["time"][-1])), xlabel="time", ylabel="‖a‖")
+    length.set(yscale="log", ylim=(LOWEST, 4), xlim=(0, float(summary["time"][-1])), xlabel="time", ylabel="‖a‖")
     note = f"from D: ‖a‖² − b² changes by less than {10.0 ** np.ceil(np.log10(drift)):.0e}"
     length.text(0.98, 0.02, note, transform=length.transAxes, ha="right", fontsize=8.5, color=MUTED)
     titled(length, "from D, ‖a‖ = ‖a₀‖exp(±gt): never zero")
@@ -163,7 +163,7 @@ LEGEND: dict[str, dict[str, Any]] = {
     "a = 0: not differentiable": {"color": COLOURS[4], "linewidth": 5, "alpha": 0.45},
     "starts on D and stays": {"color": COLOURS[0], "linewidth": 2.2, "marker": "o", "markersize": 5},
     "starts elsewhere": {"color": COLOURS[1], "linewidth": 2.2, "marker": "o", "markersize": 5},
-    "reaches a = 0 in finite time, and stops being defined": CROSS,
+    "reaches a = 0 in finite time: no flow from there": CROSS,
 }
 LOWEST = 0.015
 """Least ‖a‖ drawn."""
