@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import BiasflowError, InputError
+from .datasets import datasets
 from .sweeps import sweeps
 
 VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes; `sweeps` has its own
@@ -36,7 +37,16 @@ class Preset(enum.StrEnum):
     paper = "paper"
 
 
+class FigurePreset(enum.StrEnum):
+    quick = "quick"
+    reduced = "reduced"
+    paper = "paper"
+
+
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
+FigurePresetOption = Annotated[
+    FigurePreset, typer.Option(help="quick: seconds; paper: the size of the paper; reduced: real images on a CPU, where there is one")
+]
 PresetOption = Annotated[Preset, typer.Option(help="quick: seconds; paper: the size of the paper")]
 
 
@@ -52,6 +62,7 @@ def main() -> None:
 
 
 app.add_typer(sweeps, name="sweep")
+app.add_typer(datasets, name="data")
 
 
 @app.command("list")
@@ -71,7 +82,7 @@ def list_() -> None:
 @app.command()
 def figure(
     id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
-    preset: PresetOption = Preset.quick,
+    preset: FigurePresetOption = FigurePreset.quick,
     out: Annotated[
         Path | None, typer.Option(help="where to write the PNG, and beside it the GIF where there is one; by default ID.png here")
     ] = None,

