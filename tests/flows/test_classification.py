@@ -43,15 +43,14 @@ def test_one_step_is_gradient_descent():
 
 
 def test_lanes_do_not_change_a_run():
-    arrays, schedule = made(), Schedule(8, 30, 5, loss=1e-2)
-    runs = [Run(1.0, 0.3, 0), Run(2.0, 0.1, 1), Run(1.0, 0.05, 2, unbiased=True), Run(0.5, 0.3, 3), Run(1.0, 1e-4, 4)]
+    arrays, schedule = made(), Schedule(8, 20, 5, loss=1e-2)
+    runs = [Run(1.0, 0.3, 0), Run(2.0, 0.1, 1), Run(0.5, 0.3, 2), Run(1.0, 1e-4, 3), Run(1.0, 0.3, 4)]
     together = train_classifiers(NETWORK, arrays, runs, schedule)
-    for run, lane in zip(runs, together, strict=True):
-        (alone,) = train_classifiers(NETWORK, arrays, [run], schedule)
-        assert lane.run == run and alone.result == lane.result and len(alone.history) == len(lane.history)
-        assert lane.history == pytest.approx(alone.history, rel=1e-3, abs=1e-5)  # rounding, grown over at most 150 steps
-    narrow = train_classifiers(NETWORK, arrays, runs, Schedule(8, 30, 5, loss=1e-2, lanes=2))
-    assert [t.result for t in narrow] == [t.result for t in together]
+    alone = train_classifiers(NETWORK, arrays, runs, Schedule(8, 20, 5, loss=1e-2, lanes=1))
+    for run, lane, single in zip(runs, together, alone, strict=True):
+        assert lane.run == run and single.result == lane.result
+        assert lane.history == pytest.approx(single.history, rel=1e-3, abs=1e-5)  # rounding, grown over at most 100 steps
+    assert {lane.result for lane in together} == {Result.CONVERGED, Result.STEP_LIMIT}
 
 
 def test_ways_to_end():
@@ -81,18 +80,17 @@ def test_seeds_reproduce_and_differ():
     assert np.array_equal(first.history, again.history) and not np.array_equal(first.history, other.history)
 
 
-def test_readout_is_multinomial_logistic_regression():
+def test_readout_is_logistic_regression():
+    """Full batches go to the optimum that scikit-learn finds; labels with noise, so that there is one."""
+    import jax.numpy as jnp
     from sklearn.linear_model import LogisticRegression
 
-    arrays = made(classes=3)
-    begin = ClassifierParams((), np.zeros((3, 6), np.float32))
-    jax_begin = ClassifierParams((), __import__("jax").numpy.asarray(begin.output))
-    penalised = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8, max_iter=10_000)
-    noisy = Arrays(arrays.train_x, np.where(np.arange(40) % 4, arrays.train_y, 0), arrays.test_x, arrays.test_y)
-    expected = penalised.fit(noisy.train_x, noisy.train_y).predict_log_proba(noisy.train_x)
-    (run,) = train_classifiers(Readout(), noisy, [Run(1.0, 0.2)], Schedule(40, 4000, 4000), start=lambda run: jax_begin)
-    best = -np.mean(expected[np.arange(40), noisy.train_y])
-    assert run.final["train_loss"] == pytest.approx(best, abs=1e-3) and run.final["train_loss"] >= best - 1e-5
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 6)).astype(np.float32), rng.integers(3, size=200)
+    arrays, begin = Arrays(x, y, x[:5], y[:5]), ClassifierParams((), jnp.zeros((3, 6), jnp.float32))
+    chances = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8, max_iter=1000).fit(x, y).predict_log_proba(x)
+    (run,) = train_classifiers(Readout(), arrays, [Run(1.0, 0.5)], Schedule(200, 500, 500), start=lambda run: begin)
+    assert run.final["train_loss"] == pytest.approx(-np.mean(chances[np.arange(200), y]), abs=1e-5)
 
 
 @pytest.mark.parametrize("gap, expected", [(40.0, np.exp(-40.0)), (-500.0, 500.0), (0.0, np.log(2))])

@@ -45,7 +45,8 @@ class FigurePreset(enum.StrEnum):
 
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
 FigurePresetOption = Annotated[
-    FigurePreset, typer.Option(help="quick: seconds; paper: the size of the paper; reduced: real images on a CPU, where there is one")
+    FigurePreset,
+    typer.Option(help="quick: seconds; paper: the size of the paper; reduced: real images on a CPU"),
 ]
 PresetOption = Annotated[Preset, typer.Option(help="quick: seconds; paper: the size of the paper")]
 

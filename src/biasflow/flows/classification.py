@@ -1,8 +1,8 @@
 """Stochastic gradient descent on the cross-entropy of image classifiers: several runs in one compiled batch (W, App. E).
 
-A run is a start scale, a step size and a key. Runs of one network advance together, `every` epochs in one compiled call (scan over
-epochs and batches, permutations drawn on the device); a run leaves when it has converged, diverged or used its epochs, and the
-others close ranks. Weights are float32; `precision` is that of the products in training ('tensorfloat32' or 'float32'; a CPU
+A run is a start scale, a step size and a key. Runs of one network advance together, `every` epochs in one compiled call (scan
+over epochs and batches, permutations drawn on the device); a run leaves when it has converged, diverged or used its epochs, and
+the others close ranks. Weights are float32; `precision` is that of the products in training ('tensorfloat32' or 'float32'; a CPU
 has float32 only). Losses and errors are always measured in float32.
 """
 
@@ -28,7 +28,7 @@ HISTORY = ("epoch", "train_loss", "train_error", "test_error")
 
 @dataclass(frozen=True)
 class Run:
-    """One training: start scale α, step size, key of start and batches; unbiased: learn f(w) − f(w₀), so that it starts at zero."""
+    """One training: start scale α, step size, key of start and batches; unbiased: learn f(w) − f(w₀), which starts at zero."""
 
     scale: float
     step: float
@@ -43,7 +43,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Batch size, epochs at most, epochs between measurements, the loss that ends a run (with no training error), lanes at most."""
+    """Batch size, most epochs, epochs between measurements, the loss that ends a run (with no training error), most lanes."""
 
     batch: int = 256
     epochs: int = 500
@@ -101,12 +101,26 @@ def train_classifiers(
         raise InputError(f"batch: {schedule.batch} is more than the {len(arrays.train_x)} training images")
     import jax
 
-    jax.config.update("jax_enable_x64", True)  # as everywhere; what is float32 here says so
+    config: Any = jax.config
+    config.update("jax_enable_x64", True)  # as everywhere; what is float32 here says so
     begin = start or (lambda run: network.init(run.scale, key=run.key))
     trained: list[Trained] = []
     for first in range(0, len(runs), schedule.lanes):
         trained += _together(network, arrays, runs[first : first + schedule.lanes], schedule, begin, tell)
     return trained
+
+
+def advancing(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule) -> Callable[[], Any]:
+    """A function that advances these runs by `schedule.every` epochs from their starts, for timing."""
+    import jax
+    import jax.numpy as jnp
+
+    config: Any = jax.config
+    config.update("jax_enable_x64", True)
+    lanes = _Lanes(network, arrays, schedule)
+    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(network.init(run.scale, key=run.key) for run in runs))
+    shifts = lanes.shifts(params, runs)
+    return lambda: lanes.advanced(params, runs, shifts, schedule.every)
 
 
 def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any, tell: Any) -> list[Trained]:

@@ -67,7 +67,8 @@ def kernel_classifier(
     import jax
     import jax.numpy as jnp
 
-    jax.config.update("jax_enable_x64", True)
+    config: Any = jax.config
+    config.update("jax_enable_x64", True)
     block = positive_int("block", block)
     with jax.default_matmul_precision("float32"):
         parts = [jnp.asarray(train[0][i : i + block], jnp.float64) for i in range(0, len(train[0]), block)]

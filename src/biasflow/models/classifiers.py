@@ -6,6 +6,7 @@ batch of inputs (n, ...) and give logits (n, classes).
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -98,7 +99,7 @@ class VggNetwork:
 
         channels = [self.colours, *(width for block in self.blocks for width in block)]
         keys = jax.random.split(_key(key), len(channels))
-        shapes = [(3, 3, below, above) for below, above in zip(channels, channels[1:], strict=False)]
+        shapes = [(3, 3, below, above) for below, above in itertools.pairwise(channels)]
         hidden = tuple(_uniform(k, shape, 9 * shape[2], scale) for k, shape in zip(keys, shapes, strict=False))
         inputs = channels[-1] * (self.side // 2 ** len(self.blocks)) ** 2
         return ClassifierParams(hidden, _uniform(keys[-1], (self.classes, inputs), inputs, scale))

@@ -70,7 +70,8 @@ def _told(wanted: ImageSet, target: Path) -> Iterator[None]:
         what = "the disk is full" if full else reason.strerror or str(reason)
         need = sum(wanted.source.megabytes)
         raise DataFileError(
-            f"{wanted.name}: cannot write to {target}: {what}; {need} MB are needed while fetching, BIASFLOW_DATA names another folder"
+            f"{wanted.name}: cannot write to {target}: {what}; {need} MB are needed while fetching, BIASFLOW_DATA names another"
+            " folder"
         ) from None
 
 
@@ -153,7 +154,9 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
             yield members
         return
     try:
-        process = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
     except FileNotFoundError:
         raise DataFileError("dpkg-deb: not installed, and it unpacks Debian's packages") from None
     try:

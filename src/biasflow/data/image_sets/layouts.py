@@ -7,6 +7,7 @@ the file that is missing or damaged otherwise.
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import json
 import zlib
@@ -30,7 +31,7 @@ PARQUET_MODULE = "pyarrow"
 
 @dataclass(frozen=True)
 class Layout:
-    """files: which, in words, for a message; read(folder, wanted) -> both parts, or None where there is nothing of this layout."""
+    """files: which, in words, for a message; read(folder, wanted) -> both parts, or None where nothing has this layout."""
 
     name: str
     files: str
@@ -95,9 +96,7 @@ def _read_npz(folder: Path, wanted: ImageSet) -> Parts | None:
         with np.load(io.BytesIO(_content(paths[0])), allow_pickle=False) as held:
             arrays = [np.asarray(held[name]) for name in ("x_train", "y_train", "x_test", "y_test")]
     except (KeyError, ValueError, OSError, EOFError, zlib.error) as reason:
-        raise DataFileError(
-            f"{paths[0]}: expected arrays x_train, y_train, x_test, y_test of plain numbers; {reason}"
-        ) from None
+        raise DataFileError(f"{paths[0]}: expected arrays x_train, y_train, x_test, y_test of plain numbers; {reason}") from None
     except Exception as reason:  # a damaged zip archive raises its own kind, BadZipFile
         raise DataFileError(f"{paths[0]}: damaged: {reason}") from None
     for array in arrays:
@@ -178,7 +177,7 @@ def _read_parquet(folder: Path, wanted: ImageSet) -> Parts | None:
     if not all(parts):
         raise DataFileError(f"{folder}: parquet files of training and of test images are needed, one part is missing")
     try:
-        import pyarrow.parquet as parquet
+        parquet = importlib.import_module(f"{PARQUET_MODULE}.parquet")
     except ImportError:
         raise DataFileError(
             f"{folder}: parquet files need {PARQUET_MODULE}, which is not installed: pip install {PARQUET_MODULE}"

@@ -60,7 +60,8 @@ def _test_errors(axis: Any, part: xarray.Dataset, name: str) -> None:
     if name == "mnist":
         for label, value in PAPER.items():
             axis.axhline(value, color=MUTED, linewidth=0.9, linestyle=":")
-            axis.annotate(f"paper,\n{label}", (1.01, value), xycoords=("axes fraction", "data"), fontsize=6.5, color=MUTED, va="center")
+            place = {"xy": (1.01, value), "xycoords": ("axes fraction", "data"), "va": "center"}
+            axis.annotate(f"paper,\n{label}", fontsize=6.5, color=MUTED, **place)
     axis.set(xscale="log", xlabel="initialisation scale α", ylabel="test error, %", ylim=(0, None))
     titled(axis, f"{TITLES[name]}: test error")
     legend_below(axis)
@@ -76,7 +77,15 @@ def _movements(axis: Any, summary: xarray.Dataset, names: list[str]) -> None:
         for colour, start in zip((COLOURS[0], COLOURS[2]), ("as drawn", "unbiased"), strict=True):
             part = summary.sel(data=name, start=start)
             spread(axis, part["chosen_gradient_distance"], colour, f"gradient, {TITLES[name]}, {start}", linestyle=style)
-            spread(axis, part["chosen_kernel_distance"], colour, f"kernel, {TITLES[name]}, {start}", linestyle=style, marker="x", alpha=0.5)
+            spread(
+                axis,
+                part["chosen_kernel_distance"],
+                colour,
+                f"kernel, {TITLES[name]}, {start}",
+                linestyle=style,
+                marker="x",
+                alpha=0.5,
+            )
     axis.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="cosine distance, start to end")
     titled(axis, "how far tangent features moved")
     legend_below(axis, 2)
@@ -108,7 +117,8 @@ def _provenance(summary: xarray.Dataset, width: int) -> str:
         for name in summary["data"].values:
             fitted = 100 * attrs[f"{name}: share with 100% training accuracy"]
             below = 100 * attrs[f"{name}: share with training loss below 1e-5"]
-            parts += [f"{TITLES[name]} as drawn: 100% training accuracy in {fitted:.0f}%, loss below 1e-5 in {below:.0f}% of the chosen runs"]
+            shares = f"100% training accuracy in {fitted:.0f}%, loss below 1e-5 in {below:.0f}% of the chosen runs"
+            parts += [f"{TITLES[name]} as drawn: {shares}"]
     line = ("REDUCED preset: " if reduced else "") + "; ".join(parts) + ". Bars: least and largest seed."
     return "\n".join(textwrap.wrap(line, width))
 
@@ -122,12 +132,22 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
     for colour, (rule, label) in zip(COLOURS[:3], RULE_LABELS.items(), strict=True):
         part = summary.sel(rule=rule)
         spread(error, part["test_error"].where(part["train_error"] == 0), colour, label, 100)
-        spread(error, part["test_error"].where(part["train_error"] > 0), colour, f"{label}: training error left", 100, marker="x", linestyle=":")
+        spread(
+            error,
+            part["test_error"].where(part["train_error"] > 0),
+            colour,
+            f"{label}: training error left",
+            100,
+            marker="x",
+            linestyle=":",
+        )
         spread(moved, part["gradient_distance"], colour, f"gradient, {label}")
         spread(moved, part["kernel_distance"], colour, f"kernel, {label}", marker="x", linestyle="--")
     readout = summary.sel(rule="output layer")
     spread(error, readout["test_error"], COLOURS[3], "output layer only", 100, marker="^")
-    spread(error, readout["train_error"], COLOURS[3], "output layer only, training error", 100, marker="^", linestyle=":", alpha=0.6)
+    spread(
+        error, readout["train_error"], COLOURS[3], "output layer only, training error", 100, marker="^", linestyle=":", alpha=0.6
+    )
     error.axhline(49.62, color=MUTED, linestyle=":", linewidth=0.9, label="paper: training error of the output layer, 49.62")
     error.set(xscale="log", xlabel="initialisation scale α", ylabel="error, %", ylim=(0, 100))
     titled(error, "CIFAR-10: test error")

@@ -25,7 +25,7 @@ STARTS = ("as drawn", "unbiased")
 KERNELS = dict(zip(("tangent kernel", "random features"), LAYERS, strict=True))
 SUBSET_KEY = 0
 RULES = ("1e-4", "between", "scaled", "output layer")
-"""Step sizes on CIFAR-10: W's; the geometric mean of it and the next; `scaled_step`; the same with only the output layer trained."""
+"""Step sizes on CIFAR-10: W's; the geometric mean of it and the next; `scaled_step`; the same for the output layer alone."""
 PAPER_STEP = 1e-4
 LARGEST_STEP = 0.05
 READOUT_STEP = 1e-3
@@ -189,7 +189,9 @@ def _vgg_arrays(blocks: tuple[tuple[int, ...], ...], train: int, test: int) -> t
     return network, Arrays(jnp.asarray(x), held.train_y, jnp.asarray(t), held.test_y)
 
 
-def _outcomes(network: Any, trained: Sequence[Trained], probe: Any, shape: tuple[int, ...], dims: tuple[str, ...]) -> dict[str, Any]:
+def _outcomes(
+    network: Any, trained: Sequence[Trained], probe: Any, shape: tuple[int, ...], dims: tuple[str, ...]
+) -> dict[str, Any]:
     """Where runs ended, as variables of this shape; distances are NaN for runs that diverged, or without a probe."""
     rows = []
     for one in trained:
@@ -200,7 +202,16 @@ def _outcomes(network: Any, trained: Sequence[Trained], probe: Any, shape: tuple
         final = one.final
         ended = [one.result is Result.CONVERGED, one.result is Result.DIVERGED]
         rows.append([final["test_error"], final["train_error"], final["train_loss"], final["epoch"], *ended, *moved])
-    names = ("test_error", "train_error", "train_loss", "epochs_used", "converged", "diverged", "gradient_distance", "kernel_distance")
+    names = (
+        "test_error",
+        "train_error",
+        "train_loss",
+        "epochs_used",
+        "converged",
+        "diverged",
+        "gradient_distance",
+        "kernel_distance",
+    )
     table = np.array(rows, dtype=np.float64).T
     return {name: (dims, column.reshape(shape)) for name, column in zip(names, table, strict=True)}
 

@@ -1,7 +1,7 @@
 """W/fig4e, fig4f and fig6: the kernel and the rich regime on MNIST, Fashion-MNIST and CIFAR-10.
 
-The quick preset draws results that were computed at paper size on a GPU and travel with the package (`shipped/`, netCDF with settings,
-versions and device inside). The presets 'reduced' and 'paper' train, from local images (`biasflow data fetch`).
+The quick preset draws results that were computed at paper size on a GPU and travel with the package (`shipped/`, netCDF with
+settings, versions and device inside). The presets 'reduced' and 'paper' train, from local images (`biasflow data fetch`).
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ def summarise_vgg(data: xarray.Dataset) -> xarray.Dataset:
         "most epochs": float(full["epochs_used"].max()),
         "runs that diverged": float((data["diverged"] == 1).sum()),
     }
-    return known.assign(diverged=data["diverged"], step_size=data["step_size"]).assign_attrs({**data.attrs, **origin(data), **attributes})
+    return known.assign(diverged=data["diverged"], step_size=data["step_size"]).assign_attrs(
+        {**data.attrs, **origin(data), **attributes}
+    )
 
 
 PAPER_STEPS = {"steps": [1.0, 0.5, 0.1, 0.02], "readout_steps": [0.5, 0.2, 0.1, 0.02]}
@@ -154,20 +156,24 @@ VGG_GRIDS = {
 }
 
 HOW = (
-    " The quick preset draws results computed on a GPU that travel with the package; with the images here (`biasflow data fetch`),"
-    " `--preset reduced` trains small networks on subsets on a CPU, `--preset paper` everything at full size."
+    " The quick preset draws results computed on a GPU that travel with the package; with the images on this machine"
+    " (`biasflow data fetch`), `--preset reduced` trains small networks on subsets on a CPU, and `--preset paper`"
+    " everything at full size."
 )
 
 fig4e = Experiment(
     "W/fig4e",
-    "Test error of a wide two-layer network against the scale α of its start (5000 units, SGD with batches of 256, cross-entropy; step"
-    " size chosen for each α by test error, as in the paper, and by training loss). (a) MNIST, (b) Fashion-MNIST, which the paper did"
-    " not use: small scales generalise better on both. Subtracting the random function that the network computes at its start removes"
-    " part of the gap at large α, and the exact least-squares interpolators of the network's expected kernels beat every network:"
-    " the kernels themselves are not what generalises badly. (c) Cosine distance of tangent features and kernels between start"
-    " and end (16 test images; gradients of the ten outputs, averaged). (d) MNIST for every step size. At 50 epochs most runs are at 100%"
-    " training accuracy on MNIST, but only large scales are below the loss of 1e-5 that the paper trained to; on Fashion-MNIST few"
-    " runs fit all images." + HOW,
+    "Test error of a wide two-layer network against the scale α of its start (5000 units, SGD with batches of 256,"
+    " cross-entropy, 50 epochs at most; step size chosen for each α by test error, as in the paper, and by training loss)."
+    " (a) MNIST; (b) Fashion-MNIST, which the paper did not use. Small scales generalise better on both. Two things qualify"
+    " the paper's reading: subtracting the random function that the network computes at its start (f(w) − f(w₀)) removes"
+    " part of the gap at large α, and the exact least-squares interpolators of the network's expected kernels beat every"
+    " network here, so that it is not the kernels themselves that generalise badly. At α ≥ 50 we find 3.3% where the paper"
+    " has 2.4%; no step size tried came below 3.2%, and pixels standardised instead of scaled to [0, 1] gave 2.9 to 4.2%."
+    " (c) Cosine distance of tangent features and kernels between start and end (16 test images; gradients of each of the"
+    " ten outputs, averaged). (d) MNIST for every step size. Chosen runs are at 100% training accuracy on MNIST, but only"
+    " those at large scales are below the loss of 1e-5 that the paper trained to; on Fashion-MNIST none fits all images in"
+    " 50 epochs." + HOW,
     WIDE_GRIDS,
     wide,
     summarise_wide,
@@ -181,21 +187,22 @@ fig4e = Experiment(
 
 fig4f = Experiment(
     "W/fig4f",
-    "VGG11-like network without biases on CIFAR-10, uniform He start times α, SGD with batches of 128, no augmentation, for tens of epochs"
-    " where the paper had 2000: (a) error against α for several step sizes (crosses: images of the training set are still misclassified,"
-    " so that these are not the errors of interpolating networks), and with only the output layer trained; (b) cosine distance of tangent"
-    " features and kernels between start and end (8 test images)." + HOW,
+    "VGG11-like network without biases on CIFAR-10, uniform He start times α, SGD with batches of 128, no augmentation, 40"
+    " epochs at most where the paper had 2000. (a) Error against α for several step sizes, and with only the output layer"
+    " trained. Crosses: training images are still misclassified, so that these are not the errors of interpolating"
+    " networks; larger scales need smaller steps, which 40 epochs are too few for. (b) Cosine distance of tangent features"
+    " and kernels between start and end (8 test images; gradients of each of the ten outputs, averaged)." + HOW,
     VGG_GRIDS,
     vgg,
     summarise_vgg,
     draw_vgg,
-    (Reported("CIFAR-10 training accuracy in % of the output layer alone", 50.38, (40.0, 60.0)),),
+    (Reported("CIFAR-10 training accuracy in % of the output layer alone", 50.38, (45.0, 55.0)),),
 )
 
 fig6 = Experiment(
     "W/fig6",
-    "Training curves of the VGG11-like network on CIFAR-10: training error, training loss and test error, for every scale α and step size"
-    " that did not diverge." + HOW,
+    "Training curves of the VGG11-like network on CIFAR-10: training error, training loss and test error, for every scale α"
+    " and step size that did not diverge. 40 epochs at most, where the paper had 2000 at step 1e-4." + HOW,
     VGG_GRIDS,
     vgg,
     summarise_vgg,
