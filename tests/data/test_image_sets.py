@@ -108,6 +108,7 @@ def test_parquet(tmp_path, shape):
 
 def test_parquet_without_its_library_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     for part in ("train", "test"):
         (tmp_path / f"{part}.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataFileError, match="pip install pyarrow"):

@@ -12,7 +12,7 @@ NETWORK = WideNetwork(20, 6)
 EPS = float(np.finfo(np.float32).eps)
 
 
-def made(n=40, tests=15, classes=3, key=0):
+def made(n=40, tests=40, classes=3, key=0):
     """Inputs around one centre a class: easy."""
     rng = np.random.default_rng(key)
     centres = 2 * rng.normal(size=(classes, 6))

@@ -26,7 +26,7 @@ def test_the_kernel_is_the_expected_tangent_kernel():
     assert np.asarray(WideKernel(width)(x, x)) - expected == pytest.approx(hidden, abs=error * 4)
 
 
-def problem(n=60, tests=30):
+def problem(n=50, tests=25):
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(n + tests, 8)), rng.integers(10, size=n + tests)
     return (x[:n], y[:n]), (x[n:], y[n:])
