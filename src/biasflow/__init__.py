@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "records": ("Batched", "Certificate", "Check", "Claim", "Composed", "Dataset", "Experiment", "Grid", "Hypothesis",
                 "Limit", "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
-    "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DomainError", "InconsistentError", "InfeasibleError",
-               "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
+    "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DataFileError", "DomainError", "InconsistentError",
+               "InfeasibleError", "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
     "models": ("DeepNetwork", "DeepParams", "DiagonalNetwork", "DiagonalParams", "FactorParams", "FixedDirections",

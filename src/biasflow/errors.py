@@ -45,6 +45,10 @@ class InfeasibleError(InputError):
         self.certificate = certificate
 
 
+class DataFileError(InputError):
+    """Files of a data set are missing, damaged, or not what they should be."""
+
+
 class RefusedError(InputError):
     """A method named by the user cannot treat the problem; the message is its reason."""
 

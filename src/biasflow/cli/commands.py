@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import BiasflowError, InputError
+from .datasets import datasets
 from .sweeps import sweeps
 
 VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes; `sweeps` has its own
@@ -39,6 +40,7 @@ class Preset(enum.StrEnum):
 
 class FigurePreset(enum.StrEnum):
     quick = "quick"
+    reduced = "reduced"
     paper = "paper"
     code = "code"
 
@@ -47,7 +49,7 @@ WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for th
 PresetOption = Annotated[Preset, typer.Option(help="quick: seconds; paper: the size of the paper")]
 FigurePresetOption = Annotated[
     FigurePreset,
-    typer.Option(help="quick: seconds; paper: the size of the paper; code: as in the authors' code, where they differ"),
+    typer.Option(help="quick: seconds; paper: its size; code: as in the authors' code; reduced: real images on a CPU"),
 ]
 
 
@@ -63,6 +65,7 @@ def main() -> None:
 
 
 app.add_typer(sweeps, name="sweep")
+app.add_typer(datasets, name="data")
 
 
 @app.command("list")

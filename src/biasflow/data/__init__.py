@@ -3,12 +3,14 @@
 from ..records import Dataset
 from .clusters import cluster_classes, clusters
 from .completion import Entries, completion, from_entries, observed_entries
+from .image_sets import Images, images
 from .regression import hypercube, sparse_regression, with_bias
 from .relu import circle_teacher, five_points, gaussian_teacher, orthonormal, two_points
 
 __all__ = [
     "Dataset",
     "Entries",
+    "Images",
     "circle_teacher",
     "cluster_classes",
     "clusters",
@@ -17,6 +19,7 @@ __all__ = [
     "from_entries",
     "gaussian_teacher",
     "hypercube",
+    "images",
     "observed_entries",
     "orthonormal",
     "sparse_regression",

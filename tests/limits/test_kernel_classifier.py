@@ -1,0 +1,56 @@
+"""Exact kernel classifiers: the kernel against sampled networks, the blocked factorisation against one solve."""
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.limits.kernel_classifier import WideKernel, kernel_classifier
+
+
+def tangent_gram(W, a, x):
+    """Both parts of the tangent kernel of one output of a sampled network."""
+    h = np.maximum(x @ W.T, 0)
+    gates = (h > 0) * a
+    return h @ h.T, (gates @ gates.T) * (x @ x.T)
+
+
+def test_the_kernel_is_the_expected_tangent_kernel():
+    rng, d, m = np.random.default_rng(0), 4, 200_000
+    x = rng.normal(size=(3, d))
+    W, a = rng.normal(size=(m, d)) * np.sqrt(2 / d), rng.normal(size=m) * np.sqrt(2 / m)
+    output, hidden = tangent_gram(W, a, x)
+    width = 7
+    error = 20 / np.sqrt(m)  # several standard errors of means over m neurons, entries of order ‖x‖² ≈ d
+    expected = np.asarray(WideKernel(width, "output")(x, x))
+    assert expected == pytest.approx(output * width / m, abs=error * width * 4)
+    assert np.asarray(WideKernel(width)(x, x)) - expected == pytest.approx(hidden, abs=error * 4)
+
+
+def problem(n=50, tests=25):
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(n + tests, 8)), rng.integers(10, size=n + tests)
+    return (x[:n], y[:n]), (x[n:], y[n:])
+
+
+@pytest.mark.parametrize("block", [25, 100])
+@pytest.mark.parametrize("layers", ["all", "output"])
+def test_blocks_solve_the_whole(block, layers):
+    (x, y), (t, ty) = problem()
+    kernel = WideKernel(50, layers)
+    target = np.eye(10)[y] - 0.1
+    K = np.asarray(kernel(x, x))
+    guesses = np.asarray(kernel(t, x)) @ np.linalg.solve(K, target)
+    found = kernel_classifier(kernel, (x, y), (t, ty), block)
+    assert found.test_error == np.mean(np.argmax(guesses, axis=1) != ty) and found.train_error == 0
+    assert found.residual <= 100 * np.finfo(float).eps * np.linalg.cond(K)
+
+
+def test_bad_input():
+    (x, y), test = problem()
+    with pytest.raises(bf.ConvergenceError, match="not positive definite"):
+        kernel_classifier(lambda a, b: -(a @ b.T), (x, y), test)
+    for bad in ({"width": 0}, {"width": 5, "layers": "hidden"}):
+        with pytest.raises(bf.InputError):
+            WideKernel(**bad)
+    with pytest.raises(bf.InputError, match="block"):
+        kernel_classifier(WideKernel(5), (x, y), test, block=0)
