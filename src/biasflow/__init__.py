@@ -36,7 +36,7 @@ _HOMES = {
     "diagnostics": ("Arrival", "Cluster", "CommutingDefect", "ConvergenceBounds", "Estimate", "Kink", "LocalBounds",
                     "MarginBound", "Phase", "Probe", "clusters", "commuting_defect", "convergence_bounds",
                     "gradient_distance", "interclass_distance", "inverse_norm", "kernel_distance", "kinks", "local_bounds",
-                    "margin_bound", "phases", "probe", "time_to", "transport_distance"),
+                    "margin_bound", "margin_certificates", "phases", "probe", "time_to", "transport_distance"),
     "theory": ("Alternating", "Comparison", "Evidence", "PowerProblem", "Scores", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("TransitionScale", "figure", "figures", "transition_scale"),

@@ -2,6 +2,7 @@
 
 from .arrival import Arrival, time_to
 from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bounds
+from .certifying import margin_certificates
 from .clusters import Cluster, Kink, clusters, kinks
 from .commuting import CommutingDefect, commuting_defect
 from .generalisation import MarginBound, margin_bound
@@ -32,6 +33,7 @@ __all__ = [
     "kinks",
     "local_bounds",
     "margin_bound",
+    "margin_certificates",
     "phases",
     "probe",
     "time_to",
