@@ -6,6 +6,7 @@ from biasflow import (
     DiagonalParams,
     InconsistentError,
     InputError,
+    MatrixFactorisation,
     RefusedError,
     ScaleError,
     SquareLoss,
@@ -94,6 +95,13 @@ class TestKernelInterpolator:
         np.testing.assert_allclose(K @ result.value, y, atol=1e-11)
         with pytest.raises(InconsistentError, match="rank 3 of 5"):
             kernel_interpolator(K, y + np.random.default_rng(2).standard_normal(5))
+
+    def test_a_mode_of_rounding_does_not_fit_labels(self):
+        """A factorisation of one column a side cannot reach these entries; its kernel is singular but for rounding."""
+        for key in range(6):
+            ds, model = data.completion((3, 3), 1, 5), MatrixFactorisation((3, 3), 2)
+            with pytest.raises(InconsistentError, match="not in the range of K"):
+                tangent_kernel_limit(model, ds, model.init(0.5, key=key, start="gaussian"))
 
     def test_zero_labels(self):
         result = kernel_interpolator(np.eye(3), np.zeros(3))

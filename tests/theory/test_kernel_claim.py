@@ -56,3 +56,29 @@ def test_a_network_of_another_degree_violates_it():
     verdict = bf.verify("W/sec3", dataclasses.replace(problem, model=Mistaken(problem.model.width, problem.model.dim)))
     assert verdict.status == "violated"
     assert next(check for check in verdict.checks if "mismatch" in check.quantity).measured > 0.1
+
+
+def unbiased(widths, **options):
+    """A symmetric deep network on three random points."""
+    rng = np.random.default_rng(0)
+    model = bf.DeepNetwork(widths, symmetric=True, **options)
+    return bf.Problem(model, bf.Dataset(rng.standard_normal((3, 3)), rng.standard_normal(3)), bf.SquareLoss("sum"), model.init(1.0))
+
+
+@pytest.mark.parametrize("widths, activation", [((3, 10), "relu"), ((3, 5, 5), "linear")])
+def test_holds_on_deep_networks(widths, activation):
+    verdict = bf.verify("W/sec3", unbiased(widths, activation=activation))
+    assert verdict.status == "holds", str(verdict)
+
+
+@pytest.mark.parametrize("options", [{"bias": True}, {"rounding": 0.1}])
+def test_networks_that_are_not_homogeneous_are_refused(options):
+    verdict = bf.verify("W/sec3", unbiased((3, 5, 5), **options))
+    assert verdict.status == "hypotheses fail" and "not homogeneous" in str(verdict)
+
+
+def test_a_factorisation_whose_kernel_cannot_reach_the_entries_is_refused():
+    ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 2)
+    problem = bf.Problem(model, ds, bf.SquareLoss("sum"), model.init(0.5, start="gaussian"))
+    verdict = bf.verify("W/sec3", problem)
+    assert verdict.status == "hypotheses fail" and "not in the range" in str(verdict)

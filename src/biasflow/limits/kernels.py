@@ -12,6 +12,11 @@ from ..records import Certificate, Limit
 
 SYMMETRY = 1e-10
 """Relative asymmetry of a kernel matrix that rounding may leave."""
+OUTSIDE = 1e-8
+"""Share of y in modes that K has not, above which y is out of its range."""
+UNFIT = 1e-6
+"""Residual of the coefficients found above which y is out of K's range as far as rounding lets K be known: a mode of K that is zero
+but for rounding was taken for one of its own."""
 
 
 def kernel_interpolator(K: ArrayLike, y: ArrayLike) -> Limit[Array]:
@@ -27,7 +32,7 @@ def kernel_interpolator(K: ArrayLike, y: ArrayLike) -> Limit[Array]:
     modes = vectors.T @ y
     a = vectors[:, kept] @ (modes[kept] / values[kept])
     residual = float(np.max(np.abs(K @ a - y))) / max(1.0, float(np.max(np.abs(y))))
-    if np.linalg.norm(modes[~kept]) > 1e-8 * max(1.0, float(np.linalg.norm(y))):
+    if residual > UNFIT or np.linalg.norm(modes[~kept]) > OUTSIDE * max(1.0, float(np.linalg.norm(y))):
         raise InconsistentError(f"y: not in the range of K (rank {int(np.sum(kept))} of {len(y)}); least residual {residual:.3g}")
     norm = float(np.sqrt(max(a @ K @ a, 0.0)))
     dual = float(a @ y) / norm if norm else 0.0

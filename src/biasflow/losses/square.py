@@ -46,6 +46,6 @@ class SquareLoss(Loss):
 
 def needs_square(who: str, loss: Any) -> SquareLoss:
     """The loss where it is a square one, else a refusal in the name of `who`."""
-    if not isinstance(instance("loss", loss, Loss), SquareLoss):
+    if isinstance(loss, Loss) and not isinstance(loss, SquareLoss):
         raise RefusedError(f"{who}: needs a square loss, found {type(loss).__name__}")
-    return loss
+    return instance("loss", loss, SquareLoss)

@@ -100,7 +100,7 @@ def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
         return found
     direction = model.gradient(params0, ds.X, found.value.coefficients)
     value = model.effective(params0) + model.linearised(params0, direction)
-    residual = float(np.max(np.abs(design @ value - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
+    residual = float(np.max(np.abs(design @ np.ravel(value) - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
     return dataclasses.replace(found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual))
 
 

@@ -12,7 +12,7 @@ from ...inputs import Array
 from ...limits import kernel_interpolator, limit, min_l2, tangent_interpolator, tangent_kernel, tangent_kernel_limit
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork, TwoLayer, TwoLayerParams
-from ...records import Check, Claim, Dataset, Hypothesis, Problem, leaf_map
+from ...records import Check, Claim, Dataset, Hypothesis, Problem, leaf_map, leaves
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, SQUARE, UNIFORM, start_scale
@@ -94,7 +94,7 @@ def _by_flow(problem: Problem) -> tuple[Check, ...]:
         start = scaled(problem.params0, (moved / movement) ** (1 / D))
         flow = gradient_flow(model, ds, problem.loss, start)
         distances.append(float(np.max(np.abs(model(flow.final, places) - target)) / np.max(np.abs(target))))
-        slopes = np.sqrt(np.max(np.diag(tangent_kernel(model, start, places))) * sum(map(np.size, start)))
+        slopes = np.sqrt(np.max(np.diag(tangent_kernel(model, start, places))) * sum(map(np.size, leaves(start))))
         errors.append(float(flow.error[-1] * slopes / np.max(np.abs(target))) + ROUNDED)
     checks = [
         Check("relative distance of predictions from the kernel limit at ‖Δw‖/‖w₀‖ = 1e-5", distances[1], "<=", NEAR, errors[1])
@@ -106,7 +106,12 @@ def _by_flow(problem: Problem) -> tuple[Check, ...]:
 
 
 def _homogeneous(problem: Any) -> str | None:
-    return None if isinstance(problem, Problem) else f"found {type(problem).__name__}, needs a Problem with a homogeneous model"
+    if not isinstance(problem, Problem):
+        return f"found {type(problem).__name__}, needs a Problem with a homogeneous model"
+    try:
+        return None if problem.model.homogeneity > 0 else "the model is homogeneous of degree zero"
+    except RefusedError as error:
+        return str(error)
 
 
 def _unbiased(problem: Problem) -> str | None:
@@ -125,7 +130,7 @@ def _reachable(problem: Problem) -> str | None:
         problem.model.features(problem.data.X)
     except RefusedError:
         return _in_range(problem)
-    return CONSISTENT.test(problem)
+    return CONSISTENT.test(problem) or _in_range(problem)
 
 
 def _in_range(problem: Problem) -> str | None:
