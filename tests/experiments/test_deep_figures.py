@@ -68,13 +68,13 @@ def test_steps_draw_and_name_what_is_lost():
     assert len(figure.draw(summary).axes) == 3
 
 
-def test_a_batched_point_sets_the_chunk_of_its_sweep():
+def test_a_grid_sets_the_chunk_of_its_sweep():
     calls = []
 
     def batch(settings):
         calls.append(len(settings))
         return scales(settings)
 
-    point = dataclasses.replace(experiment("W/fig4ab").point, batch=batch, size=3)
-    sweep(point, Grid({"unit": (0.1, 0.2, 0.3, 0.4), "seed": (0,)}, {**SETTING, "depth": 2, "steps": 5}))
+    point = dataclasses.replace(experiment("W/fig4ab").point, batch=batch)
+    sweep(point, Grid({"unit": (0.1, 0.2, 0.3, 0.4), "seed": (0,)}, {**SETTING, "depth": 2, "steps": 5}, chunk=3))
     assert calls == [3]  # and a single one by itself
