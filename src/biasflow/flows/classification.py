@@ -57,6 +57,8 @@ class Schedule:
             positive_int(name, getattr(self, name))
         positive_float("loss", self.loss)
         one_of("precision", self.precision, PRECISIONS)
+        if self.epochs % self.every:
+            raise InputError(f"every: {self.every} does not divide the {self.epochs} epochs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +92,10 @@ def train_classifiers(
     runs: Sequence[Run],
     schedule: Schedule,
     start: Callable[[Run], Any] | None = None,
-    tell: Callable[[Sequence[Run], Array], None] | None = None,
 ) -> list[Trained]:
     """Train every run until its loss is below `schedule.loss` with no training error, until it diverges, or its epochs are used.
 
-    start(run): where it begins; by default network.init(run.scale, key=run.key). tell(runs, measured) hears of every measurement.
+    start(run): where it begins; by default network.init(run.scale, key=run.key).
     Results are in the order of the runs; how runs are batched changes them by rounding at most.
     """
     if len(arrays.train_x) < schedule.batch:
@@ -106,7 +107,7 @@ def train_classifiers(
     begin = start or (lambda run: network.init(run.scale, key=run.key))
     trained: list[Trained] = []
     for first in range(0, len(runs), schedule.lanes):
-        trained += _together(network, arrays, runs[first : first + schedule.lanes], schedule, begin, tell)
+        trained += _together(network, arrays, runs[first : first + schedule.lanes], schedule, begin)
     return trained
 
 
@@ -123,7 +124,7 @@ def advancing(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Sched
     return lambda: lanes.advanced(params, runs, shifts, schedule.every)
 
 
-def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any, tell: Any) -> list[Trained]:
+def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any) -> list[Trained]:
     import jax
     import jax.numpy as jnp
 
@@ -133,17 +134,12 @@ def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Sched
     if any(leaf.dtype != jnp.float32 for leaf in jax.tree.leaves(params)):
         raise InputError("network: expected float32 weights")
     shifts = lanes.shifts(params, runs)
-    measured = lanes.measured(params, shifts)
-    if tell is not None:
-        tell(runs, measured)
-    histories: list[list[Any]] = [[[0.0, *row]] for row in measured]
+    histories: list[list[Any]] = [[[0.0, *row]] for row in lanes.measured(params, shifts)]
     ended: dict[int, tuple[Result, Any]] = {}
     alive = list(range(len(runs)))
-    for epoch in range(schedule.every, schedule.epochs + schedule.every, schedule.every):
+    for epoch in range(schedule.every, schedule.epochs + 1, schedule.every):
         params = lanes.advanced(params, [runs[i] for i in alive], shifts, epoch)
         measured = lanes.measured(params, shifts)
-        if tell is not None:
-            tell([runs[i] for i in alive], measured)
         for lane, i in enumerate(alive):
             if i not in ended:
                 histories[i].append([float(epoch), *measured[lane]])
@@ -187,7 +183,6 @@ class _Lanes:
     def __init__(self, network: Any, arrays: Arrays, schedule: Schedule) -> None:
         import jax.numpy as jnp
 
-        self.network, self.arrays, self.schedule = network, arrays, schedule
         self.train = jnp.asarray(arrays.train_x, jnp.float32), jnp.asarray(arrays.train_y, jnp.int32)
         self.test = jnp.asarray(arrays.test_x, jnp.float32), jnp.asarray(arrays.test_y, jnp.int32)
         self.programs = _programs(network, schedule.batch, schedule.every, schedule.precision)

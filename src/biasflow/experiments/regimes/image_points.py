@@ -10,7 +10,6 @@ import numpy as np
 
 from ...data import Images, images
 from ...diagnostics.movement import tangent_movement
-from ...errors import InputError
 from ...flows.classification import HISTORY, Arrays, Run, Schedule, Trained, train_classifiers
 from ...inputs import one_of
 from ...limits.kernel_classifier import LAYERS, WideKernel, kernel_classifier
@@ -158,10 +157,8 @@ def vgg_point(
 ) -> xarray.Dataset:
     """One network on CIFAR-10: its training curve, where it ended, how far its tangent kernel moved."""
     one_of("rule", rule, RULES)
-    if epochs % every:
-        raise InputError(f"every: {every} does not divide the {epochs} epochs")
-    network, arrays = _vgg_arrays(tuple(map(tuple, blocks)), train, test)
     schedule = Schedule(batch, epochs, every, loss, precision, lanes=1)
+    network, arrays = _vgg_arrays(tuple(map(tuple, blocks)), train, test)
     run = Run(alpha, step_by_rule(rule, alpha, network.homogeneity), seed)
     if rule == "output layer":
         begin = network.init(alpha, key=seed)

@@ -142,7 +142,7 @@ VGG_GRIDS = {
     "reduced": Grid(
         {"alpha": (0.7, 1.0, 2.0), "rule": RULES, "seed": (0,)},
         {
-            **{"blocks": [[16], [32], [32, 32], [64, 64]], "train": 1000, "test": 1000, "probes": 8, "batch": 32},
+            **{"blocks": [[8], [16], [16, 16], [32, 32]], "train": 500, "test": 500, "probes": 8, "batch": 16},
             **{"epochs": 30, "every": 5, "loss": 1e-3, "precision": "float32"},
         },
     ),
