@@ -23,6 +23,8 @@ VGG = {
     **{"blocks": [[2], [3]], "train": 0, "test": 0, "probes": 2, "batch": 16, "epochs": 2, "every": 1},
     **{"loss": 1e-3, "precision": "float32"},
 }
+NOT_REPRODUCED = {"MNIST test error in % for alpha >= 50"}
+"""Numbers of the paper that our runs do not come to; captions say so."""
 
 
 @pytest.fixture
@@ -49,7 +51,8 @@ def test_quick_needs_no_data_and_says_where_its_numbers_come_from(id, monkeypatc
     monkeypatch.setenv("BIASFLOW_DATA", str(tmp_path))
     summary = bf.figure(id)
     for reported in experiment(id).reported:
-        assert reported.band[0] <= summary.attrs[reported.name] <= reported.band[1]
+        inside = reported.band[0] <= summary.attrs[reported.name] <= reported.band[1]
+        assert inside == (reported.name not in NOT_REPRODUCED), reported.name
     figure = experiment(id).draw(summary)
     assert "H200" in figure.get_supxlabel() and "REDUCED" not in figure.get_supxlabel()
     assert "data fetch" in experiment(id).caption

@@ -180,7 +180,7 @@ fig4e = Experiment(
     draw_wide,
     (
         Reported("MNIST test error in % for alpha <= 2", 1.4, (1.2, 1.8)),
-        Reported("MNIST test error in % for alpha >= 50", 2.4, (2.0, 3.5)),
+        Reported("MNIST test error in % for alpha >= 50", 2.4, (2.0, 3.0)),
         Reported("MNIST test error in % of the output layer alone", 2.7, (2.2, 3.2)),
     ),
 )
