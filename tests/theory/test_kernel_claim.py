@@ -62,7 +62,9 @@ def unbiased(widths, **options):
     """A symmetric deep network on three random points."""
     rng = np.random.default_rng(0)
     model = bf.DeepNetwork(widths, symmetric=True, **options)
-    return bf.Problem(model, bf.Dataset(rng.standard_normal((3, 3)), rng.standard_normal(3)), bf.SquareLoss("sum"), model.init(1.0))
+    return bf.Problem(
+        model, bf.Dataset(rng.standard_normal((3, 3)), rng.standard_normal(3)), bf.SquareLoss("sum"), model.init(1.0)
+    )
 
 
 @pytest.mark.parametrize("widths, activation", [((3, 10), "relu"), ((3, 5, 5), "linear")])
