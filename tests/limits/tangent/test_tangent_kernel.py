@@ -235,7 +235,7 @@ class TestTorch:
         nn = torch.nn
         module = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Linear(6, 1)).eval()
         later = {**module.state_dict(), "1.running_mean": torch.ones(6)}
-        with pytest.raises(bf.InputError, match="running_mean.*another function"):
+        with pytest.raises(bf.InputError, match=r"running_mean.*another function"):
             bf.kernel_distance(module, module.state_dict(), later, X)
 
     def test_integers_are_named(self, torch):
@@ -262,5 +262,5 @@ def test_numbers_in_an_equinox_module_are_settings():
     module = Scaled(eqx.nn.Linear(6, "scalar", use_bias=False, key=jax.random.PRNGKey(0)), 3.0)
     np.testing.assert_allclose(bf.tangent_kernel(module, module, X), 9 * X @ X.T, rtol=1e-12)
     assert bf.homogeneity(module, module, X).degree == pytest.approx(1.0)
-    with pytest.raises(bf.InputError, match="setting .scale is 2.0, and 3.0"):
+    with pytest.raises(bf.InputError, match=r"setting \.scale is 2\.0, and 3\.0"):
         bf.kernel_distance(module, module, Scaled(module.linear, 2.0), X)

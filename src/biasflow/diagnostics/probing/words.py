@@ -15,7 +15,7 @@ SENTENCES = {
     "kernel": "it trained like a kernel machine: its features are those of its start, and only their weights were learned",
     "rich": "it learned features: a linear model on its initial features does not describe what it learned",
     "between": "it is neither a kernel machine nor far from one, or the errors are too large to tell",
-    "dead": "no weight moves its predictions on these inputs any more (every unit is off): it learned nothing that could be judged",
+    "dead": "no weight moves its predictions on these inputs any more (every unit is off): there is nothing to judge",
     "unmoved": "its predictions on these inputs are what they were: there is nothing to judge",
 }
 

@@ -133,7 +133,7 @@ def over_inputs(module: Any, X: Any) -> Any:
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf of an equinox module is trained: a number that is no array is a setting there, as in `equinox.filter_grad`."""
+    """Whether a leaf of an equinox module is trained: numbers that are no arrays are settings, as in `equinox.filter_grad`."""
     import jax
 
     return isinstance(leaf, (np.ndarray, jax.Array))
