@@ -161,7 +161,13 @@ def test_words_and_picture(found, tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "error", "text"),
-    [(0.5678, 0.0234, "0.57 ± 0.02"), (12.3, 4.0, "12 ± 4"), (0.1, 0.0, "0.1"), (0.02168, 7e-4, "0.0217 ± 0.0007")],
+    [
+        (0.5678, 0.0234, "0.57 ± 0.02"),
+        (12.3, 4.0, "12 ± 4"),
+        (0.1, 0.0, "0.1"),
+        (0.02168, 7e-4, "0.0217 ± 0.0007"),
+        (1.7e-6, 2e-7, "1.7e-06 ± 2e-07"),
+    ],
 )
 def test_estimates_print_the_digits_they_have(value, error, text):
     assert str(Estimate(value, error)) == text
@@ -231,3 +237,27 @@ def test_class_numbers_are_read_as_one_class_against_the_rest():
     by_number = bf.probe(wide, [start, end], X, digits, output=1, seeds=1)
     by_label = bf.probe(wide, [start, end], X, np.where(digits == 1, 1.0, -1.0), output=1, seeds=1)
     assert by_number.final["label_alignment"] == by_label.final["label_alignment"]
+
+
+def test_a_start_without_a_kernel_is_left_by_features_alone():
+    """At w = 0 a product of two weights has no gradient: whatever was learned, the linearised network misses."""
+    inputs = np.random.default_rng(0).standard_normal((8, 2))
+    found = bf.probe(lambda w, X: w[0] * (X @ w[1:]), [np.zeros(3), np.ones(3)], inputs, seeds=1)
+    assert found.verdict == "rich" and found.final["linear_gap"].value == 1.0
+    assert np.isnan(found.final["kernel_movement"].value) and "vanishes at the start" in found.describe()
+
+
+def test_a_network_that_died_learned_no_features():
+    model = bf.DeepNetwork((5, 6))
+    start = model.init(1.0)
+    off = bf.DeepParams((0 * start.weights[0], start.weights[1]))
+    found = bf.probe(model, [start, off], np.random.default_rng(0).standard_normal((8, 5)), seeds=1)
+    assert found.verdict == "dead" and "every unit is off" in found.describe()
+
+
+def test_a_scale_whose_kernel_overflows_is_named():
+    model = bf.DeepNetwork((5, 6))
+    start = model.init(1.0)
+    far = bf.DeepParams(tuple(1e90 * W for W in start.weights))
+    with pytest.raises(bf.InputError, match=r"checkpoints\[1\].*overflows"):
+        bf.probe(model, [start, far], np.random.default_rng(0).standard_normal((8, 5)), seeds=1)

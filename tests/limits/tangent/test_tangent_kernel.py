@@ -193,3 +193,74 @@ class TestBadInput:
         with pytest.raises(bf.InputError) as caught:
             bf.tangent_kernel(fn, params, inputs, **options)
         assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words), str(caught.value)
+
+
+class TestTorch:
+    @pytest.fixture
+    def torch(self):
+        return pytest.importorskip("torch")
+
+    def kernel(self, module, inputs=X):
+        return bf.tangent_kernel(module, module.state_dict(), inputs)
+
+    def test_tied_weights_and_buffers_that_are_not_saved(self, torch):
+        class Tied(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = torch.nn.Linear(6, 6, bias=False), torch.nn.Linear(6, 6, bias=False)
+                self.second.weight = self.first.weight
+                self.register_buffer("mix", torch.linspace(-1, 1, 6), persistent=False)
+
+            def forward(self, X):
+                return self.second(torch.tanh(self.first(X))) @ self.mix
+
+        torch.manual_seed(0)
+        module = Tied()
+        W = module.first.weight.detach().numpy().astype(float)
+        mix = module.mix.numpy().astype(float)
+        expected = bf.tangent_kernel(lambda w, X: jnp.tanh(X @ w.T) @ w.T @ mix, W, X)
+        np.testing.assert_allclose(self.kernel(module), expected, rtol=1e-10)
+
+    def test_inputs_that_influence_each_other_and_chance_are_refused(self, torch):
+        nn = torch.nn
+        for layer, words in ((nn.BatchNorm1d(6), "training"), (nn.Dropout(0.5), "chance")):
+            module = nn.Sequential(nn.Linear(6, 6), layer, nn.Linear(6, 1)).double()
+            before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+            with pytest.raises(bf.InputError, match=words):
+                self.kernel(module)
+            assert all(tensor.equal(before[name]) for name, tensor in module.state_dict().items())
+            assert self.kernel(module.eval()).shape == (len(X), len(X))
+
+    def test_other_running_means_are_another_function(self, torch):
+        nn = torch.nn
+        module = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Linear(6, 1)).eval()
+        later = {**module.state_dict(), "1.running_mean": torch.ones(6)}
+        with pytest.raises(bf.InputError, match=r"running_mean.*another function"):
+            bf.kernel_distance(module, module.state_dict(), later, X)
+
+    def test_integers_are_named(self, torch):
+        nn = torch.nn
+        with pytest.raises(bf.InputError, match="float64 inputs"):
+            self.kernel(nn.Sequential(nn.Embedding(9, 1), nn.Flatten(), nn.Linear(3, 1)), np.arange(12).reshape(4, 3) % 9)
+
+
+def test_equal_first_and_last_inputs_hide_no_influence():
+    with pytest.raises(bf.InputError, match="depends on the others"):
+        bf.tangent_kernel(lambda w, X: (X - X.mean(0)) @ w, np.ones(6), np.vstack([X, X[:1]]))
+
+
+def test_numbers_in_an_equinox_module_are_settings():
+    eqx = pytest.importorskip("equinox")
+
+    class Scaled(eqx.Module):
+        linear: eqx.nn.Linear
+        scale: float
+
+        def __call__(self, x):
+            return self.scale * self.linear(x)
+
+    module = Scaled(eqx.nn.Linear(6, "scalar", use_bias=False, key=jax.random.PRNGKey(0)), 3.0)
+    np.testing.assert_allclose(bf.tangent_kernel(module, module, X), 9 * X @ X.T, rtol=1e-12)
+    assert bf.homogeneity(module, module, X).degree == pytest.approx(1.0)
+    with pytest.raises(bf.InputError, match=r"setting \.scale is 2\.0, and 3\.0"):
+        bf.kernel_distance(module, module, Scaled(module.linear, 2.0), X)

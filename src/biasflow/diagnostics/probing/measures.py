@@ -16,6 +16,11 @@ from ...limits.tangent.kernels import Tangent
 GROUPS = 20
 """Groups of inputs that the jackknife leaves out in turn."""
 
+LARGEST = 1e120
+"""Entries of kernels beyond which products of their norms overflow."""
+DIGITS = 5
+"""Decimal places beyond which a number is printed with an exponent."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -37,7 +42,9 @@ class Estimate:
         if not (self.error > 0 and np.isfinite(self.error)):
             return f"{self.value:.3g}"
         place = -int(np.floor(np.log10(self.error)))  # of the error's first digit
-        return f"{self.value:.{min(max(place, 0), 9)}f} ± {self.error:.{min(max(place, 0), 9)}f}"
+        if place > DIGITS:
+            return f"{self.value:.2g} ± {self.error:.1g}"
+        return f"{self.value:.{max(place, 0)}f} ± {self.error:.{max(place, 0)}f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +72,11 @@ def view(at: Tangent, X: Array) -> View:
     """Kernel, predictions and radial derivatives, in one pass over the inputs."""
     kernel = at.kernel(X)
     values = at.predictions(X)
+    largest = float(np.max(np.abs(kernel)))
+    if largest > LARGEST:
+        raise InputError(
+            f"fn: gradients of length up to {np.sqrt(largest):.3g}, whose kernel's norm overflows; training diverged?"
+        )
     return View(at, kernel, values, _pushed(at, X, at.leaves))
 
 

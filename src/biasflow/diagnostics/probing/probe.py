@@ -24,7 +24,7 @@ RICH = 0.5
 the kernel is another one."""
 FEWEST = 4
 """Inputs below which an error over inputs means nothing."""
-VERDICTS = ("kernel", "between", "rich", "unmoved")
+VERDICTS = ("kernel", "between", "rich", "unmoved", "dead")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,8 @@ class Probe:
     network of another seed: mean and standard deviation over seeds; `drawn` says how those were drawn.
     homogeneity: of the last checkpoint. trained, linear: f and the linearised network at the last checkpoint, (n,).
     verdict: 'kernel' where kernel movement, gradient distance and linear gap are all below 0.1, 'rich' where kernel movement and
-    linear gap are above 0.5, each by two standard errors; 'between' otherwise; 'unmoved' where f is what it was.
+    linear gap are above 0.5, each by two standard errors (from a start whose kernel vanishes, the kernel movement is NaN and the
+    linear gap alone counts); 'between' otherwise; 'unmoved' where f is what it was; 'dead' where no weight moves f any more.
     """
 
     times: Array
@@ -66,13 +67,18 @@ class Probe:
 
     @property
     def verdict(self) -> str:
-        moved = [self.final[measure.__name__] for measure in MOVEMENTS]
-        if not all(np.isfinite(m.value) for m in moved):
+        gap, moved = self.final["linear_gap"], self.final["kernel_movement"]
+        if np.isnan(gap.value):
             return "unmoved"
-        if all(m.high <= KERNEL for m in moved):
+        if (
+            np.isfinite(moved.value)
+            and np.isnan(self.final["kernel_turn"].value)
+            and np.isnan(self.final["gradient_distance"].value)
+        ):
+            return "dead"
+        if all(self.final[measure.__name__].high <= KERNEL for measure in MOVEMENTS):
             return "kernel"
-        rich = (self.final["linear_gap"], self.final["kernel_movement"])
-        return "rich" if all(m.low >= RICH for m in rich) else "between"
+        return "rich" if gap.low >= RICH and (moved.low >= RICH or np.isnan(moved.value)) else "between"
 
     def describe(self) -> str:
         """One paragraph for someone who trained the network."""
@@ -148,7 +154,7 @@ class _Looking:
             leaves = self.first.function.leaves(name, params)
         except InputError as error:
             if "finite" in str(error):
-                raise InputError(f"{error} Training diverged before this checkpoint: lower the step size") from None
+                raise InputError(f"{error}. Training diverged before this checkpoint: lower the step size") from None
             raise
         return self.seen(name, leaves)
 

@@ -15,6 +15,7 @@ SENTENCES = {
     "kernel": "it trained like a kernel machine: its features are those of its start, and only their weights were learned",
     "rich": "it learned features: a linear model on its initial features does not describe what it learned",
     "between": "it is neither a kernel machine nor far from one, or the errors are too large to tell",
+    "dead": "no weight moves its predictions on these inputs any more (every unit is off): there is nothing to judge",
     "unmoved": "its predictions on these inputs are what they were: there is nothing to judge",
 }
 
@@ -22,7 +23,7 @@ SENTENCES = {
 def paragraph(probe: Probe) -> str:
     """Verdict, evidence, references, homogeneity."""
     sentences = [f"Verdict: {probe.verdict}; {SENTENCES[probe.verdict]}."]
-    if probe.verdict != "unmoved":
+    if probe.verdict not in ("unmoved", "dead"):
         sentences += [_gap(probe), _kernel(probe), _gradients(probe)]
     sentences += [_labels(probe), _degree(probe), _errors(probe)]
     return " ".join(sentence for sentence in sentences if sentence)
@@ -38,9 +39,11 @@ def _gap(probe: Probe) -> str:
 
 def _kernel(probe: Probe) -> str:
     moved, null = probe.final["kernel_movement"], probe.null["kernel_movement"]
+    if np.isnan(moved.value):
+        return "Its tangent kernel vanishes at the start, so that its movement has no unit."
     text = f"Its tangent kernel moved by {moved} of its own norm (its shape alone turned by {probe.final['kernel_turn']})"
     if not _known(null):
-        return f"{text}; a reference over seeds needs init=, since shuffling leaves these initial weights as they are."
+        return f"{text}; no reference over seeds: drawn {probe.drawn}, they have the same kernel (init= draws others)."
     times = moved.value / null.value
     compared = f"{times:.1f} times as far as" if times >= 0.1 else f"{100 * times:.2g}% of the way that"
     ending = "a change of seed moves it" if times >= 0.1 else "a change of seed takes it"
@@ -49,6 +52,8 @@ def _kernel(probe: Probe) -> str:
 
 def _gradients(probe: Probe) -> str:
     turned, null = probe.final["gradient_distance"], probe.null["gradient_distance"]
+    if np.isnan(turned.value):
+        return "The gradient vanishes at every input, at the start or now, so that its turn is not defined."
     seeds = f" ({null} between seeds)" if _known(null) else ""
     return (
         f"The gradient at an input turned by {turned} in cosine distance{seeds}, and the weights moved by"

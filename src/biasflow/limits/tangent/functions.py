@@ -18,6 +18,9 @@ from .features import Features
 
 Leaves = tuple[Array, ...]
 """The trainable tensors of w, in a fixed order."""
+TOGETHER = 1e-3
+"""Relative difference between predictions made together and one by one above which inputs influence each other. Loose, so that
+networks that compute in half precision inside pass."""
 SMALL = 20_000
 """Up to this many parameters a model's own Jacobian is quicker than compiling its gradient."""
 
@@ -59,13 +62,13 @@ def tangent_function(fn: Any, params: Any, output: int | None = None) -> Tangent
 
     output: the column to look at where there are several outputs.
     """
-    from .jax_functions import JaxFunction, is_equinox, over_inputs
+    from .jax_functions import JaxFunction, is_array, is_equinox, over_inputs
     from .torch_modules import TorchModule
 
     if TorchModule.serves(fn):
         return TorchModule(fn, params, output)
     if is_equinox(fn):
-        return JaxFunction(over_inputs, params, output)
+        return JaxFunction(over_inputs, params, output, is_array)
     if not callable(fn):
         raise InputError(f"fn: expected a function of (params, X), a model or a module, found {type(fn).__name__}")
     if isinstance(fn, Model) and output is None and sum(np.size(leaf) for leaf in leaves_of(params)) <= SMALL:
@@ -144,6 +147,22 @@ def chosen_output(count: int, output: int | None) -> int:
     if output is not None and not 0 <= output < count:
         raise InputError(f"output: expected a number from 0 to {count - 1}, found {output!r}")
     return output or 0
+
+
+def two_inputs(X: Array) -> Array:
+    """The first input and the one that differs from it most."""
+    others = np.max(np.abs(X - X[0]).reshape(len(X), -1), axis=1)
+    return X[[0, int(np.argmax(others))]]
+
+
+def check_alone(together: float, alone: float) -> None:
+    """The same prediction of an input beside another one and on its own, or an error that says why not."""
+    off = np.abs(np.nan_to_num(together) - np.nan_to_num(alone))
+    if off > TOGETHER * max(abs(together), abs(alone)):
+        raise InputError(
+            f"fn: the prediction of an input depends on the others, or on chance ({together:g} with a second input, {alone:g}"
+            " alone); put batch normalisation, dropout and the like into inference mode"
+        )
 
 
 def read_inputs(X: ArrayLike, name: str = "X") -> Array:

@@ -12,24 +12,20 @@ from ...errors import InputError
 from ...inputs import Array, real_array
 from .factoring import Plan, plan
 from .features import Features
-from .functions import Leaves, TangentFunction, check_shapes, column
+from .functions import Leaves, TangentFunction, check_alone, check_shapes, column, two_inputs
 from .precision import jax_in_double
-
-TOGETHER = 1e-3
-"""Relative difference between predictions made together and one by one above which inputs influence each other. Loose, so that
-networks that compute in half precision inside pass."""
 
 
 class JaxFunction(TangentFunction):
-    """fn(params, X) -> (n,), or (n, k) with `output` the column looked at. Parameters are any pytree; its floating arrays are
-    the weights, the rest stays as it is. Computed in float64."""
+    """fn(params, X) -> (n,), or (n, k) with `output` the column looked at. Parameters are any pytree; its floating-point numbers
+    and arrays (`trains` may say otherwise) are the weights, the rest stays as it is. Computed in float64."""
 
-    def __init__(self, fn: Any, params: Any, output: int | None = None) -> None:
+    def __init__(self, fn: Any, params: Any, output: int | None = None, trains: Any = None) -> None:
         import jax
 
         self.fn, self.output, self.structure = fn, output, jax.tree_util.tree_structure(params)
         self.words, self.static = _paths(params)
-        self.trained = [k for k, leaf in enumerate(self.static) if is_weight(leaf)]
+        self.trained = [k for k, leaf in enumerate(self.static) if is_weight(leaf) and (trains is None or trains(leaf))]
         if not self.trained:
             raise InputError("params: no floating-point array in them, and so nothing to differentiate in")
         self._plans: dict[Any, tuple[Plan, Any]] = {}
@@ -44,6 +40,11 @@ class JaxFunction(TangentFunction):
             raise InputError(
                 f"{name}: a tree of {len(words)} leaves that differs from the first parameters' {len(self.words)} at {other}"
             )
+        settings = [k for k, leaf in enumerate(self.static) if is_weight(leaf) and k not in self.trained]
+        changed = [k for k in settings if found[k] != self.static[k]]
+        if changed:
+            k = changed[0]
+            raise InputError(f"{name}: the setting {words[k]} is {found[k]}, and {self.static[k]} in the first parameters")
         arrays = tuple(real_array(f"{name}{words[k]}", np.asarray(found[k]).astype(np.float64)) for k in self.trained)
         expected = [np.shape(self.static[k]) for k in self.trained]
         check_shapes(name, [a.shape for a in arrays], expected, [words[k] or "the array" for k in self.trained])
@@ -94,13 +95,8 @@ class JaxFunction(TangentFunction):
         shape = X.shape[1:]
         if shape in self._plans:
             return self._plans[shape]
-        pair, alone = self._run(jax.jit(lambda w, two: (self._column(w, two), self._column(w, two[:1]))), leaves, X[[0, -1]])
-        off = np.abs(np.nan_to_num(pair[0]) - np.nan_to_num(alone[0]))
-        if off > TOGETHER * max(abs(pair[0]), abs(alone[0])):
-            raise InputError(
-                f"fn: the prediction of an input depends on the others ({pair[0]:g} with a second input, {alone[0]:g} alone);"
-                " put batch normalisation and the like into inference mode"
-            )
+        pair, alone = self._run(jax.jit(lambda w, two: (self._column(w, two), self._column(w, two[:1]))), leaves, two_inputs(X))
+        check_alone(float(pair[0]), float(alone[0]))
         with jax_in_double():
             made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
         self._plans[shape] = made, jax.jit(jax.vmap(made.features, in_axes=(None, 0)))
@@ -136,8 +132,15 @@ def over_inputs(module: Any, X: Any) -> Any:
     return jax.vmap(module)(X)
 
 
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf of an equinox module is trained: numbers that are no arrays are settings, as in `equinox.filter_grad`."""
+    import jax
+
+    return isinstance(leaf, (np.ndarray, jax.Array))
+
+
 def is_weight(leaf: Any) -> bool:
-    """Whether a leaf is trained: a floating-point array."""
+    """Whether a leaf can be trained: a floating-point number, or an array of them."""
     import jax
 
     return isinstance(leaf, (np.ndarray, np.floating, jax.Array, float)) and jax.numpy.issubdtype(
