@@ -167,3 +167,12 @@ def test_phases_come_along():
 def test_bad_input(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_the_time_a_deep_network_takes():
+    """Weights in tuples of tuples."""
+    rng = np.random.default_rng(0)
+    model, ds = bf.DeepNetwork((3, 4), bias=True, activation="linear"), bf.Dataset(rng.standard_normal((2, 3)), [1.0, -1.0])
+    flow = bf.gradient_flow(model, ds, bf.SquareLoss("sum"), model.init(1.0))
+    found = bf.time_to(flow, loss=1e-3)
+    assert 0 < found.time < flow.times[-1] and found.error < 1e-4 * found.time

@@ -258,6 +258,6 @@ def test_a_network_that_died_learned_no_features():
 def test_a_scale_whose_kernel_overflows_is_named():
     model = bf.DeepNetwork((5, 6))
     start = model.init(1.0)
-    far = bf.DeepParams(tuple(1e90 * W for W in start.weights))
+    far = bf.DeepParams(tuple(1e100 * W for W in start.weights))
     with pytest.raises(bf.InputError, match=r"checkpoints\[1\].*overflows"):
         bf.probe(model, [start, far], np.random.default_rng(0).standard_normal((8, 5)), seeds=1)

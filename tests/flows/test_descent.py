@@ -123,3 +123,9 @@ def test_the_effective_limit_needs_positive_weights(small):
     start = bf.DiagonalParams(np.full(small.d, 0.1), np.zeros(small.d))
     with pytest.raises(bf.InputError, match="params0"):
         bf.effective_limit(bf.DiagonalNetwork(2), small, bf.SquareLoss(), start, 0.01, 10)
+
+
+def test_a_diverged_run_ends_before_it_is_nan():
+    model, ds = bf.MatrixFactorisation((2, 3), 6), bf.Dataset(np.eye(6)[:4], np.ones(4))
+    run = bf.gradient_descent(model, ds, bf.SquareLoss("sum"), model.init(1.0), 5.0, 50)
+    assert run.result is bf.Result.DIVERGED and not np.any(np.isnan(run.loss)) and np.all(np.isfinite(run.final.U))

@@ -165,6 +165,12 @@ class TestBadInput:
         with pytest.raises(bf.ScaleError, match=r"params0: weights up to 1e-20 drown in the rounding.*needs"):
             bf.gradient_flow(model, ds, SUM, model.init(1e-20))
 
+    def test_a_start_whose_loss_overflows(self):
+        ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 2)
+        far = np.full((3, 2), 1e100)
+        with pytest.raises(bf.ScaleError, match=r"params0: weights up to 1e\+100 make a loss that overflows"):
+            bf.gradient_flow(model, ds, SUM, bf.FactorParams(far, far))
+
     def test_other_models_are_refused(self):
         network = bf.DiagonalNetwork(2)
         with pytest.raises(bf.RefusedError, match=r"factored flow is for MatrixFactorisation, found DiagonalNetwork"):

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from ..errors import BiasflowError, InputError
 from ..inputs import instance, positive_float
 from ..limits import bregman_projection, mirror_limit
-from ..records import MirrorProblem, Problem, Result, Trajectory
+from ..records import MirrorProblem, Problem, Result, Trajectory, leaves
 from .bounds import ConvergenceBounds, as_mirror, convergence_bounds, hypentropy_of
 from .phases import Phase, loss_at, phases
 
@@ -117,8 +117,8 @@ def _gain(trajectory: Trajectory, time: float) -> float:
     try:
         design = as_mirror(p).X
     except BiasflowError:
-        leaves = p.model.jacobian(trajectory.at(time), p.data.X)  # type: ignore[union-attr]
-        design = np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves])
+        rows = leaves(p.model.jacobian(trajectory.at(time), p.data.X))  # type: ignore[union-attr]
+        design = np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in rows])
     return float(np.linalg.norm(design, 2)) * float(np.sqrt(design.shape[1] * _over_half(p) / 2))
 
 

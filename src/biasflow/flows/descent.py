@@ -13,7 +13,7 @@ from ..limits import bregman_projection
 from ..losses import Loss, SquareLoss, needs_square
 from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams
 from ..potentials import Hypentropy
-from ..records import Dataset, Limit, Problem, Result, Trajectory, regrouped
+from ..records import Dataset, Limit, Problem, Result, Trajectory, leaves, regrouped
 from .dual import CONVERGED, stack
 
 RECORDS = 200
@@ -149,6 +149,10 @@ def _descend_compiled(
     return kept, Result.REACHED_T1, done
 
 
+def _finite(params: Any) -> bool:
+    return all(bool(np.all(np.isfinite(leaf))) for leaf in leaves(params))
+
+
 def _run(
     model: Model,
     ds: Dataset,
@@ -174,7 +178,7 @@ def _run(
         if k % CHECK_EVERY == 0 or k == steps:
             now = float(loss(model(params, ds.X), ds.y))
             if not np.isfinite(now) or now > limit:
-                return params, kept, Result.DIVERGED, k
+                return params, [(at, state) for at, state in kept if _finite(state)], Result.DIVERGED, k
             if now <= goal:
                 if kept[-1][0] != k:
                     kept.append((k, params))

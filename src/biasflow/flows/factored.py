@@ -113,6 +113,10 @@ class _Field:
         largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
         if 0 < largest < least:
             raise ScaleError(f"params0: weights up to {largest:g} drown in the rounding of those they grow into; needs {least:g}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = float(problem.loss(problem.model(problem.params0, X), y))
+        if not np.isfinite(loss):
+            raise ScaleError(f"params0: weights up to {largest:g} make a loss that overflows")
         return cls(X, y, 2 * problem.loss.factor(len(y)), shape[0], X.reshape(-1, *shape))
 
     def split(self, Y: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..inputs import instance
+from ..limits import TangentPredictor
 from ..records import Certificate, Limit, Result, Trajectory, Verdict
 from .evidence import Evidence
 from .verifying import claim, judge
@@ -47,6 +48,8 @@ def compare(trajectory: Trajectory, limit: Limit) -> Comparison:
     instance("trajectory", trajectory, Trajectory)
     instance("limit", limit, Limit)
     evidence = Evidence(trajectory.problem, trajectory, limit)
+    if isinstance(limit.value, TangentPredictor):
+        raise InputError("limit: its value is a linearised network, not a β; compare its predictions, limit.value(X), with the flow's")
     if np.shape(limit.value) != evidence.predictors.shape[1:]:
         raise InputError(f"limit: shape {np.shape(limit.value)} does not fit the flow's β {evidence.predictors.shape[1:]}")
     distance = float(np.max(np.abs(evidence.predictors[-1] - limit.value)))

@@ -16,7 +16,7 @@ from ...limits.tangent.kernels import Tangent
 GROUPS = 20
 """Groups of inputs that the jackknife leaves out in turn."""
 
-LARGEST = 1e120
+LARGEST = 1e150
 """Entries of kernels beyond which products of their norms overflow."""
 DIGITS = 5
 """Decimal places beyond which a number is printed with an exponent."""
