@@ -175,3 +175,26 @@ def test_the_relaxation_is_a_bound(d):
     for weights in (p, limit.stats["weights"], np.full(ds.n, 1 / ds.n)):
         exact = bf.margin_certificate(limit.value, ds.X, ds.y, weights=weights, time_s=600)
         assert exact.kind == "exact" and bounded_gain(rows, weights * ds.y) >= exact.upper
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-6, 1e-4, 1.0])
+def test_the_upper_bound_holds_where_inputs_are_close(scale):
+    """Rows (x, 1) cancel almost completely; a direction that gains more than the bound would refute it."""
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.standard_normal((12, 2)), np.sign(rng.standard_normal(12))
+    found = bf.f1_max_margin(X, y)
+    on = found.stats["weights"] > 0
+    rows, q = np.hstack([X, np.ones((12, 1))])[on], (found.stats["weights"] * y)[on]
+    _, values, vt = np.linalg.svd(rows, full_matrices=False)
+    u = rng.standard_normal((200_000, values.size)) / values @ vt
+    u /= np.linalg.norm(u, axis=1)[:, None]
+    gains = 0.5 * np.abs(np.maximum(u @ rows.T, 0.0) @ q)
+    assert np.max(gains) <= found.certificate.dual + np.finfo(float).eps  # of the products here
+    assert found.certificate.kind == ("exact" if found.stats["relative_gap"] <= 1e-9 else "bound")
+
+
+def test_one_sample_is_exact():
+    found = bf.f1_max_margin([[0.3, 2.0]], [1])
+    assert found.certificate.kind == "exact"
+    assert found.stats["note"] == ""
+    assert found.objective == pytest.approx(np.sqrt(0.3**2 + 4 + 1) / 2, rel=1e-12)

@@ -23,7 +23,7 @@ def _settle(z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, ga
     for _ in range(SWEEPS):
         most = 0.0
         for i in range(n):
-            if pull[i] >= 0.0:
+            if not dt * pull[i] * squares[i] < 0.0:
                 continue
             end = z[i]
             for k in range(d):

@@ -4,6 +4,7 @@ On a face the sum is ⟨u, g⟩, and its largest value over the unit vectors of 
 Every face touches a two-dimensional one, an arc of the great circle on r − 2 hyperplanes. So: walk all great circles; at each arc
 take the faces around it, on, above or below each of its hyperplanes. A maximum lies on concave kinks only, those with q_i < 0.
 What counts is the sum itself, evaluated at each candidate, so a face met twice or wrongly does no harm. O(n^{r−1}) faces.
+Where rows cancel almost completely, a candidate's direction is known to few digits: the maximum allows for what that may hide.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from ...inputs import Array
 
 INSIDE = 1e-9
 """Tolerance, relative to ‖c_i‖, on the side of a hyperplane where a candidate must lie; it decides what is evaluated, no more."""
+ROUNDING = 4 * 2.0**-52
+"""Rounding of an angle; times √n, of a gradient Σq_ic_i and of the sum itself relative to Σ|q_i|‖c_i‖."""
 DEPENDENT = 1e-14
 """Relative length of what is left of a row after projection below which it counts as dependent."""
 AT_ONCE = 1e6
@@ -175,9 +178,9 @@ def _sort(angles, owners, count):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _keep(U, V, S, state, u, value, sign):  # type: ignore[no-untyped-def]
-    """Store a candidate above the floor. state: count, floor, maximum."""
-    state[2] = max(state[2], value)
+def _keep(U, V, S, state, u, value, most, sign):  # type: ignore[no-untyped-def]
+    """Store a candidate above the floor. state: count, floor, maximum, rounding, maximum that it allows, Σ|q|‖c‖."""
+    state[2], state[4] = max(state[2], value), max(state[4], value, most)
     if value > state[1]:
         if state[0] >= V.size:
             _thinned(U, V, S, state)
@@ -188,14 +191,23 @@ def _keep(U, V, S, state, u, value, sign):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _fits(v, sign, length, chosen, sides, C, q, lengths):  # type: ignore[no-untyped-def]
+def _hidden(angle, g, weight, row, size, e1, e2):  # type: ignore[no-untyped-def]
+    """What the sum may gain within the rounding of a vertex's angle: that over the row's share of the plane, times its slope."""
+    along, across = _dot(e1, row), _dot(e2, row)
+    slope = math.cos(angle) * _dot(e2, g) - math.sin(angle) * _dot(e1, g)
+    kink = abs(weight) * math.hypot(along, across)
+    return ROUNDING * size / max(math.hypot(along, across), ROUNDING * size) * (abs(slope) + kink)
+
+
+@numba.njit(cache=True)
+def _fits(v, sign, chosen, sides, C, q, lengths, slack):  # type: ignore[no-untyped-def]
     """Does ±v lie on the face: on concave kinks, and on the right side of the others?"""
     for j in range(chosen.size):
         i = chosen[j]
         if sides[j] == 0.0:
             if sign * q[i] >= 0:
                 return False
-        elif sign * sides[j] * _dot(v, C[i]) < -INSIDE * lengths[i] * length:
+        elif sign * sides[j] * _dot(v, C[i]) < -lengths[i] * slack:
             return False
     return True
 
@@ -217,10 +229,13 @@ def _faces(g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides):  #
         if length <= min(state[1], state[2]):
             continue
         for sign in (1.0, -1.0):
-            if _fits(v, sign, length, chosen, sides, C, q, lengths):
+            if _fits(v, sign, chosen, sides, C, q, lengths, INSIDE * length + state[3]):
+                inside = _fits(v, sign, chosen, sides, C, q, lengths, state[3])
                 for d in range(v.size):
                     v[d] *= sign / length
-                _keep(U, V, S, state, v, sign * _sum(v, C, q), sign)
+                value = sign * _sum(v, C, q)
+                most = min(length, value + state[5] * state[3] / length) if inside else value
+                _keep(U, V, S, state, v, value, most, sign)
                 for d in range(v.size):
                     v[d] *= sign * length
 
@@ -249,8 +264,10 @@ def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[
             _axis(v, -1)
             _add(v, math.cos(angles[event]), e1)
             _add(v, math.sin(angles[event]), e2)
-            if sign * _dot(v, g) > min(state[1], state[2]):
-                _keep(U, V, S, state, v, sign * _sum(v, C, q), sign)
+            hidden = _hidden(angles[event], g, q[i], C[i], lengths[i], e1, e2)
+            if sign * _dot(v, g) + hidden > min(state[1], state[2]):
+                value = sign * _sum(v, C, q)
+                _keep(U, V, S, state, v, value, value + hidden, sign)
         _faces(g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides)
     if events == 0:
         _faces(g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides)
@@ -271,15 +288,18 @@ def _circles(count, chosen, C, q, lengths, U, V, S, state):  # type: ignore[no-u
 
 
 def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
-    """Candidates (u, sign, value) above `floor`, and the maximum. C (n, r) of rank r ≥ 2, no q_i zero. Ctrl-C is heard."""
+    """Candidates (u, sign, value) above `floor`, and the maximum, with what rounding may hide. C (n, r) of rank r ≥ 2, no q_i
+    zero. Ctrl-C is heard."""
     C, q, r = np.ascontiguousarray(C), np.ascontiguousarray(q), C.shape[1]
-    U, V, S, state = np.zeros((ROOM, r)), np.zeros(ROOM), np.zeros(ROOM), np.array([0.0, floor, 0.0])
+    U, V, S, state = np.zeros((ROOM, r)), np.zeros(ROOM), np.zeros(ROOM), np.array([0.0, floor, 0.0, 0.0, 0.0, 0.0])
     chosen, lengths = np.arange(r - 2), np.linalg.norm(C, axis=1)
+    state[5] = float(np.abs(q) @ lengths)
+    state[3] = ROUNDING * math.sqrt(q.size) * state[5]
     count = max(1, int(AT_ONCE / (2 * q.size * 3.0 ** (r - 2))))
     while _circles(count, chosen, C, q, lengths, U, V, S, state):
         pass
     found = int(state[0])
-    return U[:found], S[:found], V[:found], float(state[2])
+    return U[:found], S[:found], V[:found], float(state[4] + state[3])
 
 
 def walk_line(C: Array, q: Array) -> tuple[Array, Array, Array]:

@@ -24,8 +24,9 @@ def f1_max_margin(X: ArrayLike, y: ArrayLike, gap: float = 1e-9, time_s: float =
 
     X (n, d) without the bias column, y = ±1. value: `Particles` of total mass one; objective: their margin, a lower bound.
     certificate: primal ≤ γ₁ ≤ dual, where dual = max_θ Σ_ip_iy_iφ(θ, x_i) for weights p on the samples (C, Proposition 12). kind
-    'exact': the gap was reached, and that maximum found by visiting every face of the arrangement of the samples' hyperplanes;
-    always so for d ≤ 2, given time, and wherever p has few enough support points. 'bound': the gap was not reached. Where there
+    'exact': the gap was reached, with that maximum found by visiting every face of the arrangement of the samples' hyperplanes;
+    so for d ≤ 2, given time, and wherever p has few enough support points. 'bound': the gap was not reached, for want of time,
+    or of digits where inputs of opposite classes agree to six or more relative to ‖(x, 1)‖: dual allows for rounding. Where there
     are too many faces (upper_kind 'bound'), dual is proven by a relaxation, and loose, while heuristic_upper holds what the best
     search found: no proof.
 
@@ -67,11 +68,9 @@ def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
         "rounds": bracket.rounds,
         "met": bracket.met,
         "history": tuple(bracket.history),
-        "note": _note(bracket, data),
+        "note": "" if reached <= gap else _note(bracket, data),
     }
-    return Limit(
-        value, lower, Certificate(lower, upper, 0.0, "exact" if bracket.kind == "exact" and reached <= gap else "bound"), stats
-    )
+    return Limit(value, lower, Certificate(lower, upper, 0.0, "exact" if reached <= gap else "bound"), stats)
 
 
 def as_measure(neurons: Neurons, masses: Array) -> Particles:

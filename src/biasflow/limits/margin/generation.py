@@ -38,6 +38,8 @@ CLOSE = 30
 """Samples of least margin that the next program begins with."""
 IDLE = 5
 """Rounds without new neurons or better bounds after which a heuristic search ends."""
+STALLED = 100
+"""Rounds without better bounds after which no more digits are to be had."""
 
 
 class Clock:
@@ -118,6 +120,7 @@ def _rounds(
 ) -> Neurons:
     """Programs and searches by turns; every neuron met."""
     working, active, idle = np.arange(len(pool)), np.ones(y.size, dtype=bool), 0
+    stalled = 0
     room, before = WORKING * y.size, bracket.bounds
     for bracket.rounds in range(1, ROUNDS + 1):
         Z = y[:, None] * pool.chosen(working).features(rows)
@@ -125,7 +128,8 @@ def _rounds(
         a = np.zeros(len(pool))
         a[working] = game.a
         _primal(bracket, pool, a, game.lower)
-        room = room if bracket.lower > (1 + SETTLED) * before[0] else int(1.5 * room)  # leaving neurons out must not make a cycle
+        gained = bracket.lower > (1 + SETTLED) * before[0]
+        room = room if gained else int(1.5 * room)  # leaving neurons out must not make a cycle
         before = bracket.bounds
         new = _searched(bracket, rows, y, game.p, pool.chosen(a > 0), rng, WALK_EACH_ROUND)
         idle = 0 if len(new) and bracket.bounds != before else idle + 1
@@ -133,7 +137,8 @@ def _rounds(
             new = _verified(bracket, rows, y, game.p, pool.chosen(a > 0), rng, clock)
             idle = 0 if len(new) else IDLE
         bracket.history.append((clock.passed, *bracket.bounds))
-        bracket.stopped = _reason(bracket, gap, idle, clock)
+        stalled = 0 if gained or bracket.bounds != before else stalled + 1
+        bracket.stopped = _reason(bracket, gap, idle, clock) or ("no progress" if stalled >= STALLED else "")
         if bracket.stopped:
             return pool.joined(new)
         pool, working = _widened(pool, a, new, working, room)
