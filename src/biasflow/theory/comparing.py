@@ -49,7 +49,9 @@ def compare(trajectory: Trajectory, limit: Limit) -> Comparison:
     instance("limit", limit, Limit)
     evidence = Evidence(trajectory.problem, trajectory, limit)
     if isinstance(limit.value, TangentPredictor):
-        raise InputError("limit: its value is a linearised network, not a β; compare its predictions, limit.value(X), with the flow's")
+        raise InputError(
+            "limit: its value is a linearised network, not a β; compare its predictions, limit.value(X), with the flow's"
+        )
     if np.shape(limit.value) != evidence.predictors.shape[1:]:
         raise InputError(f"limit: shape {np.shape(limit.value)} does not fit the flow's β {evidence.predictors.shape[1:]}")
     distance = float(np.max(np.abs(evidence.predictors[-1] - limit.value)))
