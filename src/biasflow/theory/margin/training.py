@@ -208,8 +208,8 @@ thm3 = Claim(
 )
 cor4 = Claim(
     "C/cor4",
-    "As m, t → ∞ the normalised margin tends to γ₁: here for a ReLU network from σ = 10 and from a tenth and ten times that start. From"
-    " smaller starts few directions survive, and a finite network can end below γ₁ for good.",
+    "As m, t → ∞ the normalised margin tends to γ₁: here for a ReLU network from σ = 10, and from a tenth and ten times that."
+    " From smaller starts few directions survive, and a finite network can end below γ₁ for good.",
     "C, Corollary 4",
     (RELU, SIGNS, SEPARABLE, PLANAR, FULL_SUPPORT),
     plane_problem,
