@@ -93,7 +93,9 @@ def kernel_classifier(
         raise ConvergenceError("kernel_classifier: the kernel matrix is not positive definite in float64; are inputs repeated?")
     residual = float(np.max(np.abs(fits - target)))
     if residual > UNFIT:
-        raise ConvergenceError(f"kernel_classifier: ‖Kc − y‖_∞ = {residual:.1e}: no interpolation in float64; are inputs repeated?")
+        raise ConvergenceError(
+            f"kernel_classifier: ‖Kc − y‖_∞ = {residual:.1e}: no interpolation in float64; are inputs repeated?"
+        )
     return KernelErrors(_share_wrong(fits, train[1]), _share_wrong(guesses, test[1]), residual)
 
 
