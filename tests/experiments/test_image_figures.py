@@ -80,7 +80,7 @@ def test_what_was_found_on_the_gpu():
     mnist = summary.sel(data="mnist", start="as drawn")
     small, large = (mnist.sel(alpha=chosen) for chosen in (mnist["alpha"] <= 5, mnist["alpha"] >= 50))
     assert (small["chosen_step_size"] == summary["step"].max()).all()
-    assert 0.032 < float(large["test_error"].mean("seed").min())
+    assert float(large["test_error"].mean("seed").min()) > 0.032
     readout = mnist["readout_test_error"].mean("seed").fillna(np.inf).argmin("readout_step")
     assert (mnist["readout_step"][readout] == mnist["readout_step"].max()).mean() > 0.5
     fitted = (mnist["readout_train_error"].isel(readout_step=readout) == 0).all("seed")

@@ -157,7 +157,7 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
     if not _reduced(summary):
         error.axhline(49.62, color=MUTED, linestyle=":", linewidth=0.9, label="paper: training error of the output layer, 49.62")
     error.set(xscale="log", xlabel="initialisation scale α", ylabel="error, %", ylim=(0, 100))
-    titled(error, "CIFAR-10: test error, and training error of the output layer alone")
+    titled(error, "CIFAR-10: error")
     moved.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="cosine distance, start to end")
     titled(moved, "how far tangent features moved")
     for axis in (error, moved):
