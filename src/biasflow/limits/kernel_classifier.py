@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConvergenceError
+from ..errors import ConvergenceError, InputError
 from ..inputs import Array, one_of, positive_int
 
 LAYERS = ("all", "output")
 LARGEST_BLOCK = 15_000
 """Rows of a block: its square stays within what factorisation libraries index by 32 bits."""
 CLASSES = 10
+UNFIT = 1e-3
+"""Residual above which the coefficients do not interpolate."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,9 @@ class WideKernel:
 
         lengths, others = jnp.linalg.norm(x, axis=1)[:, None], jnp.linalg.norm(other, axis=1)[None]
         products = x @ other.T
-        theta = jnp.arccos(jnp.clip(products / (lengths * others), -1, 1))
-        output = self.width / x.shape[1] * lengths * others * (jnp.sin(theta) + (np.pi - theta) * jnp.cos(theta)) / np.pi
+        norms = lengths * others
+        theta = jnp.arccos(jnp.clip(products / jnp.where(norms == 0, 1, norms), -1, 1))
+        output = self.width / x.shape[1] * norms * (jnp.sin(theta) + (np.pi - theta) * jnp.cos(theta)) / np.pi
         return output if self.layers == "output" else output + products * (np.pi - theta) / np.pi
 
 
@@ -62,11 +65,15 @@ def kernel_classifier(
 ) -> KernelErrors:
     """The least-norm interpolator of one-hot labels minus their mean 1/10, applied to the test inputs.
 
-    train, test: inputs (n, d) and classes (n,). Memory: n²/2 float64. Raises ConvergenceError where K is not positive definite.
+    train, test: inputs (n, d) and classes (n,), 0 to 9. Memory: n²/2 float64. Raises ConvergenceError where K is not positive
+    definite, or so nearly singular that the coefficients do not interpolate.
     """
     import jax
     import jax.numpy as jnp
 
+    for part, (x, y) in (("train", train), ("test", test)):
+        if len(x) != len(y) or len(x) == 0 or np.min(y) < 0 or np.max(y) >= CLASSES:
+            raise InputError(f"{part}: expected a class from 0 to {CLASSES - 1} for each of {len(x)} inputs, found {np.shape(y)}")
     config: Any = jax.config
     config.update("jax_enable_x64", True)
     block = positive_int("block", block)
@@ -85,6 +92,10 @@ def kernel_classifier(
     if not np.all(np.isfinite(fits)):
         raise ConvergenceError("kernel_classifier: the kernel matrix is not positive definite in float64; are inputs repeated?")
     residual = float(np.max(np.abs(fits - target)))
+    if residual > UNFIT:
+        raise ConvergenceError(
+            f"kernel_classifier: ‖Kc − y‖_∞ = {residual:.1e}: no interpolation in float64; are inputs repeated?"
+        )
     return KernelErrors(_share_wrong(fits, train[1]), _share_wrong(guesses, test[1]), residual)
 
 

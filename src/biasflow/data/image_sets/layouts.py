@@ -10,6 +10,7 @@ import gzip
 import importlib
 import io
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,15 @@ import numpy as np
 
 from ...errors import DataFileError
 from .records import Bytes, ImageSet
+from .sets import SETS
 
 Part = tuple[Bytes, Bytes]
 Parts = tuple[Part, Part]
 
 IDX_BYTES = 0x08
 """The idx code for unsigned bytes."""
+LARGEST = 1 << 29
+"""Bytes of a file, unpacked; the largest of these data sets has 190 MB."""
 PARQUET_MODULE = "pyarrow"
 
 
@@ -41,10 +45,13 @@ class Layout:
 def _content(path: Path) -> bytes:
     """All of a file, unpacked where its name ends in .gz."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data: bytes = file.read(LARGEST + 1)
     except (OSError, EOFError, zlib.error) as reason:
         raise DataFileError(f"{path}: cannot be read: {reason}; it is truncated or damaged") from None
+    if len(data) > LARGEST:
+        raise DataFileError(f"{path}: more than {LARGEST} bytes, which no file of these data sets has")
+    return data
 
 
 def _found(folder: Path, subfolders: Iterable[str], names: Sequence[Sequence[str]]) -> list[Path] | None:
@@ -59,13 +66,15 @@ def _found(folder: Path, subfolders: Iterable[str], names: Sequence[Sequence[str
     return None
 
 
-def _idx_array(path: Path) -> Bytes:
+def _idx_array(path: Path, rank: int) -> Bytes:
     data = _content(path)
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] != IDX_BYTES:
         raise DataFileError(f"{path}: not an idx file of bytes: it starts with {data[:4]!r}")
-    start = 4 + 4 * data[3]
+    if data[3] != rank:
+        raise DataFileError(f"{path}: expected {rank} dimensions, found {data[3]}")
+    start = 4 + 4 * rank
     shape = tuple(int.from_bytes(data[k : k + 4], "big") for k in range(4, start, 4))
-    if len(data) < start or len(data) - start != int(np.prod(shape, dtype=np.int64)):
+    if len(data) < start or len(data) - start != math.prod(shape):
         raise DataFileError(
             f"{path}: truncated or damaged: {len(data) - start} bytes for {' × '.join(map(str, shape)) or 'an unreadable shape'}"
         )
@@ -78,13 +87,10 @@ def _read_idx(folder: Path, wanted: ImageSet) -> Parts | None:
         for part in ("train", "t10k")
         for what, rank in (("images", 3), ("labels", 1))
     ]
-    paths = _found(folder, (".", "raw", "MNIST/raw", "FashionMNIST/raw"), names)
+    paths = _found(folder, (".", "raw", f"{wanted.title.replace('-', '')}/raw"), names)
     if paths is None:
         return None
-    arrays = [_idx_array(path) for path in paths]
-    for path, array, rank in zip(paths, arrays, (3, 1, 3, 1), strict=True):
-        if array.ndim != rank:
-            raise DataFileError(f"{path}: expected {rank} dimensions, found {array.ndim}")
+    arrays = [_idx_array(path, rank) for path, rank in zip(paths, (3, 1, 3, 1), strict=True)]
     return (arrays[0][..., None], arrays[1]), (arrays[2][..., None], arrays[3])
 
 
@@ -94,6 +100,8 @@ def _read_npz(folder: Path, wanted: ImageSet) -> Parts | None:
         return None
     try:
         with np.load(io.BytesIO(_content(paths[0])), allow_pickle=False) as held:
+            if sum(member.file_size for member in held.zip.infolist()) > LARGEST:
+                raise ValueError(f"found more than {LARGEST} bytes")
             arrays = [np.asarray(held[name]) for name in ("x_train", "y_train", "x_test", "y_test")]
     except (KeyError, ValueError, OSError, EOFError, zlib.error) as reason:
         raise DataFileError(f"{paths[0]}: expected arrays x_train, y_train, x_test, y_test of plain numbers; {reason}") from None
@@ -155,7 +163,7 @@ def _picture(name: str, data: bytes) -> Bytes:
     try:
         with Image.open(io.BytesIO(data), formats=("PNG",)) as picture:
             return np.asarray(picture, np.uint8)
-    except (OSError, SyntaxError, ValueError, zlib.error) as reason:
+    except (OSError, SyntaxError, ValueError, zlib.error, Image.DecompressionBombError) as reason:
         raise DataFileError(f"{name}: not a PNG picture, truncated or damaged: {reason}") from None
 
 
@@ -164,14 +172,18 @@ def _json_classes(path: Path) -> Bytes:
         classes = np.asarray(json.loads(_content(path)))
         if classes.ndim != 1 or classes.dtype.kind != "i" or classes.min() < 0 or classes.max() > 255:
             raise ValueError(f"found {classes.dtype} {classes.shape}")
-    except ValueError as reason:
+    except (ValueError, RecursionError) as reason:
         raise DataFileError(f"{path}: expected a JSON list of classes; {reason}") from None
     return classes.astype(np.uint8)
 
 
 def _read_parquet(folder: Path, wanted: ImageSet) -> Parts | None:
     """Columns of PNG bytes (`image` or `img`) and classes (`label`), as Hugging Face writes them."""
-    parts = [sorted(folder.glob(f"**/*{part}*.parquet")) for part in ("train", "test")]
+    others = {known.name for known in SETS} - {wanted.name}
+    parts = [
+        sorted(path for path in folder.glob(f"**/*{part}*.parquet") if path.relative_to(folder).parts[0] not in others)
+        for part in ("train", "test")
+    ]
     if not any(parts):
         return None
     if not all(parts):
@@ -194,15 +206,23 @@ def _parquet_part(parquet: Any, path: Path, wanted: ImageSet) -> Part:
     pictures = next((columns[name] for name in ("image", "img") if name in columns), None)
     if pictures is None or "label" not in columns:
         raise DataFileError(f"{path}: expected columns image (or img) and label, found {', '.join(columns)}")
-    pixels = [_with_colours(_picture(f"{path}, row {k}", entry["bytes"])[None]) for k, entry in enumerate(pictures)]
+    try:
+        packed, classes = [bytes(entry["bytes"]) for entry in pictures], np.asarray(columns["label"], np.uint8)
+    except (TypeError, LookupError, OverflowError, ValueError) as reason:
+        raise DataFileError(f"{path}: expected pictures as bytes, and classes from 0 to 255; {reason}") from None
+    pixels = [_with_colours(_picture(f"{path}, row {k}", data)[None]) for k, data in enumerate(packed)]
     shapes = {pixel.shape[1:] for pixel in pixels}
     if shapes != {wanted.shape}:
         raise DataFileError(f"{path}: expected images of shape {wanted.shape}, found {sorted(shapes)}")
-    return np.concatenate(pixels), np.asarray(columns["label"], np.uint8)
+    return np.concatenate(pixels), classes
 
 
 LAYOUTS = (
-    Layout("idx", "train-images-idx3-ubyte and its three companions, plain or .gz, here or in raw/ or MNIST/raw/", _read_idx),
+    Layout(
+        "idx",
+        "train-images-idx3-ubyte and its three companions, plain or .gz, here or in raw/, MNIST/raw/ or FashionMNIST/raw/",
+        _read_idx,
+    ),
     Layout("npz", "the npz file of Keras, called as the data set", _read_npz),
     Layout("binary", "data_batch_1.bin to data_batch_5.bin and test_batch.bin, here or in cifar-10-batches-bin/", _read_binary),
     Layout("sheets", "data_batch_1.png to data_batch_5.png, test_batch.png, train_lables.json, test_lables.json", _read_sheets),

@@ -103,7 +103,7 @@ def _steps(axis: Any, part: xarray.Dataset) -> None:
     legend_below(axis, 2)
 
 
-def _provenance(summary: xarray.Dataset, width: int) -> str:
+def _provenance(summary: xarray.Dataset, width: int, seeds: str = "Bars: least and largest seed") -> str:
     """A line or two: what was run, where, and how it ended."""
     attrs, settings = summary.attrs, json.loads(summary.attrs["run_settings"])
     reduced = _reduced(summary)
@@ -120,7 +120,7 @@ def _provenance(summary: xarray.Dataset, width: int) -> str:
             below = 100 * attrs[f"{name}: share with training loss below 1e-5"]
             shares = f"100% training accuracy in {fitted:.0f}%, loss below 1e-5 in {below:.0f}% of the chosen runs"
             parts += [f"{TITLES[name]} as drawn: {shares}"]
-    line = ("REDUCED preset: " if reduced else "") + "; ".join(parts) + ". Bars: least and largest seed."
+    line = ("REDUCED preset: " if reduced else "") + "; ".join(parts) + f". {seeds}."
     return "\n".join(textwrap.wrap(line, width))
 
 
@@ -154,9 +154,10 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
     spread(
         error, readout["train_error"], COLOURS[3], "output layer only, training error", 100, marker="^", linestyle=":", alpha=0.6
     )
-    error.axhline(49.62, color=MUTED, linestyle=":", linewidth=0.9, label="paper: training error of the output layer, 49.62")
+    if not _reduced(summary):
+        error.axhline(49.62, color=MUTED, linestyle=":", linewidth=0.9, label="paper: training error of the output layer, 49.62")
     error.set(xscale="log", xlabel="initialisation scale α", ylabel="error, %", ylim=(0, 100))
-    titled(error, "CIFAR-10: test error")
+    titled(error, "CIFAR-10: error")
     moved.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="cosine distance, start to end")
     titled(moved, "how far tangent features moved")
     for axis in (error, moved):
@@ -183,7 +184,7 @@ def draw_curves(summary: xarray.Dataset) -> Any:
         titled(axis, label.partition(",")[0])
     axes[1].set(yscale="log")
     legend_below(axes[1], 2)
-    figure.supxlabel(_provenance(summary, 190), fontsize=8, color=MUTED)
+    figure.supxlabel(_provenance(summary, 190, "One curve a seed"), fontsize=8, color=MUTED)
     return figure
 
 

@@ -1,0 +1,47 @@
+"""How the time and the steps of the margin flow grow with the width m, the samples n, the dimension d, the norm and the start.
+
+ReLU networks on clusters (k = 4), exponential loss in C's clock, rtol 1e-3. Seconds omit the run that estimates the error.
+"""
+
+from __future__ import annotations
+
+from timing import arguments, best_of, table
+
+BASE = {"m": 100, "n": 40, "d": 2, "log_norm": 30, "decades": 0}
+GRIDS = {
+    "m": (50, 100, 200, 400),
+    "n": (20, 40, 80, 160),
+    "d": (2, 5, 10),
+    "log_norm": (10, 30, 100),
+    "decades": (-2, 0, 2, 8),
+}
+
+
+def main() -> None:
+    quick = arguments(__doc__.splitlines()[0]).quick
+    import biasflow as bf
+
+    def run(m, n, d, log_norm, decades):
+        ds = bf.data.with_bias(bf.data.clusters(n, d, 4, key=0))
+        model = bf.TwoLayer(m, ds.d)
+        start = model.init(10.0**-decades / m**0.5)
+        return bf.gradient_flow(model, ds, bf.SmoothMargin(), start, rtol=1e-3, log_norm=log_norm)
+
+    run(**{**BASE, "m": 20, "n": 10, "log_norm": 5})
+    rows = []
+    for name, values in GRIDS.items():
+        for value in values[:2] if quick else values:
+            seconds, flow = best_of(1, lambda s={**BASE, name: value}: run(**s))
+            stats = flow.stats
+            alone = seconds - stats["error_seconds"]
+            steps = f"{stats['steps']} + {stats['rejected']}"
+            rows.append(
+                [name, str(value), f"{alone:.2f}", steps, f"{stats['margin'][-1]:.5f}", f"{stats['margin_error'][-1]:.0e}"]
+            )
+    columns = ["grown", "to", "s", "steps + rejected", "margin", "its error"]
+    note = f"The others at {', '.join(f'{k} = {v}' for k, v in BASE.items())}, σ = 10^(−decades)."
+    table("Growth of the margin flow", columns, rows, note)
+
+
+if __name__ == "__main__":
+    main()
