@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.lockstep import double_precision
+from biasflow.limits.tangent.precision import jax_in_double
 from biasflow.models import DeepNetwork, DeepParams
 from biasflow.records import leaf_map, leaves
 
@@ -54,7 +54,7 @@ def test_gradient_and_jacobian_agree_with_jax(model):
     import jax
 
     params, X, g = some(model, key=3)
-    with double_precision():
+    with jax_in_double():
         on_jax = jax.tree.map(jax.numpy.asarray, params)
         expected = jax.jit(jax.jacobian(lambda w: model(w, jax.numpy.asarray(X))))(on_jax)
     jacobian, gradient = model.jacobian(params, X), model.gradient(params, X, g)

@@ -20,7 +20,7 @@ from biasflow.run import Store, sweep
 from biasflow.run.shards import Index
 
 TESTS = Path(fault_driver.__file__).parent
-PATIENCE = 30.0  # seconds that anything here may take on a machine that is busy
+PATIENCE = 120.0  # seconds that anything here may take on a machine that is busy
 
 
 def eventually(condition, what: str, seconds: float = PATIENCE) -> None:
