@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..inputs import Array, one_of, positive_float, positive_int
+from ..limits.tangent.precision import jax_in_double
 from ..records import Result
 
 BLOCK = 1000
@@ -100,14 +101,11 @@ def train_classifiers(
     """
     if len(arrays.train_x) < schedule.batch:
         raise InputError(f"batch: {schedule.batch} is more than the {len(arrays.train_x)} training images")
-    import jax
-
-    config: Any = jax.config
-    config.update("jax_enable_x64", True)  # as everywhere; what is float32 here says so
     begin = start or (lambda run: network.init(run.scale, key=run.key))
     trained: list[Trained] = []
-    for first in range(0, len(runs), schedule.lanes):
-        trained += _together(network, arrays, runs[first : first + schedule.lanes], schedule, begin)
+    with jax_in_double():  # as everywhere; what is float32 here says so
+        for first in range(0, len(runs), schedule.lanes):
+            trained += _together(network, arrays, runs[first : first + schedule.lanes], schedule, begin)
     return trained
 
 
@@ -116,12 +114,16 @@ def advancing(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Sched
     import jax
     import jax.numpy as jnp
 
-    config: Any = jax.config
-    config.update("jax_enable_x64", True)
-    lanes = _Lanes(network, arrays, schedule)
-    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(network.init(run.scale, key=run.key) for run in runs))
-    shifts = lanes.shifts(params, runs)
-    return lambda: lanes.advanced(params, runs, shifts, schedule.every)
+    with jax_in_double():
+        lanes = _Lanes(network, arrays, schedule)
+        params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(network.init(run.scale, key=run.key) for run in runs))
+        shifts = lanes.shifts(params, runs)
+
+    def advance() -> Any:
+        with jax_in_double():
+            return lanes.advanced(params, runs, shifts, schedule.every)
+
+    return advance
 
 
 def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any) -> list[Trained]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import ConvergenceError, InputError
 from ..inputs import Array, one_of, positive_int
+from .tangent.precision import jax_in_double
 
 LAYERS = ("all", "output")
 LARGEST_BLOCK = 15_000
@@ -74,10 +75,8 @@ def kernel_classifier(
     for part, (x, y) in (("train", train), ("test", test)):
         if len(x) != len(y) or len(x) == 0 or np.min(y) < 0 or np.max(y) >= CLASSES:
             raise InputError(f"{part}: expected a class from 0 to {CLASSES - 1} for each of {len(x)} inputs, found {np.shape(y)}")
-    config: Any = jax.config
-    config.update("jax_enable_x64", True)
     block = positive_int("block", block)
-    with jax.default_matmul_precision("float32"):
+    with jax_in_double(), jax.default_matmul_precision("float32"):
         parts = [jnp.asarray(train[0][i : i + block], jnp.float64) for i in range(0, len(train[0]), block)]
         target = np.eye(CLASSES)[np.asarray(train[1])] - 1 / CLASSES
         wanted = [jnp.asarray(target[i : i + block]) for i in range(0, len(target), block)]

@@ -18,6 +18,8 @@ from .page import render
 from .pictures import file_name, gif, headless, movie_name, png
 
 EXAMPLE_KEYS = (0, 1, 2)
+NOT_COMPARED = ("reduced",)
+"""Presets on parts of the data, whose numbers are not those of a paper."""
 
 
 def reproduce(
@@ -71,7 +73,8 @@ def make_figure(
     try:
         summary = experiments.figure(id, preset=preset, store=store, progress=_labelled(id, progress), engine=engine)
         seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
-        numbers = tuple(Number(reported, float(summary.attrs[reported.name])) for reported in experiment.reported)
+        compared = () if preset in NOT_COMPARED else experiment.reported
+        numbers = tuple(Number(reported, float(summary.attrs[reported.name])) for reported in compared)
         movie = b"" if experiment.animate is None else gif(experiment.animate(summary))
         return FigureEntry(experiment, preset, seconds, png(experiment.draw(summary)), movie, numbers)
     except StoreError:
