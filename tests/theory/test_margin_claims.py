@@ -169,3 +169,81 @@ def test_a_step_that_is_off_would_show():
     wrong = _simplex(Z, run.iterates[5], run.step_sizes[5] / 2, run.beta[5])
     assert np.max(np.abs(right - run.iterates[6])) < 1e-15
     assert np.max(np.abs(wrong - run.iterates[6])) > 1e-6
+
+
+def cancelling(key):
+    """A network of pairs of neurons that cancel: f = 0, up to rounding."""
+    problem = relu_problem(key, m=20)
+    a, W = problem.params0
+    return dataclasses.replace(
+        problem, model=bf.TwoLayer(40, 3), params0=bf.TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W]))
+    )
+
+
+def silent(key):
+    """One neuron that is off on every sample: f = 0."""
+    problem = relu_problem(key, m=1)
+    return dataclasses.replace(problem, params0=bf.TwoLayerParams(np.ones(1), np.array([[0.0, 0.0, -1.0]])))
+
+
+@pytest.mark.parametrize("name", ["C/A1", "C/pi2", "C/prop9"])
+@pytest.mark.parametrize("problem", [cancelling, silent])
+def test_identities_hold_where_the_start_predicts_nothing(name, problem):
+    assert bf.verify(name, problem(0)).status == "holds"
+
+
+@pytest.mark.parametrize("name", ["C/A1", "C/pi2", "C/prop9"])
+def test_identities_still_fail_for_another_network(name, monkeypatch):
+    call = bf.TwoLayer.__call__
+    monkeypatch.setattr(bf.TwoLayer, "__call__", lambda self, params, X: call(self, params, X) + 1e-9)
+    assert bf.verify(name, relu_problem(0)).status == "violated"
+
+
+@pytest.mark.parametrize("X, y", [([[0.7]], [-1.0]), ([[-1000.0], [1000.0], [-999.0]], [1.0, -1.0, 1.0])])
+def test_gamma2_of_a_single_sample_and_of_samples_far_apart(X, y):
+    assert bf.verify("C/gamma2", bf.Dataset(np.array(X), np.array(y))).status == "holds"
+
+
+def test_gamma2_of_samples_too_close_is_inconclusive():
+    assert bf.verify("C/gamma2", bf.Dataset(np.array([[-1e-6], [1e-6]]), np.array([1.0, -1.0]))).status == "inconclusive"
+
+
+@pytest.mark.parametrize("factor", [1.5, 0.7])
+def test_another_kernel_than_that_of_the_features_would_show(factor, monkeypatch):
+    from biasflow.theory.margin import margins
+
+    kernel = margins.arc_cosine_kernel
+    monkeypatch.setattr(margins, "arc_cosine_kernel", lambda *args, **named: factor * kernel(*args, **named))
+    assert bf.verify("C/gamma2", bf.Dataset(np.array([[1.0], [2.0], [-1.0]]), np.array([1.0, 1.0, -1.0]))).status == "violated"
+
+
+@pytest.mark.parametrize("name", ["C/prop6", "C/prop7", "C/mirror", "C/lem17", "C/lem18"])
+def test_a_neuron_without_a_direction_is_refused(name):
+    problem = feature_problem(0)
+    a, W = problem.params0
+    W = np.where(np.arange(24)[:, None] == 3, 0.0, W)
+    assert "neuron 3 are zero" in str(bf.verify(name, dataclasses.replace(problem, params0=bf.TwoLayerParams(a, W))))
+
+
+@pytest.mark.parametrize("name", ["C/lem17", "C/lem18"])
+def test_lemmas_about_large_t_say_where_t_is_not_large(name):
+    verdict = bf.verify(name, relu_problem(0, m=80))
+    assert verdict.status == "hypotheses fail" and "less than half" in str(verdict)
+
+
+def test_a_dead_neuron_supports_nothing():
+    """One of two neurons of a sign without a direction: the other is too far from the opposite side."""
+    problem = relu_problem(0, m=2)
+    lone = bf.TwoLayerParams(np.array([1.0, -1.0]), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    assert "from every neuron of sign +1" in str(bf.verify("C/cor4", dataclasses.replace(problem, params0=lone)))
+
+
+def test_training_that_stands_still_is_inconclusive_and_huge_starts_are_refused():
+    data = bf.data.with_bias(bf.Dataset(np.array([[-1.0], [0.2], [1.3], [2.0]]), np.array([1.0, -1.0, 1.0, 1.0])))
+    model = bf.TwoLayer(40, 2)
+    a, W = model.init(1 / np.sqrt(40), key=0, balanced=False)
+    a[0], W[0] = 0.0, 0.0
+    problem = bf.Problem(model, data, bf.SmoothMargin(), bf.TwoLayerParams(a, W))
+    assert bf.verify("C/cor4", problem).status == "inconclusive"  # a tenth of the start dies
+    huge = dataclasses.replace(problem, params0=bf.TwoLayerParams(1e8 * a, 1e8 * W))
+    assert "log β = 38" in str(bf.verify("C/cor4", huge))

@@ -15,7 +15,7 @@ SYMMETRY = 1e-10
 OUTSIDE = 1e-8
 """Share of y in modes that K has not, above which y is out of its range."""
 UNFIT = 1e-6
-"""Residual above which y is out of K's range, as far as rounding lets K be known: a mode that is rounding was used."""
+"""Residual above which y is out of K's range, as far as rounding lets K be known: a mode zero but for rounding was used."""
 
 
 def kernel_interpolator(K: ArrayLike, y: ArrayLike) -> Limit[Array]:

@@ -170,3 +170,14 @@ def nan_start():
 def test_bad_input(arguments, options, message):
     with pytest.raises(bf.InputError, match=message):
         bf.gradient_flow(*arguments, **options)
+
+
+def test_the_last_weights_are_those_of_a_whole_step():
+    """The last step is fitted to the log-norm from both sides: a sliver left over would give the soft-min of rounded margins."""
+    from biasflow.theory.margin.examples import line_problem
+
+    problem = line_problem(9)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=1e-3, log_norm=30.0)
+    assert abs(flow.stats["log_norm"][-1] - 30.0) <= 1e-9
+    assert flow.times[-1] - flow.times[-2] > 1e-3 * (flow.times[-2] - flow.times[-3])
+    np.testing.assert_allclose(flow.stats["weights"][-1], flow.stats["weights"][-2], atol=1e-3)

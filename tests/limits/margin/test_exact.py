@@ -159,3 +159,11 @@ def test_f2_margin_is_at_most_twice_the_f1_margin():
         rng = np.random.default_rng(key)
         X, y = rng.uniform(-1, 1, (12, d)), rng.choice([-1.0, 1.0], 12)
         assert bf.f2_max_margin(X, y).objective <= 2 * bf.f1_max_margin(X, y).certificate.dual
+
+
+def test_features_that_do_not_separate_come_with_their_proof():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((200, 2)), rng.choice([-1.0, 1.0], 200)
+    found = bf.f2_max_margin(X, y, features=50)
+    assert not found.stats["separable"] and found.objective == 0
+    assert found.certificate.dual <= 1e-12

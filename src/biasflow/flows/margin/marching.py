@@ -87,7 +87,8 @@ class March:
                     return 0.0, dt, False
                 continue
             over = trial.end.log_norm - log_norm
-            if over > ON_TARGET and fitted < LANDINGS:
+            missed = abs(over) if fitted else over  # short of it, a sliver of a step would be left, and its weights mean nothing
+            if missed > ON_TARGET and fitted < LANDINGS:
                 dt, fitted = length * (log_norm - point.log_norm) / (trial.end.log_norm - point.log_norm), fitted + 1
                 continue
             if self.risk_clock:

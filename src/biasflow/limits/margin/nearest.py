@@ -63,7 +63,8 @@ def _measured(B: Array, u: Array) -> Nearest:
 
 
 def _better(one: Nearest, other: Nearest) -> Nearest:
-    return other if other.upper - other.lower < one.upper - one.lower else one
+    """That of the smaller gap; γ ≥ 0 whatever w is, so that where the hull has the origin the least upper bound wins."""
+    return other if other.upper - max(other.lower, 0.0) < one.upper - max(one.lower, 0.0) else one
 
 
 def _polished(B: Array, best: Nearest) -> Nearest:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics import margin_bound
+from ...flows import feature_ascent
 from ...limits import f1_max_margin, l1_max_margin, l2_max_margin
 from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Hypothesis, Problem
-from .setting import DELTA, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features, split
+from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features, split
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -107,13 +108,22 @@ def _full_support(problem: Any) -> str | None:
     signs = problem.params0.a if isinstance(problem.model, TwoLayer) else np.asarray(problem.model.signs)
     probes = np.random.default_rng(0).standard_normal((PROBES, W.shape[1]))
     probes /= np.linalg.norm(probes, axis=1)[:, None]
-    units = W / np.linalg.norm(W, axis=1)[:, None]
+    lengths = np.linalg.norm(W, axis=1)
     for sign in (1.0, -1.0):
-        mine = units[signs * sign > 0]
+        some = (signs * sign > 0) & (lengths > 0)
+        mine = W[some] / lengths[some, None]
         cosine = float(np.min(np.max(probes @ mine.T, axis=1))) if len(mine) else -1.0
         if cosine < np.cos(NEAR):
             return f"a direction is {np.degrees(np.arccos(cosine)):.0f}° from every neuron of sign {sign:+g}: too few neurons"
     return None
+
+
+def _small(problem: Any) -> str | None:
+    with np.errstate(divide="ignore"):
+        log_norm = float(np.log(sum(np.sum(leaf**2) for leaf in problem.params0)))
+    if np.isfinite(log_norm) and log_norm < EARLY_NORM:
+        return None
+    return f"the start has log β = {log_norm:.3g}, needs a finite one below {EARLY_NORM:g}, from where it can be seen to train"
 
 
 def _exponential(problem: Any) -> str | None:
@@ -125,6 +135,9 @@ def _exponential(problem: Any) -> str | None:
 def _separates(problem: Any) -> str | None:
     if _signs(problem):
         return "needs the hypotheses before it"
+    still = np.flatnonzero(np.all(problem.params0.W == 0, axis=1))
+    if still.size:
+        return f"the input weights of neuron {int(still[0])} are zero: it has no direction"
     for name, Z, margin in (
         ("directions", signed_features(problem), l1_max_margin),
         ("first layer", output_features(problem), l2_max_margin),
@@ -132,6 +145,14 @@ def _separates(problem: Any) -> str | None:
         if not margin(Z).stats["separable"]:
             return f"the {problem.model.width} fixed {name} do not separate the samples: the margin is not positive"
     return None
+
+
+def _long(problem: Any) -> str | None:
+    if _signs(problem) or _separates(problem):
+        return "needs the hypotheses before it"
+    Z = signed_features(problem)
+    best, margin = l1_max_margin(Z).objective, float(feature_ascent(Z, EARLY).margin[-1])
+    return None if margin >= best / 2 else f"after {EARLY} steps the margin is {margin:.3g}, less than half of {best:.3g}"
 
 
 def _balanced(problem: Any) -> str | None:
@@ -162,8 +183,10 @@ TWO_CLASSES = Hypothesis("classes", "there are two classes", _two_classes)
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", _planar)
 INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", _informative)
 SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", _separates)
+LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", _long)
 LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", _line)
 FULL_SUPPORT = Hypothesis("support", "Π₂(μ₀) has full support: neurons of both signs near every direction", _full_support)
+SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", _small)
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
 POSITIVE = Hypothesis("positive", "scores are positive", _positive)

@@ -14,10 +14,9 @@ from ...losses import SmoothMargin
 from ...records import Check, Claim
 from ..evidence import Evidence
 from .examples import feature_problem
-from .hypotheses import EXPONENTIAL, RELU, SEPARATES, SIGNS
-from .setting import output_features, signed_features
+from .hypotheses import EXPONENTIAL, LONG, RELU, SEPARATES, SIGNS
+from .setting import EARLY, STEPS, output_features, signed_features
 
-STEPS = 100_000
 RECURSION_STEPS = 300
 """Steps over which the recursions are followed one by one."""
 ROUNDING = 1e-10
@@ -35,7 +34,7 @@ def _prop6(evidence: Evidence) -> tuple[Check, ...]:
     lead = run.best[:-1] - promised
     return (
         Check(f"least lead of the best margin over the guarantee (at T: {promised[-1]:.3g})", float(np.min(lead)), ">=", 0.0),
-        Check("best margin at T, at most γ₁^(m)", float(run.best[-1]), "<=", best.certificate.dual, ROUNDING),
+        Check("best margin at T, at most γ₁^(m)", float(run.best[-1]), "<=", best.certificate.dual * (1 + ROUNDING)),
     )
 
 
@@ -46,7 +45,7 @@ def _prop7(evidence: Evidence) -> tuple[Check, ...]:
     lead = run.best[:-1] - promised
     return (
         Check(f"least lead of the best margin over the guarantee (at T: {promised[-1]:.3g})", float(np.min(lead)), ">=", 0.0),
-        Check("best margin at T, at most γ₂^(m)", float(run.best[-1]), "<=", best.certificate.dual, ROUNDING),
+        Check("best margin at T, at most γ₂^(m)", float(run.best[-1]), "<=", best.certificate.dual * (1 + ROUNDING)),
     )
 
 
@@ -109,12 +108,12 @@ def _plain_output(Z: Array, bar: Array, eta: float, beta: float) -> Array:
 def _lem17(evidence: Evidence) -> tuple[Check, ...]:
     Z = signed_features(evidence.network)
     run, gamma = feature_ascent(Z, STEPS), l1_max_margin(Z).objective
-    early, rate = STEPS // 10, SMALL_STEP * gamma / (4 * run.largest)
-    growth = rate * (np.sqrt(STEPS) - np.sqrt(early))
-    terms = np.exp(-run.log_beta[early:-1]) / np.sqrt(np.arange(early + 1.0, STEPS + 1.0))
-    tail = 2 / (rate * run.beta[early])
+    rate = SMALL_STEP * gamma / (4 * run.largest)
+    growth = rate * (np.sqrt(STEPS) - np.sqrt(EARLY))
+    terms = np.exp(-run.log_beta[EARLY:-1]) / np.sqrt(np.arange(EARLY + 1.0, STEPS + 1.0))
+    tail = 2 / (rate * run.beta[EARLY])
     return (
-        Check("log β(T) − log β(T/10)", float(run.log_beta[-1] - run.log_beta[early]), ">=", float(growth)),
+        Check("log β(T) − log β(T/10)", float(run.log_beta[-1] - run.log_beta[EARLY]), ">=", float(growth)),
         Check("Σ1/(β√(s+1)) from T/10 to T, at most 2/(cβ(T/10)), c = γ₁^(m)/4‖z‖", float(np.sum(terms)), "<=", float(tail)),
     )
 
@@ -167,7 +166,7 @@ lem17 = Claim(
     "C/lem17",
     "β(t) → ∞ and Σ1/(β(s)√(s+1)) is bounded.",
     "C, Lemma 17",
-    HYPOTHESES,
+    (*HYPOTHESES, LONG),
     feature_problem,
     _lem17,
 )
@@ -175,7 +174,7 @@ lem18 = Claim(
     "C/lem18",
     "β(t) increases for t large and log β(t) ≳ γ₁^(m)√t: by log(1 + 4η·γ₁^(m)/2) in each step (C's proof lacks the 4).",
     "C, Lemma 18",
-    HYPOTHESES,
+    (*HYPOTHESES, LONG),
     feature_problem,
     _lem18,
 )

@@ -15,13 +15,11 @@ from ...models import SignedTwoLayer, SignedTwoLayerParams
 from ...records import Check, Claim, Problem, Trajectory
 from ..evidence import Evidence
 from .examples import line_problem, plane_problem, population_problem, relu_problem
-from .hypotheses import EXPONENTIAL, FULL_SUPPORT, LINE, ON_D, PLANAR, RELU, SEPARABLE, SIGNS, SMOOTH
-from .setting import inputs_of
+from .hypotheses import EXPONENTIAL, FULL_SUPPORT, LINE, ON_D, PLANAR, RELU, SEPARABLE, SIGNS, SMALL_START, SMOOTH
+from .setting import EARLY_NORM, inputs_of
 
 NORM = 30.0
 """log β at which training is called long."""
-EARLY = 8.0
-"""log β that training is compared with."""
 RTOL = 1e-3
 """Of flows whose margin at the end is asked for: it is known far better than the weights."""
 CLOSED = 1e-2
@@ -34,7 +32,7 @@ SPAN = 2.0
 FALLING = -0.25
 """Exponent in m that convergence is held against; independent neurons would give −½, a fit over five widths is ±0.2."""
 TIGHTER = 1e-4
-MIDWAY = 8.0
+MIDWAY = EARLY_NORM
 """log β up to which the drift off D is followed at two tolerances."""
 ROUNDING = 1e-9
 SCALES = (0.1, 10.0)
@@ -46,15 +44,20 @@ def _trained(problem: Problem, log_norm: float = NORM, rtol: float = RTOL) -> Tr
 
 def _deficit(flow: Trajectory, gamma: float, log_norm: float) -> float:
     """1 − margin/γ₁ when log β first reaches a size."""
+    return 1 - _margin(flow, log_norm) / gamma
+
+
+def _margin(flow: Trajectory, log_norm: float) -> float:
+    """The margin when log β first reaches a size; NaN where training stands still before, as a finite network can."""
     k = int(np.searchsorted(flow.stats["log_norm"], log_norm - 1e-6))
-    return 1 - float(flow.stats["margin"][k]) / gamma
+    return float(flow.stats["margin"][k]) if k < len(flow.stats["margin"]) else np.nan
 
 
 def _thm3(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     data, flow = inputs_of(problem), _trained(problem)
     best = squared_f1_max_margin(data.X, data.y).certificate
-    p, margin = flow.stats["weights"][-1], float(flow.stats["margin"][-1])
+    p, margin = flow.stats["weights"][-1], _margin(flow, NORM)
     p = p / np.sum(p)
     upper, _ = largest_squared_gain(problem.data.X, p * data.y)
     shares = _shares(flow.final)
@@ -67,7 +70,7 @@ def _thm3(evidence: Evidence) -> tuple[Check, ...]:
             "its distance from one, over that at log β = 8",
             _deficit(flow, best.dual, NORM),
             "<=",
-            _deficit(flow, best.dual, EARLY),
+            _deficit(flow, best.dual, EARLY_NORM),
             error,
         ),
         Check("(i) slack of the neurons, over γ₁: (max J − ∫J dν̄)/γ₁", (upper - mean) / best.dual, "<=", CLOSED, error),
@@ -90,7 +93,7 @@ def _cor4(evidence: Evidence) -> tuple[Check, ...]:
     error = float(flow.stats["margin_error"][-1]) / gamma
     checks = [
         Check("1 − margin/γ₁ at log β = 30", _deficit(flow, gamma, NORM), "<=", CLOSED, error),
-        Check("the same, at most that at log β = 8", _deficit(flow, gamma, NORM), "<=", _deficit(flow, gamma, EARLY), error),
+        Check("the same, at most that at log β = 8", _deficit(flow, gamma, NORM), "<=", _deficit(flow, gamma, EARLY_NORM), error),
         Check("proven gap to γ₁ of the trained network, relative", _gap(flow, problem), "<=", CLOSED, error),
     ]
     for scale in SCALES:
@@ -202,16 +205,16 @@ thm3 = Claim(
     "C/thm3",
     "If ∇S and the normalised measure converge, the limit of training both layers is an F1 max-margin classifier.",
     "C, Theorem 3",
-    (SMOOTH, SIGNS, SEPARABLE, LINE, FULL_SUPPORT),
+    (SMOOTH, SIGNS, SEPARABLE, LINE, FULL_SUPPORT, SMALL_START),
     line_problem,
     _thm3,
 )
 cor4 = Claim(
     "C/cor4",
-    "As m, t → ∞ the normalised margin tends to γ₁: here for a ReLU network from σ = 10, and from a tenth and ten times that."
+    "As m, t → ∞ the normalised margin tends to γ₁: here for a ReLU network from σ = 10 and from a tenth and ten times that."
     " From smaller starts few directions survive, and a finite network can end below γ₁ for good.",
     "C, Corollary 4",
-    (RELU, SIGNS, SEPARABLE, PLANAR, FULL_SUPPORT),
+    (RELU, SIGNS, SEPARABLE, PLANAR, FULL_SUPPORT, SMALL_START),
     plane_problem,
     _cor4,
 )
@@ -219,7 +222,7 @@ thm5 = Claim(
     "C/thm5",
     "ReLU networks that start on D = {‖a‖ = |b|} stay there and, on a population, tend to the F1 max margin.",
     "C, Theorem 5 and Proposition 29",
-    (RELU, SIGNS, EXPONENTIAL, SEPARABLE, PLANAR, ON_D, FULL_SUPPORT),
+    (RELU, SIGNS, EXPONENTIAL, SEPARABLE, PLANAR, ON_D, FULL_SUPPORT, SMALL_START),
     population_problem,
     _thm5,
 )
@@ -227,7 +230,7 @@ lem26 = Claim(
     "C/lem26",
     "The set D = {‖a‖ = |b|} is invariant, and no output weight changes sign on it.",
     "C, Lemma 26",
-    (RELU, SIGNS, SEPARABLE, ON_D),
+    (RELU, SIGNS, SEPARABLE, ON_D, SMALL_START),
     lambda key: relu_problem(key, balanced=True),
     _lem26,
 )
