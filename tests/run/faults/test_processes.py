@@ -139,7 +139,14 @@ def test_ctrl_c_stops_cleanly(tmp_path):
     environment = {**os.environ, "BIASFLOW_CACHE": str(tmp_path / "store"), "PYTHONPATH": str(TESTS)}
     command = [sys.executable, "-m", "biasflow.cli", "sweep", "run", "spec.toml", "--workers", "2"]
     driver = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs inherit it as ignored
     )
     try:
         eventually(lambda: len(list(tmp_path.rglob("*.nc"))) >= 2, "two shards")
