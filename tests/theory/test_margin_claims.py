@@ -72,6 +72,10 @@ def test_scores_that_are_not_positive_are_refused():
         assert "needs positive ones" in str(bf.verify(name, scores))
 
 
+def test_equal_scores_have_none_off_the_margin():
+    assert "all scores are equal" in str(bf.verify("C/lem15", bf.Scores(np.full(3, 0.5), bf.ExponentialLoss())))
+
+
 def test_one_class_has_no_distance():
     data = cluster_data(0)
     assert "one class only" in str(bf.verify("C/eq10", bf.Dataset(data.X, np.ones(data.n))))

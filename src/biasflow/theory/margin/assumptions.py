@@ -18,6 +18,7 @@ from .hypotheses import NETWORK, RELU, SIGNS, SMOOTH
 from .setting import inputs_of
 
 ROUNDING = 1e-12
+"""What sums over some hundred neurons in floats leave of an identity, relative."""
 FACTORS = (0.5, 3.0)
 TAIL = np.array([30.0, 100.0, 700.0])
 """−u at which a loss is compared with e^u."""
@@ -31,6 +32,7 @@ PAIRS = 400
 TILTS = np.pi * np.array([1, 2, 3, 4, 5, 6, 7]) / 16
 """Angles t of neurons θ = (cos t·u, sin t·s); the fourth is balanced."""
 SOLVED = 1e-9
+"""Tolerance of the linear programs, relative."""
 
 
 def _a1(evidence: Evidence) -> tuple[Check, ...]:

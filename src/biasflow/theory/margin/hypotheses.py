@@ -18,6 +18,8 @@ from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, input
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
 
+TIED = 1e-9
+"""Relative distance from the least score at which another is as small."""
 NEAR = np.radians(45.0)
 """Angle within which every direction must have a neuron of either sign, for finitely many to count as full support."""
 PROBES = 500
@@ -169,6 +171,13 @@ def _positive(problem: Any) -> str | None:
     return None if least > 0 else f"the least score is {least:g}, needs positive ones"
 
 
+def _unequal(problem: Any) -> str | None:
+    if not isinstance(problem, Scores):
+        return "needs the hypotheses before it"
+    least = float(np.min(problem.margins))
+    return None if np.any(problem.margins > least * (1 + TIED)) else "all scores are equal: none lies off the margin"
+
+
 def _alternating(problem: Any) -> str | None:
     return None if isinstance(problem, Alternating) else f"found {_named(problem)}, needs Alternating(rank, sizes)"
 
@@ -190,4 +199,5 @@ SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARL
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
 POSITIVE = Hypothesis("positive", "scores are positive", _positive)
+UNEQUAL = Hypothesis("unequal", "some score is above the least", _unequal)
 ALTERNATING = Hypothesis("family", "a family of finer and finer classes", _alternating)

@@ -17,6 +17,7 @@ from .hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
 from .setting import inputs_of
 
 ROUNDING = 1e-12
+"""What recomputing a margin or a distance in floats leaves, relative."""
 PROVEN = 1e-8
 """Relative gap at which a max margin counts as found: f1_max_margin is asked for 1e-9."""
 RANDOM_DIRECTIONS = 4000

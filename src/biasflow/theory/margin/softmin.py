@@ -9,16 +9,15 @@ from ...losses import SmoothMargin
 from ...records import Check, Claim
 from ..evidence import Evidence
 from .examples import scores
-from .hypotheses import POSITIVE
+from .hypotheses import POSITIVE, TIED, UNEQUAL
 from .setting import Scores
 
 SIZES = (1.0, 10.0, 1e3, 1e6)
 """β·min ū at which the lemmas are tried."""
-TIED = 1e-9
-"""Relative distance from the least score at which another is as small."""
 FAR = 60.0
 """β times the distance of the second score at which its share e^{−60} is below rounding."""
 ROUNDING = 1e-9
+"""Of exponents up to 1e6, whose last digit is 1e-10."""
 
 
 def _scores(evidence: Evidence) -> tuple[Array, SmoothMargin, float]:
@@ -74,8 +73,6 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
 def _lem15(evidence: Evidence) -> tuple[Check, ...]:
     u, smooth, least = _scores(evidence)
     off = u > least * (1 + TIED)
-    if not np.any(off):
-        return (Check("scores above the least", 0.0, "==", 0.0),)
     checks = []
     for size in SIZES:
         beta = size / least
@@ -113,7 +110,7 @@ lem15 = Claim(
     "C/lem15",
     "∇S_β concentrates on the least scores: another sample's share is at most e^{−β(ū_i − min ū)}/(1 − e^{−β·min ū}/2).",
     "C, Lemma 15",
-    (POSITIVE,),
+    (POSITIVE, UNEQUAL),
     scores,
     _lem15,
 )

@@ -21,6 +21,8 @@ MOMENTS = (0.5, 1.0, 1.5)
 STEP = 1e-3
 """Of central differences in time; their error is estimated from twice the step."""
 TIGHT = 1e-10
+AGREE = 1e-4
+"""Relative difference at which both sides agree: differences in time leave some 1e-6, eq. (12) as printed 0.9 and more."""
 
 
 def _tests(theta: Array, signs: Array) -> tuple[Array, Array]:
@@ -79,17 +81,13 @@ def _largest_defect(problem: Problem, normalised: bool) -> tuple[float, float]:
 
 def _eq11(evidence: Evidence) -> tuple[Check, ...]:
     defect, error = _largest_defect(evidence.network, normalised=False)
-    return (Check("largest |d/dt∫ψ dν − ∫(⟨∇ψ, ∇J'⟩ + 4ψJ')dν|, relative", defect, "<=", error), _small(error))
+    return (Check("largest |d/dt∫ψ dν − ∫(⟨∇ψ, ∇J'⟩ + 4ψJ')dν|, relative", defect, "<=", AGREE, error),)
 
 
 def _eq12(evidence: Evidence) -> tuple[Check, ...]:
     defect, error = _largest_defect(evidence.network, normalised=True)
     quantity = "largest |d/dt∫ψ dν̄ − ∫(⟨∇ψ, ∇J'⟩ + 4ψ(J' − ∫J' dν̄))dν̄|, relative"
-    return (Check(quantity, defect, "<=", error), _small(error))
-
-
-def _small(error: float) -> Check:
-    return Check("error of the differences in time, relative", error, "<=", 1e-3)
+    return (Check(quantity, defect, "<=", AGREE, error),)
 
 
 def printed_defect(problem: Problem, t: float) -> float:
