@@ -16,7 +16,7 @@ from ...records import Dataset, Problem, Result, Trajectory
 from .features import geometric_steps
 from .softmin import LOSSES, soft_min
 from .steps import InverseRootStep, Proposition6Step, Proposition7Step, StepRule
-from .trainings import Arrays, Start, Training, read_run, training_named
+from .trainings import Arrays, Start, Training, both_weights, read_run, training_named
 
 RECORDS = 60
 """States kept of a run, at geometric steps."""
@@ -41,7 +41,7 @@ def margin_ascent(ds: Dataset, params0: TwoLayerParams, steps: int, step: StepRu
     step: a `StepRule`; by default ½/√(t+1), and those of Propositions 6 and 7 for the other trainings.
     Options:
     training 'both' (layers); 'directions': only the norms ‖(a_j, w_j)‖ move (C, §4); 'output': only a moves (C, §5).
-    loss 'exponential' or 'logistic'. activation 'relu'; 'squared_relu': h = Σa_j(⟨w_j, x⟩)₊² with signs a_j = ±1 that stay.
+    loss 'exponential' or 'logistic'. activation 'relu'; 'squared_relu': a_j = ±1 are the signs of a SignedTwoLayer.
     dtype 'float64' or 'float32', of the matrix products; sums over neurons, soft-min and norms are in float64 in any case.
     records: how many states are kept, at geometric steps. progress(done, steps) is called every few hundred steps.
     method 'compiled' (Numba, the default for one run or without an accelerator) or 'jax'; device: where JAX runs, 'cpu' or 'gpu'.
@@ -78,7 +78,7 @@ def margin_ascents(
     if not runs:
         raise InputError("runs: expected at least one pair (ds, params0)")
     problems = [read_run(ds, params0, activation, loss) for ds, params0 in runs]
-    starts = [chosen.start(problem.params0, problem.data) for problem in problems]
+    starts = [chosen.start(both_weights(problem), problem.data) for problem in problems]
     at = geometric_steps(steps, positive_int("records", records, least=2))
     by_jax = method == "jax" or (method is None and _worth_jax(len(runs), device))
     march = _together if by_jax else _in_turn
@@ -162,7 +162,7 @@ def _trajectory(
     margin = np.array([least for _, _, least in seen])
     overflown = not np.all(np.isfinite(log_norm)) or bool(np.any(log_norm > LARGEST_LOG))
     with np.errstate(over="ignore", invalid="ignore"):
-        states = [training.params(moving, log_beta, problem.params0) for _, moving, log_beta, _ in kept]
+        states = [training.params(moving, log_beta, both_weights(problem)) for _, moving, log_beta, _ in kept]
     stats = {
         **described,
         "log_norm": log_norm,
@@ -172,7 +172,7 @@ def _trajectory(
     }
     return Trajectory(
         np.array([float(t) for t, *_ in kept]),
-        TwoLayerParams(*(np.array(leaves) for leaves in zip(*states, strict=True))),
+        type(problem.params0)(**{name: np.array([getattr(state, name) for state in states]) for name in problem.params0._fields}),
         -np.array([float(smooth) for _, smooth, _ in seen]),
         np.zeros(len(kept)),
         (),

@@ -11,28 +11,13 @@ import numpy as np
 from ...errors import InputError
 from ...inputs import Array, instance, labels, matrix, one_of, vector
 from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
-from ...models import TwoLayer, TwoLayerParams
+from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem
 
 TRAININGS = ("both", "directions", "output")
 ACTIVATIONS = ("relu", "squared_relu")
 Arrays = tuple[Array, ...]
 RISKS = {"exponential": ExponentialLoss(), "logistic": LogisticLoss()}
-
-
-@dataclass(frozen=True)
-class SquaredNetwork:
-    """h(x) = Σ_j a_j(⟨w_j, x⟩)₊² with signs a_j = ±1 that are not trained (C, §2)."""
-
-    width: int
-    dim: int
-
-    def __call__(self, params: TwoLayerParams, X: Any) -> Any:
-        return (params.a[..., None, :] @ np.maximum(params.W @ X.T, 0.0) ** 2)[..., 0, :]
-
-    def checked(self, params: Any, d: int) -> TwoLayerParams:
-        a, W = TwoLayer(self.width, self.dim).checked(params, d)
-        return TwoLayerParams(labels("params0.a", a), W)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +185,17 @@ def read_run(ds: Any, params0: Any, activation: str, loss: str) -> Problem:
         raise InputError(f"params0: expected TwoLayerParams(a, W), found {type(params0).__name__}") from None
     width = vector("params0.a", a).size
     matrix("params0.W", W)
-    model: Any = TwoLayer(width, ds.d) if activation == "relu" else SquaredNetwork(width, ds.d)
-    return Problem(model, ds, SmoothMargin(RISKS[loss]), params0)
+    smooth = SmoothMargin(RISKS[loss])
+    if activation == "relu":
+        return Problem(TwoLayer(width, ds.d), ds, smooth, params0)
+    return Problem(SignedTwoLayer(width, ds.d, labels("params0.a", a)), ds, smooth, SignedTwoLayerParams(W))
+
+
+def both_weights(problem: Problem) -> TwoLayerParams:
+    """(a, W) of a run, a the signs of squared ReLUs."""
+    if isinstance(problem.model, SignedTwoLayer):
+        return TwoLayerParams(np.asarray(problem.model.signs), problem.params0.W)
+    return TwoLayerParams(*problem.params0)
 
 
 def activated(pre: Array, squared: bool) -> Array:
