@@ -3,28 +3,15 @@
 import dataclasses
 
 import numpy as np
-import pytest
 
 import biasflow as bf
 from biasflow.experiments import experiment
-from biasflow.experiments.regimes.deep import critical_step, gradient_distance, scale, scales
-from biasflow.models import DeepNetwork, DeepParams
-from biasflow.records import Grid, leaf_map
+from biasflow.experiments.regimes.deep import critical_step, scale, scales
+from biasflow.models import DeepNetwork
+from biasflow.records import Grid
 from biasflow.run import sweep
 
 SETTING = {"width": 8, "n": 5, "stepsize": 0.01, "steps": 3000, "threshold": 1e-4}
-
-
-def test_gradient_distance_is_a_cosine_distance():
-    model, X = DeepNetwork((2, 5, 4)), np.random.default_rng(0).standard_normal((7, 2))
-    start, other = model.init(1.0, key=1), model.init(1.0, key=2)
-    assert gradient_distance(model, start, start, X) == pytest.approx(0, abs=1e-14)
-    assert gradient_distance(model, start, leaf_map(lambda leaf: 3 * leaf, start), X) == pytest.approx(0, abs=1e-14)
-    assert 0.1 < gradient_distance(model, start, other, X) < 2
-    flipped = start._replace(weights=(*start.weights[:2], -start.weights[2]))
-    assert 0 < gradient_distance(model, start, flipped, X) < 2
-    dead = DeepParams((np.zeros((5, 2)), np.zeros((4, 5)), np.zeros((1, 4))))
-    assert gradient_distance(model, start, dead, X) == 1
 
 
 def test_descent_is_unstable_beyond_the_critical_step():

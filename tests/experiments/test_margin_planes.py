@@ -11,7 +11,7 @@ from biasflow.experiments import experiment
 from biasflow.experiments.margin.boundaries import elapsed, scaled
 from biasflow.experiments.margin.planes import SQUARE, TICKS, angle, on_square
 from biasflow.experiments.margin.slices import arrival, field, follow, population
-from biasflow.experiments.margin.two_biases import antisymmetric, tangent_max_margin
+from biasflow.experiments.margin.two_biases import antisymmetric
 from biasflow.models import augmented
 from biasflow.records import Grid
 from biasflow.report import gif
@@ -94,19 +94,6 @@ def test_starts_have_the_scale_of_c():
 def test_starts_are_antisymmetric():
     start = antisymmetric(20, 400.0, 3)
     assert np.max(np.abs(bf.TwoLayer(20, 3)(start, augmented(SQUARE[::50])))) < 1e-12 * np.sum(start.W**2)
-
-
-def test_tangent_max_margin_on_the_square_is_the_kernels():
-    """At samples on the grid, the classifier on the square is Σc_ik(x_i, ·), and the samples' least value is γ."""
-    rng = np.random.default_rng(4)
-    places = rng.integers(0, SQUARE.shape[0], 12)
-    ds = bf.Dataset(SQUARE[places], np.where(SQUARE[places, 0] + 0.3 * SQUARE[places, 1] > 0, 1.0, -1.0), "")
-    data, model, start = bf.data.with_bias(ds), bf.TwoLayer(80, 3), antisymmetric(80, 5.0, 1)
-    found, values = tangent_max_margin(model, data, start)
-    kernel = bf.tangent_kernel(model, start, data.X)
-    at_samples = values.reshape(-1)[places]
-    assert np.allclose(at_samples, kernel @ found.value, rtol=1e-9, atol=1e-9 * np.max(np.abs(at_samples)))
-    assert np.min(ds.y * at_samples) == pytest.approx(found.objective, rel=1e-8)
 
 
 def test_one_training_shows_two_biases(summaries):

@@ -8,11 +8,10 @@ import numpy as np
 
 from ...data import clusters, with_bias
 from ...flows import gradient_flow
-from ...inputs import Array
-from ...limits import f1_max_margin, kernel_max_margin, tangent_kernel
+from ...limits import f1_max_margin, tangent_max_margin
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, augmented
-from ...records import Dataset, Experiment, Grid, Limit, Reported
+from ...records import Experiment, Grid, Reported
 from .drawing_two_biases import animate, draw
 from .planes import SQUARE, TICKS, angle, on_square
 
@@ -30,7 +29,8 @@ def point(sigma: float, seed: int, n: int, m: int, k: int, end: float, frames: i
     ds, start = clusters(n, k=k, key=seed), antisymmetric(m, sigma, seed)
     model, data = TwoLayer(m, 3), with_bias(ds)
     f1 = f1_max_margin(ds.X, ds.y)
-    tangent, tangent_values = tangent_max_margin(model, data, start)
+    tangent = tangent_max_margin(model, start, data.X, data.y)
+    tangent_values = on_square(lambda X: tangent.value(augmented(X)))
     times = np.geomspace(FIRST / sigma**2, end, frames)
     flow = gradient_flow(model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=rtol)
     states = [TwoLayerParams(a, W) for a, W in zip(*flow.states, strict=True)][1:]
@@ -63,20 +63,6 @@ def antisymmetric(m: int, sigma: float, seed: int) -> TwoLayerParams:
     """m/2 neurons and their mirror images −a_j: h = 0 at the start, which would otherwise be as large as what is learnt."""
     a, W = TwoLayer(m // 2, 3).init(sigma / np.sqrt(m), key=seed, balanced=False)
     return TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W]))
-
-
-def tangent_max_margin(model: TwoLayer, data: Dataset, start: TwoLayerParams) -> tuple[Limit[Array], Array]:
-    """The max margin of the tangent kernel at the start, and its values on the square."""
-    found = kernel_max_margin(tangent_kernel(model, start, data.X), data.y)
-    direction = model.gradient(start, data.X, found.value)
-
-    def classifier(X: Array) -> Array:
-        rows = augmented(X)
-        gates = rows @ start.W.T > 0
-        values: Array = model.hidden(start, rows).T @ direction.a + (gates * (rows @ direction.W.T)) @ start.a
-        return values
-
-    return found, on_square(classifier)
 
 
 def squared_norm(params: TwoLayerParams) -> float:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import circle_teacher
+from ...diagnostics import gradient_distance
 from ...flows import train_batch
 from ...inputs import Array
 from ...limits import tangent_kernel
 from ...losses import SquareLoss
 from ...models import DeepNetwork
-from ...records import Batched, Dataset, Experiment, Grid, Result, leaves
+from ...records import Batched, Dataset, Experiment, Grid, Result
 from ..style import COLOURS, MUTED, band, panels, titled
 
 if TYPE_CHECKING:
@@ -32,18 +33,6 @@ LITERAL_STEPS = 1000
 def critical_step(model: DeepNetwork, params: Any, data: Dataset) -> float:
     """2/λ with λ the largest eigenvalue of the loss's curvature 2K in the kernel regime: descent is stable below it."""
     return 2 / (2 * LOSS.factor(data.n) * float(np.linalg.eigvalsh(tangent_kernel(model, params, data.X))[-1]))
-
-
-def gradient_distance(model: DeepNetwork, start: Any, end: Any, X: Array) -> float:
-    """Mean over X of the cosine distance between ∇_w f(w(0), x) and ∇_w f(w(T), x) (W, §7).
-
-    A gradient that vanishes, where no neuron is active, counts as orthogonal.
-    """
-    before, after = (
-        np.concatenate([np.reshape(leaf, (len(X), -1)) for leaf in leaves(model.jacobian(w, X))], axis=1) for w in (start, end)
-    )
-    sizes = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
-    return float(np.mean(1 - np.divide(np.sum(before * after, axis=1), sizes, out=np.zeros(len(X)), where=sizes > 0)))
 
 
 class _Runs:
