@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "records": ("Batched", "Certificate", "Check", "Claim", "Composed", "Dataset", "Experiment", "Grid", "Hypothesis",
-                "Limit", "MirrorProblem", "Problem", "Reported", "Result", "Trajectory", "Verdict"),
+    "records": ("Batched", "Certificate", "Composed", "Dataset", "Experiment", "Grid", "Limit", "MirrorProblem", "Problem",
+                "Reported", "Result", "Trajectory"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DataFileError", "DomainError", "InconsistentError",
                "InfeasibleError", "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
@@ -37,7 +37,8 @@ _HOMES = {
                     "MarginBound", "Phase", "Probe", "clusters", "commuting_defect", "convergence_bounds",
                     "gradient_distance", "interclass_distance", "inverse_norm", "kernel_distance", "kinks", "local_bounds",
                     "margin_bound", "margin_certificates", "phases", "probe", "time_to", "transport_distance"),
-    "theory": ("Alternating", "Comparison", "Evidence", "PowerProblem", "Scores", "claims", "compare", "verify"),
+    "theory": ("Alternating", "Check", "Checkpoints", "Claim", "Comparison", "Evidence", "Hypothesis", "Kind", "PowerProblem",
+               "Scores", "Status", "Verdict", "claims", "compare", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("TransitionScale", "figure", "figures", "transition_scale"),
 }  # fmt: skip
@@ -82,10 +83,17 @@ if TYPE_CHECKING:
     from .run import SweepError as SweepError
     from .run import sweep as sweep
     from .theory import Alternating as Alternating
+    from .theory import Check as Check
+    from .theory import Checkpoints as Checkpoints
+    from .theory import Claim as Claim
     from .theory import Comparison as Comparison
     from .theory import Evidence as Evidence
+    from .theory import Hypothesis as Hypothesis
+    from .theory import Kind as Kind
     from .theory import PowerProblem as PowerProblem
     from .theory import Scores as Scores
+    from .theory import Status as Status
+    from .theory import Verdict as Verdict
     from .theory import claims as claims
     from .theory import compare as compare
     from .theory import verify as verify

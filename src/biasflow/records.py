@@ -1,4 +1,4 @@
-"""The frozen records that every layer hands on: data, problems, results, claims, experiments."""
+"""The frozen records that every layer hands on: data, problems, results, experiments."""
 
 from __future__ import annotations
 
@@ -34,10 +34,18 @@ class Result(enum.Enum):
     DIVERGED = "diverged: the loss grew beyond all bounds, or a value overflowed"
     CLOCK = "gave up: the time of the mean risk left float range; that of SmoothMargin does not"
     KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
+    TIME_LIMIT = "gave up: the time limit was reached"
 
     @property
     def success(self) -> bool:
-        return self not in (Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.DIVERGED, Result.CLOCK, Result.KINK)
+        return self not in (
+            Result.STEP_LIMIT,
+            Result.STEP_TOO_SMALL,
+            Result.DIVERGED,
+            Result.CLOCK,
+            Result.KINK,
+            Result.TIME_LIMIT,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,82 +183,6 @@ def leaves(state: Any) -> list[Any]:
 def regrouped(state: tuple[Any, ...], parts: Sequence[Any]) -> Any:
     """Parts as a tuple of the same type as the state."""
     return tuple(parts) if type(state) is tuple else type(state)(*parts)
-
-
-@dataclass(frozen=True)
-class Check:
-    """One comparison: `measured` relation `bound`, known up to ± error. relation: '<=', '>=' or '=='."""
-
-    quantity: str
-    measured: float
-    relation: str
-    bound: float
-    error: float = 0.0
-
-    @property
-    def slack(self) -> float:
-        """How far inside the bound, in units of the quantity; for '==' minus the distance."""
-        difference = self.bound - self.measured
-        return {"<=": difference, ">=": -difference, "==": -abs(difference)}[self.relation]
-
-    @property
-    def status(self) -> str:
-        if not np.isfinite(self.measured) or np.isnan(self.bound):
-            return "inconclusive"
-        if self.relation == "==":
-            return "holds" if abs(self.measured - self.bound) <= self.error else "violated"
-        if self.slack >= 0:
-            return "holds"
-        return "inconclusive" if self.slack >= -self.error else "violated"
-
-
-@dataclass(frozen=True, eq=False)
-class Hypothesis:
-    """A condition of a theorem: `test(problem)` returns None where it holds, else a sentence that says what fails."""
-
-    id: str
-    statement: str
-    test: Callable[[Any], str | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Claim:
-    """An executable statement of a paper. `example(key)` makes a random problem that satisfies its hypotheses."""
-
-    id: str
-    statement: str
-    reference: str
-    hypotheses: tuple[Hypothesis, ...]
-    example: Callable[[int], Any]
-    check: Callable[[Any], tuple[Check, ...]]
-
-
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """A claim tested on a problem: which hypotheses hold, and what was measured against what was predicted."""
-
-    claim: Claim
-    hypotheses: tuple[tuple[Hypothesis, str | None], ...]
-    checks: tuple[Check, ...]
-
-    @property
-    def status(self) -> str:
-        """'holds', 'violated', 'hypotheses fail' or 'inconclusive'."""
-        if any(failure is not None for _, failure in self.hypotheses):
-            return "hypotheses fail"
-        statuses = [check.status for check in self.checks]
-        for worst in ("violated", "inconclusive"):
-            if worst in statuses:
-                return worst
-        return "holds"
-
-    def __str__(self) -> str:
-        lines = [f"{self.claim.id}: {self.status}. {self.claim.statement}"]
-        lines += [f"  hypothesis {h.id} fails: {failure}" for h, failure in self.hypotheses if failure is not None]
-        lines += [
-            f"  {c.quantity}: {c.measured:.6g} {c.relation} {c.bound:.6g} (± {c.error:.1g}) {c.status}" for c in self.checks
-        ]
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,19 @@ METHOD_RTOL_FLOOR = 1e-13
 
 
 def integrate_weights(
-    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, coarse: Problem | None = None
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    coarse: Problem | None = None,
+    time_s: float | None = None,
 ) -> Trajectory:
     """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a looser run estimates the error.
 
-    coarse: the problem of the looser run, where it is another approximation of the one that is meant.
+    coarse: the problem of the looser run, where it is another approximation of the one that is meant. time_s: seconds after
+    which it gives up.
     """
+    deadline = np.inf if time_s is None else time.monotonic() + time_s
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -33,8 +41,8 @@ def integrate_weights(
         t1 = float(wanted[-1])
     field = _WeightField(problem)
     witness = field if coarse is None else _WeightField(coarse)
-    run = _integrate(field, t1, rtol)
-    check = _integrate(witness, float(run[0][-1]), LOOSER * rtol) if run[0][-1] > 0 else run
+    run = _integrate(field, t1, rtol, deadline)
+    check = _integrate(witness, float(run[0][-1]), LOOSER * rtol, np.inf) if run[0][-1] > 0 else run
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -75,7 +83,7 @@ class _WeightField:
         return -np.concatenate([np.ravel(leaf) for leaf in leaves(p.model.gradient(params, p.data.X, output))])
 
 
-def _integrate(field: _WeightField, t1: float | None, rtol: float) -> tuple[Array, Array, list[Any], Result]:
+def _integrate(field: _WeightField, t1: float | None, rtol: float, deadline: float) -> tuple[Array, Array, list[Any], Result]:
     from scipy.integrate import DOP853, LSODA
 
     start = field.start
@@ -91,6 +99,9 @@ def _integrate(field: _WeightField, t1: float | None, rtol: float) -> tuple[Arra
     still = Result.CONVERGED if loss0 == 0 and field.problem.loss.attained else Result.STATIONARY
     result = still if rate0 == 0 else Result.STEP_LIMIT
     while rate0 > 0 and len(ends) <= MAX_STEPS:
+        if time.monotonic() > deadline:
+            result = Result.TIME_LIMIT
+            break
         solver.step()
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             result = Result.STEP_TOO_SMALL

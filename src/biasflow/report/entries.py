@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..records import Check, Claim, Experiment, Grid, Reported, Verdict
+from ..records import Experiment, Grid, Reported
+from ..theory.verdicts import Check, Claim, Verdict
 
-SEVERITY = ("failed", "violated", "inconclusive", "hypotheses fail", "holds")  # worst first
+SEVERITY = ("failed", "violated", "inconclusive", "does not apply", "hypotheses fail", "consistent", "holds")  # worst first
 
 
 @dataclass(frozen=True)

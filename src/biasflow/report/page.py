@@ -10,7 +10,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from ..records import Check, Verdict
+from ..theory.verdicts import Check, Verdict
 from .entries import PAPERS, SEVERITY, ClaimEntry, FigureEntry, Number, Paper, Report, tag_of
 
 VERDICT_TITLES = {
@@ -170,7 +170,8 @@ def _claim(entry: ClaimEntry) -> str:
 def _hypotheses(entry: ClaimEntry) -> str:
     items = []
     for place, hypothesis in enumerate(entry.claim.hypotheses):
-        failures = {key: v.hypotheses[place][1] for key, v in entry.verdicts.items() if v.hypotheses[place][1] is not None}
+        tested = {key: v.hypotheses[place][1] for key, v in entry.verdicts.items() if place < len(v.hypotheses)}
+        failures = {key: failure for key, failure in tested.items() if failure is not None}
         reasons = "".join(f"<br><small>example {key}: {escape(str(why))}</small>" for key, why in failures.items())
         mark = "✗" if failures else "✓"
         items.append(

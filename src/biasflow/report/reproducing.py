@@ -11,8 +11,8 @@ from typing import Any
 
 from .. import experiments, theory
 from ..errors import InputError, unknown
-from ..records import Check, Claim, Verdict
 from ..run import Engine, Progress, Store, StoreError, environment
+from ..theory.verdicts import Check, Claim, Status, Verdict
 from .entries import PAPERS, ClaimEntry, FigureEntry, Number, Report, tag_of
 from .page import render
 from .pictures import file_name, gif, headless, movie_name, png
@@ -101,12 +101,14 @@ def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
     address = store.record_key("verdict", claim=claim.id, key=key) if store else ""
     record = store.read_record(address) if store else None
     if record is not None:
-        hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=True))
-        return Verdict(claim, hypotheses, tuple(Check(**check) for check in record["checks"]))
+        hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=False))
+        ruling = None if record["ruling"] is None else Status(record["ruling"])
+        return Verdict(claim, hypotheses, tuple(Check(**check) for check in record["checks"]), ruling, record["reason"])
     verdict = theory.verify(claim.id, key=key)
     if store:
         failures = [failure for _, failure in verdict.hypotheses]
-        store.write_record(address, {"failures": failures, "checks": [dataclasses.asdict(check) for check in verdict.checks]})
+        checks = [dataclasses.asdict(check) for check in verdict.checks]
+        store.write_record(address, {"failures": failures, "checks": checks, "ruling": verdict.ruling, "reason": verdict.reason})
     return verdict
 
 

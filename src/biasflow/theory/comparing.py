@@ -9,8 +9,9 @@ import numpy as np
 from ..errors import InputError
 from ..inputs import instance
 from ..limits import TangentPredictor
-from ..records import Certificate, Limit, Result, Trajectory, Verdict
+from ..records import Certificate, Limit, Result, Trajectory
 from .evidence import Evidence
+from .verdicts import Status, Verdict
 from .verifying import claim, judge
 
 COMPARED = ("W/thm1", "W/thm2", "W/thm3", "W/lem4", "R/thm2.2", "R/eq3", "R/sharp")
@@ -36,7 +37,7 @@ class Comparison:
             f"limit: {c.kind}, residual {c.residual:.1e}, relative gap {c.gap:.1e}",
             f"distance ‖β(T) − β*‖_∞ = {self.distance:.1e} (relative {self.relative:.1e})",
         ]
-        for status in ("holds", "inconclusive", "violated", "hypotheses fail"):
+        for status in (Status.HOLDS, Status.CONSISTENT, Status.INCONCLUSIVE, Status.VIOLATED, Status.HYPOTHESES_FAIL):
             names = [v.claim.id for v in self.verdicts if v.status == status]
             if names:
                 lines.append(f"{status}: {', '.join(names)}")

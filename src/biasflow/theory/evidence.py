@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..flows import gradient_flow, mirror_flow
+from ..flows import gradient_flow, mirror_flow, saddle_path
 from ..inputs import Array
 from ..limits import bregman_projection, limit, min_l1, min_l2
 from ..limits.newton import solve_gram, weighted_gram
 from ..models import mirror
 from ..potentials.base import MirrorPoint
 from ..records import Limit, MirrorProblem, Problem, Trajectory
+from .witness import witness_flow
 
 ARRIVED = 1e-3
 """Numerical error, relative to the limit, beyond which a distance from it proves nothing."""
 
 
 class Evidence:
-    """A problem with its trajectory and limit; what is not given is computed on first use."""
+    """A problem with its trajectory and limit; what is not given is computed on first use.
+
+    trajectory: what was given, else the witness, which follows ∇L alone, else the library's own flow. `source` names the first
+    two and is empty for the last: checks on it are then at best consistent.
+    time_s: seconds that evidence may take; what does not fit is left out, and the verdict says so.
+    """
 
     def __init__(
-        self, problem: Problem | MirrorProblem, trajectory: Trajectory | None = None, limit: Limit | None = None
+        self, problem: Any, trajectory: Trajectory | None = None, limit: Limit | None = None, time_s: float = 30.0
     ) -> None:
         self.problem, self._trajectory, self._limit = problem, trajectory, limit
+        self.deadline = time.monotonic() + time_s
+
+    @property
+    def time_left(self) -> float:
+        """Seconds left, at least one, so that what is cheap is always done."""
+        return max(self.deadline - time.monotonic(), 1.0)
 
     @property
     def network(self) -> Problem:
@@ -36,9 +49,31 @@ class Evidence:
         return self.problem
 
     @cached_property
+    def witness(self) -> Trajectory | str:
+        """The flow by raw gradients until it ends, or why there is none."""
+        return witness_flow(self.problem, time_s=self.time_left / 2)
+
+    @cached_property
     def trajectory(self) -> Trajectory:
         if self._trajectory is not None:
             return self._trajectory
+        return self.own_flow if isinstance(self.witness, str) else self.witness
+
+    @property
+    def source(self) -> str:
+        """Where the trajectory comes from, if from something that does not assume what is claimed."""
+        if self._trajectory is not None:
+            return "the flow given, which follows ∇L"
+        return "" if isinstance(self.witness, str) else "∇L followed in the weights"
+
+    @property
+    def missing(self) -> str:
+        """Why there is no witness; empty where there is one."""
+        return "" if self.source else f"no witness: {self.witness}"
+
+    @cached_property
+    def own_flow(self) -> Trajectory:
+        """The library's flow for this problem, which may go through the mirror form."""
         p = self.problem
         if isinstance(p, MirrorProblem):
             return mirror_flow(p.potential, p.X, p.y, p.beta0)
@@ -52,6 +87,11 @@ class Evidence:
         if isinstance(p, MirrorProblem):
             return bregman_projection(p.potential, p.X, p.y, p.beta0)
         return limit(p.model, p.data, p.loss, params0=p.params0)
+
+    @cached_property
+    def path(self) -> Trajectory:
+        """The jump process of vanishing initialisation (W/limit)."""
+        return saddle_path(self.mirror.X, self.mirror.y)
 
     @cached_property
     def mirror(self) -> MirrorProblem:

@@ -8,13 +8,13 @@ import numpy as np
 
 from ..diagnostics.bounds import as_mirror, hypentropy_of
 from ..errors import BiasflowError
-from ..flows import saddle_path
-from ..limits import min_l1
 from ..limits.constraints import reduce_constraints
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, FixedDirections, mirror
 from ..potentials import Euclidean, ScaledPotential
-from ..records import Hypothesis, MirrorProblem, Problem
+from ..records import MirrorProblem, Problem
+from .evidence import Evidence
+from .verdicts import Hypothesis, on_problem
 
 FLOATS = 600.0
 """Largest |log r| for which r, and its ratios to β, are floats."""
@@ -33,7 +33,7 @@ def _diagonal(problem: Any) -> str | None:
     return f"found {found}, needs a DiagonalNetwork"
 
 
-def _consistent(problem: Any) -> str | None:
+def consistent_failure(problem: Any) -> str | None:
     try:
         reduce_constraints(*_system(problem))
     except BiasflowError as error:
@@ -45,11 +45,8 @@ def _nontrivial(problem: Any) -> str | None:
     return None if np.any(_system(problem)[1]) else "all labels are zero: there is nothing to learn"
 
 
-def _unique(problem: Any) -> str | None:
-    if _consistent(problem) is not None:
-        return "needs the hypotheses before it"
-    path = saddle_path(*_system(problem))
-    if min_l1(*_system(problem)).stats["unique"] and path.stats["unique"]:
+def _unique(evidence: Evidence) -> str | None:
+    if evidence.l1.stats["unique"] and evidence.path.stats["unique"]:
         return None
     return "several interpolators share the least ℓ1 norm, or a plateau is not the only fit of its kind"
 
@@ -171,7 +168,7 @@ def _fixed(problem: Any) -> str | None:
 
 
 def _cone(problem: Any) -> str | None:
-    return problem.model.nonsmooth(problem.params0) if _fixed(problem) is None else "needs the hypotheses before it"
+    return problem.model.nonsmooth(problem.params0)
 
 
 def _power(problem: Any) -> str | None:
@@ -190,7 +187,7 @@ def depth(least: int, most: int | None = None) -> Hypothesis:
         D = problem.model.depth
         return None if least <= D and (most is None or most >= D) else f"D = {D}, needs {words}"
 
-    return Hypothesis("depth", words, test)
+    return Hypothesis("depth", words, on_problem(test), structural=True)
 
 
 def start_scale(problem: Problem) -> float:
@@ -198,23 +195,25 @@ def start_scale(problem: Problem) -> float:
     return float(problem.params0.plus[0])
 
 
-DIAGONAL = Hypothesis("diagonal", "a diagonal network", _diagonal)
-CONSISTENT = Hypothesis("consistent", "Xβ = y has a solution", _consistent)
-NONTRIVIAL = Hypothesis("nontrivial", "y ≠ 0", _nontrivial)
+DIAGONAL = Hypothesis("diagonal", "a diagonal network", on_problem(_diagonal), structural=True)
+CONSISTENT = Hypothesis("consistent", "Xβ = y has a solution", on_problem(consistent_failure))
+NONTRIVIAL = Hypothesis("nontrivial", "y ≠ 0", on_problem(_nontrivial))
 UNIQUE = Hypothesis("unique", "the minimum-ℓ1 interpolator and every plateau on the way are unique", _unique)
-FULL_RANK = Hypothesis("full rank", "X has rank n", _full_rank)
-SQUARE = Hypothesis("square", "the loss is a square loss", _square)
-MIRROR = Hypothesis("mirror", "the flow is a mirror flow of a Legendre potential", _mirror)
-UNIFORM = Hypothesis("uniform", "the start is α·1 (unbiased: F(w₀) = 0)", _uniform)
-REACHED = Hypothesis("reached", "minimisers of F exist inside the domain of φ", _reached)
-HALF_LINES = Hypothesis("half-lines", "some coordinates live on a half-line, so that the domain has a boundary", _confined)
-CONTINUOUS = Hypothesis("continuous", "φ extends continuously to the boundary, and ∇φ is onto", _onto)
-FREE = Hypothesis("free", "the domain is R^d and ∇φ is onto", _free)
-HYPENTROPY = Hypothesis("hypentropy", "the potential is a multiple of a hypentropy", _hypentropy)
-POSITIVE = Hypothesis("positive", "inf r > 0", _positive)
-EUCLIDEAN = Hypothesis("Euclidean", "φ is a multiple of ½‖·‖²", _euclidean)
-FIXED = Hypothesis("fixed directions", "a two-layer network with fixed directions", _fixed)
-CONE = Hypothesis("cone", "a_j² ≥ b_j² for every neuron (R/lemA2)", _cone)
-REPRESENTABLE = Hypothesis("floats", "r and 1/r are floats", _representable)
-FELT = Hypothesis("felt", "some direction is active on some input", _felt)
-POWER = Hypothesis("power", "entropy with F = μx^{n+1}/(n(n+1)) on x > 0", _power)
+FULL_RANK = Hypothesis("full rank", "X has rank n", on_problem(_full_rank))
+SQUARE = Hypothesis("square", "the loss is a square loss", on_problem(_square))
+MIRROR = Hypothesis("mirror", "the flow is a mirror flow of a Legendre potential", on_problem(_mirror), structural=True)
+UNIFORM = Hypothesis("uniform", "the start is α·1 (unbiased: F(w₀) = 0)", on_problem(_uniform))
+REACHED = Hypothesis("reached", "minimisers of F exist inside the domain of φ", on_problem(_reached))
+HALF_LINES = Hypothesis(
+    "half-lines", "some coordinates live on a half-line, so that the domain has a boundary", on_problem(_confined)
+)
+CONTINUOUS = Hypothesis("continuous", "φ extends continuously to the boundary, and ∇φ is onto", on_problem(_onto))
+FREE = Hypothesis("free", "the domain is R^d and ∇φ is onto", on_problem(_free))
+HYPENTROPY = Hypothesis("hypentropy", "the potential is a multiple of a hypentropy", on_problem(_hypentropy), structural=True)
+POSITIVE = Hypothesis("positive", "inf r > 0", on_problem(_positive))
+EUCLIDEAN = Hypothesis("Euclidean", "φ is a multiple of ½‖·‖²", on_problem(_euclidean), structural=True)
+FIXED = Hypothesis("fixed directions", "a two-layer network with fixed directions", on_problem(_fixed), structural=True)
+CONE = Hypothesis("cone", "a_j² ≥ b_j² for every neuron (R/lemA2)", on_problem(_cone))
+REPRESENTABLE = Hypothesis("floats", "r and 1/r are floats", on_problem(_representable))
+FELT = Hypothesis("felt", "some direction is active on some input", on_problem(_felt))
+POWER = Hypothesis("power", "entropy with F = μx^{n+1}/(n(n+1)) on x > 0", on_problem(_power), structural=True)

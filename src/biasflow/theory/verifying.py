@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import unknown
-from ..inputs import instance, positive_int
-from ..records import Claim, Hypothesis, MirrorProblem, Problem, Verdict
+from ..errors import InputError, unknown
+from ..inputs import instance, positive_float, positive_int
+from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
 from . import margin, mirror, regimes, relu
 from .evidence import Evidence
+from .margin.setting import Alternating, Scores
+from .mirror.ablations import PowerProblem
+from .verdicts import Check, Claim, Hypothesis, Status, Verdict
+from .witness import Checkpoints, as_trajectory, flow_defect, measured_error
 
+PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, PowerProblem)
+"""What the papers' claims are about."""
 CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
 
 
@@ -26,21 +32,57 @@ def claim(id: str) -> Claim:
     raise unknown("claim", id, list(claims()))
 
 
-def verify(id: str, problem: Any = None, key: int = 0) -> Verdict:
-    """Test a claim on a problem (None: its random example for this key): hypotheses first, then what it predicts."""
-    statement = claim(instance("id", id, str))
-    example = statement.example(positive_int("key", key, least=0))
-    if problem is not None:
-        instance("problem", problem, (Problem, MirrorProblem, type(example)))
-    return judge(statement, Evidence(example if problem is None else problem))
+def verify(
+    claim_or_id: Claim | str,
+    problem: Any = None,
+    key: int = 0,
+    *,
+    flow: Trajectory | Checkpoints | None = None,
+    limit: Limit | None = None,
+    time_s: float = 30.0,
+) -> Verdict:
+    """Test a claim on a problem (None: the flow's, else its random example for this key): hypotheses, then predictions.
+
+    flow, limit: evidence of your own. The defect ẇ + ∇L of a flow is measured first: above its error it is no gradient flow, and
+    the claim does not apply. time_s: seconds that evidence may take; without time for a witness a verdict is at best consistent.
+    """
+    statement = claim(instance("claim_or_id", claim_or_id, (str, Claim))) if isinstance(claim_or_id, str) else claim_or_id
+    instance("claim_or_id", statement, Claim)
+    time_s, key = positive_float("time_s", time_s), positive_int("key", key, least=0)
+    if limit is not None:
+        instance("limit", limit, Limit)
+    if problem is None:
+        problem = flow.problem if isinstance(flow, Trajectory) else statement.example(key)
+    if not isinstance(problem, PROBLEMS):
+        instance("problem", problem, (*PROBLEMS, type(statement.example(0))))  # a claim of the user's own may have its own kind
+    if flow is None:
+        return judge(statement, Evidence(problem, None, limit, time_s))
+    if not isinstance(problem, (Problem, MirrorProblem)):
+        raise InputError(f"flow: a {type(problem).__name__} has no flow; leave it out")
+    given = as_trajectory(problem, flow)
+    defect = flow_defect(given, time_s / 2)
+    if isinstance(defect, str):
+        return Verdict(statement, (), (), Status.INCONCLUSIVE, f"whether the flow given follows ∇L is not known: {defect}")
+    if not defect.sound:
+        return Verdict(statement, (), (), Status.DOES_NOT_APPLY, _no_flow(defect.size, defect.allowed))
+    return judge(statement, Evidence(problem, measured_error(given, defect), limit, time_s))
+
+
+def _no_flow(size: float, allowed: float) -> str:
+    return f"the flow given is no gradient flow: from one state to the next it misses by {size:.2g}, not {allowed:.2g}"
 
 
 def judge(statement: Claim, evidence: Evidence) -> Verdict:
-    """The verdict of a claim on evidence; nothing is predicted where a hypothesis fails."""
+    """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that fails nothing is predicted."""
     outcomes: list[tuple[Hypothesis, str | None]] = []
-    for hypothesis in statement.hypotheses:
-        if outcomes and outcomes[0][1] is not None:  # the first says what kind of problem the claim is about
-            break
-        outcomes.append((hypothesis, hypothesis.test(evidence.problem)))
-    failed = any(failure is not None for _, failure in outcomes)
-    return Verdict(statement, tuple(outcomes), () if failed else statement.check(evidence))
+    try:
+        for hypothesis in statement.hypotheses:
+            outcomes.append((hypothesis, hypothesis.test(evidence)))
+            if outcomes[-1][1] is not None:
+                return Verdict(statement, tuple(outcomes), ())
+        checks = tuple(statement.check(evidence))
+    except Exception as error:  # a claim that cannot be evaluated is an open question, not a crash
+        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, f"{type(error).__name__}: {error}")
+    if not all(isinstance(check, Check) for check in checks):
+        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, "its check returned something else than checks")
+    return Verdict(statement, tuple(outcomes), checks)

@@ -11,8 +11,9 @@ from ...inputs import Array
 from ...limits import arc_cosine_kernel, l1_max_margin
 from ...losses import MarginLoss, SmoothMargin
 from ...models import SignedTwoLayer, as_particles, augmented, sphere_measure
-from ...records import Check, Claim, Problem, leaf_map
+from ...records import Problem, leaf_map
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import network_problem, relu_problem, smooth_problem
 from .hypotheses import NETWORK, RELU, SIGNS, SMOOTH
 from .setting import inputs_of

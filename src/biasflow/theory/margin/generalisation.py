@@ -9,8 +9,9 @@ from ...diagnostics import interclass_distance, margin_bound
 from ...inputs import Array
 from ...limits import f1_max_margin, f2_max_margin, margin_certificate
 from ...models import Particles
-from ...records import Check, Claim, Dataset
+from ...records import Dataset
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import alternating, far_classes
 from .hypotheses import ALTERNATING, DATA, INFORMATIVE, SEPARABLE, SIGNS, TWO_CLASSES
 from .setting import DELTA, LOOSE, Alternating, inputs_of, split
@@ -44,7 +45,7 @@ def _exponent(ratios: Array, margins: Array) -> tuple[float, float]:
 
 
 def _lem20(evidence: Evidence) -> tuple[Check, ...]:
-    family: Alternating = evidence.problem  # type: ignore[assignment]
+    family: Alternating = evidence.problem
     ratios, ones, twos = _margins(family)
     bound = (family.rank + 3) / 2
     checks = []
@@ -57,7 +58,7 @@ def _lem20(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _thm8(evidence: Evidence) -> tuple[Check, ...]:
-    family: Alternating = evidence.problem  # type: ignore[assignment]
+    family: Alternating = evidence.problem
     ratios, ones, _ = _margins(family)
     terms = []
     for k, gamma in zip(family.sizes, ones, strict=True):

@@ -12,7 +12,8 @@ from ...limits import f1_max_margin, l1_max_margin, l2_max_margin
 from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
-from ...records import Dataset, Hypothesis, Problem
+from ...records import Dataset, Problem
+from ..verdicts import Hypothesis, on_problem
 from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features, split
 
 BALANCED = 1e-9
@@ -182,22 +183,28 @@ def _alternating(problem: Any) -> str | None:
     return None if isinstance(problem, Alternating) else f"found {_named(problem)}, needs Alternating(rank, sizes)"
 
 
-NETWORK = Hypothesis("network", "a two-layer network with a bias column, trained on the smooth margin", _network)
-RELU = Hypothesis("relu", "a two-layer ReLU network with a bias column, trained on the smooth margin", _relu)
-SMOOTH = Hypothesis("A3", "φ is differentiable with a Lipschitz gradient: the squared ReLU", _smooth)
-DATA = Hypothesis("data", "labelled inputs", _data)
-SIGNS = Hypothesis("signs", "labels are ±1", _signs)
-SEPARABLE = Hypothesis("distinct", "no input carries both labels", _separable)
-TWO_CLASSES = Hypothesis("classes", "there are two classes", _two_classes)
-PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", _planar)
-INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", _informative)
-SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", _separates)
-LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", _long)
-LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", _line)
-FULL_SUPPORT = Hypothesis("support", "Π₂(μ₀) has full support: neurons of both signs near every direction", _full_support)
-SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", _small)
-EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", _exponential)
-ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", _balanced)
-POSITIVE = Hypothesis("positive", "scores are positive", _positive)
-UNEQUAL = Hypothesis("unequal", "some score is above the least", _unequal)
-ALTERNATING = Hypothesis("family", "a family of finer and finer classes", _alternating)
+NETWORK = Hypothesis(
+    "network", "a two-layer network with a bias column, trained on the smooth margin", on_problem(_network), structural=True
+)
+RELU = Hypothesis(
+    "relu", "a two-layer ReLU network with a bias column, trained on the smooth margin", on_problem(_relu), structural=True
+)
+SMOOTH = Hypothesis("A3", "φ is differentiable with a Lipschitz gradient: the squared ReLU", on_problem(_smooth), structural=True)
+DATA = Hypothesis("data", "labelled inputs", on_problem(_data), structural=True)
+SIGNS = Hypothesis("signs", "labels are ±1", on_problem(_signs))
+SEPARABLE = Hypothesis("distinct", "no input carries both labels", on_problem(_separable))
+TWO_CLASSES = Hypothesis("classes", "there are two classes", on_problem(_two_classes))
+PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", on_problem(_planar))
+INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", on_problem(_informative))
+SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", on_problem(_separates))
+LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", on_problem(_long))
+LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", on_problem(_line))
+FULL_SUPPORT = Hypothesis(
+    "support", "Π₂(μ₀) has full support: neurons of both signs near every direction", on_problem(_full_support)
+)
+SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", on_problem(_small))
+EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", on_problem(_exponential))
+ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", on_problem(_balanced))
+POSITIVE = Hypothesis("positive", "scores are positive", on_problem(_positive))
+UNEQUAL = Hypothesis("unequal", "some score is above the least", on_problem(_unequal))
+ALTERNATING = Hypothesis("family", "a family of finer and finer classes", on_problem(_alternating), structural=True)

@@ -10,8 +10,9 @@ from ...diagnostics import interclass_distance
 from ...inputs import Array
 from ...limits import arc_cosine_kernel, f1_max_margin, f2_max_margin, margin_certificate
 from ...models import augmented
-from ...records import Check, Claim, Limit
+from ...records import Limit
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import cluster_data
 from .hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
 from .setting import inputs_of

@@ -11,8 +11,8 @@ from ...flows import feature_ascent
 from ...inputs import Array
 from ...limits import l1_max_margin, l2_max_margin
 from ...losses import SmoothMargin
-from ...records import Check, Claim
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import feature_problem
 from .hypotheses import EXPONENTIAL, LONG, RELU, SEPARATES, SIGNS
 from .setting import EARLY, STEPS, output_features, signed_features

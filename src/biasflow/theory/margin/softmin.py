@@ -6,8 +6,8 @@ import numpy as np
 
 from ...inputs import Array
 from ...losses import SmoothMargin
-from ...records import Check, Claim
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import scores
 from .hypotheses import POSITIVE, TIED, UNEQUAL
 from .setting import Scores
@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 
 def _scores(evidence: Evidence) -> tuple[Array, SmoothMargin, float]:
-    problem: Scores = evidence.problem  # type: ignore[assignment]
+    problem: Scores = evidence.problem
     return problem.margins, SmoothMargin(problem.loss), float(np.min(problem.margins))
 
 

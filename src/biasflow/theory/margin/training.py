@@ -12,8 +12,9 @@ from ...inputs import Array
 from ...limits import f1_max_margin, margin_certificate
 from ...limits.margin.circle import largest_squared_gain, squared_f1_max_margin
 from ...models import SignedTwoLayer, SignedTwoLayerParams
-from ...records import Check, Claim, Problem, Trajectory
+from ...records import Problem, Trajectory
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import line_problem, plane_problem, population_problem, relu_problem
 from .hypotheses import EXPONENTIAL, FULL_SUPPORT, LINE, ON_D, PLANAR, RELU, SEPARABLE, SIGNS, SMALL_START, SMOOTH
 from .setting import EARLY_NORM, inputs_of

@@ -9,8 +9,9 @@ import numpy as np
 from ...flows import gradient_flow
 from ...inputs import Array
 from ...models import SphereMeasure, sphere_measure, transport_growth
-from ...records import Check, Claim, Problem, Trajectory
+from ...records import Problem, Trajectory
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import smooth_problem
 from .hypotheses import SIGNS, SMOOTH
 

@@ -14,10 +14,11 @@ from ...inputs import Array, positive_float, positive_int
 from ...limits import bregman_projection
 from ...potentials import Entropy
 from ...potentials.base import MirrorPoint
-from ...records import Check, Claim, Limit
+from ...records import Limit
 from ..evidence import Evidence
 from ..examples import euclidean_problem, mirror_problem
 from ..hypotheses import CONSISTENT, EUCLIDEAN, FREE, FULL_RANK, MIRROR, NONTRIVIAL, POWER, REPRESENTABLE, SQUARE
+from ..verdicts import Check, Claim
 from .objectives import Objective, least_squares, logistic, objective_flow, squared_hinge
 from .rates import bounded
 
@@ -93,7 +94,7 @@ def _drift(evidence: Evidence, objective: Objective, aside: Array) -> tuple[floa
 def _lem5_1(evidence: Evidence) -> tuple[Check, ...]:
     from scipy.integrate import solve_ivp
 
-    p: PowerProblem = evidence.problem  # type: ignore[assignment]
+    p: PowerProblem = evidence.problem
     t = np.geomspace(1e-2, 1e6, 60) / (p.mu * p.beta0**p.n)
     flow = solve_ivp(
         lambda s, u: -p.mu / p.n * np.exp(p.n * u), (0, t[-1]), [np.log(p.beta0)], "LSODA", t, rtol=1e-11, atol=1e-11

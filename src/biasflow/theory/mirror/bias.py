@@ -9,10 +9,11 @@ from ...inputs import Array
 from ...limits import mirror_limit
 from ...limits.half_lines import forced_zeros
 from ...potentials.base import Potential
-from ...records import Check, Claim, Limit, Result
+from ...records import Limit, Result
 from ..evidence import Evidence
 from ..examples import boundary_problem, mirror_problem
 from ..hypotheses import CONSISTENT, CONTINUOUS, HALF_LINES, MIRROR, NONTRIVIAL, REACHED, SQUARE
+from ..verdicts import Check, Claim
 
 
 def limit_checks(evidence: Evidence) -> tuple[Check, ...]:

@@ -10,10 +10,10 @@ from ...diagnostics import convergence_bounds
 from ...diagnostics.bounds import as_mirror, hypentropy_of, local_bounds
 from ...inputs import Array
 from ...potentials import Hypentropy
-from ...records import Check, Claim
 from ..evidence import Evidence
 from ..examples import half_line_problem, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, NONTRIVIAL, POSITIVE, REPRESENTABLE, SQUARE
+from ..verdicts import Check, Claim
 from .rates import RESOLVED, ROUNDING, bounded
 
 EPS = float(np.finfo(float).eps)

@@ -13,10 +13,10 @@ import numpy as np
 from ...diagnostics import local_bounds
 from ...diagnostics.bounds import asymptotic_rate
 from ...inputs import Array
-from ...records import Check, Claim
 from ..evidence import Evidence
 from ..examples import mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
+from ..verdicts import Check, Claim
 from .rates import RESOLVED, ROUNDING, bounded
 
 SHARES = (1.0, 0.1, 1e-3)

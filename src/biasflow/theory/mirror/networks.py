@@ -11,10 +11,11 @@ from ...errors import BiasflowError
 from ...flows import gradient_flow, mirror_flow
 from ...inputs import Array, Index
 from ...models import merge_directions
-from ...records import Check, Claim, Trajectory
+from ...records import Trajectory
 from ..evidence import Evidence
 from ..examples import fixed_directions_problem, twin_problem
 from ..hypotheses import CONE, FELT, FIXED, NONTRIVIAL, SQUARE
+from ..verdicts import Check, Claim
 
 TIGHT, TIGHTER = 1e-10, 1e-11
 """Tolerances of the dual flow and of the witness."""

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...inputs import Array
-from ...records import Check, Claim
 from ..evidence import Evidence
 from ..examples import mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
+from ..verdicts import Check, Claim
 
 ROUNDING = 1e-9
 """Relative error of a ratio of quantities that the integrator knows to about 1e-8 and the bounds compare with 1."""

@@ -18,9 +18,10 @@ from ...inputs import Array
 from ...limits import min_frobenius_norm, tangent_kernel, tangent_kernel_limit
 from ...losses import SquareLoss
 from ...models import FactorParams, MatrixFactorisation
-from ...records import Check, Claim, Hypothesis, Problem, leaf_map
+from ...records import Problem, leaf_map
 from ..evidence import Evidence
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
+from ..verdicts import Check, Claim, Hypothesis, on_problem
 
 UNITS = (30.0, 300.0)
 """Scales at which the approach to the kernel limit is measured: the start's WWᵀ this many times the largest label."""
@@ -211,8 +212,6 @@ def _unbiased(problem: Any) -> str | None:
 
 
 def _distinct(problem: Any) -> str | None:
-    if any(test(problem) is not None for test in (_factorised, _indicators, _unbiased, NONTRIVIAL.test)):
-        return "needs the hypotheses before it"
     for start in (problem, started(problem)):
         try:
             kernel = tangent_kernel_limit(start.model, start.data, start.params0).value
@@ -223,12 +222,14 @@ def _distinct(problem: Any) -> str | None:
     return None if apart > APART * float(np.max(np.abs(kernel))) else "small and large starts have the same limit"
 
 
-FACTORISED = Hypothesis("factorised", "a matrix factorisation", _factorised)
+FACTORISED = Hypothesis("factorised", "a matrix factorisation", on_problem(_factorised), structural=True)
 INDICATORS = Hypothesis(
-    "completion", "the inputs are indicators of distinct entries, and some entry is not observed", _indicators
+    "completion", "the inputs are indicators of distinct entries, and some entry is not observed", on_problem(_indicators)
 )
-UNBIASED = Hypothesis("unbiased", "UVᵀ = 0 at the start", _unbiased)
-DISTINCT = Hypothesis("distinct", "the tangent kernel can fit the entries, and small starts have another limit", _distinct)
+UNBIASED = Hypothesis("unbiased", "UVᵀ = 0 at the start", on_problem(_unbiased))
+DISTINCT = Hypothesis(
+    "distinct", "the tangent kernel can fit the entries, and small starts have another limit", on_problem(_distinct)
+)
 
 
 def completion_problem(key: int, shape: tuple[int, int] = (5, 5), observed: int = 15) -> Problem:

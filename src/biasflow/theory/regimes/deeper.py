@@ -6,11 +6,11 @@ import numpy as np
 
 from ...flows import gradient_flow
 from ...limits import limit
-from ...records import Check, Claim
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
 from ..mirror.bias import limit_checks
+from ..verdicts import Check, Claim
 from .depth_two import residual_integral
 
 DEEP = depth(3)

@@ -9,11 +9,12 @@ from scipy.integrate import quad_vec
 from scipy.optimize import brentq
 
 from ...inputs import Array
-from ...records import Check, Claim, Hypothesis, Problem, Trajectory
+from ...records import Problem, Trajectory
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
 from ..mirror.bias import limit_checks
+from ..verdicts import Check, Claim, Hypothesis, on_problem
 
 QUADRATURE = 1e-9
 """Relative error asked of ∫r."""
@@ -83,8 +84,6 @@ def _thresholds(problem: Any) -> tuple[float | None, float | None]:
 
 
 def _in_reach(problem: Any) -> str | None:
-    if any(h.test(problem) is not None for h in (DEPTH_TWO, UNIFORM, CONSISTENT, NONTRIVIAL)):
-        return "needs the hypotheses before it"
     if _thresholds(problem) == (None, None):
         return f"α = {start_scale(problem):g} lies between the thresholds of the theorem for every ε < d"
     return None
@@ -160,18 +159,16 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
 
 def _scale_hypothesis(id: str, statement: str, holds: Any) -> Hypothesis:
     def test(problem: Any) -> str | None:
-        if any(h.test(problem) is not None for h in (UNIFORM, CONSISTENT, NONTRIVIAL)):
-            return "needs the hypotheses before it"
         return None if holds(problem) else f"α = {start_scale(problem):g}, d = {problem.data.d}: needs {statement}"
 
-    return Hypothesis(id, statement, test)
+    return Hypothesis(id, statement, on_problem(test))
 
 
 def _any_vector(problem: Any, condition: Any) -> bool:
     return any(condition(beta) for beta in _test_vectors(Evidence(problem)))
 
 
-IN_REACH = Hypothesis("threshold", "α is below the ℓ1 or above the ℓ2 threshold for some ε < d", _in_reach)
+IN_REACH = Hypothesis("threshold", "α is below the ℓ1 or above the ℓ2 threshold for some ε < d", on_problem(_in_reach))
 SMALL = _scale_hypothesis(
     "small", "α < 1 and α ≤ √‖β‖₁ for a test vector",
     lambda p: start_scale(p) < 1 and _any_vector(p, lambda b: start_scale(p) <= np.sqrt(np.sum(np.abs(b)))),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...flows import effective_limit
-from ...records import Check, Claim, Problem, Result
+from ...records import Problem, Result
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
+from ..verdicts import Check, Claim
 
 STEPS = 100_000
 """Steps after which a run that has not converged leaves the verdict open."""

@@ -12,10 +12,11 @@ from ...inputs import Array
 from ...limits import kernel_interpolator, limit, min_l2, tangent_interpolator, tangent_kernel, tangent_kernel_limit
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork, TwoLayer, TwoLayerParams
-from ...records import Check, Claim, Dataset, Hypothesis, Problem, leaf_map, leaves
+from ...records import Dataset, Problem, leaf_map, leaves
 from ..evidence import Evidence
 from ..examples import diagonal_problem
-from ..hypotheses import CONSISTENT, SQUARE, UNIFORM, start_scale
+from ..hypotheses import SQUARE, UNIFORM, consistent_failure, start_scale
+from ..verdicts import Check, Claim, Hypothesis, on_problem
 
 UNITS = (30.0, 300.0)
 """Scales at which the approach to the kernel limit is measured for diagonal networks: α^D this many times its largest entry."""
@@ -58,7 +59,7 @@ def _sec3(evidence: Evidence) -> tuple[Check, ...]:
     stretched = tangent_kernel(problem.model, scaled(problem.params0, STRETCH), problem.data.X)
     mismatch = float(np.max(np.abs(stretched / STRETCH ** (2 * (D - 1)) - K)) / np.max(np.abs(K)))
     checks = (Check("relative mismatch of K at scale α and α^{2(D−1)}K₀", mismatch, "<=", 1e-12),)
-    uniform = isinstance(problem.model, DiagonalNetwork) and UNIFORM.test(problem) is None
+    uniform = isinstance(problem.model, DiagonalNetwork) and UNIFORM.test(evidence) is None
     return checks + (_diagonal(problem) if uniform else _by_flow(problem))
 
 
@@ -130,7 +131,7 @@ def _reachable(problem: Problem) -> str | None:
         problem.model.features(problem.data.X)
     except RefusedError:
         return _in_range(problem)
-    return CONSISTENT.test(problem) or _in_range(problem)
+    return consistent_failure(problem) or _in_range(problem)
 
 
 def _in_range(problem: Problem) -> str | None:
@@ -139,6 +140,10 @@ def _in_range(problem: Problem) -> str | None:
     except BiasflowError as error:
         return str(error)
     return None
+
+
+def _nontrivial(problem: Problem) -> str | None:
+    return None if np.any(problem.data.y) else "all labels are zero"
 
 
 def _integrable(problem: Problem) -> str | None:
@@ -163,12 +168,12 @@ sec3 = Claim(
     " least tangent-kernel norm as α → ∞, at the rate α^{−D} or faster (for diagonal networks min ℓ2, at the rate α^{−2D}).",
     "W, Section 3",
     (
-        Hypothesis("homogeneous", "a model that is D-homogeneous in its weights", _homogeneous),
+        Hypothesis("homogeneous", "a model that is D-homogeneous in its weights", on_problem(_homogeneous), structural=True),
         SQUARE,
-        Hypothesis("unbiased", "the start is unbiased: F(w₀) = 0", _unbiased),
-        Hypothesis("reachable", "y is in the range of the tangent kernel at the start", _reachable),
-        Hypothesis("nontrivial", "y ≠ 0", lambda problem: None if np.any(problem.data.y) else "all labels are zero"),
-        Hypothesis("flow", "the gradient flow can be integrated", _integrable),
+        Hypothesis("unbiased", "the start is unbiased: F(w₀) = 0", on_problem(_unbiased)),
+        Hypothesis("reachable", "y is in the range of the tangent kernel at the start", on_problem(_reachable)),
+        Hypothesis("nontrivial", "y ≠ 0", on_problem(_nontrivial)),
+        Hypothesis("flow", "the gradient flow can be integrated", on_problem(_integrable)),
     ),
     _example,
     _sec3,

@@ -7,10 +7,11 @@ import numpy as np
 from ...flows import mirror_flow, saddle_path
 from ...inputs import Array
 from ...potentials import Hypentropy
-from ...records import Check, Claim, Trajectory
+from ...records import Trajectory
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, DIAGONAL, NONTRIVIAL, SQUARE, UNIQUE, depth
+from ..verdicts import Check, Claim
 
 LOGS = (40.0, 160.0, 640.0)
 """log(1/r) of the flows that are compared with the jump process."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...inputs import Index
-from ...records import Check, Claim
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import general_problem, orthonormal_problem
 from .hypotheses import ALIVE, ASSUMPTION_2, BALANCED, LABELLED, NETWORK, ORTHOGONAL, ORTHONORMAL, worst_product
 from .setting import Setting
@@ -50,7 +50,7 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     size = np.maximum(np.max(a**2 + np.sum(W**2, axis=-1), axis=0), np.finfo(float).tiny)
     drift = np.abs((a**2 - np.sum(W**2, axis=-1)) - (a0**2 - np.sum(W0**2, axis=-1))) / size
     checks = [Check("largest drift of a_j² − ‖w_j‖² over a_j² + ‖w_j‖²", float(np.max(drift)), "<=", CONSERVED)]
-    if BALANCED.test(evidence.problem) is None:
+    if BALANCED.test(evidence) is None:
         least = float(np.min(a * np.sign(a0) / np.max(np.abs(a), axis=0)))
         checks.append(Check("least a_j(t)·sign a_j(0) over max|a_j| (the start is balanced)", least, ">=", 0.0))
     return tuple(checks)

@@ -11,8 +11,9 @@ from ...inputs import Array
 from ...limits import kkt_point, min_norm_interpolator, variation_norm
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Check, Claim, Dataset, Problem, Trajectory
+from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import general_problem, in_cones, orthonormal_problem, pairs_problem
 from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, FITS, LABELLED, NETWORK, SMALL_START
 from .phases import idle, slopes

@@ -10,7 +10,8 @@ from ...errors import BiasflowError
 from ...limits.relu.samples import read_samples
 from ...losses import SquareLoss
 from ...models import TwoLayer
-from ...records import Hypothesis, Problem
+from ...records import Problem
+from ..verdicts import Hypothesis, on_problem
 from .setting import Setting
 
 ORTHONORMAL = 1e-10
@@ -152,16 +153,18 @@ def _labelled(problem: Any) -> str | None:
     return None if np.any(problem.data.y) else "all labels are zero: there is nothing to learn"
 
 
-NETWORK = Hypothesis("two-layer", "a two-layer ReLU network under a square loss", _network)
-ALIVE = Hypothesis("alive", "some neuron is active", _alive)
-LABELLED = Hypothesis("nontrivial", "y ≠ 0", _labelled)
-FITS = Hypothesis("fits", "some network interpolates the data", _fits)
-BALANCED = Hypothesis("balanced", "|a_j| = ‖w_j‖ > 0 at the start", _balanced)
-ORTHOGONAL = Hypothesis("orthogonal", "inputs are orthogonal", _orthogonal)
-ASSUMPTION_1 = Hypothesis("B/assumption-1", "inputs are orthonormal", _orthonormal)
-ASSUMPTION_2 = Hypothesis("B/assumption-2", "y_k ≠ 0, and Σ_{y>0}y² ≠ Σ_{y<0}y²", _labels)
-ASSUMPTION_3 = Hypothesis("B/assumption-3", "S_{+,1} and S_{−,1} are not empty", _cones)
-SMALL_START = Hypothesis("small", "λ ≤ 1e-6, and idle neurons, of size λ^{1−κ}, are negligible (B's λ* is not explicit)", _small)
-CROSSED = Hypothesis("apart", "λ^ε ≤ 1e-2: B's phases are apart (B's λ* is not explicit)", _apart)
-TINY_START = Hypothesis("tiny", "λ^{ε/29} ≤ n‖D_−‖/4 (B's λ* is not explicit)", _tiny)
+NETWORK = Hypothesis("two-layer", "a two-layer ReLU network under a square loss", on_problem(_network), structural=True)
+ALIVE = Hypothesis("alive", "some neuron is active", on_problem(_alive))
+LABELLED = Hypothesis("nontrivial", "y ≠ 0", on_problem(_labelled))
+FITS = Hypothesis("fits", "some network interpolates the data", on_problem(_fits))
+BALANCED = Hypothesis("balanced", "|a_j| = ‖w_j‖ > 0 at the start", on_problem(_balanced))
+ORTHOGONAL = Hypothesis("orthogonal", "inputs are orthogonal", on_problem(_orthogonal))
+ASSUMPTION_1 = Hypothesis("B/assumption-1", "inputs are orthonormal", on_problem(_orthonormal))
+ASSUMPTION_2 = Hypothesis("B/assumption-2", "y_k ≠ 0, and Σ_{y>0}y² ≠ Σ_{y<0}y²", on_problem(_labels))
+ASSUMPTION_3 = Hypothesis("B/assumption-3", "S_{+,1} and S_{−,1} are not empty", on_problem(_cones))
+SMALL_START = Hypothesis(
+    "small", "λ ≤ 1e-6, and idle neurons, of size λ^{1−κ}, are negligible (B's λ* is not explicit)", on_problem(_small)
+)
+CROSSED = Hypothesis("apart", "λ^ε ≤ 1e-2: B's phases are apart (B's λ* is not explicit)", on_problem(_apart))
+TINY_START = Hypothesis("tiny", "λ^{ε/29} ≤ n‖D_−‖/4 (B's λ* is not explicit)", on_problem(_tiny))
 ASSUMED = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, BALANCED, ASSUMPTION_3)

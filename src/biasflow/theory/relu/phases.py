@@ -15,8 +15,9 @@ from scipy.optimize import brentq
 from ...flows import saddle_limit
 from ...inputs import Array
 from ...models import TwoLayerParams
-from ...records import Check, Claim, Limit, Problem
+from ...records import Limit, Problem
 from ..evidence import Evidence
+from ..verdicts import Check, Claim
 from .examples import orthonormal_problem, tiny_problem
 from .hypotheses import ASSUMED, CROSSED, SMALL_START, TINY_START, idle_size
 from .setting import Cluster, Setting, distance

@@ -1,0 +1,246 @@
+"""Flows from the gradient of the loss alone, which share nothing with a mirror form or a limit; and whether a flow is one.
+
+A claim about gradient flow is compared with `witness_flow`. A flow that somebody hands in is taken apart: from each of its states
+the gradient is followed to the next one, and the distance there is its defect. Above its own error it is no gradient flow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import BiasflowError, InputError
+from ..flows.weights import integrate_weights
+from ..inputs import Array, instance, vector
+from ..models import TwoLayer
+from ..records import MirrorProblem, Problem, Result, Trajectory, leaf_map, leaves, regrouped
+
+WITNESS_RTOL = 1e-10
+"""Tolerance of a witness: two digits beyond the flows it is compared with."""
+SEGMENTS = 6
+"""Stretches of a flow on which its defect is measured."""
+LENIENT = 10.0
+"""Times its stated error by which a gradient flow may miss: estimates are of the order of the error, no bounds."""
+COARSE = 1e-2
+"""Defect of checkpoints without a stated error, over how far the predictor moves, up to which they stand for a flow."""
+ROUNDING = 1e-9
+"""Distance, relative to the largest entry, that rounding and the witness leave on a stretch."""
+
+
+def witness_flow(
+    problem: Any, t1: float | None = None, times: ArrayLike | None = None, *, time_s: float, rtol: float = WITNESS_RTOL
+) -> Trajectory | str:
+    """The flow ẇ = −∇L(w) by raw gradients, or a sentence that says why there is none within `time_s` seconds."""
+    if isinstance(problem, MirrorProblem):
+        from .mirror.witness import primal_flow
+
+        return primal_flow(problem, t1, times, rtol, time_s)
+    if t1 is None and times is None and not problem.loss.attained:
+        return f"{type(problem.loss).__name__} has no minimiser: its flow has no end to compare with"
+    if isinstance(problem.model, TwoLayer):
+        from .relu.witness import gated_flow
+
+        return gated_flow(problem, t1, times, rtol, time_s)
+    failure = problem.model.nonsmooth(problem.params0)
+    if failure is not None:
+        return failure
+    try:
+        flow = integrate_weights(problem, t1, rtol, times, time_s=time_s)
+    except (BiasflowError, ValueError, FloatingPointError) as reason:
+        return f"the weights could not be followed: {reason}"
+    return flow if flow.result.success else f"the weights could not be followed: {flow.result.value}"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoints:
+    """Parameters at times, from any framework: what `verify(flow=…)` takes beside a `Trajectory`.
+
+    states: one set of parameters for each time, each of the model's type, or a tuple, list or mapping of arrays in its order.
+    error: of the predictor at each time, where it is known; otherwise it is measured, as the distance from a gradient flow.
+    """
+
+    times: ArrayLike
+    states: Sequence[Any]
+    error: ArrayLike | None = None
+
+
+def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoints) -> Trajectory:
+    """What was handed in as a trajectory of this problem, or an error that says what does not fit."""
+    if isinstance(flow, Trajectory):
+        if not same_problem(flow.problem, problem):
+            raise InputError("flow: it belongs to another problem; give verify the problem that it was computed for")
+        return flow
+    instance("flow", flow, (Trajectory, Checkpoints))
+    times = vector("flow.times", flow.times)
+    if times.size != len(flow.states) or times.size < 2:
+        raise InputError(f"flow: {times.size} times and {len(flow.states)} states, needs as many of each, two at least")
+    if times[0] != 0 or np.any(np.diff(times) <= 0):
+        raise InputError("flow.times: expected times that start at 0, the problem's start, and increase")
+    read = [_parameters(problem, state, k) for k, state in enumerate(flow.states)]
+    start = problem.beta0 if isinstance(problem, MirrorProblem) else problem.params0
+    if start is not None and _distance(read[0], start) > ROUNDING * max(_largest(start), _tiny()):
+        raise InputError("flow.states: the first is not the problem's start")
+    error = np.full(times.size, np.nan) if flow.error is None else np.broadcast_to(np.asarray(flow.error, float), times.shape)
+    states = leaf_stack(read)
+    slopes = [downhill(problem, state) for state in read]
+    loss = np.array([_loss(problem, state) for state in read])
+    return Trajectory(
+        times,
+        states,
+        loss,
+        error,
+        (),
+        {"method": "checkpoints"},
+        Result.REACHED_T1,
+        problem,
+        lambda t: _hermite(times, read, slopes, t),
+    )
+
+
+def same_problem(one: Any, other: Any) -> bool:
+    """Whether two problems have the same data, start and kind of model."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, MirrorProblem):
+        starts = [np.zeros(0) if p.beta0 is None else p.beta0 for p in (one, other)]
+        same = type(one.potential) is type(other.potential)
+        return same and all(np.array_equal(a, b) for a, b in ((one.X, other.X), (one.y, other.y), (starts[0], starts[1])))
+    arrays = [[p.data.X, p.data.y, *leaves(p.params0)] for p in (one, other)]
+    fits = len(arrays[0]) == len(arrays[1]) and all(np.array_equal(a, b) for a, b in zip(*arrays, strict=True))
+    return fits and type(one.model) is type(other.model) and type(one.loss) is type(other.loss)
+
+
+def _parameters(problem: Any, state: Any, k: int) -> Any:
+    """One state as the model's own parameters."""
+    if isinstance(problem, MirrorProblem):
+        return vector(f"flow.states[{k}]", state, problem.X.shape[1])
+    start = problem.params0
+    if isinstance(state, dict):
+        missing = set(getattr(start, "_fields", ())) - set(state)
+        if missing:
+            raise InputError(f"flow.states[{k}]: no {', '.join(sorted(missing))} among {', '.join(map(str, state))}")
+        state = [state[name] for name in start._fields]
+    if not isinstance(state, tuple | list) or len(state) != len(start):
+        raise InputError(f"flow.states[{k}]: expected {len(start)} arrays, as in {type(start).__name__}")
+    try:
+        arrays = leaf_map(lambda leaf: np.asarray(leaf, dtype=np.float64), tuple(state))
+    except (TypeError, ValueError, RuntimeError) as reason:
+        raise InputError(f"flow.states[{k}]: not arrays of numbers: {reason}") from None
+    return problem.model.checked(regrouped(start, arrays), problem.data.d)
+
+
+def downhill(problem: Any, state: Any) -> Any:
+    """−∇L at a state; for a mirror flow its velocity −Xᵀ(Xβ − y)/φ''."""
+    if isinstance(problem, MirrorProblem):
+        return -(problem.X.T @ (problem.X @ state - problem.y)) / problem.potential.hessian_diag(state)
+    output = problem.loss.gradient(problem.model(state, problem.data.X), problem.data.y)
+    return leaf_map(np.negative, problem.model.gradient(state, problem.data.X, output))
+
+
+def _loss(problem: Any, state: Any) -> float:
+    if isinstance(problem, MirrorProblem):
+        return 0.5 * float(np.sum((problem.X @ state - problem.y) ** 2))
+    return float(problem.loss(problem.model(state, problem.data.X), problem.data.y))
+
+
+def _hermite(times: Array, states: Sequence[Any], slopes: Sequence[Any], t: float) -> Any:
+    """The cubic through two checkpoints with the gradient's slopes at both."""
+    k = int(np.clip(np.searchsorted(times, t) - 1, 0, len(times) - 2))
+    h = times[k + 1] - times[k]
+    s = (t - times[k]) / h
+    a, b, c, d = (1 + 2 * s) * (1 - s) ** 2, s * (1 - s) ** 2 * h, s**2 * (3 - 2 * s), s**2 * (s - 1) * h
+    parts = [leaves(each) for each in (states[k], slopes[k], states[k + 1], slopes[k + 1])]
+    return _filled(states[k], [a * w + b * v + c * w1 + d * v1 for w, v, w1, v1 in zip(*parts, strict=True)])
+
+
+@dataclass(frozen=True)
+class Defect:
+    """How far a flow is from following its gradient: `size`, against what its error and the witness's `allowed`."""
+
+    size: float
+    allowed: float
+
+    @property
+    def sound(self) -> bool:
+        return self.size <= self.allowed
+
+
+def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
+    """The largest distance, over stretches of a flow, of its predictor from where the gradient leads; or why it is not known."""
+    problem = flow.problem
+    times, states = flow.times, _unstacked(flow)
+    if times[0] > 0 and not isinstance(problem, MirrorProblem):
+        times, states = np.append(0.0, times), [problem.params0, *states]
+    effective = [_effective(problem, state) for state in states]
+    steps = np.array([_distance(a, b) for a, b in zip(effective[1:], effective[:-1], strict=True)])
+    if not steps.size:
+        return "one state is no flow"
+    reach = np.append(0.0, np.cumsum(steps / max(float(np.sum(steps)), _tiny())))
+    chosen = sorted({*np.searchsorted(reach, np.linspace(0, 1, SEGMENTS + 1)[:-1], side="right").tolist(), len(times) - 1})
+    ends = sorted({0, *(min(k, len(times) - 1) for k in chosen)})
+    size, allowed, stated = 0.0, 0.0, bool(np.all(np.isfinite(flow.error)))
+    errors = np.append(np.zeros(len(times) - len(flow.error)), flow.error)
+    for first, last in itertools.pairwise(ends):
+        begun = _restarted(problem, states[first])
+        run = witness_flow(begun, t1=float(times[last] - times[first]), time_s=time_s / SEGMENTS)
+        if isinstance(run, str):
+            return run
+        own = ROUNDING * max(float(np.max(np.abs(np.asarray(effective[last])))), _tiny()) if stated else 0.0
+        size = max(size, _distance(_effective(problem, run.final), effective[last]))
+        extra = LENIENT * float(errors[first] + errors[last]) if stated else 0.0
+        allowed = max(allowed, LENIENT * float(run.error[-1]) + extra + own)
+    if not stated:
+        allowed += COARSE * max(_distance(state, effective[0]) for state in effective)
+    return Defect(size, allowed)
+
+
+def measured_error(flow: Trajectory, defect: Defect) -> Trajectory:
+    """The flow with its defect, added up over the stretches, as its error, where it states none."""
+    if np.all(np.isfinite(flow.error)):
+        return flow
+    return dataclasses.replace(flow, error=np.full(flow.times.size, SEGMENTS * defect.size))
+
+
+def _restarted(problem: Any, state: Any) -> Any:
+    if isinstance(problem, MirrorProblem):
+        return dataclasses.replace(problem, beta0=state)
+    return dataclasses.replace(problem, params0=state)
+
+
+def _effective(problem: Any, state: Any) -> Any:
+    return state if isinstance(problem, MirrorProblem) else problem.model.effective(state)
+
+
+def _unstacked(flow: Trajectory) -> list[Any]:
+    return [_filled(flow.states, [leaf[k] for leaf in leaves(flow.states)]) for k in range(len(flow.times))]
+
+
+def leaf_stack(states: Sequence[Any]) -> Any:
+    """States of one type as one state with a leading axis."""
+    return _filled(states[0], [np.stack(column) for column in zip(*map(leaves, states), strict=True)])
+
+
+def _filled(state: Any, arrays: Sequence[Any]) -> Any:
+    """Other arrays in the shape of a state."""
+    rest = iter(arrays)
+    return leaf_map(lambda leaf: next(rest), state)
+
+
+def _distance(one: Any, other: Any) -> float:
+    return max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(leaves(one), leaves(other), strict=True))
+
+
+def _largest(state: Any) -> float:
+    return max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in leaves(state))
+
+
+def _tiny() -> float:
+    return float(np.finfo(float).tiny)

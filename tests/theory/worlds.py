@@ -1,0 +1,45 @@
+"""Worlds in which a claim is false, or is changed and stays true: the rows of the mutation matrix.
+
+A world names what is changed in it. `spoil(patch)` makes the change with a `pytest.MonkeyPatch`, and may return keywords for
+`verify` (a problem, a limit, a flow). 'noticed': the verdict is then neither holds nor what it is without the change.
+'still true': the statement does not depend on what was changed, `why` says so, and the verdict is what it was.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import biasflow as bf
+
+
+@dataclass(frozen=True)
+class World:
+    claim: str
+    change: str
+    spoil: Callable[[pytest.MonkeyPatch], Mapping[str, Any] | None]
+    outcome: str = "noticed"
+    why: str = ""
+    key: int = 0
+    slow: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.claim}: {self.change}"
+
+
+@functools.cache
+def unspoiled(claim: str, key: int) -> bf.Verdict:
+    """The verdict in the world as it is."""
+    return bf.verify(claim, key=key)
+
+
+def verdict_in(world: World) -> bf.Verdict:
+    """The verdict in a changed world."""
+    with pytest.MonkeyPatch.context() as patch:
+        keywords = dict(world.spoil(patch) or {})
+        return bf.verify(world.claim, **{"key": world.key, **keywords})
