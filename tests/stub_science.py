@@ -7,8 +7,9 @@ import xarray
 
 from biasflow import experiments, theory
 from biasflow.errors import unknown
-from biasflow.records import Check, Claim, Experiment, Grid, Hypothesis, Reported, Verdict
+from biasflow.records import Experiment, Grid, Reported
 from biasflow.run import sweep
+from biasflow.theory import Check, Claim, Hypothesis, Verdict
 
 CALLS: list[str] = []
 
@@ -53,8 +54,8 @@ CLAIMS = (
     _claim(
         "W/thm1",
         "β∞ minimises Q_α & interpolates",
-        Check("distance <to the limit>", 1e-9, "<=", 1e-6),
-        Check("gap", 0.0, "==", 0.0),
+        Check("distance <to the limit>", 1e-9, "<=", 1e-6, witness="weights & LSODA", null=2e-9),
+        Check("gap", 0.0, "==", 0.0, witness="a second route"),
     ),
     _claim("R/eq3", "the rate is at least λ", Check("rate", 0.9, ">=", 1.0, error=0.2)),
     _claim("R/sharp", "the constant is sharp", Check("ratio", 2.0, "<=", 1.0, error=0.1)),

@@ -37,8 +37,8 @@ _HOMES = {
                     "MarginBound", "Phase", "Probe", "clusters", "commuting_defect", "convergence_bounds",
                     "gradient_distance", "interclass_distance", "inverse_norm", "kernel_distance", "kinks", "local_bounds",
                     "margin_bound", "margin_certificates", "phases", "probe", "time_to", "transport_distance"),
-    "theory": ("Alternating", "Check", "Checkpoints", "Claim", "Comparison", "Evidence", "Hypothesis", "Kind", "PowerProblem",
-               "Scores", "Status", "Verdict", "claims", "compare", "verify"),
+    "theory": ("Alternating", "Check", "Checkpoints", "Claim", "Comparison", "Evidence", "Falsification", "Hypothesis", "Kind",
+               "PowerProblem", "Scores", "Status", "Verdict", "claims", "compare", "falsify", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("TransitionScale", "figure", "figures", "transition_scale"),
 }  # fmt: skip
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from .theory import Claim as Claim
     from .theory import Comparison as Comparison
     from .theory import Evidence as Evidence
+    from .theory import Falsification as Falsification
     from .theory import Hypothesis as Hypothesis
     from .theory import Kind as Kind
     from .theory import PowerProblem as PowerProblem
@@ -96,4 +97,5 @@ if TYPE_CHECKING:
     from .theory import Verdict as Verdict
     from .theory import claims as claims
     from .theory import compare as compare
+    from .theory import falsify as falsify
     from .theory import verify as verify

@@ -9,7 +9,6 @@ import pytest
 import stub_science
 from biasflow import theory
 from biasflow.cli import main
-from biasflow.errors import InputError
 
 HELP_SECONDS = 0.5  # what a user may wait for help, interpreter start included
 
@@ -160,15 +159,16 @@ def test_files_that_hold_no_data_are_refused(cli, tmp_path, name, content, word)
 
 def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, monkeypatch):
     def picky(id, problem=None, key=0):
-        if id != "W/thm1":
-            raise InputError("problem: needs a mirror problem")
-        return stub_science.verify(id)
+        if id == "W/thm1":
+            return stub_science.verify(id)
+        return theory.Verdict(stub_science.claim(id), (), (), theory.Status.DOES_NOT_APPLY, "needs a mirror problem")
 
     monkeypatch.setattr(theory, "verify", picky)
     write_csv(tmp_path / "mine.csv")
     code, out, _ = cli("verify", "--data", "mine.csv")
-    assert code == 0 and "R/eq3: does not apply. problem: needs a mirror problem" in out and "1 holds, 2 not applicable" in out
-    assert cli("verify", "R/eq3", "--data", "mine.csv")[0] == 2
+    assert code == 0 and "R/eq3" not in out and "2 does not apply, 1 holds" in out
+    for words in (("verify", "--all"), ("verify", "R/eq3")):
+        assert "R/eq3: does not apply (needs a mirror problem)" in cli(*words, "--data", "mine.csv")[1]
 
 
 def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, monkeypatch):

@@ -8,9 +8,10 @@ from PIL import Image
 
 import stub_science
 from biasflow.errors import UnknownNameError
-from biasflow.records import Check, Reported, Verdict
+from biasflow.records import Reported
 from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
 from biasflow.run import Store
+from biasflow.theory import Check, Verdict
 
 PNG_SIGNATURE = b"\x89PNG"
 VOID = {"meta", "img", "br"}

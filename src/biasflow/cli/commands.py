@@ -127,17 +127,57 @@ def verify(
     depth: Annotated[int, typer.Option(help="with --data: depth of the diagonal network")] = 2,
     network: Annotated[NetworkKind, typer.Option(help="with --data: which network")] = NetworkKind.diagonal,
     width: Annotated[int, typer.Option(min=1, help="with --data: neurons of a network that is not diagonal")] = 50,
+    problem: Annotated[str | None, typer.Option(metavar="LINEAGE", help="a problem that `biasflow falsify` found")] = None,
+    tightest: Annotated[bool, typer.Option("--tightest", help="the tightest problem that `biasflow falsify` found")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="with --data: also claims about other kinds of problems")] = False,
 ) -> None:
-    """Check claims on random examples, or on your data. Exit code 1 where one is violated."""
+    """Check claims on random examples, on your data, or on a problem that was found. Exit code 1 where one is violated."""
     from .. import theory
     from ..errors import unknown
-    from .verifying import on_data, on_examples
+    from .verifying import on_data, on_examples, on_found
 
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
+    if (problem is not None or tightest) and (id is None or data is not None):
+        raise InputError("--problem, --tightest: they name a problem of one claim; give its ID, and no --data")
     ids = theory.claims() if id is None else (id,)
-    statuses = on_examples(ids, keys) if data is None else on_data(ids, data, network.value, scale, depth, width)
+    if id is not None and (problem is not None or tightest):
+        statuses = on_found(id, problem)
+    elif data is None:
+        statuses = on_examples(ids, keys)
+    else:
+        statuses = on_data(ids, data, network.value, scale, depth, width, everything)
     if statuses & {"violated", "failed"}:
+        raise typer.Exit(VIOLATED)
+
+
+@app.command()
+def falsify(
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim, side by side")] = None,
+    time_s: Annotated[float, typer.Option("--time", min=0.001, help="seconds for each claim")] = 60.0,
+    problems: Annotated[int, typer.Option(min=1, help="random problems before the best are moved")] = 100,
+    key: Annotated[int, typer.Option(min=0, help="seed of the search")] = 0,
+    out: Annotated[Path | None, typer.Option(help="write the table of all claims here, as Markdown")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Search for problems on which a claim fails or is tightest. Run it again to go on; exit code 1 where one is violated."""
+    from .. import theory
+    from ..errors import unknown
+    from .searching import search_all, search_one
+
+    if id is not None and id not in theory.claims():
+        raise unknown("claim", id, list(theory.claims()))
+    if id is not None and out is not None:
+        raise InputError("--out: the table is of all claims; leave the ID out")
+    try:
+        if id is None:
+            violated = search_all(time_s, problems, key, workers, out)
+        else:
+            violated = search_one(id, time_s, problems, key, workers)
+    except KeyboardInterrupt:
+        typer.echo("interrupted: what was looked at is kept; run the command again to go on", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if violated:
         raise typer.Exit(VIOLATED)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from ..errors import BiasflowError, InputError
+from ..errors import InputError
 from ..records import Dataset, Problem
 from .showing import bars, counts
 
@@ -33,23 +33,30 @@ def on_examples(ids: Sequence[str], keys: int) -> set[str]:
     return set(statuses)
 
 
-def on_data(ids: Sequence[str], path: Path, network: str, scale: float, depth: int, width: int) -> set[str]:
-    """Print each claim's verdict on a network trained on the file; a claim about something else says so."""
+def on_found(id: str, lineage: str | None) -> set[str]:
+    """Print a claim's verdict on a problem that a search found, by default the tightest of them; the statuses met."""
+    from .. import theory
+    from ..run import default_store
+
+    named = lineage or theory.tightest_known(id, default_store())
+    verdict = theory.verify(id, theory.problem_at(theory.claim(id), named))
+    typer.echo(f"[problem '{named}'] {verdict}")
+    return {verdict.status}
+
+
+def on_data(
+    ids: Sequence[str], path: Path, network: str, scale: float, depth: int, width: int, everything: bool = False
+) -> set[str]:
+    """Print each claim's verdict on a network trained on the file; claims about something else only where asked for."""
     from .. import theory
 
     problem = NETWORKS[network](read_data(path), scale, depth, width)
     statuses = []
     for id in ids:
-        try:
-            verdict = theory.verify(id, problem)
-        except BiasflowError as reason:
-            if len(ids) == 1:
-                raise
-            typer.echo(f"{id}: does not apply. {reason}")
-            statuses.append("not applicable")
-        else:
+        verdict = theory.verify(id, problem)
+        if everything or len(ids) == 1 or verdict.status is not theory.Status.DOES_NOT_APPLY:
             typer.echo(str(verdict))
-            statuses.append(verdict.status)
+        statuses.append(verdict.status)
     typer.echo(f"claims on {path}: {counts(statuses)}")
     return set(statuses)
 

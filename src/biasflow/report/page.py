@@ -10,16 +10,10 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from ..theory.verdicts import Check, Verdict
+from ..theory.verdicts import Check, Status, Verdict
 from .entries import PAPERS, SEVERITY, ClaimEntry, FigureEntry, Number, Paper, Report, tag_of
 
-VERDICT_TITLES = {
-    "holds": "every check is inside its bound",
-    "inconclusive": "the numerical error exceeds the slack",
-    "violated": "a check is outside its bound by more than the numerical error",
-    "hypotheses fail": "the problem does not satisfy the claim's hypotheses",
-    "failed": "the computation stopped with an error",
-}
+VERDICT_TITLES = {**{str(status): status.meaning for status in Status}, "failed": "the computation stopped with an error"}
 
 
 def render(report: Report) -> str:
@@ -150,21 +144,35 @@ def _claims(claims: Iterable[ClaimEntry]) -> str:
     bodies = "".join(map(_claim, claims))
     if not bodies:
         return ""
-    head = _head("claim", "statement and hypotheses", "quantity", "measured", "", "bound", "slack", "error", "verdict")
+    checks = ("quantity", "measured", "", "bound", "error", "evidence", "tighter by", "null model", "")
+    head = _head("claim", "statement and hypotheses", *checks)
     return f'<h3>Claims</h3><div class="wide"><table class="claims">{head}{bodies}</table></div>'
 
 
 def _claim(entry: ClaimEntry) -> str:
-    rows = [_check(check) for _, check in entry.tightest()] or ['<td colspan="6">no check was made</td><td></td>']
+    rows = [_check(check) for _, check in entry.tightest()] or ['<td colspan="8">no check was made</td><td></td>']
     span = f' rowspan="{len(rows)}"'
     anchor = escape(entry.id.replace("/", "-"))
     first = (
         f'<td{span} class="claim"><b>{escape(entry.id)}</b><br>{_badge(entry.status)}<br>'
         f"<small>{escape(entry.claim.reference)}</small></td>"
-        f'<td{span} class="statement">{escape(entry.claim.statement)}{_hypotheses(entry)}{_examples(entry)}</td>'
+        f'<td{span} class="statement">{escape(entry.claim.statement)}{_evidence(entry)}{_hypotheses(entry)}'
+        f"{_examples(entry)}</td>"
     )
     lines = [f"<tr>{first}{rows[0]}</tr>", *(f"<tr>{row}</tr>" for row in rows[1:])]
     return f'<tbody id="{anchor}">{"".join(lines)}</tbody>'
+
+
+def _evidence(entry: ClaimEntry) -> str:
+    """What the statement was compared with, what would make it empty, and what keeps it from holding."""
+    claim = entry.claim
+    parts = [f"Evidence ({claim.kind}): {claim.witness}." if claim.witness else f"Evidence that counts: {claim.kind.evidence}."]
+    if claim.null:
+        told = [verdict.informative for verdict in entry.verdicts.values() if verdict.informative is not None]
+        empty = f" On {told.count(False)} of {len(told)} examples it passes too: not informative there." if False in told else ""
+        parts.append(f"Null model: {claim.null}.{empty}")
+    whys = dict.fromkeys(verdict.why for verdict in entry.verdicts.values() if verdict.why)
+    return "".join(f"<p><small>{escape(part)}</small></p>" for part in (*parts, *whys))
 
 
 def _hypotheses(entry: ClaimEntry) -> str:
@@ -195,9 +203,24 @@ def _example(key: int, verdict: Verdict) -> str:
 
 
 def _check(check: Check) -> str:
-    values = (_value(check.measured), _relation(check.relation), _value(check.bound), _value(check.slack), _value(check.error, 2))
+    values = (_value(check.measured), _relation(check.relation), _value(check.bound), _value(check.error, 2))
     numbers = "".join(f'<td class="n">{value}</td>' for value in values)
-    return f"<td>{escape(check.quantity)}</td>{numbers}<td>{_badge(check.status)}</td>"
+    evidence = f'<td class="evidence">{escape(check.witness or check.why or "")}</td>'
+    return f"<td>{escape(check.quantity)}</td>{numbers}{evidence}{_sharpness(check)}{_null(check)}<td>{_badge(check.status)}</td>"
+
+
+def _sharpness(check: Check) -> str:
+    """The factor by which the bound could be tightened; for powers, the exponent that would be attained."""
+    if check.best_exponent is not None:
+        return f'<td class="n">exponent {_value(check.exponent, 3)} → {_value(check.best_exponent, 3)}</td>'
+    return f'<td class="n">{"" if check.sharpness is None else _value(check.sharpness, 3)}</td>'
+
+
+def _null(check: Check) -> str:
+    """What the null model gives, and whether that would pass too."""
+    if check.null is None:
+        return "<td></td>"
+    return f'<td class="n">{_value(check.null, 3)} {"fails" if check.informative else "passes too"}</td>'
 
 
 def _relation(relation: str) -> str:

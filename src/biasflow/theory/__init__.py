@@ -2,6 +2,7 @@
 
 from .comparing import Comparison, compare
 from .evidence import Evidence
+from .falsification import Falsification, falsify, problem_at, tightest_known
 from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
 from .verdicts import Check, Claim, Hypothesis, Kind, Status, Verdict
@@ -15,6 +16,7 @@ __all__ = [
     "Claim",
     "Comparison",
     "Evidence",
+    "Falsification",
     "Hypothesis",
     "Kind",
     "PowerProblem",
@@ -24,5 +26,8 @@ __all__ = [
     "claim",
     "claims",
     "compare",
+    "falsify",
+    "problem_at",
+    "tightest_known",
     "verify",
 ]

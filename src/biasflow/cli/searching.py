@@ -1,0 +1,48 @@
+"""`biasflow falsify`: one claim, or all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from ..errors import InputError
+from .showing import bars
+
+
+def search_one(id: str, time_s: float, problems: int, key: int, workers: int | None) -> bool:
+    """Print the tightest problem of a claim; whether it is violated there."""
+    from .. import theory
+    from ..run import Processes, default_store
+
+    with bars() as progress:
+        found = theory.falsify(
+            id, time_s=time_s, problems=problems, key=key, store=default_store(), progress=progress, engine=Processes(workers)
+        )
+    typer.echo(f"{found}\nrerun it: biasflow verify {id} --problem '{found.lineage}'")
+    return found.verdict.status is theory.Status.VIOLATED
+
+
+def search_all(time_s: float, problems: int, key: int, workers: int | None, out: Path | None) -> bool:
+    """Print, or write, the table of all claims; whether any is violated."""
+    from .. import theory
+    from ..report.sharpness import search_rows, sharpness_page
+    from ..run import default_store
+
+    if out is not None and not out.parent.is_dir():
+        raise InputError(f"--out: the folder {out.parent} does not exist")
+    ids = theory.claims()
+    with bars() as progress:
+        found = {row.id: row for row in search_rows(ids, time_s, problems, key, default_store(), workers, progress)}
+    rows = [found[id] for id in ids]
+    command = f"biasflow falsify --time {time_s:g} --problems {problems} --key {key}"
+    page = sharpness_page(rows, time_s, problems, command)
+    if out is None:
+        typer.echo(page)
+    else:
+        out.write_text(page, encoding="utf-8")
+        typer.echo(f"written to {out}")
+    violated = [row.id for row in rows if any(status == theory.Status.VIOLATED for status, _ in row.statuses)]
+    failed = [f"{row.id}: {row.failure}" for row in rows if row.failure]
+    typer.echo("\n".join([*failed, f"violated somewhere: {', '.join(violated) or 'none'}"]))
+    return bool(violated)

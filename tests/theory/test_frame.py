@@ -1,0 +1,241 @@
+"""What verdicts are made of: checks on both sides of their bound, statuses, evidence of the user's own, bad input."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.theory import claim
+from biasflow.theory.examples import diagonal_problem, mirror_problem
+from biasflow.theory.fits import exponent_check, fitted_exponent, share_check
+
+NEVER = bf.Claim("X/raises", "a claim that raises", "nowhere", (), diagonal_problem, lambda evidence: 1 / 0)
+
+
+def check(measured, relation, bound, error=0.0, **notes):
+    return bf.Check("q", measured, relation, bound, error, **{"witness": "a second route", **notes})
+
+
+@pytest.mark.parametrize(
+    ("one", "status"),
+    [
+        (check(1.0, "<=", 2.0), "holds"),
+        (check(1.0, "<=", 1.0), "holds"),
+        (check(1.0, "<=", 2.0, 1.0), "holds"),
+        (check(1.0, "<=", 2.0, 1.5), "inconclusive"),
+        (check(2.0, "<=", 1.0, 1.5), "inconclusive"),
+        (check(2.0, "<=", 1.0, 0.5), "violated"),
+        (check(1.0, ">=", 2.0, 0.5), "violated"),
+        (check(1.0, "<=", 2.0, np.inf), "inconclusive"),
+        (check(np.nan, "<=", 2.0), "inconclusive"),
+        (check(1.0, "<=", np.nan), "inconclusive"),
+        (check(np.inf, "<=", 1.0), "violated"),
+        (check(1.0, "==", 1.05, 0.09), "holds"),
+        (check(1.0, "==", 1.3, 0.09), "violated"),
+        (check(1.0, "==", 1.0, 0.2), "inconclusive"),
+        (check(1e-3, "==", 0.0, 1e-2, size=1e-2), "inconclusive"),
+        (check(1.0, "<=", 2.0, witness=""), "consistent"),
+        (check(2.0, "<=", 1.0, witness=""), "violated"),
+    ],
+)
+def test_a_check_is_open_where_its_error_exceeds_its_slack_on_either_side(one, status):
+    assert one.status == status
+    assert one.why or status in ("holds", "violated")
+
+
+def test_an_unknown_relation_is_refused():
+    with pytest.raises(bf.InputError, match="relation"):
+        check(1.0, "<", 2.0)
+
+
+def test_sharpness_exponents_and_null_models():
+    bound = check(1e-3, "<=", 1e-1, base=1e-10, exponent=0.1, null=0.5)
+    assert bound.sharpness == pytest.approx(100.0)
+    assert bound.best_exponent == pytest.approx(0.3)
+    assert bound.informative is True
+    assert check(1e-3, "<=", 1e-1, null=0.05).informative is False
+    assert check(4.0, ">=", 2.0).sharpness == pytest.approx(2.0)
+    assert check(1.0, "==", 1.0, 1e-3).sharpness is None
+    assert check(0.0, "<=", 1.0).sharpness == np.inf
+
+
+def verdict(*checks, **changes):
+    return bf.Verdict(dataclasses.replace(claim("W/thm1"), **changes), (), checks)
+
+
+def test_verdicts_are_as_bad_as_their_worst_check():
+    good, shared, open_, bad = (
+        check(1.0, "<=", 2.0),
+        check(1.0, "<=", 2.0, witness=""),
+        check(1.0, "<=", 2.0, 3.0),
+        check(3.0, "<=", 2.0),
+    )
+    assert verdict(good).status == "holds" and verdict(good).why == ""
+    assert verdict(good, shared).status == "consistent" and "witness" in verdict(good, shared).why
+    assert verdict(shared, open_).status == "inconclusive"
+    assert verdict(bad, open_, shared).status == "violated"
+    assert verdict().status == "inconclusive" and "no check" in verdict().why
+
+
+def test_null_models_that_pass_are_told():
+    empty = verdict(check(1.0, "<=", 2.0, null=1.5), null="the kernel solution")
+    assert empty.informative is False and "not informative here: the kernel solution passes too" in str(empty)
+    assert verdict(check(1.0, "<=", 2.0, null=1.5), check(1.0, "<=", 2.0, null=3.0)).informative is True
+
+
+def test_a_limit_seen_from_finitely_many_places_is_consistent_at_best():
+    flat, fitted = check(1.0, "<=", 2.0), check(1.0, "==", 1.0, 1e-2, decades=3.5)
+    assert verdict(flat, kind=bf.Kind.ASYMPTOTIC).status == "consistent"
+    assert verdict(flat, fitted, kind=bf.Kind.ASYMPTOTIC).status == "holds"
+
+
+def test_statuses_are_strings():
+    assert bf.Status.HOLDS == "holds" and f"{bf.Status.HYPOTHESES_FAIL}" == "hypotheses fail"
+    assert all(status.meaning for status in bf.Status) and all(kind.evidence for kind in bf.Kind)
+
+
+def test_hypotheses_are_tested_in_order_up_to_the_first_that_fails():
+    seen = []
+
+    def hypothesis(name, failure, structural=False):
+        return bf.Hypothesis(name, name, lambda evidence: seen.append(name) or failure, structural)
+
+    for structural, status in ((False, "hypotheses fail"), (True, "does not apply")):
+        seen.clear()
+        one = dataclasses.replace(
+            NEVER, hypotheses=(hypothesis("a", None), hypothesis("b", "no", structural), hypothesis("c", None))
+        )
+        found = bf.verify(one)
+        assert found.status == status and seen == ["a", "b"] and found.why == "no" and found.checks == ()
+
+
+def test_a_claim_that_raises_is_inconclusive_with_the_reason():
+    found = bf.verify(NEVER)
+    assert found.status == "inconclusive" and "ZeroDivisionError" in found.why
+    odd = dataclasses.replace(NEVER, check=lambda evidence: ("no check",))
+    assert bf.verify(odd).status == "inconclusive"
+
+
+def test_power_laws_and_their_errors():
+    x = np.geomspace(1e-6, 1e-1, 12)
+    slope, error, decades = fitted_exponent(x, 3 * x**0.7)
+    assert slope == pytest.approx(0.7) and error < 1e-9 and decades == pytest.approx(5.0)
+    late = fitted_exponent(x, x**0.7 / (1 + 3 * x**0.5))
+    assert abs(late[0] - 0.7) <= late[1]  # the next term of an expansion: the curvature that it makes is in the error
+    assert exponent_check("q", x, x**0.7, 0.75, witness="w").status == "violated"
+    noisy = x**0.7 * np.exp(0.1 * np.random.default_rng(0).standard_normal(12))
+    assert exponent_check("q", x, noisy, 0.7, witness="w").status == "holds"
+
+
+def test_a_fitted_exponent_covers_the_truth_on_noisy_power_laws():
+    x, missed = np.geomspace(1e-4, 1e-1, 8), 0
+    for seed in range(400):
+        slope, error, _ = fitted_exponent(x, x * np.exp(0.05 * np.random.default_rng(seed).standard_normal(8)))
+        missed += abs(slope - 1) > error
+    assert missed <= 12  # 99% confidence: 4 expected, 12 with probability below 1e-3
+
+
+@pytest.mark.parametrize(("successes", "status"), [(400, "holds"), (380, "inconclusive"), (330, "violated")])
+def test_shares_are_judged_by_an_exact_interval(successes, status):
+    assert share_check("q", successes, 400, 0.95, witness="draws").status == status
+
+
+def flow_of(problem, **options):
+    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, **options)
+
+
+def test_a_flow_of_ones_own_is_evidence():
+    problem = diagonal_problem(0)
+    assert bf.verify("W/thm1", flow=flow_of(problem)).status == "holds"
+    assert bf.verify("W/thm1", problem, flow=flow_of(problem, method="weights")).status == "holds"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda s: bf.DiagonalParams(1.001 * s.plus, s.minus),
+        lambda s: bf.DiagonalParams(s.plus[::-1], s.minus[::-1]),
+        lambda s: bf.DiagonalParams(s.plus, np.broadcast_to(s.minus[0], s.minus.shape)),
+    ],
+)
+def test_a_flow_that_does_not_follow_the_gradient_is_not_judged(spoil):
+    flow = flow_of(diagonal_problem(0))
+    found = bf.verify("W/thm1", flow=dataclasses.replace(flow, states=spoil(flow.states)))
+    assert found.status == "does not apply" and "no gradient flow" in found.why
+
+
+def test_a_wrong_limit_is_violated():
+    problem = diagonal_problem(0)
+    limit = bf.limit(problem.model, problem.data, params0=problem.params0)
+    null = np.linalg.svd(problem.data.X)[2][-1]
+    moved = dataclasses.replace(limit, value=limit.value + 1e-4 * null)
+    assert bf.verify("W/thm1", problem, limit=limit).status == "holds"
+    assert bf.verify("W/thm1", problem, limit=moved).status == "violated"
+
+
+def descended(problem, step, every, count):
+    """Plain gradient descent in NumPy, as somebody's own training loop."""
+    (plus, minus), X, y = problem.params0, problem.data.X, problem.data.y
+    states = [(plus, minus)]
+    for k in range(every * count):
+        pull = 2 * X.T @ (X @ (plus**2 - minus**2) - y)
+        plus, minus = plus - step * 2 * plus * pull, minus + step * 2 * minus * pull
+        if (k + 1) % every == 0:
+            states.append((plus, minus))
+    return bf.Checkpoints(step * every * np.arange(count + 1), states)
+
+
+def test_checkpoints_of_a_training_loop_are_a_flow_as_far_as_their_steps_are_small():
+    problem = diagonal_problem(0)
+    fine, coarse = descended(problem, 1e-5, 2000, 40), descended(problem, 3e-3, 10, 40)
+    verdict = bf.verify("R/eq3", problem, flow=fine)
+    assert verdict.status in ("holds", "inconclusive"), str(verdict)
+    assert bf.verify("R/eq3", problem, flow=coarse).status == "does not apply"
+
+
+def test_states_may_be_mappings():
+    problem, run = diagonal_problem(0), descended(diagonal_problem(0), 1e-5, 2000, 5)
+    named = [{"plus": plus, "minus": minus} for plus, minus in run.states]
+    assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, named)).status in ("holds", "inconclusive")
+    with pytest.raises(bf.InputError, match="no minus"):
+        bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, [{"plus": plus} for plus, _ in run.states]))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t, s: (t[::-1], s), "start at 0"),
+        (lambda t, s: (t, s[:-1]), "as many"),
+        (lambda t, s: (t[1:], s[1:]), "start at 0"),
+        (lambda t, s: (t, [(a[:-1], b) for a, b in s]), "length|shape|entries|24"),
+        (lambda t, s: (t, [(a, np.full_like(b, np.nan)) for a, b in s]), "finite|nan"),
+        (lambda t, s: (t, [(2 * a, b) for a, b in s]), "not the problem's start"),
+        (lambda t, s: (t, [a for a, _ in s]), "expected 2 arrays"),
+        (lambda t, s: (t, [("a", "b") for _ in s]), "not arrays of numbers"),
+    ],
+)
+def test_checkpoints_that_do_not_fit_are_refused(change, words):
+    problem = diagonal_problem(0)
+    run = descended(problem, 1e-5, 100, 3)
+    with pytest.raises(bf.InputError, match=words):
+        bf.verify("R/eq3", problem, flow=bf.Checkpoints(*change(np.asarray(run.times), run.states)))
+
+
+def test_a_flow_of_another_problem_is_refused():
+    flow = flow_of(diagonal_problem(0))
+    with pytest.raises(bf.InputError, match="another problem"):
+        bf.verify("W/thm1", diagonal_problem(1), flow=flow)
+    with pytest.raises(bf.InputError, match="another problem"):
+        bf.verify("R/thm2.2", mirror_problem(0), flow=flow)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [{"time_s": 0.0}, {"time_s": -1.0}, {"time_s": np.nan}, {"flow": 3}, {"limit": np.ones(3)}, {"key": -1}, {"problem": "mine"}],
+)
+def test_bad_arguments_are_refused(keywords):
+    with pytest.raises(bf.InputError):
+        bf.verify("W/thm1", **keywords)
+    with pytest.raises(bf.InputError):
+        bf.verify(3)
