@@ -8,7 +8,7 @@ WORKERS ?= 2
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce test lint bench clean
+.PHONY: reproduce test lint bench matrix sharpness clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
@@ -24,6 +24,12 @@ lint: $(DEV)
 
 bench: $(DEV)
 	@for script in benchmarks/*_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+matrix: $(DEV)
+	$(BIN)/python tests/theory/print_matrix.py
+
+sharpness: $(CORE)
+	$(BIN)/biasflow falsify --out docs/sharpness.md
 
 clean:
 	rm -rf $(VENV) .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

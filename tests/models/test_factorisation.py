@@ -3,6 +3,7 @@ import pytest
 
 import biasflow as bf
 from biasflow import FactorParams, InputError, MatrixFactorisation, RefusedError, ScaleError, SquareLoss
+from biasflow.limits.tangent.precision import jax_in_double
 
 SHAPE = (3, 4)
 
@@ -58,12 +59,12 @@ def test_derivatives_against_differences():
 def test_runs_under_jax():
     import jax
 
-    jax.config.update("jax_enable_x64", True)
     model, params, X, _ = setting()
-    output = jax.jit(model)(params, X)
+    with jax_in_double():
+        output = jax.jit(model)(params, X)
+        gradient = jax.grad(lambda w: model(w, X).sum())(params)
     assert output.dtype == np.float64
     np.testing.assert_allclose(output, model(params, X), atol=1e-12)
-    gradient = jax.grad(lambda w: model(w, X).sum())(params)
     np.testing.assert_allclose(gradient.U, model.gradient(params, X, np.ones(6)).U, atol=1e-12)
 
 

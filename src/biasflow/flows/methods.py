@@ -212,10 +212,7 @@ def gradient_flow(
         raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or log_norm to end at")
     problem = Problem(model, ds, loss, model.checked(params0, ds.d))
     if method is None:
-        refusals = [m.refuses(problem) for m in METHODS]
-        if None not in refusals:
-            raise RefusedError(f"gradient_flow: {refusals[-1]}")
-        chosen = METHODS[refusals.index(None)]
+        chosen = _first_that_fits(problem)
     else:
         named = {m.name: m for m in METHODS}
         instance("method", method, str)
@@ -229,6 +226,16 @@ def gradient_flow(
     if throw and not trajectory.result.success:
         raise ConvergenceError(f"gradient_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
     return trajectory
+
+
+def _first_that_fits(problem: Problem) -> FlowMethod:
+    """The first method that does not refuse; those after it are not asked, since asking can be costly."""
+    refusal = None
+    for method in METHODS:
+        refusal = method.refuses(problem)
+        if refusal is None:
+            return method
+    raise RefusedError(f"gradient_flow: {refusal}")
 
 
 def _no_cap(method: FlowMethod, log_norm: float | None) -> None:

@@ -18,8 +18,8 @@ from ..records import Batched, Composed
 
 PACKAGE = Path(__file__).resolve().parents[1]
 PRESENTATION = ("cli", "report")  # the layers above every result: no number depends on them
-COMPUTING = ("numpy", "scipy", "numba")  # results of one version are never taken for those of another
-LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "xarray", "matplotlib")
+COMPUTING = ("numpy", "scipy", "numba", "jax", "jaxlib")  # results of one version are never taken for those of another
+LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "jax", "xarray", "matplotlib")
 
 
 def installed_version(distribution: str) -> str | None:
