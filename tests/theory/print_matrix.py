@@ -1,9 +1,6 @@
 """Print the mutation matrix as Markdown: `make matrix`."""
 
 import sys
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from test_mutations import WORLDS
 from worlds import unspoiled, verdict_in

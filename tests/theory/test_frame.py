@@ -228,6 +228,10 @@ def test_a_flow_of_another_problem_is_refused():
         bf.verify("W/thm1", diagonal_problem(1), flow=flow)
     with pytest.raises(bf.InputError, match="another problem"):
         bf.verify("R/thm2.2", mirror_problem(0), flow=flow)
+    problem = diagonal_problem(0)
+    for other in ({"model": bf.DiagonalNetwork(3)}, {"loss": bf.SquareLoss("half")}):
+        with pytest.raises(bf.InputError, match="another problem"):
+            bf.verify("W/thm1", dataclasses.replace(problem, **other), flow=flow)
 
 
 @pytest.mark.parametrize(

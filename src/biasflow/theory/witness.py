@@ -83,8 +83,8 @@ def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoin
     if times[0] != 0 or np.any(np.diff(times) <= 0):
         raise InputError("flow.times: expected times that start at 0, the problem's start, and increase")
     read = [_parameters(problem, state, k) for k, state in enumerate(flow.states)]
-    start = problem.beta0 if isinstance(problem, MirrorProblem) else problem.params0
-    if start is not None and _distance(read[0], start) > ROUNDING * max(_largest(start), _tiny()):
+    start = _start(problem)
+    if _distance(read[0], start) > ROUNDING * max(_largest(start), _tiny()):
         raise InputError("flow.states: the first is not the problem's start")
     error = np.full(times.size, np.nan) if flow.error is None else np.broadcast_to(np.asarray(flow.error, float), times.shape)
     states = leaf_stack(read)
@@ -104,18 +104,25 @@ def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoin
 
 
 def same_problem(one: Any, other: Any) -> bool:
-    """Whether two problems have the same data, start and kind of model."""
+    """Whether two problems have the same data and start, and the same velocity there: model, loss and potential show in it."""
     if one is other:
         return True
-    if type(one) is not type(other):
+    if type(one) is not type(other) or not all(np.array_equal(a, b) for a, b in zip(_data(one), _data(other), strict=True)):
         return False
-    if isinstance(one, MirrorProblem):
-        starts = [np.zeros(0) if p.beta0 is None else p.beta0 for p in (one, other)]
-        same = type(one.potential) is type(other.potential)
-        return same and all(np.array_equal(a, b) for a, b in ((one.X, other.X), (one.y, other.y), (starts[0], starts[1])))
-    arrays = [[p.data.X, p.data.y, *leaves(p.params0)] for p in (one, other)]
-    fits = len(arrays[0]) == len(arrays[1]) and all(np.array_equal(a, b) for a, b in zip(*arrays, strict=True))
-    return fits and type(one.model) is type(other.model) and type(one.loss) is type(other.loss)
+    starts = [leaves(_start(p)) for p in (one, other)]
+    if len(starts[0]) != len(starts[1]) or not all(np.array_equal(a, b) for a, b in zip(*starts, strict=True)):
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(*(leaves(downhill(p, _start(p))) for p in (one, other)), strict=True))
+
+
+def _data(problem: Any) -> tuple[Array, Array]:
+    return (problem.X, problem.y) if isinstance(problem, MirrorProblem) else (problem.data.X, problem.data.y)
+
+
+def _start(problem: Any) -> Any:
+    if not isinstance(problem, MirrorProblem):
+        return problem.params0
+    return problem.potential.at_dual(np.zeros(problem.X.shape[1])).beta if problem.beta0 is None else problem.beta0
 
 
 def _parameters(problem: Any, state: Any, k: int) -> Any:
@@ -177,8 +184,8 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     """The largest distance, over stretches of a flow, of its predictor from where the gradient leads; or why it is not known."""
     problem = flow.problem
     times, states = flow.times, _unstacked(flow)
-    if times[0] > 0 and not isinstance(problem, MirrorProblem):
-        times, states = np.append(0.0, times), [problem.params0, *states]
+    if times[0] > 0:
+        times, states = np.append(0.0, times), [_start(problem), *states]
     effective = [_effective(problem, state) for state in states]
     steps = np.array([_distance(a, b) for a, b in zip(effective[1:], effective[:-1], strict=True)])
     if not steps.size:
