@@ -10,7 +10,7 @@ from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .measured import EPS, Measured, measured, membership_check
+from .measured import EPS, Measured, farthest, measured, membership_check
 
 ARRIVED = 1e-4
 """Distance that a flow still has to go, over the limit's size, beyond which its end says nothing about the limit."""
@@ -126,7 +126,7 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     off = np.abs(np.diff(F) + np.diff(lost))
     spans = np.diff(m.times) * np.maximum(m.dissipation_error[1:], m.dissipation_error[:-1])
     allowed = m.F_error[1:] + m.F_error[:-1] + np.diff(quadrature) + spans + ROUNDED * F[0]
-    k = int(np.argmax(off - allowed))
+    k = farthest(off, allowed)
     name = "|F(t₂) − F(t₁) + ∫⟨∇F, ∇F/φ''⟩dt| over F(β₀), where it is farthest beyond its error"
     checks = [
         Check(name, float(off[k] / F[0]), "==", 0.0, float(allowed[k] / F[0]), **notes),

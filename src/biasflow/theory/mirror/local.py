@@ -222,16 +222,14 @@ def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
             moved = np.linalg.norm(f.gradient(m.betas[seen]) - f.gradient(m.best), axis=1)
             unsure = np.linalg.norm(m.dual_error[seen], axis=1) / spread
         quantity = f"max ‖∇φ(β(t)) − ∇φ(β*)‖₂ over C_φ, r = {share:g}·D₀"
-        checks.append(largest_check(quantity, moved / spread, unsure, 1.0, 1.0, m))
+        checks.append(largest_check(quantity, moved / spread, unsure, 1.0, None, m))
         for norm, kappa in bounds.sublinear.items():
             quantity = f"least (1/D(t) − 1/D(T₀))/(t−T₀), against κ₂, r = {share:g}·D₀, {norm}"
             checks.append(hyperbolic_check(quantity, m, seen, kappa))
         since, D = m.times[seen[1:]] - m.times[seen[0]], m.D[seen[1:]]
         error = m.D_error[seen[1:]] / D * m.D[seen[0]] / D
         quantity = f"least D(T₀)/D(t)/(t−T₀), against κ₁, r = {share:g}·D₀ (§2.2.2)"
-        checks.append(
-            rate_check(quantity, m.D[seen[0]] / D, error, since, bounds.linear, witness=m.witness, reason=m.missing)
-        )
+        checks.append(rate_check(quantity, m.D[seen[0]] / D, error, since, bounds.linear, witness=m.witness, reason=m.missing))
     return tuple(checks)
 
 

@@ -39,7 +39,7 @@ STEADY = 100.0
 class Measured:
     """A trajectory with what R's statements speak about. Times begin at zero, whatever was saved."""
 
-    def __init__(self, evidence: Evidence, best: Limit[Array] | None = None, fit: Array | None = None) -> None:
+    def __init__(self, evidence: Evidence, best: Limit[Array] | None = None, fit: Array | None = None, source: str = "") -> None:
         self.evidence, m, flow = evidence, evidence.mirror, evidence.trajectory
         self.X, self.y, self.d = m.X, m.y, m.X.shape[1]
         self.formulas = formulas_of(m.potential, self.d, m.beta0)
@@ -50,17 +50,17 @@ class Measured:
             times, betas = np.append(0.0, times), np.vstack([self.start, betas])
             spread = np.vstack([np.zeros(self.d), spread])
         self.times, self.betas, self.spread = times, betas, spread
-        self._best, self._fit = best, fit
+        self._best, self._fit, self._source = best, fit, source or evidence.source
 
     @property
     def witness(self) -> str:
         """The source of the trajectory, where the potential's formulas are known apart from it."""
-        return self.evidence.source if self.formulas.independent else ""
+        return self._source if self.formulas.independent else ""
 
     @property
     def missing(self) -> str:
-        if self.evidence.source and not self.formulas.independent:
-            return "no witness: the potential is known by its own code alone"
+        if self._source:
+            return "" if self.formulas.independent else "no witness: the potential is known by its own code alone"
         return self.evidence.missing
 
     @cached_property
@@ -111,7 +111,9 @@ class Measured:
             steep = np.abs(self.betas - target) / f.weight(self.betas) * self.spread
             steep = steep + self.spread**2 / f.weight(self.betas)
             shift = np.abs(f.gradient(target) - f.gradient(self.betas)) * target_error
+            wall = f.conjugate(self.spread) - f.conjugate(np.zeros(self.d))
         shift = np.where(np.isfinite(shift), shift, 0.0)
+        steep = np.where((f.signs != 0) & (target == 0), wall, steep)  # there D_φ(0, β) is a multiple of |β|
         rounding = 16 * EPS * np.sum(f.divergence(target, self.betas), axis=1)
         return np.sum(np.where(self.betas == target, 0.0, steep), axis=1) + np.sum(shift, axis=1) + rounding
 
@@ -206,6 +208,13 @@ def measured(evidence: Evidence) -> Measured:
     if evidence not in _MEASURED:
         _MEASURED[evidence] = Measured(evidence)
     return _MEASURED[evidence]
+
+
+def farthest(off: Array, allowed: Array) -> int:
+    """Where a distance is largest in units of what is allowed."""
+    with np.errstate(all="ignore"):
+        share = np.where(off > 0, off / allowed, 0.0)
+    return int(np.argmax(np.where(np.isnan(share), -1.0, share)))
 
 
 def rate_check(quantity: str, gained: Array, error: Array, since: Array, rate: float, **notes: str) -> Check:

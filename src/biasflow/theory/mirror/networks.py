@@ -22,7 +22,7 @@ from ..hypotheses import CONE, FELT, FIXED, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .formulas import formulas_of
-from .measured import EPS, Measured
+from .measured import EPS, Measured, farthest
 
 TIGHT = 1e-10
 """Tolerance of the dual flow."""
@@ -74,7 +74,7 @@ class Reduced(Measured):
         if self.times[0] > 0:
             self.times, self.betas = np.append(0.0, self.times), np.vstack([self.start, self.betas])
             self.spread = np.vstack([np.zeros(count), self.spread])
-        self._best = self._fit = None
+        self._best, self._fit, self._source = None, None, evidence.source
 
     def _summed(self, states: Any) -> Array:
         beta = states[0] * states[1]
@@ -108,10 +108,9 @@ def _mirror_equation(m: Reduced) -> Check:
         known = np.isfinite(moved) & (allowed <= KNOWN * size)
     if not np.any(known):
         return unknown_check(name, "∇φ has not moved by more than its error")
-    excess = np.where(known, np.abs(moved - pushed) - allowed, -np.inf)
-    k = np.unravel_index(int(np.argmax(excess)), excess.shape)
-    off = float(np.abs(moved - pushed)[k]) / size
-    return Check(name, off, "==", 0.0, float(allowed[k]) / size, witness=m.evidence.source)
+    off = np.where(known, np.abs(moved - pushed), 0.0)
+    k = np.unravel_index(farthest(off.ravel(), allowed.ravel()), off.shape)
+    return Check(name, float(off[k]) / size, "==", 0.0, float(allowed[k]) / size, witness=m.evidence.source)
 
 
 def _agreement(m: Reduced, other: Trajectory, betas: Array, quantity: str) -> Check:
@@ -168,14 +167,16 @@ def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
     error = _drift_error(evidence, flow) / size
     drift = (a - b) * (a + b) - (a0 - b0) * (a0 + b0)
     inside = (a - b) * (a + b) / size
-    worst = int(np.argmax(np.max(np.abs(drift), axis=1) / size - error))
+    worst = farthest(np.max(np.abs(drift), axis=1) / size, error)
     k = np.unravel_index(int(np.argmin(inside)), inside.shape)
     least = float(np.min(a)) / float(np.max(a))
     notes = {"witness": followed.source}
     held = float(inside[k]) >= float(error[k[0]]) or float(inside[k]) < -float(error[k[0]])
     cone = "least a²−b² over (|a|+|b|)² (the cone)"
     return (
-        Check("drift of a²−b² over (|a|+|b|)²", float(np.max(np.abs(drift[worst]))) / size, "==", 0.0, float(error[worst]), **notes),
+        Check(
+            "drift of a²−b² over (|a|+|b|)²", float(np.max(np.abs(drift[worst]))) / size, "==", 0.0, float(error[worst]), **notes
+        ),
         Check(cone, float(inside[k]), ">=", 0.0, float(error[k[0]]), **notes)
         if held
         else Check(cone + ", on its edge", float(inside[k]), "==", 0.0, float(error[k[0]]), **notes),
@@ -212,11 +213,13 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     a0, b0 = p.params0
     start = np.bincount(merged.groups, (a0 + np.abs(b0)) ** 2)
     a, b = m.weights
-    later = np.array([[printed_radius(s[merged.groups == k], t[merged.groups == k]) for k in range(m.d)] for s, t in zip(a, b, strict=True)])
+    later = np.array(
+        [[printed_radius(s[merged.groups == k], t[merged.groups == k]) for k in range(m.d)] for s, t in zip(a, b, strict=True)]
+    )
     top = np.max(np.stack([np.bincount(merged.groups, (s**2 + t**2)) for s, t in zip(a, b, strict=True)]), axis=0)
     drift = np.max(np.abs(later**2 - m.r**2) / top**2, axis=1)
     error = _drift_error(evidence, followed.trajectory) / float(np.min(top)) + 64 * EPS
-    k = int(np.argmax(drift - error))
+    k = farthest(drift, error)
     rounding = 16 * EPS * float(np.max(np.bincount(merged.groups)))
     return (
         _mirror_equation(m),
@@ -229,7 +232,14 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
             rounding,
             witness="R's double sum",
         ),
-        Check("drift of r_k² along the weights, over (|a|²+|b|²)²", float(drift[k]), "==", 0.0, float(error[k]), witness=followed.source),
+        Check(
+            "drift of r_k² along the weights, over (|a|²+|b|²)²",
+            float(drift[k]),
+            "==",
+            0.0,
+            float(error[k]),
+            witness=followed.source,
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from ...errors import ConvergenceError
 from ...inputs import Array
 from ...records import MirrorProblem, Result, Trajectory
 from .formulas import formulas_of
-from .witness import ROUNDING, PrimalField, follow_twice
+from .witness import PrimalField, follow_twice, spread_of
 
 SETTLED = 1e-10
 """Gradient of F in the predictions, relative to its start, at which a flow has arrived."""
@@ -66,7 +66,7 @@ def objective_flow(objective: Objective, problem: MirrorProblem, time_s: float) 
         raise ConvergenceError(f"mirror flow of the {objective.name} objective: {runs}")
     run, rough = runs
     states = np.array([run.at(t) for t in run.ends])
-    spread = np.abs(np.array([rough.at(t) for t in run.ends]) - states) + ROUNDING * np.abs(states)
+    spread = spread_of(f, states, np.array([rough.at(t) for t in run.ends]))
     loss = 0.5 * np.sum((states @ X.T - problem.y) ** 2, axis=1)
     result = Result.CONVERGED if run.ended else Result.REACHED_T1
     stats = {"method": "primal", "spread": spread}

@@ -87,10 +87,10 @@ def _bracket(X: Array, norm: str) -> list[Check]:
     found, n = inverse_norm(X, norm), len(X)
     low, high = float(np.linalg.norm(found.value)), found.certificate.dual
     rounding = SLACK + 8 * EPS * float(np.linalg.cond(X))
-    feasible = Check(
-        f"‖Xᵀu‖ at the u found, {norm}", _size(found.value @ X, norm), "==", 1.0, rounding, witness="the definition"
+    feasible = Check(f"‖Xᵀu‖ at the u found, {norm}", _size(found.value @ X, norm), "==", 1.0, rounding, witness="the definition")
+    stated = Check(
+        f"‖u‖₂ of that u over the lower end, {norm}", low / found.objective, "==", 1.0, rounding, witness="the definition"
     )
-    stated = Check(f"‖u‖₂ of that u over the lower end, {norm}", low / found.objective, "==", 1.0, rounding, witness="the definition")
     true = vertex_norm(X, norm)
     if true is None:
         # ‖v‖₁ ≥ ‖v‖₂ and ‖v‖_∞ ≥ ‖v‖₂/√m bound the norm from above, the singular vector of σ_min from below
@@ -112,7 +112,13 @@ def _bracket(X: Array, norm: str) -> list[Check]:
         Check(f"lower end of the bracket over the norm, {norm}", low / true, "<=", 1.0 + rounding, witness=witness),
         Check(f"lower end of the bracket over the norm, times √n, {norm}", low / true * np.sqrt(n), ">=", 1.0, witness=witness),
         Check(f"upper end of the bracket over the norm, {norm}", high / true, ">=", 1.0 - rounding, witness=witness),
-        Check(f"upper end of the bracket over √n times the norm (John), {norm}", high / true / np.sqrt(n), "<=", 1.0 + rounding, witness=witness),
+        Check(
+            f"upper end of the bracket over √n times the norm (John), {norm}",
+            high / true / np.sqrt(n),
+            "<=",
+            1.0 + rounding,
+            witness=witness,
+        ),
     ]
 
 
@@ -123,7 +129,13 @@ def _below_rank(X: Array) -> tuple[Check, ...]:
     kernel[0], kernel[-1] = 1.0, -1.0
     twin = inverse_norm(doubled).objective
     checks = [
-        Check("‖Xᵀu‖ for u = e₁ − e_{n+1}, a sample doubled", float(np.max(np.abs(kernel @ doubled))), "==", 0.0, witness="arithmetic"),
+        Check(
+            "‖Xᵀu‖ for u = e₁ − e_{n+1}, a sample doubled",
+            float(np.max(np.abs(kernel @ doubled))),
+            "==",
+            0.0,
+            witness="arithmetic",
+        ),
         Check("1/‖Xᵀ†‖ with a sample doubled", 1 / twin, "==", 0.0, witness="a vector of the kernel of Xᵀ"),
     ]
     if X.shape[1] <= len(X):

@@ -15,7 +15,7 @@ from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import nearest
-from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, measured
+from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, farthest, measured
 
 SHARES = 8
 """Times at which equation (2) is compared in its integrated form."""
@@ -38,7 +38,7 @@ def eq2_checks(m: Measured) -> tuple[Check, ...]:
         fallen = D[0] - D[index]
         unsure = (error[0] + error[index] + quadrature + along) / total
         off = np.abs(fallen / total - 1)
-        k = int(np.argmax(np.where(unsure < SURE, off - unsure, -np.inf)))
+        k = farthest(np.where(unsure < SURE, off, 0.0), unsure)
         quantity = f"(D_φ(β̄, β₀) − D_φ(β̄, β(t)))/∫2F dt, β̄ = {name} (R, equation 2, an equality here)"
         checks.append(Check(quantity, float(fallen[k] / total[k]), "==", 1.0, float(unsure[k]), **notes))
     return tuple(checks)
@@ -50,16 +50,15 @@ def _other(m: Measured) -> Array:
     return np.where(m.formulas.signs * other < 0, np.nan, other) if np.any(m.formulas.signs * other < 0) else other
 
 
-def largest_check(quantity: str, values: Array, errors: Array, bound: float, slower: float, m: Measured) -> Check:
-    """The largest of some numbers against a bound, where they are known well enough; `slower`: what a slower flow has."""
+def largest_check(quantity: str, values: Array, errors: Array, bound: float, slower: float | None, m: Measured) -> Check:
+    """The largest of some numbers against a bound, where they are known well enough; `slower`: times which a slower flow has."""
     known = np.flatnonzero((errors < SURE * bound) & np.isfinite(values))
     if known.size == 0:
         return unknown_check(quantity, "its error exceeds a thousandth everywhere")
     k = int(known[np.argmax(values[known])])
     found = float(values[k])
-    return Check(
-        quantity, found, "<=", bound, float(errors[k]), null=slower * found, witness=m.witness, reason=m.missing
-    )
+    null = None if slower is None else slower * found
+    return Check(quantity, found, "<=", bound, float(errors[k]), null=null, witness=m.witness, reason=m.missing)
 
 
 def _eq3(evidence: Evidence) -> tuple[Check, ...]:

@@ -173,7 +173,7 @@ def primal_flow(
     run, rough = runs
     saved = run.ends if times is None else np.asarray(times, dtype=np.float64)
     states = np.array([run.at(t) for t in saved])
-    spread = _enveloped(np.abs(np.array([rough.at(t) for t in saved]) - states)) + ROUNDING * np.abs(states)
+    spread = spread_of(f, states, np.array([rough.at(t) for t in saved]))
     loss = 0.5 * np.sum((states @ X.T - y) ** 2, axis=1)
     result = Result.REACHED_T1 if t1 is not None or not run.ended else Result.CONVERGED
     if result is Result.CONVERGED and loss[-1] > CONVERGED * loss0:
@@ -182,7 +182,11 @@ def primal_flow(
     return Trajectory(saved, states, loss, np.max(spread, axis=1), (), stats, result, m, run.at)
 
 
-def _enveloped(distance: Array) -> Array:
+def spread_of(f: Formulas, states: Array, rough: Array) -> Array:
+    """The error of each β_i at each time: the largest distance of the two runs nearby, relative to β_i on half-lines, and rounding."""
     from scipy.ndimage import maximum_filter1d
 
-    return np.asarray(maximum_filter1d(distance, 2 * NEIGHBOURS + 1, axis=0, mode="nearest"))
+    with np.errstate(all="ignore"):
+        unit = np.where((f.signs != 0) & (states != 0), np.abs(states), 1.0)
+        distance = maximum_filter1d(np.abs(rough - states) / unit, 2 * NEIGHBOURS + 1, axis=0, mode="nearest")
+    return np.asarray(distance * unit + ROUNDING * np.abs(states))
