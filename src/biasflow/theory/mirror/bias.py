@@ -18,12 +18,14 @@ RIVALS = 6
 """Other minimisers with which a projection is compared."""
 ROUNDED = 1e-13
 """Share of F(β₀) below which a change of F is rounding: F is a sum of squares of differences of order one."""
+FALLEN = 0.9
+"""Share of F(β₀) from which the length of ∇φ's path is judged: at the start it may attain its bound."""
 COMPARED = 40
 """Times at which two flows are compared."""
 
 
 def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
-    """The flow ends at β*, which is the projection: it interpolates, ∇φ moved inside Im Xᵀ, every rival is farther by D_φ(β̄, β*)."""
+    """The flow ends at β*, which is the projection: Xβ* = y, ∇φ moved inside Im Xᵀ, every rival β̄ is farther by D_φ(β̄, β*)."""
     m = measured(evidence)
     f, best, size = m.formulas, m.best, float(np.max(np.abs(m.best)))
     error = float(np.max(m.spread[-1] + 2 * m.remaining + m.best_error)) / size
@@ -86,9 +88,12 @@ def rival_checks(m: Measured, kept: Array) -> tuple[Check, ...]:
     for _ in range(RIVALS):
         z = np.zeros(m.d)
         z[kept] = rng.standard_normal(len(null)) @ null
-        room = _room(f.signs, best, z)
+        unit = f.scale(best)[kept]
+        room = min(
+            _room(f.signs, best, z), float(np.max(np.where(np.isfinite(unit), unit, np.max(np.abs(best))))) / np.max(np.abs(z))
+        )
         for size in (1.0, 0.03):
-            rival = best + size * min(room, float(np.max(f.scale(best)[kept], initial=1.0)) / float(np.max(np.abs(z)))) * z
+            rival = best + size * room * z
             parts = [f.divergence(rival, m.start), f.divergence(best, m.start), f.divergence(rival, best)]
             total = [float(np.sum(part)) for part in parts]
             if not (np.all(np.isfinite(total)) and total[2] > 0):
@@ -137,7 +142,7 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     with np.errstate(invalid="ignore", divide="ignore"):
         path = np.linalg.norm(known, axis=1)[1:] / (speed * m.times[1:])
         unsure = np.linalg.norm(np.where(np.isfinite(m.dual_error), m.dual_error, 0.0), axis=1)[1:] / (speed * m.times[1:])
-    reach = int(np.argmax(np.where(unsure < ARRIVED, path, 0.0)))
+    reach = int(np.argmax(np.where((unsure < ARRIVED) & (F[1:] <= FALLEN * F[0]), path, 0.0)))
     checks.append(
         Check(
             "max ‖∇φ(β(t)) − ∇φ(β₀)‖/(t‖X‖√(2F₀)), which excludes blow-up",

@@ -55,8 +55,9 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     m = _measured(evidence)
     f, best = m.formulas, m.best
     slopes = f.signs * (m.X.T @ (m.fit - m.y))
-    steep = np.linalg.norm(m.X, axis=0) * max(float(np.linalg.norm(m.fit - m.y)), EPS)
-    held = (f.signs != 0) & (slopes > PUSHED * steep)
+    left = float(np.linalg.norm(m.fit - m.y))
+    fitted = left <= PUSHED * float(np.linalg.norm(m.y))  # then F has no slope, and holds nothing at the wall
+    held = (f.signs != 0) & (slopes > PUSHED * np.linalg.norm(m.X, axis=0) * left) & (not fitted)
     kept = np.flatnonzero(~held)
     infimum = 0.5 * float(np.sum((m.fit - m.y) ** 2))
     size = max(float(np.max(np.abs(best))), float(np.max(np.abs(m.start))))

@@ -21,6 +21,8 @@ NODES = 16
 """Of the Gauss–Legendre rule on such an interval: the integrand is analytic, its poles twice that far away; 16 reach rounding."""
 STEP = 1e-3
 """Relative step of the fourth-order differences of an unknown ∇φ: truncation 1e-12, rounding 1e-13."""
+CONVERGED = 1e-14
+"""Newton step of the logarithm of a slack at which the next one is below rounding."""
 NEWTON = 60
 """Steps for the slack of a depth potential: each at least halves the error of its logarithm until it converges quadratically."""
 
@@ -157,8 +159,11 @@ def _depth(depth: int, unit: Array) -> Formulas:
         log_q = -np.log1p(target) / p
         for _ in range(NEWTON):
             q = np.exp(log_q)
-            excess = q**-p - (2 - q) ** -p - target
-            log_q = np.minimum(log_q + excess / (p * (q**-p + q * (2 - q) ** (-p - 1))), 0.0)
+            wall, other = q**-p, (2 - q) ** -p
+            move = (wall - other - target) / (p * (wall + q / (2 - q) * other))
+            log_q = np.minimum(log_q + move, 0.0)
+            if float(np.max(np.abs(move), initial=0.0)) <= CONVERGED:
+                break
         return np.asarray(np.exp(log_q))
 
     def weight(beta: Array) -> Array:

@@ -1,4 +1,4 @@
-"""R, §3.1 and A.3: the hypentropy as a potential, compared with the printed function in 80 digits; §3.2: the global rates it gives."""
+"""R, §3.1 and A.3: the hypentropy as a potential, against the printed function in 80 digits; §3.2: the global rates it gives."""
 
 from __future__ import annotations
 

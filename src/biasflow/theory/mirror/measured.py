@@ -17,6 +17,7 @@ from ...records import Limit
 from ..evidence import Evidence
 from ..verdicts import Check, unknown_check
 from .formulas import formulas_of
+from .witness import enveloped
 
 EPS = float(np.finfo(float).eps)
 RESOLVED = 1e-3
@@ -45,7 +46,7 @@ class Measured:
         self.formulas = formulas_of(m.potential, self.d, m.beta0)
         self.start = np.asarray(self.formulas.inverse(np.zeros(self.d)) if m.beta0 is None else m.beta0, dtype=np.float64)
         betas, times = evidence.predictors, flow.times
-        spread = flow.stats.get("spread", np.broadcast_to(flow.error[:, None], betas.shape))
+        spread = flow.stats.get("spread", enveloped(np.broadcast_to(flow.error[:, None], betas.shape)))
         if times[0] > 0:
             times, betas = np.append(0.0, times), np.vstack([self.start, betas])
             spread = np.vstack([np.zeros(self.d), spread])
@@ -73,13 +74,19 @@ class Measured:
 
     @cached_property
     def best_error(self) -> Array:
-        """Of each β*_i: rounding, and its own residual as a Newton step."""
+        """Of each β*_i: rounding of β* and of η₀ + Xᵀν it comes from, and its own residual as a Newton step."""
         size = float(np.max(np.abs(self.best), initial=0.0))
         kept = ACCEPTED * max(1.0, float(np.max(np.abs(self.y))))
         left = np.clip(self.X @ self.best - self.fit, -kept, kept)
         w = self.formulas.weight(self.best)
         step = np.sqrt(w) * np.linalg.lstsq(self.X * np.sqrt(w), left, rcond=None)[0]
-        return STEADY * EPS * (np.abs(self.best) + EPS * size) + np.abs(step)
+        with np.errstate(all="ignore"):
+            first = np.abs(self.formulas.gradient(self.start))
+            nu = np.linalg.lstsq(self.X.T, np.nan_to_num(self.formulas.gradient(self.best) - self.formulas.gradient(self.start)))[
+                0
+            ]
+        rounded = 8 * EPS * w * (first + np.abs(self.X).T @ np.abs(nu))
+        return STEADY * EPS * (np.abs(self.best) + EPS * size) + np.abs(step) + rounded
 
     @property
     def fit(self) -> Array:
@@ -220,15 +227,20 @@ def farthest(off: Array, allowed: Array) -> int:
 def rate_check(quantity: str, gained: Array, error: Array, since: Array, rate: float, **notes: str) -> Check:
     """The least of gained/since over the times after the start, against a rate; its null model is a slower flow.
 
-    gained: what a flow that meets the rate exactly would gain at constant speed: log(D₀/D) or 1/D − 1/D₀.
+    gained: what a flow that meets the rate exactly would gain at constant speed: log(D₀/D) or 1/D − 1/D₀. A rate that is met to
+    the error, where that is small, is attained: an equality.
     """
-    later = np.flatnonzero((since > 0) & np.isfinite(gained))
+    with np.errstate(all="ignore"):
+        known = (since > 0) & np.isfinite(gained) & (error <= RESOLVED * np.abs(gained))
+    later = np.flatnonzero(known)
     if later.size == 0:
         return unknown_check(quantity, "the flow has not left its start by more than the error")
-    pace = gained[later] / since[later]
+    pace, unsure = gained[later] / since[later], error[later] / since[later]
     k = int(np.argmin(pace))
-    least = float(pace[k])
-    return Check(quantity, least, ">=", rate, float(error[later][k] / since[later][k]), null=least / SLOWER, **notes)
+    least, off = float(pace[k]), float(unsure[k])
+    if abs(least - rate) < off <= RESOLVED * rate:
+        return Check(f"{quantity} (attained)", least, "==", rate, off, null=least / SLOWER, **notes)
+    return Check(quantity, least, ">=", rate, off, null=least / SLOWER, **notes)
 
 
 def exponential_check(quantity: str, m: Measured, index: Array, rate: float) -> Check:

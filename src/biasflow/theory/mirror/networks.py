@@ -69,7 +69,7 @@ class Reduced(Measured):
         self.formulas = formulas_of(potential, count, self.start)
         self.times, self.weights = flow.times, flow.states
         self.betas = self._summed(flow.states)
-        error = np.asarray(flow.error)
+        error = np.maximum.accumulate(flow.error)  # where two runs cross their distance is zero, the error is not
         self.spread = np.bincount(groups)[None, :] * error[:, None] * np.ones(count)
         if self.times[0] > 0:
             self.times, self.betas = np.append(0.0, self.times), np.vstack([self.start, self.betas])

@@ -123,7 +123,7 @@ def _bracket(X: Array, norm: str) -> list[Check]:
 
 
 def _below_rank(X: Array) -> tuple[Check, ...]:
-    """Infinite with a sample doubled, where u = e_1 − e_{n+1} is in the kernel of Xᵀ; growing as one over the distance near that."""
+    """Infinite with a sample doubled, where u = e₁ − e_{n+1} is in the kernel of Xᵀ; near that as one over the distance."""
     doubled = np.vstack([X, X[:1]])
     kernel = np.zeros(len(doubled))
     kernel[0], kernel[-1] = 1.0, -1.0

@@ -22,19 +22,23 @@ SHARES = 8
 SURE = 1e-3
 """Error of a ratio that is compared with one, beyond which a time is left out."""
 DECADES = 3.0
-"""Of D over which its late decay is read off: enough for the slowest mode to be alone, late enough for the curvature to be β*'s."""
+"""Of D over which its late decay is read off, its last ones: the slowest mode is alone there, and the curvature is that of β*."""
 
 
 def eq2_checks(m: Measured) -> tuple[Check, ...]:
-    """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫F for the limit and for another interpolator: equation (2) is an equality for least squares."""
+    """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫F for the limit and another interpolator: for least squares equation (2) is an equality."""
     notes = {"witness": m.witness, "reason": m.missing}
     index = np.unique(np.searchsorted(-m.D, -m.D[0] * np.linspace(1, 0.02, SHARES))).clip(1, len(m.times) - 1)
     index = np.unique(np.append(index, len(m.times) - 1))
     total, quadrature = m.integral(lambda beta: np.asarray(np.sum((m.X @ beta - m.y) ** 2)), index)
     along = np.append(0.0, np.cumsum(np.diff(m.times) * 2 * np.maximum(m.F_error[1:], m.F_error[:-1])))[index]
     checks = []
-    for name, target, known in (("β*", m.best, m.best_error), ("the interpolator nearest to the start", _other(m), 8 * EPS)):
-        D, error = m.divergence(target), m.divergence_error(target, known if isinstance(known, np.ndarray) else 8 * EPS)
+    targets = [("β*", m.best, m.best_error)]
+    other = nearest(m.X, m.y, m.start)
+    if not np.any(m.formulas.signs * other < 0):
+        targets.append(("the interpolator nearest to the start", other, 64 * EPS * float(np.max(np.abs(other))) * np.ones(m.d)))
+    for name, target, known in targets:
+        D, error = m.divergence(target), m.divergence_error(target, known)
         fallen = D[0] - D[index]
         unsure = (error[0] + error[index] + quadrature + along) / total
         off = np.abs(fallen / total - 1)
@@ -42,12 +46,6 @@ def eq2_checks(m: Measured) -> tuple[Check, ...]:
         quantity = f"(D_φ(β̄, β₀) − D_φ(β̄, β(t)))/∫2F dt, β̄ = {name} (R, equation 2, an equality here)"
         checks.append(Check(quantity, float(fallen[k] / total[k]), "==", 1.0, float(unsure[k]), **notes))
     return tuple(checks)
-
-
-def _other(m: Measured) -> Array:
-    """The nearest interpolator in ℓ2, or β* where that leaves the domain."""
-    other = nearest(m.X, m.y, m.start)
-    return np.where(m.formulas.signs * other < 0, np.nan, other) if np.any(m.formulas.signs * other < 0) else other
 
 
 def largest_check(quantity: str, values: Array, errors: Array, bound: float, slower: float | None, m: Measured) -> Check:
@@ -75,14 +73,27 @@ def _sharp(evidence: Evidence) -> tuple[Check, ...]:
         moved = f.gradient(m.best) - f.gradient(m.start)
     nu = float(np.linalg.norm(np.linalg.lstsq(m.X.T, moved, rcond=None)[0])) ** 2
     singular = float(np.sqrt(max(np.linalg.eigvalsh(m.X @ m.X.T)[0], 0.0)))
-    rate = 2 * float(np.min(_least_weight(evidence))) * singular**2
+    least = float(np.min(_least_weight(evidence)))
+    rate = 2 * least * singular**2
     quadratic = 2 * t**2 / nu
     bounds = [
         largest_check("max over t of 2t·D_φ(β*, β(t))/‖ν*‖²", 2 * t * m.D / nu, 2 * t * m.D_error / nu, 1.0, SLOWER, m),
         largest_check("max over t of 2t²·F(β(t))/‖ν*‖²", quadratic * m.F, quadratic * m.F_error, 1.0, SLOWER**2, m),
         exponential_check("least log(D₀/D(t))/t, against κ = 2·inf w·σ_min(X)²", m, _with_start(m), rate),
     ]
-    return (*bounds, late_rate(m))
+    return (*bounds, late_rate(m), _searched(m, least))
+
+
+def _searched(m: Measured, least: float) -> Check:
+    """inf w against the least w at β from far to near on both sides of zero, or towards the wall."""
+    f = m.formulas
+    sizes = np.append(0.0, np.logspace(-12, 6, 73))[:, None] * np.where(np.isfinite(f.scale(m.best)), f.scale(m.best), 1.0)
+    found = min(float(np.min(f.weight(np.where(f.signs != 0, f.signs, side) * sizes))) for side in (1.0, -1.0))
+    name = "inf w over the least w of a search, both against its size at β*"
+    size = float(np.max(f.weight(m.best)))
+    if found <= EPS * size:
+        return Check(name, least / size, "==", 0.0, EPS, witness="a search over β")
+    return Check(name, least / found, "==", 1.0, 16 * EPS, witness="a search over β" if f.independent else "", reason=m.missing)
 
 
 def _with_start(m: Measured) -> Array:
@@ -102,7 +113,8 @@ def late_rate(m: Measured) -> Check:
     that of β*. Both are measured over the window, for any potential, and are the error.
     """
     name = "late decay rate of D over 2λ_min(X·diag(w*)·Xᵀ)"
-    window = m.resolved[m.D[m.resolved] <= m.D[m.resolved[-1]] * 10**DECADES] if m.resolved.size else m.resolved
+    clear = np.flatnonzero((m.D_error <= SURE / 10 * m.D) & (m.D > 0))
+    window = clear[m.D[clear] <= m.D[clear[-1]] * 10**DECADES] if clear.size else clear
     if window.size < 2 or m.D[window[0]] > SURE * m.D[0] or m.D[window[0]] < 10 * m.D[window[-1]]:
         return unknown_check(name, "the flow was not followed until its decay is that of its slowest mode")
     H = (m.X * m.formulas.weight(m.best)) @ m.X.T

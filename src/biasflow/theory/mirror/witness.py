@@ -28,7 +28,7 @@ LARGEST = 1e15
 FINEST = 1e-13
 """Least relative tolerance that LSODA can honour."""
 SMALL = 1e-3
-"""Times the tolerance and the coordinate's own length: the absolute error allowed, so that coordinates near zero are followed too."""
+"""Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near zero is followed too."""
 STEPS = 100_000
 """After which a run is given up."""
 ROUNDING = 8 * float(np.finfo(float).eps)
@@ -183,10 +183,14 @@ def primal_flow(
 
 
 def spread_of(f: Formulas, states: Array, rough: Array) -> Array:
-    """The error of each β_i at each time: the largest distance of the two runs nearby, relative to β_i on half-lines, and rounding."""
-    from scipy.ndimage import maximum_filter1d
-
+    """The error of each β_i at each time: the distance of the two runs nearby, relative to β_i on half-lines, and rounding."""
     with np.errstate(all="ignore"):
         unit = np.where((f.signs != 0) & (states != 0), np.abs(states), 1.0)
-        distance = maximum_filter1d(np.abs(rough - states) / unit, 2 * NEIGHBOURS + 1, axis=0, mode="nearest")
-    return np.asarray(distance * unit + ROUNDING * np.abs(states))
+        return enveloped(np.abs(rough - states) / unit) * unit + ROUNDING * np.abs(states)
+
+
+def enveloped(distance: Array) -> Array:
+    """The largest of a distance at neighbouring times."""
+    from scipy.ndimage import maximum_filter1d
+
+    return np.asarray(maximum_filter1d(distance, 2 * NEIGHBOURS + 1, axis=0, mode="nearest"))
