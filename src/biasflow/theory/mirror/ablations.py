@@ -90,7 +90,7 @@ def _conserved(m: Measured, name: str) -> list[Check]:
     error = float(np.max(m.spread[-1] + 2 * step + m.best_error)) / size
     distance = float(np.max(np.abs(m.betas[-1] - m.best))) / size
     end = f"end of the flow against the projection, relative, {name}"
-    checks = [Check(end, distance, "==", 0.0, error, witness=m.witness, reason=m.missing)]
+    checks = [Check(end, distance, "==", 0.0, error, **m.notes)]
     aside = np.asarray(np.linalg.lstsq(m.X, m.fit, rcond=None)[0]) - m.best
     if float(np.max(np.abs(aside))) <= 1e-6 * size:
         aside = np.zeros(m.d)
@@ -102,7 +102,7 @@ def _conserved(m: Measured, name: str) -> list[Check]:
     change = np.abs(gap - gap[0]) / m.D[0]
     k = farthest(change, unsure / m.D[0])
     quantity = f"|change of D_φ(β*, β_t) − D_φ(β̄, β_t)| over D₀, {name}"
-    checks.append(Check(quantity, float(change[k]), "==", 0.0, float(unsure[k] / m.D[0]), witness=m.witness, reason=m.missing))
+    checks.append(Check(quantity, float(change[k]), "==", 0.0, float(unsure[k] / m.D[0]), **m.notes))
     return checks
 
 
@@ -125,8 +125,12 @@ def _drift(m: Measured, objective: Objective, labels: Array) -> list[Check]:
     drift, error = gap[-1] - gap[0], float(unsure[0] + unsure[-1] + quadrature[0])
     bend = np.max(m.spread @ np.abs(m.X).T, axis=1) * float(np.sum(np.abs(m.X @ aside)))
     error += float(np.sum(np.diff(m.times) * np.maximum(bend[1:], bend[:-1])))
-    notes = {"witness": m.witness, "reason": m.missing}
+    notes = m.notes
+    start, there = (float(np.linalg.norm(objective.gradient(m.X @ beta))) for beta in (m.start, m.best + aside))
     return [
+        Check(
+            f"‖∇ℓ‖ at β̄ over that at the start: a minimiser, {name}", there / start, "==", 0.0, 64 * EPS, witness="the definition"
+        ),
         Check(f"|drift of D_φ(β*, β_t) − D_φ(β̄, β_t)| over its error, {name}", abs(drift) / error, ">=", CLEAR, **notes),
         Check(f"drift over ∫⟨∇F, β*−β̄⟩dt, {name}", drift / float(total[0]), "==", 1.0, error / abs(float(total[0])), **notes),
     ]
@@ -196,7 +200,7 @@ def _sec5_3(evidence: Evidence) -> tuple[Check, ...]:
     mu = weight * least_eigenvalue(m.X, np.ones(m.d))
     error = 16 * EPS + eigen_error(m.X, np.ones(m.d))
     start = np.unique(np.append(0, seen))
-    notes = {"witness": m.witness, "reason": m.missing}
+    notes = m.notes
     return (
         Check("D_φ over its closed form, less one", float(off[k]), "==", 0.0, float(unsure[k] + rounding[k]), **notes),
         constant_check("κ of Theorem 2.6 over σ_min(X)²", kappa, mu, error, m),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import BiasflowError
-from ...inputs import Array
+from ...inputs import Array, Index
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, MIRROR, NONTRIVIAL, REACHED, SQUARE
@@ -39,8 +39,7 @@ def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
             "==",
             0.0,
             error,
-            witness=m.witness,
-            reason=m.missing,
+            **m.notes,
             null=float(np.max(np.abs(reached - kernel))) / size,
         )
         if error <= ARRIVED
@@ -48,14 +47,10 @@ def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
     ]
     with np.errstate(all="ignore"):
         moved, known = f.gradient(best) - f.gradient(m.start), m.best_error / f.weight(best)
-    notes = {"witness": "∇φ from its formula, singular vectors of X", "reason": m.missing if not f.independent else ""}
-    checks.append(membership_check("distance of ∇φ(β*) − ∇φ(β₀) from Im Xᵀ, relative", m.X, moved, known, **_known(m, notes)))
+    route = {"witness": "∇φ from its formula, singular vectors of X"} if f.independent else {"reason": m.missing}
+    checks.append(membership_check("distance of ∇φ(β*) − ∇φ(β₀) from Im Xᵀ, relative", m.X, moved, known, **route))
     checks.append(_interpolates(m))
     return (*checks, *rival_checks(m, np.arange(m.d)))
-
-
-def _known(m: Measured, notes: dict[str, str]) -> dict[str, str]:
-    return notes if m.formulas.independent else {**notes, "witness": ""}
 
 
 def _interpolates(m: Measured) -> Check:
@@ -70,7 +65,7 @@ def nearest(X: Array, y: Array, start: Array) -> Array:
     return start + np.linalg.lstsq(X, y - X @ start, rcond=None)[0]
 
 
-def rival_checks(m: Measured, kept: Array) -> tuple[Check, ...]:
+def rival_checks(m: Measured, kept: Index) -> tuple[Check, ...]:
     """D_φ(β̄, β₀) − D_φ(β*, β₀) = D_φ(β̄, β*) for other minimisers β̄ = β* + z, z in the null space of the columns kept.
 
     This is Pythagoras' theorem of Bregman projections; with D_φ(β̄, β*) > 0 it says that β* is the only projection.
@@ -124,7 +119,7 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     So a solution cannot blow up. Uniqueness: integrated in β, and in ν where η = η₀ + Xᵀν, it is the same curve.
     """
     m = measured(evidence)
-    notes = {"witness": m.witness, "reason": m.missing}
+    notes = m.notes
     F = evidence.half_loss if len(evidence.half_loss) == len(m.F) else m.F
     chosen = np.unique(np.linspace(0, len(m.times) - 1, COMPARED).astype(int))
     lost, quadrature = m.integral(m.dissipation, np.arange(len(m.times)))
@@ -156,7 +151,7 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     return (*checks, _same_curve(evidence, m, chosen))
 
 
-def _same_curve(evidence: Evidence, m: Measured, chosen: Array) -> Check:
+def _same_curve(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     from ...flows import mirror_flow
 
     name = "largest ‖β(t) − β'(t)‖_∞ of the solutions in β and in ν, over ‖β‖_∞"
@@ -172,7 +167,7 @@ def _same_curve(evidence: Evidence, m: Measured, chosen: Array) -> Check:
     size = float(np.max(np.abs(m.betas)))
     error = float(np.max(np.max(m.spread[at], axis=1) + other.error)) / size
     distance = float(np.max(np.abs(other.states - m.betas[at]))) / size
-    return Check(name, distance, "==", 0.0, error, witness=m.witness, reason=m.missing)
+    return Check(name, distance, "==", 0.0, error, **m.notes)
 
 
 lemA1 = Claim(

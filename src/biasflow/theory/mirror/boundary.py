@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
 import numpy as np
 
 from ...errors import BiasflowError
-from ...inputs import Array
+from ...inputs import Array, Mask
 from ...limits import mirror_limit
 from ..evidence import Evidence
 from ..examples import boundary_family, boundary_problem
@@ -58,12 +59,11 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     left = float(np.linalg.norm(m.fit - m.y))
     fitted = left <= PUSHED * float(np.linalg.norm(m.y))  # then F has no slope, and holds nothing at the wall
     held = (f.signs != 0) & (slopes > PUSHED * np.linalg.norm(m.X, axis=0) * left) & (not fitted)
-    kept = np.flatnonzero(~held)
     infimum = 0.5 * float(np.sum((m.fit - m.y) ** 2))
     size = max(float(np.max(np.abs(best))), float(np.max(np.abs(m.start))))
-    notes = {"witness": m.witness, "reason": m.missing}
+    notes = m.notes
     return (
-        _end(m, kept, held, size, notes),
+        _end(m, held, size, notes),
         _lost(m, notes),
         _equation_5(m, infimum, notes),
         *rival_checks(m, np.flatnonzero(~held & (np.abs(best) > GONE * size))),
@@ -72,11 +72,11 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _end(m: Measured, kept: Array, held: Array, size: float, notes: dict[str, str]) -> Check:
+def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
     """Where the flow stopped against β*; what it still had to go is a Newton step on the coordinates that are not held."""
     name = "‖β(T) − β*‖_∞ over the larger of ‖β*‖_∞, ‖β₀‖_∞"
     end = m.betas[-1]
-    root = np.sqrt(m.formulas.weight(end[:])) * ~held
+    root = np.sqrt(m.formulas.weight(end)) * ~held
     step = np.abs(root * np.linalg.lstsq(m.X * root, m.fit - m.X @ end, rcond=None)[0])
     error = float(np.max(m.spread[-1] + 2 * step + m.best_error)) / size
     still = float(np.max(np.abs(end[held]), initial=0.0)) / size
@@ -86,7 +86,7 @@ def _end(m: Measured, kept: Array, held: Array, size: float, notes: dict[str, st
     return Check(name, float(np.max(np.abs(end - m.best))) / size, "==", 0.0, error + still, **notes)
 
 
-def _lost(m: Measured, notes: dict[str, str]) -> Check:
+def _lost(m: Measured, notes: dict[str, Any]) -> Check:
     """D_φ(β*, β₀) − D_φ(β*, β(T)) = ∫⟨∇F, β − β*⟩dt, which is ∫2(F − F*) where β* is inside."""
     last = np.array([len(m.times) - 1])
     total, quadrature = m.integral(lambda beta: np.asarray(m.gradient(beta) @ (beta - m.best)), last)
@@ -97,7 +97,7 @@ def _lost(m: Measured, notes: dict[str, str]) -> Check:
     return Check("(D_φ(β*, β₀) − D_φ(β*, β(T)))/∫⟨∇F, β − β*⟩dt", fallen / float(total[0]), "==", 1.0, error / fallen, **notes)
 
 
-def _equation_5(m: Measured, infimum: float, notes: dict[str, str]) -> Check:
+def _equation_5(m: Measured, infimum: float, notes: dict[str, Any]) -> Check:
     """Its null model is a flow ten times slower, whose F at ten times the time is this flow's."""
     excess = m.times * (m.F - infimum) / m.D[0]
     unsure = m.times * (m.F_error + 16 * EPS * (m.F + infimum)) / m.D[0]

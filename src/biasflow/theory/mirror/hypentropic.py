@@ -198,7 +198,7 @@ def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
         error = m.D_error[later] / m.D[later] * m.D[0] / m.D[later]
         quantity = "least D₀/(t·D(t)), against κ₁"
         gained = m.D[0] / m.D[later]
-        checks.append(rate_check(quantity, gained, error, m.times[later], bounds.kappa1, witness=m.witness, reason=m.missing))
+        checks.append(rate_check(quantity, gained, error, m.times[later], bounds.kappa1, **m.notes))
     near = local_bounds(evidence.mirror, TOP * m.D[0])
     seen = m.resolved[m.D[m.resolved] <= near.radius]
     quantity = "the same near β*, with the curvature there (after the lemma)"

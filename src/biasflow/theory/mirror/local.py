@@ -16,7 +16,7 @@ import numpy as np
 
 from ...diagnostics import local_bounds
 from ...diagnostics.bounds import asymptotic_rate
-from ...inputs import Array
+from ...inputs import Array, Index, Mask
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
@@ -63,8 +63,10 @@ def _lem2_4(evidence: Evidence) -> tuple[Check, ...]:
     exact_X, exact_y = [[Fraction(v) for v in row] for row in X], [Fraction(v) for v in y]
     worst, allowed, skew = 0.0, 0.0, 0.0
     for draw in range(PAIRS):
-        first = rng.standard_normal(X.shape[1]) * 10.0 ** rng.uniform(-3, 3)
-        second = first * (1 + 1e-6 * rng.standard_normal(X.shape[1])) if draw % 2 else rng.standard_normal(X.shape[1])
+        first = np.asarray(rng.standard_normal(X.shape[1]) * 10.0 ** rng.uniform(-3, 3))
+        second = np.asarray(rng.standard_normal(X.shape[1]))
+        if draw % 2:
+            second = first * (1 + 1e-6 * second)
         one, two = [Fraction(v) for v in first], [Fraction(v) for v in second]
         forth, back = (_definition(exact_X, exact_y, *pair) for pair in ((one, two), (two, one)))
         claimed = mahalanobis(X, first, second)
@@ -100,7 +102,7 @@ def box(m: Measured, radius: float) -> tuple[Array, Array]:
 def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
     centre = f.gradient(best)
 
-    def inside(delta: Array) -> Array:
+    def inside(delta: Array) -> Mask:
         with np.errstate(all="ignore"):
             reached = f.inverse(centre + side * delta)
             return (f.divergence(best, reached) <= radius) & np.isfinite(reached)
@@ -145,7 +147,7 @@ def constant_check(quantity: str, stated: float, found: float, error: float, m: 
     return Check(quantity, stated / found, "==", 1.0, error, witness=witness, reason="" if witness else m.missing)
 
 
-def _inside(m: Measured, radius: float) -> Array:
+def _inside(m: Measured, radius: float) -> Index:
     """The times, as indices, from when D_φ is at most the radius, as long as it is resolved."""
     return m.resolved[m.D[m.resolved] <= radius * (1 + CONSTANTS)]
 
@@ -162,7 +164,7 @@ def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     if after.size < 3:
         return (unknown_check("the flow in B(r)", "it was not followed until D_φ ≤ r, r = 0.1·D₀"),)
     first = int(after[0])
-    notes = {"witness": m.witness, "reason": m.missing}
+    notes = m.notes
     f = m.formulas
     with np.errstate(all="ignore"):
         between = f.gradient(m.betas[first]) - f.gradient(m.best)
@@ -229,7 +231,7 @@ def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
         since, D = m.times[seen[1:]] - m.times[seen[0]], m.D[seen[1:]]
         error = m.D_error[seen[1:]] / D * m.D[seen[0]] / D
         quantity = f"least D(T₀)/D(t)/(t−T₀), against κ₁, r = {share:g}·D₀ (§2.2.2)"
-        checks.append(rate_check(quantity, m.D[seen[0]] / D, error, since, bounds.linear, witness=m.witness, reason=m.missing))
+        checks.append(rate_check(quantity, m.D[seen[0]] / D, error, since, bounds.linear, **m.notes))
     return tuple(checks)
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ...inputs import Array, Index
 from ...records import Limit
 from ..evidence import Evidence
 from ..verdicts import Check, unknown_check
@@ -57,6 +58,11 @@ class Measured:
     def witness(self) -> str:
         """The source of the trajectory, where the potential's formulas are known apart from it."""
         return self._source if self.formulas.independent else ""
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What a check on this trajectory rests on."""
+        return {"witness": self.witness, "reason": self.missing}
 
     @property
     def missing(self) -> str:
@@ -134,7 +140,7 @@ class Measured:
         return self.divergence_error(self.best, self.best_error)
 
     @cached_property
-    def resolved(self) -> Array:
+    def resolved(self) -> Index:
         """The times, as indices, at which D is known to three digits."""
         return np.flatnonzero((self.D_error <= RESOLVED * self.D) & (self.D > 0))
 
@@ -154,13 +160,13 @@ class Measured:
     def beta(self, t: float) -> Array:
         return np.asarray(self.evidence.effective(self.evidence.trajectory.at(t)))
 
-    def integral(self, density: Callable[[Array], Array], index: Array) -> tuple[Array, Array]:
+    def integral(self, density: Callable[[Array], Array], index: Index) -> tuple[Array, Array]:
         """(∫₀^{t_k} density(β(s))ds, its error) at the times with these indices, by Gauss–Legendre rules of 4 and 7 nodes."""
         last = int(np.max(index))
         sizes = np.array([float(np.max(np.abs(density(beta)))) for beta in self.betas[: last + 1]])
         spans = np.diff(self.times[: last + 1]) * np.maximum(sizes[1:], sizes[:-1])
         allowed = ACCURATE * float(np.max(spans, initial=0.0))
-        values = [self._halved(density, *self.times[k : k + 2], allowed, HALVINGS) for k in range(last)]
+        values = [self._halved(density, float(self.times[k]), float(self.times[k + 1]), allowed, HALVINGS) for k in range(last)]
         shape = np.shape(density(self.start))
         total = np.cumsum(np.array([np.zeros(shape), *(v for v, _ in values)]), axis=0)
         error = np.cumsum([0.0, *(e for _, e in values)])
@@ -224,7 +230,7 @@ def farthest(off: Array, allowed: Array) -> int:
     return int(np.argmax(np.where(np.isnan(share), -1.0, share)))
 
 
-def rate_check(quantity: str, gained: Array, error: Array, since: Array, rate: float, **notes: str) -> Check:
+def rate_check(quantity: str, gained: Array, error: Array, since: Array, rate: float, **notes: Any) -> Check:
     """The least of gained/since over the times after the start, against a rate; its null model is a slower flow.
 
     gained: what a flow that meets the rate exactly would gain at constant speed: log(D₀/D) or 1/D − 1/D₀. A rate that is met to
@@ -243,34 +249,34 @@ def rate_check(quantity: str, gained: Array, error: Array, since: Array, rate: f
     return Check(quantity, least, ">=", rate, off, null=least / SLOWER, **notes)
 
 
-def exponential_check(quantity: str, m: Measured, index: Array, rate: float) -> Check:
+def exponential_check(quantity: str, m: Measured, index: Index, rate: float) -> Check:
     """D(t) ≤ D(t_first)·e^{−rate·(t − t_first)}, as a bound on the rate, from the first of these times on."""
     first, later = _since(m, index)
     if later.size == 0:
         return unknown_check(quantity, "the flow has not left its start by more than the error")
     gained = np.log(m.D[first] / m.D[later])
     error = m.D_error[first] / m.D[first] + m.D_error[later] / m.D[later]
-    return rate_check(quantity, gained, error, m.times[later] - m.times[first], rate, witness=m.witness, reason=m.missing)
+    return rate_check(quantity, gained, error, m.times[later] - m.times[first], rate, **m.notes)
 
 
-def hyperbolic_check(quantity: str, m: Measured, index: Array, rate: float) -> Check:
+def hyperbolic_check(quantity: str, m: Measured, index: Index, rate: float) -> Check:
     """D(t) ≤ 1/(rate·(t − t_first) + 1/D(t_first)), as a bound on the rate."""
     first, later = _since(m, index)
     if later.size == 0:
         return unknown_check(quantity, "the flow has not left its start by more than the error")
     gained = 1 / m.D[later] - 1 / m.D[first]
     error = m.D_error[first] / m.D[first] ** 2 + m.D_error[later] / m.D[later] ** 2
-    return rate_check(quantity, gained, error, m.times[later] - m.times[first], rate, witness=m.witness, reason=m.missing)
+    return rate_check(quantity, gained, error, m.times[later] - m.times[first], rate, **m.notes)
 
 
-def _since(m: Measured, index: Array) -> tuple[int, Array]:
+def _since(m: Measured, index: Index) -> tuple[int, Index]:
     if index.size == 0:
         return 0, index
     first = int(index[0])
     return first, index[m.D[index] <= (1 - MOVED) * m.D[first]]
 
 
-def membership_check(quantity: str, X: Array, vector: Array, error: Array, **notes: str) -> Check:
+def membership_check(quantity: str, X: Array, vector: Array, error: Array, **notes: Any) -> Check:
     """Distance of a vector from Im Xᵀ, over its length, on the coordinates where its error is small enough to say anything."""
     size = float(np.max(np.abs(vector[np.isfinite(vector)]), initial=0.0))
     with np.errstate(invalid="ignore"):

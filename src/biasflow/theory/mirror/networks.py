@@ -62,7 +62,7 @@ class Reduced(Measured):
         first = np.array([int(np.flatnonzero(groups == k)[0]) for k in range(count)])
         self.y, self.d = p.data.y, count
         self.X = np.maximum(p.data.X @ p.model.directions[first].T, 0.0)
-        self.start = np.bincount(groups, a0 * b0)
+        self.start = np.asarray(np.bincount(groups, a0 * b0), dtype=np.float64)
         self.r = np.array([printed_radius(a0[groups == k], b0[groups == k]) for k in range(count)])
         edge = self.r <= SAFE * EPS * np.bincount(groups, a0**2)
         potential = ScaledPotential(0.5, Hypentropy(np.where(edge, 0.0, self.r), sign=np.sign(self.start)))
@@ -170,7 +170,7 @@ def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
     worst = farthest(np.max(np.abs(drift), axis=1) / size, error)
     k = np.unravel_index(int(np.argmin(inside)), inside.shape)
     least = float(np.min(a)) / float(np.max(a))
-    notes = {"witness": followed.source}
+    notes: dict[str, Any] = {"witness": followed.source}
     held = float(inside[k]) >= float(error[k[0]]) or float(inside[k]) < -float(error[k[0]])
     cone = "least a²−b² over (|a|+|b|)² (the cone)"
     return (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...inputs import Array
+from ...inputs import Array, Index
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
@@ -27,7 +27,7 @@ DECADES = 3.0
 
 def eq2_checks(m: Measured) -> tuple[Check, ...]:
     """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫F for the limit and another interpolator: for least squares equation (2) is an equality."""
-    notes = {"witness": m.witness, "reason": m.missing}
+    notes = m.notes
     index = np.unique(np.searchsorted(-m.D, -m.D[0] * np.linspace(1, 0.02, SHARES))).clip(1, len(m.times) - 1)
     index = np.unique(np.append(index, len(m.times) - 1))
     total, quadrature = m.integral(lambda beta: np.asarray(np.sum((m.X @ beta - m.y) ** 2)), index)
@@ -56,7 +56,7 @@ def largest_check(quantity: str, values: Array, errors: Array, bound: float, slo
     k = int(known[np.argmax(values[known])])
     found = float(values[k])
     null = None if slower is None else slower * found
-    return Check(quantity, found, "<=", bound, float(errors[k]), null=null, witness=m.witness, reason=m.missing)
+    return Check(quantity, found, "<=", bound, float(errors[k]), null=null, **m.notes)
 
 
 def _eq3(evidence: Evidence) -> tuple[Check, ...]:
@@ -96,7 +96,7 @@ def _searched(m: Measured, least: float) -> Check:
     return Check(name, least / found, "==", 1.0, 16 * EPS, witness="a search over β" if f.independent else "", reason=m.missing)
 
 
-def _with_start(m: Measured) -> Array:
+def _with_start(m: Measured) -> Index:
     return np.unique(np.append(0, m.resolved))
 
 
@@ -129,7 +129,7 @@ def late_rate(m: Measured) -> Check:
     rounding = EPS * float(modes[-1] / modes[0]) * len(modes)
     pace = fallen / float(m.times[last] - m.times[first]) / (2 * float(modes[0]))
     error = mixture + curvature + unsure + rounding
-    return Check(name, pace, "==", 1.0, error, witness=m.witness, reason=m.missing)
+    return Check(name, pace, "==", 1.0, error, **m.notes)
 
 
 eq3 = Claim(
