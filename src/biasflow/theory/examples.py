@@ -7,8 +7,8 @@ import numpy as np
 from ..data import hypercube, sparse_regression
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, FixedDirections, FixedDirectionsParams, random_network
-from ..potentials import Euclidean, Hypentropy, ScaledPotential
-from ..records import MirrorProblem, Problem
+from ..potentials import Entropy, Euclidean, Hypentropy, ScaledPotential
+from ..records import Dataset, MirrorProblem, Problem
 
 
 def diagonal_problem(
@@ -67,3 +67,121 @@ def twin_problem(key: int) -> Problem:
     directions = np.vstack([problem.model.directions, problem.model.directions])
     params = FixedDirectionsParams(*(np.concatenate(pair) for pair in zip(problem.params0, other.params0, strict=True)))
     return Problem(FixedDirections(directions), problem.data, problem.loss, params)
+
+
+def _ugly(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Data over four decades of scale: rows of other sizes, columns that are almost equal, n near d."""
+    n = int(rng.integers(1, 9))
+    d = int(rng.integers(n + (rng.random() < 0.8), n + 16))
+    X = rng.standard_normal((n, max(d, 2)))
+    if rng.random() < 0.25:
+        X = X * 10.0 ** rng.uniform(-1, 0, n)[:, None]
+    if rng.random() < 0.25:
+        X = X * 10.0 ** rng.uniform(-1, 1, X.shape[1])
+    if rng.random() < 0.2:
+        X[:, 1] = X[:, 0] * (1 + 1e-3)
+    return X * 10.0 ** rng.uniform(-2, 2), rng.standard_normal(n) * 10.0 ** rng.uniform(-2, 2)
+
+
+def mirror_family(key: int) -> MirrorProblem | Problem:
+    """Hypentropies with r over eight decades, some with half-lines, Euclidean ones, entropies, diagonal networks of any depth."""
+    rng = np.random.default_rng((29, key))
+    X, y = _ugly(rng)
+    d, kind = X.shape[1], int(rng.integers(0, 8))
+    if kind >= 6:
+        model = DiagonalNetwork(int(rng.integers(2, 6)))
+        return Problem(model, Dataset(X, y), SquareLoss("sum"), model.init(10.0 ** rng.uniform(-1.5, 1), dim=d))
+    beta0 = rng.standard_normal(d) * 10.0 ** rng.uniform(-3, 1)
+    if kind == 5:
+        return MirrorProblem(ScaledPotential(10.0 ** rng.uniform(-1, 1), Euclidean()), X, y, beta0)
+    if kind == 4:
+        X = np.abs(X)
+        return MirrorProblem(Entropy(), X, X @ rng.uniform(0.1, 1.0, d), np.abs(beta0))
+    r = np.full(d, 10.0 ** rng.uniform(-6, 2)) if kind == 3 else 10.0 ** rng.uniform(-6, 2, d)
+    if kind == 2:
+        r[rng.random(d) < 0.3] = 0.0
+    return MirrorProblem(ScaledPotential(0.5, Hypentropy(r, sign=np.sign(beta0))), X, y, beta0)
+
+
+def hypentropy_family(key: int) -> MirrorProblem:
+    """The hypentropies among them, on all of R^d."""
+    rng = np.random.default_rng((31, key))
+    X, y = _ugly(rng)
+    d = X.shape[1]
+    r = 10.0 ** rng.uniform(-6, 2, d) if rng.random() < 0.7 else np.full(d, 10.0 ** rng.uniform(-6, 2))
+    beta0 = rng.standard_normal(d) * 10.0 ** rng.uniform(-3, 1)
+    return MirrorProblem(ScaledPotential(10.0 ** rng.uniform(-1, 1), Hypentropy(r)), X, y, beta0)
+
+
+def potential_family(key: int) -> MirrorProblem:
+    """Hypentropies with α over sixty decades, some of them zero."""
+    rng = np.random.default_rng((37, key))
+    d = int(rng.integers(1, 9))
+    alpha, start = 10.0 ** rng.uniform(-50, 10, d), rng.standard_normal(d)
+    alpha[rng.random(d) < 0.3] = 0.0
+    return MirrorProblem(Hypentropy(alpha, sign=np.sign(start)), rng.standard_normal((1, d)), np.ones(1), start)
+
+
+def euclidean_family(key: int) -> MirrorProblem:
+    rng = np.random.default_rng((41, key))
+    X, y = _ugly(rng)
+    beta0 = rng.standard_normal(X.shape[1]) * 10.0 ** rng.uniform(-3, 1)
+    return MirrorProblem(ScaledPotential(10.0 ** rng.uniform(-2, 2), Euclidean()), X, y, beta0)
+
+
+def boundary_family(key: int) -> MirrorProblem:
+    """Half-lines on some coordinates or all, labels that can be fitted or not, columns twice, a start over four decades."""
+    rng = np.random.default_rng((43, key))
+    n, d = int(rng.integers(1, 9)), int(rng.integers(2, 14))
+    X, y = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1, 1), rng.standard_normal(n) * 10.0 ** rng.uniform(-1, 1)
+    beta0 = rng.uniform(0.1, 1.0, d) * rng.choice([-1.0, 1.0], d) * 10.0 ** rng.uniform(-3, 1)
+    if rng.random() < 0.3 and d > 3:
+        X[:, -1], beta0[-1] = X[:, 0], np.abs(beta0[-1]) * np.sign(beta0[0])
+    r = np.where(rng.random(d) < 0.7, 0.0, 10.0 ** rng.uniform(-3, 1, d))
+    return MirrorProblem(ScaledPotential(0.5, Hypentropy(r, sign=np.sign(beta0))), X, y, beta0)
+
+
+def network_family(key: int) -> Problem:
+    """R's networks of other sizes and scales, some neurons on the edge of the cone, labels over two decades."""
+    rng = np.random.default_rng((47, key))
+    n, d, m = int(rng.integers(1, 8)), int(rng.integers(2, 10)), int(rng.integers(2, 24))
+    model, params = random_network(m, d, 10.0 ** rng.uniform(-1, 0.5), key=key)
+    if rng.random() < 0.3:
+        edge = rng.random(m) < 0.3
+        params = FixedDirectionsParams(params.a, np.where(edge, np.sign(params.b) * params.a, params.b))
+    data = hypercube(n, d, key)
+    return Problem(model, Dataset(data.X, data.y * 10.0 ** rng.uniform(-1, 1)), SquareLoss("half"), params)
+
+
+def merged_family(key: int) -> Problem:
+    """The same with every direction twice or three times."""
+    parts = [network_family(key), *(_again(network_family(key), key + 1000 * k) for k in range(1, 2 + key % 2))]
+    model = FixedDirections(np.vstack([p.model.directions for p in parts]))
+    params = FixedDirectionsParams(*(np.concatenate(leaf) for leaf in zip(*(p.params0 for p in parts), strict=True)))
+    return Problem(model, parts[0].data, parts[0].loss, params)
+
+
+def _again(problem: Problem, key: int) -> Problem:
+    """Other weights on the same directions, inside the cone."""
+    rng = np.random.default_rng((53, key))
+    a = np.abs(problem.params0.a) * rng.uniform(0.5, 2.0, problem.model.width)
+    return Problem(problem.model, problem.data, problem.loss, FixedDirectionsParams(a, a * rng.uniform(-0.95, 0.95, a.size)))
+
+
+def design_family(key: int) -> MirrorProblem:
+    """Small designs, so that every vertex of a polytope can be looked at; nearly equal rows and columns among them."""
+    rng = np.random.default_rng((59, key))
+    n = int(rng.integers(1, 5))
+    d = int(rng.integers(n, n + 7))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2)
+    if rng.random() < 0.3 and n > 1:
+        X[1] = X[0] + 10.0 ** rng.uniform(-3, -1) * X[1]
+    if rng.random() < 0.3:
+        X = X * 10.0 ** rng.uniform(-2, 2, d)
+    return MirrorProblem(Euclidean(), X, np.ones(n))
+
+
+def design_problem(key: int) -> MirrorProblem:
+    """A generic design of four samples in ten directions."""
+    rng = np.random.default_rng((61, key))
+    return MirrorProblem(Euclidean(), rng.uniform(-1, 1, (4, 10)), rng.choice([-1.0, 1.0], 4))

@@ -1,5 +1,14 @@
 """R: mirror flow for least squares."""
 
-from . import ablations, bias, hypentropic, local, networks, rates
+from . import ablations, bias, boundary, hypentropic, local, networks, operator_norm, rates
 
-CLAIMS = bias.CLAIMS + rates.CLAIMS + local.CLAIMS + hypentropic.CLAIMS + networks.CLAIMS + ablations.CLAIMS
+CLAIMS = (
+    *bias.CLAIMS,
+    *boundary.CLAIMS,
+    *rates.CLAIMS,
+    *local.CLAIMS,
+    *hypentropic.CLAIMS,
+    *networks.CLAIMS,
+    *ablations.CLAIMS,
+    *operator_norm.CLAIMS,
+)

@@ -4,124 +4,262 @@ With β* the limit, dD_φ(β*, β(t))/dt = −‖Xβ−y‖² = −2D_F(β*, β(
 Theorem 2.6 is false as printed: that ∇φ is L-Lipschitz on the sublevel set B alone is not enough (co-coercivity, printed in the
 wrong direction, needs φ'' ≤ L on a convex set), and ‖·‖_* lives on R^d. Here B lies in the box Π{D_{φ_i}(β*_i, ·) ≤ r}, on
 which φ'' is bounded.
+
+The rates are measured on the trajectory; their constants are compared with ones found here from the formulas of the potential.
 """
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import numpy as np
 
 from ...diagnostics import local_bounds
 from ...diagnostics.bounds import asymptotic_rate
-from ...inputs import Array
+from ...inputs import Array, Index, Mask
 from ..evidence import Evidence
-from ..examples import mirror_problem
+from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
-from ..verdicts import Check, Claim
-from .rates import RESOLVED, ROUNDING, bounded
+from ..verdicts import Check, Claim, Kind, unknown_check
+from .formulas import Formulas
+from .measured import (
+    EPS,
+    SLOW_FLOW,
+    Measured,
+    exponential_check,
+    hyperbolic_check,
+    measured,
+    membership_check,
+    rate_check,
+)
+from .rates import eq2_checks, largest_check
 
 SHARES = (1.0, 0.1, 1e-3)
 """Radii, as shares of D_φ(β*, β₀)."""
-QUADRATURE = 1e-6
-"""Relative error of an integral of the residual over the dense output, integrated to 1e-8."""
-PAIRS = 20
+NEAR = 1e-9
+"""Radius, as a share of D₀, at which the weighted rate is that of the linearised flow but for √NEAR."""
+PAIRS = 8
+"""Of points at which D_F is computed in exact arithmetic."""
+BISECTIONS = 100
+"""Of the side of a box: its ends are then equal to rounding."""
+FARTHEST = 1e5
+"""Change of η beyond which a box is called unbounded."""
+CONSTANTS = 1e-8
+"""Relative agreement of constants found by bisection to rounding: the ends of a box depend on D_φ through a square root."""
+LARGE = 600
+"""Entries of X up to which the norms that need linear programs are computed."""
+
+
+def objective(X: list[list[Fraction]], y: list[Fraction], beta: list[Fraction]) -> Fraction:
+    """F(β) = ½‖Xβ − y‖², exactly."""
+    residuals = [sum((a * b for a, b in zip(row, beta, strict=True)), -label) for row, label in zip(X, y, strict=True)]
+    return sum((r * r for r in residuals), Fraction()) / 2
 
 
 def _lem2_4(evidence: Evidence) -> tuple[Check, ...]:
-    """D_F by its definition, at points of the trajectory, against ½‖Xβ₀−Xβ₁‖²."""
-    X, y, betas = evidence.mirror.X, evidence.mirror.y, evidence.predictors
-    picked = betas[np.linspace(0, len(betas) - 1, PAIRS).astype(int)]
-    worst, scale = 0.0, 0.0
-    for first, second in zip(picked, np.roll(picked, 7, axis=0), strict=True):
-        residual = X @ second - y
-        terms = [0.5 * np.sum((X @ first - y) ** 2), 0.5 * np.sum(residual**2), (X.T @ residual) @ (first - second)]
-        off = terms[0] - terms[1] - terms[2] - 0.5 * float(np.sum((X @ (first - second)) ** 2))
-        worst, scale = float(np.maximum(worst, abs(off))), float(np.max([scale, *np.abs(terms)]))
-    error = 100 * np.finfo(float).eps
-    return (Check("|D_F(β₀, β₁) − ½‖Xβ₀−Xβ₁‖²| over its terms", worst / scale, "==", 0.0, error),)
+    """D_F by its definition from values of F alone, in rational arithmetic; a central difference is ⟨∇F(β₁), v⟩ for squares."""
+    X, y = evidence.mirror.X, evidence.mirror.y
+    rng = np.random.default_rng(0)
+    exact_X, exact_y = [[Fraction(v) for v in row] for row in X], [Fraction(v) for v in y]
+    worst, allowed, skew = 0.0, 0.0, 0.0
+    for draw in range(PAIRS):
+        first = np.asarray(rng.standard_normal(X.shape[1]) * 10.0 ** rng.uniform(-3, 3))
+        second = np.asarray(rng.standard_normal(X.shape[1]))
+        if draw % 2:
+            second = first * (1 + 1e-6 * second)
+        one, two = [Fraction(v) for v in first], [Fraction(v) for v in second]
+        forth, back = (_definition(exact_X, exact_y, *pair) for pair in ((one, two), (two, one)))
+        claimed = mahalanobis(X, first, second)
+        step = first - second
+        rounding = 2 * (len(step) + 2) * EPS * float(np.linalg.norm(np.abs(X) @ np.abs(step)) / np.linalg.norm(X @ step))
+        off = abs(float(Fraction(claimed) / forth) - 1)
+        if allowed == 0 or off / rounding > worst / allowed:
+            worst, allowed = off, rounding
+        skew = max(skew, abs(float(back / forth) - 1))
+    exact = "exact rational arithmetic, ∇F by central differences"
+    return (
+        Check("½‖Xβ₀−Xβ₁‖² over D_F(β₀, β₁) by its definition", 1 + worst, "==", 1.0, allowed + EPS, witness=exact),
+        Check("D_F(β₁, β₀)/D_F(β₀, β₁): symmetric", 1 + skew, "==", 1.0, 0.0, witness=exact),
+    )
+
+
+def mahalanobis(X: Array, first: Array, second: Array) -> float:
+    """What the lemma says D_F is: ½‖Xβ₀ − Xβ₁‖²."""
+    return 0.5 * float(np.sum((X @ (first - second)) ** 2))
+
+
+def _definition(X: list[list[Fraction]], y: list[Fraction], first: list[Fraction], second: list[Fraction]) -> Fraction:
+    ahead = [2 * b - a for a, b in zip(first, second, strict=True)]  # β₁ − (β₀ − β₁)
+    slope = (objective(X, y, first) - objective(X, y, ahead)) / 2
+    return objective(X, y, first) - objective(X, y, second) - slope
+
+
+def box(m: Measured, radius: float) -> tuple[Array, Array]:
+    """(η*−η_low, η_high−η*): how far η_i may move until D_{φ_i}(β*_i, ·) is the radius, by bisection on the formulas."""
+    return _side(m.formulas, m.best, radius, -1.0), _side(m.formulas, m.best, radius, 1.0)
+
+
+def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
+    centre = f.gradient(best)
+
+    def inside(delta: Array) -> Mask:
+        with np.errstate(all="ignore"):
+            reached = f.inverse(centre + side * delta)
+            return (f.divergence(best, reached) <= radius) & np.isfinite(reached)
+
+    low, high = np.zeros_like(best), np.full_like(best, 1e-12)
+    while np.any(inside(high) & (high < FARTHEST)):
+        low, high = np.where(inside(high), high, low), np.where(inside(high), 2 * high, high)
+    open_ended = inside(high)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = np.where(inside(middle), middle, low), np.where(inside(middle), high, middle)
+    return np.where(open_ended, np.inf, high)
+
+
+def least_weights(m: Measured, radius: float) -> Array:
+    """inf 1/φ'' over each side of the box: at the point nearest to the minimum of 1/φ'', at the wall's end of a half-line."""
+    f, (down, up) = m.formulas, box(m, radius)
+    with np.errstate(all="ignore"):
+        centre = f.gradient(m.best)
+        nearest = np.clip(0.0, centre - down, centre + up)
+        wall = np.where(f.signs > 0, centre - down, centre + up)
+        w = f.weight(f.inverse(np.where(f.signs != 0, wall, nearest)))
+    return np.where(np.isfinite(w), w, 0.0)
+
+
+def least_eigenvalue(X: Array, weights: Array) -> float:
+    """λ_min(X·diag(ω)·Xᵀ)."""
+    return max(float(np.linalg.eigvalsh((X * weights) @ X.T)[0]), 0.0)
+
+
+def eigen_error(X: Array, weights: Array) -> float:
+    """Relative rounding of that eigenvalue."""
+    values = np.linalg.eigvalsh((X * weights) @ X.T)
+    return float(8 * len(values) * EPS * values[-1] / values[0]) if values[0] > 0 else np.inf
+
+
+def constant_check(quantity: str, stated: float, found: float, error: float, m: Measured) -> Check:
+    """A constant of a theorem against the same from the formulas of the potential, as a ratio."""
+    if found == 0 or not np.isfinite(found):
+        return Check(quantity, stated, "==", found, witness="formulas of φ, eigenvalues of X·diag(ω)·Xᵀ", size=1.0)
+    witness = "formulas of φ, eigenvalues of X·diag(ω)·Xᵀ" if m.formulas.independent else ""
+    return Check(quantity, stated / found, "==", 1.0, error, witness=witness, reason="" if witness else m.missing)
+
+
+def _inside(m: Measured, radius: float) -> Index:
+    """The times, as indices, from when D_φ is at most the radius, as long as it is resolved."""
+    return m.resolved[m.D[m.resolved] <= radius * (1 + CONSTANTS)]
 
 
 def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
-    """dD/dt = −2D_F, and what a θ-Łojasiewicz condition with the constant met on the way gives for θ = 1, 2."""
-    from scipy.integrate import quad
+    """dD/dt = −2D_F, the flow stays in B(r), and a κ that is certified on all of B(r) is a rate, for θ = 1 and 2.
 
-    t, D, loss = evidence.trajectory.times, evidence.divergences, evidence.half_loss
-    after = np.flatnonzero((0.1 * evidence.start_divergence >= D) & (RESOLVED * evidence.start_divergence < D))
+    With ω_i the least 1/φ'' on the box around B(r), f is strongly convex there with constant λ = λ_min(X·diag(ω)·Xᵀ), so that
+    2D_F = ‖∇f‖² ≥ 2λ(f − f*) = 2λD_φ, and 2D_F ≥ (2λ/r)D_φ²: neither looks at the flow.
+    """
+    m = measured(evidence)
+    radius = 0.1 * m.D[0]
+    after = _inside(m, radius)
     if after.size < 3:
-        return (Check("times after D_φ ≤ r", float("nan"), ">=", 3.0),)
-    first = after[0]
-    last = after[min(int(np.searchsorted(-D[after], -1e-3 * D[first])), after.size - 1)]
-    flow, m = evidence.trajectory, evidence.mirror
-
-    def rate(s: float) -> float:
-        return float(np.sum((m.X @ evidence.effective(flow.at(s)) - m.y) ** 2))
-
-    lost = quad(rate, t[first], t[last], epsrel=QUADRATURE / 10, limit=500, points=t[first + 1 : last][:50])[0]
-    checks = [Check("∫‖Xβ−y‖² over the loss of D_φ", lost / float(D[first] - D[last]), "==", 1.0, 10 * QUADRATURE)]
-    for theta, bound in ((1, _exponential), (2, _hyperbolic)):
-        kappa = float(np.min(2 * loss[after] / D[after] ** theta))
-        predicted = bound(kappa, t[after] - t[first], float(D[first]))
-        checks.append(bounded(f"max D_φ over its bound, θ = {theta}, least κ met after T₀", D[after], predicted))
-    return tuple(checks)
-
-
-def _exponential(kappa: float, t: Array, start: float) -> Array:
-    return start * np.exp(-kappa * t)
-
-
-def _hyperbolic(kappa: float, t: Array, start: float) -> Array:
-    return 1 / (kappa * t + 1 / start)
-
-
-def _after(evidence: Evidence, radius: float) -> tuple[Array, Array] | None:
-    """Times since D_φ first was at most the radius, and D_φ there."""
-    t, D = evidence.trajectory.times, evidence.divergences
-    inside = np.flatnonzero((radius * (1 + ROUNDING) >= D) & (RESOLVED * evidence.start_divergence < D))
-    return (t[inside] - t[inside[0]], D[inside]) if inside.size >= 2 else None
+        return (unknown_check("the flow in B(r)", "it was not followed until D_φ ≤ r, r = 0.1·D₀"),)
+    first = int(after[0])
+    notes = m.notes
+    f = m.formulas
+    with np.errstate(all="ignore"):
+        between = f.gradient(m.betas[first]) - f.gradient(m.best)
+        unsure = m.dual_error[first] + m.best_error / f.weight(m.best)
+    weights = least_weights(m, radius)
+    kappa = 2 * least_eigenvalue(m.X, weights) * (1 - min(eigen_error(m.X, weights), 1.0))
+    return (
+        *eq2_checks(m),
+        membership_check("distance of ∇φ(β(T₀)) − ∇φ(β*) from Im Xᵀ, relative", m.X, between, unsure, **notes),
+        exponential_check("least rate of D_φ after T₀, against κ on B(r), θ = 1", m, after, kappa),
+        hyperbolic_check("the same for 1/D_φ, θ = 2", m, after, kappa / radius),
+    )
 
 
 def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
-    checks = []
+    m, checks = measured(evidence), []
+    least = least_eigenvalue(m.X, np.ones(m.d))
     for share in SHARES:
-        radius = share * evidence.start_divergence
-        bounds, seen = local_bounds(evidence.mirror, radius), _after(evidence, radius)
-        if seen is None:
-            continue
-        t, D = seen
+        radius = share * m.D[0]
+        bounds, seen = local_bounds(evidence.mirror, radius), _inside(m, radius)
+        weights = least_weights(m, radius)
+        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d))
+        checks.append(constant_check(f"κ, r = {share:g}·D₀, ℓ2", bounds.linear, float(np.min(weights)) * least, rounding, m))
+        found, rounding = least_eigenvalue(m.X, weights), CONSTANTS + eigen_error(m.X, weights)
+        checks.append(constant_check(f"κ, r = {share:g}·D₀, weighted ℓ2", bounds.weighted, found, rounding, m))
         for name, kappa in (("ℓ2", bounds.linear), ("weighted ℓ2", bounds.weighted)):
-            checks.append(
-                bounded(f"max D_φ over D_φ(T₀)e^(−κ(t−T₀)), r = {share:g}·D₀, {name}", D, _exponential(kappa, t, float(D[0])))
-            )
-    near = local_bounds(evidence.mirror, 1e-9 * evidence.start_divergence).weighted
-    exact = asymptotic_rate(evidence.mirror, evidence.projection)
-    return (*checks, Check("2κ near β*, weighted ℓ2, over the exact rate", 2 * near / exact, "<=", 1 + ROUNDING))
+            quantity = f"least log(D(T₀)/D(t))/(t−T₀), against κ, r = {share:g}·D₀, {name}"
+            if seen.size >= 2:
+                checks.append(exponential_check(quantity, m, seen, kappa))
+            else:
+                checks.append(unknown_check(quantity, "the flow was not followed so far"))
+    near = local_bounds(evidence.mirror, NEAR * m.D[0]).weighted
+    exact = 2 * least_eigenvalue(m.X, m.formulas.weight(m.best))
+    ratio, error = 2 * near / exact, CONSTANTS + eigen_error(m.X, m.formulas.weight(m.best))
+    checks.append(Check("2κ near β*, weighted ℓ2, over the exact rate", ratio, "<=", 1 + error, 0.0, witness="eigenvalues at β*"))
+    stated = asymptotic_rate(evidence.mirror, m.limit)
+    return (*checks, constant_check("the rate of the linearised flow, as stated", stated, exact, error, m))
 
 
 def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
-    checks = []
+    m, checks = measured(evidence), []
+    norms = ("l2", "l1", "linf") if m.X.size <= LARGE else ("l2",)
+    least = least_eigenvalue(m.X, np.ones(m.d))
+    f = m.formulas
     for share in SHARES:
-        radius = share * evidence.start_divergence
-        bounds, seen = local_bounds(evidence.mirror, radius, ("l2", "l1", "linf")), _after(evidence, radius)
-        if seen is None:
+        radius = share * m.D[0]
+        bounds, seen = local_bounds(evidence.mirror, radius, norms if share == 1 else ("l2",)), _inside(m, radius)
+        down, up = box(m, radius)
+        spread = float(np.linalg.norm(np.maximum(down, up)))
+        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d))
+        name = f"κ₂, r = {share:g}·D₀, ℓ2"
+        checks.append(constant_check(name, bounds.sublinear["l2"], least / spread**2, rounding, m))
+        if seen.size < 2:
+            checks.append(unknown_check(f"rates from r = {share:g}·D₀", "the flow was not followed so far"))
             continue
-        t, D = seen
+        with np.errstate(all="ignore"):
+            moved = np.linalg.norm(f.gradient(m.betas[seen]) - f.gradient(m.best), axis=1)
+            unsure = np.linalg.norm(m.dual_error[seen], axis=1) / spread
+        quantity = f"max ‖∇φ(β(t)) − ∇φ(β*)‖₂ over C_φ, r = {share:g}·D₀"
+        checks.append(largest_check(quantity, moved / spread, unsure, 1.0, None, m))
         for norm, kappa in bounds.sublinear.items():
-            checks.append(bounded(f"max D_φ·(κ₂(t−T₀) + c), r = {share:g}·D₀, {norm}", D, _hyperbolic(kappa, t, float(D[0]))))
-        with np.errstate(divide="ignore"):
-            crude = float(np.max(D * bounds.linear * t / D[0]))
-        checks.append(Check(f"max D_φ·κ₁(t−T₀)/D_φ(T₀), r = {share:g}·D₀ (§2.2.2)", crude, "<=", 1.0, ROUNDING))
+            quantity = f"least (1/D(t) − 1/D(T₀))/(t−T₀), against κ₂, r = {share:g}·D₀, {norm}"
+            checks.append(hyperbolic_check(quantity, m, seen, kappa))
+        since, D = m.times[seen[1:]] - m.times[seen[0]], m.D[seen[1:]]
+        error = m.D_error[seen[1:]] / D * m.D[seen[0]] / D
+        quantity = f"least D(T₀)/D(t)/(t−T₀), against κ₁, r = {share:g}·D₀ (§2.2.2)"
+        checks.append(rate_check(quantity, m.D[seen[0]] / D, error, since, bounds.linear, **m.notes))
     return tuple(checks)
 
 
 INSIDE = (MIRROR, SQUARE, CONSISTENT, NONTRIVIAL, REACHED)
+FOLLOWED = "the flow in β or in the weights, D_φ by quadrature, constants from the formulas of φ"
 
-lem2_4 = Claim("R/lem2.4", "D_F(β₀, β₁) = ½‖Xβ₀−Xβ₁‖².", "R, Lemma 2.4", (MIRROR, SQUARE, NONTRIVIAL), mirror_problem, _lem2_4)
+lem2_4 = Claim(
+    "R/lem2.4",
+    "D_F(β₀, β₁) = ½‖Xβ₀−Xβ₁‖².",
+    "R, Lemma 2.4",
+    (MIRROR, SQUARE, NONTRIVIAL),
+    mirror_problem,
+    _lem2_4,
+    kind=Kind.STATIC,
+    witness="exact rational arithmetic",
+    family=mirror_family,
+)
 lem2_5 = Claim(
     "R/lem2.5",
     "dD_φ/dt = −2D_F; where D_F ≥ (κ/2)D_φ^θ holds once D_φ(β*, β) ≤ r, dD_φ/dt ≤ −κD_φ^θ from T₀ on.",
     "R, Lemma 2.5",
-    INSIDE,
+    (*INSIDE, FULL_RANK),
     mirror_problem,
     _lem2_5,
+    kind=Kind.FLOW,
+    witness=FOLLOWED,
+    null=SLOW_FLOW,
+    family=mirror_family,
 )
 thm2_6 = Claim(
     "R/thm2.6",
@@ -131,6 +269,10 @@ thm2_6 = Claim(
     (*INSIDE, FULL_RANK),
     mirror_problem,
     _thm2_6,
+    kind=Kind.FLOW,
+    witness=FOLLOWED,
+    null=SLOW_FLOW,
+    family=mirror_family,
 )
 thm2_7 = Claim(
     "R/thm2.7",
@@ -139,6 +281,10 @@ thm2_7 = Claim(
     (*INSIDE, FULL_RANK),
     mirror_problem,
     _thm2_7,
+    kind=Kind.FLOW,
+    witness=FOLLOWED,
+    null=SLOW_FLOW,
+    family=mirror_family,
 )
 
 CLAIMS = (lem2_4, lem2_5, thm2_6, thm2_7)

@@ -1,7 +1,11 @@
-"""Mirror flow on F(β) = Σℓ_i(⟨x_i, β⟩) for convex ℓ_i beside the square: what R, §5 compares least squares with."""
+"""Mirror flow on F(β) = Σℓ_i(⟨x_i, β⟩) for convex ℓ_i beside the square: what R, §5 compares least squares with.
+
+Followed in β, by φ'' from its formula: nothing is assumed of where ∇φ goes.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,12 +13,14 @@ import numpy as np
 
 from ...errors import ConvergenceError
 from ...inputs import Array
-from ...potentials.base import MirrorPoint
+from ...records import MirrorProblem, Result, Trajectory
+from .formulas import formulas_of
+from .witness import PrimalField, follow_twice, spread_of
 
-SETTLED = 1e-9
+SETTLED = 1e-10
 """Gradient of F in the predictions, relative to its start, at which a flow has arrived."""
-SPANS = 60
-"""Times by which the horizon may double before giving up."""
+TOLERANCE = 1e-10
+"""Of the integration, as for every witness."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,22 +49,25 @@ def _sigmoid(u: Array) -> Array:
     return 0.5 * (1 + np.tanh(u / 2))
 
 
-def objective_flow(objective: Objective, origin: MirrorPoint, X: Array) -> tuple[list[MirrorPoint], Array]:
-    """Points along ν̇ = −ℓ'(Xβ(ν)), β = ∇φ*(η₀ + Xᵀν), until its gradient is gone; and the ν at the end."""
-    from scipy.integrate import solve_ivp
+def objective_flow(objective: Objective, problem: MirrorProblem, time_s: float) -> Trajectory:
+    """Mirror flow of the objective from the problem's start until its gradient is gone."""
+    X, d = problem.X, problem.X.shape[1]
+    f = formulas_of(problem.potential, d, problem.beta0)
+    start = np.asarray(f.inverse(np.zeros(d)) if problem.beta0 is None else problem.beta0, dtype=np.float64)
+    field = PrimalField(f, lambda beta: -(X.T @ objective.gradient(X @ beta)), None)
+    size = float(np.linalg.norm(objective.gradient(X @ start)))
 
-    def field(t: float, nu: Array) -> Array:
-        return -objective.gradient(X @ origin.moved(X.T @ nu).beta)
+    def settled(t: float, beta: Array) -> bool:
+        return float(np.linalg.norm(objective.gradient(X @ beta))) <= SETTLED * size
 
-    start = float(np.linalg.norm(field(0.0, np.zeros(len(X)))))
-    weight = float(np.max(origin.weight())) * float(np.linalg.norm(X, 2)) ** 2
-    nu, span, points = np.zeros(len(X)), 1.0 / weight, [origin]
-    for _ in range(SPANS):
-        if not np.all(np.isfinite(field(0.0, nu))):
-            raise ConvergenceError(f"mirror flow of the {objective.name} objective: values overflow")
-        run = solve_ivp(field, (0.0, span), nu, method="LSODA", rtol=1e-10, atol=1e-12 * max(1.0, float(np.max(np.abs(nu)))))
-        nu, span = run.y[:, -1], 2 * span
-        points.append(origin.moved(X.T @ nu))
-        if np.linalg.norm(field(0.0, nu)) <= SETTLED * start:
-            break
-    return points, nu
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        runs = follow_twice(field, start, None, TOLERANCE, time.monotonic() + time_s, settled)
+    if isinstance(runs, str):
+        raise ConvergenceError(f"mirror flow of the {objective.name} objective: {runs}")
+    run, rough = runs
+    states = np.array([run.at(t) for t in run.ends])
+    spread = spread_of(f, states, np.array([rough.at(t) for t in run.ends]))
+    loss = 0.5 * np.sum((states @ X.T - problem.y) ** 2, axis=1)
+    result = Result.CONVERGED if run.ended else Result.REACHED_T1
+    stats = {"method": "primal", "spread": spread}
+    return Trajectory(run.ends, states, loss, np.max(spread, axis=1), (), stats, result, problem, run.at)

@@ -1,4 +1,4 @@
-"""How fast a mirror flow converges: R's equation (3), and sharper bounds through the dual.
+"""How fast a mirror flow converges: R's equations (2) and (3), and sharper bounds through the dual.
 
 The mirror flow is, in ν, Euclidean gradient flow on the convex f(ν) = Σφ*(∇φ(β₀) + Xᵀν) − ⟨y, ν⟩, and
 D_φ(β*, β(t)) = f(ν(t)) − f*. So f − f* ≤ ‖ν*‖²/(2t), ‖∇f‖ = ‖Xβ − y‖ ≤ ‖ν*‖/t, and with H ⪰ w_min·σ_min(X)² everywhere,
@@ -7,103 +7,142 @@ f − f* ≤ (f₀ − f*)e^{−2 w_min σ_min² t}. For ½Φ_r, w_min = 2·inf 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ...inputs import Array
+from ...inputs import Array, Index
 from ..evidence import Evidence
-from ..examples import mirror_problem
+from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
-from ..verdicts import Check, Claim
+from ..verdicts import Check, Claim, Kind, unknown_check
+from .bias import nearest
+from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, farthest, measured
 
-ROUNDING = 1e-9
-"""Relative error of a ratio of quantities that the integrator knows to about 1e-8 and the bounds compare with 1."""
-LATE = (1e-6, 1e-11)
-"""Divergences, relative to their start, between which the asymptotic rate is read off."""
-RESOLVED = 1e-14
-"""Divergence, relative to its start, below which the integrator's error shows."""
-RATE_ERROR = 5e-3
-"""Relative error of the rate there: the flow is linear to √1e-6, the integrator to about as much."""
-
-
-MOVED = 1e-3
-"""Relative fall of D after which a bound that is attained at the start can be judged."""
-TOLERANCE = 1e-7
-"""What the integrator's tolerance, 1e-8 a step, makes of √D relative to its start."""
+SHARES = 8
+"""Times at which equation (2) is compared in its integrated form."""
+SURE = 1e-3
+"""Error of a ratio that is compared with one, beyond which a time is left out."""
+DECADES = 3.0
+"""Of D over which its late decay is read off, its last ones: the slowest mode is alone there, and the curvature is that of β*."""
 
 
-def resolution(D: Any, start: float) -> Any:
-    """The relative error of D: √D is known to about 1e-7 of its start."""
-    return ROUNDING + 2 * TOLERANCE * np.sqrt(start / D)
+def eq2_checks(m: Measured) -> tuple[Check, ...]:
+    """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫F for the limit and another interpolator: for least squares equation (2) is an equality."""
+    notes = m.notes
+    index = np.unique(np.searchsorted(-m.D, -m.D[0] * np.linspace(1, 0.02, SHARES))).clip(1, len(m.times) - 1)
+    index = np.unique(np.append(index, len(m.times) - 1))
+    total, quadrature = m.integral(lambda beta: np.asarray(np.sum((m.X @ beta - m.y) ** 2)), index)
+    along = np.append(0.0, np.cumsum(np.diff(m.times) * 2 * np.maximum(m.F_error[1:], m.F_error[:-1])))[index]
+    checks = []
+    targets = [("β*", m.best, m.best_error)]
+    other = nearest(m.X, m.y, m.start)
+    if not np.any(m.formulas.signs * other < 0):
+        targets.append(("the interpolator nearest to the start", other, 64 * EPS * float(np.max(np.abs(other))) * np.ones(m.d)))
+    for name, target, known in targets:
+        D, error = m.divergence(target), m.divergence_error(target, known)
+        fallen = D[0] - D[index]
+        unsure = (error[0] + error[index] + quadrature + along) / total
+        off = np.abs(fallen / total - 1)
+        k = farthest(np.where(unsure < SURE, off, 0.0), unsure)
+        quantity = f"(D_φ(β̄, β₀) − D_φ(β̄, β(t)))/∫2F dt, β̄ = {name} (R, equation 2, an equality here)"
+        checks.append(Check(quantity, float(fallen[k] / total[k]), "==", 1.0, float(unsure[k]), **notes))
+    return tuple(checks)
 
 
-def bounded(quantity: str, D: Array, bound: Array) -> Check:
-    """D ≤ bound once D has left its start, where the two are equal: the largest ratio against 1 plus the error there."""
-    left = (1 - MOVED) * D[0] >= D
-    if not np.any(left):
-        return Check(quantity, float("nan"), "<=", 1.0)
-    ratios = D[left] / bound[left]
-    slack = 1 + resolution(D[left], float(D[0])) - ratios
-    k = int(np.argmin(slack))
-    return Check(quantity, float(ratios[k]), "<=", 1 + float(resolution(D[left][k], float(D[0]))))
+def largest_check(quantity: str, values: Array, errors: Array, bound: float, slower: float | None, m: Measured) -> Check:
+    """The largest of some numbers against a bound, where they are known well enough; `slower`: times which a slower flow has."""
+    known = np.flatnonzero((errors < SURE * bound) & np.isfinite(values))
+    if known.size == 0:
+        return unknown_check(quantity, "its error exceeds a thousandth everywhere")
+    k = int(known[np.argmax(values[known])])
+    found = float(values[k])
+    null = None if slower is None else slower * found
+    return Check(quantity, found, "<=", bound, float(errors[k]), null=null, **m.notes)
 
 
 def _eq3(evidence: Evidence) -> tuple[Check, ...]:
-    t, loss = evidence.trajectory.times, evidence.half_loss
-    start = evidence.start_divergence
-    return (Check("max over t of t·(F(β(t)) − F*)/D_φ(β*, β₀)", float(np.max(t * loss / start)), "<=", 1.0, ROUNDING),)
+    m = measured(evidence)
+    share, error = m.times * m.F / m.D[0], m.times * m.F_error / m.D[0] + m.D_error[0] / m.D[0] * m.times * m.F / m.D[0]
+    bound = largest_check("max over t of t·(F(β(t)) − F*)/D_φ(β*, β₀)", share, error, 1.0, SLOWER, m)
+    return (bound, *eq2_checks(m))
 
 
 def _sharp(evidence: Evidence) -> tuple[Check, ...]:
-    m, t, loss, D = evidence.mirror, evidence.trajectory.times, evidence.half_loss, evidence.divergences
-    best, start = evidence.best, evidence.start_divergence
-    nu = float(np.linalg.norm(evidence.projection.stats["nu"])) ** 2
-    later = (t > 0) & (RESOLVED * start < D)
-    rate = 2 * float(np.min(_least_weight(evidence))) * float(np.linalg.svd(m.X, compute_uv=False)[-1]) ** 2
-    bound = np.append(start, start * np.exp(-rate * t[later]))
-    checks = [
-        Check("max over t of 2t·D_φ(β*, β(t))/‖ν*‖²", float(np.max(2 * t * D / nu)), "<=", 1.0, ROUNDING),
-        Check("max over t of 2t²·F(β(t))/‖ν*‖²", float(np.max(2 * t**2 * loss / nu)), "<=", 1.0, ROUNDING),
-        bounded("D_φ(β*, β(t))·e^{κt}/D_φ(β*, β₀), κ = 2·inf w·σ_min(X)²", _from_start(D[later], start), bound),
+    m = measured(evidence)
+    f, t = m.formulas, m.times
+    with np.errstate(all="ignore"):
+        moved = f.gradient(m.best) - f.gradient(m.start)
+    nu = float(np.linalg.norm(np.linalg.lstsq(m.X.T, moved, rcond=None)[0])) ** 2
+    singular = float(np.sqrt(max(np.linalg.eigvalsh(m.X @ m.X.T)[0], 0.0)))
+    least = float(np.min(_least_weight(evidence)))
+    rate = 2 * least * singular**2
+    quadratic = 2 * t**2 / nu
+    bounds = [
+        largest_check("max over t of 2t·D_φ(β*, β(t))/‖ν*‖²", 2 * t * m.D / nu, 2 * t * m.D_error / nu, 1.0, SLOWER, m),
+        largest_check("max over t of 2t²·F(β(t))/‖ν*‖²", quadratic * m.F, quadratic * m.F_error, 1.0, SLOWER**2, m),
+        exponential_check("least log(D₀/D(t))/t, against κ = 2·inf w·σ_min(X)²", m, _with_start(m), rate),
     ]
-    return (*checks, *_late_rate(evidence, best.weight(), D, start))
+    return (*bounds, late_rate(m), _searched(m, least))
 
 
-def _from_start(D: Array, start: float) -> Array:
-    return np.append(start, D)
+def _searched(m: Measured, least: float) -> Check:
+    """inf w against the least w at β from far to near on both sides of zero, or towards the wall."""
+    f = m.formulas
+    sizes = np.append(0.0, np.logspace(-12, 6, 73))[:, None] * np.where(np.isfinite(f.scale(m.best)), f.scale(m.best), 1.0)
+    found = min(float(np.min(f.weight(np.where(f.signs != 0, f.signs, side) * sizes))) for side in (1.0, -1.0))
+    name = "inf w over the least w of a search, both against its size at β*"
+    size = float(np.max(f.weight(m.best)))
+    if found <= EPS * size:
+        return Check(name, least / size, "==", 0.0, EPS, witness="a search over β")
+    return Check(name, least / found, "==", 1.0, 16 * EPS, witness="a search over β" if f.independent else "", reason=m.missing)
+
+
+def _with_start(m: Measured) -> Index:
+    return np.unique(np.append(0, m.resolved))
 
 
 def _least_weight(evidence: Evidence) -> Array:
-    """inf (φ*)'' per coordinate: at η = 0, but zero on half-lines, where β may vanish."""
-    m, d = evidence.mirror, evidence.mirror.X.shape[1]
-    potential = m.potential if m.beta0 is None else m.potential.oriented(m.beta0)
-    return np.where(potential.half_lines(d) != 0, 0.0, potential.at_dual(np.zeros(d)).weight())
+    """inf (φ*)'' per coordinate: zero on half-lines, where β may vanish."""
+    return measured(evidence).formulas.least
 
 
-def _late_rate(evidence: Evidence, weight: Array, D: Array, start: float) -> tuple[Check, ...]:
-    """The decay of D between two late times; modes beside the slowest that are still alive bound how fast it may be."""
-    window = np.flatnonzero((LATE[0] * start > D) & (LATE[1] * start < D))
-    if window.size < 2:
-        return ()
-    first, last = window[0], window[-1]
-    m, t = evidence.mirror, evidence.trajectory.times
-    modes, vectors = np.linalg.eigh((m.X * weight) @ m.X.T)
-    content = (vectors.T @ (m.X @ evidence.predictors[first] - m.y)) ** 2
-    mixture = float(np.sum(content) / np.sum(content / modes)) / modes[0] - 1
-    unresolved = float(resolution(D[last], start)) / float(np.log(D[first] / D[last]))
-    unresolved += float(np.sqrt(2 * D[first] / np.max(weight)))  # the curvature still changes by δβ/w
-    measured = float(np.log(D[first] / D[last]) / (t[last] - t[first])) / (2 * modes[0])
-    return (Check("late decay rate of D over 2λ_min(X·diag(w*)·Xᵀ)", measured, "==", 1.0, mixture + RATE_ERROR + unresolved),)
+def late_rate(m: Measured) -> Check:
+    """The decay of D over its last decades against 2λ_min(H), H = X·diag(w*)·Xᵀ.
+
+    −d log D/dt = ‖r‖²/D with r = Xβ − y. Where the flow is linear D = ½rᵀH⁻¹r, so the rate over 2λ_min is the product of
+    ‖r‖²/(λ_min·rᵀH⁻¹r) ≥ 1, which other modes than the slowest make larger, and of ½rᵀH⁻¹r/D, which is one once the curvature is
+    that of β*. Both are measured over the window, for any potential, and are the error.
+    """
+    name = "late decay rate of D over 2λ_min(X·diag(w*)·Xᵀ)"
+    clear = np.flatnonzero((m.D_error <= SURE / 10 * m.D) & (m.D > 0))
+    window = clear[m.D[clear] <= m.D[clear[-1]] * 10**DECADES] if clear.size else clear
+    if window.size < 2 or m.D[window[0]] > SURE * m.D[0] or m.D[window[0]] < 10 * m.D[window[-1]]:
+        return unknown_check(name, "the flow was not followed until its decay is that of its slowest mode")
+    H = (m.X * m.formulas.weight(m.best)) @ m.X.T
+    modes, vectors = np.linalg.eigh(H)
+    content = (m.residuals[window] @ vectors) ** 2
+    linear = np.sum(content / modes, axis=1)
+    mixture = float(np.max(np.sum(content, axis=1) / linear / modes[0] - 1))
+    curvature = float(np.max(np.abs(0.5 * linear / m.D[window] - 1)))
+    first, last = int(window[0]), int(window[-1])
+    fallen = float(np.log(m.D[first] / m.D[last]))
+    unsure = float(m.D_error[first] / m.D[first] + m.D_error[last] / m.D[last]) / fallen
+    rounding = EPS * float(modes[-1] / modes[0]) * len(modes)
+    pace = fallen / float(m.times[last] - m.times[first]) / (2 * float(modes[0]))
+    error = mixture + curvature + unsure + rounding
+    return Check(name, pace, "==", 1.0, error, **m.notes)
 
 
 eq3 = Claim(
     "R/eq3",
-    "F(β(t)) − F* ≤ D_φ(β*, β₀)/t.",
-    "R, equation (3)",
+    "F(β(t)) − F* ≤ D_φ(β*, β₀)/t, because dD_φ(β̄, β(t))/dt = −2(F − F*) for every interpolator β̄.",
+    "R, equations (2) and (3)",
     (MIRROR, SQUARE, CONSISTENT, NONTRIVIAL, REACHED),
     mirror_problem,
     _eq3,
+    kind=Kind.FLOW,
+    witness="the flow in β or in the weights, D_φ by quadrature",
+    null=SLOW_FLOW,
+    family=mirror_family,
 )
 
 sharp = Claim(
@@ -114,6 +153,10 @@ sharp = Claim(
     (MIRROR, SQUARE, CONSISTENT, NONTRIVIAL, REACHED, FULL_RANK),
     mirror_problem,
     _sharp,
+    kind=Kind.FLOW,
+    witness="the flow in β or in the weights, D_φ by quadrature",
+    null=SLOW_FLOW,
+    family=mirror_family,
 )
 
 CLAIMS = (eq3, sharp)
