@@ -5,6 +5,8 @@ Nothing here knows of a mirror form: the distance that is left is that of the li
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...inputs import Array
@@ -42,16 +44,15 @@ def end_error(evidence: Evidence) -> float:
     reach = float(np.linalg.norm(np.linalg.pinv(X), np.inf))
     off = evidence.limit.certificate.residual * float(np.max(np.abs(y), initial=1.0)) * reach
     logs = 1 + problem.model.depth * abs(np.log(start_scale(problem)))
-    return float(evidence.trajectory.error[-1]) + 2 * remaining(evidence) + off + ROUNDING * logs * size
+    return float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + ROUNDING * logs * size
 
 
-def remaining(evidence: Evidence) -> float:
-    """How far β still has to go when the flow stops: the step that fits what is left, in the weights' own metric at the end."""
-    problem, D = evidence.network, evidence.network.model.depth
-    plus, minus = evidence.trajectory.final
+def remaining(problem: Problem, params: Any) -> float:
+    """How far β still has to go from these weights: the step that fits what is left, in the weights' own metric there."""
+    D, (plus, minus) = problem.model.depth, params
     gain = D * np.sqrt(np.abs(plus) ** (2 * D - 2) + np.abs(minus) ** (2 * D - 2))
     top = float(np.max(gain))
-    X, left = problem.data.X, problem.data.y - problem.data.X @ evidence.predictors[-1]
+    X, left = problem.data.X, problem.data.y - problem.data.X @ problem.model.effective(params)
     if not (top > 0 and np.isfinite(top)):
         return float("nan")
     scaled = X * (gain / top)
