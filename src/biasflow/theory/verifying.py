@@ -64,11 +64,12 @@ def verify(
     if isinstance(defect, str):
         return Verdict(statement, (), (), Status.INCONCLUSIVE, f"whether the flow given follows ∇L is not known: {defect}")
     if not defect.sound:
-        return Verdict(statement, (), (), Status.DOES_NOT_APPLY, _no_flow(defect.size, defect.allowed))
+        return Verdict(statement, (), (), Status.DOES_NOT_APPLY, no_flow(defect.size, defect.allowed))
     return judge(statement, Evidence(problem, measured_error(given, defect), limit, time_s))
 
 
-def _no_flow(size: float, allowed: float) -> str:
+def no_flow(size: float, allowed: float) -> str:
+    """A sentence on a flow whose defect is above its error."""
     return f"the flow given is no gradient flow: from one state to the next it misses by {size:.2g}, not {allowed:.2g}"
 
 
