@@ -20,11 +20,51 @@ def cluster_data(key: int, n: int = 24, d: int = 2, k: int = 3) -> Dataset:
     raise AssertionError("a hundred draws of one class")  # pragma: no cover
 
 
+def labelled_family(key: int, classes: int = 1) -> Dataset:
+    """Labelled inputs of many kinds: scales over eight decades, far from zero, repeated, nearly equal, on a line or a lattice."""
+    rng = np.random.default_rng((61, key))
+    n, d = int(rng.integers(2, 13)), int(rng.integers(1, 4))
+    X = rng.standard_normal((n, d))
+    kind = key % 8
+    if kind == 1:
+        X = X * 10.0 ** rng.uniform(-4, 4)
+    elif kind == 2:
+        X = X + 10.0 ** rng.uniform(0, 4)
+    elif kind == 3:
+        X = X * 10.0 ** rng.uniform(-2, 2, d)
+    elif kind == 4:
+        X = X[rng.integers(0, n, n)]
+    elif kind == 5:
+        X[1] = X[0] + 10.0 ** rng.uniform(-9, -1) * rng.standard_normal(d)
+    elif kind == 6:
+        X = np.round(X)
+    elif kind == 7:
+        X = np.outer(X[:, 0], np.ones(d))
+    _, group = np.unique(X, axis=0, return_inverse=True)
+    y = rng.choice([-1.0, 1.0], n)[group.ravel()]
+    if classes == 2 and np.unique(y).size < 2:
+        return cluster_data(key, 10, 2, 2)
+    return Dataset(X, y, f"labelled family key={key}")
+
+
 def scores(key: int) -> Scores:
     """Positive scores with two least ones, judged by either loss."""
     rng = np.random.default_rng((37, key))
     margins = np.append(rng.uniform(0.3, 2.0, 8), [0.2, 0.2])
     return Scores(margins * rng.uniform(0.5, 2.0), LogisticLoss() if key % 2 else ExponentialLoss())
+
+
+def scores_family(key: int) -> Scores:
+    """Scores over ten decades, one to thirty of them, with ties and near ties."""
+    rng = np.random.default_rng((67, key))
+    margins = 10.0 ** rng.uniform(-5, 5) * np.exp(
+        rng.uniform(0.0, 10.0 ** rng.uniform(-2, 1)) * rng.uniform(size=int(rng.integers(1, 31)))
+    )
+    if key % 4 == 1:
+        margins[0] = margins[-1]
+    if key % 4 == 2:
+        margins[0] = np.min(margins) * (1 + 10.0 ** rng.uniform(-8, -2))
+    return Scores(margins, LogisticLoss() if key % 2 else ExponentialLoss())
 
 
 def alternating(key: int) -> Alternating:
@@ -59,6 +99,24 @@ def smooth_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0) -> Pr
 def network_problem(key: int) -> Problem:
     """Either kind of network."""
     return smooth_problem(key) if key % 2 else relu_problem(key)
+
+
+def network_family(key: int, smooth: bool | None = None) -> Problem:
+    """Either kind of network on labelled inputs of many kinds, from one neuron to fifty, starts over eight decades, dead neurons."""
+    rng = np.random.default_rng((71, key))
+    data, m = labelled_family(key), int(rng.integers(1, 51))
+    _, first = np.unique(data.X, axis=0, return_index=True)  # (A3) asks for distinct inputs
+    data = with_bias(Dataset(data.X[first], data.y[first], data.name) if smooth else data)
+    signed = bool(key % 2) if smooth is None else smooth
+    model = SignedTwoLayer(m, data.d) if signed else TwoLayer(m, data.d)
+    start = (
+        model.init(10.0 ** rng.uniform(-4, 4), key=key)
+        if signed
+        else model.init(10.0 ** rng.uniform(-4, 4), key=key, balanced=bool(key % 3))
+    )
+    if key % 5 == 4 and m > 1:
+        start.W[0] = 0.0
+    return Problem(model, data, SmoothMargin(LogisticLoss() if key % 4 < 2 else ExponentialLoss()), start)
 
 
 def feature_problem(key: int, n: int = 6, m: int = 24) -> Problem:

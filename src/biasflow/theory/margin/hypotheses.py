@@ -73,8 +73,6 @@ def _signs(problem: Any) -> str | None:
 
 
 def _separable(problem: Any) -> str | None:
-    if _signs(problem) is not None:
-        return "needs the hypotheses before it"
     data = inputs_of(problem)
     return read_labelled(data.X, data.y).note or None
 
@@ -165,16 +163,16 @@ def _balanced(problem: Any) -> str | None:
     return f"neuron {int(np.flatnonzero(off)[0])} starts off the set ‖a‖ = |b|" if np.any(off) else None
 
 
+def _scores(problem: Any) -> str | None:
+    return None if isinstance(problem, Scores) else f"found {_named(problem)}, needs Scores(margins, loss)"
+
+
 def _positive(problem: Any) -> str | None:
-    if not isinstance(problem, Scores):
-        return f"found {_named(problem)}, needs Scores(margins, loss)"
     least = float(np.min(problem.margins))
     return None if least > 0 else f"the least score is {least:g}, needs positive ones"
 
 
 def _unequal(problem: Any) -> str | None:
-    if not isinstance(problem, Scores):
-        return "needs the hypotheses before it"
     least = float(np.min(problem.margins))
     return None if np.any(problem.margins > least * (1 + TIED)) else "all scores are equal: none lies off the margin"
 
@@ -205,6 +203,7 @@ FULL_SUPPORT = Hypothesis(
 SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", on_problem(_small))
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", on_problem(_exponential))
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", on_problem(_balanced))
+SCORES = Hypothesis("scores", "scores and the loss they are judged by", on_problem(_scores), structural=True)
 POSITIVE = Hypothesis("positive", "scores are positive", on_problem(_positive))
 UNEQUAL = Hypothesis("unequal", "some score is above the least", on_problem(_unequal))
 ALTERNATING = Hypothesis("family", "a family of finer and finer classes", on_problem(_alternating), structural=True)
