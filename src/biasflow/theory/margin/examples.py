@@ -68,16 +68,37 @@ def scores_family(key: int) -> Scores:
 
 
 def alternating(key: int) -> Alternating:
-    """Lines for even keys, checkerboards for odd ones."""
-    angle, centre = np.random.default_rng((43, key)).uniform(-0.3, 0.3, 2).tolist()
-    return Alternating(2, (3, 5, 7), angle, centre) if key % 2 else Alternating(1, (9, 17, 33, 65), centre=centre)
+    """Points of a line."""
+    centre = float(np.random.default_rng((43, key)).uniform(-0.3, 0.3))
+    return Alternating(1, (9, 17, 33, 65), centre=centre)
 
 
-def far_classes(key: int, n: int = 1000) -> Dataset:
-    """Two classes far apart on a line, so many samples that C's bound says something."""
+def alternating_family(key: int) -> Alternating:
+    """Lines, and checkerboards for every fourth key; turned, moved, of other sizes."""
+    rng = np.random.default_rng((43, key))
+    angle, centre = rng.uniform(-0.7, 0.7, 2).tolist()
+    if key % 4 == 3:
+        return Alternating(2, (3, 5, 7), angle, centre)
+    sizes = ((9, 17, 33, 65), (8, 15, 29, 57), (11, 21, 41), (10, 20, 40))[key % 4]
+    return Alternating(1, sizes, centre=centre * 10.0 ** rng.uniform(-2, 0.5))
+
+
+def population(key: int, n: int = 20_000) -> Dataset:
+    """Two classes far apart on a line, and one positive row between them, which every third sample of n rows misses."""
     rng = np.random.default_rng((41, key))
-    y = rng.choice([-1.0, 1.0], n)
-    return Dataset((rng.uniform(3.5, 4.5) * y + rng.uniform(-0.5, 0.5, n))[:, None], y, f"far classes key={key}")
+    places = np.sort(rng.uniform(3.5, 4.5, 6)) * np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0])
+    common = rng.integers(0, 6, n - 1)
+    X = np.append(places[common], -rng.uniform(0.4, 0.8))
+    return Dataset(X[:, None], np.append(np.sign(places[common]), 1.0), f"population key={key}")
+
+
+def population_family(key: int) -> Dataset:
+    """Populations of other sizes and dimensions, some so small that the bound says nothing."""
+    rng = np.random.default_rng((73, key))
+    data = population(key, int(10.0 ** rng.uniform(3.5, 4.7)))
+    d = int(rng.integers(1, 4))
+    turned = np.linalg.qr(rng.standard_normal((d, d)))[0][:1]
+    return Dataset(data.X @ turned * 10.0 ** rng.uniform(-0.5, 1.5), data.y, f"population family key={key}")
 
 
 def relu_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0, *, balanced: bool = False) -> Problem:
