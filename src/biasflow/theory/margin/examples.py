@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...data import clusters, with_bias
@@ -123,18 +125,14 @@ def network_problem(key: int) -> Problem:
 
 
 def network_family(key: int, smooth: bool | None = None) -> Problem:
-    """Either kind of network on labelled inputs of many kinds, from one neuron to fifty, starts over eight decades, dead neurons."""
+    """Either kind of network on labelled inputs of many kinds: one neuron to fifty, starts over eight decades, dead neurons."""
     rng = np.random.default_rng((71, key))
     data, m = labelled_family(key), int(rng.integers(1, 51))
     _, first = np.unique(data.X, axis=0, return_index=True)  # (A3) asks for distinct inputs
     data = with_bias(Dataset(data.X[first], data.y[first], data.name) if smooth else data)
-    signed = bool(key % 2) if smooth is None else smooth
-    model = SignedTwoLayer(m, data.d) if signed else TwoLayer(m, data.d)
-    start = (
-        model.init(10.0 ** rng.uniform(-4, 4), key=key)
-        if signed
-        else model.init(10.0 ** rng.uniform(-4, 4), key=key, balanced=bool(key % 3))
-    )
+    scale, kind = 10.0 ** rng.uniform(-4, 4), bool(key % 2) if smooth is None else smooth
+    model: Any = SignedTwoLayer(m, data.d) if kind else TwoLayer(m, data.d)
+    start = model.init(scale, key=key) if kind else model.init(scale, key=key, balanced=bool(key % 3))
     if key % 5 == 4 and m > 1:
         start.W[0] = 0.0
     return Problem(model, data, SmoothMargin(LogisticLoss() if key % 4 < 2 else ExponentialLoss()), start)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 
-from ...diagnostics import MarginBound, interclass_distance, margin_bound
+from ...diagnostics import interclass_distance, margin_bound
 from ...inputs import Array
 from ...limits import f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
@@ -113,7 +112,9 @@ def _lem20(evidence: Evidence) -> tuple[Check, ...]:
     for name, values in (("γ₁", ones), ("γ₂", twos)):
         exponent, error = _extrapolated(ratios, values)
         checks.append(Check(f"exponent of {name} in Δ_r/R, here attained", exponent, "==", expected, error, sized))
-    long = exponent_check("exponent of γ₁ over three decades", 1 / far, margins, expected, errors, witness="a zigzag and weights written down")
+    long = exponent_check(
+        "exponent of γ₁ over three decades", 1 / far, margins, expected, errors, witness="a zigzag and weights written down"
+    )
     return (*checks, long)
 
 
@@ -122,6 +123,8 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
     r, k = family.rank, family.sizes[0]
     data = family.grid(k)
     flat = f1_max_margin(data.X, data.y, gap=EXACT)
+    if not isinstance(flat.value, Particles):
+        return (unknown_check("γ₁", f"its classifier is a {type(flat.value).__name__}, no measure on the sphere"),)
     checks = []
     for extra in (1, 2, 8):
         wide = _repeated(data, extra)
@@ -132,18 +135,30 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
     found = f1_max_margin(wide.X, wide.y, gap=PROVEN, time_s=evidence.time_left / 4)
     own = float(np.min(measured_margins(found.value, wide))) / flat.objective
     error = PROVEN + max(found.stats["relative_gap"], 0.0)
-    checks.append(Check(f"γ₁ in d = {r + 1}, over γ₁ of the {r}-dimensional grid", own, "==", 1.0, error, "margin of another solution"))
+    checks.append(
+        Check(f"γ₁ in d = {r + 1}, over γ₁ of the {r}-dimensional grid", own, "==", 1.0, error, "margin of another solution")
+    )
     kernel, spread = _kernel_exponent(family)
     ratios, terms, errors = _first_terms(family)
     own_name = "exponent of √n·(first term of F1's bound) in R/Δ_r"
     if r == 1:
         checks.append(
-            exponent_check(f"{own_name} in d = {r + 1}", ratios, terms, (r + 3) / 2, errors, witness="a zigzag and weights written down", null=kernel)
+            exponent_check(
+                f"{own_name} in d = {r + 1}",
+                ratios,
+                terms,
+                (r + 3) / 2,
+                errors,
+                witness="a zigzag and weights written down",
+                null=kernel,
+            )
         )
         one, slack = checks[-1].measured, checks[-1].error
     else:
         one, slack = _extrapolated(ratios, 1 / terms)
-        checks.append(Check(f"{own_name}, known to {slack:.1g}", one, "<=", (r + 3) / 2, slack, "margins of exact solvers", null=kernel))
+        checks.append(
+            Check(f"{own_name}, known to {slack:.1g}", one, "<=", (r + 3) / 2, slack, "margins of exact solvers", null=kernel)
+        )
     quantity = f"exponent of 1/γ₂ in d = {r + 1}, over F1's: the kernel sees the further coordinate"
     return (*checks, Check(quantity, kernel / one, ">=", 1.0, (spread + slack) / one, "kernel margins along the family"))
 
@@ -195,7 +210,14 @@ def _thm22(evidence: Evidence) -> tuple[Check, ...]:
     measured, error = _rademacher(data.X[:SUBSAMPLE])
     small = margin_bound(data.X[:SUBSAMPLE], _half_supremum(data.X[:SUBSAMPLE]), DELTA)
     return (
-        Check("the bound, over its terms written out", bound.value / _written_out(data, whole.objective), "==", 1.0, ROUNDING, "the theorem's formula"),
+        Check(
+            "the bound, over its terms written out",
+            bound.value / _written_out(data, whole.objective),
+            "==",
+            1.0,
+            ROUNDING,
+            "the theorem's formula",
+        ),
         Check(
             "Rademacher complexity of the unit ball of F1, at most √((R²+1)/n)",
             measured,
@@ -221,7 +243,7 @@ def _written_out(data: Dataset, margin: float) -> float:
 
 
 def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
-    """The rows as a population: samples of n drawn from it, a max-margin classifier and its bound for each, the error on all rows."""
+    """The rows as a population: samples of n drawn from it, for each a max-margin classifier, its bound and error on all rows."""
     rng = np.random.default_rng(0)
     rows, group, counts = np.unique(np.column_stack([data.X, data.y]), axis=0, return_inverse=True, return_counts=True)
     group, radius = group.ravel(), float(np.max(np.linalg.norm(data.X, axis=1)))
@@ -237,8 +259,10 @@ def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
                 break
             known[seen] = _trained(places, share, seen)
         wrong, margin = known[seen]
+        if margin <= 0:
+            return (unknown_check("share of samples whose bound holds", "a classifier found has no margin on its own sample"),)
         errors.append(wrong)
-        bounds.append(_value(margin_bound(data.X[drawn], margin, DELTA, radius=radius)))
+        bounds.append(margin_bound(data.X[drawn], margin, DELTA, radius=radius).value)
     count = len(errors)
     if count < 2:
         return (unknown_check("share of samples whose bound holds", "no time for fresh samples"),)
@@ -264,10 +288,6 @@ def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
             null=float(np.mean(untrained[:count])),
         ),
     )
-
-
-def _value(bound: MarginBound) -> float:
-    return bound.value
 
 
 def _trained(places: Dataset, share: Array, seen: tuple[int, ...]) -> tuple[float, float]:

@@ -127,7 +127,8 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     p = found.stats["weights"]
     upper = float(np.sqrt(max((p * data.y) @ K @ (p * data.y), 0.0)))
     noise = EPS * (8 * float(np.max(K)) + data.n * float(np.linalg.eigvalsh(K)[-1]))
-    error = noise / max(upper, found.certificate.dual, float(np.finfo(float).tiny)) ** 2
+    largest = float(max(upper, found.certificate.dual, np.finfo(float).tiny))
+    error = noise / largest**2
     if error > TELLING:
         why = (
             f"γ₂ ≤ {max(upper, found.certificate.dual):.2g} is below what a Gram matrix in float64 resolves, {np.sqrt(noise):.2g}"

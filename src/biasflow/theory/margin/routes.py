@@ -1,4 +1,4 @@
-"""Second routes to C's margins, kernels and distances, which share no line with the solvers: cells, quadrature, sweeps, digits."""
+"""Second routes to C's margins, kernels and distances that share no line with the solvers: cells, quadrature, sweeps, digits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...inputs import Array
 from ...losses import ExponentialLoss, MarginLoss
 
 THIN = 1e-13
-"""Distance of the origin from the hull of unit rows below which their cone has no inside: rounding of a least-squares solution."""
+"""Distance of the origin from the hull of unit rows below which their cone has no inside: rounding of least squares."""
 CELLS = 6000
 """Cells beyond which an enumeration is given up: some ten seconds."""
 NODES = 24
@@ -125,10 +125,10 @@ def _patch_bounds(differences: Array, lengths: Array, patches: Array, rank: int,
 
 
 def alternating_bracket(x: Array, y: Array) -> tuple[float, float]:
-    """γ₁ of points on a line, in order, with alternating labels: a bracket from two objects that are written down, not solved for.
+    """γ₁ of points on a line, in order, with alternating labels: a bracket from two objects written down, not solved for.
 
-    Below: the zigzag through (x_i, y_i), bent at the samples; a bend by c at t costs the mass 2|c|√(1 + t²), the straight piece in
-    the middle with (slope, height) = v 4‖v‖. Above: weights p for which J of a hinge at x_j is (−1)^j√(1 + x_j²) up to a factor
+    Below: the zigzag through (x_i, y_i), bent at the samples; a bend by c at t costs the mass 2|c|√(1 + t²), the straight
+    piece in the middle with (slope, height) = v 4‖v‖. Above: weights p for which J of a hinge at x_j is (−1)^j√(1 + x_j²) up to a factor
     and J of straight pieces zero; between samples J is straight over √(1 + t²), whose largest value is known.
     """
     h = np.diff(x)
