@@ -1,8 +1,8 @@
 """Worlds for the claims of theory/margin."""
 
-from worlds import World
+import margin_static_worlds
 
-WORLDS: tuple[World, ...] = ()
-FEWER: dict[str, str] = {}
-CONSISTENT: dict[str, str] = {}
+WORLDS = margin_static_worlds.WORLDS
+FEWER = {**margin_static_worlds.FEWER}
+CONSISTENT = {**margin_static_worlds.CONSISTENT}
 """Claims whose examples are at best consistent, and what is missing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...data import clusters, with_bias
@@ -20,6 +22,33 @@ def cluster_data(key: int, n: int = 24, d: int = 2, k: int = 3) -> Dataset:
     raise AssertionError("a hundred draws of one class")  # pragma: no cover
 
 
+def labelled_family(key: int, classes: int = 1) -> Dataset:
+    """Labelled inputs of many kinds: scales over eight decades, far from zero, repeated, nearly equal, on a line or a lattice."""
+    rng = np.random.default_rng((61, key))
+    n, d = int(rng.integers(2, 13)), int(rng.integers(1, 4))
+    X = rng.standard_normal((n, d))
+    kind = key % 8
+    if kind == 1:
+        X = X * 10.0 ** rng.uniform(-4, 4)
+    elif kind == 2:
+        X = X + 10.0 ** rng.uniform(0, 4)
+    elif kind == 3:
+        X = X * 10.0 ** rng.uniform(-2, 2, d)
+    elif kind == 4:
+        X = X[rng.integers(0, n, n)]
+    elif kind == 5:
+        X[1] = X[0] + 10.0 ** rng.uniform(-9, -1) * rng.standard_normal(d)
+    elif kind == 6:
+        X = np.round(X)
+    elif kind == 7:
+        X = np.outer(X[:, 0], np.ones(d))
+    _, group = np.unique(X, axis=0, return_inverse=True)
+    y = rng.choice([-1.0, 1.0], n)[group.ravel()]
+    if classes == 2 and np.unique(y).size < 2:
+        return cluster_data(key, 10, 2, 2)
+    return Dataset(X, y, f"labelled family key={key}")
+
+
 def scores(key: int) -> Scores:
     """Positive scores with two least ones, judged by either loss."""
     rng = np.random.default_rng((37, key))
@@ -27,17 +56,51 @@ def scores(key: int) -> Scores:
     return Scores(margins * rng.uniform(0.5, 2.0), LogisticLoss() if key % 2 else ExponentialLoss())
 
 
+def scores_family(key: int) -> Scores:
+    """Scores over ten decades, one to thirty of them, with ties and near ties."""
+    rng = np.random.default_rng((67, key))
+    margins = 10.0 ** rng.uniform(-5, 5) * np.exp(
+        rng.uniform(0.0, 10.0 ** rng.uniform(-2, 1)) * rng.uniform(size=int(rng.integers(1, 31)))
+    )
+    if key % 4 == 1:
+        margins[0] = margins[-1]
+    if key % 4 == 2:
+        margins[0] = np.min(margins) * (1 + 10.0 ** rng.uniform(-8, -2))
+    return Scores(margins, LogisticLoss() if key % 2 else ExponentialLoss())
+
+
 def alternating(key: int) -> Alternating:
-    """Lines for even keys, checkerboards for odd ones."""
-    angle, centre = np.random.default_rng((43, key)).uniform(-0.3, 0.3, 2).tolist()
-    return Alternating(2, (3, 5, 7), angle, centre) if key % 2 else Alternating(1, (9, 17, 33, 65), centre=centre)
+    """Points of a line."""
+    centre = float(np.random.default_rng((43, key)).uniform(-0.3, 0.3))
+    return Alternating(1, (9, 17, 33, 65), centre=centre)
 
 
-def far_classes(key: int, n: int = 1000) -> Dataset:
-    """Two classes far apart on a line, so many samples that C's bound says something."""
+def alternating_family(key: int) -> Alternating:
+    """Lines, and checkerboards for every fourth key; turned, moved, of other sizes."""
+    rng = np.random.default_rng((43, key))
+    angle, centre = rng.uniform(-0.7, 0.7, 2).tolist()
+    if key % 4 == 3:
+        return Alternating(2, (3, 5, 7), angle, centre)
+    sizes = ((9, 17, 33, 65), (8, 15, 29, 57), (11, 21, 41), (10, 20, 40))[key % 4]
+    return Alternating(1, sizes, centre=centre * 10.0 ** rng.uniform(-2, 0.5))
+
+
+def population(key: int, n: int = 20_000) -> Dataset:
+    """Two classes far apart on a line, and one positive row between them, which every third sample of n rows misses."""
     rng = np.random.default_rng((41, key))
-    y = rng.choice([-1.0, 1.0], n)
-    return Dataset((rng.uniform(3.5, 4.5) * y + rng.uniform(-0.5, 0.5, n))[:, None], y, f"far classes key={key}")
+    places = np.sort(rng.uniform(3.5, 4.5, 6)) * np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0])
+    common = rng.integers(0, 6, n - 1)
+    X = np.append(places[common], -rng.uniform(0.4, 0.8))
+    return Dataset(X[:, None], np.append(np.sign(places[common]), 1.0), f"population key={key}")
+
+
+def population_family(key: int) -> Dataset:
+    """Populations of other sizes and dimensions, some so small that the bound says nothing."""
+    rng = np.random.default_rng((73, key))
+    data = population(key, int(10.0 ** rng.uniform(3.5, 4.7)))
+    d = int(rng.integers(1, 4))
+    turned = np.linalg.qr(rng.standard_normal((d, d)))[0][:1]
+    return Dataset(data.X @ turned * 10.0 ** rng.uniform(-0.5, 1.5), data.y, f"population family key={key}")
 
 
 def relu_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0, *, balanced: bool = False) -> Problem:
@@ -59,6 +122,20 @@ def smooth_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0) -> Pr
 def network_problem(key: int) -> Problem:
     """Either kind of network."""
     return smooth_problem(key) if key % 2 else relu_problem(key)
+
+
+def network_family(key: int, smooth: bool | None = None) -> Problem:
+    """Either kind of network on labelled inputs of many kinds: one neuron to fifty, starts over eight decades, dead neurons."""
+    rng = np.random.default_rng((71, key))
+    data, m = labelled_family(key), int(rng.integers(1, 51))
+    _, first = np.unique(data.X, axis=0, return_index=True)  # (A3) asks for distinct inputs
+    data = with_bias(Dataset(data.X[first], data.y[first], data.name) if smooth else data)
+    scale, kind = 10.0 ** rng.uniform(-4, 4), bool(key % 2) if smooth is None else smooth
+    model: Any = SignedTwoLayer(m, data.d) if kind else TwoLayer(m, data.d)
+    start = model.init(scale, key=key) if kind else model.init(scale, key=key, balanced=bool(key % 3))
+    if key % 5 == 4 and m > 1:
+        start.W[0] = 0.0
+    return Problem(model, data, SmoothMargin(LogisticLoss() if key % 4 < 2 else ExponentialLoss()), start)
 
 
 def feature_problem(key: int, n: int = 6, m: int = 24) -> Problem:

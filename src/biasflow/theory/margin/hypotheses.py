@@ -14,7 +14,7 @@ from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Problem
 from ..verdicts import Hypothesis, on_problem
-from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features, split
+from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -73,8 +73,6 @@ def _signs(problem: Any) -> str | None:
 
 
 def _separable(problem: Any) -> str | None:
-    if _signs(problem) is not None:
-        return "needs the hypotheses before it"
     data = inputs_of(problem)
     return read_labelled(data.X, data.y).note or None
 
@@ -89,15 +87,12 @@ def _planar(problem: Any) -> str | None:
 
 
 def _informative(problem: Any) -> str | None:
-    if _signs(problem) or _separable(problem):
-        return "needs the hypotheses before it"
     data = inputs_of(problem)
-    if data.n < 4:
-        return f"{data.n} samples cannot be split into seen and unseen ones"
-    seen, _ = split(data)
-    margin = f1_max_margin(seen.X, seen.y, gap=LOOSE).objective
-    value = margin_bound(seen.X, margin, DELTA).value
-    return None if value < 1 else f"the bound is {value:.3g}: with n = {seen.n} and margin {margin:.3g} it says nothing"
+    margin = f1_max_margin(data.X, data.y, gap=LOOSE).objective
+    if margin <= 0:
+        return "the margin is zero to rounding: the bound says nothing"
+    value = margin_bound(data.X, margin, DELTA).value
+    return None if value < 1 else f"the bound is {value:.3g}: with n = {data.n} and margin {margin:.3g} it says nothing"
 
 
 def _line(problem: Any) -> str | None:
@@ -165,16 +160,16 @@ def _balanced(problem: Any) -> str | None:
     return f"neuron {int(np.flatnonzero(off)[0])} starts off the set ‖a‖ = |b|" if np.any(off) else None
 
 
+def _scores(problem: Any) -> str | None:
+    return None if isinstance(problem, Scores) else f"found {_named(problem)}, needs Scores(margins, loss)"
+
+
 def _positive(problem: Any) -> str | None:
-    if not isinstance(problem, Scores):
-        return f"found {_named(problem)}, needs Scores(margins, loss)"
     least = float(np.min(problem.margins))
     return None if least > 0 else f"the least score is {least:g}, needs positive ones"
 
 
 def _unequal(problem: Any) -> str | None:
-    if not isinstance(problem, Scores):
-        return "needs the hypotheses before it"
     least = float(np.min(problem.margins))
     return None if np.any(problem.margins > least * (1 + TIED)) else "all scores are equal: none lies off the margin"
 
@@ -195,7 +190,7 @@ SIGNS = Hypothesis("signs", "labels are ±1", on_problem(_signs))
 SEPARABLE = Hypothesis("distinct", "no input carries both labels", on_problem(_separable))
 TWO_CLASSES = Hypothesis("classes", "there are two classes", on_problem(_two_classes))
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", on_problem(_planar))
-INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", on_problem(_informative))
+INFORMATIVE = Hypothesis("informative", "the bound of a sample as large as the population is below one", on_problem(_informative))
 SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", on_problem(_separates))
 LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", on_problem(_long))
 LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", on_problem(_line))
@@ -205,6 +200,7 @@ FULL_SUPPORT = Hypothesis(
 SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", on_problem(_small))
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", on_problem(_exponential))
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", on_problem(_balanced))
+SCORES = Hypothesis("scores", "scores and the loss they are judged by", on_problem(_scores), structural=True)
 POSITIVE = Hypothesis("positive", "scores are positive", on_problem(_positive))
 UNEQUAL = Hypothesis("unequal", "some score is above the least", on_problem(_unequal))
 ALTERNATING = Hypothesis("family", "a family of finer and finer classes", on_problem(_alternating), structural=True)

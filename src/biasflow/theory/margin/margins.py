@@ -8,84 +8,206 @@ import numpy as np
 
 from ...diagnostics import interclass_distance
 from ...inputs import Array
-from ...limits import arc_cosine_kernel, f1_max_margin, f2_max_margin, margin_certificate
-from ...models import augmented
-from ...records import Limit
+from ...limits import arc_cosine_kernel, f1_max_margin, f2_max_margin
+from ...models import Particles, augmented
+from ...records import Dataset, Limit
 from ..evidence import Evidence
-from ..verdicts import Check, Claim
-from .examples import cluster_data
+from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
+from .examples import cluster_data, labelled_family
 from .hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
+from .routes import RESOLVED, activation_cells, circle_kernel, largest_gain, swept_distance
 from .setting import inputs_of
 
 ROUNDING = 1e-12
 """What recomputing a margin or a distance in floats leaves, relative."""
 PROVEN = 1e-8
 """Relative gap at which a max margin counts as found: f1_max_margin is asked for 1e-9."""
-RANDOM_DIRECTIONS = 4000
 FEATURES = 2000
 """Neurons of the random first layer whose margin is compared with the kernel's."""
 DEVIATIONS = 6.0
 """Standard errors that an entry of a random-feature kernel may be off, in Bernstein's inequality."""
-CANCELLATION = 10 * float(np.finfo(float).eps)
-"""What rounding leaves of a relative gap, over the square of the kernel's size over γ₂."""
+EPS = float(np.finfo(float).eps)
+SUMS = 16 * EPS
+"""What sums over neurons and samples leave, relative to their largest term."""
+RELAXED = 1e-4
+"""Relative gap to which interclass_distance solves its relaxation."""
+FRAMES = 200
+"""Random frames that are tried where no sweep is affordable."""
+CELLS = "every cell of the sphere, by non-negative least squares"
+QUADRATURE = "kernel by quadrature over the circle"
+
+
+def measured_margins(measure: Particles, data: Dataset) -> Array:
+    """y_i·½Σ_jmass_js_j(⟨u_j, (x_i, 1)⟩)₊ over the total mass, in plain arithmetic."""
+    masses = np.exp(measure.log_masses)
+    hidden = np.maximum(augmented(data.X) @ measure.directions.T, 0.0)
+    return data.y * (hidden @ (masses * measure.signs)) / 2 / float(np.sum(masses))
+
+
+def gain_of(weights: Array, data: Dataset) -> float | None:
+    """max_θ Σp_iy_iφ(θ, x_i) over every cell of the support's arrangement; None where there are too many cells."""
+    support = np.flatnonzero(weights)
+    rows = augmented(data.X)[support]
+    cells = activation_cells(rows)
+    return None if cells is None else largest_gain(rows, (weights * data.y)[support], cells)
+
+
+def _untrained(data: Dataset) -> Particles:
+    """A hundred random neurons of equal mass: the null model of a max margin."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal((100, data.d + 1))
+    return Particles(u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], 100), np.full(100, -np.log(100.0)))
 
 
 def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    found = f1_max_margin(data.X, data.y)
+    found = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
     p, proof = found.stats["weights"], found.certificate
-    judged = margin_certificate(found.value, data.X, data.y, weights=p)
-    size = max(proof.dual, np.finfo(float).tiny)
+    size = max(proof.dual, float(np.finfo(float).tiny))
+    error = SUMS * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
+    if error > TELLING:
+        return (unknown_check("γ₁", f"γ₁ ≤ {proof.dual:.2g} is below what float64 resolves for inputs of this size"),)
+    margins, gain = measured_margins(found.value, data), gain_of(p, data)
+    rival = measured_margins(_untrained(data), data)
+    mass = float(np.sum(np.exp(found.value.log_masses)))
+    direct = "f summed over its neurons"
     checks = [
-        Check("|margin of the measure − γ₁'s lower bound|/γ₁", abs(judged.margin - proof.primal) / size, "<=", ROUNDING),
-        Check("least mass, over the total", float(np.min(found.value.shares)), ">=", 0.0),
-        Check("|total mass − 1|", abs(found.value.norm - 1), "<=", ROUNDING),
-        Check("largest gain of random directions, over the upper bound", _largest_gain(data.X, data.y, p) / size, "<=", 1.0),
+        Check("margin of the measure, over γ₁'s lower bound", _ratio(np.min(margins), proof.primal), "==", 1.0, error, direct),
+        Check("γ₁ stated, over its lower bound", _ratio(found.objective, proof.primal), "==", 1.0, error, direct),
+        Check("total mass", mass, "==", 1.0, ROUNDING, direct),
+        Check("total weight", float(np.sum(p)), "==", 1.0, ROUNDING, direct),
     ]
+    if gain is None:
+        return (
+            *checks,
+            Check(
+                "lower bound, over the upper bound", proof.primal / size, "<=", 1.0, reason="too many cells for a second search"
+            ),
+        )
     if proof.kind != "exact":
-        return (*checks, Check("lower bound, over the proven upper bound", proof.primal / size, "<=", 1.0))
+        return (
+            *checks,
+            Check("largest gain of the weights, over the upper bound", gain / size, "<=", 1.0 + error, error, CELLS),
+            unknown_check("conditions (i), (ii)", f"γ₁ is known up to {1 - proof.primal / size:.2g} only"),
+        )
+    mean = float(p @ margins)
     return (
         *checks,
-        Check("(i) slack of the support: (max J − ∫J dν)/γ₁", judged.direction_slack / size, "<=", PROVEN),
-        Check("(ii) slack of the samples: (Σp_iy_if(x_i) − margin)/γ₁", judged.sample_slack / size, "<=", PROVEN),
+        Check("largest gain of the weights, over the upper bound", gain / size, "==", 1.0, PROVEN + error, CELLS),
+        Check(
+            "(i) slack of the support: (max J − ∫J dν)/γ₁",
+            (gain - mean) / size,
+            "<=",
+            PROVEN,
+            error,
+            CELLS,
+            null=(gain - float(p @ rival)) / size,
+        ),
+        Check(
+            "(ii) slack of the samples: (Σp_iy_if(x_i) − margin)/γ₁",
+            (mean - float(np.min(margins))) / size,
+            "<=",
+            PROVEN,
+            error,
+            direct,
+            null=float(p @ rival - np.min(rival)) / size,
+        ),
     )
 
 
-def _largest_gain(X: Array, y: Array, p: Array) -> float:
-    """max |½Σ_ip_iy_i(⟨u, (x_i, 1)⟩)₊| over random unit u."""
-    inputs = augmented(X)
-    u = np.random.default_rng(0).standard_normal((RANDOM_DIRECTIONS, inputs.shape[1]))
-    u /= np.linalg.norm(u, axis=1)[:, None]
-    return float(np.max(np.abs(0.5 * np.maximum(u @ inputs.T, 0.0) @ (p * y))))
+def _ratio(one: float, other: float) -> float:
+    return float(one) / other if other else float("nan")
 
 
 def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    K, found = arc_cosine_kernel(data.X), f2_max_margin(data.X, data.y)
-    drawn = f2_max_margin(data.X, data.y, features=FEATURES)
-    hidden = drawn.value.features(data.X)
-    worst = np.abs(hidden @ hidden.T / FEATURES - K)
-    off, size = float(np.max(worst)), float(np.max(K))
-    rounding = CANCELLATION * size / max(found.objective, drawn.objective, ROUNDING) ** 2
-    upper = f1_max_margin(data.X, data.y, gap=PROVEN).certificate.dual
+    rows = augmented(data.X)
+    K = circle_kernel(rows, rows)
+    found = f2_max_margin(data.X, data.y)
+    p = found.stats["weights"]
+    upper = float(np.sqrt(max((p * data.y) @ K @ (p * data.y), 0.0)))
+    noise = EPS * (8 * float(np.max(K)) + data.n * float(np.linalg.eigvalsh(K)[-1]))
+    largest = float(max(upper, found.certificate.dual, np.finfo(float).tiny))
+    error = noise / largest**2
+    if error > TELLING:
+        why = (
+            f"γ₂ ≤ {max(upper, found.certificate.dual):.2g} is below what a Gram matrix in float64 resolves, {np.sqrt(noise):.2g}"
+        )
+        return (unknown_check("γ₂", why),)
+    c = np.zeros(data.n)
+    c[: found.value.coefficients.size] = found.value.coefficients
+    values = circle_kernel(rows, augmented(found.value.points)) @ c
+    norm = float(np.sqrt(max(c @ K @ c, 0.0)))
+    rival = data.y * (K @ data.y) / float(np.sqrt(max(data.y @ K @ data.y, noise)))
     return (
-        Check("gap of γ₂, relative", _relative_gap(found), "<=", PROVEN, rounding),
-        Check("gap of γ₂^(m), relative", _relative_gap(drawn), "<=", PROVEN, rounding),
-        Check("|norm of the classifier − 1|", abs(found.value.norm - 1), "<=", PROVEN, rounding),
+        Check(
+            "margin of the classifier, over γ₂ stated",
+            _ratio(np.min(data.y * values), found.objective),
+            "==",
+            1.0,
+            error,
+            QUADRATURE,
+        ),
+        Check("norm of the classifier", norm, "==", 1.0, error, QUADRATURE),
+        Check(
+            "norm of Σp_iy_ik(x_i, ·), over γ₂'s upper bound", _ratio(upper, found.certificate.dual), "==", 1.0, error, QUADRATURE
+        ),
+        Check(
+            "gap of γ₂: what the margin lacks of that norm, relative",
+            1 - float(np.min(data.y * values)) / upper,
+            "<=",
+            PROVEN + error,
+            error,
+            QUADRATURE,
+            null=1 - float(np.min(rival)) / upper,
+        ),
+        *_random_features(data, K, found, noise),
+        _against_f1(data, found, error),
+    )
+
+
+def _random_features(data: Dataset, K: Array, found: Limit[object], noise: float) -> tuple[Check, ...]:
+    """γ₂^(m) by plain sums over the neurons drawn, and how far it may be from γ₂."""
+    drawn = f2_max_margin(data.X, data.y, features=FEATURES)
+    hidden = np.maximum(augmented(data.X) @ drawn.value.directions.T, 0.0)
+    a, p = drawn.value.weights, drawn.stats["weights"]
+    upper = float(np.linalg.norm((p * data.y) @ hidden)) / np.sqrt(FEATURES)
+    error = noise / max(upper, drawn.certificate.dual, float(np.finfo(float).tiny)) ** 2
+    if error > TELLING:
+        return (unknown_check("γ₂^(m)", f"γ₂^(m) ≤ {upper:.2g} is below what sums in float64 resolve, {np.sqrt(noise):.2g}"),)
+    worst = np.abs(hidden @ hidden.T / FEATURES - K)
+    margin = float(np.min(data.y * (hidden @ a))) / float(np.sqrt(FEATURES) * np.linalg.norm(a))
+    direct = "sums over the neurons drawn"
+    return (
+        Check("margin of the m features' classifier, over γ₂^(m) stated", margin / drawn.objective, "==", 1.0, error, direct),
+        Check("‖Σp_iy_iσ(x_i)‖/√m, over γ₂^(m)'s upper bound", upper / drawn.certificate.dual, "==", 1.0, error, direct),
+        Check("gap of γ₂^(m), relative", 1 - margin / upper, "<=", PROVEN + error, error, direct),
         Check(
             "|γ₂^(m)² − γ₂²| (at most the largest error of the kernel)",
             abs(drawn.objective**2 - found.objective**2),
             "<=",
-            off + PROVEN * size,
+            float(np.max(worst)) + 2 * noise,
+            noise,
+            QUADRATURE,
         ),
         Check(
             "largest error of the kernel of m random features, over what Bernstein's inequality allows",
             float(np.max(worst / _bernstein(data.X, K))),
             "<=",
             1.0,
+            ROUNDING,
+            QUADRATURE,
         ),
-        Check("γ₂ (C's norms lack a factor: γ₂ ≤ 2γ₁)", found.objective, "<=", 2 * upper),
     )
+
+
+def _against_f1(data: Dataset, found: Limit[object], error: float) -> Check:
+    wide = f1_max_margin(data.X, data.y, gap=PROVEN)
+    margin = float(np.min(measured_margins(wide.value, data)))
+    quantity = "γ₂'s upper bound (C's norms lack a factor: γ₂ ≤ 2γ₁), over 2γ₁'s lower one"
+    if margin <= 0:
+        return unknown_check(quantity, "γ₁ has no positive lower bound")
+    return Check(quantity, found.certificate.dual / (2 * margin), "<=", 1.0, error, "margin of a measure of mass one")
 
 
 def _bernstein(X: Array, K: Array) -> Array:
@@ -99,34 +221,105 @@ def _bernstein(X: Array, K: Array) -> Array:
     return DEVIATIONS * np.sqrt(variance / FEATURES) + DEVIATIONS**2 / 3 * largest / FEATURES + rounding
 
 
-def _relative_gap(limit: Limit) -> float:
-    return (limit.certificate.dual - limit.certificate.primal) / max(limit.certificate.dual, np.finfo(float).tiny)
-
-
 def _eq10(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
+    pairs = (data.X[data.y > 0][:, None] - data.X[data.y < 0][None]).reshape(-1, data.d)
     brackets = [interclass_distance(data.X, data.y, rank) for rank in range(1, data.d + 1)]
-    plus, minus = data.X[data.y > 0], data.X[data.y < 0]
-    plain = float(np.min(np.linalg.norm(plus[:, None] - minus[None], axis=2)))
-    checks = [
-        Check("Δ_d (no projection), over the least distance of the classes", brackets[-1].objective / plain, "==", 1.0, ROUNDING)
-    ]
+    plain = float(np.min(np.linalg.norm(pairs, axis=1)))
+    direct = "pairs of samples, projected"
+    error = ROUNDING + SUMS * float(np.max(np.abs(data.X))) / plain
+    if error > TELLING:
+        return (unknown_check("Δ_d", f"classes {plain:.2g} apart, which float64 does not resolve for inputs of this size"),)
+    checks = [Check("Δ_d (no projection), over the least distance", brackets[-1].objective / plain, "==", 1.0, error, direct)]
     for rank, found in enumerate(brackets, start=1):
         V = found.value
-        closest = float(np.min(np.linalg.norm((plus[:, None] - minus[None]) @ V, axis=2)))
+        closest = float(np.min(np.linalg.norm(pairs @ V, axis=1)))
         checks += [
-            Check(f"Δ_{rank}: frame's distance from orthonormal", float(np.max(np.abs(V.T @ V - np.eye(rank)))), "<=", ROUNDING),
+            Check(f"Δ_{rank}: largest of |VᵀV − 1|", float(np.max(np.abs(V.T @ V - np.eye(rank)))), "<=", ROUNDING, SUMS, direct),
             Check(
-                f"Δ_{rank}: |distance after the projection − lower bound|", abs(closest - found.objective), "<=", ROUNDING * plain
+                f"Δ_{rank}: |distance after the projection − lower bound|/Δ_d",
+                abs(closest - found.objective) / plain,
+                "<=",
+                2 * error,
+                error,
+                direct,
             ),
-            Check(f"Δ_{rank}: lower bound, at most the upper", found.objective, "<=", found.certificate.dual),
-            Check(f"Δ_{rank}: lower bound, at most Δ_d", found.objective, "<=", plain, ROUNDING * plain),
+            Check(f"Δ_{rank}: upper bound, over Δ_d", found.certificate.dual / plain, "<=", 1 + RELAXED + error, error, direct),
         ]
+        if rank < data.d:
+            checks += _swept(pairs, rank, found, plain, error)
     checks += [
-        Check(f"upper bound of Δ_{rank}, at least the lower one of Δ_{rank - 1}", after.certificate.dual, ">=", before.objective)
+        Check(
+            f"upper bound of Δ_{rank}, over the lower one of Δ_{rank - 1}",
+            _ratio(after.certificate.dual, before.objective) if before.objective else 1.0 + RELAXED,
+            ">=",
+            1.0 - RELAXED - error,
+            error,
+            direct,
+        )
         for rank, (before, after) in enumerate(itertools.pairwise(brackets), start=2)
     ]
     return tuple(checks)
+
+
+def _swept(pairs: Array, rank: int, found: Limit[Array], plain: float, error: float) -> list[Check]:
+    """The bracket of Δ_r against a sweep over all projections, which also sees that Δ_r ≤ Δ_{r+1}."""
+    sweep = swept_distance(pairs, rank)
+    chance = _random_frames(pairs, rank)
+    if sweep is None:
+        return [
+            Check(
+                f"Δ_{rank}: upper bound, at least what random frames reach",
+                found.certificate.dual / plain,
+                ">=",
+                float(np.max(chance)) / plain - error,
+                error,
+                "random frames",
+            ),
+            Check(
+                f"Δ_{rank}: lower bound, at most the upper",
+                found.objective / plain,
+                "<=",
+                found.certificate.dual / plain + error,
+                error,
+                reason=f"no sweep over projections of rank {rank} in {pairs.shape[1]} dimensions",
+            ),
+        ]
+    low, high = sweep
+    witness = "sweep of the sphere with a Lipschitz bound"
+    checks = [
+        Check(
+            f"Δ_{rank}: lower bound, at most the sweep's upper one",
+            found.objective / plain,
+            "<=",
+            high / plain + 2 * error,
+            error,
+            witness,
+        ),
+        Check(
+            f"Δ_{rank}: upper bound, at least what the sweep reaches",
+            found.certificate.dual / plain,
+            ">=",
+            low / plain - 2 * error,
+            error,
+            witness,
+        ),
+    ]
+    quantity = f"Δ_{rank}: lower bound, over what the sweep reaches"
+    reached = _ratio(found.objective, low)
+    if not reached >= 1 - 2 * RESOLVED:
+        return [
+            *checks,
+            unknown_check(quantity, f"the frame found reaches {reached:.3g} of Δ_{rank}, by a sweep of all projections"),
+        ]
+    return [*checks, Check(quantity, reached, ">=", 1 - 2 * RESOLVED, error, witness, null=float(np.median(chance)) / low)]
+
+
+def _random_frames(pairs: Array, rank: int) -> Array:
+    """Least distances after random projections."""
+    rng = np.random.default_rng(0)
+    frames = [np.linalg.qr(each)[0] for each in rng.standard_normal((FRAMES, pairs.shape[1], rank))]
+    return np.array([float(np.min(np.linalg.norm(pairs @ V, axis=1))) for V in frames])
 
 
 gamma1 = Claim(
@@ -136,6 +329,10 @@ gamma1 = Claim(
     (DATA, SIGNS, SEPARABLE),
     cluster_data,
     _gamma1,
+    kind=Kind.STATIC,
+    witness="the margin summed over neurons, and max J over every cell of the sphere",
+    null="an untrained network",
+    family=labelled_family,
 )
 gamma2 = Claim(
     "C/gamma2",
@@ -144,14 +341,22 @@ gamma2 = Claim(
     (DATA, SIGNS, SEPARABLE),
     cluster_data,
     _gamma2,
+    kind=Kind.STATIC,
+    witness="classifier and dual weights judged with the kernel by quadrature",
+    null="equal weights on all samples",
+    family=labelled_family,
 )
 eq10 = Claim(
     "C/eq10",
     "Δ_r, the distance of the classes after the best projection of rank r, grows with r up to their plain distance.",
     "C, eq. (10)",
     (DATA, SIGNS, TWO_CLASSES, SEPARABLE),
-    lambda key: cluster_data(key, d=4),
+    lambda key: cluster_data(key, d=3),
     _eq10,
+    kind=Kind.STATIC,
+    witness="a sweep of all projections in up to three dimensions, with a Lipschitz bound",
+    null="a random projection",
+    family=lambda key: labelled_family(key, classes=2),
 )
 
 CLAIMS = (gamma1, gamma2, eq10)

@@ -45,12 +45,6 @@ def output_features(problem: Problem) -> Array:
     return problem.data.y[:, None] * (problem.model.hidden(problem.params0, problem.data.X) / lengths[:, None]).T
 
 
-def split(data: Dataset) -> tuple[Dataset, Dataset]:
-    """The first three quarters of the samples, and the others."""
-    most = max(3 * data.n // 4, 1)
-    return Dataset(data.X[:most], data.y[:most]), Dataset(data.X[most:], data.y[most:])
-
-
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Normalised scores ū_i = y_if̄(x_i) (n,) and the loss they are judged by: what C's lemmas on the soft-min are about."""
