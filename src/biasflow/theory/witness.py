@@ -170,10 +170,14 @@ def _hermite(times: Array, states: Sequence[Any], slopes: Sequence[Any], t: floa
 
 @dataclass(frozen=True)
 class Defect:
-    """How far a flow is from following its gradient: `size`, against what its error and the witness's `allowed`."""
+    """How far a flow is from following its gradient: `size`, against what its error and the witness's `allowed`.
+
+    stretches: (where a stretch ends, the distance there), in order.
+    """
 
     size: float
     allowed: float
+    stretches: tuple[tuple[float, float], ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -193,7 +197,8 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     reach = np.append(0.0, np.cumsum(steps / max(float(np.sum(steps)), _tiny())))
     chosen = sorted({*np.searchsorted(reach, np.linspace(0, 1, SEGMENTS + 1)[:-1], side="right").tolist(), len(times) - 1})
     ends = sorted({0, *(min(k, len(times) - 1) for k in chosen)})
-    size, allowed, stated = 0.0, 0.0, bool(np.all(np.isfinite(flow.error)))
+    allowed, stated = 0.0, bool(np.all(np.isfinite(flow.error)))
+    found: list[tuple[float, float]] = []
     errors = np.append(np.zeros(len(times) - len(flow.error)), flow.error)
     for first, last in itertools.pairwise(ends):
         begun = _restarted(problem, states[first])
@@ -201,19 +206,22 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
         if isinstance(run, str):
             return run
         own = ROUNDING * max(float(np.max(np.abs(np.asarray(effective[last])))), _tiny()) if stated else 0.0
-        size = max(size, _distance(_effective(problem, run.final), effective[last]))
+        found.append((float(times[last]), _distance(_effective(problem, run.final), effective[last])))
         extra = LENIENT * float(errors[first] + errors[last]) if stated else 0.0
         allowed = max(allowed, LENIENT * float(run.error[-1]) + extra + own)
     if not stated:
         allowed += COARSE * max(_distance(state, effective[0]) for state in effective)
-    return Defect(size, allowed)
+    return Defect(max(distance for _, distance in found), allowed, tuple(found))
 
 
 def measured_error(flow: Trajectory, defect: Defect) -> Trajectory:
-    """The flow with its defect, added up over the stretches, as its error, where it states none."""
+    """The flow with its defects, added up over the stretches begun, as its error, where it states none."""
     if np.all(np.isfinite(flow.error)):
         return flow
-    return dataclasses.replace(flow, error=np.full(flow.times.size, SEGMENTS * defect.size))
+    ends, sizes = np.array(defect.stretches).T
+    begun = np.searchsorted(ends, flow.times)  # the stretch in which a time lies
+    added = np.cumsum(sizes)[np.minimum(begun, len(ends) - 1)]
+    return dataclasses.replace(flow, error=np.where(flow.times > 0, added, 0.0))
 
 
 def _restarted(problem: Any, state: Any) -> Any:
