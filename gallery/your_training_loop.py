@@ -22,9 +22,7 @@ for column, step in enumerate(steps):
         status = bf.verify(name, problem, flow=bf.Checkpoints(step * every * np.arange(271), states)).status
         colour = {"holds": "#9fd3a9", "inconclusive": "#f3dd9b", "does not apply": "#e6b3b8"}.get(status, "#ffffff")
         panel.text(column, row, status.replace("not ", "not\n"), ha="center", va="center", bbox={"fc": colour, "pad": 6, "lw": 0})
-panel.set(
-    xlim=(-0.6, 4.6), ylim=(2.6, -0.6), xlabel="step size", title="Theorems judged on descent with smaller and smaller steps"
-)
+panel.set(xlim=(-0.6, 4.6), ylim=(2.6, -0.6), xlabel="step size", title="Theorems judged on gradient descent of smaller steps")
 panel.set(xticks=range(5), xticklabels=steps, yticks=range(3), yticklabels=claims)
 out = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "your_training_loop.png")
 out.parent.mkdir(parents=True, exist_ok=True)
