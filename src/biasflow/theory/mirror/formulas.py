@@ -28,6 +28,10 @@ POLISH = 2
 NEWTON = 60
 """Steps for the slack of a depth potential: each at least halves the error of its logarithm until it converges quadratically."""
 
+AT_ONCE = 200_000
+"""Numbers of which φ'' is evaluated in one call."""
+_RULE = tuple(part / 2 for part in (np.polynomial.legendre.leggauss(NODES)[0] + 1, np.polynomial.legendre.leggauss(NODES)[1]))
+
 Function = Callable[[Array], Array]
 
 
@@ -55,9 +59,10 @@ class Formulas:
             near = np.abs(step) < NEAR * np.minimum(self.scale(best), self.scale(beta))
             inside = np.where(near, step, 0.0)
             total = np.zeros(np.broadcast_shapes(np.shape(best), np.shape(beta)))
-            nodes, weights = np.polynomial.legendre.leggauss(NODES)
-            for x, share in zip((nodes + 1) / 2, weights / 2, strict=True):
-                total = total + share * (1 - x) / self.weight(beta + x * inside)
+            at_once = max(1, min(NODES, AT_ONCE // max(total.size, 1)))
+            for first in range(0, NODES, at_once):
+                x, share = (part[first : first + at_once].reshape(-1, *(1,) * total.ndim) for part in _RULE)
+                total = total + np.sum(share * (1 - x) / self.weight(beta + x * inside), axis=0)
             apart = best * (self.gradient(best) - self.gradient(beta)) - self.conjugate(best) + self.conjugate(beta)
             wall = (best == 0) & (self.signs != 0)
             far = np.where(wall, self.conjugate(beta) - self.conjugate(np.zeros_like(best)), np.maximum(apart, 0.0))
@@ -196,7 +201,7 @@ def _depth(depth: int, unit: Array) -> Formulas:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = (1 - eta) ** -p - (1 + eta) ** -p
             near = 2 * np.exp(-p / 2 * np.log1p(-(eta**2))) * np.sinh(p * np.arctanh(np.clip(eta, -0.5, 0.5)))
-            return unit * np.where(np.abs(eta) < 0.5, near, far)
+            return unit * np.where(np.abs(eta) < 0.5, near, np.where(np.abs(eta) < 1, far, np.nan))
 
     return Formulas(
         gradient,

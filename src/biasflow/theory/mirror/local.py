@@ -40,8 +40,10 @@ NEAR = 1e-9
 """Radius, as a share of D₀, at which the weighted rate is that of the linearised flow but for √NEAR."""
 PAIRS = 8
 """Of points at which D_F is computed in exact arithmetic."""
-BISECTIONS = 100
-"""Of the side of a box: its ends are then equal to rounding."""
+BISECTIONS = 54
+"""Of the side of a box, found to a factor of two: its ends are then equal to rounding."""
+NEAREST = 1e-12
+"""Change of η with which the search for a side begins."""
 FARTHEST = 1e5
 """Change of η beyond which a box is called unbounded."""
 CONSTANTS = 1e-8
@@ -107,13 +109,16 @@ def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
             reached = f.inverse(centre + side * delta)
             return (f.divergence(best, reached) <= radius) & np.isfinite(reached)
 
-    low, high = np.zeros_like(best), np.full_like(best, 1e-12)
-    while np.any(inside(high) & (high < FARTHEST)):
-        low, high = np.where(inside(high), high, low), np.where(inside(high), 2 * high, high)
-    open_ended = inside(high)
+    low, high = np.zeros_like(best), np.full_like(best, NEAREST)
+    within = inside(high)
+    while np.any(within & (high < FARTHEST)):
+        low, high = np.where(within, high, low), np.where(within, 2 * high, high)
+        within = inside(high)
+    open_ended = within
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        low, high = np.where(inside(middle), middle, low), np.where(inside(middle), high, middle)
+        within = inside(middle)
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
     return np.where(open_ended, np.inf, high)
 
 
