@@ -48,6 +48,8 @@ FARTHEST = 1e5
 """Change of η beyond which a box is called unbounded."""
 CONSTANTS = 1e-8
 """Relative agreement of constants found by bisection to rounding: the ends of a box depend on D_φ through a square root."""
+ENDED = 1e-4
+"""Newton step left at the end of a flow, over its size, at which it has ended."""
 LARGE = 600
 """Entries of X up to which the norms that need linear programs are computed."""
 
@@ -167,7 +169,10 @@ def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     radius = 0.1 * m.D[0]
     after = _inside(m, radius)
     if after.size < 3:
-        return (unknown_check("the flow in B(r)", "it was not followed until D_φ ≤ r, r = 0.1·D₀"),)
+        name = "D_φ(β*, β(T)) over r = 0.1·D₀, where the flow has ended (T₀ < ∞)"
+        if float(np.max(m.remaining)) <= ENDED * float(np.max(np.abs(m.betas[-1]))):
+            return (Check(name, m.D[-1] / radius, "<=", 1.0, m.D_error[-1] / radius, **m.notes),)
+        return (unknown_check(name, "the flow was not followed until D_φ ≤ r"),)
     first = int(after[0])
     notes = m.notes
     f = m.formulas

@@ -52,7 +52,9 @@ class Measured:
             times, betas = np.append(0.0, times), np.vstack([self.start, betas])
             spread = np.vstack([np.zeros(self.d), spread])
         self.times, self.betas, self.spread = times, betas, spread
-        self._best, self._fit, self._source = best, fit, source or evidence.source
+        self._best, self._fit = best, fit
+        followed = "∇F followed in β" if flow.stats.get("method") == "primal" else evidence.source
+        self._source = source or (evidence.source and followed)
 
     @property
     def witness(self) -> str:

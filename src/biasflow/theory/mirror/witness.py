@@ -19,8 +19,8 @@ from .formulas import Formulas, formulas_of
 
 CONVERGED = 1e-20
 """Loss, relative to its start, at which the flow has ended."""
-STANDSTILL = 1e-20
-"""Loss still to be lost at the present rate in as much time again, relative to its start, at which a flow stands still."""
+STILL = 1e-11
+"""Gradient, relative to its start, at which a flow that does not interpolate has ended: near a saddle it is not small."""
 LOOSER = 100.0
 """Times the tolerance of the second run, whose distance from the first is the error."""
 LARGEST = 1e15
@@ -160,11 +160,15 @@ def primal_flow(
         t1 = float(np.max(np.asarray(times)))
     loss0 = 0.5 * float(np.sum((X @ start - y) ** 2))
 
+    pull0 = float(np.max(np.abs(field.force(start)), initial=0.0))
+
     def settled(t: float, beta: Array) -> bool:
-        force = field.force(beta)
         if 0.5 * float(np.sum((X @ beta - y) ** 2)) <= CONVERGED * loss0:
             return True
-        return t * float(force @ (f.weight(beta) * force)) <= STANDSTILL * loss0
+        force = field.force(beta)
+        held = f.signs * force < 0  # towards the wall of a half-line: β decays, whatever the force
+        pulled = float(np.max(np.abs(force[~held]), initial=0.0))
+        return pulled <= STILL * pull0 and float(np.sum(np.abs(beta * force)[held])) <= CONVERGED * loss0
 
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         runs = follow_twice(field, start, t1, rtol, time.monotonic() + time_s, settled)
