@@ -15,7 +15,7 @@ from ..examples import boundary_family, boundary_problem
 from ..hypotheses import CONTINUOUS, HALF_LINES, MIRROR, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import ARRIVED, rival_checks
-from .measured import EPS, Measured
+from .measured import EPS, Measured, within_floats
 
 PUSHED = 1e-6
 """Slope of F at its minimum, over its largest possible one, above which a coordinate is certainly held at the wall."""
@@ -54,6 +54,7 @@ def least_squares_fit(X: Array, y: Array, signs: Array) -> Array:
     return np.asarray(columns @ (solution / np.where(size > 0, size, 1.0)))
 
 
+@within_floats
 def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     m = _measured(evidence)
     f, best = m.formulas, m.best

@@ -31,6 +31,7 @@ from .measured import (
     measured,
     membership_check,
     rate_check,
+    within_floats,
 )
 from .rates import eq2_checks, largest_check
 
@@ -159,6 +160,7 @@ def _inside(m: Measured, radius: float) -> Index:
     return m.resolved[m.D[m.resolved] <= radius * (1 + CONSTANTS)]
 
 
+@within_floats
 def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     """dD/dt = −2D_F, the flow stays in B(r), and a κ that is certified on all of B(r) is a rate, for θ = 1 and 2.
 
@@ -189,6 +191,7 @@ def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
+@within_floats
 def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
     m, checks = measured(evidence), []
     least = least_eigenvalue(m.X, np.ones(m.d))
@@ -214,6 +217,7 @@ def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
     return (*checks, constant_check("the rate of the linearised flow, as stated", stated, exact, error, m))
 
 
+@within_floats
 def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
     m, checks = measured(evidence), []
     norms = ("l2", "l1", "linf") if m.X.size <= LARGE else ("l2",)

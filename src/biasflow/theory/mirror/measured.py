@@ -6,6 +6,7 @@ time from the dense output. Nothing is asked of the mirror flow's dual form.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from functools import cached_property
@@ -18,7 +19,7 @@ from ...records import Limit
 from ..evidence import Evidence
 from ..verdicts import Check, unknown_check
 from .formulas import formulas_of
-from .witness import enveloped
+from .witness import below_floats, enveloped
 
 EPS = float(np.finfo(float).eps)
 RESOLVED = 1e-3
@@ -223,6 +224,17 @@ def measured(evidence: Evidence) -> Measured:
     if evidence not in _MEASURED:
         _MEASURED[evidence] = Measured(evidence)
     return _MEASURED[evidence]
+
+
+def within_floats(check: Callable[[Evidence], tuple[Check, ...]]) -> Callable[[Evidence], tuple[Check, ...]]:
+    """A check that is left open where r is so small that β, which it follows, says nothing."""
+
+    @functools.wraps(check)
+    def checked(evidence: Evidence) -> tuple[Check, ...]:
+        reason = below_floats(evidence.mirror.potential, evidence.mirror.X.shape[1])
+        return check(evidence) if reason is None else (unknown_check("the flow in β", reason),)
+
+    return checked
 
 
 def farthest(off: Array, allowed: Array) -> int:

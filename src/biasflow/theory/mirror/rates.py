@@ -15,7 +15,7 @@ from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import nearest
-from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, farthest, measured
+from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, farthest, measured, within_floats
 
 SHARES = 8
 """Times at which equation (2) is compared in its integrated form."""
@@ -61,6 +61,7 @@ def largest_check(quantity: str, values: Array, errors: Array, bound: float, slo
     return Check(quantity, found, "<=", bound, float(errors[k]), null=null, **m.notes)
 
 
+@within_floats
 def _eq3(evidence: Evidence) -> tuple[Check, ...]:
     m = measured(evidence)
     share, error = m.times * m.F / m.D[0], m.times * m.F_error / m.D[0] + m.D_error[0] / m.D[0] * m.times * m.F / m.D[0]
@@ -68,6 +69,7 @@ def _eq3(evidence: Evidence) -> tuple[Check, ...]:
     return (bound, *eq2_checks(m))
 
 
+@within_floats
 def _sharp(evidence: Evidence) -> tuple[Check, ...]:
     m = measured(evidence)
     f, t = m.formulas, m.times

@@ -29,6 +29,8 @@ FINEST = 1e-13
 """Least relative tolerance that LSODA can honour."""
 SMALL = 1e-3
 """Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near zero is followed too."""
+FLOATS = 600.0
+"""Largest |log r| for which r, and its ratios to β, are floats."""
 STEPS = 100_000
 """After which a run is given up."""
 ROUNDING = 8 * float(np.finfo(float).eps)
@@ -151,6 +153,9 @@ def primal_flow(
     stats['spread']: the error of each β_i at each time, which `error` is the largest of.
     """
     m, X, y = problem, problem.X, problem.y
+    reason = below_floats(m.potential, X.shape[1])
+    if reason is not None:
+        return reason
     f = formulas_of(m.potential, X.shape[1], m.beta0)
     with np.errstate(all="ignore"):
         start = np.asarray(f.inverse(np.zeros(X.shape[1])) if m.beta0 is None else m.beta0, dtype=np.float64)
@@ -184,6 +189,13 @@ def primal_flow(
         result = Result.STATIONARY
     stats = {"method": "primal", "steps": len(run.ends) - 1, "spread": spread}
     return Trajectory(saved, states, loss, np.max(spread, axis=1), (), stats, result, m, run.at)
+
+
+def below_floats(potential: Any, d: int) -> str | None:
+    """Why β cannot be followed, where its unit is out of the range of floats."""
+    units = potential.log_units(d)
+    extreme = np.isfinite(units) & (np.abs(units) > FLOATS)
+    return f"log r = {units[extreme][0]:g}: β is out of the range of floats" if np.any(extreme) else None
 
 
 def spread_of(f: Formulas, states: Array, rough: Array) -> Array:
