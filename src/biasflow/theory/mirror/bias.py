@@ -10,7 +10,7 @@ from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .measured import EPS, Measured, farthest, measured, membership_check
+from .measured import EPS, Measured, farthest, measured, membership_check, within_floats
 
 ARRIVED = 1e-4
 """Distance that a flow still has to go, over the limit's size, beyond which its end says nothing about the limit."""
@@ -24,6 +24,7 @@ COMPARED = 40
 """Times at which two flows are compared."""
 
 
+@within_floats
 def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
     """The flow ends at β*, which is the projection: Xβ* = y, ∇φ moved inside Im Xᵀ, every rival β̄ is farther by D_φ(β̄, β*)."""
     m = measured(evidence)
@@ -113,6 +114,7 @@ def _room(signs: Array, best: Array, z: Array) -> float:
     return room if np.isfinite(room) else 1e300
 
 
+@within_floats
 def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     """F loses what the flow dissipates, never more slowly than zero; ∇φ moves inside Im Xᵀ and no faster than ‖∇F(β₀)‖ allows.
 

@@ -15,12 +15,14 @@ from ..examples import boundary_family, boundary_problem
 from ..hypotheses import CONTINUOUS, HALF_LINES, MIRROR, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import ARRIVED, rival_checks
-from .measured import EPS, Measured
+from .measured import EPS, Measured, within_floats
 
 PUSHED = 1e-6
 """Slope of F at its minimum, over its largest possible one, above which a coordinate is certainly held at the wall."""
 GONE = 1e-9
 """|β*_i| over ‖β*‖_∞ below which β* counts as on the wall: the residual at which its solver may stop."""
+TIGHT = (1e-12, 1e-6)
+"""Room of minimisers inside the domain, over their size, between which the tolerance of a linear program decides."""
 FARTHEST = 1e12
 """Bound on the variables of the program for a minimiser inside, which its tolerance needs."""
 
@@ -52,6 +54,7 @@ def least_squares_fit(X: Array, y: Array, signs: Array) -> Array:
     return np.asarray(columns @ (solution / np.where(size > 0, size, 1.0)))
 
 
+@within_floats
 def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     m = _measured(evidence)
     f, best = m.formulas, m.best
@@ -130,9 +133,10 @@ def _inside(m: Measured, size: float) -> Check:
     if found.status != 0:
         return unknown_check(name, f"the linear program for a minimiser inside: {found.message.splitlines()[0]}")
     room, least = float(found.x[d]), float(np.min((signs * m.best)[confined])) / size
-    if 0 < least < GONE * 1e3 or 1e-12 < room < 1e-6:
-        return unknown_check(name, f"β* is within {least:.1g} of the boundary: which side is beyond rounding")
-    return Check(name, float(least > GONE), "==", float(room > 1e-6), witness="a linear program on the fit")
+    if TIGHT[0] < room < TIGHT[1]:
+        return unknown_check(name, f"minimisers are within {room:.1g} of the boundary: which side is beyond rounding")
+    there = room >= TIGHT[1]
+    return Check(name, float(least > (0.0 if there else GONE)), "==", float(there), witness="a linear program on the fit")
 
 
 def _fitted(m: Measured) -> Check:

@@ -23,8 +23,14 @@ STEP = 1e-3
 """Relative step of the fourth-order differences of an unknown ∇φ: truncation 1e-12, rounding 1e-13."""
 CONVERGED = 1e-14
 """Newton step of the logarithm of a slack at which the next one is below rounding."""
+POLISH = 2
+"""Newton steps from a z that is known to the rounding of one: the first leaves the rounding of z itself, one for safety."""
 NEWTON = 60
 """Steps for the slack of a depth potential: each at least halves the error of its logarithm until it converges quadratically."""
+
+AT_ONCE = 200_000
+"""Numbers of which φ'' is evaluated in one call."""
+_RULE = tuple(part / 2 for part in (np.polynomial.legendre.leggauss(NODES)[0] + 1, np.polynomial.legendre.leggauss(NODES)[1]))
 
 Function = Callable[[Array], Array]
 
@@ -53,9 +59,10 @@ class Formulas:
             near = np.abs(step) < NEAR * np.minimum(self.scale(best), self.scale(beta))
             inside = np.where(near, step, 0.0)
             total = np.zeros(np.broadcast_shapes(np.shape(best), np.shape(beta)))
-            nodes, weights = np.polynomial.legendre.leggauss(NODES)
-            for x, share in zip((nodes + 1) / 2, weights / 2, strict=True):
-                total = total + share * (1 - x) / self.weight(beta + x * inside)
+            at_once = max(1, min(NODES, AT_ONCE // max(total.size, 1)))
+            for first in range(0, NODES, at_once):
+                x, share = (part[first : first + at_once].reshape(-1, *(1,) * total.ndim) for part in _RULE)
+                total = total + np.sum(share * (1 - x) / self.weight(beta + x * inside), axis=0)
             apart = best * (self.gradient(best) - self.gradient(beta)) - self.conjugate(best) + self.conjugate(beta)
             wall = (best == 0) & (self.signs != 0)
             far = np.where(wall, self.conjugate(beta) - self.conjugate(np.zeros_like(best)), np.maximum(apart, 0.0))
@@ -166,6 +173,17 @@ def _depth(depth: int, unit: Array) -> Formulas:
                 break
         return np.asarray(np.exp(log_q))
 
+    def gradient(beta: Array) -> Array:
+        """z = 1 − q, and where that cancels Newton's method on h(z) = 2(1−z²)^{−p/2}·sinh(p·artanh z)."""
+        q = slack(beta)
+        target = np.abs(beta) / unit
+        small = np.minimum(1 - q, 0.5)
+        for _ in range(POLISH):
+            value = 2 * np.exp(-p / 2 * np.log1p(-(small**2))) * np.sinh(p * np.arctanh(small))
+            steep = p * ((1 - small) ** (-p - 1) + (1 + small) ** (-p - 1))
+            small = np.where(q > 0.5, small - (value - target) / steep, 0.5)
+        return np.sign(beta) * np.where(q > 0.5, small, 1 - q)
+
     def weight(beta: Array) -> Array:
         q = slack(beta)
         return p * unit * (q ** (-p - 1) + (2 - q) ** (-p - 1))
@@ -181,10 +199,12 @@ def _depth(depth: int, unit: Array) -> Formulas:
 
     def inverse(eta: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return unit * ((1 - eta) ** -p - (1 + eta) ** -p)
+            far = (1 - eta) ** -p - (1 + eta) ** -p
+            near = 2 * np.exp(-p / 2 * np.log1p(-(eta**2))) * np.sinh(p * np.arctanh(np.clip(eta, -0.5, 0.5)))
+            return unit * np.where(np.abs(eta) < 0.5, near, np.where(np.abs(eta) < 1, far, np.nan))
 
     return Formulas(
-        lambda beta: np.sign(beta) * (1 - slack(beta)),
+        gradient,
         inverse,
         conjugate,
         weight,

@@ -31,6 +31,7 @@ from .measured import (
     measured,
     membership_check,
     rate_check,
+    within_floats,
 )
 from .rates import eq2_checks, largest_check
 
@@ -40,12 +41,16 @@ NEAR = 1e-9
 """Radius, as a share of D₀, at which the weighted rate is that of the linearised flow but for √NEAR."""
 PAIRS = 8
 """Of points at which D_F is computed in exact arithmetic."""
-BISECTIONS = 100
-"""Of the side of a box: its ends are then equal to rounding."""
+BISECTIONS = 54
+"""Of the side of a box, found to a factor of two: its ends are then equal to rounding."""
+NEAREST = 1e-12
+"""Change of η with which the search for a side begins."""
 FARTHEST = 1e5
 """Change of η beyond which a box is called unbounded."""
 CONSTANTS = 1e-8
 """Relative agreement of constants found by bisection to rounding: the ends of a box depend on D_φ through a square root."""
+ENDED = 1e-4
+"""Newton step left at the end of a flow, over its size, at which it has ended."""
 LARGE = 600
 """Entries of X up to which the norms that need linear programs are computed."""
 
@@ -107,13 +112,16 @@ def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
             reached = f.inverse(centre + side * delta)
             return (f.divergence(best, reached) <= radius) & np.isfinite(reached)
 
-    low, high = np.zeros_like(best), np.full_like(best, 1e-12)
-    while np.any(inside(high) & (high < FARTHEST)):
-        low, high = np.where(inside(high), high, low), np.where(inside(high), 2 * high, high)
-    open_ended = inside(high)
+    low, high = np.zeros_like(best), np.full_like(best, NEAREST)
+    within = inside(high)
+    while np.any(within & (high < FARTHEST)):
+        low, high = np.where(within, high, low), np.where(within, 2 * high, high)
+        within = inside(high)
+    open_ended = within
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        low, high = np.where(inside(middle), middle, low), np.where(inside(middle), high, middle)
+        within = inside(middle)
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
     return np.where(open_ended, np.inf, high)
 
 
@@ -152,6 +160,7 @@ def _inside(m: Measured, radius: float) -> Index:
     return m.resolved[m.D[m.resolved] <= radius * (1 + CONSTANTS)]
 
 
+@within_floats
 def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     """dD/dt = −2D_F, the flow stays in B(r), and a κ that is certified on all of B(r) is a rate, for θ = 1 and 2.
 
@@ -162,7 +171,10 @@ def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     radius = 0.1 * m.D[0]
     after = _inside(m, radius)
     if after.size < 3:
-        return (unknown_check("the flow in B(r)", "it was not followed until D_φ ≤ r, r = 0.1·D₀"),)
+        name = "D_φ(β*, β(T)) over r = 0.1·D₀, where the flow has ended (T₀ < ∞)"
+        if float(np.max(m.remaining)) <= ENDED * float(np.max(np.abs(m.betas[-1]))):
+            return (Check(name, m.D[-1] / radius, "<=", 1.0, m.D_error[-1] / radius, **m.notes),)
+        return (unknown_check(name, "the flow was not followed until D_φ ≤ r"),)
     first = int(after[0])
     notes = m.notes
     f = m.formulas
@@ -179,6 +191,7 @@ def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
+@within_floats
 def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
     m, checks = measured(evidence), []
     least = least_eigenvalue(m.X, np.ones(m.d))
@@ -204,6 +217,7 @@ def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
     return (*checks, constant_check("the rate of the linearised flow, as stated", stated, exact, error, m))
 
 
+@within_floats
 def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
     m, checks = measured(evidence), []
     norms = ("l2", "l1", "linf") if m.X.size <= LARGE else ("l2",)

@@ -6,6 +6,7 @@ time from the dense output. Nothing is asked of the mirror flow's dual form.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from functools import cached_property
@@ -18,7 +19,7 @@ from ...records import Limit
 from ..evidence import Evidence
 from ..verdicts import Check, unknown_check
 from .formulas import formulas_of
-from .witness import enveloped
+from .witness import below_floats, enveloped
 
 EPS = float(np.finfo(float).eps)
 RESOLVED = 1e-3
@@ -33,7 +34,7 @@ ACCURATE = 1e-10
 HALVINGS = 8
 """Of an interval between two saved times at most."""
 ACCEPTED = 1e-9
-"""Residual of β*, over the larger of one and the labels, at which the projection's solver may stop."""
+"""Residual of β*, over the larger of one and the labels, and of ∇φ(β*), at which the projection's solver may stop."""
 STEADY = 100.0
 """Units of rounding in β* that Newton's method leaves: its last step is at the rounding of its residual."""
 
@@ -52,7 +53,9 @@ class Measured:
             times, betas = np.append(0.0, times), np.vstack([self.start, betas])
             spread = np.vstack([np.zeros(self.d), spread])
         self.times, self.betas, self.spread = times, betas, spread
-        self._best, self._fit, self._source = best, fit, source or evidence.source
+        self._best, self._fit = best, fit
+        followed = "∇F followed in β" if flow.stats.get("method") == "primal" else evidence.source
+        self._source = source or (evidence.source and followed)
 
     @property
     def witness(self) -> str:
@@ -80,19 +83,19 @@ class Measured:
 
     @cached_property
     def best_error(self) -> Array:
-        """Of each β*_i: rounding of β* and of η₀ + Xᵀν it comes from, and its own residual as a Newton step."""
+        """Of each β*_i: rounding of β* and of the η₀ + Xᵀν it comes from, what its solver left, its residual as a Newton step."""
         size = float(np.max(np.abs(self.best), initial=0.0))
         kept = ACCEPTED * max(1.0, float(np.max(np.abs(self.y))))
         left = np.clip(self.X @ self.best - self.fit, -kept, kept)
         w = self.formulas.weight(self.best)
         step = np.sqrt(w) * np.linalg.lstsq(self.X * np.sqrt(w), left, rcond=None)[0]
         with np.errstate(all="ignore"):
-            first = np.abs(self.formulas.gradient(self.start))
-            nu = np.linalg.lstsq(self.X.T, np.nan_to_num(self.formulas.gradient(self.best) - self.formulas.gradient(self.start)))[
-                0
-            ]
-        rounded = 8 * EPS * w * (first + np.abs(self.X).T @ np.abs(nu))
-        return STEADY * EPS * (np.abs(self.best) + EPS * size) + np.abs(step) + rounded
+            first, eta = self.formulas.gradient(self.start), self.formulas.gradient(self.best)
+        known = np.isfinite(eta)  # not at a wall
+        nu = np.linalg.lstsq(self.X[:, known].T, (eta - first)[known], rcond=None)[0]
+        loose = min(self.limit.certificate.membership, ACCEPTED) * max(1.0, float(np.max(np.abs(eta[known]), initial=0.0)))
+        rounded = w * (8 * EPS * (np.abs(first) + np.abs(self.X).T @ np.abs(nu)) + loose)
+        return STEADY * EPS * (np.abs(self.best) + EPS * size) + np.abs(step) + np.where(known, rounded, 0.0)
 
     @property
     def fit(self) -> Array:
@@ -221,6 +224,17 @@ def measured(evidence: Evidence) -> Measured:
     if evidence not in _MEASURED:
         _MEASURED[evidence] = Measured(evidence)
     return _MEASURED[evidence]
+
+
+def within_floats(check: Callable[[Evidence], tuple[Check, ...]]) -> Callable[[Evidence], tuple[Check, ...]]:
+    """A check that is left open where r is so small that β, which it follows, says nothing."""
+
+    @functools.wraps(check)
+    def checked(evidence: Evidence) -> tuple[Check, ...]:
+        reason = below_floats(evidence.mirror.potential, evidence.mirror.X.shape[1])
+        return check(evidence) if reason is None else (unknown_check("the flow in β", reason),)
+
+    return checked
 
 
 def farthest(off: Array, allowed: Array) -> int:

@@ -15,13 +15,15 @@ from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import nearest
-from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, farthest, measured
+from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, farthest, measured, within_floats
 
 SHARES = 8
 """Times at which equation (2) is compared in its integrated form."""
 SURE = 1e-3
 """Error of a ratio that is compared with one, beyond which a time is left out."""
-DECADES = 3.0
+SAFE = 3.0
+"""Times the estimated errors of D at the ends of the window: at its last end D is hardly known, and so is its error."""
+DECADES = 2.0
 """Of D over which its late decay is read off, its last ones: the slowest mode is alone there, and the curvature is that of β*."""
 
 
@@ -59,6 +61,7 @@ def largest_check(quantity: str, values: Array, errors: Array, bound: float, slo
     return Check(quantity, found, "<=", bound, float(errors[k]), null=null, **m.notes)
 
 
+@within_floats
 def _eq3(evidence: Evidence) -> tuple[Check, ...]:
     m = measured(evidence)
     share, error = m.times * m.F / m.D[0], m.times * m.F_error / m.D[0] + m.D_error[0] / m.D[0] * m.times * m.F / m.D[0]
@@ -66,6 +69,7 @@ def _eq3(evidence: Evidence) -> tuple[Check, ...]:
     return (bound, *eq2_checks(m))
 
 
+@within_floats
 def _sharp(evidence: Evidence) -> tuple[Check, ...]:
     m = measured(evidence)
     f, t = m.formulas, m.times
@@ -113,8 +117,7 @@ def late_rate(m: Measured) -> Check:
     that of β*. Both are measured over the window, for any potential, and are the error.
     """
     name = "late decay rate of D over 2λ_min(X·diag(w*)·Xᵀ)"
-    clear = np.flatnonzero((m.D_error <= SURE / 10 * m.D) & (m.D > 0))
-    window = clear[m.D[clear] <= m.D[clear[-1]] * 10**DECADES] if clear.size else clear
+    window = m.resolved[m.D[m.resolved] <= m.D[m.resolved[-1]] * 10**DECADES] if m.resolved.size else m.resolved
     if window.size < 2 or m.D[window[0]] > SURE * m.D[0] or m.D[window[0]] < 10 * m.D[window[-1]]:
         return unknown_check(name, "the flow was not followed until its decay is that of its slowest mode")
     H = (m.X * m.formulas.weight(m.best)) @ m.X.T
@@ -125,7 +128,7 @@ def late_rate(m: Measured) -> Check:
     curvature = float(np.max(np.abs(0.5 * linear / m.D[window] - 1)))
     first, last = int(window[0]), int(window[-1])
     fallen = float(np.log(m.D[first] / m.D[last]))
-    unsure = float(m.D_error[first] / m.D[first] + m.D_error[last] / m.D[last]) / fallen
+    unsure = SAFE * float(m.D_error[first] / m.D[first] + m.D_error[last] / m.D[last]) / fallen
     rounding = EPS * float(modes[-1] / modes[0]) * len(modes)
     pace = fallen / float(m.times[last] - m.times[first]) / (2 * float(modes[0]))
     error = mixture + curvature + unsure + rounding

@@ -19,8 +19,8 @@ from .formulas import Formulas, formulas_of
 
 CONVERGED = 1e-20
 """Loss, relative to its start, at which the flow has ended."""
-STANDSTILL = 1e-20
-"""Loss still to be lost at the present rate in as much time again, relative to its start, at which a flow stands still."""
+STILL = 1e-11
+"""Gradient, relative to its start, at which a flow that does not interpolate has ended: near a saddle it is not small."""
 LOOSER = 100.0
 """Times the tolerance of the second run, whose distance from the first is the error."""
 LARGEST = 1e15
@@ -29,6 +29,8 @@ FINEST = 1e-13
 """Least relative tolerance that LSODA can honour."""
 SMALL = 1e-3
 """Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near zero is followed too."""
+FLOATS = 600.0
+"""Largest |log r| for which r, and its ratios to β, are floats."""
 STEPS = 100_000
 """After which a run is given up."""
 ROUNDING = 8 * float(np.finfo(float).eps)
@@ -151,6 +153,9 @@ def primal_flow(
     stats['spread']: the error of each β_i at each time, which `error` is the largest of.
     """
     m, X, y = problem, problem.X, problem.y
+    reason = below_floats(m.potential, X.shape[1])
+    if reason is not None:
+        return reason
     f = formulas_of(m.potential, X.shape[1], m.beta0)
     with np.errstate(all="ignore"):
         start = np.asarray(f.inverse(np.zeros(X.shape[1])) if m.beta0 is None else m.beta0, dtype=np.float64)
@@ -160,11 +165,15 @@ def primal_flow(
         t1 = float(np.max(np.asarray(times)))
     loss0 = 0.5 * float(np.sum((X @ start - y) ** 2))
 
+    pull0 = float(np.max(np.abs(field.force(start)), initial=0.0))
+
     def settled(t: float, beta: Array) -> bool:
-        force = field.force(beta)
         if 0.5 * float(np.sum((X @ beta - y) ** 2)) <= CONVERGED * loss0:
             return True
-        return t * float(force @ (f.weight(beta) * force)) <= STANDSTILL * loss0
+        force = field.force(beta)
+        held = f.signs * force < 0  # towards the wall of a half-line: β decays, whatever the force
+        pulled = float(np.max(np.abs(force[~held]), initial=0.0))
+        return pulled <= STILL * pull0 and float(np.sum(np.abs(beta * force)[held])) <= CONVERGED * loss0
 
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         runs = follow_twice(field, start, t1, rtol, time.monotonic() + time_s, settled)
@@ -180,6 +189,13 @@ def primal_flow(
         result = Result.STATIONARY
     stats = {"method": "primal", "steps": len(run.ends) - 1, "spread": spread}
     return Trajectory(saved, states, loss, np.max(spread, axis=1), (), stats, result, m, run.at)
+
+
+def below_floats(potential: Any, d: int) -> str | None:
+    """Why β cannot be followed, where its unit is out of the range of floats."""
+    units = potential.log_units(d)
+    extreme = np.isfinite(units) & (np.abs(units) > FLOATS)
+    return f"log r = {units[extreme][0]:g}: β is out of the range of floats" if np.any(extreme) else None
 
 
 def spread_of(f: Formulas, states: Array, rough: Array) -> Array:
