@@ -67,7 +67,7 @@ class _Unchecked(Evidence):
         return f"whether the flow follows ∇L is not known: {self.unknown}"
 
 
-def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 10.0) -> Comparison:
+def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Comparison:
     """Distance between the end of a flow and a predicted limit, with the claims that speak about the two.
 
     The flow is first taken apart: from some of its states ∇L is followed to the next (at most `time_s` seconds). Where it does not

@@ -28,17 +28,17 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .kernel import NUDGE, departure, differenced_kernel
 
-UNITS = (10.0, 100.0, 1000.0, 10_000.0)
+UNITS = (10.0, 100.0, 1000.0, 11_000.0)
 """Scales at which the approach to the kernel limit is measured: the start's WWᵀ this many times the largest label. Three decades."""
 SHARP, PLAIN = 1e-12, 1e-4
 """Tolerances of flows whose small differences count, and of those that only look for a scale."""
 MIDDLE = 1e-9
 """Tolerance of flows between the regimes, whose limits are compared to five digits."""
-WIDTHS = (16, 50, 160, 500, 1600, 5000, 16_000)
+WIDTHS = (16, 50, 160, 500, 1600, 5000, 17_000)
 """Numbers of columns k at which Gaussian starts are looked at: three decades."""
 NARROW, WIDE = 256, 65_536
 """Columns of the start whose Δ is scaled down, and of one whose transition is compared with the identity's."""
-SHRUNK = (1.0, 0.1, 0.01, 0.001)
+SHRUNK = (1.0, 0.1, 0.01, 0.0009)
 """Factors on Δ."""
 DRAWS = 32
 """Random starts over which sizes are averaged."""
@@ -46,8 +46,8 @@ SIGMAS = 5.0
 """Standard errors that a random quantity may be off."""
 RICH = 1e-6
 """WWᵀ of a start, in units of the largest label, that stands for α → 0."""
-LOW, HIGH = 1e-3, 30.0
-"""The same for the scales between which the transition is sought."""
+LOW, HIGH = (1e-3, 1e-4, 1e-5), 30.0
+"""The same for the scales between which the transition is sought: the first of the low ones that is below it."""
 APART = 1e-2
 """Relative distance of the rich from the kernel limit above which there is a transition to look for."""
 ROUNDED = 1e-12
@@ -145,8 +145,13 @@ def transition_scale(problem: Problem, time_s: float = 10.0) -> float:
         M = raw_limit(problem, float(np.exp(log_factor)), 1e-6, time_s)[0]
         return float(np.linalg.norm(M - kernel)) / apart - 0.5
 
-    low, high = np.log(matched(problem, LOW)), np.log(matched(problem, HIGH))
-    return float(np.exp(brentq(beyond, low, high, xtol=HALFWAY)))
+    high = np.log(matched(problem, HIGH))
+    for unit in LOW:
+        low = np.log(matched(problem, unit))
+        if beyond(low) > 0:
+            return float(np.exp(brentq(beyond, low, high, xtol=HALFWAY)))
+        high = low
+    raise RefusedError(f"the transition lies below {LOW[-1]:g} of the largest label")
 
 
 def kernel_spread(problem: Problem, k: int, key: int) -> float:

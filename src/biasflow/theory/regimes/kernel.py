@@ -26,7 +26,7 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .families import diagonal_family
 
-MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 1e-4, 7))
+MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 9e-5, 7))
 """Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three decades."""
 GATED = tuple(float(m) for m in np.geomspace(1e-2, 1e-6, 9))
 """The same for networks with gates, whose kernel is the limit's only once no gate changes on the data: those that change are left
@@ -198,7 +198,8 @@ def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
         "kernel": "largest change of the kernel, ‖K_{w(t)} − K_{w(0)}‖/‖K_{w(0)}‖",
     }
     return tuple(
-        _law(f"exponent in α^D of the {words}", np.array(scales), *_columns(found, name), paired, source) for name, words in names.items()
+        _law(f"exponent in α^D of the {words}", np.array(scales), *_columns(found, name), paired, source)
+        for name, words in names.items()
     )
 
 
@@ -237,7 +238,14 @@ def _uniform(problem: Problem) -> tuple[Check, ...]:
     rank = spread > len(spread) * np.finfo(float).eps * spread[0]
     condition = float(spread[0] / spread[rank][-1]) ** 2
     return (
-        Check("relative distance from min ℓ2 to the least tangent-kernel norm", apart, "==", 0.0, 1e-13 * condition, witness="min ℓ2"),
+        Check(
+            "relative distance from min ℓ2 to the least tangent-kernel norm",
+            apart,
+            "==",
+            0.0,
+            1e-13 * condition,
+            witness="min ℓ2",
+        ),
         Check(
             "relative distance of K₀(x, x') from 2D²α^{2(D−1)}⟨x, x'⟩",
             printed,

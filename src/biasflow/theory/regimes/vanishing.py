@@ -21,7 +21,7 @@ from .depth_two import EXPONENT, LINEAR_PROGRAM
 from .families import diagonal_family
 from .log_weights import TOLERANCE, log_flow
 
-LOGS = tuple(float(log) for log in np.geomspace(200, 200_000, 5))
+LOGS = tuple(float(log) for log in np.geomspace(200, 220_000, 5))
 """L of the flows that are compared with the jump process: three decades."""
 BEYOND = 1.2
 """End of the comparison, over the time of the last jump."""
@@ -78,7 +78,9 @@ def _general(evidence: Evidence) -> str | None:
 
 
 GENERAL = Hypothesis(
-    "general", "the labels are in general position: min ℓ1 has as many entries as X has rank (else the rate is L⁻¹log L)", _general
+    "general",
+    "the labels are in general position: min ℓ1 has as many entries as X has rank (else the rate is L⁻¹log L)",
+    _general,
 )
 
 vanishing = Claim(
