@@ -1,9 +1,9 @@
 """W, §6: matrix completion by gradient flow on UVᵀ, from the kernel to the rich regime.
 
-An orthogonal matrix on the right of U and V leaves UVᵀ and its gradient flow as they are, so 2k columns can be turned into as many as
-there are rows without changing the flow (`narrowed`). An unbiased start α[U₀, −U₀], α[V₀, V₀] is then known by U₀U₀ᵀ and V₀V₀ᵀ:
-Gaussian factors of k columns have k(1 + Δ) with ‖Δ‖ ~ k^{−1/2}, so the limit is that of the identity start at α√k, up to a distance
-linear in Δ. This is the scaling that W leaves open (§8, effect of width).
+An orthogonal matrix on the right of U and V leaves UVᵀ and its gradient flow as they are, so 2k columns can be turned into as
+many as there are rows without changing the flow (`narrowed`). An unbiased start α[U₀, −U₀], α[V₀, V₀] is then known by U₀U₀ᵀ and
+V₀V₀ᵀ: Gaussian factors of k columns have k(1 + Δ) with ‖Δ‖ ~ k^{−1/2}, so the limit is that of the identity start at α√k, up to a
+distance linear in Δ. This is the scaling that W leaves open (§8, effect of width).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..witness import witness_flow
 from .kernel import NUDGE, departure, differenced_kernel
 
 UNITS = (10.0, 100.0, 1000.0, 11_000.0)
-"""Scales at which the approach to the kernel limit is measured: the start's WWᵀ this many times the largest label. Three decades."""
+"""Scales at which the approach to the kernel limit is measured, over three decades: WWᵀ of the start over the largest label."""
 SHARP, PLAIN = 1e-12, 1e-4
 """Tolerances of flows whose small differences count, and of those that only look for a scale."""
 MIDDLE = 1e-9
@@ -87,7 +87,7 @@ def narrowed(problem: Problem) -> Problem:
     rows = len(U) + len(V)
     if problem.model.rank <= rows:
         return problem
-    W = np.linalg.qr(np.vstack([U, V]).T, mode="r").T
+    W = np.asarray(np.linalg.qr(np.vstack([U, V]).T)[1]).T
     model = MatrixFactorisation(problem.model.shape, rows)
     return Problem(model, problem.data, problem.loss, FactorParams(W[: len(U)], W[len(U) :]))
 
@@ -200,8 +200,10 @@ def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
         quantity = f"{name}: exponent in α² of the distance of M(∞) from the kernel limit"
         found = []
         for unit in UNITS:
-            run = raw_flow(start, matched(start, unit), SHARP, time_s / 8)
-            found.append(departure(run.problem, run, np.eye(problem.data.d)))
+            factor = matched(start, unit)
+            run = raw_flow(start, factor, SHARP, time_s / 8)
+            larger = dataclasses.replace(start, params0=scaled(start.params0, factor))
+            found.append(departure(larger, run, np.eye(problem.data.d)))
         ends, errors = np.array([d.end for d in found]), np.array([d.end_error for d in found])
         seen = ends > 3 * errors
         if np.sum(seen) < 3:

@@ -1,7 +1,7 @@
 """W, §3: the kernel regime, for any homogeneous model: its definition, K_{w(t)} ≈ K_{w(0)}, and where the flow then goes.
 
-From α·w₀ the weights move by a relative m ∝ α^{−D} to fit the labels. An unbiased start that pairs every weight with its opposite,
-as all of W's do, has no first order in m: kernel and predictor then follow the linearised model up to m², α^{−2D}.
+From α·w₀ the weights move by a relative m ∝ α^{−D} to fit the labels. An unbiased start that pairs every weight with its
+opposite, as all of W's do, has no first order in m: kernel and predictor then follow the linearised model up to m², α^{−2D}.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _moments(rates: Array, speed: float, last: float) -> Array:
 
 
 def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
-    """The flow by raw gradients where it can be had, else the library's; and what it rests on, nothing where that is a reduction."""
+    """The flow by raw gradients where it can be had, else the library's; and what it rests on: nothing if on a reduction."""
     run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
     if not isinstance(run, str):
         return run, "∇L followed in the weights"
@@ -218,7 +218,7 @@ def _law(quantity: str, scales: Array, values: Array, errors: Array, paired: boo
     if np.sum(seen) < 3:
         return unknown_check(quantity, "the distance is below the flow's error at all but the first scales")
     x, y, error = scales[seen], values[seen], (errors / values)[seen]
-    notes = {"witness": source, "null": 0.0}  # the distance from any other limit does not fall
+    notes: dict[str, Any] = {"witness": source, "null": 0.0}  # the distance from any other limit does not fall
     if paired:
         return exponent_check(quantity, x, y, -2.0, error, **notes)
     slope, spread, decades = fitted_exponent(x, y, error)
