@@ -75,7 +75,7 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
     """Distance between the end of a flow and a predicted limit, with the claims that speak about the two.
 
     The flow is first taken apart: from some of its states ∇L is followed to the next (at most `time_s` seconds). Where that does
-    not lead there, it is no gradient flow, and no claim applies; where it could not be found out, verdicts are at best consistent.
+    not lead there, it is no gradient flow, and no claim applies; where it is not known, verdicts are at best consistent.
     """
     instance("trajectory", trajectory, Trajectory)
     instance("limit", limit, Limit)

@@ -38,7 +38,7 @@ def end_check(evidence: Evidence, null: Array | None = None) -> Check:
 
 
 def end_error(evidence: Evidence) -> float:
-    """What the distance of flow and limit may owe to numerics: integration, what is left to go, the limit's residual, rounding."""
+    """What the distance of flow and limit may owe to numerics: integration, what is left to go, the limit's error, rounding."""
     problem, beta = evidence.network, evidence.predictors[-1]
     X, y, size = problem.data.X, problem.data.y, float(np.max(np.abs(beta)))
     reach = float(np.linalg.norm(np.linalg.pinv(X), np.inf))
