@@ -94,13 +94,13 @@ def test_inconsistent_labels_are_refused_where_the_claim_needs_them_and_harmless
 
 @pytest.mark.parametrize("name", NETWORK_CLAIMS)
 def test_claims_about_networks_refuse_mirror_problems(name):
-    assert bf.verify(name, mirror_problem(0)).status == "hypotheses fail"
+    assert bf.verify(name, mirror_problem(0)).status == "does not apply"
 
 
 @pytest.mark.parametrize(("name", "depth"), [("W/thm1", 3), ("W/lem1", 3), ("W/limit", 4), ("W/thm3", 2), ("W/lem4", 2)])
 def test_the_wrong_depth_is_refused(name, depth):
     verdict = bf.verify(name, diagonal_problem(0, depth=depth))
-    assert verdict.status == "hypotheses fail"
+    assert verdict.status == "does not apply"
     assert f"D = {depth}" in str(verdict)
 
 
@@ -137,23 +137,19 @@ def test_a_wrong_prediction_is_called_violated():
     assert "violated: W/thm1" in str(comparison)
 
 
-def test_the_exponent_as_printed_is_violated():
+def test_the_exponent_as_printed_is_violated(monkeypatch):
     """W prints −4 in (6) and (16) for ‖·‖²; −8 is right: with −4 the formula misses by far more than the integration error."""
+    from biasflow.theory.regimes import depth_two
+
+    def formula(verdict):
+        return next(c for c in verdict.checks if "sinh" in c.quantity)
+
     problem = diagonal_problem(0)
-    check = next(c for c in bf.verify("W/thm1", problem).checks if "sinh" in c.quantity)
-    assert check.status == "holds"
-    half = dataclasses.replace(problem, loss=bf.SquareLoss("half"))
-    X, y = problem.data.X, problem.data.y
-    times = np.linspace(0, 0.05, 2001)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, times=times)
-    residuals = problem.model(flow.states, X) - y
-    integral = np.trapezoid(residuals, times, axis=0)
-    beta = problem.model.effective(flow.final)
-    alpha = problem.params0.plus[0]
-    right, printed = (2 * alpha**2 * np.sinh(-factor * X.T @ integral) for factor in (8, 4))
-    assert np.max(np.abs(right - beta)) < 1e-3 * np.max(np.abs(beta))  # the trapezoidal rule with 2000 intervals
-    assert np.max(np.abs(printed - beta)) > 0.1 * np.max(np.abs(beta))
-    assert bf.verify("W/thm1", half).status == "holds"
+    assert formula(bf.verify("W/thm1", problem)).status == "holds"
+    assert bf.verify("W/thm1", dataclasses.replace(problem, loss=bf.SquareLoss("half"))).status == "holds"
+    monkeypatch.setattr(depth_two, "EXPONENT", 4.0)
+    printed = formula(bf.verify("W/thm1", problem))
+    assert printed.status == "violated" and printed.measured > 0.1
 
 
 def test_comparison_reads_as_sentences():
@@ -161,8 +157,9 @@ def test_comparison_reads_as_sentences():
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
     comparison = bf.compare(flow, bf.limit(problem.model, problem.data, params0=problem.params0))
     assert comparison.distance <= 1e-8
-    assert {v.claim.id for v in comparison.verdicts if v.status == "holds"} >= {"W/thm1", "R/thm2.2", "R/eq3", "R/sharp"}
-    assert "converged" in str(comparison)
+    status = {v.claim.id: v.status for v in comparison.verdicts}
+    assert status["W/thm1"] == "holds" and "violated" not in status.values()
+    assert "converged" in str(comparison) and "the flow follows ∇L" in str(comparison)
 
 
 def test_unknown_claims_suggest_the_nearest():

@@ -34,7 +34,8 @@ def test_holds_on_a_diagonal_network_with_unequal_weights():
     problem = bf.Problem(bf.DiagonalNetwork(3), ds, bf.SquareLoss("sum"), bf.DiagonalParams(weights, weights))
     verdict = bf.verify("W/sec3", problem)
     assert verdict.status == "holds", str(verdict)
-    assert next(check for check in verdict.checks if "predictions" in check.quantity).measured < 1e-8
+    ends = next(check for check in verdict.checks if "distance of the limit" in check.quantity)
+    assert ends.measured == pytest.approx(-2, abs=0.05) and ends.decades >= 3
 
 
 def test_a_biased_start_is_refused():
@@ -67,16 +68,23 @@ def unbiased(widths, **options):
     )
 
 
-@pytest.mark.parametrize("widths, activation", [((3, 10), "relu"), ((3, 5, 5), "linear")])
-def test_holds_on_deep_networks(widths, activation):
-    verdict = bf.verify("W/sec3", unbiased(widths, activation=activation))
+def test_holds_on_a_deep_linear_network():
+    verdict = bf.verify("W/sec3", unbiased((3, 5, 5), activation="linear"))
     assert verdict.status == "holds", str(verdict)
+
+
+def test_a_relu_network_with_rounded_kinks_ends_in_the_kernel_limit():
+    """Its flow is not accurate enough to tell the way from the linearised one's at three scales, and the verdict says so."""
+    verdict = bf.verify("W/sec3", unbiased((3, 10), activation="relu"))
+    assert verdict.status in ("holds", "inconclusive"), str(verdict)
+    held = [check.quantity for check in verdict.checks if check.status == "holds"]
+    assert any("distance of the limit" in quantity for quantity in held) and any("kernel," in quantity for quantity in held)
 
 
 @pytest.mark.parametrize("options", [{"bias": True}, {"rounding": 0.1}])
 def test_networks_that_are_not_homogeneous_are_refused(options):
     verdict = bf.verify("W/sec3", unbiased((3, 5, 5), **options))
-    assert verdict.status == "hypotheses fail" and "not homogeneous" in str(verdict)
+    assert verdict.status == "does not apply" and "not homogeneous" in str(verdict)
 
 
 def test_a_factorisation_whose_kernel_cannot_reach_the_entries_is_refused():

@@ -24,7 +24,7 @@ def test_a_flow_under_way_says_nothing_about_its_limit():
     comparison = bf.compare(flow_of(problem, t1=0.02), bf.limit(problem.model, problem.data, params0=problem.params0))
     assert comparison.relative > 0.5
     assert statuses(comparison)["W/thm1"] == "inconclusive"
-    assert statuses(comparison)["R/eq3"] == "holds"
+    assert statuses(comparison)["R/eq3"] in ("holds", "consistent")
 
 
 @pytest.mark.parametrize("times", [[1.0, 2.0], [50.0]])
@@ -39,6 +39,31 @@ def test_weights_flows_are_judged_too():
     comparison = bf.compare(flow_of(problem, method="weights"), bf.limit(problem.model, problem.data, params0=problem.params0))
     assert statuses(comparison)["W/lem4"] == "holds"
     assert "violated" not in statuses(comparison).values(), str(comparison)
+
+
+def test_a_flow_that_does_not_follow_the_gradient_is_told_apart():
+    """Its second half is off by one part in a thousand: no theorem on gradient flow says anything of it, and none is listed."""
+    problem = diagonal_problem(0)
+    flow = flow_of(problem)
+    late = np.where(np.arange(len(flow.times)) > len(flow.times) // 2, 1.001, 1.0)[:, None]
+    spoiled = dataclasses.replace(flow, states=bf.DiagonalParams(flow.states.plus * late, flow.states.minus))
+    comparison = bf.compare(spoiled, bf.limit(problem.model, problem.data, params0=problem.params0))
+    assert set(statuses(comparison).values()) == {"does not apply"}
+    assert "no gradient flow" in str(comparison) and "W/thm1" not in str(comparison)
+
+
+def test_without_time_to_measure_the_defect_a_comparison_is_at_best_consistent(monkeypatch):
+    problem = diagonal_problem(0)
+    monkeypatch.setattr("biasflow.theory.comparing.flow_defect", lambda flow, time_s: "no time was left")
+    comparison = bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, params0=problem.params0))
+    assert statuses(comparison)["W/thm1"] == "consistent"
+    assert "holds" not in statuses(comparison).values() and "no time was left" in str(comparison)
+
+
+def test_other_models_claims_are_not_listed():
+    problem = diagonal_problem(0)
+    text = str(bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, params0=problem.params0)))
+    assert "W/thm3" not in text and "W/lem4" not in text
 
 
 def test_descent_and_jumps_are_no_flows():
@@ -98,12 +123,20 @@ def test_zero_labels_are_refused(name):
     assert bf.verify(name, spoiled).status == "hypotheses fail"
 
 
-@pytest.mark.parametrize(("scale", "labels"), [(1e4, 1.0), (1.0, 1e-6), (1e-3, 1e6)])
+@pytest.mark.parametrize(("scale", "labels"), [(10.0, 1.0), (1.0, 1e-2), (1e-3, 1e6)])
 def test_theorem_1_at_every_ratio_of_scale_and_labels(scale, labels):
     problem = diagonal_problem(0, scale=scale)
     data = bf.Dataset(problem.data.X, labels * problem.data.y)
     verdict = bf.verify("W/thm1", dataclasses.replace(problem, data=data))
     assert verdict.status == "holds", str(verdict)
+
+
+@pytest.mark.parametrize(("scale", "labels"), [(1e4, 1.0), (1.0, 1e-6)])
+def test_theorem_1_is_left_open_where_the_weights_have_no_digits_for_it(scale, labels):
+    """The predictor is a difference of weights that agree to seven digits or more: raw gradients cannot follow it."""
+    problem = diagonal_problem(0, scale=scale)
+    data = bf.Dataset(problem.data.X, labels * problem.data.y)
+    assert bf.verify("W/thm1", dataclasses.replace(problem, data=data)).status in ("consistent", "inconclusive")
 
 
 def edge_problem(key):

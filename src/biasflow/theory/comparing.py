@@ -47,10 +47,14 @@ class Comparison:
         if self.defect:
             lines.append(self.defect)
         for status in SHOWN:
-            names = [v.claim.id for v in self.verdicts if v.status == status]
+            names = [v.claim.id + _remark(v) for v in self.verdicts if v.status == status]
             if names:
                 lines.append(f"{status}: {', '.join(names)}")
         return "\n".join(lines)
+
+
+def _remark(verdict: Verdict) -> str:
+    return " (not informative here)" if verdict.informative is False else ""
 
 
 class _Unchecked(Evidence):
@@ -67,11 +71,11 @@ class _Unchecked(Evidence):
         return f"whether the flow follows ∇L is not known: {self.unknown}"
 
 
-def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 10.0) -> Comparison:
+def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Comparison:
     """Distance between the end of a flow and a predicted limit, with the claims that speak about the two.
 
-    The flow is first taken apart: from some of its states ∇L is followed to the next (at most `time_s` seconds). Where it does not
-    get there, the flow is no gradient flow, and no claim applies; where that could not be found out, verdicts are at best consistent.
+    The flow is first taken apart: from some of its states ∇L is followed to the next (at most `time_s` seconds). Where that does
+    not lead there, it is no gradient flow, and no claim applies; where it is not known, verdicts are at best consistent.
     """
     instance("trajectory", trajectory, Trajectory)
     instance("limit", limit, Limit)
@@ -85,7 +89,8 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 10.0) -> Co
         raise InputError(f"limit: shape {np.shape(limit.value)} does not fit the flow's β {evidence.predictors.shape[1:]}")
     distance = float(np.max(np.abs(evidence.predictors[-1] - limit.value)))
     size = max(float(np.max(np.abs(limit.value))), np.finfo(float).tiny)
-    defect, verdicts = _judged(evidence, time_s) if trajectory.interpolant is not None else ("", ())
+    is_flow = trajectory.interpolant is not None  # theorems on flows say nothing of descent or of the jump process
+    defect, verdicts = _judged(evidence, time_s) if is_flow else ("", ())
     return Comparison(
         distance,
         distance / size,
@@ -99,7 +104,7 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 10.0) -> Co
 
 
 def _judged(evidence: Evidence, time_s: float) -> tuple[str, tuple[Verdict, ...]]:
-    """What the flow's defect is, and the verdicts that it allows; theorems on flows say nothing of descent or of the jump process."""
+    """What the flow's defect is, and the verdicts that it allows."""
     statements = [claim(name) for name in COMPARED]
     defect = flow_defect(evidence.trajectory, time_s)
     if isinstance(defect, str):

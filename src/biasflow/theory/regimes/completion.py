@@ -1,9 +1,9 @@
 """W, §6: matrix completion by gradient flow on UVᵀ, from the kernel to the rich regime.
 
-An orthogonal matrix on the right of U and V leaves UVᵀ and its gradient flow as they are, so 2k columns can be turned into as many as
-there are rows without changing the flow (`narrowed`). An unbiased start α[U₀, −U₀], α[V₀, V₀] is then known by U₀U₀ᵀ and V₀V₀ᵀ:
-Gaussian factors of k columns have k(1 + Δ) with ‖Δ‖ ~ k^{−1/2}, so the limit is that of the identity start at α√k, up to a distance
-linear in Δ. This is the scaling that W leaves open (§8, effect of width).
+An orthogonal matrix on the right of U and V leaves UVᵀ and its gradient flow as they are, so 2k columns can be turned into as
+many as there are rows without changing the flow (`narrowed`). An unbiased start α[U₀, −U₀], α[V₀, V₀] is then known by U₀U₀ᵀ and
+V₀V₀ᵀ: Gaussian factors of k columns have k(1 + Δ) with ‖Δ‖ ~ k^{−1/2}, so the limit is that of the identity start at α√k, up to a
+distance linear in Δ. This is the scaling that W leaves open (§8, effect of width).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .kernel import NUDGE, departure, differenced_kernel
 
-UNITS = (10.0, 100.0, 1000.0, 10_000.0)
-"""Scales at which the approach to the kernel limit is measured: the start's WWᵀ this many times the largest label. Three decades."""
+UNITS = (10.0, 100.0, 1000.0, 11_000.0)
+"""Scales at which the approach to the kernel limit is measured, over three decades: WWᵀ of the start over the largest label."""
 SHARP, PLAIN = 1e-12, 1e-4
 """Tolerances of flows whose small differences count, and of those that only look for a scale."""
 MIDDLE = 1e-9
 """Tolerance of flows between the regimes, whose limits are compared to five digits."""
-WIDTHS = (16, 50, 160, 500, 1600, 5000, 16_000)
+WIDTHS = (16, 50, 160, 500, 1600, 5000, 17_000)
 """Numbers of columns k at which Gaussian starts are looked at: three decades."""
 NARROW, WIDE = 256, 65_536
 """Columns of the start whose Δ is scaled down, and of one whose transition is compared with the identity's."""
-SHRUNK = (1.0, 0.1, 0.01, 0.001)
+SHRUNK = (1.0, 0.1, 0.01, 0.0009)
 """Factors on Δ."""
 DRAWS = 32
 """Random starts over which sizes are averaged."""
@@ -46,8 +46,8 @@ SIGMAS = 5.0
 """Standard errors that a random quantity may be off."""
 RICH = 1e-6
 """WWᵀ of a start, in units of the largest label, that stands for α → 0."""
-LOW, HIGH = 1e-3, 30.0
-"""The same for the scales between which the transition is sought."""
+LOW, HIGH = (1e-3, 1e-4, 1e-5), 30.0
+"""The same for the scales between which the transition is sought: the first of the low ones that is below it."""
 APART = 1e-2
 """Relative distance of the rich from the kernel limit above which there is a transition to look for."""
 ROUNDED = 1e-12
@@ -87,7 +87,7 @@ def narrowed(problem: Problem) -> Problem:
     rows = len(U) + len(V)
     if problem.model.rank <= rows:
         return problem
-    W = np.linalg.qr(np.vstack([U, V]).T, mode="r").T
+    W = np.asarray(np.linalg.qr(np.vstack([U, V]).T)[1]).T
     model = MatrixFactorisation(problem.model.shape, rows)
     return Problem(model, problem.data, problem.loss, FactorParams(W[: len(U)], W[len(U) :]))
 
@@ -145,8 +145,13 @@ def transition_scale(problem: Problem, time_s: float = 10.0) -> float:
         M = raw_limit(problem, float(np.exp(log_factor)), 1e-6, time_s)[0]
         return float(np.linalg.norm(M - kernel)) / apart - 0.5
 
-    low, high = np.log(matched(problem, LOW)), np.log(matched(problem, HIGH))
-    return float(np.exp(brentq(beyond, low, high, xtol=HALFWAY)))
+    high = np.log(matched(problem, HIGH))
+    for unit in LOW:
+        low = np.log(matched(problem, unit))
+        if beyond(low) > 0:
+            return float(np.exp(brentq(beyond, low, high, xtol=HALFWAY)))
+        high = low
+    raise RefusedError(f"the transition lies below {LOW[-1]:g} of the largest label")
 
 
 def kernel_spread(problem: Problem, k: int, key: int) -> float:
@@ -195,8 +200,10 @@ def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
         quantity = f"{name}: exponent in α² of the distance of M(∞) from the kernel limit"
         found = []
         for unit in UNITS:
-            run = raw_flow(start, matched(start, unit), SHARP, time_s / 8)
-            found.append(departure(run.problem, run, np.eye(problem.data.d)))
+            factor = matched(start, unit)
+            run = raw_flow(start, factor, SHARP, time_s / 8)
+            larger = dataclasses.replace(start, params0=scaled(start.params0, factor))
+            found.append(departure(larger, run, np.eye(problem.data.d)))
         ends, errors = np.array([d.end for d in found]), np.array([d.end_error for d in found])
         seen = ends > 3 * errors
         if np.sum(seen) < 3:

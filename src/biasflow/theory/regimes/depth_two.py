@@ -12,7 +12,7 @@ from ...records import Problem
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
-from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
+from ..verdicts import Check, Claim, Hypothesis, Kind
 from .ends import ROUNDING, end_check, end_error, residual_integrals
 from .families import diagonal_family
 
@@ -36,7 +36,7 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
     tilt = speed * errors * np.max(np.sum(np.abs(X), axis=0))  # what the error of ∫r makes in the mirror coordinate
     slope = np.max(np.hypot(beta, r), axis=1)
     allowed = float(np.max(np.interp(times, flow.times, flow.error) + slope * tilt)) / size + ROUNDING
-    notes = {"witness": evidence.source, "reason": evidence.missing}
+    notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     along = Check(
         "largest ‖β(t) − 2α²sinh(−8c·Xᵀ∫r)‖_∞ over all steps, over the largest β",
         float(np.max(np.abs(beta - formula))) / size,
@@ -107,7 +107,7 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     beta, checks = evidence.limit.value, [end_check(evidence)]
     size = float(np.sum(np.abs(beta)))
     shift = len(beta) * end_error(evidence) / size if checks[0].status != "inconclusive" else 0.0
-    notes = {"witness": evidence.source, "reason": evidence.missing}
+    notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     if small is not None:
         error = abs(evidence.l1.certificate.gap) + ROUNDING * len(beta) + shift
         found, kernel = l1_excess(evidence, beta), l1_excess(evidence, evidence.l2.value)

@@ -1,6 +1,6 @@
 """Where the raw flow of a diagonal network ends, against a limit; and its residual added up over time.
 
-Nothing here knows of a mirror form: the distance that is left is that of the linearised weights, and Q_α comes from its definition.
+Nothing here knows of a mirror form: the distance that is left to go is measured in the metric of the weights.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def end_check(evidence: Evidence, null: Array | None = None) -> Check:
 
 
 def end_error(evidence: Evidence) -> float:
-    """What the distance of flow and limit may owe to numerics: integration, what is left to go, the residual of both, rounding."""
+    """What the distance of flow and limit may owe to numerics: integration, what is left to go, the limit's error, rounding."""
     problem, beta = evidence.network, evidence.predictors[-1]
     X, y, size = problem.data.X, problem.data.y, float(np.max(np.abs(beta)))
     reach = float(np.linalg.norm(np.linalg.pinv(X), np.inf))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Run:
-    """Descent by hand: the weights it ends at, Σlog|1 − s²| for its relative steps s, the largest s², and how many steps it took."""
+    """Descent by hand: the weights it ends at, Σlog|1 − s²| for its relative steps s, the largest s², how many steps it took."""
 
     params: DiagonalParams
     gain: Array
@@ -93,7 +94,7 @@ def _one(evidence: Evidence, name: str, step: float, batch: int | None) -> list[
         run = descend(problem, step, batch)
     if not run.converged:
         return [unknown_check(f"{name}: relative distance from the projection at r_eff", f"not converged in {STEPS} steps")]
-    notes = {"witness": "descent by hand in the weights"}
+    notes: dict[str, Any] = {"witness": "descent by hand in the weights"}
     beta = problem.model.effective(run.params)
     size = float(np.max(np.abs(beta)))
     rounded = 10 * run.steps * EPS  # of products of as many factors, to first order

@@ -1,7 +1,7 @@
 """W, §3: the kernel regime, for any homogeneous model: its definition, K_{w(t)} ≈ K_{w(0)}, and where the flow then goes.
 
-From α·w₀ the weights move by a relative m ∝ α^{−D} to fit the labels. An unbiased start that pairs every weight with its opposite,
-as all of W's do, has no first order in m: kernel and predictor then follow the linearised model up to m², α^{−2D}.
+From α·w₀ the weights move by a relative m ∝ α^{−D} to fit the labels. An unbiased start that pairs every weight with its
+opposite, as all of W's do, has no first order in m: kernel and predictor then follow the linearised model up to m², α^{−2D}.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .families import diagonal_family
 
-MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 1e-4, 7))
+MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 9e-5, 7))
 """Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three decades."""
-GATED = tuple(float(m) for m in np.geomspace(1e-2, 1e-6, 9))
+GATED = tuple(float(m) for m in np.geomspace(1.2e-2, 1e-6, 9))
 """The same for networks with gates, whose kernel is the limit's only once no gate changes on the data: those that change are left
 out."""
 FLOW_RTOL = 1e-12
@@ -163,7 +163,7 @@ def _moments(rates: Array, speed: float, last: float) -> Array:
 
 
 def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
-    """The flow by raw gradients where it can be had, else the library's; and what it rests on, nothing where that is a reduction."""
+    """The flow by raw gradients where it can be had, else the library's; and what it rests on: nothing if on a reduction."""
     run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
     if not isinstance(run, str):
         return run, "∇L followed in the weights"
@@ -198,7 +198,8 @@ def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
         "kernel": "largest change of the kernel, ‖K_{w(t)} − K_{w(0)}‖/‖K_{w(0)}‖",
     }
     return tuple(
-        _law(f"exponent in α^D of the {words}", np.array(scales), *_columns(found, name), paired, source) for name, words in names.items()
+        _law(f"exponent in α^D of the {words}", np.array(scales), *_columns(found, name), paired, source)
+        for name, words in names.items()
     )
 
 
@@ -217,7 +218,7 @@ def _law(quantity: str, scales: Array, values: Array, errors: Array, paired: boo
     if np.sum(seen) < 3:
         return unknown_check(quantity, "the distance is below the flow's error at all but the first scales")
     x, y, error = scales[seen], values[seen], (errors / values)[seen]
-    notes = {"witness": source, "null": 0.0}  # the distance from any other limit does not fall
+    notes: dict[str, Any] = {"witness": source, "null": 0.0}  # the distance from any other limit does not fall
     if paired:
         return exponent_check(quantity, x, y, -2.0, error, **notes)
     slope, spread, decades = fitted_exponent(x, y, error)
@@ -237,7 +238,14 @@ def _uniform(problem: Problem) -> tuple[Check, ...]:
     rank = spread > len(spread) * np.finfo(float).eps * spread[0]
     condition = float(spread[0] / spread[rank][-1]) ** 2
     return (
-        Check("relative distance from min ℓ2 to the least tangent-kernel norm", apart, "==", 0.0, 1e-13 * condition, witness="min ℓ2"),
+        Check(
+            "relative distance from min ℓ2 to the least tangent-kernel norm",
+            apart,
+            "==",
+            0.0,
+            1e-13 * condition,
+            witness="min ℓ2",
+        ),
         Check(
             "relative distance of K₀(x, x') from 2D²α^{2(D−1)}⟨x, x'⟩",
             printed,

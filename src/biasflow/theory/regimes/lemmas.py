@@ -97,7 +97,7 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
     first, ones = extremes(d)
     even = ones / np.sqrt(d)
     eps = lemma_2_epsilon(alpha, d)
-    ratio = np.sqrt(d) * by_definition(problem, first) / by_definition(problem, even)
+    ratio = by_definition(problem, first) / np.sum(first) / (by_definition(problem, even) / np.sum(even))
     return (
         _implementation(problem, (first, even)),
         Check(
@@ -151,9 +151,7 @@ def _scale_hypothesis(id: str, statement: str, holds: Any) -> Hypothesis:
 
 
 SMALL = _scale_hypothesis("small", "α < 1", lambda p: start_scale(p) < 1)
-WIDE = _scale_hypothesis(
-    "wide", "d ≥ 3 > e, so that d ≥ 12^{4ε} and α ≥ d^{−1/4−1/(8ε)} for some ε > 0", lambda p: p.data.d >= 3
-)
+WIDE = _scale_hypothesis("wide", "d ≥ 3 > e, so that d ≥ 12^{4ε} and α ≥ d^{−1/4−1/(8ε)} for some ε > 0", lambda p: p.data.d >= 3)
 
 lem1 = Claim(
     "W/lem1",

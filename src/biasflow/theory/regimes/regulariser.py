@@ -1,7 +1,7 @@
 """W's Q_α from its definitions, by routes that share nothing with the library's potentials.
 
-D = 2: q(z) = ∫₀ᶻ arcsinh(u/2)du, by quadrature. D ≥ 3: q_D' is the inverse of h_D(z) = (1−z)^{−p} − (1+z)^{−p}, p = D/(D−2), found
-by bisection.
+D = 2: q(z) = ∫₀ᶻ arcsinh(u/2)du, by quadrature. D ≥ 3: q_D' is the inverse of h_D(z) = (1−z)^{−p} − (1+z)^{−p}, p = D/(D−2), by
+bisection.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """The trajectory of the depth-2 model as α → 0 (after Pesme and Flammarion 2023), with its rate.
 
-In the time τ = 8ct/L, L = log(‖β(∞)‖_∞/2α²), the mirror coordinates over L are s = ±1 + O(1/L) on the active coordinates and run as in the
-jump process elsewhere, so every jump comes O(1/L) too early or late, and takes O(1/L); between jumps the flow is exponentially near its
-plateau. Hence the mean distance over τ falls like 1/L: with a law that can be fitted, and be wrong.
+In the time τ = 8ct/L, L = log(‖β(∞)‖_∞/2α²), the mirror coordinates over L are s = ±1 + O(1/L) on the active coordinates and run
+as in the jump process elsewhere. So every jump comes O(1/L) too early or late, and takes O(1/L); between jumps the flow is
+exponentially near its plateau. Hence the mean distance over τ falls like 1/L: a law that can be fitted, and be wrong.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from .depth_two import EXPONENT, LINEAR_PROGRAM
 from .families import diagonal_family
 from .log_weights import TOLERANCE, log_flow
 
-LOGS = tuple(float(log) for log in np.geomspace(200, 200_000, 5))
+LOGS = tuple(float(log) for log in np.geomspace(200, 220_000, 5))
 """L of the flows that are compared with the jump process: three decades."""
 BEYOND = 1.2
 """End of the comparison, over the time of the last jump."""
@@ -68,7 +70,7 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
     values: Array = np.array(found, dtype=float)
     slope, spread, decades = fitted_exponent(LOGS, values[:, 0], values[:, 1] / values[:, 0])
     late = fitted_exponent(LOGS[-3:], values[-3:, 0])[0]  # plateaus too short for the first L bend the law there
-    notes = {"decades": decades, "witness": "∇L followed in the logarithms of the weights"}
+    notes: dict[str, Any] = {"decades": decades, "witness": "∇L followed in the logarithms of the weights"}
     return ending, Check(quantity, slope, "==", -1.0, spread + abs(late - slope), **notes)
 
 
@@ -78,7 +80,9 @@ def _general(evidence: Evidence) -> str | None:
 
 
 GENERAL = Hypothesis(
-    "general", "the labels are in general position: min ℓ1 has as many entries as X has rank (else the rate is L⁻¹log L)", _general
+    "general",
+    "the labels are in general position: min ℓ1 has as many entries as X has rank (else the rate is L⁻¹log L)",
+    _general,
 )
 
 vanishing = Claim(

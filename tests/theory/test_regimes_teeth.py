@@ -1,0 +1,90 @@
+"""What W's verdicts rest on: the routes that share nothing with the library, and when a theorem tells nothing."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.theory import Evidence, claim
+from biasflow.theory.examples import diagonal_problem
+from biasflow.theory.regimes.ends import residual_integrals
+from biasflow.theory.regimes.log_weights import log_flow
+from biasflow.theory.regimes.regulariser import beyond_linear, dual_slope, hypentropic_value
+from biasflow.theory.witness import witness_flow
+
+
+@pytest.mark.parametrize(("size", "log_alpha"), [(1e-4, 0.0), (1.0, 0.0), (30.0, 0.0), (1.0, -30.0), (1e3, -300.0), (1e-3, 3.0)])
+def test_quadrature_of_the_definition_agrees_with_50_digits(size, log_alpha):
+    with mpmath.workdps(50):
+        unit = mpmath.exp(2 * mpmath.mpf(log_alpha))
+        z = mpmath.mpf(size) / unit
+        exact = unit * (2 - mpmath.sqrt(4 + z * z) + z * mpmath.asinh(z / 2))
+        assert abs(hypentropic_value(np.array([size]), log_alpha) / exact - 1) < 1e-13
+
+
+@pytest.mark.parametrize("depth", [3, 4, 7])
+def test_the_inverse_of_h_d(depth):
+    p, z = depth / (depth - 2), np.array([-0.99, -0.3, 1e-3, 0.5, 0.999])
+    height = (1 - z) ** -p - (1 + z) ** -p
+    np.testing.assert_allclose(dual_slope(height, depth), z, rtol=1e-12)
+    np.testing.assert_allclose(beyond_linear(z, depth), height - 2 * p * z, rtol=1e-6)
+
+
+def test_logarithms_of_the_weights_follow_the_weights():
+    problem = diagonal_problem(0, n=5, d=12, scale=1e-2)
+    raw = witness_flow(problem, time_s=30)
+    _, at = log_flow(problem, float(np.log(1e-2)), float(raw.times[-1]))
+    chosen = raw.times[:: len(raw.times) // 20]
+    beta = np.array([problem.model.effective(raw.at(t)) for t in chosen])
+    assert np.max(np.abs(at(chosen) - beta)) < 1e-6
+
+
+def test_the_residual_is_added_up_to_its_error():
+    """d(log w₊)/dt = −4cXᵀr for the loss c‖·‖²: the weights themselves know the integral."""
+    problem = diagonal_problem(0)
+    raw = witness_flow(problem, time_s=30)
+    _, integrals, errors = residual_integrals(problem, raw)
+    logs = np.log(raw.final.plus) - np.log(problem.params0.plus)
+    off = np.max(np.abs(-4 * problem.data.X.T @ integrals[-1] - logs))
+    assert off < 4 * errors[-1] * np.max(np.sum(np.abs(problem.data.X), axis=0))
+    assert errors[-1] < 1e-5
+
+
+def test_theorem_2_tells_nothing_on_the_data_of_figure_1():
+    """d = 1000, n = 100: the kernel solution satisfies what the theorem promises of the rich one, and the verdict says so."""
+    data = bf.data.sparse_regression(100, 1000, 5, 0.01, key=0)
+    model = bf.DiagonalNetwork(2)
+    verdict = bf.verify("W/thm2", bf.Problem(model, data, bf.SquareLoss("sum"), model.init(1e-8, dim=1000)), time_s=1.0)
+    assert verdict.informative is False and "not informative here" in str(verdict)
+    assert verdict.status in ("holds", "consistent")
+    assert verdict.sharpness > 100
+
+
+def test_theorem_2_tells_the_regimes_apart_on_its_examples():
+    for key in (0, 2):
+        evidence = Evidence(claim("W/thm2").example(key))
+        verdict = bf.verify("W/thm2", evidence.problem, limit=evidence.l2)
+        assert verdict.status == "violated" and verdict.informative
+
+
+def test_labels_that_are_exactly_sparse_slow_the_jumps_down():
+    """An active coordinate that ends at zero is not pushed there: its decay is algebraic, and the rate has a logarithm."""
+    data = bf.data.sparse_regression(n=3, d=7, sparsity=1, noise_var=0.0, key=2)
+    model = bf.DiagonalNetwork(2)
+    verdict = bf.verify("W/limit", bf.Problem(model, data, bf.SquareLoss("sum"), model.init(0.1, dim=7)))
+    assert verdict.status == "hypotheses fail" and "rank" in str(verdict)
+
+
+@pytest.mark.parametrize(("relative", "factor"), [(1.2, 0.44), (2.0, 3.0)])
+def test_a_step_raises_the_product_of_the_weights_once_s_squared_exceeds_two(relative, factor):
+    """One coordinate, one step with s = 2γ∂L/∂β: w₊w₋ gains |1 − s²|, so r_eff ≤ r needs s² ≤ 2."""
+    model, data = bf.DiagonalNetwork(2), bf.Dataset([[1.0]], [1.0])
+    start = model.init(0.1, dim=1)
+    run = bf.gradient_descent(model, data, bf.SquareLoss("sum"), start, relative / 4, 1)
+    assert abs(run.final.plus[0] * run.final.minus[0]) == pytest.approx(factor * 0.01)
+
+
+@pytest.mark.parametrize("name", [name for name in bf.claims() if name.startswith("W/")])
+def test_every_claim_says_what_it_is_compared_with(name):
+    statement = claim(name)
+    assert statement.witness and statement.null and statement.family is not None
