@@ -13,14 +13,20 @@ from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerPa
 
 
 class Tangent(NamedTuple):
-    """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset + dt·Kp, K = kernel()."""
+    """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset + dt·Kp, K = kernel().
+
+    corrected(p): the tangent that the weights p lead to, None if it is this one.
+    """
 
     base: Any
     offset: Array
     pull: Callable[[Array], Any]
     kernel: Callable[[], Array]
+    corrected: Callable[[Array], Tangent | None]
 
 
+import os
+FLIP = float(os.environ.get('FLIP','1e-4'))
 INSTANT = 1e-9
 """Length of a step that asks for the velocity only."""
 
@@ -35,6 +41,14 @@ class View(ABC):
     @abstractmethod
     def tangent(self, params: Any, weights: Array, dt: float) -> Tangent:
         """The tangent over a step dt along which the samples weigh about `weights`."""
+
+    def projections(self, params: Any) -> Array | None:
+        """⟨w_j, x_i⟩ (m, n) where the velocity jumps at their zeros, else None."""
+        return None
+
+    def reach(self, params: Any) -> Array:
+        """‖w_j‖‖x_i‖ (m, n)."""
+        return np.linalg.norm(params.W, axis=1)[:, None] * np.linalg.norm(self.X, axis=1)
 
     def velocity(self, params: Any, weights: Array) -> Any:
         """ẇ = ∂h/∂w·p."""
@@ -58,7 +72,7 @@ class SignedView(View):
         def pull(p: Array) -> SignedTwoLayerParams:
             return SignedTwoLayerParams(2 * signs[:, None] * ((hidden * (self.y * p)) @ self.X))
 
-        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden))
+        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden), lambda p: None)
 
 
 class ReluView(View):
@@ -72,13 +86,23 @@ class ReluView(View):
     def margins(self, params: TwoLayerParams) -> Array:
         return np.asarray(self.y * self.model(params, self.X))
 
+    def projections(self, params: TwoLayerParams) -> Array:
+        return np.asarray(params.W @ self.X.T)
+
     def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> Tangent:
         """A neuron that slides on inputs is projected off them, where it stays whatever the weights turn out to be."""
-        from .gating import sliding_bases, step_gates
+        from .gating import step_gates
 
         slope, projections = self.model.negative_slope, params.W @ self.X.T
+        lengths = np.linalg.norm(params.W, axis=1)
+        gates, slides = step_gates(projections, params.a, self.y * weights, self.X, lengths, slope, dt)
+        return self._tangent(params, projections, gates, slides, dt)
+
+    def _tangent(self, params: TwoLayerParams, projections: Array, gates: Array, slides: Array, dt: float) -> Tangent:
+        from .gating import sliding_bases, step_gates
+
+        slope = self.model.negative_slope
         hidden = np.maximum(projections, slope * projections)
-        gates, slides = step_gates(projections, params.a, self.y * weights, self.X, slope, dt)
         moved = np.where(slides, 0.0, params.a[:, None] * gates)
         sliding = np.flatnonzero(np.any(slides, axis=1))
         bases = sliding_bases(self.X, slides[sliding])
@@ -100,10 +124,16 @@ class ReluView(View):
             lost = (bases[used] @ self.X.T) * moved[sliding[np.nonzero(used)[0]]]
             return np.asarray(self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) - lost.T @ lost))
 
+        def corrected(p: Array) -> Tangent | None:
+            new_gates, new_slides = step_gates(projections, params.a, self.y * p, self.X, np.linalg.norm(params.W, axis=1), slope, dt)
+            other = self._tangent(params, projections, new_gates, new_slides, dt)
+            gap = other.base.W - W + dt * (other.pull(p).W - pull(p).W)
+            return None if np.sum(gap * gap) <= FLIP**2 else other
+
         W = onto(params.W)
         offset = np.sum(moved[sliding] * ((W - params.W)[sliding] @ self.X.T), axis=0)
         offset -= np.sum(np.where(slides[sliding], params.a[sliding, None] * hidden[sliding], 0.0), axis=0)
-        return Tangent(TwoLayerParams(params.a, W), self.y * offset, pull, kernel)
+        return Tangent(TwoLayerParams(params.a, W), self.y * offset, pull, kernel, corrected)
 
 
 def view_of(model: Any, X: Array, y: Array) -> View | None:
