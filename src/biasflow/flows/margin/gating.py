@@ -21,6 +21,8 @@ EVENTS = 10
 """Zeros that a neuron may meet in a step, per sample."""
 AT_REST = 4e-15
 """⟨w, x⟩ over ‖w‖‖x‖ that is zero to rounding."""
+LIGHT = 1e-12
+"""Share of all pulls below which that of one sample bends no path."""
 PARALLEL = 1e-20
 """Squared sine of the angle between inputs below which they are parallel."""
 
@@ -78,11 +80,29 @@ def _begin(z: Any, pull: Any, X: Any, slope: float, rest: Any, gate: Any, veloci
 
 
 @inner
+def _share_above(start: float, end: float) -> float:
+    """The share of a straight line from start to end that is positive."""
+    if start > 0.0 and end > 0.0:
+        return 1.0
+    if start <= 0.0 and end <= 0.0:
+        return 0.0
+    return max(start, end) / abs(end - start)
+
+
+@inner
 def _follow(
     z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, rest: Any, work: Any, velocity: Any, side: Any, mean: Any
 ) -> None:
-    """The polygon of one neuron over a step: average gates, and in `work` and `side` those at its end; overwrites z."""
-    n, left, gate, speed = z.size, dt, work[0], work[1]
+    """The polygon of one neuron over a step: its average gates, and in `side` where it ends; overwrites z.
+
+    Samples that hardly pull are passed without an event: their kinks do not bend the path.
+    """
+    n, left, gate, speed, heavy, total = z.size, dt, work[0], work[1], work[2], 0.0
+    for i in range(n):
+        total += abs(pull[i]) * squares[i]
+    for i in range(n):
+        heavy[i] = 1.0 if abs(pull[i]) * squares[i] > LIGHT * total else 0.0
+        pull[i] *= heavy[i]
     _begin(z, pull, X, slope, rest, gate, velocity, side)
     _hold(z, pull, X, squares, slope, gate, velocity, side)
     for i in range(n):
@@ -91,15 +111,19 @@ def _follow(
         span, which = left, -1
         for i in range(n):
             speed[i] = _along(X, i, velocity)
-            if side[i] * speed[i] < 0.0:
+            if heavy[i] > 0.0 and side[i] * speed[i] < 0.0:
                 until = -z[i] / speed[i]
                 if until < span:
                     span, which = max(until, 0.0), i
         if event == EVENTS * n:
             span, which = left, -1
         for i in range(n):
-            mean[i] += gate[i] * (span / dt)
-            if side[i] != 0:
+            if heavy[i] > 0.0:
+                mean[i] += gate[i] * (span / dt)
+                if side[i] != 0:
+                    z[i] += span * speed[i]
+            else:
+                mean[i] += (slope + (1.0 - slope) * _share_above(z[i], z[i] + span * speed[i])) * (span / dt)
                 z[i] += span * speed[i]
         left -= span
         if which < 0:
@@ -145,7 +169,7 @@ def _entry(version: int) -> Any:
     def step_gates(z: Any, a: Any, q: Any, X: Any, lengths: Any, slope: float, dt: float) -> Any:
         """Average gates (m, n) of a step dt of ẇ_j = a_jΣ_i q_i·g_ij·x_i from z (m, n), |w_j| = lengths, and which slide at its end."""
         (m, n), d = z.shape, X.shape[1]
-        gates, work = np.empty((m, n)), np.empty((2, n))
+        gates, work = np.empty((m, n)), np.empty((3, n))
         pull, rest, place, velocity, squares = np.empty(n), np.empty(n), np.empty(n), np.empty(d), np.zeros(n + version - version)
         slides, side = np.zeros((m, n), dtype=np.bool_), np.empty(n, dtype=np.int64)
         for i in range(n):

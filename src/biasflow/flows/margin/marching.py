@@ -18,11 +18,6 @@ MAX_STEPS = 200_000
 FIRST = 1e-2
 """First step, times the relative speed of the weights."""
 SAFETY, SHRINK, GROW = 0.9, 0.2, 3.0
-import os
-KINKED = float(os.environ.get('KINKED','0.2'))
-"""Share of the tolerance for what kinks cost: no extrapolation makes it smaller than it is said to be."""
-CUTS = 8
-"""How often a step is shortened for kinks."""
 TINIEST = 1e-13
 """Step relative to the first one at which the march gives up."""
 STATIONARY = 1e-10
@@ -79,20 +74,11 @@ class March:
 
     def _advance(self, dt: float, goal: float, log_norm: float) -> tuple[float, float, bool]:
         """One accepted step: its length, the next to try, and whether it landed on the goal."""
-        point, fitted, cuts, resumed = self.points[-1], 0, 0, 0.0
+        point, fitted = self.points[-1], 0
         while True:
             landed = not self.risk_clock and dt >= goal - self.times[-1]
             length = goal - self.times[-1] if landed else dt
-            trial = step(self.view, self.loss, point, length, KINKED * self.rtol)
-            if trial.kinks.error > KINKED * self.rtol and cuts < CUTS:
-                self.rejected, cuts = self.rejected + 1, cuts + 1
-                if np.isnan(trial.kinks.share):
-                    dt = length * float(np.clip(SAFETY * (KINKED * self.rtol / trial.kinks.error) ** 0.5, SHRINK, SAFETY))
-                else:
-                    smooth = max(trial.error**2 - trial.kinks.error**2, 0.0) ** 0.5
-                    resumed = length * float(np.clip(SAFETY * (self.rtol / max(smooth, 1e-300)) ** (1 / ORDER), SHRINK, 1.0))
-                    dt = length * min(trial.kinks.share, SAFETY)
-                continue
+            trial = step(self.view, self.loss, point, length, self.rtol)
             factor = float(np.clip(SAFETY * (self.rtol / max(trial.error, 1e-300)) ** (1 / ORDER), SHRINK, GROW))
             if trial.error > self.rtol:
                 self.rejected += 1
@@ -111,8 +97,7 @@ class March:
                     dt = length * share
                     continue
             self._keep(trial, length, goal if landed and not self.risk_clock else None)
-            proposed = (dt if landed and not self.risk_clock else length) * max(factor, 1.0 if landed else SHRINK)
-            return length, max(proposed, resumed), landed
+            return length, (dt if landed and not self.risk_clock else length) * max(factor, 1.0 if landed else SHRINK), landed
 
     def _keep_time(self, trial: Step, length: float, goal: float) -> tuple[float, bool]:
         """The risk's time at the end of a step: 1 and whether the goal is reached, or the share of the step to try instead."""

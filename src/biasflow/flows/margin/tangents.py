@@ -15,18 +15,16 @@ from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerPa
 class Tangent(NamedTuple):
     """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset + dt·Kp, K = kernel().
 
-    corrected(p): the tangent that the weights p lead to, None if it is this one.
+    corrected(p, apart): the tangent of the gates that p leads to, or None where it ends within `apart` of this one.
     """
 
     base: Any
     offset: Array
     pull: Callable[[Array], Any]
     kernel: Callable[[], Array]
-    corrected: Callable[[Array], Tangent | None]
+    corrected: Callable[[Array, float], Tangent | None]
 
 
-import os
-FLIP = float(os.environ.get('FLIP','1e-4'))
 INSTANT = 1e-9
 """Length of a step that asks for the velocity only."""
 
@@ -41,14 +39,6 @@ class View(ABC):
     @abstractmethod
     def tangent(self, params: Any, weights: Array, dt: float) -> Tangent:
         """The tangent over a step dt along which the samples weigh about `weights`."""
-
-    def projections(self, params: Any) -> Array | None:
-        """⟨w_j, x_i⟩ (m, n) where the velocity jumps at their zeros, else None."""
-        return None
-
-    def reach(self, params: Any) -> Array:
-        """‖w_j‖‖x_i‖ (m, n)."""
-        return np.linalg.norm(params.W, axis=1)[:, None] * np.linalg.norm(self.X, axis=1)
 
     def velocity(self, params: Any, weights: Array) -> Any:
         """ẇ = ∂h/∂w·p."""
@@ -72,11 +62,11 @@ class SignedView(View):
         def pull(p: Array) -> SignedTwoLayerParams:
             return SignedTwoLayerParams(2 * signs[:, None] * ((hidden * (self.y * p)) @ self.X))
 
-        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden), lambda p: None)
+        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden), lambda p, apart: None)
 
 
 class ReluView(View):
-    """ReLUs: gates implicit where a neuron slides along a kink."""
+    """ReLUs: every neuron is followed through the kinks that a step meets."""
 
     def __init__(self, model: TwoLayer, X: Array, y: Array) -> None:
         self.model, self.X, self.y = model, np.ascontiguousarray(X), y
@@ -86,24 +76,29 @@ class ReluView(View):
     def margins(self, params: TwoLayerParams) -> Array:
         return np.asarray(self.y * self.model(params, self.X))
 
-    def projections(self, params: TwoLayerParams) -> Array:
-        return np.asarray(params.W @ self.X.T)
-
     def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> Tangent:
         """A neuron that slides on inputs is projected off them, where it stays whatever the weights turn out to be."""
+        projections = params.W @ self.X.T
+        hidden = np.maximum(projections, self.model.negative_slope * projections)
+        return self._gated(params, projections, hidden, self._gates(params, projections, weights, dt), dt)
+
+    def _gates(self, params: TwoLayerParams, projections: Array, weights: Array, dt: float) -> tuple[Array, Array]:
         from .gating import step_gates
 
-        slope, projections = self.model.negative_slope, params.W @ self.X.T
-        lengths = np.linalg.norm(params.W, axis=1)
-        gates, slides = step_gates(projections, params.a, self.y * weights, self.X, lengths, slope, dt)
-        return self._tangent(params, projections, gates, slides, dt)
+        lengths = np.sqrt(np.sum(params.W * params.W, axis=1))
+        gates, slides = step_gates(
+            projections, params.a, self.y * weights, self.X, lengths, float(self.model.negative_slope), float(dt)
+        )
+        return gates, slides
 
-    def _tangent(self, params: TwoLayerParams, projections: Array, gates: Array, slides: Array, dt: float) -> Tangent:
-        from .gating import sliding_bases, step_gates
+    def _gated(
+        self, params: TwoLayerParams, projections: Array, hidden: Array, gates: tuple[Array, Array], dt: float
+    ) -> Tangent:
+        """The tangent with these average gates and slides."""
+        from .gating import sliding_bases
 
-        slope = self.model.negative_slope
-        hidden = np.maximum(projections, slope * projections)
-        moved = np.where(slides, 0.0, params.a[:, None] * gates)
+        shares, slides = gates
+        moved = np.where(slides, 0.0, params.a[:, None] * shares)
         sliding = np.flatnonzero(np.any(slides, axis=1))
         bases = sliding_bases(self.X, slides[sliding])
 
@@ -124,16 +119,15 @@ class ReluView(View):
             lost = (bases[used] @ self.X.T) * moved[sliding[np.nonzero(used)[0]]]
             return np.asarray(self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) - lost.T @ lost))
 
-        def corrected(p: Array) -> Tangent | None:
-            new_gates, new_slides = step_gates(projections, params.a, self.y * p, self.X, np.linalg.norm(params.W, axis=1), slope, dt)
-            other = self._tangent(params, projections, new_gates, new_slides, dt)
-            gap = other.base.W - W + dt * (other.pull(p).W - pull(p).W)
-            return None if np.sum(gap * gap) <= FLIP**2 else other
+        def corrected(p: Array, apart: float) -> Tangent | None:
+            other = self._gated(params, projections, hidden, self._gates(params, projections, p, dt), dt)
+            gap = other.base.W - base.W + dt * (other.pull(p).W - pull(p).W)
+            return other if np.sum(gap * gap) > apart**2 else None
 
-        W = onto(params.W)
-        offset = np.sum(moved[sliding] * ((W - params.W)[sliding] @ self.X.T), axis=0)
+        base = TwoLayerParams(params.a, onto(params.W))
+        offset = np.sum(moved[sliding] * ((base.W - params.W)[sliding] @ self.X.T), axis=0)
         offset -= np.sum(np.where(slides[sliding], params.a[sliding, None] * hidden[sliding], 0.0), axis=0)
-        return Tangent(TwoLayerParams(params.a, W), self.y * offset, pull, kernel, corrected)
+        return Tangent(base, self.y * offset, pull, kernel, corrected)
 
 
 def view_of(model: Any, X: Array, y: Array) -> View | None:
