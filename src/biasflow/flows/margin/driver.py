@@ -127,8 +127,11 @@ def _trajectory(
 
 
 def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:
-    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike."""
-    state, relative, margin, norm = (np.zeros(len(places)) for _ in range(4))
+    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike.
+
+    Weights are compared in total variation, with those of the looser run's step that ends next.
+    """
+    state, relative, margin, norm, weights = (np.zeros(len(places)) for _ in range(5))
     times = np.array(check.times)
     for k, i in enumerate(places):
         point, other = march.points[i], between(times, check.points, march.times[i])
@@ -139,7 +142,8 @@ def _errors(march: March, check: March, places: list[int], margins: Array) -> tu
         relative[k] = _largest(point.params, other.params) + march.local[i]
         margin[k] = abs(margins[k] - least)
         norm[k] = abs(point.log_norm - other.log_norm)
-    return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm}
+        weights[k] = 0.5 * float(np.sum(np.abs(point.weights - other.weights)))
+    return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm, "weights_error": weights}
 
 
 def _clock_error(march: March, i: int, off: float) -> float:

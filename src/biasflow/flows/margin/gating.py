@@ -44,23 +44,27 @@ def _set_gate(i: int, new: float, pull: Any, X: Any, gate: Any, velocity: Any) -
 
 
 @inner
-def _hold(z: Any, pull: Any, X: Any, squares: Any, slope: float, gate: Any, velocity: Any, side: Any) -> None:
+def _hold(z: Any, pull: Any, X: Any, squares: Any, slope: float, gate: Any, velocity: Any, side: Any, held: Any) -> None:
     """Filippov's gates of the kinks the neuron is on, by projected Gauss–Seidel; sides of those it leaves."""
-    n = z.size
-    for _ in range(SWEEPS):
+    count = 0
+    for i in range(z.size):
+        if z[i] == 0.0 and pull[i] * squares[i] < 0.0:
+            held[count] = i
+            count += 1
+    for _ in range(SWEEPS if count > 0 else 0):
         most = 0.0
-        for i in range(n):
-            if z[i] == 0.0 and pull[i] * squares[i] < 0.0:
-                new = gate[i] - _along(X, i, velocity) / (pull[i] * squares[i])
-                new = slope if new < slope else (1.0 if new > 1.0 else new)
-                if new != gate[i]:
-                    most = max(most, abs(new - gate[i]))
-                    _set_gate(i, new, pull, X, gate, velocity)
+        for c in range(count):
+            i = held[c]
+            new = gate[i] - _along(X, i, velocity) / (pull[i] * squares[i])
+            new = slope if new < slope else (1.0 if new > 1.0 else new)
+            if new != gate[i]:
+                most = max(most, abs(new - gate[i]))
+                _set_gate(i, new, pull, X, gate, velocity)
         if most <= CLOSE:
             break
-    for i in range(n):
-        if z[i] == 0.0 and pull[i] * squares[i] < 0.0:
-            side[i] = 1 if gate[i] >= 1.0 else (-1 if gate[i] <= slope else 0)
+    for c in range(count):
+        i = held[c]
+        side[i] = 1 if gate[i] >= 1.0 else (-1 if gate[i] <= slope else 0)
 
 
 @inner
@@ -91,7 +95,18 @@ def _share_above(start: float, end: float) -> float:
 
 @inner
 def _follow(
-    z: Any, pull: Any, X: Any, squares: Any, slope: float, dt: float, rest: Any, work: Any, velocity: Any, side: Any, mean: Any
+    z: Any,
+    pull: Any,
+    X: Any,
+    squares: Any,
+    slope: float,
+    dt: float,
+    rest: Any,
+    work: Any,
+    velocity: Any,
+    side: Any,
+    held: Any,
+    mean: Any,
 ) -> None:
     """The polygon of one neuron over a step: its average gates, and in `side` where it ends; overwrites z.
 
@@ -104,7 +119,7 @@ def _follow(
         heavy[i] = 1.0 if abs(pull[i]) * squares[i] > LIGHT * total else 0.0
         pull[i] *= heavy[i]
     _begin(z, pull, X, slope, rest, gate, velocity, side)
-    _hold(z, pull, X, squares, slope, gate, velocity, side)
+    _hold(z, pull, X, squares, slope, gate, velocity, side, held)
     for i in range(n):
         mean[i] = 0.0
     for event in range(EVENTS * n + 1):
@@ -132,7 +147,7 @@ def _follow(
         if pull[which] * squares[which] >= 0.0:
             side[which] = -side[which]
             _set_gate(which, 1.0 if side[which] > 0 else slope, pull, X, gate, velocity)
-        _hold(z, pull, X, squares, slope, gate, velocity, side)
+        _hold(z, pull, X, squares, slope, gate, velocity, side, held)
 
 
 @inner
@@ -171,7 +186,7 @@ def _entry(version: int) -> Any:
         (m, n), d = z.shape, X.shape[1]
         gates, work = np.empty((m, n)), np.empty((3, n))
         pull, rest, place, velocity, squares = np.empty(n), np.empty(n), np.empty(n), np.empty(d), np.zeros(n + version - version)
-        slides, side = np.zeros((m, n), dtype=np.bool_), np.empty(n, dtype=np.int64)
+        slides, side, held = np.zeros((m, n), dtype=np.bool_), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         for i in range(n):
             for k in range(d):
                 squares[i] += X[i, k] * X[i, k]
@@ -179,7 +194,7 @@ def _entry(version: int) -> Any:
             for i in range(n):
                 place[i], pull[i] = z[j, i], a[j] * q[i] if squares[i] > 0.0 else 0.0
                 rest[i] = AT_REST * lengths[j] * np.sqrt(squares[i])
-            _follow(place, pull, X, squares, slope, dt, rest, work, velocity, side, gates[j])
+            _follow(place, pull, X, squares, slope, dt, rest, work, velocity, side, held, gates[j])
             for i in range(n):
                 slides[j, i] = side[i] == 0
         return gates, slides

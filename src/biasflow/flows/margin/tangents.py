@@ -91,9 +91,7 @@ class ReluView(View):
         )
         return gates, slides
 
-    def _gated(
-        self, params: TwoLayerParams, projections: Array, hidden: Array, gates: tuple[Array, Array], dt: float
-    ) -> Tangent:
+    def _gated(self, params: TwoLayerParams, projections: Array, hidden: Array, gates: tuple[Array, Array], dt: float) -> Tangent:
         """The tangent with these average gates and slides."""
         from .gating import sliding_bases
 
