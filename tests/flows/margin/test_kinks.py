@@ -1,4 +1,4 @@
-"""The margin flow of ReLU networks at kinks: paths of single neurons, honest local errors, convergence, coverage, other kernels."""
+"""The margin flow of ReLU networks at kinks: paths of single neurons, local errors, convergence, coverage, other kernels."""
 
 import os
 import subprocess
