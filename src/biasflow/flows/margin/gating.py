@@ -1,6 +1,6 @@
 """Gates of ReLUs over a step: each neuron's path through its kinks, while outputs and the weights of the samples stand still.
 
-With a and q held, ẇ = aΣ_i q_i·g_i·x_i is constant between the zeros of ⟨w, x_i⟩: the path is a polygon, followed from zero to zero.
+With a and q held, ẇ = aΣ_i q_i·g_i·x_i is constant between the zeros of ⟨w, x_i⟩, so the path is a polygon.
 Where both sides of a kink push towards it (a·q_i < 0) the neuron stays on it, in Filippov's sense, as long as some gate holds it
 there: the velocity is the least over the box of gates. Elsewhere it goes through. An average gate is a share of the step.
 """
@@ -182,7 +182,7 @@ def _basis(X: Any, slides: Any, squares: Any) -> Any:
 
 def _entry(version: int) -> Any:
     def step_gates(z: Any, a: Any, q: Any, X: Any, lengths: Any, slope: float, dt: float) -> Any:
-        """Average gates (m, n) of a step dt of ẇ_j = a_jΣ_i q_i·g_ij·x_i from z (m, n), and which slide at its end; lengths: ‖w_j‖."""
+        """Average gates (m, n) of a step dt of ẇ_j = a_jΣ_i q_i·g_ij·x_i from z (m, n), and which slide at its end."""
         (m, n), d = z.shape, X.shape[1]
         gates, work = np.empty((m, n)), np.empty((3, n))
         pull, rest, place, velocity, squares = np.empty(n), np.empty(n), np.empty(n), np.empty(d), np.zeros(n + version - version)
