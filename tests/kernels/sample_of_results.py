@@ -11,7 +11,6 @@ import numpy as np
 import biasflow as bf
 from biasflow.records import leaves
 
-
 T1 = 20.0
 """Where flows end that could converge: when they are called so depends on their steps, and errors are those at a time."""
 
