@@ -202,8 +202,9 @@ def gradient_flow(
     rtol: 1e-8, for 'margin' 1e-4, unless said otherwise. throw: raise where the integration gave up, else return what there is.
 
     log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
-    log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them; smooth_time, C's clock (T,), and
-    for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
+    log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them, with weights_error in total
+    variation; smooth_time, C's clock (T,), and for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the
+    plain sum of weights over √m, in the same time.
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)

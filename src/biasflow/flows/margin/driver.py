@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,14 @@ from ..dual import LOOSER, save_times, stack
 from .clocks import between, share_until
 from .marching import March, normalised
 from .stepping import Point, squared_norm
-from .tangents import view_of
+from .tangents import View, view_of
 
 KEPT_BYTES = 2**28
 """Memory for states saved of the steps; of longer runs every second, fourth, … is saved."""
+WEIGHTY = 0.1
+"""Weight, relative to the largest, from which a sample is counted as on the margin."""
+NEIGHBOURS = 2
+"""Steps before one whose margins also tell its error."""
 HIGHEST = 1000.0
 """Log-norm up to which weights fit a float with room to spare."""
 
@@ -127,9 +132,18 @@ def _trajectory(
 
 
 def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:
-    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike."""
-    state, relative, margin, norm = (np.zeros(len(places)) for _ in range(4))
+    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike.
+
+    One number may agree by chance: that of a margin is the largest over a few steps and the samples with weight. Weights are
+    compared in total variation, with those of the looser run's step that ends next.
+    """
+    state, relative, margin, norm, weights = (np.zeros(len(places)) for _ in range(5))
     times = np.array(check.times)
+
+    @cache
+    def gap(i: int) -> float:
+        return _margin_gap(march.view, march.points[i], between(times, check.points, march.times[i]))
+
     for k, i in enumerate(places):
         point, other = march.points[i], between(times, check.points, march.times[i])
         least = float(np.min(march.view.margins(other.params)))
@@ -137,9 +151,17 @@ def _errors(march: March, check: March, places: list[int], margins: Array) -> tu
         if march.risk_clock and i > 0:
             state[k] += _clock_error(march, i, abs(np.exp(other.log_norm) * least - np.exp(point.log_norm) * margins[k]))
         relative[k] = _largest(point.params, other.params) + march.local[i]
-        margin[k] = abs(margins[k] - least)
+        margin[k] = max(gap(j) for j in range(max(i - NEIGHBOURS, 0), i + 1))
         norm[k] = abs(point.log_norm - other.log_norm)
-    return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm}
+        weights[k] = 0.5 * float(np.sum(np.abs(point.weights - other.weights)))
+    return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm, "weights_error": weights}
+
+
+def _margin_gap(view: View, point: Point, other: Point) -> float:
+    """The largest change of a margin h_i among samples that carry weight, and that of the least."""
+    ours, theirs = view.margins(point.params), view.margins(other.params)
+    weighty = np.maximum(point.weights, other.weights) >= WEIGHTY * np.max(point.weights)
+    return max(abs(float(np.min(ours) - np.min(theirs))), float(np.max(np.abs(ours - theirs)[weighty])))
 
 
 def _clock_error(march: March, i: int, off: float) -> float:

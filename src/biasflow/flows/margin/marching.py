@@ -78,7 +78,7 @@ class March:
         while True:
             landed = not self.risk_clock and dt >= goal - self.times[-1]
             length = goal - self.times[-1] if landed else dt
-            trial = step(self.view, self.loss, point, length)
+            trial = step(self.view, self.loss, point, length, self.rtol)
             factor = float(np.clip(SAFETY * (self.rtol / max(trial.error, 1e-300)) ** (1 / ORDER), SHRINK, GROW))
             if trial.error > self.rtol:
                 self.rejected += 1

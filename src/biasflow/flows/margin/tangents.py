@@ -13,12 +13,16 @@ from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerPa
 
 
 class Tangent(NamedTuple):
-    """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset + dt·Kp, K = kernel()."""
+    """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset + dt·Kp, K = kernel().
+
+    corrected(p, apart): the tangent of the gates that p leads to, or None where it ends within `apart` of this one.
+    """
 
     base: Any
     offset: Array
     pull: Callable[[Array], Any]
     kernel: Callable[[], Array]
+    corrected: Callable[[Array, float], Tangent | None]
 
 
 INSTANT = 1e-9
@@ -58,11 +62,11 @@ class SignedView(View):
         def pull(p: Array) -> SignedTwoLayerParams:
             return SignedTwoLayerParams(2 * signs[:, None] * ((hidden * (self.y * p)) @ self.X))
 
-        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden))
+        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden), lambda p, apart: None)
 
 
 class ReluView(View):
-    """ReLUs: gates implicit where a neuron slides along a kink."""
+    """ReLUs: every neuron is followed through the kinks that a step meets."""
 
     def __init__(self, model: TwoLayer, X: Array, y: Array) -> None:
         self.model, self.X, self.y = model, np.ascontiguousarray(X), y
@@ -74,12 +78,25 @@ class ReluView(View):
 
     def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> Tangent:
         """A neuron that slides on inputs is projected off them, where it stays whatever the weights turn out to be."""
-        from .gating import sliding_bases, step_gates
+        projections = params.W @ self.X.T
+        hidden = np.maximum(projections, self.model.negative_slope * projections)
+        return self._gated(params, projections, hidden, self._gates(params, projections, weights, dt), dt)
 
-        slope, projections = self.model.negative_slope, params.W @ self.X.T
-        hidden = np.maximum(projections, slope * projections)
-        gates, slides = step_gates(projections, params.a, self.y * weights, self.X, slope, dt)
-        moved = np.where(slides, 0.0, params.a[:, None] * gates)
+    def _gates(self, params: TwoLayerParams, projections: Array, weights: Array, dt: float) -> tuple[Array, Array]:
+        from .gating import step_gates
+
+        lengths = np.sqrt(np.sum(params.W * params.W, axis=1))
+        gates, slides = step_gates(
+            projections, params.a, self.y * weights, self.X, lengths, float(self.model.negative_slope), float(dt)
+        )
+        return gates, slides
+
+    def _gated(self, params: TwoLayerParams, projections: Array, hidden: Array, gates: tuple[Array, Array], dt: float) -> Tangent:
+        """The tangent with these average gates and slides."""
+        from .gating import sliding_bases
+
+        shares, slides = gates
+        moved = np.where(slides, 0.0, params.a[:, None] * shares)
         sliding = np.flatnonzero(np.any(slides, axis=1))
         bases = sliding_bases(self.X, slides[sliding])
 
@@ -100,10 +117,15 @@ class ReluView(View):
             lost = (bases[used] @ self.X.T) * moved[sliding[np.nonzero(used)[0]]]
             return np.asarray(self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) - lost.T @ lost))
 
-        W = onto(params.W)
-        offset = np.sum(moved[sliding] * ((W - params.W)[sliding] @ self.X.T), axis=0)
+        def corrected(p: Array, apart: float) -> Tangent | None:
+            other = self._gated(params, projections, hidden, self._gates(params, projections, p, dt), dt)
+            gap = other.base.W - base.W + dt * (other.pull(p).W - pull(p).W)
+            return other if np.sum(gap * gap) > apart**2 else None
+
+        base = TwoLayerParams(params.a, onto(params.W))
+        offset = np.sum(moved[sliding] * ((base.W - params.W)[sliding] @ self.X.T), axis=0)
         offset -= np.sum(np.where(slides[sliding], params.a[sliding, None] * hidden[sliding], 0.0), axis=0)
-        return Tangent(TwoLayerParams(params.a, W), self.y * offset, pull, kernel)
+        return Tangent(base, self.y * offset, pull, kernel, corrected)
 
 
 def view_of(model: Any, X: Array, y: Array) -> View | None:
