@@ -181,7 +181,7 @@ class Tail(bf.MarginLoss):
 
     def log_loss(self, margins):
         u = np.asarray(margins, float)
-        far = np.maximum(u, 0.0)
+        far, slow = np.maximum(u, 0.0), 1 / np.hypot(1.0, u)
         return {
             "polynomial": np.where(u > 0, -np.log1p(far), np.log1p(np.maximum(-u, 0.0))),
             "twice": np.log(2.0) - u,
@@ -190,12 +190,12 @@ class Tail(bf.MarginLoss):
             "saturating": -np.logaddexp(0.0, u),
             "wrong slope": -u,
             "a faster term": np.logaddexp(-u, -1.5 * u),
-            "a slow factor": np.log1p(1 / (1 + far)) - u,
+            "a slow factor": np.log1p(slow) - u,
         }[self.kind]
 
     def log_slope(self, margins):
         u = np.asarray(margins, float)
-        far = np.maximum(u, 0.0)
+        far, slow = np.maximum(u, 0.0), 1 / np.hypot(1.0, u)
         return {
             "polynomial": np.where(u > 0, -2 * np.log1p(far), -np.log1p(np.maximum(-u, 0.0))),
             "twice": np.log(2.0) - u,
@@ -204,7 +204,7 @@ class Tail(bf.MarginLoss):
             "saturating": -np.logaddexp(0.0, u) - np.logaddexp(0.0, -u),
             "wrong slope": -u + np.where(np.abs(u) < 1, 0.1, 0.0),
             "a faster term": np.logaddexp(-u, np.log(1.5) - 1.5 * u),
-            "a slow factor": np.where(u > 0, np.log(1 / (1 + far) ** 2 + 1 + 1 / (1 + far)), np.log(2.0)) - u,
+            "a slow factor": np.log(1 + slow + u * slow**3) - u,
         }[self.kind]
 
     def log_curvature(self, margins):
