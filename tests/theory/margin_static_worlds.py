@@ -347,6 +347,7 @@ WORLDS = (
     World("C/A3", "gradients × 1.01", gradients(lambda W: 1.01)),
     World("C/A3", "gradients that jump where w₁ changes sign", gradients(lambda W: np.sign(W[:, :1]))),
     World("C/A3", "ReLUs", lambda patch: {"problem": relu_problem(0)}),
+    World("C/pi2", "a network that is not the sum of its neurons", calls(bf.TwoLayer, lambda f, params, X: f + 1e-9)),
     World(
         "C/pi2",
         "norms for squared norms",

@@ -232,6 +232,7 @@ def _pi2(evidence: Evidence) -> tuple[Check, ...]:
     total = float(np.sum(squares))
     points = np.linalg.norm(measure.points, axis=1)
     return (
+        Check("|f(w) − Σφ(w_j, ·)|, relative", _off(_called(problem, 1.0), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
         Check("|f of Π₂(μ) − f|, relative", _off(measure(problem.data.X), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
         Check("largest |‖θ_j‖ − 1|", float(np.max(np.abs(points - 1))), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
         Check(
