@@ -9,7 +9,7 @@ import biasflow as bf
 from biasflow.limits.margin import f2
 from biasflow.losses import margin as losses
 from biasflow.models import SphereMeasure
-from biasflow.theory.margin import assumptions, generalisation, margins
+from biasflow.theory.margin import assumptions, generalisation, margins, variation
 from biasflow.theory.margin.examples import network_problem, relu_problem, smooth_problem
 
 
@@ -319,12 +319,12 @@ WORLDS = (
     World(E10, "upper bounds × 0.9", wrapped(*DISTANCE, below_full_rank(scaled(dual=0.9)))),
     World(E10, "lower bounds × 1.01", wrapped(*DISTANCE, scaled(objective=1.01, primal=1.01))),
     World(E10, "frames that are not orthonormal", wrapped(*DISTANCE, skewed)),
-    World("C/prop9", "balanced masses × 1.1", wrapped(assumptions, "as_particles", heavier)),
-    World("C/prop9", "the path norm itself, without the factor two", wrapped(assumptions, "as_particles", half_as_heavy)),
+    World("C/prop9", "balanced masses × 1.1", wrapped(variation, "as_particles", heavier)),
+    World("C/prop9", "the path norm itself, without the factor two", wrapped(variation, "as_particles", half_as_heavy)),
     World(
         "C/prop9",
         "norms for squared norms in Π₂",
-        wrapped(assumptions, "sphere_measure", sphere_with(log_masses=lambda m: m.log_masses / 2)),
+        wrapped(variation, "sphere_measure", sphere_with(log_masses=lambda m: m.log_masses / 2)),
     ),
     World("C/prop9", "outputs × 1.001", calls(bf.TwoLayer, lambda f, params, X: 1.001 * f)),
     World("C/A1", "a bias of the output", calls(bf.TwoLayer, lambda f, params, X: f + 1e-6)),
