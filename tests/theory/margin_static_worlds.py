@@ -9,7 +9,7 @@ import biasflow as bf
 from biasflow.limits.margin import f2
 from biasflow.losses import margin as losses
 from biasflow.models import SphereMeasure
-from biasflow.theory.margin import assumptions, generalisation, margins
+from biasflow.theory.margin import assumptions, generalisation, margins, variation
 from biasflow.theory.margin.examples import network_problem, relu_problem, smooth_problem
 
 
@@ -181,7 +181,7 @@ class Tail(bf.MarginLoss):
 
     def log_loss(self, margins):
         u = np.asarray(margins, float)
-        far = np.maximum(u, 0.0)
+        far, slow = np.maximum(u, 0.0), 1 / np.hypot(1.0, u)
         return {
             "polynomial": np.where(u > 0, -np.log1p(far), np.log1p(np.maximum(-u, 0.0))),
             "twice": np.log(2.0) - u,
@@ -190,12 +190,12 @@ class Tail(bf.MarginLoss):
             "saturating": -np.logaddexp(0.0, u),
             "wrong slope": -u,
             "a faster term": np.logaddexp(-u, -1.5 * u),
-            "a slow factor": np.log1p(1 / (1 + far)) - u,
+            "a slow factor": np.log1p(slow) - u,
         }[self.kind]
 
     def log_slope(self, margins):
         u = np.asarray(margins, float)
-        far = np.maximum(u, 0.0)
+        far, slow = np.maximum(u, 0.0), 1 / np.hypot(1.0, u)
         return {
             "polynomial": np.where(u > 0, -2 * np.log1p(far), -np.log1p(np.maximum(-u, 0.0))),
             "twice": np.log(2.0) - u,
@@ -204,7 +204,7 @@ class Tail(bf.MarginLoss):
             "saturating": -np.logaddexp(0.0, u) - np.logaddexp(0.0, -u),
             "wrong slope": -u + np.where(np.abs(u) < 1, 0.1, 0.0),
             "a faster term": np.logaddexp(-u, np.log(1.5) - 1.5 * u),
-            "a slow factor": np.where(u > 0, np.log(1 / (1 + far) ** 2 + 1 + 1 / (1 + far)), np.log(2.0)) - u,
+            "a slow factor": np.log(1 + slow + u * slow**3) - u,
         }[self.kind]
 
     def log_curvature(self, margins):
@@ -319,12 +319,12 @@ WORLDS = (
     World(E10, "upper bounds × 0.9", wrapped(*DISTANCE, below_full_rank(scaled(dual=0.9)))),
     World(E10, "lower bounds × 1.01", wrapped(*DISTANCE, scaled(objective=1.01, primal=1.01))),
     World(E10, "frames that are not orthonormal", wrapped(*DISTANCE, skewed)),
-    World("C/prop9", "balanced masses × 1.1", wrapped(assumptions, "as_particles", heavier)),
-    World("C/prop9", "the path norm itself, without the factor two", wrapped(assumptions, "as_particles", half_as_heavy)),
+    World("C/prop9", "balanced masses × 1.1", wrapped(variation, "as_particles", heavier)),
+    World("C/prop9", "the path norm itself, without the factor two", wrapped(variation, "as_particles", half_as_heavy)),
     World(
         "C/prop9",
         "norms for squared norms in Π₂",
-        wrapped(assumptions, "sphere_measure", sphere_with(log_masses=lambda m: m.log_masses / 2)),
+        wrapped(variation, "sphere_measure", sphere_with(log_masses=lambda m: m.log_masses / 2)),
     ),
     World("C/prop9", "outputs × 1.001", calls(bf.TwoLayer, lambda f, params, X: 1.001 * f)),
     World("C/A1", "a bias of the output", calls(bf.TwoLayer, lambda f, params, X: f + 1e-6)),
@@ -347,6 +347,7 @@ WORLDS = (
     World("C/A3", "gradients × 1.01", gradients(lambda W: 1.01)),
     World("C/A3", "gradients that jump where w₁ changes sign", gradients(lambda W: np.sign(W[:, :1]))),
     World("C/A3", "ReLUs", lambda patch: {"problem": relu_problem(0)}),
+    World("C/pi2", "a network that is not the sum of its neurons", calls(bf.TwoLayer, lambda f, params, X: f + 1e-9)),
     World(
         "C/pi2",
         "norms for squared norms",

@@ -1,9 +1,10 @@
 """C: logistic loss and max margins."""
 
-from . import assumptions, generalisation, margins, rates, softmin, training, transport
+from . import assumptions, generalisation, margins, rates, softmin, training, transport, variation
 
 CLAIMS = (
     assumptions.CLAIMS
+    + variation.CLAIMS
     + margins.CLAIMS
     + softmin.CLAIMS
     + rates.CLAIMS

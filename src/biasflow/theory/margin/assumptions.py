@@ -1,4 +1,4 @@
-"""C, §2 and Appendix B: what is assumed of features and losses, and what the variation norm is."""
+"""C, §2: what is assumed of features and losses, and networks as measures on the sphere."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ...inputs import Array
 from ...losses import MarginLoss, SmoothMargin
-from ...models import SignedTwoLayer, TwoLayer, as_particles, augmented, sphere_measure
+from ...models import SignedTwoLayer, TwoLayer, augmented, sphere_measure
 from ...records import Problem, leaf_map
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .examples import network_family, network_problem, relu_problem, smooth_problem
-from .hypotheses import NETWORK, RELU, SIGNS, SMOOTH
+from .examples import network_family, network_problem, smooth_problem
+from .hypotheses import NETWORK, SMOOTH
 from .setting import inputs_of
 
 ROUNDING = 1e-12
@@ -32,39 +31,33 @@ DIFFERENCE = 1e-8
 PAIRS = 400
 NEIGHBOURS = 1e-9
 """Rounding of a difference quotient of two neurons 1e-6 apart."""
-TILTS = np.pi * np.array([1, 2, 3, 4, 5, 6, 7]) / 16
-"""Angles t of neurons θ = (cos t·u, sin t·s); the fourth is balanced."""
-STRETCHES = np.append(np.geomspace(0.1, 10, 41), 1.0)
-"""Factors c of neurons (a·c, w/c), all of one predictor."""
-SOLVED = 1e-7
-"""Of linear programs: HiGHS asks its primal and dual residuals for 1e-7."""
 PLAIN = "φ written out and summed over neurons"
 
 
 def _a1(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    X, size = problem.data.X, _largest_value(problem)
-    plain = _plain_sum(problem, problem.params0)
+    X, size = problem.data.X, largest_value(problem)
+    plain = plain_sum(problem, problem.params0)
     checks = [
-        Check("|f(w) − Σφ(w_j, ·)|, relative", _off(_called(problem, 1.0), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN)
+        Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN)
     ]
     for factor in FACTORS:
-        off = _off(_called(problem, factor), factor**2 * plain, factor**2 * size)
-        linear = _off(factor * plain, factor**2 * plain, factor**2 * size)
+        wrong = off(_called(problem, factor), factor**2 * plain, factor**2 * size)
+        linear = off(factor * plain, factor**2 * plain, factor**2 * size)
         checks.append(
-            Check(f"|f({factor:g}w) − {factor:g}²f(w)|, relative", off, "<=", 2 * ROUNDING, ROUNDING, PLAIN, null=linear)
+            Check(f"|f({factor:g}w) − {factor:g}²f(w)|, relative", wrong, "<=", 2 * ROUNDING, ROUNDING, PLAIN, null=linear)
         )
     model, params = opposite(problem)
     lengths = [float(np.sum(leaf**2)) for leaf in (*params, *problem.params0)]
     half = len(lengths) // 2
     return (
         *checks,
-        Check("|f(Tw) + f(w)|, relative", _off(model(params, X), -plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
+        Check("|f(Tw) + f(w)|, relative", off(model(params, X), -plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
         Check("‖Tw‖², over ‖w‖²", sum(lengths[:half]) / sum(lengths[half:]), "==", 1.0, ROUNDING, PLAIN),
     )
 
 
-def _off(one: Array, other: Array, size: float) -> float:
+def off(one: Array, other: Array, size: float) -> float:
     return float(np.max(np.abs(one - other))) / size
 
 
@@ -73,7 +66,7 @@ def _called(problem: Problem, factor: float) -> Array:
     return called
 
 
-def _plain_sum(problem: Problem, params: Any) -> Array:
+def plain_sum(problem: Problem, params: Any) -> Array:
     """Σ_jφ(w_j, x_i), one neuron after the other."""
     total = np.zeros(problem.data.n)
     for j, w in enumerate(params.W):
@@ -83,7 +76,7 @@ def _plain_sum(problem: Problem, params: Any) -> Array:
     return total
 
 
-def _largest_value(problem: Problem) -> float:
+def largest_value(problem: Problem) -> float:
     """What a network of these norms can reach on the samples; the start's own may be zero, where neurons cancel or are off."""
     squares = sum(float(np.sum(leaf**2)) for leaf in problem.params0)
     longest = float(np.max(np.linalg.norm(problem.data.X, axis=1)))
@@ -225,14 +218,15 @@ def _lipschitz(rows: Array) -> tuple[float, float]:
 
 def _pi2(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    measure, size = sphere_measure(problem.model, problem.params0), _largest_value(problem)
-    plain = _plain_sum(problem, problem.params0)
+    measure, size = sphere_measure(problem.model, problem.params0), largest_value(problem)
+    plain = plain_sum(problem, problem.params0)
     squares = np.sum(np.column_stack([leaf.reshape(problem.model.width, -1) for leaf in problem.params0]) ** 2, axis=1)
     twice = sphere_measure(problem.model, _scaled(problem.params0, 2.0))
     total = float(np.sum(squares))
     points = np.linalg.norm(measure.points, axis=1)
     return (
-        Check("|f of Π₂(μ) − f|, relative", _off(measure(problem.data.X), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
+        Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
+        Check("|f of Π₂(μ) − f|, relative", off(measure(problem.data.X), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
         Check("largest |‖θ_j‖ − 1|", float(np.max(np.abs(points - 1))), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
         Check(
             "mass, over Σ‖w_j‖²",
@@ -253,95 +247,6 @@ def _pi2(evidence: Evidence) -> tuple[Check, ...]:
             null=float(np.max(np.abs(1 / squares.size - squares / total))),
         ),
         Check("mass when w is doubled, over fourfold", float(np.exp(twice.log_norm)) / (4 * total), "==", 1.0, ROUNDING, PLAIN),
-    )
-
-
-def _prop9(evidence: Evidence) -> tuple[Check, ...]:
-    problem = evidence.network
-    data, (a, W) = inputs_of(problem), problem.params0
-    measure, plain = as_particles(problem.params0), _plain_sum(problem, problem.params0)
-    path_norm = float(np.sum(np.abs(a) * np.linalg.norm(W, axis=1)))
-    if path_norm == 0:
-        return (unknown_check("‖f‖_{F1}", "every neuron is zero"),)
-    alive = (a != 0) & np.any(W != 0, axis=1)
-    masses = np.array([_sphere_masses(problem, c) for c in STRETCHES])[:, alive]
-    stretched = (problem.model(_stretched(problem, c), problem.data.X) for c in STRETCHES[::10])
-    cheapest = STRETCHES[np.argmin(masses, axis=0)]
-    drawn = np.abs(a[alive]) / np.linalg.norm(W[alive], axis=1)
-    spread, size = "Π₂ of networks stretched neuron by neuron", _largest_value(problem)
-    checks = (
-        Check(
-            "|f of the balanced measure − f|, relative", _off(measure(data.X), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN
-        ),
-        Check("its mass, over Σ|b_j|‖a_j‖", measure.norm / path_norm, "==", 2.0, ROUNDING, PLAIN),
-        Check(
-            "|f of stretched networks − f|, relative",
-            max(_off(f, plain, size) for f in stretched),
-            "<=",
-            2 * ROUNDING,
-            ROUNDING,
-            PLAIN,
-        ),
-        Check(
-            "least mass of stretched networks, neuron by neuron, over the balanced one",
-            float(np.sum(np.min(masses, axis=0))) / measure.norm,
-            "==",
-            1.0,
-            ROUNDING,
-            spread,
-        ),
-        Check(
-            "largest |log c| of the least mass: balanced, |a| = ‖w‖",
-            float(np.max(np.abs(np.log(cheapest)))),
-            "<=",
-            2 * ROUNDING,
-            ROUNDING,
-            spread,
-            null=float(np.max(np.abs(np.log(drawn)))),
-        ),
-    )
-    return (*checks, *_least_masses(data.X, plain, measure.directions))
-
-
-def _stretched(problem: Problem, factor: float) -> Any:
-    """The network of the same predictor with |a_j| = c·r_j, ‖w_j‖ = r_j/c; neurons without one stay as they are."""
-    a, W = problem.params0
-    lengths = np.linalg.norm(W, axis=1)
-    alive = (a != 0) & (lengths > 0)
-    ratio = np.sqrt(np.where(alive, lengths, 1.0) / np.where(alive, np.abs(a), 1.0)) * np.where(alive, factor, 1.0)
-    return type(problem.params0)(np.where(alive, a * ratio, 0.0), np.where(alive[:, None], W / ratio[:, None], 0.0))
-
-
-def _sphere_masses(problem: Problem, factor: float) -> Array:
-    measure = sphere_measure(problem.model, _stretched(problem, factor))
-    return np.exp(measure.log_norm) * measure.shares if np.isfinite(measure.log_norm) else np.zeros(problem.model.width)
-
-
-def _least_masses(X: Array, f: Array, directions: Array) -> tuple[Check, ...]:
-    """‖f‖ on the samples by linear programs, from the network's own directions: over ±(⟨u, ·⟩)₊, and over neurons of any tilt."""
-    Z = np.maximum(augmented(X) @ np.vstack([directions, directions]).T, 0.0) * np.repeat([1.0, -1.0], len(directions))
-    size = float(np.max(np.abs(f)))
-    quantity = "least mass over neurons of any tilt, over that of ±(⟨u, ·⟩)₊"
-    if size <= ROUNDING * float(np.max(np.abs(Z), initial=1.0)):
-        return ()  # f = 0 on the samples: both norms are zero
-    target = f / size
-    tilted = np.hstack([np.sin(t) * np.cos(t) * Z for t in TILTS])
-    plain, both = (linprog(np.ones(A.shape[1]), A_eq=A, b_eq=target, method="highs") for A in (Z, tilted))
-    if plain.status or both.status:
-        return (unknown_check(quantity, f"the linear program ended with {plain.message if plain.status else both.message}"),)
-    off = np.delete(both.x.reshape(len(TILTS), -1), len(TILTS) // 2, axis=0)
-    witness = "linear programs over neurons"
-    return (
-        Check(quantity, both.fun / plain.fun, "==", 2.0, 10 * SOLVED, witness),
-        Check(
-            "its mass off ‖a‖ = |c|, relative",
-            float(np.sum(off)) / both.fun,
-            "<=",
-            10 * SOLVED,
-            SOLVED,
-            witness,
-            null=1 - 1 / len(TILTS),
-        ),
     )
 
 
@@ -393,17 +298,4 @@ pi2 = Claim(
     null="norms for squared norms, and equal shares",
     family=network_family,
 )
-prop9 = Claim(
-    "C/prop9",
-    "‖f‖_{F1} = 2‖f‖_{F̃1}: a neuron is cheapest balanced, ‖a‖ = |c| = 1/√2, and optimal measures sit there alone.",
-    "C, Proposition 9",
-    (RELU, SIGNS),
-    relu_problem,
-    _prop9,
-    kind=Kind.STATIC,
-    witness="Π₂ of stretched networks; linear programs over neurons of all tilts",
-    null="equal masses on all tilts; the start as drawn, which is not balanced",
-    family=lambda key: network_family(key, smooth=False),
-)
-
-CLAIMS = (a1, a2, a3, pi2, prop9)
+CLAIMS = (a1, a2, a3, pi2)

@@ -18,7 +18,7 @@ from .examples import alternating, alternating_family, population, population_fa
 from .hypotheses import ALTERNATING, DATA, INFORMATIVE, SEPARABLE, SIGNS, TWO_CLASSES
 from .margins import PROVEN, gain_of, measured_margins
 from .routes import activation_cells, alternating_bracket, largest_gain
-from .setting import DELTA, LOOSE, Alternating, inputs_of
+from .setting import DELTA, LOOSE, Alternating, inputs_of, remembered
 
 EXACT = 1e-9
 LONG_SIZES = tuple(2**j + 1 for j in range(5, 17))
@@ -205,7 +205,7 @@ def _first_terms(family: Alternating) -> tuple[Array, Array, Array]:
 
 def _thm22(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    whole = f1_max_margin(data.X, data.y, gap=LOOSE)
+    whole = remembered(evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE))
     bound = margin_bound(data.X, whole.objective, DELTA)
     measured, error = _rademacher(data.X[:SUBSAMPLE])
     small = margin_bound(data.X[:SUBSAMPLE], _half_supremum(data.X[:SUBSAMPLE]), DELTA)

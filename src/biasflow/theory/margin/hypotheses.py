@@ -13,8 +13,9 @@ from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Problem
+from ..evidence import Evidence
 from ..verdicts import Hypothesis, on_problem
-from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features
+from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, remembered, signed_features
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -86,9 +87,9 @@ def _planar(problem: Any) -> str | None:
     return None if d <= 2 else f"inputs have dimension {d}: γ₁ is exact up to dimension 2, a bracket beyond"
 
 
-def _informative(problem: Any) -> str | None:
-    data = inputs_of(problem)
-    margin = f1_max_margin(data.X, data.y, gap=LOOSE).objective
+def _informative(evidence: Evidence) -> str | None:
+    data = inputs_of(evidence.problem)
+    margin = remembered(evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE)).objective
     if margin <= 0:
         return "the margin is zero to rounding: the bound says nothing"
     value = margin_bound(data.X, margin, DELTA).value
@@ -190,7 +191,7 @@ SIGNS = Hypothesis("signs", "labels are ±1", on_problem(_signs))
 SEPARABLE = Hypothesis("distinct", "no input carries both labels", on_problem(_separable))
 TWO_CLASSES = Hypothesis("classes", "there are two classes", on_problem(_two_classes))
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", on_problem(_planar))
-INFORMATIVE = Hypothesis("informative", "the bound of a sample as large as the population is below one", on_problem(_informative))
+INFORMATIVE = Hypothesis("informative", "the bound of a sample as large as the population is below one", _informative)
 SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", on_problem(_separates))
 LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", on_problem(_long))
 LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", on_problem(_line))

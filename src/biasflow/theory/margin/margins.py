@@ -125,20 +125,17 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     K = circle_kernel(rows, rows)
     found = f2_max_margin(data.X, data.y)
     p = found.stats["weights"]
-    upper = float(np.sqrt(max((p * data.y) @ K @ (p * data.y), 0.0)))
+    upper = float(np.sqrt(np.maximum((p * data.y) @ K @ (p * data.y), 0.0)))
     noise = EPS * (8 * float(np.max(K)) + data.n * float(np.linalg.eigvalsh(K)[-1]))
     largest = float(max(upper, found.certificate.dual, np.finfo(float).tiny))
     error = noise / largest**2
     if error > TELLING:
-        why = (
-            f"γ₂ ≤ {max(upper, found.certificate.dual):.2g} is below what a Gram matrix in float64 resolves, {np.sqrt(noise):.2g}"
-        )
+        why = f"γ₂ ≤ {largest:.2g} is below what a Gram matrix in float64 resolves, {np.sqrt(noise):.2g}"
         return (unknown_check("γ₂", why),)
-    c = np.zeros(data.n)
-    c[: found.value.coefficients.size] = found.value.coefficients
-    values = circle_kernel(rows, augmented(found.value.points)) @ c
-    norm = float(np.sqrt(max(c @ K @ c, 0.0)))
-    rival = data.y * (K @ data.y) / float(np.sqrt(max(data.y @ K @ data.y, noise)))
+    c, points = found.value.coefficients, augmented(found.value.points)
+    values = circle_kernel(rows, points) @ c
+    norm = float(np.sqrt(np.maximum(c @ circle_kernel(points, points) @ c, 0.0)))
+    rival = data.y * (K @ data.y) / float(np.sqrt(np.maximum(data.y @ K @ data.y, noise)))
     return (
         Check(
             "margin of the classifier, over γ₂ stated",

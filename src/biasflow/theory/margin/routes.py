@@ -128,8 +128,9 @@ def alternating_bracket(x: Array, y: Array) -> tuple[float, float]:
     """γ₁ of points on a line, in order, with alternating labels: a bracket from two objects written down, not solved for.
 
     Below: the zigzag through (x_i, y_i), bent at the samples; a bend by c at t costs the mass 2|c|√(1 + t²), the straight
-    piece in the middle with (slope, height) = v 4‖v‖. Above: weights p for which J of a hinge at x_j is (−1)^j√(1 + x_j²) up to a factor
-    and J of straight pieces zero; between samples J is straight over √(1 + t²), whose largest value is known.
+    piece in the middle with (slope, height) = v 4‖v‖. Above: weights p for which J of a hinge at x_j is
+    (−1)^j√(1 + x_j²) up to a factor and J of straight pieces zero; between samples J is straight over √(1 + t²), whose largest
+    value is known.
     """
     h = np.diff(x)
     slopes = np.diff(y) / h

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,14 @@ def inputs_of(problem: Any) -> Dataset:
     if isinstance(problem, Dataset):
         return problem
     return Dataset(problem.data.X[:, :-1], problem.data.y, problem.data.name)
+
+
+def remembered(evidence: Any, name: str, compute: Callable[[], Any]) -> Any:
+    """What is expensive, computed once for hypotheses and checks of one problem."""
+    kept = evidence.__dict__.setdefault("remembered", {})
+    if name not in kept:
+        kept[name] = compute()
+    return kept[name]
 
 
 def signed_features(problem: Problem) -> Array:
