@@ -70,6 +70,19 @@ def feature_problem(key: int, n: int = 6, m: int = 24) -> Problem:
     return Problem(model, data, SmoothMargin(), model.init(1 / np.sqrt(m), key=key))
 
 
+def any_feature_problem(key: int) -> Problem:
+    """Fixed neurons of any number on few samples of any size and dimension, some of them nearly equal."""
+    rng = np.random.default_rng((61, key))
+    n, d, m = int(rng.integers(2, 11)), int(rng.integers(1, 4)), int(rng.integers(4, 61))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 3) * 10.0 ** rng.uniform(-1, 1, d)
+    if key % 4 == 3:
+        X[-1] = X[0] * (1 + 1e-3)
+    y = np.where(np.arange(n) < max(n // 2, 1), 1.0, -1.0) if key % 3 else np.sign(X[:, 0] + (X[:, 0] == 0))
+    model = TwoLayer(m, d + 1)
+    data = with_bias(Dataset(X, y, f"any features key={key}"))
+    return Problem(model, data, SmoothMargin(), model.init(10.0 ** rng.uniform(-2, 2), key=key))
+
+
 def line_problem(key: int, n: int = 12, m: int = 100) -> Problem:
     """Squared ReLUs on a line with classes that alternate; logistic loss for odd keys."""
     rng = np.random.default_rng((53, key))

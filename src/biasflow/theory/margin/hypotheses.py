@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics import margin_bound
-from ...flows import feature_ascent
-from ...limits import f1_max_margin, l1_max_margin, l2_max_margin
+from ...limits import f1_max_margin
 from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Problem
 from ..verdicts import Hypothesis, on_problem
-from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, signed_features, split
+from .setting import DELTA, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, split
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -135,29 +134,6 @@ def _exponential(problem: Any) -> str | None:
     return f"the smooth margin is that of {type(problem.loss.loss).__name__}, needs ExponentialLoss"
 
 
-def _separates(problem: Any) -> str | None:
-    if _signs(problem):
-        return "needs the hypotheses before it"
-    still = np.flatnonzero(np.all(problem.params0.W == 0, axis=1))
-    if still.size:
-        return f"the input weights of neuron {int(still[0])} are zero: it has no direction"
-    for name, Z, margin in (
-        ("directions", signed_features(problem), l1_max_margin),
-        ("first layer", output_features(problem), l2_max_margin),
-    ):
-        if not margin(Z).stats["separable"]:
-            return f"the {problem.model.width} fixed {name} do not separate the samples: the margin is not positive"
-    return None
-
-
-def _long(problem: Any) -> str | None:
-    if _signs(problem) or _separates(problem):
-        return "needs the hypotheses before it"
-    Z = signed_features(problem)
-    best, margin = l1_max_margin(Z).objective, float(feature_ascent(Z, EARLY).margin[-1])
-    return None if margin >= best / 2 else f"after {EARLY} steps the margin is {margin:.3g}, less than half of {best:.3g}"
-
-
 def _balanced(problem: Any) -> str | None:
     a, W = problem.params0
     lengths = np.linalg.norm(W, axis=1)
@@ -196,8 +172,6 @@ SEPARABLE = Hypothesis("distinct", "no input carries both labels", on_problem(_s
 TWO_CLASSES = Hypothesis("classes", "there are two classes", on_problem(_two_classes))
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", on_problem(_planar))
 INFORMATIVE = Hypothesis("informative", "the bound is below one on three quarters of the samples", on_problem(_informative))
-SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", on_problem(_separates))
-LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", on_problem(_long))
 LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", on_problem(_line))
 FULL_SUPPORT = Hypothesis(
     "support", "Π₂(μ₀) has full support: neurons of both signs near every direction", on_problem(_full_support)
