@@ -1,6 +1,6 @@
 """C: logistic loss and max margins."""
 
-from . import assumptions, generalisation, margins, rates, softmin, training, transport
+from . import assumptions, generalisation, margins, rates, softmin, training, transport, widths
 
 CLAIMS = (
     assumptions.CLAIMS
@@ -8,6 +8,7 @@ CLAIMS = (
     + softmin.CLAIMS
     + rates.CLAIMS
     + training.CLAIMS
+    + widths.CLAIMS
     + transport.CLAIMS
     + generalisation.CLAIMS
 )

@@ -93,6 +93,42 @@ def line_problem(key: int, n: int = 12, m: int = 100) -> Problem:
     return Problem(model, data, loss, model.init(1 / np.sqrt(m), key=key))
 
 
+def any_line_problem(key: int) -> Problem:
+    """Squared ReLUs on a line: other sizes of data, numbers of samples and neurons, and starts over decades."""
+    rng = np.random.default_rng((67, key))
+    n, m = int(rng.integers(2, 15)), int(rng.integers(40, 121))
+    X = rng.uniform(-1, 1, (n, 1)) * 10.0 ** rng.uniform(-0.5, 0.7) + rng.uniform(-0.5, 0.5)
+    data = with_bias(Dataset(X, rng.choice([-1.0, 1.0], n), f"any line key={key}"))
+    model = SignedTwoLayer(m, 2)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(10.0 ** rng.uniform(-1, 1) / np.sqrt(m), key=key))
+
+
+def any_smooth_problem(key: int) -> Problem:
+    """Squared ReLUs on a line or in the plane."""
+    rng = np.random.default_rng((71, key))
+    problem = any_line_problem(key)
+    if key % 2:
+        return problem
+    n = int(rng.integers(3, 12))
+    data = with_bias(Dataset(rng.standard_normal((n, 2)) * 10.0 ** rng.uniform(-0.3, 0.3), rng.choice([-1.0, 1.0], n)))
+    model = SignedTwoLayer(60, 3)
+    return Problem(model, data, problem.loss, model.init(10.0 ** rng.uniform(-0.5, 0.5) / np.sqrt(60), key=key))
+
+
+def any_relu_problem(key: int, *, balanced: bool = False) -> Problem:
+    """ReLUs on clusters or random points, on a line or in the plane, of other sizes, with starts over decades."""
+    rng = np.random.default_rng((73, key))
+    n, m, d = int(rng.integers(2, 21)), int(rng.integers(30, 121)), int(rng.integers(1, 3))
+    if key % 2 and d == 2:
+        found = cluster_data(key, max(n, 4), k=int(rng.integers(2, 4)))
+    else:
+        found = Dataset(rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-0.5, 0.5), rng.choice([-1.0, 1.0], n))
+    data = with_bias(found)
+    model = TwoLayer(m, data.d)
+    return Problem(model, data, SmoothMargin(), model.init(10.0 ** rng.uniform(-1, 1) / np.sqrt(m), key=key, balanced=balanced))
+
+
 def plane_problem(key: int) -> Problem:
     """ReLUs on clusters in the plane, neurons all around."""
     return relu_problem(key, m=120, scale=10.0, balanced=True)

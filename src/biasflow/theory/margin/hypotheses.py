@@ -23,6 +23,10 @@ TIED = 1e-9
 NEAR = np.radians(45.0)
 """Angle within which every direction must have a neuron of either sign, for finitely many to count as full support."""
 PROBES = 500
+TAIL = np.array([30.0, 100.0, 700.0])
+"""−u at which a loss is compared with e^u."""
+TAIL_OFF = 1e-9
+"""Distance of log ℓ(u) from u there that rounding leaves, and e^(−30) of the logistic loss."""
 
 
 def _named(problem: Any) -> str:
@@ -134,6 +138,32 @@ def _exponential(problem: Any) -> str | None:
     return f"the smooth margin is that of {type(problem.loss.loss).__name__}, needs ExponentialLoss"
 
 
+def _tail(problem: Any) -> str | None:
+    """ℓ(u) ~ ℓ'(u) ~ e^u as u → −∞, and an increasing ℓ whose slope does not vanish for u ≥ 0."""
+    loss = problem.loss.loss
+    for name, logs in (("ℓ", loss.log_loss), ("ℓ'", loss.log_slope)):
+        off = float(np.max(np.abs(np.asarray(logs(TAIL)) + TAIL)))
+        if not off <= TAIL_OFF:
+            return f"the tail of {type(loss).__name__} is not exponential: log {name}(−u) + u reaches {off:.3g} for u up to 700"
+    slopes = np.asarray(loss.log_slope(-np.linspace(0.0, 700.0, 71)))
+    if not np.all(slopes >= np.asarray(loss.log_slope(np.zeros(1))) - TAIL_OFF):
+        return f"the slope of {type(loss).__name__} falls for u ≥ 0"
+    return None
+
+
+def _distinct(problem: Any) -> str | None:
+    rows, first = np.unique(problem.data.X, axis=0, return_index=True)
+    if len(rows) == problem.data.n:
+        return None
+    again = int(np.setdiff1d(np.arange(problem.data.n), first)[0])
+    return f"input {again} occurs twice: the functions φ(·, x_i) are not independent"
+
+
+def _known(problem: Any) -> str | None:
+    """Where γ₁ is known: squared ReLUs on a line, ReLUs up to the plane."""
+    return _line(problem) if isinstance(problem.model, SignedTwoLayer) else _planar(problem)
+
+
 def _balanced(problem: Any) -> str | None:
     a, W = problem.params0
     lengths = np.linalg.norm(W, axis=1)
@@ -177,6 +207,9 @@ FULL_SUPPORT = Hypothesis(
     "support", "Π₂(μ₀) has full support: neurons of both signs near every direction", on_problem(_full_support)
 )
 SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", on_problem(_small))
+EXPONENTIAL_TAIL = Hypothesis("A2", "ℓ increases and has the tail e^u", on_problem(_tail))
+DISTINCT = Hypothesis("independent", "the functions φ(·, x_i) are independent: inputs are distinct", on_problem(_distinct))
+KNOWN = Hypothesis("known", "γ₁ can be computed exactly: ReLUs up to the plane, squared ReLUs on a line", on_problem(_known))
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", on_problem(_exponential))
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", on_problem(_balanced))
 POSITIVE = Hypothesis("positive", "scores are positive", on_problem(_positive))
