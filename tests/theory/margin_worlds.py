@@ -1,8 +1,8 @@
 """Worlds for the claims of theory/margin."""
 
-from worlds import World
+import margin_training_worlds as training
 
-WORLDS: tuple[World, ...] = ()
-FEWER: dict[str, str] = {}
-CONSISTENT: dict[str, str] = {}
+WORLDS = training.WORLDS
+FEWER = {**training.FEWER}
+CONSISTENT = {**training.CONSISTENT}
 """Claims whose examples are at best consistent, and what is missing."""

@@ -49,7 +49,7 @@ def c_steps(Z: Array, output: bool) -> Callable[[Any, Any], Any]:
 
 
 def plain_ascent(Z: Array, output: bool, most: int = MOST, kind: Any = EXTENDED, keep: bool = False) -> PlainAscent:
-    """§4 from r(0) = 1, a = r²/m, β = ‖a‖₁; §5 from r(0) = 0, a = r/m, β(t) = max{1, max_{s≤t} √m‖a(s)‖₂}; until β is too large."""
+    """§4 from r(0) = 1, a = r²/m, β = ‖a‖₁; §5 from 0, a = r/m, β(t) = max{1, max_{s≤t} √m‖a(s)‖₂}; until β is too large."""
     Z = np.asarray(Z, kind)
     n, m = Z.shape
     size, beta, rows, kept = c_steps(Z, output), kind(1), [], []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...flows import feature_ascent
@@ -17,7 +19,7 @@ from .setting import STEPS
 FOLLOWED = 300
 """Steps over which the recursions are followed, fewer where rounding grows sooner."""
 AGREE = 1e-10
-"""Relative difference that rounding leaves where a run in float64 is within 1e-12 of one in extended precision at twice the steps."""
+"""Relative difference that rounding leaves where a run in float64 is within 1e-12 of the extended one at twice the steps."""
 FORMULA = 1e-9
 """What partial sums over 1e5 steps in float64 leave of a closed formula, relative."""
 SOLVED = 1e-9
@@ -155,7 +157,7 @@ def _recursions(features: Features) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _gradient(Z: Array, u: Array) -> Array:
+def _gradient(Z: Any, u: Any) -> Array:
     """Zᵀ∇S(u), ∇S the soft-argmin of the exponential."""
     p = np.exp(np.min(u) - u)
     return np.asarray(Z.T @ (p / np.sum(p)))
@@ -176,9 +178,9 @@ def _online(Z: Array, output: bool, steps: int) -> Array:
     return np.array(rows, float)
 
 
-def _multiplied(bar: Array, eta: float, g: Array) -> Array:
+def _multiplied(bar: Any, eta: Any, g: Any) -> Array:
     """ā_j(1 + 4ηg_j + 4η²g_j²)."""
-    return bar * (1 + 4 * eta * g + 4 * eta**2 * g**2)
+    return np.asarray(bar * (1 + 4 * eta * g + 4 * eta**2 * g**2))
 
 
 def _second_order(features: Features) -> tuple[Check, ...]:

@@ -1,4 +1,4 @@
-"""Networks under the smooth margin by raw gradients, and F1 max margins by searching directions: what C's training is judged by."""
+"""Networks under the smooth margin by raw gradients, and F1 max margins by searching directions: what training is judged by."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Trained:
         X, y = self.problem.data.X, self.problem.data.y
         some = np.linalg.norm(params.W, axis=1) > 0
         u = params.W[some] / np.linalg.norm(params.W[some], axis=1)[:, None]
-        signs = np.asarray(self.problem.model.signs) if self.squared else np.sign(params.a)  # type: ignore[attr-defined]
+        signs = np.asarray(self.problem.model.signs) if self.squared else np.sign(params.a)
         values = np.maximum(X @ u.T, 0.0)
         return np.asarray(y[:, None] * (values**2 if self.squared else values / 2) * signs[some])
 
@@ -171,13 +171,15 @@ def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
     if trained.deficit <= CLOSED:
         return Check(quantity, trained.deficit, "<=", CLOSED, trained.error, witness=PROVEN, null=start)
     if trained.polished - (1 - trained.deficit) > trained.deficit / 2:
-        why = f"training has not arrived: the margin is {1 - trained.deficit:.4g} of γ₁, other masses on the same directions reach"
+        why = (
+            f"training has not arrived: the margin is {1 - trained.deficit:.4g} of γ₁, other masses on the same directions reach"
+        )
         return unknown_check(quantity, f"{why} {trained.polished:.4g}")
     return Check(quantity, trained.deficit, "<=", 1.0, trained.error, reason=_for_want_of_width(trained, ladder), null=start)
 
 
 def _for_want_of_width(trained: Trained, ladder: bool) -> str:
-    width = trained.problem.model.width  # type: ignore[attr-defined]
+    width = trained.problem.model.width
     still = trained.deficit >= PATIENCE * trained.moved
     words = "finite width: a KKT point, not global; " if still else "finite width: directions that hardly move any more; "
     words += f"{width} neurons end at {1 - trained.deficit:.4g} of γ₁, the best masses on their directions reach"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -73,15 +74,21 @@ def _cor4(evidence: Evidence) -> tuple[Check, ...]:
     checks = [*gamma_checks(run), raw_check(run), arrival(run, "at log β = 30", ladder=True)]
     if evidence.given_flow is None:
         for scale in SCALES:
-            start = leaf_map(lambda leaf, by=scale: by * leaf, evidence.network.params0)
+            start = _scaled(evidence.network.params0, scale)
             other = Trained(dataclasses.replace(evidence.network, params0=start), None, evidence.given_limit)
             checks.append(arrival(other, f"from {scale:g} times the start"))
     return tuple(checks)
 
 
+def _scaled(params: Any, by: float) -> Any:
+    return leaf_map(lambda leaf: by * leaf, params)
+
+
 def _thm5(evidence: Evidence) -> tuple[Check, ...]:
     run = trained(evidence)
-    reason = "an illustration: finitely many atoms have no density, which (A4) asks for, and finitely many neurons no full support"
+    reason = (
+        "an illustration: finitely many atoms have no density, which (A4) asks for, and finitely many neurons no full support"
+    )
     return (
         *gamma_checks(run),
         raw_check(run),
@@ -132,7 +139,9 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
             witness=ALONG,
             null=_off_balance(1.5 * a0, W0) / RTOL_RAW,
         ),
-        Check("least log|a_j(t)/a_j(0)|/(max‖x‖·t): no output weight reaches zero", min(lasting), ">=", -1.0, RTOL, witness=ALONG),
+        Check(
+            "least log|a_j(t)/a_j(0)|/(max‖x‖·t): no output weight reaches zero", min(lasting), ">=", -1.0, RTOL, witness=ALONG
+        ),
         Check("output weights that change sign", float(turned), "==", 0.0, witness=ALONG),
     )
 

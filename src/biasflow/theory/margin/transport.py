@@ -58,7 +58,7 @@ class Moving:
 
     @property
     def signs(self) -> Array:
-        return np.asarray(self.problem.model.signs)  # type: ignore[attr-defined]
+        return np.asarray(self.problem.model.signs)
 
     def moments(self, params: Any, normalised: bool) -> Array:
         """∫ψ dν, or ∫ψ dν̄, for every test function, from the weights themselves: Σ‖w_j‖²ψ(w_j/‖w_j‖)."""
@@ -69,7 +69,7 @@ class Moving:
     def rates(self, params: Any, normalised: bool, weights: Array | None = None) -> Array:
         """What eq. (11), or (12), says d/dt∫ψ dν is: ∫⟨∇ψ, ∇J'⟩ + 4ψJ' dν, J' less its mean where ν is normalised."""
         p, data = self.problem, self.problem.data
-        measure = sphere_measure(p.model, params)  # type: ignore[arg-type]
+        measure = sphere_measure(p.model, params)
         masses = measure.shares if normalised else np.exp(measure.log_masses)
         values, slopes = _tests(measure.points, self.signs)
         moving = transport_growth(measure, data.X, data.y, self.weights(params) if weights is None else weights)
@@ -94,9 +94,9 @@ class Moving:
         return worst, error
 
     def potential_defect(self) -> float:
-        """J', its gradient on the sphere and the growth 4J' against J'(θ) = Σp_iy_iε(⟨θ, x_i⟩)₊² and its differences, relative."""
+        """J', ∇J' on the sphere and the growth 4J' against J'(θ) = Σp_iy_iε(⟨θ, x_i⟩)₊² and its differences, relative."""
         params, data = self.flow.at(MOMENTS[1] * self.unit), self.problem.data
-        measure: SphereMeasure = sphere_measure(self.problem.model, params)  # type: ignore[arg-type]
+        measure: SphereMeasure = sphere_measure(self.problem.model, params)
         p = self.weights(params)
         moving, theta = transport_growth(measure, data.X, data.y, p), measure.points
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -50,26 +53,29 @@ class LawFlow:
     scores: Array
     forces: list[Array]
 
-    def carried(self, X: Array, neurons: Array, signs: Array) -> Array:
+    def carried(self, X: Array, neurons: Array, signs: Any) -> Array:
         """X_t(w) at the times: where the law's flow carries neurons, (T, m, d)."""
-        h, states, w = self.times[1] - self.times[0], [neurons], neurons
+        h, states = float(self.times[1] - self.times[0]), [neurons]
         for four in self.forces:
-            w = _step(w, h, lambda v, k, four=four: _slope(X, v, signs, four[k]))  # type: ignore[misc]
-            states.append(w)
+            states.append(_step(states[-1], h, partial(_stage, X, signs, four)))
         return np.array(states)
 
 
-def _slope(X: Array, w: Array, signs: Array, force: Array) -> Array:
+def _stage(X: Array, signs: Any, four: Array, w: Array, k: int) -> Array:
+    return _slope(X, w, signs, four[k])
+
+
+def _slope(X: Array, w: Array, signs: Any, force: Array) -> Array:
     """∇F'_μ(w) = Σ_ic_i∇φ(w, x_i), φ = ε(⟨w, x⟩)₊²."""
     return np.asarray(2 * signs[:, None] * ((np.maximum(w @ X.T, 0.0) * force) @ X))
 
 
-def _step(w: Array, h: float, slope: object) -> Array:
+def _step(w: Array, h: float, slope: Callable[[Array, int], Array]) -> Array:
     """Classical Runge–Kutta."""
-    a = slope(w, 0)  # type: ignore[operator]
-    b = slope(w + h / 2 * a, 1)  # type: ignore[operator]
-    c = slope(w + h / 2 * b, 2)  # type: ignore[operator]
-    d = slope(w + h * c, 3)  # type: ignore[operator]
+    a = slope(w, 0)
+    b = slope(w + h / 2 * a, 1)
+    c = slope(w + h / 2 * b, 2)
+    d = slope(w + h * c, 3)
     return np.asarray(w + h / 6 * (a + 2 * b + 2 * c + d))
 
 
@@ -160,9 +166,7 @@ def _exponent(quantity: str, distances: tuple[float, ...], owed: Array, null: fl
     return Check(quantity, slope, "==", FALLING, error, witness=LAW, null=null, size=1.0, decades=decades)
 
 
-def _distances(
-    problem: Problem, law: LawFlow, size: float, m: int, draws: int, plain_sum: bool = False
-) -> tuple[float, float]:
+def _distances(problem: Problem, law: LawFlow, size: float, m: int, draws: int, plain_sum: bool = False) -> tuple[float, float]:
     """Root mean squares over draws of the largest distance, over time, of predictors and of neurons from the law's."""
     places = np.linspace(0, STEPS, SEEN + 1).astype(int)[1:]
     rng = np.random.default_rng((m, draws))
