@@ -93,6 +93,16 @@ def line_problem(key: int, n: int = 12, m: int = 100) -> Problem:
     return Problem(model, data, loss, model.init(1 / np.sqrt(m), key=key))
 
 
+def wide_problem(key: int, n: int = 12, m: int = 100) -> Problem:
+    """Squared ReLUs on a line with a class on either side, so that neurons soon feel each other; logistic loss for odd keys."""
+    rng = np.random.default_rng((79, key))
+    X = np.sort(rng.uniform(-1, 1, n))[:, None]
+    data = with_bias(Dataset(X, np.where(np.arange(n) < int(rng.integers(4, 7)), -1.0, 1.0), f"two sides key={key}"))
+    model = SignedTwoLayer(m, 2)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(1 / np.sqrt(m), key=key))
+
+
 def any_line_problem(key: int) -> Problem:
     """Squared ReLUs on a line: other sizes of data, numbers of samples and neurons, and starts over decades."""
     rng = np.random.default_rng((67, key))

@@ -19,7 +19,7 @@ from .plain import PlainAscent, agreed, plain_ascent
 from .setting import STEPS, output_features, signed_features
 
 SAME = 1e-12
-"""Relative difference of margins up to which rounding has not grown: the ascents amplify it exponentially, from there on by ten in
+"""Relative difference of margins up to which rounding has not grown: the ascents amplify it exponentially, then by ten in
 some ten steps. Half as many steps are compared."""
 SMALL_FROM = 40
 """t from which on a step's growth is its logarithm to one per cent, `rates.SMALL_STEP`."""

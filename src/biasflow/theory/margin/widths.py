@@ -15,7 +15,7 @@ from ...records import Problem
 from ..evidence import Evidence
 from ..fits import fitted_exponent
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_smooth_problem, line_problem
+from .examples import any_smooth_problem, wide_problem
 from .hypotheses import DISTINCT, EXPONENTIAL_TAIL, SIGNS, SMOOTH
 
 WIDTHS = (24, 75, 240, 750, 2400, 7500, 24000)
@@ -204,7 +204,7 @@ thm2 = Claim(
     " m^(−1/2).",
     "C, Theorem 2",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, DISTINCT),
-    line_problem,
+    wide_problem,
     _thm2,
     Kind.ASYMPTOTIC,
     LAW,
