@@ -37,8 +37,8 @@ STEP = 1e-5
 """Of central differences of the loss; their error is some 1e-9 of the gradient."""
 DIFFERENCES = 1e-7
 """What a central difference leaves of a component of the gradient, over the largest one."""
-DRIFT = 3.0
-"""Times the raw flow's tolerance by which a_j² − ‖w_j‖² may drift: a few hundred steps, whose errors change sign."""
+DRIFT = 100.0
+"""Tolerances by which a_j² − ‖w_j‖² may drift: a thousand steps, whose errors add to thirty if their signs are random."""
 SEEN = 6
 """Times at which a raw flow is looked at."""
 LONGEST = 60.0
