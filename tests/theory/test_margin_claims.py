@@ -162,19 +162,6 @@ def test_rates_are_for_the_exponential():
     assert "needs ExponentialLoss" in str(bf.verify("C/prop7", problem))
 
 
-def test_a_step_that_is_off_would_show():
-    """The recursions hold to rounding; with 2η for 4η, as C prints one of them, they do not."""
-    from biasflow.theory.margin.rates import _simplex
-    from biasflow.theory.margin.setting import signed_features
-
-    Z = signed_features(feature_problem(0))
-    run = bf.feature_ascent(Z, 10, keep=range(11))
-    right = _simplex(Z, run.iterates[5], run.step_sizes[5], run.beta[5])
-    wrong = _simplex(Z, run.iterates[5], run.step_sizes[5] / 2, run.beta[5])
-    assert np.max(np.abs(right - run.iterates[6])) < 1e-15
-    assert np.max(np.abs(wrong - run.iterates[6])) > 1e-6
-
-
 def cancelling(key):
     """A network of pairs of neurons that cancel: f = 0, up to rounding."""
     problem = relu_problem(key, m=20)

@@ -42,6 +42,16 @@ class Evidence:
         return max(self.deadline - time.monotonic(), 1.0)
 
     @property
+    def given_flow(self) -> Trajectory | None:
+        """The flow that was handed in, if any."""
+        return self._trajectory
+
+    @property
+    def given_limit(self) -> Limit | None:
+        """The limit that was handed in, if any."""
+        return self._limit
+
+    @property
     def network(self) -> Problem:
         """The problem, for claims about a parametrised model."""
         if isinstance(self.problem, MirrorProblem):

@@ -25,6 +25,10 @@ WEIGHTY = 0.1
 """Weight, relative to the largest, from which a sample is counted as on the margin."""
 NEIGHBOURS = 2
 """Steps before one whose margins also tell its error."""
+TAIL = np.array([40.0, 100.0, 700.0])
+"""Margins at which a loss is compared with the exponential, the least where the flow takes it for one."""
+TAIL_OFF = 1e-9
+"""Distance of log ℓ from that of the exponential there that rounding leaves."""
 HIGHEST = 1000.0
 """Log-norm up to which weights fit a float with room to spare."""
 
@@ -41,7 +45,20 @@ def refusal(problem: Problem) -> str | None:
         return f"the margin flow is for TwoLayer and SignedTwoLayer networks, found {type(problem.model).__name__}"
     if margin_loss(problem.loss) is None:
         return f"the margin flow needs an exponential or logistic loss or their SmoothMargin, found {type(problem.loss).__name__}"
-    return None
+    return _tail_refusal(problem)
+
+
+def _tail_refusal(problem: Problem) -> str | None:
+    """Beyond log β = 12 the flow weighs samples as the exponential does, which is right for losses with its tail alone."""
+    loss = margin_loss(problem.loss)
+    assert loss is not None
+    off = max(float(np.max(np.abs(np.asarray(logs(TAIL)) + TAIL))) for logs in (loss.log_loss, loss.log_slope))
+    if off <= TAIL_OFF:
+        return None
+    return (
+        f"the margin flow needs a loss with the tail ℓ(u) ~ ℓ'(u) ~ e^u as u → −∞ (C, (A2)): for {type(loss).__name__} log ℓ(−u)"
+        f" or log ℓ'(−u) is {off:.3g} from −u at some u up to 700"
+    )
 
 
 def integrate_margin(

@@ -1,6 +1,6 @@
 """C: logistic loss and max margins."""
 
-from . import assumptions, generalisation, margins, rates, softmin, training, transport, variation
+from . import assumptions, generalisation, margins, rates, softmin, training, transport, variation, widths
 
 CLAIMS = (
     assumptions.CLAIMS
@@ -9,6 +9,7 @@ CLAIMS = (
     + softmin.CLAIMS
     + rates.CLAIMS
     + training.CLAIMS
+    + widths.CLAIMS
     + transport.CLAIMS
     + generalisation.CLAIMS
 )

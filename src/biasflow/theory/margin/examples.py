@@ -147,6 +147,19 @@ def feature_problem(key: int, n: int = 6, m: int = 24) -> Problem:
     return Problem(model, data, SmoothMargin(), model.init(1 / np.sqrt(m), key=key))
 
 
+def any_feature_problem(key: int) -> Problem:
+    """Fixed neurons of any number on few samples of any size and dimension, some of them nearly equal."""
+    rng = np.random.default_rng((61, key))
+    n, d, m = int(rng.integers(2, 11)), int(rng.integers(1, 4)), int(rng.integers(4, 61))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 3) * 10.0 ** rng.uniform(-1, 1, d)
+    if key % 4 == 3:
+        X[-1] = X[0] * (1 + 1e-3)
+    y = np.where(np.arange(n) < max(n // 2, 1), 1.0, -1.0) if key % 3 else np.sign(X[:, 0] + (X[:, 0] == 0))
+    model = TwoLayer(m, d + 1)
+    data = with_bias(Dataset(X, y, f"any features key={key}"))
+    return Problem(model, data, SmoothMargin(), model.init(10.0 ** rng.uniform(-2, 2), key=key))
+
+
 def line_problem(key: int, n: int = 12, m: int = 100) -> Problem:
     """Squared ReLUs on a line with classes that alternate; logistic loss for odd keys."""
     rng = np.random.default_rng((53, key))
@@ -155,6 +168,52 @@ def line_problem(key: int, n: int = 12, m: int = 100) -> Problem:
     model = SignedTwoLayer(m, 2)
     loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
     return Problem(model, data, loss, model.init(1 / np.sqrt(m), key=key))
+
+
+def wide_problem(key: int, n: int = 12, m: int = 100) -> Problem:
+    """Squared ReLUs on a line with a class on either side, so that neurons soon feel each other; logistic loss for odd keys."""
+    rng = np.random.default_rng((79, key))
+    X = np.sort(rng.uniform(-1, 1, n))[:, None]
+    data = with_bias(Dataset(X, np.where(np.arange(n) < int(rng.integers(4, 7)), -1.0, 1.0), f"two sides key={key}"))
+    model = SignedTwoLayer(m, 2)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(1 / np.sqrt(m), key=key))
+
+
+def any_line_problem(key: int) -> Problem:
+    """Squared ReLUs on a line: other sizes of data, numbers of samples and neurons, and starts over decades."""
+    rng = np.random.default_rng((67, key))
+    n, m = int(rng.integers(2, 15)), int(rng.integers(40, 121))
+    X = rng.uniform(-1, 1, (n, 1)) * 10.0 ** rng.uniform(-0.5, 0.7) + rng.uniform(-0.5, 0.5)
+    data = with_bias(Dataset(X, rng.choice([-1.0, 1.0], n), f"any line key={key}"))
+    model = SignedTwoLayer(m, 2)
+    loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(10.0 ** rng.uniform(-1, 1) / np.sqrt(m), key=key))
+
+
+def any_smooth_problem(key: int) -> Problem:
+    """Squared ReLUs on a line or in the plane."""
+    rng = np.random.default_rng((71, key))
+    problem = any_line_problem(key)
+    if key % 2:
+        return problem
+    n = int(rng.integers(3, 12))
+    data = with_bias(Dataset(rng.standard_normal((n, 2)) * 10.0 ** rng.uniform(-0.3, 0.3), rng.choice([-1.0, 1.0], n)))
+    model = SignedTwoLayer(60, 3)
+    return Problem(model, data, problem.loss, model.init(10.0 ** rng.uniform(-0.5, 0.5) / np.sqrt(60), key=key))
+
+
+def any_relu_problem(key: int, *, balanced: bool = False) -> Problem:
+    """ReLUs on clusters or random points, on a line or in the plane, of other sizes, with starts over decades."""
+    rng = np.random.default_rng((73, key))
+    n, m, d = int(rng.integers(2, 21)), int(rng.integers(30, 121)), int(rng.integers(1, 3))
+    if key % 2 and d == 2:
+        found = cluster_data(key, max(n, 4), k=int(rng.integers(2, 4)))
+    else:
+        found = Dataset(rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-0.5, 0.5), rng.choice([-1.0, 1.0], n))
+    data = with_bias(found)
+    model = TwoLayer(m, data.d)
+    return Problem(model, data, SmoothMargin(), model.init(10.0 ** rng.uniform(-1, 1) / np.sqrt(m), key=key, balanced=balanced))
 
 
 def plane_problem(key: int) -> Problem:

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics import margin_bound
-from ...flows import feature_ascent
-from ...limits import f1_max_margin, l1_max_margin, l2_max_margin
+from ...limits import f1_max_margin
 from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Problem
 from ..evidence import Evidence
 from ..verdicts import Hypothesis, on_problem
-from .setting import DELTA, EARLY, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, output_features, remembered, signed_features
+from .setting import DELTA, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, remembered
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -25,6 +24,10 @@ TIED = 1e-9
 NEAR = np.radians(45.0)
 """Angle within which every direction must have a neuron of either sign, for finitely many to count as full support."""
 PROBES = 500
+TAIL = np.array([30.0, 100.0, 700.0])
+"""−u at which a loss is compared with e^u."""
+TAIL_OFF = 1e-9
+"""Distance of log ℓ(u) from u there that rounding leaves, and e^(−30) of the logistic loss."""
 
 
 def _named(problem: Any) -> str:
@@ -131,27 +134,30 @@ def _exponential(problem: Any) -> str | None:
     return f"the smooth margin is that of {type(problem.loss.loss).__name__}, needs ExponentialLoss"
 
 
-def _separates(problem: Any) -> str | None:
-    if _signs(problem):
-        return "needs the hypotheses before it"
-    still = np.flatnonzero(np.all(problem.params0.W == 0, axis=1))
-    if still.size:
-        return f"the input weights of neuron {int(still[0])} are zero: it has no direction"
-    for name, Z, margin in (
-        ("directions", signed_features(problem), l1_max_margin),
-        ("first layer", output_features(problem), l2_max_margin),
-    ):
-        if not margin(Z).stats["separable"]:
-            return f"the {problem.model.width} fixed {name} do not separate the samples: the margin is not positive"
+def _tail(problem: Any) -> str | None:
+    """ℓ(u) ~ ℓ'(u) ~ e^u as u → −∞, and an increasing ℓ whose slope does not vanish for u ≥ 0."""
+    loss = problem.loss.loss
+    for name, logs in (("ℓ", loss.log_loss), ("ℓ'", loss.log_slope)):
+        off = float(np.max(np.abs(np.asarray(logs(TAIL)) + TAIL)))
+        if not off <= TAIL_OFF:
+            return f"the tail of {type(loss).__name__} is not exponential: log {name}(−u) + u reaches {off:.3g} for u up to 700"
+    slopes = np.asarray(loss.log_slope(-np.linspace(0.0, 700.0, 71)))
+    if not np.all(slopes >= np.asarray(loss.log_slope(np.zeros(1))) - TAIL_OFF):
+        return f"the slope of {type(loss).__name__} falls for u ≥ 0"
     return None
 
 
-def _long(problem: Any) -> str | None:
-    if _signs(problem) or _separates(problem):
-        return "needs the hypotheses before it"
-    Z = signed_features(problem)
-    best, margin = l1_max_margin(Z).objective, float(feature_ascent(Z, EARLY).margin[-1])
-    return None if margin >= best / 2 else f"after {EARLY} steps the margin is {margin:.3g}, less than half of {best:.3g}"
+def _distinct(problem: Any) -> str | None:
+    rows, first = np.unique(problem.data.X, axis=0, return_index=True)
+    if len(rows) == problem.data.n:
+        return None
+    again = int(np.setdiff1d(np.arange(problem.data.n), first)[0])
+    return f"input {again} occurs twice: the functions φ(·, x_i) are not independent"
+
+
+def _known(problem: Any) -> str | None:
+    """Where γ₁ is known: squared ReLUs on a line, ReLUs up to the plane."""
+    return _line(problem) if isinstance(problem.model, SignedTwoLayer) else _planar(problem)
 
 
 def _balanced(problem: Any) -> str | None:
@@ -192,13 +198,14 @@ SEPARABLE = Hypothesis("distinct", "no input carries both labels", on_problem(_s
 TWO_CLASSES = Hypothesis("classes", "there are two classes", on_problem(_two_classes))
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", on_problem(_planar))
 INFORMATIVE = Hypothesis("informative", "the bound of a sample as large as the population is below one", _informative)
-SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", on_problem(_separates))
-LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", on_problem(_long))
 LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", on_problem(_line))
 FULL_SUPPORT = Hypothesis(
     "support", "Π₂(μ₀) has full support: neurons of both signs near every direction", on_problem(_full_support)
 )
 SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", on_problem(_small))
+EXPONENTIAL_TAIL = Hypothesis("A2", "ℓ increases and has the tail e^u", on_problem(_tail))
+DISTINCT = Hypothesis("independent", "the functions φ(·, x_i) are independent: inputs are distinct", on_problem(_distinct))
+KNOWN = Hypothesis("known", "γ₁ can be computed exactly: ReLUs up to the plane, squared ReLUs on a line", on_problem(_known))
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", on_problem(_exponential))
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", on_problem(_balanced))
 SCORES = Hypothesis("scores", "scores and the loss they are judged by", on_problem(_scores), structural=True)

@@ -18,8 +18,6 @@ LOOSE = 1e-3
 """Relative gap of a max margin that only enters a bound."""
 STEPS = 100_000
 """Of ascents on fixed features."""
-EARLY = STEPS // 10
-"""Steps after which lemmas about large t are asked to hold."""
 EARLY_NORM = 8.0
 """log β that long training is compared with; starts lie below."""
 DELTA = 0.05

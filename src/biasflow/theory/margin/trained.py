@@ -1,0 +1,234 @@
+"""A network trained for long: how near to γ₁ it ends, what a finite width leaves of that, and what C's Theorem 3 asks of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...flows import gradient_flow
+from ...inputs import Array
+from ...limits import f1_max_margin, l1_max_margin, margin_kkt
+from ...limits.margin.circle import squared_f1_max_margin
+from ...models import SignedTwoLayer, TwoLayer
+from ...records import Limit, Problem, Trajectory, leaf_map, leaves
+from ..evidence import Evidence
+from ..verdicts import Check, Hypothesis, unknown_check
+from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin
+from .setting import inputs_of
+
+NORM = 30.0
+"""log β at which training is called long."""
+BEFORE = 24.0
+"""log β since when ∇S, the scores and the margin must have stood still."""
+RTOL = 1e-3
+"""Of flows whose margin at the end is asked for: it is known far better than the weights."""
+TIGHTER = 1e-4
+"""Of the flow that is compared with raw gradients."""
+CLOSED = RTOL
+"""Relative distance from γ₁ that counts as arrived: where weights are known to 1e-3, no less can be told. C states no rate."""
+SEARCHED = 1e-4
+"""Relative error of a searched γ₁: a grid of twenty thousand directions may miss a peak that is lower by this."""
+ROUNDING = 1e-9
+"""By which a margin may exceed γ₁'s certified upper bound, relative."""
+LENIENT = 10.0
+"""Times its stated error by which a flow may be off: estimates are of the order of the error, no bounds."""
+PATIENCE = 5.0
+"""How many times as much as it moved since log β = 24 a margin must be short of γ₁ for it to be said to stand still there."""
+SETTLED = 0.02
+"""Change of J' and of the scores since log β = 24, over their largest, up to which they are said to converge."""
+ALONG = "∇L followed in the weights"
+SEARCH = "linear programs over directions found by zooming in"
+PROVEN = "the final weights' own scores, against a proven upper bound"
+
+
+class Trained:
+    """A network's training, by the library or as given, with everything read off the weights themselves."""
+
+    def __init__(self, problem: Problem, given: Trajectory | None = None, limit: Limit | None = None) -> None:
+        self.problem, self.given, self._limit = problem, given, limit
+
+    @cached_property
+    def flow(self) -> Trajectory:
+        p = self.problem
+        if self.given is not None:
+            return self.given
+        return gradient_flow(p.model, p.data, p.loss, p.params0, rtol=RTOL, log_norm=NORM, throw=False)
+
+    @cached_property
+    def best(self) -> Limit:
+        """γ₁ with its certificate."""
+        data = inputs_of(self.problem)
+        return self._limit or (squared_f1_max_margin if self.squared else f1_max_margin)(data.X, data.y)
+
+    @cached_property
+    def searched(self) -> Searched:
+        return searched_margin(self.problem)
+
+    @property
+    def squared(self) -> bool:
+        return isinstance(self.problem.model, SignedTwoLayer)
+
+    @property
+    def gamma(self) -> float:
+        return float(self.best.certificate.dual)
+
+    def state(self, k: int) -> Any:
+        """The weights at a saved time, over √β."""
+        params = leaf_map(lambda leaf: leaf[k], self.flow.states)
+        return leaf_map(lambda leaf: leaf * np.exp(-log_norm(params) / 2), params)
+
+    @cached_property
+    def log_norms(self) -> Array:
+        squares = [np.sum(leaf.reshape(len(leaf), -1) ** 2, axis=1) for leaf in leaves(self.flow.states)]
+        return np.asarray(np.log(np.sum(squares, axis=0)))
+
+    def place(self, size: float) -> int:
+        """Where log β first reaches a size; the last place where it does not."""
+        return min(int(np.searchsorted(self.log_norms, size - 1e-6)), len(self.log_norms) - 1)
+
+    def margin(self, k: int) -> float:
+        return float(np.min(scores(self.problem, self.state(k))))
+
+    @cached_property
+    def deficit(self) -> float:
+        """1 − margin/γ₁ of the final weights."""
+        return 1 - self.margin(-1) / self.gamma
+
+    @property
+    def error(self) -> float:
+        """Of the final margin, as the flow states it, over γ₁."""
+        stated = self.flow.stats.get("margin_error")
+        return float(stated[-1]) / self.gamma if stated is not None else 0.0
+
+    @property
+    def arrived(self) -> bool:
+        return bool(self.log_norms[-1] >= NORM - 1e-3 and self.deficit <= CLOSED)
+
+    @cached_property
+    def moved(self) -> float:
+        """How much the margin changed since log β = 24, over γ₁."""
+        return abs(self.margin(-1) - self.margin(self.place(BEFORE))) / self.gamma
+
+    @cached_property
+    def polished(self) -> float:
+        """The best margin of masses on the final directions, over γ₁: linear programming."""
+        return float(l1_max_margin(self.features(self.state(-1))).objective) / self.gamma
+
+    def features(self, params: Any) -> Array:
+        """y_iφ(θ_j, x_i) of the neurons that are not zero, balanced in the case of ReLUs, (n, m)."""
+        X, y = self.problem.data.X, self.problem.data.y
+        some = np.linalg.norm(params.W, axis=1) > 0
+        u = params.W[some] / np.linalg.norm(params.W[some], axis=1)[:, None]
+        signs = np.asarray(self.problem.model.signs) if self.squared else np.sign(params.a)
+        values = np.maximum(X @ u.T, 0.0)
+        return np.asarray(y[:, None] * (values**2 if self.squared else values / 2) * signs[some])
+
+    @cached_property
+    def raw(self) -> RawRun:
+        """Raw gradients, as far as they are affordable."""
+        return raw_flow(self.problem, np.array([float(self.flow.times[-1])]))
+
+
+def gamma_checks(trained: Trained) -> tuple[Check, ...]:
+    """γ₁ by two routes, and that no margin exceeds it."""
+    found, certificate = trained.searched, trained.best.certificate
+    own = (found.lower + found.upper) / 2
+    error = found.gap + SEARCHED + abs(certificate.dual - certificate.primal) / certificate.dual
+    worst = max(trained.margin(k) for k in (trained.place(BEFORE), -1))
+    return (
+        Check("γ₁ over that of a search", certificate.dual / own, "==", 1.0, error, witness=SEARCH),
+        Check("excess of the margin over γ₁, relative", max(worst / trained.gamma - 1, 0.0), "<=", ROUNDING, witness=PROVEN),
+    )
+
+
+def raw_check(trained: Trained) -> Check:
+    """The flow's scores where raw gradients end, against theirs."""
+    raw, p = trained.raw, trained.problem
+    end = float(raw.times[-1])
+    if trained.given is None:
+        flow = gradient_flow(p.model, p.data, p.loss, p.params0, rtol=TIGHTER, times=[0.0, end], throw=False)
+    else:
+        flow = trained.given
+    mine, theirs = scores(p, flow.at(end)), scores(p, raw.states[-1])
+    size = float(np.max(np.abs(theirs))) or 1.0
+    stated = float(flow.stats["margin_error"][-1]) if "margin_error" in flow.stats else 0.0
+    quantity = f"scores at log β = {log_norm(raw.states[-1]):.3g}, t = {end:.3g}: largest difference from raw gradients, relative"
+    error = (LENIENT * stated + float(raw.error[-1])) / size
+    return Check(quantity, float(np.max(np.abs(mine - theirs))) / size, "==", 0.0, error, witness=ALONG)
+
+
+def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
+    """1 − margin/γ₁ at the end: closed; or open for want of width, which C's limits do not speak about; or for want of time."""
+    quantity = f"1 − margin/γ₁ {what}"
+    if trained.log_norms[-1] < NORM - 1e-3 and trained.deficit > CLOSED:
+        why = f"training ends at log β = {trained.log_norms[-1]:.3g}: {trained.flow.result.value}"
+        return unknown_check(quantity, why)
+    start = 1 - float(np.min(scores(trained.problem, trained.problem.params0))) / trained.gamma
+    if trained.deficit <= CLOSED:
+        return Check(quantity, trained.deficit, "<=", CLOSED, trained.error, witness=PROVEN, null=start)
+    if trained.polished - (1 - trained.deficit) > trained.deficit / 2:
+        why = (
+            f"training has not arrived: the margin is {1 - trained.deficit:.4g} of γ₁, other masses on the same directions reach"
+        )
+        return unknown_check(quantity, f"{why} {trained.polished:.4g}")
+    return Check(quantity, trained.deficit, "<=", 1.0, trained.error, reason=_for_want_of_width(trained, ladder), null=start)
+
+
+def _for_want_of_width(trained: Trained, ladder: bool) -> str:
+    width = trained.problem.model.width
+    still = trained.deficit >= PATIENCE * trained.moved
+    words = "finite width: a KKT point, not global; " if still else "finite width: directions that hardly move any more; "
+    words += f"{width} neurons end at {1 - trained.deficit:.4g} of γ₁, the best masses on their directions reach"
+    words += f" {trained.polished:.4g}"
+    if trained.squared and trained.margin(-1) > 0:
+        p = trained.problem
+        words += f", KKT residual {margin_kkt(p.model, trained.state(-1), p.data.X, p.data.y).stationarity:.1g}"
+    if ladder:
+        shares = [f"{_narrower(trained.problem, width // k):.3g} for {width // k}" for k in (4, 2) if width // k >= 4]
+        words += "; of fewer neurons of the same start " + ", ".join(shares)
+    return words
+
+
+def _narrower(problem: Problem, width: int) -> float:
+    """Margin over γ₁ of the first neurons, as many as said, with the same total: one step of a ladder in m."""
+    model: Any = problem.model
+    share = np.sqrt(model.width / width)
+    start = leaf_map(lambda leaf: share * leaf[:width], problem.params0)
+    few = SignedTwoLayer(width, model.dim, np.asarray(model.signs)[:width]) if isinstance(model, SignedTwoLayer) else None
+    return 1 - Trained(dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), params0=start)).deficit
+
+
+_found: weakref.WeakKeyDictionary[Evidence, Trained] = weakref.WeakKeyDictionary()
+
+
+def trained(evidence: Evidence) -> Trained:
+    """The training of the evidence's network, once."""
+    if evidence not in _found:
+        _found[evidence] = Trained(evidence.network, evidence.given_flow, evidence.given_limit)
+    return _found[evidence]
+
+
+def _converges(evidence: Evidence) -> str | None:
+    """∇S as the force J' that it is on every direction, for which it need only converge weakly, and ν̄ by its scores."""
+    run, data = trained(evidence), evidence.network.data
+    p = run.flow.stats.get("weights")
+    if p is None:
+        p = evidence.network.loss.weights(evidence.network.model(run.flow.states, data.X), data.y)
+    early, last = run.place(BEFORE), len(run.log_norms) - 2  # the last step ends at a norm, too short for its weights to tell
+    if early >= last:
+        return f"training ends at log β = {run.log_norms[-1]:.3g}, before it can be seen to converge"
+    u = np.random.default_rng(0).standard_normal((500, data.d))
+    force = np.maximum(u @ data.X.T, 0.0) ** (2 if run.squared else 1) @ (data.y * p[[early, last]]).T
+    off = float(np.max(np.abs(force[:, 1] - force[:, 0])) / np.max(np.abs(force)))
+    if off > SETTLED:
+        return f"∇S still moves: J' changes by {off:.2g} of its largest from log β = {BEFORE:g} to {run.log_norms[-1]:.3g}"
+    seen = [scores(run.problem, run.state(k)) for k in (early, last)]
+    off = float(np.max(np.abs(seen[1] - seen[0])) / np.max(np.abs(seen)))
+    return None if off <= SETTLED else f"the normalised measure still moves: its scores change by {off:.2g} of the largest"
+
+
+CONVERGES = Hypothesis("converges", "∇S and the normalised measure converge, as far as can be seen at log β = 30", _converges)
