@@ -5,7 +5,7 @@ CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
 PRESET ?= quick
 WORKERS ?= 2
-BASIC := OPENBLAS_CORETYPE=Prescott NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=$(CURDIR)/.numba-generic-set-1
+BASIC := OPENBLAS_CORETYPE=Prescott NUMBA_CPU_NAME=generic
 NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_compiled.py tests/flows/test_factored.py tests/flows/test_mirror_flow.py \
 	tests/flows/test_gradient_flow.py tests/limits tests/theory/test_margin_claims.py tests/theory/test_relu_claims.py
 export OPENBLAS_NUM_THREADS ?= 1
@@ -20,9 +20,9 @@ test: $(DEV)
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The numerical tests once more, on kernels without AVX and FMA: other roundings, the same results. Numba keeps machine code by
-# processor, so the caches would not mix; a folder of its own keeps the index files of both small, and one can be removed alone.
+# processor, so the two do not mix in its cache.
 test-kernels: $(DEV)
-	NUMBA_CACHE_DIR=$(CURDIR)/.numba-generic $(BIN)/python -m pytest -m slow tests/kernels
+	$(BIN)/python -m pytest -m slow tests/kernels
 	$(BASIC) $(BIN)/python -m pytest -n $(WORKERS) $(NUMERICAL)
 
 lint: $(DEV)
@@ -41,7 +41,7 @@ sharpness: $(CORE)
 	$(BIN)/biasflow falsify --out docs/sharpness.md
 
 clean:
-	rm -rf $(VENV) .numba-generic* .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CORE): pyproject.toml | $(BIN)/python

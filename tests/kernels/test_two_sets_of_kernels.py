@@ -19,24 +19,18 @@ LONGEST_S = 1500
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """Machine code of both sets, compiled once for all tests here."""
-    return os.environ.get("NUMBA_CACHE_DIR", str(tmp_path_factory.mktemp("machine_code")))
-
-
-def computed(folder, cache, what):
+def computed(folder, what):
     """What the sample says under both sets, computed at the same time."""
     script, running = Path(__file__).with_name("sample_of_results.py"), []
     for k, kernels in enumerate(SETS):
-        environment = {**os.environ, **kernels, "NUMBA_CACHE_DIR": f"{cache}-set-{k}"}
+        environment = {**os.environ, **kernels}
         running.append(subprocess.Popen([sys.executable, str(script), str(folder / f"{k}.json"), what], env=environment))
     assert [process.wait(timeout=LONGEST_S) for process in running] == [0, 0]
     return [json.loads((folder / f"{k}.json").read_text(encoding="utf-8")) for k in range(len(SETS))]
 
 
-def test_flows_end_at_the_same_point_to_their_stated_errors(tmp_path, cache):
-    ours, theirs = computed(tmp_path, cache, "flows")
+def test_flows_end_at_the_same_point_to_their_stated_errors(tmp_path):
+    ours, theirs = computed(tmp_path, "flows")
     assert ours.keys() == theirs.keys()
     apart = []
     for name, end in ours.items():
@@ -49,7 +43,7 @@ def test_flows_end_at_the_same_point_to_their_stated_errors(tmp_path, cache):
     assert not apart, "\n".join(apart)
 
 
-def test_claims_have_the_same_status(tmp_path, cache):
-    ours, theirs = computed(tmp_path, cache, "claims")
+def test_claims_have_the_same_status(tmp_path):
+    ours, theirs = computed(tmp_path, "claims")
     apart = [f"{ours[name]['words']}\n{theirs[name]['words']}" for name in ours if ours[name]["status"] != theirs[name]["status"]]
     assert not apart, "\n".join(apart)

@@ -163,7 +163,7 @@ def test_other_kernels_of_the_processor_lead_to_the_same_end(tmp_path):
     """Rounding may move a flow within its error, no further."""
     running = []
     for k, kernels in enumerate(KERNELS):
-        environment = {**os.environ, **kernels, "NUMBA_CACHE_DIR": str(tmp_path / f"cache{k}")}
+        environment = {**os.environ, **kernels}
         running.append(subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path / f"{k}.npz")], env=environment))
     assert [process.wait(timeout=600) for process in running] == [0, 0]
     ours, theirs = (np.load(tmp_path / f"{k}.npz") for k in range(2))
