@@ -10,7 +10,7 @@ from biasflow.limits.margin import f2
 from biasflow.losses import margin as losses
 from biasflow.models import SphereMeasure
 from biasflow.theory.margin import assumptions, generalisation, margins, variation
-from biasflow.theory.margin.examples import network_problem, relu_problem, smooth_problem
+from biasflow.theory.margin.examples import cluster_data, network_problem, relu_problem, smooth_problem
 
 
 def wrapped(module, name, change):
@@ -54,6 +54,16 @@ def even_weights(found, X, *_):
 def other_labels(patch):
     original = margins.f1_max_margin
     patch.setattr(margins, "f1_max_margin", lambda X, y, **named: original(X, np.append(-y[:1], y[1:]), **named))
+
+
+def limit_of(solver, change):
+    """A limit that the user hands in."""
+
+    def spoil(patch):
+        data = cluster_data(0)
+        return {"problem": data, "limit": change(solver(data.X, data.y), data.X, data.y)}
+
+    return spoil
 
 
 def half_sphere(patch):
@@ -307,6 +317,12 @@ WORLDS = (
     World(G1, "even weights", wrapped(*F1, even_weights)),
     World(G1, "the maximiser for another label", other_labels),
     World(G1, "a measure of mass 1.1", wrapped(*F1, lambda found, *_: dataclasses.replace(found, value=heavier(found.value)))),
+    World(G1, "a limit given, of a random network", limit_of(bf.f1_max_margin, random_measure)),
+    World(
+        G1, "a limit given, the solver's own", limit_of(bf.f1_max_margin, lambda found, *_: found), "still true", "it is right"
+    ),
+    World(G2, "a limit given, with its bracket × 0.8", limit_of(bf.f2_max_margin, scaled(objective=0.8, primal=0.8, dual=0.8))),
+    World(G2, "F1's limit given", limit_of(bf.f1_max_margin, lambda found, *_: found)),
     World(G2, "both brackets × 0.8", wrapped(*F2, scaled(objective=0.8, primal=0.8, dual=0.8))),
     World(G2, "the kernel of squared ReLUs", other_kernel),
     World(G2, "the kernel × 1.5", wrapped(f2, "arc_cosine_kernel", lambda K, *_: 1.5 * K)),

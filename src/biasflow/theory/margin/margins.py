@@ -8,7 +8,7 @@ import numpy as np
 
 from ...diagnostics import interclass_distance
 from ...inputs import Array
-from ...limits import arc_cosine_kernel, f1_max_margin, f2_max_margin
+from ...limits import KernelClassifier, arc_cosine_kernel, f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
 from ...records import Dataset, Limit
 from ..evidence import Evidence
@@ -16,7 +16,7 @@ from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .examples import cluster_data, labelled_family
 from .hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
 from .routes import RESOLVED, activation_cells, circle_kernel, largest_gain, swept_distance
-from .setting import inputs_of
+from .setting import given_limit, inputs_of
 
 ROUNDING = 1e-12
 """What recomputing a margin or a distance in floats leaves, relative."""
@@ -61,8 +61,11 @@ def _untrained(data: Dataset) -> Particles:
 
 def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    found = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
-    p, proof = found.stats["weights"], found.certificate
+    found = given_limit(evidence) or f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
+    if not isinstance(found.value, Particles):
+        return (unknown_check("γ₁", f"its maximiser is a {type(found.value).__name__}, needs Particles"),)
+    stats = found.stats if "weights" in found.stats else f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2).stats
+    p, proof = stats["weights"], found.certificate
     size = max(proof.dual, float(np.finfo(float).tiny))
     error = SUMS * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
     if error > TELLING:
@@ -123,8 +126,10 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     rows = augmented(data.X)
     K = circle_kernel(rows, rows)
-    found = f2_max_margin(data.X, data.y)
-    p = found.stats["weights"]
+    found = given_limit(evidence) or f2_max_margin(data.X, data.y)
+    if not isinstance(found.value, KernelClassifier):
+        return (unknown_check("γ₂", f"its classifier is a {type(found.value).__name__}, needs a KernelClassifier"),)
+    p = (found.stats if "weights" in found.stats else f2_max_margin(data.X, data.y).stats)["weights"]
     upper = float(np.sqrt(np.maximum((p * data.y) @ K @ (p * data.y), 0.0)))
     noise = EPS * (8 * float(np.max(K)) + data.n * float(np.linalg.eigvalsh(K)[-1]))
     largest = float(max(upper, found.certificate.dual, np.finfo(float).tiny))

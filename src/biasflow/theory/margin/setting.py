@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import InputError
 from ...inputs import Array, positive_int, vector
 from ...losses import ExponentialLoss, LogisticLoss
-from ...records import Dataset, Problem
+from ...records import Dataset, Limit, Problem
 
 LOOSE = 1e-3
 """Relative gap of a max margin that only enters a bound."""
@@ -37,6 +37,12 @@ def remembered(evidence: Any, name: str, compute: Callable[[], Any]) -> Any:
     if name not in kept:
         kept[name] = compute()
     return kept[name]
+
+
+def given_limit(evidence: Any) -> Limit[Any] | None:
+    """The limit that `verify` was given, if any: labelled inputs have none of their own."""
+    given: Limit[Any] | None = evidence._limit
+    return given
 
 
 def signed_features(problem: Problem) -> Array:

@@ -69,7 +69,7 @@ def _prop9(evidence: Evidence) -> tuple[Check, ...]:
             null=float(np.max(np.abs(np.log(drawn)))),
         ),
     )
-    return (*checks, *_least_masses(data.X, plain, measure.directions))
+    return (*checks, *_least_masses(data.X, plain, measure.directions, size))
 
 
 def _stretched(problem: Problem, factor: float) -> Any:
@@ -86,14 +86,13 @@ def _sphere_masses(problem: Problem, factor: float) -> Array:
     return np.exp(measure.log_norm) * measure.shares if np.isfinite(measure.log_norm) else np.zeros(problem.model.width)
 
 
-def _least_masses(X: Array, f: Array, directions: Array) -> tuple[Check, ...]:
+def _least_masses(X: Array, f: Array, directions: Array, reach: float) -> tuple[Check, ...]:
     """‖f‖ on the samples by linear programs, from the network's own directions: over ±(⟨u, ·⟩)₊, and over neurons of any tilt."""
     Z = np.maximum(augmented(X) @ np.vstack([directions, directions]).T, 0.0) * np.repeat([1.0, -1.0], len(directions))
-    scale = float(np.max(np.abs(Z), initial=np.finfo(float).tiny))
     size = float(np.max(np.abs(f)))
     quantity = "least mass over neurons of any tilt, over that of ±(⟨u, ·⟩)₊"
-    if size <= ROUNDING * scale:
-        return (Check(f"{quantity}: both zero, as f is on the samples", size / scale, "<=", ROUNDING, 0.0, PLAIN),)
+    if size <= ROUNDING * reach:
+        return (Check(f"{quantity}: both zero, as f is on the samples", size / reach, "<=", ROUNDING, 0.0, PLAIN),)
     target = f / size
     tilted = np.hstack([np.sin(t) * np.cos(t) * Z for t in TILTS])
     plain, both = (linprog(np.ones(A.shape[1]), A_eq=A, b_eq=target, method="highs") for A in (Z, tilted))
