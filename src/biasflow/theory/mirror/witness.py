@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ...inputs import Array
 from ...records import MirrorProblem, Result, Trajectory
+from ..hypotheses import FLOATS
 from .formulas import Formulas, formulas_of
 
 CONVERGED = 1e-20
@@ -29,8 +30,6 @@ FINEST = 1e-13
 """Least relative tolerance that LSODA can honour."""
 SMALL = 1e-3
 """Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near zero is followed too."""
-FLOATS = 600.0
-"""Largest |log r| for which r, and its ratios to β, are floats."""
 STEPS = 100_000
 """After which a run is given up."""
 ROUNDING = 8 * float(np.finfo(float).eps)
