@@ -34,7 +34,7 @@ UNITS = (10.0, 100.0, 1000.0, 11_000.0)
 SHARP, PLAIN = 1e-12, 1e-4
 """Tolerances of flows whose small differences count, and of those that only look for a scale."""
 SEARCH, MIDDLE = 1e-6, 1e-9
-"""Tolerances of raw flows between the regimes: those that look for a scale, and those whose limits are compared to five digits."""
+"""Tolerances of raw flows between the regimes: of those that look for a scale, and of those whose limits are compared."""
 WIDTHS = (16, 50, 160, 500, 1600, 5000, 17_000)
 """Numbers of columns k at which Gaussian starts are looked at: three decades."""
 NARROW, WIDE = 256, 65_536
