@@ -9,6 +9,7 @@ distance linear in Δ. This is the scaling that W leaves open (§8, effect of wi
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ UNITS = (10.0, 100.0, 1000.0, 11_000.0)
 """Scales at which the approach to the kernel limit is measured, over three decades: WWᵀ of the start over the largest label."""
 SHARP, PLAIN = 1e-12, 1e-4
 """Tolerances of flows whose small differences count, and of those that only look for a scale."""
-MIDDLE = 1e-9
-"""Tolerance of flows between the regimes, whose limits are compared to five digits."""
+SEARCH, MIDDLE = 1e-6, 1e-9
+"""Tolerances of raw flows between the regimes: of those that look for a scale, and of those whose limits are compared."""
 WIDTHS = (16, 50, 160, 500, 1600, 5000, 17_000)
 """Numbers of columns k at which Gaussian starts are looked at: three decades."""
 NARROW, WIDE = 256, 65_536
@@ -133,8 +134,11 @@ def matched(problem: Problem, unit: float) -> float:
     return float(np.sqrt(unit * np.max(np.abs(problem.data.y)) / mean))
 
 
-def transition_scale(problem: Problem, time_s: float = 10.0) -> float:
-    """The factor on the start at which the limit is halfway, in distance, from the rich to the kernel one."""
+def transition_scale(problem: Problem, rtol: float = PLAIN, end: Callable[..., tuple[Array, float]] = flow_limit) -> float:
+    """The factor on the start at which the limit is halfway, in distance, from the rich to the kernel one.
+
+    end(problem, params, rtol): where the flow from these factors ends.
+    """
     from scipy.optimize import brentq
 
     kernel = tangent_kernel_limit(problem.model, problem.data, problem.params0).value
@@ -142,7 +146,7 @@ def transition_scale(problem: Problem, time_s: float = 10.0) -> float:
     apart = float(np.linalg.norm(rich - kernel))
 
     def beyond(log_factor: float) -> float:
-        M = raw_limit(problem, float(np.exp(log_factor)), 1e-6, time_s)[0]
+        M = end(problem, scaled(problem.params0, float(np.exp(log_factor))), rtol)[0]
         return float(np.linalg.norm(M - kernel)) / apart - 0.5
 
     high = np.log(matched(problem, HIGH))
@@ -217,7 +221,11 @@ def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
 def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
     """Gaussian starts at α/√k end where the identity start at α does, up to the deviation of U₀U₀ᵀ/k from one."""
     identity = started(problem)
-    transition = transition_scale(identity, time_s)
+
+    def raw(start: Problem, params: FactorParams, rtol: float) -> tuple[Array, float]:
+        return raw_limit(dataclasses.replace(start, params0=params), 1.0, rtol, time_s)
+
+    transition = transition_scale(identity, SEARCH, raw)
     at_one, error = raw_limit(identity, transition, MIDDLE, time_s)
     size = float(np.max(np.abs(at_one)))
     turned, turned_error = raw_limit(rotated(problem), transition, MIDDLE, time_s)
@@ -226,7 +234,7 @@ def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
     away = np.array([float(np.linalg.norm(M - at_one)) / size for M, _ in ends])
     errors = np.array([(e + error) * np.sqrt(problem.data.d) / size for _, e in ends])
     wide = narrowed(started(problem, WIDE))
-    ratio = np.sqrt(WIDE) * transition_scale(wide, time_s) / transition
+    ratio = np.sqrt(WIDE) * transition_scale(wide, SEARCH, raw) / transition
     drawn = SIGMAS * np.sqrt(2 / WIDE)  # U₀U₀ᵀ/k has the standard deviation √(2/k) on its diagonal
     return (
         Check(
