@@ -183,9 +183,10 @@ def wide_problem(key: int, n: int = 12, m: int = 100) -> Problem:
 def any_line_problem(key: int) -> Problem:
     """Squared ReLUs on a line: other sizes of data, numbers of samples and neurons, and starts over decades."""
     rng = np.random.default_rng((67, key))
-    n, m = int(rng.integers(2, 15)), int(rng.integers(40, 121))
-    X = rng.uniform(-1, 1, (n, 1)) * 10.0 ** rng.uniform(-0.5, 0.7) + rng.uniform(-0.5, 0.5)
-    data = with_bias(Dataset(X, rng.choice([-1.0, 1.0], n), f"any line key={key}"))
+    n, m = int(rng.integers(2, 11)), int(rng.integers(40, 101))
+    X = (np.linspace(-1, 1, n) + rng.uniform(-0.3, 0.3, n) / n)[:, None]
+    y = np.where(np.sin(rng.uniform(0.5, 4) * X[:, 0] + rng.uniform(0, 6)) > 0, 1.0, -1.0)
+    data = with_bias(Dataset(X * 10.0 ** rng.uniform(-0.3, 0.5) + rng.uniform(-0.3, 0.3), y, f"any line key={key}"))
     model = SignedTwoLayer(m, 2)
     loss = SmoothMargin(LogisticLoss() if key % 2 else ExponentialLoss())
     return Problem(model, data, loss, model.init(10.0 ** rng.uniform(-1, 1) / np.sqrt(m), key=key))

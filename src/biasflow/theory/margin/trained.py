@@ -157,7 +157,7 @@ def raw_check(trained: Trained) -> Check:
     size = float(np.max(np.abs(theirs))) or 1.0
     stated = float(flow.stats["margin_error"][-1]) if "margin_error" in flow.stats else 0.0
     quantity = f"scores at log β = {log_norm(raw.states[-1]):.3g}, t = {end:.3g}: largest difference from raw gradients, relative"
-    error = (LENIENT * stated + float(raw.error[-1])) / size
+    error = LENIENT * (stated / size + TIGHTER) + float(raw.error[-1]) / size
     return Check(quantity, float(np.max(np.abs(mine - theirs))) / size, "==", 0.0, error, witness=ALONG)
 
 
