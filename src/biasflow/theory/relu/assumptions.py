@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ...inputs import Index
 from ...models import TwoLayerParams
 from ...records import Problem, Trajectory
 from ..evidence import Evidence
@@ -71,7 +71,7 @@ def _assumption_3(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _active(p: Problem, j: int, samples: Array) -> bool:
+def _active(p: Problem, j: int, samples: Index) -> bool:
     w = [Fraction(float(entry)) for entry in p.params0.W[j]]
     return all(sum((a * Fraction(float(b)) for a, b in zip(w, p.data.X[k], strict=True)), Fraction(0)) >= 0 for k in samples)
 
@@ -99,7 +99,7 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     drift = float(np.max(np.abs((a**2 - np.sum(W**2, axis=-1)) - (a0**2 - np.sum(W0**2, axis=-1)))))
     relative = flow.stats.get("relative")
     error = float(np.max(relative)) if relative is not None else float(np.max(flow.error)) / float(np.min(top))
-    notes = {"witness": _source(evidence)}
+    notes: dict[str, Any] = {"witness": _source(evidence)}
     checks.append(
         Check("largest drift of a_j² − ‖w_j‖² over the largest a_j² + ‖w_j‖²", drift, "==", 0.0, 4 * error + 1e-9, **notes)
     )
@@ -118,6 +118,10 @@ def _flow(evidence: Evidence) -> Trajectory | str:
         return given
     slopes = p.loss.gradient(np.zeros(p.data.n), p.data.y)
     rate = float(np.linalg.norm(p.data.X.T @ slopes))
+    stiff = (
+        float(np.sum(p.params0.a**2) + np.sum(p.params0.W**2)) * float(np.linalg.norm(p.data.X, 2)) ** 2 * p.loss.factor(p.data.n)
+    )
+    rate = max(rate, stiff)  # large starts move at the rate of their kernel
     return witness_flow(p, t1=HORIZON / rate, time_s=evidence.time_left / 2) if rate > 0 else "Σ∂L/∂h·x = 0 at zero"
 
 
@@ -261,7 +265,7 @@ lem1 = Claim(
 )
 lem6 = Claim(
     "B/lem6",
-    "On orthogonal inputs d⟨w_j, x_k⟩/dt = −s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n, so a negative pre-activation stays negative.",
+    "On orthogonal inputs d⟨w_j, x_k⟩/dt = −s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n, so a negative pre-activation stays so.",
     "B, equation (11) (with a sign corrected) and Lemma 6",
     (NETWORK, ALIVE, LABELLED, ORTHOGONAL),
     orthonormal_problem,

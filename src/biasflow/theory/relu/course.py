@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,8 +18,8 @@ from .setting import Cluster, Setting, distance
 ROUNDING = 1e-9
 """Relative error of what is read off a dense output."""
 SLACK = 4.0
-"""Times the mass of idle neurons, in units of what a cluster fits, by which they may change the clusters: they change its labels, its
-shares and its clock, each by at most that mass."""
+"""Times the mass of idle neurons, in units of what a cluster fits, by which they may change the clusters: they change its labels,
+its shares and its clock, each by at most that mass."""
 
 
 def vanishing_limit(evidence: Evidence) -> Limit[TwoLayerParams]:
@@ -38,7 +39,7 @@ class Course:
         self.evidence, self.flow, self.setting = evidence, evidence.trajectory, Setting(evidence.network)
 
     @property
-    def notes(self) -> dict[str, str]:
+    def notes(self) -> dict[str, Any]:
         """What checks on the flow say about their evidence."""
         return {"witness": self.evidence.source, "reason": self.evidence.missing}
 

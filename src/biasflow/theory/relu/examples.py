@@ -77,7 +77,7 @@ def tiny_family(key: int) -> Problem:
 
 
 def general_family(key: int) -> Problem:
-    """Any inputs: near-parallel or repeated ones, unscaled columns, more inputs than dimensions, large and small labels and starts."""
+    """Any inputs: near-parallel or repeated ones, unscaled columns, more inputs than dimensions, labels of any size."""
     rng = np.random.default_rng((43, key))
     n, d = int(rng.integers(1, 8)), int(rng.integers(1, 6))
     X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2, d) if key % 3 == 0 else rng.standard_normal((n, d))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .examples import orthonormal_family, orthonormal_problem, planar_family, planar_problem
 from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, FITS, LABELLED, NETWORK, SMALL_START
-from .networks import directions, largest_response, lazy_interpolator, least_mass
+from .networks import directions, kernel_interpolator, largest_response, least_mass
 from .phases import GRADIENT
 from .setting import Setting, squared_norm
 
@@ -89,7 +90,7 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
         checks.append(
             Check("its largest |h(x_k) − y_k| over max|y|", misfit(found.value, data), "==", 0.0, SOLVED, witness=summed)
         )
-    lazy = lazy_interpolator(s.problem)
+    lazy = kernel_interpolator(s.problem)
     null = None if lazy is None else squared_norm(lazy) / s.least_norm
     quantity = "least ‖θ‖² by columns, a sample given twice, over the same"
     try:
@@ -103,8 +104,8 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
 def _only_these(s: Setting, multipliers: Array) -> Check:
     """Uniqueness: a minimiser lives on directions where the dual is tight, and only D_+ and −D_− are.
 
-    On the cone of a pattern A the response is at most ‖Σ_A λ_kx_k‖, reached at one direction only. For signs apart it is one for the
-    patterns of all labels of a sign and no other; patterns with labels of both signs respond by less than that of one of them.
+    On the cone of a pattern A the response is at most ‖Σ_A λ_kx_k‖, reached at one direction only. It is one for all
+    labels of a sign and no other pattern of that sign; inputs of the other sign only lower the response.
     """
     quantity = "largest response of any other pattern of active inputs"
     if s.n > PATTERNS:
@@ -147,7 +148,7 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
     own = found.value.W[lengths > 0] / lengths[lengths > 0, None]
     program = least_mass(X, y, units if np.isfinite(excess) else np.vstack([units, own]))
     quantity = "least Σ|c_j| over a grid of directions, over the least ½‖θ‖²"
-    lazy = lazy_interpolator(p)
+    lazy = kernel_interpolator(p)
     null = None if lazy is None or half == 0 else variation_norm(lazy) / half
     if program is None:
         checks.append(unknown_check(quantity, "the linear program finds no measure that fits"))
@@ -171,7 +172,7 @@ def _dual(data: Dataset, found: Limit[TwoLayerParams], half: float, gap: float) 
     multipliers = found.stats.get("multipliers")
     if multipliers is None:
         return unknown_check(quantity, "the limit that was handed in has no multipliers")
-    response = largest_response(data.X, np.asarray(multipliers))
+    response = largest_response(data.X, np.asarray(multipliers), found.value.W)
     value = float(data.y @ np.asarray(multipliers)) / response / half if response > 0 else 0.0
     return Check(quantity, value, "==", 1.0, MISSED + gap, witness="ascent from many directions")
 
@@ -191,7 +192,7 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
         params = TwoLayerParams(factor * a, W / factor)
         mass = float(np.sum(np.abs(params.a) * np.linalg.norm(params.W, axis=1)))
         size = squared_norm(params) / 2
-        notes = {"witness": "neurons of different directions"}
+        notes: dict[str, Any] = {"witness": "neurons of different directions"}
         checks.append(
             Check(
                 f"variation norm of {name} over Σ|a_j|‖w_j‖", variation_norm(params) / mass, "<=", 1 + 2 * EXACT, EXACT, **notes
@@ -199,9 +200,9 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
         )
         checks.append(Check("Σ|a_j|‖w_j‖ over ½‖θ‖²", mass / size, "<=", 1 + 2 * EXACT, EXACT, **notes))
     quantity = "variation norm of an interpolator from kernels over the least ½‖θ‖²"
-    lazy = lazy_interpolator(p)
+    lazy = kernel_interpolator(p)
     if lazy is None:
-        checks.append(unknown_check(quantity, "the tangent kernel of a random network finds none"))
+        checks.append(unknown_check(quantity, "random features find none"))
     else:
         checks.append(
             Check(quantity, variation_norm(lazy) / half, ">=", 1.0, SOLVED, witness="an interpolator found without the norm")
@@ -214,7 +215,7 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
     course = Course(evidence)
     s = course.setting
     data, found = s.problem.data, _least(evidence)
-    lazy = lazy_interpolator(s.problem)
+    lazy = kernel_interpolator(s.problem)
     null = None if lazy is None else kkt_point(lazy, data).residual
     lengths = np.where(s.y > 0, *(c.rate * s.n for c in sorted(s.clusters, key=lambda c: -c.sign)))
     multipliers = s.y / lengths
@@ -223,7 +224,7 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
     error = 4 * course.error(course.end) + 1e-8
     end = course.flow.final
     formula = "λ_k = y_k/(n‖D_±‖) put into (36), (37)"
-    notes = {"base": s.scale, "exponent": s.slowest, "null": null, **course.notes}
+    notes: dict[str, Any] = {"base": s.scale, "exponent": s.slowest, "null": null, **course.notes}
     checks = [
         Check(
             "KKT residual of the flow's end: what idle neurons leave",
@@ -274,15 +275,15 @@ def _residual(params: TwoLayerParams, data: Dataset, multipliers: Array) -> floa
 
 prop1 = Claim(
     "B/prop1",
-    "On orthonormal inputs the least ‖θ‖² of an interpolator is 2n(‖D_+‖ + ‖D_−‖), reached by neurons along D_+ and −D_− and by no"
-    " others.",
+    "On orthonormal inputs the least ‖θ‖² of an interpolator is 2n(‖D_+‖ + ‖D_−‖), reached by neurons along D_+ and −D_− and"
+    " by no others.",
     "B, Proposition 1 (normalised inputs)",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
     orthonormal_problem,
     _prop1,
     Kind.UNIQUENESS,
     "weak duality by hand, column generation, and all patterns listed",
-    "an interpolator from the tangent kernel",
+    "an interpolator from a kernel",
     orthonormal_family,
 )
 eq8 = Claim(
@@ -294,7 +295,7 @@ eq8 = Claim(
     _eq8,
     Kind.STATIC,
     "a linear program over directions, and weak duality",
-    "an interpolator from the tangent kernel",
+    "an interpolator from a kernel",
     planar_family,
 )
 kkt = Claim(
@@ -306,7 +307,7 @@ kkt = Claim(
     _kkt,
     Kind.FLOW,
     GRADIENT,
-    "an interpolator from the tangent kernel",
+    "an interpolator from a kernel",
     orthonormal_family,
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ...inputs import Array
-from ...models import TwoLayer, TwoLayerParams
+from ...models import TwoLayerParams
 from ...records import Problem
 from .setting import Setting
 
@@ -14,6 +14,8 @@ CIRCLE = 4000
 """Directions on the circle: neighbours are 2π/4000 apart."""
 SPHERE = 3000
 """Random directions where there are more dimensions than two."""
+FEATURES = 20
+"""Random neurons per input of the kernel's interpolator."""
 ASCENTS = 20
 """Steps of w → Σ_{active} λ_kx_k/‖·‖, each of which ascends, from all directions at once."""
 
@@ -25,32 +27,25 @@ def rescaled(problem: Problem, scale: float) -> Problem:
     return Problem(problem.model, problem.data, problem.loss, params)
 
 
-def lazy_interpolator(problem: Problem) -> TwoLayerParams | None:
-    """Where the flow of the network linearised at a start of size ‖y‖^{½} ends, moved on until it interpolates; None if it cannot.
+def kernel_interpolator(problem: Problem) -> TwoLayerParams | None:
+    """Random neurons with the outputs of least norm that interpolate, as training the outputs alone finds them; None if none do.
 
-    The null model of statements on small starts: an interpolator that comes from kernels.
+    The null model of statements on small starts: an interpolator that comes from a kernel.
     """
-    size = float(np.sqrt(np.max(np.abs(problem.data.y))))
-    rng = np.random.default_rng(0)
-    m = max(len(problem.params0.a), 8 * problem.data.n)
-    model, X, y = TwoLayer(m, problem.data.d), problem.data.X, problem.data.y
-    params = TwoLayerParams(size * rng.choice([-1.0, 1.0], m), size * rng.standard_normal((m, problem.data.d)))
-    for _ in range(100):
-        missing = y - model(params, X)
-        if float(np.max(np.abs(missing))) <= 1e-10 * float(np.max(np.abs(y))):
-            return params
-        da, dW = model.jacobian(params, X)
-        jacobian = np.hstack([da, dW.reshape(len(y), -1)])
-        step = np.linalg.lstsq(jacobian, missing, rcond=None)[0]
-        params = TwoLayerParams(params.a + step[:m], params.W + step[m:].reshape(params.W.shape))
-    return None
+    X, y = problem.data.X, problem.data.y
+    size = float(np.sqrt(np.max(np.abs(y)) / np.max(np.linalg.norm(X, axis=1))))
+    m = max(len(problem.params0.a), FEATURES * problem.data.n)
+    W = size * np.random.default_rng(0).standard_normal((m, problem.data.d))
+    features = np.maximum(X @ W.T, 0.0)
+    a = np.asarray(np.linalg.lstsq(features, y, rcond=None)[0], dtype=np.float64)
+    return TwoLayerParams(a, W) if float(np.max(np.abs(features @ a - y))) <= 1e-8 * float(np.max(np.abs(y))) else None
 
 
 def directions(X: Array) -> tuple[Array, float]:
     """Unit vectors for a linear program over measures, and by how much, relatively, its value may exceed the least mass.
 
-    In the plane all kinks are among them, so that between neighbours, δ apart, features are linear: a unit vector is a combination of
-    its two neighbours of mass at most 1/cos(δ/2). In more dimensions nothing is known: infinity.
+    In the plane all kinks are among them, so that between neighbours, δ apart, features are linear: a unit vector is a
+    combination of its two neighbours of mass at most 1/cos(δ/2). In more dimensions nothing is known: infinity.
     """
     d = X.shape[1]
     if d == 1:
@@ -80,15 +75,15 @@ def least_mass(X: Array, y: Array, units: Array) -> tuple[float, float] | None:
     return float(found.fun) * top, float(np.max(np.abs(misfit))) / size
 
 
-def largest_response(X: Array, multipliers: Array) -> float:
+def largest_response(X: Array, multipliers: Array, also: Array | None = None) -> float:
     """max over unit u of |Σ_k λ_k(⟨u, x_k⟩)_+|, by ascent from many directions: the constraint of the dual of least mass.
 
-    On the cone of a pattern A the sum is ⟨u, Σ_A λ_kx_k⟩: moving u there ascends, and where it leaves the cone the sum only grows for
-    positive λ; for others the best value seen is kept.
+    On the cone of a pattern A the sum is ⟨u, Σ_A λ_kx_k⟩: moving u there ascends within the cone; the best value seen is kept.
+    also: further directions to start from.
     """
-    d = X.shape[1]
     units = directions(X)[0]
-    units = np.vstack([units, *(sign * X[np.linalg.norm(X, axis=1) > 0] for sign in (1, -1))])
+    more = [X, -X] if also is None else [X, -X, also]
+    units = np.vstack([units, *(vectors[np.linalg.norm(vectors, axis=1) > 0] for vectors in more)])
     best = 0.0
     for sign in (1.0, -1.0):
         u = units / np.linalg.norm(units, axis=1, keepdims=True)
@@ -98,4 +93,4 @@ def largest_response(X: Array, multipliers: Array) -> float:
             pull = sign * (active * multipliers) @ X
             length = np.linalg.norm(pull, axis=1, keepdims=True)
             u = np.where(length > 0, pull / np.where(length > 0, length, 1.0), u)
-    return best if d else 0.0
+    return best

@@ -1,8 +1,8 @@
 """B, §4.2 and B.3–B.5: the state of the network at the end of each phase, for small λ.
 
-B's statements hold for λ ≤ λ*, which is not explicit; each check compares with the printed power of λ as it stands, and reports the
-power at which it would be attained. Lemma 3 (ii) and Lemma 4 (ii) define t₂ and t₃: what can fail is that the level is reached by
-the printed time, and what is measured is what is missing then. Lemma 3 (i) uses ε/2, Lemma 4 (ii) ε/29, as in version 3 of the paper.
+B's statements hold for λ ≤ λ*, which is not explicit; each check compares with the printed power of λ as it stands, and reports
+the power at which it would be attained. Lemma 3 (ii) and Lemma 4 (ii) define t₂ and t₃: what can fail is that the level is
+reached by the printed time, and what is measured is what is missing. Lemma 3 (i) has ε/2, Lemma 4 (ii) ε/29, as in version 3.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
         spread = error * (np.sqrt(2 * found) + error)
         checks.append(Check(f"{name} at t₁, over ‖D‖", found, "<=", 2 * power, spread, null=before, **powers))
     top, late = (float(np.max(np.linalg.norm(each.W, axis=1))) / (2 * s.c * s.scale) for each in (state, course.flow.final))
-    printed = float(np.exp(-s.ratio * s.epsilon * s.log_scale))
+    printed = float(np.exp(min(-s.ratio * s.epsilon * s.log_scale, 700.0)))
     powers = {"base": s.scale, "exponent": -s.ratio * s.epsilon, **course.notes}
     checks.append(Check("(iii) largest ‖w_j‖/(2cλ) at t₁", top, "<=", printed, error * top, null=late, **powers))
     for cluster, t, lemma in ((s.first, s.time(s.epsilon, s.first), "7"), (s.second, s.ends[0], "8")):
@@ -295,6 +295,8 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
     size = float(np.sqrt(squared_norm(saddle)))
     if size == 0:
         return (unknown_check("‖θ(t) − θ_S‖ on the dwell interval", "θ_S is zero: the limit has no first cluster"),)
+    if not 0 < s.ends[1] <= s.ends[2]:
+        return (unknown_check("‖θ(t) − θ_S‖ on the dwell interval", f"it is empty: from {s.ends[1]:.4g} to {s.ends[2]:.4g}"),)
     dwell = np.linspace(s.ends[1], s.ends[2], 9)
     far = max(course.gap(t, saddle) for t in dwell)
     error = max(course.error(t) for t in dwell) * size
@@ -368,8 +370,8 @@ lem2 = Claim(
 )
 lem3 = Claim(
     "B/lem3",
-    "By −(1+3ε)ln λ/‖D_+‖ the first cluster lacks at most λ^{ε/5} of n‖D_+‖; when it does, at t₂, it is aligned to λ^{ε/2}, all others"
-    " are below 2cλ^ε, and the loss on its labels is of order λ^{2ε/5}.",
+    "By −(1+3ε)ln λ/‖D_+‖ the first cluster lacks at most λ^{ε/5} of n‖D_+‖; when it does, at t₂, it is aligned to λ^{ε/2},"
+    " all others are below 2cλ^ε, and the loss on its labels is of order λ^{2ε/5}.",
     "B, Lemmas 3 and 10",
     APART,
     orthonormal_problem,
@@ -381,8 +383,8 @@ lem3 = Claim(
 )
 lem4 = Claim(
     "B/lem4",
-    "By −(1+3rε)ln λ/‖D_−‖ the second cluster lacks at most λ^{ε/29} of n‖D_−‖; when it does, at t₃, it is aligned to λ^{ε/14}, the"
-    " first has moved by at most λ^{ε/15} and still fits its labels to λ^{ε/14}; all others are below 3cλ^ε.",
+    "By −(1+3rε)ln λ/‖D_−‖ the second cluster lacks at most λ^{ε/29} of n‖D_−‖; when it does, at t₃, it is aligned to λ^{ε/14},"
+    " the first has moved by at most λ^{ε/15} and still fits its labels to λ^{ε/14}; all others are below 3cλ^ε.",
     "B, Lemmas 4 and 11",
     APART,
     orthonormal_problem,

@@ -109,9 +109,10 @@ class Setting:
 
     @cached_property
     def growths(self) -> tuple[tuple[int, int, float], ...]:
-        """Neurons outside the clusters: index, cluster of their sign, and ‖D_A‖/‖D_±‖, A the labels of their sign they are active on.
+        """Neurons outside the clusters: index, cluster of their sign, and ‖D_A‖/‖D_±‖.
 
-        D_A is all they can grow along while h ≈ 0: gates on orthogonal inputs do not open again (B, Lemma 6).
+        A: the labels of their sign that they are active on. D_A is all they can grow along while h ≈ 0: gates on orthogonal
+        inputs do not open again (B, Lemma 6).
         """
         found = []
         for i, cluster in enumerate(self.clusters):
