@@ -70,6 +70,11 @@ class Evidence:
         return self.own_flow if isinstance(self.witness, str) else self.witness
 
     @property
+    def given(self) -> tuple[Trajectory | None, Limit | None]:
+        """What was handed in."""
+        return self._trajectory, self._limit
+
+    @property
     def source(self) -> str:
         """Where the trajectory comes from, if from something that does not assume what is claimed."""
         if self._trajectory is not None:

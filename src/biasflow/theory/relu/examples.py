@@ -49,3 +49,74 @@ def general_problem(key: int) -> Problem:
     data = Dataset(rng.standard_normal((6, 4)), rng.standard_normal(6), f"general key={key}")
     model = TwoLayer(12, 4)
     return Problem(model, data, SquareLoss("half-mean"), model.init(0.1, key=key, balanced=key % 2 == 0))
+
+
+def orthonormal_family(key: int) -> Problem:
+    """B's setting, wider: up to six labels of any sizes, scales over many decades, more or fewer neurons, d from n on."""
+    rng = np.random.default_rng((37, key))
+    n = int(rng.integers(2, 7 if key % 3 == 0 else 4))
+    size = 10.0 ** rng.uniform(-3, 3) if key % 4 == 3 else 1.0
+    y = size * rng.uniform(0.3, 2.0, n) * rng.choice([-1.0, 1.0], n)
+    y[:2] = np.abs(y[:2]) * (1, -1)
+    d = n + int(rng.integers(0, 5))
+    model = TwoLayer(int(rng.integers(4, 60)), d)
+    data = Dataset(orthonormal(n, d, key).X, y, f"orthonormal family key={key}")
+    scale = np.sqrt(size) * 10.0 ** rng.uniform(-250, -20)
+    return Problem(model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, scale))
+
+
+def tiny_family(key: int) -> Problem:
+    """Two labels of sizes between 0.5 and 8 at scales near the end of float range."""
+    rng = np.random.default_rng((41, key))
+    y = rng.uniform(0.5, 8.0, 2) * (1, -1)
+    d = 2 + int(rng.integers(0, 5))
+    model = TwoLayer(int(rng.integers(4, 40)), d)
+    data = Dataset(orthonormal(2, d, key).X, y, f"tiny family key={key}")
+    scale = 10.0 ** rng.uniform(-300, -250)
+    return Problem(model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, scale))
+
+
+def general_family(key: int) -> Problem:
+    """Any inputs: near-parallel or repeated ones, unscaled columns, more inputs than dimensions, labels of any size."""
+    rng = np.random.default_rng((43, key))
+    n, d = int(rng.integers(1, 8)), int(rng.integers(1, 6))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2, d) if key % 3 == 0 else rng.standard_normal((n, d))
+    if key % 4 == 1 and n > 1:
+        X[-1] = X[0] + 1e-6 * rng.standard_normal(d)
+    if key % 8 == 2 and n > 1:
+        X[-1] = X[0]
+    y = rng.standard_normal(n) * 10.0 ** rng.uniform(-3, 3)
+    model = TwoLayer(int(rng.integers(2, 20)), d)
+    start = model.init(10.0 ** rng.uniform(-4, 1), key=key, balanced=key % 2 == 0)
+    return Problem(model, Dataset(X, y, f"general family key={key}"), SquareLoss("half-mean"), start)
+
+
+def pairs_family(key: int) -> Problem:
+    """Three to five labels of moderate spread, so that neurons outside the cones grow visibly, at scales from 1e-30 to 1e-100."""
+    rng = np.random.default_rng((59, key))
+    n = int(rng.integers(3, 6))
+    y = 10.0 ** rng.uniform(-2, 2) * rng.uniform(0.7, 1.4, n) * np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    d = n + int(rng.integers(0, 4))
+    model = TwoLayer(int(rng.integers(10, 60)), d)
+    data = Dataset(orthonormal(n, d, key).X, y, f"pairs family key={key}")
+    scale = np.sqrt(np.max(np.abs(y))) * 10.0 ** rng.uniform(-100, -30)
+    return Problem(model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, scale))
+
+
+def planar_problem(key: int) -> Problem:
+    """Inputs in the plane, where measures on the circle can be listed; a start that is balanced where the key is even."""
+    rng = np.random.default_rng((47, key))
+    data = Dataset(rng.standard_normal((5, 2)), rng.standard_normal(5), f"planar key={key}")
+    model = TwoLayer(12, 2)
+    return Problem(model, data, SquareLoss("half-mean"), model.init(0.1, key=key, balanced=key % 2 == 0))
+
+
+def planar_family(key: int) -> Problem:
+    """Up to eight inputs in two to four dimensions, of any lengths, with labels of any size."""
+    rng = np.random.default_rng((53, key))
+    d = 2 if key % 2 == 0 else int(rng.integers(2, 5))
+    n = int(rng.integers(1, 9 if d == 2 else 6))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1, 1, (n, 1))
+    data = Dataset(X, rng.standard_normal(n) * 10.0 ** rng.uniform(-3, 3), f"planar family key={key}")
+    model = TwoLayer(int(rng.integers(2, 20)), d)
+    return Problem(model, data, SquareLoss("half-mean"), model.init(0.1, key=key, balanced=key % 4 < 2))

@@ -84,8 +84,6 @@ def _labels(problem: Any) -> str | None:
 
 
 def _cones(problem: Any) -> str | None:
-    if _labels(problem) is not None:
-        return "needs the hypotheses before it"
     for cluster in Setting(problem).clusters:
         if cluster.neurons.size == 0:
             sign = "+" if cluster.sign > 0 else "−"
@@ -97,8 +95,6 @@ def _cones(problem: Any) -> str | None:
 
 
 def _small(problem: Any) -> str | None:
-    if _two_clusters(problem) is not None:
-        return "needs the hypotheses before it"
     s = Setting(problem)
     if s.scale > SMALL:
         return f"λ = {s.scale:.2g}, needs at most {SMALL:g}"
@@ -111,29 +107,12 @@ def idle_size(s: Setting) -> float:
     return len(s.params0.a) * s.c * float(np.exp(s.exponent * s.log_scale))
 
 
-def _two_clusters(problem: Any) -> str | None:
-    """The first of B's assumptions that fails, or a start at zero."""
-    for test in (_network, _labelled, _labels, _moves, _cones):
-        failure = test(problem)
-        if failure is not None:
-            return failure
-    return None
-
-
-def _moves(problem: Any) -> str | None:
-    return None if np.any(problem.params0.W) else "all neurons are zero"
-
-
 def _apart(problem: Any) -> str | None:
-    if _small(problem) is not None:
-        return "needs the hypotheses before it"
     found = Setting(problem).power(1)
     return None if found <= APART else f"λ^ε = {found:.2g}, needs at most {APART:g}: B's phases are not apart yet"
 
 
 def _tiny(problem: Any) -> str | None:
-    if _two_clusters(problem) is not None:
-        return "needs the hypotheses before it"
     s = Setting(problem)
     found, needed = s.power(1 / 29), TINY * s.n * s.second.rate
     return (

@@ -107,6 +107,40 @@ class Setting:
         """1 − κ, κ = max_± √(1 − y²_min/Σ_± y²): idle neurons end at λ^{1−κ}."""
         return 1 - max(float(np.sqrt(1 - self._least_share(cluster))) for cluster in self.clusters)
 
+    @cached_property
+    def growths(self) -> tuple[tuple[int, int, float], ...]:
+        """Neurons outside the clusters: index, cluster of their sign, and ‖D_A‖/‖D_±‖.
+
+        A: the labels of their sign that they are active on. D_A is all they can grow along while h ≈ 0: gates on orthogonal
+        inputs do not open again (B, Lemma 6).
+        """
+        found = []
+        for i, cluster in enumerate(self.clusters):
+            own = cluster.sign * self.y > 0
+            y = self.y[own]
+            for j in np.setdiff1d(np.flatnonzero(np.sign(self.params0.a) == cluster.sign), cluster.neurons):
+                active = self.X[own] @ self.params0.W[j] > 0
+                found.append((int(j), i, float(np.sqrt(np.sum(y[active] ** 2) / np.sum(y**2)))))
+        return tuple(found)
+
+    @property
+    def slowest(self) -> float:
+        """1 − κ with the κ of the neurons that there are: λ^{1−κ} is the size at which the largest of them ends."""
+        return 1 - max((growth for _, _, growth in self.growths), default=0.0)
+
+    def idle_sizes(self, offsets: Array) -> Array:
+        """What ‖w_j‖ of the neurons outside the clusters may grow to, (m,); zero in the clusters.
+
+        d‖w_j‖/dt ≤ ‖D_A(t)‖, which falls with the cluster's logistic growth, whose integral is the time of its midpoint:
+        ‖w_j(∞)‖ ≤ ‖w_j(0)‖exp(‖D_A‖T), T = −ln λ/‖D_±‖ + offset. offsets: in B's clock, of the first and the second cluster.
+        """
+        sizes = np.zeros(len(self.params0.a))
+        for j, i, growth in self.growths:
+            rate = self.clusters[i].rate
+            start = float(np.linalg.norm(self.params0.W[j] / self.scale))
+            sizes[j] = start * np.exp((1 - growth) * self.log_scale + growth * rate * offsets[i])
+        return sizes
+
     def power(self, share: float) -> float:
         """λ^{share·ε}."""
         return float(np.exp(share * self.epsilon * self.log_scale))

@@ -1,0 +1,144 @@
+"""A flow seen through B's phases: when they end, what neurons are like then, and how well all that is known."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ...flows import saddle_limit
+from ...inputs import Array
+from ...models import TwoLayerParams
+from ...records import Limit, Problem
+from ..evidence import Evidence
+from .setting import Cluster, Setting, distance
+
+ROUNDING = 1e-9
+"""Relative error of what is read off a dense output."""
+SLACK = 4.0
+"""Times the mass of idle neurons, in units of what a cluster fits, by which they may change the clusters: they change its labels,
+its shares and its clock, each by at most that mass."""
+
+
+def vanishing_limit(evidence: Evidence) -> Limit[TwoLayerParams]:
+    """θ*, where the flow from λ·g ends as λ → 0: the limit that was handed in, else the one that the early phase predicts."""
+    return evidence.given[1] or _predicted(Setting(evidence.network))
+
+
+def _predicted(s: Setting) -> Limit[TwoLayerParams]:
+    p: Problem = s.problem
+    return saddle_limit(p.data, TwoLayerParams(p.params0.a / s.scale, p.params0.W / s.scale))
+
+
+class Course:
+    """A trajectory seen through B's phases."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence, self.flow, self.setting = evidence, evidence.trajectory, Setting(evidence.network)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What checks on the flow say about their evidence."""
+        return {"witness": self.evidence.source, "reason": self.evidence.missing}
+
+    @property
+    def end(self) -> float:
+        return float(self.flow.times[-1])
+
+    def at(self, t: float) -> TwoLayerParams:
+        return self.flow.at(min(t, self.end))
+
+    @cached_property
+    def limit(self) -> Limit[TwoLayerParams]:
+        return vanishing_limit(self.evidence)
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Of the midpoints of the first and the second growth, in B's clock, from the early phase."""
+        found = self.limit.stats.get("offset") or _predicted(self.setting).stats["offset"]
+        return np.array([found[0 if cluster.sign > 0 else 1] for cluster in self.setting.clusters])
+
+    def middle(self, i: int) -> float:
+        """The midpoint of a cluster's growth in the flow's clock, as predicted."""
+        s = self.setting
+        return (-s.log_scale / s.clusters[i].rate + float(self.offsets[i])) / s.speed
+
+    @cached_property
+    def idle(self) -> float:
+        """The largest Σ‖w_j‖² of all idle neurons together, over n‖D_−‖: what λ > 0 changes of the clusters, relatively."""
+        s = self.setting
+        sizes = s.idle_sizes(self.offsets)
+        return SLACK * float(np.sum(sizes**2)) / (s.n * s.second.rate)
+
+    def error(self, t: float) -> float:
+        """The error of the flow around a time, over its largest weight."""
+        k = int(np.clip(np.searchsorted(self.flow.times, t), 1, len(self.flow.times) - 1))
+        top = max(float(np.max(np.abs(self.at(t).W))), np.finfo(float).tiny)
+        return float(np.max(self.flow.error[k - 1 : k + 1])) / top + ROUNDING
+
+    def relative(self, t: float) -> float:
+        """The error of each neuron over its own size around a time: NaN where the flow's is known over the largest one only."""
+        if "relative" in self.flow.stats:
+            k = int(np.clip(np.searchsorted(self.flow.times, t), 1, len(self.flow.times) - 1))
+            return float(np.max(self.flow.stats["relative"][k - 1 : k + 1])) + ROUNDING
+        if self.flow.stats.get("method") == "events":  # keeps logarithms of norms: its error is relative neuron by neuron
+            return float(np.max(self.flow.error)) / float(np.max(np.abs(self.flow.final.W))) + ROUNDING
+        smallest = float(np.min(np.linalg.norm(self.at(t).W, axis=1)))
+        return float(np.max(self.flow.error)) / smallest + ROUNDING if smallest > 0 else float("nan")
+
+    def grown(self, cluster: Cluster, level: float) -> float | None:
+        """When u_± first reaches a level, or None where it never does."""
+        times = self.flow.times
+        reached = np.flatnonzero(cluster.size(self.flow.states) >= level)
+        if reached.size == 0:
+            return None
+        k = int(reached[0])
+        if k == 0:
+            return float(times[0])
+        return float(brentq(lambda t: float(cluster.size(self.at(t))) - level, times[k - 1], times[k], xtol=1e-12 * times[k]))
+
+    @cached_property
+    def t2(self) -> float | str:
+        """End of the second phase, u_+ = n‖D_+‖ − λ^{ε/5}, or why there is none."""
+        s = self.setting
+        return self._ended(s.first, s.power(1 / 5), "λ^{ε/5}", "n‖D_+‖", 0.0)
+
+    @cached_property
+    def t3(self) -> float | str:
+        """End of the third phase, u_− = n‖D_−‖ − λ^{ε/29}, or why there is none."""
+        if isinstance(self.t2, str):
+            return self.t2
+        return self._ended(self.setting.second, self.setting.power(1 / 29), "λ^{ε/29}", "n‖D_−‖", self.t2)
+
+    def _ended(self, cluster: Cluster, missing: float, power: str, size: str, least: float) -> float | str:
+        s = self.setting
+        level = s.n * cluster.rate - missing
+        if level <= 0:
+            return (
+                f"{power} = {missing:.2g} exceeds {size} = {s.n * cluster.rate:.2g}: λ is not below B's λ*, which is not explicit"
+            )
+        t = self.grown(cluster, level)
+        return f"Σ‖w_j‖² of a cluster never reaches {size} − {power}" if t is None else max(t, s.time(s.epsilon, cluster), least)
+
+    def others(self, params: TwoLayerParams, *clusters: Cluster) -> float:
+        """The largest ‖w_j‖ outside the clusters."""
+        rest = np.setdiff1d(np.arange(len(params.a)), np.concatenate([c.neurons for c in clusters]))
+        return float(np.max(np.linalg.norm(params.W[rest], axis=1), initial=0.0))
+
+    def residual(self, params: TwoLayerParams, cluster: Cluster) -> Array:
+        """y_k − h(x_k) on the labels of a cluster."""
+        s = self.setting
+        own = cluster.sign * s.y > 0
+        return np.asarray((s.y - s.problem.model(params, s.X))[own])
+
+    @cached_property
+    def saddle(self) -> TwoLayerParams:
+        """θ_S: the first cluster at its limit, all others at zero."""
+        best, s = self.limit.value, self.setting
+        keep = np.isin(np.arange(len(best.a)), s.first.neurons)
+        return TwoLayerParams(np.where(keep, best.a, 0.0), np.where(keep[:, None], best.W, 0.0))
+
+    def gap(self, t: float, point: TwoLayerParams) -> float:
+        return distance(self.at(t), point)

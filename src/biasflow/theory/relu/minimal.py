@@ -1,0 +1,314 @@
+"""B, eq. (8) and App. C: interpolators of least norm, by certificates that need no solver to be believed."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...errors import BiasflowError
+from ...inputs import Array
+from ...limits import kkt_point, min_norm_interpolator, variation_norm
+from ...models import TwoLayer, TwoLayerParams
+from ...records import Dataset, Limit
+from ..evidence import Evidence
+from ..verdicts import Check, Claim, Kind, unknown_check
+from .course import Course
+from .examples import orthonormal_family, orthonormal_problem, planar_family, planar_problem
+from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, FITS, LABELLED, NETWORK, SMALL_START
+from .networks import directions, kernel_interpolator, largest_response, least_mass
+from .phases import GRADIENT
+from .setting import Setting, squared_norm
+
+SOLVED = 1e-8
+"""Relative error of a solver that stops at a gap of 1e-9."""
+PROGRAM = 1e-7
+"""Relative error of a linear program, HiGHS's tolerance."""
+EXACT = 1e-12
+"""Relative error of sums of a few terms."""
+COLUMNS = 1e-6
+"""Relative error of column generation with a sample given twice."""
+PATTERNS = 16
+"""Inputs up to which all activation patterns are listed."""
+MISSED = 1e-6
+"""By how much an ascent may miss the largest response, relatively."""
+
+
+def _least(evidence: Evidence) -> Limit[TwoLayerParams] | str:
+    """The interpolator of least norm: what was handed in, else what the solver says."""
+    data = evidence.network.data
+    try:
+        return evidence.given[1] or min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4)
+    except BiasflowError as reason:
+        return str(reason)
+
+
+def misfit(params: TwoLayerParams, data: Dataset) -> float:
+    """max|h(x_k) − y_k|/max|y|, summed over neurons."""
+    outputs = np.maximum(data.X @ params.W.T, 0.0) @ params.a
+    return float(np.max(np.abs(outputs - data.y)) / np.max(np.abs(data.y)))
+
+
+def _prop1(evidence: Evidence) -> tuple[Check, ...]:
+    """Weak duality by hand: neurons along D_± reach the value, λ_k = y_k/(n‖D_±‖) bounds it; column generation; who is tight."""
+    s = Setting(evidence.network)
+    data, two = s.problem.data, two_neurons(s)
+    lengths = np.where(s.y > 0, *(c.rate * s.n for c in sorted(s.clusters, key=lambda c: -c.sign)))
+    multipliers = s.y / lengths
+    summed, ascent = "h and ‖θ‖² summed over neurons", "ascent from many directions"
+    dual = 2 * float(s.y @ multipliers) / s.least_norm
+    response = largest_response(s.X, multipliers)
+    checks = [
+        Check(
+            "‖θ‖² of neurons along D_+ and −D_− over 2n(‖D_+‖ + ‖D_−‖)",
+            squared_norm(two) / s.least_norm,
+            "==",
+            1.0,
+            EXACT,
+            witness=summed,
+        ),
+        Check("their largest |h(x_k) − y_k| over max|y|", misfit(two, data), "==", 0.0, EXACT * s.n, witness=summed),
+        Check("2⟨y, λ⟩ over the same, λ_k = y_k/(n‖D_±‖)", dual, "==", 1.0, EXACT, witness="⟨y, λ⟩ summed"),
+        Check("largest |Σλ_k(⟨u, x_k⟩)_+|: λ is feasible", response, "==", 1.0, MISSED, witness=ascent),
+        _only_these(s, multipliers),
+    ]
+    found = _least(evidence)
+    if isinstance(found, str):
+        checks.append(unknown_check("least ‖θ‖² by the solver", found))
+    else:
+        checks.append(
+            Check(
+                "least ‖θ‖² by the solver over the same",
+                squared_norm(found.value) / s.least_norm,
+                "==",
+                1.0,
+                SOLVED,
+                witness=summed,
+            )
+        )
+        checks.append(
+            Check("its largest |h(x_k) − y_k| over max|y|", misfit(found.value, data), "==", 0.0, SOLVED, witness=summed)
+        )
+    lazy = kernel_interpolator(s.problem)
+    null = None if lazy is None else squared_norm(lazy) / s.least_norm
+    quantity = "least ‖θ‖² by columns, a sample given twice, over the same"
+    try:
+        twice = min_norm_interpolator(np.vstack([s.X, s.X[:1]]), np.append(s.y, s.y[0]), time_s=evidence.time_left / 4)
+        checks.append(Check(quantity, twice.objective / s.least_norm, "==", 1.0, COLUMNS, witness="column generation", null=null))
+    except BiasflowError as reason:
+        checks.append(unknown_check(quantity, str(reason)))
+    return tuple(checks)
+
+
+def _only_these(s: Setting, multipliers: Array) -> Check:
+    """Uniqueness: a minimiser lives on directions where the dual is tight, and only D_+ and −D_− are.
+
+    On the cone of a pattern A the response is at most ‖Σ_A λ_kx_k‖, reached at one direction only. It is one for all
+    labels of a sign and no other pattern of that sign; inputs of the other sign only lower the response.
+    """
+    quantity = "largest response of any other pattern of active inputs"
+    if s.n > PATTERNS:
+        return unknown_check(quantity, f"n = {s.n} inputs have too many patterns to list")
+    best = 0.0
+    for pattern in product((False, True), repeat=s.n):
+        active = np.array(pattern)
+        for sign in (1.0, -1.0):
+            own = sign * s.y > 0
+            if not np.array_equal(active & own, own):
+                best = max(best, float(np.linalg.norm((multipliers * (active & own)) @ s.X)))
+    return Check(quantity, best, "<=", 1.0, EXACT, witness="all patterns listed")
+
+
+def two_neurons(s: Setting) -> TwoLayerParams:
+    """One neuron along D_+ and one along −D_−, of squared norms n‖D_±‖."""
+    sizes = [np.sqrt(s.n * cluster.rate) for cluster in s.clusters]
+    return TwoLayerParams(
+        np.array([cluster.sign * size for cluster, size in zip(s.clusters, sizes, strict=True)]),
+        np.array([cluster.direction * size for cluster, size in zip(s.clusters, sizes, strict=True)]),
+    )
+
+
+def _eq8(evidence: Evidence) -> tuple[Check, ...]:
+    """Least ½‖θ‖² against least mass: by a linear program over directions, and by weak duality; then norms of other networks."""
+    p = evidence.network
+    X, y, found = p.data.X, p.data.y, _least(evidence)
+    if isinstance(found, str):
+        return (unknown_check("least ½‖θ‖² of an interpolator", found),)
+    half, gap = squared_norm(found.value) / 2, max(SOLVED, found.certificate.gap)
+    summed = "h and ‖θ‖² summed over neurons"
+    checks = [
+        Check(
+            "largest |h(x_k) − y_k| of the minimiser over max|y|", misfit(found.value, p.data), "==", 0.0, SOLVED, witness=summed
+        )
+    ]
+    checks.append(_dual(p.data, found, half, gap))
+    units, excess = directions(X)
+    lengths = np.linalg.norm(found.value.W, axis=1)
+    own = found.value.W[lengths > 0] / lengths[lengths > 0, None]
+    program = least_mass(X, y, units if np.isfinite(excess) else np.vstack([units, own]))
+    quantity = "least Σ|c_j| over a grid of directions, over the least ½‖θ‖²"
+    lazy = kernel_interpolator(p)
+    null = None if lazy is None or half == 0 else variation_norm(lazy) / half
+    if program is None:
+        checks.append(unknown_check(quantity, "the linear program finds no measure that fits"))
+    elif np.isfinite(excess):
+        size = program[0] / half
+        checks.append(
+            Check(quantity, size, "==", 1.0, excess + PROGRAM + gap, witness="a linear program over the circle", null=null)
+        )
+    else:
+        error = PROGRAM + gap
+        witness = f"a linear program over {len(units)} random directions and the minimiser's own"
+        checks.append(Check(quantity, program[0] / half, ">=", 1.0 - 2 * error, error, witness=witness))
+    checks.append(_own_norm(found.value, half))
+    checks += _norms(evidence, half)
+    return tuple(checks)
+
+
+def _dual(data: Dataset, found: Limit[TwoLayerParams], half: float, gap: float) -> Check:
+    """⟨y, λ⟩ over the largest response of λ bounds every mass from below."""
+    quantity = "⟨y, λ⟩/max|Σλ_k(⟨u, x_k⟩)_+| over the least ½‖θ‖²"
+    multipliers = found.stats.get("multipliers")
+    if multipliers is None:
+        return unknown_check(quantity, "the limit that was handed in has no multipliers")
+    response = largest_response(data.X, np.asarray(multipliers), found.value.W)
+    value = float(data.y @ np.asarray(multipliers)) / response / half if response > 0 else 0.0
+    return Check(quantity, value, "==", 1.0, MISSED + gap, witness="ascent from many directions")
+
+
+def _own_norm(params: TwoLayerParams, half: float) -> Check:
+    return Check(
+        "variation norm of the minimiser over ½‖θ‖²", variation_norm(params) / half, "==", 1.0, 1e-6, witness="masses on lines"
+    )
+
+
+def _norms(evidence: Evidence, half: float) -> list[Check]:
+    """‖h‖_{F1} ≤ ½‖θ‖², at the start and for unbalanced copies of it; and at least the least for another interpolator."""
+    p = evidence.network
+    a, W = p.params0
+    checks = []
+    for name, factor in (("the start", 1.0), ("the start with a doubled and w halved", 2.0)):
+        params = TwoLayerParams(factor * a, W / factor)
+        mass = float(np.sum(np.abs(params.a) * np.linalg.norm(params.W, axis=1)))
+        size = squared_norm(params) / 2
+        notes: dict[str, Any] = {"witness": "neurons of different directions"}
+        checks.append(
+            Check(
+                f"variation norm of {name} over Σ|a_j|‖w_j‖", variation_norm(params) / mass, "<=", 1 + 2 * EXACT, EXACT, **notes
+            )
+        )
+        checks.append(Check("Σ|a_j|‖w_j‖ over ½‖θ‖²", mass / size, "<=", 1 + 2 * EXACT, EXACT, **notes))
+    quantity = "variation norm of an interpolator from kernels over the least ½‖θ‖²"
+    lazy = kernel_interpolator(p)
+    if lazy is None:
+        checks.append(unknown_check(quantity, "random features find none"))
+    else:
+        checks.append(
+            Check(quantity, variation_norm(lazy) / half, ">=", 1.0, SOLVED, witness="an interpolator found without the norm")
+        )
+    return checks
+
+
+def _kkt(evidence: Evidence) -> tuple[Check, ...]:
+    """The KKT residual at the minimiser and at the flow's end, by the solver's multipliers and by λ_k = y_k/(n‖D_±‖)."""
+    course = Course(evidence)
+    s = course.setting
+    data, found = s.problem.data, _least(evidence)
+    lazy = kernel_interpolator(s.problem)
+    null = None if lazy is None else kkt_point(lazy, data).residual
+    lengths = np.where(s.y > 0, *(c.rate * s.n for c in sorted(s.clusters, key=lambda c: -c.sign)))
+    multipliers = s.y / lengths
+    size = float(np.sqrt(s.least_norm))
+    allowed = 2 * (np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))) / size + course.idle)
+    error = 4 * course.error(course.end) + 1e-8
+    end = course.flow.final
+    formula = "λ_k = y_k/(n‖D_±‖) put into (36), (37)"
+    notes: dict[str, Any] = {"base": s.scale, "exponent": s.slowest, "null": null, **course.notes}
+    checks = [
+        Check(
+            "KKT residual of the flow's end: what idle neurons leave",
+            kkt_point(end, data).residual,
+            "<=",
+            allowed + 2 * error,
+            error,
+            **notes,
+        ),
+        Check("the same with λ_k = y_k/(n‖D_±‖)", _residual(end, data, multipliers), "<=", allowed + 2 * error, error, **notes),
+    ]
+    if isinstance(found, str):
+        return (*checks, unknown_check("KKT residual of the minimiser", found))
+    best = found.value
+    return (
+        *checks,
+        Check(
+            "KKT residual of the minimiser",
+            kkt_point(best, data).residual,
+            "==",
+            0.0,
+            SOLVED,
+            witness="least squares in λ",
+            null=null,
+        ),
+        Check("the same with λ_k = y_k/(n‖D_±‖)", _residual(best, data, multipliers), "==", 0.0, SOLVED, witness=formula),
+        Check(
+            "‖θ‖² of the minimiser over 2n(‖D_+‖ + ‖D_−‖)",
+            squared_norm(best) / s.least_norm,
+            "==",
+            1.0,
+            SOLVED,
+            witness="‖θ‖² summed",
+        ),
+    )
+
+
+def _residual(params: TwoLayerParams, data: Dataset, multipliers: Array) -> float:
+    """‖θ − Σλ_k∇h(x_k)‖/‖θ‖ and the misfit, the larger; kinks of rounding size are closed."""
+    model = TwoLayer(len(params.a), data.d)
+    products = params.W @ data.X.T
+    on = products > 1e-9 * np.linalg.norm(params.W, axis=1)[:, None]
+    a = np.where(on, products, 0.0) @ multipliers
+    W = params.a[:, None] * ((on * multipliers) @ data.X)
+    left = float(np.sqrt(np.sum((params.a - a) ** 2) + np.sum((params.W - W) ** 2)) / np.sqrt(squared_norm(params)))
+    return max(left, float(np.max(np.abs(model(params, data.X) - data.y)) / np.max(np.abs(data.y))))
+
+
+prop1 = Claim(
+    "B/prop1",
+    "On orthonormal inputs the least ‖θ‖² of an interpolator is 2n(‖D_+‖ + ‖D_−‖), reached by neurons along D_+ and −D_− and"
+    " by no others.",
+    "B, Proposition 1 (normalised inputs)",
+    (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
+    orthonormal_problem,
+    _prop1,
+    Kind.UNIQUENESS,
+    "weak duality by hand, column generation, and all patterns listed",
+    "an interpolator from a kernel",
+    orthonormal_family,
+)
+eq8 = Claim(
+    "B/eq8",
+    "The least ½‖θ‖² of an interpolator is the least variation norm; for every network the norm is at most ½‖θ‖².",
+    "B, equation (8)",
+    (NETWORK, ALIVE, LABELLED, FITS),
+    planar_problem,
+    _eq8,
+    Kind.STATIC,
+    "a linear program over directions, and weak duality",
+    "an interpolator from a kernel",
+    planar_family,
+)
+kkt = Claim(
+    "B/kkt",
+    "θ = Σλ_k∇h(x_k) at interpolators of least norm (KKT), and up to the idle neurons at the end of a flow from a small start.",
+    "B, equations (35)–(37)",
+    (*ASSUMED, SMALL_START),
+    orthonormal_problem,
+    _kkt,
+    Kind.FLOW,
+    GRADIENT,
+    "an interpolator from a kernel",
+    orthonormal_family,
+)
+
+CLAIMS = (prop1, eq8, kkt)

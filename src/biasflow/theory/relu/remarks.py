@@ -1,0 +1,244 @@
+"""B, §3.2 and App. D: what the assumptions are needed for, how likely they are, and which σ'(0) has a flow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data import two_points
+from ...inputs import Array
+from ...losses import SquareLoss
+from ...models import TwoLayer, TwoLayerParams
+from ...records import Dataset, Problem
+from ..evidence import Evidence
+from ..fits import CONFIDENCE
+from ..verdicts import Check, Claim, Kind, unknown_check
+from ..witness import witness_flow
+from .course import Course
+from .examples import in_cones, orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
+from .hypotheses import ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK, SMALL_START
+from .networks import directions, least_mass, rescaled
+from .phases import GRADIENT
+from .setting import Setting, squared_norm
+
+DRAWS = 4000
+"""Networks drawn to estimate how likely Assumption 3 is."""
+STEPS = (200, 2000, 20000)
+"""Numbers of Euler steps to a fixed time."""
+NORM_ERROR = 1e-8
+"""Relative error of norms of a witness's end."""
+PROGRAM = 1e-6
+"""Relative error of a linear program on 4000 directions."""
+SAME = 1e-4
+"""1 − cosine up to which two neurons have one kink."""
+MATTERS = 1e-3
+"""Size of a neuron over the largest from which on its kink is counted."""
+
+
+def _prop2(evidence: Evidence) -> tuple[Check, ...]:
+    """One neuron whose product with x_k falls to zero: Euler steps with σ'(0) = σ₀, on the way there and from zero on.
+
+    A solution comes to zero at some τ and can neither fall nor rise from there: below zero it stands still, above it falls. So it
+    rests, with velocity zero, while the field at zero is σ₀ times that of the positive side.
+    """
+    s = Setting(evidence.network)
+    k = int(np.flatnonzero(s.first.sign * s.y < 0)[0])
+    w = np.sqrt(s.first.rate) * 0.1 * (s.X[np.flatnonzero(s.first.sign * s.y > 0)[0]] + s.X[k])
+    start = TwoLayerParams(np.array([s.first.sign * np.linalg.norm(w)]), w[None])
+    problem = Problem(TwoLayer(1, s.X.shape[1]), s.problem.data, SquareLoss("half-mean"), start)
+    span = 4 * s.n / float(np.min(np.abs(s.y)))
+    flow = witness_flow(problem, t1=span, time_s=evidence.time_left / 2)
+    if isinstance(flow, str):
+        return (unknown_check("one neuron whose gate on x_k closes", flow),)
+    closing = [event for event in flow.events if event.sample == k]
+    if len(closing) != 1 or closing[0].kind != "off":
+        return (
+            unknown_check("one neuron whose gate on x_k closes", f"it has {len(closing)} events there, needs one that closes"),
+        )
+    tau, size = closing[0].time, float(np.linalg.norm(w))
+    before = flow.at(tau * (1 - 1e-6)).W[0] @ s.X[k]
+    falling = -float(before) / (1e-6 * tau)  # per unit of time, from the flow itself
+    sunk = [_euler(problem, k, span, steps) / (span / steps * abs(falling)) for steps in STEPS]
+    zero = flow.at(tau)
+    resting = TwoLayerParams(zero.a, zero.W - (zero.W @ s.X[k])[:, None] * s.X[k])
+    after = max(abs(float(flow.at(t).W[0] @ s.X[k])) for t in np.linspace(tau, span, 9)[1:]) / size
+    euler, gradient = "Euler steps", "∇L followed in the weights"
+    checks = [
+        Check(
+            "velocity of ⟨w, x_k⟩ on the way to zero, over ‖w(0)‖‖D_+‖",
+            falling / (size * s.first.rate),
+            "<=",
+            -1e-3,
+            1e-5,
+            witness=gradient,
+        ),
+        Check("deepest ⟨w, x_k⟩ of Euler steps η below zero, over η times that speed", max(sunk), "<=", 2.0, 1e-2, witness=euler),
+        Check("|⟨w, x_k⟩| afterwards with σ'(0) = 0, over ‖w(0)‖", after, "==", 0.0, 1e-9, witness=gradient),
+    ]
+    for gate in (1.0, 0.5, 0.0):
+        moved = _step(problem, resting, 1e-6 * tau, gate, k)
+        velocity = float(moved.W[0] @ s.X[k]) / (1e-6 * tau) / abs(falling)
+        what = f"velocity of an Euler step from zero with σ'(0) = {gate:g}, over that speed" + ("" if gate else ": it rests")
+        checks.append(Check(what, velocity, "==", -gate, 1e-4, size=1.0, null=0.0 if gate else None, witness=euler))
+    return tuple(checks)
+
+
+def _step(problem: Problem, params: TwoLayerParams, step: float, gate: float, k: int) -> TwoLayerParams:
+    """One Euler step of (39) with σ'(0) = gate at products that are rounding."""
+    X, y = problem.data.X, problem.data.y
+    products = params.W @ X.T
+    zero = np.abs(products) <= 1e-12 * np.linalg.norm(params.W, axis=1)[:, None]
+    gates = np.where(zero, np.where(np.arange(len(y)) == k, gate, 0.0), products > 0)
+    hidden = np.where(zero, 0.0, np.maximum(products, 0.0))
+    left = (y - params.a @ hidden) / len(y)
+    return TwoLayerParams(params.a + step * hidden @ left, params.W + step * params.a[:, None] * ((gates * left) @ X))
+
+
+def _euler(problem: Problem, k: int, span: float, steps: int) -> float:
+    """How far below zero ⟨w, x_k⟩ gets in so many steps; σ'(0) = ½, which no step meets."""
+    params, lowest = problem.params0, 0.0
+    for _ in range(steps):
+        params = _step(problem, params, span / steps, 0.5, k)
+        lowest = min(lowest, float(params.W[0] @ problem.data.X[k]))
+    return -lowest
+
+
+def _remarks(evidence: Evidence) -> tuple[Check, ...]:
+    """§3.2: Assumption 3 is needed; how likely it is; nearly orthogonal data; and the linear interpolator of Figure 2."""
+    course = Course(evidence)
+    return (*_without(evidence, course.setting), _likelihood(course.setting), _nearly(evidence, course), _linear())
+
+
+def _without(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
+    """The same flow without S_{+,1}, where the neurons that are left can fit the labels one by one."""
+    quantity = "the end of the flow without S_{+,1}"
+    outside = np.setdiff1d(np.arange(len(s.params0.a)), s.first.neurons)
+    kept = TwoLayerParams(s.params0.a[outside], s.params0.W[outside])
+    own = (s.params0.W[outside] @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
+    if not np.all(np.any(own, axis=0)):
+        k = int(np.flatnonzero(~np.any(own, axis=0))[0])
+        return (unknown_check(quantity, f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label"),)
+    problem = Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept)
+    flow = witness_flow(problem, time_s=evidence.time_left / 3)
+    if isinstance(flow, str):
+        return (unknown_check(quantity, flow),)
+    gradient = "∇L followed in the weights"
+    excess = squared_norm(flow.final) / s.least_norm - 1
+    with_it = float(_directions(evidence.trajectory.final))
+    return (
+        Check(
+            "final loss over its start without S_{+,1}",
+            float(flow.loss[-1] / flow.loss[0]),
+            "<=",
+            1e-16,
+            witness=gradient,
+            null=1.0,
+        ),
+        Check(
+            "‖θ∞‖² over its least, minus one, without S_{+,1}",
+            excess,
+            ">=",
+            1e-3,
+            NORM_ERROR,
+            witness=gradient,
+            null=squared_norm(evidence.trajectory.final) / s.least_norm - 1,
+        ),
+        Check(
+            "directions of neurons that matter without S_{+,1}",
+            float(_directions(flow.final)),
+            ">=",
+            3.0,
+            witness=gradient,
+            null=with_it,
+        ),
+        Check("the same with it", with_it, "==", 2.0, 0.0, witness=evidence.source, reason=evidence.missing),
+    )
+
+
+def _directions(params: TwoLayerParams) -> int:
+    """Distinct directions among neurons that matter."""
+    sizes = np.linalg.norm(params.W, axis=1)
+    large = sizes > MATTERS * np.max(sizes)
+    found: list[Array] = []
+    for unit in params.W[large] / sizes[large, None]:
+        if all(float(unit @ other) < 1 - SAME for other in found):
+            found.append(unit)
+    return len(found)
+
+
+def likelihood(up: int, down: int, m: int) -> float:
+    """P(Assumption 3) for m Gaussian neurons with random signs and so many labels of each sign, by inclusion and exclusion."""
+    p, q = 0.5 ** (up + 1), 0.5 ** (down + 1)
+    return float(1 - (1 - p) ** m - (1 - q) ** m + (1 - p - q) ** m)
+
+
+def _likelihood(s: Setting) -> Check:
+    """The exact probability against networks drawn, and counted without the rest of this package."""
+    from scipy import stats
+
+    m, rng = len(s.params0.a), np.random.default_rng(0)
+    up, down = s.X[s.y > 0], s.X[s.y < 0]
+    hits = 0
+    for _ in range(DRAWS):
+        W, signs = rng.standard_normal((m, s.X.shape[1])), rng.choice([-1.0, 1.0], m)
+        hits += bool(np.any((signs > 0) & np.all(W @ up.T > 0, axis=1)) and np.any((signs < 0) & np.all(W @ down.T > 0, axis=1)))
+    exact = likelihood(len(up), len(down), m)
+    interval = stats.binomtest(hits, DRAWS).proportion_ci(CONFIDENCE, method="exact")
+    share = hits / DRAWS
+    error = max(share - interval.low, interval.high - share)
+    what = f"P(Assumption 3), m = {m}, as a share of {DRAWS} networks"
+    return Check(what, share, "==", exact, float(error), witness="Clopper–Pearson over networks drawn", size=1.0)
+
+
+def _nearly(evidence: Evidence, course: Course) -> Check:
+    """The norm gap on inputs whose products are of the size of λ."""
+    s = course.setting
+    quantity = "‖θ∞‖² over the least of orthonormal data, minus one, products of inputs ~ λ"
+    X = s.X + s.scale * np.random.default_rng(1).standard_normal(s.X.shape)
+    start = in_cones(rescaled(s.problem, 1.0).params0, s.problem.data, s.scale)
+    flow = witness_flow(Problem(s.problem.model, Dataset(X, s.y), s.problem.loss, start), time_s=evidence.time_left / 2)
+    if isinstance(flow, str):
+        return unknown_check(quantity, flow)
+    gap = squared_norm(flow.final) / s.least_norm - 1
+    error = NORM_ERROR + 4 * course.idle + 10 * s.n * s.scale
+    return Check(quantity, gap, "==", 0.0, error, witness="∇L followed in the weights")
+
+
+def _linear() -> Check:
+    """Figure 2's data: the least norm, by a linear program on the circle, against 2‖v‖ of the linear interpolator ⟨v, x⟩."""
+    ds = two_points()
+    linear = 2 * float(np.linalg.norm(np.linalg.solve(ds.X, ds.y)))
+    found = least_mass(ds.X, ds.y, directions(ds.X)[0])
+    quantity = "least variation norm on Figure 2's data over the linear interpolator's"
+    if found is None:
+        return unknown_check(quantity, "the linear program finds no measure that fits")
+    return Check(quantity, found[0] / linear, "<=", 1.0, PROGRAM, witness="a linear program over the circle", null=1.0)
+
+
+prop2 = Claim(
+    "B/prop2",
+    "With σ'(0) = σ₀ ≠ 0 a pre-activation that falls to zero can neither rest nor go on: there is no global solution.",
+    "B, Proposition 2 (with a sign corrected in its proof)",
+    (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
+    orthonormal_problem,
+    _prop2,
+    Kind.EXISTENCE,
+    "Euler steps, and ∇L followed in the weights",
+    "σ'(0) = 0",
+    orthonormal_family,
+)
+remarks = Claim(
+    "B/remarks",
+    "Without Assumption 3 the loss still vanishes but with more kinks and not at least norm; the assumption holds with"
+    " probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m; nearly orthogonal data behave alike;"
+    " Figure 2's function is not the linear interpolator.",
+    "B, §3.2",
+    (*ASSUMED, SMALL_START),
+    pairs_problem,
+    _remarks,
+    Kind.FLOW,
+    GRADIENT,
+    "the flow with S_{+,1}, and the linear interpolator",
+    pairs_family,
+)
+
+CLAIMS = (prop2, remarks)
