@@ -38,21 +38,17 @@ def _a1(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     X, size = problem.data.X, largest_value(problem)
     plain = plain_sum(problem, problem.params0)
-    checks = [
-        Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN)
-    ]
+    checks = [Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN)]
     for factor in FACTORS:
         wrong = off(_called(problem, factor), factor**2 * plain, factor**2 * size)
         linear = off(factor * plain, factor**2 * plain, factor**2 * size)
-        checks.append(
-            Check(f"|f({factor:g}w) − {factor:g}²f(w)|, relative", wrong, "<=", 2 * ROUNDING, ROUNDING, PLAIN, null=linear)
-        )
+        checks.append(Check(f"|f({factor:g}w) − {factor:g}²f(w)|, relative", wrong, "==", 0.0, 2 * ROUNDING, PLAIN, null=linear))
     model, params = opposite(problem)
     lengths = [float(np.sum(leaf**2)) for leaf in (*params, *problem.params0)]
     half = len(lengths) // 2
     return (
         *checks,
-        Check("|f(Tw) + f(w)|, relative", off(model(params, X), -plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
+        Check("|f(Tw) + f(w)|, relative", off(model(params, X), -plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
         Check("‖Tw‖², over ‖w‖²", sum(lengths[:half]) / sum(lengths[half:]), "==", 1.0, ROUNDING, PLAIN),
     )
 
@@ -225,9 +221,9 @@ def _pi2(evidence: Evidence) -> tuple[Check, ...]:
     total = float(np.sum(squares))
     points = np.linalg.norm(measure.points, axis=1)
     return (
-        Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
-        Check("|f of Π₂(μ) − f|, relative", off(measure(problem.data.X), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
-        Check("largest |‖θ_j‖ − 1|", float(np.max(np.abs(points - 1))), "<=", 2 * ROUNDING, ROUNDING, PLAIN),
+        Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
+        Check("|f of Π₂(μ) − f|, relative", off(measure(problem.data.X), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
+        Check("largest |‖θ_j‖ − 1|", float(np.max(np.abs(points - 1))), "==", 0.0, 2 * ROUNDING, PLAIN),
         Check(
             "mass, over Σ‖w_j‖²",
             float(np.exp(measure.log_norm)) / total,
@@ -240,9 +236,9 @@ def _pi2(evidence: Evidence) -> tuple[Check, ...]:
         Check(
             "largest difference of a neuron's share and ‖w_j‖²/Σ‖w‖²",
             float(np.max(np.abs(measure.shares - squares / total))),
-            "<=",
+            "==",
+            0.0,
             2 * ROUNDING,
-            ROUNDING,
             PLAIN,
             null=float(np.max(np.abs(1 / squares.size - squares / total))),
         ),

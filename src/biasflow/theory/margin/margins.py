@@ -237,7 +237,14 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
         V = found.value
         closest = float(np.min(np.linalg.norm(pairs @ V, axis=1)))
         checks += [
-            Check(f"Δ_{rank}: largest of |VᵀV − 1|", float(np.max(np.abs(V.T @ V - np.eye(rank)))), "<=", ROUNDING, SUMS, direct),
+            Check(
+                f"Δ_{rank}: largest of |VᵀV − 1|",
+                float(np.max(np.abs(V.T @ V - np.eye(rank)))),
+                "==",
+                0.0,
+                ROUNDING + SUMS,
+                direct,
+            ),
             Check(
                 f"Δ_{rank}: |distance after the projection − lower bound|/Δ_d",
                 abs(closest - found.objective) / plain,

@@ -141,7 +141,7 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
     worst = max(trained.margin(k) for k in (trained.place(BEFORE), -1))
     return (
         Check("γ₁ over that of a search", certificate.dual / own, "==", 1.0, error, witness=SEARCH),
-        Check("excess of the margin over γ₁, relative", max(worst / trained.gamma - 1, 0.0), "<=", ROUNDING, witness=PROVEN),
+        Check("excess of the margin over γ₁, relative", max(worst / trained.gamma - 1, 0.0), "==", 0.0, ROUNDING, witness=PROVEN),
     )
 
 

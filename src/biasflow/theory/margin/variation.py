@@ -39,16 +39,14 @@ def _prop9(evidence: Evidence) -> tuple[Check, ...]:
     drawn = np.abs(a[alive]) / np.linalg.norm(W[alive], axis=1)
     spread, size = "Π₂ of networks stretched neuron by neuron", largest_value(problem)
     checks = (
-        Check(
-            "|f of the balanced measure − f|, relative", off(measure(data.X), plain, size), "<=", 2 * ROUNDING, ROUNDING, PLAIN
-        ),
+        Check("|f of the balanced measure − f|, relative", off(measure(data.X), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
         Check("its mass, over Σ|b_j|‖a_j‖", measure.norm / path_norm, "==", 2.0, ROUNDING, PLAIN),
         Check(
             "|f of stretched networks − f|, relative",
             max(off(f, plain, size) for f in stretched),
-            "<=",
+            "==",
+            0.0,
             2 * ROUNDING,
-            ROUNDING,
             PLAIN,
         ),
         Check(
@@ -62,9 +60,9 @@ def _prop9(evidence: Evidence) -> tuple[Check, ...]:
         Check(
             "largest |log c| of the least mass: balanced, |a| = ‖w‖",
             float(np.max(np.abs(np.log(cheapest)))),
-            "<=",
+            "==",
+            0.0,
             2 * ROUNDING,
-            ROUNDING,
             spread,
             null=float(np.max(np.abs(np.log(drawn)))),
         ),
@@ -92,7 +90,7 @@ def _least_masses(X: Array, f: Array, directions: Array, reach: float) -> tuple[
     size = float(np.max(np.abs(f)))
     quantity = "least mass over neurons of any tilt, over that of ±(⟨u, ·⟩)₊"
     if size <= ROUNDING * reach:
-        return (Check(f"{quantity}: both zero, as f is on the samples", size / reach, "<=", ROUNDING, 0.0, PLAIN),)
+        return (Check(f"{quantity}: both zero, as f is on the samples", size / reach, "==", 0.0, ROUNDING, PLAIN),)
     target = f / size
     tilted = np.hstack([np.sin(t) * np.cos(t) * Z for t in TILTS])
     plain, both = (linprog(np.ones(A.shape[1]), A_eq=A, b_eq=target, method="highs") for A in (Z, tilted))
