@@ -79,7 +79,9 @@ class Evidence:
         """Where the trajectory comes from, if from something that does not assume what is claimed."""
         if self._trajectory is not None:
             return "the flow given, which follows ∇L"
-        return "" if isinstance(self.witness, str) else "∇L followed in the weights"
+        if isinstance(self.witness, str):
+            return ""
+        return "β̇ = −∇F/φ'' followed in β" if isinstance(self.problem, MirrorProblem) else "∇L followed in the weights"
 
     @property
     def missing(self) -> str:
