@@ -16,7 +16,7 @@ from ..examples import half_line_problem, hypentropy_family, mirror_problem, pot
 from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, NONTRIVIAL, POSITIVE, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .local import FOLLOWED, constant_check, eigen_error, least_eigenvalue
-from .measured import EPS, SLOW_FLOW, Measured, exponential_check, hyperbolic_check, measured, rate_check
+from .measured import EPS, SLOW_FLOW, Measured, ended_check, exponential_check, hyperbolic_check, measured, rate_check
 from .rates import largest_check
 
 DIGITS = 80
@@ -192,6 +192,7 @@ def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
     checks = [
         constant_check("κ₁ against inf r·σ_min(X)²/(2c)", bounds.kappa1, inf_r * least / (2 * factor), rounding, m),
         exponential_check("least log(D₀/D(t))/t, against κ₁", m, start, bounds.kappa1),
+        ended_check(m),
     ]
     later = start[m.D[start] <= (1 - 1e-3) * m.D[0]]
     if later.size:

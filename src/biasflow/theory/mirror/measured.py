@@ -290,6 +290,18 @@ def _since(m: Measured, index: Index) -> tuple[int, Index]:
     return first, index[m.D[index] <= (1 - MOVED) * m.D[first]]
 
 
+def ended_check(m: Measured) -> Check:
+    """D_φ(β*, β(T)) is gone where the flow has ended: β(t) → β*. What is left is a Newton step."""
+    name = "D_φ(β*, β(T)) over D₀, where the flow has ended"
+    left, size = m.remaining, float(np.max(np.abs(m.betas[-1])))
+    if not float(np.max(left)) <= RESOLVED * size:
+        return unknown_check(name, f"the flow still has {float(np.max(left)) / size:.2g} of its way to go")
+    with np.errstate(all="ignore"):
+        step = 2 * (left + m.spread[-1] + m.best_error)
+        allowed = float(np.sum(np.where(step > 0, step**2 / m.formulas.weight(m.betas[-1]), 0.0)))
+    return Check(name, float(m.D[-1] / m.D[0]), "==", 0.0, float(allowed / m.D[0]), **m.notes)
+
+
 def membership_check(quantity: str, X: Array, vector: Array, error: Array, **notes: Any) -> Check:
     """Distance of a vector from Im Xᵀ, over its length, on the coordinates where its error is small enough to say anything."""
     size = float(np.max(np.abs(vector[np.isfinite(vector)]), initial=0.0))

@@ -15,7 +15,7 @@ from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import nearest
-from .measured import EPS, SLOW_FLOW, SLOWER, Measured, exponential_check, farthest, measured, within_floats
+from .measured import EPS, SLOW_FLOW, SLOWER, Measured, ended_check, exponential_check, farthest, measured, within_floats
 
 SHARES = 8
 """Times at which equation (2) is compared in its integrated form."""
@@ -85,7 +85,7 @@ def _sharp(evidence: Evidence) -> tuple[Check, ...]:
         largest_check("max over t of 2t²·F(β(t))/‖ν*‖²", quadratic * m.F, quadratic * m.F_error, 1.0, SLOWER**2, m),
         exponential_check("least log(D₀/D(t))/t, against κ = 2·inf w·σ_min(X)²", m, _with_start(m), rate),
     ]
-    return (*bounds, late_rate(m), _searched(m, least))
+    return (*bounds, late_rate(m), _searched(m, least), ended_check(m))
 
 
 def _searched(m: Measured, least: float) -> Check:
