@@ -126,8 +126,10 @@ def of_problem(other):
 
 
 def leaky(slope):
-    model = lambda p: bf.TwoLayer(p.model.width, p.model.dim, "leaky_relu", slope)
-    return of_problem(lambda p: dataclasses.replace(p, model=model(p)))
+    def other(problem):
+        return dataclasses.replace(problem, model=bf.TwoLayer(problem.model.width, problem.model.dim, "leaky_relu", slope))
+
+    return of_problem(other)
 
 
 def label_times(factor):

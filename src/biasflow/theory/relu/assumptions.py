@@ -16,7 +16,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .examples import general_family, general_problem, orthonormal_family, orthonormal_problem
 from .hypotheses import ALIVE, ASSUMPTION_2, BALANCED, LABELLED, NETWORK, ORTHOGONAL, ORTHONORMAL
-from .setting import Setting
+from .setting import Setting, row_norms, unit_rows
 
 BALANCE = 1e-13
 """a_jȧ_j − w_j·ẇ_j over its terms that is rounding of a sum over inputs and dimensions."""
@@ -182,8 +182,7 @@ def _drift(p: Problem) -> Check:
 def _lem6(evidence: Evidence) -> tuple[Check, ...]:
     p, flow = evidence.network, evidence.trajectory
     W, X = flow.states.W, p.data.X
-    size = np.linalg.norm(W, axis=-1)[..., None] * np.linalg.norm(X, axis=1)
-    cosines = np.divide(W @ X.T, size, out=np.zeros_like(size), where=size > 0)
+    cosines = unit_rows(W) @ unit_rows(X).T
     off = np.logical_or.accumulate(cosines < -ROUNDING, axis=0)
     risen = float(np.max(np.where(off, cosines, 0.0), initial=0.0))
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
@@ -203,12 +202,12 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
     inside = flow.times[(flow.times > 2 * step) & (flow.times < flow.times[-1] - 2 * step)]
     for t in inside[:: max(len(inside) // 60, 1)]:
         low, middle, high = (flow.at(float(t) + shift) for shift in (-step, 0.0, step))
-        sizes = np.linalg.norm(middle.W, axis=1)[:, None] * norms
+        sizes = row_norms(middle.W)[:, None] * norms
         products = [state.W @ X.T / np.where(sizes > 0, sizes, 1.0) for state in (low, middle, high)]
-        on = products[1] > 0
-        steady = (sizes > 0) & np.all([(np.abs(each) <= ROUNDING) | ((each > 0) == on) for each in products], axis=0)
+        on = products[1] > ROUNDING
+        steady = (sizes > 0) & np.all([np.where(on, each > ROUNDING, each <= ROUNDING) for each in products], axis=0)
         slopes = p.loss.gradient(p.model(middle, X), y)
-        law = -middle.a[:, None] * slopes * norms**2 * (on & (products[1] > ROUNDING)) / np.where(sizes > 0, sizes, 1.0) / rate
+        law = -middle.a[:, None] * slopes * norms**2 * on / np.where(sizes > 0, sizes, 1.0) / rate
         found = (products[2] - products[0]) / (2 * step) / rate
         worst = max(worst, float(np.max(np.abs(found - law), where=steady, initial=0.0)))
         null = max(null, float(np.max(np.abs(found), where=steady, initial=0.0)))

@@ -19,7 +19,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .examples import orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
 from .hypotheses import ASSUMED, CROSSED, SMALL_START, TINY_START
-from .setting import Cluster, Setting, distance, squared_norm
+from .setting import Cluster, Setting, distance, row_norms, squared_norm, unit_rows
 
 KINK = 1e-11
 """Cosine of a neuron and an input that is rounding, in witnesses and in flows."""
@@ -45,7 +45,7 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
         found, before = (cluster.misalignment(each) / cluster.rate for each in (state, start))
         spread = error * (np.sqrt(2 * found) + error)
         checks.append(Check(f"{name} at t₁, over ‖D‖", found, "<=", 2 * power, spread, null=before, **powers))
-    top, late = (float(np.max(np.linalg.norm(each.W, axis=1))) / (2 * s.c * s.scale) for each in (state, course.flow.final))
+    top, late = (float(np.max(row_norms(each.W) / s.scale)) / (2 * s.c) for each in (state, course.flow.final))
     printed = float(np.exp(min(-s.ratio * s.epsilon * s.log_scale, 700.0)))
     powers = {"base": s.scale, "exponent": -s.ratio * s.epsilon, **course.notes}
     checks.append(Check("(iii) largest ‖w_j‖/(2cλ) at t₁", top, "<=", printed, error * top, null=late, **powers))
@@ -58,8 +58,7 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
 
 def _wrong(s: Setting, cluster: Cluster, params: TwoLayerParams) -> float:
     """The largest positive cosine of the cluster's neurons with inputs of the other sign."""
-    W = params.W[cluster.neurons]
-    products = W @ s.X[cluster.sign * s.y < 0].T / np.linalg.norm(W, axis=1, keepdims=True)
+    products = unit_rows(params.W[cluster.neurons]) @ s.X[cluster.sign * s.y < 0].T
     return float(np.max(products, initial=0.0))
 
 

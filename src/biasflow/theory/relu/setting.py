@@ -40,7 +40,7 @@ class Cluster:
 
     def misalignment(self, params: TwoLayerParams) -> float:
         """max over the cluster of ‖D_±‖ − ⟨w_j/‖w_j‖, ±D_±⟩, free of cancellation."""
-        w = params.W[self.neurons] / np.linalg.norm(params.W[self.neurons], axis=1, keepdims=True)
+        w = unit_rows(params.W[self.neurons])
         return float(np.max(self.rate * np.sum((w - self.direction) ** 2, axis=1) / 2))
 
 
@@ -169,6 +169,19 @@ class Setting:
     def least_norm(self) -> float:
         """2n(‖D_+‖ + ‖D_−‖), the least ‖θ‖² of an interpolator (B, Proposition 1)."""
         return 2 * self.n * (self.first.rate + self.second.rate)
+
+
+def row_norms(W: Array) -> Array:
+    """‖w_j‖ over the last axis, of rows whose squares may underflow."""
+    top = np.max(np.abs(W), axis=-1, keepdims=True)
+    return np.asarray((top * np.linalg.norm(W / np.where(top > 0, top, 1.0), axis=-1, keepdims=True))[..., 0])
+
+
+def unit_rows(W: Array) -> Array:
+    """w_j/‖w_j‖; zero where w_j is."""
+    norms = row_norms(W)[..., None]
+    top = np.where(norms > 0, norms, 1.0)
+    return np.asarray(W / top)
 
 
 def squared_norm(params: TwoLayerParams) -> float:
