@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -186,7 +187,7 @@ class Defect:
 
 def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     """The largest distance, over stretches of a flow, of its predictor from where the gradient leads; or why it is not known."""
-    problem = flow.problem
+    problem, deadline = flow.problem, time.monotonic() + time_s
     times, states = flow.times, _unstacked(flow)
     if times[0] > 0:
         times, states = np.append(0.0, times), [_start(problem), *states]
@@ -202,7 +203,7 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     errors = np.append(np.zeros(len(times) - len(flow.error)), flow.error)
     for first, last in itertools.pairwise(ends):
         begun = _restarted(problem, states[first])
-        run = witness_flow(begun, t1=float(times[last] - times[first]), time_s=time_s / SEGMENTS)
+        run = witness_flow(begun, t1=float(times[last] - times[first]), time_s=max(deadline - time.monotonic(), 0.0))
         if isinstance(run, str):
             return run
         own = ROUNDING * max(float(np.max(np.abs(np.asarray(effective[last])))), _tiny()) if stated else 0.0
