@@ -472,12 +472,24 @@ OTHER = (
 )
 WORLDS: tuple[World, ...] = (
     *(
-        World(f"B/{name}", change, spoiled(FLOWS[change], everywhere=name == "lem1"), slow=name == "lem12")
+        World(
+            f"B/{name}",
+            change,
+            spoiled(FLOWS[change], everywhere=name == "lem1"),
+            slow=name == "lem12" or (name == "thm1" and change == "correlated inputs"),
+        )
         for change, names in NOTICED.items()
         for name in names.split()
     ),
     *(
-        World(f"B/{name}", change, spoiled(FLOWS[change]), "still true", why, slow=name == "lem12")
+        World(
+            f"B/{name}",
+            change,
+            spoiled(FLOWS[change]),
+            "still true",
+            why,
+            slow=name == "lem12" or (name == "thm1" and change == "correlated inputs"),
+        )
         for change, (names, why) in TRUE.items()
         for name in names.split()
     ),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.theory.relu import convergence
 from biasflow.theory.relu.examples import general_problem, in_cones, orthonormal_problem
 from biasflow.theory.relu.setting import Setting
 
@@ -39,7 +40,7 @@ def test_lemmas_name_the_assumption_that_fails():
 @pytest.mark.parametrize("name", [n for n in bf.claims() if n.startswith("B/")])
 def test_claims_about_networks_refuse_mirror_problems(name):
     problem = bf.MirrorProblem(bf.Euclidean(), np.eye(2), np.ones(2))
-    assert bf.verify(name, problem).status == "hypotheses fail"
+    assert bf.verify(name, problem).status == "does not apply"
 
 
 @pytest.mark.parametrize("normalisation", ["half", "sum"])
@@ -80,6 +81,92 @@ def test_a_wrong_limit_is_found_out():
     other = dataclasses.replace(problem, params0=in_cones(problem.model.init(1.0, key=99), problem.data, 1e-80))
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
     assert judge(claim("B/limit"), Evidence(other, flow)).status == "violated"
+
+
+@pytest.mark.parametrize(
+    ("y", "status"),
+    [
+        ((0.7, -0.7), "violated"),
+        ((0.7, -np.nextafter(0.7, 1.0)), "holds"),
+        ((0.7, 0.0), "violated"),
+        ((0.7, 0.2), "violated"),
+        ((1e-160, -2e-160), "holds"),  # squares underflow
+        ((1e200, -2e200), "holds"),
+    ],
+)
+def test_assumption_2_near_its_boundary(y, status):
+    assert bf.verify("B/assumption-2", with_data(orthonormal_problem(0), y=np.array(y))).status == status
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1.0, "holds"), (1 + 1e-12, "holds"), (1 + 1e-10, "violated"), (2.0, "violated")])
+def test_assumption_1_near_its_boundary(factor, status):
+    problem = orthonormal_problem(0)
+    assert bf.verify("B/assumption-1", with_data(problem, X=factor * problem.data.X)).status == status
+
+
+@pytest.mark.parametrize(("product", "status"), [(1e-300, "holds"), (0.0, "holds"), (-1e-300, "violated")])
+def test_assumption_3_near_its_boundary(product, status):
+    """One neuron of each sign; the positive one is active, on the kink, or just off."""
+    X, y = np.eye(2), np.array([1.0, -2.0])
+    start = bf.TwoLayerParams(np.array([1.0, -1.0]), np.array([[product, 1.0], [0.5, 1.0]]))
+    problem = bf.Problem(bf.TwoLayer(2, 2), bf.Dataset(X, y), bf.SquareLoss("half-mean"), start)
+    assert bf.verify("B/assumption-3", problem).status == status
+
+
+def test_lemma_14_as_printed_is_false_where_neurons_are_off():
+    """Balanced, all neurons off: nothing moves, though both clusters are large."""
+    problem = orthonormal_problem(1)
+    s = Setting(problem)
+    W = np.tile(-np.sum(s.X, axis=0), (len(problem.params0.a), 1))
+    off = bf.TwoLayerParams(np.sign(problem.params0.a) * np.linalg.norm(W, axis=1), W)
+    output = problem.loss.gradient(problem.model(off, s.X), s.y)
+    gradient = problem.model.gradient(off, s.X, output)
+    loss = problem.loss(problem.model(off, s.X), s.y)
+    least = min(float(cluster.size(off)) for cluster in s.clusters) / s.n
+    assert all(not np.any(leaf) for leaf in gradient)
+    assert 2 * loss * least > 1
+    assert convergence._quotient(s, off) is None
+
+
+def test_tiny_labels_do_not_make_the_limit_empty():
+    problem = orthonormal_problem(0)
+    small = dataclasses.replace(
+        with_data(problem, y=1e-13 * problem.data.y),
+        params0=bf.TwoLayerParams(*(np.sqrt(1e-13) * leaf for leaf in problem.params0)),
+    )
+    assert bf.verify("B/limit", small).status == "holds"
+    found = saddle_limit(small)
+    wrong = dataclasses.replace(found, value=bf.TwoLayerParams(1.05 * found.value.a, 1.05 * found.value.W))
+    assert bf.verify("B/limit", small, limit=wrong).status == "violated"
+
+
+def test_a_norm_excess_of_ten_per_cent_is_noticed_at_the_edge_of_small_starts():
+    """Where idle neurons are as large as the hypothesis allows."""
+    problem = next(p for p in (pairs_at(10.0**-k) for k in range(6, 120)) if verdict_of("B/limit", p).status == "holds")
+    found = saddle_limit(problem)
+    wrong = dataclasses.replace(found, value=bf.TwoLayerParams(np.sqrt(1.1) * found.value.a, np.sqrt(1.1) * found.value.W))
+    assert bf.verify("B/limit", problem, limit=wrong).status == "violated"
+
+
+def pairs_at(scale):
+    return orthonormal_problem(3, scale=scale, m=60)
+
+
+def verdict_of(name, problem):
+    return bf.verify(name, problem)
+
+
+def saddle_limit(problem):
+    s = Setting(problem)
+    return bf.saddle_limit(problem.data, bf.TwoLayerParams(*(leaf / s.scale for leaf in problem.params0)))
+
+
+def test_a_flow_of_ones_own_is_judged():
+    problem = orthonormal_problem(0, scale=1e-9)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    assert bf.verify("B/limit", flow=flow).status == "holds"
+    larger = bf.TwoLayerParams(1.001 * flow.states.a, 1.001 * flow.states.W)
+    assert bf.verify("B/limit", flow=dataclasses.replace(flow, states=larger)).status == "does not apply"
 
 
 def test_unbalanced_starts_conserve_their_difference():
