@@ -18,6 +18,7 @@ from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .examples import orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
+from .hypotheses import APART as APART_POWER
 from .hypotheses import ASSUMED, CROSSED, SMALL_START, TINY_START
 from .setting import Cluster, Setting, distance, row_norms, squared_norm, unit_rows
 
@@ -52,6 +53,9 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
     for cluster, t, lemma in ((s.first, s.time(s.epsilon, s.first), "7"), (s.second, s.ends[0], "8")):
         found, before = (_wrong(s, cluster, each) for each in (course.at(t), start))
         what = f"largest cosine in a cluster with inputs of the other sign (Lemma {lemma} (iii))"
+        if power > APART_POWER:  # gates close after a time that does not depend on λ: t₁ must be longer
+            checks.append(unknown_check(what, f"λ^ε = {power:.2g}: λ may not be below B's λ*, which is not explicit"))
+            continue
         checks.append(Check(what, found, "==", 0.0, KINK + error, size=1.0, null=before, **course.notes))
     return tuple(checks)
 
