@@ -177,22 +177,6 @@ def test_the_sharp_rate_is_attained_at_the_identity():
     assert np.log(D[0] / D[1]) == pytest.approx(4 * r, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("measured", "relation", "bound", "error", "status"),
-    [
-        (1.0, "<=", 2.0, 0.0, "holds"),
-        (2.0, "<=", 1.0, 0.0, "violated"),
-        (2.0, "<=", 1.5, 1.0, "inconclusive"),
-        (1.0, ">=", 2.0, 0.5, "violated"),
-        (1.0, "==", 1.1, 0.2, "holds"),
-        (1.0, "==", 1.3, 0.2, "violated"),
-        (float("nan"), "<=", 1.0, 0.0, "inconclusive"),
-    ],
-)
-def test_check_status(measured, relation, bound, error, status):
-    assert bf.Check("q", measured, relation, bound, error).status == status
-
-
 def test_theorem_2_6_as_printed_is_violated():
     """∇φ is √101/√1.01-Lipschitz on the sublevel set, a line: R's rate would be 10.1, the flow has 4, a Hessian bound 1.01."""
     X, curvature = np.array([[1.0, 10.0]]), np.array([1.0, 100.0])

@@ -314,15 +314,18 @@ def _stages(net: Network, phi: Array, first: Array, h: float) -> tuple[Array, Ar
     """The slopes of a step (13 of 16 rows filled), flattened, and the state after it."""
     K, flat = np.empty((16, phi.size)), phi.ravel()
     K[0] = first.ravel()
-    for s in range(1, 12):
-        K[s] = net((flat + h * (DOP853.A[s, :s] @ K[:s])).reshape(phi.shape)).ravel()
-    new = (flat + h * (DOP853.B @ K[:12])).reshape(phi.shape)
-    K[12] = net(new).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):  # a step that is far too long
+        for s in range(1, 12):
+            K[s] = net((flat + h * (DOP853.A[s, :s] @ K[:s])).reshape(phi.shape)).ravel()
+        new = (flat + h * (DOP853.B @ K[:12])).reshape(phi.shape)
+        K[12] = net(new).ravel()
     return K, new
 
 
 def _error(K: Array, h: float, size: Array) -> float:
-    """The largest error of a neuron over its size, by the method's two embedded ones."""
+    """The largest error of a neuron over its size, by the method's two embedded ones; infinite where a slope overflowed."""
+    if not np.all(np.isfinite(K[:13])):
+        return float("inf")
     five, three = (np.max(np.abs((E @ K[:13]).reshape(len(size), -1)), axis=1) / size for E in (DOP853.E5, DOP853.E3))
     together = np.sqrt(five**2 + 0.01 * three**2)
     return float(h * np.max(np.divide(five**2, together, out=np.zeros_like(five), where=together > 0)))
