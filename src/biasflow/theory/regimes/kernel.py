@@ -144,9 +144,11 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
         along = max(along, float(np.max(np.abs(model(state, X) - linear))) / reach)
         if k % LOOKED == 0:
             moved = max(moved, float(np.max(np.abs(tangent_kernel(model, state, X) - K))) / float(np.max(np.abs(K))))
-    errors = np.array([float(flow.error[-1]), float(np.max(flow.error))])  # at the end, on the way
-    slopes = float(np.sqrt(np.max(np.diag(tangent_kernel(model, start, np.vstack([X, places]))))))
     largest = max(float(np.max(np.abs(leaf))) for leaf in leaves(start))
+    # of the weights where the flow says them, else of what it calls its error
+    stated = largest * np.asarray(flow.stats["relative"]) if "relative" in flow.stats else flow.error
+    errors = np.array([float(stated[-1]), float(np.max(stated))])  # at the end, on the way
+    slopes = float(np.sqrt(np.max(np.diag(tangent_kernel(model, start, np.vstack([X, places]))))))
     if isinstance(model, DiagonalNetwork | MatrixFactorisation):  # the error is one of the predictor's entries
         outputs = errors * float(np.max(np.linalg.norm(np.vstack([X, places]), axis=1)))
         weights = errors[1] / largest**model.homogeneity
