@@ -145,9 +145,7 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
         if k % LOOKED == 0:
             moved = max(moved, float(np.max(np.abs(tangent_kernel(model, state, X) - K))) / float(np.max(np.abs(K))))
     largest = max(float(np.max(np.abs(leaf))) for leaf in leaves(start))
-    # of the weights where the flow says them, else of what it calls its error
-    stated = largest * np.asarray(flow.stats["relative"]) if "relative" in flow.stats else flow.error
-    errors = np.array([float(stated[-1]), float(np.max(stated))])  # at the end, on the way
+    errors = np.array([float(flow.error[-1]), float(np.max(flow.error))])  # at the end, on the way
     slopes = float(np.sqrt(np.max(np.diag(tangent_kernel(model, start, np.vstack([X, places]))))))
     if isinstance(model, DiagonalNetwork | MatrixFactorisation):  # the error is one of the predictor's entries
         outputs = errors * float(np.max(np.linalg.norm(np.vstack([X, places]), axis=1)))
@@ -166,9 +164,10 @@ def _moments(rates: Array, speed: float, last: float) -> Array:
 
 def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
     """The flow by raw gradients where it can be had, else the library's; and what it rests on: nothing if on a reduction."""
-    run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
-    if not isinstance(run, str):
-        return run, "∇L followed in the weights"
+    if problem.model.nonsmooth(problem.params0) is None:
+        run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
+        if not isinstance(run, str):
+            return run, "∇L followed in the weights"
     flow = gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=FLOW_RTOL)
     method = str(flow.stats.get("method", ""))
     return flow, "" if method in DERIVED else f"∇L followed by the flow of {method or 'the weights'}"
