@@ -141,7 +141,8 @@ def tightness(check: Check) -> float:
     if check.status in (Status.INCONCLUSIVE, Status.HYPOTHESES_FAIL):
         return float("nan")
     if check.relation == "==":
-        return 1 - abs(check.measured - check.bound) / check.error if check.error > 0 else float(check.measured == check.bound)
+        exact = 1.0 if check.measured == check.bound else -1.0
+        return 1 - abs(check.measured - check.bound) / check.error if check.error > 0 else exact
     size = max(abs(check.measured), abs(check.bound))
     return 0.0 if size == 0 else float(np.clip(check.slack / size, -1.0, 1.0)) if np.isfinite(size) else 1.0
 
