@@ -54,6 +54,7 @@ class Kind(enum.StrEnum):
     EXISTENCE = "existence"
     UNIQUENESS = "uniqueness"
     PROBABILITY = "probability"
+    ASSUMPTION = "assumption"
 
     @property
     def evidence(self) -> str:
@@ -67,6 +68,7 @@ _EVIDENCE = {
     Kind.EXISTENCE: "an exhibit with a certificate",
     Kind.UNIQUENESS: "strict convexity or a dual certificate",
     Kind.PROBABILITY: "an exact binomial test on fresh draws",
+    Kind.ASSUMPTION: "the definition, on the problem itself; where it is violated the assumption fails, not the theorem",
 }
 
 
