@@ -76,7 +76,7 @@ def claim(id):
     return {claim.id: claim for claim in CLAIMS}[id]
 
 
-def verify(id, problem=None, key=0):
+def verify(id, problem=None, key=0, time_s=None):
     CALLS.append(f"verify {id} {key}")
     stated = claim(id)
     on = stated.example(key) if problem is None else problem

@@ -158,7 +158,7 @@ def test_files_that_hold_no_data_are_refused(cli, tmp_path, name, content, word)
 
 
 def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, monkeypatch):
-    def picky(id, problem=None, key=0):
+    def picky(id, problem=None, key=0, time_s=None):
         if id == "W/thm1":
             return stub_science.verify(id)
         return theory.Verdict(stub_science.claim(id), (), (), theory.Status.DOES_NOT_APPLY, "needs a mirror problem")

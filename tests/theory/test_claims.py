@@ -31,6 +31,8 @@ REGRESSIONS = [name for name in bf.claims() if not name.startswith("C/")]
 NETWORK_CLAIMS = [name for name in bf.claims() if name.startswith("W/")]
 
 
+PATIENT_S = 300.0
+"""For witnesses on a machine that is busy with other things."""
 CONSISTENT = {
     **mirror_worlds.CONSISTENT,
     **relu_worlds.CONSISTENT,
@@ -43,7 +45,7 @@ CONSISTENT = {
 @pytest.mark.parametrize("name", bf.claims())
 @pytest.mark.parametrize("key", [0, 1, 2, 7])
 def test_holds_on_its_examples(name, key):
-    verdict = bf.verify(name, key=key)
+    verdict = bf.verify(name, key=key, time_s=PATIENT_S)
     assert verdict.checks
     assert verdict.status == ("consistent" if name in CONSISTENT else "holds"), str(verdict)
     assert verdict.witnesses or name in CONSISTENT

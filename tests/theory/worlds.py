@@ -17,6 +17,10 @@ import pytest
 import biasflow as bf
 
 
+PATIENT_S = 300.0
+"""For witnesses on a machine that is busy with other things."""
+
+
 @dataclass(frozen=True)
 class World:
     claim: str
@@ -35,11 +39,11 @@ class World:
 @functools.cache
 def unspoiled(claim: str, key: int) -> bf.Verdict:
     """The verdict in the world as it is."""
-    return bf.verify(claim, key=key)
+    return bf.verify(claim, key=key, time_s=PATIENT_S)
 
 
 def verdict_in(world: World) -> bf.Verdict:
     """The verdict in a changed world."""
     with pytest.MonkeyPatch.context() as patch:
         keywords = dict(world.spoil(patch) or {})
-        return bf.verify(world.claim, **{"key": world.key, **keywords})
+        return bf.verify(world.claim, **{"key": world.key, "time_s": PATIENT_S, **keywords})

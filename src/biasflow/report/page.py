@@ -144,7 +144,7 @@ def _claims(claims: Iterable[ClaimEntry]) -> str:
     bodies = "".join(map(_claim, claims))
     if not bodies:
         return ""
-    checks = ("quantity", "measured", "", "bound", "error", "evidence", "tighter by", "null model", "")
+    checks = ("quantity", "measured", "", "bound", "error", "", "tighter by", "null model", "evidence")
     head = _head("claim", "statement and hypotheses", *checks)
     return f'<h3>Claims</h3><div class="wide"><table class="claims">{head}{bodies}</table></div>'
 
@@ -206,7 +206,7 @@ def _check(check: Check) -> str:
     values = (_value(check.measured), _relation(check.relation), _value(check.bound), _value(check.error, 2))
     numbers = "".join(f'<td class="n">{value}</td>' for value in values)
     evidence = f'<td class="evidence">{escape(check.witness or check.why or "")}</td>'
-    return f"<td>{escape(check.quantity)}</td>{numbers}{evidence}{_sharpness(check)}{_null(check)}<td>{_badge(check.status)}</td>"
+    return f"<td>{escape(check.quantity)}</td>{numbers}<td>{_badge(check.status)}</td>{_sharpness(check)}{_null(check)}{evidence}"
 
 
 def _sharpness(check: Check) -> str:

@@ -18,6 +18,8 @@ from .page import render
 from .pictures import file_name, gif, headless, movie_name, png
 
 EXAMPLE_KEYS = (0, 1, 2)
+EVIDENCE_SECONDS = 180.0
+"""For the witness of one example: a page that is made once can wait."""
 NOT_COMPARED = ("reduced",)
 """Presets on parts of the data, whose numbers are not those of a paper."""
 
@@ -104,7 +106,7 @@ def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
         hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=False))
         ruling = None if record["ruling"] is None else Status(record["ruling"])
         return Verdict(claim, hypotheses, tuple(Check(**check) for check in record["checks"]), ruling, record["reason"])
-    verdict = theory.verify(claim.id, key=key)
+    verdict = theory.verify(claim.id, key=key, time_s=EVIDENCE_SECONDS)
     if store:
         failures = [failure for _, failure in verdict.hypotheses]
         checks = [dataclasses.asdict(check) for check in verdict.checks]
