@@ -118,7 +118,9 @@ def write_csv(path, header=""):
 @pytest.mark.parametrize("header", ["", "a,b,c,y"])
 def test_verify_takes_a_csv(cli, tmp_path, monkeypatch, header):
     problems = []
-    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0: problems.append(problem) or stub_science.verify(id))
+    monkeypatch.setattr(
+        theory, "verify", lambda id, problem=None, key=0, time_s=None: problems.append(problem) or stub_science.verify(id)
+    )
     table = write_csv(tmp_path / "mine.csv", header)
     code, out, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--scale", "0.5", "--depth", "3")
     (problem,) = problems
@@ -130,7 +132,7 @@ def test_verify_takes_a_csv(cli, tmp_path, monkeypatch, header):
 
 
 def test_verify_takes_an_npz_and_refuses_pickles(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0: stub_science.verify(id))
+    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0, time_s=None: stub_science.verify(id))
     np.savez(tmp_path / "good.npz", X=np.eye(2), y=np.ones(2))
     np.savez(tmp_path / "pickled.npz", X=np.array([[object()]]), y=np.ones(1))
     np.savez(tmp_path / "named.npz", inputs=np.eye(2), y=np.ones(2))
@@ -173,7 +175,9 @@ def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, m
 
 def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, monkeypatch):
     problems = []
-    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0: problems.append(problem) or stub_science.verify(id))
+    monkeypatch.setattr(
+        theory, "verify", lambda id, problem=None, key=0, time_s=None: problems.append(problem) or stub_science.verify(id)
+    )
     write_csv(tmp_path / "mine.csv")
     code, _, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--network", "directions", "--width", "12")
     (problem,) = problems
@@ -190,7 +194,7 @@ def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):
 
 
 def test_an_interrupt_exits_130_and_keeps_what_is_finished(cli, tmp_path, monkeypatch):
-    def interrupted(id, problem=None, key=0):
+    def interrupted(id, problem=None, key=0, time_s=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(theory, "verify", interrupted)

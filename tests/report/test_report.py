@@ -161,7 +161,7 @@ def test_after_an_interrupt_the_page_holds_what_is_finished(tmp_path):
 
 
 def test_what_fails_is_on_the_page_with_its_reason(tmp_path, monkeypatch):
-    def broken(id, problem=None, key=0):
+    def broken(id, problem=None, key=0, time_s=None):
         raise ZeroDivisionError("a <zero>")
 
     monkeypatch.setattr(stub_science.theory, "verify", broken)
@@ -196,7 +196,9 @@ def test_the_row_of_a_quantity_is_its_worst_example():
 
 
 def test_a_spoiled_hypothesis_is_marked_with_its_reason(tmp_path, monkeypatch):
-    monkeypatch.setattr(stub_science.theory, "verify", lambda id, problem=None, key=0: stub_science.verify(id, "spoiled", key))
+    monkeypatch.setattr(
+        stub_science.theory, "verify", lambda id, problem=None, key=0, time_s=None: stub_science.verify(id, "spoiled", key)
+    )
     reproduce(tmp_path, "quick", only="W/thm1")
     _, text, _ = read_page(tmp_path)
     assert "✗ X has full row rank" in text and "rank 1 of 2" in text and "hypotheses fail" in text

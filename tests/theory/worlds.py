@@ -16,7 +16,6 @@ import pytest
 
 import biasflow as bf
 
-
 PATIENT_S = 300.0
 """For witnesses on a machine that is busy with other things."""
 
