@@ -93,8 +93,8 @@ For powers of λ and α the printed exponent stands before the one that would be
 the problems something that knows nothing of the theorem (named) fails the checks: where it passes, "holds" carries no news.
 
 Made by `{command}`; how many problems fit into the time depends on the machine, each problem
-is the same everywhere and is rerun by `biasflow verify ID --problem LINEAGE`. Assumptions fail where they fail: there "violated" is
-no alarm.
+is the same everywhere and is rerun by `biasflow verify ID --problem LINEAGE`. Assumptions fail where they fail: "violated"
+is no alarm there.
 
 | claim | evidence | judged / tried | verdicts | tightest check | slack | tighter by | exponents | null model fails | lineage |
 |---|---|---|---|---|---|---|---|---|---|
