@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ STATIONARY = 1e-13
 DENSE_JACOBIAN = 400
 """Weights up to which LSODA, which forms a Jacobian by differences when stiff, is the faster choice."""
 METHOD_RTOL_FLOOR = 1e-13
+BEGIN, ORDER = 1e-3, 8
+"""The first step, in units of the time in which the largest weight could double, and the order of DOP853."""
 
 
 def integrate_weights(
@@ -61,6 +65,27 @@ def integrate_weights(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class SecondRun:
+    """The weights by DOP853, which has no line in common with LSODA: the ends of its steps, and the state at any time."""
+
+    ends: Array
+    at: Callable[[float], Any]
+    result: Result
+
+
+def second_run(problem: Problem, t1: float, rtol: float, time_s: float) -> SecondRun:
+    """ẇ = −∇L(w) to t1, or as far as it goes, by the method that `integrate_weights` does not use for few weights.
+
+    Its first step is what the tolerance allows: while steps grow as fast as they may, two runs would otherwise be the same one.
+    """
+    from scipy.integrate import DOP853
+
+    field = _WeightField(problem)
+    ends, values, pieces, result = _integrate(field, t1, rtol, time.monotonic() + time_s, DOP853, rtol ** (1 / ORDER))
+    return SecondRun(ends, lambda t: field.unflatten(_dense(ends, values, pieces, t)), result)
+
+
 class _WeightField:
     """−∇L on flattened weights."""
 
@@ -84,17 +109,19 @@ class _WeightField:
         return -np.concatenate([np.ravel(leaf) for leaf in leaves(p.model.gradient(params, p.data.X, output))])
 
 
-def _integrate(field: _WeightField, t1: float | None, rtol: float, deadline: float) -> tuple[Array, Array, list[Any], Result]:
+def _integrate(
+    field: _WeightField, t1: float | None, rtol: float, deadline: float, method: Any = None, begin: float = BEGIN
+) -> tuple[Array, Array, list[Any], Result]:
     from scipy.integrate import DOP853, LSODA
 
     start = field.start
     scale = max(float(np.max(np.abs(start))), np.finfo(float).tiny)
     force = field(0.0, start)
     loss0, rate0 = field.loss(start), float(np.max(np.abs(force)))
-    first = 1e-3 * scale / rate0 if rate0 > 0 else 1.0
+    first = begin * scale / rate0 if rate0 > 0 else 1.0
     bound = 1e15 * first if t1 is None else t1
     tolerance = max(rtol / 10, METHOD_RTOL_FLOOR)
-    kind = LSODA if start.size <= DENSE_JACOBIAN else DOP853
+    kind = method or (LSODA if start.size <= DENSE_JACOBIAN else DOP853)
     solver = kind(field, 0.0, start, bound, first_step=min(first, bound), rtol=tolerance, atol=tolerance * scale)
     ends, values, pieces = [0.0], [start], []
     still = Result.CONVERGED if loss0 == 0 and field.problem.loss.attained else Result.STATIONARY

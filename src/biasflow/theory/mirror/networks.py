@@ -6,6 +6,7 @@ with R's r and X written down here, and the library's own reduction is compared 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,43 +21,20 @@ from ..evidence import Evidence
 from ..examples import fixed_directions_problem, merged_family, network_family, twin_problem
 from ..hypotheses import CONE, FELT, FIXED, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from ..witness import witness_flow
+from .followed import SAFE, SAVED, TIGHT, Followed, followed_weights
 from .formulas import formulas_of
 from .measured import EPS, Measured, farthest
 
-TIGHT = 1e-10
-"""Tolerance of the dual flow."""
-LOOSE = 1e-8
-"""Tolerance of the second flow of the weights, whose distance from the witness is the witness's error."""
-SAVED, LEAST = 33, 3
-"""Times compared, and how many must be reached for a verdict."""
-SAFE = 10.0
-"""Times the distance of two runs that their error may be where they happen to cross."""
 KNOWN = 1e-3
 """Error of ∇φ, over its largest change, beyond which a neuron is left out: its β is at rounding."""
-
-
-def _followed(evidence: Evidence) -> Evidence | str:
-    """Evidence whose trajectory is a flow of the weights; at the edge of the cone as far as rounding lets it go."""
-    if evidence.source:
-        return evidence
-    p = evidence.network
-    times = np.linspace(0.0, float(evidence.own_flow.times[-1]), SAVED)[1:]
-    try:
-        flow = gradient_flow(p.model, p.data, p.loss, p.params0, times=times, rtol=TIGHT / 10, method="weights", throw=False)
-    except (BiasflowError, ValueError) as reason:
-        return str(reason)
-    if len(flow.times) < LEAST or not np.all(np.isfinite(flow.error)):
-        return f"the weights could not be followed: {flow.result.value}"
-    return Evidence(p, flow)
 
 
 class Reduced(Measured):
     """The flow of the weights seen through β_k = Σa_jb_j over groups of neurons, with R's X and r."""
 
-    def __init__(self, evidence: Evidence, groups: Index) -> None:
-        self.evidence, self.groups = evidence, groups
-        p, flow = evidence.network, evidence.trajectory
+    def __init__(self, evidence: Evidence, followed: Followed, groups: Index) -> None:
+        self.evidence, self.followed, self.groups = evidence, followed, groups
+        p, flow = evidence.network, followed.flow
         a0, b0 = p.params0
         count = int(np.max(groups)) + 1
         first = np.array([int(np.flatnonzero(groups == k)[0]) for k in range(count)])
@@ -64,24 +42,40 @@ class Reduced(Measured):
         self.X = np.maximum(p.data.X @ p.model.directions[first].T, 0.0)
         self.start = np.asarray(np.bincount(groups, a0 * b0), dtype=np.float64)
         self.r = np.array([printed_radius(a0[groups == k], b0[groups == k]) for k in range(count)])
-        edge = self.r <= SAFE * EPS * np.bincount(groups, a0**2)
+        self.edge = edge = self.r <= SAFE * EPS * np.bincount(groups, a0**2)
         potential = ScaledPotential(0.5, Hypentropy(np.where(edge, 0.0, self.r), sign=np.sign(self.start)))
         self.formulas = formulas_of(potential, count, self.start)
         self.times, self.weights = flow.times, flow.states
         self.betas = self._summed(flow.states)
-        error = np.maximum.accumulate(flow.error)  # where two runs cross their distance is zero, the error is not
-        self.spread = np.bincount(groups)[None, :] * error[:, None] * np.ones(count)
+        stated = np.bincount(groups) * np.maximum.accumulate(flow.error)[:, None]
+        self.spread = followed.error(self._summed, self._sensitivity, stated)
+        self.r_error = 8 * EPS * np.bincount(groups, a0**2 + b0**2)  # of the differences that r is made of
         if self.times[0] > 0:
             self.times, self.betas = np.append(0.0, self.times), np.vstack([self.start, self.betas])
             self.spread = np.vstack([np.zeros(count), self.spread])
-        self._best, self._fit, self._source = None, None, evidence.source
+        self._best, self._fit, self._source = None, None, followed.source
 
     def _summed(self, states: Any) -> Array:
         beta = states[0] * states[1]
         return np.stack([np.bincount(self.groups, row) for row in np.atleast_2d(beta)])
 
+    def _sensitivity(self, states: Any, error: Any) -> Array:
+        return self._summed((states[0], error[1])) + self._summed((states[1], error[0]))
+
     def beta(self, t: float) -> Array:
-        return np.asarray(self._summed(self.evidence.trajectory.at(t))[0])
+        return np.asarray(self._summed(self.followed.flow.at(t))[0])
+
+    @cached_property
+    def dual_error(self) -> Array:
+        """With that of r: ½arcsinh(β/r) changes by ½β/√(β²+r²) for each unit of log r."""
+        with np.errstate(all="ignore"):
+            bent = np.abs(self.betas / np.hypot(self.betas, self.r) - self.start / np.hypot(self.start, self.r))
+            from_r = np.where(self.edge, 0.0, bent * self.r_error / (2 * self.r))
+            return (
+                self.spread / self.formulas.weight(self.betas)
+                + 4 * EPS * (1 + np.abs(self.formulas.gradient(self.betas)))
+                + from_r
+            )
 
     def force(self, beta: Array) -> Array:
         """−Xᵀ∇ℓ(Xβ)."""
@@ -100,7 +94,8 @@ def _mirror_equation(m: Reduced) -> Check:
     index = np.unique(np.linspace(1, len(m.times) - 1, SAVED).astype(int))
     pushed, quadrature = m.integral(m.force, index)
     moved, error = m.dual[index], m.dual_error[index]
-    bend = (m.spread @ np.abs(m.X).T) @ np.abs(m.X)
+    rounded = 4 * EPS * (np.abs(m.betas) @ np.abs(m.X).T + np.abs(m.y))  # of Xβ − y
+    bend = (m.spread @ np.abs(m.X).T + rounded) @ np.abs(m.X)
     along = np.vstack([np.zeros(m.d), np.cumsum(np.diff(m.times)[:, None] * np.maximum(bend[1:], bend[:-1]), axis=0)])[index]
     size = float(np.max(np.abs(pushed)))
     allowed = error + quadrature[:, None] + along
@@ -110,7 +105,7 @@ def _mirror_equation(m: Reduced) -> Check:
         return unknown_check(name, "∇φ has not moved by more than its error")
     off = np.where(known, np.abs(moved - pushed), 0.0)
     k = np.unravel_index(farthest(off.ravel(), allowed.ravel()), off.shape)
-    return Check(name, float(off[k]) / size, "==", 0.0, float(allowed[k]) / size, witness=m.evidence.source)
+    return Check(name, float(off[k]) / size, "==", 0.0, float(allowed[k]) / size, witness=m.witness)
 
 
 def _agreement(m: Reduced, other: Trajectory, betas: Array, quantity: str) -> Check:
@@ -118,7 +113,7 @@ def _agreement(m: Reduced, other: Trajectory, betas: Array, quantity: str) -> Ch
     size = float(np.max(np.abs(m.betas)))
     error = float(np.max(np.max(m.spread[at], axis=1) + other.error)) / size
     distance = float(np.max(np.abs(betas - m.betas[at]))) / size
-    return Check(quantity, distance, "==", 0.0, error, witness=m.evidence.source)
+    return Check(quantity, distance, "==", 0.0, error, witness=m.witness)
 
 
 def _compared(m: Reduced) -> Array:
@@ -126,11 +121,11 @@ def _compared(m: Reduced) -> Array:
 
 
 def _thm3_4(evidence: Evidence) -> tuple[Check, ...]:
-    followed = _followed(evidence)
+    followed = followed_weights(evidence)
     if isinstance(followed, str):
         return (unknown_check("flow of the weights", followed),)
     p = evidence.network
-    m = Reduced(followed, np.arange(p.model.width))
+    m = Reduced(evidence, followed, np.arange(p.model.width))
     quantity = "‖β(t) − a(t)b(t)‖_∞ over ‖β‖_∞, mirror flow against the weights"
     try:
         dual = gradient_flow(p.model, p.data, p.loss, p.params0, times=_compared(m), rtol=TIGHT)
@@ -157,53 +152,45 @@ def _network(directions: Array, a: Array, b: Array, X: Array) -> Array:
 
 def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
     """On raw gradients: nothing in the integration knows of the cone."""
-    followed = _followed(evidence)
+    followed = followed_weights(evidence)
     if isinstance(followed, str):
         return (unknown_check("flow of the weights", followed),)
-    flow, p = followed.trajectory, evidence.network
+    flow, p = followed.flow, evidence.network
     a, b = flow.states
     a0, b0 = p.params0
     size = float(np.max(np.abs(a) + np.abs(b))) ** 2
-    error = _drift_error(evidence, flow) / size
-    drift = (a - b) * (a + b) - (a0 - b0) * (a0 + b0)
-    inside = (a - b) * (a + b) / size
-    worst = farthest(np.max(np.abs(drift), axis=1) / size, error)
+    stated = SAFE * flow.error[:, None] * np.ones_like(a)
+    error = followed.error(_difference, lambda w, e: 2 * (w[0] * e[0] + w[1] * e[1]), stated) / size
+    inside = _difference(flow.states) / size
+    drift = np.abs(inside - _difference((a0, b0)) / size)
+    worst = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
     k = np.unravel_index(int(np.argmin(inside)), inside.shape)
     least = float(np.min(a)) / float(np.max(a))
     notes: dict[str, Any] = {"witness": followed.source}
-    held = float(inside[k]) >= float(error[k[0]]) or float(inside[k]) < -float(error[k[0]])
+    held = abs(float(inside[k])) >= float(error[k])
     cone = "least a²−b² over (|a|+|b|)² (the cone)"
     return (
-        Check(
-            "drift of a²−b² over (|a|+|b|)²", float(np.max(np.abs(drift[worst]))) / size, "==", 0.0, float(error[worst]), **notes
-        ),
-        Check(cone, float(inside[k]), ">=", 0.0, float(error[k[0]]), **notes)
+        Check("drift of a²−b² over (|a|+|b|)²", float(drift[worst]), "==", 0.0, float(error[worst]), **notes),
+        Check(cone, float(inside[k]), ">=", 0.0, float(error[k]), **notes)
         if held
-        else Check(cone + ", on its edge", float(inside[k]), "==", 0.0, float(error[k[0]]), **notes),
+        else Check(cone + ", on its edge", float(inside[k]), "==", 0.0, float(error[k]), **notes),
         Check("least a(t) over the largest: a keeps its sign", least, ">=", -float(np.sqrt(np.max(error))), 0.0, **notes),
     )
 
 
-def _drift_error(evidence: Evidence, flow: Trajectory) -> Array:
-    """Of a²−b² at each time: from a looser run of the same weights; from the flow's own error where there is none."""
-    a, b = flow.states
-    stated = SAFE * np.asarray(flow.error) + 16 * EPS * np.max(a**2 + b**2, axis=1)
-    if evidence.source and not isinstance(evidence.witness, str) and flow is evidence.witness:
-        rough = witness_flow(evidence.problem, times=flow.times[1:], time_s=evidence.time_left / 2, rtol=LOOSE)
-        if not isinstance(rough, str) and len(rough.times) == len(flow.times) - 1:
-            c, d = rough.states
-            off = np.max(np.abs((a[1:] - b[1:]) * (a[1:] + b[1:]) - (c - d) * (c + d)), axis=1)
-            return np.append(0.0, np.maximum.accumulate(off)) + stated
-    return stated
+def _difference(states: Any) -> Array:
+    """a² − b²."""
+    a, b = states
+    return np.asarray((a - b) * (a + b))
 
 
 def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
-    followed = _followed(evidence)
+    followed = followed_weights(evidence)
     if isinstance(followed, str):
         return (unknown_check("flow of the weights", followed),)
     p = evidence.network
     merged = merge_directions(p)
-    m, library = Reduced(followed, merged.groups), merged.mirror
+    m, library = Reduced(evidence, followed, merged.groups), merged.mirror
     quantity = "‖β_k(t) − Σa_jb_j‖_∞ over ‖β‖_∞, merged mirror flow against the weights"
     try:
         flow = mirror_flow(library.potential, library.X, library.y, library.beta0, times=_compared(m), rtol=TIGHT)
@@ -212,14 +199,23 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
     a0, b0 = p.params0
     start = np.bincount(merged.groups, (a0 + np.abs(b0)) ** 2)
-    a, b = m.weights
-    later = np.array(
-        [[printed_radius(s[merged.groups == k], t[merged.groups == k]) for k in range(m.d)] for s, t in zip(a, b, strict=True)]
-    )
-    top = np.max(np.stack([np.bincount(merged.groups, (s**2 + t**2)) for s, t in zip(a, b, strict=True)]), axis=0)
-    drift = np.max(np.abs(later**2 - m.r**2) / top**2, axis=1)
-    error = _drift_error(evidence, followed.trajectory) / float(np.min(top)) + 64 * EPS
-    k = farthest(drift, error)
+    top = np.max([np.bincount(merged.groups, a**2 + b**2) for a, b in zip(*m.weights, strict=True)], axis=0)
+
+    def share(states: Any) -> Array:
+        """r_k² over (|a|²+|b|²)²."""
+        rows = zip(*states, strict=True)
+        radii = [[printed_radius(a[merged.groups == k], b[merged.groups == k]) for k in range(m.d)] for a, b in rows]
+        return np.asarray(radii) ** 2 / top**2
+
+    def moved(states: Any, error: Any) -> Array:
+        """|dr²| ≤ ½|a+b||a−b|(|a−b||d(a+b)| + |a+b||d(a−b)|) ≤ (|a|+|b|)³(|da|+|db|)."""
+        size = [np.stack([np.sqrt(np.bincount(merged.groups, row**2)) for row in leaf]) for leaf in (*states, *error)]
+        return (size[0] + size[1]) ** 3 * (size[2] + size[3]) / top**2
+
+    drift = np.abs(share(m.weights) - m.r**2 / top**2)
+    stated = SAFE * followed.flow.error[:, None] / top
+    error = followed.error(share, moved, stated)
+    k = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
     rounding = 16 * EPS * float(np.max(np.bincount(merged.groups)))
     return (
         _mirror_equation(m),
