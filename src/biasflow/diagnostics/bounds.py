@@ -223,7 +223,7 @@ def _reach(best: MirrorPoint, radius: float, side: float = 1.0) -> Array:
         middle = (low + high) / 2
         outside = beyond(middle)
         low, high = np.where(outside, low, middle), np.where(outside, middle, high)
-    return np.where(unbounded, np.inf, high)
+    return np.where(unbounded | (high > FARTHEST), np.inf, high)
 
 
 def _least_weight(potential: Potential, best: MirrorPoint, up: Array, down: Array) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from ...inputs import SMALLEST_NORMAL, Array
 from ...potentials import DepthPotential, Entropy, Euclidean, Hypentropy, Potential, ScaledPotential
 
+EPS = float(np.finfo(float).eps)
 NEAR = 0.5
 """Distance of two points, over the length on which φ'' changes, up to which D_φ is the integral of φ'' between them."""
 NODES = 16
@@ -67,6 +68,16 @@ class Formulas:
             wall = (best == 0) & (self.signs != 0)
             far = np.where(wall, self.conjugate(beta) - self.conjugate(np.zeros_like(best)), np.maximum(apart, 0.0))
             return np.where(near, total * inside**2, far)
+
+    def rounding(self, best: Array, beta: Array) -> Array:
+        """Of that, per coordinate: of the integral for near points, of the terms that cancel for others."""
+        with np.errstate(all="ignore"):
+            D = self.divergence(best, beta)
+            near = np.abs(best - beta) < NEAR * np.minimum(self.scale(best), self.scale(beta))
+            slopes = np.abs(best) * (1 + np.abs(self.gradient(best)) + np.abs(self.gradient(beta)))
+            terms = slopes + np.abs(self.conjugate(best)) + np.abs(self.conjugate(beta))
+            wall = (best == 0) & (self.signs != 0)
+            return 16 * EPS * np.where(near | wall | ~np.isfinite(terms), D, terms)
 
 
 def formulas_of(potential: Potential, d: int, start: Array | None = None) -> Formulas:
@@ -135,7 +146,10 @@ def _hypentropy(alpha: Array, signs: Array) -> Formulas:
             return np.where(zero, signs * np.exp(signs * eta), safe * np.sinh(np.where(zero, 0.0, eta)))
 
     def radius(beta: Array) -> Array:
-        return np.sqrt(beta**2 + alpha**2) if np.min(safe) > 1e-150 else np.hypot(beta, alpha)
+        """√(β²+α²), without squares where one of them is no float."""
+        if np.min(safe) <= 1e-150:
+            return np.hypot(beta, alpha)
+        return np.where(zero, np.abs(beta), np.sqrt(beta**2 + alpha**2))
 
     return Formulas(
         gradient,

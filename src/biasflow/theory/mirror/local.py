@@ -16,7 +16,7 @@ import numpy as np
 
 from ...diagnostics import local_bounds
 from ...diagnostics.bounds import asymptotic_rate
-from ...inputs import Array, Index, Mask
+from ...inputs import SMALLEST_NORMAL, Array, Index, Mask
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
@@ -51,6 +51,8 @@ CONSTANTS = 1e-8
 """Relative agreement of constants found by bisection to rounding: the ends of a box depend on D_φ through a square root."""
 ENDED = 1e-4
 """Newton step left at the end of a flow, over its size, at which it has ended."""
+BELOW = SMALLEST_NORMAL / EPS
+"""Constants below it are zero as far as floats say: the least weight they come from may have lost digits to underflow."""
 LARGE = 600
 """Entries of X up to which the norms that need linear programs are computed."""
 
@@ -109,8 +111,12 @@ def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
 
     def inside(delta: Array) -> Mask:
         with np.errstate(all="ignore"):
-            reached = f.inverse(centre + side * delta)
-            return (f.divergence(best, reached) <= radius) & np.isfinite(reached)
+            eta = centre + side * delta
+            reached = f.inverse(eta)
+            D = f.divergence(best, reached)
+            gone = (f.signs != 0) & (best != 0) & (np.abs(reached) < SMALLEST_NORMAL)  # η says where β no longer can
+            D = np.where(gone, best * (centre - eta) - f.conjugate(best) + f.conjugate(np.zeros_like(best)), D)
+            return (radius >= D) & np.isfinite(reached)
 
     low, high = np.zeros_like(best), np.full_like(best, NEAREST)
     within = inside(high)
@@ -122,18 +128,54 @@ def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
         middle = (low + high) / 2
         within = inside(middle)
         low, high = np.where(within, middle, low), np.where(within, high, middle)
-    return np.where(open_ended, np.inf, high)
+    return np.where(open_ended | (high > FARTHEST), np.inf, high)
+
+
+def _side_error(m: Measured, radius: float, delta: Array, side: float) -> Array:
+    """Of δ with D_φ(β*, β(η* + δ)) = r: rounding of η, and rounding of D and the error of η* over dD/dδ = |β − β*|."""
+    f = m.formulas
+    with np.errstate(all="ignore"):
+        centre, w = f.gradient(m.best), f.weight(m.best)
+        reached = f.inverse(centre + side * delta)
+        slope = np.abs(reached - m.best)
+        turned = np.abs(reached - m.best - side * w * delta) * m.best_error / w  # dD/dη* at a fixed δ
+        rounding = f.rounding(m.best, reached)
+        gone = (f.signs != 0) & (np.abs(reached) < SMALLEST_NORMAL)
+        rounding = np.where(gone, 16 * EPS * (np.abs(m.best) * (1 + np.abs(centre) + delta)), rounding)
+        error = 4 * EPS * (1 + np.abs(centre) + delta) + (turned + rounding) / slope
+    return np.where(np.isfinite(delta), error, 0.0)
+
+
+def spread_of_box(m: Measured, radius: float) -> tuple[float, float]:
+    """C_φ in ℓ2 over the box, and its relative error."""
+    down, up = box(m, radius)
+    longest = np.maximum(down, up)
+    errors = np.maximum(_side_error(m, radius, down, -1.0), _side_error(m, radius, up, 1.0))
+    spread = float(np.linalg.norm(longest))
+    return spread, float(np.linalg.norm(errors)) / spread if np.isfinite(spread) else 0.0
 
 
 def least_weights(m: Measured, radius: float) -> Array:
     """inf 1/φ'' over each side of the box: at the point nearest to the minimum of 1/φ'', at the wall's end of a half-line."""
+    return weights_of_box(m, radius)[0]
+
+
+def weights_of_box(m: Measured, radius: float) -> tuple[Array, Array]:
+    """Those, and their relative errors: with w the weight at η, dw/w = w'(β)dη."""
     f, (down, up) = m.formulas, box(m, radius)
     with np.errstate(all="ignore"):
         centre = f.gradient(m.best)
         nearest = np.clip(0.0, centre - down, centre + up)
         wall = np.where(f.signs > 0, centre - down, centre + up)
-        w = f.weight(f.inverse(np.where(f.signs != 0, wall, nearest)))
-    return np.where(np.isfinite(w), w, 0.0)
+        point = np.where(f.signs != 0, wall, nearest)
+        reached = f.inverse(point)
+        w = f.weight(reached)
+        steep = f.slope(reached) if f.slope else w / f.scale(reached)
+        lower = (f.signs > 0) | ((f.signs == 0) & (point > 0))
+        moved = np.where(lower, _side_error(m, radius, down, -1.0), _side_error(m, radius, up, 1.0))
+        error = np.abs(steep) * (moved + m.best_error / f.weight(m.best))
+    fixed = ~np.isfinite(point) | ((f.signs == 0) & (point == 0))
+    return np.where(np.isfinite(w), w, 0.0), np.where(fixed, 0.0, error)
 
 
 def least_eigenvalue(X: Array, weights: Array) -> float:
@@ -149,8 +191,12 @@ def eigen_error(X: Array, weights: Array) -> float:
 
 def constant_check(quantity: str, stated: float, found: float, error: float, m: Measured) -> Check:
     """A constant of a theorem against the same from the formulas of the potential, as a ratio."""
-    if found == 0 or not np.isfinite(found):
+    if not np.isfinite(error):
+        return unknown_check(quantity, "the least eigenvalue is below the rounding of the largest")
+    if not np.isfinite(found):
         return Check(quantity, stated, "==", found, witness="formulas of φ, eigenvalues of X·diag(ω)·Xᵀ", size=1.0)
+    if abs(found) < BELOW:
+        return Check(quantity, stated, "==", found, BELOW, witness="formulas of φ, eigenvalues of X·diag(ω)·Xᵀ", size=1.0)
     witness = "formulas of φ, eigenvalues of X·diag(ω)·Xᵀ" if m.formulas.independent else ""
     return Check(quantity, stated / found, "==", 1.0, error, witness=witness, reason="" if witness else m.missing)
 
@@ -198,10 +244,12 @@ def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
     for share in SHARES:
         radius = share * m.D[0]
         bounds, seen = local_bounds(evidence.mirror, radius), _inside(m, radius)
-        weights = least_weights(m, radius)
-        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d))
-        checks.append(constant_check(f"κ, r = {share:g}·D₀, ℓ2", bounds.linear, float(np.min(weights)) * least, rounding, m))
-        found, rounding = least_eigenvalue(m.X, weights), CONSTANTS + eigen_error(m.X, weights)
+        weights, unsure = weights_of_box(m, radius)
+        place = int(np.argmin(weights))
+        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d)) + float(unsure[place])
+        checks.append(constant_check(f"κ, r = {share:g}·D₀, ℓ2", bounds.linear, float(weights[place]) * least, rounding, m))
+        # ω·(1 ± e) changes λ_min by a factor between 1 − max e and 1 + max e
+        found, rounding = least_eigenvalue(m.X, weights), CONSTANTS + eigen_error(m.X, weights) + float(np.max(unsure))
         checks.append(constant_check(f"κ, r = {share:g}·D₀, weighted ℓ2", bounds.weighted, found, rounding, m))
         for name, kappa in (("ℓ2", bounds.linear), ("weighted ℓ2", bounds.weighted)):
             quantity = f"least log(D(T₀)/D(t))/(t−T₀), against κ, r = {share:g}·D₀, {name}"
@@ -226,9 +274,8 @@ def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
     for share in SHARES:
         radius = share * m.D[0]
         bounds, seen = local_bounds(evidence.mirror, radius, norms if share == 1 else ("l2",)), _inside(m, radius)
-        down, up = box(m, radius)
-        spread = float(np.linalg.norm(np.maximum(down, up)))
-        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d))
+        spread, unsettled = spread_of_box(m, radius)
+        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d)) + 2 * unsettled
         name = f"κ₂, r = {share:g}·D₀, ℓ2"
         checks.append(constant_check(name, bounds.sublinear["l2"], least / spread**2, rounding, m))
         if seen.size < 2:

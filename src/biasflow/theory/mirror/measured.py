@@ -130,7 +130,7 @@ class Measured:
             wall = f.conjugate(self.spread) - f.conjugate(np.zeros(self.d))
         shift = np.where(np.isfinite(shift), shift, 0.0)
         steep = np.where((f.signs != 0) & (target == 0), wall, steep)  # there D_φ(0, β) is a multiple of |β|
-        rounding = 16 * EPS * np.sum(f.divergence(target, self.betas), axis=1)
+        rounding = np.sum(f.rounding(target, self.betas), axis=1)
         return np.sum(np.where(self.betas == target, 0.0, steep), axis=1) + np.sum(shift, axis=1) + rounding
 
     @cached_property
