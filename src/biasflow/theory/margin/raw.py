@@ -29,10 +29,11 @@ GAP = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RawRun:
-    """Where ∇L leads: times that were reached, parameters there, and by how much a looser run is elsewhere, in scores."""
+    """Where ∇L leads: times that were reached, parameters there and in a looser run, and by how much that is off, in scores."""
 
     times: Array
     states: list[Any]
+    looser: list[Any]
     error: Array
 
 
@@ -42,7 +43,7 @@ def raw_flow(problem: Problem, times: Array, most: int = EVALUATIONS) -> RawRun:
     again, loose = _followed(problem, np.asarray(reached), 10 * RTOL, most)
     k = len(again)
     error = [float(np.max(np.abs(scores(problem, a) - scores(problem, b)))) for a, b in zip(states, loose, strict=False)]
-    return RawRun(np.array(reached[:k]), states[:k], np.array(error[:k]))
+    return RawRun(np.array(reached[:k]), states[:k], loose, np.array(error[:k]))
 
 
 def _followed(problem: Problem, times: Array, rtol: float, most: int) -> tuple[list[float], list[Any]]:

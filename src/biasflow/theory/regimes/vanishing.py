@@ -2,7 +2,8 @@
 
 In the time τ = 8ct/L, L = log(‖β(∞)‖_∞/2α²), the mirror coordinates over L are s = ±1 + O(1/L) on the active coordinates and run
 as in the jump process elsewhere. So every jump comes O(1/L) too early or late, and takes O(1/L); between jumps the flow is
-exponentially near its plateau. Hence the mean distance over τ falls like 1/L: a law that can be fitted, and be wrong.
+exponentially near its plateau. Hence the mean distance over τ falls like 1/L: a law that can be fitted, and be wrong. It is
+reached once every plateau has the time to settle, up to terms e^{−Lx} whose x `settling` reads off the path.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import fitted_exponent
 from ..hypotheses import CONSISTENT, DIAGONAL, NONTRIVIAL, SQUARE, UNIFORM, UNIQUE, depth
-from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
+from ..verdicts import TELLING, Check, Claim, Hypothesis, Kind, unknown_check
 from .depth_two import EXPONENT, LINEAR_PROGRAM
 from .families import diagonal_family
 from .log_weights import TOLERANCE, log_flow
@@ -49,6 +50,30 @@ def mean_distance(problem: Problem, path: Trajectory, log: float) -> tuple[float
     return fine, abs(fine - rough) + len(path.times) * TOLERANCE  # each jump may come earlier or later by the tolerance
 
 
+def settling(problem: Problem, path: Trajectory) -> float:
+    """The least x for which the flow at L is within e^{−Lx} of each plateau at some time of it: zero where one is never reached.
+
+    On a plateau dδ/dτ = −L·diag|β|XᵀX·δ for the active coordinates, so that they settle at L times the least eigenvalue of
+    |β|^½XᵀX|β|^½; the others are e^{−L(1−|s|)}, with s moving evenly, which is least at an end of the plateau, or where s = 0.
+    """
+    X, y = problem.data.X, problem.data.y
+    s, least = np.zeros(X.shape[1]), np.inf
+    ends = np.append(path.times[1:], BEYOND * path.times[-1])
+    for begun, end, beta in zip(path.times, ends, path.states, strict=True):
+        if end <= begun:
+            continue
+        on = np.flatnonzero(beta)
+        arrived = np.clip(s + (end - begun) * np.where(beta != 0, 0.0, X.T @ (y - X @ beta)), -1.0, 1.0)
+        inner = np.where(s * arrived < 0, 0.0, np.minimum(np.abs(s), np.abs(arrived)))
+        least = min(least, float(np.min(1 - inner[beta == 0], initial=1.0)))
+        if on.size:
+            active = X[:, on] * np.sqrt(np.abs(beta[on]))
+            slowest = float(np.linalg.eigvalsh(active.T @ active)[0])
+            least = min(least, max(slowest, 0.0) * float(end - begun))
+        s = np.where(beta != 0, np.sign(beta), arrived)
+    return least
+
+
 def _limit(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     path = saddle_path(problem.data.X, problem.data.y)
@@ -63,19 +88,26 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
         witness="a linear program",
         null=float(np.sum(np.abs(evidence.l2.value))) / evidence.l1.objective,
     )
+    x = settling(problem, path)
+    unsettled = np.exp(-x * np.array(LOGS))
+    if fitted_exponent(LOGS, 1 / np.array(LOGS), unsettled)[1] > TELLING:
+        why = f"a plateau is too short, or a coordinate too near its bound, by e^(−{x:.2g}L): the law 1/L is not reached"
+        return ending, unknown_check(quantity, why)
     found = [mean_distance(problem, path, log) for log in LOGS]
     failure = next((run for run in found if isinstance(run, str)), None)
     if failure is not None:
         return ending, unknown_check(quantity, failure)
     values: Array = np.array(found, dtype=float)
-    slope, spread, decades = fitted_exponent(LOGS, values[:, 0], values[:, 1] / values[:, 0])
+    slope, spread, decades = fitted_exponent(LOGS, values[:, 0], values[:, 1] / values[:, 0] + unsettled)
     late = fitted_exponent(LOGS[-3:], values[-3:, 0])[0]  # plateaus too short for the first L bend the law there
     notes: dict[str, Any] = {"decades": decades, "witness": "∇L followed in the logarithms of the weights"}
     return ending, Check(quantity, slope, "==", -1.0, spread + abs(late - slope), **notes)
 
 
 def _general(evidence: Evidence) -> str | None:
-    rank, entries = int(evidence.l1.stats["rank"]), int(np.count_nonzero(evidence.path.final))
+    X, y, end = evidence.network.data.X, evidence.network.data.y, evidence.path.final
+    rounding = X.shape[0] * np.finfo(float).eps * (np.abs(np.linalg.pinv(X)) @ (np.abs(X) @ np.abs(end) + np.abs(y)))
+    rank, entries = int(evidence.l1.stats["rank"]), int(np.sum(np.abs(end) > rounding))
     return None if entries >= rank else f"the end of the path has {entries} entries, X has rank {rank}"
 
 
