@@ -74,7 +74,7 @@ class SecondRun:
     result: Result
 
 
-def second_run(problem: Problem, t1: float, rtol: float, time_s: float) -> SecondRun:
+def second_run(problem: Problem, t1: float, rtol: float, time_s: float, steps: int) -> SecondRun:
     """ẇ = −∇L(w) to t1, or as far as it goes, by the method that `integrate_weights` does not use for few weights.
 
     Its first step is what the tolerance allows: while steps grow as fast as they may, two runs would otherwise be the same one.
@@ -82,7 +82,7 @@ def second_run(problem: Problem, t1: float, rtol: float, time_s: float) -> Secon
     from scipy.integrate import DOP853
 
     field = _WeightField(problem)
-    ends, values, pieces, result = _integrate(field, t1, rtol, time.monotonic() + time_s, DOP853, rtol ** (1 / ORDER))
+    ends, values, pieces, result = _integrate(field, t1, rtol, time.monotonic() + time_s, DOP853, rtol ** (1 / ORDER), steps)
     return SecondRun(ends, lambda t: field.unflatten(_dense(ends, values, pieces, t)), result)
 
 
@@ -110,7 +110,13 @@ class _WeightField:
 
 
 def _integrate(
-    field: _WeightField, t1: float | None, rtol: float, deadline: float, method: Any = None, begin: float = BEGIN
+    field: _WeightField,
+    t1: float | None,
+    rtol: float,
+    deadline: float,
+    method: Any = None,
+    begin: float = BEGIN,
+    most: int = MAX_STEPS,
 ) -> tuple[Array, Array, list[Any], Result]:
     from scipy.integrate import DOP853, LSODA
 
@@ -126,7 +132,7 @@ def _integrate(
     ends, values, pieces = [0.0], [start], []
     still = Result.CONVERGED if loss0 == 0 and field.problem.loss.attained else Result.STATIONARY
     result = still if rate0 == 0 else Result.STEP_LIMIT
-    while rate0 > 0 and len(ends) <= MAX_STEPS:
+    while rate0 > 0 and len(ends) <= most:
         if time.monotonic() > deadline:
             result = Result.TIME_LIMIT
             break

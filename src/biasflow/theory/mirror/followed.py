@@ -28,6 +28,8 @@ FINE, COARSE = 1e-12, 1e-10
 """Tolerances of the two runs: the finest that the integrator honours, and a hundred times that."""
 SAVED, LEAST = 33, 3
 """Times compared, and how many must be reached for a verdict."""
+STEPS = 1000
+"""Of each run: ten times what a flow takes that is not stiff; one that is, is judged as far as that goes."""
 MOST = 201
 """Steps that are kept: beyond that every so many."""
 ROUNDED = 8
@@ -90,7 +92,7 @@ def followed_weights(evidence: Evidence) -> Followed | str:
     flow, p = evidence.trajectory if evidence.source else _stopped(evidence), evidence.network
     if isinstance(flow, str):
         return flow
-    rough, run = (second_run(p, float(flow.times[-1]), rtol, evidence.time_left / 3) for rtol in (COARSE, FINE))
+    rough, run = (second_run(p, float(flow.times[-1]), rtol, evidence.time_left / 3, STEPS) for rtol in (COARSE, FINE))
     ends = run.ends[run.ends <= rough.ends[-1]]
     if len(ends) < LEAST:
         return f"a second method did not follow the weights ({run.result.value}): their error is not known"

@@ -47,7 +47,7 @@ class Reduced(Measured):
         self.formulas = formulas_of(potential, count, self.start)
         self.times, self.weights = flow.times, flow.states
         self.betas = self._summed(flow.states)
-        stated = np.bincount(groups) * np.maximum.accumulate(flow.error)[:, None]
+        stated = np.bincount(groups).astype(np.float64) * np.maximum.accumulate(flow.error)[:, None]
         self.spread = followed.error(self._summed, self._sensitivity, stated)
         self.r_error = 8 * EPS * np.bincount(groups, a0**2 + b0**2)  # of the differences that r is made of
         if self.times[0] > 0:
