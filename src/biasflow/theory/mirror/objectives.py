@@ -66,7 +66,7 @@ def objective_flow(objective: Objective, problem: MirrorProblem, time_s: float) 
         raise ConvergenceError(f"mirror flow of the {objective.name} objective: {runs}")
     run, rough = runs
     states = np.array([run.at(t) for t in run.ends])
-    spread = spread_of(f, states, np.array([rough.at(t) for t in run.ends]))
+    spread = spread_of(f, states, np.array([rough.at(t) for t in run.ends]), np.where(run.ends > 0, TOLERANCE, 0.0))
     loss = 0.5 * np.sum((states @ X.T - problem.y) ** 2, axis=1)
     result = Result.CONVERGED if run.ended else Result.REACHED_T1
     stats = {"method": "primal", "spread": spread}

@@ -110,7 +110,13 @@ def _bracket(X: Array, norm: str) -> list[Check]:
         feasible,
         stated,
         Check(f"lower end of the bracket over the norm, {norm}", low / true, "<=", 1.0 + rounding, witness=witness),
-        Check(f"lower end of the bracket over the norm, times √n, {norm}", low / true * np.sqrt(n), ">=", 1.0, witness=witness),
+        Check(
+            f"lower end of the bracket over the norm, times √n, {norm}",
+            low / true * np.sqrt(n),
+            ">=",
+            1.0 - rounding,
+            witness=witness,
+        ),
         Check(f"upper end of the bracket over the norm, {norm}", high / true, ">=", 1.0 - rounding, witness=witness),
         *_john(X, norm, high, true, rounding),
     ]

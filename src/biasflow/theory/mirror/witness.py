@@ -181,7 +181,7 @@ def primal_flow(
     run, rough = runs
     saved = run.ends if times is None else np.asarray(times, dtype=np.float64)
     states = np.array([run.at(t) for t in saved])
-    spread = spread_of(f, states, np.array([rough.at(t) for t in saved]))
+    spread = spread_of(f, states, np.array([rough.at(t) for t in saved]), np.where(saved > 0, max(rtol, FINEST), 0.0))
     loss = 0.5 * np.sum((states @ X.T - y) ** 2, axis=1)
     result = Result.REACHED_T1 if t1 is not None or not run.ended else Result.CONVERGED
     if result is Result.CONVERGED and loss[-1] > CONVERGED * loss0:
@@ -197,11 +197,14 @@ def below_floats(potential: Any, d: int) -> str | None:
     return f"log r = {units[extreme][0]:g}: β is out of the range of floats" if np.any(extreme) else None
 
 
-def spread_of(f: Formulas, states: Array, rough: Array) -> Array:
-    """The error of each β_i at each time: the distance of the two runs nearby, relative to β_i on half-lines, and rounding."""
+def spread_of(f: Formulas, states: Array, rough: Array, tolerance: Array) -> Array:
+    """The error of each β_i at each time: the distance of the two runs nearby, relative to β_i on half-lines, and rounding.
+
+    tolerance: by which the step that ends at a time may err; the distance of two runs whose steps are alike does not show it.
+    """
     with np.errstate(all="ignore"):
         unit = np.where((f.signs != 0) & (states != 0), np.abs(states), 1.0)
-        return enveloped(np.abs(rough - states) / unit) * unit + ROUNDING * np.abs(states)
+        return enveloped(np.abs(rough - states) / unit) * unit + (tolerance[:, None] + ROUNDING) * np.abs(states)
 
 
 def enveloped(distance: Array) -> Array:
