@@ -381,6 +381,7 @@ FEWER: dict[str, str] = {}
 CONSISTENT = {
     "C/thm3": "m → ∞: finitely many neurons have no full support, and the theorem gives no rate",
     "C/cor4": "m, t → ∞, without a rate; ReLUs are outside (A3)",
+    "C/thm2": "m → ∞: the theorem gives no rate, and that of Monte Carlo is measured on finitely many neurons",
     "C/thm5": "a density of the inputs, and m, t → ∞",
 }
 """Claims whose examples are at best consistent, and what is missing."""
