@@ -129,9 +129,12 @@ def _integrate(
     tolerance = max(rtol / 10, METHOD_RTOL_FLOOR)
     kind = method or (LSODA if start.size <= DENSE_JACOBIAN else DOP853)
     solver = kind(field, 0.0, start, bound, first_step=min(first, bound), rtol=tolerance, atol=tolerance * scale)
-    ends, values, pieces = [0.0], [start], []
+    ends, values = [0.0], [start]
+    pieces: list[Any] = []
     still = Result.CONVERGED if loss0 == 0 and field.problem.loss.attained else Result.STATIONARY
     result = still if rate0 == 0 else Result.STEP_LIMIT
+    if not (np.isfinite(loss0) and np.isfinite(rate0)):
+        return np.array(ends), np.array(values), pieces, Result.DIVERGED
     while rate0 > 0 and len(ends) <= most:
         if time.monotonic() > deadline:
             result = Result.TIME_LIMIT

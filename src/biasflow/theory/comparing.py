@@ -13,7 +13,7 @@ from ..records import Certificate, Limit, Result, Trajectory
 from .evidence import Evidence
 from .verdicts import Status, Verdict
 from .verifying import claim, judge, no_flow
-from .witness import flow_defect
+from .witness import as_trajectory, flow_defect
 
 COMPARED = ("W/thm1", "W/thm2", "W/thm3", "W/lem4", "R/thm2.2", "R/eq3", "R/sharp")
 """Claims about one trajectory and its limit."""
@@ -106,7 +106,7 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
 def _judged(evidence: Evidence, time_s: float) -> tuple[str, tuple[Verdict, ...]]:
     """What the flow's defect is, and the verdicts that it allows."""
     statements = [claim(name) for name in COMPARED]
-    defect = flow_defect(evidence.trajectory, time_s)
+    defect = flow_defect(as_trajectory(evidence.problem, evidence.trajectory), time_s)
     if isinstance(defect, str):
         evidence = _Unchecked(evidence.problem, evidence.trajectory, evidence.limit)
         evidence.unknown = defect
@@ -114,4 +114,5 @@ def _judged(evidence: Evidence, time_s: float) -> tuple[str, tuple[Verdict, ...]
     if not defect.sound:
         reason = no_flow(defect.size, defect.allowed)
         return reason, tuple(Verdict(s, (), (), Status.DOES_NOT_APPLY, reason) for s in statements)
-    return "the flow follows ∇L", tuple(judge(statement, evidence) for statement in statements)
+    followed = Evidence(evidence.problem, defect.flow, evidence.limit, time_s)
+    return "the flow follows ∇L", tuple(judge(statement, followed) for statement in statements)

@@ -354,7 +354,11 @@ class _Search:
         for lineage in lineages:
             if time.monotonic() > deadline:
                 return
-            verdict = verify(self.statement, problem_at(self.statement, lineage), time_s=min(PROBLEM_SECONDS, self.time_s))
+            try:
+                problem = problem_at(self.statement, lineage)
+            except Exception:  # a member that cannot be made is no problem
+                continue
+            verdict = verify(self.statement, problem, time_s=min(PROBLEM_SECONDS, self.time_s))
             self.rows[lineage] = {str(name): float(value) for name, value in _row(verdict).items()}
             self._tell(1)
 

@@ -98,6 +98,13 @@ class Check:
     def __post_init__(self) -> None:
         if self.relation not in ("<=", ">=", "=="):
             raise InputError(f"relation: expected '<=', '>=' or '==', found {self.relation!r}")
+        for name in ("measured", "bound", "error"):
+            try:
+                object.__setattr__(self, name, float(getattr(self, name)))
+            except (TypeError, ValueError):
+                raise InputError(f"{name}: expected a number, found {getattr(self, name)!r}") from None
+        if self.error < 0:
+            raise InputError(f"error: expected none or a positive one, found {self.error:g}")
 
     @property
     def slack(self) -> float:
@@ -114,7 +121,7 @@ class Check:
         return Status.CONSISTENT if found is Status.HOLDS and not self.witness else found
 
     def _judged(self, measured: float) -> Status:
-        if np.isnan(measured) or np.isnan(self.bound) or not np.isfinite(self.error) or (np.isinf(measured) and self.error > 0):
+        if not (np.isfinite(measured) and np.isfinite(self.bound) and np.isfinite(self.error)):
             return Status.INCONCLUSIVE
         if self.relation == "==":
             if self.error > TELLING * self._size:
@@ -137,7 +144,7 @@ class Check:
             return self.reason
         if status is Status.CONSISTENT:
             return "no witness: the evidence shares an assumption with the statement"
-        if np.isnan(self.measured) or np.isnan(self.bound):
+        if not (np.isfinite(self.measured) and np.isfinite(self.bound)):
             return "could not be measured"
         return f"the error {self.error:.2g} exceeds " + ("what tells" if self.relation == "==" else f"the slack {self.slack:.2g}")
 

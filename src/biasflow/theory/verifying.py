@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError, unknown
 from ..inputs import instance, positive_float, positive_int
 from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
@@ -12,7 +14,7 @@ from .evidence import Evidence
 from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
 from .verdicts import Check, Claim, Hypothesis, Status, Verdict
-from .witness import Checkpoints, as_trajectory, flow_defect, measured_error
+from .witness import Checkpoints, as_trajectory, flow_defect, start_of
 
 PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, PowerProblem)
 """What the papers' claims are about."""
@@ -49,12 +51,12 @@ def verify(
     statement = claim(instance("claim_or_id", claim_or_id, (str, Claim))) if isinstance(claim_or_id, str) else claim_or_id
     instance("claim_or_id", statement, Claim)
     time_s, key = positive_float("time_s", time_s), positive_int("key", key, least=0)
-    if limit is not None:
-        instance("limit", limit, Limit)
     if problem is None:
         problem = flow.problem if isinstance(flow, Trajectory) else statement.example(key)
     if not isinstance(problem, PROBLEMS):
         instance("problem", problem, (*PROBLEMS, type(statement.example(0))))  # a claim of the user's own may have its own kind
+    if limit is not None:
+        _check_limit(problem, instance("limit", limit, Limit))
     if flow is None:
         return judge(statement, Evidence(problem, None, limit, time_s))
     if not isinstance(problem, (Problem, MirrorProblem)):
@@ -65,7 +67,20 @@ def verify(
         return Verdict(statement, (), (), Status.INCONCLUSIVE, f"whether the flow given follows ∇L is not known: {defect}")
     if not defect.sound:
         return Verdict(statement, (), (), Status.DOES_NOT_APPLY, no_flow(defect.size, defect.allowed))
-    return judge(statement, Evidence(problem, measured_error(given, defect), limit, time_s))
+    return judge(statement, Evidence(problem, defect.flow, limit, time_s))
+
+
+def _check_limit(problem: Any, limit: Limit) -> None:
+    """A predictor must be finite and of the shape of the problem's own; limits of other kinds are left to the claims."""
+    if not isinstance(problem, (Problem, MirrorProblem)) or not isinstance(limit.value, np.ndarray | list):
+        return
+    start = start_of(problem)
+    own = start if isinstance(problem, MirrorProblem) else problem.model.effective(start)
+    value = np.asarray(limit.value)
+    if value.dtype.kind not in "fiu" or not np.all(np.isfinite(value)):
+        raise InputError("limit: its value has entries that are no finite numbers")
+    if isinstance(own, np.ndarray) and value.shape != own.shape:
+        raise InputError(f"limit: its value has the shape {value.shape}, the problem's predictor {own.shape}")
 
 
 def no_flow(size: float, allowed: float) -> str:

@@ -72,36 +72,51 @@ class Checkpoints:
 
 
 def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoints) -> Trajectory:
-    """What was handed in as a trajectory of this problem, or an error that says what does not fit."""
+    """What was handed in as states of this problem at times, or an error that says what does not fit. Nothing is trusted yet."""
+    instance("flow", flow, (Trajectory, Checkpoints))
     if isinstance(flow, Trajectory):
         if not same_problem(flow.problem, problem):
             raise InputError("flow: it belongs to another problem; give verify the problem that it was computed for")
-        return flow
-    instance("flow", flow, (Trajectory, Checkpoints))
+        states = _unstacked(flow)
+    else:
+        if not isinstance(flow.states, Sequence):
+            raise InputError(f"flow.states: expected a list of parameters, found {type(flow.states).__name__}")
+        states = [_parameters(problem, state, k) for k, state in enumerate(flow.states)]
     times = vector("flow.times", flow.times)
-    if times.size != len(flow.states) or times.size < 2:
-        raise InputError(f"flow: {times.size} times and {len(flow.states)} states, needs as many of each, two at least")
-    if times[0] != 0 or np.any(np.diff(times) <= 0):
+    if times.size != len(states) or times.size < (2 if isinstance(flow, Checkpoints) else 1):
+        raise InputError(f"flow: {times.size} times and {len(states)} states, needs as many of each, two at least")
+    if (isinstance(flow, Checkpoints) and times[0] != 0) or times[0] < 0 or np.any(np.diff(times) <= 0):
         raise InputError("flow.times: expected times that start at 0, the problem's start, and increase")
-    read = [_parameters(problem, state, k) for k, state in enumerate(flow.states)]
-    start = _start(problem)
-    if _distance(read[0], start) > ROUNDING * max(_largest(start), _tiny()):
+    start = start_of(problem)
+    if times[0] > 0:
+        times, states = np.append(0.0, times), [start, *states]
+    if _distance(states[0], start) > _start_rounding(flow) * max(_largest(start), _tiny()):
         raise InputError("flow.states: the first is not the problem's start")
-    error = np.full(times.size, np.nan) if flow.error is None else np.broadcast_to(np.asarray(flow.error, float), times.shape)
-    states = leaf_stack(read)
-    slopes = [downhill(problem, state) for state in read]
-    loss = np.array([_loss(problem, state) for state in read])
-    return Trajectory(
-        times,
-        states,
-        loss,
-        error,
-        (),
-        {"method": "checkpoints"},
-        Result.REACHED_T1,
-        problem,
-        lambda t: _hermite(times, read, slopes, t),
-    )
+    stacked = leaf_stack(states)
+    loss = np.array([_loss(problem, state) for state in states])
+    result = flow.result if isinstance(flow, Trajectory) else Result.REACHED_T1
+    stats = flow.stats if isinstance(flow, Trajectory) else {"method": "checkpoints"}
+    return Trajectory(times, stacked, loss, _stated(flow, times.size), (), stats, result, problem)
+
+
+def _stated(flow: Trajectory | Checkpoints, count: int) -> Array:
+    """The errors that are stated, at every time; NaN where none are."""
+    if flow.error is None:
+        return np.full(count, np.nan)
+    try:
+        errors = np.asarray(flow.error, dtype=np.float64)
+        known = np.broadcast_to(errors, errors.shape or (count,))
+        return np.append(np.zeros(count - known.size), known)
+    except (TypeError, ValueError):
+        raise InputError("flow.error: expected a number, or one for each time") from None
+
+
+def _start_rounding(flow: Trajectory | Checkpoints) -> float:
+    """How far the first state may be from the start, relative: what its own precision leaves."""
+    first = flow.states[0] if isinstance(flow, Checkpoints) and len(flow.states) else flow.states
+    parts = list(first.values()) if isinstance(first, dict) else leaves(tuple(first) if isinstance(first, list) else first)
+    single = any(getattr(leaf, "dtype", None) is not None and str(leaf.dtype).endswith(("float32", "float16")) for leaf in parts)
+    return 1e-3 if single and any("float16" in str(leaf.dtype) for leaf in parts) else 1e-6 if single else ROUNDING
 
 
 def same_problem(one: Any, other: Any) -> bool:
@@ -110,17 +125,18 @@ def same_problem(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other) or not all(np.array_equal(a, b) for a, b in zip(_data(one), _data(other), strict=True)):
         return False
-    starts = [leaves(_start(p)) for p in (one, other)]
+    starts = [leaves(start_of(p)) for p in (one, other)]
     if len(starts[0]) != len(starts[1]) or not all(np.array_equal(a, b) for a, b in zip(*starts, strict=True)):
         return False
-    return all(np.array_equal(a, b) for a, b in zip(*(leaves(downhill(p, _start(p))) for p in (one, other)), strict=True))
+    return all(np.array_equal(a, b) for a, b in zip(*(leaves(downhill(p, start_of(p))) for p in (one, other)), strict=True))
 
 
 def _data(problem: Any) -> tuple[Array, Array]:
     return (problem.X, problem.y) if isinstance(problem, MirrorProblem) else (problem.data.X, problem.data.y)
 
 
-def _start(problem: Any) -> Any:
+def start_of(problem: Any) -> Any:
+    """The state at t = 0."""
     if not isinstance(problem, MirrorProblem):
         return problem.params0
     return problem.potential.at_dual(np.zeros(problem.X.shape[1])).beta if problem.beta0 is None else problem.beta0
@@ -159,26 +175,17 @@ def _loss(problem: Any, state: Any) -> float:
     return float(problem.loss(problem.model(state, problem.data.X), problem.data.y))
 
 
-def _hermite(times: Array, states: Sequence[Any], slopes: Sequence[Any], t: float) -> Any:
-    """The cubic through two checkpoints with the gradient's slopes at both."""
-    k = int(np.clip(np.searchsorted(times, t) - 1, 0, len(times) - 2))
-    h = times[k + 1] - times[k]
-    s = (t - times[k]) / h
-    a, b, c, d = (1 + 2 * s) * (1 - s) ** 2, s * (1 - s) ** 2 * h, s**2 * (3 - 2 * s), s**2 * (s - 1) * h
-    parts = [leaves(each) for each in (states[k], slopes[k], states[k + 1], slopes[k + 1])]
-    return _filled(states[k], [a * w + b * v + c * w1 + d * v1 for w, v, w1, v1 in zip(*parts, strict=True)])
-
-
 @dataclass(frozen=True)
 class Defect:
     """How far a flow is from following its gradient: `size`, against what its error and the witness's `allowed`.
 
-    stretches: (where a stretch ends, the distance there), in order.
+    flow: the gradient followed from the first state of each stretch, which is what claims look at: nothing between the states
+    that were handed in is taken on trust. Its error is the stated one, or the distances met so far, and the witness's own.
     """
 
     size: float
     allowed: float
-    stretches: tuple[tuple[float, float], ...] = ()
+    flow: Trajectory
 
     @property
     def sound(self) -> bool:
@@ -186,43 +193,66 @@ class Defect:
 
 
 def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
-    """The largest distance, over stretches of a flow, of its predictor from where the gradient leads; or why it is not known."""
-    problem, deadline = flow.problem, time.monotonic() + time_s
-    times, states = flow.times, _unstacked(flow)
-    if times[0] > 0:
-        times, states = np.append(0.0, times), [_start(problem), *states]
+    """The largest distance of a flow's states from where the gradient leads from the last stretch's end; or why it is not known.
+
+    Distances are those of the weights and of the predictor, at every state, over at most SEGMENTS stretches of equal movement.
+    """
+    problem, deadline, times = flow.problem, time.monotonic() + time_s, flow.times
+    states = _unstacked(flow)
     effective = [_effective(problem, state) for state in states]
-    steps = np.array([_distance(a, b) for a, b in zip(effective[1:], effective[:-1], strict=True)])
+    steps = np.array([_distance(a, b) for a, b in itertools.pairwise(effective)])
     if not steps.size:
         return "one state is no flow"
     reach = np.append(0.0, np.cumsum(steps / max(float(np.sum(steps)), _tiny())))
-    chosen = sorted({*np.searchsorted(reach, np.linspace(0, 1, SEGMENTS + 1)[:-1], side="right").tolist(), len(times) - 1})
-    ends = sorted({0, *(min(k, len(times) - 1) for k in chosen)})
-    allowed, stated = 0.0, bool(np.all(np.isfinite(flow.error)))
-    found: list[tuple[float, float]] = []
-    errors = np.append(np.zeros(len(times) - len(flow.error)), flow.error)
+    chosen = np.searchsorted(reach, np.linspace(0, 1, SEGMENTS + 1)[1:-1], side="right")
+    ends = sorted({0, len(times) - 1, *(int(min(k, len(times) - 1)) for k in chosen)})
+    stated = bool(np.all(np.isfinite(flow.error)))
+    runs, met, allowed = [], [], 0.0
     for first, last in itertools.pairwise(ends):
-        begun = _restarted(problem, states[first])
-        run = witness_flow(begun, t1=float(times[last] - times[first]), time_s=max(deadline - time.monotonic(), 0.0))
+        span = float(times[last] - times[first])
+        run = witness_flow(_restarted(problem, states[first]), t1=span, time_s=max(deadline - time.monotonic(), 0.0))
         if isinstance(run, str):
             return run
-        own = ROUNDING * max(float(np.max(np.abs(np.asarray(effective[last])))), _tiny()) if stated else 0.0
-        found.append((float(times[last]), _distance(_effective(problem, run.final), effective[last])))
-        extra = LENIENT * float(errors[first] + errors[last]) if stated else 0.0
-        allowed = max(allowed, LENIENT * float(run.error[-1]) + extra + own)
+        apart = 0.0
+        for k in range(first + 1, last + 1):
+            there = run.at(min(float(times[k] - times[first]), float(run.times[-1])))
+            apart = max(apart, _distance(_effective(problem, there), effective[k]), _distance(there, states[k]))
+        size = max(_largest(states[last]), _largest(effective[last]), _tiny())
+        own = float(np.max(run.error)) + ROUNDING * size
+        runs.append((float(times[first]), run))
+        met.append((apart, own))
+        allowed = max(allowed, LENIENT * (own + (float(flow.error[first] + flow.error[last]) if stated else 0.0)))
     if not stated:
         allowed += COARSE * max(_distance(state, effective[0]) for state in effective)
-    return Defect(max(distance for _, distance in found), allowed, tuple(found))
+    return Defect(max(apart for apart, _ in met), allowed, _followed(flow, runs, met, stated))
 
 
-def measured_error(flow: Trajectory, defect: Defect) -> Trajectory:
-    """The flow with its defects, added up over the stretches begun, as its error, where it states none."""
-    if np.all(np.isfinite(flow.error)):
-        return flow
-    ends, sizes = np.array(defect.stretches).T
-    begun = np.searchsorted(ends, flow.times)  # the stretch in which a time lies
-    added = np.cumsum(sizes)[np.minimum(begun, len(ends) - 1)]
-    return dataclasses.replace(flow, error=np.where(flow.times > 0, added, 0.0))
+def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[tuple[float, float]], stated: bool) -> Trajectory:
+    """The stretches as one trajectory, at the witness's own steps, and the last state as it was handed in."""
+    begins = np.array([begin for begin, _ in runs])
+    times, states, errors = [], [], []
+    added = 0.0
+    for (begin, run), (apart, own) in zip(runs, met, strict=True):
+        known = float(np.max(flow.error)) + own if stated else added + apart + own
+        for t, state in zip(run.times[:-1], _unstacked(run)[:-1], strict=True):
+            times.append(begin + float(t))
+            states.append(state)
+            errors.append(known if times[-1] > 0 else 0.0)
+        added += apart
+    times.append(float(flow.times[-1]))
+    states.append(_unstacked(flow)[-1])
+    errors.append(errors[-1] if stated or not errors else added + met[-1][1])
+    moments = [(begin, event) for begin, run in runs for event in run.events]
+    events = tuple(event._replace(time=begin + event.time) for begin, event in moments)
+
+    def at(t: float) -> Any:
+        k = max(int(np.searchsorted(begins, t, side="right")) - 1, 0)
+        return runs[k][1].at(min(t - float(begins[k]), float(runs[k][1].times[-1])))
+
+    loss = np.array([_loss(flow.problem, state) for state in states])
+    return Trajectory(
+        np.array(times), leaf_stack(states), loss, np.array(errors), events, {"method": "given"}, flow.result, flow.problem, at
+    )
 
 
 def _restarted(problem: Any, state: Any) -> Any:
