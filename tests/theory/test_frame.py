@@ -177,7 +177,9 @@ def test_one_state_off_is_found_wherever_it_is(place):
     assert found.status == "does not apply"
 
 
-@pytest.mark.parametrize(("name", "stride"), [(name, stride) for name in ("W/thm1", "R/eq3", "R/lemA1") for stride in (1, 10, 40)])
+@pytest.mark.parametrize(
+    ("name", "stride"), [(name, stride) for name in ("W/thm1", "R/eq3", "R/lemA1") for stride in (1, 10, 40)]
+)
 def test_states_of_a_gradient_flow_are_never_held_against_a_theorem(name, stride):
     problem = diagonal_problem(1, scale=0.3)
     flow = flow_of(problem, method="weights")

@@ -103,12 +103,15 @@ def _stated(flow: Trajectory | Checkpoints, count: int) -> Array:
     """The errors that are stated, at every time; NaN where none are."""
     if flow.error is None:
         return np.full(count, np.nan)
+    words = "flow.error: expected a number, or one for each time"
     try:
         errors = np.asarray(flow.error, dtype=np.float64)
-        known = np.broadcast_to(errors, errors.shape or (count,))
-        return np.append(np.zeros(count - known.size), known)
     except (TypeError, ValueError):
-        raise InputError("flow.error: expected a number, or one for each time") from None
+        raise InputError(words) from None
+    known = np.broadcast_to(errors, (count,)) if errors.ndim == 0 else errors
+    if known.ndim != 1 or not 0 <= count - known.size <= 1:  # the start, where it was left out, has none
+        raise InputError(words)
+    return np.append(np.zeros(count - known.size), known)
 
 
 def _start_rounding(flow: Trajectory | Checkpoints) -> float:
