@@ -169,13 +169,22 @@ def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
         return unknown_check(quantity, why)
     start = 1 - float(np.min(scores(trained.problem, trained.problem.params0))) / trained.gamma
     if trained.deficit <= CLOSED:
-        return Check(quantity, trained.deficit, "<=", CLOSED, trained.error, witness=PROVEN, null=start)
+        return closed(quantity, trained.deficit, trained.error, PROVEN, start)
     if trained.polished - (1 - trained.deficit) > trained.deficit / 2:
         why = (
             f"training has not arrived: the margin is {1 - trained.deficit:.4g} of γ₁, other masses on the same directions reach"
         )
         return unknown_check(quantity, f"{why} {trained.polished:.4g}")
     return Check(quantity, trained.deficit, "<=", 1.0, trained.error, reason=_for_want_of_width(trained, ladder), null=start)
+
+
+def closed(quantity: str, value: float, error: float, witness: str, null: float | None = None) -> Check:
+    """Whether a distance has closed, to CLOSED; to the flow's own error where that is larger, which is less than is asked."""
+    if value + error <= CLOSED:
+        return Check(quantity, value, "<=", CLOSED, error, witness=witness, null=null)
+    return Check(
+        quantity, value, "<=", CLOSED + 2 * error, error, reason=f"the flow's end is known to {error:.1g} only", null=null
+    )
 
 
 def _for_want_of_width(trained: Trained, ladder: bool) -> str:
