@@ -74,7 +74,7 @@ def verdicts():
     """{claim: status on its example of key 0}, with the checks for whoever has to find out why they differ"""
     found = {}
     for name in bf.claims():
-        verdict = bf.verify(name, key=0)
+        verdict = bf.verify(name, key=0, time_s=300.0)  # a busy machine changes no status
         found[name] = {"status": verdict.status, "words": str(verdict)}
     return found
 
