@@ -221,10 +221,13 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
             there = run.at(min(float(times[k] - times[first]), float(run.times[-1])))
             apart = max(apart, _distance(_effective(problem, there), effective[k]), _distance(there, states[k]))
         size = max(_largest(states[last]), _largest(effective[last]), _tiny())
-        own = float(np.max(run.error)) + ROUNDING * size
+        own = float(np.max(run.error)) + (0.0 if stated else ROUNDING * size)
         runs.append((float(times[first]), run))
         met.append((apart, own))
-        allowed = max(allowed, LENIENT * (own + (float(flow.error[first] + flow.error[last]) if stated else 0.0)))
+        if stated:
+            allowed = max(allowed, LENIENT * (ROUNDING * size + float(flow.error[first] + flow.error[last])))
+        else:
+            allowed = max(allowed, LENIENT * own)
     if not stated:
         allowed += COARSE * max(_distance(state, effective[0]) for state in effective)
     return Defect(max(apart for apart, _ in met), allowed, _followed(flow, runs, met, stated))
@@ -236,15 +239,15 @@ def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[
     times, states, errors = [], [], []
     added = 0.0
     for (begin, run), (apart, own) in zip(runs, met, strict=True):
-        known = float(np.max(flow.error)) + own if stated else added + apart + own
-        for t, state in zip(run.times[:-1], _unstacked(run)[:-1], strict=True):
+        for t, state, made in zip(run.times[:-1], _unstacked(run)[:-1], run.error[:-1], strict=True):
             times.append(begin + float(t))
             states.append(state)
+            known = float(np.interp(times[-1], flow.times, flow.error)) + float(made) if stated else added + apart + own
             errors.append(known if times[-1] > 0 else 0.0)
         added += apart
     times.append(float(flow.times[-1]))
     states.append(_unstacked(flow)[-1])
-    errors.append(errors[-1] if stated or not errors else added + met[-1][1])
+    errors.append(float(flow.error[-1]) if stated else added + met[-1][1])
     moments = [(begin, event) for begin, run in runs for event in run.events]
     events = tuple(event._replace(time=begin + event.time) for begin, event in moments)
 
