@@ -80,7 +80,7 @@ def test_a_neuron_that_vanishes_is_at_rest():
     one = bf.TwoLayerParams(np.ones(1), np.ones((1, 1)))
     flow = bf.gradient_flow(bf.TwoLayer(1, 1), bf.Dataset([[1.0]], [-1.0]), B, one)
     assert flow.result is bf.Result.STATIONARY and flow.stats["steps"] < 1000
-    assert flow.final.a[0] == flow.final.W[0, 0] and 0 < flow.final.a[0] < 1e-9
+    assert flow.final.a[0] == pytest.approx(flow.final.W[0, 0], rel=1e-15) and 0 < flow.final.a[0] < 1e-9  # to rounding
     assert flow.loss[-1] == pytest.approx(0.5, abs=1e-9)
 
 
