@@ -6,7 +6,7 @@ DEV := $(VENV)/.installed-dev
 PRESET ?= quick
 WORKERS ?= 2
 BASIC := OPENBLAS_CORETYPE=Prescott NUMBA_CPU_NAME=generic
-NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py tests/flows/test_mirror_flow.py \
+NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py tests/flows/test_compiled.py tests/flows/test_mirror_flow.py \
 	tests/flows/test_gradient_flow.py tests/limits tests/theory/test_margin_claims.py tests/theory/test_relu_claims.py
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
