@@ -27,7 +27,7 @@ MEAN = bf.Claim("X/mean", "the labels have a mean of at most one", "nowhere", ()
 
 
 def test_moves_lead_to_a_violation_that_random_problems_do_not_show():
-    found = bf.falsify(MEAN, time_s=4.0, problems=20)
+    found = bf.falsify(MEAN, time_s=8.0, problems=20)
     assert all(bf.verify(MEAN, labels(key)).status == "holds" for key in range(20))
     assert found.verdict.status == "violated" and found.slack < 0 and " " in found.lineage
     assert found.tried >= 100 and found.judged == found.tried

@@ -33,7 +33,7 @@ class Evidence:
     def __init__(
         self, problem: Any, trajectory: Trajectory | None = None, limit: Limit | None = None, time_s: float = 30.0
     ) -> None:
-        self.problem, self._trajectory, self._limit = problem, trajectory, limit
+        self.problem, self._given, self._looked_at = problem, {"flow": trajectory, "limit": limit}, set[str]()
         self.deadline = time.monotonic() + time_s
 
     @property
@@ -44,12 +44,19 @@ class Evidence:
     @property
     def given_flow(self) -> Trajectory | None:
         """The flow that was handed in, if any."""
-        return self._trajectory
+        self._looked_at.add("flow")
+        return self._given["flow"]
 
     @property
     def given_limit(self) -> Limit | None:
         """The limit that was handed in, if any."""
-        return self._limit
+        self._looked_at.add("limit")
+        return self._given["limit"]
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """What was handed in and never looked at."""
+        return tuple(name for name, value in self._given.items() if value is not None and name not in self._looked_at)
 
     @property
     def network(self) -> Problem:
@@ -65,19 +72,14 @@ class Evidence:
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        if self._trajectory is not None:
-            return self._trajectory
+        if self.given_flow is not None:
+            return self.given_flow
         return self.own_flow if isinstance(self.witness, str) else self.witness
-
-    @property
-    def given(self) -> tuple[Trajectory | None, Limit | None]:
-        """What was handed in."""
-        return self._trajectory, self._limit
 
     @property
     def source(self) -> str:
         """Where the trajectory comes from, if from something that does not assume what is claimed."""
-        if self._trajectory is not None:
+        if self.given_flow is not None:
             return "the flow given, which follows ∇L"
         if isinstance(self.witness, str):
             return ""
@@ -98,8 +100,8 @@ class Evidence:
 
     @cached_property
     def limit(self) -> Limit:
-        if self._limit is not None:
-            return self._limit
+        if self.given_limit is not None:
+            return self.given_limit
         p = self.problem
         if isinstance(p, MirrorProblem):
             return bregman_projection(p.potential, p.X, p.y, p.beta0)

@@ -97,8 +97,12 @@ def judge(statement: Claim, evidence: Evidence) -> Verdict:
             if outcomes[-1][1] is not None:
                 return Verdict(statement, tuple(outcomes), ())
         checks = tuple(statement.check(evidence))
+        ignored = evidence.ignored
     except Exception as error:  # a claim that cannot be evaluated is an open question, not a crash
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, f"{type(error).__name__}: {error}")
     if not all(isinstance(check, Check) for check in checks):
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, "its check returned something else than checks")
+    if ignored:
+        words = f"it says nothing about the {' and the '.join(ignored)} given; leave {'them' if len(ignored) > 1 else 'it'} out"
+        return Verdict(statement, tuple(outcomes), (), Status.DOES_NOT_APPLY, words)
     return Verdict(statement, tuple(outcomes), checks)

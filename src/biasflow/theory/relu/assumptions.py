@@ -112,7 +112,7 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
 
 def _flow(evidence: Evidence) -> Trajectory | str:
     """What was handed in, else a witness over some times of growth."""
-    given, p = evidence.given[0], evidence.network
+    given, p = evidence.given_flow, evidence.network
     if given is not None:
         return given
     slopes = p.loss.gradient(np.zeros(p.data.n), p.data.y)
@@ -125,7 +125,7 @@ def _flow(evidence: Evidence) -> Trajectory | str:
 
 
 def _source(evidence: Evidence) -> str:
-    return "∇L followed in the weights" if evidence.given[0] is None else "the flow given, which follows ∇L"
+    return "∇L followed in the weights" if evidence.given_flow is None else "the flow given, which follows ∇L"
 
 
 def _states(p: Problem) -> list[TwoLayerParams]:

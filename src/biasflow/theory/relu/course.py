@@ -24,7 +24,7 @@ its shares and its clock, each by at most that mass."""
 
 def vanishing_limit(evidence: Evidence) -> Limit[TwoLayerParams]:
     """θ*, where the flow from λ·g ends as λ → 0: the limit that was handed in, else the one that the early phase predicts."""
-    return evidence.given[1] or _predicted(Setting(evidence.network))
+    return evidence.given_limit or _predicted(Setting(evidence.network))
 
 
 def _predicted(s: Setting) -> Limit[TwoLayerParams]:

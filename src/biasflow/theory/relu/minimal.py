@@ -39,7 +39,7 @@ def _least(evidence: Evidence) -> Limit[TwoLayerParams] | str:
     """The interpolator of least norm: what was handed in, else what the solver says."""
     data = evidence.network.data
     try:
-        return evidence.given[1] or min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4)
+        return evidence.given_limit or min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4)
     except BiasflowError as reason:
         return str(reason)
 
