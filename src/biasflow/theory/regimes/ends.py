@@ -44,7 +44,9 @@ def end_error(evidence: Evidence) -> float:
     reach = float(np.linalg.norm(np.linalg.pinv(X), np.inf))
     off = evidence.limit.certificate.residual * float(np.max(np.abs(y), initial=1.0)) * reach
     logs = 1 + problem.model.depth * abs(np.log(start_scale(problem)))
-    return float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + ROUNDING * logs * size
+    formed = max(float(np.max(np.abs(leaf))) for leaf in evidence.trajectory.final) ** problem.model.depth  # w₊^D − w₋^D cancels
+    rounding = ROUNDING * (logs * size + formed)
+    return float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + rounding
 
 
 def remaining(problem: Problem, params: Any) -> float:
