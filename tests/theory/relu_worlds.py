@@ -11,6 +11,7 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.theory import evidence as evidence_module
+from biasflow.theory import verifying
 from biasflow.theory.relu import assumptions, convergence, course, minimal, networks, remarks
 from biasflow.theory.relu.examples import orthonormal_problem
 from biasflow.theory.relu.setting import Setting
@@ -292,6 +293,43 @@ def grown(factor):
     return function
 
 
+def turned_off(problem):
+    found = course._predicted(Setting(problem))
+    return dataclasses.replace(found, value=bf.TwoLayerParams(found.value.a, -found.value.W))
+
+
+def one_for_each(problem):
+    """An interpolator with a neuron of its own for each label, which is not of least norm."""
+    found, (m, d) = course._predicted(Setting(problem)), problem.params0.W.shape
+    a, W = np.zeros(m), np.zeros((m, d))
+    for k, (x, y) in enumerate(zip(problem.data.X, problem.data.y, strict=True)):
+        a[k], W[k] = np.sign(y) * np.sqrt(np.abs(y)), np.sqrt(np.abs(y)) * x
+    return dataclasses.replace(found, value=bf.TwoLayerParams(a, W))
+
+
+def without(name, hypothesis, spoil):
+    """A claim that does not ask for one of its hypotheses, where that fails."""
+
+    def change(patch):
+        kept = tuple(h for h in verifying.claim(name).hypotheses if h.id != hypothesis)
+        assert len(kept) < len(verifying.claim(name).hypotheses)
+        bold = dataclasses.replace(verifying.claim(name), hypotheses=kept)
+        patch.setattr(verifying, "CLAIMS", tuple(bold if c.id == name else c for c in verifying.CLAIMS))
+        return spoil(patch)
+
+    return constants(change)
+
+
+def half_circle(X):
+    units, excess = networks.directions(X)
+    return units[units[:, 0] > 0], excess
+
+
+def linear_mass(X, y, units):
+    """Neurons without an activation."""
+    return float(np.linalg.norm(np.linalg.lstsq(X, y, rcond=None)[0])), 0.0
+
+
 def solver(change):
     """The solver for least norms, spoiled: change(limit, X, y)."""
     found = minimal.min_norm_interpolator
@@ -441,16 +479,23 @@ OTHER = (
     World("B/limit", "shares in another order", handed(shares_swapped)),
     World("B/limit", "a limit grown by 1e-4", handed(grown(1 + 1e-4))),
     World("B/lem5", "a limit twice as large", handed(grown(2.0))),
-    World("B/lem5", "labels of the second sign swapped in rates", handed(grown(0.5))),
-    World("B/lem5", "clusters outside their cones", patched(convergence, "_worst_in_ball", lambda *a: (0.0, 300))),
+    World("B/lem5", "a limit half as large", handed(grown(0.5))),
+    World("B/lem5", "a limit whose neurons are off", handed(turned_off)),
+    World("B/lem5", "one neuron for each label", handed(one_for_each, lambda key: orthonormal_problem(3)), key=3),
     World("B/prop1", "least norm times 1.0001", least_norm_times(1.0001)),
     World("B/prop1", "minimiser times 1.7", solver(enlarged)),
     World("B/prop1", "another interpolator", solver(suboptimal)),
-    World("B/prop1", "multipliers halved", patched(minimal, "largest_response", lambda *a: 2.0)),
+    World("B/prop1", "inputs of length two", without("B/prop1", "B/assumption-1", data_of(X=lambda X: 2 * X))),
+    World(
+        "B/prop1",
+        "correlated inputs",
+        without("B/prop1", "B/assumption-1", with_problem(lambda: correlated(orthonormal_problem(0)))),
+    ),
     World("B/eq8", "another interpolator", solver(suboptimal)),
     World("B/eq8", "minimiser times 1.7", solver(enlarged)),
     World("B/eq8", "dual bound halved", solver(half_dual)),
-    World("B/eq8", "mass counted twice", patched(minimal, "least_mass", lambda *a: (2 * networks.least_mass(*a)[0], 0.0))),
+    World("B/eq8", "masses on half a circle only", patched(minimal, "directions", half_circle)),
+    World("B/eq8", "masses of linear neurons", patched(minimal, "least_mass", linear_mass)),
     World(
         "B/eq8", "norm of a network ten times too large", patched(minimal, "variation_norm", lambda p: 10 * bf.variation_norm(p))
     ),

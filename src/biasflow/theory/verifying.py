@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, unknown
-from ..inputs import instance, positive_float, positive_int
+from ..inputs import instance, matrix, positive_float, positive_int, vector
+from ..models import TwoLayerParams
 from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
 from . import margin, mirror, regimes, relu
 from .evidence import Evidence
@@ -71,7 +72,14 @@ def verify(
 
 
 def _check_limit(problem: Any, limit: Limit) -> None:
-    """A predictor must be finite and of the shape of the problem's own; limits of other kinds are left to the claims."""
+    """A predictor must be finite and of the shape of the problem's own; limits of other kinds are left to the claims.
+
+    A network must be finite and take the problem's inputs; it may have more or fewer neurons, where a claim allows that.
+    """
+    if isinstance(problem, Problem) and isinstance(limit.value, TwoLayerParams):
+        a, W = vector("limit.value.a", limit.value.a), matrix("limit.value.W", limit.value.W)
+        if W.shape != (len(a), problem.data.d):
+            raise InputError(f"limit.value.W: expected the shape ({len(a)}, {problem.data.d}), found {W.shape}")
     if not isinstance(problem, (Problem, MirrorProblem)) or not isinstance(limit.value, np.ndarray | list):
         return
     start = start_of(problem)

@@ -196,7 +196,7 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
     quantity = "largest |d⟨w_j, x_k⟩/dt + s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n| over ‖w_j‖‖x_k‖ and the fastest rate"
     X, y = p.data.X, p.data.y
     norms = np.linalg.norm(X, axis=1)
-    rate = float(np.max(np.abs(p.loss.gradient(np.zeros(p.data.n), y)) * norms))
+    rate = _fastest(p, flow)
     step, worst, seen, null = DIFFERENCE / rate, 0.0, 0, 0.0
     inside = flow.times[(flow.times > 2 * step) & (flow.times < flow.times[-1] - 2 * step)]
     for t in inside[:: max(len(inside) // 60, 1)]:
@@ -215,6 +215,14 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
         return unknown_check(quantity, "the flow has no times between its gates' changes")
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     return Check(quantity, worst, "==", 0.0, DIFFERENCED, size=1.0, null=null, **notes)
+
+
+def _fastest(p: Problem, flow: Trajectory) -> float:
+    """The fastest rate of a neuron or a residual: by the labels from a small start, by the tangent kernel from a large one."""
+    norms = np.linalg.norm(p.data.X, axis=1)
+    labels = float(np.max(np.abs(p.loss.gradient(np.zeros(p.data.n), p.data.y)) * norms))
+    size = float(np.max(np.sum(flow.states.a**2, axis=-1) + np.sum(flow.states.W**2, axis=(-2, -1))))
+    return max(labels, 2 * p.loss.factor(p.data.n) * size * float(np.max(norms)) ** 2)
 
 
 assumption_1 = Claim(

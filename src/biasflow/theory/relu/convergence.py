@@ -67,7 +67,8 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
             **course.notes,
         ),
     ]
-    return (*checks, _exponent(evidence, s))
+    given = () if evidence.given_limit is None else _limit(evidence)
+    return (*checks, _exponent(evidence, s), *given)
 
 
 def _exponent(evidence: Evidence, s: Setting) -> Check:
@@ -198,7 +199,7 @@ def _worst_in_ball(s: Setting, best: TwoLayerParams, radius: float) -> tuple[flo
         step = rng.standard_normal(best.W.shape)
         if k % 2:
             step[best.a == 0] = 0.0  # clusters alone, which idle neurons would drown
-        step *= radius / np.sqrt(2) / np.linalg.norm(step) * rng.uniform() ** (1 / 8)
+        step *= radius / np.sqrt(2) / max(float(np.linalg.norm(step)), 1e-300) * rng.uniform() ** (1 / 8)
         found = value(step)
         if found is not None:
             count += 1

@@ -13,6 +13,7 @@ from ...inputs import Array
 from ...models import TwoLayerParams
 from ...records import Limit, Problem
 from ..evidence import Evidence
+from .networks import given_network
 from .setting import Cluster, Setting, distance
 
 ROUNDING = 1e-9
@@ -24,7 +25,7 @@ its shares and its clock, each by at most that mass."""
 
 def vanishing_limit(evidence: Evidence) -> Limit[TwoLayerParams]:
     """θ*, where the flow from λ·g ends as λ → 0: the limit that was handed in, else the one that the early phase predicts."""
-    return evidence.given_limit or _predicted(Setting(evidence.network))
+    return given_network(evidence, evidence.network.model.width) or _predicted(Setting(evidence.network))
 
 
 def _predicted(s: Setting) -> Limit[TwoLayerParams]:
@@ -57,7 +58,8 @@ class Course:
     @cached_property
     def offsets(self) -> Array:
         """Of the midpoints of the first and the second growth, in B's clock, from the early phase."""
-        found = self.limit.stats.get("offset") or _predicted(self.setting).stats["offset"]
+        given = given_network(self.evidence)
+        found = (given.stats.get("offset") if given is not None else None) or _predicted(self.setting).stats["offset"]
         return np.array([found[0 if cluster.sign > 0 else 1] for cluster in self.setting.clusters])
 
     def middle(self, i: int) -> float:

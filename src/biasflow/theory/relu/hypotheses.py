@@ -77,6 +77,7 @@ def _labels(problem: Any) -> str | None:
     y = problem.data.y
     if np.any(y == 0):
         return f"y_{int(np.flatnonzero(y == 0)[0])} = 0"
+    y = y / np.max(np.abs(y))  # squares of 1e200 overflow
     up, down = float(np.sum(y[y > 0] ** 2)), float(np.sum(y[y < 0] ** 2))
     if up == 0 or down == 0:
         return "all labels have one sign: there is one cluster only"

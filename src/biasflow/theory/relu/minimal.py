@@ -17,7 +17,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .examples import orthonormal_family, orthonormal_problem, planar_family, planar_problem
 from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, FITS, LABELLED, NETWORK, SMALL_START
-from .networks import directions, kernel_interpolator, largest_response, least_mass
+from .networks import directions, given_network, kernel_interpolator, largest_response, least_mass
 from .phases import GRADIENT
 from .setting import Setting, squared_norm
 
@@ -39,7 +39,7 @@ def _least(evidence: Evidence) -> Limit[TwoLayerParams] | str:
     """The interpolator of least norm: what was handed in, else what the solver says."""
     data = evidence.network.data
     try:
-        return evidence.given_limit or min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4)
+        return given_network(evidence) or min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4)
     except BiasflowError as reason:
         return str(reason)
 
@@ -142,6 +142,8 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
             "largest |h(x_k) − y_k| of the minimiser over max|y|", misfit(found.value, p.data), "==", 0.0, SOLVED, witness=summed
         )
     ]
+    if half == 0:
+        return (*checks, unknown_check("least mass over the least ½‖θ‖²", "the network that was handed in is zero"))
     checks.append(_dual(p.data, found, half, gap))
     units, excess = directions(X)
     lengths = np.linalg.norm(found.value.W, axis=1)
@@ -205,7 +207,14 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
         checks.append(unknown_check(quantity, "random features find none"))
     else:
         checks.append(
-            Check(quantity, variation_norm(lazy) / half, ">=", 1.0, SOLVED, witness="an interpolator found without the norm")
+            Check(
+                quantity,
+                variation_norm(lazy) / half,
+                ">=",
+                1 - 2 * SOLVED,  # on a line all interpolators have one norm
+                SOLVED,
+                witness="an interpolator found without the norm",
+            )
         )
     return checks
 
@@ -269,7 +278,8 @@ def _residual(params: TwoLayerParams, data: Dataset, multipliers: Array) -> floa
     on = products > 1e-9 * np.linalg.norm(params.W, axis=1)[:, None]
     a = np.where(on, products, 0.0) @ multipliers
     W = params.a[:, None] * ((on * multipliers) @ data.X)
-    left = float(np.sqrt(np.sum((params.a - a) ** 2) + np.sum((params.W - W) ** 2)) / np.sqrt(squared_norm(params)))
+    size = np.sqrt(squared_norm(params)) or 1.0
+    left = float(np.sqrt(np.sum((params.a - a) ** 2) + np.sum((params.W - W) ** 2)) / size)
     return max(left, float(np.max(np.abs(model(params, data.X) - data.y)) / np.max(np.abs(data.y))))
 
 

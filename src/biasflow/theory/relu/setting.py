@@ -27,7 +27,7 @@ class Cluster:
     @property
     def rate(self) -> float:
         """‖D_±‖."""
-        return float(np.linalg.norm(self.D))
+        return float(row_norms(self.D))  # squares of 1e200 overflow
 
     @property
     def direction(self) -> Array:
