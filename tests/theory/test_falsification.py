@@ -65,8 +65,11 @@ def test_searches_with_other_keys_look_at_other_problems(tmp_path):
 
 def test_a_search_that_can_judge_nothing_says_so():
     refused = dataclasses.replace(MEAN, hypotheses=(bf.Hypothesis("never", "never", lambda evidence: "no"),))
-    with pytest.raises(bf.InputError, match="no problem"):
+    with pytest.raises(bf.InputError, match="none of 5 problems.*hypotheses fail"):
         bf.falsify(refused, time_s=0.5, problems=5)
+    broken = dataclasses.replace(MEAN, example=lambda key: 1 / 0)
+    with pytest.raises(bf.InputError, match="could be made; the first: ZeroDivisionError"):
+        bf.falsify(broken, time_s=0.5, problems=5)
 
 
 @pytest.mark.parametrize("keywords", [{"time_s": 0.0}, {"problems": 0}, {"key": -1}, {"time_s": np.inf}])

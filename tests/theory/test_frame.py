@@ -265,7 +265,13 @@ def test_states_may_be_mappings():
         bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, [{"plus": plus} for plus, _ in run.states]))
 
 
-@pytest.mark.parametrize("error", ["a", np.ones(7), [[1.0]]])
+def test_checkpoints_need_their_problem():
+    run = descended(diagonal_problem(0), 1e-5, 100, 3)
+    with pytest.raises(bf.InputError, match="checkpoints carry none"):
+        bf.verify("R/eq3", flow=run)
+
+
+@pytest.mark.parametrize("error", ["a", np.ones(7), [[1.0]], -1.0, np.nan, np.inf])
 def test_errors_that_do_not_fit_are_refused(error):
     run = descended(diagonal_problem(0), 1e-5, 100, 3)
     with pytest.raises(bf.InputError):

@@ -138,6 +138,8 @@ def verify(
 
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
+    if problem is not None and tightest:
+        raise InputError("--problem, --tightest: give one of them")
     if (problem is not None or tightest) and (id is None or data is not None):
         raise InputError("--problem, --tightest: they name a problem of one claim; give its ID, and no --data")
     ids = theory.claims() if id is None else (id,)

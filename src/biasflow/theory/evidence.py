@@ -33,7 +33,7 @@ class Evidence:
     def __init__(
         self, problem: Any, trajectory: Trajectory | None = None, limit: Limit | None = None, time_s: float = 30.0
     ) -> None:
-        self.problem, self._given, self._looked_at = problem, {"flow": trajectory, "limit": limit}, set[str]()
+        self.problem, self._flow, self._limit, self._looked_at = problem, trajectory, limit, set[str]()
         self.deadline = time.monotonic() + time_s
 
     @property
@@ -45,18 +45,19 @@ class Evidence:
     def given_flow(self) -> Trajectory | None:
         """The flow that was handed in, if any."""
         self._looked_at.add("flow")
-        return self._given["flow"]
+        return self._flow
 
     @property
     def given_limit(self) -> Limit | None:
         """The limit that was handed in, if any."""
         self._looked_at.add("limit")
-        return self._given["limit"]
+        return self._limit
 
     @property
     def ignored(self) -> tuple[str, ...]:
         """What was handed in and never looked at."""
-        return tuple(name for name, value in self._given.items() if value is not None and name not in self._looked_at)
+        given = (("flow", self._flow), ("limit", self._limit))
+        return tuple(name for name, value in given if value is not None and name not in self._looked_at)
 
     @property
     def network(self) -> Problem:

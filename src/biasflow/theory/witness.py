@@ -111,6 +111,8 @@ def _stated(flow: Trajectory | Checkpoints, count: int) -> Array:
     known = np.broadcast_to(errors, (count,)) if errors.ndim == 0 else errors
     if known.ndim != 1 or not 0 <= count - known.size <= 1:  # the start, where it was left out, has none
         raise InputError(words)
+    if isinstance(flow, Checkpoints) and not np.all((known >= 0) & np.isfinite(known)):
+        raise InputError("flow.error: expected finite errors of at least zero; leave it out where they are not known")
     return np.append(np.zeros(count - known.size), known)
 
 
@@ -151,17 +153,23 @@ def _parameters(problem: Any, state: Any, k: int) -> Any:
         return vector(f"flow.states[{k}]", state, problem.X.shape[1])
     start = problem.params0
     if isinstance(state, dict):
-        missing = set(getattr(start, "_fields", ())) - set(state)
-        if missing:
+        names = set(getattr(start, "_fields", ()))
+        if missing := names - set(state):
             raise InputError(f"flow.states[{k}]: no {', '.join(sorted(missing))} among {', '.join(map(str, state))}")
+        if foreign := set(map(str, state)) - names:
+            raise InputError(f"flow.states[{k}]: {', '.join(sorted(foreign))} belong to no {type(start).__name__}")
         state = [state[name] for name in start._fields]
     if not isinstance(state, tuple | list) or len(state) != len(start):
-        raise InputError(f"flow.states[{k}]: expected {len(start)} arrays, as in {type(start).__name__}")
+        fields = ", ".join(getattr(start, "_fields", ()))
+        raise InputError(f"flow.states[{k}]: expected {len(start)} arrays, as in {type(start).__name__}({fields}), or a mapping")
     try:
         arrays = leaf_map(lambda leaf: np.asarray(leaf, dtype=np.float64), tuple(state))
     except (TypeError, ValueError, RuntimeError) as reason:
         raise InputError(f"flow.states[{k}]: not arrays of numbers: {reason}") from None
-    return problem.model.checked(regrouped(start, arrays), problem.data.d)
+    try:
+        return problem.model.checked(regrouped(start, arrays), problem.data.d)
+    except InputError as reason:
+        raise InputError(f"flow.states[{k}]: {reason}") from None
 
 
 def downhill(problem: Any, state: Any) -> Any:

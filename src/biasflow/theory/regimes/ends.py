@@ -30,9 +30,11 @@ def end_check(evidence: Evidence, null: Array | None = None) -> Check:
     if size == 0:
         return unknown_check(quantity, "the flow never left its start")
     error = end_error(evidence) / size
-    if not error <= ARRIVED:
-        return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
     distance = float(np.max(np.abs(beta - evidence.limit.value))) / size
+    if not remaining(evidence.network, evidence.trajectory.final) <= ARRIVED * size / 2:
+        return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
+    if not error <= ARRIVED and not distance > error:  # beyond its error a limit is wrong, however rough the flow
+        return unknown_check(quantity, f"its steps are too long: its end is known to {error:.1g} only; train with smaller ones")
     other = None if null is None else float(np.max(np.abs(beta - null))) / size
     return Check(quantity, distance, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=other)
 
