@@ -65,7 +65,7 @@ def test_searches_with_other_keys_look_at_other_problems(tmp_path):
 
 def test_a_search_that_can_judge_nothing_says_so():
     refused = dataclasses.replace(MEAN, hypotheses=(bf.Hypothesis("never", "never", lambda evidence: "no"),))
-    with pytest.raises(bf.InputError, match="none of 5 problems.*hypotheses fail"):
+    with pytest.raises(bf.InputError, match=r"no problem.*hypotheses fail, .*no"):
         bf.falsify(refused, time_s=0.5, problems=5)
     broken = dataclasses.replace(MEAN, example=lambda key: 1 / 0)
     with pytest.raises(bf.InputError, match="could be made; the first: ZeroDivisionError"):

@@ -313,7 +313,7 @@ class _Search:
         if not tried:
             return f"time_s: no problem of {id} could be judged in {self.time_s:g} s; give more time"
         first = verify(self.statement, problem_at(self.statement, next(iter(self.rows))), time_s=self.time_s)
-        return f"claim_or_id: none of {tried} problems of {id} could be judged; the first: {first.status}, {first.reason}"
+        return f"claim_or_id: no problem of {id} could be judged, of {tried} tried; the first: {first.status}, {first.why}"
 
     @property
     def judged(self) -> dict[str, Mapping[str, float]]:
