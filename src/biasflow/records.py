@@ -75,16 +75,35 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a gradient flow needs: model, data, loss and start."""
+    """What a gradient flow needs: model, data, loss and start.
+
+    The start is e^{log_scale}·params0. Where floats hold it, it is written into params0 and log_scale is zero afterwards; below
+    their range it stays as it was given, which `TwoLayer` networks can do: log_scale is then a number, or one for each neuron.
+    """
 
     model: Any
     data: Dataset
     loss: Any
     params0: Any
+    log_scale: Any = 0.0
 
     def __post_init__(self) -> None:
         instance("data", self.data, Dataset)
-        object.__setattr__(self, "params0", self.model.checked(self.params0, self.data.d))
+        params0, log_scale = self.model.checked(self.params0, self.data.d), self.log_scale
+        if not isinstance(log_scale, float) or log_scale != 0.0:
+            params0, log_scale = self.model.placed(params0, log_scale)
+        object.__setattr__(self, "params0", params0)
+        object.__setattr__(self, "log_scale", log_scale)
+
+    @property
+    def in_floats(self) -> bool:
+        """Whether floats hold the start: then it is params0."""
+        return isinstance(self.log_scale, float) and self.log_scale == 0.0
+
+    @property
+    def start(self) -> Any:
+        """The state at t = 0 in floats: zero where the start is below their range."""
+        return self.params0 if self.in_floats else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.params0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +160,7 @@ class Trajectory:
 
     states: the type of the start, with a leading time axis on every leaf.
     error: an estimate of the sup-norm error of each state; loss: the loss as the problem defines it.
+    polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale takes out of float range.
     """
 
     times: Array
@@ -152,6 +172,7 @@ class Trajectory:
     result: Result
     problem: Problem | MirrorProblem
     interpolant: Callable[[float], Any] | None = None
+    polar: Callable[[float], tuple[Any, Array]] | None = None
 
     @property
     def final(self) -> Any:
@@ -166,6 +187,14 @@ class Trajectory:
         if self.interpolant is None:  # a path of jumps: the state entered last
             return leaf_map(lambda leaf: leaf[int(np.searchsorted(self.times, t, side="right")) - 1], self.states)
         return self.interpolant(t)
+
+
+def grown(leaf: Array, log_factor: Any) -> Array:
+    """e^{log_factor}·leaf, the factor a number or one for each row; in two halves, since the factor alone may be out of range."""
+    half = np.exp(np.asarray(log_factor) / 2)
+    half = half.reshape(half.shape + (1,) * (np.ndim(leaf) - 1)) if half.ndim else half
+    with np.errstate(under="ignore"):
+        return np.asarray(leaf * half * half)
 
 
 def leaf_map(function: Callable[[Any], Any], state: Any) -> Any:

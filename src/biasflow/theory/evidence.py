@@ -97,7 +97,7 @@ class Evidence:
         p = self.problem
         if isinstance(p, MirrorProblem):
             return mirror_flow(p.potential, p.X, p.y, p.beta0)
-        return gradient_flow(p.model, p.data, p.loss, p.params0)
+        return gradient_flow(p.model, p.data, p.loss, p.params0, log_scale=p.log_scale)
 
     @cached_property
     def limit(self) -> Limit:

@@ -71,6 +71,8 @@ def _moved_network(problem: Problem, move: str, rng: np.random.Generator, size: 
         return None if data is None else dataclasses.replace(problem, data=data)
     if move == "s":  # the whole start, so that uniform and balanced ones stay so
         factor = float(np.exp(2 * size * rng.standard_normal()))
+        if not problem.in_floats:
+            return dataclasses.replace(problem, log_scale=problem.log_scale * factor)
         return dataclasses.replace(problem, params0=leaf_map(lambda leaf: factor * leaf, problem.params0))
     if move == "w":
         return dataclasses.replace(

@@ -101,6 +101,9 @@ def no_flow(size: float, allowed: float) -> str:
 def judge(statement: Claim, evidence: Evidence) -> Verdict:
     """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that fails nothing is predicted."""
     outcomes: list[tuple[Hypothesis, str | None]] = []
+    problem = evidence.problem
+    if isinstance(problem, Problem) and not problem.in_floats and not statement.below_floats:
+        return Verdict(statement, (), (), Status.DOES_NOT_APPLY, "the start is below float range, which this claim does not read")
     try:
         for hypothesis in statement.hypotheses:
             outcomes.append((hypothesis, hypothesis.test(evidence)))
