@@ -164,9 +164,15 @@ class Margin(FlowMethod):
         return margin.refusal(problem)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: ArrayLike | None,
+        log_norm: float | None,
+        time_s: float | None = None,
     ) -> Trajectory:
-        return margin.integrate_margin(problem, t1, rtol, times, log_norm)
+        return margin.integrate_margin(problem, t1, rtol, times, log_norm, time_s)
 
 
 class General(FlowMethod):
@@ -203,6 +209,7 @@ def gradient_flow(
     *,
     log_norm: float | None = None,
     log_scale: ArrayLike = 0.0,
+    time_s: float | None = None,
 ) -> Trajectory:
     """ẇ = −∇L(w) from e^{log_scale}·params0. states have the type of params0 with a leading time axis.
 
@@ -216,7 +223,8 @@ def gradient_flow(
     log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
     log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them, with weights_error in total
     variation; smooth_time, C's clock (T,), and for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the
-    plain sum of weights over √m, in the same time.
+    plain sum of weights over √m, in the same time. time_s: for 'margin', seconds after which it gives up where it is; its error
+    takes as long again at most, and is NaN where it is not known.
 
     log_scale: how small the start is, without a floor for 'events': one number, or one for each neuron. States are then zero as
     long as they are below float range; polar(t) has unit neurons and logarithms of their norms, and stats log_norms these at
@@ -239,7 +247,13 @@ def gradient_flow(
         refusal = chosen.cannot(problem)
         if refusal is not None:
             raise RefusedError(f"method {method!r}: {refusal}")
-    trajectory = chosen.integrate(problem, t1, chosen.rtol if rtol is None else rtol, times, log_norm)
+    if time_s is not None and not isinstance(chosen, Margin):
+        raise RefusedError(f"time_s: a limit for method 'margin', which {chosen.name!r} does not know")
+    tolerance = chosen.rtol if rtol is None else rtol
+    if isinstance(chosen, Margin):
+        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm, time_s)
+    else:
+        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm)
     if throw and not trajectory.result.success:
         raise ConvergenceError(f"gradient_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
     return trajectory
