@@ -79,7 +79,8 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
 def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
     """Where the flow stopped against β*; what it still had to go is a Newton step on the coordinates that are not held.
 
-    Held coordinates have β* = 0 and a slope that drives them there for ever: how far they came by T says nothing about β*.
+    Held coordinates have β* = 0 and a slope that drives them there for ever: how far they came by T says nothing about β*, but
+    what is left of them moves the others by as much.
     """
     name = "‖β(T) − β*‖_∞ over the larger of ‖β*‖_∞, ‖β₀‖_∞, where nothing is held at the wall"
     end = m.betas[-1]
@@ -91,7 +92,7 @@ def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
     if error > ARRIVED or still > ARRIVED or np.any(np.abs(end[slow]) > ARRIVED * size):
         return unknown_check(name, f"the flow still has {max(error, still):.2g} of its way to go")
     apart = np.where(held, np.abs(m.best), np.abs(end - m.best))
-    return Check(name, float(np.max(apart)) / size, "==", 0.0, error, **notes)
+    return Check(name, float(np.max(apart)) / size, "==", 0.0, error + still, **notes)
 
 
 def _lost(m: Measured, notes: dict[str, Any]) -> Check:

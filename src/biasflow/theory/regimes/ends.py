@@ -14,6 +14,7 @@ from ...records import Problem, Trajectory
 from ..evidence import ARRIVED, Evidence
 from ..hypotheses import start_scale
 from ..verdicts import Check, unknown_check
+from ..witness import LENIENT
 
 ROUNDING = 100 * float(np.finfo(float).eps)
 """Rounding of a limit, over its largest entry, for each unit of the logarithm of its scale."""
@@ -48,7 +49,7 @@ def end_error(evidence: Evidence) -> float:
     logs = 1 + problem.model.depth * abs(np.log(start_scale(problem)))
     formed = max(float(np.max(np.abs(leaf))) for leaf in evidence.trajectory.final) ** problem.model.depth  # w₊^D − w₋^D cancels
     rounding = ROUNDING * (logs * size + formed)
-    return float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + rounding
+    return LENIENT * float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + rounding
 
 
 def remaining(problem: Problem, params: Any) -> float:
