@@ -15,6 +15,7 @@ from biasflow.theory.regimes import (
     completion,
     deeper,
     depth_two,
+    equivalences,
     escape,
     finite_steps,
     kernel,
@@ -383,6 +384,54 @@ def warm_start(patch):
     patch.setattr(bf.DiagonalNetwork, "init", lambda self, scale, **options: real(self, np.sqrt(scale), **options))
 
 
+def at_speed(name, factor):
+    """The second flow at another speed."""
+
+    def spoil(patch):
+        real = getattr(equivalences, name)
+
+        def changed(*arguments):
+            problem, speed = real(*arguments)
+            return problem, factor * speed
+
+        patch.setattr(equivalences, name, changed)
+
+    return spoil
+
+
+def mistaken_output(patch):
+    """An output scaled by α^{D+1}."""
+    p = example("W/fn1", 1)
+    return {"problem": dataclasses.replace(p, model=Mistaken(p.model.depth))}
+
+
+def start_left_alone(patch):
+    """The output is scaled, the start is not."""
+    real = equivalences.louder_problem
+
+    def changed(problem, alpha):
+        louder, speed = real(problem, alpha)
+        return dataclasses.replace(louder, params0=problem.params0), speed
+
+    patch.setattr(equivalences, "louder_problem", changed)
+
+
+def slow_output_layer(patch):
+    """v descends at half speed: no gradient flow of L."""
+    real = bf.ProductNetwork.gradient
+
+    def gradient(self, params, X, output_gradient):
+        u, v = real(self, params, X, output_gradient)
+        return bf.ProductParams(u, 0.5 * v)
+
+    patch.setattr(bf.ProductNetwork, "gradient", gradient)
+
+
+def another_pair(patch):
+    """w± = u ± v in place of half of it."""
+    patch.setattr(bf.ProductNetwork, "paired", lambda self, params: bf.DiagonalParams(params.u + params.v, params.u - params.v))
+
+
 WORLDS: tuple[World, ...] = (
     World("W/thm1", "clock and exponent both as printed, 4 for ‖·‖²", clock_and_exponent),
     World(
@@ -464,6 +513,16 @@ WORLDS: tuple[World, ...] = (
     ),
     World("W/lem4", "∇L halved", slowed),
     World("W/lem4", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/fn1", "half of the speed", at_speed("louder_problem", 0.5)),
+    World("W/fn1", "an output scaled by α^{D+1}", mistaken_output, key=1),
+    World("W/fn1", "the output is scaled, the start is not", start_left_alone),
+    World("W/fn1", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/fn2", "the same speed", at_speed("pair_problem", 2.0)),
+    World("W/fn2", "v descends at half speed", slow_output_layer, key=1),
+    World("W/fn2", "w± = u ± v", another_pair),
+    World("W/fn2", "r = |u² − v²|/4", another_radius, key=1),
+    World("W/fn2", "the limit moved inside the null space by 1e-6", with_limit("W/fn2", null_space(1e-6))),
+    World("W/fn2", "∇_w raises", forbidden(bf.ProductNetwork)),
     World("W/sec5", "α ∝ ε^{1/(D−1)}", quicker_alpha, key=1),
     World("W/sec5", "D in place of D/2", without_halving),
     World("W/sec5", "a power of α for D = 2 too", polynomial_two),

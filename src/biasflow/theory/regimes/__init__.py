@@ -1,9 +1,10 @@
 """W: kernel and rich regimes."""
 
-from . import completion, deeper, depth_two, escape, finite_steps, kernel, lemmas, thresholds, vanishing
+from . import completion, deeper, depth_two, equivalences, escape, finite_steps, kernel, lemmas, thresholds, vanishing
 
 CLAIMS = (
     kernel.CLAIMS
+    + equivalences.CLAIMS
     + depth_two.CLAIMS
     + lemmas.CLAIMS
     + deeper.CLAIMS
