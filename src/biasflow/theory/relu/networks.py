@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from ...inputs import Array
+from ...inputs import Array, log_of_scale
 from ...models import TwoLayerParams
 from ...records import Problem
 from .setting import Setting
@@ -20,11 +20,10 @@ ASCENTS = 20
 """Steps of w → Σ_{active} λ_kx_k/‖·‖, each of which ascends, from all directions at once."""
 
 
-def rescaled(problem: Problem, scale: float) -> Problem:
+def rescaled(problem: Problem, scale: float | None = None, *, log_scale: float | None = None) -> Problem:
     """The same problem from λ·g with another λ."""
-    s = Setting(problem)
-    params = TwoLayerParams(problem.params0.a / s.scale * scale, problem.params0.W / s.scale * scale)
-    return Problem(problem.model, problem.data, problem.loss, params)
+    shift = float(log_of_scale("scale", scale, log_scale)[1])
+    return Problem(problem.model, problem.data, problem.loss, Setting(problem).unit, shift)
 
 
 def kernel_interpolator(problem: Problem) -> TwoLayerParams | None:
