@@ -22,7 +22,7 @@ KEPT = {}
 
 def kept_flow(problem, t1=None, times=None, *, time_s=60.0, rtol=1e-10):
     """The witness, computed once for each problem."""
-    arrays = (problem.data.X, problem.data.y, problem.params0.a, problem.params0.W)
+    arrays = (problem.data.X, problem.data.y, problem.params0.a, problem.params0.W, np.asarray(problem.log_scale))
     name = (t1, problem.model, problem.loss, *(array.tobytes() for array in arrays))
     if name not in KEPT:
         KEPT[name] = witness_flow(problem, t1, times, time_s=60.0)
