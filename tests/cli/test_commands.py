@@ -70,7 +70,7 @@ def test_numbers_prints_and_writes_what_agrees(cli, tmp_path):
     counts = "Of 3 numbers of the papers 1 agree with ours, 1 differ, 1 are not comparable."
     page = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert code == 0 and counts in out and counts in page
-    assert "biasflow numbers --preset quick --out table.md" in page and page.count("`W/fig1`") == 3
+    assert "biasflow numbers --out table.md" in page and page.count("`W/fig1`") == 3
     assert cli("numbers", "--only", "R")[0] == 2
 
 

@@ -141,7 +141,8 @@ def numbers(
         typer.echo(f"{id}\n{numbers_table(values)}", nl=False)
     typer.echo(counted([number for values in found.values() for number in values]))
     if out is not None:
-        options = "".join(f" --{name} {value}" for name, value in (("preset", preset.value), ("only", only)) if value)
+        given = (("preset", preset.value if preset is not Preset.quick else None), ("only", only))
+        options = "".join(f" --{name} {value}" for name, value in given if value)
         out.write_text(numbers_page(found, f"biasflow numbers{options} --out {out}"), encoding="utf-8")
 
 

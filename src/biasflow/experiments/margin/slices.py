@@ -196,4 +196,10 @@ fig4 = Experiment(
         Reported(DRIFT, Reading.exact(0.0), "Figure 4 and Lemma 26", None),
         Reported(REACHING, Reading.exact(0.0), 'Figure 4: "allows to avoid a = 0"', None),
     ),
+    alt=(
+        "Arrows of a vector field in the plane of a neuron's two weights, with the diagonal lines of the invariant set. "
+        "Trajectories that start on the diagonals stay on them; two that start elsewhere run into the vertical line a = 0 "
+        "and end at crosses. Beside it, the size of a grows or shrinks exponentially on the set; off it, it can reach "
+        "zero."
+    ),
 )

@@ -203,6 +203,11 @@ fig3 = Experiment(
     summarise,
     draw_fig3,
     REPORTED,
+    alt=(
+        "Left: as α grows the distance from the planted matrix rises from near zero to one, and the change of the "
+        "unobserved entries falls to near zero. Middle: the same for Gaussian starts, earlier for more columns. Right: "
+        "the transition scale falls with the number of columns, in the end parallel to one over its square root."
+    ),
 )
 fig5 = Experiment(
     "W/fig5",
@@ -213,4 +218,9 @@ fig5 = Experiment(
     point,
     summarise,
     draw_fig5,
+    alt=(
+        "Left: from the identity start the excess nuclear norm is small at small α and the excess Frobenius norm at large "
+        "α. Where the planted matrix is not the one of least nuclear norm, the excess stays at its value. Middle and "
+        "right: the same for Gaussian starts, earlier for more columns."
+    ),
 )

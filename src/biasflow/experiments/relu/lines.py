@@ -259,17 +259,27 @@ fig2 = Experiment(
     draw_fig2,
     REPORTED2,
     animate,
+    alt=(
+        "Four moments in four columns. Stars, one a neuron, start scattered and tiny, gather at two places, then one "
+        "group rises and fits the positive label, then the other sinks and fits the negative one; the function ends with "
+        "two kinks. Below, the same neurons in the plane turn into two rays and grow along them."
+    ),
 )
 fig3 = Experiment(
     "B/fig3",
     "The loss of B/fig2: (a) two plateaus, each next to a saddle, against the authors' iterations, with what B reads off its own"
     " curve; (b) squared norms by sign: both clusters grow exponentially from the start, one at twice the rate, and stop at the"
-    " least norm that fits their label; the angle to the aligned directions vanishes before either matters.",
+    " least norm that fits their label; (c) the mean angle of neurons to the directions they align with, weighted by |a|‖w‖.",
     GRIDS2,
     point,
     summarise3,
     draw_fig3,
     REPORTED3,
+    alt=(
+        "The loss is level at one half, falls to a plateau at one quarter between iterations 5,500 and 7,000, and falls "
+        "to zero between 11,000 and 14,000, later than B says by some hundred iterations. Norms of the two clusters grow "
+        "exponentially, one twice as fast. Angles fall by six decades before that."
+    ),
 )
 fig4 = Experiment(
     "B/fig4",
@@ -284,17 +294,31 @@ fig4 = Experiment(
     draw_fig4,
     REPORTED4,
     animate_fig4,
+    alt=(
+        "Five moments in five columns. Neurons turn to a few directions, grow to a saddle, then grow and turn at once "
+        "until the function, with two kinks, lies on the dashed minimum-norm interpolator. Below, the loss has two long "
+        "plateaus, and counts of neurons pinned to each data point rise and fall."
+    ),
 )
 fig5 = Experiment(
     "B/fig5",
-    "The five points of B/fig4 from a large start, λ = 10/√60: neurons hardly move, nothing is sparse, and the function ends near"
-    " the interpolator of the tangent kernel at the start (purple; it jumps where a gate of the start switches) rather than near"
-    " the minimum-norm one. The loss meets no saddle. Distances are root mean squares between the data, relative to the change of"
-    " the function.",
+    "The five points of B/fig4 from a large start, λ = 10/√60: the weights move little, nothing is sparse, and the loss meets no"
+    " saddle. Yet the function does not end at the interpolator of the tangent kernel at the start (purple; it jumps where a"
+    " gate of"
+    " the start switches): between the data it misses it by 0.8 of its own size in the median (0.4 to 4 over twelve starts),"
+    " and the"
+    " minimum-norm one by more in most of them. With 60 neurons and gates that switch, small moves are not a linear model."
+    " Shown is"
+    " the start of median distance; distances are root mean squares between the data, over that of h.",
     {"quick": Grid({"seed": tuple(range(12))}, SETTING5), "paper": Grid({"seed": tuple(range(200))}, SETTING5)},
     point,
     summarise5,
     draw_fig5,
     REPORTED5,
     animate_fig5,
+    alt=(
+        "At a large start the function is far from the five data points; at the end it goes through them, with many "
+        "wiggles, away from the jagged tangent-kernel interpolator and from the minimum-norm one. Neurons in the plane "
+        "have moved by short lines. The loss falls without plateaus."
+    ),
 )

@@ -12,7 +12,7 @@ from ...diagnostics import clusters
 from ...inputs import Array
 from ...models import TwoLayer
 from ...records import Experiment, Grid, Reading, Reported
-from ..style import COLOURS, MUTED, panels, titled
+from ..style import COLOURS, MARK, MUTED, panels, titled
 from ..telling import told
 from .movies import movie, sheet
 from .running import early_directions, flow_at, misalignment, sliding, turning_points
@@ -93,9 +93,8 @@ def plane_panel(axis: Any, run: xarray.Dataset) -> Callable[[int], None]:
     axis.grid(False)
     axis.spines[:].set_visible(False)
     places = _on_sheet(run["projected"].values)
-    low, high = np.min(places, axis=(0, 1)), np.max(places, axis=(0, 1))
-    middle, half = (low + high) / 2, 0.55 * float(np.max(high - low))
-    axis.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
+    (left, bottom), (right, top) = _window(places)
+    axis.set(xlim=(left, right), ylim=(bottom, top))
     drawn = {
         sign: axis.plot([], [], "*", color=colour, markersize=8, markeredgecolor="white", markeredgewidth=0.3, label=label)[0]
         for sign, label, colour in SIGNS
@@ -108,6 +107,13 @@ def plane_panel(axis: Any, run: xarray.Dataset) -> Callable[[int], None]:
     return show
 
 
+def _window(places: Array) -> tuple[Array, Array]:
+    """Room for every neuron in every frame."""
+    low, high = np.min(places, axis=(0, 1)), np.max(places, axis=(0, 1))
+    pad = 0.06 * np.max(high - low)
+    return low - pad, high + pad
+
+
 def _on_sheet(projected: Array) -> Array:
     """Polar coordinates whose radius begins at the inner circle."""
     norms = np.linalg.norm(projected, axis=2, keepdims=True)
@@ -116,23 +122,36 @@ def _on_sheet(projected: Array) -> Array:
 
 
 def draw_fig6(summary: xarray.Dataset) -> Any:
-    names = [str(moment) for moment in MOMENTS]
-    figure, axes = sheet([names, ["angle", "angle", "sliding", "sliding"]], 14, 7.2, [1.5, 1])
     run = summary.isel(seed=0)
+    low, high = _window(_on_sheet(run["projected"].values))
+    figure, planes, (angle, sliding) = _rows(len(MOMENTS), 14.0, float((high - low)[1] / (high - low)[0]))
     places = {int(frame): k for k, frame in enumerate(run["frame"].values)}
-    for moment, text in MOMENTS.items():
-        plane_panel(axes[str(moment)], run)(places[moment])
-        titled(axes[str(moment)], f"{text}\niteration {moment:,}")
-    axes["0"].legend(fontsize=7.5, loc="lower left", frameon=False)
-    axes["0"].text(0, 0, "norm 0:\nthe circle", ha="center", va="center", fontsize=7.5, color=MUTED)
-    curves(axes["angle"], summary, "angle", "mean angle to the aligned direction", COLOURS[3])
-    axes["angle"].set(ylabel="degrees", yscale="log")
-    curves(axes["sliding"], summary, "sliding", "share of neuron–sample pairs that slide", COLOURS[4])
-    axes["sliding"].set(ylabel="share of all pairs", ylim=(0, None))
-    for name in ("angle", "sliding"):
+    for plane, (moment, text) in zip(planes, MOMENTS.items(), strict=True):
+        plane_panel(plane, run)(places[moment])
+        titled(plane, f"{text}\niteration {moment:,}")
+        plane.plot([], [], color=MUTED, linewidth=0.8, label="norm 0: only the angle counts")
+        plane.spines[:].set(visible=True, color=MUTED, linewidth=0.4)
+    planes[0].legend(fontsize=8.5, loc="lower right", frameon=False)
+    curves(angle, summary, "angle", "mean angle to the aligned direction", COLOURS[3])
+    angle.set(ylabel="degrees", yscale="log")
+    curves(sliding, summary, "sliding", "share of neuron–sample pairs that slide", COLOURS[4])
+    sliding.set(ylabel="share of all pairs", ylim=(0, None))
+    for axis in (angle, sliding):
         for moment in MOMENTS:
-            axes[name].axvline(moment, color=MUTED, linewidth=0.8, linestyle=":")
+            axis.axvline(moment, color=MUTED, linewidth=0.8, linestyle=":")
     return figure
+
+
+def _rows(columns: int, width: float, shape: float) -> tuple[Any, Any, Any]:
+    """A row of panels of this shape (height over width), and two wide panels below."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    upper, lower = width / columns * shape + 0.5, 3.0
+    with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
+        figure: Any = Figure(figsize=(width, upper + lower), layout="constrained")
+        above, below = figure.subfigures(2, 1, height_ratios=[upper, lower])
+        return figure, above.subplots(1, columns), below.subplots(1, 2)
 
 
 def curves(axis: Any, summary: xarray.Dataset, name: str, title: str, colour: str) -> None:
@@ -153,7 +172,7 @@ def draw_fig7(summary: xarray.Dataset) -> Any:
     for at, text in {40000: "B: aligned", 75000: "B: saddle", 200000: "B: end"}.items():
         loss.axvline(at, color=COLOURS[4], linewidth=1, linestyle="--")
         where = {"transform": loss.get_xaxis_transform(), "rotation": 90, "va": "bottom", "ha": "right"}
-        loss.text(at, 0.05 if at < 50000 else 0.6, f"{text} ", fontsize=7.5, color="#a86f12", **where)
+        loss.text(at, 0.05 if at < 50000 else 0.6, f"{text} ", fontsize=7.5, color=MARK, **where)
     shares = summary["share"].transpose("rank", "seed").values
     rank = summary["rank"].values
     ratios.bar(rank, shares[:, 0], color=COLOURS[0], alpha=0.6, label="share of each component, shown teacher")
@@ -249,6 +268,11 @@ fig6 = Experiment(
     draw_fig6,
     REPORTED6,
     animate,
+    alt=(
+        "Neurons on a circle, which stands for norm zero, first gather at two arcs, then one group leaves the circle, "
+        "then the other; at the end they spread around two directions. Below, angles to the aligned directions fall by "
+        "ten decades and return once neurons grow; up to a fifth of all pairs slide meanwhile."
+    ),
 )
 fig7 = Experiment(
     "B/fig7",
@@ -259,4 +283,9 @@ fig7 = Experiment(
     summarise,
     draw_fig7,
     REPORTED7,
+    alt=(
+        "Losses of five teachers fall in one or two steps, first between iterations 37,000 and 75,000; B names 75,000 for "
+        "its own. Bars: the first two principal components of the final neurons hold 78% of the variance, just below the "
+        "dashed 80% that B reports, and the rest falls off slowly."
+    ),
 )

@@ -250,4 +250,9 @@ fig1 = Experiment(
     summarise,
     draw,
     REPORTED,
+    alt=(
+        "Bars of the predicted phases above those read off the loss agree. Below them the loss falls in two steps between "
+        "plateaus, and two clusters of neurons grow exponentially, one after the other. Right: the times of both fits "
+        "approach their limits as the start gets smaller, on the exact formula's lines."
+    ),
 )
