@@ -11,7 +11,7 @@ NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py te
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce test test-kernels lint bench matrix sharpness clean
+.PHONY: reproduce test test-kernels lint bench matrix sharpness numbers clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
@@ -39,6 +39,9 @@ matrix: $(DEV)
 
 sharpness: $(CORE)
 	$(BIN)/biasflow falsify --out docs/sharpness.md
+
+numbers: $(CORE)
+	$(BIN)/biasflow numbers --out docs/reproduction.md
 
 clean:
 	rm -rf $(VENV) .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "records": ("Batched", "Certificate", "Composed", "Dataset", "Experiment", "Grid", "Limit", "MirrorProblem", "Problem",
-                "Reported", "Result", "Trajectory"),
+                "Reading", "Reported", "Result", "Trajectory"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DataFileError", "DomainError", "InconsistentError",
                "InfeasibleError", "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
     "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
