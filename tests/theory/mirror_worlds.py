@@ -25,6 +25,7 @@ from biasflow.theory.mirror import (
     objectives,
     operator_norm,
     rates,
+    widths,
     witness,
 )
 from biasflow.theory.mirror.formulas import formulas_of
@@ -163,6 +164,63 @@ def scaled_divergence(factor):
         patch.setattr(measured.Measured, "divergence", lambda self, target: factor * old(self, target))
 
     return spoil
+
+
+def halved_rate(factor):
+    """The integral of 2(F − F*) multiplied."""
+
+    def spoil(patch):
+        old = measured.Measured.integral
+
+        def new(self, density, index):
+            total, error = old(self, density, index)
+            return factor * total, error
+
+        patch.setattr(measured.Measured, "integral", new)
+
+    return spoil
+
+
+def no_minimisers(patch):
+    """Points in place of minimisers: off their affine space by a thousandth."""
+    old = rates.minimisers
+    patch.setattr(rates, "minimisers", lambda m: tuple(dataclasses.replace(t, beta=1.001 * t.beta) for t in old(m)))
+
+
+def start_on_the_wall(patch):
+    p = claim("R/lemA1").example(KEY)
+    beta0 = np.abs(p.beta0)
+    beta0[0] = 0.0
+    return {"problem": bf.MirrorProblem(bf.Entropy(), p.X, p.y, beta0)}
+
+
+def other_labels(patch):
+    """The second start is followed under other labels, whose ∇F is the opposite there: solutions part."""
+    old = bias.primal_flow
+    patch.setattr(bias, "primal_flow", lambda p, *rest: old(dataclasses.replace(p, y=2 * p.X @ p.beta0 - p.y), *rest))
+
+
+def bounded_potential(name):
+    """A network of depth three, whose ∇φ stays in a bounded set."""
+
+    def spoil(patch):
+        p = claim(name).example(KEY)
+        return {"problem": bf.MirrorProblem(bf.DepthPotential(3, 0.3), p.X, p.y, p.beta0)}
+
+    return spoil
+
+
+def other_weights(patch):
+    """Samples of their own weights in the least squares that labels out of reach are replaced by."""
+    p = claim("R/thm2.2").example(KEY)
+
+    def new(X, y):
+        root = np.linspace(1.0, 1.001, len(y))
+        return X @ np.linalg.lstsq(X * root[:, None], y * root, rcond=None)[0]
+
+    patch.setattr(measured, "least_fit", new)
+    X, y = np.vstack([p.X, p.X[:1]]), np.append(p.y, -p.y[0])
+    return {"problem": bf.MirrorProblem(p.potential, X, y, p.beta0)}
 
 
 def wrong_dual(patch):
@@ -456,6 +514,44 @@ def late_weights(patch):
     patch.setattr(rates, "late_rate", new)
 
 
+def lame_diagonal(patch):
+    old = bf.DiagonalNetwork.gradient
+
+    def new(self, params, X, output):
+        found = old(self, params, X, output)
+        return found._replace(minus=found.minus / 2)
+
+    patch.setattr(bf.DiagonalNetwork, "gradient", new)
+
+
+def equal_clocks(patch):
+    """W's weights at R's times, not at half of them."""
+    old = widths.witness_flow
+    patch.setattr(
+        widths, "witness_flow", lambda p, times=None, **rest: old(p, times=None if times is None else 2 * times, **rest)
+    )
+
+
+def off_the_edge(patch):
+    p = claim("R/pair").example(KEY)
+    return {"problem": dataclasses.replace(p, params0=FixedDirectionsParams(p.params0.a, 0.999 * p.params0.b))}
+
+
+def scaled_weights(power):
+    def spoil(patch):
+        patch.setattr(widths, "weight_scale", lambda alpha, m: alpha * float(m) ** power)
+
+    return spoil
+
+
+def summed_radius(patch):
+    patch.setattr(widths, "merged_radius", lambda a, b: 0.5 * np.sum(a**2 - b**2, axis=-1))
+
+
+def without_cone(patch):
+    patch.setattr(widths, "mean_square", lambda dim: (dim + 1) / 3)
+
+
 LOOSE = "the bound is that loose here, and its sharpness says so"
 W = World
 WORLDS: tuple[World, ...] = (
@@ -466,6 +562,11 @@ WORLDS: tuple[World, ...] = (
     W("R/lemA1", "the flow in ν has another ∇φ*", wrong_dual),
     W("R/lemA1", "the flow in β is pushed off", pushed_flow),
     W("R/lemA1", "the flow in β is that of another r", other_flow),
+    W("R/lemA1", "a start on the wall of its half-line", start_on_the_wall),
+    W("R/lemA1", "the second flow is that of other labels", other_labels),
+    W("R/lemA1", "∇φ is not onto", bounded_potential("R/lemA1")),
+    W("R/thm2.2", "∇φ is not onto", bounded_potential("R/thm2.2")),
+    W("R/thm2.2", "labels out of reach, and their least squares by other weights", other_weights),
     W("R/thm2.2", "limit moved in the null space by 1e-3", moved_limit(1e-3)),
     W("R/thm2.2", "limit moved in the null space by 1e-6", moved_limit(1e-6)),
     W("R/thm2.2", "limit moved in the null space by 1e-8", moved_limit(1e-8)),
@@ -480,6 +581,13 @@ WORLDS: tuple[World, ...] = (
     W("R/thm2.3", "the flow is that of another potential", other_flow),
     W("R/thm2.3", "the flow is pushed off", pushed_flow),
     W("R/thm2.3", "a fit out of reach", wrong_fit),
+    W("R/eq2", "the rate as printed, half of it", halved_rate(0.5)),
+    W("R/eq2", "the rate off by a thousandth", halved_rate(1.001)),
+    W("R/eq2", "D_φ smaller by a thousandth", scaled_divergence(0.999)),
+    W("R/eq2", "points that are no minimisers", no_minimisers),
+    W("R/eq2", "the flow is slower by a thousandth", slower_flow),
+    W("R/eq2", "the flow is that of another r", other_flow),
+    W("R/eq2", "limit of the kernel regime", kernel_limit),
     W("R/eq3", "D_φ halved", scaled_divergence(0.5)),
     W("R/eq3", "D_φ smaller by a thousandth", scaled_divergence(0.999)),
     W("R/eq3", "D₀ a tenth", scaled_divergence(0.1)),
@@ -563,6 +671,16 @@ WORLDS: tuple[World, ...] = (
     W("R/sec5.3", "the exact rate off by a thousandth", scaled(ablations, "asymptotic_rate", 1.001)),
     W("R/sec5.3", "the flow is that of another potential", other_flow),
     W("R/sec5.3", "the flow is slower by a thousandth", slower_flow),
+    W("R/pair", "r_k without its cross terms", without_cross_terms),
+    W("R/pair", "two learning rates", wrong_gradient(a=1.001)),
+    W("R/pair", "w₋ descends at half speed", lame_diagonal),
+    W("R/pair", "W's clock as R's", equal_clocks),
+    W("R/pair", "a start off the edge", off_the_edge),
+    W("R/sec4", "weights of size α/m", scaled_weights(-1.0)),
+    W("R/sec4", "weights of size α·m^{−0.45}", scaled_weights(-0.45)),
+    W("R/sec4", "r_k the sum of its neurons' r_j", summed_radius),
+    W("R/sec4", "no cone in E(a² + b²)", without_cone),
+    W("R/sec4", "the flow of two learning rates", wrong_gradient(a=1.001)),
     W("R/sec5.4", "a random u, upper end 1e9", garbage_norm),
     W("R/sec5.4", "1/σ_max in place of 1/σ_min", largest_singular),
     W("R/sec5.4", "lower ends too large by 1e-6", bracket(lower=1 + 1e-6)),

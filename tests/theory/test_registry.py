@@ -10,8 +10,8 @@ COMPLETE = ("R", "B", "C", "W")
 """Papers all of whose statements and figures are here."""
 IDS = {
     "R": (
-        "lemA1 thm2.2 thm2.3 eq3 lem2.4 lem2.5 thm2.6 thm2.7 lem3.3 lemA3 thm3.4 lem3.5 lemA2 lem3.6 lem3.7 sec5.1 lem5.1 sec5.3"
-        " sec5.4 sharp",
+        "lemA1 thm2.2 thm2.3 eq2 eq3 lem2.4 lem2.5 thm2.6 thm2.7 lem3.3 lemA3 thm3.4 lem3.5 lemA2 lem3.6 lem3.7 sec5.1 lem5.1"
+        " sec5.3 sec5.4 sharp sec4 pair",
         "fig1 fig2 fig3 fig4 fig5 fig6",
     ),
     "B": (

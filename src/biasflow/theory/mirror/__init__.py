@@ -1,6 +1,6 @@
 """R: mirror flow for least squares."""
 
-from . import ablations, bias, boundary, hypentropic, local, networks, operator_norm, rates
+from . import ablations, bias, boundary, hypentropic, local, networks, operator_norm, rates, widths
 
 CLAIMS = (
     *bias.CLAIMS,
@@ -11,4 +11,5 @@ CLAIMS = (
     *networks.CLAIMS,
     *ablations.CLAIMS,
     *operator_norm.CLAIMS,
+    *widths.CLAIMS,
 )

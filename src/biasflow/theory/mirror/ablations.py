@@ -18,7 +18,8 @@ from ..examples import euclidean_family, euclidean_problem, mirror_family, mirro
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, EUCLIDEAN, FREE, FULL_RANK, MIRROR, POWER, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .given import MOVES, about_a_limit, about_no_limit
+from .conditions import MOVES
+from .given import about_a_limit, about_no_limit
 from .local import constant_check, eigen_error, least_eigenvalue
 from .measured import EPS, SLOW_FLOW, Measured, exponential_check, farthest, measured, within_floats
 from .objectives import Objective, least_squares, logistic, objective_flow, squared_hinge

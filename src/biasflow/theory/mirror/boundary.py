@@ -15,7 +15,8 @@ from ..examples import boundary_family, boundary_problem
 from ..hypotheses import CONTINUOUS, HALF_LINES, MIRROR, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import rival_checks
-from .given import MOVES, about_a_limit
+from .conditions import MOVES, START
+from .given import about_a_limit
 from .measured import ARRIVED, EPS, Measured, within_floats
 
 PUSHED = 1e-6
@@ -160,7 +161,7 @@ thm2_3 = Claim(
     "Where φ extends continuously to the closed domain, mirror flow converges to the Bregman projection of β₀ onto the"
     " minimisers of F there, on the boundary where no minimiser lies inside.",
     "R, Theorem 2.3",
-    (MIRROR, SQUARE, HALF_LINES, CONTINUOUS, MOVES),
+    (MIRROR, SQUARE, START, HALF_LINES, CONTINUOUS, MOVES),
     boundary_problem,
     about_a_limit(_thm2_3, _measured),
     kind=Kind.FLOW,

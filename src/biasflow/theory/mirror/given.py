@@ -8,26 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..evidence import Evidence
-from ..verdicts import Check, Hypothesis, Status, unknown_check
-from .measured import ARRIVED, EPS, Measured, measured, within_floats
+from ..verdicts import Check, Status, unknown_check
+from .measured import ARRIVED, Measured, measured, within_floats
 
 Checks = Callable[[Evidence], tuple[Check, ...]]
 FAR = 0.1
 """Distance from the flow's end, over its size, from which no rounding of a limit explains it."""
-
-
-def _still(evidence: Evidence) -> str | None:
-    """∇F(β₀) against the rounding of its terms."""
-    m = evidence.mirror
-    start = np.asarray(evidence.origin.beta, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        pull = np.abs(m.X.T @ (m.X @ start - m.y))
-        terms = np.abs(m.X).T @ (np.abs(m.X) @ np.abs(start) + np.abs(m.y))
-    still = np.all(pull <= 4 * sum(m.X.shape) * EPS * terms)
-    return "the start is a minimiser of F already: nothing moves" if still else None
-
-
-MOVES = Hypothesis("moves", "the start is no minimiser of F", _still)
 
 
 def about_a_limit(check: Checks, measure: Callable[[Evidence], Measured] = measured) -> Checks:

@@ -15,7 +15,8 @@ from ..evidence import Evidence
 from ..examples import half_line_problem, hypentropy_family, mirror_problem, potential_family
 from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, POSITIVE, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .given import MOVES, about_a_limit, about_no_limit
+from .conditions import MOVES
+from .given import about_a_limit, about_no_limit
 from .local import FOLLOWED, constant_check, eigen_error, least_eigenvalue
 from .measured import (
     EPS,

@@ -21,8 +21,9 @@ from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
+from .conditions import MOVES, ONTO, START
 from .formulas import Formulas
-from .given import MOVES, about_a_limit, about_no_limit
+from .given import about_a_limit, about_no_limit
 from .measured import (
     EPS,
     SLOW_FLOW,
@@ -306,7 +307,7 @@ def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-INSIDE = (MIRROR, SQUARE, CONSISTENT, MOVES, REACHED)
+INSIDE = (MIRROR, SQUARE, START, ONTO, CONSISTENT, MOVES, REACHED)
 FOLLOWED = "the flow in β or in the weights, D_φ by quadrature, constants from the formulas of φ"
 
 lem2_4 = Claim(

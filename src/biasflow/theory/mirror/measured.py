@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InconsistentError, InfeasibleError
 from ...inputs import Array, Index
+from ...limits import mirror_limit
 from ...records import Limit
 from ..evidence import Evidence
+from ..hypotheses import consistent_failure
 from ..verdicts import Check, unknown_check
 from .formulas import formulas_of
 from .witness import below_floats, enveloped
@@ -104,8 +107,15 @@ class Measured:
 
     @cached_property
     def limit(self) -> Limit[Array]:
-        found = self.evidence.limit if self._best is None else self._best
+        found = self._predicted() if self._best is None else self._best
         return dataclasses.replace(found, value=np.asarray(found.value, dtype=np.float64))
+
+    def _predicted(self) -> Limit[Array]:
+        try:
+            return self.evidence.limit
+        except (InconsistentError, InfeasibleError):
+            m = self.evidence.mirror
+            return mirror_limit(m.potential, m.X, m.y, m.beta0)
 
     @cached_property
     def best(self) -> Array:
@@ -127,10 +137,21 @@ class Measured:
         rounded = w * (8 * EPS * (np.abs(first) + np.abs(self.X).T @ np.abs(nu)) + loose)
         return STEADY * EPS * (np.abs(self.best) + EPS * size) + np.abs(step) + np.where(known, rounded, 0.0)
 
-    @property
+    @cached_property
     def fit(self) -> Array:
-        """What Xβ* should be."""
-        return self.y if self._fit is None else self._fit
+        """What Xβ* should be: y, or its least-squares fit ŷ where no β has Xβ = y."""
+        if self._fit is not None:
+            return self._fit
+        return self.y if consistent_failure(self.evidence.mirror) is None else least_fit(self.X, self.y)
+
+    @cached_property
+    def excess(self) -> Array:
+        """F − F* = ½‖Xβ − ŷ‖² on all of R^d, since y − ŷ is orthogonal to every Xβ."""
+        return 0.5 * np.sum((self.betas @ self.X.T - self.fit) ** 2, axis=1)
+
+    @cached_property
+    def excess_error(self) -> Array:
+        return self._quadratic_error(self.betas @ self.X.T - self.fit)
 
     @cached_property
     def residuals(self) -> Array:
@@ -143,8 +164,11 @@ class Measured:
     @cached_property
     def F_error(self) -> Array:
         """First and second order in the error of β, and the rounding of Xβ."""
+        return self._quadratic_error(self.residuals)
+
+    def _quadratic_error(self, residuals: Array) -> Array:
         gain = self.spread @ np.abs(self.X).T + 4 * EPS * (np.abs(self.betas) @ np.abs(self.X).T + np.abs(self.y))
-        return np.sum(np.abs(self.residuals) * gain + gain**2 / 2, axis=1)
+        return np.sum(np.abs(residuals) * gain + gain**2 / 2, axis=1)
 
     def divergence(self, target: Array) -> Array:
         """D_φ(target, β(t)) along the trajectory."""
@@ -254,6 +278,13 @@ def measured(evidence: Evidence) -> Measured:
     if evidence not in _MEASURED:
         _MEASURED[evidence] = Measured(evidence)
     return _MEASURED[evidence]
+
+
+def least_fit(X: Array, y: Array) -> Array:
+    """ŷ: the orthogonal projection of y onto Im X."""
+    left, singular, _ = np.linalg.svd(X, full_matrices=False)
+    kept = left[:, singular > max(X.shape) * EPS * singular[0]]
+    return kept @ (kept.T @ y)
 
 
 def within_floats(check: Callable[[Evidence], tuple[Check, ...]]) -> Callable[[Evidence], tuple[Check, ...]]:

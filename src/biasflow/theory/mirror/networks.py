@@ -90,7 +90,7 @@ def printed_radius(a: Array, b: Array) -> float:
     return float(np.sqrt(np.sum(first**2 + second**2)) / 2)
 
 
-def _mirror_equation(m: Reduced) -> Check:
+def mirror_equation(m: Reduced) -> Check:
     """½∇Φ_r(β(t)) − ½∇Φ_r(β₀) = −∫Xᵀ∇ℓ(Xβ)ds at the times saved, on the weights' own flow."""
     name = "|½∇Φ_r(β(t)) − ½∇Φ_r(β₀) + ∫Xᵀ(Xβ−y)ds| over its largest term"
     index = np.unique(np.linspace(1, len(m.times) - 1, SAVED).astype(int))
@@ -141,7 +141,7 @@ def _thm3_4(evidence: Evidence) -> tuple[Check, ...]:
     linear = float(np.max(np.abs(beta @ m.X.T - outputs) / reach))
     rounding = 8 * EPS * p.model.width
     return (
-        _mirror_equation(m),
+        mirror_equation(m),
         agreement,
         Check("|Σb_j(⟨a_jθ_j, x⟩)₊ − Σβ_j(⟨θ_j, x⟩)₊|, relative", linear, "==", 0.0, rounding, witness="the definition"),
     )
@@ -220,7 +220,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     k = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
     rounding = 16 * EPS * float(np.max(np.bincount(merged.groups)))
     return (
-        _mirror_equation(m),
+        mirror_equation(m),
         agreement,
         Check(
             "r_k² as printed against (½‖a+b‖·‖a−b‖)², over (|a|+|b|)⁴",

@@ -7,6 +7,8 @@ f − f* ≤ (f₀ − f*)e^{−2 w_min σ_min² t}. For ½Φ_r, w_min = 2·inf 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...inputs import Array, Index
@@ -14,12 +16,15 @@ from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .bias import nearest
-from .given import MOVES, about_a_limit
+from .bias import nearest, room
+from .conditions import ATTAINED, MOVES, ONTO, START
+from .given import about_a_limit
 from .measured import EPS, SLOW_FLOW, SLOWER, Measured, ended_check, exponential_check, farthest, measured, within_floats
 
 SHARES = 8
 """Times at which equation (2) is compared in its integrated form."""
+OTHERS = {"another, near": 0.03, "another": 1.0, "another, far": 30.0}
+"""Distances from β*, over its size, of minimisers with which equation (2) is compared."""
 SURE = 1e-3
 """Error of a ratio that is compared with one, beyond which a time is left out."""
 SAFE = 3.0
@@ -28,27 +33,66 @@ DECADES = 2.0
 """Of D over which its late decay is read off, its last ones: the slowest mode is alone there, and the curvature is that of β*."""
 
 
-def eq2_checks(m: Measured) -> tuple[Check, ...]:
-    """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫F for the limit and another interpolator: for least squares equation (2) is an equality."""
-    notes = m.notes
+def eq2_checks(m: Measured, targets: tuple[Minimiser, ...] | None = None) -> tuple[Check, ...]:
+    """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫(F − F*) for minimisers β̄, by default β* and the nearest: equation (2) is an equality."""
+    targets = minimisers(m)[:2] if targets is None else targets
     index = np.unique(np.searchsorted(-m.D, -m.D[0] * np.linspace(1, 0.02, SHARES))).clip(1, len(m.times) - 1)
     index = np.unique(np.append(index, len(m.times) - 1))
-    total, quadrature = m.integral(lambda beta: np.asarray(np.sum((m.X @ beta - m.y) ** 2)), index)
-    along = np.append(0.0, np.cumsum(np.diff(m.times) * 2 * np.maximum(m.F_error[1:], m.F_error[:-1])))[index]
+    total, quadrature = m.integral(lambda beta: np.asarray(np.sum((m.X @ beta - m.fit) ** 2)), index)
+    along = np.append(0.0, np.cumsum(np.diff(m.times) * 2 * np.maximum(m.excess_error[1:], m.excess_error[:-1])))[index]
     checks = []
-    targets = [("β*", m.best, m.best_error)]
-    other = nearest(m.X, m.y, m.start)
-    if not np.any(m.formulas.signs * other < 0):
-        targets.append(("the interpolator nearest to the start", other, 64 * EPS * float(np.max(np.abs(other))) * np.ones(m.d)))
-    for name, target, known in targets:
-        D, error = m.divergence(target), m.divergence_error(target, known)
+    for target in targets:
+        quantity = f"(D_φ(β̄, β₀) − D_φ(β̄, β(t)))/∫2(F − F*)dt, β̄ = {target.name} (R, equation 2, an equality here)"
+        D, error = m.divergence(target.beta), m.divergence_error(target.beta, target.error)
         fallen = D[0] - D[index]
         unsure = (error[0] + error[index] + quadrature + along) / total
         off = np.abs(fallen / total - 1)
         k = farthest(np.where(unsure < SURE, off, 0.0), unsure)
-        quantity = f"(D_φ(β̄, β₀) − D_φ(β̄, β(t)))/∫2F dt, β̄ = {name} (R, equation 2, an equality here)"
-        checks.append(Check(quantity, float(fallen[k] / total[k]), "==", 1.0, float(unsure[k]), **notes))
+        checks.append(Check(quantity, float(fallen[k] / total[k]), "==", 1.0, float(unsure[k]), **m.notes))
     return tuple(checks)
+
+
+@dataclass(frozen=True, eq=False)
+class Minimiser:
+    """A minimiser of F inside the domain, each coordinate up to its error."""
+
+    name: str
+    beta: Array
+    error: Array
+
+
+def minimisers(m: Measured) -> tuple[Minimiser, ...]:
+    """β*, the one nearest to the start in ℓ2 where it is inside, and others: β* + z with Xz = 0, near, as far as β*, farther."""
+    found = [Minimiser("β*", m.best, m.best_error)]
+    other = nearest(m.X, m.fit, m.start)
+    rounded = 64 * EPS * float(np.max(np.abs(other))) * np.ones(m.d)
+    if not np.any(m.formulas.signs * other < 0):
+        found.append(Minimiser("the minimiser nearest to the start", other, rounded))
+    _, singular, right = np.linalg.svd(m.X)
+    null = right[int(np.sum(singular > max(m.X.shape) * EPS * singular[0])) :]
+    rng = np.random.default_rng(4)
+    for name, size in OTHERS.items() if len(null) else ():
+        z = rng.standard_normal(len(null)) @ null
+        step = min(size * float(np.max(np.abs(m.best))) / float(np.max(np.abs(z))), room(m.formulas.signs, m.best, z))
+        beta = m.best + step * z
+        found.append(Minimiser(name, beta, m.best_error + 8 * EPS * (np.abs(beta) + step * np.abs(z))))
+    return tuple(found)
+
+
+@within_floats
+def _eq2(evidence: Evidence) -> tuple[Check, ...]:
+    m = measured(evidence)
+    targets = minimisers(m)
+    checks = list(eq2_checks(m, targets))
+    for target in targets:
+        D, error = m.divergence(target.beta), m.divergence_error(target.beta, target.error)
+        share = 2 * m.times * m.excess / D[0]
+        unsure = 2 * m.times * m.excess_error / D[0] + error[0] / D[0] * share
+        name = f"max over t of 2t·(F(β(t)) − F*)/D_φ(β̄, β₀), β̄ = {target.name} (equation 3, halved)"
+        checks.append(largest_check(name, share, unsure, 1.0, SLOWER, m))
+    if len(targets) < 3:
+        checks.append(Check("minimisers of F", 1.0, "==", 1.0, witness="the rank of X"))
+    return (*checks, ended_check(m))
 
 
 def largest_check(quantity: str, values: Array, errors: Array, bound: float, slower: float | None, m: Measured) -> Check:
@@ -67,7 +111,8 @@ def largest_check(quantity: str, values: Array, errors: Array, bound: float, slo
 @within_floats
 def _eq3(evidence: Evidence) -> tuple[Check, ...]:
     m = measured(evidence)
-    share, error = m.times * m.F / m.D[0], m.times * m.F_error / m.D[0] + m.D_error[0] / m.D[0] * m.times * m.F / m.D[0]
+    share = m.times * m.excess / m.D[0]
+    error = m.times * m.excess_error / m.D[0] + m.D_error[0] / m.D[0] * share
     bound = largest_check("max over t of t·(F(β(t)) − F*)/D_φ(β*, β₀)", share, error, 1.0, SLOWER, m)
     return (bound, *eq2_checks(m), ended_check(m))
 
@@ -138,11 +183,24 @@ def late_rate(m: Measured) -> Check:
     return Check(name, pace, "==", 1.0, error, **m.notes)
 
 
+eq2 = Claim(
+    "R/eq2",
+    "For every minimiser β̄ ∈ D of F, dD_φ(β̄, β(t))/dt = −2(F(β(t)) − F*) (print: ≤ −(F − F*)), so that D_φ(β̄, β(t)) falls and"
+    " F(β(t)) − F* ≤ D_φ(β̄, β₀)/(2t), half of equation (3).",
+    "R, equation (2), sharpened",
+    (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),
+    mirror_problem,
+    about_a_limit(_eq2),
+    kind=Kind.FLOW,
+    witness="the flow in β or in the weights, D_φ by quadrature at minimisers near and far",
+    null=SLOW_FLOW,
+    family=mirror_family,
+)
 eq3 = Claim(
     "R/eq3",
-    "F(β(t)) − F* ≤ D_φ(β*, β₀)/t, because dD_φ(β̄, β(t))/dt = −2(F − F*) for every interpolator β̄.",
-    "R, equations (2) and (3)",
-    (MIRROR, SQUARE, CONSISTENT, MOVES, REACHED),
+    "F(β(t)) − F* ≤ D_φ(β*, β₀)/t, because D_φ(β*, β(t)) falls at the rate 2(F − F*) and F does not rise.",
+    "R, equation (3)",
+    (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),
     mirror_problem,
     about_a_limit(_eq3),
     kind=Kind.FLOW,
@@ -156,7 +214,7 @@ sharp = Claim(
     "D_φ(β*, β(t)) ≤ ‖ν*‖²/(2t), F ≤ ‖ν*‖²/(2t²), D_φ ≤ D_φ(β*, β₀)·e^{−2·inf w·σ_min(X)²·t} with w = (φ*)'',"
     " and D finally decays at the rate 2λ_min(X·diag(w*)·Xᵀ), unless the start has no part in that mode.",
     "dual gradient flow; sharpens R, Lemmas 3.6 and 3.7",
-    (MIRROR, SQUARE, CONSISTENT, MOVES, REACHED, FULL_RANK),
+    (MIRROR, SQUARE, START, CONSISTENT, MOVES, REACHED, FULL_RANK),
     mirror_problem,
     about_a_limit(_sharp),
     kind=Kind.FLOW,
@@ -165,4 +223,4 @@ sharp = Claim(
     family=mirror_family,
 )
 
-CLAIMS = (eq3, sharp)
+CLAIMS = (eq2, eq3, sharp)
