@@ -276,15 +276,20 @@ def law_of(change):
 
 def moving(**changes):
     """A spoiled transport and growth."""
+    return moving_in(transport, **changes)
+
+
+def moving_in(module, **changes):
+    """The same where another module uses them."""
 
     def spoil(patch):
-        right = transport.transport_growth
+        right = module.transport_growth
 
         def wrong(*args):
             found = right(*args)
             return found._replace(**{name: factor * getattr(found, name) for name, factor in changes.items()})
 
-        patch.setattr(transport, "transport_growth", wrong)
+        patch.setattr(module, "transport_growth", wrong)
 
     return spoil
 

@@ -207,3 +207,32 @@ def test_theorem_8_tells_f1_from_f2():
     check = next(c for c in bf.verify("C/thm8", key=0).checks if c.decades)
     assert check.decades >= 3 and check.informative
     assert check.null > check.bound + 0.4
+
+
+def test_theorem_22_speaks_about_ordinary_data_and_says_where_it_tells_nothing():
+    """Bounds above one hold for every classifier: the verdict holds, and says that an untrained network passes too."""
+    verdict = bf.verify("C/thm22", cluster_data(1, n=30))
+    assert verdict.status == "holds", str(verdict)
+    assert verdict.informative is False and "not informative" in str(verdict)
+
+
+def bad_limits(limit):
+    """Limits of other shapes, without numbers, of other classifiers."""
+    value, proof = limit.value, limit.certificate
+    nothing = dataclasses.replace(proof, primal=0.0, dual=0.0)
+    unknown = dataclasses.replace(proof, primal=np.nan, dual=np.nan)
+    values = [None, np.ones(3), value._replace(signs=-value.signs), value._replace(signs=value.signs[:-1])]
+    values += [value._replace(directions=c * value.directions) for c in (0.0, np.nan)]
+    values += [value._replace(directions=np.hstack([value.directions] * 2))]
+    return [dataclasses.replace(limit, value=each) for each in values] + [
+        dataclasses.replace(limit, objective=float(each.primal), certificate=each) for each in (nothing, unknown)
+    ]
+
+
+@pytest.mark.parametrize("name", ["C/gamma1", "C/sec4"])
+def test_a_limit_that_is_none_never_holds(name):
+    data = cluster_data(0)
+    limit = bf.f1_max_margin(data.X, data.y)
+    assert bf.verify(name, data, limit=limit).status == "holds"
+    for bad in bad_limits(limit):
+        assert bf.verify(name, data, limit=bad).status in ("violated", "inconclusive")

@@ -1,6 +1,19 @@
 """C: logistic loss and max margins."""
 
-from . import assumptions, generalisation, margins, rates, softmin, training, transport, variation, widths
+from . import (
+    assumptions,
+    directions,
+    energy,
+    generalisation,
+    margins,
+    populations,
+    rates,
+    softmin,
+    training,
+    transport,
+    variation,
+    widths,
+)
 
 CLAIMS = (
     assumptions.CLAIMS
@@ -11,5 +24,8 @@ CLAIMS = (
     + training.CLAIMS
     + widths.CLAIMS
     + transport.CLAIMS
+    + energy.CLAIMS
+    + populations.CLAIMS
+    + directions.CLAIMS
     + generalisation.CLAIMS
 )

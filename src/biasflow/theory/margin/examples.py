@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,21 @@ def smooth_problem(key: int, n: int = 16, m: int = 80, scale: float = 1.0) -> Pr
     return Problem(model, data, loss, model.init(scale / np.sqrt(m), key=key))
 
 
+def few_problem(key: int) -> Problem:
+    """A squared-ReLU network of few neurons on few samples, which is soon followed to ten digits."""
+    return smooth_problem(key, n=8, m=24)
+
+
+def exponential_problem(key: int) -> Problem:
+    """The same under the exponential's smooth margin."""
+    return dataclasses.replace(few_problem(key), loss=SmoothMargin())
+
+
+def logistic_problem(key: int) -> Problem:
+    """The same under the logistic loss's smooth margin."""
+    return dataclasses.replace(few_problem(key), loss=SmoothMargin(LogisticLoss()))
+
+
 def network_problem(key: int) -> Problem:
     """Either kind of network."""
     return smooth_problem(key) if key % 2 else relu_problem(key)
@@ -192,10 +208,12 @@ def any_line_problem(key: int) -> Problem:
     return Problem(model, data, loss, model.init(10.0 ** rng.uniform(-1, 1) / np.sqrt(m), key=key))
 
 
-def any_smooth_problem(key: int) -> Problem:
+def any_smooth_problem(key: int, exponential: bool = False) -> Problem:
     """Squared ReLUs on a line or in the plane."""
     rng = np.random.default_rng((71, key))
     problem = any_line_problem(key)
+    if exponential:
+        problem = dataclasses.replace(problem, loss=SmoothMargin())
     if key % 2:
         return problem
     n = int(rng.integers(3, 12))
@@ -232,3 +250,24 @@ def population_problem(key: int, n: int = 42, m: int = 40) -> Problem:
     W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     start = TwoLayerParams(np.where(np.arange(m) % 2 == 0, 1.0, -1.0) / np.sqrt(m), W / np.sqrt(m))
     return Problem(TwoLayer(m, 2), data, SmoothMargin(), start)
+
+
+def interval_problem(key: int) -> Problem:
+    """A ReLU network on a few inputs of a line, whose intervals are a population."""
+    rng = np.random.default_rng((83, key))
+    n, m = 6, 20
+    X = np.linspace(-1, 1, n) + rng.uniform(-0.1, 0.1, n)
+    data = with_bias(Dataset(X[:, None], np.where(np.arange(n) // 2 % 2 == 0, 1.0, -1.0), f"intervals key={key}"))
+    model = TwoLayer(m, 2)
+    return Problem(model, data, SmoothMargin(), model.init(1.0, key=key, balanced=True))
+
+
+def any_interval_problem(key: int) -> Problem:
+    """Networks of one neuron to forty on one to fifteen inputs of a line, near and far, some of them repeated."""
+    rng = np.random.default_rng((89, key))
+    n, m = int(rng.integers(1, 16)), int(rng.integers(1, 41))
+    X = np.round(rng.standard_normal(n), int(rng.integers(1, 4))) * 10.0 ** rng.uniform(-1, 1) + rng.uniform(-2, 2)
+    _, group = np.unique(X, return_inverse=True)
+    data = with_bias(Dataset(X[:, None], rng.choice([-1.0, 1.0], n)[group.ravel()], f"any intervals key={key}"))
+    model = TwoLayer(m, 2)
+    return Problem(model, data, SmoothMargin(), model.init(10.0 ** rng.uniform(-1, 0.7) / np.sqrt(m), key=key))

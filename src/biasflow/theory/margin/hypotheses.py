@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...diagnostics import margin_bound
 from ...limits import f1_max_margin
 from ...limits.margin.reading import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
@@ -14,7 +13,7 @@ from ...models import SignedTwoLayer, TwoLayer
 from ...records import Dataset, Problem
 from ..evidence import Evidence
 from ..verdicts import Hypothesis, on_problem
-from .setting import DELTA, EARLY_NORM, LOOSE, Alternating, Scores, inputs_of, remembered
+from .setting import EARLY_NORM, LOOSE, Alternating, Scores, bias_column, inputs_of, remembered
 
 BALANCED = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
@@ -45,9 +44,9 @@ def _network(problem: Any) -> str | None:
 
 
 def _biased(problem: Problem) -> str | None:
-    if problem.data.d >= 2 and np.all(problem.data.X[:, -1] == 1):
+    if bias_column(problem.data.X) is not None:
         return None
-    return "the last column of the inputs is not constant one; append it with bf.data.with_bias"
+    return "no column of the inputs is constant one; append it with bf.data.with_bias"
 
 
 def _relu(problem: Any) -> str | None:
@@ -90,18 +89,20 @@ def _planar(problem: Any) -> str | None:
     return None if d <= 2 else f"inputs have dimension {d}: γ₁ is exact up to dimension 2, a bracket beyond"
 
 
-def _informative(evidence: Evidence) -> str | None:
+def _with_margin(evidence: Evidence) -> str | None:
     data = inputs_of(evidence.problem)
     margin = remembered(evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE)).objective
-    if margin <= 0:
-        return "the margin is zero to rounding: the bound says nothing"
-    value = margin_bound(data.X, margin, DELTA).value
-    return None if value < 1 else f"the bound is {value:.3g}: with n = {data.n} and margin {margin:.3g} it says nothing"
+    return None if margin > 0 else "the margin is zero to rounding: there is no bound"
 
 
 def _line(problem: Any) -> str | None:
     d = inputs_of(problem).d
     return None if d == 1 else f"inputs have dimension {d}: γ₁ of squared ReLUs is exact on a line only"
+
+
+def _on_a_line(problem: Any) -> str | None:
+    d = inputs_of(problem).d
+    return None if d == 1 else f"inputs have dimension {d}: the density is piecewise constant on a line only"
 
 
 def _full_support(problem: Any) -> str | None:
@@ -197,7 +198,8 @@ SIGNS = Hypothesis("signs", "labels are ±1", on_problem(_signs))
 SEPARABLE = Hypothesis("distinct", "no input carries both labels", on_problem(_separable))
 TWO_CLASSES = Hypothesis("classes", "there are two classes", on_problem(_two_classes))
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", on_problem(_planar))
-INFORMATIVE = Hypothesis("informative", "the bound of a sample as large as the population is below one", _informative)
+MARGIN = Hypothesis("margin", "the classes have a margin that floats resolve", _with_margin)
+INTERVALS = Hypothesis("A4", "inputs on a line, spread over intervals: a bounded density", on_problem(_on_a_line))
 LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", on_problem(_line))
 FULL_SUPPORT = Hypothesis(
     "support", "Π₂(μ₀) has full support: neurons of both signs near every direction", on_problem(_full_support)

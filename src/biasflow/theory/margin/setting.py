@@ -20,15 +20,24 @@ STEPS = 100_000
 """Of ascents on fixed features."""
 EARLY_NORM = 8.0
 """log β that long training is compared with; starts lie below."""
+ONE = 4 * float(np.finfo(float).eps)
+"""Rounding of a bias that was scaled or averaged."""
 DELTA = 0.05
 """Probability with which C's generalisation bound may fail."""
 
 
+def bias_column(X: Array) -> int | None:
+    """The column of ones, wherever it stands; of several the last. None where there is none, or nothing beside it."""
+    ones = np.flatnonzero(np.all(np.abs(X - 1) <= ONE, axis=0))
+    return int(ones[-1]) if ones.size and X.shape[1] >= 2 else None
+
+
 def inputs_of(problem: Any) -> Dataset:
-    """The labelled inputs without the bias column: a `Dataset` as it is, a network's data less their last column."""
+    """The labelled inputs without the bias column: a `Dataset` as it is, a network's data less their column of ones."""
     if isinstance(problem, Dataset):
         return problem
-    return Dataset(problem.data.X[:, :-1], problem.data.y, problem.data.name)
+    column = bias_column(problem.data.X)
+    return Dataset(np.delete(problem.data.X, -1 if column is None else column, axis=1), problem.data.y, problem.data.name)
 
 
 def remembered(evidence: Any, name: str, compute: Callable[[], Any]) -> Any:

@@ -14,12 +14,12 @@ from ...flows import gradient_flow
 from ...inputs import Array
 from ...limits import f1_max_margin, l1_max_margin, margin_kkt
 from ...limits.margin.circle import squared_f1_max_margin
-from ...models import SignedTwoLayer, TwoLayer
+from ...models import Particles, SignedTwoLayer, TwoLayer
 from ...records import Limit, Problem, Trajectory, leaf_map, leaves
 from ..evidence import Evidence
 from ..verdicts import Check, Hypothesis, unknown_check
 from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin
-from .setting import inputs_of
+from .setting import bias_column, inputs_of
 
 NORM = 30.0
 """log β at which training is called long."""
@@ -30,7 +30,8 @@ RTOL = 1e-3
 RTOLS = (1e-4, 1e-3, 1e-2)
 """Of the flow that is compared with raw gradients, and of two looser ones that tell its error."""
 GAINED = 10**0.5
-"""By which a tenth of the tolerance reduces the error of a margin flow at least (tests/flows/margin/test_kinks.py)."""
+"""By which a tenth of the tolerance reduces the error of a margin flow at least, over two of them (test_kinks.py); third-order
+steps, tol^(−1/3) of them with an error of tol each, would give 10^(2/3)."""
 CLOSED = RTOL
 """Relative distance from γ₁ that counts as arrived: where weights are known to 1e-3, no less can be told. C states no rate."""
 SEARCHED = 1e-4
@@ -143,6 +144,35 @@ class Trained:
         return raw_flow(self.problem, np.array([float(self.flow.times[-1])]))
 
 
+def given_check(trained: Trained) -> tuple[Check, ...]:
+    """A limit that was handed in: the margin of its classifier, over what it says γ₁ is."""
+    limit, data = trained._limit, trained.problem.data
+    if limit is None:
+        return ()
+    quantity = "margin of the classifier given, over its γ₁"
+    if trained.squared:
+        if not (isinstance(limit.value, tuple) and len(limit.value) == 3):
+            return (unknown_check(quantity, f"it is a {type(limit.value).__name__}, needs directions, signs and masses"),)
+        u, signs, masses = (np.asarray(each, dtype=np.float64) for each in limit.value)
+        u = _with_bias_last(u, trained.problem)
+        values = np.maximum(data.X @ u.T, 0.0) ** 2 @ (signs * masses) / np.sum(masses)
+    else:
+        if not isinstance(limit.value, Particles):
+            return (unknown_check(quantity, f"it is a {type(limit.value).__name__}, needs Particles"),)
+        masses = np.exp(limit.value.log_masses)
+        u = _with_bias_last(limit.value.directions, trained.problem)
+        values = np.maximum(data.X @ u.T, 0.0) @ (limit.value.signs * masses) / 2 / np.sum(masses)
+    gap = abs(limit.certificate.dual - limit.certificate.primal) / trained.gamma
+    return (Check(quantity, float(np.min(data.y * values)) / trained.gamma, "==", 1.0, gap + ROUNDING, witness=PROVEN),)
+
+
+def _with_bias_last(u: Array, problem: Problem) -> Array:
+    """Directions over (x, 1) in the order of the problem's columns."""
+    column = bias_column(problem.data.X)
+    assert column is not None
+    return np.insert(u[:, :-1], column, u[:, -1], axis=1)
+
+
 def gamma_checks(trained: Trained) -> tuple[Check, ...]:
     """γ₁ by two routes, and that no margin exceeds it."""
     found, certificate = trained.searched, trained.best.certificate
@@ -150,6 +180,7 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
     error = found.gap + SEARCHED + abs(certificate.dual - certificate.primal) / certificate.dual
     worst = max(trained.margin(k) for k in (trained.place(BEFORE), -1))
     return (
+        *given_check(trained),
         Check("γ₁ over that of a search", certificate.dual / own, "==", 1.0, error, witness=SEARCH),
         Check("excess of the margin over γ₁, relative", max(worst / trained.gamma - 1, 0.0), "==", 0.0, ROUNDING, witness=PROVEN),
     )
