@@ -46,10 +46,12 @@ class FigurePreset(enum.StrEnum):
 
 
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
-PresetOption = Annotated[Preset, typer.Option(help="quick: seconds; paper: the size of the paper")]
+PresetOption = Annotated[Preset, typer.Option(help="quick: seconds to a minute a figure; paper: the size of the paper")]
 FigurePresetOption = Annotated[
     FigurePreset,
-    typer.Option(help="quick: seconds; paper: its size; code: as in the authors' code; reduced: real images on a CPU"),
+    typer.Option(
+        help="quick: seconds to a minute; paper: its size; code: as in the authors' code; reduced: real images on a CPU"
+    ),
 ]
 
 

@@ -17,8 +17,8 @@ SHOWN = {
     "weight_movement": "weight movement",
 }
 """Measures that vanish when nothing moves, top down."""
-COLOURS = {"linear_gap": "#d1495b", "kernel_movement": "#0b6e99", "gradient_distance": "#3a7d44"}
-MUTED = "#777777"
+COLOURS = {"linear_gap": "#b5330f", "kernel_movement": "#2460d8", "gradient_distance": "#1ec18e"}
+MUTED = "#6e6e6e"
 FLOOR = 1e-4
 """Movements below this are drawn at the left edge."""
 
@@ -46,7 +46,7 @@ def _movements(axis: Any, probe: Probe) -> None:
 
     places = np.arange(len(SHOWN))[::-1]
     for estimates, colour, shift, marker, label in (
-        (probe.final, "#0b6e99", 0.1, "o", "this training"),
+        (probe.final, "#2460d8", 0.1, "o", "this training"),
         (probe.null, MUTED, -0.16, "s", "another seed, untrained"),
     ):
         values = np.array([estimates[name].value for name in SHOWN])
@@ -64,12 +64,12 @@ def _movements(axis: Any, probe: Probe) -> None:
         )
     axis.set_xscale("log")
     axis.set_xlim(left=FLOOR / 1.5)
-    axis.axvspan(axis.get_xlim()[0], KERNEL, color="#0b6e99", alpha=0.07, lw=0)
-    axis.axvspan(RICH, axis.get_xlim()[1], color="#d1495b", alpha=0.07, lw=0)
+    axis.axvspan(axis.get_xlim()[0], KERNEL, color="#2460d8", alpha=0.07, lw=0)
+    axis.axvspan(RICH, axis.get_xlim()[1], color="#b5330f", alpha=0.07, lw=0)
     axis.set(yticks=places, yticklabels=list(SHOWN.values()), ylim=(-0.6, len(SHOWN) - 0.1))
     axis.set_xlabel("relative to the start (0: as it was)")
-    axis.text(KERNEL / 1.15, len(SHOWN) - 0.3, "kernel", ha="right", va="center", fontsize=8, color="#0b6e99")
-    axis.text(RICH * 1.15, len(SHOWN) - 0.3, "rich", ha="left", va="center", fontsize=8, color="#d1495b")
+    axis.text(KERNEL / 1.15, len(SHOWN) - 0.3, "kernel", ha="right", va="center", fontsize=8, color="#2460d8")
+    axis.text(RICH * 1.15, len(SHOWN) - 0.3, "rich", ha="left", va="center", fontsize=8, color="#b5330f")
     axis.legend(frameon=False, fontsize=8, loc="lower left")
     axis.set_title("How far it moved (bars: two errors)", fontsize=10)
 
@@ -89,7 +89,7 @@ def _linearised(axis: Any, probe: Probe) -> None:
     learned, linear = probe.trained - probe.initial, probe.linear - probe.initial
     ends = np.array([min(learned.min(), linear.min()), max(learned.max(), linear.max())])
     axis.plot(ends, ends, color=MUTED, lw=1, ls="--", label="kernel machine")
-    axis.plot(learned, linear, ".", color="#d1495b", alpha=0.6, label="one input each")
+    axis.plot(learned, linear, ".", color="#b5330f", alpha=0.6, label="one input each")
     axis.set(xlabel="change of f by training", ylabel="change of the linearised network")
     axis.legend(frameon=False, fontsize=8)
     axis.set_title("What linearising explains", fontsize=10)

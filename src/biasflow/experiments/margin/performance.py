@@ -190,8 +190,7 @@ fig2 = Experiment(
     " balanced start on the sphere, steps of Proposition 7 for the output layer; below as in the authors' code: Gaussian start, d"
     " counts the bias. Lines: means of 30 repeats of 50,000 steps, shipped with the package (C has 20, and 30 in d); bands: two"
     " standard errors of the mean. Hollow points: means of three small networks of the quick preset on data of their own,"
-    " which may"
-    " well lie outside. γ₁ is proven up to a factor of three only; what the search believes is dotted.",
+    " which may well lie outside. γ₁ is proven up to a factor of three only; what the search believes is dotted.",
     GRIDS,
     Batched(point, batch),
     summarise,

@@ -222,8 +222,8 @@ fig5 = Experiment(
     "R/fig5",
     "Probability that all m neurons of a network with iid weights satisfy ‖a_j‖ ≥ |b_j|, the condition of R's theorems, against"
     " the input dimension d: Monte Carlo (dots, 95% Wilson intervals) and the exact (1 − q)^m (lines), q = P(F₁,d > d) for"
-    " Gaussian and q = V_d/(2^d(d+1)) for uniform weights, V_d the volume of the unit ball."
-    " Uniform weights need about half the dimension.",
+    " Gaussian and q = V_d/(2^d(d+1)) for uniform weights, V_d the volume of the unit ball. Uniform weights need about half"
+    " the dimension.",
     {
         "quick": Grid(
             {"d": tuple(range(1, 21)), "law": ("gaussian", "uniform")}, {"neurons": 200_000, "widths": WIDTHS["quick"], "seed": 0}

@@ -274,7 +274,7 @@ def draw_fig6(summary: xarray.Dataset) -> Any:
 FIG2, FIG3, FIG6 = "§4, on Figure 2", "§4, on Figure 3", "A.4, on Figure 6"
 UNSTATED = "; R does not state n, {n} is inferred from this run's other numbers"
 FIRST6, SECOND6 = (f"{FIG6}, {run} example{UNSTATED.format(n=n)}" for run, n in (("first", 10), ("second", 100)))
-FEWER = "R does not state n, and no n that we tried (10, 12, 15) fits both M and ‖Xᵀ†‖ of this run."
+FEWER = "R does not state n; 10 is a guess, and among 10, 12 and 15 M fits best at the smaller ones, ‖Xᵀ†‖ at 15."
 LOG10 = (
     "R reads it off its figure and sets it beside κ₁, a rate of exp(−κt). As a slope of log10 D ours is 0.38, which would"
     " agree; we do not have the figure to see which it is."

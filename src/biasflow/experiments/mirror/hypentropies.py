@@ -102,8 +102,7 @@ fig1 = Experiment(
     "Hypentropies. (a) φ_α in one dimension; φ₀ lives on an open half-line and is not the limit of φ_α, which grows like"
     " |x|·log(1/α) as α → 0. (b) Level sets of Φ_α through (±1, 0) for α₁ = α₂, from the circle of ℓ2 to the diamond of ℓ1."
     " (c) A mixed α: ℓ2-like in x₁, ℓ1-like in x₂; the bias may differ from one coordinate to the next."
-    " (d) α = 0: four potentials, one for each sign pattern of the start,"
-    " with the minima at (±1, ±1).",
+    " (d) α = 0: four potentials, one for each sign pattern of the start, with the minima at (±1, ±1).",
     {
         "quick": Grid({"alpha": (10.0, 1.0, 0.3, 0.1, 0.01, 1e-3, 0.0)}, {"size": 401}),
         "paper": Grid({"alpha": (100.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-8, 0.0)}, {"size": 1001}),

@@ -260,10 +260,9 @@ fig4cd = Experiment(
     "The same networks from α^D = 3, near the transition into the kernel regime, against the step size, in units of the largest"
     " stable one at the start, 2/λ_max(2K). (a) Test error, which for depth 2 is worse just beyond 1; (b) gradient distance:"
     " beyond 1 the loss first rises, until the weights have moved to where the step is stable. (c) How many runs reached the"
-    " threshold of the loss (quick preset:"
-    " 1e-5 within 25 000 steps; paper preset: 1e-9 within 2 000 000), and how many diverged or died (no active neuron left),"
-    " which (a) and (b) leave out. Medians over data sets, teachers and starts, bands 10–90%; open markers: fewer than half of"
-    " the runs reached the threshold.",
+    " threshold of the loss (quick preset: 1e-5 within 25 000 steps; paper preset: 1e-9 within 2 000 000), and how many"
+    " diverged or died (no active neuron left), which (a) and (b) leave out. Medians over data sets, teachers and starts,"
+    " bands 10–90%; open markers: fewer than half of the runs reached the threshold.",
     {
         "quick": Grid(
             {"depth": DEPTHS, "share": (0.1, 0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.2, 3.0, 4.5), "seed": (0, 1, 2)},

@@ -107,11 +107,10 @@ def draw(summary: xarray.Dataset) -> Any:
 fig2 = Experiment(
     "W/fig2",
     "(a) The regulariser q_D of one coordinate for several depths, over its curvature at zero: all are z²/2 at first, then"
-    " linear,"
-    " for depth 2 with a factor log z. (b) Q(e₁)/Q(1/√d) against the scale α^D, d = 1000 (W draws it against α): 1 where Q is"
-    " like"
-    " ℓ2, 1/√d where it is like ℓ1; depth 2 gets there only logarithmically. (c) The largest α^D that recovers the planted"
-    " predictor in sparse regression (d = 1000), by depth. Medians over data sets, bands 10–90% (of three: nearly their range).",
+    " linear, for depth 2 with a factor log z. (b) Q(e₁)/Q(1/√d) against the scale α^D, d = 1000 (W draws it against α): 1"
+    " where Q is like ℓ2, 1/√d where it is like ℓ1; depth 2 gets there only logarithmically. (c) The largest α^D that recovers"
+    " the planted predictor in sparse regression (d = 1000), by depth. Medians over data sets, bands 10–90% (of three: nearly"
+    " their range).",
     {
         "quick": Grid(
             {"depth": (2, 3, 5), "n": (50, 60, 70, 80, 120), "seed": (0, 1, 2)}, {"d": 1000, "sparsity": 5, "noise_var": 0.01}

@@ -186,12 +186,12 @@ fig4e = Experiment(
     " the paper's reading: subtracting the random function that the network computes at its start (f(w) − f(w₀)) removes"
     " part of the gap at large α, and the exact least-squares interpolators of the network's expected kernels beat every"
     " network here, so that it is not the kernels themselves that generalise badly. The paper's 2.4% at α ≥ 50 is not reproduced:"
-    " we find 3.3%, and on average over seeds no step size tried came below 3.2%."
-    " (c) Cosine distance of tangent features and kernels between start and end (16 test images; gradients of each of the"
-    " ten outputs, averaged). (d) MNIST for every step size. Chosen runs are at 100% training accuracy on MNIST, but only"
-    " those at large scales are below the loss of 1e-5 that the paper trained to; on Fashion-MNIST none fits all images in"
-    " 50 epochs. The search for steps ends too early: on MNIST the largest tried is the best for α ≤ 5, and for most α where"
-    " only the output layer is trained. That layer's number is a mean over all α; it fits all images for α ≥ 5." + HOW,
+    " we find 3.3%, and on average over seeds no step size tried came below 3.2%. (c) Cosine distance of tangent features and"
+    " kernels between start and end (16 test images; gradients of each of the ten outputs, averaged). (d) MNIST for every step"
+    " size. Chosen runs are at 100% training accuracy on MNIST, but only those at large scales are below the loss of 1e-5 that"
+    " the paper trained to; on Fashion-MNIST none fits all images in 50 epochs. The search for steps ends too early: on MNIST"
+    " the largest tried is the best for α ≤ 5, and for most α where only the output layer is trained. That layer's number is a"
+    " mean over all α; it fits all images for α ≥ 5." + HOW,
     WIDE_GRIDS,
     wide,
     summarise_wide,
@@ -216,9 +216,8 @@ fig4f = Experiment(
     " trained. Crosses: training images are still misclassified, so that these are not the errors of interpolating"
     " networks; larger scales need smaller steps, which 40 epochs are too few for. (b) Cosine distance of tangent features"
     " and kernels between start and end (8 test images; gradients of each of the ten outputs, averaged). Runs that were"
-    " stopped at"
-    " 40 epochs are at different stages, so that a line across them is no transition: only α = 0.7 and 1 interpolate, both in"
-    " the rich regime." + HOW,
+    " stopped at 40 epochs are at different stages, so that a line across them is no transition: only α = 0.7 and 1"
+    " interpolate, both in the rich regime." + HOW,
     VGG_GRIDS,
     vgg,
     summarise_vgg,
@@ -235,10 +234,8 @@ fig6 = Experiment(
     "W/fig6",
     "Training curves of the VGG11-like network on CIFAR-10: training error, training loss and test error, for every scale α"
     " and step size that did not diverge. 40 epochs at most, where the paper had 2000 at step 1e-4. W's figure shows how"
-    " smaller α"
-    " is harder to optimise; that is not seen here: α = 0.7, the smallest, is still too large for it, and the slow curves are"
-    " those"
-    " of large α, whose stable steps are small." + HOW,
+    " smaller α is harder to optimise; that is not seen here: α = 0.7, the smallest, is still too large for it, and the slow"
+    " curves are those of large α, whose stable steps are small." + HOW,
     VGG_GRIDS,
     vgg,
     summarise_vgg,

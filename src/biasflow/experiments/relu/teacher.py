@@ -216,12 +216,12 @@ GRIDS = {
     "paper": Grid({"seed": tuple(range(12))}, {**SETTING, "m": 200}),
 }
 CLOCK = (
-    "B does not state how its teacher is scaled, which sets the clock: among ours, all drawn alike, the times vary by a factor"
-    " of three."
+    "B does not state how its teacher is scaled, which sets the clock: among our five, all drawn alike, the times vary by a"
+    " factor of two."
 )
 LATE = (
-    "Of five teachers two have less than 1% of the loss left by then, the others up to 3%, with 200 neurons as with 40: it still"
-    " falls, slowly. B shows one teacher, whose scale it does not state."
+    "Of five teachers two have less than 1% of the loss left by then, the others up to 3%; with 200 neurons, as in B, three of"
+    " them have 0.2 to 3%. B shows one teacher, whose scale it does not state; we do not know why ours are slower at the end."
 )
 REPORTED6 = (
     Reported(
