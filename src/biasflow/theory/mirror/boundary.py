@@ -151,7 +151,7 @@ def _inside(m: Measured, size: float) -> Check:
 
 
 def _fitted(m: Measured) -> Check:
-    size = float(np.max(np.abs(m.X) @ np.abs(m.best) + np.abs(m.y)))
+    size = float(np.max(np.abs(m.X) @ np.abs(m.best) + np.abs(m.y))) or 1.0
     left = float(np.max(np.abs(m.X @ m.best - m.fit))) / size
     return Check("|Xβ* − ŷ| over its terms", left, "==", 0.0, 1e-9, witness="non-negative least squares")
 

@@ -86,8 +86,10 @@ class Reduced(Measured):
 
 def printed_radius(a: Array, b: Array) -> float:
     """R's r_k, from r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²]; ½(a²−b²) for one neuron."""
+    unit = max(float(np.max(np.abs(a))), float(np.max(np.abs(b))), float(np.finfo(float).tiny))  # fourth powers underflow
+    a, b = a / unit, b / unit
     first, second = np.outer(a, a) - np.outer(b, b), np.outer(a, b) - np.outer(b, a)
-    return float(np.sqrt(np.sum(first**2 + second**2)) / 2)
+    return float(np.sqrt(np.sum(first**2 + second**2)) / 2) * unit**2
 
 
 def mirror_equation(m: Reduced) -> Check:
