@@ -20,6 +20,7 @@ from biasflow.theory.regimes import (
     finite_steps,
     kernel,
     lemmas,
+    recovery,
     thresholds,
     vanishing,
 )
@@ -432,6 +433,26 @@ def another_pair(patch):
     patch.setattr(bf.ProductNetwork, "paired", lambda self, params: bf.DiagonalParams(params.u + params.v, params.u - params.v))
 
 
+def least_nuclear_norm(patch):
+    """The completion of least nuclear norm in place of the planted matrix."""
+
+    def completed(problem):
+        i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
+        return bf.min_nuclear_norm(problem.model.shape, i, j, values).value
+
+    patch.setattr(recovery, "rank_one_completion", completed)
+
+
+def zeros_elsewhere(patch):
+    """The kernel regime's completion in place of the planted matrix."""
+
+    def completed(problem):
+        i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
+        return bf.min_frobenius_norm(problem.model.shape, i, j, values).value
+
+    patch.setattr(recovery, "rank_one_completion", completed)
+
+
 WORLDS: tuple[World, ...] = (
     World("W/thm1", "clock and exponent both as printed, 4 for ‖·‖²", clock_and_exponent),
     World(
@@ -556,6 +577,14 @@ WORLDS: tuple[World, ...] = (
     World("W/sec6", "rows that share a direction", shared_direction),
     World("W/sec6", "Gaussian factors of variance 1/k", scaled_by_width),
     World("W/sec6", "∇_w raises", forbidden(bf.MatrixFactorisation)),
+    World("W/sec6-rich", "the completion of least nuclear norm, where it is another", least_nuclear_norm, key=2),
+    World("W/sec6-rich", "zeros on the unobserved entries", zeros_elsewhere),
+    World(
+        "W/sec6-rich",
+        "large starts",
+        lambda patch: patch.setattr(recovery, "SMALL", tuple(1e8 * unit for unit in recovery.SMALL)),
+    ),
+    World("W/sec6-rich", "∇_w raises", forbidden(bf.MatrixFactorisation)),
     World("W/descent", "gradient flow's limit, at r", at_r),
     World("W/descent", "r_eff without the shift", without_shift),
     World("W/descent", "half of the gain", gain_without_square),

@@ -1,6 +1,6 @@
 """W: kernel and rich regimes."""
 
-from . import completion, deeper, depth_two, equivalences, escape, finite_steps, kernel, lemmas, thresholds, vanishing
+from . import completion, deeper, depth_two, equivalences, escape, finite_steps, kernel, lemmas, recovery, thresholds, vanishing
 
 CLAIMS = (
     kernel.CLAIMS
@@ -13,4 +13,5 @@ CLAIMS = (
     + vanishing.CLAIMS
     + finite_steps.CLAIMS
     + completion.CLAIMS
+    + recovery.CLAIMS
 )
