@@ -21,6 +21,7 @@ from biasflow.theory.regimes import (
     kernel,
     lemmas,
     recovery,
+    samples,
     thresholds,
     vanishing,
 )
@@ -453,6 +454,23 @@ def zeros_elsewhere(patch):
     patch.setattr(recovery, "rank_one_completion", completed)
 
 
+def fewer_samples(patch):
+    """A fifth of the samples."""
+    patch.setattr(samples, "ENOUGH", samples.ENOUGH / 5)
+
+
+def kinder_kernel(patch):
+    """The kernel regime's error at twice as many samples."""
+    real = samples.kernel_error
+    patch.setattr(samples, "kernel_error", lambda n, d: real(2 * n, d))
+
+
+def dense_truth(patch):
+    """A planted predictor with entries everywhere."""
+    real = samples.sparse_regression
+    patch.setattr(samples, "sparse_regression", lambda n, d, sparsity, noise, key: real(n, d, d, noise, key=key))
+
+
 WORLDS: tuple[World, ...] = (
     World("W/thm1", "clock and exponent both as printed, 4 for ‖·‖²", clock_and_exponent),
     World(
@@ -564,6 +582,14 @@ WORLDS: tuple[World, ...] = (
     World("W/escape", "‖Xᵀy‖₂ in place of ‖Xᵀy‖_∞", rate_by_norm, key=2),
     World("W/escape", "starts that shrink like √α", warm_start, key=1),
     World("W/escape", "∇L halved, D = 3", slowed, key=1),
+    World("W/samples", "a fifth of the samples", fewer_samples),
+    World("W/samples", "a dense planted predictor", dense_truth),
+    World("W/samples", "min ℓ2 in place of min ℓ1", lambda patch: patch.setattr(samples, "min_l1", bf.min_l2)),
+    World(
+        "W/samples",
+        "a kernel regime that needs √d",
+        lambda patch: patch.setattr(samples, "kernel_error", lambda n, d: 1 - n / d**0.5),
+    ),
     World("W/limit", "random plateaus", another_path(random_plateaus)),
     World("W/limit", "jumps 5% later", another_path(late_jumps)),
     World("W/limit", "an end at min ℓ2", another_path(kernel_end)),
