@@ -20,6 +20,8 @@ from biasflow.theory.regimes import (
     finite_steps,
     kernel,
     lemmas,
+    recovery,
+    samples,
     thresholds,
     vanishing,
 )
@@ -432,6 +434,43 @@ def another_pair(patch):
     patch.setattr(bf.ProductNetwork, "paired", lambda self, params: bf.DiagonalParams(params.u + params.v, params.u - params.v))
 
 
+def least_nuclear_norm(patch):
+    """The completion of least nuclear norm in place of the planted matrix."""
+
+    def completed(problem):
+        i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
+        return bf.min_nuclear_norm(problem.model.shape, i, j, values).value
+
+    patch.setattr(recovery, "rank_one_completion", completed)
+
+
+def zeros_elsewhere(patch):
+    """The kernel regime's completion in place of the planted matrix."""
+
+    def completed(problem):
+        i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
+        return bf.min_frobenius_norm(problem.model.shape, i, j, values).value
+
+    patch.setattr(recovery, "rank_one_completion", completed)
+
+
+def fewer_samples(patch):
+    """A fifth of the samples."""
+    patch.setattr(samples, "ENOUGH", samples.ENOUGH / 5)
+
+
+def kinder_kernel(patch):
+    """The kernel regime's error at twice as many samples."""
+    real = samples.kernel_error
+    patch.setattr(samples, "kernel_error", lambda n, d: real(2 * n, d))
+
+
+def dense_truth(patch):
+    """A planted predictor with entries everywhere."""
+    real = samples.sparse_regression
+    patch.setattr(samples, "sparse_regression", lambda n, d, sparsity, noise, key: real(n, d, d, noise, key=key))
+
+
 WORLDS: tuple[World, ...] = (
     World("W/thm1", "clock and exponent both as printed, 4 for ‖·‖²", clock_and_exponent),
     World(
@@ -543,6 +582,14 @@ WORLDS: tuple[World, ...] = (
     World("W/escape", "‖Xᵀy‖₂ in place of ‖Xᵀy‖_∞", rate_by_norm, key=2),
     World("W/escape", "starts that shrink like √α", warm_start, key=1),
     World("W/escape", "∇L halved, D = 3", slowed, key=1),
+    World("W/samples", "a fifth of the samples", fewer_samples),
+    World("W/samples", "a dense planted predictor", dense_truth),
+    World("W/samples", "min ℓ2 in place of min ℓ1", lambda patch: patch.setattr(samples, "min_l1", bf.min_l2)),
+    World(
+        "W/samples",
+        "a kernel regime that needs √d",
+        lambda patch: patch.setattr(samples, "kernel_error", lambda n, d: 1 - n / d**0.5),
+    ),
     World("W/limit", "random plateaus", another_path(random_plateaus)),
     World("W/limit", "jumps 5% later", another_path(late_jumps)),
     World("W/limit", "an end at min ℓ2", another_path(kernel_end)),
@@ -556,6 +603,14 @@ WORLDS: tuple[World, ...] = (
     World("W/sec6", "rows that share a direction", shared_direction),
     World("W/sec6", "Gaussian factors of variance 1/k", scaled_by_width),
     World("W/sec6", "∇_w raises", forbidden(bf.MatrixFactorisation)),
+    World("W/sec6-rich", "the completion of least nuclear norm, where it is another", least_nuclear_norm, key=2),
+    World("W/sec6-rich", "zeros on the unobserved entries", zeros_elsewhere),
+    World(
+        "W/sec6-rich",
+        "large starts",
+        lambda patch: patch.setattr(recovery, "SMALL", tuple(1e8 * unit for unit in recovery.SMALL)),
+    ),
+    World("W/sec6-rich", "∇_w raises", forbidden(bf.MatrixFactorisation)),
     World("W/descent", "gradient flow's limit, at r", at_r),
     World("W/descent", "r_eff without the shift", without_shift),
     World("W/descent", "half of the gain", gain_without_square),

@@ -11,7 +11,8 @@ from biasflow.theory import Evidence, claim
 from biasflow.theory.examples import diagonal_problem
 from biasflow.theory.regimes.ends import residual_integrals
 from biasflow.theory.regimes.log_weights import log_flow
-from biasflow.theory.regimes.regulariser import beyond_linear, dual_slope, hypentropic_value
+from biasflow.theory.regimes.recovery import rank_one_completion
+from biasflow.theory.regimes.regulariser import beyond_linear, depth_value, dual_slope, hypentropic_value
 from biasflow.theory.witness import witness_flow
 
 
@@ -67,6 +68,31 @@ def test_theorem_2_tells_the_regimes_apart_on_its_examples():
         evidence = Evidence(claim("W/thm2").example(key))
         verdict = bf.verify("W/thm2", evidence.problem, limit=evidence.l2)
         assert verdict.status == "violated" and verdict.informative
+
+
+def test_lemma_3_could_be_48_times_sharper():
+    """The deviation is at most (‖β‖₂/α²)²/48, attained as ‖β‖₂/α² → 0 on e₁."""
+    assert bf.verify("W/lem3", key=2).sharpness == pytest.approx(48, rel=0.1)
+
+
+def test_small_starts_complete_to_the_planted_matrix_where_the_nuclear_norm_has_another_completion():
+    problem = claim("W/sec6-rich").example(2)
+    i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
+    planted, least = rank_one_completion(problem), bf.min_nuclear_norm(problem.model.shape, i, j, values).value
+    np.testing.assert_allclose(planted.ravel(), problem.data.truth, rtol=1e-9)
+    assert bf.verify("W/sec6-rich", problem).status == "holds"
+    assert np.max(np.abs(planted - least)) > 0.1 * np.max(np.abs(planted))
+
+
+@pytest.mark.parametrize("depth", [3, 5])
+def test_values_of_q_d_from_both_sides(depth):
+    """Quadrature of h_D⁻¹ below one, x less what it lacks above: the same where they meet, and the library's potential."""
+    p = depth / (depth - 2)
+    for x in (0.1, 1.0, 30.0):
+        z = float(dual_slope(np.array(x), depth))
+        exact = x * z - ((1 - z) ** (1 - p) + (1 + z) ** (1 - p) - 2) / (p - 1)
+        assert depth_value(x, depth) == pytest.approx(exact, rel=1e-11)
+        assert bf.DiagonalNetwork(depth).potential(scale=1.0).value(np.array([x])) == pytest.approx(exact, rel=1e-11)
 
 
 def test_labels_that_are_exactly_sparse_slow_the_jumps_down():

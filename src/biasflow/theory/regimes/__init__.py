@@ -1,6 +1,19 @@
 """W: kernel and rich regimes."""
 
-from . import completion, deeper, depth_two, equivalences, escape, finite_steps, kernel, lemmas, thresholds, vanishing
+from . import (
+    completion,
+    deeper,
+    depth_two,
+    equivalences,
+    escape,
+    finite_steps,
+    kernel,
+    lemmas,
+    recovery,
+    samples,
+    thresholds,
+    vanishing,
+)
 
 CLAIMS = (
     kernel.CLAIMS
@@ -10,7 +23,9 @@ CLAIMS = (
     + deeper.CLAIMS
     + thresholds.CLAIMS
     + escape.CLAIMS
+    + samples.CLAIMS
     + vanishing.CLAIMS
     + finite_steps.CLAIMS
     + completion.CLAIMS
+    + recovery.CLAIMS
 )
