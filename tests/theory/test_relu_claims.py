@@ -7,7 +7,7 @@ import pytest
 
 import biasflow as bf
 from biasflow.theory.relu import convergence
-from biasflow.theory.relu.examples import general_problem, in_cones, orthonormal_problem
+from biasflow.theory.relu.examples import _gaussian_labels, general_problem, in_cones, ordinary_problem, orthonormal_problem
 from biasflow.theory.relu.setting import Setting
 
 
@@ -176,3 +176,67 @@ def test_unbalanced_starts_conserve_their_difference():
     assert not np.allclose(np.abs(a), np.linalg.norm(W, axis=1))
     assert bf.verify("B/lem1", problem).status == "holds"
     assert bf.verify("B/thm1", problem).status == "hypotheses fail"
+
+
+FIGURE_2 = ("assumption-2", "assumption-3", "lem6", "u-plus", "limit", "kkt", "prop1", "thm1")
+
+
+@pytest.mark.parametrize("name", FIGURE_2)
+def test_the_papers_figure_2_is_admitted_at_its_own_scale(name):
+    """x = (−0.5, 1), (2, 1), m = 60, λ = 1e-6/√m: inputs that are not normalised, labels with Σ_+y² = Σ_−y²."""
+    model = bf.TwoLayer(60, 2)
+    problem = bf.Problem(model, bf.data.two_points(), bf.SquareLoss("half-mean"), model.init(1e-6 / np.sqrt(60)))
+    assert bf.verify(f"B/{name}", problem).status == "holds"
+
+
+def test_printed_powers_are_for_normalised_inputs():
+    problem = ordinary_problem(2)
+    for name in ("lem3", "lem4", "fact1", "lem12", "lem5"):
+        verdict = bf.verify(f"B/{name}", problem)
+        assert verdict.status == "hypotheses fail" and "orthonormal" in str(verdict)
+
+
+def gaussian_problem(n=12, m=40):
+    """Gaussian labels on orthogonal inputs whose lengths vary by a factor of four, from the scale that they need."""
+    rng = np.random.default_rng(5)
+    X = bf.data.orthonormal(n, n + 3, 5).X * rng.uniform(0.5, 2.0, (n, 1))
+    return _gaussian_labels(bf.Dataset(X, rng.standard_normal(n)), m, 5, 10.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["timeline", "lem2", "u-plus", "limit", "kkt"])
+def test_gaussian_labels_at_n_12(name):
+    problem = gaussian_problem()
+    assert Setting(problem).log_scale < -11000 * np.log(10)
+    assert bf.verify(f"B/{name}", problem, time_s=200).status == "holds"
+
+
+def test_a_flow_from_below_float_range_can_be_handed_in():
+    problem = ordinary_problem(2)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, log_scale=problem.log_scale)
+    assert bf.verify("B/limit", problem, flow=flow).status == "holds"
+    wrong = dataclasses.replace(flow, states=bf.TwoLayerParams(*(1.001 * leaf for leaf in flow.states)))
+    assert bf.verify("B/limit", problem, flow=wrong).status == "does not apply"
+    mute = dataclasses.replace(flow, polar=None)
+    verdict = bf.verify("B/limit", problem, flow=mute)
+    assert verdict.status == "inconclusive" and "polar" in verdict.reason
+
+
+def test_claims_that_read_floats_do_not_apply_below_them():
+    verdict = bf.verify(dataclasses.replace(bf.theory.claim("B/limit"), below_floats=False), ordinary_problem(2))
+    assert verdict.status == "does not apply" and "below float range" in verdict.reason
+
+
+def test_a_start_that_is_not_small_enough_is_told_how_small():
+    """Gaussian labels from λ = 1e-30: the verdict names the scale that they need, and log_scale."""
+    problem = gaussian_problem(n=8)
+    verdict = bf.verify("B/limit", dataclasses.replace(problem, log_scale=np.log(1e-30)))
+    assert verdict.status == "hypotheses fail" and "log_scale" in str(verdict)
+
+
+def test_lineages_move_the_scale_of_starts_below_float_range():
+    statement = bf.theory.claim("B/limit")
+    key = next(k for k in range(1, 40, 2) if not statement.family(k).in_floats)
+    moved = bf.theory.problem_at(statement, f"{key} s3")
+    assert moved.log_scale != statement.family(key).log_scale
+    assert not moved.in_floats

@@ -14,6 +14,7 @@ from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
+from .course import FAINT
 from .examples import general_family, general_problem, ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem
 from .hypotheses import ALIVE, ASSUMPTION_2, BALANCED, LABELLED, NETWORK, ORTHOGONAL, ORTHONORMAL
 from .setting import Setting, row_norms, unit_rows
@@ -217,7 +218,8 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
     inside = flow.times[(flow.times > 2 * step) & (flow.times < flow.times[-1] - 2 * step)]
     for t in inside[:: max(len(inside) // 60, 1)]:
         low, middle, high = (flow.at(float(t) + shift) for shift in (-step, 0.0, step))
-        sizes = row_norms(middle.W)[:, None] * norms
+        sizes = row_norms(middle.W)
+        sizes = np.where(sizes >= FAINT, sizes, 0.0)[:, None] * norms
         products = [state.W @ X.T / np.where(sizes > 0, sizes, 1.0) for state in (low, middle, high)]
         on = products[1] > ROUNDING
         steady = (sizes > 0) & np.all([np.where(on, each > ROUNDING, each <= ROUNDING) for each in products], axis=0)

@@ -12,6 +12,8 @@ from .setting import Setting
 
 LABELS = ((1.5, -0.7), (0.6, 0.8, -2.0), (1.4, -0.9, 1.1), (1.2, -0.5, 1.0, -0.6))
 """Labels by key: two clear scales in each, positive or negative ones first."""
+BELOW_FLOATS = -1000.0
+"""A log λ that no float holds."""
 
 
 def orthonormal_problem(key: int, scale: float = 1e-80, m: int = 30, d: int = 6) -> Problem:
@@ -47,7 +49,7 @@ def in_cones(params: TwoLayerParams, data: Dataset, scale: float) -> TwoLayerPar
 def ordinary_problem(key: int, nats: float = 10.0) -> Problem:
     """Orthogonal inputs as they come: by key, orthonormal ones, B's Figure 2, and Gaussian labels on inputs of any lengths.
 
-    The last start as far below one as their labels need, which is below float range: λ^{1−κ} and λ^ε are e^{−nats} at most.
+    The last start below float range, and as far below one as their labels need: λ^{1−κ} and λ^ε are e^{−nats} at most.
     """
     if key % 3 == 0:
         return orthonormal_problem(key)
@@ -67,7 +69,7 @@ def _gaussian_labels(data: Dataset, m: int, key: int, nats: float) -> Problem:
     model = TwoLayer(m, data.d)
     start = in_cones(model.init(1.0, key=key), data, 1.0)
     s = Setting(Problem(model, data, SquareLoss("half-mean"), start))
-    return Problem(model, data, SquareLoss("half-mean"), start, -nats / min(s.epsilon, s.slowest))
+    return Problem(model, data, SquareLoss("half-mean"), start, min(-nats / min(s.epsilon, s.slowest), BELOW_FLOATS))
 
 
 def ordinary_family(key: int) -> Problem:
