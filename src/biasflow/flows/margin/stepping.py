@@ -18,7 +18,7 @@ CORRECTIONS = 3
 """How often the gates of an Euler step are set right by the weights they lead to."""
 AGREE = 0.5
 """Distance between what two sets of gates lead to, in units of the tolerance, that makes no difference. It is not hidden: the
-error of a step is ½(3w₃ − 4w₂ + w₁) of three, two and one Euler steps, which sees 9 such distances, so that steps are rejected."""
+error of a step is ½(3w₃ − 4w₂ + w₁) of three, two and one Euler steps, which sees up to 9 of them, so that it is rejected."""
 
 
 class Point(NamedTuple):

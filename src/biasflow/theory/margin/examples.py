@@ -252,6 +252,22 @@ def population_problem(key: int, n: int = 42, m: int = 40) -> Problem:
     return Problem(TwoLayer(m, 2), data, SmoothMargin(), start)
 
 
+def any_population_problem(key: int) -> Problem:
+    """Samples of two to four intervals of other lengths, places and sizes, with classes in any order; more or fewer neurons."""
+    rng = np.random.default_rng((97, key))
+    k, m = int(rng.integers(2, 5)), int(rng.integers(30, 81))
+    each = int(rng.integers(4, 11))
+    centres = np.cumsum(rng.uniform(0.8, 1.6, k))
+    X = (centres - np.mean(centres))[:, None] + rng.uniform(0.1, 0.35, k)[:, None] * np.linspace(-1, 1, each)
+    y = np.where(np.arange(k) % 2 == key % 2, 1.0, -1.0) if key % 3 else rng.choice([-1.0, 1.0], k)
+    scale = 10.0 ** rng.uniform(-0.3, 0.3)
+    data = with_bias(Dataset(scale * X.reshape(-1, 1), np.repeat(y, each), f"any population key={key}"))
+    angles = 2 * np.pi * (np.arange(m) + rng.uniform(size=m)) / m
+    W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    start = TwoLayerParams(np.where(np.arange(m) % 2 == 0, 1.0, -1.0) / np.sqrt(m), W / np.sqrt(m))
+    return Problem(TwoLayer(m, 2), data, SmoothMargin(), start)
+
+
 def interval_problem(key: int) -> Problem:
     """A ReLU network on a few inputs of a line, whose intervals are a population."""
     rng = np.random.default_rng((83, key))

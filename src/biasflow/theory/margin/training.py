@@ -11,7 +11,15 @@ from ...inputs import Array
 from ...records import Problem, Trajectory, leaf_map
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind
-from .examples import any_line_problem, any_relu_problem, line_problem, plane_problem, population_problem, relu_problem
+from .examples import (
+    any_line_problem,
+    any_population_problem,
+    any_relu_problem,
+    line_problem,
+    plane_problem,
+    population_problem,
+    relu_problem,
+)
 from .hypotheses import (
     DISTINCT,
     EXPONENTIAL,
@@ -262,7 +270,7 @@ thm5 = Claim(
     Kind.ASYMPTOTIC,
     PROVEN,
     "the start, not trained",
-    None,
+    any_population_problem,
 )
 lem26 = Claim(
     "C/lem26",
