@@ -6,12 +6,12 @@ DEV := $(VENV)/.installed-dev
 PRESET ?= quick
 WORKERS ?= 2
 BASIC := OPENBLAS_CORETYPE=Prescott NUMBA_CPU_NAME=generic
-NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py tests/flows/test_mirror_flow.py \
+NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py tests/flows/test_compiled.py tests/flows/test_mirror_flow.py \
 	tests/flows/test_gradient_flow.py tests/limits tests/theory/test_margin_claims.py tests/theory/test_relu_claims.py
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce test test-kernels lint bench matrix sharpness clean
+.PHONY: reproduce test test-kernels lint bench matrix sharpness numbers clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
@@ -39,6 +39,9 @@ matrix: $(DEV)
 
 sharpness: $(CORE)
 	$(BIN)/biasflow falsify --out docs/sharpness.md
+
+numbers: $(CORE)
+	$(BIN)/biasflow numbers --out docs/reproduction.md
 
 clean:
 	rm -rf $(VENV) .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -89,18 +89,21 @@ def timed(problem: Any, method: str, rtol: float, times: Any = None) -> tuple[fl
     seconds, flow = seconds / calls, flows[-1]
     if method == "dual":
         return seconds, seconds - flow.stats["error_seconds"], flow
-    march, given = kernel(problem, rtol, None if times is None else float(times[-1]))
+    march, given = kernel(problem, rtol, times)
     return seconds, best_of(5, lambda: [march(*given) for _ in range(calls)])[0] / calls, flow
 
 
-def kernel(problem: Any, rtol: float, t1: float | None) -> Any:
+def kernel(problem: Any, rtol: float, times: Any) -> Any:
     """The compiled integrator and what it is called with."""
+    import numpy as np
+
     from biasflow.flows.compiled import march_arguments
     from biasflow.flows.marching import march
 
     form, X = problem.model.mirror_form(problem.params0, problem.loss, problem.data.n), problem.model.features(problem.data.X)
     origin, signs = form.potential.at(form.beta0), form.potential.half_lines(X.shape[1])
-    return march, march_arguments(origin, signs, X, problem.data.y, 1.0, t1, rtol)[0]
+    looks = np.empty(0) if times is None else times
+    return march, (*march_arguments(origin, signs, X, problem.data.y, 1.0, looks[-1] if looks.size else None, rtol)[0], looks)
 
 
 def against_descent(seeds: range) -> None:

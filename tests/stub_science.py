@@ -7,7 +7,8 @@ import xarray
 
 from biasflow import experiments, theory
 from biasflow.errors import unknown
-from biasflow.records import Experiment, Grid, Reported
+from biasflow.experiments.telling import told
+from biasflow.records import Experiment, Grid, Reading, Reported
 from biasflow.run import sweep
 from biasflow.theory import Check, Claim, Hypothesis, Verdict
 
@@ -20,7 +21,8 @@ def point(scale: float, seed: int, n: int) -> xarray.Dataset:
 
 
 def summarise(data: xarray.Dataset) -> xarray.Dataset:
-    return data.mean("seed").assign_attrs(**{"mean error": float(data.error.mean()), "worst <error>": float(data.error.max())})
+    numbers = told("mean error", data.error.mean(("t", "scale")).values, np.mean) | told("worst <error>", data.error.max())
+    return data.mean("seed").assign_attrs(numbers)
 
 
 def draw(summary: xarray.Dataset):
@@ -41,7 +43,12 @@ EXPERIMENT = Experiment(
     point=point,
     summarise=summarise,
     draw=draw,
-    reported=(Reported("mean error", 10.5, (10.0, 11.0)), Reported("worst <error>", 8.0, (7.0, 9.0))),
+    reported=(
+        Reported("mean error", Reading.printed("10.5"), "Figure 1 & text"),
+        Reported("worst <error>", Reading.exact(8.0), "Figure 1", None, why="ours is <larger>"),
+        Reported("mean error", Reading.exact(1.0), "Figure 1", incomparable="of another thing"),
+    ),
+    alt="Error falls with <time>.",
 )
 
 

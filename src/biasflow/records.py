@@ -75,16 +75,35 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a gradient flow needs: model, data, loss and start."""
+    """What a gradient flow needs: model, data, loss and start.
+
+    The start is e^{log_scale}·params0. Where floats hold it, it is written into params0 and log_scale is zero afterwards; below
+    their range it stays as it was given, which `TwoLayer` networks can do: log_scale is then a number, or one for each neuron.
+    """
 
     model: Any
     data: Dataset
     loss: Any
     params0: Any
+    log_scale: Any = 0.0
 
     def __post_init__(self) -> None:
         instance("data", self.data, Dataset)
-        object.__setattr__(self, "params0", self.model.checked(self.params0, self.data.d))
+        params0, log_scale = self.model.checked(self.params0, self.data.d), self.log_scale
+        if not isinstance(log_scale, float) or log_scale != 0.0:
+            params0, log_scale = self.model.placed(params0, log_scale)
+        object.__setattr__(self, "params0", params0)
+        object.__setattr__(self, "log_scale", log_scale)
+
+    @property
+    def in_floats(self) -> bool:
+        """Whether floats hold the start: then it is params0."""
+        return isinstance(self.log_scale, float) and self.log_scale == 0.0
+
+    @property
+    def start(self) -> Any:
+        """The state at t = 0 in floats: zero where the start is below their range."""
+        return self.params0 if self.in_floats else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.params0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +160,7 @@ class Trajectory:
 
     states: the type of the start, with a leading time axis on every leaf.
     error: an estimate of the sup-norm error of each state; loss: the loss as the problem defines it.
+    polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale takes out of float range.
     """
 
     times: Array
@@ -152,6 +172,7 @@ class Trajectory:
     result: Result
     problem: Problem | MirrorProblem
     interpolant: Callable[[float], Any] | None = None
+    polar: Callable[[float], tuple[Any, Array]] | None = None
 
     @property
     def final(self) -> Any:
@@ -166,6 +187,14 @@ class Trajectory:
         if self.interpolant is None:  # a path of jumps: the state entered last
             return leaf_map(lambda leaf: leaf[int(np.searchsorted(self.times, t, side="right")) - 1], self.states)
         return self.interpolant(t)
+
+
+def grown(leaf: Array, log_factor: Any) -> Array:
+    """e^{log_factor}·leaf, the factor a number or one for each row; in two halves, since the factor alone may be out of range."""
+    half = np.exp(np.asarray(log_factor) / 2)
+    half = half.reshape(half.shape + (1,) * (np.ndim(leaf) - 1)) if half.ndim else half
+    with np.errstate(under="ignore"):
+        return np.asarray(leaf * half * half)
 
 
 def leaf_map(function: Callable[[Any], Any], state: Any) -> Any:
@@ -185,13 +214,60 @@ def regrouped(state: tuple[Any, ...], parts: Sequence[Any]) -> Any:
     return tuple(parts) if type(state) is tuple else type(state)(*parts)
 
 
+PLOT = 0.01
+"""A printed plot is read to about 1% of its axis: the width of a line."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number of a paper, known up to ±within, and how it was read."""
+
+    value: float
+    within: float
+    how: str
+
+    @classmethod
+    def exact(cls, value: float) -> Reading:
+        """What the paper states or proves without rounding."""
+        return cls(value, 0.0, "exact")
+
+    @classmethod
+    def printed(cls, text: str) -> Reading:
+        """A rounded number as it is printed, such as "6.2e-2": half a unit of its last digit."""
+        digits, _, power = text.partition("e")
+        decimals = len(digits.partition(".")[2])
+        within = 0.5 * 10.0 ** (int(power or 0) - decimals)
+        count = len(digits.replace(".", "").lstrip("0"))
+        return cls(float(text), within, f"printed to {count} digit{'' if count == 1 else 's'}")
+
+    @classmethod
+    def rounded(cls, value: float, to: float) -> Reading:
+        """A round number of the text: half of what it is rounded to."""
+        return cls(value, to / 2, f"in round numbers, to {to:g}")
+
+    @classmethod
+    def plot(cls, value: float, axis: float) -> Reading:
+        """What a plot shows, whose axis is this long."""
+        return cls(value, PLOT * axis, "read off a plot")
+
+
 @dataclass(frozen=True)
 class Reported:
-    """A number that a paper reports, and the band in which a faithful reproduction falls."""
+    """A number that a paper gives, to be compared with ours.
+
+    source: where, with the paper's words. runs: how many random runs the paper's number is the mean of; None where it is said of
+    every run. relation: "==", or "<=" and ">=" where the paper says at most or at least.
+    why: what explains a difference, or that we do not know; shown where there is one.
+    incomparable: why the two cannot be compared, where they cannot.
+    """
 
     name: str
-    paper_value: float
-    band: tuple[float, float]
+    reading: Reading
+    source: str
+    runs: int | None = 1
+    relation: str = "=="
+    why: str = ""
+    incomparable: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,8 +344,8 @@ class Composed:
 class Experiment:
     """A figure of a paper as a sweep: `point(**setting)` at every point of a grid, summarised, drawn.
 
-    grids: at least 'quick' and 'paper'. summarise(data) -> dataset whose attributes hold the reported numbers by name.
-    draw(summary) -> matplotlib figure.
+    grids: at least 'quick' and 'paper'. summarise(data) -> dataset whose attributes hold the reported numbers by name
+    (`experiments.telling`). draw(summary) -> matplotlib figure. alt: the picture in words, for readers who do not see it.
     """
 
     id: str
@@ -280,3 +356,4 @@ class Experiment:
     draw: Callable[[xarray.Dataset], Any]
     reported: tuple[Reported, ...] = ()
     animate: Callable[[xarray.Dataset], Any] | None = None
+    alt: str = ""

@@ -58,10 +58,20 @@ def test_list_shows_ids_with_their_statements(cli):
 def test_figure_writes_a_png_and_compares_numbers(cli, tmp_path):
     code, out, _ = cli("figure", "W/fig1")
     assert code == 0 and (tmp_path / "W-fig1.png").read_bytes().startswith(b"\x89PNG")
-    assert "mean error: paper 10.5, ours 10.55, band [10, 11]: inside" in out and "band [7, 9]: outside" in out
+    assert "mean error: paper 10.5 ± 0.05, ours 10.55" in out and "(2 runs): agrees" in out
+    assert "worst <error>: paper 8, ours 26: differs\n    ours is <larger>" in out and "not comparable\n    of another" in out
     assert len(stub_science.CALLS) == 4
     assert cli("figure", "W/fig1", "--preset", "paper", "--out", tmp_path / "full.png")[0] == 0
     assert (tmp_path / "full.png").exists() and len(stub_science.CALLS) == 9
+
+
+def test_numbers_prints_and_writes_what_agrees(cli, tmp_path):
+    code, out, _ = cli("numbers", "--out", "table.md")
+    counts = "Of 3 numbers of the papers 1 agree with ours, 1 differ, 1 are not comparable."
+    page = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert code == 0 and counts in out and counts in page
+    assert "biasflow numbers --out table.md" in page and page.count("`W/fig1`") == 3
+    assert cli("numbers", "--only", "R")[0] == 2
 
 
 def test_figure_writes_the_animation_beside_the_png(cli, tmp_path, monkeypatch):
@@ -188,7 +198,7 @@ def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, mon
 
 def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):
     code, out, _ = cli("reproduce", "--out", "made")
-    assert code == 1 and "R/sharp: violated" in out and "reported numbers: 1 of 2 in their band" in out
+    assert code == 1 and "R/sharp: violated" in out and "Of 3 numbers of the papers 1 agree with ours, 1 differ" in out
     assert (tmp_path / "made" / "index.html").exists()
     assert cli("reproduce", "--only", "W")[0] == 0
 

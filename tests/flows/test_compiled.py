@@ -45,6 +45,22 @@ def test_scales_below_float_range(small, log_alpha):
     agree(bf.Hypentropy(log_alpha=log_alpha), small.X, small.y, rtol=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(20, 26))
+def test_the_error_covers_the_flow_inside_its_steps(seed):
+    """Between the ends of a step the dense output has an error of its own, which errors at the ends do not know of."""
+    rng = np.random.default_rng(seed)
+    ds = bf.data.sparse_regression(n=6, d=24, sparsity=3, noise_var=0.01, key=seed)
+    potential, rtol = bf.Hypentropy(log_alpha=-(10 ** rng.uniform(0, 3.5))), 10 ** rng.uniform(-8, -5)
+    knots = compiled(potential, ds.X, ds.y, rtol=rtol).times
+    knots = knots[knots < 0.95 * knots[-1]]
+    times = np.append(0.0, (knots[:-1, None] + np.diff(knots)[:, None] * rng.uniform(0, 1, (len(knots) - 1, 1))).ravel())
+    ours = compiled(potential, ds.X, ds.y, times=times, rtol=rtol)
+    exact = bf.mirror_flow(potential, ds.X, ds.y, times=times, rtol=1e-12)
+    distance, size = np.max(np.abs(ours.states - exact.states), axis=1), np.max(np.abs(exact.states))
+    assert np.all(distance <= ours.error + exact.error + (ROUNDING + 1e-3 * rtol) * size)
+    assert np.max(ours.error) <= 1e3 * rtol * size
+
+
 def test_a_scale_and_a_factor_per_coordinate_from_a_start(small):
     rng = np.random.default_rng(0)
     potential = bf.ScaledPotential(np.exp(rng.normal(size=small.d)), bf.Hypentropy(np.exp(rng.normal(-3, 2, small.d))))

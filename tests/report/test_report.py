@@ -3,12 +3,13 @@ import io
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import stub_science
 from biasflow.errors import UnknownNameError
-from biasflow.records import Reported
+from biasflow.records import Reading, Reported
 from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
 from biasflow.run import Store
 from biasflow.theory import Check, Verdict
@@ -59,7 +60,10 @@ def test_the_page_holds_figures_numbers_and_claims(tmp_path):
     assert "β∞ minimises Q_α & interpolates" in text and "X has full row rank" in text
     assert "distance <to the limit>" in text and "1e-09 ≤ 1e-06" in text
     assert all(f"1 claim {status}" in text for status in ("holds", "inconclusive", "violated"))
-    assert "1/2 reported numbers" in text and "10.55 [10, 11] inside" in text and "26 [7, 9] outside" in text
+    assert "1/3 of the papers' numbers agree with ours, 1 differ, 1 are not comparable" in text
+    assert "10.5 ± 0.05 printed to 3 digits 10.55" in text and "Figure 1 & text" in text
+    assert "8 exact 26 differs Figure 1 ours is <larger>" in text and "of another thing" in text
+    assert 'alt="W/fig1: Error falls with &lt;time&gt;."' in source
     assert "biasflow reproduce --preset quick" in text and report.environment["code"] in text
     assert 'badge violated"' in source and not report.sound
 
@@ -204,6 +208,47 @@ def test_a_spoiled_hypothesis_is_marked_with_its_reason(tmp_path, monkeypatch):
     assert "✗ X has full row rank" in text and "rank 1 of 2" in text and "hypotheses fail" in text
 
 
-def test_the_ends_of_a_band_are_inside():
-    reported = Reported("n", 1.0, (0.5, 1.5))
-    assert [Number(reported, ours).inside for ours in (0.5, 1.5, 1.6, float("nan"))] == [True, True, False, False]
+def compared(reading, runs, kind=1, relation="==", error=0.0, **words):
+    reported = Reported("n", reading, "somewhere", kind, relation, **words)
+    return Number(reported, float(np.median(runs)), tuple(runs), error).agreement
+
+
+def test_readings_are_as_good_as_they_are_printed():
+    assert Reading.printed("6.2e-2") == Reading(0.062, pytest.approx(0.0005), "printed to 2 digits")
+    assert Reading.printed("0.13").within == pytest.approx(0.005) and Reading.printed("4.0e5").within == pytest.approx(5e3)
+    assert Reading.printed("3e-1") == Reading(0.3, pytest.approx(0.05), "printed to 1 digit")
+    assert Reading.rounded(5000, 1000).within == 500 and Reading.plot(0, 180).within == pytest.approx(1.8)
+
+
+def test_a_further_run_agrees_as_often_as_it_should():
+    """Of 2000 papers whose run is drawn like ours, 95% agree (4 standard errors: 2%); of others, ten deviations off, none."""
+    rng = np.random.default_rng(0)
+    draws = rng.normal(5, 1, (2000, 9))
+    agree = [compared(Reading.exact(float(own)), runs) == "agrees" for own, *runs in draws]
+    assert np.mean(agree) == pytest.approx(0.95, abs=0.02)
+    positive = [compared(Reading.exact(float(np.exp(own))), np.exp(runs)) == "agrees" for own, *runs in draws]
+    assert np.mean(positive) == pytest.approx(0.95, abs=0.02)
+    assert compared(Reading.exact(15.0), draws[0, 1:]) == "differs"
+
+
+def test_the_mean_of_many_runs_is_looked_for_more_narrowly():
+    runs = (0.9, 1.0, 1.1, 1.0)
+    assert compared(Reading.exact(1.2), runs, 1) == "agrees" and compared(Reading.exact(1.2), runs, 100) == "differs"
+
+
+def test_reading_and_error_widen():
+    assert compared(Reading(2.0, 0.5, ""), (1.5, 1.5)) == "agrees" and compared(Reading(2.0, 0.4, ""), (1.5, 1.5)) == "differs"
+    assert compared(Reading(2.0, 0.4, ""), (1.5, 1.5), error=0.2) == "agrees"
+
+
+def test_what_is_said_of_every_run_must_be_met_by_every_run():
+    zero = Reading.plot(0.0, 1.0)
+    assert compared(zero, (0.0, 0.01), None) == "agrees" and compared(zero, (0.0, 0.02), None) == "differs"
+    assert compared(zero, (0.0, float("nan")), None) == "differs" and compared(zero, (0.0, 0.02), None, error=0.02) == "agrees"
+    assert compared(Reading.exact(1.0), (0.2, 0.9), None, "<=") == "agrees" == compared(Reading.exact(0.1), (0.2,), None, ">=")
+    assert compared(Reading.exact(1.0), (0.2, 1.1), None, "<=") == "differs" == compared(Reading.exact(1.0), (0.2,), None, ">=")
+
+
+def test_one_run_agrees_within_its_reading_or_cannot_be_compared():
+    assert compared(Reading(1.0, 0.1, ""), (1.05,)) == "agrees" and compared(Reading(1.0, 0.1, ""), (1.2,)) == "not comparable"
+    assert compared(Reading.exact(1.0), (1.0, 1.0), incomparable="no number") == "not comparable"

@@ -11,7 +11,18 @@ import biasflow.models.hyperbola as hyperbola
 from biasflow.models.base import MirrorForm
 from biasflow.potentials import Hypentropy, ScaledPotential
 from biasflow.theory import Evidence, claim
-from biasflow.theory.regimes import completion, deeper, depth_two, finite_steps, kernel, lemmas, vanishing
+from biasflow.theory.regimes import (
+    completion,
+    deeper,
+    depth_two,
+    equivalences,
+    escape,
+    finite_steps,
+    kernel,
+    lemmas,
+    thresholds,
+    vanishing,
+)
 
 
 def example(name, key=0):
@@ -303,6 +314,124 @@ def gain_without_square(patch):
     patch.setattr(finite_steps, "effective_limit", changed)
 
 
+def quicker_alpha(patch):
+    """α ∝ ε^{1/(D−1)} in place of ε^{1/(D−2)}."""
+    patch.setattr(thresholds, "disproportion", lambda log, order, d: np.exp((order - 1) * log) if order > 2 else np.exp(log))
+
+
+def without_halving(patch):
+    """The leading order with D in place of D/2."""
+    real = thresholds.leading_alpha
+    patch.setattr(thresholds, "leading_alpha", lambda eps, order, d: real(eps / 2, order, d))
+
+
+def polynomial_two(patch):
+    """D = 2 with a power of α in place of its logarithm."""
+    real = thresholds.disproportion
+    patch.setattr(thresholds, "disproportion", lambda log, order, d: np.exp(log) if order == 2 else real(log, order, d))
+
+
+def same_order(patch):
+    """Other orders whose limits are those of the own."""
+    real = thresholds.nearest
+    patch.setattr(thresholds, "nearest", lambda problem, order, end: real(problem, problem.model.depth, end))
+
+
+def next_decay(patch):
+    real = thresholds.log_slack
+    patch.setattr(thresholds, "log_slack", lambda x, depth: real(x, depth + 1))
+
+
+def deeper_potential(patch):
+    """The library's regulariser one order deeper than the network."""
+    real = bf.DiagonalNetwork.potential
+    patch.setattr(bf.DiagonalNetwork, "potential", lambda self, **options: real(bf.DiagonalNetwork(self.depth + 1), **options))
+
+
+def power_in_place_of_q(exponent):
+    """|β|^p in place of q: for a p-norm the ratio does not depend on α."""
+    return lambda patch: patch.setattr(thresholds, "relative_value", lambda x, order: x ** (exponent - 1))
+
+
+def bumped(patch):
+    """Q with a bump, so that the ratio is not monotone."""
+    real = thresholds.relative_value
+    patch.setattr(thresholds, "relative_value", lambda x, order: real(x, order) * (1 + 0.3 * np.sin(np.log(x))))
+
+
+def constant_rate(factor):
+    def spoil(patch):
+        real = escape.escape_rate
+        patch.setattr(escape, "escape_rate", lambda D, c, force: factor * real(D, c, force))
+
+    return spoil
+
+
+def rate_by_norm(patch):
+    """‖Xᵀy‖₂ in place of ‖Xᵀy‖_∞."""
+    real = escape.first_target
+
+    def changed(problem):
+        _, target = real(problem)
+        return float(np.linalg.norm(problem.data.X.T @ problem.data.y)), target
+
+    patch.setattr(escape, "first_target", changed)
+
+
+def warm_start(patch):
+    """A start that does not shrink: α^{2−D} is only told to."""
+    real = bf.DiagonalNetwork.init
+    patch.setattr(bf.DiagonalNetwork, "init", lambda self, scale, **options: real(self, np.sqrt(scale), **options))
+
+
+def at_speed(name, factor):
+    """The second flow at another speed."""
+
+    def spoil(patch):
+        real = getattr(equivalences, name)
+
+        def changed(*arguments):
+            problem, speed = real(*arguments)
+            return problem, factor * speed
+
+        patch.setattr(equivalences, name, changed)
+
+    return spoil
+
+
+def mistaken_output(patch):
+    """An output scaled by α^{D+1}."""
+    p = example("W/fn1", 1)
+    return {"problem": dataclasses.replace(p, model=Mistaken(p.model.depth))}
+
+
+def start_left_alone(patch):
+    """The output is scaled, the start is not."""
+    real = equivalences.louder_problem
+
+    def changed(problem, alpha):
+        louder, speed = real(problem, alpha)
+        return dataclasses.replace(louder, params0=problem.params0), speed
+
+    patch.setattr(equivalences, "louder_problem", changed)
+
+
+def slow_output_layer(patch):
+    """v descends at half speed: no gradient flow of L."""
+    real = bf.ProductNetwork.gradient
+
+    def gradient(self, params, X, output_gradient):
+        u, v = real(self, params, X, output_gradient)
+        return bf.ProductParams(u, 0.5 * v)
+
+    patch.setattr(bf.ProductNetwork, "gradient", gradient)
+
+
+def another_pair(patch):
+    """w± = u ± v in place of half of it."""
+    patch.setattr(bf.ProductNetwork, "paired", lambda self, params: bf.DiagonalParams(params.u + params.v, params.u - params.v))
+
+
 WORLDS: tuple[World, ...] = (
     World("W/thm1", "clock and exponent both as printed, 4 for ‖·‖²", clock_and_exponent),
     World(
@@ -384,6 +513,36 @@ WORLDS: tuple[World, ...] = (
     ),
     World("W/lem4", "∇L halved", slowed),
     World("W/lem4", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/fn1", "half of the speed", at_speed("louder_problem", 0.5)),
+    World("W/fn1", "an output scaled by α^{D+1}", mistaken_output, key=1),
+    World("W/fn1", "the output is scaled, the start is not", start_left_alone),
+    World("W/fn1", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/fn2", "the same speed", at_speed("pair_problem", 2.0)),
+    World("W/fn2", "v descends at half speed", slow_output_layer, key=1),
+    World("W/fn2", "w± = u ± v", another_pair),
+    World("W/fn2", "r = |u² − v²|/4", another_radius, key=1),
+    World("W/fn2", "the limit moved inside the null space by 1e-6", with_limit("W/fn2", null_space(1e-6))),
+    World("W/fn2", "∇_w raises", forbidden(bf.ProductNetwork)),
+    World("W/sec5", "α ∝ ε^{1/(D−1)}", quicker_alpha, key=1),
+    World("W/sec5", "D in place of D/2", without_halving),
+    World("W/sec5", "a power of α for D = 2 too", polynomial_two),
+    World("W/sec5", "ε/100", divided(thresholds, "sufficient_epsilon", 100.0)),
+    World("W/sec5", "the kernel solution as limit", with_limit("W/sec5", kernel_solution)),
+    World("W/sec5", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/unique", "limits of the own order", same_order),
+    World("W/unique", "q_{D+1}'", next_decay),
+    World("W/unique", "the limit moved inside the null space by 1e-6", with_limit("W/unique", null_space(1e-6))),
+    World("W/unique", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/eq58", "ℓ1 in place of Q", power_in_place_of_q(1.0)),
+    World("W/eq58", "ℓ2² in place of Q", power_in_place_of_q(2.0)),
+    World("W/eq58", "Q with a bump", bumped),
+    World("W/eq58", "the library's q_{D+1}", deeper_potential, key=1),
+    World("W/eq58", "the library's potential at r = α²", smaller_unit),
+    World("W/escape", "0.7 times the rate, D = 2", constant_rate(0.7)),
+    World("W/escape", "1.1 times the rate, D = 3", constant_rate(1.1), key=1),
+    World("W/escape", "‖Xᵀy‖₂ in place of ‖Xᵀy‖_∞", rate_by_norm, key=2),
+    World("W/escape", "starts that shrink like √α", warm_start, key=1),
+    World("W/escape", "∇L halved, D = 3", slowed, key=1),
     World("W/limit", "random plateaus", another_path(random_plateaus)),
     World("W/limit", "jumps 5% later", another_path(late_jumps)),
     World("W/limit", "an end at min ℓ2", another_path(kernel_end)),

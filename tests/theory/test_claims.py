@@ -23,6 +23,7 @@ ANY_LABELS = {
     "R/thm3.4",
     "R/lem3.5",
     "R/lemA2",
+    "W/fn1",
     "B/lem1",
     "B/assumption-2",
     "B/assumption-3",

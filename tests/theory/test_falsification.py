@@ -27,7 +27,7 @@ MEAN = bf.Claim("X/mean", "the labels have a mean of at most one", "nowhere", ()
 
 
 def test_moves_lead_to_a_violation_that_random_problems_do_not_show():
-    found = bf.falsify(MEAN, time_s=4.0, problems=20)
+    found = bf.falsify(MEAN, time_s=8.0, problems=20)
     assert all(bf.verify(MEAN, labels(key)).status == "holds" for key in range(20))
     assert found.verdict.status == "violated" and found.slack < 0 and " " in found.lineage
     assert found.tried >= 100 and found.judged == found.tried
@@ -65,8 +65,11 @@ def test_searches_with_other_keys_look_at_other_problems(tmp_path):
 
 def test_a_search_that_can_judge_nothing_says_so():
     refused = dataclasses.replace(MEAN, hypotheses=(bf.Hypothesis("never", "never", lambda evidence: "no"),))
-    with pytest.raises(bf.InputError, match="no problem"):
+    with pytest.raises(bf.InputError, match=r"no problem.*hypotheses fail, .*no"):
         bf.falsify(refused, time_s=0.5, problems=5)
+    broken = dataclasses.replace(MEAN, example=lambda key: 1 / 0)
+    with pytest.raises(bf.InputError, match="could be made; the first: ZeroDivisionError"):
+        bf.falsify(broken, time_s=0.5, problems=5)
 
 
 @pytest.mark.parametrize("keywords", [{"time_s": 0.0}, {"problems": 0}, {"key": -1}, {"time_s": np.inf}])

@@ -218,6 +218,16 @@ def test_single_precision_states_start_where_the_problem_does():
     assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, single)).status in ("holds", "inconclusive")
 
 
+def test_evidence_that_a_claim_does_not_look_at_is_not_passed_over_in_silence():
+    """W/lem1 speaks of the potential alone, R/eq3 of the flow alone."""
+    problem = diagonal_problem(0)
+    limit = bf.limit(problem.model, problem.data, params0=problem.params0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    for name, given in (("limit", {"limit": limit}), ("flow", {"flow": flow})):
+        verdict = bf.verify("W/lem1", problem, **given)
+        assert verdict.status == "does not apply" and f"nothing about the {name} given" in verdict.reason, str(verdict)
+
+
 def test_a_wrong_limit_is_violated():
     problem = diagonal_problem(0)
     limit = bf.limit(problem.model, problem.data, params0=problem.params0)
@@ -255,7 +265,13 @@ def test_states_may_be_mappings():
         bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, [{"plus": plus} for plus, _ in run.states]))
 
 
-@pytest.mark.parametrize("error", ["a", np.ones(7), [[1.0]]])
+def test_checkpoints_need_their_problem():
+    run = descended(diagonal_problem(0), 1e-5, 100, 3)
+    with pytest.raises(bf.InputError, match="checkpoints carry none"):
+        bf.verify("R/eq3", flow=run)
+
+
+@pytest.mark.parametrize("error", ["a", np.ones(7), [[1.0]], -1.0, np.nan, np.inf])
 def test_errors_that_do_not_fit_are_refused(error):
     run = descended(diagonal_problem(0), 1e-5, 100, 3)
     with pytest.raises(bf.InputError):

@@ -11,6 +11,7 @@ from biasflow.theory.examples import boundary_problem, diagonal_problem, half_li
 from biasflow.theory.mirror.formulas import formulas_of
 from biasflow.theory.mirror.operator_norm import least_singular, vertex_norm
 from biasflow.theory.mirror.witness import primal_flow
+from biasflow.theory.witness import witness_flow
 
 RNG = np.random.default_rng(0)
 POTENTIALS = [
@@ -154,3 +155,60 @@ def test_gradients_tend_to_those_of_the_half_line_values_do_not():
         potential = bf.Hypentropy(alpha)
         assert potential.grad(x) - np.log(2 / alpha) == pytest.approx(half.grad(x), abs=alpha)
         assert np.all(potential.at(x).value() > x * (np.log(1 / alpha) - 2))
+
+
+ABOUT_NONE = ("R/lemA1", "R/lem2.4", "R/lem3.3", "R/lemA3", "R/thm3.4", "R/lem3.5", "R/lemA2", "R/sec5.4")
+ABOUT_A_LIMIT = [name for name in bf.claims() if name.startswith("R/") and name not in (*ABOUT_NONE, "R/lem5.1")]
+
+
+def limit_of(problem):
+    from biasflow.limits import mirror_limit
+
+    m = problem if isinstance(problem, bf.MirrorProblem) else bf.mirror(problem)
+    return m, mirror_limit(m.potential, m.X, m.y, m.beta0)
+
+
+@pytest.mark.parametrize("name", ABOUT_A_LIMIT)
+def test_a_wrong_limit_is_violated(name):
+    problem = claim(name).example(1)
+    m, found = limit_of(problem)
+    aside = np.random.default_rng(1).standard_normal(m.X.shape[1])
+    aside -= np.linalg.pinv(m.X) @ (m.X @ aside)
+    size = np.max(np.abs(found.value))
+    for value in (0 * found.value, 1.001 * found.value, found.value + 1e-6 * size * aside, np.full(m.X.shape[1], 1e300)):
+        verdict = bf.verify(name, problem, limit=dataclasses.replace(found, value=value))
+        assert verdict.status == "violated", str(verdict)
+    assert bf.verify(name, problem, limit=dataclasses.replace(found, value=None)).status == "inconclusive"
+    assert bf.verify(name, problem, limit=found).status == "holds"
+
+
+@pytest.mark.parametrize("name", ABOUT_NONE)
+def test_a_limit_is_not_ignored_in_silence(name):
+    problem = claim(name).example(0)
+    verdict = bf.verify(name, problem, limit=limit_of(problem)[1])
+    assert verdict.status == "inconclusive" and "about no limit" in verdict.why
+
+
+@pytest.mark.parametrize("name", ["R/lemA1", "R/eq3", "R/thm2.6", "R/lemA2", "R/thm3.4", "R/sec5.3"])
+def test_a_piece_of_a_flow_does_not_speak_for_all_times(name):
+    problem = claim(name).example(0)
+    whole = witness_flow(problem, time_s=60.0)
+    times = np.linspace(0, whole.times[-1] / 10, 9)
+    verdict = bf.verify(name, problem, flow=bf.Checkpoints(times, [whole.at(t) for t in times]))
+    assert verdict.status in ("consistent", "inconclusive") and ("not seen" in verdict.why or "to go" in verdict.why), str(
+        verdict
+    )
+
+
+@pytest.mark.parametrize("name", ["R/lemA1", "R/thm2.2", "R/eq3", "R/thm2.6", "R/lem3.6", "R/sec5.3"])
+def test_a_start_that_is_a_minimiser_is_no_example(name):
+    p = claim(name).example(0)
+    verdict = bf.verify(name, bf.MirrorProblem(p.potential, p.X, p.X @ p.beta0, p.beta0))
+    assert verdict.status == "hypotheses fail" and "nothing moves" in verdict.why
+
+
+@pytest.mark.parametrize("name", ["R/thm2.2", "R/eq3", "R/sharp", "R/thm2.7"])
+def test_labels_whose_squares_are_no_floats_are_left_open(name):
+    p = claim(name).example(0)
+    verdict = bf.verify(name, bf.MirrorProblem(p.potential, p.X, 1e150 * p.y, p.beta0), time_s=2.0)
+    assert verdict.status == "inconclusive" and "range of floats" in verdict.why

@@ -1,5 +1,7 @@
 """What W's verdicts rest on: the routes that share nothing with the library, and when a theorem tells nothing."""
 
+import dataclasses
+
 import mpmath
 import numpy as np
 import pytest
@@ -82,6 +84,57 @@ def test_a_step_raises_the_product_of_the_weights_once_s_squared_exceeds_two(rel
     start = model.init(0.1, dim=1)
     run = bf.gradient_descent(model, data, bf.SquareLoss("sum"), start, relative / 4, 1)
     assert abs(run.final.plus[0] * run.final.minus[0]) == pytest.approx(factor * 0.01)
+
+
+@pytest.mark.parametrize("name", ["W/thm1", "W/thm2", "W/thm3"])
+@pytest.mark.parametrize("factor", [0.0, -1.0, 1e100])
+def test_limits_that_are_far_off_are_violated(name, factor):
+    evidence = Evidence(claim(name).example(1))
+    wrong = dataclasses.replace(evidence.limit, value=factor * evidence.limit.value)
+    assert bf.verify(name, evidence.problem, limit=wrong).status == "violated"
+
+
+def test_lemma_4_on_a_piece_of_a_flow_is_consistent_and_says_what_was_not_seen():
+    p = claim("W/lem4").example(1)
+    piece = bf.gradient_flow(p.model, p.data, p.loss, p.params0, t1=0.5)
+    verdict = bf.verify("W/lem4", p, flow=piece)
+    assert verdict.status == "consistent" and "nothing after t = 0.5" in verdict.why
+
+
+@pytest.mark.parametrize("name", ["W/thm1", "W/thm3", "W/lem4", "W/descent"])
+def test_starts_that_are_uniform_up_to_rounding_are_admitted(name):
+    p, rng = claim(name).example(1), np.random.default_rng(0)
+
+    def started(spread):
+        weights = (leaf * (1 + spread * rng.uniform(-1, 1, leaf.shape)) for leaf in p.params0)
+        return dataclasses.replace(p, params0=bf.DiagonalParams(*weights))
+
+    assert bf.verify(name, started(4e-13)).status == "holds"
+    assert bf.verify(name, started(1e-9)).status == "hypotheses fail"
+
+
+ODD = {
+    "one column a million times as large": lambda X: X * np.where(np.arange(X.shape[1]) == 3, 1e6, 1.0),
+    "columns over twelve decades": lambda X: X * 10.0 ** np.linspace(-6, 6, X.shape[1]),
+    "samples twice": lambda X: np.vstack([X, X[:2]]),
+    "columns twice": lambda X: np.hstack([X, X[:, :3]]),
+    "more samples than coordinates": lambda X: np.random.default_rng(1).standard_normal((12, 6)),
+    "a column of zeros": lambda X: X * (np.arange(X.shape[1]) != 2),
+    "labels of 1e-8": lambda X: X,
+    "one coordinate": lambda X: X[:1, :1],
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("name", ["W/thm1", "W/thm2", "W/lem1", "W/lem2", "W/lem3", "W/thm3", "W/lem4"])
+def test_odd_data_make_no_theorem_false(name, odd):
+    rng = np.random.default_rng(5)
+    X = ODD[odd](rng.standard_normal((6, 15)))
+    model = bf.DiagonalNetwork(3 if name in ("W/thm3", "W/lem4") else 2)
+    data = bf.Dataset(X, X @ rng.standard_normal(X.shape[1]) * (1e-8 if odd == "labels of 1e-8" else 1.0))
+    verdict = bf.verify(name, bf.Problem(model, data, bf.SquareLoss("sum"), model.init(0.1, dim=X.shape[1])), time_s=10)
+    assert verdict.status != "violated", str(verdict)
+    assert "Error" not in verdict.why
 
 
 @pytest.mark.parametrize("name", [name for name in bf.claims() if name.startswith("W/")])

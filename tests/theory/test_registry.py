@@ -25,7 +25,7 @@ IDS = {
         "fig1 fig2 fig3 fig4",
     ),
     "W": (
-        "sec3 thm1 thm2 lem1 lem2 lem3 thm3 lem4 limit sec6 descent",
+        "sec3 fn1 fn2 thm1 thm2 lem1 lem2 lem3 thm3 lem4 sec5 unique eq58 escape limit sec6 descent",
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent",
     ),
 }

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from margin_training_worlds import Polynomial
+from worlds import PATIENT_S
 
 import biasflow as bf
 from biasflow.theory.margin import plain, rates
@@ -29,7 +30,7 @@ def clusters(key, n, m, scale, k):
     ],
 )
 def test_a_finite_network_below_the_max_margin_is_no_violation(setting):
-    verdict = bf.verify("C/cor4", clusters(*setting))
+    verdict = bf.verify("C/cor4", clusters(*setting), time_s=PATIENT_S)
     assert verdict.status == "consistent", str(verdict)
     assert "finite width" in verdict.why and "best masses" in verdict.why
 

@@ -119,6 +119,34 @@ def figure(
 
 
 @app.command()
+def numbers(
+    preset: PresetOption = Preset.quick,
+    only: Annotated[str | None, typer.Option(help="one figure or paper, such as W/fig1 or W")] = None,
+    out: Annotated[Path | None, typer.Option(help="write the table here, as Markdown")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """The papers' numbers beside ours: which agree, which differ and why."""
+    from .. import experiments
+    from ..errors import unknown
+    from ..report import all_numbers, counted, numbers_page, tag_of
+    from ..run import Processes, default_store
+    from .showing import bars, numbers_table
+
+    ids = [id for id in experiments.figures() if only is None or only in (id, tag_of(id))]
+    if not ids:
+        raise unknown("figure or paper", str(only), list(experiments.figures()))
+    with bars() as progress:
+        found = all_numbers(ids, preset.value, default_store(), progress, Processes(workers))
+    for id, values in found.items():
+        typer.echo(f"{id}\n{numbers_table(values)}", nl=False)
+    typer.echo(counted([number for values in found.values() for number in values]))
+    if out is not None:
+        given = (("preset", preset.value if preset is not Preset.quick else None), ("only", only))
+        options = "".join(f" --{name} {value}" for name, value in given if value)
+        out.write_text(numbers_page(found, f"biasflow numbers{options} --out {out}"), encoding="utf-8")
+
+
+@app.command()
 def verify(
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim")] = None,
     keys: Annotated[int, typer.Option(min=1, help="how many random examples of each claim")] = 3,
@@ -138,6 +166,8 @@ def verify(
 
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
+    if problem is not None and tightest:
+        raise InputError("--problem, --tightest: give one of them")
     if (problem is not None or tightest) and (id is None or data is not None):
         raise InputError("--problem, --tightest: they name a problem of one claim; give its ID, and no --data")
     ids = theory.claims() if id is None else (id,)

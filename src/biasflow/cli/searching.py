@@ -35,7 +35,7 @@ def search_all(time_s: float, problems: int, key: int, workers: int | None, out:
     with bars() as progress:
         found = {row.id: row for row in search_rows(ids, time_s, problems, key, default_store(), workers, progress)}
     rows = [found[id] for id in ids]
-    command = f"biasflow falsify --time {time_s:g} --problems {problems} --key {key}"
+    command = f"biasflow falsify --time {time_s:g} --problems {problems} --key {key}{'' if out is None else f' --out {out}'}"
     page = sharpness_page(rows, time_s, problems, command)
     if out is None:
         typer.echo(page)

@@ -26,11 +26,13 @@ def one_line(id: str, text: str) -> str:
 
 
 def numbers_table(numbers: Iterable[Number]) -> str:
+    from ..report import paper_in_words, runs_in_words
+
     lines = []
     for number in numbers:
-        (low, high), where = number.reported.band, "inside" if number.inside else "outside"
-        values = f"paper {number.reported.paper_value:.4g}, ours {number.ours:.4g}, band [{low:.4g}, {high:.4g}]"
-        lines.append(f"  {number.reported.name}: {values}: {where}\n")
+        values = f"paper {paper_in_words(number)}, ours {number.ours:.4g} {runs_in_words(number)}".rstrip()
+        why = f"\n    {number.why}" if number.why else ""
+        lines.append(f"  {number.reported.name}: {values}: {number.agreement}{why}\n")
     return "".join(lines)
 
 
@@ -39,17 +41,18 @@ def counts(statuses: Iterable[str]) -> str:
 
 
 def report_lines(report: Report, page: Path) -> str:
+    from ..report import counted
+
     entries: list[FigureEntry | ClaimEntry] = [*report.figures, *report.claims]
     failures = [f"{entry.id}: {entry.failure}" for entry in entries if entry.failure]
     violated = [f"{entry.id}: violated" for entry in report.claims if entry.status == "violated"]
-    inside = sum(number.inside for number in report.numbers)
     return "\n".join(
         [
             *failures,
             *violated,
             f"figures: {sum(figure.failure is None for figure in report.figures)} drawn",
             f"claims: {counts(claim.status for claim in report.claims)}",
-            f"reported numbers: {inside} of {len(report.numbers)} in their band",
+            counted(report.numbers),
             f"written to {page}",
         ]
     )

@@ -78,12 +78,13 @@ def integrate_compiled(
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
     arguments, ending = march_arguments(origin, signs, X, y, speed, t1, rtol)
-    field, run = arguments[0], announced("dual flow", march, *arguments)
-    knots, status, evaluations, rejected = run[0], run[4], run[5], run[6]
+    looks = np.empty(0) if wanted is None else wanted
+    field, run = arguments[0], announced("dual flow", march, *arguments, looks)
+    knots, (status, evaluations, rejected) = run[0], run[5:]
     saved = knots if wanted is None else wanted[wanted <= knots[-1]]
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, knots[-1])
-    sampled = announced("dual flow", sample, field, y, *run[:4], saved)
+    sampled = announced("dual flow", sample, field, y, *run[:5], saved)
     stats = {
         "method": "compiled",
         "steps": len(knots) - 1,

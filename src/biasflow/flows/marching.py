@@ -7,6 +7,8 @@ Wide problems. Within a step a β whose change cannot move any η by a share of 
 follows its tangent; only the others are evaluated in every stage. All are brought up to date at its end.
 Error. The dual flow descends a convex function, so errors of ν never grow: e ← (1 + γhH)⁻⁴e + (error of the step) bounds what the
 flow e^{−hH} leaves of earlier errors in every eigendirection, for (1 + γx)⁻⁴ ≥ e^{−x}. No second run is needed.
+Between the ends of a step the dense output solves another equation: its defect there, pushed through the flow, is added. It is
+measured in the steps that somebody looks into.
 """
 
 from __future__ import annotations
@@ -50,6 +52,9 @@ MOST_FAILURES = 100
 TINY = SMALLEST_NORMAL
 EPS = float(np.finfo(float).eps)
 FIRST = 1024
+INSIDE = np.array([0.25, 0.75])
+"""Shares of a step at which the defect of the dense output is measured: an error that vanishes at both ends with its slope, as
+θ²(1−θ)² does, has its largest slopes near them."""
 
 
 class Field(NamedTuple):
@@ -230,6 +235,45 @@ def propagate(error: Any, U: Any, step: float, last: Any, missed: Any) -> Any:
 
 
 @inner
+def between(start: Any, end: Any, piece: Any, theta: float, out: Any) -> None:
+    """The dense output of a step at a share θ of it, in place."""
+    n = out.size
+    for i in range(n):
+        bent = piece[i] + theta * (piece[n + i] + theta * piece[2 * n + i])
+        out[i] = (1.0 - theta) * start[i] + theta * (end[i] + (1.0 - theta) * bent)
+
+
+@inner
+def slope(start: Any, end: Any, piece: Any, theta: float, step: float, out: Any) -> None:
+    """The time derivative of the dense output at a share θ of the step, in place."""
+    n = out.size
+    for i in range(n):
+        bent = piece[i] + theta * (piece[n + i] + theta * piece[2 * n + i])
+        bending = piece[n + i] + 2.0 * theta * piece[2 * n + i]
+        out[i] = (end[i] - start[i] + (1.0 - 2.0 * theta) * bent + theta * (1.0 - theta) * bending) / step
+
+
+@inner
+def error_inside(field: Field, start: Any, end: Any, piece: Any, step: float, U: Any) -> Any:
+    """What the defect of the dense output does to ν within half a step, where it does most."""
+    n, d = field.X.shape
+    worst, nu, defect = np.zeros(n), np.empty(n), np.empty(n)
+    eta, beta, weight, force = np.empty(d), np.empty(d), np.empty(d), np.empty(n)
+    for theta in INSIDE:
+        between(start, end, piece, theta, nu)
+        dual_point(field.X, nu, field.eta0, field.inverse, eta)
+        mirror(eta, field.scale, field.shift, field.sign, field.inverse, field.beyond, beta, weight)
+        forces(field.X, beta, field.target, field.speed, force)
+        slope(start, end, piece, theta, step, defect)
+        for i in range(n):
+            defect[i] = 0.5 / GAMMA * (defect[i] - force[i])
+        solve(U, defect)
+        if half_square(defect) > half_square(worst):
+            worst[:] = defect
+    return worst
+
+
+@inner
 def first_step(field: Field, weight: Any, allowed: float) -> float:
     """A share of the time in which the stiffest coordinate relaxes."""
     stiffness = field.speed * largest_product(weight, field.norms * field.norms)
@@ -244,14 +288,16 @@ def next_step(step: float, error: float, fastest: float) -> float:
 def _entry(version: int) -> Any:
     """The entry point, which closes over the version of all sources."""
 
-    def march(field: Field, end: float, threshold: float, allowed: float, tail: float, most: int) -> Any:
+    def march(field: Field, end: float, threshold: float, allowed: float, tail: float, most: int, looks: Any) -> Any:
         """Integrate until `end`, where it is finite, else until ½‖target − Xβ‖² ≤ threshold.
 
-        allowed: error of a step, as a relative error of β; tail: the same, as a share of the force that is left.
+        allowed: error of a step, as a relative error of β; tail: the same, as a share of the force that is left. looks: times,
+        increasing, at which the flow will be looked at.
         """
         X, speed = field.X, field.speed
         n, d = X.shape
         times, nus, errors, pieces = np.zeros((FIRST, 1)), np.zeros((FIRST, n)), np.zeros((FIRST, n)), np.zeros((FIRST, 3 * n))
+        insides, look = np.zeros((FIRST, n)), 0
         eta, beta, weight, force = field.eta0.copy(), np.empty(d), np.empty(d), np.empty(n)
         new_eta, new_beta, new_weight, new_force = np.empty(d), np.empty(d), np.empty(d), np.empty(n)
         relative, allowance, size, speeds, moved = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
@@ -318,19 +364,25 @@ def _entry(version: int) -> Any:
                 continue
             if count + 1 == times.shape[0]:
                 times, nus, errors, pieces = longer(times), longer(nus), longer(errors), longer(pieces)
+                insides = longer(insides)
             for k in range(3):
                 pieces[count, k * n : (k + 1) * n] = combined(H[k], K)
             missed = missed_force(columns, new_beta[active] - beta[active], S, change, speed, force, new_force)
             errors[count + 1] = propagate(errors[count], U, step, K[STAGES - 1], missed)
-            t = end if step == end - t else t + step
+            start, t = t, end if step == end - t else t + step
             count += 1
+            while look < looks.size and looks[look] <= start:
+                look += 1
+            insides[count] = 0.0
+            if look < looks.size and looks[look] < t:
+                insides[count] = error_inside(field, nus[count - 1], nu, pieces[count - 1], step, U)
             times[count, 0], nus[count] = t, nu
             eta, new_eta, beta, new_beta = new_eta, eta, new_beta, beta
             weight, new_weight, force, new_force = new_weight, weight, new_force, force
             step = next_step(step, error, 1.0 if failures > 0 else FASTEST)
             failures = 0
         last = count + 1
-        return times[:last, 0].copy(), nus[:last], errors[:last], pieces[:count], status, evaluations, rejected
+        return times[:last, 0].copy(), nus[:last], errors[:last], pieces[:count], insides[:last], status, evaluations, rejected
 
     return entry(march)
 

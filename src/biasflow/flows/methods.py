@@ -39,9 +39,19 @@ class FlowMethod(ABC):
     def rtol(self) -> float:
         """The tolerance where none is asked for."""
 
+    below_floats = False
+    """Whether it can start below float range."""
+
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
         """None where the method fits, else a sentence that says why not."""
+
+    def cannot(self, problem: Problem) -> str | None:
+        """Why the method does not fit, its start included."""
+        reason = self.refuses(problem)
+        if reason is None and not problem.in_floats and not self.below_floats:
+            return f"the start e^{np.min(problem.log_scale):g}·params0 is below float range, where {self.name!r} cannot start"
+        return reason
 
     @abstractmethod
     def integrate(
@@ -92,6 +102,7 @@ class EventDriven(FlowMethod):
 
     name = "events"
     rtol = RTOL
+    below_floats = True
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, TwoLayer):
@@ -153,9 +164,15 @@ class Margin(FlowMethod):
         return margin.refusal(problem)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: ArrayLike | None,
+        log_norm: float | None,
+        time_s: float | None = None,
     ) -> Trajectory:
-        return margin.integrate_margin(problem, t1, rtol, times, log_norm)
+        return margin.integrate_margin(problem, t1, rtol, times, log_norm, time_s)
 
 
 class General(FlowMethod):
@@ -191,8 +208,10 @@ def gradient_flow(
     throw: bool = True,
     *,
     log_norm: float | None = None,
+    log_scale: ArrayLike = 0.0,
+    time_s: float | None = None,
 ) -> Trajectory:
-    """ẇ = −∇L(w) from params0. states have the type of params0 with a leading time axis.
+    """ẇ = −∇L(w) from e^{log_scale}·params0. states have the type of params0 with a leading time axis.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need an end. times: where to save
     (default: every step). method, by default the first that fits: 'dual' (through the mirror form, any initialisation scale),
@@ -204,14 +223,19 @@ def gradient_flow(
     log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
     log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them, with weights_error in total
     variation; smooth_time, C's clock (T,), and for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the
-    plain sum of weights over √m, in the same time.
+    plain sum of weights over √m, in the same time. time_s: for 'margin', seconds after which it gives up where it is; its error
+    takes as long again at most, and is NaN where it is not known.
+
+    log_scale: how small the start is, without a floor for 'events': one number, or one for each neuron. States are then zero as
+    long as they are below float range; polar(t) has unit neurons and logarithms of their norms, and stats log_norms these at
+    every time saved (T, m).
     """
     instance("model", model, Model)
     instance("ds", ds, Dataset)
     instance("loss", loss, Loss).checked(ds.y)
     if t1 is None and times is None and log_norm is None and not loss.attained:
         raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or log_norm to end at")
-    problem = Problem(model, ds, loss, model.checked(params0, ds.d))
+    problem = Problem(model, ds, loss, model.checked(params0, ds.d), log_scale)
     if method is None:
         chosen = _first_that_fits(problem)
     else:
@@ -220,10 +244,16 @@ def gradient_flow(
         if method not in named:
             raise unknown("method", method, list(named))
         chosen = named[method]
-        refusal = chosen.refuses(problem)
+        refusal = chosen.cannot(problem)
         if refusal is not None:
             raise RefusedError(f"method {method!r}: {refusal}")
-    trajectory = chosen.integrate(problem, t1, chosen.rtol if rtol is None else rtol, times, log_norm)
+    if time_s is not None and not isinstance(chosen, Margin):
+        raise RefusedError(f"time_s: a limit for method 'margin', which {chosen.name!r} does not know")
+    tolerance = chosen.rtol if rtol is None else rtol
+    if isinstance(chosen, Margin):
+        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm, time_s)
+    else:
+        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm)
     if throw and not trajectory.result.success:
         raise ConvergenceError(f"gradient_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
     return trajectory
@@ -233,9 +263,11 @@ def _first_that_fits(problem: Problem) -> FlowMethod:
     """The first method that does not refuse; those after it are not asked, since asking can be costly."""
     refusal = None
     for method in METHODS:
-        refusal = method.refuses(problem)
+        refusal = method.cannot(problem)
         if refusal is None:
             return method
+        if not problem.in_floats and method.refuses(problem) is None:  # but for its start it fits
+            break
     raise RefusedError(f"gradient_flow: {refusal}")
 
 

@@ -9,21 +9,12 @@ import numpy as np
 from . import compiling, kernels, marching, rodas
 from .compiling import entry, finite, inner, stamp
 from .kernels import dual_point, forces, half_square, mirror, moves
-from .marching import EPS, Field
+from .marching import EPS, Field, between
 
 CAUTION = 3.0
 """Factor on the propagated error, the largest of three neighbouring steps, for it has a sign and may pass through zero."""
 ROUNDINGS = 8.0
 """Roundings of η and β that an error estimate allows for."""
-
-
-@inner
-def between(start: Any, end: Any, piece: Any, theta: float, out: Any) -> None:
-    """The dense output of a step at a share θ of it, in place."""
-    n = out.size
-    for i in range(n):
-        bent = piece[i] + theta * (piece[n + i] + theta * piece[2 * n + i])
-        out[i] = (1.0 - theta) * start[i] + theta * (end[i] + (1.0 - theta) * bent)
 
 
 @inner
@@ -57,7 +48,7 @@ def rounding(eta: Any, beta: Any, weight: Any, factor: Any) -> float:
 
 
 def _entry(version: int) -> Any:
-    def sample(field: Field, y: Any, times: Any, nus: Any, errors: Any, pieces: Any, saved: Any) -> Any:
+    def sample(field: Field, y: Any, times: Any, nus: Any, errors: Any, pieces: Any, insides: Any, saved: Any) -> Any:
         """ν, η, β, ½‖Xβ − y‖² and the error of β at increasing times within the integrated interval."""
         (n, d), many = field.X.shape, saved.size
         nu, eta, beta = np.empty((many, n)), np.empty((many, d)), np.empty((many, d))
@@ -76,6 +67,9 @@ def _entry(version: int) -> Any:
             losses[i] = half_square(residual)
             moves(field.X, errors[worst_near(errors, k)], field.inverse, moved)
             error[i] = spread(weight, field.factor, moved)
+            if times[k] != saved[i]:
+                moves(field.X, insides[k], field.inverse, moved)
+                error[i] += spread(weight, field.factor, moved)
             error[i] = CAUTION * error[i] + rounding(eta[i], beta[i], weight, field.factor)
         return nu, eta, beta, losses, error
 

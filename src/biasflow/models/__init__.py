@@ -14,6 +14,7 @@ from .fixed_directions import (
 )
 from .mirror import mirror
 from .particles import Particles, as_particles, augmented
+from .product import ProductNetwork, ProductParams
 from .signed import SignedTwoLayer, SignedTwoLayerParams
 from .sphere import SphereMeasure, TransportGrowth, sphere_measure, transport_growth
 from .two_layer import TwoLayer, TwoLayerParams
@@ -31,6 +32,8 @@ __all__ = [
     "MirrorForm",
     "Model",
     "Particles",
+    "ProductNetwork",
+    "ProductParams",
     "SignedTwoLayer",
     "SignedTwoLayerParams",
     "SphereMeasure",

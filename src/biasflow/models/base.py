@@ -7,8 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..inputs import Array
+import numpy as np
+
+from ..errors import RefusedError, ScaleError
+from ..inputs import SMALLEST_NORMAL, Array, real_array
 from ..potentials import MirrorPoint, Potential
+from ..records import grown, leaf_map, leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,13 @@ class Model(ABC):
     def checked(self, params: Any, d: int) -> Any:
         """Parameters as finite arrays of the right shapes for inputs of dimension d, or an error."""
 
+    def placed(self, params0: Any, log_scale: Any) -> tuple[Any, Any]:
+        """The start e^{log_scale}·params0 as parameters in floats, and what is left of log_scale: zero."""
+        scale = read_log_scale(log_scale)
+        if not held(params0, scale):
+            raise RefusedError(f"log_scale: {type(self).__name__} starts in floats, which do not hold e^{scale:g} times params0")
+        return leaf_map(lambda leaf: grown(leaf, scale), params0), 0.0
+
     @abstractmethod
     def gradient(self, params: Any, X: Any, output_gradient: Any) -> Any:
         """Gradient in the parameters of a function of the predictions on X whose gradient is given."""
@@ -70,3 +81,30 @@ class Model(ABC):
 
         params0 is what `checked` returned.
         """
+
+
+def read_log_scale(value: Any, rows: int | None = None) -> Any:
+    """log_scale as a finite number; where the model has rows that may have their own, also an array of so many."""
+    array = real_array("log_scale", value)
+    if array.ndim == 0:
+        return float(array)
+    if rows is None or array.shape != (rows,):
+        needed = "a number" if rows is None else f"a number, or {rows} of them, one for each neuron"
+        raise ScaleError(f"log_scale: expected {needed}, found shape {array.shape}")
+    return array
+
+
+def held(params: Any, log_scale: Any) -> bool:
+    """Whether floats hold e^{log_scale}·params, each entry to full precision."""
+    for leaf in leaves(params):
+        shift = np.reshape(log_scale, np.shape(log_scale) + (1,) * (np.ndim(leaf) - 1)) if np.ndim(log_scale) else log_scale
+        logs = (np.log(np.abs(leaf, where=leaf != 0, out=np.ones_like(leaf))) + shift)[leaf != 0]
+        if np.any(logs > LARGEST_LOG):
+            raise ScaleError(f"log_scale: e^{np.max(log_scale):g} times params0 is above float range")
+        if np.any(logs < SMALLEST_LOG):
+            return False
+    return True
+
+
+SMALLEST_LOG, LARGEST_LOG = float(np.log(SMALLEST_NORMAL)) + 1e-9, float(np.log(np.finfo(np.float64).max)) - 1e-9
+"""Logarithms of the numbers that floats hold to full precision, by more than the rounding of a logarithm."""

@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import InputError, RefusedError, ScaleError
 from ..inputs import SMALLEST_NORMAL, Array, matrix, one_of, positive_float, positive_int, vector
 from ..potentials import Potential
-from .base import MirrorForm, Model
+from ..records import grown, leaf_map
+from .base import MirrorForm, Model, held, read_log_scale
 
 ACTIVATIONS = ("relu", "leaky_relu")
 STREAM = 1
@@ -96,7 +97,10 @@ class TwoLayer(Model):
         return direction.a[..., None] * params.W + params.a[..., None] * direction.W
 
     def init(self, scale: float, *, dim: int | None = None, key: int = 0, balanced: bool = True) -> TwoLayerParams:
-        """w_j = λ·g_j with g_j ~ N(0, I_d), a_j = ±‖w_j‖ with a random sign (B, eq. 3); unbalanced: a_j ~ λ·N(0, 1) instead."""
+        """w_j = λ·g_j with g_j ~ N(0, I_d), a_j = ±‖w_j‖ with a random sign (B, eq. 3); unbalanced: a_j ~ λ·N(0, 1) instead.
+
+        A λ below float range is written init(1.0) with log_scale = log λ, where a flow or a `Problem` is asked for.
+        """
         lam = positive_scale(scale)
         if dim is not None and dim != self.dim:
             raise InputError(f"dim: the model has dimension {self.dim}, found {dim!r}")
@@ -118,6 +122,13 @@ class TwoLayer(Model):
         if W.shape != (self.width, self.dim):
             raise InputError(f"params0.W: expected shape ({self.width}, {self.dim}), found {W.shape}")
         return TwoLayerParams(a, W)
+
+    def placed(self, params0: TwoLayerParams, log_scale: Any) -> tuple[TwoLayerParams, Any]:
+        """Parameters in floats and zero where floats hold e^{log_scale}·params0, else both as they are: flows take logarithms."""
+        scale = read_log_scale(log_scale, self.width)
+        if not held(params0, scale):
+            return params0, scale
+        return leaf_map(lambda leaf: grown(leaf, scale), params0), 0.0
 
     def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
         raise RefusedError(
@@ -144,7 +155,10 @@ def positive_scale(scale: Any) -> float:
     if not np.isfinite(number):
         raise InputError(f"scale: expected a positive finite number, found {number:g}")
     if number < SMALLEST_NORMAL:
-        raise ScaleError(f"scale: found {number:g}, needs at least {SMALLEST_NORMAL:g}: from zero nothing moves")
+        raise ScaleError(
+            f"scale: found {number:g}, needs at least {SMALLEST_NORMAL:g}: from zero nothing moves. A start below float range"
+            " is init(1.0) with log_scale=log λ in gradient_flow or Problem"
+        )
     return number
 
 

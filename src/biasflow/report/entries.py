@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import enum
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from scipy.special import stdtrit
+
+from ..experiments.telling import ERROR, RUNS
 from ..records import Experiment, Grid, Reported
 from ..theory.verdicts import Check, Claim, Verdict
 
@@ -47,17 +53,87 @@ def tag_of(id: str) -> str:
     return id.partition("/")[0]
 
 
+class Agreement(enum.StrEnum):
+    """How a paper's number and ours compare."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_COMPARABLE = "not comparable"
+
+    @property
+    def meaning(self) -> str:
+        return {
+            "agrees": "the paper's number, as well as it can be read, is one that our runs give",
+            "differs": "no run like ours gives the paper's number",
+            "not comparable": "the two are not numbers of the same thing",
+        }[self.value]
+
+
+LEVEL = 0.95
+"""Probability with which a further run of ours falls into the interval that the paper's is looked for in."""
+ONE_RUN = "One run of ours has no spread to compare with."
+UNKNOWN = "We do not know why."
+
+
 @dataclass(frozen=True)
 class Number:
-    """A number that a paper reports, beside ours."""
+    """A number that a paper reports, beside ours: the middle of our runs, each of them, and the error of each."""
 
     reported: Reported
     ours: float
+    runs: tuple[float, ...] = ()
+    error: float = 0.0
+
+    @classmethod
+    def of(cls, reported: Reported, attributes: Mapping[str, Any]) -> Number:
+        """Ours as a summary tells it."""
+        runs = attributes.get(RUNS + reported.name, ())
+        return cls(reported, float(attributes[reported.name]), tuple(runs), float(attributes.get(ERROR + reported.name, 0.0)))
 
     @property
-    def inside(self) -> bool:
-        low, high = self.reported.band
-        return low <= self.ours <= high
+    def interval(self) -> tuple[float, float]:
+        """Where the paper's number would lie if its runs were like ours.
+
+        Of random runs: Student's prediction interval for the mean of as many runs as the paper's, on a logarithmic scale where
+        the paper's number and all of ours are positive. Else from our least run to our largest. Either
+        way widened by the error of a run.
+        """
+        runs = np.array([run for run in self.runs if np.isfinite(run)] or [self.ours])
+        low, high = float(np.min(runs)), float(np.max(runs))
+        if self.reported.runs is not None and not self.reported.incomparable and len(runs) > 1:
+            positive = low > 0 and self.reported.reading.value > 0
+            scaled = np.log(runs) if positive else runs
+            share = np.sqrt(1 / self.reported.runs + 1 / len(runs))
+            half = float(stdtrit(len(runs) - 1, (1 + LEVEL) / 2) * np.std(scaled, ddof=1) * share)
+            ends = np.array([-half, half]) + np.mean(scaled)
+            low, high = (float(end) for end in (np.exp(ends) if positive else ends))
+        return low - self.error, high + self.error
+
+    @property
+    def agreement(self) -> Agreement:
+        """Whether the paper's number, within its reading, lies in the interval; said of every run, whether each meets it."""
+        if self.reported.incomparable:
+            return Agreement.NOT_COMPARABLE
+        if self.reported.runs is None:
+            return Agreement.AGREES if all(map(self._meets, self.runs or (self.ours,))) else Agreement.DIFFERS
+        (low, high), value, within = self.interval, self.reported.reading.value, self.reported.reading.within
+        least, most = value - within <= high, value + within >= low
+        if {"==": least and most, "<=": most, ">=": least}[self.reported.relation]:
+            return Agreement.AGREES
+        return Agreement.NOT_COMPARABLE if len(self.runs) == 1 else Agreement.DIFFERS
+
+    def _meets(self, run: float) -> bool:
+        beyond, room = run - self.reported.reading.value, self.reported.reading.within + self.error
+        return {"==": abs(beyond) <= room, "<=": beyond <= room, ">=": -beyond <= room}[self.reported.relation]
+
+    @property
+    def why(self) -> str:
+        """Why they differ or cannot be compared; nothing where they agree."""
+        if self.agreement is Agreement.AGREES:
+            return ""
+        if self.agreement is Agreement.NOT_COMPARABLE:
+            return self.reported.incomparable or ONE_RUN
+        return self.reported.why or UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +204,11 @@ class Report:
     @property
     def numbers(self) -> tuple[Number, ...]:
         return tuple(number for figure in self.figures for number in figure.numbers)
+
+    @property
+    def agreements(self) -> Counter[Agreement]:
+        """How many numbers of the papers agree with ours, differ, cannot be compared."""
+        return Counter(number.agreement for number in self.numbers)
 
     @property
     def sound(self) -> bool:

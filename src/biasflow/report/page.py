@@ -11,9 +11,14 @@ from string import Template
 from typing import Any
 
 from ..theory.verdicts import Check, Status, Verdict
-from .entries import PAPERS, SEVERITY, ClaimEntry, FigureEntry, Number, Paper, Report, tag_of
+from .entries import PAPERS, SEVERITY, Agreement, ClaimEntry, FigureEntry, Number, Paper, Report, tag_of
+from .numbers import paper_in_words, runs_in_words
 
-VERDICT_TITLES = {**{str(status): status.meaning for status in Status}, "failed": "the computation stopped with an error"}
+VERDICT_TITLES = {
+    **{str(status): status.meaning for status in (*Status, *Agreement)},
+    "failed": "the computation stopped with an error",
+}
+OTHERS = (Agreement.DIFFERS, Agreement.NOT_COMPARABLE)
 
 
 def render(report: Report) -> str:
@@ -41,15 +46,17 @@ def _papers(report: Report) -> tuple[Paper, ...]:
 
 def _summary(report: Report) -> str:
     claims = Counter(entry.status for entry in report.claims)
-    numbers, inside = len(report.numbers), sum(number.inside for number in report.numbers)
     drawn = sum(figure.failure is None for figure in report.figures)
     tiles = [
         _tile(f"{claims[status]}", _claims_that(status, claims[status]), status)
         for status in reversed(SEVERITY)
         if claims[status]
     ]
-    if numbers:
-        tiles.append(_tile(f"{inside}/{numbers}", "reported numbers in their band", "holds" if inside == numbers else "outside"))
+    if report.numbers:
+        agree = f"{report.agreements[Agreement.AGREES]}/{len(report.numbers)}"
+        others = [f"{report.agreements[other]} {_of_many(other)}" for other in OTHERS if report.agreements[other]]
+        text = ", ".join(["of the papers' numbers agree with ours", *others])
+        tiles.append(_tile(agree, text, "differs" if report.agreements[Agreement.DIFFERS] else "agrees"))
     if report.figures:
         tiles.append(
             _tile(f"{drawn}/{len(report.figures)}", "figures drawn", "holds" if drawn == len(report.figures) else "failed")
@@ -66,6 +73,10 @@ def _claims_that(status: str, count: int) -> str:
     noun = "claim" if count == 1 else "claims"
     verbs = {"holds": "holds" if count == 1 else "hold", "hypotheses fail": "whose hypotheses fail", "failed": "failed to run"}
     return f"{noun} {verbs.get(status, status)}"
+
+
+def _of_many(agreement: Agreement) -> str:
+    return {Agreement.DIFFERS: "differ", Agreement.NOT_COMPARABLE: "are not comparable"}[agreement]
 
 
 def _tile(count: str, text: str, status: str = "") -> str:
@@ -92,7 +103,7 @@ def _figure(figure: FigureEntry) -> str:
     if figure.failure is not None:
         body = f'<p class="notice">{escape(figure.failure)}</p>'
     else:
-        body = _picture(figure.id, "png", figure.image) + _movie(figure)
+        body = _picture(_described(figure), "png", figure.image) + _movie(figure)
         facts.append(f"{figure.seconds:.1f} s")
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
     return f'{head}{body}<figcaption>{escape(figure.experiment.caption)}<ul class="facts">{items}</ul></figcaption></figure>'
@@ -103,11 +114,16 @@ def _picture(text: str, kind: str, content: bytes) -> str:
     return f'<img alt="{escape(text)}" loading="lazy" decoding="async" src="data:image/{kind};base64,{image}">'
 
 
+def _described(figure: FigureEntry) -> str:
+    """The picture in words."""
+    return f"{figure.id}: {figure.experiment.alt}" if figure.experiment.alt else figure.id
+
+
 def _movie(figure: FigureEntry) -> str:
     """Folded away: nothing moves on the page until a reader asks for it."""
     if not figure.movie:
         return ""
-    return f"<details><summary>animation</summary>{_picture(f'{figure.id}, animated', 'gif', figure.movie)}</details>"
+    return f"<details><summary>animation</summary>{_picture(f'{_described(figure)} Animated.', 'gif', figure.movie)}</details>"
 
 
 def _settings(axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterable[str]:
@@ -127,17 +143,17 @@ def _numbers(figures: Iterable[FigureEntry]) -> str:
     rows = "".join(_number(figure.id, number) for figure in figures for number in figure.numbers)
     if not rows:
         return ""
-    head = _head("figure", "number", "paper", "ours", "band", "")
-    return f'<h3>Numbers the paper reports</h3><div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
+    head = _head("figure", "number", "the paper's", "read", "ours", "our runs", "", "where, and why they differ")
+    return f'<h3>The paper\'s numbers and ours</h3><div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
 
 
 def _number(id: str, number: Number) -> str:
-    low, high = number.reported.band
-    where = "inside" if number.inside else "outside"
-    cells = [escape(id), escape(number.reported.name)]
-    values = [_value(number.reported.paper_value), _value(number.ours), f"[{_value(low)}, {_value(high)}]"]
-    plain = "".join(f"<td>{cell}</td>" for cell in cells) + "".join(f'<td class="n">{value}</td>' for value in values)
-    return f"<tr>{plain}<td>{_badge(where)}</td></tr>"
+    reported = number.reported
+    values = (paper_in_words(number), reported.reading.how, _value(number.ours), runs_in_words(number))
+    cells = "".join(f'<td class="n">{value}</td>' for value in values)
+    why = f"<br><small>{escape(number.why)}</small>" if number.why else ""
+    source = f'<td class="evidence">{escape(reported.source)}{why}</td>'
+    return f"<tr><td>{escape(id)}</td><td>{escape(reported.name)}</td>{cells}<td>{_badge(number.agreement)}</td>{source}</tr>"
 
 
 def _claims(claims: Iterable[ClaimEntry]) -> str:

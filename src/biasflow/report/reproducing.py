@@ -13,15 +13,14 @@ from .. import experiments, theory
 from ..errors import InputError, unknown
 from ..run import Engine, Progress, Store, StoreError, environment
 from ..theory.verdicts import Check, Claim, Status, Verdict
-from .entries import PAPERS, ClaimEntry, FigureEntry, Number, Report, tag_of
+from .entries import PAPERS, ClaimEntry, FigureEntry, Report, tag_of
+from .numbers import numbers_of
 from .page import render
 from .pictures import file_name, gif, headless, movie_name, png
 
 EXAMPLE_KEYS = (0, 1, 2)
 EVIDENCE_SECONDS = 180.0
 """For the witness of one example: a page that is made once can wait."""
-NOT_COMPARED = ("reduced",)
-"""Presets on parts of the data, whose numbers are not those of a paper."""
 
 
 def reproduce(
@@ -75,8 +74,7 @@ def make_figure(
     try:
         summary = experiments.figure(id, preset=preset, store=store, progress=_labelled(id, progress), engine=engine)
         seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
-        compared = () if preset in NOT_COMPARED else experiment.reported
-        numbers = tuple(Number(reported, float(summary.attrs[reported.name])) for reported in compared)
+        numbers = numbers_of(id, preset, summary)
         movie = b"" if experiment.animate is None else gif(experiment.animate(summary))
         return FigureEntry(experiment, preset, seconds, png(experiment.draw(summary)), movie, numbers)
     except StoreError:

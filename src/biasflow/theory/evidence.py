@@ -33,7 +33,7 @@ class Evidence:
     def __init__(
         self, problem: Any, trajectory: Trajectory | None = None, limit: Limit | None = None, time_s: float = 30.0
     ) -> None:
-        self.problem, self._trajectory, self._limit = problem, trajectory, limit
+        self.problem, self._flow, self._limit, self._looked_at = problem, trajectory, limit, set[str]()
         self.deadline = time.monotonic() + time_s
 
     @property
@@ -44,12 +44,20 @@ class Evidence:
     @property
     def given_flow(self) -> Trajectory | None:
         """The flow that was handed in, if any."""
-        return self._trajectory
+        self._looked_at.add("flow")
+        return self._flow
 
     @property
     def given_limit(self) -> Limit | None:
         """The limit that was handed in, if any."""
+        self._looked_at.add("limit")
         return self._limit
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """What was handed in and never looked at."""
+        given = (("flow", self._flow), ("limit", self._limit))
+        return tuple(name for name, value in given if value is not None and name not in self._looked_at)
 
     @property
     def network(self) -> Problem:
@@ -65,19 +73,14 @@ class Evidence:
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        if self._trajectory is not None:
-            return self._trajectory
+        if self.given_flow is not None:
+            return self.given_flow
         return self.own_flow if isinstance(self.witness, str) else self.witness
-
-    @property
-    def given(self) -> tuple[Trajectory | None, Limit | None]:
-        """What was handed in."""
-        return self._trajectory, self._limit
 
     @property
     def source(self) -> str:
         """Where the trajectory comes from, if from something that does not assume what is claimed."""
-        if self._trajectory is not None:
+        if self.given_flow is not None:
             return "the flow given, which follows ∇L"
         if isinstance(self.witness, str):
             return ""
@@ -94,12 +97,12 @@ class Evidence:
         p = self.problem
         if isinstance(p, MirrorProblem):
             return mirror_flow(p.potential, p.X, p.y, p.beta0)
-        return gradient_flow(p.model, p.data, p.loss, p.params0)
+        return gradient_flow(p.model, p.data, p.loss, p.params0, log_scale=p.log_scale)
 
     @cached_property
     def limit(self) -> Limit:
-        if self._limit is not None:
-            return self._limit
+        if self.given_limit is not None:
+            return self.given_limit
         p = self.problem
         if isinstance(p, MirrorProblem):
             return bregman_projection(p.potential, p.X, p.y, p.beta0)

@@ -71,6 +71,8 @@ def _moved_network(problem: Problem, move: str, rng: np.random.Generator, size: 
         return None if data is None else dataclasses.replace(problem, data=data)
     if move == "s":  # the whole start, so that uniform and balanced ones stay so
         factor = float(np.exp(2 * size * rng.standard_normal()))
+        if not problem.in_floats:
+            return dataclasses.replace(problem, log_scale=problem.log_scale * factor)
         return dataclasses.replace(problem, params0=leaf_map(lambda leaf: factor * leaf, problem.params0))
     if move == "w":
         return dataclasses.replace(
@@ -253,7 +255,7 @@ def falsify(
                 break
             search.look_at(search.moves(turn, key), begun + time_s)
     if not search.judged:
-        raise InputError(f"time_s: no problem of {statement.id} could be judged in {time_s:g} s ({len(search.rows)} were tried)")
+        raise InputError(search.failure())
     lineage = search.best[0]
     problem = problem_at(statement, lineage)
     rows = search.rows.values()
@@ -303,6 +305,17 @@ class _Search:
         self.statement, self.registered, self.store, self.engine = statement, registered, store, engine
         self.progress, self.begun, self.time_s = progress, begun, time_s
         self.rows: dict[str, Mapping[str, float]] = {}
+        self.unmade: list[str] = []
+
+    def failure(self) -> str:
+        """Why nothing was judged."""
+        id, tried = self.statement.id, len(self.rows)
+        if not tried and self.unmade:
+            return f"claim_or_id: no problem of {id} could be made; the first: {self.unmade[0]}"
+        if not tried:
+            return f"time_s: no problem of {id} could be judged in {self.time_s:g} s; give more time"
+        first = verify(self.statement, problem_at(self.statement, next(iter(self.rows))), time_s=self.time_s)
+        return f"claim_or_id: no problem of {id} could be judged, of {tried} tried; the first: {first.status}, {first.why}"
 
     @property
     def judged(self) -> dict[str, Mapping[str, float]]:
@@ -356,7 +369,8 @@ class _Search:
                 return
             try:
                 problem = problem_at(self.statement, lineage)
-            except Exception:  # a member that cannot be made is no problem
+            except Exception as error:  # a member that cannot be made is no problem
+                self.unmade.append(f"{type(error).__name__}: {error}")
                 continue
             verdict = verify(self.statement, problem, time_s=min(PROBLEM_SECONDS, self.time_s))
             self.rows[lineage] = {str(name): float(value) for name, value in _row(verdict).items()}

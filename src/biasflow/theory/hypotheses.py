@@ -16,6 +16,8 @@ from ..records import MirrorProblem, Problem
 from .evidence import Evidence
 from .verdicts import Hypothesis, on_problem
 
+EVEN = 1e-12
+"""Relative differences of the weights of a start that is uniform: what thousands of operations in double precision may leave."""
 FLOATS = 600.0
 """Largest |log r| for which r, and its ratios to β, are floats."""
 
@@ -79,10 +81,8 @@ def _uniform(problem: Any) -> str | None:
     failure = _diagonal(problem)
     if failure is not None:
         return failure
-    plus, minus = problem.model.checked(problem.params0, problem.data.d)
-    if np.all(plus == plus[0]) and np.all(minus == plus[0]) and plus[0] > 0:
-        return None
-    return "the start is not α·1 with α > 0"
+    problem.model.checked(problem.params0, problem.data.d)
+    return None if start_scale(problem) > 0 and start_spread(problem) <= EVEN else "the start is not α·1 with α > 0"
 
 
 def _reached(problem: Any) -> str | None:
@@ -193,6 +193,12 @@ def depth(least: int, most: int | None = None) -> Hypothesis:
 def start_scale(problem: Problem) -> float:
     """α of a uniform start."""
     return float(problem.params0.plus[0])
+
+
+def start_spread(problem: Problem) -> float:
+    """How far the weights of a start are from its first one, relative to that one: rounding, for a uniform start."""
+    weights = np.concatenate([np.ravel(leaf) for leaf in problem.params0])
+    return float(np.max(np.abs(weights / weights[0] - 1))) if weights[0] != 0 else float("inf")
 
 
 DIAGONAL = Hypothesis("diagonal", "a diagonal network", on_problem(_diagonal), structural=True)

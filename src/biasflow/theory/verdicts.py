@@ -78,8 +78,9 @@ class Check:
 
     witness: where the evidence comes from that does not assume the statement; without one the check is at best consistent.
     reason: why the check could not be made, or what is missing. null: what `measured` is for the claim's null model.
-    base, exponent: where the bound is a constant times base^exponent. size: for '==', the size against which the error is
-    judged (by default |bound|, or one where that is zero). decades: over which a fitted exponent was measured.
+    base, exponent: where the bound is a constant times base^exponent; log_base in its place where no float holds the base. size:
+    for '==', the size against which the error is judged (by default |bound|, or one where that is zero). decades: over which a
+    fitted exponent was measured.
     """
 
     quantity: str
@@ -94,6 +95,7 @@ class Check:
     exponent: float | None = None
     size: float | None = None
     decades: float | None = None
+    log_base: float | None = None
 
     def __post_init__(self) -> None:
         if self.relation not in ("<=", ">=", "=="):
@@ -160,9 +162,10 @@ class Check:
     @property
     def best_exponent(self) -> float | None:
         """The exponent at which the bound would be attained here: the largest of a small base that still holds."""
-        if self.base is None or self.exponent is None or not (self.measured > 0 and self.bound > 0 and self.base > 0):
+        log_base = self.log_base if self.base is None else np.log(self.base) if self.base > 0 else None
+        if log_base is None or self.exponent is None or not (self.measured > 0 and self.bound > 0):
             return None
-        return self.exponent + float(np.log(self.measured / self.bound) / np.log(self.base))
+        return self.exponent + float(np.log(self.measured / self.bound) / log_base)
 
     @property
     def informative(self) -> bool | None:
@@ -212,6 +215,7 @@ class Claim:
 
     kind: what evidence counts. witness: what the statement is compared with, which does not assume it. null: the model that
     would make the verdict empty if it passed too. family(key): problems among which `falsify` looks, by default the examples.
+    below_floats: whether it reads a start below float range, a `Problem` with a log_scale; to such it does not apply otherwise.
     """
 
     id: str
@@ -224,6 +228,7 @@ class Claim:
     witness: str = ""
     null: str = ""
     family: Callable[[int], Any] | None = None
+    below_floats: bool = False
 
 
 WORST_FIRST = (Status.VIOLATED, Status.INCONCLUSIVE, Status.CONSISTENT, Status.HOLDS)

@@ -49,13 +49,15 @@ def verify(
     flow, limit: evidence of your own. The defect ẇ + ∇L of a flow is measured first: above its error it is no gradient flow, and
     the claim does not apply. time_s: seconds that evidence may take; without time for a witness a verdict is at best consistent.
     """
-    statement = claim(instance("claim_or_id", claim_or_id, (str, Claim))) if isinstance(claim_or_id, str) else claim_or_id
-    instance("claim_or_id", statement, Claim)
+    statement = claim(claim_or_id) if isinstance(claim_or_id, str) else instance("claim_or_id", claim_or_id, (str, Claim))
     time_s, key = positive_float("time_s", time_s), positive_int("key", key, least=0)
     if problem is None:
+        if isinstance(flow, Checkpoints):
+            raise InputError("problem: checkpoints carry none; give the problem that they were trained on")
         problem = flow.problem if isinstance(flow, Trajectory) else statement.example(key)
     if not isinstance(problem, PROBLEMS):
-        instance("problem", problem, (*PROBLEMS, type(statement.example(0))))  # a claim of the user's own may have its own kind
+        own = type(statement.example(0))  # a claim of the user's own may have its own kind
+        instance("problem", problem, PROBLEMS if own in PROBLEMS else (*PROBLEMS, own))
     if limit is not None:
         _check_limit(problem, instance("limit", limit, Limit))
     if flow is None:
@@ -99,14 +101,22 @@ def no_flow(size: float, allowed: float) -> str:
 def judge(statement: Claim, evidence: Evidence) -> Verdict:
     """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that fails nothing is predicted."""
     outcomes: list[tuple[Hypothesis, str | None]] = []
+    problem = evidence.problem
+    if isinstance(problem, Problem) and not problem.in_floats and not statement.below_floats:
+        return Verdict(statement, (), (), Status.DOES_NOT_APPLY, "the start is below float range, which this claim does not read")
     try:
         for hypothesis in statement.hypotheses:
             outcomes.append((hypothesis, hypothesis.test(evidence)))
             if outcomes[-1][1] is not None:
                 return Verdict(statement, tuple(outcomes), ())
         checks = tuple(statement.check(evidence))
+        ignored = evidence.ignored
     except Exception as error:  # a claim that cannot be evaluated is an open question, not a crash
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, f"{type(error).__name__}: {error}")
     if not all(isinstance(check, Check) for check in checks):
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, "its check returned something else than checks")
-    return Verdict(statement, tuple(outcomes), checks)
+    verdict = Verdict(statement, tuple(outcomes), checks)
+    if ignored and verdict.status is not Status.VIOLATED:
+        words = f"it says nothing about the {' and the '.join(ignored)} given; leave {'them' if len(ignored) > 1 else 'it'} out"
+        return Verdict(statement, tuple(outcomes), (), Status.DOES_NOT_APPLY, words)
+    return verdict

@@ -96,7 +96,8 @@ def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoin
     loss = np.array([_loss(problem, state) for state in states])
     result = flow.result if isinstance(flow, Trajectory) else Result.REACHED_T1
     stats = flow.stats if isinstance(flow, Trajectory) else {"method": "checkpoints"}
-    return Trajectory(times, stacked, loss, _stated(flow, times.size), (), stats, result, problem)
+    polar = flow.polar if isinstance(flow, Trajectory) else None
+    return Trajectory(times, stacked, loss, _stated(flow, times.size), (), stats, result, problem, None, polar)
 
 
 def _stated(flow: Trajectory | Checkpoints, count: int) -> Array:
@@ -111,6 +112,8 @@ def _stated(flow: Trajectory | Checkpoints, count: int) -> Array:
     known = np.broadcast_to(errors, (count,)) if errors.ndim == 0 else errors
     if known.ndim != 1 or not 0 <= count - known.size <= 1:  # the start, where it was left out, has none
         raise InputError(words)
+    if isinstance(flow, Checkpoints) and not np.all((known >= 0) & np.isfinite(known)):
+        raise InputError("flow.error: expected finite errors of at least zero; leave it out where they are not known")
     return np.append(np.zeros(count - known.size), known)
 
 
@@ -128,10 +131,14 @@ def same_problem(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other) or not all(np.array_equal(a, b) for a, b in zip(_data(one), _data(other), strict=True)):
         return False
-    starts = [leaves(start_of(p)) for p in (one, other)]
+    places = [start_of(p) if isinstance(p, MirrorProblem) else p.params0 for p in (one, other)]
+    starts = [leaves(place) for place in places]
     if len(starts[0]) != len(starts[1]) or not all(np.array_equal(a, b) for a, b in zip(*starts, strict=True)):
         return False
-    return all(np.array_equal(a, b) for a, b in zip(*(leaves(downhill(p, start_of(p))) for p in (one, other)), strict=True))
+    if isinstance(one, Problem) and not np.array_equal(one.log_scale, other.log_scale):
+        return False
+    velocities = [leaves(downhill(p, place)) for p, place in zip((one, other), places, strict=True)]
+    return all(np.array_equal(a, b) for a, b in zip(*velocities, strict=True))
 
 
 def _data(problem: Any) -> tuple[Array, Array]:
@@ -141,7 +148,7 @@ def _data(problem: Any) -> tuple[Array, Array]:
 def start_of(problem: Any) -> Any:
     """The state at t = 0."""
     if not isinstance(problem, MirrorProblem):
-        return problem.params0
+        return problem.start
     return problem.potential.at_dual(np.zeros(problem.X.shape[1])).beta if problem.beta0 is None else problem.beta0
 
 
@@ -151,17 +158,23 @@ def _parameters(problem: Any, state: Any, k: int) -> Any:
         return vector(f"flow.states[{k}]", state, problem.X.shape[1])
     start = problem.params0
     if isinstance(state, dict):
-        missing = set(getattr(start, "_fields", ())) - set(state)
-        if missing:
+        names = set(getattr(start, "_fields", ()))
+        if missing := names - set(state):
             raise InputError(f"flow.states[{k}]: no {', '.join(sorted(missing))} among {', '.join(map(str, state))}")
+        if foreign := set(map(str, state)) - names:
+            raise InputError(f"flow.states[{k}]: {', '.join(sorted(foreign))} belong to no {type(start).__name__}")
         state = [state[name] for name in start._fields]
     if not isinstance(state, tuple | list) or len(state) != len(start):
-        raise InputError(f"flow.states[{k}]: expected {len(start)} arrays, as in {type(start).__name__}")
+        fields = ", ".join(getattr(start, "_fields", ()))
+        raise InputError(f"flow.states[{k}]: expected {len(start)} arrays, as in {type(start).__name__}({fields}), or a mapping")
     try:
         arrays = leaf_map(lambda leaf: np.asarray(leaf, dtype=np.float64), tuple(state))
     except (TypeError, ValueError, RuntimeError) as reason:
         raise InputError(f"flow.states[{k}]: not arrays of numbers: {reason}") from None
-    return problem.model.checked(regrouped(start, arrays), problem.data.d)
+    try:
+        return problem.model.checked(regrouped(start, arrays), problem.data.d)
+    except InputError as reason:
+        raise InputError(f"flow.states[{k}]: {reason}") from None
 
 
 def downhill(problem: Any, state: Any) -> Any:
@@ -213,7 +226,8 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     runs, met, allowed = [], [], 0.0
     for first, last in itertools.pairwise(ends):
         span = float(times[last] - times[first])
-        run = witness_flow(_restarted(problem, states[first]), t1=span, time_s=max(deadline - time.monotonic(), 0.0))
+        again = _restarted(flow, states[first], first)
+        run = again if isinstance(again, str) else witness_flow(again, t1=span, time_s=max(deadline - time.monotonic(), 0.0))
         if isinstance(run, str):
             return run
         apart = 0.0
@@ -255,16 +269,39 @@ def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[
         k = max(int(np.searchsorted(begins, t, side="right")) - 1, 0)
         return runs[k][1].at(min(t - float(begins[k]), float(runs[k][1].times[-1])))
 
+    def polar(t: float) -> tuple[Any, Array]:
+        k = max(int(np.searchsorted(begins, t, side="right")) - 1, 0)
+        stretch = runs[k][1].polar
+        assert stretch is not None
+        return stretch(t - float(begins[k]))
+
     loss = np.array([_loss(flow.problem, state) for state in states])
+    known = all(run.polar is not None for _, run in runs)
     return Trajectory(
-        np.array(times), leaf_stack(states), loss, np.array(errors), events, {"method": "given"}, flow.result, flow.problem, at
+        np.array(times),
+        leaf_stack(states),
+        loss,
+        np.array(errors),
+        events,
+        {"method": "given"},
+        flow.result,
+        flow.problem,
+        at,
+        polar if known else None,
     )
 
 
-def _restarted(problem: Any, state: Any) -> Any:
+def _restarted(flow: Trajectory, state: Any, k: int) -> Any:
+    """The problem from the flow's k-th state, or why that is not known."""
+    problem = flow.problem
     if isinstance(problem, MirrorProblem):
         return dataclasses.replace(problem, beta0=state)
-    return dataclasses.replace(problem, params0=state)
+    if problem.in_floats or k == 0:
+        return dataclasses.replace(problem, params0=state) if problem.in_floats else problem
+    if flow.polar is None:
+        return "neurons below float range are zero in its states, and it has no `polar` to say what they are"
+    units, log_norms = flow.polar(float(flow.times[k]))
+    return dataclasses.replace(problem, params0=units, log_scale=np.where(np.isfinite(log_norms), log_norms, 0.0))
 
 
 def _effective(problem: Any, state: Any) -> Any:

@@ -181,3 +181,32 @@ def test_the_last_weights_are_those_of_a_whole_step():
     assert abs(flow.stats["log_norm"][-1] - 30.0) <= 1e-9
     assert flow.times[-1] - flow.times[-2] > 1e-3 * (flow.times[-2] - flow.times[-3])
     np.testing.assert_allclose(flow.stats["weights"][-1], flow.stats["weights"][-2], atol=1e-3)
+
+
+def test_a_flow_gives_up_where_its_time_ends_and_says_so():
+    """Inputs far from zero are nearly parallel, and every step is slow: it ends, with an error that tells how little is known."""
+    rng = np.random.default_rng(1)
+    data = bf.data.with_bias(bf.Dataset(rng.standard_normal((10, 2)) + 1000, rng.choice([-1.0, 1.0], 10)))
+    model = bf.TwoLayer(30, 3)
+    start = model.init(0.2, key=1)
+    with pytest.raises(bf.ConvergenceError, match="time limit"):
+        bf.gradient_flow(model, data, bf.SmoothMargin(), start, log_norm=30.0, time_s=0.2)
+    flow = bf.gradient_flow(model, data, bf.SmoothMargin(), start, log_norm=30.0, time_s=0.2, throw=False)
+    assert flow.result is bf.Result.TIME_LIMIT and len(flow.times) >= 1
+    assert np.isnan(flow.error[-1]) or flow.error[-1] >= 0
+    with pytest.raises(bf.RefusedError, match="time_s"):
+        bf.gradient_flow(model, data, bf.SquareLoss(), start, t1=1.0, time_s=1.0)
+
+
+def test_rejected_steps_count_towards_the_limit(monkeypatch):
+    from biasflow.flows.margin import marching
+
+    never = marching.step
+    monkeypatch.setattr(marching, "step", lambda *args: never(*args)._replace(error=1.0))
+    data = bf.data.with_bias(bf.data.clusters(n=8, k=2, key=0))
+    model = bf.TwoLayer(6, 3)
+    flow = bf.gradient_flow(model, data, bf.SmoothMargin(), model.init(0.3, key=0), log_norm=10.0, throw=False)
+    assert flow.result is bf.Result.STEP_TOO_SMALL
+    monkeypatch.setattr(marching, "MAX_STEPS", 5)
+    flow = bf.gradient_flow(model, data, bf.SmoothMargin(), model.init(0.3, key=0), log_norm=10.0, throw=False)
+    assert flow.result is bf.Result.STEP_LIMIT

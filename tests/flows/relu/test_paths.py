@@ -99,7 +99,27 @@ def test_the_minimum_norm_of_unnormalised_orthogonal_inputs():
     assert limit.objective == pytest.approx(6 / np.sqrt(5), rel=1e-12)
     flow = bf.gradient_flow(model, ds, B, model.init(1e-30))
     np.testing.assert_allclose(flow.final.W, limit.value.W, atol=1e-6)
-    assert np.all(np.isnan(limit.stats["offset"]))
+    for sign, rate, capacity, offset in zip(
+        (1, -1), *(limit.stats[name] for name in ("rate", "capacity", "offset")), strict=True
+    ):
+        state = flow.at(-np.log(1e-30) / rate + offset)
+        assert np.sum(state.W[state.a * sign > 0] ** 2) == pytest.approx(capacity / 2, rel=1e-7)
+
+
+def test_the_growth_of_a_cluster_that_turns():
+    """Two positive labels on inputs of different lengths: the neurons leave zero along D_+ and end along Σy_kx_k/‖x_k‖²."""
+    ds, model = bf.Dataset(np.diag([0.5, 2.0, 1.0]), [1.0, 0.7, -0.2]), bf.TwoLayer(20, 3)
+    start = model.init(1.0, key=3)
+    limit, flow = bf.saddle_limit(ds, start), bf.gradient_flow(model, ds, B, start, log_scale=-2000.0)
+    np.testing.assert_allclose(flow.final.W, limit.value.W, atol=1e-8)
+    assert limit.objective == pytest.approx(2 * (np.hypot(1 / 0.5, 0.7 / 2.0) + 0.2), rel=1e-12)
+    (rate, _), (capacity, _), (offset, _) = (limit.stats[name] for name in ("rate", "capacity", "offset"))
+    neurons = limit.stats["neurons"][0]
+    middle = 2000.0 / rate + offset
+    assert np.sum(flow.at(middle).W[neurons] ** 2) == pytest.approx(capacity / 2, rel=1e-7)
+    early, late = (flow.at(t).W[neurons[0]] for t in (middle - 20 / rate, flow.times[-1]))
+    np.testing.assert_allclose(early[:2] / np.linalg.norm(early), [0.5, 1.4] / np.hypot(0.5, 1.4), atol=1e-6)
+    np.testing.assert_allclose(late[:2] / np.linalg.norm(late), [2.0, 0.35] / np.hypot(2.0, 0.35), atol=1e-7)
 
 
 @pytest.mark.parametrize(

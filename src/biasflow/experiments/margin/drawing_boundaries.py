@@ -21,27 +21,30 @@ LINES = (
     ("trained network", "black", "solid", 1.3),
     ("exact F1 max margin", F1, "dashed", 1.8),
     ("exact F2 max margin (kernel)", F2, "dashed", 1.8),
+    ("exact F2 max margin of these m neurons", COLOURS[4], "solid", 1.8),
 )
+UNCONVERGED = ("output layer as trained, not converged", MUTED, "dotted", 1.4)
 
 
 def draw(summary: xarray.Dataset) -> Any:
     columns = min(SHOWN, summary.sizes["seed"])
-    figure, planes, curves = stacked(columns, max(3.3 * columns, 9.0), 11.6, 0.42)
+    figure, planes, curves = stacked(columns, max(3.3 * columns, 9.0), 11.0, 0.44)
     for k in range(columns):
         one = summary.isel(seed=k)
-        first, output = one["both"].values, one["output"].values
-        for axis, trained, exact, line in ((planes[0][k], first, "f1", LINES[1]), (planes[1][k], output, "f2", LINES[2])):
-            lines = [(trained, *LINES[0][1:]), (one[exact].values, *line[1:])]
-            plane_panel(axis, one["input"].values, one["label"].values, lines, trained)
+        above = [(one["both"].values, *LINES[0][1:]), (one["f1"].values, *LINES[1][1:])]
+        plane_panel(planes[0][k], one["input"].values, one["label"].values, above, one["both"].values)
+        exact = one["output_exact"].values
+        below = [(one["output"].values, *UNCONVERGED[1:]), (exact, *LINES[3][1:]), (one["f2"].values, *LINES[2][1:])]
+        plane_panel(planes[1][k], one["input"].values, one["label"].values, below, exact)
         planes[0][k].set_xlabel(_both(one), fontsize=8)
         planes[1][k].set_xlabel(_output(one), fontsize=8)
         titled(planes[0][k], f"training set {int(one['seed'])}")
     sigma, steps = float(summary["sigma"][0]), f"{float(summary['step'][-1]):,.0f} steps"
     planes[0][0].set_ylabel(f"both layers, start σ = {sigma:g}\n{steps} ½/√(t+1)", fontsize=9.5)
-    planes[1][0].set_ylabel(f"output layer\n{steps} of Proposition 7", fontsize=9.5)
+    planes[1][0].set_ylabel(f"output layer: its limit,\nand {steps} of Proposition 7", fontsize=9.5)
     _against_time(curves[0], summary)
     _against_scale(curves[1], summary)
-    legend(figure, LINES, ncols=5, fontsize=9)
+    legend(figure, (LINES[0], UNCONVERGED, *LINES[1:]), ncols=4, fontsize=9)
     return figure
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...data import clusters
 from ...inputs import Array
-from ...records import Batched, Experiment, Grid, Reported
+from ...records import Batched, Experiment, Grid, Reading, Reported
 from ..style import COLOURS, MUTED, panels, titled
+from ..telling import told
 from .shipping import shipped
 from .training import batch, point
 
@@ -48,21 +49,38 @@ FRACTION = "margin at m = 1024 over the certified lower bound on γ₁"
 
 
 def summarise(data: xarray.Dataset) -> xarray.Dataset:
-    """Averages over repeats, as the paper draws them."""
+    """Averages over repeats, as the paper draws them; compared with it are those of its size, shipped if need be."""
     mean = data["test_error"].mean("seed")
-    places = [f"{name}={value}" for name, values in SWEPT.items() for value in values]
-    better = [float(mean.sel(curve=f"both {place}")) < float(mean.sel(curve=f"output {place}")) for place in places]
     ratio = data["margin"].sel(curve="both m=1024") / data["lower"].sel(curve="gamma")
-    attributes = {SUPERIOR: float(np.mean(better)), FRACTION: float(ratio.mean())}
+    attributes = {**superior(_at_full_size(data)), FRACTION: float(ratio.mean())}
     for kind, (label, _, _) in KINDS.items():
         attributes[f"test error at n = 512, {label}"] = float(mean.sel(curve=f"{kind} n=512"))
     return data.assign_attrs({**data.attrs, **attributes})
 
 
+def superior(data: xarray.Dataset) -> dict[str, Any]:
+    """In which settings of n and d both layers err less on average than the output layer."""
+    mean = data["test_error"].mean("seed")
+    places = [f"{name}={value}" for name, values in SWEPT.items() for value in values]
+    better = [float(mean.sel(curve=f"both {place}")) < float(mean.sel(curve=f"output {place}")) for place in places]
+    return told(SUPERIOR, better, np.mean)
+
+
+def _at_full_size(data: xarray.Dataset) -> xarray.Dataset:
+    whole = None if _full(data) else shipped("paper")
+    return data if whole is None else whole
+
+
+def _full(data: xarray.Dataset) -> bool:
+    """Whether a sweep has the paper's size; shipped data, which are no sweep, have."""
+    setting = json.loads(data.attrs.get("settings", "{}"))
+    return setting.get("steps", SETTING["steps"]) == SETTING["steps"] and data.sizes["seed"] >= len(REPEATS)
+
+
 def draw(summary: xarray.Dataset) -> Any:
     """A row for each reading of the experiment, at the paper's size: computed, or shipped with the package."""
     setting = json.loads(summary.attrs["settings"])
-    full = setting["steps"] == SETTING["steps"] and summary.sizes["seed"] >= len(REPEATS)
+    full = _full(summary)
     figure, axes = panels(4, height=3.3, width=4.2, rows=2)
     for k, preset in enumerate(ROWS):
         mine = setting["preset"] == preset
@@ -77,7 +95,7 @@ def _row(axes: list[Any], preset: str, whole: xarray.Dataset | None, quick: xarr
     for axis, (name, values) in zip(axes[1:3], SWEPT.items(), strict=True):
         _errors(axis, name, values, whole, quick)
     _margins(axes[3], whole, quick)
-    axes[1].legend(fontsize=7, loc="upper right")
+    _legend(axes[1], quick)
     titled(axes[1], f"d = {SETTING['d']}{', bias included' if preset == 'code' else ''}")
     titled(axes[2], f"n = {SETTING['n']}")
     axes[2].text(0.03, 0.97, _made(whole), transform=axes[2].transAxes, va="top", fontsize=7, color=MUTED)
@@ -110,11 +128,24 @@ def _errors(axis: Any, name: str, values: tuple[int, ...], whole: xarray.Dataset
         if quick is not None:
             means = quick["test_error"].sel(curve=curves).mean("seed").values
             style = {"markersize": 6, "markerfacecolor": "none", "color": colour, "linestyle": "none"}
-            axis.plot(values, means, marker, label=_quickly(quick) if kind == "both" else None, **style)
+            axis.plot(values, means, marker, **style)
     axis.set(xlabel={"n": "samples n", "d": "dimension d"}[name], ylabel="test error", ylim=(0, 0.45))
     if name == "n":
         axis.set_xscale("log", base=2)
     axis.set_xticks(values, [str(value) for value in values])
+
+
+def _legend(axis: Any, quick: xarray.Dataset | None) -> None:
+    """Each line with the marker of the same kind in this run, and what the markers are."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=colour, linewidth=2, label=label, marker="none" if quick is None else marker, markerfacecolor="none")
+        for label, colour, marker in KINDS.values()
+    ]
+    if quick is not None:
+        handles.append(Line2D([], [], linestyle="none", label=f"hollow: {_quickly(quick)}"))
+    axis.legend(handles=handles, fontsize=7, loc="upper right")
 
 
 def _quickly(quick: xarray.Dataset) -> str:
@@ -134,6 +165,7 @@ def _margins(axis: Any, whole: xarray.Dataset | None, quick: xarray.Dataset | No
     if whole is not None:
         samples, green = whole["margin"].sel(curve=curves).values, COLOURS[2]
         axis.plot(WIDTHS, samples, "+", color=COLOURS[0], markersize=4, alpha=0.35)
+        axis.plot([], [], "+", color=COLOURS[0], markersize=5, label="best iterate of each repeat")
         axis.plot(WIDTHS, np.mean(samples, axis=1), "-", color="black", linewidth=2, label="best iterate, mean over repeats")
         lower, upper, believed = (float(whole[name].sel(curve="gamma").mean()) for name in ("lower", "upper", "believed"))
         proven = f"mean γ₁: proven between {lower:.4f} and {upper:.4f}"
@@ -157,10 +189,17 @@ fig2 = Experiment(
     " best iterate against the width m, with bounds on γ₁ from 20 seconds of search for each data set. Above as in the text:"
     " balanced start on the sphere, steps of Proposition 7 for the output layer; below as in the authors' code: Gaussian start, d"
     " counts the bias. Lines: means of 30 repeats of 50,000 steps, shipped with the package (C has 20, and 30 in d); bands: two"
-    " standard errors of the mean. Points: the small networks of the quick preset.",
+    " standard errors of the mean. Hollow points: means of three small networks of the quick preset on data of their own,"
+    " which may"
+    " well lie outside. γ₁ is proven up to a factor of three only; what the search believes is dotted.",
     GRIDS,
     Batched(point, batch),
     summarise,
     draw,
-    (Reported(SUPERIOR, 1.0, (0.9, 1.0)),),
+    (Reported(SUPERIOR, Reading.exact(1.0), '§7: "we observe the superiority of training both layers"', None),),
+    alt=(
+        "Two rows of four panels. Nine clusters in the plane; test error falls with samples and rises with dimension, "
+        "lowest for both layers, highest for the output layer, the kernel's max margin between them; the margin rises "
+        "with the width up to the certified lower bound on the largest possible."
+    ),
 )

@@ -138,6 +138,11 @@ fig4 = Experiment(
     neuron_point,
     summarise_neuron,
     draw_neuron,
+    alt=(
+        "A plane of the neuron's two weights, with arrows. Trajectories that start inside the cone |a| ≥ |b| follow "
+        "hyperbolas to the curve of minimisers; those below it run into the line a = 0 and stop there at crosses. Beside "
+        "it their losses: most fall to zero, the stuck ones stay."
+    ),
 )
 
 
@@ -231,4 +236,9 @@ fig5 = Experiment(
     probability_point,
     summarise_probability,
     draw_probability,
+    alt=(
+        "Probabilities rise from zero to one as the input dimension grows, in S-shaped curves, one for each width; more "
+        "neurons need more dimensions, uniform weights about half as many as Gaussian ones. Dots of simulation lie on the "
+        "exact lines."
+    ),
 )

@@ -111,4 +111,9 @@ fig1 = Experiment(
     point,
     summarise,
     draw,
+    alt=(
+        "Four panels. Curves of one-dimensional hypentropies go from a parabola to a V as α falls. Level sets go from a "
+        "circle at large α to a diamond at small α; with mixed α they are stretched, flat in one coordinate and pointed "
+        "in the other; at α = 0 each quadrant has its own minimum."
+    ),
 )

@@ -26,6 +26,7 @@ TEST_POINTS = 200
 """Evenly spaced points on the circle: test error and gradient distance are means over them."""
 STABLE = 0.5
 """Step size as a share of the largest stable one, where the step asked for is larger."""
+SCALE, STEP = "scale of the start, α^D", "step size / largest stable one at the start"
 LITERAL_STEPS = 1000
 """Steps within which a step size that is too large shows."""
 
@@ -140,20 +141,18 @@ def summarise_scales(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def draw_scales(summary: xarray.Dataset) -> Any:
-    figure, (error, distance, share) = panels(3)
+    figure, (error, distance, share) = panels(3, height=3.9, width=5.0)
     for colour, depth in zip(COLOURS, summary["depth"].values, strict=False):
         runs = summary.sel(depth=depth)
         _curve(error, runs, "test_error", "unit", colour, f"depth {depth}")
         _curve(distance, runs, "gradient_distance", "unit", colour, f"depth {depth}")
-        share.plot(runs["unit"], runs["converged"].mean("seed"), "o-", color=colour, markersize=4, label=f"depth {depth}")
-        share.plot(runs["unit"], runs["lost_at_the_step_asked_for"].mean("seed"), "x--", color=colour, markersize=5)
-    share.plot([], [], "x--", color=MUTED, label="diverges or dies at step 0.01")
     reached = summary.attrs["share of runs converged"]
-    _finished((error, distance, share), "scale of the start, α^D", reached)
+    _finished((error, distance), SCALE, reached)
+    _table(share, summary, "unit", SCALE, summary["lost_at_the_step_asked_for"], "diverge or die at step 0.01")
     error.set(yscale="log", ylabel="test error / mean square of the labels")
     titled(error, "small scales generalise")
     titled(distance, "large scales stay in the kernel regime")
-    titled(share, f"reached the threshold ({reached:.0%} of all runs)")
+    titled(share, f"runs that reached the threshold ({reached:.0%} of all)")
     return figure
 
 
@@ -168,38 +167,59 @@ def summarise_steps(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def draw_steps(summary: xarray.Dataset) -> Any:
-    figure, (error, distance, share) = panels(3)
+    figure, (error, distance, share) = panels(3, height=3.9, width=5.0)
     for colour, depth in zip(COLOURS, summary["depth"].values, strict=False):
         runs = summary.sel(depth=depth)
         _curve(error, runs, "test_error", "share", colour, f"depth {depth}")
         typical = float(runs["critical_step"].median())
         _curve(distance, runs, "gradient_distance", "share", colour, f"depth {depth} (1 is a step of {typical:.2g})")
-        share.plot(runs["share"], runs["converged"].mean("seed"), "o-", color=colour, markersize=4, label=f"depth {depth}")
-        share.plot(runs["share"], (runs["diverged"] + runs["died"]).mean("seed"), "x--", color=colour, markersize=5)
-    share.plot([], [], "x--", color=MUTED, label="diverged or died")
     reached = summary.attrs["share of runs converged"]
-    _finished((error, distance, share), "step size / largest stable one at the start", reached)
+    _finished((error, distance), STEP, reached)
+    _table(share, summary, "share", STEP, summary["diverged"] + summary["died"], "diverged or died")
     error.legend(fontsize=7.5, loc="lower left")
-    for axis in (error, distance, share):
+    for axis in (error, distance):
         axis.axvline(1.0, color=MUTED, linestyle=":", linewidth=1)
     least = float(summary["test_error"].min())
     error.set(yscale="log", ylabel="test error / mean square of the labels", ylim=(least / 8, None))
     titled(error, "what the step does to the test error")
     titled(distance, "steps beyond stability leave the kernel regime")
-    titled(share, f"reached the threshold ({reached:.0%} of all runs)")
+    titled(share, f"runs that reached the threshold ({reached:.0%} of all)")
     return figure
 
 
 def _finished(axes: Sequence[Any], xlabel: str, reached: float) -> None:
-    error, distance, share = axes
+    error, distance = axes
     for axis in axes:
         axis.set(xscale="log", xlabel=xlabel)
-        axis.legend(fontsize=7.5)
+        axis.legend(fontsize=8)
     distance.set(ylabel="gradient distance (cosine)", ylim=(0, None))
-    share.set(ylabel="share of runs", ylim=(-0.04, 1.04))
     if reached < 1:
         error.plot([], [], "o", color=MUTED, markerfacecolor="white", markersize=4.5, label="most runs above the threshold")
-        error.legend(fontsize=7.5)
+        error.legend(fontsize=8)
+
+
+def _table(axis: Any, summary: xarray.Dataset, along: str, label: str, lost: xarray.DataArray, words: str) -> None:
+    """How many runs reached the threshold, a row a depth, and below it how many were lost."""
+    depths, values, seeds = summary["depth"].values, summary[along].values, summary.sizes["seed"]
+    for row, depth in enumerate(depths):
+        for column, value in enumerate(values):
+            place = {"depth": depth, along: value}
+            reached, gone = (round(float(counted.sel(place).sum())) for counted in (summary["converged"], lost))
+            axis.add_patch(_cell(column, row, reached / seeds))
+            axis.text(column, row - 0.12, f"{reached}", ha="center", va="center", fontsize=10)
+            if gone:
+                axis.text(column, row + 0.28, f"×{gone}", ha="center", va="center", fontsize=8, color=COLOURS[1])
+    axis.set(xlim=(-0.5, len(values) - 0.5), ylim=(len(depths) - 0.5, -0.5))
+    axis.set_xticks(range(len(values)), [f"{value:g}" for value in values], fontsize=8)
+    axis.set_yticks(range(len(depths)), [f"depth {depth}" for depth in depths])
+    axis.grid(False)
+    axis.set(xlabel=f"{label}\n(of {seeds} runs each; red ×: {words})")
+
+
+def _cell(column: int, row: int, share: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=COLOURS[0], alpha=0.05 + 0.4 * share, edgecolor="white")
 
 
 SETTING = {"width": 30, "n": 10}
@@ -210,8 +230,8 @@ fig4ab = Experiment(
     "ReLU networks with 30 units a layer on 10 points of the unit circle, labelled by a teacher with 3 units; uniform He start"
     " times α, gradient descent on ‖f − y‖² with step 0.01, lowered to half the largest stable one where the start is too steep"
     " for it. (a) Test error over the circle; at large α it grows without bound, for f(w(0)) is not zero. (b) Gradient distance:"
-    " mean cosine distance between ∇f(w(0), x) and ∇f(w(T), x). (c) Share of runs that reached the threshold of the loss (quick"
-    " preset: 1e-6 within 25 000 steps; paper preset: 1e-9 within 2 000 000), and share that diverges, or dies, at 0.01 itself."
+    " mean cosine distance between ∇f(w(0), x) and ∇f(w(T), x). (c) How many runs reached the threshold of the loss (quick"
+    " preset: 1e-6 within 25 000 steps; paper preset: 1e-9 within 2 000 000), and how many diverge, or die, at 0.01 itself."
     " Medians over data sets, teachers and starts, bands 10–90%; open markers: fewer than half of the runs did.",
     {
         "quick": Grid(
@@ -228,14 +248,20 @@ fig4ab = Experiment(
     Batched(scale, scales),
     summarise_scales,
     draw_scales,
+    alt=(
+        "Left: test error grows with the scale of the start, for depths 2, 3 and 5. Middle: the gradient distance falls "
+        "from above a half to near zero over the same scales. Right: a table of how many of the runs reached the "
+        "threshold, fewest for depth 2 at large scales."
+    ),
 )
 
 fig4cd = Experiment(
     "W/fig4cd",
     "The same networks from α^D = 3, near the transition into the kernel regime, against the step size, in units of the largest"
-    " stable one at the start, 2/λ_max(2K). (a) Test error, (b) gradient distance: beyond 1 the loss first rises, until the"
-    " weights have moved to where the step is stable. (c) Share of runs that reached the threshold of the loss (quick preset:"
-    " 1e-5 within 25 000 steps; paper preset: 1e-9 within 2 000 000), and share that diverged or died (no active neuron left),"
+    " stable one at the start, 2/λ_max(2K). (a) Test error, which for depth 2 is worse just beyond 1; (b) gradient distance:"
+    " beyond 1 the loss first rises, until the weights have moved to where the step is stable. (c) How many runs reached the"
+    " threshold of the loss (quick preset:"
+    " 1e-5 within 25 000 steps; paper preset: 1e-9 within 2 000 000), and how many diverged or died (no active neuron left),"
     " which (a) and (b) leave out. Medians over data sets, teachers and starts, bands 10–90%; open markers: fewer than half of"
     " the runs reached the threshold.",
     {
@@ -257,4 +283,9 @@ fig4cd = Experiment(
     Batched(step, steps),
     summarise_steps,
     draw_steps,
+    alt=(
+        "Left: test error hardly depends on the step size below the largest stable one. Middle: beyond it the gradient "
+        "distance rises steeply from near zero to nearly one. Right: a table of how many runs reached the threshold, and "
+        "that depth 2 is lost at three times the stable step."
+    ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..style import COLOURS, MUTED, panels, titled
+from ..style import COLOURS, MARK, MUTED, panels, titled
 
 if TYPE_CHECKING:
     import xarray
@@ -33,17 +33,25 @@ def spread(axis: Any, values: xarray.DataArray, colour: str, label: str, factor:
 
 def legend_below(axis: Any, columns: int = 1) -> None:
     """The legend under the axis, where it hides nothing."""
-    axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, frameon=False)
+    axis.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=columns, frameon=False)
+
+
+def legend_beside(axis: Any) -> None:
+    """The legend to the right of the axis."""
+    axis.legend(fontsize=8.5, loc="center left", bbox_to_anchor=(1.08, 0.5), frameon=False)
 
 
 def draw_wide(summary: xarray.Dataset) -> Any:
     names = [name for name in TITLES if name in summary["data"].values]
-    figure, axes = panels(len(names) + 2, width=4.6, height=5.0)
+    figure, axes = panels(2, width=7.4, height=4.0, rows=(len(names) + 3) // 2, run_on=True)
+    for spare in axes[len(names) + 2 :]:
+        spare.remove()
+    axes = axes[: len(names) + 2]
     for axis, name in zip(axes, names, strict=False):
         _test_errors(axis, summary.sel(data=name), name)
     _movements(axes[-2], summary, names)
     _steps(axes[-1], summary.sel(data="mnist", start="as drawn"))
-    figure.supxlabel(_provenance(summary, 230), fontsize=8, color=MUTED)
+    figure.supxlabel(_provenance(summary, 190), fontsize=8, color=MUTED)
     return figure
 
 
@@ -58,13 +66,15 @@ def _test_errors(axis: Any, part: xarray.Dataset, name: str) -> None:
         error = 100 * float(drawn["kernel_test_error"].sel(kernel=kernel).mean())
         axis.axhline(error, color=COLOURS[3], linestyle=style, linewidth=1.2, label=f"exact {kernel}, least squares")
     if name == "mnist" and not _reduced(part):
-        for label, value in PAPER.items():
-            axis.axhline(value, color=MUTED, linewidth=0.9, linestyle=":")
-            place = {"xy": (1.01, value), "xycoords": ("axes fraction", "data"), "va": "center"}
-            axis.annotate(f"paper,\n{label}", fontsize=6.5, color=MUTED, **place)
+        words = ",\n".join(f"{value}% ({label})" for label, value in PAPER.items())
+        for value in PAPER.values():
+            axis.axhline(
+                value, color=MARK, linewidth=0.9, linestyle=":", label=f"W: {words}" if value == PAPER["α ≤ 2"] else None
+            )
+            axis.annotate(f"W: {value}", (1.01, value), xycoords=("axes fraction", "data"), va="center", fontsize=8, color=MARK)
     axis.set(xscale="log", xlabel="initialisation scale α", ylabel="test error, %", ylim=(0, None))
     titled(axis, f"{TITLES[name]}: test error")
-    legend_below(axis)
+    legend_beside(axis)
 
 
 def _best_readout(drawn: xarray.Dataset) -> Any:
@@ -73,22 +83,17 @@ def _best_readout(drawn: xarray.Dataset) -> Any:
 
 
 def _movements(axis: Any, summary: xarray.Dataset, names: list[str]) -> None:
-    for name, style in zip(names, ("-", "--"), strict=False):
-        for colour, start in zip((COLOURS[0], COLOURS[2]), ("as drawn", "unbiased"), strict=True):
-            part = summary.sel(data=name, start=start)
-            spread(axis, part["chosen_gradient_distance"], colour, f"gradient, {TITLES[name]}, {start}", linestyle=style)
-            spread(
-                axis,
-                part["chosen_kernel_distance"],
-                colour,
-                f"kernel, {TITLES[name]}, {start}",
-                linestyle=style,
-                marker="x",
-                alpha=0.5,
-            )
+    """A colour for each data set and start; full lines are gradients, dashed ones kernels."""
+    pairs = [(name, start) for name in names for start in ("as drawn", "unbiased")]
+    for colour, (name, start) in zip(COLOURS, pairs, strict=False):
+        part = summary.sel(data=name, start=start)
+        spread(axis, part["chosen_gradient_distance"], colour, f"{TITLES[name]}, {start}")
+        spread(axis, part["chosen_kernel_distance"], colour, "", linestyle="--", marker="x")
+    axis.plot([], [], "o-", color=MUTED, markersize=4, label="of gradients")
+    axis.plot([], [], "x--", color=MUTED, label="of kernels")
     axis.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="cosine distance, start to end")
     titled(axis, "how far tangent features moved")
-    legend_below(axis, 2)
+    legend_beside(axis)
 
 
 def _steps(axis: Any, part: xarray.Dataset) -> None:
@@ -99,8 +104,9 @@ def _steps(axis: Any, part: xarray.Dataset) -> None:
             spread(axis, runs["test_error"].where(fitted), colour, "", 100, marker=marker, linestyle="none")
     top = 180 * float(part["test_error"].mean("seed").min("step").max())  # steps that do far worse than the best are cut off
     axis.set(xscale="log", xlabel="initialisation scale α", ylabel="test error, %", ylim=(0, top))
-    titled(axis, "MNIST by step size (×: training error left)")
-    legend_below(axis, 2)
+    axis.plot([], [], "x", color=MUTED, label="training error left")
+    titled(axis, "MNIST by step size")
+    legend_beside(axis)
 
 
 def _provenance(summary: xarray.Dataset, width: int, seeds: str = "Bars: least and largest seed") -> str:
@@ -134,7 +140,7 @@ def _channels(blocks: list[list[int]]) -> str:
 
 
 def draw_vgg(summary: xarray.Dataset) -> Any:
-    figure, (error, moved) = panels(2, width=5.4, height=5.0)
+    figure, (error, moved) = panels(2, width=6.2, height=5.6)
     for colour, (rule, label) in zip(COLOURS[:3], RULE_LABELS.items(), strict=True):
         part = summary.sel(rule=rule)
         spread(error, part["test_error"].where(part["train_error"] == 0), colour, label, 100)
@@ -160,8 +166,9 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
     titled(error, "CIFAR-10: error")
     moved.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="cosine distance, start to end")
     titled(moved, "how far tangent features moved")
+    run = summary["alpha"].values[summary["test_error"].notnull().any([d for d in summary["test_error"].dims if d != "alpha"])]
     for axis in (error, moved):
-        axis.set_xticks(summary["alpha"].values, [f"{alpha:g}" for alpha in summary["alpha"].values], minor=False)
+        axis.set_xticks(run, [f"{alpha:g}" for alpha in run], minor=False)
         axis.set_xticks([], minor=True)
         legend_below(axis)
     figure.supxlabel(_provenance(summary, 130), fontsize=8, color=MUTED)
@@ -172,7 +179,7 @@ def draw_curves(summary: xarray.Dataset) -> Any:
     figure, axes = panels(3, width=4.6, height=4.8)
     shown = (("train_error", "training error, %", 100), ("train_loss", "training loss", 1), ("test_error", "test error, %", 100))
     for axis, (name, label, factor) in zip(axes, shown, strict=True):
-        for colour, alpha in zip(_ramp(summary.sizes["alpha"]), summary["alpha"].values, strict=True):
+        for colour, alpha in zip(COLOURS, summary["alpha"].values, strict=False):
             for rule, style in (("scaled", "-"), ("between", "-."), ("1e-4", "--")):
                 for seed in summary["seed"].values:
                     curve = factor * summary[f"{name}_history"].sel(alpha=alpha, rule=rule, seed=seed)
@@ -184,11 +191,5 @@ def draw_curves(summary: xarray.Dataset) -> Any:
         titled(axis, label.partition(",")[0])
     axes[1].set(yscale="log")
     legend_below(axes[1], 2)
-    figure.supxlabel(_provenance(summary, 190, "One curve a seed"), fontsize=8, color=MUTED)
+    figure.supxlabel(_provenance(summary, 170, "One curve a seed"), fontsize=8, color=MUTED)
     return figure
-
-
-def _ramp(count: int) -> list[Any]:
-    from matplotlib import colormaps
-
-    return [colormaps["plasma"](0.9 * k / max(count - 1, 1)) for k in range(count)]

@@ -99,4 +99,9 @@ descent = Experiment(
     point,
     summarise,
     draw,
+    alt=(
+        "Left: with larger steps gradient descent ends at a larger ℓ1 norm than gradient flow, SGD at a smaller one, "
+        "until its largest step. Middle: the effective scale α falls with the step, for gradient descent more on the "
+        "support than off it. Right: each run is within 1e-9 of its predicted projection."
+    ),
 )

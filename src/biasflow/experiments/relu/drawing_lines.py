@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..style import COLOURS, MUTED, panels, titled
+from ..style import COLOURS, MARK, MUTED, panels, titled
 from .movies import movie, sheet
 from .running import ITERATION
 
@@ -36,9 +36,12 @@ OUTER_TEXT = {"fontsize": 6.5, "color": MUTED, "ha": "center", "va": "center"}
 
 
 def typical(summary: xarray.Dataset) -> int:
-    """The place of the seed in the pictures: it leaves the second saddle when the median does."""
-    times = summary["left_second"].values
-    return int(np.nanargmin(np.abs(times - np.nanmedian(times))))
+    """The place of the seed in the pictures, the median one in when it leaves the second saddle.
+
+    Where the start is large and there is no saddle: in its distance from the tangent kernel's interpolator.
+    """
+    values = summary["left_second" if np.any(summary["direction"]) else "lazy_distance"].values
+    return int(np.nanargmin(np.abs(values - np.nanmedian(values))))
 
 
 def function_panel(axis: Any, run: xarray.Dataset, overlays: Overlays = (), room: slice = EVERY) -> Show:
@@ -150,7 +153,7 @@ def loss_panel(axis: Any, summary: xarray.Dataset, marks: dict[int, str], height
         place = axis.get_xaxis_transform()
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
         where = {"transform": place, "rotation": 90, "va": "top", "ha": "right"}
-        axis.text(at, height, f"{text} ", fontsize=7.5, color="#a86f12", bbox=box, **where)
+        axis.text(at, height, f"{text} ", fontsize=7.5, color=MARK, bbox=box, **where)
 
 
 def saddle_line(axis: Any, level: float, text: str) -> None:
@@ -192,7 +195,7 @@ MARKS3 = {4000: "B: aligned", 5000: "B: leaves first saddle", 11000: "B: leaves 
 
 
 def draw_fig3(summary: xarray.Dataset) -> Any:
-    figure, (loss, growth) = panels(2, height=4, width=6.4)
+    figure, (loss, growth, angle) = panels(3, height=4, width=5.4)
     loss_panel(loss, summary, MARKS3, height=0.4)
     saddle_line(loss, 0.5, "saddle θ = 0: loss ½")
     saddle_line(loss, 0.25, "saddle: positive label fitted, loss ¼")
@@ -204,11 +207,19 @@ def draw_fig3(summary: xarray.Dataset) -> Any:
         growth.plot(run["frame"], squares, color=colour, linewidth=2, label=label)
         final = (1 if sign > 0 else 2) / np.sqrt(5)
         growth.axhline(final, color=colour, linewidth=1, linestyle=":")
-    growth.plot(run["iteration"], run["angle"] / 90, color=MUTED, linewidth=1.3, label="angle to aligned direction / 90°")
     growth.plot([], [], color=MUTED, linewidth=1, linestyle=":", label="least possible, 1/√5 and 2/√5")
-    growth.set(yscale="log", xlabel="iteration (time / 0.002)", ylabel="Σ‖w‖² of each sign", xlim=(0, float(run["frame"][-1])))
+    growth.set(yscale="log", ylabel="Σ‖w‖² of each sign")
     growth.legend(fontsize=8, loc="lower right")
-    titled(growth, "neurons turn, then one cluster grows after the other")
+    titled(growth, "one cluster grows after the other")
+    angles = summary["angle"].transpose("iteration", "seed").values
+    angle.plot(run["iteration"], np.delete(angles, typical(summary), axis=1), color=COLOURS[3], linewidth=0.8, alpha=0.25)
+    angle.plot(run["iteration"], run["angle"], color=COLOURS[3], linewidth=2, label="mean over neurons, the start shown")
+    angle.plot([], [], color=COLOURS[3], linewidth=0.8, alpha=0.5, label=f"{angles.shape[1] - 1} other starts")
+    angle.set(yscale="log", ylabel="angle to the aligned direction (degrees)")
+    angle.legend(fontsize=8, loc="upper right")
+    titled(angle, "neurons turn before they grow")
+    for axis in (growth, angle):
+        axis.set(xlabel="iteration (time / 0.002)", xlim=(0, float(run["frame"][-1])))
     return figure
 
 
@@ -255,10 +266,11 @@ def draw_fig5(summary: xarray.Dataset) -> Any:
     function_panel(axes["function 0"], run, room=slice(0, 1))(0)
     function_panel(axes["function 1"], run, [LAZY, LEAST], room=slice(last, None))(last)
     plane_panel(axes["plane"], run, targets=False)(last)
-    for name, text in {"function 0": "start", "function 1": f"end, iteration {int(run['frame'][-1]):,}"}.items():
+    far = f"{float(run['lazy_distance']):.1f}‖h‖ from the kernel's, {float(run['rich_distance']):.1f}‖h‖ from min norm"
+    for name, text in {"function 0": "start", "function 1": f"end, iteration {int(run['frame'][-1]):,}\n{far}"}.items():
         titled(axes[name], text)
     _legend(figure, axes["function 1"], axes["plane"], ncols=8, fontsize=8)
-    titled(axes["plane"], "neurons hardly move")
+    titled(axes["plane"], f"weights move by {float(run['moved']):.0%} of their size")
     loss_panel(axes["loss"], summary, {})
     axes["loss"].set(xscale="log", yscale="log", xlim=(5, None))
     axes["loss"].legend(fontsize=7.5)

@@ -62,15 +62,28 @@ def _tail_refusal(problem: Problem) -> str | None:
 
 
 def integrate_margin(
-    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    log_norm: float | None,
+    time_s: float | None = None,
 ) -> Trajectory:
-    """The flow until t1 or log β; a run at a looser tolerance gives the error."""
+    """The flow until t1 or log β; a run at a looser tolerance gives the error. time_s: seconds after which it ends, anywhere."""
     from ..compiling import announced
 
-    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm)
+    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm, time_s)
 
 
-def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None) -> Trajectory:
+def _integrate(
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    log_norm: float | None,
+    time_s: float | None,
+) -> Trajectory:
+    deadline = np.inf if time_s is None else time.monotonic() + positive_float("time_s", time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -83,10 +96,10 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     if squared_norm(view.velocity(start.params, start.weights)) == 0:
         return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
     began = time.process_time()
-    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol)
+    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, deadline=deadline)
     result = march.run(start, goals, cap)
-    middle = time.process_time()
-    check = March(view, loss, False, LOOSER * rtol)
+    middle, longer = time.process_time(), time.monotonic() + (np.inf if time_s is None else time_s)
+    check = March(view, loss, False, LOOSER * rtol, deadline=longer)
     check.run(start, np.array([march.times[-1]]), np.inf)
     places = _saved(march, wanted)
     stats = {
@@ -159,10 +172,10 @@ def _errors(march: March, check: March, places: list[int], margins: Array) -> tu
 
     @cache
     def gap(i: int) -> float:
-        return _margin_gap(march.view, march.points[i], between(times, check.points, march.times[i]))
+        return _margin_gap(march.view, march.points[i], between(times, check.points, min(march.times[i], times[-1])))
 
     for k, i in enumerate(places):
-        point, other = march.points[i], between(times, check.points, march.times[i])
+        point, other = march.points[i], between(times, check.points, min(march.times[i], times[-1]))
         least = float(np.min(march.view.margins(other.params)))
         state[k] = _largest(_weights_of(point), _weights_of(other)) + np.exp(point.log_norm / 2) * march.local[i]
         if march.risk_clock and i > 0:
@@ -171,6 +184,9 @@ def _errors(march: March, check: March, places: list[int], margins: Array) -> tu
         margin[k] = max(gap(j) for j in range(max(i - NEIGHBOURS, 0), i + 1))
         norm[k] = abs(point.log_norm - other.log_norm)
         weights[k] = 0.5 * float(np.sum(np.abs(point.weights - other.weights)))
+    unknown = np.array([march.times[i] for i in places]) > check.times[-1]  # where the looser run gave up before
+    for errors in (state, relative, margin, norm, weights):
+        errors[unknown] = np.nan
     return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm, "weights_error": weights}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from .stepping import ORDER, Point, Step, combined, squared_norm, step
 from .tangents import View
 
 MAX_STEPS = 200_000
+"""Steps that are tried at most, those that are rejected among them."""
 FIRST = 1e-2
 """First step, times the relative speed of the weights."""
 SAFETY, SHRINK, GROW = 0.9, 0.2, 3.0
@@ -43,6 +45,8 @@ class March:
     saved: list[int] = field(default_factory=list)
     local: list[float] = field(default_factory=lambda: [0.0])
     rejected: int = 0
+    deadline: float = np.inf
+    trials: int = 0
 
     def run(self, start: Point, goals: Array, log_norm: float) -> Result:
         """On to the last goal, landing on each, or to the log-norm; goals are times of the flow's own clock."""
@@ -55,8 +59,12 @@ class March:
         if ahead and ahead[-1] == 0:
             self.saved.append(0)
             ahead.pop()
-        while len(self.points) <= MAX_STEPS:
-            taken, dt, landed = self._advance(dt, ahead[-1] if ahead else np.inf, log_norm)
+        while True:
+            taken, dt, landed = self._advance(dt, ahead[-1] if ahead else np.inf, log_norm, TINIEST * first)
+            if self.trials > MAX_STEPS:
+                return Result.STEP_LIMIT
+            if time.monotonic() > self.deadline:
+                return Result.TIME_LIMIT
             if taken < TINIEST * first and not landed:
                 return Result.STEP_TOO_SMALL
             if landed:
@@ -70,12 +78,12 @@ class March:
                 return Result.CLOCK
             if not ahead and self._speed(self.points[-1]) <= STATIONARY * speed0:
                 return Result.STATIONARY
-        return Result.STEP_LIMIT
 
-    def _advance(self, dt: float, goal: float, log_norm: float) -> tuple[float, float, bool]:
-        """One accepted step: its length, the next to try, and whether it landed on the goal."""
+    def _advance(self, dt: float, goal: float, log_norm: float, least: float) -> tuple[float, float, bool]:
+        """One accepted step: its length, the next to try, and whether it landed on the goal; of length zero where none was."""
         point, fitted = self.points[-1], 0
-        while True:
+        while self.trials <= MAX_STEPS and time.monotonic() <= self.deadline:
+            self.trials += 1
             landed = not self.risk_clock and dt >= goal - self.times[-1]
             length = goal - self.times[-1] if landed else dt
             trial = step(self.view, self.loss, point, length, self.rtol)
@@ -83,7 +91,7 @@ class March:
             if trial.error > self.rtol:
                 self.rejected += 1
                 dt = length * min(factor, SAFETY)
-                if dt < np.finfo(float).tiny:
+                if dt < least:
                     return 0.0, dt, False
                 continue
             over = trial.end.log_norm - log_norm
@@ -98,6 +106,7 @@ class March:
                     continue
             self._keep(trial, length, goal if landed and not self.risk_clock else None)
             return length, (dt if landed and not self.risk_clock else length) * max(factor, 1.0 if landed else SHRINK), landed
+        return 0.0, dt, False
 
     def _keep_time(self, trial: Step, length: float, goal: float) -> tuple[float, bool]:
         """The risk's time at the end of a step: 1 and whether the goal is reached, or the share of the step to try instead."""

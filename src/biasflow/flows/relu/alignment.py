@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...inputs import Array, Mask, instance
 from ...losses import SquareLoss, needs_square
@@ -41,15 +42,27 @@ class Alignment:
 
     def at(self, t: float) -> TwoLayerParams:
         """The weights at time t of the flow with h = 0."""
+        return self._net.params(self._state(t))
+
+    def polar(self, t: float) -> tuple[TwoLayerParams, Array]:
+        """Weights of unit neurons at time t, and log‖(a_j, w_j)‖."""
+        return self._net.polar(self._state(t))
+
+    def _state(self, t: float) -> Array:
         from .early import states_at
 
-        return self._net.params(states_at(self._arcs, self._net.invariants, np.array([float(t)]), len(self._net.start))[0][0])
+        return np.asarray(states_at(self._arcs, self._net.invariants, np.array([float(t)]), len(self._net.start))[0][0])
 
 
 def early_alignment(
-    ds: Dataset, params0: TwoLayerParams, loss: SquareLoss | None = None, model: TwoLayer | None = None
+    ds: Dataset,
+    params0: TwoLayerParams,
+    loss: SquareLoss | None = None,
+    model: TwoLayer | None = None,
+    *,
+    log_scale: ArrayLike = 0.0,
 ) -> Alignment:
-    """Follow every neuron from params0 with h = 0, which is the flow as the scale of params0 vanishes; any data, exact.
+    """Follow every neuron from e^{log_scale}·params0 with h = 0, which is the flow as that scale vanishes; any data, exact.
 
     v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss sets the clock ('half-mean' as
     in B unless said otherwise), model the activation (a ReLU unless said otherwise).
@@ -59,7 +72,7 @@ def early_alignment(
     instance("ds", ds, Dataset)
     model = two_layer_for(params0, ds.d) if model is None else instance("model", model, TwoLayer)
     loss = SquareLoss("half-mean") if loss is None else needs_square("early_alignment", loss)
-    return announced(_align, Problem(model, ds, loss, params0))
+    return announced(_align, Problem(model, ds, loss, params0, log_scale))
 
 
 def _align(problem: Problem) -> Alignment:
@@ -79,13 +92,13 @@ def _align(problem: Problem) -> Alignment:
     beta, moving = np.where(opposed, -beta, beta), moving & ~opposed
     grown = np.where(moving, (state[:, OUT] + along) / 2, state[:, OUT])  # a ~ ½(a + ⟨D̂, w⟩)·e^{βt}
     signs = np.sign(grown)
-    rest = net.params(state).W[net.alive]
+    rest = net.polar(state)[0].W[net.alive]
     size = np.linalg.norm(rest, axis=1)
     still = np.divide(rest, size[:, None], out=np.zeros_like(rest), where=size[:, None] > 0)
     pointing = signs[:, None] * (pull[:, 2:] @ net.basis.T) / np.where(moving, beta, 1.0)[:, None]
     with np.errstate(divide="ignore"):
         grown_log = state[:, RHO] + np.log(np.abs(grown)) - beta * arcs.start[last]
-        log_size = np.where(moving, grown_log, np.log(size) - beta * arcs.start[last])
+        log_size = np.where(moving, grown_log, state[:, RHO] + np.log(size) - beta * arcs.start[last])
     (m, d), n = np.shape(problem.params0.W), problem.data.n
     directions, active = np.zeros((m, d)), np.zeros((m, n), dtype=np.bool_)
     directions[net.alive] = np.where(moving[:, None], pointing, still)

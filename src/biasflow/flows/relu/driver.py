@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import ConvergenceError
+from ...errors import ConvergenceError, ScaleError
 from ...inputs import Array, positive_float
 from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
 from ..dual import CONVERGED, LOOSER, save_times
 from .geometry import Network, network
-from .layout import OFF, ON, OUT, SLIDE
+from .layout import OFF, ON, OUT, RHO, SLIDE
 
 NEGLIGIBLE = 1e-3
 """Size of h relative to the tolerance and the labels below which the early phase is exact."""
@@ -92,9 +92,10 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
     net = network(problem)
+    _check_rounding(net, rtol)
     result = _at_rest(problem, net)
     if result is not None:
-        return _standing(problem, result, wanted)
+        return _standing(problem, net, result, wanted)
     run = run_events(problem, net, t1, rtol, wanted)
     if wanted is None:
         saved, states = _every_step(run)
@@ -105,10 +106,17 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
             saved, states = np.append(saved, run.t_end), np.concatenate([states, run.last[None]])
     params = net.params(states)
     if saved[0] == 0:
-        params.a[0], params.W[0] = problem.params0
+        params.a[0], params.W[0] = problem.start
     started = time.process_time()
     error = _error(problem, net, run, saved, params)
-    stats = {"method": "events", **run.counts, "early_until": run.t_early, "error_seconds": time.process_time() - started}
+    stats: dict[str, Any] = {
+        "method": "events",
+        **run.counts,
+        "early_until": run.t_early,
+        "error_seconds": time.process_time() - started,
+    }
+    stats["log_norms"] = np.full(params.a.shape, -np.inf)
+    stats["log_norms"][:, net.alive] = states[..., RHO]
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
     return Trajectory(
         saved,
@@ -120,7 +128,18 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
         _result(run),
         problem,
         _interpolant(problem, net, run),
+        lambda t: net.polar(run.state_at(t)),
     )
+
+
+def _check_rounding(net: Network, rtol: float) -> None:
+    """A logarithm is known to its own rounding, and a norm to no more."""
+    lowest = float(np.min(net.start[:, RHO]))
+    known = -lowest * float(np.finfo(float).eps)
+    if known > rtol:
+        raise ScaleError(
+            f"log_scale: the norm e^{lowest:.4g} is known to {known:.2g} only, above rtol = {rtol:.2g}; give a larger one"
+        )
 
 
 def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None) -> EventRun:
@@ -209,7 +228,7 @@ def label_forces(net: Network) -> tuple[Array, Array]:
 
 def _thresholds(problem: Problem, net: Network) -> tuple[float, float, float]:
     """Σ(h − y)² at which the flow has converged, the speed at which it stands still, and log‖v‖² of a negligible neuron."""
-    residual = problem.model(problem.params0, problem.data.X) - problem.data.y
+    residual = problem.model(problem.start, problem.data.X) - problem.data.y
     norms = np.linalg.norm(problem.data.X, axis=1)
     goal, still = CONVERGED * float(residual @ residual), STATIONARY * net.geometry.speed * float(np.abs(residual) @ norms)
     size = max(float(np.linalg.norm(residual)), 1e-300) / float(np.linalg.norm(norms))
@@ -252,7 +271,8 @@ def _error(problem: Problem, net: Network, run: EventRun, saved: Array, params: 
     difference = np.maximum(
         np.max(np.abs(other.a - params.a[where[:count]]), axis=1), np.max(np.abs(other.W - params.W[where[:count]]), axis=(1, 2))
     )
-    rounding = np.finfo(float).eps * np.max(np.abs(params.a[where]), axis=1)
+    digits = max(1.0, -float(np.min(net.start[:, RHO])))  # a logarithm of a thousand has three digits fewer behind its point
+    rounding = digits * np.finfo(float).eps * np.max(np.abs(params.a[where]), axis=1)
     error[where] = np.inf
     error[where[:count]] = difference
     error[where] += rounding
@@ -261,7 +281,7 @@ def _error(problem: Problem, net: Network, run: EventRun, saved: Array, params: 
 
 def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
     def at(t: float) -> TwoLayerParams:
-        return problem.params0 if t <= 0 else net.params(run.state_at(t))
+        return problem.start if t <= 0 else net.params(run.state_at(t))
 
     return at
 
@@ -281,7 +301,7 @@ def _result(run: EventRun) -> Result:
 def _at_rest(problem: Problem, net: Network) -> Result | None:
     """Why the flow does not move at all, if so."""
     model, data = problem.model, problem.data
-    residual = model(problem.params0, data.X) - data.y
+    residual = model(problem.start, data.X) - data.y
     if not np.any(residual):
         return Result.CONVERGED
     outputs = net.start[:, OUT]
@@ -291,12 +311,11 @@ def _at_rest(problem: Problem, net: Network) -> Result | None:
     return None
 
 
-def _standing(problem: Problem, result: Result, wanted: Array | None) -> Trajectory:
+def _standing(problem: Problem, net: Network, result: Result, wanted: Array | None) -> Trajectory:
     """A flow that stays where it starts."""
     times = np.zeros(1) if wanted is None else wanted
-    a = np.repeat(problem.params0.a[None], times.size, axis=0)
-    W = np.repeat(problem.params0.W[None], times.size, axis=0)
-    params = TwoLayerParams(a, W)
+    start = problem.start
+    params = TwoLayerParams(np.repeat(start.a[None], times.size, axis=0), np.repeat(start.W[None], times.size, axis=0))
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
     stats = {
         "method": "events",
@@ -307,8 +326,11 @@ def _standing(problem: Problem, result: Result, wanted: Array | None) -> Traject
         "stiffest_rate": 0.0,
         "early_until": 0.0,
         "error_seconds": 0.0,
+        "log_norms": np.repeat(net.polar(net.start)[1][None], times.size, axis=0),
     }
-    return Trajectory(times, params, losses, np.zeros(times.size), (), stats, result, problem, lambda t: problem.params0)
+    zeros = np.zeros(times.size)
+    polar = net.polar(net.start)
+    return Trajectory(times, params, losses, zeros, (), stats, result, problem, lambda t: start, lambda t: polar)
 
 
 _KIND = {(OFF, ON): "on", (ON, OFF): "off", (OFF, SLIDE): "slide in", (ON, SLIDE): "slide in"}

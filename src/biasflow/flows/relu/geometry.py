@@ -10,7 +10,7 @@ import scipy.linalg as sl
 from ...errors import ScaleError
 from ...inputs import Array, Index
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Problem
+from ...records import Problem, grown
 from .layout import FIRST, OFF, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants
 
 SAME_DIRECTION = 1e-14
@@ -30,7 +30,8 @@ class Network:
     start: Array  # (m', r+2)
     gates: Gates  # (m', G), SLIDE where a pre-activation starts at zero
     basis: Array  # (d, r)
-    fixed: Array  # (m', d): the part of W outside the span of the inputs
+    fixed: Array  # (m', d): the part of W outside the span of the inputs, over e^{log_sizes}
+    log_sizes: Array  # (m',): log of the largest weight of each neuron at the start
     samples: Index  # the inputs that are not zero
     alive: Index  # the m' neurons that are not zero
     params0: TwoLayerParams
@@ -43,8 +44,16 @@ class Network:
             a = np.zeros((*states.shape[:-2], *self.params0.a.shape))
             W = np.zeros((*states.shape[:-2], *self.params0.W.shape))
             a[..., self.alive] = size * states[..., OUT]
-            W[..., self.alive, :] = (size[..., None] * states[..., FIRST:]) @ self.basis.T + self.fixed
+            W[..., self.alive, :] = (size[..., None] * states[..., FIRST:]) @ self.basis.T + grown(self.fixed, self.log_sizes)
         return TwoLayerParams(a, W)
+
+    def polar(self, state: Array) -> tuple[TwoLayerParams, Array]:
+        """Weights of unit neurons, and log‖(a_j, w_j)‖, −∞ where a neuron is zero, of a state (m', r+2)."""
+        a, W, log_norms = np.zeros_like(self.params0.a), np.zeros_like(self.params0.W), np.full(len(self.params0.a), -np.inf)
+        rho = state[:, RHO]
+        a[self.alive], log_norms[self.alive] = state[:, OUT], rho
+        W[self.alive] = state[:, FIRST:] @ self.basis.T + grown(self.fixed, self.log_sizes - rho)
+        return TwoLayerParams(a, W), log_norms
 
 
 def network(problem: Problem) -> Network:
@@ -63,12 +72,12 @@ def network(problem: Problem) -> Network:
     geometry = Geometry(
         U, np.ascontiguousarray(U.T), gram, group, side, norms[live], y[live], speed, model.negative_slope, two_sided
     )
-    start, fixed, alive, invariants = _start(params0, basis)
+    start, fixed, log_sizes, alive, invariants = _start(params0, np.broadcast_to(problem.log_scale, params0.a.shape), basis)
     p = start @ U.T
     gates = np.where(p > 0, ON, OFF).astype(np.int8)
     gates[np.abs(p) <= ROUNDING] = SLIDE
     idle = float(np.sum(y**2)) - float(np.sum(y[live] ** 2))
-    return Network(geometry, invariants, start, gates, basis, fixed, live, alive, params0, idle)
+    return Network(geometry, invariants, start, gates, basis, fixed, log_sizes, live, alive, params0, idle)
 
 
 def _groups(unit: Array) -> tuple[Index, Array, Array]:
@@ -99,8 +108,8 @@ def _reduced(directions: Array) -> tuple[Array, Array]:
     return U, Q[:, :rank]
 
 
-def _start(params0: TwoLayerParams, basis: Array) -> tuple[Array, Array, Index, Invariants]:
-    """Normalised states, the parts of W that never move, the neurons that are not zero, and what they conserve."""
+def _start(params0: TwoLayerParams, log_scale: Array, basis: Array) -> tuple[Array, Array, Array, Index, Invariants]:
+    """Normalised states, the parts of W that never move with their sizes, the neurons that are not zero, what they conserve."""
     alive = np.flatnonzero((params0.a != 0) | np.any(params0.W != 0, axis=1))
     if alive.size == 0:
         raise ScaleError("params0: every weight is zero; the flow never leaves this saddle, start from a positive scale")
@@ -111,11 +120,12 @@ def _start(params0: TwoLayerParams, basis: Array) -> tuple[Array, Array, Index, 
     fixed = W - z @ basis.T if basis.shape[1] < basis.shape[0] else np.zeros_like(W)
     w_norm = np.linalg.norm(W, axis=1)
     norm = np.hypot(a, w_norm)
-    rho = np.log(norm) + np.log(largest)
+    log_sizes = np.log(largest) + log_scale[alive]
+    rho = np.log(norm) + log_sizes
     start = np.column_stack([rho, a / norm, z / norm[:, None]])
     c = (np.abs(a) - w_norm) * (np.abs(a) + w_norm)
     c[np.abs(np.abs(a) - w_norm) <= BALANCED * norm] = 0.0
     with np.errstate(divide="ignore"):
-        log_c = np.log(np.abs(c)) + 2 * np.log(largest)
-        log_fixed = 2 * (np.log(np.linalg.norm(fixed, axis=1)) + np.log(largest))
-    return start, fixed * largest[:, None], alive, Invariants(np.sign(c), log_c, log_fixed)
+        log_c = np.log(np.abs(c)) + 2 * log_sizes
+        log_fixed = 2 * (np.log(np.linalg.norm(fixed, axis=1)) + log_sizes)
+    return start, fixed, log_sizes, alive, Invariants(np.sign(c), log_c, log_fixed)

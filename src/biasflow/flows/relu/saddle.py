@@ -13,11 +13,10 @@ from ...models import TwoLayerParams
 from ...models.two_layer import two_layer_for
 from ...records import Certificate, Dataset, Limit
 from .alignment import Alignment, early_alignment
+from .growth import Growth
 
 ORTHOGONAL = 1e-10
 """Cosine of two inputs up to which they count as orthogonal."""
-SAME_NORM = 1e-10
-"""Relative difference of norms of inputs up to which growth is logistic."""
 
 
 def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
@@ -27,9 +26,9 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
     final Σ‖w_j‖² are C_j²/ΣC², C_j the amplitude of the early phase. Likewise −D_− and the negative labels. All others vanish.
     objective: ‖θ*‖², the least of all interpolators (B, Proposition 1): 2(‖Σ_+ y_k x_k/‖x_k‖²‖ + ‖Σ_− …‖).
 
-    stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final Σ‖w_j‖², and 'offset': Σ_j‖w_j‖² is
-    logistic in B's time with midpoint −ln λ/rate + offset (NaN where the norms of the inputs differ: directions then rotate
-    while growing).
+    stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final Σ‖w_j‖², and 'offset': Σ_j‖w_j‖² is half of
+    that at −ln λ/rate + offset in B's time. It is logistic where inputs have one length; else directions turn while they grow,
+    and the curve is that of one neuron, integrated.
     """
     instance("ds", ds, Dataset)
     _check_data(ds)
@@ -48,7 +47,7 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
         stats["neurons"].append(cluster)
         stats["rate"].append(float(aligned.rates[cluster[0]]) if cluster.size else 0.0)
         stats["capacity"].append(capacity)
-        stats["offset"].append(_offset(ds, aligned, cluster, capacity))
+        stats["offset"].append(_offset(ds, aligned, cluster, sign))
     value = TwoLayerParams(a, W)
     residual = float(np.max(np.abs(model(value, ds.X) - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
     objective, least = float(np.sum(a**2) + np.sum(W**2)), 2 * float(sum(stats["capacity"]))
@@ -91,11 +90,12 @@ def _fitted(ds: Dataset, sign: float) -> tuple[float, Array]:
     return size, sign * V / size if size > 0 else V
 
 
-def _offset(ds: Dataset, aligned: Alignment, cluster: Index, capacity: float) -> float:
-    """ln(capacity/ΣC²)/(2·rate) where growth is logistic."""
-    norms = np.linalg.norm(ds.X, axis=1)
-    if cluster.size == 0 or np.ptp(norms) > SAME_NORM * np.max(norms):
+def _offset(ds: Dataset, aligned: Alignment, cluster: Index, sign: float) -> float:
+    """When a cluster of amplitudes C_j has grown to half, from the time at which e^{rate·t}·λ is one."""
+    if cluster.size == 0:
         return float("nan")
+    own = sign * ds.y > 0
+    growth = Growth(ds.y[own], np.linalg.norm(ds.X[own], axis=1), ds.n)
     log_amplitudes = aligned.log_amplitudes[cluster]
     log_sum = 2 * np.max(log_amplitudes) + np.log(np.sum(np.exp(2 * (log_amplitudes - np.max(log_amplitudes)))))
-    return float((np.log(capacity) - log_sum) / (2 * aligned.rates[cluster[0]]))
+    return float(growth.lead - log_sum / (2 * growth.rate))

@@ -41,7 +41,7 @@ def remembered(evidence: Any, name: str, compute: Callable[[], Any]) -> Any:
 
 def given_limit(evidence: Any) -> Limit[Any] | None:
     """The limit that `verify` was given, if any: labelled inputs have none of their own."""
-    given: Limit[Any] | None = evidence._limit
+    given: Limit[Any] | None = evidence.given_limit
     return given
 
 

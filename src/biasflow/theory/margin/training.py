@@ -29,7 +29,7 @@ from .hypotheses import (
     SMOOTH,
 )
 from .raw import RawRun, log_norm, raw_flow
-from .trained import ALONG, CONVERGES, PROVEN, RTOL, SEARCH, Trained, arrival, closed, gamma_checks, raw_check, trained
+from .trained import ALONG, CLOSED, CONVERGES, PROVEN, RTOL, SEARCH, Trained, arrival, gamma_checks, raw_check, trained
 
 SCALES = (0.1, 10.0)
 STEP = 1e-3
@@ -61,8 +61,8 @@ def _conditions(run: Trained) -> tuple[Check, ...]:
     mean, error = float(p @ values), run.error + run.searched.gap
     neurons, samples = (run.searched.upper - mean) / run.gamma, (mean - float(np.min(values))) / run.gamma
     return (
-        closed("(i) slack of the neurons, (max J − ∫J dν̄)/γ₁", neurons, error, SEARCH),
-        closed("(ii) slack of the samples, (Σp_iy_if(x_i) − margin)/γ₁", samples, error, SEARCH),
+        Check("(i) slack of the neurons, (max J − ∫J dν̄)/γ₁", neurons, "<=", CLOSED, error, witness=SEARCH),
+        Check("(ii) slack of the samples, (Σp_iy_if(x_i) − margin)/γ₁", samples, "<=", CLOSED, error, witness=SEARCH),
     )
 
 
@@ -72,7 +72,7 @@ def _cor4(evidence: Evidence) -> tuple[Check, ...]:
     if evidence.given_flow is None:
         for scale in SCALES:
             start = _scaled(evidence.network.params0, scale)
-            other = Trained(dataclasses.replace(evidence.network, params0=start), None, evidence.given_limit)
+            other = Trained(dataclasses.replace(evidence.network, params0=start), None, evidence.given_limit, evidence.time_left)
             checks.append(arrival(other, f"from {scale:g} times the start"))
     return tuple(checks)
 

@@ -16,10 +16,11 @@ from ...records import Certificate, Limit, MirrorProblem
 from ..evidence import Evidence
 from ..examples import euclidean_family, euclidean_problem, mirror_family, mirror_problem
 from ..fits import exponent_check
-from ..hypotheses import CONSISTENT, EUCLIDEAN, FREE, FULL_RANK, MIRROR, NONTRIVIAL, POWER, REPRESENTABLE, SQUARE
+from ..hypotheses import CONSISTENT, EUCLIDEAN, FREE, FULL_RANK, MIRROR, POWER, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
+from .given import MOVES, about_a_limit, about_no_limit
 from .local import constant_check, eigen_error, least_eigenvalue
-from .measured import EPS, SLOW_FLOW, Measured, exponential_check, farthest, measured
+from .measured import EPS, SLOW_FLOW, Measured, exponential_check, farthest, measured, within_floats
 from .objectives import Objective, least_squares, logistic, objective_flow, squared_hinge
 
 CLEAR = 100.0
@@ -53,6 +54,7 @@ def power_family(key: int) -> PowerProblem:
     return PowerProblem(int(rng.integers(1, 31)), float(10.0 ** rng.uniform(-3, 3)), float(10.0 ** rng.uniform(-3, 3)))
 
 
+@within_floats
 def _sec5_1(evidence: Evidence) -> tuple[Check, ...]:
     """D_φ(β*, β_t) − D_φ(β̄, β_t) for another minimiser β̄. Its derivative is ⟨∇F(β_t), β* − β̄⟩ (the sign is wrong in print).
 
@@ -212,6 +214,7 @@ def euclidean_decay(X: Array, y: Array, start: Array, weight: float, times: Arra
     return found, error + 8 * EPS * found
 
 
+@within_floats
 def _sec5_3(evidence: Evidence) -> tuple[Check, ...]:
     m = measured(evidence)
     weight = float(m.formulas.least[0])
@@ -240,9 +243,9 @@ sec5_1 = Claim(
     " data that are not separable), so the limit is the projection of the start; for a squared hinge it moves."
     " Checked on the problem's X, with sign(y) as classes.",
     "R, §5.1",
-    (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, NONTRIVIAL, FULL_RANK),
+    (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK),
     mirror_problem,
-    _sec5_1,
+    about_a_limit(_sec5_1),
     kind=Kind.FLOW,
     witness="flows of three objectives in β, D_φ by quadrature",
     family=mirror_family,
@@ -253,7 +256,7 @@ lem5_1 = Claim(
     "R, Lemma 5.1",
     (POWER,),
     power_problem,
-    _lem5_1,
+    about_no_limit(_lem5_1),
     kind=Kind.FLOW,
     witness="the flow followed in log β",
     family=power_family,
@@ -262,9 +265,9 @@ sec5_3 = Claim(
     "R/sec5.3",
     "Euclidean potential: Theorem 2.6 gives D_φ ≤ D₀e^{−μt}, μ = σ_min(X)²; gradient flow has e^{−2μt} exactly.",
     "R, §5.3",
-    (MIRROR, SQUARE, EUCLIDEAN, CONSISTENT, NONTRIVIAL, FULL_RANK),
+    (MIRROR, SQUARE, EUCLIDEAN, CONSISTENT, MOVES, FULL_RANK),
     euclidean_problem,
-    _sec5_3,
+    about_a_limit(_sec5_3),
     kind=Kind.FLOW,
     witness="gradient flow followed in β, singular values of X",
     null=SLOW_FLOW,

@@ -8,12 +8,11 @@ from ...errors import BiasflowError
 from ...inputs import Array, Index
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
-from ..hypotheses import CONSISTENT, MIRROR, NONTRIVIAL, REACHED, SQUARE
+from ..hypotheses import CONSISTENT, MIRROR, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .measured import EPS, Measured, farthest, measured, membership_check, within_floats
+from .given import MOVES, about_a_limit, about_no_limit
+from .measured import ARRIVED, EPS, Measured, farthest, measured, membership_check, within_floats
 
-ARRIVED = 1e-4
-"""Distance that a flow still has to go, over the limit's size, beyond which its end says nothing about the limit."""
 RIVALS = 6
 """Other minimisers with which a projection is compared."""
 ROUNDED = 1e-13
@@ -28,10 +27,10 @@ COMPARED = 40
 def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
     """The flow ends at β*, which is the projection: Xβ* = y, ∇φ moved inside Im Xᵀ, every rival β̄ is farther by D_φ(β̄, β*)."""
     m = measured(evidence)
-    f, best, size = m.formulas, m.best, float(np.max(np.abs(m.best)))
+    f, best, size = m.formulas, m.best, max(float(np.max(np.abs(m.best))), float(np.max(np.abs(m.start))))
     error = float(np.max(m.spread[-1] + 2 * m.remaining + m.best_error)) / size
     far = f"the flow still has {error:.2g} of its way to go"
-    distance = "‖β(T) − β*‖_∞ over ‖β*‖_∞, flow against projection"
+    distance = "‖β(T) − β*‖_∞ over the larger of ‖β*‖_∞, ‖β₀‖_∞, flow against projection"
     reached, kernel = m.betas[-1], nearest(m.X, m.y, m.start)
     checks = [
         Check(
@@ -176,9 +175,9 @@ lemA1 = Claim(
     "R/lemA1",
     "The mirror flow exists for all time and is unique; F never rises along it, and ∇φ(β) stays in ∇φ(β₀) + Im Xᵀ.",
     "R, Lemma A.1",
-    (MIRROR, SQUARE, NONTRIVIAL),
+    (MIRROR, SQUARE, MOVES),
     mirror_problem,
-    _lemA1,
+    about_no_limit(_lemA1),
     kind=Kind.EXISTENCE,
     witness="the flow integrated in β, and in ν",
     family=mirror_family,
@@ -187,9 +186,9 @@ thm2_2 = Claim(
     "R/thm2.2",
     "Mirror flow converges to the Bregman projection of β₀ onto the minimisers of F: Xβ* = y and ∇φ(β*) − ∇φ(β₀) ∈ Im Xᵀ.",
     "R, Theorem 2.2",
-    (MIRROR, SQUARE, CONSISTENT, NONTRIVIAL, REACHED),
+    (MIRROR, SQUARE, CONSISTENT, MOVES, REACHED),
     mirror_problem,
-    limit_checks,
+    about_a_limit(limit_checks),
     kind=Kind.FLOW,
     witness="the flow in β or in the weights, Pythagoras' theorem at other minimisers",
     null="the interpolator nearest to the start in ℓ2",

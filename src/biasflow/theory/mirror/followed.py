@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BiasflowError
-from ...flows import gradient_flow
 from ...flows.weights import second_run
 from ...inputs import Array
-from ...records import Trajectory, leaf_map
+from ...records import Problem, Trajectory, leaf_map
 from ..evidence import Evidence
-from ..witness import leaf_stack
+from ..witness import downhill, leaf_stack
+from .witness import LARGEST
 
 TIGHT = 1e-10
 """Tolerance of the dual flow."""
@@ -89,10 +88,9 @@ def followed_weights(evidence: Evidence) -> Followed | str:
     """The weights' own flow with its error, or why it is not known; at the edge of the cone as far as rounding lets it go."""
     if evidence.given_flow is not None:
         return Followed(evidence.source, evidence.given_flow)
-    flow, p = evidence.trajectory if evidence.source else _stopped(evidence), evidence.network
-    if isinstance(flow, str):
-        return flow
-    rough, run = (second_run(p, float(flow.times[-1]), rtol, evidence.time_left / 3, STEPS) for rtol in (COARSE, FINE))
+    p = evidence.network
+    end = float(evidence.trajectory.times[-1]) if evidence.source else _far(p)
+    rough, run = (second_run(p, end, rtol, evidence.time_left / 3, STEPS) for rtol in (COARSE, FINE))
     ends = run.ends[run.ends <= rough.ends[-1]]
     if len(ends) < LEAST:
         return f"a second method did not follow the weights ({run.result.value}): their error is not known"
@@ -107,14 +105,8 @@ def followed_weights(evidence: Evidence) -> Followed | str:
     return Followed("∇L followed in the weights", followed, fine, coarse, ends, path)
 
 
-def _stopped(evidence: Evidence) -> Trajectory | str:
-    """The weights as far as they can be followed, where they cannot to the end."""
-    p = evidence.network
-    times = np.linspace(0.0, float(evidence.own_flow.times[-1]), SAVED)[1:]
-    try:
-        flow = gradient_flow(p.model, p.data, p.loss, p.params0, times=times, rtol=TIGHT / 10, method="weights", throw=False)
-    except (BiasflowError, ValueError) as reason:
-        return str(reason)
-    if len(flow.times) < LEAST or not np.all(np.isfinite(flow.error)):
-        return f"the weights could not be followed: {flow.result.value}"
-    return flow
+def _far(problem: Problem) -> float:
+    """A time that no flow of so many steps passes, where its end is not known: the start's own, many times over."""
+    pull = max(float(np.max(np.abs(leaf))) for leaf in downhill(problem, problem.params0))
+    size = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
+    return LARGEST * size / max(pull, float(np.finfo(float).tiny))

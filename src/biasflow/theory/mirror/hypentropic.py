@@ -13,10 +13,21 @@ from ...inputs import Array
 from ...potentials import Hypentropy
 from ..evidence import Evidence
 from ..examples import half_line_problem, hypentropy_family, mirror_problem, potential_family
-from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, NONTRIVIAL, POSITIVE, REPRESENTABLE, SQUARE
+from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, POSITIVE, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
+from .given import MOVES, about_a_limit, about_no_limit
 from .local import FOLLOWED, constant_check, eigen_error, least_eigenvalue
-from .measured import EPS, SLOW_FLOW, Measured, ended_check, exponential_check, hyperbolic_check, measured, rate_check
+from .measured import (
+    EPS,
+    SLOW_FLOW,
+    Measured,
+    ended_check,
+    exponential_check,
+    hyperbolic_check,
+    measured,
+    rate_check,
+    within_floats,
+)
 from .rates import largest_check
 
 DIGITS = 80
@@ -182,6 +193,7 @@ def _scaled(evidence: Evidence) -> tuple[Measured, float]:
     return measured(evidence), factor
 
 
+@within_floats
 def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
     m, factor = _scaled(evidence)
     bounds = convergence_bounds(evidence.problem, evidence.trajectory)
@@ -211,6 +223,7 @@ def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
+@within_floats
 def _lem3_7(evidence: Evidence) -> tuple[Check, ...]:
     m, factor = _scaled(evidence)
     bounds = convergence_bounds(evidence.problem, evidence.trajectory)
@@ -230,6 +243,7 @@ def _lem3_7(evidence: Evidence) -> tuple[Check, ...]:
         constant_check("κ₂ against σ_min(X)²/(2c·C²)", bounds.kappa2, least / (2 * factor * C**2), rounding, m),
         largest_check("max ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ over C", moved / bounds.C, unsure / bounds.C, 1.0, None, m),
         bound,
+        ended_check(m),
     )
 
 
@@ -239,7 +253,7 @@ lem3_3 = Claim(
     "R, Lemma 3.3",
     (MIRROR, HYPENTROPY, REPRESENTABLE),
     half_line_problem,
-    _lem3_3,
+    about_no_limit(_lem3_3),
     kind=Kind.STATIC,
     witness="the printed function in 80 digits, quadrature of 1/√(x²+α²)",
     family=potential_family,
@@ -250,19 +264,19 @@ lemA3 = Claim(
     "R, Lemma A.3 and Definitions 3.1, 3.2",
     (MIRROR, HYPENTROPY, REPRESENTABLE),
     half_line_problem,
-    _lemA3,
+    about_no_limit(_lemA3),
     kind=Kind.STATIC,
     witness="the printed function and its derivatives in 80 digits",
     family=potential_family,
 )
-GLOBAL = (MIRROR, SQUARE, HYPENTROPY, POSITIVE, REPRESENTABLE, CONSISTENT, NONTRIVIAL, FULL_RANK)
+GLOBAL = (MIRROR, SQUARE, HYPENTROPY, POSITIVE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK)
 lem3_6 = Claim(
     "R/lem3.6",
     "For the hypentropy, D_{Φ_r}(β*, β(t)) ≤ D_{Φ_r}(β*, β₀)·e^{−κ₁t}, κ₁ = inf r/‖Xᵀ†‖² (R/sharp: four times that).",
     "R, Lemma 3.6",
     GLOBAL,
     mirror_problem,
-    _lem3_6,
+    about_a_limit(_lem3_6),
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
@@ -275,7 +289,7 @@ lem3_7 = Claim(
     "R, Lemma 3.7",
     GLOBAL,
     mirror_problem,
-    _lem3_7,
+    about_a_limit(_lem3_7),
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,

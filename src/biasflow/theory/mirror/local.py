@@ -22,6 +22,7 @@ from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .formulas import Formulas
+from .given import MOVES, about_a_limit, about_no_limit
 from .measured import (
     EPS,
     SLOW_FLOW,
@@ -305,7 +306,7 @@ def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-INSIDE = (MIRROR, SQUARE, CONSISTENT, NONTRIVIAL, REACHED)
+INSIDE = (MIRROR, SQUARE, CONSISTENT, MOVES, REACHED)
 FOLLOWED = "the flow in β or in the weights, D_φ by quadrature, constants from the formulas of φ"
 
 lem2_4 = Claim(
@@ -314,7 +315,7 @@ lem2_4 = Claim(
     "R, Lemma 2.4",
     (MIRROR, SQUARE, NONTRIVIAL),
     mirror_problem,
-    _lem2_4,
+    about_no_limit(_lem2_4),
     kind=Kind.STATIC,
     witness="exact rational arithmetic",
     family=mirror_family,
@@ -325,7 +326,7 @@ lem2_5 = Claim(
     "R, Lemma 2.5",
     (*INSIDE, FULL_RANK),
     mirror_problem,
-    _lem2_5,
+    about_a_limit(_lem2_5),
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
@@ -338,7 +339,7 @@ thm2_6 = Claim(
     "R, Theorem 2.6, corrected",
     (*INSIDE, FULL_RANK),
     mirror_problem,
-    _thm2_6,
+    about_a_limit(_thm2_6),
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
@@ -350,7 +351,7 @@ thm2_7 = Claim(
     "R, Theorem 2.7 and §2.2.2",
     (*INSIDE, FULL_RANK),
     mirror_problem,
-    _thm2_7,
+    about_a_limit(_thm2_7),
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,

@@ -6,6 +6,7 @@ time from the dense output. Nothing is asked of the mirror flow's dual form.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import weakref
 from collections.abc import Callable
@@ -29,6 +30,10 @@ MOVED = 1e-3
 SLOWER = 10.0
 """The null model of every rate: a flow so many times slower. A bound that it satisfies too says little."""
 SLOW_FLOW = f"a flow {SLOWER:g} times slower"
+ARRIVED = 1e-4
+"""Distance that a flow still has to go, over its size, beyond which its end says nothing about the limit, nor it of all times."""
+LARGEST = 1e150
+"""Entries of X and y beyond which F, a sum of squares, is no float."""
 ACCURATE = 1e-10
 """Relative error of an integral over time, to which intervals are halved."""
 HALVINGS = 8
@@ -53,14 +58,14 @@ class Measured:
             times, betas = np.append(0.0, times), np.vstack([self.start, betas])
             spread = np.vstack([np.zeros(self.d), spread])
         self.times, self.betas, self.spread = times, betas, spread
-        self._best, self._fit = best, fit
+        self._best, self._fit, self._whole = best, fit, bool(source)
         followed = "∇F followed in β" if flow.stats.get("method") == "primal" else evidence.source
         self._source = source or (evidence.source and followed)
 
     @property
     def witness(self) -> str:
-        """The source of the trajectory, where the potential's formulas are known apart from it."""
-        return self._source if self.formulas.independent else ""
+        """The source of the trajectory, where the potential's formulas are known apart from it and it was followed to its end."""
+        return self._source if self.formulas.independent and not self.unseen else ""
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -69,17 +74,42 @@ class Measured:
 
     @property
     def missing(self) -> str:
-        if self._source:
-            return "" if self.formulas.independent else "no witness: the potential is known by its own code alone"
-        return self.evidence.missing
+        if not self._source:
+            return self.evidence.missing
+        return self.unseen if self.formulas.independent else "no witness: the potential is known by its own code alone"
+
+    @cached_property
+    def unseen(self) -> str:
+        """What statements about all times miss where the flow stops on its way; empty where it has ended."""
+        if self._whole:
+            return ""
+        left = float(np.max(self.left_to_go)) / max(float(np.max(np.abs(self.betas[-1]))), float(np.finfo(float).tiny))
+        if left <= ARRIVED:
+            return ""
+        return (
+            f"the flow was followed to t = {self.times[-1]:.3g}, with {left:.2g} of its way to go: what comes later was not seen"
+        )
+
+    @cached_property
+    def left_to_go(self) -> Array:
+        """`remaining`; where F pushes coordinates to the wall of their half-line, their own size and the step of the others."""
+        if not np.any(self.formulas.signs):
+            return self.remaining
+        end = self.betas[-1]
+        held = self.formulas.signs * self.gradient(end) > 0
+        root = np.sqrt(self.formulas.weight(end)) * ~held
+        step = np.abs(root * np.linalg.lstsq(self.X * root, self.fit - self.X @ end, rcond=None)[0])
+        other = np.where(held, np.abs(end), step)
+        return other if np.max(other) < np.max(self.remaining) else self.remaining
 
     @cached_property
     def limit(self) -> Limit[Array]:
-        return self.evidence.limit if self._best is None else self._best
+        found = self.evidence.limit if self._best is None else self._best
+        return dataclasses.replace(found, value=np.asarray(found.value, dtype=np.float64))
 
     @cached_property
     def best(self) -> Array:
-        return np.asarray(self.limit.value, dtype=np.float64)
+        return self.limit.value
 
     @cached_property
     def best_error(self) -> Array:
@@ -210,7 +240,7 @@ class Measured:
         """How far each β_i still is from where it goes when the flow stops: the Newton step from there."""
         w = self.formulas.weight(self.betas[-1])
         root = self.X * np.sqrt(w)
-        step = np.linalg.lstsq(root, self.y - self.X @ self.betas[-1], rcond=None)[0]
+        step = np.linalg.lstsq(root, self.fit - self.X @ self.betas[-1], rcond=None)[0]
         return np.abs(np.sqrt(w) * step)
 
 
@@ -227,11 +257,14 @@ def measured(evidence: Evidence) -> Measured:
 
 
 def within_floats(check: Callable[[Evidence], tuple[Check, ...]]) -> Callable[[Evidence], tuple[Check, ...]]:
-    """A check that is left open where r is so small that β, which it follows, says nothing."""
+    """A check that is left open where r is so small that β, which it follows, says nothing, or F is no float."""
 
     @functools.wraps(check)
     def checked(evidence: Evidence) -> tuple[Check, ...]:
-        reason = below_floats(evidence.mirror.potential, evidence.mirror.X.shape[1])
+        m = evidence.mirror
+        reason = below_floats(m.potential, m.X.shape[1])
+        if max(float(np.max(np.abs(m.X))), float(np.max(np.abs(m.y)))) >= LARGEST:
+            reason = f"X or y has entries beyond {LARGEST:g}: F is out of the range of floats"
         return check(evidence) if reason is None else (unknown_check("the flow in β", reason),)
 
     return checked

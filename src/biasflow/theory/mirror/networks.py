@@ -23,6 +23,7 @@ from ..hypotheses import CONE, FELT, FIXED, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .followed import SAFE, SAVED, TIGHT, Followed, followed_weights
 from .formulas import formulas_of
+from .given import about_no_limit
 from .measured import EPS, Measured, farthest
 
 KNOWN = 1e-3
@@ -54,6 +55,7 @@ class Reduced(Measured):
             self.times, self.betas = np.append(0.0, self.times), np.vstack([self.start, self.betas])
             self.spread = np.vstack([np.zeros(count), self.spread])
         self._best, self._fit, self._source = None, None, followed.source
+        self._whole = False
 
     def _summed(self, states: Any) -> Array:
         beta = states[0] * states[1]
@@ -105,7 +107,7 @@ def _mirror_equation(m: Reduced) -> Check:
         return unknown_check(name, "∇φ has not moved by more than its error")
     off = np.where(known, np.abs(moved - pushed), 0.0)
     k = np.unravel_index(farthest(off.ravel(), allowed.ravel()), off.shape)
-    return Check(name, float(off[k]) / size, "==", 0.0, float(allowed[k]) / size, witness=m.witness)
+    return Check(name, float(off[k]) / size, "==", 0.0, float(allowed[k]) / size, **m.notes)
 
 
 def _agreement(m: Reduced, other: Trajectory, betas: Array, quantity: str) -> Check:
@@ -113,7 +115,7 @@ def _agreement(m: Reduced, other: Trajectory, betas: Array, quantity: str) -> Ch
     size = float(np.max(np.abs(m.betas)))
     error = float(np.max(np.max(m.spread[at], axis=1) + other.error)) / size
     distance = float(np.max(np.abs(betas - m.betas[at]))) / size
-    return Check(quantity, distance, "==", 0.0, error, witness=m.witness)
+    return Check(quantity, distance, "==", 0.0, error, **m.notes)
 
 
 def _compared(m: Reduced) -> Array:
@@ -166,7 +168,7 @@ def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
     worst = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
     k = np.unravel_index(int(np.argmin(inside)), inside.shape)
     least = float(np.min(a)) / float(np.max(a))
-    notes: dict[str, Any] = {"witness": followed.source}
+    notes = Reduced(evidence, followed, np.arange(p.model.width)).notes
     held = abs(float(inside[k])) >= float(error[k])
     cone = "least a²−b² over (|a|+|b|)² (the cone)"
     return (
@@ -234,7 +236,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
             "==",
             0.0,
             float(error[k]),
-            witness=followed.source,
+            **m.notes,
         ),
     )
 
@@ -245,7 +247,7 @@ thm3_4 = Claim(
     "R, Theorem 3.4",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
     fixed_directions_problem,
-    _thm3_4,
+    about_no_limit(_thm3_4),
     kind=Kind.FLOW,
     witness="∇L followed in the weights",
     family=network_family,
@@ -257,7 +259,7 @@ lem3_5 = Claim(
     "R, Lemma 3.5",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
     twin_problem,
-    _lem3_5,
+    about_no_limit(_lem3_5),
     kind=Kind.FLOW,
     witness="∇L followed in the weights",
     family=merged_family,
@@ -268,7 +270,7 @@ lemA2 = Claim(
     "R, Lemma A.2",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
     fixed_directions_problem,
-    _lemA2,
+    about_no_limit(_lemA2),
     kind=Kind.FLOW,
     witness="∇L followed in the weights",
     family=network_family,

@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...limits import limit
-from ..evidence import Evidence
+from ..evidence import ARRIVED, Evidence
 from ..examples import diagonal_problem
-from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
-from ..verdicts import Check, Claim, Kind
+from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
+from ..verdicts import Check, Claim, Kind, unknown_check
 from .depth_two import l1_excess
-from .ends import ROUNDING, end_check, residual_integrals
+from .ends import ROUNDING, end_check, remaining, residual_integrals
 from .families import diagonal_family
 from .regulariser import beyond_linear, dual_slope, steepness
 
@@ -34,13 +34,15 @@ def _optimal(evidence: Evidence) -> Check:
     """∇Q at the limit is in Im Xᵀ, with q_D' by bisection, on the coordinates whose q_D' the limit's accuracy decides."""
     problem, D = evidence.network, evidence.network.model.depth
     unit, beta = start_scale(problem) ** D, evidence.limit.value
-    slope = dual_slope(beta / unit, D)
+    slope, quantity = dual_slope(beta / unit, D), "distance of ∇Q_α^D(β*) from Im Xᵀ, relative"
+    if not np.any(slope):
+        return unknown_check(quantity, "the limit is zero, where every gradient is")
     felt = ACCEPTED * float(np.max(np.abs(beta))) / unit <= SENSED * steepness(slope, D)
     X = problem.data.X[:, felt]
     off = slope[felt] - X.T @ np.linalg.lstsq(X.T, slope[felt], rcond=None)[0]
     worst = float(np.linalg.norm(off)) / float(np.linalg.norm(slope[felt]))
     error = SENSED / float(np.max(np.abs(slope)))
-    return Check("distance of ∇Q_α^D(β*) from Im Xᵀ, relative", worst, "==", 0.0, error, witness=INVERTED)
+    return Check(quantity, worst, "==", 0.0, error, witness=INVERTED)
 
 
 def _ends(evidence: Evidence) -> tuple[Check, Check]:
@@ -89,7 +91,10 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
     problem, D = evidence.network, evidence.network.model.depth
     c, alpha = problem.loss.factor(problem.data.n), start_scale(problem)
     bound = lemma_4_bound(alpha, D, c)
-    _, integrals, errors = residual_integrals(problem, evidence.trajectory)
+    flow, size = evidence.trajectory, float(np.max(np.abs(evidence.predictors[-1])))
+    _, integrals, errors = residual_integrals(problem, flow)
+    seen = remaining(problem, flow.final) <= ARRIVED * size
+    unseen = f"nothing after t = {flow.times[-1]:.3g} was seen, where the flow is still under way"
     columns = float(np.max(np.sum(np.abs(problem.data.X), axis=0)))
     linearised = float(np.max(np.abs(evidence.l2.value))) / (4 * c * D**2 * alpha ** (2 * D - 2))
     return (
@@ -98,9 +103,9 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
             float(np.max(np.abs(integrals @ problem.data.X))) / bound,
             "<=",
             1.0,
-            float(errors[-1]) * columns / bound + ROUNDING,
-            witness=evidence.source,
-            reason=evidence.missing,
+            float(errors[-1]) * columns / bound + ROUNDING + (D - 2) * start_spread(problem),
+            witness=evidence.source if seen else "",
+            reason=evidence.missing if seen else unseen,
             null=linearised / bound,
         ),
     )

@@ -14,6 +14,7 @@ from ...records import Problem, Trajectory
 from ..evidence import ARRIVED, Evidence
 from ..hypotheses import start_scale
 from ..verdicts import Check, unknown_check
+from ..witness import LENIENT
 
 ROUNDING = 100 * float(np.finfo(float).eps)
 """Rounding of a limit, over its largest entry, for each unit of the logarithm of its scale."""
@@ -30,9 +31,11 @@ def end_check(evidence: Evidence, null: Array | None = None) -> Check:
     if size == 0:
         return unknown_check(quantity, "the flow never left its start")
     error = end_error(evidence) / size
-    if not error <= ARRIVED:
-        return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
     distance = float(np.max(np.abs(beta - evidence.limit.value))) / size
+    if not remaining(evidence.network, evidence.trajectory.final) <= ARRIVED * size / 2:
+        return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
+    if not error <= ARRIVED and not distance > error:  # beyond its error a limit is wrong, however rough the flow
+        return unknown_check(quantity, f"its steps are too long: its end is known to {error:.1g} only; train with smaller ones")
     other = None if null is None else float(np.max(np.abs(beta - null))) / size
     return Check(quantity, distance, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=other)
 
@@ -44,7 +47,9 @@ def end_error(evidence: Evidence) -> float:
     reach = float(np.linalg.norm(np.linalg.pinv(X), np.inf))
     off = evidence.limit.certificate.residual * float(np.max(np.abs(y), initial=1.0)) * reach
     logs = 1 + problem.model.depth * abs(np.log(start_scale(problem)))
-    return float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + ROUNDING * logs * size
+    formed = max(float(np.max(np.abs(leaf))) for leaf in evidence.trajectory.final) ** problem.model.depth  # w₊^D − w₋^D cancels
+    rounding = ROUNDING * (logs * size + formed)
+    return LENIENT * float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + rounding
 
 
 def remaining(problem: Problem, params: Any) -> float:

@@ -321,6 +321,8 @@ def _example(key: int) -> Problem:
     return Problem(TwoLayer(32, 6), Dataset(X, rng.standard_normal(5)), SquareLoss("sum"), start)
 
 
+HOMOGENEOUS = Hypothesis("homogeneous", "a model that is D-homogeneous in its weights", on_problem(_homogeneous), structural=True)
+
 sec3 = Claim(
     "W/sec3",
     "The tangent kernel at scale α is α^{2(D−1)}K₀; from an unbiased start the limit of the flow tends to the interpolator of"
@@ -328,7 +330,7 @@ sec3 = Claim(
     " (for diagonal networks from α·1 to min ℓ2, at the rate α^{−2D}).",
     "W, Section 3",
     (
-        Hypothesis("homogeneous", "a model that is D-homogeneous in its weights", on_problem(_homogeneous), structural=True),
+        HOMOGENEOUS,
         SQUARE,
         Hypothesis("unbiased", "the start is unbiased: F(w₀) = 0", on_problem(_unbiased)),
         Hypothesis("reachable", "y is in the range of the tangent kernel at the start", on_problem(_reachable)),

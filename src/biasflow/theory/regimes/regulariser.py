@@ -34,14 +34,33 @@ def _panels(size: float, log_unit: float) -> float:
 
 
 def dual_slope(x: Array, depth: int) -> Array:
-    """h_D⁻¹(x), by bisection in log(1 − |z|)."""
+    """h_D⁻¹(x)."""
+    return np.asarray(np.sign(x) * -np.expm1(log_slack(x, depth)))
+
+
+def log_slack(x: Array, depth: int) -> Array:
+    """log(1 − |z|) at z = h_D⁻¹(x), by bisection."""
     p, size = depth / (depth - 2), np.abs(np.asarray(x, dtype=float))
     low, high = np.full(size.shape, -700.0), np.zeros(size.shape)  # of log(1 − z): h falls in it
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         above = _height(middle, p) > size
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.asarray(np.sign(x) * -np.expm1((low + high) / 2))
+    return np.asarray((low + high) / 2)
+
+
+def below_l1(x: float, depth: int) -> float:
+    """x − q_D(x) = ∫₀ˣ(1 − h_D⁻¹) = x(1 − z) + ∫₀ᶻh_D for x ≥ 0, z = h_D⁻¹(x): sums of positive terms."""
+    p = depth / (depth - 2)
+    slack = float(np.exp(log_slack(np.array(x), depth)))
+    return x * slack + (slack ** (1 - p) + (2 - slack) ** (1 - p) - 2) / (p - 1)
+
+
+def depth_value(x: float, depth: int) -> float:
+    """q_D(x) for x ≥ 0: by quadrature of h_D⁻¹ where x is small, else as x less what it lacks."""
+    if x > 1:
+        return x - below_l1(x, depth)
+    return float(x / 2 * (WEIGHTS @ dual_slope(x / 2 * (1 + NODES), depth)))
 
 
 def _height(log_slack: Array, p: float) -> Array:

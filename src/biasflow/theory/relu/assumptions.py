@@ -14,7 +14,7 @@ from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .examples import general_family, general_problem, orthonormal_family, orthonormal_problem
+from .examples import general_family, general_problem, ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem
 from .hypotheses import ALIVE, ASSUMPTION_2, BALANCED, LABELLED, NETWORK, ORTHOGONAL, ORTHONORMAL
 from .setting import Setting, row_norms, unit_rows
 
@@ -46,15 +46,18 @@ def _assumption_1(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _assumption_2(evidence: Evidence) -> tuple[Check, ...]:
-    """Sums of squares in rational arithmetic: equal means equal."""
-    y = [Fraction(float(label)) for label in evidence.network.data.y]
-    up, down = (sum((v * v for v in y if sign * v > 0), Fraction(0)) for sign in (1, -1))
+    """Sums of squares in rational arithmetic: equal means equal. Inputs of length one up to rounding have length one."""
+    data = evidence.network.data
+    y = [Fraction(float(label)) for label in data.y]
+    squares = [sum((Fraction(float(entry)) ** 2 for entry in row), Fraction(0)) for row in data.X]
+    squares = [Fraction(1) if abs(square - 1) <= ORTHONORMAL else square for square in squares]
+    up, down = (sum((v * v * x for v, x in zip(y, squares, strict=True) if sign * v > 0), Fraction(0)) for sign in (1, -1))
     apart = Fraction(0) if up + down == 0 else abs(up - down) / (up + down)
     exact = "sums in rational arithmetic"
     return (
         Check("labels that are zero", float(sum(v == 0 for v in y)), "==", 0.0, witness=exact),
         Check("signs of labels that do not occur", float((up == 0) + (down == 0)), "==", 0.0, witness=exact),
-        Check("whether Σ_{y>0}y² = Σ_{y<0}y²", float(apart == 0), "==", 0.0, witness=exact),
+        Check("whether Σ_{y>0}y²‖x‖² = Σ_{y<0}y²‖x‖²", float(apart == 0), "==", 0.0, witness=exact),
     )
 
 
@@ -93,8 +96,9 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     flow = _flow(evidence)
     if isinstance(flow, str):
         return (*checks, unknown_check("drift of a_j² − ‖w_j‖² along the flow", flow))
-    top = np.maximum(np.max(np.hypot(flow.states.a, np.linalg.norm(flow.states.W, axis=-1)), axis=0), np.finfo(float).tiny)
-    (a, W), (a0, W0) = flow.states, p.params0
+    a, W = _scaled_states(flow)
+    a0, W0 = p.params0 if p.in_floats else (a[0], W[0])
+    top = np.maximum(np.max(np.hypot(a, np.linalg.norm(W, axis=-1)), axis=0), np.finfo(float).tiny)
     a, W, a0, W0 = a / top, W / top[:, None], a0 / top, W0 / top[:, None]  # squares of 1e-200 underflow
     drift = float(np.max(np.abs((a**2 - np.sum(W**2, axis=-1)) - (a0**2 - np.sum(W0**2, axis=-1)))))
     relative = flow.stats.get("relative")
@@ -110,22 +114,34 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
+def _scaled_states(flow: Trajectory) -> TwoLayerParams:
+    """The states; where the start is below float range every neuron over the largest that it gets."""
+    problem = flow.problem
+    assert isinstance(problem, Problem)
+    if problem.in_floats or flow.polar is None:
+        return TwoLayerParams(*flow.states)
+    polar = [flow.polar(float(t)) for t in flow.times]
+    logs = np.array([log_norms for _, log_norms in polar])
+    sizes = np.exp(logs - np.max(logs, axis=0))
+    return TwoLayerParams(
+        sizes * np.array([units.a for units, _ in polar]), sizes[..., None] * np.array([units.W for units, _ in polar])
+    )
+
+
 def _flow(evidence: Evidence) -> Trajectory | str:
     """What was handed in, else a witness over some times of growth."""
-    given, p = evidence.given[0], evidence.network
+    given, p = evidence.given_flow, evidence.network
     if given is not None:
         return given
     slopes = p.loss.gradient(np.zeros(p.data.n), p.data.y)
     rate = float(np.linalg.norm(p.data.X.T @ slopes))
-    stiff = (
-        float(np.sum(p.params0.a**2) + np.sum(p.params0.W**2)) * float(np.linalg.norm(p.data.X, 2)) ** 2 * p.loss.factor(p.data.n)
-    )
+    stiff = float(np.sum(p.start.a**2) + np.sum(p.start.W**2)) * float(np.linalg.norm(p.data.X, 2)) ** 2 * p.loss.factor(p.data.n)
     rate = max(rate, stiff)  # large starts move at the rate of their kernel
     return witness_flow(p, t1=HORIZON / rate, time_s=evidence.time_left / 2) if rate > 0 else "Σ∂L/∂h·x = 0 at zero"
 
 
 def _source(evidence: Evidence) -> str:
-    return "∇L followed in the weights" if evidence.given[0] is None else "the flow given, which follows ∇L"
+    return "∇L followed in the weights" if evidence.given_flow is None else "the flow given, which follows ∇L"
 
 
 def _states(p: Problem) -> list[TwoLayerParams]:
@@ -180,7 +196,7 @@ def _drift(p: Problem) -> Check:
 
 def _lem6(evidence: Evidence) -> tuple[Check, ...]:
     p, flow = evidence.network, evidence.trajectory
-    W, X = flow.states.W, p.data.X
+    W, X = _scaled_states(flow)[1], p.data.X
     cosines = unit_rows(W) @ unit_rows(X).T
     off = np.logical_or.accumulate(cosines < -ROUNDING, axis=0)
     risen = float(np.max(np.where(off, cosines, 0.0), initial=0.0))
@@ -235,28 +251,31 @@ assumption_1 = Claim(
     Kind.ASSUMPTION,
     "rational arithmetic",
     family=orthonormal_family,
+    below_floats=True,
 )
 assumption_2 = Claim(
     "B/assumption-2",
-    "No label is zero, and positive and negative labels differ in their sum of squares.",
-    "B, Assumption 2",
+    "No label is zero, and ‖D_+‖ ≠ ‖D_−‖: on normalised inputs, positive and negative labels differ in their sum of squares.",
+    "B, Assumption 2; inputs of any lengths",
     (NETWORK, LABELLED),
-    orthonormal_problem,
+    ordinary_problem,
     _assumption_2,
     Kind.ASSUMPTION,
     "rational arithmetic",
-    family=orthonormal_family,
+    family=ordinary_family,
+    below_floats=True,
 )
 assumption_3 = Claim(
     "B/assumption-3",
     "S_{+,1} and S_{−,1} are not empty: some neuron of each sign is active on all inputs with labels of that sign.",
     "B, Assumption 3",
     (NETWORK, LABELLED, ASSUMPTION_2),
-    orthonormal_problem,
+    ordinary_problem,
     _assumption_3,
     Kind.ASSUMPTION,
     "rational arithmetic",
-    family=orthonormal_family,
+    family=ordinary_family,
+    below_floats=True,
 )
 lem1 = Claim(
     "B/lem1",
@@ -268,18 +287,20 @@ lem1 = Claim(
     Kind.FLOW,
     "raw gradients at random states, descent, and a flow that projects onto nothing",
     family=general_family,
+    below_floats=True,
 )
 lem6 = Claim(
     "B/lem6",
     "On orthogonal inputs d⟨w_j, x_k⟩/dt = −s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n, so a negative pre-activation stays so.",
     "B, equation (11) (with a sign corrected) and Lemma 6",
     (NETWORK, ALIVE, LABELLED, ORTHOGONAL),
-    orthonormal_problem,
+    ordinary_problem,
     _lem6,
     Kind.FLOW,
     "∇L followed in the weights, from kink to kink",
     "products that do not move",
-    orthonormal_family,
+    ordinary_family,
+    below_floats=True,
 )
 
 CLAIMS = (lem1, assumption_1, assumption_2, assumption_3, lem6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,24 @@ from ...inputs import Array
 from ...models import TwoLayerParams
 from ...records import Problem
 from ..evidence import Evidence
-from ..fits import exponent_check
+from ..fits import fitted_exponent
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .course import SLACK, Course
-from .examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
-from .hypotheses import ASSUMED, SMALL_START
+from .examples import ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
+from .hypotheses import ANY_LENGTHS, ASSUMED, SMALL_START
 from .networks import kernel_interpolator, rescaled
 from .phases import GRADIENT, slopes
 from .setting import Setting, distance, squared_norm
 
 GAPS = tuple(10.0**-power for power in (3.0, 3.75, 4.5, 5.25, 6.0))
 """Relative norm gaps at which Theorem 1 is looked at: λ is chosen so that λ^{2(1−κ)} is each."""
-LARGEST, SMALLEST = 1e-2, 1e-140
-"""Between these scales λ is chosen: above, the start is no small one; below, a witness takes long."""
+LARGEST = 1e-2
+"""Scale above which a start is no small one."""
 DECADES = 3.0
 """Decades of λ without which an exponent is not fitted."""
+MASS_LOGS = -np.log(10) * np.array([4.0, 5.0, 6.0, 7.0, 8.0])
+"""Logarithms of λ at which idle neurons are weighed where they are too light for a gap to be seen."""
 VANISHED = 1e-18
 """Loss over its start where a flow has converged: a witness stops at 1e-20."""
 NORM_ERROR = 1e-9
@@ -51,7 +52,7 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
     gap = squared_norm(flow.final) / s.least_norm - 1
     lazy = kernel_interpolator(s.problem)
     null = None if lazy is None else squared_norm(lazy) / s.least_norm - 1
-    mass = 1.5 * course.idle * s.n * s.second.rate / s.least_norm * 4 / SLACK
+    mass = 1.5 * course.idle * min(cluster.capacity for cluster in s.clusters) / s.least_norm * 4 / SLACK
     checks = [
         Check("final loss over its start", float(flow.loss[-1] / flow.loss[0]), "<=", VANISHED, 0.0, null=1.0, **course.notes),
         Check("‖θ∞‖² over its least, minus one: nothing is below", gap, ">=", -2 * error, error, **course.notes),
@@ -62,7 +63,7 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
             mass + 2 * error,
             error,
             null=null,
-            base=s.scale,
+            log_base=s.log_scale,
             exponent=2 * s.slowest,
             **course.notes,
         ),
@@ -73,14 +74,13 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
 
 def _exponent(evidence: Evidence, s: Setting) -> Check:
     quantity = "exponent of that gap in λ"
-    scales = sorted({float(np.clip(gap ** (1 / (2 * s.slowest)), SMALLEST, LARGEST)) for gap in GAPS}, reverse=True)
-    if np.log10(scales[0] / scales[-1]) < DECADES:
-        return unknown_check(
-            quantity, f"gaps of {GAPS[0]:g} to {GAPS[-1]:g} have λ from {scales[0]:.1e} to {scales[-1]:.1e} only"
-        )
+    logs = np.array(sorted({min(float(np.log(gap)) / (2 * s.slowest), float(np.log(LARGEST))) for gap in GAPS}, reverse=True))
+    decades = float(np.ptp(logs) / np.log(10))
+    if decades < DECADES:
+        return _mass_exponent(evidence, s)
     gaps, errors = [], []
-    for scale in scales:
-        run = witness_flow(rescaled(s.problem, scale), time_s=evidence.time_left / 4)
+    for log_scale in logs:
+        run = witness_flow(rescaled(s.problem, log_scale=float(log_scale)), time_s=evidence.time_left / 4)
         if isinstance(run, str):
             return unknown_check(quantity, run)
         gaps.append(squared_norm(run.final) / s.least_norm - 1)
@@ -88,15 +88,35 @@ def _exponent(evidence: Evidence, s: Setting) -> Check:
     if min(gaps) <= 0:
         return unknown_check(quantity, "a gap is below the errors")
     relative = np.array(errors) / np.array(gaps)
-    fitted = exponent_check(quantity, scales, gaps, 2 * s.slowest, relative, witness="∇L followed in the weights")
-    return dataclasses.replace(fitted, error=fitted.error + 2 * _other_powers(s, np.array(scales)))
+    expected = 2 * s.slowest
+    slope, spread, _ = fitted_exponent(np.exp(expected * logs), gaps, relative)  # λ itself may be below float range
+    error = expected * spread + 2 * _other_powers(s, logs)
+    return Check(quantity, expected * slope, "==", expected, error, decades=decades, witness="∇L followed in the weights")
 
 
-def _other_powers(s: Setting, scales: Array) -> float:
-    """How far the exponent of Σλ^{2(1−κ_j)} over all idle neurons, over these scales, is from its least: others count there."""
+def _mass_exponent(evidence: Evidence, s: Setting) -> Check:
+    """Where the gap is seen over few decades only: that of what it is made of, which is known relative to itself."""
+    quantity = "exponent in λ of Σ(a_j² + ‖w_j‖²) over neurons outside the clusters, of which that gap is made"
+    idle = np.array([j for j, _, _ in s.growths], dtype=int)
+    if idle.size == 0:
+        return unknown_check(quantity, "there are none")
+    masses, errors = [], []
+    for log_scale in MASS_LOGS:
+        run = witness_flow(rescaled(s.problem, log_scale=float(log_scale)), time_s=evidence.time_left / 4)
+        if isinstance(run, str):
+            return unknown_check(quantity, run)
+        masses.append(squared_norm(_only(run.final, idle)))
+        errors.append(2 * float(run.stats["relative"][-1]) if "relative" in run.stats else float("nan"))
+    slope, spread, decades = fitted_exponent(np.exp(MASS_LOGS), masses, errors)
+    error = spread + 2 * _other_powers(s, MASS_LOGS)
+    return Check(quantity, slope, "==", 2 * s.slowest, error, decades=decades, witness="∇L followed in the weights")
+
+
+def _other_powers(s: Setting, logs: Array) -> float:
+    """How far the exponent of Σλ^{2(1−κ_j)} over all idle neurons, over these log λ, is from its least: others count there."""
     powers = np.array([2 * (1 - growth) for _, _, growth in s.growths] or [2.0])
-    masses = np.sum(scales[:, None] ** powers, axis=1)
-    return float(np.log(masses[-1] / masses[0]) / np.log(scales[-1] / scales[0])) - 2 * s.slowest
+    masses = np.sum(np.exp(logs[:, None] * powers), axis=1)
+    return float(np.log(masses[-1] / masses[0]) / (logs[-1] - logs[0])) - 2 * s.slowest
 
 
 def _limit(evidence: Evidence) -> tuple[Check, ...]:
@@ -109,9 +129,10 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
     error = float(course.flow.error[-1]) * np.sqrt(len(end.a) * (1 + s.X.shape[1])) / size + NORM_ERROR
     equal = TwoLayerParams(best.a.copy(), best.W.copy())
     for cluster in s.clusters:
-        share = np.sqrt(s.n * cluster.rate / cluster.neurons.size)
-        equal.a[cluster.neurons], equal.W[cluster.neurons] = cluster.sign * share, share * cluster.direction
+        share = np.sqrt(cluster.capacity / cluster.neurons.size)
+        equal.a[cluster.neurons], equal.W[cluster.neurons] = cluster.sign * share, share * cluster.target
     found, null = (distance(_only(end, inside), _only(each, inside)) / size for each in (best, equal))
+    kept = 2 * float(np.sqrt(squared_norm(_only(s.params0, inside)))) / size  # what of w(0) is across D_± stays, and moves |a|
     idle, allowed = (
         distance(_only(end, rest), _only(best, rest)),
         np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))),
@@ -119,14 +140,14 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
     misfit = float(np.max(np.abs(s.problem.model(best, s.X) - s.y)) / np.max(np.abs(s.y)))
     summed = "h and ‖θ‖² summed over neurons"
     return (
-        Check("‖θ∞ − θ*‖/‖θ*‖ over the clusters", found, "==", 0.0, error + course.idle, null=null, **course.notes),
+        Check("‖θ∞ − θ*‖/‖θ*‖ over the clusters", found, "==", 0.0, error + course.idle + kept, null=null, **course.notes),
         Check(
             "the same over all others, at most what they grow to",
             idle / size,
             "<=",
             2 * allowed / size + 2 * error,
             error,
-            base=s.scale,
+            log_base=s.log_scale,
             exponent=s.slowest,
             **course.notes,
         ),
@@ -186,7 +207,7 @@ def _along(course: Course) -> Check:
 
 def _worst_in_ball(s: Setting, best: TwoLayerParams, radius: float) -> tuple[float, int]:
     """The least ‖∇L‖²/(L‖D_−‖) found in B(θ*, radius)∩Θ, and how many draws had active clusters."""
-    rng, signs = np.random.default_rng(0), np.where(best.a != 0, np.sign(best.a), np.sign(s.params0.a))
+    rng, signs = np.random.default_rng(0), np.where(best.a != 0, np.sign(best.a), np.sign(s.unit.a))
     worst, place, count = np.inf, None, 0
 
     def value(step: Array) -> float | None:
@@ -230,7 +251,7 @@ def _rates(s: Setting, best: TwoLayerParams) -> tuple[Check, ...]:
     checks = []
     for name, residual, factor in cases:
         y = s.y + SMALL_STEP * float(np.max(np.abs(s.y))) * residual
-        moved = Problem(s.problem.model, type(s.problem.data)(s.X, y), s.problem.loss, s.params0)
+        moved = Problem(s.problem.model, type(s.problem.data)(s.X, y), s.problem.loss, s.unit)
         value = float(moved.loss(moved.model(best, s.X), y))
         rate = float(np.sum(slopes(moved, best) ** 2)) / value / s.speed / (factor * s.second.rate)
         checks.append(Check(f"‖∇L‖²/L at θ* for residuals {name}", rate, "==", 1.0, RATE_ERROR, witness="∇L at θ*"))
@@ -242,27 +263,30 @@ WAITS = (*ASSUMED, SMALL_START)
 thm1 = Claim(
     "B/thm1",
     "L → 0, and as λ → 0 the limit is an interpolator of least norm; the norm gap vanishes like λ^{2(1−κ)}, κ the largest"
-    " ‖D_A‖/‖D_±‖ over patterns A of neurons outside the clusters, at most max_±√(1 − y²_min/Σ_±y²).",
-    "B, Theorem 1; exponent from the early phase",
-    WAITS,
+    " ‖D_A‖/‖D_±‖ over patterns A of neurons outside the clusters, at most max_±√(1 − y²_min/Σ_±y²) on orthonormal inputs.",
+    "B, Theorem 1, inputs of any lengths; exponent from the early phase",
+    (*ANY_LENGTHS, SMALL_START),
     pairs_problem,
     _thm1,
     Kind.ASYMPTOTIC,
     GRADIENT,
     "an interpolator from a kernel",
     pairs_family,
+    below_floats=True,
 )
 limit = Claim(
     "B/limit",
-    "The limit λ → 0 neuron by neuron: ‖w_j*‖² = n‖D_±‖·C_j²/ΣC², with C_j = lim e^{−‖D_±‖t}‖w_j‖/λ from the early phase.",
-    "saddle-to-saddle limit on orthonormal data; makes B, Theorem 1 explicit",
-    WAITS,
-    orthonormal_problem,
+    "The limit λ → 0 neuron by neuron: ‖w_j*‖² = n‖D_±‖·C_j²/ΣC², with C_j = lim e^{−‖D_±‖t}‖w_j‖/λ from the early phase; for"
+    " inputs of any lengths ‖Σ_±y_kx_k/‖x_k‖²‖ in place of n‖D_±‖.",
+    "saddle-to-saddle limit on orthogonal data; makes B, Theorem 1 explicit",
+    (*ANY_LENGTHS, SMALL_START),
+    ordinary_problem,
     _limit,
     Kind.FLOW,
     GRADIENT,
     "equal shares in each cluster",
-    orthonormal_family,
+    ordinary_family,
+    below_floats=True,
 )
 lem5 = Claim(
     "B/lem5",
@@ -276,6 +300,7 @@ lem5 = Claim(
     "raw gradients along a flow followed in the weights, and all over a ball",
     "",
     orthonormal_family,
+    below_floats=True,
 )
 
 CLAIMS = (thm1, limit, lem5)

@@ -11,13 +11,15 @@ from scipy.optimize import brentq
 from ...flows import saddle_limit
 from ...inputs import Array
 from ...models import TwoLayerParams
-from ...records import Limit, Problem
+from ...records import Limit
 from ..evidence import Evidence
 from .networks import given_network
-from .setting import Cluster, Setting, distance
+from .setting import Cluster, Setting, distance, row_norms, unit_rows
 
 ROUNDING = 1e-9
 """Relative error of what is read off a dense output."""
+FAINT = float(np.finfo(float).tiny) / float(np.finfo(float).eps)
+"""‖w_j‖ below which floats have lost digits of it."""
 SLACK = 4.0
 """Times the mass of idle neurons, in units of what a cluster fits, by which they may change the clusters: they change its labels,
 its shares and its clock, each by at most that mass."""
@@ -29,8 +31,7 @@ def vanishing_limit(evidence: Evidence) -> Limit[TwoLayerParams]:
 
 
 def _predicted(s: Setting) -> Limit[TwoLayerParams]:
-    p: Problem = s.problem
-    return saddle_limit(p.data, TwoLayerParams(p.params0.a / s.scale, p.params0.W / s.scale))
+    return saddle_limit(s.problem.data, s.unit)
 
 
 class Course:
@@ -51,6 +52,23 @@ class Course:
     def at(self, t: float) -> TwoLayerParams:
         return self.flow.at(min(t, self.end))
 
+    def polar(self, t: float) -> tuple[TwoLayerParams, Array]:
+        """Unit neurons and log‖w_j‖ at a time: from the weights, and for those that are below float range as the flow says."""
+        t = min(t, self.end)
+        params = self.flow.at(t)
+        norms = row_norms(params.W)
+        units = TwoLayerParams(np.sign(params.a), unit_rows(params.W))
+        with np.errstate(divide="ignore"):
+            logs = np.log(norms)
+        lost = norms < FAINT
+        if np.any(lost) and self.flow.polar is not None:
+            known, log_norms = self.flow.polar(t)
+            lengths = row_norms(known.W)
+            units.a[lost], units.W[lost] = np.sign(known.a[lost]), unit_rows(known.W)[lost]
+            with np.errstate(divide="ignore"):
+                logs[lost] = (log_norms + np.log(lengths))[lost]
+        return units, logs
+
     @cached_property
     def limit(self) -> Limit[TwoLayerParams]:
         return vanishing_limit(self.evidence)
@@ -69,10 +87,10 @@ class Course:
 
     @cached_property
     def idle(self) -> float:
-        """The largest Σ‖w_j‖² of all idle neurons together, over n‖D_−‖: what λ > 0 changes of the clusters, relatively."""
+        """The largest Σ‖w_j‖² of all idle neurons together, over that of a cluster: what λ > 0 changes of it, relatively."""
         s = self.setting
         sizes = s.idle_sizes(self.offsets)
-        return SLACK * float(np.sum(sizes**2)) / (s.n * s.second.rate)
+        return SLACK * float(np.sum(sizes**2)) / min(cluster.capacity for cluster in s.clusters)
 
     def error(self, t: float) -> float:
         """The error of the flow around a time, over its largest weight."""
@@ -121,6 +139,8 @@ class Course:
             return (
                 f"{power} = {missing:.2g} exceeds {size} = {s.n * cluster.rate:.2g}: λ is not below B's λ*, which is not explicit"
             )
+        if missing < ROUNDING * level:
+            return f"{power} = {missing:.2g} is below what the flow is known to: λ is too small for the printed powers to be seen"
         t = self.grown(cluster, level)
         return f"Σ‖w_j‖² of a cluster never reaches {size} − {power}" if t is None else max(t, s.time(s.epsilon, cluster), least)
 

@@ -31,13 +31,13 @@ PIECES = 8
 def _lem7(evidence: Evidence) -> tuple[Check, ...]:
     course = Course(evidence)
     s, time = course.setting, course.setting.time(course.setting.epsilon, course.setting.first)
-    state, start, error, power = course.at(time), s.params0, course.relative(time), s.power(1)
-    top, late = (float(np.max(row_norms(each.W) / s.scale)) / (GROWTH * s.c) for each in (state, course.flow.final))
+    (state, logs), start, error, power = course.polar(time), s.unit, course.relative(time), s.power(1)
+    top, late = (float(np.max(each) - np.log(GROWTH * s.c)) / s.log_scale for each in (logs, course.polar(course.end)[1]))
     aligned, before = (s.first.misalignment(each) / s.first.rate for each in (state, start))
     spread = error * (np.sqrt(2 * aligned) + error)
-    powers: dict[str, Any] = {"base": s.scale, **course.notes}
+    what = "(i) exponent of λ in the largest ‖w_j‖/2c at t_{+1}"
     checks = [
-        Check("(i) largest ‖w_j‖/(2cλ) at t_{+1}", top, "<=", 1 / power, error * top, null=late, exponent=-s.epsilon, **powers),
+        Check(what, top, ">=", 1 - s.epsilon, error / abs(s.log_scale), null=late, **course.notes),
         Check(
             "(ii) misalignment of S_{+,1} with D_+ at t_{+1}, over ‖D_+‖",
             aligned,
@@ -45,8 +45,9 @@ def _lem7(evidence: Evidence) -> tuple[Check, ...]:
             GROWTH * power,
             spread,
             null=before,
+            log_base=s.log_scale,
             exponent=s.epsilon,
-            **powers,
+            **course.notes,
         ),
     ]
     quantity = "(iii) largest cosine in S_{+,1} with an input of a negative label, at t_{+1}"
@@ -64,28 +65,21 @@ def _lem9(evidence: Evidence) -> tuple[Check, ...]:
     """In units of c̲λ: the bound is then λ^ε/2, or λ^{rε}/2. Neurons shrink while they are open on labels of the other sign."""
     course = Course(evidence)
     s = course.setting
-    least = float(np.min(row_norms(s.params0.W / s.scale)))
+    least = float(np.log(np.min(row_norms(s.unit.W))))
+    starts = np.log(row_norms(s.unit.W))
     checks = []
     for cluster, power, name in ((s.first, 1.0, "(i) S_{+,1} up to t_{+1}"), (s.second, s.ratio, "(ii) S_{−,1} up to t_{−1}")):
         end = s.time(s.epsilon, cluster)
-        sizes = np.array([row_norms(course.at(t).W[cluster.neurons] / s.scale) for t in np.linspace(0, end, TIMES)])
-        found, error = float(np.min(sizes)) / least, course.relative(end)
-        notes: dict[str, Any] = {"base": s.scale, "exponent": power * s.epsilon, **course.notes}
-        checks.append(
-            Check(f"{name}: least ‖w_j‖/(c̲λ)", found, ">=", COLLAPSE * s.power(power), error * found, null=0.0, **notes)
-        )
-        shrunk = float(np.max(np.log(row_norms(s.params0.W[cluster.neurons] / s.scale) / np.min(sizes, axis=0))))
+        logs = np.array([course.polar(t)[1][cluster.neurons] - s.log_scale for t in np.linspace(0, end, TIMES)])
+        found, error = float(np.exp(np.min(logs) - least)), course.relative(end)
+        notes: dict[str, Any] = {"log_base": s.log_scale, "exponent": power * s.epsilon, **course.notes}
+        quantity = f"{name}: least ‖w_j‖/(c̲λ)"
+        checks.append(Check(quantity, found, ">=", COLLAPSE * s.power(power), error * found, null=0.0, **notes))
+        shrunk = float(np.max(starts[cluster.neurons] - np.min(logs, axis=0)))
         other = s.second if cluster is s.first else s.first
-        checks.append(
-            Check(
-                f"{name}: largest ln(‖w_j(0)‖/‖w_j‖) over the rate of the other labels times the time",
-                shrunk / (other.rate * end * s.speed),
-                "<=",
-                1.0,
-                error + 1e-9,
-                **course.notes,
-            )
-        )
+        share = shrunk / (other.rate * end * s.speed)
+        quantity = f"{name}: largest ln(‖w_j(0)‖/‖w_j‖) over the rate of the other labels times the time"
+        checks.append(Check(quantity, share, "<=", 1.0, error + 1e-9, **course.notes))
     return tuple(checks)
 
 

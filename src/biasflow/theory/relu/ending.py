@@ -79,7 +79,7 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     error = max(course.error(course.t3), course.error(course.end)) * size
     far = max(distance(state, best) for state in [*states, flow.final])
     moved = max(distance(state, states[0]) for state in [*states, flow.final])
-    powers: dict[str, Any] = {"base": s.scale, **course.notes}
+    powers: dict[str, Any] = {"log_base": s.log_scale, **course.notes}
     clear = losses >= VISIBLE * losses[0]
     rates = -np.diff(np.log(losses[clear])) / np.diff(times[clear]) / s.second.rate
     slowest = float(np.min(rates)) if rates.size else float("nan")

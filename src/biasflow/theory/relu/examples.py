@@ -1,13 +1,14 @@
-"""Random problems for B's claims: orthonormal inputs, labels of both signs with ‖D_+‖ ≠ ‖D_−‖, neurons in both cones."""
+"""Random problems for B's claims: orthogonal inputs, labels of both signs with ‖D_+‖ ≠ ‖D_−‖, neurons in both cones."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...data import orthonormal
+from ...data import orthonormal, two_points
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem
+from .setting import Setting
 
 LABELS = ((1.5, -0.7), (0.6, 0.8, -2.0), (1.4, -0.9, 1.1), (1.2, -0.5, 1.0, -0.6))
 """Labels by key: two clear scales in each, positive or negative ones first."""
@@ -38,9 +39,48 @@ def in_cones(params: TwoLayerParams, data: Dataset, scale: float) -> TwoLayerPar
     for j, sign in ((0, 1.0), (1, -1.0)):
         products = data.X @ W[j]
         flipped = np.where(sign * data.y > 0, np.abs(products), products)
-        W[j] += (flipped - products) @ data.X  # orthonormal inputs: each product is changed alone
+        W[j] += ((flipped - products) / np.sum(data.X**2, axis=1)) @ data.X  # orthogonal inputs: each product is changed alone
         a[j] = sign * np.linalg.norm(W[j])
     return TwoLayerParams(scale * a, scale * W)
+
+
+def ordinary_problem(key: int, nats: float = 10.0) -> Problem:
+    """Orthogonal inputs as they come: by key, orthonormal ones, B's Figure 2, and Gaussian labels on inputs of any lengths.
+
+    The last start as far below one as their labels need, which is below float range: λ^{1−κ} and λ^ε are e^{−nats} at most.
+    """
+    if key % 3 == 0:
+        return orthonormal_problem(key)
+    if key % 3 == 1:
+        model, data = TwoLayer(60, 2), two_points()
+        return Problem(model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, 1e-25))
+    rng = np.random.default_rng((61, key))
+    n, d = 5, 7
+    X = orthonormal(n, d, key).X * rng.uniform(0.5, 2.0, (n, 1))
+    return _gaussian_labels(Dataset(X, rng.standard_normal(n), f"Gaussian labels key={key}"), 20, key, nats)
+
+
+def _gaussian_labels(data: Dataset, m: int, key: int, nats: float) -> Problem:
+    """These data, labels of both signs, with a start as small as they need."""
+    y = data.y * np.where(np.arange(data.n) == 0, np.sign(data.y), np.where(np.arange(data.n) == 1, -np.sign(data.y), 1.0))
+    data = Dataset(data.X, y, data.name)
+    model = TwoLayer(m, data.d)
+    start = in_cones(model.init(1.0, key=key), data, 1.0)
+    s = Setting(Problem(model, data, SquareLoss("half-mean"), start))
+    return Problem(model, data, SquareLoss("half-mean"), start, -nats / min(s.epsilon, s.slowest))
+
+
+def ordinary_family(key: int) -> Problem:
+    """B's setting, wider: orthonormal inputs or of lengths over a decade, labels uniform or Gaussian, λ without a floor."""
+    rng = np.random.default_rng((67, key))
+    if key % 2 == 0:
+        return orthonormal_family(key)
+    n = int(rng.integers(2, 7 if key % 3 == 0 else 4))
+    d = n + int(rng.integers(0, 4))
+    lengths = 10.0 ** rng.uniform(-0.5, 0.5, (n, 1)) if key % 4 == 1 else np.full((n, 1), 10.0 ** rng.uniform(-1, 1))
+    y = 10.0 ** rng.uniform(-2, 2) * rng.standard_normal(n)
+    data = Dataset(lengths * orthonormal(n, d, key).X, y, f"ordinary family key={key}")
+    return _gaussian_labels(data, int(rng.integers(4, 30)), key, float(rng.uniform(8, 14)))
 
 
 def general_problem(key: int) -> Problem:

@@ -17,7 +17,7 @@ from .setting import Setting
 ORTHONORMAL = 1e-10
 """Largest |⟨x_k, x_l⟩ − 1[k = l]| that counts as rounding."""
 NEGLIGIBLE = 1e-2
-"""Size of all idle neurons together below which the clusters have the labels for themselves."""
+"""Size of all idle neurons together, over that of the smaller cluster, below which clusters have the labels for themselves."""
 APART = 1e-2
 """λ^ε up to which B's phases, whose lengths are multiples of ε ln(1/λ), are long against the growths that end them."""
 SMALL = 1e-6
@@ -73,15 +73,22 @@ def _orthogonal(problem: Any) -> str | None:
     return None if off <= ORTHONORMAL else f"inputs are not orthogonal: the cosine of x_{k} and x_{i} is {off:.3g}"
 
 
+def weights(X: Any) -> Any:
+    """‖x_k‖², one where that is one up to rounding: labels of equal size are then equal."""
+    squares = np.sum(X**2, axis=1)
+    return np.where(np.abs(squares - 1) <= ORTHONORMAL, 1.0, squares)
+
+
 def _labels(problem: Any) -> str | None:
     y = problem.data.y
     if np.any(y == 0):
         return f"y_{int(np.flatnonzero(y == 0)[0])} = 0"
     y = y / np.max(np.abs(y))  # squares of 1e200 overflow
-    up, down = float(np.sum(y[y > 0] ** 2)), float(np.sum(y[y < 0] ** 2))
+    squares = y**2 * weights(problem.data.X)
+    up, down = float(np.sum(squares[y > 0])), float(np.sum(squares[y < 0]))
     if up == 0 or down == 0:
         return "all labels have one sign: there is one cluster only"
-    return None if up != down else "the labels of both signs have the same sum of squares"
+    return None if up != down else "both signs have the same Σy_k²‖x_k‖²: ‖D_+‖ = ‖D_−‖"
 
 
 def _cones(problem: Any) -> str | None:
@@ -99,18 +106,30 @@ def _small(problem: Any) -> str | None:
     s = Setting(problem)
     if s.scale > SMALL:
         return f"λ = {s.scale:.2g}, needs at most {SMALL:g}"
-    idle = idle_size(s)
-    return None if idle <= NEGLIGIBLE else f"idle neurons of size mcλ^(1−κ) = {idle:.2g} are not negligible: needs a smaller λ"
+    idle, size = idle_size(s), float(np.sqrt(min(cluster.capacity for cluster in s.clusters)))
+    if idle <= NEGLIGIBLE * size:
+        return None
+    return f"idle neurons of size Σ‖w_j‖λ^(−κ) = {idle:.2g} are not negligible: needs a smaller λ{_below(s, size)}"
+
+
+def _below(s: Setting, size: float) -> str:
+    """How small for sure."""
+    needed = float(np.log(NEGLIGIBLE * size / (len(s.params0.a) * s.c)) / s.slowest)
+    return f", 1e{needed / np.log(10):.0f} for sure; a λ below float range is given by log_scale"
 
 
 def idle_size(s: Setting) -> float:
-    """m·c·λ^{1−κ}: what neurons outside the clusters may grow to, all together."""
-    return len(s.params0.a) * s.c * float(np.exp(s.exponent * s.log_scale))
+    """Σ‖w_j(0)‖λ^{−κ_j} over neurons outside the clusters: what they may grow to, all together."""
+    sizes = np.linalg.norm(s.unit.W, axis=1)
+    return float(sum(sizes[j] * np.exp((1 - growth) * s.log_scale) for j, _, growth in s.growths))
 
 
 def _apart(problem: Any) -> str | None:
     found = Setting(problem).power(1)
-    return None if found <= APART else f"λ^ε = {found:.2g}, needs at most {APART:g}: B's phases are not apart yet"
+    if found <= APART:
+        return None
+    needed = np.log(APART) / Setting(problem).epsilon / np.log(10)
+    return f"λ^ε = {found:.2g}, needs at most {APART:g}: B's phases are not apart yet, below λ = 1e{needed:.0f} they are"
 
 
 def _tiny(problem: Any) -> str | None:
@@ -140,7 +159,7 @@ FITS = Hypothesis("fits", "some network interpolates the data", on_problem(_fits
 BALANCED = Hypothesis("balanced", "|a_j| = ‖w_j‖ > 0 at the start", on_problem(_balanced))
 ORTHOGONAL = Hypothesis("orthogonal", "inputs are orthogonal", on_problem(_orthogonal))
 ASSUMPTION_1 = Hypothesis("B/assumption-1", "inputs are orthonormal", on_problem(_orthonormal))
-ASSUMPTION_2 = Hypothesis("B/assumption-2", "y_k ≠ 0, and Σ_{y>0}y² ≠ Σ_{y<0}y²", on_problem(_labels))
+ASSUMPTION_2 = Hypothesis("B/assumption-2", "y_k ≠ 0, and ‖D_+‖ ≠ ‖D_−‖: Σ_{y>0}y²‖x‖² ≠ Σ_{y<0}y²‖x‖²", on_problem(_labels))
 ASSUMPTION_3 = Hypothesis("B/assumption-3", "S_{+,1} and S_{−,1} are not empty", on_problem(_cones))
 SMALL_START = Hypothesis(
     "small", "λ ≤ 1e-6, and idle neurons, of size λ^{1−κ}, are negligible (B's λ* is not explicit)", on_problem(_small)
@@ -148,3 +167,5 @@ SMALL_START = Hypothesis(
 CROSSED = Hypothesis("apart", "λ^ε ≤ 1e-2: B's phases are apart (B's λ* is not explicit)", on_problem(_apart))
 TINY_START = Hypothesis("tiny", "λ^{ε/29} ≤ n‖D_−‖/4 (B's λ* is not explicit)", on_problem(_tiny))
 ASSUMED = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, BALANCED, ASSUMPTION_3)
+ANY_LENGTHS = (NETWORK, LABELLED, ORTHOGONAL, ASSUMPTION_2, BALANCED, ASSUMPTION_3)
+"""The same for statements that need no normalisation of the inputs."""

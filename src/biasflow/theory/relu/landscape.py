@@ -60,7 +60,7 @@ def active_mass(s: Setting, params: TwoLayerParams) -> Array:
 def _lem14(evidence: Evidence) -> tuple[Check, ...]:
     s = Setting(evidence.network)
     rng = np.random.default_rng(0)
-    signs = np.sign(s.params0.a)
+    signs = np.sign(s.unit.a)
 
     def ratio(params: TwoLayerParams) -> float:
         least = float(np.min(active_mass(s, params)))
@@ -146,7 +146,7 @@ def safe_radius(s: Setting, centre: TwoLayerParams) -> float:
 
 def least_in_ball(s: Setting, centre: TwoLayerParams, radius: float) -> tuple[float, int]:
     """The least ‖∇L‖²/(L‖D_−‖) found in B(centre, radius)∩Θ, neurons off included, and how many states were looked at."""
-    rng, signs = np.random.default_rng(0), np.where(centre.a != 0, np.sign(centre.a), np.sign(s.params0.a))
+    rng, signs = np.random.default_rng(0), np.where(centre.a != 0, np.sign(centre.a), np.sign(s.unit.a))
     reach = radius / np.sqrt(2)  # |a_j| = ‖w_j‖ moves at most as far again
 
     def value(step: Array) -> float:
@@ -283,7 +283,7 @@ def _largest_loss(s: Setting, q: float) -> float:
             W[cluster.neurons], a[cluster.neurons] = np.sqrt(mass) * unit / np.linalg.norm(unit), cluster.sign * np.sqrt(mass)
         idle = a == 0
         W[idle] = q * rng.choice([-1.0, 1.0]) * s.X[rng.integers(s.n)]
-        a[idle] = np.sign(s.params0.a[idle]) * q
+        a[idle] = np.sign(s.unit.a[idle]) * q
         worst = max(worst, float(np.sum((np.maximum(s.X @ W.T, 0.0) @ a - s.y) ** 2)) / (2 * s.n))
     return worst
 

@@ -15,8 +15,8 @@ from ...records import Dataset, Limit
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .examples import orthonormal_family, orthonormal_problem, planar_family, planar_problem
-from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, FITS, LABELLED, NETWORK, SMALL_START
+from .examples import ordinary_family, ordinary_problem, planar_family, planar_problem
+from .hypotheses import ALIVE, ANY_LENGTHS, ASSUMPTION_2, FITS, LABELLED, NETWORK, ORTHOGONAL, SMALL_START
 from .networks import directions, given_network, kernel_interpolator, largest_response, least_mass
 from .phases import GRADIENT
 from .setting import Setting, squared_norm
@@ -53,9 +53,7 @@ def misfit(params: TwoLayerParams, data: Dataset) -> float:
 def _prop1(evidence: Evidence) -> tuple[Check, ...]:
     """Weak duality by hand: neurons along D_± reach the value, λ_k = y_k/(n‖D_±‖) bounds it; column generation; who is tight."""
     s = Setting(evidence.network)
-    data, two = s.problem.data, two_neurons(s)
-    lengths = np.where(s.y > 0, *(c.rate * s.n for c in sorted(s.clusters, key=lambda c: -c.sign)))
-    multipliers = s.y / lengths
+    data, two, multipliers = s.problem.data, two_neurons(s), s.multipliers
     summed, ascent = "h and ‖θ‖² summed over neurons", "ascent from many directions"
     dual = 2 * float(s.y @ multipliers) / s.least_norm
     response = largest_response(s.X, multipliers)
@@ -121,11 +119,11 @@ def _only_these(s: Setting, multipliers: Array) -> Check:
 
 
 def two_neurons(s: Setting) -> TwoLayerParams:
-    """One neuron along D_+ and one along −D_−, of squared norms n‖D_±‖."""
-    sizes = [np.sqrt(s.n * cluster.rate) for cluster in s.clusters]
+    """One neuron along D_+ and one along −D_−, of squared norms n‖D_±‖; for inputs of other lengths along V_±, of ‖V_±‖."""
+    sizes = [np.sqrt(cluster.capacity) for cluster in s.clusters]
     return TwoLayerParams(
         np.array([cluster.sign * size for cluster, size in zip(s.clusters, sizes, strict=True)]),
-        np.array([cluster.direction * size for cluster, size in zip(s.clusters, sizes, strict=True)]),
+        np.array([cluster.target * size for cluster, size in zip(s.clusters, sizes, strict=True)]),
     )
 
 
@@ -226,14 +224,13 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
     data, found = s.problem.data, _least(evidence)
     lazy = kernel_interpolator(s.problem)
     null = None if lazy is None else kkt_point(lazy, data).residual
-    lengths = np.where(s.y > 0, *(c.rate * s.n for c in sorted(s.clusters, key=lambda c: -c.sign)))
-    multipliers = s.y / lengths
+    multipliers = s.multipliers
     size = float(np.sqrt(s.least_norm))
     allowed = 2 * (np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))) / size + course.idle)
     error = 4 * course.error(course.end) + 1e-8
     end = course.flow.final
     formula = "λ_k = y_k/(n‖D_±‖) put into (36), (37)"
-    notes: dict[str, Any] = {"base": s.scale, "exponent": s.slowest, "null": null, **course.notes}
+    notes: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.slowest, "null": null, **course.notes}
     checks = [
         Check(
             "KKT residual of the flow's end: what idle neurons leave",
@@ -275,7 +272,7 @@ def _residual(params: TwoLayerParams, data: Dataset, multipliers: Array) -> floa
     """‖θ − Σλ_k∇h(x_k)‖/‖θ‖ and the misfit, the larger; kinks of rounding size are closed."""
     model = TwoLayer(len(params.a), data.d)
     products = params.W @ data.X.T
-    on = products > 1e-9 * np.linalg.norm(params.W, axis=1)[:, None]
+    on = products > 1e-9 * np.linalg.norm(params.W, axis=1)[:, None] * np.linalg.norm(data.X, axis=1)
     a = np.where(on, products, 0.0) @ multipliers
     W = params.a[:, None] * ((on * multipliers) @ data.X)
     size = np.sqrt(squared_norm(params)) or 1.0
@@ -286,15 +283,16 @@ def _residual(params: TwoLayerParams, data: Dataset, multipliers: Array) -> floa
 prop1 = Claim(
     "B/prop1",
     "On orthonormal inputs the least ‖θ‖² of an interpolator is 2n(‖D_+‖ + ‖D_−‖), reached by neurons along D_+ and −D_− and"
-    " by no others.",
-    "B, Proposition 1 (normalised inputs)",
-    (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
-    orthonormal_problem,
+    " by no others; on orthogonal ones V_± = Σ_±y_kx_k/‖x_k‖² stands for nD_±.",
+    "B, Proposition 1 (as printed for normalised inputs)",
+    (NETWORK, LABELLED, ORTHOGONAL, ASSUMPTION_2),
+    ordinary_problem,
     _prop1,
     Kind.UNIQUENESS,
     "weak duality by hand, column generation, and all patterns listed",
     "an interpolator from a kernel",
-    orthonormal_family,
+    ordinary_family,
+    below_floats=True,
 )
 eq8 = Claim(
     "B/eq8",
@@ -307,18 +305,20 @@ eq8 = Claim(
     "a linear program over directions, and weak duality",
     "an interpolator from a kernel",
     planar_family,
+    below_floats=True,
 )
 kkt = Claim(
     "B/kkt",
     "θ = Σλ_k∇h(x_k) at interpolators of least norm (KKT), and up to the idle neurons at the end of a flow from a small start.",
     "B, equations (35)–(37)",
-    (*ASSUMED, SMALL_START),
-    orthonormal_problem,
+    (*ANY_LENGTHS, SMALL_START),
+    ordinary_problem,
     _kkt,
     Kind.FLOW,
     GRADIENT,
     "an interpolator from a kernel",
-    orthonormal_family,
+    ordinary_family,
+    below_floats=True,
 )
 
 CLAIMS = (prop1, eq8, kkt)

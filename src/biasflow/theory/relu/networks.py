@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ...errors import InputError
-from ...inputs import Array
+from ...inputs import Array, log_of_scale
 from ...models import TwoLayerParams
 from ...records import Limit, Problem
 from ..evidence import Evidence
@@ -24,7 +24,7 @@ ASCENTS = 20
 
 def given_network(evidence: Evidence, width: int | None = None) -> Limit[TwoLayerParams] | None:
     """The limit that was handed in, if any: a network on the problem's inputs, of so many neurons where that is said."""
-    limit = evidence.given[1]
+    limit = evidence.given_limit
     if limit is None:
         return None
     if not isinstance(limit.value, TwoLayerParams):
@@ -34,11 +34,10 @@ def given_network(evidence: Evidence, width: int | None = None) -> Limit[TwoLaye
     return limit
 
 
-def rescaled(problem: Problem, scale: float) -> Problem:
+def rescaled(problem: Problem, scale: float | None = None, *, log_scale: float | None = None) -> Problem:
     """The same problem from λ·g with another λ."""
-    s = Setting(problem)
-    params = TwoLayerParams(problem.params0.a / s.scale * scale, problem.params0.W / s.scale * scale)
-    return Problem(problem.model, problem.data, problem.loss, params)
+    shift = float(log_of_scale("scale", scale, log_scale)[1])
+    return Problem(problem.model, problem.data, problem.loss, Setting(problem).unit, shift)
 
 
 def kernel_interpolator(problem: Problem) -> TwoLayerParams | None:

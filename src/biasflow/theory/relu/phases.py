@@ -17,10 +17,10 @@ from ...records import Problem
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .examples import orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
+from .examples import ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
+from .hypotheses import ANY_LENGTHS, ASSUMED, CROSSED, SMALL_START, TINY_START
 from .hypotheses import APART as APART_POWER
-from .hypotheses import ASSUMED, CROSSED, SMALL_START, TINY_START
-from .setting import Cluster, Setting, distance, row_norms, squared_norm, unit_rows
+from .setting import Cluster, Setting, distance, squared_norm, unit_rows
 
 KINK = 1e-11
 """Cosine of a neuron and an input that is rounding, in witnesses and in flows."""
@@ -36,9 +36,9 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
     """Also Lemmas 7 (iii) and 8 (iii): at t₁ no neuron of a cluster is active on labels of the other sign."""
     course = Course(evidence)
     s, power = course.setting, course.setting.power(1)
-    state, start = course.at(s.ends[0]), s.params0
+    (state, logs), start = course.polar(s.ends[0]), s.unit
     error = course.relative(s.ends[0])
-    powers: dict[str, Any] = {"base": s.scale, "exponent": s.epsilon, **course.notes}
+    powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon, **course.notes}
     checks = []
     for cluster, name in zip(
         s.clusters, ("(i) misalignment of S_{+,1} with D_+", "(ii) the same of S_{−,1} with −D_−"), strict=True
@@ -46,12 +46,11 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
         found, before = (cluster.misalignment(each) / cluster.rate for each in (state, start))
         spread = error * (np.sqrt(2 * found) + error)
         checks.append(Check(f"{name} at t₁, over ‖D‖", found, "<=", 2 * power, spread, null=before, **powers))
-    top, late = (float(np.max(row_norms(each.W) / s.scale)) / (2 * s.c) for each in (state, course.flow.final))
-    printed = float(np.exp(min(-s.ratio * s.epsilon * s.log_scale, 700.0)))
-    powers = {"base": s.scale, "exponent": -s.ratio * s.epsilon, **course.notes}
-    checks.append(Check("(iii) largest ‖w_j‖/(2cλ) at t₁", top, "<=", printed, error * top, null=late, **powers))
+    top, late = (float(np.max(each) - np.log(2 * s.c)) / s.log_scale for each in (logs, course.polar(course.end)[1]))
+    what, spread = "(iii) exponent of λ in the largest ‖w_j‖/2c at t₁", error / abs(s.log_scale)
+    checks.append(Check(what, top, ">=", 1 - s.ratio * s.epsilon, spread, null=late, **course.notes))
     for cluster, t, lemma in ((s.first, s.time(s.epsilon, s.first), "7"), (s.second, s.ends[0], "8")):
-        found, before = (_wrong(s, cluster, each) for each in (course.at(t), start))
+        found, before = (_wrong(s, cluster, each) for each in (course.polar(t)[0], start))
         what = f"largest cosine in a cluster with inputs of the other sign (Lemma {lemma} (iii))"
         if power > APART_POWER:  # gates close after a time that does not depend on λ: t₁ must be longer
             checks.append(unknown_check(what, f"λ^ε = {power:.2g}: λ may not be below B's λ*, which is not explicit"))
@@ -62,7 +61,8 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
 
 def _wrong(s: Setting, cluster: Cluster, params: TwoLayerParams) -> float:
     """The largest positive cosine of the cluster's neurons with inputs of the other sign."""
-    products = unit_rows(params.W[cluster.neurons]) @ s.X[cluster.sign * s.y < 0].T
+    other = cluster.sign * s.y < 0
+    products = unit_rows(params.W[cluster.neurons]) @ (s.X[other] / s.lengths[other, None]).T
     return float(np.max(products, initial=0.0))
 
 
@@ -80,7 +80,7 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
             s.power(1 / 5),
             2 * course.error(printed) * size,
             null=size - float(s.first.size(start)),
-            base=s.scale,
+            log_base=s.log_scale,
             exponent=s.epsilon / 5,
             **course.notes,
         )
@@ -88,11 +88,11 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
     if isinstance(t2, str):
         return (*checks, unknown_check("(i), (iii) and the loss at t₂", t2))
     state, error = course.at(t2), course.error(t2)
-    aligned, before = (s.first.misalignment(each) for each in (state, start))
+    aligned, before = (s.first.misalignment(each) for each in (state, s.unit))
     others, grown = (course.others(each, s.first) / (2 * s.c) for each in (state, course.flow.final))
     residual = float(np.sum(course.residual(state, s.first) ** 2))
     unseen = 2 * error * size * np.sqrt(residual)
-    powers: dict[str, Any] = {"base": s.scale, **course.notes}
+    powers: dict[str, Any] = {"log_base": s.log_scale, **course.notes}
     spread = error * (np.sqrt(2 * aligned * s.first.rate) + error)
     return (
         *checks,
@@ -145,7 +145,7 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
     s, printed = course.setting, course.setting.ends[3]
     size = s.n * s.second.rate
     late = float(s.second.size(course.at(printed)))
-    powers: dict[str, Any] = {"base": s.scale, **course.notes}
+    powers: dict[str, Any] = {"log_base": s.log_scale, **course.notes}
     checks = [
         Check(
             "(ii) what u_− lacks of n‖D_−‖ at −(1+3rε)ln λ/‖D_−‖",
@@ -161,7 +161,7 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
     if isinstance(course.t3, str) or isinstance(course.t2, str):
         return (*checks, unknown_check("(i), (iii), (iv) and Lemma 11 (iv) at t₃", str(course.t3)))
     before, state, error = course.at(course.t2), course.at(course.t3), course.error(course.t3)
-    aligned, never = (s.second.misalignment(each) for each in (state, s.params0))
+    aligned, never = (s.second.misalignment(each) for each in (state, s.unit))
     moved, from_start = (
         float(np.max(np.linalg.norm((state.W - each.W)[s.first.neurons], axis=1))) for each in (before, s.params0)
     )
@@ -228,7 +228,7 @@ def _lem12(evidence: Evidence) -> tuple[Check, ...]:
     if isinstance(course.t3, str):
         return (*checks, unknown_check("‖θ(t₃) − θ*‖", course.t3))
     gap, error = course.gap(course.t3, best), course.error(course.t3) * float(np.sqrt(squared_norm(best)))
-    powers: dict[str, Any] = {"base": s.scale, "exponent": s.epsilon / 31, **course.notes}
+    powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon / 31, **course.notes}
     null = distance(s.params0, best)
     return (*checks, Check("‖θ(t₃) − θ*‖", gap, "<=", s.power(1 / 31), error, null=null, **powers))
 
@@ -239,9 +239,11 @@ def _timeline(evidence: Evidence) -> tuple[Check, ...]:
     s = course.setting
     checks: list[Check] = []
     for i, (cluster, low, high, name) in enumerate(((s.first, *s.ends[:2], "first"), (s.second, *s.ends[2:], "second"))):
-        middle = course.grown(cluster, s.n * cluster.rate / 2)
+        middle = course.grown(cluster, cluster.capacity / 2)
         if middle is None:
-            checks.append(unknown_check(f"midpoint of the {name} growth", "the cluster never grows to half of n‖D‖"))
+            checks.append(
+                unknown_check(f"midpoint of the {name} growth", "the cluster never grows to half of what fits its labels")
+            )
             continue
         late = (middle - course.middle(i)) * s.speed * cluster.rate
         error = 4 * course.error(middle)
@@ -258,7 +260,9 @@ def _timeline(evidence: Evidence) -> tuple[Check, ...]:
             ),
             Check(f"midpoint of the {name} growth over its start", middle / low, ">=", 1.0, spread / low, **course.notes),
             Check(
-                "the same minus −ln λ/‖D‖ + ln(n‖D‖/ΣC²)/(2‖D‖), times ‖D‖",
+                "the same minus −ln λ/‖D‖ + ln(n‖D‖/ΣC²)/(2‖D‖), times ‖D‖"
+                if cluster.growth.logistic
+                else "the same minus that of one neuron that turns from D to Σy_kx_k/‖x_k‖², times ‖D‖",
                 late,
                 "==",
                 0.0,
@@ -271,22 +275,23 @@ def _timeline(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _u_plus(evidence: Evidence) -> tuple[Check, ...]:
-    """u_± against the logistic curve through its exact midpoint."""
+    """u_± against the logistic curve through its exact midpoint; where inputs differ in length, against that of one neuron."""
     course = Course(evidence)
     s, checks = course.setting, []
     for i, (cluster, name) in enumerate(zip(s.clusters, ("u_+", "u_−"), strict=True)):
-        capacity, rate, middle = s.n * cluster.rate, 2 * cluster.rate * s.speed, course.middle(i)
+        capacity, rate, middle = cluster.capacity, 2 * cluster.rate * s.speed, course.middle(i)
         t = middle + np.linspace(-6, 6, 41) / rate
-        quantity = f"largest |{name} − logistic|/(n‖D‖) around the midpoint"
+        curve, full = ("logistic", "n‖D‖") if cluster.growth.logistic else ("one neuron's", "‖Σy_kx_k/‖x_k‖²‖")
+        quantity = f"largest |{name} − {curve}|/({full}) around the midpoint"
         if t[0] < 0 or t[-1] > course.end:
             why = f"the flow ends at t = {course.end:.4g}, the growth is expected between {t[0]:.4g} and {t[-1]:.4g}"
             checks.append(unknown_check(quantity, why))
             continue
         measured = np.array([float(cluster.size(course.at(x))) for x in t])
-        logistic = capacity / (1 + np.exp(-rate * (t - middle)))
-        worst = float(np.max(np.abs(measured - logistic))) / capacity
+        expected = cluster.growth.size((t - middle) * s.speed)
+        worst = float(np.max(np.abs(measured - expected))) / capacity
         error = 4 * course.error(middle) + course.idle
-        straight = float(np.max(np.abs(np.linspace(0, 1, 41) - logistic / capacity)))
+        straight = float(np.max(np.abs(np.linspace(0, 1, 41) - expected / capacity)))
         checks.append(Check(quantity, worst, "==", 0.0, error, null=straight, **course.notes))
     return tuple(checks)
 
@@ -304,7 +309,7 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
     far = max(course.gap(t, saddle) for t in dwell)
     error = max(course.error(t) for t in dwell) * size
     null = distance(course.flow.final, saddle)
-    powers: dict[str, Any] = {"base": s.scale, "exponent": s.epsilon / 5, **course.notes}
+    powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon / 5, **course.notes}
     slope = float(np.linalg.norm(slopes(p, saddle))) / (s.speed * s.first.rate * size)
     step, j = 1e-3 * size, int(s.second.neurons[0])
     moved = TwoLayerParams(saddle.a.copy(), saddle.W.copy())
@@ -349,27 +354,29 @@ timeline = Claim(
     "B/timeline",
     "The first cluster grows between −ε ln λ/‖D_−‖ and −(1+3ε)ln λ/‖D_+‖, the second between −(1−ε)ln λ/‖D_−‖ and"
     " −(1+3rε)ln λ/‖D_−‖; both midpoints are known exactly.",
-    "B, Figure 1",
-    APART,
-    orthonormal_problem,
+    "B, Figure 1; inputs of any lengths",
+    (*ANY_LENGTHS, SMALL_START, CROSSED),
+    ordinary_problem,
     _timeline,
     Kind.FLOW,
     GRADIENT,
     "the other cluster's rate",
-    orthonormal_family,
+    ordinary_family,
+    below_floats=True,
 )
 lem2 = Claim(
     "B/lem2",
     "At t₁ = −ε ln λ/‖D_−‖ both clusters are aligned to 2λ^ε, and every ‖w_j‖ ≤ 2cλ^{1−rε}; by then their neurons are inactive on"
     " labels of the other sign.",
-    "B, Lemmas 2, 7 and 8",
-    WAITS,
-    orthonormal_problem,
+    "B, Lemmas 2, 7 and 8; inputs of any lengths",
+    (*ANY_LENGTHS, SMALL_START),
+    ordinary_problem,
     _lem2,
     Kind.FLOW,
     GRADIENT,
     "the start (directions) and the end of the flow (norms)",
-    orthonormal_family,
+    ordinary_family,
+    below_floats=True,
 )
 lem3 = Claim(
     "B/lem3",
@@ -383,6 +390,7 @@ lem3 = Claim(
     GRADIENT,
     "the start, or the end of the flow",
     orthonormal_family,
+    below_floats=True,
 )
 lem4 = Claim(
     "B/lem4",
@@ -396,18 +404,21 @@ lem4 = Claim(
     GRADIENT,
     "the start, or clusters taken for others",
     orthonormal_family,
+    below_floats=True,
 )
 u_plus = Claim(
     "B/u-plus",
-    "u_± = Σ‖w_j‖² over a cluster follows u̇ = 2‖D_±‖(1 − u/(n‖D_±‖))u.",
-    "B, §4.2",
-    WAITS,
-    orthonormal_problem,
+    "u_± = Σ‖w_j‖² over a cluster follows u̇ = 2‖D_±‖(1 − u/(n‖D_±‖))u; where inputs differ in length, that of one neuron that"
+    " leaves zero along D_± and turns to Σ_±y_kx_k/‖x_k‖².",
+    "B, §4.2; inputs of any lengths",
+    (*ANY_LENGTHS, SMALL_START),
+    ordinary_problem,
     _u_plus,
     Kind.FLOW,
     GRADIENT,
     "growth along a straight line",
-    orthonormal_family,
+    ordinary_family,
+    below_floats=True,
 )
 fact1 = Claim(
     "B/fact1",
@@ -420,6 +431,7 @@ fact1 = Claim(
     GRADIENT,
     "the end of the flow",
     orthonormal_family,
+    below_floats=True,
 )
 lem12 = Claim(
     "B/lem12",
@@ -432,6 +444,7 @@ lem12 = Claim(
     GRADIENT,
     "the start",
     tiny_family,
+    below_floats=True,
 )
 
 CLAIMS = (timeline, lem2, lem3, lem4, u_plus, fact1, lem12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
     size = float(np.sqrt(s.least_norm))
     off = float(np.max(np.abs(np.abs(a) - row_norms(W)))) / size
     # a_j² − ‖w_j‖² is conserved, and |x − y|² ≤ |x² − y²|
-    left = s.scale / size * float(np.max(np.abs((s.params0.a / s.scale) ** 2 - row_norms(s.params0.W / s.scale) ** 2)) ** 0.5)
+    left = s.scale / size * float(np.max(np.abs(s.unit.a**2 - row_norms(s.unit.W) ** 2)) ** 0.5)
     gap = squared_norm(flow.final) / s.least_norm - 1
     error = 4 * float(flow.error[-1]) / float(np.max(np.abs(W))) + 1e-9
     lazy = kernel_interpolator(s.problem)
@@ -69,10 +70,8 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
 def _grown(s: Setting, flow: Trajectory) -> list[Cluster]:
     """The clusters, with the neurons of their sign that matter at the end."""
     sizes = row_norms(flow.final.W)
-    return [
-        Cluster(c.sign, np.flatnonzero((np.sign(flow.final.a) == c.sign) & (sizes > 1e-2 * np.max(sizes))), c.D)
-        for c in s.clusters
-    ]
+    large = sizes > 1e-2 * np.max(sizes)
+    return [dataclasses.replace(c, neurons=np.flatnonzero((np.sign(flow.final.a) == c.sign) & large)) for c in s.clusters]
 
 
 def _leaky(evidence: Evidence) -> tuple[Check, ...]:
@@ -159,7 +158,7 @@ def _led(problem: Any) -> str | None:
     s = Setting(problem)
     for cluster in s.clusters:
         J = cluster.neurons
-        if not np.any(np.abs(s.params0.a[J]) >= row_norms(s.params0.W[J])):
+        if not np.any(np.abs(s.unit.a[J]) >= row_norms(s.unit.W[J])):
             return f"no neuron of S_{{{'+' if cluster.sign > 0 else '−'},1}} has |a_j| ≥ ‖w_j‖: its sign may change"
     return None
 

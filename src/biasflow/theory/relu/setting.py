@@ -2,6 +2,9 @@
 
 B assumes ‖D_+‖ > ‖D_−‖; here `first` is the sign of the labels that are fitted first, so that nothing needs swapping. The α and
 β of B.2 lack a factor 1/n² in print: y_k/n = ⟨D_±, x_k⟩ is what they compare with ‖D_±‖.
+
+Inputs may have any lengths κ_k, which B sets to one "for convenience": y_kκ_k then stands where y_k does in rates, y_k/κ_k in
+norms. λ may be below float range: everything that grows with its logarithm is computed from that.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...inputs import Array, Index
+from ...flows.relu.growth import Growth
+from ...inputs import Array, Index, Mask
 from ...models import TwoLayerParams
-from ...records import Problem
+from ...records import Problem, grown
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +27,18 @@ class Cluster:
     sign: float
     neurons: Index
     D: Array
+    V: Array
+    growth: Growth
+
+    @property
+    def capacity(self) -> float:
+        """What Σ‖w_j‖² of the cluster ends at: ‖V‖, V = Σ_± y_kx_k/κ_k²; n‖D_±‖ on orthonormal inputs."""
+        return float(np.linalg.norm(self.V))
+
+    @property
+    def target(self) -> Array:
+        """±V/‖V‖, the direction that fits the labels; that of D_± where all inputs have one length."""
+        return self.sign * self.V / self.capacity
 
     @property
     def rate(self) -> float:
@@ -49,7 +65,8 @@ class Setting:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.X, self.y = problem, problem.data.X, problem.data.y
-        self.n, self.params0 = problem.data.n, problem.params0
+        self.n, self.params0 = problem.data.n, problem.start
+        self.lengths = np.linalg.norm(self.X, axis=1)
 
     @cached_property
     def clusters(self) -> tuple[Cluster, Cluster]:
@@ -59,8 +76,10 @@ class Setting:
 
     def _cluster(self, sign: float) -> Cluster:
         wanted = sign * self.y > 0
-        active = np.all(self.params0.W @ self.X[wanted].T >= 0, axis=1)
-        return Cluster(sign, np.flatnonzero((np.sign(self.params0.a) == sign) & active), self.y[wanted] @ self.X[wanted] / self.n)
+        X, y, lengths = self.X[wanted], self.y[wanted], self.lengths[wanted]
+        a, W = self.problem.params0
+        neurons = np.flatnonzero((np.sign(a) == sign) & np.all(W @ X.T >= 0, axis=1))
+        return Cluster(sign, neurons, y @ X / self.n, (y / lengths**2) @ X, Growth(y, lengths, self.n))
 
     @property
     def first(self) -> Cluster:
@@ -75,36 +94,47 @@ class Setting:
         """r = ‖D_+‖/‖D_−‖ > 1."""
         return self.first.rate / self.second.rate
 
-    @cached_property
-    def scale(self) -> float:
-        """λ: the root mean square of the entries of W, so that w_j = λg_j with g of size one."""
-        top = float(np.max(np.abs(self.params0.W)))
-        return top * float(np.sqrt(np.mean((self.params0.W / top) ** 2)))
-
     @property
+    def scale(self) -> float:
+        """λ: the root mean square of the entries of W, so that w_j = λg_j with g of size one; zero where no float holds it."""
+        return float(np.exp(self.log_scale))
+
+    @cached_property
     def log_scale(self) -> float:
-        return float(np.log(self.scale))
+        """log λ."""
+        W = self.problem.params0.W
+        shifts = np.broadcast_to(self.problem.log_scale, len(W))
+        size = np.max(np.abs(W), axis=1)
+        top = float(np.max(np.log(size[size > 0]) + shifts[size > 0]))
+        return top + 0.5 * float(np.log(np.mean(grown(W, shifts - top) ** 2)))
+
+    @cached_property
+    def unit(self) -> TwoLayerParams:
+        """g: the start over λ."""
+        a, W = self.problem.params0
+        shifts = np.broadcast_to(self.problem.log_scale, len(a)) - self.log_scale
+        return TwoLayerParams(grown(a, shifts), grown(W, shifts))
 
     @property
     def c(self) -> float:
         """max‖w_j‖/λ."""
-        return float(np.max(np.linalg.norm(self.params0.W / self.scale, axis=1)))
+        return float(np.max(np.linalg.norm(self.unit.W, axis=1)))
 
     @cached_property
     def epsilon(self) -> float:
-        """The largest ε that B.2 allows: (1+3ε)·max(1−α, 1/r) ≤ 1−ε and (1+3rε)(1−β) ≤ 1−ε, α, β = min y_k²/(2n²‖D_±‖²)."""
+        """The largest ε that B.2 allows: (1+3ε)·max(1−α, 1/r) ≤ 1−ε and (1+3rε)(1−β) ≤ 1−ε, α, β = min y_k²κ_k²/(2n²‖D_±‖²)."""
         alpha, beta = (self._least_share(cluster) / 2 for cluster in self.clusters)
         slow = max(1 - alpha, 1 / self.ratio)
         return min((1 - slow) / (1 + 3 * slow), beta / (1 + 3 * self.ratio * (1 - beta)))
 
     def _least_share(self, cluster: Cluster) -> float:
-        """min y_k²/Σy_k² over the labels of a sign."""
-        y = self.y[cluster.sign * self.y > 0]
-        return float(np.min(y**2) / np.sum(y**2))
+        """min y_k²κ_k²/Σy_k²κ_k² over the labels of a sign."""
+        pulls = (self.y * self.lengths)[cluster.sign * self.y > 0]
+        return float(np.min(pulls**2) / np.sum(pulls**2))
 
     @property
     def exponent(self) -> float:
-        """1 − κ, κ = max_± √(1 − y²_min/Σ_± y²): idle neurons end at λ^{1−κ}."""
+        """1 − κ, κ = max_± √(1 − min y_k²κ_k²/Σ_± y_k²κ_k²): idle neurons end at λ^{1−κ} at most."""
         return 1 - max(float(np.sqrt(1 - self._least_share(cluster))) for cluster in self.clusters)
 
     @cached_property
@@ -116,12 +146,15 @@ class Setting:
         """
         found = []
         for i, cluster in enumerate(self.clusters):
-            own = cluster.sign * self.y > 0
-            y = self.y[own]
-            for j in np.setdiff1d(np.flatnonzero(np.sign(self.params0.a) == cluster.sign), cluster.neurons):
-                active = self.X[own] @ self.params0.W[j] > 0
-                found.append((int(j), i, float(np.sqrt(np.sum(y[active] ** 2) / np.sum(y**2)))))
+            pulls = self.y * self.lengths
+            for j in np.setdiff1d(np.flatnonzero(np.sign(self.unit.a) == cluster.sign), cluster.neurons):
+                own = pulls[cluster.sign * self.y > 0]
+                found.append((int(j), i, float(np.sqrt(np.sum(own[self._active(int(j), cluster)] ** 2) / np.sum(own**2)))))
         return tuple(found)
+
+    def _active(self, j: int, cluster: Cluster) -> Mask:
+        """On which of a cluster's labels a neuron starts active."""
+        return np.asarray(self.X[cluster.sign * self.y > 0] @ self.unit.W[j] > 0)
 
     @property
     def slowest(self) -> float:
@@ -131,14 +164,17 @@ class Setting:
     def idle_sizes(self, offsets: Array) -> Array:
         """What ‖w_j‖ of the neurons outside the clusters may grow to, (m,); zero in the clusters.
 
-        d‖w_j‖/dt ≤ ‖D_A(t)‖, which falls with the cluster's logistic growth, whose integral is the time of its midpoint:
-        ‖w_j(∞)‖ ≤ ‖w_j(0)‖exp(‖D_A‖T), T = −ln λ/‖D_±‖ + offset. offsets: in B's clock, of the first and the second cluster.
+        d‖w_j‖/dt ≤ ‖D_A(t)‖, which falls with the cluster's growth; if that is logistic, its integral is the time of the
+        midpoint: ‖w_j(∞)‖ ≤ ‖w_j(0)‖exp(‖D_A‖T), T = −ln λ/‖D_±‖ + offset. Inputs of other lengths add to T, and what labels of
+        the other sign exceed while their cluster turns adds to ‖D_A‖. offsets: in B's clock, of the first and second cluster.
         """
         sizes = np.zeros(len(self.params0.a))
         for j, i, growth in self.growths:
-            rate = self.clusters[i].rate
-            start = float(np.linalg.norm(self.params0.W[j] / self.scale))
-            sizes[j] = start * np.exp((1 - growth) * self.log_scale + growth * rate * offsets[i])
+            cluster, other = self.clusters[i], self.clusters[1 - i]
+            time = float(offsets[i]) + cluster.growth.delay(self._active(j, cluster))
+            start = float(np.log(np.linalg.norm(self.unit.W[j])))
+            log_size = start + (1 - growth) * self.log_scale + growth * cluster.rate * time + other.growth.overshoot
+            sizes[j] = np.exp(log_size)
         return sizes
 
     def power(self, share: float) -> float:
@@ -167,8 +203,14 @@ class Setting:
 
     @property
     def least_norm(self) -> float:
-        """2n(‖D_+‖ + ‖D_−‖), the least ‖θ‖² of an interpolator (B, Proposition 1)."""
-        return 2 * self.n * (self.first.rate + self.second.rate)
+        """2(‖V_+‖ + ‖V_−‖), the least ‖θ‖² of an interpolator: 2n(‖D_+‖ + ‖D_−‖) on orthonormal inputs (B, Proposition 1)."""
+        return 2 * (self.first.capacity + self.second.capacity)
+
+    @property
+    def multipliers(self) -> Array:
+        """λ_k = y_k/(κ_k²‖V_±‖), which are y_k/(n‖D_±‖) on orthonormal inputs: the dual of least norm (B, App. C)."""
+        up, down = (cluster.capacity for cluster in sorted(self.clusters, key=lambda cluster: -cluster.sign))
+        return np.asarray(self.y / self.lengths**2 / np.where(self.y > 0, up, down))
 
 
 def row_norms(W: Array) -> Array:

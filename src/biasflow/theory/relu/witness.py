@@ -38,6 +38,12 @@ BLUR = 10.0
 """Times the tolerance of a step by which what neurons add to h may be off where the end of a slide is looked for."""
 STEPS = 100_000
 """Steps after which a flow is given up."""
+STEADY = 1e-13
+"""Velocity of a neuron across itself, over the fastest rate at the start and its size, that is rounding: it does not turn."""
+NEARLY = 1e-8
+"""The same where a flow is about to be steady: half its step then, since steps at the limit of stability leave noise."""
+UNSEEN = 1e-17
+"""What neurons that grow add to h, over the smallest label, below which no other notices."""
 WIDE = 64
 """Binary digits by which a neuron may leave one before it is written with another exponent."""
 POINTS = np.array([0.25, 0.5, 0.75, 1.0])
@@ -64,17 +70,34 @@ class _Piece:
     F: Array
     exponents: Array
 
-    def at(self, t: float) -> TwoLayerParams:
+    def neurons(self, t: float) -> tuple[Array, Array]:
+        """(φ, s): neurons are φ_j·2^{s_j}."""
         x = np.clip((t - self.t) / self.h, 0.0, 1.0) if self.h > 0 else 0.0
-        return _weights(self.phi + np.tensordot(_basis(x), self.F, 1), self.exponents)
+        return self.phi + np.tensordot(_basis(x), self.F, 1), self.exponents
+
+
+@dataclass
+class _Stretch:
+    """A time over which no neuron turns: each grows or shrinks at a rate of its own, or rests."""
+
+    t: float
+    h: float
+    phi: Array
+    rates: Array
+    exponents: Array
+
+    def neurons(self, t: float) -> tuple[Array, Array]:
+        digits = self.rates * min(max(t - self.t, 0.0), self.h) / np.log(2)
+        whole = np.floor(digits)
+        return self.phi * np.exp2(digits - whole)[:, None], self.exponents + whole.astype(int)
 
 
 @dataclass
 class _Run:
     """A flow that was followed."""
 
-    start: TwoLayerParams
-    pieces: list[_Piece] = field(default_factory=list)
+    start: tuple[Array, Array]
+    pieces: list[_Piece | _Stretch] = field(default_factory=list)
     events: list[GateEvent] = field(default_factory=list)
     result: Result = Result.REACHED_T1
     _begins: Array | None = None
@@ -83,12 +106,23 @@ class _Run:
     def ends(self) -> Array:
         return np.array([0.0, *(piece.t + piece.h for piece in self.pieces)])
 
-    def at(self, t: float) -> TwoLayerParams:
+    def neurons(self, t: float) -> tuple[Array, Array]:
         if not self.pieces:
             return self.start
         if self._begins is None:
             self._begins = np.array([piece.t for piece in self.pieces])
-        return self.pieces[max(int(np.searchsorted(self._begins, t, side="right")) - 1, 0)].at(t)
+        return self.pieces[max(int(np.searchsorted(self._begins, t, side="right")) - 1, 0)].neurons(t)
+
+    def at(self, t: float) -> TwoLayerParams:
+        return _weights(*self.neurons(t))
+
+    def polar(self, t: float) -> tuple[TwoLayerParams, Array]:
+        """Weights of unit neurons, and log‖(a_j, w_j)‖."""
+        phi, exponents = self.neurons(t)
+        size = np.linalg.norm(phi, axis=1)
+        unit = np.divide(phi, size[:, None], out=np.zeros_like(phi), where=size[:, None] > 0)
+        with np.errstate(divide="ignore"):
+            return TwoLayerParams(unit[:, 0], unit[:, 1:]), np.log(size) + np.log(2) * exponents
 
 
 def gated_flow(problem: Problem, t1: float | None, times: ArrayLike | None, rtol: float, time_s: float) -> Trajectory | str:
@@ -109,21 +143,23 @@ def gated_flow(problem: Problem, t1: float | None, times: ArrayLike | None, rtol
         return rough
     saved = main.ends if wanted is None else wanted
     states = [main.at(t) for t in saved]
-    distances = [_distances(state, rough.at(t)) for state, t in zip(states, saved, strict=True)]
+    distances = [_distances(main.neurons(t), rough.neurons(t)) for t in saved]
     stacked = TwoLayerParams(np.array([s.a for s in states]), np.array([s.W for s in states]))
     loss = np.asarray(problem.loss(problem.model(stacked, problem.data.X), problem.data.y))
     stats = {"method": "gates", "steps": len(main.pieces), "relative": np.array([d[1] for d in distances])}
     error = np.array([d[0] for d in distances])
-    return Trajectory(saved, stacked, loss, error, tuple(main.events), stats, main.result, problem, main.at)
+    return Trajectory(saved, stacked, loss, error, tuple(main.events), stats, main.result, problem, main.at, main.polar)
 
 
-def _distances(one: TwoLayerParams, other: TwoLayerParams) -> tuple[float, float]:
-    """The largest distance of an entry of θ or of a_jw_j, and the largest of a neuron over its size."""
-    here, there = np.column_stack([one.a, one.W]), np.column_stack([other.a, other.W])
-    apart = np.max(np.abs(here - there), axis=1)
+def _distances(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[float, float]:
+    """The largest distance of an entry of θ or of a_jw_j, and the largest of a neuron over its size; a rate that is rounded and
+    followed over some thousand growths is off by as many roundings."""
+    (here, exponents), there = one, np.ldexp(other[0], np.clip(other[1] - one[1], -2000, 2000)[:, None])
     size = np.max(np.abs(here), axis=1)
-    products = np.max(np.abs(one.a[:, None] * one.W - other.a[:, None] * other.W))
-    return float(max(np.max(apart), products)), float(np.max(np.divide(apart, size, out=np.zeros_like(size), where=size > 0)))
+    apart = np.max(np.abs(here - there), axis=1) + np.finfo(float).eps * np.abs(exponents) * size
+    products = np.max(np.abs(here[:, :1] * here[:, 1:] - there[:, :1] * there[:, 1:]), axis=1)
+    absolute = max(np.max(np.ldexp(apart, exponents)), np.max(np.ldexp(products, 2 * exponents)))
+    return float(absolute), float(np.max(np.divide(apart, size, out=np.zeros_like(size), where=size > 0)))
 
 
 def _followed(problem: Problem, t1: float | None, rtol: float, deadline: float) -> _Run | str:
@@ -131,7 +167,7 @@ def _followed(problem: Problem, t1: float | None, rtol: float, deadline: float) 
     failure = march.begin()
     if failure is not None:
         return failure
-    run = _Run(problem.params0)
+    run = _Run((march.phi, march.net.exponents))
     while True:
         run.result, done = march.ended(t1)
         if done:
@@ -153,8 +189,13 @@ class _March:
     def __init__(self, problem: Problem, tolerance: float) -> None:
         a, W = problem.params0
         groups = Groups(problem.data.X)
-        self.net = Network(problem, np.full((len(a), len(groups.U)), LOW), np.zeros(len(a), dtype=int), groups)
-        self.phi = np.column_stack([a, W])
+        log_scale = np.broadcast_to(problem.log_scale, a.shape)
+        exponents = np.floor(log_scale / np.log(2))
+        self.net = Network(problem, np.full((len(a), len(groups.U)), LOW), exponents.astype(int), groups)
+        self.phi = np.column_stack([a, W]) * np.exp(log_scale - exponents * np.log(2))[:, None]
+        smallest = np.abs(problem.data.y[problem.data.y != 0])
+        self.unseen = np.log(UNSEEN * np.min(smallest) / len(a)) if smallest.size else -np.inf
+        self.calm = np.inf
         self.tolerance, self.t = tolerance, 0.0
         self.events: list[GateEvent] = []
 
@@ -203,21 +244,56 @@ class _March:
         if self.rate0 == 0:
             return Result.DEAD, True
         velocity = self.net(self.phi)
-        sizes = np.ldexp(np.max(np.abs(self.phi), axis=1), self.net.exponents)
+        sizes = np.ldexp(np.max(np.abs(self.phi), axis=1), self.net.exponents - int(np.max(self.net.exponents)))
         still = STILL * self.tolerance * self.rate0
         moving = self._rates(velocity) * sizes > still * np.max(sizes)
         squares = np.maximum(np.sum(self.phi**2, axis=1), np.finfo(float).tiny)
         growing = np.sum(velocity * self.phi, axis=1) / squares > still
         return Result.STATIONARY, not np.any(moving | growing)
 
-    def advance(self, t1: float | None) -> _Piece | str:
-        """One step, shortened where a kink is reached, which is then decided."""
+    def _stretch(self, velocity: Array, left: float) -> _Stretch | None:
+        """Where no neuron turns, the time until one of those that grow is seen by the others, if that is long; None elsewhere."""
+        phi, size = self.phi, np.max(np.abs(self.phi), axis=1)
+        rates = np.sum(velocity * phi, axis=1) / np.maximum(np.sum(phi**2, axis=1), np.finfo(float).tiny)
+        turning = float(np.max(np.max(np.abs(velocity - rates[:, None] * phi), axis=1) / np.where(size > 0, size, 1.0)))
+        scales = [turning, *np.abs(rates[self._seen()])]  # whoever is seen by the others has to rest
+        if max(scales) > NEARLY * self.rate0:
+            self.calm = np.inf
+            return None
+        if max(scales) > STEADY * self.rate0:
+            self.calm = min(self.calm, self.step / 2)
+            return None
+        rates[(np.abs(rates) <= STEADY * self.rate0) | self._seen()] = 0.0
+        grows = rates > 0
+        if not np.any(grows):
+            return None
+        h = float(np.min((self.unseen - self._output_sizes()[grows]) / (2 * rates[grows])))
+        h = min(h, left)
+        return _Stretch(self.t, h, phi, rates, self.net.exponents) if h > 4 * self.step else None
+
+    def _output_sizes(self) -> Array:
+        """log of what each neuron adds to h at most."""
+        with np.errstate(divide="ignore"):
+            sizes = np.abs(self.phi[:, 0]) * np.max(np.abs(self.phi[:, 1:] @ self.net.XT), axis=1)
+            return np.asarray(np.log(sizes) + 2 * np.log(2) * self.net.exponents)
+
+    def _seen(self) -> Array:
+        return np.asarray(self._output_sizes() > self.unseen)
+
+    def advance(self, t1: float | None) -> _Piece | _Stretch | str:
+        """One step, shortened where a kink is reached, which is then decided; or a stretch over which no neuron turns."""
         net, phi = self.net, self.phi
         left = np.inf if t1 is None else t1 - self.t
-        h, size = min(self.step, left), np.maximum(np.max(np.abs(phi), axis=1), np.finfo(float).tiny)
+        first = net(phi)
+        stretch = self._stretch(first, left)
+        if stretch is not None:
+            self.t = t1 if t1 is not None and stretch.h == left else self.t + stretch.h
+            self.phi, net.exponents = stretch.neurons(self.t)
+            net.refresh()
+            return stretch
+        h, size = min(self.step, self.calm, left), np.maximum(np.max(np.abs(phi), axis=1), np.finfo(float).tiny)
         if not np.isfinite(h):  # nothing moves: the rest is one step
             h = left
-        first = net(phi)
         while True:
             K, new = _stages(net, phi, first, h)
             error = _error(K, h, np.maximum(size, np.max(np.abs(new), axis=1))) / self.tolerance

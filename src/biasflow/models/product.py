@@ -1,0 +1,90 @@
+"""Diagonal networks with two layers of weights, β = u∘v (W, §4 and footnote 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError
+from ..inputs import Array, log_of_scale, vector
+from ..losses import SquareLoss
+from ..potentials import Hypentropy, Potential
+from .base import MirrorForm, Model
+from .diagonal import DiagonalNetwork, DiagonalParams
+from .hyperbola import hyperbolic_form
+
+
+class ProductParams(NamedTuple):
+    """The weights u of the first layer and v of the second, each (d,)."""
+
+    u: Array
+    v: Array
+
+
+@dataclass(frozen=True)
+class ProductNetwork(Model):
+    """f((u, v), x) = ⟨u∘v, x⟩: each input has one unit, with the weight u_i into it and v_i out of it.
+
+    It is the depth-2 diagonal network with w± = (u ± v)/2, whose flow it follows at half the speed: u² − v² is conserved.
+    """
+
+    @property
+    def homogeneity(self) -> int:
+        return 2
+
+    def __call__(self, params: ProductParams, X: Any) -> Any:
+        return self.effective(params) @ X.T
+
+    def effective(self, params: ProductParams) -> Any:
+        """β = u∘v; leading axes are kept."""
+        return params.u * params.v
+
+    def gradient(self, params: ProductParams, X: Any, output_gradient: Any) -> ProductParams:
+        beta_gradient = X.T @ output_gradient
+        return ProductParams(params.v * beta_gradient, params.u * beta_gradient)
+
+    def jacobian(self, params: ProductParams, X: Any) -> ProductParams:
+        return ProductParams(params.v * X, params.u * X)
+
+    def linearised(self, params: ProductParams, direction: ProductParams) -> Any:
+        return params.v * direction.u + params.u * direction.v
+
+    def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> ProductParams:
+        """u = α·1, v = 0: unbiased, and no saddle. `scale` is a number, or a vector with one α per coordinate."""
+        u = DiagonalNetwork(2).init(scale, dim=dim, key=key).plus
+        return ProductParams(u, np.zeros_like(u))
+
+    def checked(self, params: Any, d: int) -> ProductParams:
+        """Parameters as arrays of the right length, or an error that names the weight."""
+        try:
+            u, v = params
+        except (TypeError, ValueError):
+            raise InputError(f"params0: expected ProductParams(u, v), found {type(params).__name__}") from None
+        return ProductParams(vector("params0.u", u, d), vector("params0.v", v, d))
+
+    def paired(self, params: ProductParams) -> DiagonalParams:
+        """The weights w± = (u ± v)/2 of the depth-2 diagonal network with the same predictor."""
+        return DiagonalParams((params.u + params.v) / 2, (params.u - params.v) / 2)
+
+    def potential(self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None) -> Potential:
+        """The potential whose Bregman projection is the limit from u = α·1, v = 0: Φ_r, r = |u² − v²|/2 = α²/2."""
+        _, log_alpha = log_of_scale("scale", scale, log_scale)
+        return Hypentropy(log_alpha=2 * log_alpha - np.log(2.0))
+
+    def features(self, X: Any) -> Any:
+        """X itself: f(w, x) = ⟨β, x⟩."""
+        return X
+
+    def nonsmooth(self, params0: ProductParams) -> str | None:
+        """A polynomial in the weights is smooth."""
+        return None
+
+    def mirror_form(self, params0: ProductParams, loss: Any, n: int) -> MirrorForm | str:
+        """Φ_r/(4c) under c‖·‖², r = |u² − v²|/2; half-lines where |u| = |v|, refused where both are zero."""
+        if not isinstance(loss, SquareLoss):
+            return f"the dual flow needs a square loss, found {type(loss).__name__}"
+        plus, minus = self.paired(params0)
+        return hyperbolic_form(plus, minus, 1 / (4 * loss.factor(n)), lambda p, m: ProductParams(p + m, p - m))

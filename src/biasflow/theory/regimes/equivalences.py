@@ -1,0 +1,263 @@
+"""W's footnotes: scaling the start is scaling the output, and u∘v is the depth-2 model at half its speed.
+
+w = αv turns ẇ = −∇L(F(w)) into v̇ = −α^{D−2}∇F(v)ᵀL'(α^D·F(v)): the flow of the model α^D·F from w₀, at the speed α^{−2}. And
+u̇ = −v∘g, v̇ = −u∘g with g = ∂L/∂β say that w± = (u ± v)/2 follow ẇ± = ∓w±∘g, where the depth-2 model has ∓2w±∘g.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...inputs import Array
+from ...limits import bregman_projection
+from ...losses import SquareLoss
+from ...models import DiagonalNetwork, MirrorForm, Model, ProductNetwork, ProductParams
+from ...potentials import Hypentropy, Potential
+from ...records import Dataset, Problem, Trajectory, leaf_map, leaves
+from ..evidence import ARRIVED, Evidence
+from ..examples import diagonal_problem
+from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
+from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
+from ..witness import witness_flow
+from .completion import completion_problem
+from .ends import ROUNDING, remaining
+from .families import diagonal_family
+from .kernel import HOMOGENEOUS
+
+SCALES = (0.3, 3.0)
+"""α by which the start is divided, and whose power multiplies the output."""
+SEEN = 60
+"""Times at which two flows are compared."""
+SAFE = 10.0
+"""Times the errors of two flows by which they may differ: estimates are of the order of the error, no bounds."""
+
+
+@dataclass(frozen=True)
+class Louder(Model):
+    """A model whose output is multiplied by a number."""
+
+    model: Any
+    factor: float
+
+    @property
+    def homogeneity(self) -> int:
+        return int(self.model.homogeneity)
+
+    def __call__(self, params: Any, X: Any) -> Any:
+        return self.factor * self.model(params, X)
+
+    def effective(self, params: Any) -> Any:
+        return self.factor * self.model.effective(params)
+
+    def checked(self, params: Any, d: int) -> Any:
+        return self.model.checked(params, d)
+
+    def gradient(self, params: Any, X: Any, output_gradient: Any) -> Any:
+        return self.model.gradient(params, X, self.factor * output_gradient)
+
+    def jacobian(self, params: Any, X: Any) -> Any:
+        return leaf_map(lambda leaf: self.factor * leaf, self.model.jacobian(params, X))
+
+    def linearised(self, params: Any, direction: Any) -> Any:
+        return self.factor * self.model.linearised(params, direction)
+
+    def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
+        return self.model.potential(scale=scale, log_scale=log_scale)
+
+    def features(self, X: Any) -> Any:
+        return self.model.features(X)
+
+    def nonsmooth(self, params0: Any) -> str | None:
+        failure: str | None = self.model.nonsmooth(params0)
+        return failure
+
+    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
+        return "a model that is only followed in its weights"
+
+
+def louder_problem(problem: Problem, alpha: float) -> tuple[Problem, float]:
+    """(the model α^D·F from w₀ = w/α, the speed at which it runs)."""
+    start = leaf_map(lambda leaf: leaf / alpha, problem.params0)
+    model = Louder(problem.model, alpha**problem.model.homogeneity)
+    return Problem(model, problem.data, problem.loss, start), alpha**-2.0
+
+
+def flows_apart(
+    flow: Trajectory, other: Trajectory, speed: float, turned: Callable[[Any], Any] | None = None
+) -> tuple[float, float]:
+    """(largest distance of the predictors of `flow` at t from those of `other` at speed·t, its error), over the largest.
+
+    turned: weights of `flow` from those of `other`, which are then compared too.
+    """
+    one, two = (run.problem.model for run in (flow, other) if isinstance(run.problem, Problem))
+    last = min(float(flow.times[-1]), float(other.times[-1]) / speed)
+    chosen = np.unique(np.minimum(flow.times[:: max(len(flow.times) // SEEN, 1)], last))
+    size = max(float(np.max(np.abs(one.effective(flow.at(t))))) for t in chosen)
+    apart = 0.0
+    for t in chosen:
+        here, there = flow.at(t), other.at(min(speed * t, float(other.times[-1])))
+        apart = max(apart, float(np.max(np.abs(one.effective(here) - two.effective(there)))) / size)
+        if turned is not None:
+            pairs = list(zip(leaves(here), leaves(turned(there)), strict=True))
+            largest = max(float(np.max(np.abs(a))) for a, _ in pairs)
+            apart = max(apart, *(float(np.max(np.abs(a - b))) / largest for a, b in pairs))
+    formed = max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.states)) ** one.homogeneity  # β may be a difference of these
+    errors = float(np.max(flow.error)) + float(np.max(other.error))
+    return apart, SAFE * (errors + ROUNDING * (formed + size)) / size
+
+
+def _fn1(evidence: Evidence) -> tuple[Check, ...]:
+    problem, flow = evidence.network, evidence.trajectory
+    checks = []
+    for alpha in SCALES:
+        quantity = f"largest difference of the flow from α·w₀ and that of α^D·f from w₀ at t/α², α = {alpha:g}, relative"
+        louder, speed = louder_problem(problem, alpha)
+        other = witness_flow(louder, t1=max(speed, 1.0) * float(flow.times[-1]), time_s=evidence.time_left / 2)
+        if isinstance(other, str):
+            checks.append(unknown_check(quantity, other))
+            continue
+
+        def turned(params: Any, alpha: float = alpha) -> Any:
+            return leaf_map(lambda leaf: alpha * leaf, params)
+
+        apart, error = flows_apart(flow, other, speed, turned)
+        null = flows_apart(flow, other, 1.0)[0]
+        checks.append(Check(quantity, apart, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=null))
+    return tuple(checks)
+
+
+def pair_problem(problem: Problem) -> tuple[Problem, float]:
+    """(the depth-2 model from w± = (u ± v)/2, the speed at which it runs)."""
+    start = problem.model.paired(problem.params0)
+    return Problem(DiagonalNetwork(2), problem.data, problem.loss, start), 0.5
+
+
+def _same(evidence: Evidence, problem: Problem, flow: Trajectory | str, words: str) -> Check:
+    pair, speed = pair_problem(problem)
+    if isinstance(flow, str):
+        return unknown_check(words, flow)
+    other = witness_flow(pair, t1=float(flow.times[-1]), time_s=evidence.time_left / 2)
+    if isinstance(other, str):
+        return unknown_check(words, other)
+    (apart, error), null = flows_apart(flow, other, speed), flows_apart(flow, other, 1.0)[0]
+    return Check(words, apart, "==", 0.0, error, witness="∇L followed in both models' weights", null=null)
+
+
+def radius_projection(problem: Problem, r: Array) -> Array:
+    """argmin of the divergence of Φ_r from β₀ = u₀∘v₀ among the interpolators."""
+    start = problem.model.effective(problem.params0)
+    return np.asarray(bregman_projection(Hypentropy(r), problem.data.X, problem.data.y, start).value)
+
+
+def _ends(evidence: Evidence) -> Check:
+    """The end of the flow against the limit, and against the projection at twice r, which is another one."""
+    problem, flow = evidence.network, evidence.trajectory
+    quantity = "‖β(T) − β*‖_∞/‖β(T)‖_∞, β* the projection for Φ_r from u₀∘v₀, r = |u₀² − v₀²|/2"
+    u, v = problem.params0
+    beta = problem.model.effective(flow.final)
+    size = float(np.max(np.abs(beta)))
+    pair = dataclasses.replace(pair_problem(problem)[0], params0=problem.model.paired(flow.final))
+    reach = float(np.linalg.norm(np.linalg.pinv(problem.data.X), np.inf))
+    off = evidence.limit.certificate.residual * float(np.max(np.abs(problem.data.y), initial=1.0)) * reach
+    formed = float(np.max(np.abs(flow.final.u) * np.abs(flow.final.v)) + np.max(u**2 + v**2))
+    logs = 1 + float(np.max(np.abs(np.log(np.abs(u**2 - v**2)))))
+    error = (float(flow.error[-1]) + 2 * remaining(pair, pair.params0) + off + ROUNDING * (logs * size + formed)) / size
+    if not error <= ARRIVED:
+        return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
+    away, null = (
+        float(np.max(np.abs(beta - value))) / size
+        for value in (evidence.limit.value, radius_projection(problem, np.abs(u**2 - v**2)))
+    )
+    return Check(quantity, away, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=null)
+
+
+def _fn2(evidence: Evidence) -> tuple[Check, ...]:
+    problem, flow = evidence.network, evidence.trajectory
+    u, v = problem.params0
+    larger = np.maximum(np.abs(u), np.abs(v))
+    signs = np.where(v < 0, -1.0, 1.0)
+    balanced = dataclasses.replace(problem, params0=ProductParams(larger, signs * larger))
+    even = witness_flow(balanced, t1=float(flow.times[-1]), time_s=evidence.time_left / 2)
+    return (
+        _same(evidence, problem, flow, "largest relative difference of u∘v at t and w₊² − w₋² at t/2, w± = (u ± v)/2"),
+        _same(evidence, balanced, even, "the same from |u| = |v|, where one weight w per coordinate is left: ±w²"),
+        _ends(evidence),
+    )
+
+
+def _smooth(problem: Any) -> str | None:
+    failure: str | None = problem.model.nonsmooth(problem.params0)
+    return failure
+
+
+def _product(problem: Any) -> str | None:
+    if isinstance(problem, Problem) and isinstance(problem.model, ProductNetwork):
+        return None
+    found = type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+    return f"found {found}, needs a ProductNetwork"
+
+
+def _inside(problem: Any) -> str | None:
+    u, v = np.abs(problem.params0[0]), np.abs(problem.params0[1])
+    near = np.abs(u - v) <= 1e-8 * np.maximum(u, v)  # u² − v² has lost half of its digits
+    return f"|u| = |v| at coordinate {int(np.flatnonzero(near)[0])}, which stays on its half-line" if np.any(near) else None
+
+
+def _scaling_example(key: int) -> Problem:
+    return completion_problem(key) if key % 4 == 3 else diagonal_problem(key, depth=2 + key % 3, scale=0.4)
+
+
+def product_problem(key: int, n: int = 6, d: int = 16) -> Problem:
+    """u∘v on sparse regression: the unbiased start for even keys, a random one for odd."""
+    data = diagonal_problem(key, n=n, d=d).data
+    model, rng = ProductNetwork(), np.random.default_rng((67, key))
+    start = ProductParams(rng.uniform(0.5, 1, d), rng.uniform(-0.4, 0.4, d)) if key % 2 else model.init(0.3, dim=d)
+    return Problem(model, data, SquareLoss(("sum", "half", "half-mean")[key % 3]), start)
+
+
+def product_family(key: int) -> Problem:
+    """The data of the diagonal networks' family; weights of all signs over two decades, unbiased for every third key."""
+    base, rng = diagonal_family(key, 2), np.random.default_rng((71, key))
+    d, unit = base.data.d, float(np.sqrt(np.max(np.abs(base.data.y))))
+    sizes = unit * 10 ** rng.uniform(-1.5, 0.5, (2, d)) * rng.choice([-1.0, 1.0], (2, d))
+    start = ProductParams(sizes[0], sizes[1] * (key % 3 > 0))
+    return Problem(ProductNetwork(), Dataset(base.data.X, base.data.y), base.loss, start)
+
+
+SMOOTH = Hypothesis("smooth", "the model is smooth along the flow", on_problem(_smooth))
+PRODUCT = Hypothesis("product", "a diagonal network u∘v", on_problem(_product), structural=True)
+INSIDE = Hypothesis("inside", "|u_i| ≠ |v_i| at the start, so that every β can be reached", on_problem(_inside))
+
+fn1 = Claim(
+    "W/fn1",
+    "For D-homogeneous models, scaling the start is equivalent to scaling the output: from α·w₀ the flow of f is, at t, α times"
+    " that of α^D·f from w₀ at t/α².",
+    "W, footnote 1 (the clock is ours)",
+    (HOMOGENEOUS, SQUARE, SMOOTH, NONTRIVIAL),
+    _scaling_example,
+    _fn1,
+    kind=Kind.FLOW,
+    witness="∇L followed in the weights, for both",
+    null="the same without the change of clock",
+    family=lambda key: diagonal_family(key, 2 + key % 4),
+)
+fn2 = Claim(
+    "W/fn2",
+    "f = ⟨u∘v, x⟩ follows the depth-2 model from w± = (u ± v)/2 at half its speed; from |u| = |v| both stay equal and no sign"
+    " flips, so that ±w² is left; otherwise its limit is the projection of u₀∘v₀ for Φ_r, r = |u₀² − v₀²|/2.",
+    "W, Section 4 and footnote 2",
+    (PRODUCT, SQUARE, CONSISTENT, NONTRIVIAL, INSIDE),
+    product_problem,
+    _fn2,
+    kind=Kind.FLOW,
+    witness="∇L followed in the weights of both models",
+    null="the same at the same speed; the projection for 2r",
+    family=product_family,
+)
+
+CLAIMS = (fn1, fn2)
