@@ -12,6 +12,7 @@ import relu_worlds
 import biasflow as bf
 from biasflow.theory import Evidence, claim
 from biasflow.theory.examples import diagonal_problem, mirror_problem
+from biasflow.theory.relu.early_lemmas import Comparison
 
 ANY_LABELS = {
     "R/lemA1",
@@ -68,6 +69,7 @@ NUMBERS = {
     bf.Scores: lambda p: p.margins,
     bf.Alternating: lambda p: p.grid(3).X,
     bf.Problem: lambda p: p.data.X,
+    Comparison: lambda p: [p.a, p.b, p.c, p.start],
 }
 
 
@@ -75,7 +77,7 @@ def numbers(problem):
     return NUMBERS[type(problem)](problem)
 
 
-@pytest.mark.parametrize("name", [n for n in REGRESSIONS if n not in ("R/lem5.1", "B/assumption-1")])
+@pytest.mark.parametrize("name", [n for n in REGRESSIONS if n not in ("R/lem5.1", "B/assumption-1", "B/lem16")])
 def test_inconsistent_labels_are_refused_where_the_claim_needs_them_and_harmless_elsewhere(name):
     problem = claim(name).example(0)
     if isinstance(problem, bf.MirrorProblem):

@@ -1,0 +1,214 @@
+"""B, §3.2: what happens when an assumption is relaxed: width, kinks and saddles, and the scale of the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...data import orthonormal
+from ...inputs import Array
+from ...models import TwoLayer, TwoLayerParams
+from ...records import Problem, Trajectory
+from ..evidence import Evidence
+from ..fits import CONFIDENCE
+from ..verdicts import Check, Claim, Kind, unknown_check
+from ..witness import witness_flow
+from .convergence import VANISHED
+from .examples import orthonormal_family, orthonormal_problem, pairs_family
+from .hypotheses import (
+    ASSUMED,
+    ASSUMPTION_1,
+    ASSUMPTION_2,
+    LABELLED,
+    NETWORK,
+)
+from .networks import kernel_interpolator, rescaled
+from .phases import GRADIENT
+from .remarks import _directions, likelihood
+from .setting import Setting, squared_norm, unit_rows
+
+DRAWS = 1500
+"""Networks drawn for one width."""
+WIDTHS = (0.25, 1.0, 4.0, 32.0)
+"""Widths over the one at which Assumption 3 is as likely as not."""
+SIZES = (2, 6, 10)
+"""Labels of each sign at which the width is tried where it is as likely as not."""
+DEEP = 1e-60
+"""Scale at which saddles are counted: growths last a few 1/‖D‖, the times between them log(1/λ) times differences of 1/‖D‖."""
+QUIET = 1e-3
+"""Share of the lower of two neighbouring peaks of −dL/dt below which a saddle lies between them."""
+SEPARATE = 12.0
+"""Times 1/rate that two growths must be apart for their peaks to be told apart by that: they fall like e^{−2·rate·t}."""
+NEAR_ONE = 0.05
+"""λ√m of a larger start: a few hundredths of what the labels need."""
+
+
+def _width(evidence: Evidence) -> tuple[Check, ...]:
+    """Shares of networks drawn against the exact probability: along widths for this problem's labels, and along n at half."""
+    s = Setting(evidence.network)
+    up, down = int(np.sum(s.y > 0)), int(np.sum(s.y < 0))
+    checks = [_share(s.X[s.y > 0], s.X[s.y < 0], max(1, round(factor * half_width(up, down)))) for factor in WIDTHS]
+    for count in SIZES:
+        X = orthonormal(2 * count, 2 * count, 0).X
+        checks.append(_share(X[:count], X[count:], half_width(count, count), 300))
+    large, small = (half_width(count, count) for count in (SIZES[-1], SIZES[-2]))
+    rate = float(np.log2(large / small)) / (SIZES[-1] - SIZES[-2])
+    checks.append(Check("doublings of that width per label of a sign", rate, "==", 1.0, 0.02, witness="widths that were drawn"))
+    n = 2 * SIZES[-1]
+    X = orthonormal(n, n, 1).X
+    checks.append(_share(X[: n // 2], X[n // 2 :], n * n, 300))
+    return tuple(checks)
+
+
+def half_width(up: int, down: int) -> int:
+    """The least width at which Assumption 3 holds with probability one half."""
+    m = 2
+    while likelihood(up, down, m) < 0.5:
+        m = int(np.ceil(1.01 * m)) + 1
+    while m > 1 and likelihood(up, down, m - 1) >= 0.5:
+        m -= 1
+    return m
+
+
+def _share(up: Array, down: Array, m: int, draws: int = DRAWS) -> Check:
+    from scipy import stats
+
+    rng, hits = np.random.default_rng((71, m)), 0
+    for _ in range(draws):
+        W, signs = rng.standard_normal((m, up.shape[1])), rng.choice([-1.0, 1.0], m)
+        hits += bool(np.any((signs > 0) & np.all(W @ up.T > 0, axis=1)) and np.any((signs < 0) & np.all(W @ down.T > 0, axis=1)))
+    share, interval = hits / draws, stats.binomtest(hits, draws).proportion_ci(CONFIDENCE, method="exact")
+    error = max(share - interval.low, interval.high - share)
+    what = f"P(Assumption 3), {len(up)} and {len(down)} labels, m = {m}, as a share of {draws} networks"
+    witness = "Clopper–Pearson over networks drawn"
+    return Check(what, share, "==", likelihood(len(up), len(down), m), float(error), witness=witness, size=1.0)
+
+
+def growths(flow: Trajectory, rate: float) -> int:
+    """How many times L falls: peaks of −dL/dt with a quiet time between them. A saddle is left by each."""
+    times = np.linspace(0.0, float(flow.times[-1]), max(int(rate * float(flow.times[-1]) * 4), 200))
+    problem: Any = flow.problem
+    losses = np.array([float(problem.loss(problem.model(flow.at(float(t)), problem.data.X), problem.data.y)) for t in times])
+    falls = np.maximum(-np.diff(losses), 0.0) / losses[0]
+    count, peak, trough = 0, 0.0, 0.0
+    for fall in falls:
+        if fall > QUIET**2 and (count == 0 or (trough < QUIET * peak and fall > trough / QUIET)):
+            count, peak, trough = count + 1, fall, fall
+        elif count:
+            peak, trough = (max(peak, fall), fall) if fall > peak else (peak, min(trough, fall))
+            trough = fall if fall == peak else trough
+    return count
+
+
+def _saddles(evidence: Evidence) -> tuple[Check, ...]:
+    """Without S_{+,1} and S_{−,1}: kinks at the end against falls of the loss. With both: two. From a larger start: one."""
+    s = Setting(rescaled(evidence.network, DEEP))
+    gradient = "∇L followed in the weights"
+    rate = max(cluster.rate for cluster in s.clusters) * s.speed
+    checks: list[Check] = []
+    whole = witness_flow(s.problem, time_s=evidence.time_left / 4)
+    larger = witness_flow(rescaled(s.problem, NEAR_ONE / np.sqrt(len(s.params0.a))), time_s=evidence.time_left / 4)
+    for name, flow, expected in (("Assumption 3", whole, 2.0), ("it, from a larger start", larger, 1.0)):
+        quantity = f"falls of the loss with {name}"
+        if isinstance(flow, str):
+            checks.append(unknown_check(quantity, flow))
+            continue
+        checks.append(Check(quantity, float(growths(flow, rate)), "==", expected, witness=gradient, null=0.0))
+    if not isinstance(larger, str):
+        gap = squared_norm(larger.final) / s.least_norm - 1
+        lazy = kernel_interpolator(s.problem)
+        quantity = "‖θ∞‖² over its least, minus one, from a larger start, over an interpolator's from a kernel"
+        if lazy is None:
+            checks.append(unknown_check(quantity, "random features find none"))
+        else:
+            other = squared_norm(lazy) / s.least_norm - 1
+            checks.append(Check(quantity, gap / other, "<=", 1.0, 1e-6, witness=gradient, null=1.0))
+    return (*checks, *_kinks(evidence, s, rate))
+
+
+def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
+    quantity = "falls of the loss over kinks at the end, without Assumption 3"
+    outside = np.setdiff1d(np.arange(len(s.params0.a)), np.concatenate([cluster.neurons for cluster in s.clusters]))
+    kept = TwoLayerParams(s.params0.a[outside], s.params0.W[outside])
+    own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
+    if not np.all(np.any(own, axis=0)):
+        k = int(np.flatnonzero(~np.any(own, axis=0))[0])
+        return (unknown_check(quantity, f"nobody outside the clusters is active on x_{k} with the sign of its label"),)
+    problem = Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept)
+    flow = witness_flow(problem, time_s=evidence.time_left / 3)
+    if isinstance(flow, str):
+        return (unknown_check(quantity, flow),)
+    kinks = _directions(flow.final)
+    apart = _separation(flow, problem, s, rate)
+    gradient = "∇L followed in the weights"
+    fall = Check(
+        "final loss over its start, without Assumption 3",
+        float(flow.loss[-1] / flow.loss[0]),
+        "<=",
+        VANISHED,
+        witness=gradient,
+        null=1.0,
+    )
+    more = Check("kinks at the end, without Assumption 3", float(kinks), ">=", 3.0, witness=gradient, null=2.0)
+    if apart < SEPARATE:
+        return (
+            fall,
+            more,
+            unknown_check(quantity, f"two groups grow within {apart:.1f}/‖D‖ of one another"),
+        )
+    return (fall, more, Check(quantity, growths(flow, rate) / kinks, "==", 1.0, witness=gradient, null=2.0 / kinks))
+
+
+def _separation(flow: Trajectory, problem: Problem, s: Setting, rate: float) -> float:
+    """The least time between the growths of two directions, in units of 1/rate: when each reaches half of its final mass."""
+    sizes = np.sum(flow.final.W**2, axis=1)
+    large = np.flatnonzero(sizes > 1e-6 * np.max(sizes))
+    units = unit_rows(flow.final.W)
+    moments: list[float] = []
+    while large.size:
+        group = large[units[large] @ units[large[0]] > 1 - 1e-4]
+        large = np.setdiff1d(large, group)
+        mass = np.sum(flow.states.W[:, group] ** 2, axis=(1, 2))
+        moments.append(float(flow.times[int(np.argmax(mass >= mass[-1] / 2))]))
+    return float(np.min(np.diff(np.sort(moments)))) * rate if len(moments) > 1 else float("inf")
+
+
+def few_problem(key: int) -> Problem:
+    """Two labels of each sign and a few neurons, among them, for each label, one that is active on its input alone."""
+    p = orthonormal_problem(4 * key + 3, scale=1e-30, m=16)
+    a, W = p.params0.a.copy(), p.params0.W.copy()
+    for j, (x, y) in enumerate(zip(p.data.X, p.data.y, strict=True), start=2):
+        products = p.data.X @ W[j]
+        W[j] += (np.where(p.data.X @ x > 0.5, 1.0, -1.0) * np.abs(products) - products) @ p.data.X
+        a[j] = np.sign(y) * np.linalg.norm(W[j] / 1e-30) * 1e-30
+    return Problem(p.model, p.data, p.loss, TwoLayerParams(a, W))
+
+
+width = Claim(
+    "B/width",
+    "Assumption 3 holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m, p, q = 2^{−1−n_±}: for one half the width"
+    " doubles with each label of a sign, and as m → ∞ it is one.",
+    "B, §2.2 and §3.2, the overparameterisation regime",
+    (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
+    orthonormal_problem,
+    _width,
+    Kind.PROBABILITY,
+    "networks drawn and counted",
+    "",
+    orthonormal_family,
+)
+saddles = Claim(
+    "B/saddles",
+    "Without Assumption 3 the flow leaves one saddle per kink and ends with more than two kinks; with it, two; from a larger"
+    " start one, and the norm is still smaller than a kernel's.",
+    "B, §3.2, overparameterisation and scale of initialisation",
+    ASSUMED,
+    few_problem,
+    _saddles,
+    Kind.FLOW,
+    GRADIENT,
+    "two saddles, or none",
+    pairs_family,
+)
+CLAIMS = (width, saddles)
