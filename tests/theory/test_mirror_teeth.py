@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.data import hypercube
+from biasflow.models import random_network
 from biasflow.theory import claim
 from biasflow.theory.examples import boundary_problem, diagonal_problem, half_line_problem, mirror_problem
 from biasflow.theory.mirror.formulas import formulas_of
@@ -211,3 +213,31 @@ def test_labels_whose_squares_are_no_floats_are_left_open(name):
     p = claim(name).example(0)
     verdict = bf.verify(name, bf.MirrorProblem(p.potential, p.X, 1e150 * p.y, p.beta0), time_s=2.0)
     assert verdict.status == "inconclusive" and "range of floats" in verdict.why
+
+
+@pytest.mark.parametrize("key", [0, 1])
+def test_the_sublinear_bound_of_figure_3_moves_in_iterations_not_in_time(key):
+    """R finds it 'relatively accurate' in the slow phase. In t it has not left D₀; at t/10⁻⁴, in iterations, it falls below D."""
+    model, params = random_network(20, 100, 1e-4, key=key)
+    p = bf.Problem(model, hypercube(10, 100, key), bf.SquareLoss("half"), params)
+    flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0)
+    bounds, m = bf.convergence_bounds(p, flow), bf.mirror(p)
+    best = m.potential.at(bf.bregman_projection(m.potential, m.X, m.y, m.beta0).value)
+    D = np.array([2 * np.sum(best.divergence(m.potential.at(beta))) for beta in p.model.effective(flow.states)])
+    slow = (1e-3 * D[0] <= D) & (flow.times > 0)
+    times, D = flow.times[slow], D[slow]
+    assert np.all(bounds.sublinear(times) >= 0.99 * bounds.start_divergence)
+    assert np.min(bounds.sublinear(times / 1e-4) / D) < 0.5 and np.median(bounds.sublinear(times / 1e-4) / D) > 0.2
+
+
+def test_the_inverse_of_a_gradient_need_not_be_lipschitz_and_solutions_do_not_part():
+    """φ = x⁴/4 is Legendre with ∇φ = x³ onto R, ∇φ* = η^{1/3}. Under F = ½x² η reaches zero in finite time, from either side."""
+    from scipy.integrate import solve_ivp
+
+    inverse = np.cbrt
+    assert (inverse(1e-12) - inverse(0.0)) / 1e-12 > 1e7  # no Lipschitz constant near zero
+    options = {"rtol": 1e-9, "atol": 1e-12, "dense_output": True}
+    first, second = (solve_ivp(lambda t, eta: -inverse(eta), (0, 3), [start], **options) for start in (1.0, 0.9))
+    t = np.linspace(0, 3, 200)
+    apart = np.abs(first.sol(t) - second.sol(t))[0]
+    assert np.all(np.diff(apart) <= 1e-6) and apart[-1] < 1e-6 and abs(first.sol(3.0)[0]) < 1e-6  # zero at t = 3/2, both

@@ -27,8 +27,8 @@ from .given import about_no_limit
 from .measured import ARRIVED, EPS
 from .networks import Reduced, mirror_equation, printed_radius
 
-NEURONS = np.unique(np.round(np.geomspace(10, 10_000, 10)).astype(int))
-"""Neurons for each direction, over three decades."""
+NEURONS = np.unique(np.round(np.geomspace(10, 12_000, 10)).astype(int))
+"""Neurons for each direction, over three decades and a little, so that rounding does not make them fewer."""
 DRAWS = 12
 """Networks of each width over which the distance of their limits is averaged."""
 FEW = 3
@@ -39,6 +39,10 @@ SAMPLED = 0.25
 """Relative error of a root mean square over so few draws of vectors with three free directions or more: twice its deviation."""
 QUADRATIC = (1e-7, 0.05)
 """Relative distances from the ℓ2 projection between which they fall as 1/r²: above φ is not quadratic yet, below limits round."""
+MEDIAN = 1.2533
+"""√(π/2): the deviation of a median over that of a mean, for many draws."""
+LIMITS = 1e-9
+"""Relative error of a limit, at which its solver may stop."""
 UNEQUAL = 1e-12
 """|a − |b|| over a up to which a neuron is on the edge of the cone."""
 
@@ -162,7 +166,7 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     alpha = float(np.sqrt(3 * np.sum(a0**2 + b0**2) / (dim + 1)))
     rng = np.random.default_rng(5)
     final = alpha**2 * mean_square(dim) / (2 * count)
-    widths, single, grouped, wide, distances, lazy = NEURONS * count, [], [], [], [], []
+    widths, single, scatter, grouped, wide, distances = NEURONS * count, [], [], [], [], []
     target = _limit(X, y, np.full(count, final), np.zeros(count))
     for N in NEURONS:
         radii, off = [], []
@@ -170,24 +174,36 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
             a, b = (weight_scale(alpha, N * count) * part.reshape(count, N) for part in drawn_weights(rng, N * count, dim))
             radii.append(merged_radius(a, b))
             off.append(_distance(_limit(X, y, radii[-1], np.sum(a * b, axis=1)), target))
-        single.append(float(np.median(0.5 * (a**2 - b**2))))
+        own = 0.5 * (a**2 - b**2)
+        single.append(float(np.median(own)))
+        scatter.append(MEDIAN * float(np.std(own)) / np.sqrt(own.size) / single[-1])
         grouped.append(float(np.mean(radii)))
         wide.append(float(np.std(radii)) / np.sqrt(np.size(radii)))
         distances.append(float(np.sqrt(np.mean(np.square(off)))))
-        unscaled = N * radii[-1]  # weights of one size, whatever m, in pairs ±b: β₀ = 0
-        lazy.append(_distance(_limit(X, y, unscaled, np.zeros(count)), _nearest(X, y, unscaled)))
+    sizes = [N * radii[-1] for N in NEURONS]  # weights of one size, whatever m, in pairs ±b: β₀ = 0
+    lazy = np.array([_distance(_limit(X, y, r, np.zeros(count)), _nearest(X, y, r)) for r in sizes])
     spread = np.array(wide) / np.array(grouped)
     draws = "fresh draws of R's weights"
     error = DEVIATIONS * float(spread[-1]) + 2 / float(NEURONS[-1])
-    settled, unsure = (np.array(lazy) < QUADRATIC[1]) & (np.array(lazy) > QUADRATIC[0]), DEVIATIONS * spread
+    settled, unsure = (lazy < QUADRATIC[1]) & (lazy > QUADRATIC[0]), DEVIATIONS * spread
+    correction = lazy + LIMITS / lazy  # the next order in β/r, and rounding
     apart = "exponent in m of the distance of the limit from that of r_k's limit"
     kernel = "exponent in m of the distance from the ℓ2 projection, weights of one size"
     return (
-        exponent_check("exponent of a neuron's r_j in m, weights of size α/√m", widths, single, -1.0, unsure, witness=draws),
+        exponent_check(
+            "exponent of a neuron's r_j in m, weights of size α/√m",
+            widths,
+            single,
+            -1.0,
+            DEVIATIONS * np.array(scatter),
+            witness=draws,
+        ),
         exponent_check("exponent of the merged r_k in m", widths, grouped, 0.0, unsure, witness=draws),
         Check("merged r_k at the largest m over α²E(a²+b²)/(2ps²)", grouped[-1] / final, "==", 1.0, error, witness=draws),
-        exponent_check(apart, widths, distances, -0.5, SAMPLED, witness=draws, size=1.0),
-        exponent_check(kernel, widths[settled], np.array(lazy)[settled], -2.0, unsure[settled], witness=draws)
+        exponent_check(apart, widths, distances, -0.5, SAMPLED, witness=draws, size=1.0)
+        if min(distances) > QUADRATIC[0]
+        else unknown_check(apart, "the limits differ by their rounding alone"),
+        exponent_check(kernel, widths[settled], lazy[settled], -2.0, correction[settled], witness=draws)
         if np.sum(settled) > 3
         else unknown_check(kernel, "too few of these widths are near it"),
         _followed(evidence, p, merged.groups, rng, alpha),
@@ -232,6 +248,13 @@ def _followed(evidence: Evidence, p: Problem, groups: Index, rng: np.random.Gene
     return Check(name, float(np.max(np.abs(end - best))) / size, "==", 0.0, error, witness="∇L followed in the weights")
 
 
+def _choice(problem: Problem) -> str | None:
+    X = merge_directions(problem).mirror.X
+    rank = int(np.linalg.matrix_rank(X))
+    return None if rank < X.shape[1] else f"{X.shape[1]} directions of rank {rank}: one minimiser, and no bias to speak of"
+
+
+CHOICE = Hypothesis("choice", "F has several minimisers", on_problem(_choice))
 PAIRS = Hypothesis("pairs", "two neurons with outputs ±a in every direction", on_problem(_pairs))
 pair = Claim(
     "R/pair",
@@ -251,7 +274,7 @@ sec4 = Claim(
     " predictor, as 1/√m: the bias is that of the merged r. With weights of one size r_k grows as m, and the limit tends to the"
     " ℓ2 projection.",
     "R, §4, last paragraph, corrected: r_j changes, the bias of the predictor does not",
-    (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
+    (FIXED, SQUARE, CONE, NONTRIVIAL, FELT, CHOICE),
     fixed_directions_problem,
     about_no_limit(_sec4),
     kind=Kind.ASYMPTOTIC,
