@@ -12,11 +12,15 @@ import relu_worlds
 import biasflow as bf
 from biasflow.theory import Evidence, claim
 from biasflow.theory.examples import diagonal_problem, mirror_problem
-from biasflow.theory.relu.early_lemmas import Comparison
+from biasflow.theory.relu.early_lemmas import Inequality
 
 ANY_LABELS = {
     "R/lemA1",
+    "R/thm2.2",
     "R/thm2.3",
+    "R/eq2",
+    "R/eq3",
+    "R/sec4",
     "R/lem2.4",
     "R/lem3.3",
     "R/lemA3",
@@ -69,7 +73,7 @@ NUMBERS = {
     bf.Scores: lambda p: p.margins,
     bf.Alternating: lambda p: p.grid(3).X,
     bf.Problem: lambda p: p.data.X,
-    Comparison: lambda p: [p.a, p.b, p.c, p.start],
+    Inequality: lambda p: [p.a, p.b, p.c, p.start],
 }
 
 

@@ -19,7 +19,7 @@ from ...records import Dataset, Problem
 from ..evidence import Evidence
 from ..examples import fixed_directions_problem, network_family
 from ..fits import exponent_check
-from ..hypotheses import CONE, FELT, FIXED, NONTRIVIAL, SQUARE
+from ..hypotheses import CONE, CONSISTENT, FELT, FIXED, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .followed import SAVED, followed_weights
@@ -261,7 +261,7 @@ pair = Claim(
     "W's weight β = w₊² − w₋² is a pair of neurons with one direction, a = (w₊, w₋), b = (w₊, −w₋): merged, r = 2w₊w₋ (2α² from"
     " α·1), at half W's speed, with W's limit.",
     "R, §3.1, after Theorem 3.4: W's reparametrisation as a case of Lemma 3.5",
-    (FIXED, SQUARE, CONE, NONTRIVIAL, FELT, PAIRS),
+    (FIXED, SQUARE, CONE, CONSISTENT, NONTRIVIAL, FELT, PAIRS),
     pair_problem,
     about_no_limit(_pair),
     kind=Kind.FLOW,

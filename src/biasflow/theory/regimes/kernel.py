@@ -28,7 +28,7 @@ from .families import diagonal_family
 
 MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 9e-5, 7))
 """Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three decades."""
-GATED = tuple(float(m) for m in np.geomspace(1.2e-2, 1e-6, 9))
+GATED = tuple(float(m) for m in np.geomspace(1e-1, 1e-6, 21))
 """The same for networks with gates, whose kernel is the limit's only once no gate changes on the data: those that change are left
 out."""
 FLOW_RTOL = 1e-12

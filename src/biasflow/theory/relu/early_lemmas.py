@@ -84,7 +84,7 @@ def _lem9(evidence: Evidence) -> tuple[Check, ...]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Inequality:
     """Constants of Lemma 16 and the start of a function: f' ≤ −af + b∫f + c, f(0) = start; key: of what it falls short by."""
 
     a: float
@@ -95,24 +95,24 @@ class Comparison:
 
 
 def _signs(problem: Any) -> str | None:
-    if not isinstance(problem, Comparison):
+    if not isinstance(problem, Inequality):
         return f"found {type(problem).__name__}, needs the constants of a comparison"
     return None if problem.a > 0 and min(problem.b, problem.c, problem.start) >= 0 else "needs a > 0 and b, c, f(0) ≥ 0"
 
 
-def lemma_bound(p: Comparison, t: Array) -> Array:
+def lemma_bound(p: Inequality, t: Array) -> Array:
     """(f(0) + c/a)e^{bt/a}, logarithmically."""
     return np.asarray(np.log(p.start + p.c / p.a) + p.b * t / p.a)
 
 
-def printed_bound(p: Comparison, t: Array) -> Array:
+def printed_bound(p: Inequality, t: Array) -> Array:
     """(f(0) + c)(1 + e^{bt/a}), logarithmically."""
     return np.asarray(np.log(p.start + p.c) + np.logaddexp(0.0, p.b * t / p.a))
 
 
 def _lem16(evidence: Evidence) -> tuple[Check, ...]:
     """The largest f there is, with equality in its inequality; others that fall short of it; and the printed bound."""
-    p: Comparison = evidence.problem
+    p: Inequality = evidence.problem
     if p.start + p.c == 0:
         return (unknown_check("largest ln f − ln(f(0) + c/a) − bt/a", "f = 0"),)
     rng = np.random.default_rng(p.key)
@@ -124,7 +124,7 @@ def _lem16(evidence: Evidence) -> tuple[Check, ...]:
     )
     witness = "f' = −af + b∫f + c − s, s ≥ 0, by matrix exponentials"
     # b = 0 and f(0) = 0: f → c/a, and c/a² where the constant is c/a as in the statement; the printed bound is 2c there
-    example = Comparison(0.1, 0.0, 1.0, 0.0)
+    example = Inequality(0.1, 0.0, 1.0, 0.0)
     checks = [
         Check("largest ln f − ln(f(0) + c/a) − bt/a", worst, "<=", COMPARED * 2, COMPARED, witness=witness),
         Check(
@@ -138,7 +138,7 @@ def _lem16(evidence: Evidence) -> tuple[Check, ...]:
         ),
         Check(
             "the same with the constant c/a of the statement",
-            _excess(Comparison(0.1, 0.0, 10.0, 0.0), np.zeros(PIECES), 100 / example.a, lambda q, t: printed_bound(example, t)),
+            _excess(Inequality(0.1, 0.0, 10.0, 0.0), np.zeros(PIECES), 100 / example.a, lambda q, t: printed_bound(example, t)),
             "==",
             float(np.log(50.0)),
             1e-6,
@@ -147,7 +147,7 @@ def _lem16(evidence: Evidence) -> tuple[Check, ...]:
         ),
     ]
     if p.c > 0:
-        alone = Comparison(p.a, 0.0, p.c, 0.0)
+        alone = Inequality(p.a, 0.0, p.c, 0.0)
         found = _excess(alone, np.zeros(PIECES), 40 / p.a, lemma_bound)
         checks.append(Check("the same for b = 0 and f(0) = 0, where it is attained", found, "==", 0.0, 1e-6, witness=witness))
     quantity = "rate of the largest f over b/a"
@@ -163,7 +163,7 @@ def _lem16(evidence: Evidence) -> tuple[Check, ...]:
     return (*checks, Check(quantity, found, "<=", 1 + 2 * rounding, rounding, witness="roots of x² + ax = b"))
 
 
-def _excess(p: Comparison, short: Array, end: float, bound: Any) -> float:
+def _excess(p: Inequality, short: Array, end: float, bound: Any) -> float:
     """The largest ln f − ln bound where f' = −af + b∫f + c − s with s constant on pieces, ever f ≥ 0; exact on each piece."""
     state, worst, h = np.array([p.start, 0.0]), -np.inf, end / (len(short) * TIMES)
     values, vectors = np.linalg.eig(np.array([[-p.a, p.b], [1.0, 0.0]]) * h)
@@ -187,17 +187,17 @@ def _stepped(state: Array, values: Array, vectors: Array, drive: float) -> Array
     return np.asarray(np.real(vectors @ (grown * inner[:, 0] + filled * inner[:, 1])))
 
 
-def comparison(key: int) -> Comparison:
+def inequality(key: int) -> Inequality:
     rng = np.random.default_rng((61, key))
     a, b, c, start = rng.uniform(0.2, 2.0, 4)
-    return Comparison(float(a), float(b), float(c), float(start), key)
+    return Inequality(float(a), float(b), float(c), float(start), key)
 
 
-def comparison_family(key: int) -> Comparison:
+def inequality_family(key: int) -> Inequality:
     """Constants over eight decades, some of them zero."""
     rng = np.random.default_rng((67, key))
     a, b, c, start = 10.0 ** rng.uniform(-4, 4, 4)
-    return Comparison(float(a), float(b * (key % 3 > 0)), float(c * (key % 5 > 0)), float(start * (key % 10 != 1)), key)
+    return Inequality(float(a), float(b * (key % 3 > 0)), float(c * (key % 5 > 0)), float(start * (key % 10 != 1)), key)
 
 
 WAITS = (*ASSUMED, SMALL_START)
@@ -231,12 +231,12 @@ lem16 = Claim(
     "If f ≥ 0 and f' ≤ −af + b∫f + c with a > 0, b, c ≥ 0, then f(t) ≤ (f(0) + c/a)e^{bt/a}.",
     "B, Lemma 16 (corrected: printed with c/a and the bound (f(0) + c)(1 + e^{bt/a}))",
     (Hypothesis("comparison", "constants of a comparison, a > 0 and b, c, f(0) ≥ 0", on_problem(_signs), structural=True),),
-    comparison,
+    inequality,
     _lem16,
     Kind.STATIC,
     "solutions by matrix exponentials",
     "the printed bound",
-    comparison_family,
+    inequality_family,
 )
 
 CLAIMS = (lem7, lem9, lem16)

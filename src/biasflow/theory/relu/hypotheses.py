@@ -14,6 +14,8 @@ from ...records import Problem
 from ..verdicts import Hypothesis, on_problem
 from .setting import Setting
 
+LARGEST_LABEL = 1e75
+"""Labels beyond it have fourth powers that are no floats."""
 ORTHONORMAL = 1e-10
 """Largest |⟨x_k, x_l⟩ − 1[k = l]| that counts as rounding."""
 NEGLIGIBLE = 1e-2
@@ -83,7 +85,8 @@ def _labels(problem: Any) -> str | None:
     y = problem.data.y
     if np.any(y == 0):
         return f"y_{int(np.flatnonzero(y == 0)[0])} = 0"
-    y = y / np.max(np.abs(y))  # squares of 1e200 overflow
+    if np.max(np.abs(y)) > LARGEST_LABEL:
+        return f"labels of {np.max(np.abs(y)):.1g} have squares that are no floats; take other units"
     squares = y**2 * weights(problem.data.X)
     up, down = float(np.sum(squares[y > 0])), float(np.sum(squares[y < 0]))
     if up == 0 or down == 0:
