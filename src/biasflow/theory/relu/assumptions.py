@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Index
+from ...inputs import Array, Index
 from ...models import TwoLayerParams
 from ...records import Problem, Trajectory
 from ..evidence import Evidence
@@ -129,6 +129,13 @@ def _scaled_states(flow: Trajectory) -> TwoLayerParams:
     )
 
 
+def _rows(flow: Trajectory) -> Array:
+    """w_j/‖w_j‖ along a flow, from its unit neurons where it has them: subnormal weights have no direction."""
+    if flow.polar is None:
+        return unit_rows(flow.states.W)
+    return unit_rows(np.array([flow.polar(float(t))[0].W for t in flow.times]))
+
+
 def _flow(evidence: Evidence) -> Trajectory | str:
     """What was handed in, else a witness over some times of growth."""
     given, p = evidence.given_flow, evidence.network
@@ -197,8 +204,7 @@ def _drift(p: Problem) -> Check:
 
 def _lem6(evidence: Evidence) -> tuple[Check, ...]:
     p, flow = evidence.network, evidence.trajectory
-    W, X = _scaled_states(flow)[1], p.data.X
-    cosines = unit_rows(W) @ unit_rows(X).T
+    cosines = _rows(flow) @ unit_rows(p.data.X).T
     off = np.logical_or.accumulate(cosines < -ROUNDING, axis=0)
     risen = float(np.max(np.where(off, cosines, 0.0), initial=0.0))
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}

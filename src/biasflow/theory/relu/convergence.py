@@ -69,15 +69,18 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
         ),
     ]
     given = () if evidence.given_limit is None else _limit(evidence)
-    return (*checks, _exponent(evidence, s), *given)
+    return (*checks, gap_exponent(evidence, s, s), *given)
 
 
-def _exponent(evidence: Evidence, s: Setting) -> Check:
+def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
+    """The exponent over several λ against 2(1−κ). signed: the same with the signs that idle neurons take, which make their κ."""
     quantity = "exponent of that gap in λ"
-    logs = np.array(sorted({min(float(np.log(gap)) / (2 * s.slowest), float(np.log(LARGEST))) for gap in GAPS}, reverse=True))
+    logs = np.array(
+        sorted({min(float(np.log(gap)) / (2 * signed.slowest), float(np.log(LARGEST))) for gap in GAPS}, reverse=True)
+    )
     decades = float(np.ptp(logs) / np.log(10))
     if decades < DECADES:
-        return _mass_exponent(evidence, s)
+        return _mass_exponent(evidence, s, signed)
     gaps, errors = [], []
     for log_scale in logs:
         run = witness_flow(rescaled(s.problem, log_scale=float(log_scale)), time_s=evidence.time_left / 4)
@@ -88,16 +91,16 @@ def _exponent(evidence: Evidence, s: Setting) -> Check:
     if min(gaps) <= 0:
         return unknown_check(quantity, "a gap is below the errors")
     relative = np.array(errors) / np.array(gaps)
-    expected = 2 * s.slowest
+    expected = 2 * signed.slowest
     slope, spread, _ = fitted_exponent(np.exp(expected * logs), gaps, relative)  # λ itself may be below float range
-    error = expected * spread + 2 * _other_powers(s, logs)
+    error = expected * spread + 2 * _other_powers(signed, logs)
     return Check(quantity, expected * slope, "==", expected, error, decades=decades, witness="∇L followed in the weights")
 
 
-def _mass_exponent(evidence: Evidence, s: Setting) -> Check:
+def _mass_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
     """Where the gap is seen over few decades only: that of what it is made of, which is known relative to itself."""
     quantity = "exponent in λ of Σ(a_j² + ‖w_j‖²) over neurons outside the clusters, of which that gap is made"
-    idle = np.array([j for j, _, _ in s.growths], dtype=int)
+    idle = np.array([j for j, _, _ in signed.growths], dtype=int)
     if idle.size == 0:
         return unknown_check(quantity, "there are none")
     masses, errors = [], []
@@ -108,8 +111,8 @@ def _mass_exponent(evidence: Evidence, s: Setting) -> Check:
         masses.append(squared_norm(_only(run.final, idle)))
         errors.append(2 * float(run.stats["relative"][-1]) if "relative" in run.stats else float("nan"))
     slope, spread, decades = fitted_exponent(np.exp(MASS_LOGS), masses, errors)
-    error = spread + 2 * _other_powers(s, MASS_LOGS)
-    return Check(quantity, slope, "==", 2 * s.slowest, error, decades=decades, witness="∇L followed in the weights")
+    error = spread + 2 * _other_powers(signed, MASS_LOGS)
+    return Check(quantity, slope, "==", 2 * signed.slowest, error, decades=decades, witness="∇L followed in the weights")
 
 
 def _other_powers(s: Setting, logs: Array) -> float:

@@ -15,7 +15,7 @@ from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .convergence import VANISHED, _exponent
+from .convergence import VANISHED, gap_exponent
 from .examples import in_cones, orthonormal_family, orthonormal_problem, pairs_family
 from .hypotheses import (
     ASSUMED,
@@ -63,8 +63,15 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
             **notes,
         ),
         Check("largest misalignment of a neuron that matters", aligned, "<=", NEGLIGIBLE, error, null=1.0, **notes),
-        _exponent(evidence, s),
+        gap_exponent(evidence, s, _signed(s, flow)),
     )
+
+
+def _signed(s: Setting, flow: Trajectory) -> Setting:
+    """The setting with the signs that neurons have in the end: where |a_j| < ‖w_j‖ a sign may change, and with it κ."""
+    p, signs = s.problem, np.sign(flow.final.a)
+    a = np.where(signs != 0, signs * np.abs(p.params0.a), p.params0.a)
+    return Setting(dataclasses.replace(p, params0=TwoLayerParams(a, p.params0.W)))
 
 
 def _grown(s: Setting, flow: Trajectory) -> list[Cluster]:
@@ -174,7 +181,7 @@ OPPOSITE = Hypothesis("opposite", "the largest labels of both signs differ by a 
 unbalanced = Claim(
     "B/unbalanced",
     "From unbalanced starts of size λ the flow ends nearly balanced, at zero loss and nearly least norm; the gap vanishes like"
-    " λ^{2(1−κ)}, as from balanced ones.",
+    " λ^{2(1−κ)}, as from balanced ones (κ for the signs that neurons take).",
     "B, §3.2, limitations and possible relaxations",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, ASSUMPTION_3, LED, SMALL_START),
     unbalanced_problem,
