@@ -31,6 +31,8 @@ MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 9e-5, 7))
 GATED = tuple(float(m) for m in np.geomspace(1e-1, 1e-6, 21))
 """The same for networks with gates, whose kernel is the limit's only once no gate changes on the data: those that change are left
 out."""
+ROUNDED_GATES = tuple(float(m) for m in np.geomspace(1.2e-2, 1e-6, 9))
+"""The same where kinks are rounded, and the flow does not tell when a gate changes."""
 FLOW_RTOL = 1e-12
 """Tolerance of these flows, whose weights hardly move: squares of the least movement are still seen."""
 SEEN, LOOKED = 60, 6
@@ -177,7 +179,8 @@ def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
     """Flows from larger and larger multiples of the start against the linearised model: limit, way and kernel."""
     kernel = tangent_interpolator(problem.model, problem.params0, problem.data.X, problem.data.y)
     moved = kernel.objective / size(problem.params0)
-    movements = MOVEMENTS if problem.model.nonsmooth(problem.params0) is None else GATED
+    gated = GATED if isinstance(problem.model, TwoLayer) else ROUNDED_GATES
+    movements = MOVEMENTS if problem.model.nonsmooth(problem.params0) is None else gated
     found: list[Departure] = []
     sources: list[str] = []
     scales: list[float] = []
