@@ -106,6 +106,7 @@ class Driver:
         self._again: deque[tuple[Task, int]] = deque()  # tasks whose worker died, with how often
         self._live: dict[tuple[int, ...], int] = {}  # tasks that are out, by their points, with how often their worker died
         self._open: dict[str, int] = {}  # chunks that are ours, with how many tasks they still wait for
+        self._littered: set[str] = set()  # chunks that lost a worker, perhaps in the middle of a write
         self._locks: Locks | None = None
         self._held_elsewhere = 0
         self._start = time.perf_counter()
@@ -178,6 +179,8 @@ class Driver:
 
     def _account(self, finished: Finished) -> None:
         task, losses = finished.task, self._live.pop(finished.task.indices)
+        if finished.outcome is None:
+            self._littered.add(task.chunk)
         if finished.outcome is not None:
             self._take(task, finished.outcome)
         elif losses + 1 < PATIENCE:
@@ -216,6 +219,9 @@ class Driver:
             self._release(task.chunk)
 
     def _release(self, chunk: str) -> None:
+        """Give up a chunk all of whose tasks are done: nobody writes to it now, so what is unfinished there is rubbish."""
+        if chunk in self._littered and self._ledger.index is not None:
+            self._ledger.index.shelf.sweep_up(chunk)
         if self._locks is not None:
             self._locks.release(chunk)
 

@@ -31,6 +31,15 @@ def test_a_killed_worker_costs_its_open_chunk(scene, monkeypatch):
     assert len(run.computed) == before
 
 
+def test_a_worker_killed_in_the_middle_of_a_write_leaves_no_rubbish(scene, tmp_path):
+    settings = {"victim": 3, "marker": str(tmp_path / "marker")}
+    run = scene(function="dies_writing", points=8, settings=settings, engine="processes", chunk=2)
+    driver = run.start()
+    assert driver.wait(PATIENCE) == 0, driver.stderr.read()
+    assert sorted(run.computed) == [0, 1, 2, 2, 3, 3, 4, 5, 6, 7], "the one open chunk is computed again"
+    assert run.stored() == set(range(8)) and run.rubbish() == []
+
+
 def test_a_killed_driver_takes_its_workers_along_and_is_resumed(scene, monkeypatch):
     run = scene(function="slow", points=16, settings={"pause": 0.15}, engine="processes", chunk=2)
     driver = run.start()
