@@ -20,7 +20,7 @@ from ..potentials.base import MirrorPoint, Potential
 from ..potentials.hypentropy import Hypentropy, HypentropyPoint
 from ..potentials.scaled import ScaledPoint, ScaledPotential
 from ..records import Result, Trajectory
-from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable, save_times
+from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, largest_difference, reachable, save_times
 
 LEAST = 1e-13
 """Least relative tolerance: below it a step is all rounding."""
@@ -59,10 +59,13 @@ class CompiledFlow:
         return self.origin.moved(self.X.T @ self.dense(t))
 
     def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
-        _, eta, beta, halves, error = self.sampled
-        states, losses = view(at(self.origin, eta, beta)), 2 * loss.factor(len(self.y)) * halves
+        _, eta, beta, halves, of_beta, moved = self.sampled
+        point = at(self.origin, eta, beta)
+        states, losses = view(point), 2 * loss.factor(len(self.y)) * halves
+        outward = np.where(eta < 0, -moved, moved) * (self.origin.factor if isinstance(self.origin, ScaledPoint) else 1.0)
+        error = largest_difference(states, view(point.moved(outward)))
         dense = lambda t: view(self.point_at(t))  # noqa: E731
-        return Trajectory(self.times, states, losses, error, (), self.stats, self.result, problem, dense)
+        return Trajectory(self.times, states, losses, error, (), self.stats, self.result, problem, dense, predictor_error=of_beta)
 
 
 def integrate_compiled(

@@ -26,7 +26,7 @@ from ..limits.newton import weighted_gram
 from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
-from ..records import MirrorProblem, Result, Trajectory, regrouped
+from ..records import MirrorProblem, Result, Trajectory, leaves, regrouped
 
 CONVERGED = 1e-20
 """Loss relative to its start at which a flow that interpolates has converged."""
@@ -119,7 +119,7 @@ class DualFlow:
     dense: Callable[[float], Array]
     times: Array
     points: tuple[MirrorPoint, ...]
-    error: Array
+    others: tuple[MirrorPoint, ...]  # where a second estimate puts these points
     result: Result
     stats: dict[str, Any]
 
@@ -129,8 +129,27 @@ class DualFlow:
     def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
         states = stack([view(point) for point in self.points])
         losses = np.array([loss(self.X @ point.beta, self.y) for point in self.points])
-        stats, result = self.stats, self.result
-        return Trajectory(self.times, states, losses, self.error, (), stats, result, problem, lambda t: view(self.point_at(t)))
+        betas = [np.stack([point.beta for point in points]) for points in (self.points, self.others)]
+        error = largest_difference(states, stack([view(point) for point in self.others]))
+        of_beta = largest_difference(*betas)
+        return Trajectory(
+            self.times,
+            states,
+            losses,
+            error,
+            (),
+            self.stats,
+            self.result,
+            problem,
+            lambda t: view(self.point_at(t)),
+            predictor_error=of_beta,
+        )
+
+
+def largest_difference(states: Any, others: Any) -> Array:
+    """The sup norm of the difference of two states over time, at every time."""
+    gaps = [np.abs(a - b) for a, b in zip(leaves(states), leaves(others), strict=True)]
+    return np.asarray(np.max([np.max(gap.reshape(len(gap), -1), axis=1, initial=0.0) for gap in gaps], axis=0))
 
 
 def stack(states: list[Any]) -> Any:
@@ -163,10 +182,7 @@ def integrate_dual(
         saved = np.append(saved, run.times[-1])
     nus = [run.dense(t) for t in saved]
     points = tuple(field.point(nu) for nu in nus)
-    reached = saved <= check.times[-1]
-    error = np.full(saved.size, np.inf)
-    for k in np.flatnonzero(reached):
-        error[k] = np.max(np.abs(points[k].beta - field.point(check.dense(saved[k])).beta))
+    others = tuple(field.point(check.dense(min(t, float(check.times[-1])))) for t in saved)
     stats = {
         "method": "dual",
         "steps": len(run.times) - 1,
@@ -175,7 +191,7 @@ def integrate_dual(
         "restarts": run.restarts,
         "nu": np.array(nus),
     }
-    return DualFlow(origin, X, y, run.dense, saved, points, error, run.result, stats)
+    return DualFlow(origin, X, y, run.dense, saved, points, others, run.result, stats)
 
 
 class _Field:

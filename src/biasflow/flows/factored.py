@@ -21,7 +21,7 @@ from ..errors import ScaleError
 from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..models import FactorParams
 from ..records import Problem, Result, Trajectory
-from .dual import CONVERGED, LOOSER, save_times, stack
+from .dual import CONVERGED, LOOSER, largest_difference, save_times, stack
 from .rodas import GAMMA, STAGES, A, B, C, H
 
 EPS = float(np.finfo(float).eps)
@@ -43,7 +43,8 @@ ORTHOGONAL = 1e-10
 def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
     """The flow of a MatrixFactorisation under a square loss, until t1 or until converged, with dense output.
 
-    error: of M = UVᵀ, by a second run. Steps are chosen for M, so that late losses are known to their order of magnitude only.
+    Both errors, of the factors and of M = UVᵀ, come from a second run. Steps are chosen for M, so that late losses are known to
+    their order of magnitude only.
     """
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = max(positive_float("rtol", rtol), LEAST)
@@ -58,18 +59,19 @@ def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: A
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, run.end)
     states = np.array([run.at(t) for t in saved])
-    product = field.product(states)
-    difference = np.max(np.abs(product - field.product(np.array([check.at(t) for t in saved]))), axis=(1, 2))
-    error = _smoothed(difference) + ROUNDINGS * EPS * np.max(np.abs(product), axis=(1, 2))
+    others = np.array([check.at(t) for t in saved])
+    errors = []
+    for ours, theirs in ((states @ frame.T, others @ frame.T), (field.product(states), field.product(others))):
+        size = np.max(np.abs(ours), axis=(1, 2))
+        errors.append(_smoothed(largest_difference(ours, theirs)) + ROUNDINGS * EPS * size)
     losses = np.array([float(problem.loss(field.residual(Y) + field.y, field.y)) for Y in states])
     stats = {"method": "factored", "steps": len(run.ends) - 1, "rejected": run.rejected, "unknowns": start.size}
 
     def lift(Y: Array) -> FactorParams:
         return FactorParams(*(part @ frame.T for part in field.split(Y)))
 
-    return Trajectory(
-        saved, stack([lift(Y) for Y in states]), losses, error, (), stats, run.result, problem, lambda t: lift(run.at(t))
-    )
+    lifted, at = stack([lift(Y) for Y in states]), lambda t: lift(run.at(t))
+    return Trajectory(saved, lifted, losses, errors[0], (), stats, run.result, problem, at, predictor_error=errors[1])
 
 
 def _smoothed(difference: Array) -> Array:

@@ -90,10 +90,13 @@ class Dual(FlowMethod):
         integrate = integrator(self.name, form.potential)
         flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
-        # weights of size w hold β to a few eps·w^D only
-        powers = [np.max(np.abs(leaf), axis=1) ** problem.model.homogeneity for leaf in trajectory.states]
+        # weights of size w are known to a few eps·w, and hold β to a few eps·w^D only
+        size = np.max([np.max(np.abs(leaf), axis=1) for leaf in trajectory.states], axis=0)
+        D, rounding = problem.model.homogeneity, 4 * np.finfo(float).eps
         return dataclasses.replace(
-            trajectory, error=trajectory.error + 4 * problem.model.homogeneity * np.finfo(float).eps * np.max(powers, axis=0)
+            trajectory,
+            error=trajectory.error + rounding * size,
+            predictor_error=trajectory.predictor_error + rounding * D * size**D,
         )
 
 

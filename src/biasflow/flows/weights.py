@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..inputs import Array, positive_float
 from ..records import Problem, Result, Trajectory, leaf_map, leaves
-from .dual import CONVERGED, LOOSER, save_times, stack
+from .dual import CONVERGED, LOOSER, largest_difference, save_times, stack
 
 MAX_STEPS = 200_000
 STATIONARY = 1e-13
@@ -56,13 +56,12 @@ def integrate_weights(
     states = stack([field.unflatten(flat) for flat in flats])
     effective = problem.model.effective(states)
     check_states = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
-    axes = tuple(range(1, np.ndim(effective)))
-    error = np.max(np.abs(effective - problem.model.effective(check_states)), axis=axes)
+    error = largest_difference(states, check_states)
+    predictor_error = largest_difference(effective, problem.model.effective(check_states))
     losses = np.array([field.loss(flat) for flat in flats])
     stats = {"method": "weights", "steps": len(ends) - 1}
-    return Trajectory(
-        saved, states, losses, error, (), stats, result, problem, lambda t: field.unflatten(_dense(ends, values, pieces, t))
-    )
+    at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
+    return Trajectory(saved, states, losses, error, (), stats, result, problem, at, predictor_error=predictor_error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,16 +97,18 @@ def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoin
     result = flow.result if isinstance(flow, Trajectory) else Result.REACHED_T1
     stats = flow.stats if isinstance(flow, Trajectory) else {"method": "checkpoints"}
     polar = flow.polar if isinstance(flow, Trajectory) else None
-    return Trajectory(times, stacked, loss, _stated(flow, times.size), (), stats, result, problem, None, polar)
+    of_predictor = _stated(flow, flow.predictor_error if isinstance(flow, Trajectory) else flow.error, times.size)
+    error = _stated(flow, flow.error, times.size)
+    return Trajectory(times, stacked, loss, error, (), stats, result, problem, None, polar, of_predictor)
 
 
-def _stated(flow: Trajectory | Checkpoints, count: int) -> Array:
+def _stated(flow: Trajectory | Checkpoints, stated: ArrayLike | None, count: int) -> Array:
     """The errors that are stated, at every time; NaN where none are."""
-    if flow.error is None:
+    if stated is None:
         return np.full(count, np.nan)
     words = "flow.error: expected a number, or one for each time"
     try:
-        errors = np.asarray(flow.error, dtype=np.float64)
+        errors = np.asarray(stated, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(words) from None
     known = np.broadcast_to(errors, (count,)) if errors.ndim == 0 else errors
@@ -214,7 +216,7 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     Distances are those of the weights and of the predictor, at every state, over at most SEGMENTS stretches of equal movement.
     """
     problem, deadline, times = flow.problem, time.monotonic() + time_s, flow.times
-    states = _unstacked(flow)
+    states, errors = _unstacked(flow), np.maximum(flow.error, flow.predictor_error)
     effective = [_effective(problem, state) for state in states]
     steps = np.array([_distance(a, b) for a, b in itertools.pairwise(effective)])
     if not steps.size:
@@ -222,7 +224,7 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     reach = np.append(0.0, np.cumsum(steps / max(float(np.sum(steps)), _tiny())))
     chosen = np.searchsorted(reach, np.linspace(0, 1, SEGMENTS + 1)[1:-1], side="right")
     ends = sorted({0, len(times) - 1, *(int(min(k, len(times) - 1)) for k in chosen)})
-    stated = bool(np.all(np.isfinite(flow.error)))
+    stated = bool(np.all(np.isfinite(errors)))
     runs, met, allowed = [], [], 0.0
     for first, last in itertools.pairwise(ends):
         span = float(times[last] - times[first])
@@ -235,11 +237,11 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
             there = run.at(min(float(times[k] - times[first]), float(run.times[-1])))
             apart = max(apart, _distance(_effective(problem, there), effective[k]), _distance(there, states[k]))
         size = max(_largest(states[last]), _largest(effective[last]), _tiny())
-        own = float(np.max(run.error)) + (0.0 if stated else ROUNDING * size)
+        own = float(max(np.max(run.error), np.max(run.predictor_error))) + (0.0 if stated else ROUNDING * size)
         runs.append((float(times[first]), run))
         met.append((apart, own))
         if stated:
-            allowed = max(allowed, LENIENT * (ROUNDING * size + float(flow.error[first] + flow.error[last])))
+            allowed = max(allowed, LENIENT * (ROUNDING * size + float(errors[first] + errors[last])))
         else:
             allowed = max(allowed, LENIENT * own)
     if not stated:
@@ -253,15 +255,18 @@ def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[
     times, states, errors = [], [], []
     added = 0.0
     for (begin, run), (apart, own) in zip(runs, met, strict=True):
-        for t, state, made in zip(run.times[:-1], _unstacked(run)[:-1], run.error[:-1], strict=True):
+        made = np.stack([run.error, run.predictor_error], axis=1)
+        for t, state, more in zip(run.times[:-1], _unstacked(run)[:-1], made[:-1], strict=True):
             times.append(begin + float(t))
             states.append(state)
-            known = float(np.interp(times[-1], flow.times, flow.error)) + float(made) if stated else added + apart + own
-            errors.append(known if times[-1] > 0 else 0.0)
+            before = [np.interp(times[-1], flow.times, error) for error in (flow.error, flow.predictor_error)]
+            known = before + more if stated else np.full(2, added + apart + own)
+            errors.append(known if times[-1] > 0 else np.zeros(2))
         added += apart
     times.append(float(flow.times[-1]))
     states.append(_unstacked(flow)[-1])
-    errors.append(float(flow.error[-1]) if stated else added + met[-1][1])
+    last = np.array([flow.error[-1], flow.predictor_error[-1]])
+    errors.append(last if stated else np.full(2, added + met[-1][1]))
     moments = [(begin, event) for begin, run in runs for event in run.events]
     events = tuple(event._replace(time=begin + event.time) for begin, event in moments)
 
@@ -281,13 +286,14 @@ def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[
         np.array(times),
         leaf_stack(states),
         loss,
-        np.array(errors),
+        np.array(errors)[:, 0],
         events,
         {"method": "given"},
         flow.result,
         flow.problem,
         at,
         polar if known else None,
+        np.array(errors)[:, 1],
     )
 
 

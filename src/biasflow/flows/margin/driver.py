@@ -158,7 +158,16 @@ def _trajectory(
     if log_times is not None:
         stats["log_time"] = log_times
     losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
-    return Trajectory(times, states, losses, error, (), stats, result, problem, lambda t: _at(march, t))
+    of_products = _of_products(states.W, error)
+    return Trajectory(
+        times, states, losses, error, (), stats, result, problem, lambda t: _at(march, t), predictor_error=of_products
+    )
+
+
+def _of_products(W: Array, error: Array) -> Array:
+    """What errors of the weights make of a_jw_j, or of ‖w_j‖w_j: each factor is at most as long as the longest neuron."""
+    longest, wide = np.max(np.linalg.norm(W, axis=-1), axis=-1), np.sqrt(W.shape[-1])
+    return np.asarray(error * ((1 + wide) * longest + wide * error))
 
 
 def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:

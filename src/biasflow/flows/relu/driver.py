@@ -14,7 +14,7 @@ from ...errors import ConvergenceError, ScaleError
 from ...inputs import Array, positive_float
 from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
-from ..dual import CONVERGED, LOOSER, save_times
+from ..dual import CONVERGED, LOOSER, largest_difference, save_times
 from .geometry import Network, network
 from .layout import OFF, ON, OUT, RHO, SLIDE
 
@@ -108,7 +108,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     if saved[0] == 0:
         params.a[0], params.W[0] = problem.start
     started = time.process_time()
-    error = _error(problem, net, run, saved, params)
+    error, predictor_error = _errors(problem, net, run, saved, params)
     stats: dict[str, Any] = {
         "method": "events",
         **run.counts,
@@ -129,6 +129,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
         problem,
         _interpolant(problem, net, run),
         lambda t: net.polar(run.state_at(t)),
+        predictor_error,
     )
 
 
@@ -258,25 +259,30 @@ def _every_step(run: EventRun) -> tuple[Array, Array]:
     return times[last], states[last]
 
 
-def _error(problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams) -> Array:
-    """Distance from a run at a looser tolerance."""
-    error = np.zeros(saved.size)
+def _errors(problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams) -> tuple[Array, Array]:
+    """Distances from a run at a looser tolerance: of the weights, and of the products a_jw_j."""
     moved = saved > 0
     if not np.any(moved):
-        return error
+        return np.zeros(saved.size), np.zeros(saved.size)
     check = run_events(problem, net, run.t_end, LOOSER * run.rtol, saved[moved])
     count = len(check.saved)
-    other = net.params(check.saved)
-    where = np.flatnonzero(moved)
-    difference = np.maximum(
-        np.max(np.abs(other.a - params.a[where[:count]]), axis=1), np.max(np.abs(other.W - params.W[where[:count]]), axis=(1, 2))
-    )
+    other, where = net.params(check.saved), np.flatnonzero(moved)
+    ours = TwoLayerParams(params.a[where], params.W[where])
+    shared = TwoLayerParams(ours.a[:count], ours.W[:count])
+    differences = [
+        largest_difference(shared, other),
+        largest_difference(problem.model.effective(shared), problem.model.effective(other)),
+    ]
     digits = max(1.0, -float(np.min(net.start[:, RHO])))  # a logarithm of a thousand has three digits fewer behind its point
-    rounding = digits * np.finfo(float).eps * np.max(np.abs(params.a[where]), axis=1)
-    error[where] = np.inf
-    error[where[:count]] = difference
-    error[where] += rounding
-    return error
+    sizes = [np.max(np.abs(ours.a), axis=1), 2 * np.max(np.abs(problem.model.effective(ours)), axis=(1, 2))]
+    errors = []
+    for difference, size in zip(differences, sizes, strict=True):
+        error = np.zeros(saved.size)
+        error[where] = np.inf
+        error[where[:count]] = difference
+        error[where] += digits * np.finfo(float).eps * size
+        errors.append(error)
+    return errors[0], errors[1]
 
 
 def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:

@@ -107,7 +107,7 @@ def flows_apart(
             largest = max(float(np.max(np.abs(a))) for a, _ in pairs)
             apart = max(apart, *(float(np.max(np.abs(a - b))) / largest for a, b in pairs))
     formed = max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.states)) ** one.homogeneity  # β may be a difference of these
-    errors = float(np.max(flow.error)) + float(np.max(other.error))
+    errors = float(np.max(flow.predictor_error)) + float(np.max(other.predictor_error))
     return apart, SAFE * (errors + ROUNDING * (formed + size)) / size
 
 
@@ -166,7 +166,7 @@ def _ends(evidence: Evidence) -> Check:
     off = evidence.limit.certificate.residual * float(np.max(np.abs(problem.data.y), initial=1.0)) * reach
     formed = float(np.max(np.abs(flow.final.u) * np.abs(flow.final.v)) + np.max(u**2 + v**2))
     logs = 1 + float(np.max(np.abs(np.log(np.abs(u**2 - v**2)))))
-    error = (float(flow.error[-1]) + 2 * remaining(pair, pair.params0) + off + ROUNDING * (logs * size + formed)) / size
+    error = (float(flow.predictor_error[-1]) + 2 * remaining(pair, pair.params0) + off + ROUNDING * (logs * size + formed)) / size
     if not error <= ARRIVED:
         return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
     away, null = (

@@ -147,15 +147,14 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
         if k % LOOKED == 0:
             moved = max(moved, float(np.max(np.abs(tangent_kernel(model, state, X) - K))) / float(np.max(np.abs(K))))
     largest = max(float(np.max(np.abs(leaf))) for leaf in leaves(start))
-    errors = np.array([float(flow.error[-1]), float(np.max(flow.error))])  # at the end, on the way
+    off = float(np.max(flow.error)) / largest
     slopes = float(np.sqrt(np.max(np.diag(tangent_kernel(model, start, np.vstack([X, places]))))))
-    if isinstance(model, DiagonalNetwork | MatrixFactorisation):  # the error is one of the predictor's entries
-        outputs = errors * float(np.max(np.linalg.norm(np.vstack([X, places]), axis=1)))
-        weights = errors[1] / largest**model.homogeneity
-    else:
-        outputs, weights = errors * slopes, errors[1] / largest
+    linear = isinstance(model, DiagonalNetwork | MatrixFactorisation)  # in its predictor
+    gain = float(np.max(np.linalg.norm(np.vstack([X, places]), axis=1))) if linear else slopes
+    wrong = flow.predictor_error if linear else flow.error
+    outputs = gain * np.array([float(wrong[-1]), float(np.max(wrong))])  # at the end, on the way
     outputs = (outputs + ROUNDED * size(start) * slopes) / reach
-    return Departure(end, along, moved, float(outputs[0]), float(outputs[1]), 4 * float(weights) + 10 * ROUNDED)
+    return Departure(end, along, moved, float(outputs[0]), float(outputs[1]), 4 * off + 10 * ROUNDED)
 
 
 def _moments(rates: Array, speed: float, last: float) -> Array:
