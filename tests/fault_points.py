@@ -32,6 +32,10 @@ def result(x: int) -> xarray.Dataset:
     return xarray.Dataset({"v": np.sin(x), "w": ("t", np.random.default_rng(x).normal(size=3)), "odd": x % 2 == 1})
 
 
+def results(settings) -> list[xarray.Dataset]:
+    return [result(**setting) for setting in settings]
+
+
 def slow(x: int, pause: float) -> xarray.Dataset:
     note(x)
     time.sleep(pause)
@@ -66,3 +70,48 @@ def sometimes_raises(x: int, broken: int) -> xarray.Dataset:
     if x == broken and "FAULT_FIXED" not in os.environ:
         raise ArithmeticError(f"no {x}")
     return result(x)
+
+
+def hangs(x: int, victim: int) -> xarray.Dataset:
+    note(x)
+    while x == victim:
+        time.sleep(0.01)
+    return result(x)
+
+
+def huge_at_three(x: int) -> xarray.Dataset:
+    """An integer that the store cannot hold, at one point."""
+    return xarray.Dataset({"v": 2**60 if x == 3 else x})
+
+
+def odd_attribute_at_three(x: int) -> xarray.Dataset:
+    return xarray.Dataset({"v": float(x)}, attrs={"kept": object()} if x == 3 else {})
+
+
+def forks(x: int) -> xarray.Dataset:
+    """The child comes back with another value, or with an error."""
+    child = os.fork()
+    if child == 0:
+        if x == 1:
+            raise ArithmeticError("the child's")
+        return xarray.Dataset({"v": -1.0})
+    os.waitpid(child, 0)
+    return xarray.Dataset({"v": float(x)})
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise ValueError("nothing to say")
+
+
+def speechless_at_two(x: int) -> xarray.Dataset:
+    if x == 2:
+        raise Speechless
+    return result(x)
+
+
+def in_jax(x: int) -> xarray.Dataset:
+    """A third in JAX's default precision, by a function that brings JAX in itself."""
+    import jax.numpy as jnp
+
+    return xarray.Dataset({"v": float(jnp.asarray(x + 1.0) / 3), "word": str(jnp.asarray(x + 1.0).dtype)})

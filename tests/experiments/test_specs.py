@@ -20,6 +20,44 @@ def test_a_figure_with_a_preset_is_its_grid():
     assert spec.point is experiment("W/fig2").point and spec.grid == experiment("W/fig2").grids["quick"]
 
 
+@pytest.mark.parametrize("name", bf.figures())
+def test_every_figure_works_by_name_with_its_presets(name):
+    for preset, grid in experiment(name).grids.items():
+        spec = parse_spec({"function": name, "preset": preset})
+        assert spec.point is experiment(name).point and spec.grid == grid
+
+
+def test_shipped_results_come_out_of_a_spec():
+    spec = parse_spec({"function": "W/fig4f", "preset": "quick"})
+    assert "test_error" in sweep(spec.point, spec.grid)
+    spec = parse_spec({"function": "W/fig4f", "settings": {"shipped_in": "fig4f-1.nc"}})
+    assert "test_error" in sweep(spec.point, spec.grid)
+
+
+@pytest.mark.parametrize("name", ["W/fig4e", "W/fig4f", "W/fig6"])
+@pytest.mark.parametrize("place", ["/dev/zero", "../__init__.py", "sub/fig4f-1.nc", ["fig4f-1.nc"], 3])
+def test_a_spec_reads_nothing_but_what_travels_with_the_package(tmp_path, name, place):
+    """The name of a file of results was joined to a folder: '/any/path.nc' left it."""
+    spec = parse_spec({"function": name, "preset": "quick", "settings": {"shipped_in": place}})
+    with pytest.raises(InputError, match="shipped_in: expected one of"):
+        sweep(spec.point, spec.grid)
+
+
+def test_a_file_of_the_users_is_not_read_for_a_spec(tmp_path):
+    import xarray
+
+    (tmp_path / "secret.nc").write_bytes(bytes(xarray.Dataset({"v": 1.0}).to_netcdf(None, engine="scipy")))
+    spec = parse_spec({"function": "W/fig4f", "settings": {"shipped_in": str(tmp_path / "secret.nc")}})
+    with pytest.raises(InputError, match="shipped_in: expected one of"):
+        sweep(spec.point, spec.grid)
+
+
+def test_settings_that_shipped_results_do_not_heed_are_refused():
+    spec = parse_spec({"function": "W/fig4f", "preset": "quick", "settings": {"epochs": 3}})
+    with pytest.raises(InputError, match="epochs: has no effect on shipped results"):
+        sweep(spec.point, spec.grid)
+
+
 def test_what_is_given_replaces_the_preset():
     spec = parse_spec({"function": "W/fig2", "preset": "quick", "axes": {"d": [50, 60]}, "settings": {"seed": 1}})
     assert spec.grid.axes == {"depth": (2, 3, 5), "n": (50, 60, 70, 80, 120), "d": (50, 60)}
@@ -52,6 +90,10 @@ def test_axes_can_be_counted(tmp_path):
         ({"function": "W/fig1", "preset": "quik", "axes": {}, "settings": {}}, UnknownNameError, "quick"),
         ({"function": "W/fig1", "axes": {}, "settings": {}}, InputError, "needs n, seed, d.*preset"),
         ({"settings": {"n": 8}}, InputError, "limit needs d"),
+        ({"function": "W/fig1", "preset": ["quick"], "axes": {}, "settings": {}}, UnknownNameError, "preset"),
+        ({"function": "W/fig4f", "axes": {}, "settings": {}}, InputError, "W/fig4f needs shipped_in"),
+        ({"function": "W/fig4f", "axes": {}, "settings": {"setting": 1}}, UnknownNameError, "axis or setting of W/fig4f"),
+        ({"function": "C/fig2", "axes": {"seed": [0]}, "settings": {}}, InputError, "C/fig2 needs curve, preset, n"),
         ({"axes": {"scale": 1.0}}, InputError, "expected a list"),
         ({"axes": {"scale": {"logspace": [0, 1, 2]}}}, UnknownNameError, "geomspace"),
         ({"axes": {"scale": {"geomspace": [0.0, 1.0, 2]}}}, InputError, "geomspace"),

@@ -3,6 +3,7 @@
 import os
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+INTERRUPTED = 130  # exit code
 
 
 def main() -> None:
@@ -10,8 +11,10 @@ def main() -> None:
     that wait for each other on a busy machine cost far more than they give."""
     for variable in BLAS_THREADS:
         os.environ.setdefault(variable, "1")
-    from .commands import main as run
-
+    try:
+        from .commands import main as run
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     run()
 
 

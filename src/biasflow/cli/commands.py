@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import enum
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import BiasflowError, InputError
+from . import INTERRUPTED
 from .datasets import datasets
 from .sweeps import sweeps
+from .writing import file_to_write
 
-VIOLATED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes; `sweeps` has its own
+VIOLATED, BAD_INPUT = 1, 2  # exit codes; `sweeps` has its own
 
 app = typer.Typer(
     name="biasflow",
@@ -56,14 +60,31 @@ FigurePresetOption = Annotated[
 
 
 def main() -> None:
-    """Run a command; an error of ours is one sentence, not a traceback."""
+    """Run a command; an error of ours, or of the machine, is one sentence, not a traceback."""
     try:
-        app(prog_name="biasflow")
+        try:
+            app(prog_name="biasflow")
+        finally:
+            sys.stdout.flush()  # a full disk shows here, not when the interpreter is gone
     except BiasflowError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(BAD_INPUT)
+        _give_up(f"{error}")
+    except OSError as reason:
+        place = f"{reason.filename}: " if reason.filename is not None else ""
+        _give_up(f"{place}{reason.strerror or reason}")
+    except MemoryError as reason:
+        _give_up(f"not enough memory ({reason or 'no more than that is known'}); a smaller width, grid or data set needs less")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _give_up(sentence: str) -> None:
+    with suppress(OSError):
+        typer.echo(f"error: {sentence}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:  # what is left in its buffer has nowhere to go: the interpreter must not try again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(BAD_INPUT)
 
 
 app.add_typer(sweeps, name="sweep")
@@ -105,8 +126,7 @@ def figure(
     path = out or Path(file_name(id))
     if path.suffix != ".png":
         raise InputError(f"--out: expected a file that ends in .png, found {path}")
-    if not path.parent.is_dir():
-        raise InputError(f"--out: the folder {path.parent} does not exist")
+    file_to_write("--out", path)
     with bars() as progress:
         entry = make_figure(id, preset.value, default_store(), progress, Processes(workers))
     if entry.failure is not None:
@@ -137,6 +157,8 @@ def numbers(
     ids = [id for id in experiments.figures() if only is None or only in (id, tag_of(id))]
     if not ids:
         raise unknown("figure or paper", str(only), list(experiments.figures()))
+    if out is not None:
+        file_to_write("--out", out)
     with bars() as progress:
         found = all_numbers(ids, preset.value, default_store(), progress, Processes(workers))
     for id, values in found.items():

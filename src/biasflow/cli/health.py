@@ -81,7 +81,11 @@ def _locations() -> Iterator[str]:
 
 def _folder(path: Path, variable: str) -> str:
     source = f"from {variable}" if os.environ.get(variable) else f"default; {variable} names another"
-    existing = next((folder for folder in (path, *path.absolute().parents) if folder.exists()), Path("/"))
+    try:
+        path = path.absolute()
+    except OSError as reason:
+        return f"{path} ({source}): not usable, since the current folder is gone ({reason.strerror})"
+    existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        return f"{path.absolute()} ({source}): not writable"
-    return f"{path.absolute()} ({source}){'' if path.exists() else ', not there yet'}"
+        return f"{path} ({source}): not writable"
+    return f"{path} ({source}){'' if path.exists() else ', not there yet'}"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from ..errors import InputError
 from .showing import bars
+from .writing import file_to_write
 
 
 def search_one(id: str, time_s: float, problems: int, key: int, workers: int | None) -> bool:
@@ -29,8 +29,8 @@ def search_all(time_s: float, problems: int, key: int, workers: int | None, out:
     from ..report.sharpness import search_rows, sharpness_page
     from ..run import default_store
 
-    if out is not None and not out.parent.is_dir():
-        raise InputError(f"--out: the folder {out.parent} does not exist")
+    if out is not None:
+        file_to_write("--out", out)
     ids = theory.claims()
     with bars() as progress:
         found = {row.id: row for row in search_rows(ids, time_s, problems, key, default_store(), workers, progress)}

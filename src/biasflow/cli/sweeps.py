@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import BiasflowError, InputError
+from . import INTERRUPTED
+from .writing import file_to_write
 
 if TYPE_CHECKING:
     from ..experiments.specs import Spec
     from ..run import Engine
 
-SOME_FAILED, INTERRUPTED = 1, 130  # exit codes
+SOME_FAILED = 1  # exit code
 
 sweeps = typer.Typer(
     help="Sweep a function over a grid that a TOML file describes; resume, inspect, collect.",
@@ -44,6 +46,9 @@ def run(
     ] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="compute points again that failed before")] = False,
     force: Annotated[bool, typer.Option("--force", help="sweep grids beyond the limit of 1,000,000 points")] = False,
+    point_time_s: Annotated[
+        float | None, typer.Option("--point-time", min=0.001, help="seconds after which a point is stopped and has failed")
+    ] = None,
 ) -> None:
     """Compute every point that is not stored yet. Run it again to go on after an interruption."""
     import warnings
@@ -67,10 +72,21 @@ def run(
                 retry_failed=retry_failed,
                 watch=watch,
                 max_points=most,
+                point_time_s=point_time_s,
             )
     except KeyboardInterrupt:
         typer.echo("interrupted: finished chunks are kept; run the command again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except BiasflowError:
+        raise
+    except Exception:  # a point's own, raised since no point came out; what is not in the records is our own mistake
+        known = _known(described)
+        if not known.failed:
+            raise
+        first = known.failed[min(known.failed)]
+        typer.echo(f"error: every point failed; the first at {dict(first.setting)}: {first}", err=True)
+        typer.echo(f"`biasflow sweep status {spec}` shows where; --retry-failed computes them again", err=True)
+        raise typer.Exit(SOME_FAILED) from None
     failed = int(result["failed"].sum()) if "failed" in result else 0
     typer.echo(f"{described.name}: {described.grid.size - failed} of {described.grid.size} points done, {failed} failed")
     if failed:
@@ -114,8 +130,7 @@ def collect(
     from ..run.sweeping import assembled, finished_dataset
 
     described = read_spec(spec)
-    if not out.absolute().parent.is_dir():
-        raise InputError(f"--out: the folder {out.parent} does not exist")
+    target = file_to_write("--out", out)
     ledger = _known(described)
     assembly = assembled(ledger)
     missing = len(ledger.open(range(described.grid.size)))
@@ -126,7 +141,7 @@ def collect(
         )
     if not ledger.done.any():
         raise InputError("no point of this sweep is stored, so there is nothing to collect")
-    write_netcdf(finished_dataset(ledger, assembly), out)
+    write_netcdf(finished_dataset(ledger, assembly), target)
     typer.echo(f"{int(ledger.done.sum())} points, {len(ledger.failed)} failed, {missing} missing: written to {out}")
 
 
@@ -161,10 +176,11 @@ def _engine(name: EngineName, workers: int | None, address: str | None, slurm: A
 
 
 def _known(described: Spec) -> Any:
-    """What the store knows of a sweep, without computing anything."""
+    """What the store knows of a sweep, without computing or writing anything."""
     from ..run import default_store
     from ..run.sweeping import make_ledger
 
-    ledger = make_ledger(described.point, described.grid, default_store(), described.chunk, max_points=described.grid.size)
-    ledger.look_for_failures(range(described.grid.size))
+    size = described.grid.size
+    ledger = make_ledger(described.point, described.grid, default_store(), described.chunk, size, make_shelf=False)
+    ledger.look_for_failures(range(size))
     return ledger

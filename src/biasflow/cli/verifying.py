@@ -110,8 +110,8 @@ def read_data(path: Path) -> Dataset:
         raise InputError(f"--data: expected a file that ends in .csv or .npz, found {path.name}")
     try:
         X, y = readers[path.suffix.lower()](path)
-    except (ValueError, OSError) as reason:
-        raise InputError(f"--data: cannot read {path}: {reason}") from None
+    except Exception as reason:  # a damaged archive makes its readers raise whatever they like
+        raise InputError(f"--data: cannot read {path}: {reason or type(reason).__name__}") from None
     return Dataset(X, y, name=path.stem)
 
 
@@ -129,7 +129,10 @@ def _read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    with np.load(path, allow_pickle=False) as arrays:
+    loaded = np.load(path, allow_pickle=False)
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise ValueError("it is a single array, not an archive of arrays X and y")
+    with loaded as arrays:
         missing = {"X", "y"} - set(arrays.files)
         if missing:
             raise ValueError(f"needs arrays X and y; found {', '.join(sorted(arrays.files))}")

@@ -33,7 +33,7 @@ import numpy as np
 from .. import experiments
 from ..errors import InputError, unknown
 from ..inputs import positive_int
-from ..records import Grid
+from ..records import Batched, Grid
 from .library import LIBRARY
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _function(name: str, preset: Any) -> tuple[Callable[..., xarray.Dataset], Gr
     chosen = experiments.experiment(name)
     if preset is None:
         return chosen.point, Grid()
-    if preset not in chosen.grids:
+    if not isinstance(preset, str) or preset not in chosen.grids:
         raise unknown("preset", str(preset), list(chosen.grids))
     return chosen.point, chosen.grids[preset]
 
@@ -146,15 +146,38 @@ SPACINGS: Mapping[str, Callable[..., Sequence[Any]]] = {"range": range, "linspac
 
 
 def _check_names(name: str, point: Callable[..., Any], given: Sequence[str]) -> None:
-    parameters = list(inspect.signature(point).parameters)
+    known = _known_names(name, point)
     for parameter in given:
-        if parameter not in parameters:
-            raise unknown(f"axis or setting of {name}", parameter, parameters)
+        if parameter not in known:
+            raise unknown(f"axis or setting of {name}", parameter, known)
 
 
 def _check_complete(name: str, point: Callable[..., Any], grid: Grid) -> None:
-    needed = [key for key, p in inspect.signature(point).parameters.items() if p.default is inspect.Parameter.empty]
-    missing = [key for key in needed if key not in grid.axes and key not in grid.settings]
+    given = {*grid.axes, *grid.settings}
+    needed, rest = _signature(point)
+    if rest:  # the figure is drawn from any of its presets: what is missing from the nearest of them is missing
+        presets = [[key for key in (*preset.axes, *preset.settings) if key not in given] for preset in _presets(name)]
+        missing = min(presets, key=len)
+    else:
+        missing = [key for key, default in needed.items() if default is inspect.Parameter.empty and key not in given]
     if missing:
         hint = "; `preset` fills in what is not given" if name not in LIBRARY else ""
         raise InputError(f"spec: {name} needs {', '.join(missing)} among its axes or settings{hint}")
+
+
+def _known_names(name: str, point: Callable[..., Any]) -> list[str]:
+    """What a spec may give: the parameters, and where the point hands further ones on, those of the figure's presets."""
+    parameters, rest = _signature(point)
+    handed_on = [key for preset in _presets(name) for key in (*preset.axes, *preset.settings)] if rest else []
+    return list(dict.fromkeys([*parameters, *handed_on]))
+
+
+def _signature(point: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
+    """The parameters of a point with their defaults, and whether it takes others beside them."""
+    parameters = inspect.signature(point.point if isinstance(point, Batched) else point).parameters.values()
+    rest = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    return {p.name: p.default for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD}, rest
+
+
+def _presets(name: str) -> Sequence[Grid]:
+    return () if name in LIBRARY else tuple(experiments.experiment(name).grids.values())

@@ -99,9 +99,17 @@ class Driver:
     """One run over the open points of a ledger."""
 
     def __init__(
-        self, function: Callable[..., Any], ledger: Ledger, engine: Engine, label: str, watch: Watch, retry: bool
+        self,
+        function: Callable[..., Any],
+        ledger: Ledger,
+        engine: Engine,
+        label: str,
+        watch: Watch,
+        retry: bool,
+        point_time_s: float | None = None,
     ) -> None:
         self._function, self._ledger, self._engine, self._watch, self._retry = function, ledger, engine, watch, retry
+        self._point_time_s = point_time_s
         self._chunks = deque(chunk for chunk in ledger.chunks if ledger.open(chunk.indices))
         self._again: deque[tuple[Task, int]] = deque()  # tasks whose worker died, with how often
         self._live: dict[tuple[int, ...], int] = {}  # tasks that are out, by their points, with how often their worker died
@@ -165,13 +173,18 @@ class Driver:
         if not missing:
             self._release(chunk.key)
             return
+        parts = [missing] if self._point_time_s is None else [[i] for i in missing]  # a point to be stopped stops alone
+        self._open[chunk.key] = len(parts)
+        for part in parts:
+            self._submit(pool, self._task(chunk, part))
+
+    def _task(self, chunk: Chunk, points: Sequence[int]) -> Task:
         index, keys = self._ledger.index, self._ledger.keys
-        settings = tuple(self._ledger.grid.point(i) for i in missing)
-        named = tuple(keys[i] for i in missing) if keys else ()
+        settings = tuple(self._ledger.grid.point(i) for i in points)
+        named = tuple(keys[i] for i in points) if keys else ()
         version = function_version(self._function) if index else ""
-        task = Task(self._function, chunk.key, tuple(missing), settings, named, index.shelf if index else None, here(), version)
-        self._open[chunk.key] = 1
-        self._submit(pool, task)
+        shelf = index.shelf if index else None
+        return Task(self._function, chunk.key, tuple(points), settings, named, shelf, here(), version, self._point_time_s)
 
     def _submit(self, pool: Pool, task: Task, losses: int = 0) -> None:
         self._live[task.indices] = losses
@@ -183,6 +196,9 @@ class Driver:
             self._littered.add(task.chunk)
         if finished.outcome is not None:
             self._take(task, finished.outcome)
+        elif finished.stopped:
+            limit = f"not done within {task.time_s:g} s, the time limit of a point; it was stopped"
+            self._take(task, Outcome({0: Failure(task.settings[0], "TimeLimit", limit, "")}))
         elif losses + 1 < PATIENCE:
             self._again.append((task, losses + 1))
         elif len(task.indices) > 1:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from ..errors import BiasflowError
 from .tasks import Outcome, Task, perform, settled_driver
@@ -27,11 +27,12 @@ class EngineError(BiasflowError, RuntimeError):
 
 @dataclass(frozen=True)
 class Finished:
-    """A task and its outcome; without one, its worker died, for the reason given."""
+    """A task and its outcome; without one, its worker died, for the reason given, or was stopped since the task took too long."""
 
     task: Task
     outcome: Outcome | None
     reason: str = ""
+    stopped: bool = False
 
 
 class Pool(ABC):
@@ -51,7 +52,9 @@ class Pool(ABC):
 
 
 class Engine(ABC):
-    """How to bring workers up and down."""
+    """How to bring workers up and down. stops_points: whether it can stop a point that takes too long, whatever that is doing."""
+
+    stops_points: ClassVar[bool] = False
 
     @abstractmethod
     def open(self) -> AbstractContextManager[Pool]:
@@ -65,7 +68,7 @@ class Serial(Engine):
 
     @contextmanager
     def open(self) -> Iterator[Pool]:
-        with settled_driver():
+        with settled_driver:
             yield _Here()
 
 
@@ -95,7 +98,7 @@ class Executing(Engine):
 
     @contextmanager
     def open(self) -> Iterator[Pool]:
-        with settled_driver():
+        with settled_driver:
             pool = FuturePool(self.executor.submit, lambda: WINDOW, _broken)
             try:
                 yield pool

@@ -7,24 +7,36 @@ was at, and workers outlive a driver that is killed.
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import os
 import pickle
 import signal
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from ..errors import InputError
 from ..inputs import positive_int
 from .engines import Engine, EngineError, Finished, Pool
-from .tasks import DOUBLE_PRECISION, THREAD_SETTINGS, Outcome, Task, assert_double_precision, perform, settle_worker
+from .tasks import (
+    BEGUN,
+    DOUBLE_PRECISION,
+    OVER,
+    THREAD_SETTINGS,
+    Outcome,
+    Task,
+    assert_double_precision,
+    perform,
+    settle_worker,
+)
 
 MOST_FALSE_STARTS = 3
 """So many workers in a row that die before they are ready mean that none will."""
@@ -41,6 +53,7 @@ class Processes(Engine):
     """
 
     workers: int | None = None
+    stops_points: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.workers is not None:
@@ -71,6 +84,7 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.task: Task | None = None
         self.ready = False
+        self.deadline = math.inf  # of the point it is at, by our clock
         self.process: SpawnProcess = context.Process(
             target=_serve, args=(theirs, os.getpid()), name="biasflow worker", daemon=True
         )
@@ -123,7 +137,8 @@ class _ProcessPool(Pool):
     def wait(self, seconds: float) -> list[Finished]:
         by_pipe = {worker.pipe: worker for worker in self._workers}
         finished: list[Finished] = []
-        for pipe in connection.wait(list(by_pipe), seconds):
+        next_deadline = min((worker.deadline for worker in self._workers), default=math.inf)
+        for pipe in connection.wait(list(by_pipe), max(0.0, min(seconds, next_deadline - time.monotonic()))):
             worker = by_pipe[pipe]  # type: ignore[index]
             try:
                 news = pickle.loads(worker.pipe.recv_bytes())
@@ -131,10 +146,16 @@ class _ProcessPool(Pool):
                 finished += self._buried(worker)
                 continue
             self._false_starts = 0
+            if news in (BEGUN, OVER) and worker.task is not None and worker.task.time_s is not None:
+                worker.deadline = time.monotonic() + worker.task.time_s if news == BEGUN else math.inf
+                continue
             if worker.ready and worker.task is not None:
                 finished.append(Finished(worker.task, news))
-                worker.task = None
+                worker.task, worker.deadline = None, math.inf
             worker.ready = True
+        now = time.monotonic()
+        for worker in [w for w in self._workers if w.deadline <= now and not w.pipe.poll()]:  # its news may be waiting for us
+            finished += self._buried(worker, stopped=True)
         self._hand_out()
         return finished
 
@@ -156,8 +177,8 @@ class _ProcessPool(Pool):
                     worker.task = None
                     self._waiting.appendleft(task)
 
-    def _buried(self, worker: _Worker) -> list[Finished]:
-        """Replace a dead worker; its task is lost."""
+    def _buried(self, worker: _Worker, stopped: bool = False) -> list[Finished]:
+        """Replace a worker that is dead, or that is to be stopped; its task is lost."""
         reason = worker.end()
         self._workers.remove(worker)
         if not worker.ready:
@@ -169,7 +190,7 @@ class _ProcessPool(Pool):
                 )
         if self._waiting or worker.task is not None:
             self._workers.append(_Worker())
-        return [Finished(worker.task, None, reason)] if worker.task is not None else []
+        return [Finished(worker.task, None, reason, stopped)] if worker.task is not None else []
 
 
 def _packed(task: Task) -> bytes:
@@ -193,10 +214,10 @@ def _serve(pipe: Any, driver: int) -> None:
             packed = pipe.recv_bytes()
         except EOFError:
             return
-        pipe.send_bytes(pickle.dumps(_outcome(packed)))
+        pipe.send_bytes(pickle.dumps(_outcome(packed, lambda news: pipe.send_bytes(pickle.dumps(news)))))
 
 
-def _outcome(packed: bytes) -> Outcome:
+def _outcome(packed: bytes, tell: Callable[[str], None]) -> Outcome:
     try:
         task = pickle.loads(packed)
     except Exception as reason:
@@ -205,7 +226,7 @@ def _outcome(packed: bytes) -> Outcome:
             fatal=InputError(f"function: a worker cannot import it ({found}); define it in a file that is on its path")
         )
     try:
-        return perform(task)
+        return perform(task) if task.time_s is None else perform(task, tell)
     except Exception as reason:
         return Outcome(fatal=EngineError(f"a worker cannot go on: {type(reason).__name__}: {reason}"))
 

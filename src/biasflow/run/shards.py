@@ -1,8 +1,8 @@
 """The shelf of one function in one version: a shard per chunk, its failures, its locks. The files are the only truth.
 
-about.json           which function, which version
+about.json           which function, which version, and a checksum
 <key>.nc             a shard: points stacked in netCDF, with their keys, settings and provenance (see `encoding`)
-failures/<key>.json  points that failed: setting and traceback
+failures/<key>.json  points that failed: setting, traceback, and a checksum
 locks/               chunks that a driver is computing now (see `locks`)
 .<chunk>-*.part      a file that somebody is writing, or was when it was killed
 *.damaged            a shard whose checksum was wrong, set aside
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .encoding import canonical_json, read_trailer
+from .encoding import read_trailer, sealed_json, unsealed_json
 from .files import PART, StoreError, read_whole, write_whole
 from .stacking import Stack, stack_from_bytes, stack_to_bytes
 
@@ -51,8 +50,8 @@ class Shelf:
     def reachable(self) -> bool:
         """Whether this process sees the folder that the driver sees."""
         try:
-            return bool(json.loads((self.folder / ABOUT_FILE).read_bytes())["token"] == self.token)
-        except (OSError, ValueError, KeyError):
+            return bool(unsealed_json((self.folder / ABOUT_FILE).read_bytes())["token"] == self.token)
+        except (OSError, ValueError):
             return False
 
     def put(self, chunk: str, keys: Sequence[str], settings: Sequence[Mapping[str, Any]], data: bytes) -> str:
@@ -67,7 +66,7 @@ class Shelf:
         for key, failure in failures.items():
             entries[key] = {name: value for name, value in asdict(_bare(failure)).items() if name != "error"}
         path = self.folder / FAILURES / f"{_digest(failures)}.json"
-        write_whole(path, canonical_json("failure", entries).encode(), prefix=f"{chunk}-")
+        write_whole(path, sealed_json("failure", entries), prefix=f"{chunk}-")
 
     def read(self, name: str) -> Stack | None:
         """The points of a shard, or None, with a warning, where it is damaged; it is then set aside."""
@@ -97,7 +96,7 @@ class Shelf:
         """Recorded failures by key, the latest where there are several."""
         found: dict[str, Failure] = {}
         for path in self._failure_files():
-            for key, entry in (read_whole(path, json.loads) or {}).items():
+            for key, entry in (read_whole(path, unsealed_json) or {}).items():
                 found[key] = Failure(**entry)
         return found
 
@@ -105,7 +104,7 @@ class Shelf:
         """Delete records all of whose points have since been computed."""
         done = set(done)
         for path in self._failure_files():
-            if set(read_whole(path, json.loads) or {}) <= done:
+            if set(read_whole(path, unsealed_json) or {}) <= done:
                 path.unlink(missing_ok=True)
 
     def sweep_up(self, chunk: str) -> None:

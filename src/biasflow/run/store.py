@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .encoding import canonical_json
+from .encoding import canonical_json, sealed_json, unsealed_json
 from .files import StoreError, read_whole, write_whole
 from .locations import cache_folder
 from .shards import ABOUT_FILE, Shelf
@@ -28,7 +27,7 @@ class Store:
     A file is written under a temporary name, synced and renamed: an interrupted run leaves whole files only.
     A damaged file counts as missing, with a warning.
 
-        <code version>/<key>.json                   records, such as verdicts
+        <code version>/<key>.json                   records, such as verdicts, with their checksums
         <code version>/sweeps/<function>-<version>/ the shelf of one function: see `shards`
     """
 
@@ -52,18 +51,19 @@ class Store:
 
         return address
 
-    def shelf(self, function: Callable[..., Any]) -> Shelf:
-        """Where the points of this function in its present version are; made where it does not exist yet."""
+    def shelf(self, function: Callable[..., Any], make: bool = True) -> Shelf:
+        """Where the points of this function in its present version are; without `make` nothing is written for it."""
         name, version = function_name(function), function_version(function)
         safe = re.sub(r"[^A-Za-z0-9_.]+", "-", name.replace("biasflow.", ""))[-60:]
         tag = hashlib.sha256(f"{name}\0{version}".encode()).hexdigest()[:12]
         folder = self.folder.absolute() / code_version() / SWEEPS / f"{safe}-{tag}"
         about = folder / ABOUT_FILE
-        found = read_whole(about, json.loads)
+        found = read_whole(about, unsealed_json)
         if found is None:
-            content = {"function": name, "version": version, "code": code_version(), "token": secrets.token_hex(8)}
-            write_whole(about, canonical_json("about", content).encode())
-            found = read_whole(about, json.loads) or content
+            found = {"function": name, "version": version, "code": code_version(), "token": secrets.token_hex(8)}
+            if make:
+                write_whole(about, sealed_json("about", found))
+                found = read_whole(about, unsealed_json) or found
         return Shelf(folder, str(found["token"]))
 
     def record_key(self, kind: str, **fields: Any) -> str:
@@ -73,10 +73,10 @@ class Store:
 
     def read_record(self, key: str) -> Any:
         """The record as JSON gives it, or None."""
-        return read_whole(self._record(key), json.loads)
+        return read_whole(self._record(key), unsealed_json)
 
     def write_record(self, key: str, record: Any) -> None:
-        write_whole(self._record(key), canonical_json("record", record).encode())
+        write_whole(self._record(key), sealed_json("record", record))
 
     def _record(self, key: str) -> Path:
         return self.folder / code_version() / f"{key}.json"

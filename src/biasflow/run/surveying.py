@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .encoding import unsealed_json
 from .files import PART, StoreError
 from .locks import live_locks
 from .shards import ABOUT_FILE, DAMAGED, FAILURES, LOCKS, Index, Shelf
@@ -37,15 +37,20 @@ class Survey:
 
 def survey(store: Store) -> list[Survey]:
     """Every shelf of the store, those of the present code first."""
-    if store.folder.exists() and not store.folder.is_dir():
-        raise StoreError(f"store: {store.folder} is not a folder; BIASFLOW_CACHE names another")
+    try:
+        if store.folder.exists() and not store.folder.is_dir():
+            raise StoreError(f"store: {store.folder} is not a folder; BIASFLOW_CACHE names another")
+    except OSError as reason:
+        if isinstance(reason, StoreError):
+            raise
+        raise StoreError(f"store: cannot look at {store.folder}: {reason.strerror}; BIASFLOW_CACHE names another") from None
     found = [_surveyed(about.parent) for about in sorted(store.folder.glob(f"*/{SWEEPS}/*/{ABOUT_FILE}"))]
     return sorted(found, key=lambda one: (not one.current, one.function, one.version))
 
 
 def _surveyed(folder: Path) -> Survey:
     try:
-        about = json.loads((folder / ABOUT_FILE).read_bytes())
+        about = unsealed_json((folder / ABOUT_FILE).read_bytes())
     except (OSError, ValueError):
         about = {}
     shelf = Shelf(folder, str(about.get("token", "")))

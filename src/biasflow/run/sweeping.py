@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ..errors import BiasflowError, InputError
-from ..inputs import one_of, positive_int
+from ..inputs import one_of, positive_float, positive_int
 from ..records import Grid
 from .combining import FAILED, MISSING, Assembly, check_axes
 from .driving import Driver, Ledger, Tally, Watch
@@ -63,6 +63,7 @@ def sweep(
     retry_failed: bool = False,
     failures: str = "mask",
     max_points: int = MOST_POINTS,
+    point_time_s: float | None = None,
     watch: Watch | None = None,
 ) -> xarray.Dataset:
     """`function(**setting)` at every point of the grid, as one dataset with the grid's axes in front.
@@ -77,18 +78,21 @@ def sweep(
     failures: 'mask' fills points that raise with NaN, marks them in a variable `failed` and warns; 'raise' raises SweepError at
         the end. Where every point fails, the first error is raised. They are recorded, and computed again only with retry_failed.
     max_points: a larger grid is refused.
+    point_time_s: a point that takes longer is stopped and recorded as failed, and its worker replaced. For `Processes`: no other
+        engine can stop a point, and they refuse a limit. Points are then computed and stored one by one, a `Batched` too.
     Attributes of the result say which code, libraries, device and settings made it. A grid without axes gives the point's own
     dataset.
     Raises InputError where the points do not fit together, StoreError where the store cannot be used.
     """
     one_of("failures", failures, ("mask", "raise"))
     engine = _chosen(engine, executor, workers)
+    _check_time_limit(point_time_s, engine)
     ledger = make_ledger(function, grid, store, chunk, max_points)
     if not retry_failed:
         ledger.look_for_failures(range(grid.size))
     label = short_name(function)
     for _ in range(ROUNDS):
-        Driver(function, ledger, engine, label, _watcher(progress, watch), retry_failed).run()
+        Driver(function, ledger, engine, label, _watcher(progress, watch), retry_failed, point_time_s).run()
         assembly = assembled(ledger)
         if not ledger.open(range(grid.size)):
             break
@@ -100,9 +104,14 @@ def sweep(
 
 
 def make_ledger(
-    function: Point, grid: Grid, store: Store | None, chunk: int | None = None, max_points: int = MOST_POINTS
+    function: Point,
+    grid: Grid,
+    store: Store | None,
+    chunk: int | None = None,
+    max_points: int = MOST_POINTS,
+    make_shelf: bool = True,
 ) -> Ledger:
-    """What the store knows of a grid that makes sense."""
+    """What the store knows of a grid that makes sense; without `make_shelf` nothing is written."""
     if grid.size > max_points:
         raise InputError(
             f"grid: {grid.size:,} points are more than the limit of {max_points:,}; raise max_points (--force) if you mean it"
@@ -114,7 +123,7 @@ def make_ledger(
     keys: list[str] = []
     index = None
     if store is not None:
-        index, address = Index(store.shelf(function)), store.addresses(function)
+        index, address = Index(store.shelf(function, make_shelf)), store.addresses(function)
         keys = [address(grid.point(i)) for i in range(grid.size)]
     ledger = Ledger(grid, size, keys, index)
     ledger.look(range(grid.size))
@@ -163,6 +172,15 @@ def _chosen(engine: Engine | None, executor: Executor | None, workers: int | Non
     if workers is not None:
         return Processes(workers)
     return engine or Serial()
+
+
+def _check_time_limit(point_time_s: float | None, engine: Engine) -> None:
+    if point_time_s is not None:
+        positive_float("point_time_s", point_time_s)
+        if not engine.stops_points:
+            raise InputError(
+                f"point_time_s: {type(engine).__name__} cannot stop a point that does not end by itself; engine=Processes() can"
+            )
 
 
 def _watcher(progress: Progress | None, watch: Watch | None) -> Watch:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import platform
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 DOUBLE_PRECISION = "JAX_ENABLE_X64"
+BEGUN, OVER = "begun", "over"
+"""What is told of a point with a time limit."""
 
 
 @dataclass(frozen=True)
 class Task:
     """Some points of a chunk. keys: empty without a shelf; indices: places in the grid; driver: the process that asks;
-    version: of its code, where results are stored."""
+    version: of its code, where results are stored; time_s: after which the engine stops it."""
 
     function: Callable[..., Any]
     chunk: str
@@ -41,6 +45,7 @@ class Task:
     shelf: Shelf | None = None
     driver: tuple[str, int] = ("", 0)
     version: str = ""
+    time_s: float | None = None
 
     def halves(self) -> tuple[Task, Task]:
         middle = len(self.indices) // 2
@@ -74,15 +79,16 @@ def here() -> tuple[str, int]:
     return platform.node(), os.getpid()
 
 
-def perform(task: Task) -> Outcome:
-    """Compute every point of the task, and shelve what was computed where the shelf is in sight."""
+def perform(task: Task, tell: Callable[[str], None] = lambda news: None) -> Outcome:
+    """Compute every point of the task, and shelve what was computed where the shelf is in sight.
+
+    tell: told when a point begins and when it is over; what comes before and after is not the point's own time.
+    """
     if task.driver != here():
         settle_worker()
-    assert_double_precision()
     if task.version and task.driver != here() and (problem := _other_code(task)) is not None:
         return Outcome(fatal=problem)
-    points, failures = _computed(task)
-    assert_double_precision()
+    points, failures = _computed(task, tell)
     device = _device()
     try:
         blocks = _blocks(task, points, failures, device)
@@ -119,23 +125,61 @@ def shelve(task: Task, blocks: Sequence[Block], failures: dict[int, Failure]) ->
         task.shelf.put_failures(task.chunk, {task.keys[row]: failure for row, failure in failures.items()})
 
 
-def _computed(task: Task) -> tuple[list[tuple[int, xarray.Dataset]], dict[int, Failure]]:
+def _computed(task: Task, tell: Callable[[str], None]) -> tuple[list[tuple[int, xarray.Dataset]], dict[int, Failure]]:
     """The points that came out, and the failures of the others, by row."""
+    import xarray  # noqa: F401  # not on the first point's time
+
     if isinstance(task.function, Batched) and len(task.settings) > 1:
         try:
-            points = list(task.function.batch([dict(setting) for setting in task.settings]))
+            batch = functools.partial(task.function.batch, [dict(setting) for setting in task.settings])
+            points = list(_called(batch))
             if len(points) == len(task.settings):
                 return [(row, _checked(point, task.settings[row])) for row, point in enumerate(points)], {}
         except Exception:  # point by point says which one is to blame
             pass
     results, failures = [], {}
     for row, setting in enumerate(task.settings):
+        tell(BEGUN)
         try:
-            results.append((row, _checked(task.function(**setting), setting)))
+            results.append((row, _checked(_called(functools.partial(task.function, **setting)), setting)))
         except (Exception, SystemExit) as error:
             error.add_note(f"at the point {setting}")
             failures[row] = failure_of(setting, error)
+        tell(OVER)
     return results, failures
+
+
+def _called(compute: Callable[[], Any]) -> Any:
+    """The result in double precision. A process that was forked inside and comes back ends here: its parent gives the answer.
+
+    JAX is put in double precision for this thread alone. Where the function is what brought JAX in, it began without: once more.
+    """
+    mine, bare = os.getpid(), "jax" not in sys.modules
+    try:
+        with nullcontext() if bare else _in_double():
+            result = compute()
+        if bare and "jax" in sys.modules and not sys.modules["jax"].config.jax_enable_x64:
+            with _in_double():
+                result = compute()
+        return result
+    finally:
+        if os.getpid() != mine:
+            with suppress(OSError):
+                os.write(STDERR, STRAY)
+            os._exit(0)
+
+
+STDERR = 2
+STRAY = b"biasflow: a process forked by the point function came back with it and was ended; the point is its parent's\n"
+
+
+@contextmanager
+def _in_double() -> Iterator[None]:
+    from ..limits.tangent.precision import jax_in_double
+
+    with jax_in_double():
+        assert_double_precision()
+        yield
 
 
 def _checked(point: Any, setting: dict[str, Any]) -> xarray.Dataset:
@@ -143,27 +187,54 @@ def _checked(point: Any, setting: dict[str, Any]) -> xarray.Dataset:
 
     if not isinstance(point, xarray.Dataset):
         raise InputError(f"function: expected an xarray.Dataset at {setting}, found {type(point).__name__}")
-    return point
+    return point.load()
 
 
 def failure_of(setting: dict[str, Any], error: BaseException) -> Failure:
     text = "".join(traceback.format_exception(error))
-    return Failure(setting, type(error).__name__, str(error), text, error)
+    return Failure(setting, type(error).__name__, _message(error), text, error)
+
+
+def _message(error: BaseException) -> str:
+    """What the error says; its class is the user's, and may fail to say anything."""
+    try:
+        return str(error)
+    except Exception as reason:
+        return f"(no message: its __str__ raises {type(reason).__name__})"
 
 
 def _blocks(task: Task, points: Sequence[tuple[int, xarray.Dataset]], failures: dict[int, Failure], device: str) -> list[Block]:
-    """The points as stacks, as bytes where they go to a shelf; a stack that cannot be stored turns into failures."""
+    """The points as stacks, as bytes where they go to a shelf. One that cannot be stored is a failure, its neighbours are not."""
     blocks = []
     for stack in stacked(points):
         if task.shelf is None:
             blocks.append(Block(stack.rows, stack))
             continue
-        keys, settings = [task.keys[row] for row in stack.rows], [task.settings[row] for row in stack.rows]
+        kept = stack
         try:
-            blocks.append(Block(stack.rows, None, shard_bytes(keys, settings, device, stack)))
-        except InputError as error:
-            failures.update({row: failure_of(task.settings[row], error) for row in stack.rows})
+            data = _shard(task, stack, device)
+        except InputError:
+            alone = [_why_unstorable(task, stack.only([k]), device) for k in range(len(stack.rows))]
+            found = zip(stack.rows, alone, strict=True)
+            failures.update({row: failure_of(task.settings[row], why) for row, why in found if why is not None})
+            kept = stack.only([k for k, why in enumerate(alone) if why is None])
+            if not kept.rows:
+                continue
+            data = _shard(task, kept, device)
+        blocks.append(Block(kept.rows, None, data))
     return blocks
+
+
+def _shard(task: Task, stack: Stack, device: str) -> bytes:
+    return shard_bytes([task.keys[row] for row in stack.rows], [task.settings[row] for row in stack.rows], device, stack)
+
+
+def _why_unstorable(task: Task, stack: Stack, device: str) -> InputError | None:
+    try:
+        _shard(task, stack, device)
+    except InputError as reason:
+        return reason
+    return None
 
 
 def _portable(failure: Failure) -> Failure:
@@ -176,16 +247,13 @@ def _portable(failure: Failure) -> Failure:
 
 
 def settle_worker() -> None:
-    """One thread and double precision for a process that is not the driver; cheap when it is so already."""
+    """One thread for a process that is not the driver; cheap when it is so already."""
     if os.environ.get(_SETTLED) == str(os.getpid()):
         return
-    os.environ.update({**dict.fromkeys(THREAD_SETTINGS, "1"), DOUBLE_PRECISION: "1", _SETTLED: str(os.getpid())})
+    os.environ.update({**dict.fromkeys(THREAD_SETTINGS, "1"), _SETTLED: str(os.getpid())})
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-    jax = sys.modules.get("jax")
-    if jax is not None:
-        jax.config.update("jax_enable_x64", True)
 
 
 _SETTLED = "BIASFLOW_WORKER"
@@ -197,29 +265,33 @@ def assert_double_precision() -> None:
         raise RuntimeError(f"NumPy makes {np.asarray(0.5).dtype} by default here, not float64")
     jax = sys.modules.get("jax")
     if jax is not None and not jax.config.jax_enable_x64:
-        raise RuntimeError("JAX is in single precision here; set JAX_ENABLE_X64=1, or jax.config.update('jax_enable_x64', True)")
+        raise RuntimeError("JAX is in single precision here, though it was told to compute in double")
 
 
-@contextmanager
-def settled_driver() -> Iterator[None]:
-    """The same for the driver's own process, while it computes points itself, and undone afterwards."""
-    from threadpoolctl import threadpool_limits
+class _OneThread:
+    """BLAS on one thread while any sweep of this process computes points here; the last to leave undoes it."""
 
-    jax, before = sys.modules.get("jax"), os.environ.get(DOUBLE_PRECISION)
-    double = jax is None or bool(jax.config.jax_enable_x64)
-    os.environ[DOUBLE_PRECISION] = "1"
-    if jax is not None:
-        jax.config.update("jax_enable_x64", True)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        if before is None:
-            os.environ.pop(DOUBLE_PRECISION, None)
-        else:
-            os.environ[DOUBLE_PRECISION] = before
-        if jax is not None:
-            jax.config.update("jax_enable_x64", double)
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if not self._inside:
+                self._limits = threadpool_limits(1)
+            self._inside += 1
+
+    def __exit__(self, *reason: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limits.restore_original_limits()
+
+
+settled_driver = _OneThread()
+"""Around what the driver computes in its own process."""
 
 
 def _device() -> str:

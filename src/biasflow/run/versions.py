@@ -19,7 +19,7 @@ from ..records import Batched, Composed
 PACKAGE = Path(__file__).resolve().parents[1]
 PRESENTATION = ("cli", "report")  # the layers above every result: no number depends on them
 COMPUTING = ("numpy", "scipy", "numba", "jax", "jaxlib")  # results of one version are never taken for those of another
-LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "jax", "xarray", "matplotlib")
+LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "jax", "jaxlib", "xarray", "matplotlib")
 
 
 def installed_version(distribution: str) -> str | None:

@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 import xarray
 
+import biasflow
 import fault_driver
 import fault_points
 from biasflow.run import Store, sweep
 from biasflow.run.shards import Index
 
 TESTS = Path(fault_driver.__file__).parent
+PATHS = os.pathsep.join([str(TESTS), str(Path(biasflow.__file__).parents[1])])
+"""Drivers import the points of this folder, and the biasflow that this process imports."""
 PATIENCE = 120.0  # seconds that anything here may take on a machine that is busy
 
 
@@ -48,7 +51,7 @@ class Scene:
         self.drivers: list[subprocess.Popen] = []
 
     def start(self, **changes) -> subprocess.Popen:
-        environment = {**os.environ, fault_points.LOG: str(self.log), "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, fault_points.LOG: str(self.log), "PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, str(TESTS / "fault_driver.py"), json.dumps({**self.plan, **changes})]
         driver = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.drivers.append(driver)

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 import xarray
 
-from .conftest import PATIENCE, TESTS, eventually, gone
+from .conftest import PATHS, PATIENCE, eventually, gone
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at proces
 @pytest.fixture
 def cluster(tmp_path):
     """A scheduler and a worker in processes of their own: (scheduler, address)."""
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "FAULT_LOG": str(tmp_path / "log"), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": PATHS, "FAULT_LOG": str(tmp_path / "log"), "OMP_NUM_THREADS": "1"}
     scheduler_log = (tmp_path / "scheduler").open("w")
     options = {"env": environment, "stdout": subprocess.DEVNULL, "cwd": tmp_path}
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard"]

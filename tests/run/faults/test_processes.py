@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xarray
 
-from .conftest import PATIENCE, TESTS, eventually, gone
+from .conftest import PATHS, PATIENCE, eventually, gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -145,7 +145,7 @@ steps = 20000
 
 def test_ctrl_c_stops_cleanly(tmp_path):
     (tmp_path / "spec.toml").write_text(SPEC)
-    environment = {**os.environ, "BIASFLOW_CACHE": str(tmp_path / "store"), "PYTHONPATH": str(TESTS)}
+    environment = {**os.environ, "BIASFLOW_CACHE": str(tmp_path / "store"), "PYTHONPATH": PATHS}
     command = [sys.executable, "-m", "biasflow.cli", "sweep", "run", "spec.toml", "--workers", "2"]
     driver = subprocess.Popen(
         command,

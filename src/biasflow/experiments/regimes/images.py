@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import io
 import json
+from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import InputError
+from ...inputs import one_of
 from ...records import Experiment, Grid, Reading, Reported
 from ..telling import told
 from .drawing_images import draw_curves, draw_vgg, draw_wide
@@ -38,9 +41,13 @@ BIASED = (
 FEW_EPOCHS = "W trained 2000 epochs; ours ran for 40, once."
 
 
-@functools.lru_cache(maxsize=2)
 def shipped(name: str) -> xarray.Dataset:
-    """Results that travel with the package."""
+    """Results that travel with the package; nothing else can be named."""
+    return _read_shipped(one_of("shipped_in", name, (WIDE_RESULTS, VGG_RESULTS)))
+
+
+@functools.lru_cache(maxsize=2)
+def _read_shipped(name: str) -> xarray.Dataset:
     import xarray
 
     content = resources.files(__package__).joinpath("shipped", name).read_bytes()
@@ -50,12 +57,26 @@ def shipped(name: str) -> xarray.Dataset:
 
 def wide(data: str, shipped_in: str = "", **setting: Any) -> xarray.Dataset:
     """Every scale, from the shipped results; or one scale, trained."""
-    return shipped(shipped_in).sel(data=data, drop=True) if shipped_in else wide_point(data=data, **setting)
+    if not _is_shipped(shipped_in, WIDE_RESULTS, setting):
+        return wide_point(data=data, **setting)
+    results = shipped(WIDE_RESULTS)
+    return results.sel(data=one_of("data", data, results["data"].values.tolist()), drop=True)
 
 
 def vgg(shipped_in: str = "", **setting: Any) -> xarray.Dataset:
     """Every run, from the shipped results; or one run, trained."""
-    return shipped(shipped_in) if shipped_in else vgg_point(**setting)
+    return shipped(VGG_RESULTS) if _is_shipped(shipped_in, VGG_RESULTS, setting) else vgg_point(**setting)
+
+
+def _is_shipped(name: Any, results: str, setting: Mapping[str, Any]) -> bool:
+    """Whether the results that came with the package are asked for; with them no other setting has a meaning."""
+    if not one_of("shipped_in", name, ("", results)):
+        return False
+    if setting:
+        raise InputError(
+            f"{next(iter(setting))}: has no effect on shipped results; give shipped_in or the settings of a training"
+        )
+    return True
 
 
 def origin(data: xarray.Dataset) -> dict[str, str]:
