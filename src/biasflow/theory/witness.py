@@ -211,20 +211,51 @@ class Defect:
 
 
 def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
-    """The largest distance of a flow's states from where the gradient leads from the last stretch's end; or why it is not known.
+    """The largest distance of a flow's states from where the gradient leads; or why it is not known.
 
-    Distances are those of the weights and of the predictor, at every state, over at most SEGMENTS stretches of equal movement.
+    Distances are those of the weights and of the predictor, at every state. A flow with stated errors may be within them of the
+    gradient followed from the start; else, as a training with steps of its own, it is followed from stretch to stretch.
     """
+    if len(flow.times) < 2:
+        return "one state is no flow"
+    stated = bool(np.all(np.isfinite(flow.error)) and np.all(np.isfinite(flow.predictor_error)))
+    whole = _defect_from_start(flow, time_s / 3) if stated else None
+    return (
+        whole if whole is not None and whole.sound else _defect_by_stretches(flow, stated, 2 * time_s / 3 if stated else time_s)
+    )
+
+
+def _defect_from_start(flow: Trajectory, time_s: float) -> Defect | None:
+    """Against one witness, at the state that is farthest from it in units of the errors; None where there is no witness.
+
+    A restart on a plateau knows what is small no better than to the error of what is large: there only this tells.
+    """
+    problem = flow.problem
+    run = witness_flow(problem, t1=float(flow.times[-1]), time_s=time_s)
+    if isinstance(run, str):
+        return None
+    worst = (0.0, _tiny())
+    for k, state in enumerate(_unstacked(flow)):
+        t = min(float(flow.times[k]), float(run.times[-1]))
+        there = run.at(t)
+        for own, other, stated, made in (
+            (state, there, flow.error, run.error),
+            (_effective(problem, state), _effective(problem, there), flow.predictor_error, run.predictor_error),
+        ):
+            error = ROUNDING * max(_largest(own), _tiny()) + float(stated[k]) + float(np.interp(t, run.times, made))
+            worst = max(worst, (_distance(own, other), LENIENT * error), key=lambda pair: pair[0] / pair[1])
+    return Defect(*worst, _followed(flow, [(0.0, run)], [(worst[0], float(np.max(run.error)))], True))
+
+
+def _defect_by_stretches(flow: Trajectory, stated: bool, time_s: float) -> Defect | str:
+    """From the first state of each of at most SEGMENTS stretches of equal movement, the gradient is followed to its last."""
     problem, deadline, times = flow.problem, time.monotonic() + time_s, flow.times
     states, errors = _unstacked(flow), np.maximum(flow.error, flow.predictor_error)
     effective = [_effective(problem, state) for state in states]
     steps = np.array([_distance(a, b) for a, b in itertools.pairwise(effective)])
-    if not steps.size:
-        return "one state is no flow"
     reach = np.append(0.0, np.cumsum(steps / max(float(np.sum(steps)), _tiny())))
     chosen = np.searchsorted(reach, np.linspace(0, 1, SEGMENTS + 1)[1:-1], side="right")
     ends = sorted({0, len(times) - 1, *(int(min(k, len(times) - 1)) for k in chosen)})
-    stated = bool(np.all(np.isfinite(errors)))
     runs, met, allowed = [], [], 0.0
     for first, last in itertools.pairwise(ends):
         span = float(times[last] - times[first])
