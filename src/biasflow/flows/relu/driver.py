@@ -23,6 +23,10 @@ NEGLIGIBLE = 1e-3
 STATIONARY = 1e-12
 """Speed of every neuron, relative to its norm and to the pull of the labels, at which the flow stands still."""
 MAX_STEPS = 400_000
+PATIENT, SOON = 20_000, 200
+"""Explicit steps before an implicit one is thought of, and between two stretches of implicit ones."""
+LARGEST_TAIL = 1500
+"""Numbers in a state up to which factorising its Jacobian is cheap enough to be tried."""
 KEPT_BYTES = 2**26
 """Memory for states kept of the steps; longer runs are thinned, and states between are integrated again when asked for."""
 MOST_ARCS = 256
@@ -59,9 +63,10 @@ class EventRun:
     rows: Array
     counts: dict[str, float]
     saved: Array
+    implicit: Array  # whether the step from each kept state was an implicit one
 
     def state_at(self, t: float) -> Array:
-        """(m', r+2): the exact arc, or the march resumed from the last kept step."""
+        """(m', r+2): the exact arc, or the march resumed from the last kept step, or that step again where it was implicit."""
         if t <= 0:
             return self.net.start
         if t >= self.t_rest:
@@ -73,6 +78,10 @@ class EventRun:
         i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
         start, h = float(self.kept.times[i]), float(self.kept.steps[i])
+        if self.implicit[i]:
+            from .tail import FrozenField, reach
+
+            return reach(FrozenField(gates, self.net.geometry, Y.shape), start, Y, t, _per_step(self.rtol)) if t > start else Y
         request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1)
         march(Y, gates, self.net.geometry, self.net.invariants, False, request)
         return Y
@@ -146,7 +155,7 @@ def _check_rounding(net: Network, rtol: float) -> None:
 def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None) -> EventRun:
     """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there."""
     from . import marching
-    from .marching import Request, march
+    from .marching import Request
 
     t_stop = math.inf if t1 is None else t1
     early, early_log, t_early = _early(problem, net, t_stop, rtol)
@@ -166,10 +175,11 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
     request = Request(
         t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, faint, MAX_STEPS, times[exact.size :], keep
     )
-    t_rest, code, saved, kept, log, counts, stiffest = march(Y, gates, net.geometry, net.invariants, early is None, request)
-    rows = np.concatenate([early_log, log.rows[: log.filled[0]]])
+    marched = _march_on(net, Y, gates, early is None, request)
+    t_rest, code, kept, counts = marched.time, marched.code, marched.kept, marched.counts
+    rows = np.concatenate([early_log, marched.rows])
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    saved, t_end = np.concatenate([first, saved[: counts[4]]]), t_rest
+    saved, t_end = np.concatenate([first, marched.saved]), t_rest
     if t1 is not None and code in (marching.CONVERGED, marching.STATIONARY):
         saved = np.concatenate([saved, np.repeat(Y[None], times.size - len(saved), axis=0)])
         t_end, code = t1, marching.REACHED_T1
@@ -178,9 +188,86 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
         "rejected": int(counts[1]),
         "events": len(rows),
         "early_events": len(early_log),
+        "implicit_steps": int(np.sum(marched.implicit)),
     }
-    named["stiffest_rate"] = float(stiffest)
-    return EventRun(net, rtol, early, t_early, kept, int(counts[3]), t_rest, t_end, Y, code, rows, named, saved)
+    named["stiffest_rate"] = marched.stiffest
+    return EventRun(
+        net, rtol, early, t_early, kept, len(kept.times), t_rest, t_end, Y, code, rows, named, saved, marched.implicit
+    )
+
+
+class _Marched(NamedTuple):
+    time: float
+    code: int
+    saved: Array
+    kept: Any
+    implicit: Array
+    rows: Array
+    counts: Array
+    stiffest: float
+
+
+def _march_on(net: Network, Y: Array, gates: Any, fresh: bool, ask: Any) -> _Marched:
+    """The march; where stability has bound its steps for long, implicit steps to the next change of gates, and so on in turn.
+
+    Y and gates are overwritten with the end.
+    """
+    from .marching import STABLE, STEP_LIMIT, Kept, march
+
+    pieces: list[tuple[Any, Array, Array, Array]] = []  # kept steps, whether implicit, states saved, changes of gates
+    counts, patience, done = np.zeros(5, np.int64), PATIENT, 0
+    while True:
+        left = int(ask.max_steps - counts[0] - counts[1])
+        request = ask._replace(max_steps=min(left, patience), times=ask.times[done:])
+        t, code, saved, kept, log, spent, stiffest = march(Y, gates, net.geometry, net.invariants, fresh, request)
+        explicit, changes = Kept(*(part[: spent[3]] for part in kept)), log.rows[: log.filled[0]]
+        pieces.append((explicit, np.zeros(spent[3], bool), saved[: spent[4]], changes))
+        counts, done = counts + spent, done + int(spent[4])
+        bound = stiffest * (t - request.t0) >= 0.5 * STABLE * spent[0]
+        if code != STEP_LIMIT or left <= patience or Y.size > LARGEST_TAIL:
+            break
+        fresh, ask = False, ask._replace(t0=t, step=0.0)
+        if bound:
+            tail = _tail(net, t, Y, gates, ask._replace(times=ask.times[done:]), STABLE / stiffest)
+            if tail is not None:
+                t, code, piece = tail
+                pieces.append(piece)
+                done += len(piece[2])
+                ask = ask._replace(t0=t)
+                patience = SOON
+                if code != STEP_LIMIT:
+                    break
+    kept = Kept(*(np.concatenate(parts) for parts in zip(*(piece[0] for piece in pieces), strict=True)))
+    implicit, saved, rows = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3))
+    return _Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest))
+
+
+def _tail(net: Network, t: float, Y: Array, gates: Any, ask: Any, step: float) -> tuple[float, int, Any] | None:
+    """Implicit steps from here, with frozen gates: time, why they ended, and what to keep; None where a gate changes at once."""
+    from .marching import STEP_LIMIT, Kept, march
+    from .tail import FrozenField, follow, reach
+
+    field, judged = FrozenField(gates, net.geometry, Y.shape), [STEP_LIMIT]
+
+    def ended(t: float, state: Array) -> bool:
+        request = ask._replace(t0=t, step=1.0, max_steps=0, times=np.empty(0), keep=1)
+        judged[0] = march(state, gates.copy(), net.geometry, net.invariants, False, request)[1]
+        return bool(judged[0] != STEP_LIMIT)
+
+    taken = follow(field, t, Y, ask.t1, ask.rtol, step, ended)
+    if not taken:
+        return None
+    times = np.array([t, *(time for time, _ in taken[:-1])])
+    states = np.stack([Y, *(state for _, state in taken[:-1])])
+    end = taken[-1][0]
+    wanted = ask.times[ask.times <= end * (1 + 1e-15)]
+    saved = np.empty((wanted.size, *Y.shape))
+    for i, time_ in enumerate(wanted):
+        k = int(np.searchsorted(times, time_, side="right")) - 1
+        saved[i] = reach(field, float(times[k]), states[k], float(time_), ask.rtol) if time_ > times[k] else states[k]
+    kept = Kept(times, states, np.repeat(gates[None], len(times), axis=0), np.diff(np.append(times, end)))
+    Y[:] = taken[-1][1]
+    return end, judged[0], (kept, np.ones(len(times), bool), saved, np.empty((0, 5)))
 
 
 def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[Any, Array, float]:
