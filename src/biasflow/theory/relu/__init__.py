@@ -1,6 +1,19 @@
 """B: shallow ReLU networks on orthogonal data."""
 
-from . import assumptions, convergence, early_lemmas, ending, landscape, minimal, phases, relaxations, remarks, robustness
+from . import (
+    assumptions,
+    convergence,
+    early_lemmas,
+    ending,
+    landscape,
+    minimal,
+    nearly,
+    phases,
+    relaxations,
+    remarks,
+    robustness,
+    scale,
+)
 
 CLAIMS = (
     assumptions.CLAIMS
@@ -13,4 +26,6 @@ CLAIMS = (
     + remarks.CLAIMS
     + relaxations.CLAIMS
     + robustness.CLAIMS
+    + nearly.CLAIMS
+    + scale.CLAIMS
 )
