@@ -16,6 +16,7 @@ from biasflow.theory.relu import (
     assumptions,
     convergence,
     course,
+    early_equations,
     ending,
     minimal,
     nearly,
@@ -46,7 +47,7 @@ def spoiled(change, everywhere=False):
     def spoil(patch):
         patch.setattr(evidence_module, "witness_flow", lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k)))
         other = (lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k))) if everywhere else kept_flow
-        for module in (assumptions, convergence, ending, nearly, relaxations, remarks, robustness, scale):
+        for module in (assumptions, convergence, early_equations, ending, nearly, relaxations, remarks, robustness, scale):
             patch.setattr(module, "witness_flow", other)
 
     return spoil

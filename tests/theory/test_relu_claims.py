@@ -257,3 +257,10 @@ def test_theorem_1_is_decided_where_a_neuron_lacks_a_tiny_label():
 def test_theorem_1_is_decided_for_networks_of_two_neurons():
     verdict = bf.verify("B/thm1", orthonormal_problem(0, scale=1e-30, m=2))
     assert verdict.status == "consistent" and "there are no idle neurons" in str(verdict)
+
+
+@pytest.mark.parametrize("name", ["B/lem9", "B/thm2", "B/lem15", "B/leaky"])
+def test_starts_below_float_range_are_read(name):
+    s = Setting(orthonormal_problem(0, m=12))
+    problem = bf.Problem(s.problem.model, s.problem.data, s.problem.loss, s.unit, -2500.0)
+    assert bf.verify(name, problem).status == "holds"

@@ -3,6 +3,7 @@
 from . import (
     assumptions,
     convergence,
+    early_equations,
     early_lemmas,
     ending,
     landscape,
@@ -18,6 +19,7 @@ from . import (
 CLAIMS = (
     assumptions.CLAIMS
     + phases.CLAIMS
+    + early_equations.CLAIMS
     + early_lemmas.CLAIMS
     + convergence.CLAIMS
     + landscape.CLAIMS

@@ -111,13 +111,13 @@ def _remarks(evidence: Evidence) -> tuple[Check, ...]:
 def _without(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
     """The same flow without S_{+,1}, where the neurons that are left can fit the labels one by one."""
     quantity = "the end of the flow without S_{+,1}"
-    outside = np.setdiff1d(np.arange(len(s.params0.a)), s.first.neurons)
-    kept = TwoLayerParams(s.params0.a[outside], s.params0.W[outside])
-    own = (s.params0.W[outside] @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
+    outside = np.setdiff1d(np.arange(len(s.unit.a)), s.first.neurons)
+    kept = TwoLayerParams(s.unit.a[outside], s.unit.W[outside])
+    own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
         return (unknown_check(quantity, f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label"),)
-    problem = Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept)
+    problem = Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept, s.log_scale)
     flow = witness_flow(problem, time_s=evidence.time_left / 3)
     if isinstance(flow, str):
         return (unknown_check(quantity, flow),)
@@ -221,6 +221,7 @@ prop2 = Claim(
     "Euler steps, and ∇L followed in the weights",
     "σ'(0) = 0",
     orthonormal_family,
+    below_floats=True,
 )
 remarks = Claim(
     "B/remarks",
@@ -234,6 +235,7 @@ remarks = Claim(
     GRADIENT,
     "the flow with S_{+,1}, and the linear interpolator",
     pairs_family,
+    below_floats=True,
 )
 
 CLAIMS = (prop2, remarks)
