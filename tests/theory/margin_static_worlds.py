@@ -9,7 +9,7 @@ import biasflow as bf
 from biasflow.limits.margin import f2
 from biasflow.losses import margin as losses
 from biasflow.models import SphereMeasure
-from biasflow.theory.margin import assumptions, generalisation, margins, variation
+from biasflow.theory.margin import assumptions, generalisation, margins, unseen, variation
 from biasflow.theory.margin.examples import cluster_data, network_problem, relu_problem, smooth_problem
 
 
@@ -276,7 +276,23 @@ def bound_with(**factors):
     def change(bound, *_):
         return dataclasses.replace(bound, **{name: getattr(bound, name) * factor for name, factor in factors.items()})
 
-    return wrapped(generalisation, "margin_bound", change)
+    return wrapped(unseen, "margin_bound", change)
+
+
+def kernel_half(**factors):
+    """F2's bound alone, with other terms."""
+
+    def spoil(patch):
+        right = generalisation.margin_bound
+
+        def other(X, margin, *args, **named):
+            found = right(X, margin, *args, **named)
+            some = factors if named.get("space") == "F2" else {}
+            return dataclasses.replace(found, **{name: factor * getattr(found, name) for name, factor in some.items()})
+
+        patch.setattr(generalisation, "margin_bound", other)
+
+    return spoil
 
 
 def bound_over(divisor):
@@ -288,18 +304,18 @@ def power_of_the_bound(patch):
 
 
 def printed_rademacher(patch):
-    original = generalisation.margin_bound
+    original = unseen.margin_bound
 
     def printed(X, margin, delta=0.05, **named):
         return original(X, margin, delta, rademacher=1 / np.sqrt(len(X)), **named)
 
-    patch.setattr(generalisation, "margin_bound", printed)
+    patch.setattr(unseen, "margin_bound", printed)
 
 
 def silent_bound(patch):
     """A bound too small for any error: only the share of fresh samples can tell, since the formula is changed with it."""
     bound_with(complexity=1e-9, union=0.0, confidence=0.0)(patch)
-    patch.setattr(generalisation, "_written_out", lambda data, margin: generalisation.margin_bound(data.X, margin).value)
+    patch.setattr(unseen, "_written_out", lambda data, margin: unseen.margin_bound(data.X, margin).value)
 
 
 def opposite_classifier(found, *_):
@@ -412,12 +428,15 @@ WORLDS = (
     World("C/thm8", "the first term to the power 1.1", power_of_the_bound),
     World("C/thm8", "a solver that sees further coordinates", wrapped(generalisation, "f1_max_margin", sees_the_dimension)),
     World("C/thm8", "a kernel that does not see further coordinates", kernel_as_good_as_f1),
+    World("C/thm8", "Rad_n of F2 half as large", kernel_half(rademacher=0.5)),
+    World("C/thm8", "F2's margin to the power 1.1", power_of_f2(1.1)),
+    World("C/thm8", "log₂(R/Δ_r) alone in B", wrapped(generalisation, "_union_factor", lambda *_: 1)),
     World("C/thm22", "the bound / 2", bound_over(2)),
     World("C/thm22", "the bound / 8", bound_over(8)),
     World("C/thm22", "Rad_n ≤ 1/√n as printed", printed_rademacher),
     World("C/thm22", "Rad_n / 4", bound_with(rademacher=0.25)),
     World("C/thm22", "a bound below every error, formula and all", silent_bound),
-    World("C/thm22", "the opposite classifier", wrapped(generalisation, "f1_max_margin", opposite_classifier)),
+    World("C/thm22", "the opposite classifier", wrapped(unseen, "f1_max_margin", opposite_classifier)),
 )
 FEWER: dict[str, str] = {}
 CONSISTENT: dict[str, str] = {}
