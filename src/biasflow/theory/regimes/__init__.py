@@ -1,6 +1,7 @@
 """W: kernel and rich regimes."""
 
 from . import (
+    biased,
     completion,
     deeper,
     depth_two,
@@ -9,7 +10,9 @@ from . import (
     finite_steps,
     kernel,
     lemmas,
+    recipe,
     recovery,
+    saddle,
     samples,
     thresholds,
     vanishing,
@@ -17,11 +20,14 @@ from . import (
 
 CLAIMS = (
     kernel.CLAIMS
+    + biased.CLAIMS
     + equivalences.CLAIMS
     + depth_two.CLAIMS
+    + recipe.CLAIMS
     + lemmas.CLAIMS
     + deeper.CLAIMS
     + thresholds.CLAIMS
+    + saddle.CLAIMS
     + escape.CLAIMS
     + samples.CLAIMS
     + vanishing.CLAIMS
