@@ -1,12 +1,13 @@
-"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero."""
+"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero, width."""
 
 import dataclasses
 
+import numpy as np
 from regimes_linear_worlds import another_radius, forbidden, next_depth, one_sided, slowed
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.regimes import biased, kernel, recipe, saddle
+from biasflow.theory.regimes import biased, kernel, recipe, saddle, wide
 
 
 def another_rate(patch):
@@ -104,6 +105,40 @@ def not_stationary(patch):
     patch.setattr(saddle, "stationary_point", lambda problem, key: bf.DiagonalParams(*(1.1 * w for w in real(problem, key))))
 
 
+def doubled_start(patch):
+    """F(w(0)) = 0, as by doubling: no exponent of k is left."""
+    real = wide.wide_start
+
+    def changed(problem, k, s, key):
+        start = real(problem, k, s, key)
+        U, V = start.params0
+        rows, cols = problem.model.shape
+        return dataclasses.replace(
+            start,
+            params0=bf.FactorParams(
+                np.hstack([np.diag(np.linalg.norm(U, axis=1)), np.zeros((rows, cols))]),
+                np.hstack([np.zeros((cols, rows)), np.diag(np.linalg.norm(V, axis=1))]),
+            ),
+        )
+
+    patch.setattr(wide, "wide_start", changed)
+
+
+def another_size(shift):
+    """Entries of size k^{−s−shift}."""
+
+    def spoil(patch):
+        real = wide.wide_start
+        patch.setattr(wide, "wide_start", lambda problem, k, s, key: real(problem, k, s + shift, key))
+
+    return spoil
+
+
+def first_order(patch):
+    """A kernel that changes at first order of the movement."""
+    patch.setattr(wide, "predicted_change", lambda s: -(1 - 2 * s))
+
+
 WORLDS: tuple[World, ...] = (
     World("W/appA", "dw/ds twice as large", another_rate),
     World("W/appA", "the linearised model's f", linear_f),
@@ -120,6 +155,10 @@ WORLDS: tuple[World, ...] = (
     World("W/sec3-bias", "an unbiased start at rest", from_the_even_part, key=1),
     World("W/sec3-bias", "w₋ descends at half speed", one_sided, key=1),
     World("W/sec3-bias", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/sec8", "a start without bias", doubled_start),
+    World("W/sec8", "entries of size k^{−s−0.05}", another_size(0.05)),
+    World("W/sec8", "a change at first order", first_order),
+    World("W/sec8", "∇_w raises", forbidden(bf.MatrixFactorisation)),
     World("W/saddle", "L falls along every weight: no saddle", falling_everywhere),
     World("W/saddle", "w^{D+1}", one_order_higher, key=1),
     World("W/saddle", "a curvature of −8c‖Xᵀr‖_∞", steeper(2.0)),

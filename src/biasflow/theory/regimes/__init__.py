@@ -16,6 +16,7 @@ from . import (
     samples,
     thresholds,
     vanishing,
+    wide,
 )
 
 CLAIMS = (
@@ -34,4 +35,5 @@ CLAIMS = (
     + finite_steps.CLAIMS
     + completion.CLAIMS
     + recovery.CLAIMS
+    + wide.CLAIMS
 )
