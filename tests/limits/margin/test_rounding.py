@@ -126,3 +126,40 @@ def test_the_time_limit_is_honoured_with_an_honest_bracket():
 def test_weights_over_many_decades_stay_in_the_simplex():
     limit = bf.f2_max_margin(*points(4))
     assert limit.stats["weights"].sum() == pytest.approx(1, rel=1e-14) and limit.stats["weights"].min() >= 0
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-12, 1.0, 1e12, 1e160, 1e290])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e9])
+def test_l2_margins_whatever_the_units_and_offsets(offset, scale):
+    X, y = points(11, n=6, d=8)
+    Z = y[:, None] * (X + offset) * scale
+    limit = bf.l2_max_margin(Z)
+    contains(limit, digits.margin(digits.products(Z), np.ones(6)) / mp.sqrt(8), 1e-6)
+    assert limit.certificate.kind == "exact" and limit.stats["separable"] is True
+    if offset == 0:
+        assert np.min(Z @ limit.value) == pytest.approx(limit.objective, rel=1e-9)
+        assert np.sqrt(8) * np.linalg.norm(limit.value) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_features_that_do_not_separate_are_shown_not_to(scale):
+    rng = np.random.default_rng(2)
+    for Z in ([[1.0, 0.0], [-3.0, 0.0]], rng.standard_normal((12, 3)), np.ones((3, 2)) * [[1.0], [-2.0], [1.0]]):
+        limit = bf.l2_max_margin(np.array(Z) * scale)
+        assert limit.stats["separable"] is False and limit.certificate.kind == "exact", Z
+        assert limit.certificate.dual == 0 and not np.any(limit.value)
+
+
+def test_equal_inputs_with_features_give_a_classifier_of_features():
+    limit = bf.f2_max_margin([[1.0], [1.0]], [1, -1], features=7)
+    assert limit.value.weights.shape == (7,) and limit.stats["separable"] is False
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9])
+def test_margins_of_random_features_hold_in_exact_arithmetic(offset):
+    X, y = points(12, n=3)  # far out every feature is linear: more than d + 1 samples are not separated
+    limit = bf.f2_max_margin(X + offset, y, features=12)
+    rows = [[mp.mpf(float(v)) for v in row] + [mp.mpf(1)] for row in X + offset]
+    hidden = [[max(mp.fdot(row, map(mp.mpf, map(float, u))), 0) for u in limit.value.directions] for row in rows]
+    K = mp.matrix([[mp.fdot(a, b) / 12 for b in hidden] for a in hidden])
+    contains(limit, digits.margin(K, y), mp.inf)

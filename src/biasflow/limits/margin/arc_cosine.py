@@ -122,7 +122,7 @@ def f2_bracket(X: Array, y: Array, activation: str, deadline: float) -> HullBrac
         best = best if near is None else better(best, measured(corners, near))
     while best.gap > wanted:
         corners = gram.corners(np.arange(gram.n), deadline)
-        found = None if corners is None else searched(corners.entries, gram.bits, deadline)
+        found = None if corners is None else searched(corners.entries, best.p, gram.bits, deadline)
         if corners is not None and found is not None:
             best = better(best, measured(corners, found))
         if best.gap <= wanted or time.monotonic() > deadline or not gram.refine():

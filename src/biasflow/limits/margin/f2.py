@@ -14,7 +14,8 @@ from ...models import augmented
 from ...records import Certificate, Limit
 from .arc_cosine import f2_bracket
 from .classifiers import ACTIVATIONS, FeatureClassifier, KernelClassifier, activate
-from .nearest import certificate_of, l2_max_margin, statistics_of
+from .hull import HullBracket
+from .nearest import OUTWARD, UNIT, certificate_of, l2_max_margin, statistics_of
 from .reading import Labelled, read_labelled
 
 STREAM = 5
@@ -47,15 +48,37 @@ def f2_max_margin(
     X = matrix("X", X)
     y = labels("y", y, X.shape[0])
     data = read_labelled(X, y)
+    directions = None if features is None else _first_layer(features, X.shape[1] + 1, key)
     if data.conflict is not None:
-        return _zero(data, X, activation)
-    if features is None:
+        nothing = np.zeros(y.size if directions is None else len(directions))
+        return _zero(
+            data,
+            KernelClassifier(X, nothing, activation)
+            if directions is None
+            else FeatureClassifier(directions, nothing, activation),
+        )
+    if directions is None:
         return _kernel_margin(X, y, activation, time.monotonic() + time_s)
-    directions = _first_layer(features, X.shape[1] + 1, key)
-    found = l2_max_margin(y[:, None] * activate(augmented(X) @ directions.T, activation))
+    found = l2_max_margin(y[:, None] * activate(augmented(X) @ directions.T, activation), time_s=time_s)
     value = FeatureClassifier(directions, found.value, activation)
-    note = "" if found.stats["separable"] else "the classes are not separated: the margin is zero to rounding"
-    return Limit(value, found.objective, found.certificate, {**found.stats, "note": note})
+    return _rounded_features(Limit(value, found.objective, found.certificate, found.stats), X, directions, activation)
+
+
+def _rounded_features(found: Limit[Any], X: Array, directions: Array, activation: str) -> Limit[Any]:
+    """The bracket moved outwards by what rounding of ⟨u_j, (x_i, 1)⟩, (d + 2)u·‖u_j‖‖(x_i, 1)‖, can do to γ₂^(m).
+
+    A feature vector b_i that is off by e_i moves every margin by ‖e_i‖/√m at most, whatever f of norm one.
+    """
+    rows = augmented(X)
+    size = float(np.max(np.abs(rows)))
+    longest, widest = size * float(np.max(np.linalg.norm(rows / size, axis=1))), np.linalg.norm(directions, axis=1)
+    doubt = (X.shape[1] + 3) * UNIT * longest * widest
+    if activation == "squared_relu":
+        doubt = doubt * 3 * longest * widest
+    moved = float(np.linalg.norm(doubt)) / np.sqrt(len(directions)) * (1 + OUTWARD)
+    lower, upper = max(found.certificate.primal - moved, 0.0), found.certificate.dual + moved
+    bracket = HullBracket(found.stats["weights"], lower, upper)
+    return Limit(found.value, lower, certificate_of(bracket), statistics_of(bracket))
 
 
 def _kernel_margin(X: Array, y: Array, activation: str, deadline: float) -> Limit[Any]:
@@ -78,8 +101,7 @@ def _first_layer(features: int | ArrayLike, dim: int, key: int) -> Array:
     return drawn / np.linalg.norm(drawn, axis=1)[:, None]
 
 
-def _zero(data: Labelled, X: Array, activation: str) -> Limit[Any]:
+def _zero(data: Labelled, value: Any) -> Limit[Any]:
     p = data.conflict_weights
     stats = {"weights": p, "support": np.flatnonzero(p), "separable": False, "note": data.note}
-    value = KernelClassifier(X, np.zeros(p.size), activation)
     return Limit(value, 0.0, Certificate(0.0, 0.0, 0.0, "exact"), stats)

@@ -26,6 +26,10 @@ FEWEST = 192
 """Bits of the first search: rounding is then far below what float64 proposes."""
 MOST = 6144
 """Bits at which the search is given up: angles of 1e-300 need half of it."""
+SPARE = 64
+"""Bits above its last ones that a search must see of γ² not to call it zero as far as its digits go."""
+NULL_CORNERS = 64
+"""Corners up to which a point that is zero is sought without rounding: the integers grow with each."""
 OPTIMAL = 40
 """The search ends where the least ⟨b_i, f⟩ is within a share 2^-40 of its value at the optimum."""
 PIVOTS = 20
@@ -85,22 +89,66 @@ def bracketed(corners: Corners, p: Array, deadline: float) -> HullBracket:
     known = replace(corners, slack=np.zeros(p.size, dtype=object))
     u, bits = proposal(p), FEWEST
     best, ideal = measured(corners, u), measured(known, u)
-    while best.gap > GAP and 4 * ideal.gap > best.gap and not best.vanishes and bits <= MOST and time.monotonic() < deadline:
-        shift = bits - int(np.max(np.diagonal(corners.entries))).bit_length()
+    largest = int(np.max(np.diagonal(corners.entries)))
+    size = root_bounds(largest, 1, corners.exponent, corners.divisor)[1]
+    while best.gap > GAP and 4 * ideal.gap > best.gap and bits <= MOST and time.monotonic() < deadline:
+        shift = bits - largest.bit_length()
         entries = corners.entries << shift if shift >= 0 else corners.entries >> -shift
-        found = searched_near(entries, best.p, bits, deadline) if bits == FEWEST else None
-        if found is None or measured(known, found).gap > GAP:
-            found = searched(entries, bits, deadline)
-        if found is not None:
-            best, ideal = better(best, measured(corners, found)), measured(known, found)
+        for search in (searched_near, searched) if bits == FEWEST else (searched,):
+            u = search(entries, best.p, bits, deadline)
+            if u is None:
+                continue
+            best, ideal = better(best, measured(corners, u)), measured(known, u)
+            if best.lower == 0 and ideal.upper <= size * 2.0 ** ((SPARE - bits) // 2):  # zero, as far as the digits go
+                return better(best, _vanishing(corners, u))
+            if best.gap <= GAP:
+                break
         bits *= 2
     return best
+
+
+def _vanishing(corners: Corners, u: Any) -> HullBracket:
+    """γ = 0 shown by weights on the support of u whose point is zero without rounding, where there are such; else nothing."""
+    support = np.flatnonzero(u)
+    nothing = HullBracket(np.zeros(u.size), 0.0, np.inf)
+    if np.any(corners.slack) or support.size > NULL_CORNERS:
+        return nothing
+    null = null_weights(corners.entries[np.ix_(support, support)])
+    if null is None:
+        return nothing
+    weights = np.zeros(u.size, dtype=object)
+    weights[support] = null
+    return measured(corners, weights)
+
+
+def null_weights(G: Any) -> Any | None:
+    """The v ≥ 0 of integers with Gv = 0, where there is one direction of solutions and it has one sign (Bareiss, 1968)."""
+    A, n, before, pivots, free = G.copy(), G.shape[0], 1, list[int](), list[int]()
+    for k in range(n):
+        row = len(pivots)
+        candidates = [i for i in range(row, n) if A[i, k] != 0]
+        if not candidates:
+            free.append(k)
+            continue
+        A[[row, candidates[0]]] = A[[candidates[0], row]]
+        others = np.arange(n) != row
+        pivot = A[row, k]
+        A[others] = (A[others] * pivot - np.multiply.outer(A[others, k], A[row])) // before
+        before = pivot
+        pivots.append(k)
+    if len(free) != 1:
+        return None
+    v = np.zeros(n, dtype=object)
+    v[free[0]] = before
+    v[pivots] = -A[: len(pivots), free[0]]
+    v = v if np.sum(v) > 0 else -v
+    return v if np.all(v >= 0) and np.any(v) else None
 
 
 def searched_near(entries: Any, p: Array, bits: int, deadline: float) -> Any | None:
     """As `searched`, but on the support of p, whose columns alone are read: for where float64 found the right support."""
     support = np.flatnonzero(p)
-    found = searched(entries[np.ix_(support, support)], bits, deadline)
+    found = searched(entries[np.ix_(support, support)], p[support], bits, deadline)
     if found is None:
         return None
     u = np.zeros(p.size, dtype=object)
@@ -150,8 +198,11 @@ class Tableau:
         return np.where(self.inside, self.T[: self.n, self.n], 0)
 
 
-def searched(entries: Any, bits: int, deadline: float) -> Any | None:
-    """u ≥ 0 in fixed point that is optimal as far as `bits` go, or the best when time or digits end; None: nothing found."""
+def searched(entries: Any, p: Array, bits: int, deadline: float) -> Any | None:
+    """u ≥ 0 in fixed point that is optimal as far as `bits` go, or the best when time or digits end; None: nothing found.
+
+    From a cold start: weights p that float64 proposes are of no use where this is needed.
+    """
     tableau, n = Tableau(entries, bits), entries.shape[0]
     u: Any = np.zeros(n, dtype=object)
     entered = -1

@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 from ...errors import InputError
 from ...inputs import Array, Index, labels, matrix, positive_float
 from ...records import Certificate, Limit
-from ..exact import MANTISSA, as_integers
+from ..exact import MANTISSA, as_integers, exact_gram
 from ..kernels import SYMMETRY
 from .hull import GAP, Corners, HullBracket, bracketed
 
@@ -101,29 +101,65 @@ def _polished(B: Array, best: Nearest) -> Nearest:
     return best
 
 
-def l2_max_margin(Z: ArrayLike) -> Limit[Array]:
+def l2_max_margin(Z: ArrayLike, *, time_s: float = 60.0) -> Limit[Array]:
     """γ₂^(m) = max_{√m‖a‖₂ ≤ 1} min_i (Za)_i for signed features z_ij = y_iσ(⟨u_j, x_i⟩), Z (n, m) (C, Proposition 7).
 
-    value: a (m,). certificate: p in the simplex proves γ₂^(m) ≤ ‖Zᵀp‖/√m. Features that do not separate have γ₂^(m) = 0 and
-    a = 0. stats: weights p on the samples, support (those with p > 0), separable.
+    value: a (m,). certificate: p in the simplex proves γ₂^(m) ≤ ‖Zᵀp‖/√m, and a margin proves the lower bound; both hold for Z as
+    it is given, with the rounding of their evaluation taken off, or in integers where that is too much. Features that do not
+    separate have γ₂^(m) = 0 and a = 0. time_s: the search for better weights ends then. stats: weights p on the samples, support
+    (those with p > 0), separable (True or False where it is shown, else None), note.
     """
-    Z = matrix("Z", Z)
-    left, rows = _reduced(Z)
-    found = nearest_point(left)
-    root = np.sqrt(Z.shape[1])
-    length = float(np.linalg.norm(found.w))
-    a = (found.w @ rows) / (length * root) if found.lower > 0 else np.zeros(Z.shape[1])
-    lower = float(np.min(Z @ a))
-    stats = {"weights": found.p, "support": np.flatnonzero(found.p), "separable": found.lower > 0}
-    return Limit(a, lower, Certificate(lower, max(found.upper / root, lower), 0.0, "exact"), stats)
+    Z, deadline = matrix("Z", Z), time.monotonic() + positive_float("time_s", time_s)
+    size = math.frexp(float(np.max(np.abs(Z))))[1]
+    unit = np.ldexp(Z, -size)  # exact but for entries 1e-290 of the largest, which a proposal may lose
+    p = nearest_point(_reduced(unit)).p
+    found = _features_in_floats(unit, p) if np.array_equal(np.ldexp(unit, size), Z) else HullBracket(p, 0.0, np.inf)
+    a = p @ unit
+    if found.gap > GAP and len(Z) <= LARGE:
+        gram = exact_gram(Z)
+        exact = Corners(gram.entries, np.zeros(len(Z), dtype=object), gram.exponent - 2 * size)
+        found = bracketed(exact, p, deadline)
+        a = _combined(unit, found.p)
+    length, root = float(np.linalg.norm(a)), np.sqrt(Z.shape[1])
+    a = a / (length * root) if found.lower > 0 else np.zeros(Z.shape[1])
+    lower, upper = (found.lower * (1 - OUTWARD), found.upper * (1 + OUTWARD)) if found.upper > 0 else (0.0, 0.0)
+    low, high = math.ldexp(lower / root, size), _ldexp(upper / root, size)
+    in_units = HullBracket(found.p, max(math.nextafter(low, -math.inf), 0.0) if lower > 0 else 0.0, high, found.vanishes)
+    return Limit(a, in_units.lower, certificate_of(in_units), statistics_of(in_units))
 
 
-def _reduced(Z: Array) -> tuple[Array, Array]:
-    """Z = left·rows with orthonormal rows: at most min(n, m) coordinates."""
-    if Z.shape[1] <= Z.shape[0]:
-        return Z, np.eye(Z.shape[1])
-    q, r = np.linalg.qr(Z.T)
-    return r.T, q.T
+def _ldexp(value: float, exponent: int) -> float:
+    """value·2^exponent, rounded up and infinite where it overflows."""
+    try:
+        return math.nextafter(math.ldexp(value, exponent), math.inf) if value > 0 else 0.0
+    except OverflowError:
+        return math.inf
+
+
+def _features_in_floats(Z: Array, p: Array) -> HullBracket:
+    """What weights p prove: w = Zᵀp is known to (n + 2)u·|Z|ᵀp, the margins of w as computed to (m + 2)u·|Z||w|."""
+    n, m = Z.shape
+    w = p @ Z
+    length, total = float(np.linalg.norm(w)), float(np.sum(p))
+    doubt = (n + 2) * UNIT * float(np.linalg.norm(p @ np.abs(Z)))
+    upper = (length * (1 + (m + 2) * UNIT) + doubt) / total * (1 + OUTWARD)
+    if length == 0:
+        return HullBracket(p, 0.0, upper)
+    least = float(np.min(Z @ w - (m + 2) * UNIT * (np.abs(Z) @ np.abs(w))))
+    return HullBracket(p, max(least / length * (1 - (m + 2) * UNIT) * (1 - OUTWARD), 0.0), upper)
+
+
+def _combined(Z: Array, p: Array) -> Array:
+    """Zᵀp without cancellation, rounded once."""
+    rows, weights = as_integers(Z), as_integers(p)
+    entries = weights.entries @ rows.entries
+    size = int(np.max(np.abs(entries))).bit_length()
+    return np.array([entry / (1 << size) for entry in entries])
+
+
+def _reduced(Z: Array) -> Array:
+    """The rows of Z in an orthonormal basis of their span: at most min(n, m) coordinates."""
+    return Z if Z.shape[1] <= Z.shape[0] else np.linalg.qr(Z.T)[1].T
 
 
 def kernel_max_margin(K: ArrayLike, y: ArrayLike, *, rounding: float | None = None, time_s: float = 60.0) -> Limit[Array]:
