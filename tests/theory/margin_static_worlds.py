@@ -78,8 +78,12 @@ def half_sphere(patch):
 
 
 def other_kernel(patch):
-    original = f2.arc_cosine_kernel
-    patch.setattr(f2, "arc_cosine_kernel", lambda X, other=None, activation="relu": original(X, other, "squared_relu"))
+    original = f2.f2_bracket
+    patch.setattr(f2, "f2_bracket", lambda X, y, activation, deadline: original(X, y, "squared_relu", deadline))
+
+
+def larger_kernel(found, *_):
+    return dataclasses.replace(found, lower=1.5**0.5 * found.lower, upper=1.5**0.5 * found.upper)
 
 
 def uniform_kernel_weights(patch):
@@ -341,7 +345,7 @@ WORLDS = (
     World(G2, "F1's limit given", limit_of(bf.f1_max_margin, lambda found, *_: found)),
     World(G2, "both brackets × 0.8", wrapped(*F2, scaled(objective=0.8, primal=0.8, dual=0.8))),
     World(G2, "the kernel of squared ReLUs", other_kernel),
-    World(G2, "the kernel × 1.5", wrapped(f2, "arc_cosine_kernel", lambda K, *_: 1.5 * K)),
+    World(G2, "the kernel × 1.5", wrapped(f2, "f2_bracket", larger_kernel)),
     World(G2, "even coefficients", uniform_kernel_weights),
     World(G2, "upper bounds × 1.01", wrapped(*F2, scaled(dual=1.01))),
     World(G2, "a first layer on half of the sphere", half_sphere),
