@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from .errors import InputError
-from .inputs import Array, instance, system, vector
+from .inputs import Array, instance, real_number, system, vector
 
 if TYPE_CHECKING:
     import xarray
@@ -187,7 +187,7 @@ class Trajectory:
 
     def at(self, t: float) -> Any:
         """The state at time t, by the flow's own dense output."""
-        t = float(t)
+        t = real_number("t", t)
         start = self.times[0] if self.interpolant is None else 0.0
         if not start <= t <= self.times[-1]:
             raise InputError(f"t: {t:g} lies outside the integrated interval [{start:g}, {self.times[-1]:g}]")

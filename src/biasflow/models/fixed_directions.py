@@ -88,6 +88,8 @@ class FixedDirections(Model):
 
     def features(self, X: Any) -> Any:
         """(⟨θ_j, x_i⟩)₊, (n, m)."""
+        if np.shape(X)[-1] != self.directions.shape[1]:
+            raise InputError(f"X: inputs have dimension {np.shape(X)[-1]}, the directions {self.directions.shape[1]}")
         return np.maximum(X @ self.directions.T, 0)
 
     def gradient(self, params: FixedDirectionsParams, X: Any, output_gradient: Any) -> FixedDirectionsParams:
