@@ -3,8 +3,8 @@
 The right-hand side is minus the gradient of a convex function of ν: smooth, stiff, with the symmetric Jacobian −X·diag(w)·Xᵀ.
 LSODA with that Jacobian integrates it; on plateaus, where ν grows linearly and a multistep method would jump over whole
 transitions, steps are capped so that no β may grow by more
-than e² within one once it is significant. A second run at a tenth of the accuracy gives the
-error estimate.
+than e² within one once it is significant. The error estimate is what the defect of
+its dense output makes along the flow (`transport`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from ..limits.newton import weighted_gram
 from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
-from ..records import MirrorProblem, Result, Trajectory, leaves, regrouped
+from ..records import MirrorProblem, Result, Trajectory, leaf_map, leaves, regrouped
+from .transport import transported_errors
 
 CONVERGED = 1e-20
 """Loss relative to its start at which a flow that interpolates has converged."""
@@ -37,7 +39,9 @@ GROWTH = 2.0
 SIGNIFICANT = 1e-6
 """Share of the least-squares solution's largest entry above which a β is significant."""
 LOOSER = 10.0
-"""How much looser the second run is whose distance is the error estimate."""
+"""How much looser the second run is whose distance is the error estimate, for methods that take one."""
+ROUNDINGS = 8.0
+"""Roundings of η, β and the weights that an error estimate allows for."""
 EPS = float(np.finfo(float).eps)
 RELATIVE = 100 * EPS
 """LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are relative errors of β."""
@@ -119,7 +123,7 @@ class DualFlow:
     dense: Callable[[float], Array]
     times: Array
     points: tuple[MirrorPoint, ...]
-    others: tuple[MirrorPoint, ...]  # where a second estimate puts these points
+    errors: Array  # of ν at the saved times, several of each, the largest of which counts
     result: Result
     stats: dict[str, Any]
 
@@ -129,9 +133,7 @@ class DualFlow:
     def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
         states = stack([view(point) for point in self.points])
         losses = np.array([loss(self.X @ point.beta, self.y) for point in self.points])
-        betas = [np.stack([point.beta for point in points]) for points in (self.points, self.others)]
-        error = largest_difference(states, stack([view(point) for point in self.others]))
-        of_beta = largest_difference(*betas)
+        error, of_beta = self._errors(states, view)
         return Trajectory(
             self.times,
             states,
@@ -144,6 +146,31 @@ class DualFlow:
             lambda t: view(self.point_at(t)),
             predictor_error=of_beta,
         )
+
+    def _errors(self, states: Any, view: Callable[[MirrorPoint], Any]) -> tuple[Array, Array]:
+        """Of the states, and of β: what the errors of ν and the rounding of η do to them, away from zero where they do most."""
+        norms, nus = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)), self.stats["nu"]
+        found = np.zeros((len(self.points), 2))
+        for k, point in enumerate(self.points):
+            state = leaf_map(itemgetter(k), states)
+            blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * float(np.linalg.norm(nus[k])))
+            shift = np.max(np.abs(self.errors[k] @ self.X), axis=0) + blur
+            sizes = max(float(np.max(np.abs(leaf))) for leaf in leaves(state)), float(np.max(np.abs(point.beta)))
+            moved = _moved(point, state, np.where(point.eta < 0, -shift, shift), view)
+            found[k] = np.array(moved) + ROUNDINGS * EPS * np.array(sizes)
+        return found[:, 0], found[:, 1]
+
+
+def _moved(point: MirrorPoint, state: Any, shift: Array, view: Callable[[MirrorPoint], Any]) -> tuple[float, float]:
+    """How far a shift of η moves the state and β; where it leads beyond a wall, the other way."""
+    for way in (shift, -shift):
+        with np.errstate(all="ignore"):
+            other = point.moved(way)
+            gaps = [np.max(np.abs(a - b)) for a, b in zip(leaves(state), leaves(view(other)), strict=True)]
+            found = float(max(gaps)), float(np.max(np.abs(point.beta - other.beta)))
+        if np.isfinite(found).all():
+            return found
+    return np.inf, np.inf
 
 
 def largest_difference(states: Any, others: Any) -> Array:
@@ -163,7 +190,7 @@ def stack(states: list[Any]) -> Any:
 def integrate_dual(
     origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, times: ArrayLike | None, rtol: float
 ) -> DualFlow:
-    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and again at a looser tolerance for the error."""
+    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it."""
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -173,16 +200,14 @@ def integrate_dual(
     field = _Field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
     run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
-    end = float(run.times[-1])
     evaluations, started = run.evaluations, time.process_time()
-    check = _integrate(field, end, _stopping(field, end, 0.0, ending), LOOSER * rtol) if end > 0 else run
-    estimating = time.process_time() - started
     saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, run.times[-1])
     nus = [run.dense(t) for t in saved]
     points = tuple(field.point(nu) for nu in nus)
-    others = tuple(field.point(check.dense(min(t, float(check.times[-1])))) for t in saved)
+    errors = transported_errors(field, run.times, run.nus, run.pieces, saved)
+    estimating = time.process_time() - started
     stats = {
         "method": "dual",
         "steps": len(run.times) - 1,
@@ -191,7 +216,7 @@ def integrate_dual(
         "restarts": run.restarts,
         "nu": np.array(nus),
     }
-    return DualFlow(origin, X, y, run.dense, saved, points, others, run.result, stats)
+    return DualFlow(origin, X, y, run.dense, saved, points, errors, run.result, stats)
 
 
 class _Field:
