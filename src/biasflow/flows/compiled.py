@@ -20,7 +20,8 @@ from ..potentials.base import MirrorPoint, Potential
 from ..potentials.hypentropy import Hypentropy, HypentropyPoint
 from ..potentials.scaled import ScaledPoint, ScaledPotential
 from ..records import Result, Trajectory
-from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable, save_times
+from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable
+from .times import save_times
 
 LEAST = 1e-13
 """Least relative tolerance: below it a step is all rounding."""

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError, RefusedError, unknown
-from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, real_array, system, vector
+from ..errors import InconsistentError, InfeasibleError, RefusedError, unknown
+from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, system, vector
 from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
@@ -27,6 +27,9 @@ from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
 from ..records import MirrorProblem, Result, Trajectory, regrouped
+from .finishing import judged, returned
+from .times import save_times
+from .units import own_mirror
 
 CONVERGED = 1e-20
 """Loss relative to its start at which a flow that interpolates has converged."""
@@ -55,7 +58,8 @@ HORIZON = 1e15
 SMALLEST_STEP = 1e-14
 """Relative step below which the integration gives up."""
 BEYOND = 1e12
-"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them."""
+"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them: in units of the largest β that
+least squares would make, at least one."""
 
 
 def mirror_flow(
@@ -83,16 +87,15 @@ def mirror_flow(
     start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
     if start is not None:
         potential = potential.oriented(start)
-    origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
     loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
     speed = 2 * loss.factor(len(y))
     problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
-    integrate = integrator(method, potential)
-    flow = integrate(origin, potential.half_lines(X.shape[1]), X, y, speed, t1, times, rtol)
-    trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
-    if throw and not trajectory.result.success:
-        raise ConvergenceError(f"mirror_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
-    return trajectory
+    own = own_mirror(potential, X, y, start)
+    origin = own.potential.at_dual(np.zeros(X.shape[1])) if own.start is None else own.potential.at(own.start)
+    integrate = integrator(method, own.potential)
+    flow = integrate(origin, potential.half_lines(X.shape[1]), own.X, own.y, speed, *own.units.ends(t1, times), rtol)
+    trajectory = flow.trajectory(MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta)
+    return returned("mirror_flow", own.units.restored(judged(trajectory), problem, own.units.states), throw)
 
 
 def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
@@ -188,10 +191,13 @@ class _Field:
         self.row_sum = float(np.max(np.sum(np.abs(X), axis=1)))
         change = np.abs(np.linalg.lstsq(X, target - X @ origin.beta, rcond=None)[0])
         largest = float(np.max(np.abs(origin.beta) + change))
+        self.beyond = BEYOND * max(1.0, largest)
         self.log_significant = float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = np.nan_to_num(change / (np.abs(origin.beta) + self.floor), nan=0.0)
+            rounded = np.nan_to_num((np.abs(origin.beta) + change) / (np.abs(origin.beta) + self.floor), nan=0.0)
         self.extent = min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
+        self.noise = EPS * min(1.0, float(np.max(rounded)))
         self.evaluations = 0
 
     def point(self, nu: Array) -> MirrorPoint:
@@ -199,14 +205,15 @@ class _Field:
 
     def force(self, point: MirrorPoint) -> Array:
         """speed·(target − Xβ); beyond a wall, where a trial step may look, β is huge but finite."""
-        return self.speed * (self.target - self.X @ np.clip(point.beta, -BEYOND, BEYOND))
+        return self.speed * (self.target - self.X @ np.clip(point.beta, -self.beyond, self.beyond))
 
     def __call__(self, t: float, nu: Array) -> Array:
         self.evaluations += 1
         return self.force(self.point(nu))
 
     def jacobian(self, t: float, nu: Array) -> Array:
-        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=BEYOND, posinf=BEYOND), BEYOND)
+        most = self.beyond
+        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=most, posinf=most), most)
         top = float(np.max(weight))
         return -self.speed * top * weighted_gram(self.X, weight / top) if top > 0 else np.zeros((len(nu), len(nu)))
 
@@ -286,7 +293,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             first_step=first,
             max_step=limit,
             rtol=RELATIVE,
-            atol=sharpness * rtol * field.extent / sensitivity,
+            atol=max(sharpness * rtol * field.extent, field.noise) / sensitivity,
             jac=field.jacobian,
         )
         sound, travelled, lowest, idle = len(times), 0.0, np.inf, 0
@@ -348,15 +355,6 @@ def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
         except InfeasibleError:
             return target, half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
     return target, 0.0, ending
-
-
-def save_times(times: ArrayLike, t1: float | None) -> Array:
-    wanted = real_array("times", times)
-    if wanted.ndim != 1 or wanted.size == 0 or np.any(np.diff(wanted) <= 0) or wanted[0] < 0 or wanted[-1] == 0:
-        raise InputError("times: expected an increasing vector of non-negative times, the last positive")
-    if t1 is not None and wanted[-1] > t1 * (1 + 1e-12):
-        raise InputError(f"times: the last, {wanted[-1]:g}, lies after t1 = {t1:g}")
-    return wanted
 
 
 def half(residual: Array) -> float:

@@ -21,12 +21,13 @@ from ..errors import ScaleError
 from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..models import FactorParams
 from ..records import Problem, Result, Trajectory
-from .dual import CONVERGED, LOOSER, save_times, stack
+from .dual import CONVERGED, LOOSER, stack
 from .rodas import GAMMA, STAGES, A, B, C, H
+from .times import save_times
 
 EPS = float(np.finfo(float).eps)
 LEAST = 1e-13
-"""Least tolerance of a step; also the least start beside √‖y‖: smaller factors drown in the rounding of those that grow."""
+"""Least tolerance of a step; also the least start beside √(‖y‖/‖X‖): smaller factors drown in the rounding of those that grow."""
 MAX_STEPS = 50_000
 MOST_REJECTED = 60
 SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 8.0
@@ -96,6 +97,15 @@ def _row_space(factor: Array) -> tuple[Array, Array]:
     return u[:, kept] * s[kept], vt[kept].T
 
 
+def check_start(problem: Problem) -> None:
+    """An error where the start is lost in the rounding of what it grows into."""
+    inputs = max(float(np.max(np.abs(problem.data.X))), SMALLEST_NORMAL)
+    least = LEAST * float(np.sqrt(np.max(np.abs(problem.data.y))) / np.sqrt(inputs))
+    largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
+    if 0 < largest < least:
+        raise ScaleError(f"params0: weights up to {largest:g} drown in the rounding of those they grow into; needs {least:g}")
+
+
 @dataclass(frozen=True, eq=False)
 class _Field:
     """Ẏ = −S(G)Y with G = 2c·Σ(⟨M, X_n⟩ − y_n)X_n."""
@@ -109,14 +119,6 @@ class _Field:
     @classmethod
     def of(cls, problem: Problem) -> _Field:
         X, y, shape = problem.data.X, problem.data.y, problem.model.shape
-        least = LEAST * float(np.sqrt(np.max(np.abs(y))))
-        largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
-        if 0 < largest < least:
-            raise ScaleError(f"params0: weights up to {largest:g} drown in the rounding of those they grow into; needs {least:g}")
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss = float(problem.loss(problem.model(problem.params0, X), y))
-        if not np.isfinite(loss):
-            raise ScaleError(f"params0: weights up to {largest:g} make a loss that overflows")
         return cls(X, y, 2 * problem.loss.factor(len(y)), shape[0], X.reshape(-1, *shape))
 
     def split(self, Y: Array) -> tuple[Array, Array]:

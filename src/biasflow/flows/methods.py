@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InputError, RefusedError, unknown
-from ..inputs import instance
+from ..errors import InputError, RefusedError, unknown
+from ..inputs import instance, positive_float
 from ..losses import Loss, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, TwoLayer
 from ..models.base import MirrorForm
@@ -18,9 +18,11 @@ from ..records import Dataset, Problem, Trajectory
 from . import margin
 from .compiled import refusal
 from .dual import integrator
-from .factored import integrate_factored
+from .factored import check_start, integrate_factored
+from .finishing import judged, returned
 from .relu.driver import integrate_events
 from .rounded import integrate_rounded, too_many_weights
+from .units import LOG2, Units, own_units
 from .weights import integrate_weights
 
 RTOL = 1e-8
@@ -53,6 +55,15 @@ class FlowMethod(ABC):
             return f"the start e^{np.min(problem.log_scale):g}·params0 is below float range, where {self.name!r} cannot start"
         return reason
 
+    def check(self, problem: Problem, log_norm: float | None) -> None:
+        """An error where the flow cannot start there, or cannot end at this log-norm; in the units that were given."""
+        if log_norm is not None:
+            raise RefusedError(f"log_norm: a cap for method 'margin', which {self.name!r} does not know")
+
+    def error_degree(self, model: Model) -> int:
+        """The power of the weights that `error` is measured in: by default that of the predictor they stand for."""
+        return int(model.homogeneity)
+
     @abstractmethod
     def integrate(
         self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
@@ -81,7 +92,6 @@ class Dual(FlowMethod):
     def integrate(
         self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
     ) -> Trajectory:
-        _no_cap(self, log_norm)
         form = _form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
@@ -104,6 +114,10 @@ class EventDriven(FlowMethod):
     rtol = RTOL
     below_floats = True
 
+    def error_degree(self, model: Model) -> int:
+        """One: the error is that of the weights."""
+        return 1
+
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, TwoLayer):
             return f"the event-driven flow is for TwoLayer networks, found {type(problem.model).__name__}"
@@ -114,7 +128,6 @@ class EventDriven(FlowMethod):
     def integrate(
         self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
     ) -> Trajectory:
-        _no_cap(self, log_norm)
         return integrate_events(problem, t1, rtol, times)
 
 
@@ -123,6 +136,10 @@ class Factored(FlowMethod):
 
     name = "factored"
     rtol = RTOL
+
+    def check(self, problem: Problem, log_norm: float | None) -> None:
+        super().check(problem, log_norm)
+        check_start(problem)
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, MatrixFactorisation):
@@ -134,7 +151,6 @@ class Factored(FlowMethod):
     def integrate(
         self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
     ) -> Trajectory:
-        _no_cap(self, log_norm)
         return integrate_factored(problem, t1, rtol, times)
 
 
@@ -144,13 +160,16 @@ class Weights(FlowMethod):
     name = "weights"
     rtol = RTOL
 
+    def error_degree(self, model: Model) -> int:
+        """That of the effective predictor, which for deep networks is the weights."""
+        return 1 if isinstance(model, DeepNetwork) else int(model.homogeneity)
+
     def refuses(self, problem: Problem) -> str | None:
         return problem.model.nonsmooth(problem.params0)
 
     def integrate(
         self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
     ) -> Trajectory:
-        _no_cap(self, log_norm)
         return integrate_weights(problem, t1, rtol, times)
 
 
@@ -159,6 +178,13 @@ class Margin(FlowMethod):
 
     name = "margin"
     rtol = 1e-4
+
+    def error_degree(self, model: Model) -> int:
+        """One: the error is that of the weights."""
+        return 1
+
+    def check(self, problem: Problem, log_norm: float | None) -> None:
+        margin.check_cap(problem, log_norm)
 
     def refuses(self, problem: Problem) -> str | None:
         return margin.refusal(problem)
@@ -181,6 +207,10 @@ class General(FlowMethod):
     name = "general"
     rtol = RTOL
 
+    def error_degree(self, model: Model) -> int:
+        """One: the error is that of the weights."""
+        return 1
+
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, DeepNetwork):
             return f"the flow with rounded kinks is for DeepNetwork, found {type(problem.model).__name__}"
@@ -189,7 +219,6 @@ class General(FlowMethod):
     def integrate(
         self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
     ) -> Trajectory:
-        _no_cap(self, log_norm)
         return integrate_rounded(problem, t1, rtol, times)
 
 
@@ -236,27 +265,31 @@ def gradient_flow(
     if t1 is None and times is None and log_norm is None and not loss.attained:
         raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or log_norm to end at")
     problem = Problem(model, ds, loss, model.checked(params0, ds.d), log_scale)
+    units = own_units(problem)
+    own, (end, wanted) = units.problem(problem), units.ends(t1, times)
+    asked = own if problem.in_floats else problem
     if method is None:
-        chosen = _first_that_fits(problem)
+        chosen = _first_that_fits(asked)
     else:
         named = {m.name: m for m in METHODS}
         instance("method", method, str)
         if method not in named:
             raise unknown("method", method, list(named))
         chosen = named[method]
-        refusal = chosen.cannot(problem)
+        refusal = chosen.cannot(asked)
         if refusal is not None:
             raise RefusedError(f"method {method!r}: {refusal}")
     if time_s is not None and not isinstance(chosen, Margin):
         raise RefusedError(f"time_s: a limit for method 'margin', which {chosen.name!r} does not know")
-    tolerance = chosen.rtol if rtol is None else rtol
+    chosen.check(problem, log_norm)
+    cap = None if log_norm is None else log_norm - 2 * units.states * LOG2
+    tolerance = chosen.rtol if rtol is None else positive_float("rtol", rtol)
     if isinstance(chosen, Margin):
-        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm, time_s)
+        trajectory = chosen.integrate(own, end, tolerance, wanted, cap, time_s)
     else:
-        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm)
-    if throw and not trajectory.result.success:
-        raise ConvergenceError(f"gradient_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
-    return trajectory
+        trajectory = chosen.integrate(own, end, tolerance, wanted, cap)
+    error = 0 if units == Units() else units.states * chosen.error_degree(model)
+    return returned("gradient_flow", units.restored(judged(trajectory), problem, error), throw)
 
 
 def _first_that_fits(problem: Problem) -> FlowMethod:
@@ -269,11 +302,6 @@ def _first_that_fits(problem: Problem) -> FlowMethod:
         if not problem.in_floats and method.refuses(problem) is None:  # but for its start it fits
             break
     raise RefusedError(f"gradient_flow: {refusal}")
-
-
-def _no_cap(method: FlowMethod, log_norm: float | None) -> None:
-    if log_norm is not None:
-        raise RefusedError(f"log_norm: a cap for method 'margin', which {method.name!r} does not know")
 
 
 def _form(problem: Problem) -> MirrorForm | str:

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..inputs import Array, positive_float
 from ..records import Problem, Result, Trajectory, leaf_map, leaves
-from .dual import CONVERGED, LOOSER, save_times, stack
+from .dual import CONVERGED, LOOSER, stack
+from .times import save_times
 
 MAX_STEPS = 200_000
 STATIONARY = 1e-13

@@ -13,11 +13,12 @@ from ...errors import InputError
 from ...inputs import Array, positive_float, real_array
 from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
-from ..dual import LOOSER, save_times, stack
+from ..dual import LOOSER, stack
+from ..times import save_times
 from .clocks import between, share_until
 from .marching import March, normalised
 from .stepping import Point, squared_norm
-from .tangents import View, view_of
+from .tangents import VIEWED, View, view_of
 
 KEPT_BYTES = 2**28
 """Memory for states saved of the steps; of longer runs every second, fourth, … is saved."""
@@ -41,7 +42,7 @@ def margin_loss(loss: Any) -> MarginLoss | None:
 
 def refusal(problem: Problem) -> str | None:
     """None where the margin flow fits, else a sentence."""
-    if view_of(problem.model, problem.data.X, problem.data.y) is None:
+    if not isinstance(problem.model, VIEWED):
         return f"the margin flow is for TwoLayer and SignedTwoLayer networks, found {type(problem.model).__name__}"
     if margin_loss(problem.loss) is None:
         return f"the margin flow needs an exponential or logistic loss or their SmoothMargin, found {type(problem.loss).__name__}"
@@ -90,7 +91,7 @@ def _integrate(
     view, loss = view_of(problem.model, problem.data.X, problem.data.y), margin_loss(problem.loss)
     assert view is not None and loss is not None
     start = _start(problem, loss)
-    cap = np.inf if log_norm is None else _cap(log_norm, start)
+    cap = np.inf if log_norm is None else log_norm
     ends = np.empty(0) if t1 is None else np.array([t1])
     goals = ends if wanted is None else np.union1d(wanted, ends)
     if squared_norm(view.velocity(start.params, start.weights)) == 0:
@@ -114,17 +115,24 @@ def _integrate(
 
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:
-    if not any(np.any(leaf) for leaf in problem.params0):
-        raise InputError("params0: every weight is zero, and from zero nothing moves")
+    _check_moving(problem)
     weights = SmoothMargin(loss).weights(problem.model(problem.params0, problem.data.X), problem.data.y)
     return normalised(problem.params0, weights)
 
 
-def _cap(log_norm: float, start: Point) -> float:
-    cap = float(real_array("log_norm", log_norm))
-    if not start.log_norm < cap <= HIGHEST:
-        raise InputError(f"log_norm: found {cap:g}, needs more than the start's {start.log_norm:g} and at most {HIGHEST:g}")
-    return cap
+def _check_moving(problem: Problem) -> None:
+    if not any(np.any(leaf) for leaf in problem.params0):
+        raise InputError("params0: every weight is zero, and from zero nothing moves")
+
+
+def check_cap(problem: Problem, log_norm: float | None) -> None:
+    """An error where the log-norm to end at is below the start's, or above what floats hold."""
+    if log_norm is None:
+        return
+    _check_moving(problem)
+    cap, first = float(real_array("log_norm", log_norm)), normalised(problem.params0, np.empty(0)).log_norm
+    if not first < cap <= HIGHEST:
+        raise InputError(f"log_norm: found {cap:g}, needs more than the start's {first:g} and at most {HIGHEST:g}")
 
 
 def _saved(march: March, wanted: Array | None) -> list[int]:

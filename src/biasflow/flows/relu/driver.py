@@ -14,7 +14,8 @@ from ...errors import ConvergenceError, ScaleError
 from ...inputs import Array, positive_float
 from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
-from ..dual import CONVERGED, LOOSER, save_times
+from ..dual import CONVERGED, LOOSER
+from ..times import save_times
 from .geometry import Network, network
 from .layout import OFF, ON, OUT, RHO, SLIDE
 
