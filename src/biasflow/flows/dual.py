@@ -27,6 +27,7 @@ from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
 from ..records import MirrorProblem, Result, Trajectory, regrouped
+from .deadlines import Deadline, deadline_of
 from .finishing import judged, returned
 from .times import save_times
 from .units import own_mirror
@@ -73,6 +74,8 @@ def mirror_flow(
     rtol: float = 1e-8,
     throw: bool = True,
     method: str | None = None,
+    *,
+    time_s: float | None = None,
 ) -> Trajectory:
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
 
@@ -80,7 +83,7 @@ def mirror_flow(
     step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
     stats['nu'] are the dual points, (T, n). The problem recorded is the flow's own: its potential is φ over the speed of L.
     method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples: much faster, after some seconds
-    of compilation once per machine).
+    of compilation once per machine). time_s: seconds after which it gives up, compilation not counted.
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
@@ -90,10 +93,10 @@ def mirror_flow(
     loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
     speed = 2 * loss.factor(len(y))
     problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
-    own = own_mirror(potential, X, y, start)
+    deadline, own = Deadline(time_s), own_mirror(potential, X, y, start)
     origin = own.potential.at_dual(np.zeros(X.shape[1])) if own.start is None else own.potential.at(own.start)
     integrate = integrator(method, own.potential)
-    flow = integrate(origin, potential.half_lines(X.shape[1]), own.X, own.y, speed, *own.units.ends(t1, times), rtol)
+    flow = integrate(origin, potential.half_lines(X.shape[1]), own.X, own.y, speed, *own.units.ends(t1, times), rtol, deadline)
     trajectory = flow.trajectory(MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta)
     return returned("mirror_flow", own.units.restored(judged(trajectory), problem, own.units.states), throw)
 
@@ -145,9 +148,18 @@ def stack(states: list[Any]) -> Any:
 
 
 def integrate_dual(
-    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, times: ArrayLike | None, rtol: float
+    origin: MirrorPoint,
+    signs: Array,
+    X: Array,
+    y: Array,
+    speed: float,
+    t1: float | None,
+    times: ArrayLike | None,
+    rtol: float,
+    time_s: float | Deadline | None = None,
 ) -> DualFlow:
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and again at a looser tolerance for the error."""
+    deadline = deadline_of(time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -156,10 +168,10 @@ def integrate_dual(
     target, infimum, ending = reachable(signs, X, y)
     field = _Field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
-    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
+    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol, deadline.first)
     end = float(run.times[-1])
     evaluations, started = run.evaluations, time.process_time()
-    check = _integrate(field, end, _stopping(field, end, 0.0, ending), LOOSER * rtol) if end > 0 else run
+    check = _integrate(field, end, _stopping(field, end, 0.0, ending), LOOSER * rtol, deadline.both) if end > 0 else run
     estimating = time.process_time() - started
     saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
     if wanted is not None and saved.size < wanted.size:
@@ -252,16 +264,19 @@ class _Run:
         return self.nus[k] if k == 0 or self.times[k] == t else self.pieces[k - 1](t)
 
 
-def _integrate(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
+Stop = Callable[[MirrorPoint, Array], Result | None]
+
+
+def _integrate(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
     """LSODA in segments: a step that let some β grow too far is taken back and the next segment is capped."""
     import warnings
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a failed step is handled here, not announced
         warnings.simplefilter("ignore")
-        return _segments(field, t1, stop, rtol)
+        return _segments(field, t1, stop, rtol, over)
 
 
-def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
+def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
     from scipy.integrate import LSODA
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
@@ -272,6 +287,9 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
         point = field.point(nu)
         force = field.force(point)
         if (result := stop(point, force)) is not None:
+            break
+        if over():
+            result = Result.TIME_LIMIT
             break
         relative, allowance = field.relative_weight(point), field.allowance(point)
         rate = float(np.max(np.abs(field.X.T @ force) * relative / allowance))
@@ -307,7 +325,9 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             times.append(float(solver.t))
             nus.append(solver.y.copy())
             travelled += growth
-            if len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
+            if over():
+                result = Result.TIME_LIMIT
+            if result is None and len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
                 continue
             point = field.point(solver.y)
             if not np.isfinite(point.beta).all():
@@ -316,7 +336,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
                 break
             sound, travelled, caution, force = len(times), 0.0, 1.0, field.force(point)
             relative, allowance = field.relative_weight(point), field.allowance(point)
-            result = stop(point, force)
+            result = stop(point, force) or result
             if result is None and t1 is not None and solver.t >= t1:
                 result = Result.REACHED_T1
             if result is None and len(times) > MAX_STEPS:
@@ -331,7 +351,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
     return _Run(np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0))
 
 
-def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Callable[[MirrorPoint, Array], Result | None]:
+def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Stop:
     def stop(point: MirrorPoint, force: Array) -> Result | None:
         if t1 is not None:
             return None

@@ -11,6 +11,7 @@ observations: a stage is solved by matrices of size rows + cols and n. A second 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from ..errors import ScaleError
 from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..models import FactorParams
 from ..records import Problem, Result, Trajectory
+from .deadlines import Deadline, deadline_of
 from .dual import CONVERGED, LOOSER, stack
 from .rodas import GAMMA, STAGES, A, B, C, H
 from .times import save_times
@@ -41,7 +43,9 @@ ORTHOGONAL = 1e-10
 """Largest product of rows of U(0) and V(0), as a cosine, at which a start counts as unbiased."""
 
 
-def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+def integrate_factored(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
+) -> Trajectory:
     """The flow of a MatrixFactorisation under a square loss, until t1 or until converged, with dense output.
 
     error: of M = UVᵀ, by a second run. Steps are chosen for M, so that late losses are known to their order of magnitude only.
@@ -53,8 +57,9 @@ def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: A
         t1 = float(wanted[-1])
     field = _Field.of(problem)
     start, frame = compress(problem.params0)
-    run = _march(field, start, t1, rtol)
-    check = _march(field, start, run.end, LOOSER * rtol) if run.end > 0 else run
+    deadline = deadline_of(time_s)
+    run = _march(field, start, t1, rtol, deadline.first)
+    check = _march(field, start, run.end, LOOSER * rtol, deadline.both) if run.end > 0 else run
     saved = run.ends if wanted is None else wanted[wanted <= run.end]
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, run.end)
@@ -62,6 +67,8 @@ def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: A
     product = field.product(states)
     difference = np.max(np.abs(product - field.product(np.array([check.at(t) for t in saved]))), axis=(1, 2))
     error = _smoothed(difference) + ROUNDINGS * EPS * np.max(np.abs(product), axis=(1, 2))
+    if check.result is Result.TIME_LIMIT:
+        error[saved > check.end] = np.nan
     losses = np.array([float(problem.loss(field.residual(Y) + field.y, field.y)) for Y in states])
     stats = {"method": "factored", "steps": len(run.ends) - 1, "rejected": run.rejected, "unknowns": start.size}
 
@@ -198,7 +205,7 @@ class _Run:
         return (1 - theta) * self.values[k - 1] + theta * (self.values[k] + (1 - theta) * bent)
 
 
-def _march(field: _Field, start: Array, t1: float | None, rtol: float) -> _Run:
+def _march(field: _Field, start: Array, t1: float | None, rtol: float, over: Callable[[], bool]) -> _Run:
     """Rodas5P. A step may miss every factor by rtol of itself or of the start, and M by rtol of the labels."""
     Y, t, rejected = start, 0.0, 0
     residual, force = field.residual(Y), field(Y)
@@ -209,6 +216,7 @@ def _march(field: _Field, start: Array, t1: float | None, rtol: float) -> _Run:
     result = Result.STEP_LIMIT
     while len(ends) <= MAX_STEPS:
         stopped = _stopped(field, Y, residual, force, threshold) if t1 is None else Result.REACHED_T1 if t >= t1 else None
+        stopped = Result.TIME_LIMIT if stopped is None and over() else stopped
         if stopped is not None:
             result = stopped
             break

@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConvergenceError, RefusedError
+from ..errors import BiasflowError, ConvergenceError, RefusedError
 from ..inputs import Array
 from ..records import MirrorProblem, Problem, Result, Trajectory, leaf_map, leaves
 
 ROUNDINGS = 16.0
 """Roundings of predictions, in units of the terms they are sums of, that a loss which seems to grow is allowed."""
 EPS = float(np.finfo(float).eps)
+POWERS = 12
+"""Power iterations for the stiffest rate, which is told to some digits only."""
+LOOSEN = {
+    Result.STEP_LIMIT: "give an earlier t1 or a larger rtol",
+    Result.STEP_TOO_SMALL: "give an earlier t1 or a larger rtol",
+    Result.TIME_LIMIT: "give a longer time_s, an earlier t1 or a larger rtol",
+    Result.UNCHECKED: "give a longer time_s, an earlier t1 or a larger rtol",
+}
+"""What may help where a flow gave up."""
 
 
 def judged(flow: Trajectory) -> Trajectory:
@@ -28,10 +37,54 @@ def judged(flow: Trajectory) -> Trajectory:
 
 def returned(who: str, flow: Trajectory, throw: bool) -> Trajectory:
     """The flow, or the error that it gave up; numbers that left the range of floats on the way back to its units count too."""
-    flow = judged(flow) if flow.result.success else flow
+    flow = judged(flow)
     if throw and not flow.result.success:
-        raise ConvergenceError(f"{who}: {flow.result.value} at t = {flow.times[-1]:g}", flow)
+        raise ConvergenceError(f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow)
     return flow
+
+
+def _advice(flow: Trajectory) -> str:
+    """Where the flow so far is, how stiff it is, and what to loosen."""
+    rate = stiffest_rate(flow)
+    stiff = f", where the stiffest rate is {rate:.3g}" if np.isfinite(rate) else ""
+    loosen = LOOSEN.get(flow.result)
+    return f"`.partial` of this error holds the flow up to there{stiff}" + ("" if loosen is None else f"; {loosen}")
+
+
+def stiffest_rate(flow: Trajectory) -> float:
+    """The fastest rate at which the flow answers a small change of its last state, NaN where that is not finite.
+
+    By power iteration on the gradient's derivative along a direction, taken by differences.
+    """
+    if "stiffest_rate" in flow.stats:
+        return float(flow.stats["stiffest_rate"])
+    p, state = flow.problem, flow.final
+    with np.errstate(all="ignore"):
+        try:
+            if isinstance(p, MirrorProblem):
+                return float(np.linalg.norm(p.X * np.sqrt(p.potential.at(state).weight()), 2) ** 2)
+            return _largest_rate(p, state)
+        except (BiasflowError, np.linalg.LinAlgError):
+            return np.nan
+
+
+def _largest_rate(problem: Problem, state: Any) -> float:
+    def slope(flat: Array) -> Array:
+        parts = iter(np.split(flat, ends[:-1]))
+        params = leaf_map(lambda leaf: next(parts).reshape(np.shape(leaf)), state)
+        outputs = problem.loss.gradient(problem.model(params, problem.data.X), problem.data.y)
+        return np.concatenate([np.ravel(leaf) for leaf in leaves(problem.model.gradient(params, problem.data.X, outputs))])
+
+    arrays = leaves(state)
+    ends = np.cumsum([int(np.size(leaf)) for leaf in arrays])
+    here = np.concatenate([np.ravel(leaf) for leaf in arrays])
+    base, small = slope(here), np.sqrt(EPS) * float(np.max(np.abs(here)))
+    direction, rate = np.random.default_rng(0).standard_normal(here.size), np.nan
+    for _ in range(POWERS):
+        direction = direction / np.linalg.norm(direction)
+        direction = (slope(here + small * direction) - base) / small
+        rate = float(np.linalg.norm(direction))
+    return rate
 
 
 def _grew(flow: Trajectory) -> bool:

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, RefusedError, unknown
-from ..inputs import instance, positive_float
+from ..inputs import Array, instance, positive_float
 from ..losses import Loss, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
 from . import margin
 from .compiled import refusal
+from .deadlines import Deadline
 from .dual import integrator
 from .factored import check_start, integrate_factored
 from .finishing import judged, returned
@@ -66,9 +67,9 @@ class FlowMethod(ABC):
 
     @abstractmethod
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        """The flow until t1, until log Σ‖w‖² is log_norm, or until converged."""
+        """The flow until t1, until log Σ‖w‖² is log_norm, until converged, or until the deadline."""
 
 
 class Dual(FlowMethod):
@@ -90,7 +91,7 @@ class Dual(FlowMethod):
         return refusal(form.potential) if self.compiled else None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
         form = _form(problem)
         if isinstance(form, str):
@@ -98,7 +99,7 @@ class Dual(FlowMethod):
         X, y = problem.model.features(problem.data.X), problem.data.y
         origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
         integrate = integrator(self.name, form.potential)
-        flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
+        flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol, deadline)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
         # weights of size w hold β to a few eps·w^D only
         powers = [np.max(np.abs(leaf), axis=1) ** problem.model.homogeneity for leaf in trajectory.states]
@@ -126,9 +127,9 @@ class EventDriven(FlowMethod):
         return None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        return integrate_events(problem, t1, rtol, times)
+        return integrate_events(problem, t1, rtol, times, deadline)
 
 
 class Factored(FlowMethod):
@@ -149,9 +150,9 @@ class Factored(FlowMethod):
         return None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        return integrate_factored(problem, t1, rtol, times)
+        return integrate_factored(problem, t1, rtol, times, deadline)
 
 
 class Weights(FlowMethod):
@@ -168,9 +169,9 @@ class Weights(FlowMethod):
         return problem.model.nonsmooth(problem.params0)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        return integrate_weights(problem, t1, rtol, times)
+        return integrate_weights(problem, t1, rtol, times, time_s=deadline)
 
 
 class Margin(FlowMethod):
@@ -190,15 +191,9 @@ class Margin(FlowMethod):
         return margin.refusal(problem)
 
     def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: ArrayLike | None,
-        log_norm: float | None,
-        time_s: float | None = None,
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        return margin.integrate_margin(problem, t1, rtol, times, log_norm, time_s)
+        return margin.integrate_margin(problem, t1, rtol, times, log_norm, deadline)
 
 
 class General(FlowMethod):
@@ -217,9 +212,9 @@ class General(FlowMethod):
         return too_many_weights(problem.model)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        return integrate_rounded(problem, t1, rtol, times)
+        return integrate_rounded(problem, t1, rtol, times, deadline)
 
 
 METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Margin(), Factored(), Weights(), General(), Dual(compiled=True))
@@ -252,13 +247,16 @@ def gradient_flow(
     log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
     log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them, with weights_error in total
     variation; smooth_time, C's clock (T,), and for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the
-    plain sum of weights over √m, in the same time. time_s: for 'margin', seconds after which it gives up where it is; its error
-    takes as long again at most, and is NaN where it is not known.
+    plain sum of weights over √m, in the same time.
+
+    time_s: seconds after which it gives up where it is, compilation not counted; half of it is for the flow, the rest for its
+    error, which is not finite where it is not known.
 
     log_scale: how small the start is, without a floor for 'events': one number, or one for each neuron. States are then zero as
     long as they are below float range; polar(t) has unit neurons and logarithms of their norms, and stats log_norms these at
     every time saved (T, m).
     """
+    deadline = Deadline(time_s)
     instance("model", model, Model)
     instance("ds", ds, Dataset)
     instance("loss", loss, Loss).checked(ds.y)
@@ -279,15 +277,10 @@ def gradient_flow(
         refusal = chosen.cannot(asked)
         if refusal is not None:
             raise RefusedError(f"method {method!r}: {refusal}")
-    if time_s is not None and not isinstance(chosen, Margin):
-        raise RefusedError(f"time_s: a limit for method 'margin', which {chosen.name!r} does not know")
     chosen.check(problem, log_norm)
     cap = None if log_norm is None else log_norm - 2 * units.states * LOG2
     tolerance = chosen.rtol if rtol is None else positive_float("rtol", rtol)
-    if isinstance(chosen, Margin):
-        trajectory = chosen.integrate(own, end, tolerance, wanted, cap, time_s)
-    else:
-        trajectory = chosen.integrate(own, end, tolerance, wanted, cap)
+    trajectory = chosen.integrate(own, end, tolerance, wanted, cap, deadline)
     error = 0 if units == Units() else units.states * chosen.error_degree(model)
     return returned("gradient_flow", units.restored(judged(trajectory), problem, error), throw)
 

@@ -13,6 +13,7 @@ from ...errors import InputError
 from ...inputs import Array, positive_float, real_array
 from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
+from ..deadlines import Deadline, deadline_of
 from ..dual import LOOSER, stack
 from ..times import save_times
 from .clocks import between, share_until
@@ -68,12 +69,13 @@ def integrate_margin(
     rtol: float,
     times: ArrayLike | None,
     log_norm: float | None,
-    time_s: float | None = None,
+    time_s: float | Deadline | None = None,
 ) -> Trajectory:
     """The flow until t1 or log β; a run at a looser tolerance gives the error. time_s: seconds after which it ends, anywhere."""
     from ..compiling import announced
 
-    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm, time_s)
+    deadline = deadline_of(time_s)
+    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline)
 
 
 def _integrate(
@@ -82,9 +84,8 @@ def _integrate(
     rtol: float,
     times: ArrayLike | None,
     log_norm: float | None,
-    time_s: float | None,
+    deadline: Deadline,
 ) -> Trajectory:
-    deadline = np.inf if time_s is None else time.monotonic() + positive_float("time_s", time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -97,10 +98,10 @@ def _integrate(
     if squared_norm(view.velocity(start.params, start.weights)) == 0:
         return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
     began = time.process_time()
-    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, deadline=deadline)
+    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, over=deadline.first)
     result = march.run(start, goals, cap)
-    middle, longer = time.process_time(), time.monotonic() + (np.inf if time_s is None else time_s)
-    check = March(view, loss, False, LOOSER * rtol, deadline=longer)
+    middle = time.process_time()
+    check = March(view, loss, False, LOOSER * rtol, over=deadline.both)
     check.run(start, np.array([march.times[-1]]), np.inf)
     places = _saved(march, wanted)
     stats = {
