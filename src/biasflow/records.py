@@ -35,6 +35,7 @@ class Result(enum.Enum):
     CLOCK = "gave up: the time of the mean risk left float range; that of SmoothMargin does not"
     KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
     TIME_LIMIT = "gave up: the time limit was reached"
+    UNCHECKED = "gave up: the second run, which tells the error, did not get as far"
 
     @property
     def success(self) -> bool:
@@ -45,6 +46,7 @@ class Result(enum.Enum):
             Result.CLOCK,
             Result.KINK,
             Result.TIME_LIMIT,
+            Result.UNCHECKED,
         )
 
 

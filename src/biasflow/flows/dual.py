@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError, RefusedError, unknown
-from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, real_array, system, vector
+from ..errors import InconsistentError, InfeasibleError, RefusedError, unknown
+from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, system, vector
 from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
@@ -28,7 +28,11 @@ from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
 from ..records import MirrorProblem, Result, Trajectory, leaf_map, leaves, regrouped
+from .deadlines import Deadline, deadline_of
+from .finishing import judged, returned
+from .times import save_times
 from .transport import transported_errors
+from .units import own_mirror
 
 CONVERGED = 1e-20
 """Loss relative to its start at which a flow that interpolates has converged."""
@@ -59,7 +63,8 @@ HORIZON = 1e15
 SMALLEST_STEP = 1e-14
 """Relative step below which the integration gives up."""
 BEYOND = 1e12
-"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them."""
+"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them: in units of the largest β that
+least squares would make, at least one."""
 
 
 def mirror_flow(
@@ -73,6 +78,8 @@ def mirror_flow(
     rtol: float = 1e-8,
     throw: bool = True,
     method: str | None = None,
+    *,
+    time_s: float | None = None,
 ) -> Trajectory:
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
 
@@ -80,23 +87,22 @@ def mirror_flow(
     step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
     stats['nu'] are the dual points, (T, n). The problem recorded is the flow's own: its potential is φ over the speed of L.
     method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples: much faster, after some seconds
-    of compilation once per machine).
+    of compilation once per machine). time_s: seconds after which it gives up, compilation not counted.
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
     start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
     if start is not None:
         potential = potential.oriented(start)
-    origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
     loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
     speed = 2 * loss.factor(len(y))
     problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
-    integrate = integrator(method, potential)
-    flow = integrate(origin, potential.half_lines(X.shape[1]), X, y, speed, t1, times, rtol)
-    trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
-    if throw and not trajectory.result.success:
-        raise ConvergenceError(f"mirror_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
-    return trajectory
+    deadline, own = Deadline(time_s), own_mirror(potential, X, y, start)
+    origin = own.potential.at_dual(np.zeros(X.shape[1])) if own.start is None else own.potential.at(own.start)
+    integrate = integrator(method, own.potential)
+    flow = integrate(origin, potential.half_lines(X.shape[1]), own.X, own.y, speed, *own.units.ends(t1, times), rtol, deadline)
+    trajectory = flow.trajectory(MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta)
+    return returned("mirror_flow", own.units.restored(judged(trajectory), problem), throw)
 
 
 def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
@@ -188,9 +194,18 @@ def stack(states: list[Any]) -> Any:
 
 
 def integrate_dual(
-    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, times: ArrayLike | None, rtol: float
+    origin: MirrorPoint,
+    signs: Array,
+    X: Array,
+    y: Array,
+    speed: float,
+    t1: float | None,
+    times: ArrayLike | None,
+    rtol: float,
+    time_s: float | Deadline | None = None,
 ) -> DualFlow:
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it."""
+    deadline = deadline_of(time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -199,7 +214,7 @@ def integrate_dual(
     target, infimum, ending = reachable(signs, X, y)
     field = _Field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
-    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
+    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol, deadline.first)
     evaluations, started = run.evaluations, time.process_time()
     saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
     if wanted is not None and saved.size < wanted.size:
@@ -229,10 +244,13 @@ class _Field:
         self.row_sum = float(np.max(np.sum(np.abs(X), axis=1)))
         change = np.abs(np.linalg.lstsq(X, target - X @ origin.beta, rcond=None)[0])
         largest = float(np.max(np.abs(origin.beta) + change))
+        self.beyond = BEYOND * max(1.0, largest)
         self.log_significant = float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = np.nan_to_num(change / (np.abs(origin.beta) + self.floor), nan=0.0)
+            rounded = np.nan_to_num((np.abs(origin.beta) + change) / (np.abs(origin.beta) + self.floor), nan=0.0)
         self.extent = min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
+        self.noise = EPS * min(1.0, float(np.max(rounded)))
         self.evaluations = 0
 
     def point(self, nu: Array) -> MirrorPoint:
@@ -240,14 +258,15 @@ class _Field:
 
     def force(self, point: MirrorPoint) -> Array:
         """speed·(target − Xβ); beyond a wall, where a trial step may look, β is huge but finite."""
-        return self.speed * (self.target - self.X @ np.clip(point.beta, -BEYOND, BEYOND))
+        return self.speed * (self.target - self.X @ np.clip(point.beta, -self.beyond, self.beyond))
 
     def __call__(self, t: float, nu: Array) -> Array:
         self.evaluations += 1
         return self.force(self.point(nu))
 
     def jacobian(self, t: float, nu: Array) -> Array:
-        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=BEYOND, posinf=BEYOND), BEYOND)
+        most = self.beyond
+        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=most, posinf=most), most)
         top = float(np.max(weight))
         return -self.speed * top * weighted_gram(self.X, weight / top) if top > 0 else np.zeros((len(nu), len(nu)))
 
@@ -286,16 +305,19 @@ class _Run:
         return self.nus[k] if k == 0 or self.times[k] == t else self.pieces[k - 1](t)
 
 
-def _integrate(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
+Stop = Callable[[MirrorPoint, Array], Result | None]
+
+
+def _integrate(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
     """LSODA in segments: a step that let some β grow too far is taken back and the next segment is capped."""
     import warnings
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a failed step is handled here, not announced
         warnings.simplefilter("ignore")
-        return _segments(field, t1, stop, rtol)
+        return _segments(field, t1, stop, rtol, over)
 
 
-def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
+def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
     from scipy.integrate import LSODA
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
@@ -306,6 +328,9 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
         point = field.point(nu)
         force = field.force(point)
         if (result := stop(point, force)) is not None:
+            break
+        if over():
+            result = Result.TIME_LIMIT
             break
         relative, allowance = field.relative_weight(point), field.allowance(point)
         rate = float(np.max(np.abs(field.X.T @ force) * relative / allowance))
@@ -327,7 +352,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             first_step=first,
             max_step=limit,
             rtol=RELATIVE,
-            atol=sharpness * rtol * field.extent / sensitivity,
+            atol=max(sharpness * rtol * field.extent, field.noise) / sensitivity,
             jac=field.jacobian,
         )
         sound, travelled, lowest, idle = len(times), 0.0, np.inf, 0
@@ -341,7 +366,9 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             times.append(float(solver.t))
             nus.append(solver.y.copy())
             travelled += growth
-            if len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
+            if over():
+                result = Result.TIME_LIMIT
+            if result is None and len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
                 continue
             point = field.point(solver.y)
             if not np.isfinite(point.beta).all():
@@ -350,7 +377,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
                 break
             sound, travelled, caution, force = len(times), 0.0, 1.0, field.force(point)
             relative, allowance = field.relative_weight(point), field.allowance(point)
-            result = stop(point, force)
+            result = stop(point, force) or result
             if result is None and t1 is not None and solver.t >= t1:
                 result = Result.REACHED_T1
             if result is None and len(times) > MAX_STEPS:
@@ -365,7 +392,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
     return _Run(np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0))
 
 
-def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Callable[[MirrorPoint, Array], Result | None]:
+def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Stop:
     def stop(point: MirrorPoint, force: Array) -> Result | None:
         if t1 is not None:
             return None
@@ -389,15 +416,6 @@ def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
         except InfeasibleError:
             return target, half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
     return target, 0.0, ending
-
-
-def save_times(times: ArrayLike, t1: float | None) -> Array:
-    wanted = real_array("times", times)
-    if wanted.ndim != 1 or wanted.size == 0 or np.any(np.diff(wanted) <= 0) or wanted[0] < 0 or wanted[-1] == 0:
-        raise InputError("times: expected an increasing vector of non-negative times, the last positive")
-    if t1 is not None and wanted[-1] > t1 * (1 + 1e-12):
-        raise InputError(f"times: the last, {wanted[-1]:g}, lies after t1 = {t1:g}")
-    return wanted
 
 
 def half(residual: Array) -> float:
