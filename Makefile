@@ -11,7 +11,7 @@ NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py te
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce test test-kernels lint bench matrix sharpness numbers clean
+.PHONY: reproduce test test-kernels lint bench fuzz matrix sharpness numbers clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
@@ -36,6 +36,10 @@ bench: $(DEV)
 
 matrix: $(DEV)
 	$(BIN)/python tests/theory/print_matrix.py
+
+# Every public function on bad, odd and extreme arguments; kept under .biasflow/fuzz, so that it can be interrupted.
+fuzz: $(DEV)
+	$(BIN)/python tests/fuzz/print_table.py --workers $(WORKERS)
 
 sharpness: $(CORE)
 	$(BIN)/biasflow falsify --out docs/sharpness.md

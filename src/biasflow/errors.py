@@ -65,10 +65,12 @@ class ConvergenceError(BiasflowError, RuntimeError):
         self.partial = partial
 
 
-def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
-    """An error that suggests the nearest known names."""
+def unknown(kind: str, name: Any, known: list[str]) -> UnknownNameError:
+    """An error that suggests the nearest known names. name: whatever was given for one."""
     import difflib
 
+    if not isinstance(name, str):
+        return UnknownNameError(f"no {kind} named {name!r:.80}; expected a text such as {known[0]!r}")
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(near)}?" if near else f"; known: {', '.join(known)}"
     return UnknownNameError(f"no {kind} named {name!r}{hint}")

@@ -15,22 +15,32 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
+MOST_COUNTED = 2**48
+"""Sizes and counts above are slips: as bytes, 256 TiB. Seeds, which may be zero, are not counts."""
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 def real_array(name: str, value: ArrayLike) -> Array:
-    """`value` as a finite float64 array."""
+    """`value` as a finite float64 array. Masked entries are refused: what lies behind a mask is nobody's data."""
+    if _hides_entries(value):
+        raise InputError(f"{name}: some entries are masked; leave them out, or fill them (`.filled(value)`) with what you mean")
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"entries of type {array.dtype}")
         array = np.array(array, dtype=np.float64)
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise InputError(f"{name}: expected real numbers, found {reason}") from None
     if not np.all(np.isfinite(array)):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(f"{name}: entry {where} is {array[where]}; every entry must be finite")
     return array
+
+
+def _hides_entries(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_hides_entries(part) for part in value)
+    return isinstance(value, np.ma.MaskedArray) and bool(np.any(np.ma.getmaskarray(value)))
 
 
 def matrix(name: str, value: ArrayLike) -> Array:
@@ -98,18 +108,37 @@ def log_of_scale(name: str, value: ArrayLike | None, log_value: ArrayLike | None
 
 def positive_int(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name}: expected an integer of at least {least}, found {value!r}")
+        raise InputError(f"{name}: expected an integer of at least {least}, found {_shown(value)}")
+    if least > 0 and value > MOST_COUNTED:
+        raise InputError(f"{name}: {_shown(value)} is more than any machine counts to; expected at most {MOST_COUNTED:,}")
     return int(value)
 
 
 def positive_float(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: expected a positive number, found {value!r}") from None
+    number = real_number(name, value, "a positive number")
     if not math.isfinite(number) or number <= 0:
         raise InputError(f"{name}: expected a positive finite number, found {number:g}")
     return number
+
+
+def real_number(name: str, value: Any, expected: str = "a number") -> float:
+    """A float from any real number; text and truth values are none."""
+    try:
+        if isinstance(value, (str, bytes, bool, np.bool_)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}: expected {expected}, found {_shown(value)}") from None
+
+
+def _shown(value: Any) -> str:
+    """An object as part of a sentence."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
+
+MOST_SHOWN = 80
+"""Letters of an object that an error shows."""
 
 
 def instance(name: str, value: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:
@@ -121,8 +150,12 @@ def instance(name: str, value: Any, kind: type[Any] | tuple[type[Any], ...]) -> 
 
 
 def one_of(name: str, value: Any, options: Sequence[Any]) -> Any:
-    if value not in options:
-        raise InputError(f"{name}: expected one of {', '.join(map(repr, options))}, found {value!r}")
+    try:
+        known = value in options
+    except (TypeError, ValueError):  # an array compares entry by entry
+        known = False
+    if not known:
+        raise InputError(f"{name}: expected one of {', '.join(map(repr, options))}, found {_shown(value)}")
     return value
 
 
@@ -132,4 +165,6 @@ def matrix_shape(shape: Any) -> tuple[int, int]:
         rows, cols = shape
     except (TypeError, ValueError):
         raise InputError(f"shape: expected (rows, cols), found {shape!r}") from None
-    return positive_int("shape[0]", rows), positive_int("shape[1]", cols)
+    rows, cols = positive_int("shape[0]", rows), positive_int("shape[1]", cols)
+    positive_int("shape[0]·shape[1]", rows * cols)
+    return rows, cols

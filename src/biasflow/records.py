@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from .errors import InputError
-from .inputs import Array, instance, system, vector
+from .inputs import Array, instance, real_number, system, vector
 
 if TYPE_CHECKING:
     import xarray
@@ -35,6 +35,7 @@ class Result(enum.Enum):
     CLOCK = "gave up: the time of the mean risk left float range; that of SmoothMargin does not"
     KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
     TIME_LIMIT = "gave up: the time limit was reached"
+    UNCHECKED = "gave up: the second run, which tells the error, did not get as far"
 
     @property
     def success(self) -> bool:
@@ -45,6 +46,7 @@ class Result(enum.Enum):
             Result.CLOCK,
             Result.KINK,
             Result.TIME_LIMIT,
+            Result.UNCHECKED,
         )
 
 
@@ -187,7 +189,7 @@ class Trajectory:
 
     def at(self, t: float) -> Any:
         """The state at time t, by the flow's own dense output."""
-        t = float(t)
+        t = real_number("t", t)
         start = self.times[0] if self.interpolant is None else 0.0
         if not start <= t <= self.times[-1]:
             raise InputError(f"t: {t:g} lies outside the integrated interval [{start:g}, {self.times[-1]:g}]")

@@ -22,7 +22,7 @@ def weights_of(ds, depth, start, times):
     return bf.DiagonalParams(run.y[:d].T, run.y[d:].T)
 
 
-@pytest.mark.parametrize("method", ["compiled"])
+@pytest.mark.parametrize("method", ["dual", "compiled"])
 def test_error_is_that_of_the_weights_and_predictor_error_that_of_beta(method):
     """On the plateau β = w₊² − w₋² is tiny: so is its error, and that of the weights is 1/(2α) times as large."""
     rng = np.random.default_rng(5)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..errors import InputError
-from ..inputs import positive_int
+from ..inputs import Array, positive_int, real_number
 from ..records import Dataset
 
 
@@ -14,21 +16,31 @@ def sparse_regression(n: int, d: int, sparsity: int, noise_var: float = 0.01, ke
     n, d, sparsity = positive_int("n", n), positive_int("d", d), positive_int("sparsity", sparsity)
     if sparsity > d:
         raise InputError(f"sparsity: {sparsity} exceeds d = {d}")
-    if not noise_var >= 0 or not np.isfinite(noise_var):
+    variance = real_number("noise_var", noise_var, "a finite number of at least zero")
+    if not variance >= 0 or not np.isfinite(variance):
         raise InputError(f"noise_var: expected a finite number of at least zero, found {noise_var!r}")
     rng = np.random.default_rng(positive_int("key", key, least=0))
-    X = rng.standard_normal((n, d))
+    X = drawn(n, d, lambda: rng.standard_normal((n, d)))
     truth = np.zeros(d)
     truth[:sparsity] = 1 / np.sqrt(sparsity)
-    y = X @ truth + np.sqrt(noise_var) * rng.standard_normal(n)
-    return Dataset(X, y, f"sparse regression n={n} d={d} sparsity={sparsity} noise_var={noise_var:g} key={key}", truth)
+    y = X @ truth + np.sqrt(variance) * rng.standard_normal(n)
+    return Dataset(X, y, f"sparse regression n={n} d={d} sparsity={sparsity} noise_var={variance:g} key={key}", truth)
 
 
 def hypercube(n: int, d: int, key: int = 0) -> Dataset:
     """x uniform on [−1, 1]^d, labels ±1 with equal chance: nothing to learn, everything to fit (R, §4)."""
     rng = np.random.default_rng(positive_int("key", key, least=0))
-    X = rng.uniform(-1.0, 1.0, (positive_int("n", n), positive_int("d", d)))
+    shape = positive_int("n", n), positive_int("d", d)
+    X = drawn(*shape, lambda: rng.uniform(-1.0, 1.0, shape))
     return Dataset(X, rng.choice([-1.0, 1.0], n), f"hypercube n={n} d={d} key={key}")
+
+
+def drawn(n: int, d: int, draw: Callable[[], Array]) -> Array:
+    """What `draw` gives, or an error that says how large a matrix was asked for."""
+    try:
+        return draw()
+    except (MemoryError, ValueError, OverflowError):
+        raise InputError(f"n, d: {n:,} × {d:,} numbers do not fit into memory") from None
 
 
 def with_bias(ds: Dataset) -> Dataset:

@@ -101,9 +101,9 @@ def convergence_bounds(problem: Problem | MirrorProblem, trajectory: Trajectory 
         op,
         mass,
         C,
-        speed * inf_r / op**2,
-        speed / (C * op) ** 2 if np.isfinite(C * op) and C > 0 else 0.0,
-        4 * speed * inf_r / op**2,
+        speed * inf_r * _inverse_square(op),
+        speed * _inverse_square(C * op) if np.isfinite(C * op) and C > 0 else 0.0,
+        4 * speed * inf_r * _inverse_square(op),
         asymptotic_rate(found, limit),
         float(np.sum(best.divergence(start))) / factor,
         speed * float(np.linalg.norm(limit.stats["nu"])),
@@ -151,10 +151,16 @@ def local_bounds(problem: Problem | MirrorProblem, radius: float | None = None, 
             omega,
             float(np.divide(1.0, least)),
             spread,
-            least / op**2,
-            1 / weighted**2,
-            {norm: 1 / (spread[norm] * upper[norm]) ** 2 for norm in norms},
+            least * _inverse_square(op),
+            _inverse_square(weighted),
+            {norm: _inverse_square(spread[norm] * upper[norm]) for norm in norms},
         )
+
+
+def _inverse_square(size: float) -> float:
+    """1/size², which floats may hold no better than as zero or infinity."""
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        return float(np.square(np.divide(1.0, size)))
 
 
 def asymptotic_rate(problem: MirrorProblem, limit: Limit) -> float:

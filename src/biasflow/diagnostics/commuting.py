@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InputError, RefusedError
+from ..errors import BiasflowError, ConvergenceError, InputError, RefusedError
 from ..inputs import Array, matrix, positive_int, real_array
 from ..limits.tangent.precision import jax_in_double
 from ..losses import SquareLoss
@@ -155,7 +155,13 @@ def _flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
 
 
 def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, flat: Array, X: ArrayLike | None) -> Derivatives:
-    output = function(unflatten(flat))
+    try:
+        output = function(unflatten(flat))
+    except BiasflowError:
+        raise
+    except Exception as reason:  # it is the user's, and raises what it likes
+        said = f"{type(reason).__name__}: {(str(reason) or 'without a word').splitlines()[0]}"
+        raise InputError(f"model: fails on these parameters and inputs: {said}") from reason
     if type(output).__module__.split(".")[0] in ("jax", "jaxlib"):
         with jax_in_double():
             import jax

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..inputs import Array, Index, labels, matrix, positive_int
+from ..inputs import Array, Index, labels, matrix, positive_float, positive_int
 from ..records import Certificate, Limit
 from .fantope import fantope_bound
 
@@ -28,27 +28,34 @@ def interclass_distance(
     a relative `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest after projection), relaxation_gap.
     """
     X, rank, starts = matrix("X", X), positive_int("rank", rank), positive_int("starts", starts)
-    y, d = labels("y", y, X.shape[0]), X.shape[1]
+    y, d, gap = labels("y", y, X.shape[0]), X.shape[1], positive_float("gap", gap)
     if rank > d:
         raise InputError(f"rank: {rank} exceeds the dimension {d} of the inputs")
     plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if not plus.size or not minus.size:
         raise InputError("y: there is one class only; a distance between classes needs two")
     differences = (X[plus][:, None] - X[minus][None]).reshape(-1, d)
+    power = int(np.frexp(np.max(np.abs(differences)))[1])
+    differences = np.ldexp(differences, -power)  # squares stay in float range; undone at the end, exactly
+    if np.any((np.sum(differences**2, axis=1) == 0) & np.any(differences != 0, axis=1)):
+        raise InputError("X: a pair of points is closer than 1e-154 of the largest difference, whose square is below float range")
     if rank == d:
-        return _limit(differences, np.eye(d), None, plus, minus, 0.0)
+        return _limit(differences, np.eye(d), None, plus, minus, 0.0, power)
     upper, relaxed, reached = fantope_bound(differences, rank, gap)
     rng = np.random.default_rng(positive_int("key", key, least=0))
     frames = [np.linalg.eigh(relaxed)[1][:, -rank:], *(_frame(rng.standard_normal((d, rank))) for _ in range(starts - 1))]
     best = max((_ascended(differences, frame) for frame in frames), key=lambda frame: _least(differences, frame))
-    return _limit(differences, best, upper, plus, minus, reached)
+    return _limit(differences, best, upper, plus, minus, reached, power)
 
 
-def _limit(differences: Array, frame: Array, upper: float | None, plus: Index, minus: Index, reached: float) -> Limit[Array]:
+def _limit(
+    differences: Array, frame: Array, upper: float | None, plus: Index, minus: Index, reached: float, power: int
+) -> Limit[Array]:
     squares = np.sum((differences @ frame) ** 2, axis=1)
     closest = int(np.argmin(squares))
     lower = float(np.sqrt(squares[closest]))
     dual = lower if upper is None else max(float(np.sqrt(upper)), lower)
+    lower, dual = float(np.ldexp(lower, power)), float(np.ldexp(dual, power))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
     kind = "exact" if upper is None else "bound"
     return Limit(frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached})

@@ -20,7 +20,9 @@ from ..potentials.base import MirrorPoint, Potential
 from ..potentials.hypentropy import Hypentropy, HypentropyPoint
 from ..potentials.scaled import ScaledPoint, ScaledPotential
 from ..records import Result, Trajectory
-from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, largest_difference, reachable, save_times
+from .deadlines import Deadline, deadline_of
+from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, largest_difference, reachable
+from .times import save_times
 
 LEAST = 1e-13
 """Least relative tolerance: below it a step is all rounding."""
@@ -69,7 +71,15 @@ class CompiledFlow:
 
 
 def integrate_compiled(
-    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, times: ArrayLike | None, rtol: float
+    origin: MirrorPoint,
+    signs: Array,
+    X: Array,
+    y: Array,
+    speed: float,
+    t1: float | None,
+    times: ArrayLike | None,
+    rtol: float,
+    time_s: float | Deadline | None = None,
 ) -> CompiledFlow:
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged."""
     from .compiling import announced
@@ -82,7 +92,9 @@ def integrate_compiled(
         t1 = float(wanted[-1])
     arguments, ending = march_arguments(origin, signs, X, y, speed, t1, rtol)
     looks = np.empty(0) if wanted is None else wanted
-    field, run = arguments[0], announced("dual flow", march, *arguments, looks)
+    deadline = deadline_of(time_s)
+    with deadline.flag(deadline.both) as stop:
+        field, run = arguments[0], announced("dual flow", march, *arguments, looks, stop, deadline=deadline)
     knots, (status, evaluations, rejected) = run[0], run[5:]
     saved = knots if wanted is None else wanted[wanted <= knots[-1]]
     if wanted is not None and saved.size < wanted.size:
@@ -95,7 +107,7 @@ def integrate_compiled(
         "rejected": rejected,
         "nu": sampled[0],
     }
-    result = (ending, Result.FLOOR, Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL)[status]
+    result = (ending, Result.FLOOR, Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.TIME_LIMIT)[status]
     return CompiledFlow(origin, X, y, run, saved, sampled, result, stats)
 
 

@@ -76,6 +76,10 @@ class FixedDirections(Model):
     def homogeneity(self) -> int:
         return 2
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def __call__(self, params: FixedDirectionsParams, X: Any) -> Any:
         """Σ_j b_j(a_jz_j)₊ with z = ⟨θ, x⟩: b·a₊·z₊ + b·a₋·z₋, whatever the sign of a."""
         z = X @ self.directions.T
@@ -88,6 +92,8 @@ class FixedDirections(Model):
 
     def features(self, X: Any) -> Any:
         """(⟨θ_j, x_i⟩)₊, (n, m)."""
+        if np.shape(X)[-1] != self.directions.shape[1]:
+            raise InputError(f"X: inputs have dimension {np.shape(X)[-1]}, the directions {self.directions.shape[1]}")
         return np.maximum(X @ self.directions.T, 0)
 
     def gradient(self, params: FixedDirectionsParams, X: Any, output_gradient: Any) -> FixedDirectionsParams:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import InputError
 from ..inputs import Array, instance, labels, matrix, vector
 from .signed import SignedTwoLayer
 from .two_layer import TwoLayer
@@ -41,7 +42,7 @@ class SphereMeasure:
 
     def features(self, X: ArrayLike) -> Array:
         """φ(θ_j, x_i), (n, m)."""
-        return np.asarray(self.model.outputs(self.neurons, matrix("X", X)).T)
+        return np.asarray(self.model.outputs(self.neurons, _inputs(self.model, X)).T)
 
     def __call__(self, X: ArrayLike) -> Array:
         """∫φ(θ, x_i)dν, (n,): the network's predictions."""
@@ -78,11 +79,18 @@ def transport_growth(measure: SphereMeasure, X: ArrayLike, y: ArrayLike, weights
     at the true norm.
     """
     instance("measure", measure, SphereMeasure)
-    X = matrix("X", X)
+    X = _inputs(measure.model, X)
     y = labels("y", y, X.shape[0])
     gradient = _rows(measure.model.gradient(measure.neurons, X, y * vector("weights", weights, X.shape[0])))
     along = np.sum(measure.points * gradient, axis=1)
     return TransportGrowth(along / 2, gradient - along[:, None] * measure.points, 2 * along)
+
+
+def _inputs(model: TwoLayer | SignedTwoLayer, X: ArrayLike) -> Array:
+    found = matrix("X", X)
+    if found.shape[1] != model.dim:
+        raise InputError(f"X: the model takes inputs of dimension {model.dim}, found {found.shape[1]}")
+    return found
 
 
 def _rows(params: Any) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, RefusedError, ScaleError
-from ..inputs import SMALLEST_NORMAL, Array, matrix, one_of, positive_float, positive_int, vector
+from ..inputs import SMALLEST_NORMAL, Array, matrix, one_of, positive_float, positive_int, real_number, vector
 from ..potentials import Potential
 from ..records import grown, leaf_map
 from .base import MirrorForm, Model, held, read_log_scale
@@ -61,6 +61,10 @@ class TwoLayer(Model):
     @property
     def homogeneity(self) -> int:
         return 2
+
+    @property
+    def degree(self) -> int:
+        return 1
 
     def gates(self, params: TwoLayerParams, X: Any) -> Any:
         """σ'(⟨w_j, x_k⟩), (..., m, n)."""
@@ -148,10 +152,7 @@ class TwoLayer(Model):
 
 def positive_scale(scale: Any) -> float:
     """λ as a positive number that a float holds."""
-    try:
-        number = float(scale)
-    except (TypeError, ValueError):
-        raise InputError(f"scale: expected a positive number, found {scale!r}") from None
+    number = real_number("scale", scale, "a positive number")
     if not np.isfinite(number):
         raise InputError(f"scale: expected a positive finite number, found {number:g}")
     if number < SMALLEST_NORMAL:

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import Array, Index, Mask, real_array
+from ..errors import InputError
+from ..inputs import Array, Index, Mask, instance, real_array
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -105,6 +106,11 @@ class Potential(ABC):
     def half_lines(self, d: int) -> Array:
         """±1 where coordinate i is confined to the half-line of that sign, 0 where it is free."""
 
+    def in_units(self, exponent: int) -> tuple[Potential, int] | None:
+        """(ψ, s) with D_φ(2^e·β, 2^e·β₀) = 2^s·D_ψ(β, β₀), of the same kind: the potential of β in units of 2^e; None where there
+        is no such ψ, or none is known."""
+        return None
+
     def value(self, beta: ArrayLike) -> Array:
         """φ(β)."""
         return _total(self.at(real_array("beta", beta)).value())
@@ -136,8 +142,16 @@ class Potential(ABC):
 
 
 def bregman(potential: Potential, b1: ArrayLike, b0: ArrayLike) -> float:
-    """The Bregman divergence D_φ(b1, b0)."""
-    return float(potential.divergence(b1, b0))
+    """The Bregman divergence D_φ(b1, b0) of two vectors, or of two numbers."""
+    instance("potential", potential, Potential)
+    first, second = real_array("b1", b1), real_array("b0", b0)
+    if first.ndim > 1 or first.shape != second.shape or not first.size:
+        raise InputError(f"b1, b0: expected two vectors of one length, found shapes {first.shape} and {second.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float(potential.divergence(first, second))
+    if not np.isfinite(found):
+        raise InputError("b1, b0: their divergence is beyond float range")
+    return found
 
 
 def _total(terms: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ..errors import BiasflowError, InputError
-from ..inputs import one_of, positive_float, positive_int
+from ..inputs import instance, one_of, positive_float, positive_int
 from ..records import Grid
 from .combining import FAILED, MISSING, Assembly, check_axes
 from .driving import Driver, Ledger, Tally, Watch
@@ -85,6 +85,7 @@ def sweep(
     Raises InputError where the points do not fit together, StoreError where the store cannot be used.
     """
     one_of("failures", failures, ("mask", "raise"))
+    instance("grid", grid, Grid)
     engine = _chosen(engine, executor, workers)
     _check_time_limit(point_time_s, engine)
     ledger = make_ledger(function, grid, store, chunk, max_points)
@@ -112,7 +113,7 @@ def make_ledger(
     make_shelf: bool = True,
 ) -> Ledger:
     """What the store knows of a grid that makes sense; without `make_shelf` nothing is written."""
-    if grid.size > max_points:
+    if grid.size > positive_int("max_points", max_points):
         raise InputError(
             f"grid: {grid.size:,} points are more than the limit of {max_points:,}; raise max_points (--force) if you mean it"
         )
@@ -168,10 +169,10 @@ def _chosen(engine: Engine | None, executor: Executor | None, workers: int | Non
     if sum(choice is not None for choice in (engine, executor, workers)) > 1:
         raise InputError("engine: give one of engine, executor and workers")
     if executor is not None:
-        return Executing(executor)
+        return Executing(instance("executor", executor, Executor))
     if workers is not None:
         return Processes(workers)
-    return engine or Serial()
+    return Serial() if engine is None else instance("engine", engine, Engine)
 
 
 def _check_time_limit(point_time_s: float | None, engine: Engine) -> None:

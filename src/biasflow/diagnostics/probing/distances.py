@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...errors import InputError
+from ...inputs import Array
 from ...limits.tangent.functions import read_inputs
 from ...limits.tangent.kernels import MEMORY, Tangent, tangent
 
@@ -18,15 +20,18 @@ def kernel_distance(
     `tangent_kernel`; NaN where K₀ vanishes."""
     inputs = read_inputs(X)
     start, end = _both(fn, params0, params, inputs, output, memory)
-    K0 = start.kernel(inputs)
-    size = float(np.linalg.norm(K0))
-    return float(np.linalg.norm(end.kernel(inputs) - K0)) / size if size else float("nan")
+    K0, K = start.kernel(inputs), end.kernel(inputs)
+    _check_finite(K0, K)
+    unit = float(np.max(np.abs(K0)))
+    size = float(np.linalg.norm(K0 / unit)) if unit else 0.0
+    return float(np.linalg.norm(K / unit - K0 / unit)) / size if size else float("nan")
 
 
 def gradient_distance(
     fn: Any, params0: Any, params: Any, X: ArrayLike, *, output: int | None = None, memory: float = MEMORY
 ) -> float:
-    """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7); inputs at which a gradient vanishes are left out.
+    """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7); inputs at which a gradient vanishes are left out;
+    NaN where none remains, products of gradients below 1e-308 counting as zero.
 
     fn, output, memory: as for `tangent_kernel`. Linear in the number of inputs: no kernel is formed.
     """
@@ -35,9 +40,15 @@ def gradient_distance(
     dots, lengths = np.empty(len(inputs)), np.empty(len(inputs))
     for block in start.blocks(inputs):
         one, other = start.features(inputs[block]), end.features(inputs[block])
-        dots[block], lengths[block] = one.dots(other), np.sqrt(one.dots(one) * other.dots(other))
+        dots[block], lengths[block] = one.dots(other), np.sqrt(one.dots(one)) * np.sqrt(other.dots(other))
+    _check_finite(dots, lengths)
     felt = lengths > 0
     return float(np.mean(1 - dots[felt] / lengths[felt])) if np.any(felt) else float("nan")
+
+
+def _check_finite(*arrays: Array) -> None:
+    if not all(np.all(np.isfinite(array)) for array in arrays):
+        raise InputError("X: products of gradients at these inputs are beyond float range, or not numbers; scale the inputs")
 
 
 def _both(fn: Any, params0: Any, params: Any, X: Any, output: int | None, memory: float) -> tuple[Tangent, Tangent]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...inputs import Array, Index
+from ...inputs import Array, Index, real_array
 from ...limits.homogeneous import norm
 from ...limits.tangent.kernels import Tangent
 
@@ -187,11 +187,11 @@ def _ratio(top: Any, bottom: Any) -> float:
     return float(top) / float(bottom) if bottom > 0 else float("nan")
 
 
-def read_labels(y: object, n: int) -> Array | None:
+def read_labels(y: Any, n: int) -> Array | None:
     """Labels (n,), or class numbers, as they are; None where there are none."""
     if y is None:
         return None
-    array = np.asarray(y, dtype=float)
-    if array.shape != (n,) or not np.all(np.isfinite(array)):
+    array = real_array("y", y)
+    if array.shape != (n,):
         raise InputError(f"y: expected {n} finite labels, one for each input, found shape {array.shape}")
     return array

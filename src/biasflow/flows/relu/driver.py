@@ -14,7 +14,9 @@ from ...errors import ConvergenceError, ScaleError
 from ...inputs import Array, positive_float
 from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
-from ..dual import CONVERGED, LOOSER, largest_difference, save_times
+from ..deadlines import Deadline, Flag, deadline_of, never
+from ..dual import CONVERGED, LOOSER, largest_difference
+from ..times import save_times
 from .geometry import Network, network
 from .layout import OFF, ON, OUT, RHO, SLIDE
 
@@ -23,10 +25,6 @@ NEGLIGIBLE = 1e-3
 STATIONARY = 1e-12
 """Speed of every neuron, relative to its norm and to the pull of the labels, at which the flow stands still."""
 MAX_STEPS = 400_000
-PATIENT, SOON = 20_000, 200
-"""Explicit steps before an implicit one is thought of, and between two stretches of implicit ones."""
-LARGEST_TAIL = 1500
-"""Numbers in a state up to which factorising its Jacobian is cheap enough to be tried."""
 KEPT_BYTES = 2**26
 """Memory for states kept of the steps; longer runs are thinned, and states between are integrated again when asked for."""
 MOST_ARCS = 256
@@ -78,23 +76,26 @@ class EventRun:
         i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
         start, h = float(self.kept.times[i]), float(self.kept.steps[i])
+        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1, never())
         if self.implicit[i]:
-            from .tail import FrozenField, reach
+            from .tail import resume
 
-            return reach(FrozenField(gates, self.net.geometry, Y.shape), start, Y, t, _per_step(self.rtol)) if t > start else Y
-        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1)
+            return resume(self.net, gates, Y, request)
         march(Y, gates, self.net.geometry, self.net.invariants, False, request)
         return Y
 
 
-def integrate_events(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+def integrate_events(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
+) -> Trajectory:
     """The flow of a two-layer ReLU network until t1, or until converged; a run at a looser tolerance gives the error."""
     from .compiling import announced
 
-    return announced(_integrate, problem, t1, rtol, times)
+    deadline = deadline_of(time_s)
+    return announced(_integrate, problem, t1, rtol, times, deadline, deadline=deadline)
 
 
-def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, deadline: Deadline) -> Trajectory:
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -105,7 +106,8 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     result = _at_rest(problem, net)
     if result is not None:
         return _standing(problem, net, result, wanted)
-    run = run_events(problem, net, t1, rtol, wanted)
+    with deadline.flag(deadline.first) as stop:
+        run = run_events(problem, net, t1, rtol, wanted, stop)
     if wanted is None:
         saved, states = _every_step(run)
     else:
@@ -117,7 +119,8 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     if saved[0] == 0:
         params.a[0], params.W[0] = problem.start
     started = time.process_time()
-    error, predictor_error = _errors(problem, net, run, saved, params)
+    with deadline.flag(deadline.both) as stop:
+        error, predictor_error = _errors(problem, net, run, saved, params, stop)
     stats: dict[str, Any] = {
         "method": "events",
         **run.counts,
@@ -152,10 +155,13 @@ def _check_rounding(net: Network, rtol: float) -> None:
         )
 
 
-def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None) -> EventRun:
+def run_events(
+    problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None, stop: Flag | None = None
+) -> EventRun:
     """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there."""
     from . import marching
     from .marching import Request
+    from .tail import march_on
 
     t_stop = math.inf if t1 is None else t1
     early, early_log, t_early = _early(problem, net, t_stop, rtol)
@@ -172,10 +178,9 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
     goal, still, faint = _thresholds(problem, net)
     entry_bytes = 8 * Y.size + gates.size
     keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
-    request = Request(
-        t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, faint, MAX_STEPS, times[exact.size :], keep
-    )
-    marched = _march_on(net, Y, gates, early is None, request)
+    looks, over = times[exact.size :], never() if stop is None else stop
+    request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, faint, MAX_STEPS, looks, keep, over)
+    marched = march_on(net, Y, gates, early is None, request)
     t_rest, code, kept, counts = marched.time, marched.code, marched.kept, marched.counts
     rows = np.concatenate([early_log, marched.rows])
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
@@ -194,80 +199,6 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
     return EventRun(
         net, rtol, early, t_early, kept, len(kept.times), t_rest, t_end, Y, code, rows, named, saved, marched.implicit
     )
-
-
-class _Marched(NamedTuple):
-    time: float
-    code: int
-    saved: Array
-    kept: Any
-    implicit: Array
-    rows: Array
-    counts: Array
-    stiffest: float
-
-
-def _march_on(net: Network, Y: Array, gates: Any, fresh: bool, ask: Any) -> _Marched:
-    """The march; where stability has bound its steps for long, implicit steps to the next change of gates, and so on in turn.
-
-    Y and gates are overwritten with the end.
-    """
-    from .marching import STABLE, STEP_LIMIT, Kept, march
-
-    pieces: list[tuple[Any, Array, Array, Array]] = []  # kept steps, whether implicit, states saved, changes of gates
-    counts, patience, done = np.zeros(5, np.int64), PATIENT, 0
-    while True:
-        left = int(ask.max_steps - counts[0] - counts[1])
-        request = ask._replace(max_steps=min(left, patience), times=ask.times[done:])
-        t, code, saved, kept, log, spent, stiffest = march(Y, gates, net.geometry, net.invariants, fresh, request)
-        explicit, changes = Kept(*(part[: spent[3]] for part in kept)), log.rows[: log.filled[0]]
-        pieces.append((explicit, np.zeros(spent[3], bool), saved[: spent[4]], changes))
-        counts, done = counts + spent, done + int(spent[4])
-        bound = stiffest * (t - request.t0) >= 0.5 * STABLE * spent[0]
-        if code != STEP_LIMIT or left <= patience or Y.size > LARGEST_TAIL:
-            break
-        fresh, ask = False, ask._replace(t0=t, step=0.0)
-        if bound:
-            tail = _tail(net, t, Y, gates, ask._replace(times=ask.times[done:]), STABLE / stiffest)
-            if tail is not None:
-                t, code, piece = tail
-                pieces.append(piece)
-                done += len(piece[2])
-                ask = ask._replace(t0=t)
-                patience = SOON
-                if code != STEP_LIMIT:
-                    break
-    kept = Kept(*(np.concatenate(parts) for parts in zip(*(piece[0] for piece in pieces), strict=True)))
-    implicit, saved, rows = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3))
-    return _Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest))
-
-
-def _tail(net: Network, t: float, Y: Array, gates: Any, ask: Any, step: float) -> tuple[float, int, Any] | None:
-    """Implicit steps from here, with frozen gates: time, why they ended, and what to keep; None where a gate changes at once."""
-    from .marching import STEP_LIMIT, Kept, march
-    from .tail import FrozenField, follow, reach
-
-    field, judged = FrozenField(gates, net.geometry, Y.shape), [STEP_LIMIT]
-
-    def ended(t: float, state: Array) -> bool:
-        request = ask._replace(t0=t, step=1.0, max_steps=0, times=np.empty(0), keep=1)
-        judged[0] = march(state, gates.copy(), net.geometry, net.invariants, False, request)[1]
-        return bool(judged[0] != STEP_LIMIT)
-
-    taken = follow(field, t, Y, ask.t1, ask.rtol, step, ended)
-    if not taken:
-        return None
-    times = np.array([t, *(time for time, _ in taken[:-1])])
-    states = np.stack([Y, *(state for _, state in taken[:-1])])
-    end = taken[-1][0]
-    wanted = ask.times[ask.times <= end * (1 + 1e-15)]
-    saved = np.empty((wanted.size, *Y.shape))
-    for i, time_ in enumerate(wanted):
-        k = int(np.searchsorted(times, time_, side="right")) - 1
-        saved[i] = reach(field, float(times[k]), states[k], float(time_), ask.rtol) if time_ > times[k] else states[k]
-    kept = Kept(times, states, np.repeat(gates[None], len(times), axis=0), np.diff(np.append(times, end)))
-    Y[:] = taken[-1][1]
-    return end, judged[0], (kept, np.ones(len(times), bool), saved, np.empty((0, 5)))
 
 
 def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[Any, Array, float]:
@@ -346,12 +277,14 @@ def _every_step(run: EventRun) -> tuple[Array, Array]:
     return times[last], states[last]
 
 
-def _errors(problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams) -> tuple[Array, Array]:
+def _errors(
+    problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams, stop: Flag
+) -> tuple[Array, Array]:
     """Distances from a run at a looser tolerance: of the weights, and of the products a_jw_j."""
     moved = saved > 0
     if not np.any(moved):
         return np.zeros(saved.size), np.zeros(saved.size)
-    check = run_events(problem, net, run.t_end, LOOSER * run.rtol, saved[moved])
+    check = run_events(problem, net, run.t_end, LOOSER * run.rtol, saved[moved], stop)
     count = len(check.saved)
     other, where = net.params(check.saved), np.flatnonzero(moved)
     ours = TwoLayerParams(params.a[where], params.W[where])
@@ -388,6 +321,7 @@ def _result(run: EventRun) -> Result:
         marching.STATIONARY: Result.STATIONARY,
         marching.STEP_LIMIT: Result.STEP_LIMIT,
         marching.STEP_TOO_SMALL: Result.STEP_TOO_SMALL,
+        marching.TIME_LIMIT: Result.TIME_LIMIT,
     }[run.code]
 
 
@@ -416,6 +350,7 @@ def _standing(problem: Problem, net: Network, result: Result, wanted: Array | No
         "rejected": 0,
         "events": 0,
         "early_events": 0,
+        "implicit_steps": 0,
         "stiffest_rate": 0.0,
         "early_until": 0.0,
         "error_seconds": 0.0,

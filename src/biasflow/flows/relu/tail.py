@@ -8,23 +8,115 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.integrate import Radau
 
-from ...inputs import Array
-from .layout import DEPENDENT, FIRST, HYSTERESIS, OFF, ON, OUT, RHO, SLIDE, Gates, Geometry
+from ...inputs import Array, Index
+from .frozen_field import FrozenField
+from .geometry import Network
+from .layout import Gates
+from .marching import STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
 
+PATIENT, SOON = 20_000, 200
+"""Explicit steps before an implicit one is thought of, and between two stretches of implicit ones."""
+BOUND = 0.5
+"""Mean step, in units of the largest stable one, from which on stability binds."""
+LARGEST = 1500
+"""Numbers in a state up to which factorising its Jacobian is cheap enough to be tried."""
 LOOKS = 16
 """Places inside a step where gates are looked at; up to the last at which they stand, the step is taken."""
 PRECISE = 1e-12
 """Relative part of the tolerance: states are unit vectors and logarithms, whose errors are absolute."""
+FOREVER = 1e300
+
+
+class Marched(NamedTuple):
+    """A march and why it ended. implicit: whether the step from each kept state is an implicit one."""
+
+    time: float
+    code: int
+    saved: Array
+    kept: Kept
+    implicit: Array
+    rows: Array
+    counts: Index
+    stiffest: float
+
+
+class _Piece(NamedTuple):
+    kept: Kept
+    implicit: Array
+    saved: Array
+    rows: Array
+
+
+def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) -> Marched:
+    """The march; where stability has bound its steps for long, implicit steps to the next change of gates, and so on in turn.
+
+    Y and gates are overwritten with the end.
+    """
+    pieces: list[_Piece] = []
+    counts, patience, done, stiffest = np.zeros(5, np.int64), PATIENT, 0, 0.0
+    while True:
+        left = int(ask.max_steps - counts[0] - counts[1])
+        request = ask._replace(max_steps=min(left, patience), times=ask.times[done:])
+        t, code, saved, kept, log, spent, rate = march(Y, gates, net.geometry, net.invariants, fresh, request)
+        pieces.append(
+            _Piece(
+                Kept(*(part[: spent[3]] for part in kept)), np.zeros(spent[3], bool), saved[: spent[4]], log.rows[: log.filled[0]]
+            )
+        )
+        counts, done, stiffest = counts + spent, done + int(spent[4]), rate or stiffest
+        if code != STEP_LIMIT or left <= patience:
+            break
+        bound = rate * (t - request.t0) >= BOUND * STABLE * spent[0]
+        fresh, ask = False, ask._replace(t0=t, step=0.0)
+        if bound and Y.size <= LARGEST:
+            t, code, piece = _tail(net, Y, gates, ask._replace(times=ask.times[done:]), STABLE / rate)
+            pieces.append(piece)
+            done, ask, patience = done + len(piece.saved), ask._replace(t0=t), SOON
+            if code != STEP_LIMIT:
+                break
+    kept = Kept(*(np.concatenate(parts) for parts in zip(*(piece.kept for piece in pieces), strict=True)))
+    implicit, saved, rows = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3))
+    return Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest))
+
+
+def resume(net: Network, gates: Gates, Y: Array, ask: Request) -> Array:
+    """The state at ask.t1 from the one at ask.t0, within an implicit step."""
+    return reach(FrozenField(gates, net.geometry, Y.shape), ask.t0, Y, ask.t1, ask.rtol)
+
+
+def _tail(net: Network, Y: Array, gates: Gates, ask: Request, step: float) -> tuple[float, int, _Piece]:
+    """Implicit steps from ask.t0 with frozen gates, none where a gate changes at once: time, why they ended, what to keep."""
+    field, judged = FrozenField(gates, net.geometry, Y.shape), [STEP_LIMIT]
+
+    def ended(t: float, state: Array) -> bool:
+        request = ask._replace(t0=t, step=1.0, max_steps=0, times=np.empty(0), keep=1)
+        judged[0] = march(state, gates.copy(), net.geometry, net.invariants, False, request)[1]
+        if judged[0] == STEP_LIMIT and ask.stop[0]:
+            judged[0] = TIME_LIMIT
+        return bool(judged[0] != STEP_LIMIT)
+
+    taken = [(ask.t0, Y.copy()), *follow(field, ask.t0, Y, ask.t1, ask.rtol, step, ended)]
+    times, states = np.array([t for t, _ in taken]), np.stack([state for _, state in taken])
+    wanted = ask.times[ask.times <= times[-1] * (1 + 1e-15)] if len(taken) > 1 else ask.times[:0]
+    saved = np.empty((wanted.size, *Y.shape))
+    for i, t in enumerate(wanted):
+        k = int(np.searchsorted(times, t, side="right")) - 1
+        saved[i] = reach(field, float(times[k]), states[k], float(t), ask.rtol)
+    begins = len(times) - 1
+    kept = Kept(times[:-1], states[:-1], np.repeat(gates[None], begins, axis=0), np.diff(times))
+    Y[:] = states[-1]
+    return float(times[-1]), judged[0], _Piece(kept, np.ones(begins, bool), saved, np.empty((0, 5)))
 
 
 def follow(
     field: FrozenField, t: float, state: Array, t1: float, tolerance: float, step: float, ended: Callable[[float, Array], bool]
 ) -> list[tuple[float, Array]]:
-    """Times and states after `t` while the gates stand, up to t1, or to where the flow has ended, or to the last look before a gate
+    """Times and states after `t` while the gates stand, up to t1, to where the flow has ended, or to the last look before a gate
     changes; nothing where that comes before the first look."""
     taken: list[tuple[float, Array]] = []
     solver = _solver(field, t, state, t1, tolerance, step)
@@ -32,16 +124,15 @@ def follow(
         solver.step()
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             break
-        dense, begin, end = solver.dense_output(), solver.t_old, solver.t
+        inside, begin, end = solver.dense_output(), solver.t_old, solver.t
         looks = begin + (end - begin) * np.arange(1, LOOKS + 1) / LOOKS
-        standing = [bool(field.stands(dense(look))) for look in looks[:-1]] + [bool(field.stands(solver.y))]
+        standing = [*(field.stands(inside(look)) for look in looks[:-1]), field.stands(solver.y)]
         if not all(standing):
-            last = standing.index(False)
-            if last > 0:
-                before = taken[-1] if taken else (t, state)
-                there = reach(field, *before, float(looks[last - 1]), tolerance)
+            last = standing.index(False) - 1
+            if last >= 0:
+                there = reach(field, *(taken[-1] if taken else (t, state)), float(looks[last]), tolerance)
                 if field.stands(there.ravel()):
-                    taken.append((float(looks[last - 1]), there))
+                    taken.append((float(looks[last]), there))
             break
         taken.append((float(end), solver.y.reshape(state.shape).copy()))
         if ended(*taken[-1]):
@@ -51,114 +142,14 @@ def follow(
 
 def reach(field: FrozenField, t: float, state: Array, t1: float, tolerance: float) -> Array:
     """The state at t1."""
+    if t1 <= t:
+        return state
     solver = _solver(field, t, state, t1, tolerance, t1 - t)
     while solver.status == "running":
         solver.step()
-    return solver.y.reshape(state.shape)
+    return np.asarray(solver.y.reshape(state.shape))
 
 
-def _solver(field: FrozenField, t: float, state: Array, t1: float, tolerance: float, step: float) -> Radau:
-    bound = t1 if math.isfinite(t1) else 1e300
-    return Radau(
-        field, t, state.ravel(), bound, rtol=PRECISE, atol=tolerance, jac=field.jacobian, first_step=min(step, bound - t)
-    )
-
-
-class FrozenField:
-    """The velocity of a state with gates as they are, and its derivative."""
-
-    def __init__(self, gates: Gates, geometry: Geometry, shape: tuple[int, int]) -> None:
-        self.shape, self.gates, self.geometry = shape, gates.copy(), geometry
-        upper, group = geometry.side > 0, geometry.group
-        mine = gates[:, group]
-        high = (mine == ON) == upper
-        self.slopes = np.where(mine == SLIDE, 0.0, np.where(high, 1.0, geometry.slope))  # (m, N)
-        self.X = (geometry.kappa * geometry.side)[:, None] * geometry.U[group, FIRST:]  # (N, r)
-        self.keep = np.repeat(np.eye(self.X.shape[1])[None], len(gates), axis=0)  # (m, r, r): onto what may move
-        self.neuron, self.held = np.nonzero(gates == SLIDE)  # (S,) each: slides
-        self.force = np.empty(
-            (self.held.size, self.X.shape[1])
-        )  # (S, r): of the pull of all else, the part that a slide takes up
-        for j in np.unique(self.neuron):
-            mine = self.neuron == j
-            directions = geometry.U[self.held[mine], FIRST:].T
-            self.force[mine] = np.linalg.pinv(directions, DEPENDENT)
-            self.keep[j] -= directions @ self.force[mine]
-
-    def residual(self, Y: Array) -> Array:
-        weight = np.exp(2 * Y[:, RHO]) * Y[:, OUT]
-        return weight @ (self.slopes * (Y[:, FIRST:] @ self.X.T)) - self.geometry.labels
-
-    def pulls(self, residual: Array) -> Array:
-        free = -self.geometry.speed * (self.slopes * residual) @ self.X
-        return np.einsum("jab,jb->ja", self.keep, free)
-
-    def __call__(self, t: float, flat: Array) -> Array:
-        Y = flat.reshape(self.shape)
-        D, out, z = self.pulls(self.residual(Y)), Y[:, OUT], Y[:, FIRST:]
-        along = np.sum(D * z, axis=1)
-        growth = 2 * out * along
-        return np.column_stack([growth, along - growth * out, out[:, None] * D - growth[:, None] * z]).ravel()
-
-    def jacobian(self, t: float, flat: Array) -> Array:
-        Y = flat.reshape(self.shape)
-        (m, width), r = self.shape, self.X.shape[1]
-        residual = self.residual(Y)
-        D, out, z, rows = self.pulls(residual), Y[:, OUT], Y[:, FIRST:], np.arange(m)
-        along = np.sum(D * z, axis=1)
-        # what each residual does to each velocity
-        dD = -self.geometry.speed * self.slopes[:, :, None] * np.einsum("jab,kb->jka", self.keep, self.X)  # (m, N, r)
-        d_along = np.einsum("jka,ja->jk", dD, z)
-        d_growth = 2 * out[:, None] * d_along
-        pushed = np.concatenate(
-            [
-                d_growth[:, None, :],
-                (d_along - d_growth * out[:, None])[:, None, :],
-                np.swapaxes(out[:, None, None] * dD - d_growth[:, :, None] * z[:, None, :], 1, 2),
-            ],
-            axis=1,
-        )  # (m, width, N)
-        # what each number of the state does to each residual
-        size = np.exp(2 * Y[:, RHO])[:, None]
-        inner = self.slopes * (z @ self.X.T)
-        felt = np.concatenate(
-            [
-                (2 * size * out[:, None] * inner)[:, None, :],
-                (size * inner)[:, None, :],
-                np.swapaxes((size * out[:, None] * self.slopes)[:, :, None] * self.X[None], 1, 2),
-            ],
-            axis=1,
-        )
-        J = pushed.reshape(m * width, -1) @ felt.reshape(m * width, -1).T
-        # what each number of a neuron does to its own velocity, forces fixed
-        own = np.zeros((m, width, width))
-        own[:, RHO, OUT], own[:, RHO, FIRST:] = 2 * along, 2 * out[:, None] * D
-        own[:, OUT, OUT], own[:, OUT, FIRST:] = -4 * out * along, (1 - 2 * out**2)[:, None] * D
-        own[:, FIRST:, OUT] = D - 2 * along[:, None] * z
-        own[:, FIRST:, FIRST:] = -2 * out[:, None, None] * z[:, :, None] * D[:, None, :]
-        own[:, FIRST:, FIRST:] -= (2 * out * along)[:, None, None] * np.eye(r)
-        blocks = J.reshape(m, width, m, width)
-        blocks[rows, :, rows, :] += own
-        return J
-
-    def stands(self, flat: Array) -> bool:
-        """Whether every gate is as it was frozen: signs of pre-activations, and forces inside what holds a slide."""
-        Y = flat.reshape(self.shape)
-        geometry = self.geometry
-        P = Y[:, FIRST:] @ geometry.U[:, FIRST:].T
-        if np.any(P[self.gates == ON] < -HYSTERESIS) or np.any(P[self.gates == OFF] > HYSTERESIS):
-            return False
-        residual = self.residual(Y)
-        F0, F1 = self.forces(residual)
-        free = -self.geometry.speed * (self.slopes * residual) @ self.X
-        force, sign = np.sum(self.force * free[self.neuron], axis=1), np.sign(Y[self.neuron, OUT])
-        return bool(np.all(sign * (force - F0[self.held]) >= 0) and np.all(sign * (F1[self.held] - force) >= 0))
-
-    def forces(self, residual: Array) -> tuple[Array, Array]:
-        """F0 and F1 of every group."""
-        geometry = self.geometry
-        push, upper = geometry.speed * residual * geometry.kappa, geometry.side > 0
-        F0, F1 = np.zeros(len(geometry.U)), np.zeros(len(geometry.U))
-        np.add.at(F1, geometry.group, np.where(upper, push, -geometry.slope * push))
-        np.add.at(F0, geometry.group, np.where(upper, geometry.slope * push, -push))
-        return F0, F1
+def _solver(field: FrozenField, t: float, state: Array, t1: float, tolerance: float, step: float) -> Any:
+    last = t1 if math.isfinite(t1) else FOREVER
+    return Radau(field, t, state.ravel(), last, rtol=PRECISE, atol=tolerance, jac=field.jacobian, first_step=min(step, last - t))

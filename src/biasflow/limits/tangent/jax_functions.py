@@ -15,6 +15,9 @@ from .features import Features
 from .functions import Leaves, TangentFunction, check_alone, check_shapes, column, two_inputs
 from .precision import jax_in_double
 
+FAILURES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+"""What a function raises on inputs or parameters that it was not made for."""
+
 
 class JaxFunction(TangentFunction):
     """fn(params, X) -> (n,), or (n, k) with `output` the column looked at. Parameters are any pytree; its floating-point numbers
@@ -87,6 +90,10 @@ class JaxFunction(TangentFunction):
                 return jax.tree_util.tree_map(double, compiled(tuple(leaves), *arguments))
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
             raise InputError(f"fn: JAX cannot differentiate it, since it leaves JAX: {str(error).splitlines()[0]}") from None
+        except FAILURES as error:
+            shapes = ", ".join(str(np.shape(argument)) for argument in arguments[:1])
+            said = f"{type(error).__name__}: {(str(error) or 'without a word').splitlines()[0]}"
+            raise InputError(f"fn: fails on inputs of shape {shapes}: {said}") from error
 
     def _planned(self, leaves: Leaves, X: Array) -> tuple[Plan, Any]:
         """The plan for inputs of this shape, and its compiled form, made once. Inputs that influence each other are refused."""
