@@ -29,6 +29,7 @@ ANY_LABELS = {
     "R/lemA2",
     "W/fn1",
     "B/lem1",
+    "B/eq9",
     "B/assumption-2",
     "B/assumption-3",
 }

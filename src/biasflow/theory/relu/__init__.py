@@ -6,6 +6,7 @@ from . import (
     early_equations,
     early_lemmas,
     ending,
+    fitting,
     landscape,
     minimal,
     nearly,
@@ -19,6 +20,7 @@ from . import (
 CLAIMS = (
     assumptions.CLAIMS
     + phases.CLAIMS
+    + fitting.CLAIMS
     + early_equations.CLAIMS
     + early_lemmas.CLAIMS
     + convergence.CLAIMS
