@@ -9,7 +9,7 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.losses import margin as losses
-from biasflow.theory.margin import directions, energy, populations
+from biasflow.theory.margin import directions, energy, injectivity, populations, regularity
 from biasflow.theory.margin.examples import cluster_data
 
 
@@ -103,12 +103,12 @@ def flat(patch):
 
 def atoms(patch):
     """Inputs as they are for their intervals."""
-    right = populations.Turning.gradient
+    right = regularity.Turning.gradient
 
     def jumping(self, angles):
         return right(self, np.round(angles, 2))
 
-    patch.setattr(populations.Turning, "gradient", jumping)
+    patch.setattr(regularity.Turning, "gradient", jumping)
 
 
 def density_times(factor):
@@ -143,7 +143,7 @@ def hidden_as(change):
 
 def no_bias(patch):
     """Features of x without the one, on inputs some of which are multiples of each other."""
-    patch.setattr(populations, "augmented", lambda X: X)
+    patch.setattr(injectivity, "augmented", lambda X: X)
     data = cluster_data(0)
     return {"problem": bf.Dataset(np.vstack([data.X, 2 * data.X[:1]]), np.append(data.y, data.y[0]))}
 

@@ -7,7 +7,7 @@ from margin_static_worlds import random_measure, scaled, wrapped
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.margin import points, projections, sparsity
+from biasflow.theory.margin import decay, points, projections, sparsity
 from biasflow.theory.margin.examples import cluster_data, point_problem
 
 
@@ -109,6 +109,19 @@ def constants_of_rank_alone(patch):
     return {"problem": bf.Dataset(data.X / 100, data.y)}
 
 
+def penalty(change):
+    """Another weight decay: change(½Σa², ½Σ‖w‖²)."""
+    return lambda patch: patch.setattr(
+        decay, "weight_decay", lambda network: change(np.sum(network.a**2) / 2, np.sum(network.W**2) / 2)
+    )
+
+
+def half_a_gain(patch):
+    """A dual that sees half of what neurons gain: a lower bound that is none."""
+    right = decay.Decayed.gain
+    patch.setattr(decay.Decayed, "gain", lambda self, q: 0.9 * right(self, q) if np.ptp(q) > 0 else right(self, q))
+
+
 SOLVER = (projections, "f1_max_margin")
 WORLDS = (
     World("C/dirac", "neurons of different speeds", own_paces(1.01)),
@@ -121,6 +134,11 @@ WORLDS = (
     World("C/sparse", "γ₁ of fewer samples given", limit_of_fewer_labels),
     World("C/sparse", "a kernel with a kink", rough_kernel),
     World("C/sparse", "neurons without kinks", smooth_neurons),
+    World("C/weight-decay", "decay of the output layer alone", penalty(lambda a, w: 2 * a)),
+    World("C/weight-decay", "neurons decay twice as much", penalty(lambda a, w: a + 2 * w)),
+    World("C/weight-decay", "decay × 1.01", penalty(lambda a, w: 1.01 * (a + w))),
+    World("C/weight-decay", "the path norm squared", penalty(lambda a, w: (a + w) ** 2)),
+    World("C/weight-decay", "a bound that neurons pass", half_a_gain),
     World("C/sec6", "γ₁ × 1.2, no classifier of it", wrapped(*SOLVER, scaled(objective=1.2, primal=1.2, dual=1.2))),
     World("C/sec6", "γ₁'s upper bound halved", wrapped(*SOLVER, scaled(dual=0.5))),
     World("C/sec6", "twenty times the bound", bound_times(20.0)),

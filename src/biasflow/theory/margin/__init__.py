@@ -2,14 +2,17 @@
 
 from . import (
     assumptions,
+    decay,
     directions,
     energy,
     generalisation,
+    injectivity,
     margins,
     points,
     populations,
     projections,
     rates,
+    regularity,
     softmin,
     sparsity,
     training,
@@ -22,6 +25,7 @@ from . import (
 CLAIMS = (
     assumptions.CLAIMS
     + variation.CLAIMS
+    + decay.CLAIMS
     + margins.CLAIMS
     + sparsity.CLAIMS
     + softmin.CLAIMS
@@ -32,6 +36,8 @@ CLAIMS = (
     + transport.CLAIMS
     + energy.CLAIMS
     + populations.CLAIMS
+    + regularity.CLAIMS
+    + injectivity.CLAIMS
     + directions.CLAIMS
     + projections.CLAIMS
     + generalisation.CLAIMS
