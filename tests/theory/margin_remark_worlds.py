@@ -7,7 +7,7 @@ from margin_static_worlds import random_measure, scaled, wrapped
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.margin import decay, points, projections, sparsity
+from biasflow.theory.margin import decay, interchange, points, projections, sparsity
 from biasflow.theory.margin.examples import cluster_data, point_problem
 
 
@@ -122,12 +122,48 @@ def half_a_gain(patch):
     patch.setattr(decay.Decayed, "gain", lambda self, q: 0.9 * right(self, q) if np.ptp(q) > 0 else right(self, q))
 
 
+def fading(patch):
+    """Margins that fall, by a hundredth for each e-fold of the norm."""
+    right = interchange.scores
+
+    def faded(problem, params):
+        size = sum(np.sum(leaf**2) for leaf in params)
+        return right(problem, params) * (1 - 0.01 * np.log(size))
+
+    patch.setattr(interchange, "scores", faded)
+    right_states = interchange.Trained.state
+    patch.setattr(
+        interchange.Trained,
+        "state",
+        lambda self, k: type(self.problem.params0)(*(np.exp(self.log_norms[k] / 2) * leaf for leaf in right_states(self, k))),
+    )
+
+
+def backwards(patch):
+    """Raw gradients from their end to their start."""
+    flow = interchange.raw_flow
+
+    def other(*args, **named):
+        found = flow(*args, **named)
+        return dataclasses.replace(found, states=found.states[::-1], error=found.error[::-1])
+
+    patch.setattr(interchange, "raw_flow", other)
+
+
+def must_grow(patch):
+    """As printed in the proof of Corollary 11: the margin would have to grow by n/‖ν‖."""
+    patch.setattr(interchange, "lost_by", lambda n, log_norms: -n * np.exp(-log_norms))
+
+
 SOLVER = (projections, "f1_max_margin")
 WORLDS = (
     World("C/dirac", "neurons of different speeds", own_paces(1.01)),
     World("C/dirac", "a flow that scatters them", scattered_flow),
     World("C/dirac", "a start at two points", two_points),
     World("C/dirac", "features of both signs", no_positive_part),
+    World("C/interchange", "margins that fade", fading),
+    World("C/interchange", "raw gradients backwards", backwards),
+    World("C/interchange", "the sign of Corollary 11 as printed", must_grow),
     World("C/sparse", "two atoms for each", wrapped(sparsity, "few_atoms", twice_the_atoms)),
     World("C/sparse", "a random measure", wrapped(sparsity, "f1_max_margin", random_measure)),
     World("C/sparse", "γ₁ × 1.001", wrapped(sparsity, "f1_max_margin", scaled(objective=1.001, primal=1.001, dual=1.001))),

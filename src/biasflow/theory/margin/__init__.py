@@ -7,6 +7,7 @@ from . import (
     energy,
     generalisation,
     injectivity,
+    interchange,
     margins,
     points,
     populations,
@@ -32,6 +33,7 @@ CLAIMS = (
     + rates.CLAIMS
     + training.CLAIMS
     + points.CLAIMS
+    + interchange.CLAIMS
     + widths.CLAIMS
     + transport.CLAIMS
     + energy.CLAIMS

@@ -331,3 +331,16 @@ def _small_network(key: int, n: int, m: int, d: int, size: float, scale: float) 
     data = with_bias(Dataset(size * rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n), f"small key={key}"))
     loss = SmoothMargin(ExponentialLoss() if key % 2 else LogisticLoss())
     return Problem(TwoLayer(m, data.d), data, loss, TwoLayer(m, data.d).init(scale / np.sqrt(m * size), key=key))
+
+
+def kept_problem(key: int) -> Problem:
+    """Thirty squared ReLUs, or ReLUs for odd keys, on six inputs under the exponential's smooth margin."""
+    if key % 2:
+        return relu_problem(key, n=6, m=30)
+    return dataclasses.replace(wide_problem(key, n=6, m=30), loss=SmoothMargin())
+
+
+def any_kept_problem(key: int) -> Problem:
+    """Either kind of network on few inputs of a line or the plane, of other sizes, with starts over decades."""
+    found = any_relu_problem(key) if key % 2 else any_smooth_problem(key, exponential=True)
+    return dataclasses.replace(found, loss=SmoothMargin())

@@ -39,6 +39,9 @@ ROUNDING = 1e-11
 """What some thousand terms in floats leave, relative."""
 COLD = 1e3
 """β times the change of f beside its minimum from which on only that piece counts: e^{−1000}."""
+LENGTHS = np.geomspace(0.5, 2e-4, 8)
+"""Of intervals whose mass is looked at, over the length of the piece where the population is densest; more than three decades."""
+COUNTED = "means over the inputs, each spread by the definition"
 PIECES = "integrals over straight pieces, in closed form"
 
 
@@ -132,8 +135,7 @@ def spread(problem: Problem, params: Any = None) -> Spread:
     """The problem's inputs spread over intervals, with f = y·h of its network (or of other parameters of it)."""
     data, (a, W) = inputs_of(problem), problem.params0 if params is None else params
     x, y = data.X[:, 0], data.y
-    gaps = np.abs(x[y > 0][:, None] - x[y < 0][None])
-    width = QUARTER * (float(np.min(gaps)) if gaps.size else float(np.ptp(x)) or 1.0)
+    width = half_width(x, y)
     W = np.column_stack([W[:, [k for k in range(W.shape[1]) if k != bias_of(problem)]], W[:, bias_of(problem)]])
     with np.errstate(divide="ignore", invalid="ignore"):
         kinks = -W[:, 1] / W[:, 0]
@@ -153,6 +155,12 @@ def spread(problem: Problem, params: Any = None) -> Spread:
     f = np.maximum(np.outer(edges, W[:, 0]) + W[:, 1], 0.0) @ a
     density = np.sum(inside, axis=1) / (2 * width * x.size)
     return Spread(edges[:-1][some], edges[1:][some], density[some], label[some], (label * f[:-1])[some], (label * f[1:])[some])
+
+
+def half_width(x: Array, y: Array) -> float:
+    """Of the intervals: a quarter of the least distance of two classes, or of the spread of one."""
+    gaps = np.abs(x[y > 0][:, None] - x[y < 0][None])
+    return QUARTER * (float(np.min(gaps)) if gaps.size else float(np.ptp(x)) or 1.0)
 
 
 def bias_of(problem: Problem) -> int:
@@ -275,6 +283,77 @@ def _outside(found: Spread) -> tuple[Check, ...]:
     )
 
 
+def _a4(evidence: Evidence) -> tuple[Check, ...]:
+    found, data = spread(evidence.network), inputs_of(evidence.problem)
+    x, y = data.X[:, 0], data.y
+    apart, width = np.abs(x[y > 0][:, None] - x[y < 0]), half_width(x, y)
+    rounding = ROUNDING * (1 + (float(np.max(np.abs(x))) + width) / width)
+    heavy = int(np.argmax(found.density))
+    share = np.array([_share(found, heavy, each) for each in LENGTHS])
+    atoms = [float(np.mean(np.abs(x - x[0]) <= width * each)) for each in LENGTHS]
+    own = _by_definition(x, width, found.right) - _by_definition(x, width, found.left)
+    checks = [
+        Check("total mass", float(np.sum(found.mass)), "==", 1.0, rounding, witness=COUNTED),
+        Check(
+            "mass of each piece, off the mean over inputs, largest",
+            float(np.max(np.abs(found.mass - own))),
+            "==",
+            0.0,
+            rounding,
+            witness=COUNTED,
+        ),
+        Check(
+            "largest density, over that of all inputs in one place",
+            float(np.max(found.density)) * 2 * width,
+            "<=",
+            1.0 + 2 * rounding,
+            rounding,
+            witness=COUNTED,
+        ),
+        exponent_check(
+            "exponent in h of the mass of an interval of length h: one for a density, zero for atoms",
+            LENGTHS,
+            share,
+            1.0,
+            rounding / LENGTHS,
+            witness=COUNTED,
+            null=float(np.polyfit(np.log(LENGTHS), np.log(atoms), 1)[0]),
+        ),
+    ]
+    if apart.size:
+        classes = [np.concatenate([found.left[found.label == s], found.right[found.label == s]]) for s in (1.0, -1.0)]
+        between, least = float(np.min(np.abs(classes[0][:, None] - classes[1]))), float(np.min(apart))
+        quantity = "distance of the places of both classes, over that of the inputs: y is continuous"
+        checks.append(Check(quantity, between / least, "==", 0.5, 2 * rounding, witness=COUNTED, null=0.0))
+    return tuple(checks)
+
+
+def _by_definition(x: Array, width: float, places: Array) -> Array:
+    """P(x + ξ ≤ place) for an input x of the sample and ξ even on [−width, width]."""
+    return np.asarray(np.mean(np.clip((places[:, None] - x + width) / (2 * width), 0.0, 1.0), axis=1))
+
+
+def _share(found: Spread, piece: int, part: float) -> float:
+    """Mass of an interval within a piece, over a part of it."""
+    middle = (found.left[piece] + found.right[piece]) / 2
+    half = part * (found.right[piece] - found.left[piece]) / 2
+    inside = np.minimum(found.right - middle, half) - np.maximum(found.left - middle, -half)
+    return float(found.density @ np.maximum(inside, 0.0))
+
+
+a4 = Claim(
+    "C/A4",
+    "Inputs each spread over a small interval, as C suggests, have a bounded density on a compact set, and labels that are"
+    " continuous there: the classes lie at a distance. The inputs themselves, which are atoms, have no density.",
+    "C, (A4)",
+    (RELU, INTERVALS, SIGNS, SEPARABLE),
+    interval_problem,
+    _a4,
+    Kind.ASSUMPTION,
+    COUNTED,
+    "the inputs as they are",
+    any_interval_problem,
+)
 lem23 = Claim(
     "C/lem23",
     "S(f) = −log∫e^{−f}dρ is differentiable with ∇S[f] = e^{−f}dρ/∫e^{−f}dρ, which is Lipschitz from the sup norm to L¹(ρ), here"
@@ -300,4 +379,4 @@ lem24 = Claim(
     "the population itself",
     any_interval_problem,
 )
-CLAIMS = (lem23, lem24)
+CLAIMS = (a4, lem23, lem24)
