@@ -312,3 +312,35 @@ def _on_one_ray(found: Dataset, key: int, m: int, scale: float) -> Problem:
     if key % 2:
         return Problem(SignedTwoLayer(m, data.d, np.full(m, sign)), data, loss, SignedTwoLayerParams(W))
     return Problem(TwoLayer(m, data.d), data, loss, TwoLayerParams(sign * rng.uniform(0.5, 2.0) * lengths, W))
+
+
+def decay_problem(key: int) -> Problem:
+    """A ReLU network of sixty neurons on ten inputs of the plane or the line; logistic loss for even keys."""
+    return _small_network(key, 10, 60, 1 + (key + 1) % 2, 1.0, 0.5)
+
+
+def any_decay_problem(key: int) -> Problem:
+    """Networks of thirty to eighty neurons on two to twelve inputs of other sizes, starts over a decade."""
+    rng = np.random.default_rng((109, key))
+    n, m, d = int(rng.integers(2, 13)), int(rng.integers(30, 81)), int(rng.integers(1, 3))
+    return _small_network(key, n, m, d, 10.0 ** rng.uniform(-0.7, 1.0), 10.0 ** rng.uniform(-0.7, 0.3))
+
+
+def _small_network(key: int, n: int, m: int, d: int, size: float, scale: float) -> Problem:
+    rng = np.random.default_rng((113, key))
+    data = with_bias(Dataset(size * rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n), f"small key={key}"))
+    loss = SmoothMargin(ExponentialLoss() if key % 2 else LogisticLoss())
+    return Problem(TwoLayer(m, data.d), data, loss, TwoLayer(m, data.d).init(scale / np.sqrt(m * size), key=key))
+
+
+def kept_problem(key: int) -> Problem:
+    """Thirty squared ReLUs, or ReLUs for odd keys, on six inputs under the exponential's smooth margin."""
+    if key % 2:
+        return relu_problem(key, n=6, m=30)
+    return dataclasses.replace(wide_problem(key, n=6, m=30), loss=SmoothMargin())
+
+
+def any_kept_problem(key: int) -> Problem:
+    """Either kind of network on few inputs of a line or the plane, of other sizes, with starts over decades."""
+    found = any_relu_problem(key) if key % 2 else any_smooth_problem(key, exponential=True)
+    return dataclasses.replace(found, loss=SmoothMargin())

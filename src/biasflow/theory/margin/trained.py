@@ -246,12 +246,17 @@ def _for_want_of_width(trained: Trained, ladder: bool) -> str:
 
 
 def _narrower(problem: Problem, width: int) -> float:
-    """Margin over γ₁ of the first neurons, as many as said, with the same total: one step of a ladder in m."""
+    """Margin over γ₁ of the first neurons, as many as said: one step of a ladder in m."""
+    return 1 - Trained(narrowed(problem, width)).deficit
+
+
+def narrowed(problem: Problem, width: int) -> Problem:
+    """The network of the first neurons, as many as said, with the same total."""
     model: Any = problem.model
     share = np.sqrt(model.width / width)
     start = leaf_map(lambda leaf: share * leaf[:width], problem.params0)
     few = SignedTwoLayer(width, model.dim, np.asarray(model.signs)[:width]) if isinstance(model, SignedTwoLayer) else None
-    return 1 - Trained(dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), params0=start)).deficit
+    return dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), params0=start)
 
 
 _found: weakref.WeakKeyDictionary[Evidence, Trained] = weakref.WeakKeyDictionary()
