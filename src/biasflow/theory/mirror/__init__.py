@@ -1,10 +1,11 @@
 """R: mirror flow for least squares."""
 
-from . import ablations, bias, boundary, hypentropic, local, networks, operator_norm, rates, twins, widths
+from . import ablations, bias, boundary, hypentropic, legendre, local, networks, operator_norm, rates, twins, widths
 
 CLAIMS = (
     *bias.CLAIMS,
     *boundary.CLAIMS,
+    *legendre.CLAIMS,
     *rates.CLAIMS,
     *local.CLAIMS,
     *hypentropic.CLAIMS,
