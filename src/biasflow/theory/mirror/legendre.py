@@ -26,7 +26,7 @@ LONGEST = 1e9
 """Time, in units of the start's own, after which it is given up."""
 SEEN = 30
 """Times at which divergences are compared with the integral of F."""
-ARRIVED = 1e-6
+KNOWN = 1e-6
 """Error of the flow's end, or of the minimiser's, over its size, beyond which their distance says nothing."""
 PAIRED = 1e-8
 """Relative distance of ∇φ*(∇φ(β)) from β up to which the two are inverse to each other."""
@@ -200,7 +200,7 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
     distance = float(np.max(np.abs(end - best))) / size
     first = (
         Check(names[0], distance, "==", 0.0, error, witness=f"{flow}; {primal}", null=float(np.max(np.abs(end - kernel))) / size)
-        if error <= ARRIVED
+        if error <= KNOWN
         else unknown_check(names[0], f"the flow's end is known to {error:.1g} only")
     )
     return (
