@@ -1,4 +1,4 @@
-"""Worlds for R's claims on equal samples and on potentials that are not separable."""
+"""Worlds for R's claims on equal samples, potentials that are not separable and random weights."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ import numpy as np
 from worlds import World
 
 from biasflow.theory import claim
-from biasflow.theory.mirror import legendre, twins
+from biasflow.theory.mirror import cone, legendre, twins
 
 
 def another_weight(patch):
@@ -107,12 +107,40 @@ def sideways_flow(patch):
     patch.setattr(legendre, "_followed", changed)
 
 
+def other_dimension(patch):
+    """The probability in one dimension more."""
+    real = cone.failing
+    patch.setattr(cone, "failing", lambda d, kind: real(d + 1, kind))
+
+
+def one_neuron(patch):
+    """The probability for half of the neurons."""
+    real = cone.all_inside
+    patch.setattr(cone, "all_inside", lambda d, m, kind: real(d, m // 2, kind))
+
+
+def other_weights(patch):
+    """Gaussian weights where uniform ones are asked for, and the other way round."""
+    real = cone.drawn
+    patch.setattr(cone, "drawn", lambda rng, kind, shape: real(rng, "uniform" if kind == "Gaussian" else "Gaussian", shape))
+
+
+def slower_decay(patch):
+    """A failure that is as likely in high dimension."""
+    real = cone.failing
+    patch.setattr(cone, "failing", lambda d, kind: real(6, kind))
+
+
 WORLDS: tuple[World, ...] = (
     World("R/twins", "the sample times two", another_weight),
     World("R/twins", "½ε²⟨z, β̂⟩²", another_floor),
     World("R/twins", "a distance that does not fall", twins_that_stay, key=2),
     World("R/twins", "responses that differ by ε", other_responses, key=2),
     World("R/twins", "the limit of the sample given twice", unmoved),
+    World("R/cone", "one dimension more", other_dimension),
+    World("R/cone", "half of the neurons", one_neuron),
+    World("R/cone", "Gaussian for uniform weights", other_weights),
+    World("R/cone", "failures that do not fall with d", slower_decay),
     World("R/legendre", "the interpolator nearest in ℓ2", nearest_in_l2),
     World("R/legendre", "the projection moved inside the null space by 1e-6", moved_projection, key=1),
     World("R/legendre", "a flow four times slower", slow_flow),

@@ -1,6 +1,6 @@
 """R: mirror flow for least squares."""
 
-from . import ablations, bias, boundary, hypentropic, legendre, local, networks, operator_norm, rates, twins, widths
+from . import ablations, bias, boundary, cone, hypentropic, legendre, local, networks, operator_norm, rates, twins, widths
 
 CLAIMS = (
     *bias.CLAIMS,
@@ -10,6 +10,7 @@ CLAIMS = (
     *local.CLAIMS,
     *hypentropic.CLAIMS,
     *networks.CLAIMS,
+    *cone.CLAIMS,
     *ablations.CLAIMS,
     *operator_norm.CLAIMS,
     *twins.CLAIMS,

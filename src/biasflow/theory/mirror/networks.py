@@ -207,7 +207,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
     a0, b0 = p.params0
-    start = np.bincount(merged.groups, (np.abs(a0) + np.abs(b0)) ** 2)
+    start = np.asarray(np.bincount(merged.groups, (np.abs(a0) + np.abs(b0)) ** 2), dtype=np.float64)
     top = np.max([np.bincount(merged.groups, a**2 + b**2) for a, b in zip(*m.weights, strict=True)], axis=0)
 
     def share(states: Any) -> Array:

@@ -138,9 +138,9 @@ FEW = Hypothesis("few", "few enough samples and coordinates that every vertex ca
 
 explicit = Claim(
     "W/explicit",
-    "Regularising ‖w‖₂ explicitly is regularising ‖β‖_{2/D}: the least ‖w‖² with w₊^D − w₋^D = β is Σ|β_i|^{2/D}. It is least at a"
-    " vertex of the interpolators: for D = 2 at that of least ℓ1 norm, for D ≥ 3 possibly at another one, to which the flow from a"
-    " small start does not go.",
+    "Regularising ‖w‖₂ explicitly is regularising ‖β‖_{2/D}: the least ‖w‖² with w₊^D − w₋^D = β is Σ|β_i|^{2/D}. It is least at"
+    " a vertex of the interpolators: for D = 2 at that of least ℓ1 norm, for D ≥ 3 possibly at another one, to which the flow"
+    " from a small start does not go.",
     'W, Section 5 ("regularizing ‖w‖₂ is equivalent to ‖β‖_{2/D} regularization") and Section 8',
     (depth(2), SQUARE, CONSISTENT, NONTRIVIAL, FEW),
     _example,
