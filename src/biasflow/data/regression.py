@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError
-from ..inputs import positive_int
+from ..inputs import has_bias, positive_int
 from ..records import Dataset
 
 
@@ -32,6 +32,8 @@ def hypercube(n: int, d: int, key: int = 0) -> Dataset:
 
 
 def with_bias(ds: Dataset) -> Dataset:
-    """The same data with a last input coordinate equal to one."""
+    """The same data with a last input coordinate equal to one; data that has it already is refused."""
+    if has_bias(ds.X):
+        raise InputError("ds: its last column is one for every sample already; a second bias would change every norm")
     truth = None if ds.truth is None else np.append(ds.truth, 0.0)
     return Dataset(np.hstack([ds.X, np.ones((ds.n, 1))]), ds.y, ds.name, truth)
