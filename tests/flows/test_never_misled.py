@@ -7,6 +7,7 @@ import pytest
 
 import biasflow as bf
 from biasflow.flows.margin import refusal
+from biasflow.flows.relu.geometry import network
 from biasflow.records import leaf_map
 
 RNG = np.random.default_rng(5)
@@ -55,6 +56,17 @@ def test_asking_a_method_takes_no_memory():
         with pytest.raises(bf.RefusedError, match=r"20000 × 20000 systems, .* GiB; margin_ascent"):
             bf.gradient_flow(model, ds, bf.SmoothMargin(), model.init(0.1), t1=1.0)
         assert tracemalloc.get_traced_memory()[1] < 1e8
+    finally:
+        tracemalloc.stop()
+
+
+def test_relu_flows_hold_no_square_arrays_of_samples():
+    """Cosines of all pairs of inputs took 8n² bytes, twice, for the few that are ever asked for."""
+    ds, model = bf.Dataset(RNG.standard_normal((3000, 3)), RNG.standard_normal(3000)), bf.TwoLayer(4, 3)
+    tracemalloc.start()
+    try:
+        network(bf.Problem(model, ds, bf.SquareLoss("half"), model.init(0.1)))
+        assert tracemalloc.get_traced_memory()[1] < 8 * 3000**2 / 10
     finally:
         tracemalloc.stop()
 
