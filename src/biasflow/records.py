@@ -23,10 +23,11 @@ class Result(enum.Enum):
     """Why a flow or a solver stopped, in words."""
 
     CONVERGED = "converged: the loss fell below its threshold"
-    STATIONARY = "stationary without interpolating: the loss has a positive infimum here"
+    STATIONARY = "stationary without interpolating: the gradient vanishes here, to rounding"
     DEAD = "stationary at the start: no neuron is active on any input"
     INFEASIBLE = "converged to the infimum of the loss: the labels are out of reach for the signs of the start"
     REACHED_T1 = "reached the final time asked for"
+    UNSEPARATED = "reached the last step asked for, and no step separated the classes: no margin was positive"
     REACHED_NORM = "reached the log-norm asked for"
     FLOOR = "stopped at the rounding floor of the residual"
     STEP_LIMIT = "gave up: step limit reached"
