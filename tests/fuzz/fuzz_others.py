@@ -159,10 +159,10 @@ def two0() -> Any:
     return bf.DiagonalNetwork(2)
 
 
-def square_point(a: Any) -> Any:
+def length_point(a: Any) -> Any:
     import xarray
 
-    return xarray.Dataset({"v": float(a) ** 2})
+    return xarray.Dataset({"v": len(str(a))})
 
 
 def other_entries() -> dict[str, Entry]:
@@ -280,7 +280,7 @@ def other_entries() -> dict[str, Entry]:
         ),
         "sweep": Entry(
             ("sweep", "Grid", "Serial"),
-            lambda values, **rest: bf.sweep(square_point, bf.Grid({"a": values}), **rest),
+            lambda values, **rest: bf.sweep(length_point, bf.Grid({"a": values}), **rest),
             {"values": (1, 2)},
             {"values": LIST, "chunk": COUNT, "max_points": COUNT, "point_time_s": NUMBER, "failures": CHOICE, "engine": OBJECT},
         ),
