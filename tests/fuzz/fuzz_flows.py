@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,11 @@ def flow_entry(model: Any, loss: Any, params0: Any, X: Any, y: Any, labels: str 
     kinds = {"X": MATRIX, "y": labels, **FLOW_KINDS, "params0": PARAMS, "loss": OBJECT, "method": CHOICE}
     base = {"model": model, "loss": loss, "params0": params0, "X": X, "y": y, **options}
     return Entry(names, flow, base, kinds, descends=True)
+
+
+@functools.cache
+def _ascended() -> Any:
+    return bf.margin_ascent(bf.data.with_bias(bf.Dataset(planar[:, :2], classes)), start, 20, records=3)
 
 
 def flow_entries() -> dict[str, Entry]:
@@ -144,6 +150,13 @@ def flow_entries() -> dict[str, Entry]:
             ),
             {"X": planar, "y": classes, "steps": 50},
             {**X_labels, "steps": WORK, "size": NUMBER, "loss": CHOICE, "activation": CHOICE, "method": CHOICE},
+        ),
+        "margin_certificates": Entry(
+            ("margin_certificates",),
+            lambda trajectory=None, every=1: bf.margin_certificates(_ascended() if trajectory is None else trajectory, every),
+            {"every": 1},
+            {"trajectory": OBJECT, "every": COUNT},
+            finite=False,
         ),
         "feature_ascent": Entry(
             ("feature_ascent", "FeatureAscent"),
