@@ -98,12 +98,14 @@ def kernel(problem: Any, rtol: float, times: Any) -> Any:
     import numpy as np
 
     from biasflow.flows.compiled import march_arguments
+    from biasflow.flows.deadlines import never
     from biasflow.flows.marching import march
 
     form, X = problem.model.mirror_form(problem.params0, problem.loss, problem.data.n), problem.model.features(problem.data.X)
     origin, signs = form.potential.at(form.beta0), form.potential.half_lines(X.shape[1])
     looks = np.empty(0) if times is None else times
-    return march, (*march_arguments(origin, signs, X, problem.data.y, 1.0, looks[-1] if looks.size else None, rtol)[0], looks)
+    given = march_arguments(origin, signs, X, problem.data.y, 1.0, looks[-1] if looks.size else None, rtol)[0]
+    return march, (*given, looks, never())
 
 
 def against_descent(seeds: range) -> None:

@@ -16,7 +16,7 @@ _HOMES = {
                 "Reading", "Reported", "Result", "Trajectory"),
     "errors": ("AssumptionError", "BiasflowError", "ConvergenceError", "DataFileError", "DomainError", "InconsistentError",
                "InfeasibleError", "InputError", "RefusedError", "ScaleError", "UnknownNameError"),
-    "losses": ("ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
+    "losses": ("CrossEntropyLoss", "ExponentialLoss", "LogisticLoss", "Loss", "MarginLoss", "SmoothMargin", "SquareLoss"),
     "potentials": ("DepthPotential", "Entropy", "Euclidean", "Hypentropy", "Potential", "ScaledPotential", "bregman"),
     "models": ("DeepNetwork", "DeepParams", "DiagonalNetwork", "DiagonalParams", "FactorParams", "FixedDirections",
                "FixedDirectionsParams", "MatrixFactorisation", "MergedProblem", "Particles", "ProductNetwork", "ProductParams",

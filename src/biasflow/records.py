@@ -35,6 +35,7 @@ class Result(enum.Enum):
     CLOCK = "gave up: the time of the mean risk left float range; that of SmoothMargin does not"
     KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
     TIME_LIMIT = "gave up: the time limit was reached"
+    UNCHECKED = "gave up: the second run, which tells the error, did not get as far"
 
     @property
     def success(self) -> bool:
@@ -45,6 +46,7 @@ class Result(enum.Enum):
             Result.CLOCK,
             Result.KINK,
             Result.TIME_LIMIT,
+            Result.UNCHECKED,
         )
 
 
@@ -159,7 +161,9 @@ class Trajectory:
     """A flow that was integrated, or a path: states at times, loss, error estimate, and why it stopped.
 
     states: the type of the start, with a leading time axis on every leaf.
-    error: an estimate of the sup-norm error of each state; loss: the loss as the problem defines it.
+    error: an estimate of the sup-norm error of each state, over all its leaves; predictor_error: the same of the predictor that
+    it stands for, `problem.model.effective(state)`: β for diagonal networks, M for factorisations, β again in mirror flows. Both
+    are estimates, no bounds. loss: the loss as the problem defines it.
     polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale takes out of float range.
     """
 
@@ -173,6 +177,11 @@ class Trajectory:
     problem: Problem | MirrorProblem
     interpolant: Callable[[float], Any] | None = None
     polar: Callable[[float], tuple[Any, Array]] | None = None
+    predictor_error: Array = field(default=None)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        if self.predictor_error is None:
+            object.__setattr__(self, "predictor_error", self.error)
 
     @property
     def final(self) -> Any:

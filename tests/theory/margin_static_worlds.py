@@ -9,7 +9,7 @@ import biasflow as bf
 from biasflow.limits.margin import f2
 from biasflow.losses import margin as losses
 from biasflow.models import SphereMeasure
-from biasflow.theory.margin import assumptions, generalisation, margins, variation
+from biasflow.theory.margin import assumptions, generalisation, margins, unseen, variation
 from biasflow.theory.margin.examples import cluster_data, network_problem, relu_problem, smooth_problem
 
 
@@ -78,8 +78,12 @@ def half_sphere(patch):
 
 
 def other_kernel(patch):
-    original = f2.arc_cosine_kernel
-    patch.setattr(f2, "arc_cosine_kernel", lambda X, other=None, activation="relu": original(X, other, "squared_relu"))
+    original = f2.f2_bracket
+    patch.setattr(f2, "f2_bracket", lambda X, y, activation, deadline: original(X, y, "squared_relu", deadline))
+
+
+def larger_kernel(found, *_):
+    return dataclasses.replace(found, lower=1.5**0.5 * found.lower, upper=1.5**0.5 * found.upper)
 
 
 def uniform_kernel_weights(patch):
@@ -276,7 +280,23 @@ def bound_with(**factors):
     def change(bound, *_):
         return dataclasses.replace(bound, **{name: getattr(bound, name) * factor for name, factor in factors.items()})
 
-    return wrapped(generalisation, "margin_bound", change)
+    return wrapped(unseen, "margin_bound", change)
+
+
+def kernel_half(**factors):
+    """F2's bound alone, with other terms."""
+
+    def spoil(patch):
+        right = generalisation.margin_bound
+
+        def other(X, margin, *args, **named):
+            found = right(X, margin, *args, **named)
+            some = factors if named.get("space") == "F2" else {}
+            return dataclasses.replace(found, **{name: factor * getattr(found, name) for name, factor in some.items()})
+
+        patch.setattr(generalisation, "margin_bound", other)
+
+    return spoil
 
 
 def bound_over(divisor):
@@ -288,18 +308,18 @@ def power_of_the_bound(patch):
 
 
 def printed_rademacher(patch):
-    original = generalisation.margin_bound
+    original = unseen.margin_bound
 
     def printed(X, margin, delta=0.05, **named):
         return original(X, margin, delta, rademacher=1 / np.sqrt(len(X)), **named)
 
-    patch.setattr(generalisation, "margin_bound", printed)
+    patch.setattr(unseen, "margin_bound", printed)
 
 
 def silent_bound(patch):
     """A bound too small for any error: only the share of fresh samples can tell, since the formula is changed with it."""
     bound_with(complexity=1e-9, union=0.0, confidence=0.0)(patch)
-    patch.setattr(generalisation, "_written_out", lambda data, margin: generalisation.margin_bound(data.X, margin).value)
+    patch.setattr(unseen, "_written_out", lambda data, margin: unseen.margin_bound(data.X, margin).value)
 
 
 def opposite_classifier(found, *_):
@@ -325,7 +345,7 @@ WORLDS = (
     World(G2, "F1's limit given", limit_of(bf.f1_max_margin, lambda found, *_: found)),
     World(G2, "both brackets × 0.8", wrapped(*F2, scaled(objective=0.8, primal=0.8, dual=0.8))),
     World(G2, "the kernel of squared ReLUs", other_kernel),
-    World(G2, "the kernel × 1.5", wrapped(f2, "arc_cosine_kernel", lambda K, *_: 1.5 * K)),
+    World(G2, "the kernel × 1.5", wrapped(f2, "f2_bracket", larger_kernel)),
     World(G2, "even coefficients", uniform_kernel_weights),
     World(G2, "upper bounds × 1.01", wrapped(*F2, scaled(dual=1.01))),
     World(G2, "a first layer on half of the sphere", half_sphere),
@@ -412,12 +432,15 @@ WORLDS = (
     World("C/thm8", "the first term to the power 1.1", power_of_the_bound),
     World("C/thm8", "a solver that sees further coordinates", wrapped(generalisation, "f1_max_margin", sees_the_dimension)),
     World("C/thm8", "a kernel that does not see further coordinates", kernel_as_good_as_f1),
+    World("C/thm8", "Rad_n of F2 half as large", kernel_half(rademacher=0.5)),
+    World("C/thm8", "F2's margin to the power 1.1", power_of_f2(1.1)),
+    World("C/thm8", "log₂(R/Δ_r) alone in B", wrapped(generalisation, "_union_factor", lambda *_: 1)),
     World("C/thm22", "the bound / 2", bound_over(2)),
     World("C/thm22", "the bound / 8", bound_over(8)),
     World("C/thm22", "Rad_n ≤ 1/√n as printed", printed_rademacher),
     World("C/thm22", "Rad_n / 4", bound_with(rademacher=0.25)),
     World("C/thm22", "a bound below every error, formula and all", silent_bound),
-    World("C/thm22", "the opposite classifier", wrapped(generalisation, "f1_max_margin", opposite_classifier)),
+    World("C/thm22", "the opposite classifier", wrapped(unseen, "f1_max_margin", opposite_classifier)),
 )
 FEWER: dict[str, str] = {}
 CONSISTENT: dict[str, str] = {}

@@ -189,6 +189,14 @@ def test_states_of_a_gradient_flow_are_never_held_against_a_theorem(name, stride
     assert found.status in ("holds", "inconclusive"), str(found)
 
 
+@pytest.mark.parametrize("key", [0, 2])
+def test_the_librarys_own_flow_from_far_below_rounding_is_one(key):
+    """Between jumps, states tell the weights that wait no better than to the error of those that have grown."""
+    problem = diagonal_problem(key, scale=1e-30)
+    found = bf.verify("W/thm2", problem, flow=flow_of(problem))
+    assert found.status == "holds", str(found)
+
+
 def test_a_flow_under_another_loss_with_the_same_first_velocity_is_found_out():
     problem = diagonal_problem(0, n=4, d=8)
     labelled = bf.Dataset(problem.data.X, np.sign(problem.data.y))

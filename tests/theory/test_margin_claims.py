@@ -199,8 +199,12 @@ def test_gamma2_of_samples_too_close_is_inconclusive():
 def test_another_kernel_than_that_of_the_features_would_show(factor, monkeypatch):
     from biasflow.limits.margin import f2
 
-    kernel = f2.arc_cosine_kernel
-    monkeypatch.setattr(f2, "arc_cosine_kernel", lambda *args, **named: factor * kernel(*args, **named))
+    def other(*args):
+        found = bracket(*args)
+        return dataclasses.replace(found, lower=factor**0.5 * found.lower, upper=factor**0.5 * found.upper)
+
+    bracket = f2.f2_bracket
+    monkeypatch.setattr(f2, "f2_bracket", other)
     assert bf.verify("C/gamma2", bf.Dataset(np.array([[1.0], [2.0], [-1.0]]), np.array([1.0, 1.0, -1.0]))).status == "violated"
 
 

@@ -240,3 +240,27 @@ def test_lineages_move_the_scale_of_starts_below_float_range():
     moved = bf.theory.problem_at(statement, f"{key} s3")
     assert moved.log_scale != statement.family(key).log_scale
     assert not moved.in_floats
+
+
+def test_theorem_1_is_decided_where_a_neuron_lacks_a_tiny_label():
+    """Such a neuron adds 1 − κ of its mass to the norm, below all errors: the exponent is then read off that mass."""
+    data, model = bf.Dataset(np.eye(3), np.array([1.0, 1e-3, -0.6])), bf.TwoLayer(4, 3)
+    start = in_cones(model.init(1.0, key=1), data, 1.0)
+    W, a = start.W.copy(), start.a.copy()
+    W[2] = (1.0, -0.5, -0.3)
+    a[2] = np.linalg.norm(W[2])
+    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), bf.TwoLayerParams(a, W), -3e7)
+    verdict = bf.verify("B/thm1", problem, time_s=120.0)
+    assert verdict.status == "holds" and "Σ(a_j² + ‖w_j‖²)" in str(verdict)
+
+
+def test_theorem_1_is_decided_for_networks_of_two_neurons():
+    verdict = bf.verify("B/thm1", orthonormal_problem(0, scale=1e-30, m=2))
+    assert verdict.status == "consistent" and "there are no idle neurons" in str(verdict)
+
+
+@pytest.mark.parametrize("name", ["B/lem9", "B/thm2", "B/lem15", "B/leaky"])
+def test_starts_below_float_range_are_read(name):
+    s = Setting(orthonormal_problem(0, m=12))
+    problem = bf.Problem(s.problem.model, s.problem.data, s.problem.loss, s.unit, -2500.0)
+    assert bf.verify(name, problem).status == "holds"

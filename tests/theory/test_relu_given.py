@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from relu_worlds import one_for_each
+from relu_flow_worlds import one_for_each
 
 import biasflow as bf
 from biasflow.theory import claim

@@ -13,7 +13,7 @@ EXTRAS = (
     ("jax", ("jax", "diffrax", "equinox", "optax"), "general smooth flows, batches of trainings, deep networks, GPU"),
     ("dask", ("dask", "distributed", "dask-jobqueue"), "sweeps on Dask and Slurm (`biasflow sweep run --engine dask`)"),
     ("torch", ("torch",), "cross-checks against PyTorch"),
-    ("dev", ("cvxpy", "scikit-learn", "mpmath", "hypothesis", "pytest"), "the test suite and the benchmarks"),
+    ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),
 )
 
 

@@ -107,19 +107,21 @@ def _time_error(trajectory: Trajectory, measure: Callable[[float], float], time:
     step = 1e-3 * min(time, max(trajectory.times[-1] - time, 1e-3 * time))
     before, after = np.sqrt(max(measure(time - step), 0.0)), np.sqrt(max(measure(min(time + step, trajectory.times[-1])), 0.0))
     slope = (before - after) / (2 * step)
-    worst = float(np.interp(time, trajectory.times, trajectory.error)) * _gain(trajectory, time)
+    worst = _root_error(trajectory, time)
     return worst / slope if slope > 0 else float("inf")
 
 
-def _gain(trajectory: Trajectory, time: float) -> float:
-    """How much of a sup-norm error of the state may show in √loss."""
-    p = trajectory.problem
+def _root_error(trajectory: Trajectory, time: float) -> float:
+    """How much of the error of the predictor, or of the weights where the mirror form has none, may show in √loss."""
+    p, errors = trajectory.problem, trajectory.predictor_error
     try:
         design = as_mirror(p).X
     except BiasflowError:
+        errors = trajectory.error
         rows = leaves(p.model.jacobian(trajectory.at(time), p.data.X))  # type: ignore[union-attr]
         design = np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in rows])
-    return float(np.linalg.norm(design, 2)) * float(np.sqrt(design.shape[1] * _over_half(p) / 2))
+    gain = float(np.linalg.norm(design, 2)) * float(np.sqrt(design.shape[1] * _over_half(p) / 2))
+    return gain * float(np.interp(time, trajectory.times, errors))
 
 
 def _bounds(trajectory: Trajectory, level: float, name: str) -> dict[str, float]:

@@ -114,7 +114,7 @@ def _of_flow(data: Dataset, found: Trajectory, beta: np.ndarray) -> xarray.Datas
     return _of_beta(data, beta).assign(
         time=float(found.times[-1]),
         loss=float(found.loss[-1]),
-        integration_error=float(found.error[-1]),
+        integration_error=float(found.predictor_error[-1]),
         ended=found.result.value,
     )
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import InputError
 from ..inputs import Array, one_of, positive_float, positive_int
 from ..limits.tangent.precision import jax_in_double
+from ..losses import CrossEntropyLoss
 from ..records import Result
 
 BLOCK = 1000
@@ -227,8 +228,10 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
     import jax
     import jax.numpy as jnp
 
+    cross_entropy = CrossEntropyLoss()
+
     def risk(params: Any, x: Any, shift: Any, y: Any) -> Any:
-        return jnp.mean(cross_entropy(network(params, x) - shift, y))
+        return cross_entropy(network(params, x) - shift, y)
 
     def advance(params: Any, step: Any, key: Any, shift: Any, X: Any, Y: Any) -> Any:
         def one_batch(params: Any, rows: Any) -> Any:
@@ -253,7 +256,7 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
 
     def measure(params: Any, shift: Any, X: Any, Y: Any) -> Any:
         values = logits(params, X) - shift
-        return jnp.mean(cross_entropy(values, Y)), jnp.mean(jnp.argmax(values, axis=-1) != Y, dtype=jnp.float32)
+        return cross_entropy(values, Y), jnp.mean(jnp.argmax(values, axis=-1) != Y, dtype=jnp.float32)
 
     return _Programs(
         jax.jit(_mapped(advance, (0, 0, 0, 0, None, None))),
@@ -275,13 +278,3 @@ def _mapped(function: Callable[..., Any], axes: tuple[int | None, ...]) -> Calla
         return jax.tree.map(lambda leaf: leaf[None], function(*squeezed))
 
     return mapped
-
-
-def cross_entropy(logits: Any, y: Any) -> Any:
-    """log(1 + Σ_{c≠y} exp(f_c − f_y)) of each row: accurate where it is tiny, finite where it is large."""
-    import jax
-    import jax.numpy as jnp
-
-    right = jax.nn.one_hot(y, logits.shape[-1], dtype=bool)
-    gaps = logits - jnp.take_along_axis(logits, y[..., None], axis=-1)
-    return jax.nn.softplus(jax.nn.logsumexp(jnp.where(right, -jnp.inf, gaps), axis=-1))

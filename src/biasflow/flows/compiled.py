@@ -20,7 +20,9 @@ from ..potentials.base import MirrorPoint, Potential
 from ..potentials.hypentropy import Hypentropy, HypentropyPoint
 from ..potentials.scaled import ScaledPoint, ScaledPotential
 from ..records import Result, Trajectory
-from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable, save_times
+from .deadlines import Deadline, deadline_of
+from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, largest_difference, reachable
+from .times import save_times
 
 LEAST = 1e-13
 """Least relative tolerance: below it a step is all rounding."""
@@ -59,14 +61,25 @@ class CompiledFlow:
         return self.origin.moved(self.X.T @ self.dense(t))
 
     def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
-        _, eta, beta, halves, error = self.sampled
-        states, losses = view(at(self.origin, eta, beta)), 2 * loss.factor(len(self.y)) * halves
+        _, eta, beta, halves, of_beta, moved = self.sampled
+        point = at(self.origin, eta, beta)
+        states, losses = view(point), 2 * loss.factor(len(self.y)) * halves
+        outward = np.where(eta < 0, -moved, moved) * (self.origin.factor if isinstance(self.origin, ScaledPoint) else 1.0)
+        error = largest_difference(states, view(point.moved(outward)))
         dense = lambda t: view(self.point_at(t))  # noqa: E731
-        return Trajectory(self.times, states, losses, error, (), self.stats, self.result, problem, dense)
+        return Trajectory(self.times, states, losses, error, (), self.stats, self.result, problem, dense, predictor_error=of_beta)
 
 
 def integrate_compiled(
-    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, times: ArrayLike | None, rtol: float
+    origin: MirrorPoint,
+    signs: Array,
+    X: Array,
+    y: Array,
+    speed: float,
+    t1: float | None,
+    times: ArrayLike | None,
+    rtol: float,
+    time_s: float | Deadline | None = None,
 ) -> CompiledFlow:
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged."""
     from .compiling import announced
@@ -79,7 +92,9 @@ def integrate_compiled(
         t1 = float(wanted[-1])
     arguments, ending = march_arguments(origin, signs, X, y, speed, t1, rtol)
     looks = np.empty(0) if wanted is None else wanted
-    field, run = arguments[0], announced("dual flow", march, *arguments, looks)
+    deadline = deadline_of(time_s)
+    with deadline.flag(deadline.both) as stop:
+        field, run = arguments[0], announced("dual flow", march, *arguments, looks, stop, deadline=deadline)
     knots, (status, evaluations, rejected) = run[0], run[5:]
     saved = knots if wanted is None else wanted[wanted <= knots[-1]]
     if wanted is not None and saved.size < wanted.size:
@@ -92,7 +107,7 @@ def integrate_compiled(
         "rejected": rejected,
         "nu": sampled[0],
     }
-    result = (ending, Result.FLOOR, Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL)[status]
+    result = (ending, Result.FLOOR, Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.TIME_LIMIT)[status]
     return CompiledFlow(origin, X, y, run, saved, sampled, result, stats)
 
 

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from .deadlines import Deadline
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract", "arcp", "nsz"}
 """Sums may be reordered, as vectorised loops need; infinities and NaN keep their meaning."""
@@ -41,12 +43,15 @@ def finite(kernel: Kernel) -> Kernel:
 
 
 def entry(kernel: Kernel) -> Kernel:
-    """Compile an entry point, cached on disk."""
-    return cast(Kernel, numba.njit(cache=True, error_model="numpy", fastmath=REORDERED)(kernel))
+    """Compile an entry point, cached on disk; without the interpreter's lock, so that a clock can be watched meanwhile."""
+    return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDERED)(kernel))
 
 
-def announced(kernels: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """Call, and say so on stderr if something has to be compiled first; `kernels` says what, as in 'dual flow'."""
+def announced(kernels: str, call: Callable[..., Any], *arguments: Any, deadline: Deadline | None = None) -> Any:
+    """Call, and say so on stderr if something has to be compiled first; `kernels` says what, as in 'dual flow'.
+
+    deadline: a clock that stands still meanwhile.
+    """
     from numba.core import event
 
     class Announce(event.Listener):
@@ -56,9 +61,12 @@ def announced(kernels: str, call: Callable[..., Any], *arguments: Any) -> Any:
             if not self.said:
                 print(f"biasflow: compiling the {kernels} kernels; this happens once and is cached", file=sys.stderr, flush=True)
             self.said = True
+            if deadline is not None:
+                deadline.pause()
 
         def on_end(self, event: Any) -> None:
-            pass
+            if deadline is not None:
+                deadline.resume()
 
     with event.install_listener("numba:compile", Announce()):
         return call(*arguments)

@@ -3,8 +3,8 @@
 The right-hand side is minus the gradient of a convex function of ν: smooth, stiff, with the symmetric Jacobian −X·diag(w)·Xᵀ.
 LSODA with that Jacobian integrates it; on plateaus, where ν grows linearly and a multistep method would jump over whole
 transitions, steps are capped so that no β may grow by more
-than e² within one once it is significant. A second run at a tenth of the accuracy gives the
-error estimate.
+than e² within one once it is significant. The error estimate is what the defect of
+its dense output makes along the flow (`transport`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InconsistentError, InfeasibleError, InputError, RefusedError, unknown
-from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, real_array, system, vector
+from ..errors import InconsistentError, InfeasibleError, RefusedError, unknown
+from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, system, vector
 from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
@@ -26,7 +27,12 @@ from ..limits.newton import weighted_gram
 from ..losses import SquareLoss, needs_square
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
-from ..records import MirrorProblem, Result, Trajectory, regrouped
+from ..records import MirrorProblem, Result, Trajectory, leaf_map, leaves, regrouped
+from .deadlines import Deadline, deadline_of
+from .finishing import judged, returned
+from .times import save_times
+from .transport import transported_errors
+from .units import own_mirror
 
 CONVERGED = 1e-20
 """Loss relative to its start at which a flow that interpolates has converged."""
@@ -37,7 +43,9 @@ GROWTH = 2.0
 SIGNIFICANT = 1e-6
 """Share of the least-squares solution's largest entry above which a β is significant."""
 LOOSER = 10.0
-"""How much looser the second run is whose distance is the error estimate."""
+"""How much looser the second run is whose distance is the error estimate, for methods that take one."""
+ROUNDINGS = 8.0
+"""Roundings of η, β and the weights that an error estimate allows for."""
 EPS = float(np.finfo(float).eps)
 RELATIVE = 100 * EPS
 """LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are relative errors of β."""
@@ -55,7 +63,8 @@ HORIZON = 1e15
 SMALLEST_STEP = 1e-14
 """Relative step below which the integration gives up."""
 BEYOND = 1e12
-"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them."""
+"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them: in units of the largest β that
+least squares would make, at least one."""
 
 
 def mirror_flow(
@@ -69,6 +78,8 @@ def mirror_flow(
     rtol: float = 1e-8,
     throw: bool = True,
     method: str | None = None,
+    *,
+    time_s: float | None = None,
 ) -> Trajectory:
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
 
@@ -76,23 +87,22 @@ def mirror_flow(
     step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
     stats['nu'] are the dual points, (T, n). The problem recorded is the flow's own: its potential is φ over the speed of L.
     method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples: much faster, after some seconds
-    of compilation once per machine).
+    of compilation once per machine). time_s: seconds after which it gives up, compilation not counted.
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
     start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
     if start is not None:
         potential = potential.oriented(start)
-    origin = potential.at_dual(np.zeros(X.shape[1])) if start is None else potential.at(start)
     loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
     speed = 2 * loss.factor(len(y))
     problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
-    integrate = integrator(method, potential)
-    flow = integrate(origin, potential.half_lines(X.shape[1]), X, y, speed, t1, times, rtol)
-    trajectory = flow.trajectory(problem, loss, lambda point: point.beta)
-    if throw and not trajectory.result.success:
-        raise ConvergenceError(f"mirror_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
-    return trajectory
+    deadline, own = Deadline(time_s), own_mirror(potential, X, y, start)
+    origin = own.potential.at_dual(np.zeros(X.shape[1])) if own.start is None else own.potential.at(own.start)
+    integrate = integrator(method, own.potential)
+    flow = integrate(origin, potential.half_lines(X.shape[1]), own.X, own.y, speed, *own.units.ends(t1, times), rtol, deadline)
+    trajectory = flow.trajectory(MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta)
+    return returned("mirror_flow", own.units.restored(judged(trajectory), problem), throw)
 
 
 def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
@@ -119,7 +129,7 @@ class DualFlow:
     dense: Callable[[float], Array]
     times: Array
     points: tuple[MirrorPoint, ...]
-    error: Array
+    errors: Array  # of ν at the saved times, several of each, the largest of which counts
     result: Result
     stats: dict[str, Any]
 
@@ -129,8 +139,50 @@ class DualFlow:
     def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
         states = stack([view(point) for point in self.points])
         losses = np.array([loss(self.X @ point.beta, self.y) for point in self.points])
-        stats, result = self.stats, self.result
-        return Trajectory(self.times, states, losses, self.error, (), stats, result, problem, lambda t: view(self.point_at(t)))
+        error, of_beta = self._errors(states, view)
+        return Trajectory(
+            self.times,
+            states,
+            losses,
+            error,
+            (),
+            self.stats,
+            self.result,
+            problem,
+            lambda t: view(self.point_at(t)),
+            predictor_error=of_beta,
+        )
+
+    def _errors(self, states: Any, view: Callable[[MirrorPoint], Any]) -> tuple[Array, Array]:
+        """Of the states, and of β: what the errors of ν and the rounding of η do to them, away from zero where they do most."""
+        norms, nus = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)), self.stats["nu"]
+        found = np.zeros((len(self.points), 2))
+        for k, point in enumerate(self.points):
+            state = leaf_map(itemgetter(k), states)
+            blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * float(np.linalg.norm(nus[k])))
+            shift = np.max(np.abs(self.errors[k] @ self.X), axis=0) + blur
+            sizes = max(float(np.max(np.abs(leaf))) for leaf in leaves(state)), float(np.max(np.abs(point.beta)))
+            moved = _moved(point, state, np.where(point.eta < 0, -shift, shift), view)
+            found[k] = np.array(moved) + ROUNDINGS * EPS * np.array(sizes)
+        return found[:, 0], found[:, 1]
+
+
+def _moved(point: MirrorPoint, state: Any, shift: Array, view: Callable[[MirrorPoint], Any]) -> tuple[float, float]:
+    """How far a shift of η moves the state and β; where it leads beyond a wall, the other way."""
+    for way in (shift, -shift):
+        with np.errstate(all="ignore"):
+            other = point.moved(way)
+            gaps = [np.max(np.abs(a - b)) for a, b in zip(leaves(state), leaves(view(other)), strict=True)]
+            found = float(max(gaps)), float(np.max(np.abs(point.beta - other.beta)))
+        if np.isfinite(found).all():
+            return found
+    return np.inf, np.inf
+
+
+def largest_difference(states: Any, others: Any) -> Array:
+    """The sup norm of the difference of two states over time, at every time."""
+    gaps = [np.abs(a - b) for a, b in zip(leaves(states), leaves(others), strict=True)]
+    return np.asarray(np.max([np.max(gap.reshape(len(gap), -1), axis=1, initial=0.0) for gap in gaps], axis=0))
 
 
 def stack(states: list[Any]) -> Any:
@@ -142,9 +194,18 @@ def stack(states: list[Any]) -> Any:
 
 
 def integrate_dual(
-    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, times: ArrayLike | None, rtol: float
+    origin: MirrorPoint,
+    signs: Array,
+    X: Array,
+    y: Array,
+    speed: float,
+    t1: float | None,
+    times: ArrayLike | None,
+    rtol: float,
+    time_s: float | Deadline | None = None,
 ) -> DualFlow:
-    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and again at a looser tolerance for the error."""
+    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it."""
+    deadline = deadline_of(time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -153,20 +214,15 @@ def integrate_dual(
     target, infimum, ending = reachable(signs, X, y)
     field = _Field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
-    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol)
-    end = float(run.times[-1])
+    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol, deadline.first)
     evaluations, started = run.evaluations, time.process_time()
-    check = _integrate(field, end, _stopping(field, end, 0.0, ending), LOOSER * rtol) if end > 0 else run
-    estimating = time.process_time() - started
     saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, run.times[-1])
     nus = [run.dense(t) for t in saved]
     points = tuple(field.point(nu) for nu in nus)
-    reached = saved <= check.times[-1]
-    error = np.full(saved.size, np.inf)
-    for k in np.flatnonzero(reached):
-        error[k] = np.max(np.abs(points[k].beta - field.point(check.dense(saved[k])).beta))
+    errors = transported_errors(field, run.times, run.nus, run.pieces, saved)
+    estimating = time.process_time() - started
     stats = {
         "method": "dual",
         "steps": len(run.times) - 1,
@@ -175,7 +231,7 @@ def integrate_dual(
         "restarts": run.restarts,
         "nu": np.array(nus),
     }
-    return DualFlow(origin, X, y, run.dense, saved, points, error, run.result, stats)
+    return DualFlow(origin, X, y, run.dense, saved, points, errors, run.result, stats)
 
 
 class _Field:
@@ -188,10 +244,13 @@ class _Field:
         self.row_sum = float(np.max(np.sum(np.abs(X), axis=1)))
         change = np.abs(np.linalg.lstsq(X, target - X @ origin.beta, rcond=None)[0])
         largest = float(np.max(np.abs(origin.beta) + change))
+        self.beyond = BEYOND * max(1.0, largest)
         self.log_significant = float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = np.nan_to_num(change / (np.abs(origin.beta) + self.floor), nan=0.0)
+            rounded = np.nan_to_num((np.abs(origin.beta) + change) / (np.abs(origin.beta) + self.floor), nan=0.0)
         self.extent = min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
+        self.noise = EPS * min(1.0, float(np.max(rounded)))
         self.evaluations = 0
 
     def point(self, nu: Array) -> MirrorPoint:
@@ -199,14 +258,15 @@ class _Field:
 
     def force(self, point: MirrorPoint) -> Array:
         """speed·(target − Xβ); beyond a wall, where a trial step may look, β is huge but finite."""
-        return self.speed * (self.target - self.X @ np.clip(point.beta, -BEYOND, BEYOND))
+        return self.speed * (self.target - self.X @ np.clip(point.beta, -self.beyond, self.beyond))
 
     def __call__(self, t: float, nu: Array) -> Array:
         self.evaluations += 1
         return self.force(self.point(nu))
 
     def jacobian(self, t: float, nu: Array) -> Array:
-        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=BEYOND, posinf=BEYOND), BEYOND)
+        most = self.beyond
+        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=most, posinf=most), most)
         top = float(np.max(weight))
         return -self.speed * top * weighted_gram(self.X, weight / top) if top > 0 else np.zeros((len(nu), len(nu)))
 
@@ -245,16 +305,19 @@ class _Run:
         return self.nus[k] if k == 0 or self.times[k] == t else self.pieces[k - 1](t)
 
 
-def _integrate(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
+Stop = Callable[[MirrorPoint, Array], Result | None]
+
+
+def _integrate(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
     """LSODA in segments: a step that let some β grow too far is taken back and the next segment is capped."""
     import warnings
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a failed step is handled here, not announced
         warnings.simplefilter("ignore")
-        return _segments(field, t1, stop, rtol)
+        return _segments(field, t1, stop, rtol, over)
 
 
-def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Array], Result | None], rtol: float) -> _Run:
+def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
     from scipy.integrate import LSODA
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
@@ -265,6 +328,9 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
         point = field.point(nu)
         force = field.force(point)
         if (result := stop(point, force)) is not None:
+            break
+        if over():
+            result = Result.TIME_LIMIT
             break
         relative, allowance = field.relative_weight(point), field.allowance(point)
         rate = float(np.max(np.abs(field.X.T @ force) * relative / allowance))
@@ -286,7 +352,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             first_step=first,
             max_step=limit,
             rtol=RELATIVE,
-            atol=sharpness * rtol * field.extent / sensitivity,
+            atol=max(sharpness * rtol * field.extent, field.noise) / sensitivity,
             jac=field.jacobian,
         )
         sound, travelled, lowest, idle = len(times), 0.0, np.inf, 0
@@ -300,7 +366,9 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
             times.append(float(solver.t))
             nus.append(solver.y.copy())
             travelled += growth
-            if len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
+            if over():
+                result = Result.TIME_LIMIT
+            if result is None and len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
                 continue
             point = field.point(solver.y)
             if not np.isfinite(point.beta).all():
@@ -309,7 +377,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
                 break
             sound, travelled, caution, force = len(times), 0.0, 1.0, field.force(point)
             relative, allowance = field.relative_weight(point), field.allowance(point)
-            result = stop(point, force)
+            result = stop(point, force) or result
             if result is None and t1 is not None and solver.t >= t1:
                 result = Result.REACHED_T1
             if result is None and len(times) > MAX_STEPS:
@@ -324,7 +392,7 @@ def _segments(field: _Field, t1: float | None, stop: Callable[[MirrorPoint, Arra
     return _Run(np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0))
 
 
-def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Callable[[MirrorPoint, Array], Result | None]:
+def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Stop:
     def stop(point: MirrorPoint, force: Array) -> Result | None:
         if t1 is not None:
             return None
@@ -348,15 +416,6 @@ def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
         except InfeasibleError:
             return target, half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
     return target, 0.0, ending
-
-
-def save_times(times: ArrayLike, t1: float | None) -> Array:
-    wanted = real_array("times", times)
-    if wanted.ndim != 1 or wanted.size == 0 or np.any(np.diff(wanted) <= 0) or wanted[0] < 0 or wanted[-1] == 0:
-        raise InputError("times: expected an increasing vector of non-negative times, the last positive")
-    if t1 is not None and wanted[-1] > t1 * (1 + 1e-12):
-        raise InputError(f"times: the last, {wanted[-1]:g}, lies after t1 = {t1:g}")
-    return wanted
 
 
 def half(residual: Array) -> float:

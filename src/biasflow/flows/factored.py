@@ -11,6 +11,7 @@ observations: a stage is solved by matrices of size rows + cols and n. A second 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +22,14 @@ from ..errors import ScaleError
 from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..models import FactorParams
 from ..records import Problem, Result, Trajectory
-from .dual import CONVERGED, LOOSER, save_times, stack
+from .deadlines import Deadline, deadline_of
+from .dual import CONVERGED, LOOSER, largest_difference, stack
 from .rodas import GAMMA, STAGES, A, B, C, H
+from .times import save_times
 
 EPS = float(np.finfo(float).eps)
 LEAST = 1e-13
-"""Least tolerance of a step; also the least start beside √‖y‖: smaller factors drown in the rounding of those that grow."""
+"""Least tolerance of a step; also the least start beside √(‖y‖/‖X‖): smaller factors drown in the rounding of those that grow."""
 MAX_STEPS = 50_000
 MOST_REJECTED = 60
 SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 8.0
@@ -40,10 +43,13 @@ ORTHOGONAL = 1e-10
 """Largest product of rows of U(0) and V(0), as a cosine, at which a start counts as unbiased."""
 
 
-def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+def integrate_factored(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
+) -> Trajectory:
     """The flow of a MatrixFactorisation under a square loss, until t1 or until converged, with dense output.
 
-    error: of M = UVᵀ, by a second run. Steps are chosen for M, so that late losses are known to their order of magnitude only.
+    Both errors, of the factors and of M = UVᵀ, come from a second run. Steps are chosen for M, so that late losses are known to
+    their order of magnitude only.
     """
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = max(positive_float("rtol", rtol), LEAST)
@@ -52,24 +58,28 @@ def integrate_factored(problem: Problem, t1: float | None, rtol: float, times: A
         t1 = float(wanted[-1])
     field = _Field.of(problem)
     start, frame = compress(problem.params0)
-    run = _march(field, start, t1, rtol)
-    check = _march(field, start, run.end, LOOSER * rtol) if run.end > 0 else run
+    deadline = deadline_of(time_s)
+    run = _march(field, start, t1, rtol, deadline.first)
+    check = _march(field, start, run.end, LOOSER * rtol, deadline.both) if run.end > 0 else run
     saved = run.ends if wanted is None else wanted[wanted <= run.end]
     if wanted is not None and saved.size < wanted.size:
         saved = np.append(saved, run.end)
     states = np.array([run.at(t) for t in saved])
-    product = field.product(states)
-    difference = np.max(np.abs(product - field.product(np.array([check.at(t) for t in saved]))), axis=(1, 2))
-    error = _smoothed(difference) + ROUNDINGS * EPS * np.max(np.abs(product), axis=(1, 2))
+    others = np.array([check.at(t) for t in saved])
+    errors = []
+    for ours, theirs in ((states @ frame.T, others @ frame.T), (field.product(states), field.product(others))):
+        size = np.max(np.abs(ours), axis=(1, 2))
+        errors.append(_smoothed(largest_difference(ours, theirs)) + ROUNDINGS * EPS * size)
+        if check.result is Result.TIME_LIMIT:
+            errors[-1][saved > check.end] = np.nan
     losses = np.array([float(problem.loss(field.residual(Y) + field.y, field.y)) for Y in states])
     stats = {"method": "factored", "steps": len(run.ends) - 1, "rejected": run.rejected, "unknowns": start.size}
 
     def lift(Y: Array) -> FactorParams:
         return FactorParams(*(part @ frame.T for part in field.split(Y)))
 
-    return Trajectory(
-        saved, stack([lift(Y) for Y in states]), losses, error, (), stats, run.result, problem, lambda t: lift(run.at(t))
-    )
+    lifted, at = stack([lift(Y) for Y in states]), lambda t: lift(run.at(t))
+    return Trajectory(saved, lifted, losses, errors[0], (), stats, run.result, problem, at, predictor_error=errors[1])
 
 
 def _smoothed(difference: Array) -> Array:
@@ -96,6 +106,15 @@ def _row_space(factor: Array) -> tuple[Array, Array]:
     return u[:, kept] * s[kept], vt[kept].T
 
 
+def check_start(problem: Problem) -> None:
+    """An error where the start is lost in the rounding of what it grows into."""
+    inputs = max(float(np.max(np.abs(problem.data.X))), SMALLEST_NORMAL)
+    least = LEAST * float(np.sqrt(np.max(np.abs(problem.data.y))) / np.sqrt(inputs))
+    largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
+    if 0 < largest < least:
+        raise ScaleError(f"params0: weights up to {largest:g} drown in the rounding of those they grow into; needs {least:g}")
+
+
 @dataclass(frozen=True, eq=False)
 class _Field:
     """Ẏ = −S(G)Y with G = 2c·Σ(⟨M, X_n⟩ − y_n)X_n."""
@@ -109,14 +128,6 @@ class _Field:
     @classmethod
     def of(cls, problem: Problem) -> _Field:
         X, y, shape = problem.data.X, problem.data.y, problem.model.shape
-        least = LEAST * float(np.sqrt(np.max(np.abs(y))))
-        largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
-        if 0 < largest < least:
-            raise ScaleError(f"params0: weights up to {largest:g} drown in the rounding of those they grow into; needs {least:g}")
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss = float(problem.loss(problem.model(problem.params0, X), y))
-        if not np.isfinite(loss):
-            raise ScaleError(f"params0: weights up to {largest:g} make a loss that overflows")
         return cls(X, y, 2 * problem.loss.factor(len(y)), shape[0], X.reshape(-1, *shape))
 
     def split(self, Y: Array) -> tuple[Array, Array]:
@@ -196,7 +207,7 @@ class _Run:
         return (1 - theta) * self.values[k - 1] + theta * (self.values[k] + (1 - theta) * bent)
 
 
-def _march(field: _Field, start: Array, t1: float | None, rtol: float) -> _Run:
+def _march(field: _Field, start: Array, t1: float | None, rtol: float, over: Callable[[], bool]) -> _Run:
     """Rodas5P. A step may miss every factor by rtol of itself or of the start, and M by rtol of the labels."""
     Y, t, rejected = start, 0.0, 0
     residual, force = field.residual(Y), field(Y)
@@ -207,6 +218,7 @@ def _march(field: _Field, start: Array, t1: float | None, rtol: float) -> _Run:
     result = Result.STEP_LIMIT
     while len(ends) <= MAX_STEPS:
         stopped = _stopped(field, Y, residual, force, threshold) if t1 is None else Result.REACHED_T1 if t >= t1 else None
+        stopped = Result.TIME_LIMIT if stopped is None and over() else stopped
         if stopped is not None:
             result = stopped
             break

@@ -37,8 +37,8 @@ from .kernels import (
 )
 from .rodas import GAMMA, STAGES, A, B, C, H
 
-STOPPED, FLOOR, REACHED, STEPS, TOO_SMALL = 0, 1, 2, 3, 4
-"""Why a march ended: loss at its threshold, force at rounding, final time, too many steps, step too small."""
+STOPPED, FLOOR, REACHED, STEPS, TOO_SMALL, LATE = 0, 1, 2, 3, 4, 5
+"""Why a march ended: loss at its threshold, force at rounding, final time, too many steps, step too small, time over."""
 SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 8.0
 GROWTH = 2.0
 SHARE = 0.05
@@ -288,11 +288,11 @@ def next_step(step: float, error: float, fastest: float) -> float:
 def _entry(version: int) -> Any:
     """The entry point, which closes over the version of all sources."""
 
-    def march(field: Field, end: float, threshold: float, allowed: float, tail: float, most: int, looks: Any) -> Any:
+    def march(field: Field, end: float, threshold: float, allowed: float, tail: float, most: int, looks: Any, stop: Any) -> Any:
         """Integrate until `end`, where it is finite, else until ½‖target − Xβ‖² ≤ threshold.
 
         allowed: error of a step, as a relative error of β; tail: the same, as a share of the force that is left. looks: times,
-        increasing, at which the flow will be looked at.
+        increasing, at which the flow will be looked at. stop: its entry turns to one when the time is over.
         """
         X, speed = field.X, field.speed
         n, d = X.shape
@@ -324,6 +324,8 @@ def _entry(version: int) -> Any:
                     status = FLOOR
                 elif count >= most:
                     status = STEPS
+                elif stop[0] != 0:
+                    status = LATE
                 if status >= 0:
                     break
                 moves(X, force, field.inverse, speeds)

@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceError, InputError, RefusedError, unknown
-from ..inputs import instance
+from ..errors import InputError, RefusedError, unknown
+from ..inputs import Array, instance, positive_float
 from ..losses import Loss, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
 from . import margin
 from .compiled import refusal
+from .deadlines import Deadline
 from .dual import integrator
-from .factored import integrate_factored
+from .factored import check_start, integrate_factored
+from .finishing import judged, returned
 from .relu.driver import integrate_events
 from .rounded import integrate_rounded, too_many_weights
+from .units import LOG2, Units, own_units
 from .weights import integrate_weights
 
 RTOL = 1e-8
@@ -53,11 +56,16 @@ class FlowMethod(ABC):
             return f"the start e^{np.min(problem.log_scale):g}·params0 is below float range, where {self.name!r} cannot start"
         return reason
 
+    def check(self, problem: Problem, log_norm: float | None) -> None:
+        """An error where the flow cannot start there, or cannot end at this log-norm; in the units that were given."""
+        if log_norm is not None:
+            raise RefusedError(f"log_norm: a cap for method 'margin', which {self.name!r} does not know")
+
     @abstractmethod
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        """The flow until t1, until log Σ‖w‖² is log_norm, or until converged."""
+        """The flow until t1, until log Σ‖w‖² is log_norm, until converged, or until the deadline."""
 
 
 class Dual(FlowMethod):
@@ -79,21 +87,23 @@ class Dual(FlowMethod):
         return refusal(form.potential) if self.compiled else None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        _no_cap(self, log_norm)
         form = _form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
         X, y = problem.model.features(problem.data.X), problem.data.y
         origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
         integrate = integrator(self.name, form.potential)
-        flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol)
+        flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol, deadline)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
-        # weights of size w hold β to a few eps·w^D only
-        powers = [np.max(np.abs(leaf), axis=1) ** problem.model.homogeneity for leaf in trajectory.states]
+        # weights of size w are known to a few eps·w, and hold β to a few eps·w^D only
+        size = np.max([np.max(np.abs(leaf), axis=1) for leaf in trajectory.states], axis=0)
+        D, rounding = problem.model.homogeneity, 4 * np.finfo(float).eps
         return dataclasses.replace(
-            trajectory, error=trajectory.error + 4 * problem.model.homogeneity * np.finfo(float).eps * np.max(powers, axis=0)
+            trajectory,
+            error=trajectory.error + rounding * size,
+            predictor_error=trajectory.predictor_error + rounding * D * size**D,
         )
 
 
@@ -112,10 +122,9 @@ class EventDriven(FlowMethod):
         return None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        _no_cap(self, log_norm)
-        return integrate_events(problem, t1, rtol, times)
+        return integrate_events(problem, t1, rtol, times, deadline)
 
 
 class Factored(FlowMethod):
@@ -123,6 +132,10 @@ class Factored(FlowMethod):
 
     name = "factored"
     rtol = RTOL
+
+    def check(self, problem: Problem, log_norm: float | None) -> None:
+        super().check(problem, log_norm)
+        check_start(problem)
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, MatrixFactorisation):
@@ -132,10 +145,9 @@ class Factored(FlowMethod):
         return None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        _no_cap(self, log_norm)
-        return integrate_factored(problem, t1, rtol, times)
+        return integrate_factored(problem, t1, rtol, times, deadline)
 
 
 class Weights(FlowMethod):
@@ -148,10 +160,9 @@ class Weights(FlowMethod):
         return problem.model.nonsmooth(problem.params0)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        _no_cap(self, log_norm)
-        return integrate_weights(problem, t1, rtol, times)
+        return integrate_weights(problem, t1, rtol, times, time_s=deadline)
 
 
 class Margin(FlowMethod):
@@ -160,19 +171,16 @@ class Margin(FlowMethod):
     name = "margin"
     rtol = 1e-4
 
+    def check(self, problem: Problem, log_norm: float | None) -> None:
+        margin.check_cap(problem, log_norm)
+
     def refuses(self, problem: Problem) -> str | None:
         return margin.refusal(problem)
 
     def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: ArrayLike | None,
-        log_norm: float | None,
-        time_s: float | None = None,
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        return margin.integrate_margin(problem, t1, rtol, times, log_norm, time_s)
+        return margin.integrate_margin(problem, t1, rtol, times, log_norm, deadline)
 
 
 class General(FlowMethod):
@@ -187,10 +195,9 @@ class General(FlowMethod):
         return too_many_weights(problem.model)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, log_norm: float | None
+        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        _no_cap(self, log_norm)
-        return integrate_rounded(problem, t1, rtol, times)
+        return integrate_rounded(problem, t1, rtol, times, deadline)
 
 
 METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Margin(), Factored(), Weights(), General(), Dual(compiled=True))
@@ -223,40 +230,42 @@ def gradient_flow(
     log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
     log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them, with weights_error in total
     variation; smooth_time, C's clock (T,), and for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the
-    plain sum of weights over √m, in the same time. time_s: for 'margin', seconds after which it gives up where it is; its error
-    takes as long again at most, and is NaN where it is not known.
+    plain sum of weights over √m, in the same time.
+
+    time_s: seconds after which it gives up where it is, compilation not counted; half of it is for the flow, the rest for its
+    error, which is not finite where it is not known.
 
     log_scale: how small the start is, without a floor for 'events': one number, or one for each neuron. States are then zero as
     long as they are below float range; polar(t) has unit neurons and logarithms of their norms, and stats log_norms these at
     every time saved (T, m).
     """
+    deadline = Deadline(time_s)
     instance("model", model, Model)
     instance("ds", ds, Dataset)
     instance("loss", loss, Loss).checked(ds.y)
     if t1 is None and times is None and log_norm is None and not loss.attained:
         raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or log_norm to end at")
     problem = Problem(model, ds, loss, model.checked(params0, ds.d), log_scale)
+    units = own_units(problem)
+    own, (end, wanted) = units.problem(problem), units.ends(t1, times)
+    asked = own if problem.in_floats else problem
     if method is None:
-        chosen = _first_that_fits(problem)
+        chosen = _first_that_fits(asked)
     else:
         named = {m.name: m for m in METHODS}
         instance("method", method, str)
         if method not in named:
             raise unknown("method", method, list(named))
         chosen = named[method]
-        refusal = chosen.cannot(problem)
+        refusal = chosen.cannot(asked)
         if refusal is not None:
             raise RefusedError(f"method {method!r}: {refusal}")
-    if time_s is not None and not isinstance(chosen, Margin):
-        raise RefusedError(f"time_s: a limit for method 'margin', which {chosen.name!r} does not know")
-    tolerance = chosen.rtol if rtol is None else rtol
-    if isinstance(chosen, Margin):
-        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm, time_s)
-    else:
-        trajectory = chosen.integrate(problem, t1, tolerance, times, log_norm)
-    if throw and not trajectory.result.success:
-        raise ConvergenceError(f"gradient_flow: {trajectory.result.value} at t = {trajectory.times[-1]:g}", trajectory)
-    return trajectory
+    chosen.check(problem, log_norm)
+    cap = None if log_norm is None else log_norm - 2 * units.states * LOG2
+    tolerance = chosen.rtol if rtol is None else positive_float("rtol", rtol)
+    trajectory = chosen.integrate(own, end, tolerance, wanted, cap, deadline)
+    degree = 1 if units == Units() or isinstance(model, DeepNetwork) else int(model.homogeneity)  # what stands for deep ones is w
+    return returned("gradient_flow", units.restored(judged(trajectory), problem, degree), throw)
 
 
 def _first_that_fits(problem: Problem) -> FlowMethod:
@@ -269,11 +278,6 @@ def _first_that_fits(problem: Problem) -> FlowMethod:
         if not problem.in_floats and method.refuses(problem) is None:  # but for its start it fits
             break
     raise RefusedError(f"gradient_flow: {refusal}")
-
-
-def _no_cap(method: FlowMethod, log_norm: float | None) -> None:
-    if log_norm is not None:
-        raise RefusedError(f"log_norm: a cap for method 'margin', which {method.name!r} does not know")
 
 
 def _form(problem: Problem) -> MirrorForm | str:

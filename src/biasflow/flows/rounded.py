@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ..inputs import positive_float
 from ..models import DeepNetwork
 from ..records import Problem, Trajectory
+from .deadlines import Deadline
 from .weights import DENSE_JACOBIAN, integrate_weights
 
 TIGHTEST = 1e-9
@@ -36,7 +37,9 @@ def too_many_weights(model: DeepNetwork) -> str | None:
     )
 
 
-def integrate_rounded(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+def integrate_rounded(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
+) -> Trajectory:
     """The flow with rounded kinks; `error` is its distance from a flow with ten times rounder ones.
 
     Converged means that the network with rounded kinks interpolates; `loss` is that of the network asked for.
@@ -46,7 +49,7 @@ def integrate_rounded(problem: Problem, t1: float | None, rtol: float, times: Ar
     largest = float(np.max(np.abs(problem.model.effective(problem.params0))))
     half_width = ROUNDING * rtol * max(inputs * largest, np.finfo(float).tiny)
     fine, coarse = (_rounded(problem, factor * half_width) for factor in (1.0, ROUNDER))
-    flow = integrate_weights(fine, t1, rtol, times, coarse)
+    flow = integrate_weights(fine, t1, rtol, times, coarse, time_s)
     losses = problem.loss(problem.model(flow.states, problem.data.X), problem.data.y)
     stats = {**flow.stats, "method": "general", "rounding": half_width}
     return dataclasses.replace(flow, loss=losses, problem=problem, stats=stats)

@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from ..errors import ConvergenceError
+from ..errors import ConvergenceError, ScaleError
 from ..inputs import Array, Index, system
 from ..limits.constraints import reduce_constraints
 from ..potentials import Hypentropy
 from ..records import MirrorProblem, Result, Trajectory
+from .finishing import returned
+from .units import Units, exponent
 
 ON_BOUNDARY = 1e-10
 """Distance from ±1 at which an accumulated correlation counts as having arrived: ties arrive together."""
@@ -28,6 +30,8 @@ def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
     plateau may be another fit. times[k] is when states[k] is entered; events are (τ, coordinates that entered, that left).
     """
     X, y = system(X, y)
+    problem, units = MirrorProblem(Hypentropy(1.0), X, y, None), _units(X, y)
+    X, y = units.data(X, y)
     reduce_constraints(X, y)
     d, size, pull = X.shape[1], float(np.linalg.norm(y)), float(np.max(np.abs(X.T @ y)))
     s, beta, tau, unique = np.zeros(d), np.zeros(d), 0.0, True
@@ -53,16 +57,30 @@ def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
         beta = new
         times.append(tau)
         states.append(beta)
-    problem = MirrorProblem(Hypentropy(1.0), X, y, None)
     losses = np.array([0.5 * float(np.sum((X @ b - y) ** 2)) for b in states])
     stats = {"method": "saddle path", "jumps": len(times) - 1, "unique": unique}
-    return Trajectory(
+    path = Trajectory(
         np.array(times), np.stack(states), losses, np.zeros(len(times)), tuple(events), stats, Result.CONVERGED, problem
     )
+    return returned("saddle_path", units.restored(path, problem), True)
+
+
+def _units(X: Array, y: Array) -> Units:
+    """Those in which inputs and labels are of size one: s has none, so that τ is in those of 1/|Xᵀy|."""
+    j, e = exponent(X), exponent(y)
+    largest = float(np.max(np.abs(y)))
+    with np.errstate(over="ignore"):
+        if not np.isfinite(largest * largest * len(y)):
+            raise ScaleError(f"y: labels up to {largest:g} make a loss that overflows; in units of 2^{e} the path is the same")
+    return Units(e - j, e - j, e, j)
 
 
 def _constrained_fit(X: Array, y: Array, s: Array, active: Index) -> Array:
     """Least squares on the coordinates with |s| = 1, each of the sign of s; refitted on its support to rounding."""
+    if active.size == 0:  # which SciPy's nnls does not survive
+        raise ConvergenceError(
+            "saddle_path: the next arrival is beyond float range; columns of X or labels differ too much in size"
+        )
     coefficients, _ = nnls(X[:, active] * s[active], y, maxiter=50 * active.size + 100)
     beta = np.zeros(X.shape[1])
     support = active[coefficients > 0]

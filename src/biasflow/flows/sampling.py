@@ -8,7 +8,7 @@ import numpy as np
 
 from . import compiling, kernels, marching, rodas
 from .compiling import entry, finite, inner, stamp
-from .kernels import dual_point, forces, half_square, mirror, moves
+from .kernels import dual_point, forces, half_square, largest, mirror, moves
 from .marching import EPS, Field, between
 
 CAUTION = 3.0
@@ -37,22 +37,12 @@ def spread(weight: Any, factor: Any, moved: Any) -> float:
     return most
 
 
-@finite
-def rounding(eta: Any, beta: Any, weight: Any, factor: Any) -> float:
-    """What rounding of η does to the worst β."""
-    most = 0.0
-    for j in range(beta.size):
-        value = weight[j] * abs(eta[j]) * factor[j] + abs(beta[j])
-        most = value if value > most else most
-    return ROUNDINGS * EPS * most
-
-
 def _entry(version: int) -> Any:
     def sample(field: Field, y: Any, times: Any, nus: Any, errors: Any, pieces: Any, insides: Any, saved: Any) -> Any:
-        """ν, η, β, ½‖Xβ − y‖² and the error of β at increasing times within the integrated interval."""
+        """ν, η, β, ½‖Xβ − y‖², the error of β and those of η at increasing times within the integrated interval."""
         (n, d), many = field.X.shape, saved.size
         nu, eta, beta = np.empty((many, n)), np.empty((many, d)), np.empty((many, d))
-        losses, error = np.empty(many), np.empty(many)
+        losses, error, off = np.empty(many), np.empty(many), np.empty((many, d))
         weight, moved, residual, k = np.empty(d), np.empty(d), np.empty(n), version - version
         for i in range(many):
             while k < times.size - 1 and times[k] < saved[i]:
@@ -65,13 +55,13 @@ def _entry(version: int) -> Any:
             mirror(eta[i], field.scale, field.shift, field.sign, field.inverse, np.inf, beta[i], weight)
             forces(field.X, beta[i], y, 1.0, residual)
             losses[i] = half_square(residual)
-            moves(field.X, errors[worst_near(errors, k)], field.inverse, moved)
-            error[i] = spread(weight, field.factor, moved)
+            moves(field.X, errors[worst_near(errors, k)], field.inverse, off[i])
             if times[k] != saved[i]:
                 moves(field.X, insides[k], field.inverse, moved)
-                error[i] += spread(weight, field.factor, moved)
-            error[i] = CAUTION * error[i] + rounding(eta[i], beta[i], weight, field.factor)
-        return nu, eta, beta, losses, error
+                off[i] += moved
+            off[i] = CAUTION * off[i] + ROUNDINGS * EPS * np.abs(eta[i])
+            error[i] = spread(weight, field.factor, off[i]) + ROUNDINGS * EPS * largest(beta[i])
+        return nu, eta, beta, losses, error, off
 
     return entry(sample)
 

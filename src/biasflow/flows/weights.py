@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from ..inputs import Array, positive_float
 from ..records import Problem, Result, Trajectory, leaf_map, leaves
-from .dual import CONVERGED, LOOSER, save_times, stack
+from .deadlines import Deadline, deadline_of
+from .dual import CONVERGED, LOOSER, largest_difference, stack
+from .times import save_times
 
 MAX_STEPS = 200_000
 STATIONARY = 1e-13
@@ -30,14 +31,14 @@ def integrate_weights(
     rtol: float,
     times: ArrayLike | None,
     coarse: Problem | None = None,
-    time_s: float | None = None,
+    time_s: float | Deadline | None = None,
 ) -> Trajectory:
     """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a looser run estimates the error.
 
     coarse: the problem of the looser run, where it is another approximation of the one that is meant. time_s: seconds after
-    which it gives up.
+    which it gives up; the error is NaN where the looser run does not get in that time.
     """
-    deadline = np.inf if time_s is None else time.monotonic() + time_s
+    deadline = deadline_of(time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -45,9 +46,8 @@ def integrate_weights(
         t1 = float(wanted[-1])
     field = _WeightField(problem)
     witness = field if coarse is None else _WeightField(coarse)
-    run = _integrate(field, t1, rtol, deadline)
-    gone = run[0][-1] == 0 or run[3] is Result.TIME_LIMIT  # a second run would take as long again
-    check = run if gone else _integrate(witness, float(run[0][-1]), LOOSER * rtol, np.inf)
+    run = _integrate(field, t1, rtol, deadline.first)
+    check = run if run[0][-1] == 0 else _integrate(witness, float(run[0][-1]), LOOSER * rtol, deadline.both)
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -56,13 +56,15 @@ def integrate_weights(
     states = stack([field.unflatten(flat) for flat in flats])
     effective = problem.model.effective(states)
     check_states = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
-    axes = tuple(range(1, np.ndim(effective)))
-    error = np.max(np.abs(effective - problem.model.effective(check_states)), axis=axes)
+    error = largest_difference(states, check_states)
+    predictor_error = largest_difference(effective, problem.model.effective(check_states))
+    if check[3] is Result.TIME_LIMIT:
+        for unknown in (error, predictor_error):
+            unknown[saved > check[0][-1]] = np.nan
     losses = np.array([field.loss(flat) for flat in flats])
     stats = {"method": "weights", "steps": len(ends) - 1}
-    return Trajectory(
-        saved, states, losses, error, (), stats, result, problem, lambda t: field.unflatten(_dense(ends, values, pieces, t))
-    )
+    at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
+    return Trajectory(saved, states, losses, error, (), stats, result, problem, at, predictor_error=predictor_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ def second_run(problem: Problem, t1: float, rtol: float, time_s: float, steps: i
     from scipy.integrate import DOP853
 
     field = _WeightField(problem)
-    ends, values, pieces, result = _integrate(field, t1, rtol, time.monotonic() + time_s, DOP853, rtol ** (1 / ORDER), steps)
+    ends, values, pieces, result = _integrate(field, t1, rtol, Deadline(time_s).both, DOP853, rtol ** (1 / ORDER), steps)
     return SecondRun(ends, lambda t: field.unflatten(_dense(ends, values, pieces, t)), result)
 
 
@@ -113,7 +115,7 @@ def _integrate(
     field: _WeightField,
     t1: float | None,
     rtol: float,
-    deadline: float,
+    over: Callable[[], bool],
     method: Any = None,
     begin: float = BEGIN,
     most: int = MAX_STEPS,
@@ -136,7 +138,7 @@ def _integrate(
     if not (np.isfinite(loss0) and np.isfinite(rate0)):
         return np.array(ends), np.array(values), pieces, Result.DIVERGED
     while rate0 > 0 and len(ends) <= most:
-        if time.monotonic() > deadline:
+        if over():
             result = Result.TIME_LIMIT
             break
         solver.step()

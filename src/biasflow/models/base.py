@@ -32,6 +32,11 @@ class Model(ABC):
     def homogeneity(self) -> int:
         """D with f(c·w, x) = c^D·f(w, x) for c ≥ 0."""
 
+    @property
+    def degree(self) -> int | None:
+        """p with f(w, c·x) = c^p·f(w, x) for c ≥ 0; None where there is none, or none is known."""
+        return None
+
     @abstractmethod
     def __call__(self, params: Any, X: Any) -> Any:
         """Predictions (n,)."""

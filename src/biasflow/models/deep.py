@@ -91,6 +91,11 @@ class DeepNetwork(Model):
             raise RefusedError("DeepNetwork: with rounded kinks it is not homogeneous")
         return self.depth
 
+    @property
+    def degree(self) -> int | None:
+        """One, without biases and with sharp kinks."""
+        return None if self.bias or self.rounding else 1
+
     def __call__(self, params: DeepParams, X: Any) -> Any:
         hidden, _ = self._hidden(params, X)
         output = self._affine(params, self.depth - 1, hidden[-1])[..., 0, :]

@@ -38,6 +38,10 @@ class DiagonalNetwork(Model):
     def homogeneity(self) -> int:
         return self.depth
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def __call__(self, params: DiagonalParams, X: Any) -> Any:
         return self.effective(params) @ X.T
 

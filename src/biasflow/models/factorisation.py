@@ -48,6 +48,10 @@ class MatrixFactorisation(Model):
     def homogeneity(self) -> int:
         return 2
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def __call__(self, params: FactorParams, X: Any) -> Any:
         M = self.effective(params)
         return M.reshape(*M.shape[:-2], -1) @ X.T

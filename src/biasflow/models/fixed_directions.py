@@ -76,6 +76,10 @@ class FixedDirections(Model):
     def homogeneity(self) -> int:
         return 2
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def __call__(self, params: FixedDirectionsParams, X: Any) -> Any:
         """Σ_j b_j(a_jz_j)₊ with z = ⟨θ, x⟩: b·a₊·z₊ + b·a₋·z₋, whatever the sign of a."""
         z = X @ self.directions.T

@@ -35,6 +35,10 @@ class ProductNetwork(Model):
     def homogeneity(self) -> int:
         return 2
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def __call__(self, params: ProductParams, X: Any) -> Any:
         return self.effective(params) @ X.T
 

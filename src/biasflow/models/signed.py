@@ -45,6 +45,10 @@ class SignedTwoLayer(Model):
     def homogeneity(self) -> int:
         return 2
 
+    @property
+    def degree(self) -> int:
+        return 2
+
     def hidden(self, params: SignedTwoLayerParams, X: Any) -> Any:
         """(⟨w_j, x_k⟩)₊, (..., m, n)."""
         projections = params.W @ X.T

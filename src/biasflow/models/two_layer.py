@@ -62,6 +62,10 @@ class TwoLayer(Model):
     def homogeneity(self) -> int:
         return 2
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def gates(self, params: TwoLayerParams, X: Any) -> Any:
         """σ'(⟨w_j, x_k⟩), (..., m, n)."""
         return self._slopes(params.W @ X.T)

@@ -106,6 +106,11 @@ class Potential(ABC):
     def half_lines(self, d: int) -> Array:
         """±1 where coordinate i is confined to the half-line of that sign, 0 where it is free."""
 
+    def in_units(self, exponent: int) -> tuple[Potential, int] | None:
+        """(ψ, s) with D_φ(2^e·β, 2^e·β₀) = 2^s·D_ψ(β, β₀), of the same kind: the potential of β in units of 2^e; None where there
+        is no such ψ, or none is known."""
+        return None
+
     def value(self, beta: ArrayLike) -> Array:
         """φ(β)."""
         return _total(self.at(real_array("beta", beta)).value())

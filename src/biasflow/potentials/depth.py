@@ -233,6 +233,9 @@ class DepthPotential(Potential):
     def half_lines(self, d: int) -> Array:
         return np.zeros(d)
 
+    def in_units(self, exponent: int) -> tuple[Potential, int]:
+        return DepthPotential(self.depth, log_scale=self.log_alpha - exponent / self.depth * LOG2), exponent
+
     def _scales(self, like: Array) -> Array:
         try:
             return np.broadcast_to(self.log_alpha, like.shape)

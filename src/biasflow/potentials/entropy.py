@@ -45,3 +45,6 @@ class Entropy(Potential):
 
     def half_lines(self, d: int) -> Array:
         return np.ones(d)
+
+    def in_units(self, exponent: int) -> tuple[Potential, int]:
+        return self, exponent

@@ -69,3 +69,6 @@ class Euclidean(Potential):
 
     def half_lines(self, d: int) -> Array:
         return np.zeros(d)
+
+    def in_units(self, exponent: int) -> tuple[Potential, int]:
+        return self, 2 * exponent

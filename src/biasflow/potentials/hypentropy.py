@@ -203,6 +203,13 @@ class Hypentropy(Potential):
         zero = np.broadcast_to(np.isneginf(self.log_alpha), (d,))
         return np.where(zero, 0.0 if self.sign is None else self.sign, 0.0)
 
+    def in_units(self, exponent: int) -> tuple[Potential, int]:
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            alpha = np.ldexp(self.alpha, -exponent)
+            plain = np.isfinite(alpha) & (np.minimum(alpha, self.alpha) >= SMALLEST_NORMAL)
+            log_alpha = np.where(plain, np.log(alpha), self.log_alpha - exponent * LOG2)
+        return _hypentropy(alpha, log_alpha, self.sign), exponent
+
     def _scales(self, like: Array) -> tuple[Array, Array]:
         try:
             np.broadcast_to(0.0 if self.sign is None else self.sign, like.shape)

@@ -86,6 +86,10 @@ class ScaledPotential(Potential):
     def half_lines(self, d: int) -> Array:
         return self.potential.half_lines(d)
 
+    def in_units(self, exponent: int) -> tuple[Potential, int] | None:
+        inner = self.potential.in_units(exponent)
+        return None if inner is None else (ScaledPotential(self.factor, inner[0]), inner[1])
+
     def _wrap(self, inner: MirrorPoint) -> ScaledPoint:
         factor = np.broadcast_to(self.factor, inner.beta.shape)
         return ScaledPoint(inner.beta, factor * inner.eta, factor, inner)

@@ -94,7 +94,7 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
     return Comparison(
         distance,
         distance / size,
-        float(trajectory.error[-1]),
+        float(trajectory.predictor_error[-1]),
         float(trajectory.loss[-1]),
         trajectory.result,
         limit.certificate,

@@ -193,4 +193,9 @@ class Evidence:
         """What a distance between flow and limit may owe to numerics: integration, early stop, rounding."""
         size = float(np.max(np.abs(self.limit.value)))
         rounding = max(1.0, float(np.max(np.abs(self.origin.eta)))) * np.finfo(float).eps * size
-        return float(self.trajectory.error[-1]) + 2 * self.remaining + 100 * rounding + size * self.limit.certificate.residual
+        return (
+            float(self.trajectory.predictor_error[-1])
+            + 2 * self.remaining
+            + 100 * rounding
+            + size * self.limit.certificate.residual
+        )

@@ -97,16 +97,18 @@ def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoin
     result = flow.result if isinstance(flow, Trajectory) else Result.REACHED_T1
     stats = flow.stats if isinstance(flow, Trajectory) else {"method": "checkpoints"}
     polar = flow.polar if isinstance(flow, Trajectory) else None
-    return Trajectory(times, stacked, loss, _stated(flow, times.size), (), stats, result, problem, None, polar)
+    of_predictor = _stated(flow, flow.predictor_error if isinstance(flow, Trajectory) else flow.error, times.size)
+    error = _stated(flow, flow.error, times.size)
+    return Trajectory(times, stacked, loss, error, (), stats, result, problem, None, polar, of_predictor)
 
 
-def _stated(flow: Trajectory | Checkpoints, count: int) -> Array:
+def _stated(flow: Trajectory | Checkpoints, stated: ArrayLike | None, count: int) -> Array:
     """The errors that are stated, at every time; NaN where none are."""
-    if flow.error is None:
+    if stated is None:
         return np.full(count, np.nan)
     words = "flow.error: expected a number, or one for each time"
     try:
-        errors = np.asarray(flow.error, dtype=np.float64)
+        errors = np.asarray(stated, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(words) from None
     known = np.broadcast_to(errors, (count,)) if errors.ndim == 0 else errors
@@ -209,20 +211,51 @@ class Defect:
 
 
 def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
-    """The largest distance of a flow's states from where the gradient leads from the last stretch's end; or why it is not known.
+    """The largest distance of a flow's states from where the gradient leads; or why it is not known.
 
-    Distances are those of the weights and of the predictor, at every state, over at most SEGMENTS stretches of equal movement.
+    Distances are those of the weights and of the predictor, at every state. A flow with stated errors may be within them of the
+    gradient followed from the start; else, as a training with steps of its own, it is followed from stretch to stretch.
     """
+    if len(flow.times) < 2:
+        return "one state is no flow"
+    stated = bool(np.all(np.isfinite(flow.error)) and np.all(np.isfinite(flow.predictor_error)))
+    whole = _defect_from_start(flow, time_s / 3) if stated else None
+    return (
+        whole if whole is not None and whole.sound else _defect_by_stretches(flow, stated, 2 * time_s / 3 if stated else time_s)
+    )
+
+
+def _defect_from_start(flow: Trajectory, time_s: float) -> Defect | None:
+    """Against one witness, at the state that is farthest from it in units of the errors; None where there is no witness.
+
+    A restart on a plateau knows what is small no better than to the error of what is large: there only this tells.
+    """
+    problem = flow.problem
+    run = witness_flow(problem, t1=float(flow.times[-1]), time_s=time_s)
+    if isinstance(run, str):
+        return None
+    worst = (0.0, _tiny())
+    for k, state in enumerate(_unstacked(flow)):
+        t = min(float(flow.times[k]), float(run.times[-1]))
+        there = run.at(t)
+        for own, other, stated, made in (
+            (state, there, flow.error, run.error),
+            (_effective(problem, state), _effective(problem, there), flow.predictor_error, run.predictor_error),
+        ):
+            error = ROUNDING * max(_largest(own), _tiny()) + float(stated[k]) + float(np.interp(t, run.times, made))
+            worst = max(worst, (_distance(own, other), LENIENT * error), key=lambda pair: pair[0] / pair[1])
+    return Defect(*worst, _followed(flow, [(0.0, run)], [(worst[0], float(np.max(run.error)))], True))
+
+
+def _defect_by_stretches(flow: Trajectory, stated: bool, time_s: float) -> Defect | str:
+    """From the first state of each of at most SEGMENTS stretches of equal movement, the gradient is followed to its last."""
     problem, deadline, times = flow.problem, time.monotonic() + time_s, flow.times
-    states = _unstacked(flow)
+    states, errors = _unstacked(flow), np.maximum(flow.error, flow.predictor_error)
     effective = [_effective(problem, state) for state in states]
     steps = np.array([_distance(a, b) for a, b in itertools.pairwise(effective)])
-    if not steps.size:
-        return "one state is no flow"
     reach = np.append(0.0, np.cumsum(steps / max(float(np.sum(steps)), _tiny())))
     chosen = np.searchsorted(reach, np.linspace(0, 1, SEGMENTS + 1)[1:-1], side="right")
     ends = sorted({0, len(times) - 1, *(int(min(k, len(times) - 1)) for k in chosen)})
-    stated = bool(np.all(np.isfinite(flow.error)))
     runs, met, allowed = [], [], 0.0
     for first, last in itertools.pairwise(ends):
         span = float(times[last] - times[first])
@@ -235,11 +268,11 @@ def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
             there = run.at(min(float(times[k] - times[first]), float(run.times[-1])))
             apart = max(apart, _distance(_effective(problem, there), effective[k]), _distance(there, states[k]))
         size = max(_largest(states[last]), _largest(effective[last]), _tiny())
-        own = float(np.max(run.error)) + (0.0 if stated else ROUNDING * size)
+        own = float(max(np.max(run.error), np.max(run.predictor_error))) + (0.0 if stated else ROUNDING * size)
         runs.append((float(times[first]), run))
         met.append((apart, own))
         if stated:
-            allowed = max(allowed, LENIENT * (ROUNDING * size + float(flow.error[first] + flow.error[last])))
+            allowed = max(allowed, LENIENT * (ROUNDING * size + float(errors[first] + errors[last])))
         else:
             allowed = max(allowed, LENIENT * own)
     if not stated:
@@ -253,15 +286,18 @@ def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[
     times, states, errors = [], [], []
     added = 0.0
     for (begin, run), (apart, own) in zip(runs, met, strict=True):
-        for t, state, made in zip(run.times[:-1], _unstacked(run)[:-1], run.error[:-1], strict=True):
+        made = np.stack([run.error, run.predictor_error], axis=1)
+        for t, state, more in zip(run.times[:-1], _unstacked(run)[:-1], made[:-1], strict=True):
             times.append(begin + float(t))
             states.append(state)
-            known = float(np.interp(times[-1], flow.times, flow.error)) + float(made) if stated else added + apart + own
-            errors.append(known if times[-1] > 0 else 0.0)
+            before = [np.interp(times[-1], flow.times, error) for error in (flow.error, flow.predictor_error)]
+            known = before + more if stated else np.full(2, added + apart + own)
+            errors.append(known if times[-1] > 0 else np.zeros(2))
         added += apart
     times.append(float(flow.times[-1]))
     states.append(_unstacked(flow)[-1])
-    errors.append(float(flow.error[-1]) if stated else added + met[-1][1])
+    last = np.array([flow.error[-1], flow.predictor_error[-1]])
+    errors.append(last if stated else np.full(2, added + met[-1][1]))
     moments = [(begin, event) for begin, run in runs for event in run.events]
     events = tuple(event._replace(time=begin + event.time) for begin, event in moments)
 
@@ -281,13 +317,14 @@ def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[
         np.array(times),
         leaf_stack(states),
         loss,
-        np.array(errors),
+        np.array(errors)[:, 0],
         events,
         {"method": "given"},
         flow.result,
         flow.problem,
         at,
         polar if known else None,
+        np.array(errors)[:, 1],
     )
 
 

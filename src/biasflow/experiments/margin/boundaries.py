@@ -137,7 +137,7 @@ fig1 = Experiment(
     REPORTED,
     alt=(
         "Three training sets in three columns. Above, boundaries trained with both layers are polygons near the exact F1 "
-        "max-margin ones, at 79 to 94% of its margin. In the middle, the smooth F2 boundaries, of infinitely many and of "
+        "max-margin ones, at 79 to 95% of its margin. In the middle, the smooth F2 boundaries, of infinitely many and of "
         "these neurons. Below, margins over time and against the scale of the start: large starts reach γ₁, small ones "
         "may not."
     ),

@@ -59,7 +59,7 @@ def point(k: int, seed: int, size: int, observed: int, alphas: list[float]) -> x
             np.linalg.norm(M, "nuc") - nuclear.objective,
             np.linalg.norm(M) - frobenius.objective,
             np.sum((M - nuclear.value)[hidden] ** 2),
-            flow.error[-1],
+            flow.predictor_error[-1],
         )
     names = ("reconstruction", "change", "excess_nuclear", "excess_frobenius", "distance_nuclear", "flow_error")
     return xarray.Dataset(

@@ -1,5 +1,5 @@
 """The margin flow of C: two-layer networks under exponential and logistic losses, followed to any norm."""
 
-from .driver import integrate_margin, refusal
+from .driver import check_cap, integrate_margin, refusal
 
-__all__ = ["integrate_margin", "refusal"]
+__all__ = ["check_cap", "integrate_margin", "refusal"]

@@ -16,6 +16,8 @@ from .weighing import smooth_margin
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 LATEST = 700.0
 """Logarithm of the last time that a float holds."""
+EARLIEST = 1e-12
+"""The least share of a step that is looked for."""
 STEEPEST = 4.0
 """Growth of S in one step that its cubic and the quadrature follow."""
 
@@ -45,12 +47,14 @@ def log_elapsed(start: Slope, end: Slope, dt: float, share: float = 1.0) -> floa
 
 
 def share_until(log_goal: float, log_now: float, start: Slope, end: Slope, dt: float) -> float:
-    """The share of a step at which τ reaches its goal, which lies within."""
+    """The share of a step at which τ reaches its goal, which lies within; EARLIEST where it is reached before."""
 
     def missing(share: float) -> float:
         return float(np.logaddexp(log_now, log_elapsed(start, end, dt, share))) - log_goal
 
-    return float(brentq(missing, 1e-12, 1.0, xtol=1e-15)) if missing(1.0) > 0 > missing(1e-12) else 1.0
+    if missing(1.0) <= 0:
+        return 1.0
+    return float(brentq(missing, EARLIEST, 1.0, xtol=1e-15)) if missing(EARLIEST) < 0 else EARLIEST
 
 
 def between(times: Array, points: list[Point], t: float) -> Point:

@@ -13,11 +13,13 @@ from ...errors import InputError
 from ...inputs import Array, positive_float, real_array
 from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
-from ..dual import LOOSER, save_times, stack
+from ..deadlines import Deadline, deadline_of
+from ..dual import LOOSER, stack
+from ..times import save_times
 from .clocks import between, share_until
 from .marching import March, normalised
 from .stepping import Point, squared_norm
-from .tangents import View, view_of
+from .tangents import VIEWED, View, view_of
 
 KEPT_BYTES = 2**28
 """Memory for states saved of the steps; of longer runs every second, fourth, … is saved."""
@@ -41,7 +43,7 @@ def margin_loss(loss: Any) -> MarginLoss | None:
 
 def refusal(problem: Problem) -> str | None:
     """None where the margin flow fits, else a sentence."""
-    if view_of(problem.model, problem.data.X, problem.data.y) is None:
+    if not isinstance(problem.model, VIEWED):
         return f"the margin flow is for TwoLayer and SignedTwoLayer networks, found {type(problem.model).__name__}"
     if margin_loss(problem.loss) is None:
         return f"the margin flow needs an exponential or logistic loss or their SmoothMargin, found {type(problem.loss).__name__}"
@@ -67,12 +69,13 @@ def integrate_margin(
     rtol: float,
     times: ArrayLike | None,
     log_norm: float | None,
-    time_s: float | None = None,
+    time_s: float | Deadline | None = None,
 ) -> Trajectory:
     """The flow until t1 or log β; a run at a looser tolerance gives the error. time_s: seconds after which it ends, anywhere."""
     from ..compiling import announced
 
-    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm, time_s)
+    deadline = deadline_of(time_s)
+    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline)
 
 
 def _integrate(
@@ -81,25 +84,24 @@ def _integrate(
     rtol: float,
     times: ArrayLike | None,
     log_norm: float | None,
-    time_s: float | None,
+    deadline: Deadline,
 ) -> Trajectory:
-    deadline = np.inf if time_s is None else time.monotonic() + positive_float("time_s", time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
     view, loss = view_of(problem.model, problem.data.X, problem.data.y), margin_loss(problem.loss)
     assert view is not None and loss is not None
     start = _start(problem, loss)
-    cap = np.inf if log_norm is None else _cap(log_norm, start)
+    cap = np.inf if log_norm is None else log_norm
     ends = np.empty(0) if t1 is None else np.array([t1])
     goals = ends if wanted is None else np.union1d(wanted, ends)
     if squared_norm(view.velocity(start.params, start.weights)) == 0:
         return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
     began = time.process_time()
-    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, deadline=deadline)
+    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, over=deadline.first)
     result = march.run(start, goals, cap)
-    middle, longer = time.process_time(), time.monotonic() + (np.inf if time_s is None else time_s)
-    check = March(view, loss, False, LOOSER * rtol, deadline=longer)
+    middle = time.process_time()
+    check = March(view, loss, False, LOOSER * rtol, over=deadline.both)
     check.run(start, np.array([march.times[-1]]), np.inf)
     places = _saved(march, wanted)
     stats = {
@@ -114,17 +116,24 @@ def _integrate(
 
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:
-    if not any(np.any(leaf) for leaf in problem.params0):
-        raise InputError("params0: every weight is zero, and from zero nothing moves")
+    _check_moving(problem)
     weights = SmoothMargin(loss).weights(problem.model(problem.params0, problem.data.X), problem.data.y)
     return normalised(problem.params0, weights)
 
 
-def _cap(log_norm: float, start: Point) -> float:
-    cap = float(real_array("log_norm", log_norm))
-    if not start.log_norm < cap <= HIGHEST:
-        raise InputError(f"log_norm: found {cap:g}, needs more than the start's {start.log_norm:g} and at most {HIGHEST:g}")
-    return cap
+def _check_moving(problem: Problem) -> None:
+    if not any(np.any(leaf) for leaf in problem.params0):
+        raise InputError("params0: every weight is zero, and from zero nothing moves")
+
+
+def check_cap(problem: Problem, log_norm: float | None) -> None:
+    """An error where the log-norm to end at is below the start's, or above what floats hold."""
+    if log_norm is None:
+        return
+    _check_moving(problem)
+    cap, first = float(real_array("log_norm", log_norm)), normalised(problem.params0, np.empty(0)).log_norm
+    if not first < cap <= HIGHEST:
+        raise InputError(f"log_norm: found {cap:g}, needs more than the start's {first:g} and at most {HIGHEST:g}")
 
 
 def _saved(march: March, wanted: Array | None) -> list[int]:
@@ -158,7 +167,16 @@ def _trajectory(
     if log_times is not None:
         stats["log_time"] = log_times
     losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
-    return Trajectory(times, states, losses, error, (), stats, result, problem, lambda t: _at(march, t))
+    of_products = _of_products(states.W, error)
+    return Trajectory(
+        times, states, losses, error, (), stats, result, problem, lambda t: _at(march, t), predictor_error=of_products
+    )
+
+
+def _of_products(W: Array, error: Array) -> Array:
+    """What errors of the weights make of a_jw_j, or of ‖w_j‖w_j: each factor is at most as long as the longest neuron."""
+    longest, wide = np.max(np.linalg.norm(W, axis=-1), axis=-1), np.sqrt(W.shape[-1])
+    return np.asarray(error * ((1 + wide) * longest + wide * error))
 
 
 def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ class March:
     saved: list[int] = field(default_factory=list)
     local: list[float] = field(default_factory=lambda: [0.0])
     rejected: int = 0
-    deadline: float = np.inf
+    over: Callable[[], bool] = bool
     trials: int = 0
 
     def run(self, start: Point, goals: Array, log_norm: float) -> Result:
@@ -63,7 +63,7 @@ class March:
             taken, dt, landed = self._advance(dt, ahead[-1] if ahead else np.inf, log_norm, TINIEST * first)
             if self.trials > MAX_STEPS:
                 return Result.STEP_LIMIT
-            if time.monotonic() > self.deadline:
+            if self.over():
                 return Result.TIME_LIMIT
             if taken < TINIEST * first and not landed:
                 return Result.STEP_TOO_SMALL
@@ -82,7 +82,7 @@ class March:
     def _advance(self, dt: float, goal: float, log_norm: float, least: float) -> tuple[float, float, bool]:
         """One accepted step: its length, the next to try, and whether it landed on the goal; of length zero where none was."""
         point, fitted = self.points[-1], 0
-        while self.trials <= MAX_STEPS and time.monotonic() <= self.deadline:
+        while self.trials <= MAX_STEPS and not self.over():
             self.trials += 1
             landed = not self.risk_clock and dt >= goal - self.times[-1]
             length = goal - self.times[-1] if landed else dt

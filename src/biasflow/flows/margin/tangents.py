@@ -128,6 +128,10 @@ class ReluView(View):
         return Tangent(base, self.y * offset, pull, kernel, corrected)
 
 
+VIEWED = (TwoLayer, SignedTwoLayer)
+"""The networks that have a view; making one forms n × n arrays, which asking need not."""
+
+
 def view_of(model: Any, X: Array, y: Array) -> View | None:
     """The view of a network that has one."""
     if isinstance(model, TwoLayer):

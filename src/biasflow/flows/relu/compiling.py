@@ -14,6 +14,7 @@ import numba
 
 from ..compiling import announced as announce
 from ..compiling import stamp
+from ..deadlines import Deadline
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 KERNELS = ("algebra", "aside", "crossing", "descending", "early", "field", "layout", "marching", "sliding", "tableau")
@@ -31,10 +32,10 @@ def inner(kernel: Kernel) -> Kernel:
 
 
 def entry(kernel: Kernel) -> Kernel:
-    """Compile an entry point, cached on disk."""
-    return cast(Kernel, numba.njit(cache=True, error_model="numpy", fastmath=REORDER)(kernel))
+    """Compile an entry point, cached on disk; without the interpreter's lock, so that a clock can be watched meanwhile."""
+    return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDER)(kernel))
 
 
-def announced(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Call, and say so on stderr if something has to be compiled first."""
-    return announce("ReLU", call, *arguments)
+def announced(call: Callable[..., Any], *arguments: Any, deadline: Deadline | None = None) -> Any:
+    """Call, and say so on stderr if something has to be compiled first; the clock of a deadline stands still meanwhile."""
+    return announce("ReLU", call, *arguments, deadline=deadline)

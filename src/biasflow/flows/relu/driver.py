@@ -14,7 +14,9 @@ from ...errors import ConvergenceError, ScaleError
 from ...inputs import Array, positive_float
 from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
-from ..dual import CONVERGED, LOOSER, save_times
+from ..deadlines import Deadline, Flag, deadline_of, never
+from ..dual import CONVERGED, LOOSER, largest_difference
+from ..times import save_times
 from .geometry import Network, network
 from .layout import OFF, ON, OUT, RHO, SLIDE
 
@@ -73,19 +75,22 @@ class EventRun:
         i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
         start, h = float(self.kept.times[i]), float(self.kept.steps[i])
-        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1)
+        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1, never())
         march(Y, gates, self.net.geometry, self.net.invariants, False, request)
         return Y
 
 
-def integrate_events(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+def integrate_events(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
+) -> Trajectory:
     """The flow of a two-layer ReLU network until t1, or until converged; a run at a looser tolerance gives the error."""
     from .compiling import announced
 
-    return announced(_integrate, problem, t1, rtol, times)
+    deadline = deadline_of(time_s)
+    return announced(_integrate, problem, t1, rtol, times, deadline, deadline=deadline)
 
 
-def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None) -> Trajectory:
+def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, deadline: Deadline) -> Trajectory:
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -96,7 +101,8 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     result = _at_rest(problem, net)
     if result is not None:
         return _standing(problem, net, result, wanted)
-    run = run_events(problem, net, t1, rtol, wanted)
+    with deadline.flag(deadline.first) as stop:
+        run = run_events(problem, net, t1, rtol, wanted, stop)
     if wanted is None:
         saved, states = _every_step(run)
     else:
@@ -108,7 +114,8 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     if saved[0] == 0:
         params.a[0], params.W[0] = problem.start
     started = time.process_time()
-    error = _error(problem, net, run, saved, params)
+    with deadline.flag(deadline.both) as stop:
+        error, predictor_error = _errors(problem, net, run, saved, params, stop)
     stats: dict[str, Any] = {
         "method": "events",
         **run.counts,
@@ -129,6 +136,7 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
         problem,
         _interpolant(problem, net, run),
         lambda t: net.polar(run.state_at(t)),
+        predictor_error,
     )
 
 
@@ -142,7 +150,9 @@ def _check_rounding(net: Network, rtol: float) -> None:
         )
 
 
-def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None) -> EventRun:
+def run_events(
+    problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None, stop: Flag | None = None
+) -> EventRun:
     """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there."""
     from . import marching
     from .marching import Request, march
@@ -162,9 +172,8 @@ def run_events(problem: Problem, net: Network, t1: float | None, rtol: float, wa
     goal, still, faint = _thresholds(problem, net)
     entry_bytes = 8 * Y.size + gates.size
     keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
-    request = Request(
-        t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, faint, MAX_STEPS, times[exact.size :], keep
-    )
+    looks, over = times[exact.size :], never() if stop is None else stop
+    request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, faint, MAX_STEPS, looks, keep, over)
     t_rest, code, saved, kept, log, counts, stiffest = march(Y, gates, net.geometry, net.invariants, early is None, request)
     rows = np.concatenate([early_log, log.rows[: log.filled[0]]])
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
@@ -258,25 +267,32 @@ def _every_step(run: EventRun) -> tuple[Array, Array]:
     return times[last], states[last]
 
 
-def _error(problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams) -> Array:
-    """Distance from a run at a looser tolerance."""
-    error = np.zeros(saved.size)
+def _errors(
+    problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams, stop: Flag
+) -> tuple[Array, Array]:
+    """Distances from a run at a looser tolerance: of the weights, and of the products a_jw_j."""
     moved = saved > 0
     if not np.any(moved):
-        return error
-    check = run_events(problem, net, run.t_end, LOOSER * run.rtol, saved[moved])
+        return np.zeros(saved.size), np.zeros(saved.size)
+    check = run_events(problem, net, run.t_end, LOOSER * run.rtol, saved[moved], stop)
     count = len(check.saved)
-    other = net.params(check.saved)
-    where = np.flatnonzero(moved)
-    difference = np.maximum(
-        np.max(np.abs(other.a - params.a[where[:count]]), axis=1), np.max(np.abs(other.W - params.W[where[:count]]), axis=(1, 2))
-    )
+    other, where = net.params(check.saved), np.flatnonzero(moved)
+    ours = TwoLayerParams(params.a[where], params.W[where])
+    shared = TwoLayerParams(ours.a[:count], ours.W[:count])
+    differences = [
+        largest_difference(shared, other),
+        largest_difference(problem.model.effective(shared), problem.model.effective(other)),
+    ]
     digits = max(1.0, -float(np.min(net.start[:, RHO])))  # a logarithm of a thousand has three digits fewer behind its point
-    rounding = digits * np.finfo(float).eps * np.max(np.abs(params.a[where]), axis=1)
-    error[where] = np.inf
-    error[where[:count]] = difference
-    error[where] += rounding
-    return error
+    sizes = [np.max(np.abs(ours.a), axis=1), 2 * np.max(np.abs(problem.model.effective(ours)), axis=(1, 2))]
+    errors = []
+    for difference, size in zip(differences, sizes, strict=True):
+        error = np.zeros(saved.size)
+        error[where] = np.inf
+        error[where[:count]] = difference
+        error[where] += digits * np.finfo(float).eps * size
+        errors.append(error)
+    return errors[0], errors[1]
 
 
 def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
@@ -295,6 +311,7 @@ def _result(run: EventRun) -> Result:
         marching.STATIONARY: Result.STATIONARY,
         marching.STEP_LIMIT: Result.STEP_LIMIT,
         marching.STEP_TOO_SMALL: Result.STEP_TOO_SMALL,
+        marching.TIME_LIMIT: Result.TIME_LIMIT,
     }[run.code]
 
 

@@ -29,7 +29,7 @@ from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log
 from .sliding import no_slides, roomier, set_slides
 from .tableau import dense_row, dense_state, error_and_stiffness, stages
 
-REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL = 0, 1, 2, 3, 4
+REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL, TIME_LIMIT = 0, 1, 2, 3, 4, 5
 SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0
 STABLE = 2.6
 """Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the loss can converge."""
@@ -60,6 +60,7 @@ class Request(NamedTuple):
     max_steps: int
     times: Array
     keep: int  # states kept of the steps, thinned to every 2^k-th
+    stop: Index  # its entry turns to one when the time is over
 
 
 class Kept(NamedTuple):
@@ -376,6 +377,9 @@ def _march(stamp: int) -> Any:
         project(K[0].reshape(Y.shape), geometry.U, geometry.UT, span.dP0)
         code = ending(t, square, Y, work, ask)
         while code == STEP_LIMIT and counts[0] + counts[1] < ask.max_steps:
+            if ask.stop[0] != 0:
+                code = TIME_LIMIT
+                break
             last = t + h * (1 + 1e-12) >= ask.t1
             h = ask.t1 - t if last else h
             square = stages(Y, h, geometry, slides, work, K, s.trial, s.sixth)

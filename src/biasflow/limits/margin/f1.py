@@ -11,7 +11,7 @@ from ...inputs import Array, positive_float, positive_int
 from ...models import Particles
 from ...records import Certificate, Limit
 from .generation import Bracket, generate
-from .nearest import kernel_max_margin
+from .nearest import nearest_weights
 from .oracles import Neurons, exact_effort
 from .reading import Labelled, read_labelled
 
@@ -49,8 +49,7 @@ def first_weights(data: Labelled) -> Array:
 
     if data.y.size > LARGE:
         return np.full(data.y.size, 1 / data.y.size)
-    weights: Array = kernel_max_margin(arc_cosine_kernel(data.rows[:, :-1]), data.y).stats["weights"]
-    return weights
+    return nearest_weights(arc_cosine_kernel(data.rows[:, :-1]), data.y)
 
 
 def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:

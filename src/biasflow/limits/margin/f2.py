@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError
-from ...inputs import Array, labels, matrix, one_of, positive_int
+from ...inputs import Array, labels, matrix, one_of, positive_float, positive_int
 from ...models import augmented
 from ...records import Certificate, Limit
-from .classifiers import ACTIVATIONS, FeatureClassifier, KernelClassifier, activate, arc_cosine_kernel
-from .nearest import kernel_max_margin, l2_max_margin
+from .arc_cosine import f2_bracket
+from .classifiers import ACTIVATIONS, FeatureClassifier, KernelClassifier, activate
+from .hull import HullBracket
+from .nearest import OUTWARD, UNIT, certificate_of, l2_max_margin, statistics_of
 from .reading import Labelled, read_labelled
 
 STREAM = 5
@@ -20,31 +23,71 @@ STREAM = 5
 
 
 def f2_max_margin(
-    X: ArrayLike, y: ArrayLike, *, activation: str = "relu", features: int | ArrayLike | None = None, key: int = 0
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    activation: str = "relu",
+    features: int | ArrayLike | None = None,
+    key: int = 0,
+    time_s: float = 60.0,
 ) -> Limit[Any]:
     """γ₂ = max_{‖f‖_{F2} ≤ 1} min_i y_if(x_i): a hard-margin SVM with the arc-cosine kernel (C, eq. 5).
 
     X (n, d) without the bias column, y = ±1. activation: 'relu' or 'squared_relu'. value: a `KernelClassifier` of norm one. With
     `features`, γ₂^(m) instead: m neurons drawn uniformly on the sphere with `key`, or the rows u_j (m, d+1) given; value: a
-    `FeatureClassifier` with √m‖a‖₂ = 1 (C, Proposition 7). stats: weights p on the samples, support, separable, and a note where
-    the margin is zero.
+    `FeatureClassifier` with √m‖a‖₂ = 1 (C, Proposition 7).
+
+    certificate: primal ≤ γ₂ ≤ dual as in `kernel_max_margin`, but from the inputs as they are given, without rounding, to as many
+    digits as it takes: offsets and units cost time, not truth. kind 'exact': within 1e-6; 'bound': time_s ran out before. Where
+    γ₂² is below 1e-10 of the largest k(x, x), float64 cannot hold the classifier's coefficients well enough to show its margin:
+    the certificate then has more digits than they. stats: weights p on the samples, support, separable (γ₂ is zero only for equal
+    inputs of opposite labels), note.
     """
     one_of("activation", activation, ACTIVATIONS)
-    key = positive_int("key", key, least=0)
+    key, time_s = positive_int("key", key, least=0), positive_float("time_s", time_s)
     X = matrix("X", X)
     y = labels("y", y, X.shape[0])
     data = read_labelled(X, y)
+    directions = None if features is None else _first_layer(features, X.shape[1] + 1, key)
     if data.conflict is not None:
-        return _zero(data, X, activation)
-    if features is None:
-        found = kernel_max_margin(arc_cosine_kernel(X, None, activation), y)
-        value: Any = KernelClassifier(X, found.value, activation)
-    else:
-        directions = _first_layer(features, X.shape[1] + 1, key)
-        found = l2_max_margin(y[:, None] * activate(augmented(X) @ directions.T, activation))
-        value = FeatureClassifier(directions, found.value, activation)
-    note = "" if found.stats["separable"] else "the classes are not separated: the margin is zero to rounding"
-    return Limit(value, found.objective, found.certificate, {**found.stats, "note": note})
+        nothing = np.zeros(y.size if directions is None else len(directions))
+        return _zero(
+            data,
+            KernelClassifier(X, nothing, activation)
+            if directions is None
+            else FeatureClassifier(directions, nothing, activation),
+        )
+    if directions is None:
+        return _kernel_margin(X, y, activation, time.monotonic() + time_s)
+    found = l2_max_margin(y[:, None] * activate(augmented(X) @ directions.T, activation), time_s=time_s)
+    value = FeatureClassifier(directions, found.value, activation)
+    return _rounded_features(Limit(value, found.objective, found.certificate, found.stats), X, directions, activation)
+
+
+def _rounded_features(found: Limit[Any], X: Array, directions: Array, activation: str) -> Limit[Any]:
+    """The bracket moved outwards by what rounding of ⟨u_j, (x_i, 1)⟩, (d + 2)u·‖u_j‖‖(x_i, 1)‖, can do to γ₂^(m).
+
+    A feature vector b_i that is off by e_i moves every margin by ‖e_i‖/√m at most, whatever f of norm one.
+    """
+    rows = augmented(X)
+    size = float(np.max(np.abs(rows)))
+    longest, widest = size * float(np.max(np.linalg.norm(rows / size, axis=1))), np.linalg.norm(directions, axis=1)
+    doubt = (X.shape[1] + 3) * UNIT * longest * widest
+    if activation == "squared_relu":
+        doubt = doubt * 3 * longest * widest
+    moved = float(np.linalg.norm(doubt)) / np.sqrt(len(directions)) * (1 + OUTWARD)
+    lower, upper = max(found.certificate.primal - moved, 0.0), found.certificate.dual + moved
+    bracket = HullBracket(found.stats["weights"], lower, upper)
+    return Limit(found.value, lower, certificate_of(bracket), statistics_of(bracket))
+
+
+def _kernel_margin(X: Array, y: Array, activation: str, deadline: float) -> Limit[Any]:
+    found = f2_bracket(X, y, activation, deadline)
+    c = found.p * y / found.upper if found.lower > 0 else np.zeros(y.size)
+    stats = {**statistics_of(found), "separable": True}
+    if found.lower == 0:
+        stats["note"] = "the inputs are distinct, so that the margin is positive; time ran out before a lower bound was found"
+    return Limit(KernelClassifier(X, c, activation), found.lower, certificate_of(found), stats)
 
 
 def _first_layer(features: int | ArrayLike, dim: int, key: int) -> Array:
@@ -58,8 +101,7 @@ def _first_layer(features: int | ArrayLike, dim: int, key: int) -> Array:
     return drawn / np.linalg.norm(drawn, axis=1)[:, None]
 
 
-def _zero(data: Labelled, X: Array, activation: str) -> Limit[Any]:
+def _zero(data: Labelled, value: Any) -> Limit[Any]:
     p = data.conflict_weights
     stats = {"weights": p, "support": np.flatnonzero(p), "separable": False, "note": data.note}
-    value = KernelClassifier(X, np.zeros(p.size), activation)
     return Limit(value, 0.0, Certificate(0.0, 0.0, 0.0, "exact"), stats)

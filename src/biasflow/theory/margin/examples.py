@@ -9,7 +9,7 @@ import numpy as np
 
 from ...data import clusters, with_bias
 from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
-from ...models import SignedTwoLayer, TwoLayer, TwoLayerParams
+from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem
 from .setting import Alternating, Scores
 
@@ -287,3 +287,28 @@ def any_interval_problem(key: int) -> Problem:
     data = with_bias(Dataset(X[:, None], rng.choice([-1.0, 1.0], n)[group.ravel()], f"any intervals key={key}"))
     model = TwoLayer(m, 2)
     return Problem(model, data, SmoothMargin(), model.init(10.0 ** rng.uniform(-1, 0.7) / np.sqrt(m), key=key))
+
+
+def point_problem(key: int) -> Problem:
+    """Eight neurons on one ray, of lengths that double; ReLUs for even keys, squared ones for odd."""
+    return _on_one_ray(cluster_data(key, 16, k=2), key, 8, 1.0)
+
+
+def any_point_problem(key: int) -> Problem:
+    """One neuron to twenty on one ray, of lengths over decades, on labelled inputs of many kinds."""
+    rng = np.random.default_rng((103, key))
+    data = labelled_family(key, classes=2)
+    size = max(float(np.max(np.abs(data.X))), 1.0)
+    return _on_one_ray(data, key, int(rng.integers(1, 21)), 10.0 ** rng.uniform(-3, 0.5) / size)
+
+
+def _on_one_ray(found: Dataset, key: int, m: int, scale: float) -> Problem:
+    rng = np.random.default_rng((107, key))
+    data, lengths = with_bias(found), scale * 2.0 ** rng.integers(-3, 4, m)
+    w = data.X[0] + 0.5 * np.linalg.norm(data.X[0]) * rng.standard_normal(data.d) / data.d**0.5  # active on some input
+    W = np.outer(lengths, w / np.linalg.norm(w))
+    sign = rng.choice([-1.0, 1.0])
+    loss = SmoothMargin(LogisticLoss() if key % 4 < 2 else ExponentialLoss())
+    if key % 2:
+        return Problem(SignedTwoLayer(m, data.d, np.full(m, sign)), data, loss, SignedTwoLayerParams(W))
+    return Problem(TwoLayer(m, data.d), data, loss, TwoLayerParams(sign * rng.uniform(0.5, 2.0) * lengths, W))

@@ -1,6 +1,6 @@
 """R: mirror flow for least squares."""
 
-from . import ablations, bias, boundary, hypentropic, local, networks, operator_norm, rates, widths
+from . import ablations, bias, boundary, hypentropic, local, networks, operator_norm, rates, twins, widths
 
 CLAIMS = (
     *bias.CLAIMS,
@@ -11,5 +11,6 @@ CLAIMS = (
     *networks.CLAIMS,
     *ablations.CLAIMS,
     *operator_norm.CLAIMS,
+    *twins.CLAIMS,
     *widths.CLAIMS,
 )

@@ -177,7 +177,7 @@ def _same_curve(evidence: Evidence, m: Measured, chosen: Index) -> Check:
         return unknown_check(name, f"the flow in ν: {other.result.value}")
     at = at[: len(other.times)]
     size = float(np.max(np.abs(m.betas)))
-    error = float(np.max(np.max(m.spread[at], axis=1) + other.error)) / size
+    error = float(np.max(np.max(m.spread[at], axis=1) + other.predictor_error)) / size
     distance = float(np.max(np.abs(other.states - m.betas[at]))) / size
     return Check(name, distance, "==", 0.0, error, **m.notes)
 

@@ -99,9 +99,11 @@ def followed_weights(evidence: Evidence) -> Followed | str:
     states, coarse, fine, path = (
         leaf_stack([each.at(float(t)) for t in at]) for each, at in ((run, times), (rough, grid), (run, grid), (run, ends))
     )
-    error = np.max(np.abs(p.model.effective(fine) - p.model.effective(coarse)), axis=1)[::2]
+    error = np.max([np.max(np.abs(a - b), axis=1) for a, b in zip(fine, coarse, strict=True)], axis=0)[::2]
+    of_beta = np.max(np.abs(p.model.effective(fine) - p.model.effective(coarse)), axis=1)[::2]
     stats = {"method": "weights", "steps": len(run.ends) - 1}
-    followed = Trajectory(times, states, np.full(len(times), np.nan), error, (), stats, run.result, p, run.at)
+    unknown = np.full(len(times), np.nan)
+    followed = Trajectory(times, states, unknown, error, (), stats, run.result, p, run.at, predictor_error=of_beta)
     return Followed("∇L followed in the weights", followed, fine, coarse, ends, path)
 
 

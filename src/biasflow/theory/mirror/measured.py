@@ -56,7 +56,7 @@ class Measured:
         self.formulas = formulas_of(m.potential, self.d, m.beta0)
         self.start = np.asarray(self.formulas.inverse(np.zeros(self.d)) if m.beta0 is None else m.beta0, dtype=np.float64)
         betas, times = evidence.predictors, flow.times
-        spread = flow.stats.get("spread", enveloped(np.broadcast_to(flow.error[:, None], betas.shape)))
+        spread = flow.stats.get("spread", enveloped(np.broadcast_to(flow.predictor_error[:, None], betas.shape)))
         if times[0] > 0:
             times, betas = np.append(0.0, times), np.vstack([self.start, betas])
             spread = np.vstack([np.zeros(self.d), spread])

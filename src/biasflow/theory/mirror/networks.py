@@ -48,7 +48,7 @@ class Reduced(Measured):
         self.formulas = formulas_of(potential, count, self.start)
         self.times, self.weights = flow.times, flow.states
         self.betas = self._summed(flow.states)
-        stated = np.bincount(groups).astype(np.float64) * np.maximum.accumulate(flow.error)[:, None]
+        stated = np.bincount(groups).astype(np.float64) * np.maximum.accumulate(flow.predictor_error)[:, None]
         self.spread = followed.error(self._summed, self._sensitivity, stated)
         self.r_error = 8 * EPS * np.bincount(groups, a0**2 + b0**2)  # of the differences that r is made of
         if self.times[0] > 0:
@@ -115,7 +115,7 @@ def mirror_equation(m: Reduced) -> Check:
 def _agreement(m: Reduced, other: Trajectory, betas: Array, quantity: str) -> Check:
     at = np.searchsorted(m.times, other.times)
     size = float(np.max(np.abs(m.betas)))
-    error = float(np.max(np.max(m.spread[at], axis=1) + other.error)) / size
+    error = float(np.max(np.max(m.spread[at], axis=1) + other.predictor_error)) / size
     distance = float(np.max(np.abs(betas - m.betas[at]))) / size
     return Check(quantity, distance, "==", 0.0, error, **m.notes)
 
@@ -163,7 +163,7 @@ def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
     a, b = flow.states
     a0, b0 = p.params0
     size = float(np.max(np.abs(a) + np.abs(b))) ** 2
-    stated = SAFE * flow.error[:, None] * np.ones_like(a)
+    stated = SAFE * flow.predictor_error[:, None] * np.ones_like(a)
     error = followed.error(_difference, lambda w, e: 2 * (w[0] * e[0] + w[1] * e[1]), stated) / size
     inside = _difference(flow.states) / size
     drift = np.abs(inside - _difference((a0, b0)) / size)
@@ -217,7 +217,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
         return (size[0] + size[1]) ** 3 * (size[2] + size[3]) / top**2
 
     drift = np.abs(share(m.weights) - m.r**2 / top**2)
-    stated = SAFE * followed.flow.error[:, None] / top
+    stated = SAFE * followed.flow.predictor_error[:, None] / top
     error = followed.error(share, moved, stated)
     k = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
     rounding = 16 * EPS * float(np.max(np.bincount(merged.groups)))

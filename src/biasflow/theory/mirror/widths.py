@@ -113,7 +113,7 @@ def _same_predictor(evidence: Evidence, m: Reduced, other: Problem) -> Check:
         return unknown_check(name, flow)
     size = float(np.max(np.abs(m.betas)))
     distance = float(np.max(np.abs(other.model.effective(flow.states) - m.betas[at]))) / size
-    error = float(np.max(np.max(m.spread[at], axis=1) + flow.error)) / size
+    error = float(np.max(np.max(m.spread[at], axis=1) + flow.predictor_error)) / size
     return Check(name, distance, "==", 0.0, error, **m.notes)
 
 
@@ -242,7 +242,7 @@ def _followed(evidence: Evidence, p: Problem, groups: Index, rng: np.random.Gene
     w = np.sqrt(np.hypot(end, r))
     left = np.abs(w * np.linalg.lstsq(merged.X * w, merged.X @ best - merged.X @ end, rcond=None)[0])
     size = float(np.max(np.abs(best)))
-    error = (FEW * float(flow.error[-1]) + 2 * float(np.max(left))) / size + 100 * EPS
+    error = (FEW * float(flow.predictor_error[-1]) + 2 * float(np.max(left))) / size + 100 * EPS
     if error > ARRIVED:
         return unknown_check(name, f"the flow still has {error:.2g} of its way to go")
     return Check(name, float(np.max(np.abs(end - best))) / size, "==", 0.0, error, witness="∇L followed in the weights")

@@ -1,6 +1,7 @@
 """W: kernel and rich regimes."""
 
 from . import (
+    biased,
     completion,
     deeper,
     depth_two,
@@ -9,23 +10,30 @@ from . import (
     finite_steps,
     kernel,
     lemmas,
+    recipe,
     recovery,
+    saddle,
     samples,
     thresholds,
     vanishing,
+    wide,
 )
 
 CLAIMS = (
     kernel.CLAIMS
+    + biased.CLAIMS
     + equivalences.CLAIMS
     + depth_two.CLAIMS
+    + recipe.CLAIMS
     + lemmas.CLAIMS
     + deeper.CLAIMS
     + thresholds.CLAIMS
+    + saddle.CLAIMS
     + escape.CLAIMS
     + samples.CLAIMS
     + vanishing.CLAIMS
     + finite_steps.CLAIMS
     + completion.CLAIMS
     + recovery.CLAIMS
+    + wide.CLAIMS
 )

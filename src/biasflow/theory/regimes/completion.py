@@ -61,7 +61,7 @@ RAW = "∇L followed in the factors"
 def flow_limit(problem: Problem, params: FactorParams, rtol: float = PLAIN) -> tuple[Array, float]:
     """M(∞) of the library's flow from these factors, and its numerical error."""
     flow = gradient_flow(problem.model, problem.data, problem.loss, params, rtol=rtol)
-    return problem.model.effective(flow.final), float(flow.error[-1])
+    return problem.model.effective(flow.final), float(flow.predictor_error[-1])
 
 
 def raw_flow(problem: Problem, factor: float, rtol: float, time_s: float) -> Trajectory:
@@ -75,7 +75,7 @@ def raw_flow(problem: Problem, factor: float, rtol: float, time_s: float) -> Tra
 def raw_limit(problem: Problem, factor: float, rtol: float, time_s: float) -> tuple[Array, float]:
     """M(∞) of that flow, and its error."""
     run = raw_flow(problem, factor, rtol, time_s)
-    return problem.model.effective(run.final), float(run.error[-1])
+    return problem.model.effective(run.final), float(run.predictor_error[-1])
 
 
 def scaled(params: FactorParams, factor: float) -> FactorParams:

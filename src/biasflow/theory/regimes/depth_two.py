@@ -36,7 +36,7 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
     tilt = speed * errors * np.max(np.sum(np.abs(X), axis=0))  # what the error of ∫r makes in the mirror coordinate
     slope = np.max(np.hypot(beta, r), axis=1)
     uneven = 2 * start_spread(problem)  # w±² = α²(1 + 2δ)e^{±η}
-    allowed = float(np.max(np.interp(times, flow.times, flow.error) + slope * (tilt + uneven))) / size + ROUNDING
+    allowed = float(np.max(np.interp(times, flow.times, flow.predictor_error) + slope * (tilt + uneven))) / size + ROUNDING
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     along = Check(
         "largest ‖β(t) − 2α²sinh(−8c·Xᵀ∫r)‖_∞ over all steps, over the largest β",

@@ -49,7 +49,12 @@ def end_error(evidence: Evidence) -> float:
     logs = 1 + problem.model.depth * abs(np.log(start_scale(problem)))
     formed = max(float(np.max(np.abs(leaf))) for leaf in evidence.trajectory.final) ** problem.model.depth  # w₊^D − w₋^D cancels
     rounding = ROUNDING * (logs * size + formed)
-    return LENIENT * float(evidence.trajectory.error[-1]) + 2 * remaining(problem, evidence.trajectory.final) + off + rounding
+    return (
+        LENIENT * float(evidence.trajectory.predictor_error[-1])
+        + 2 * remaining(problem, evidence.trajectory.final)
+        + off
+        + rounding
+    )
 
 
 def remaining(problem: Problem, params: Any) -> float:
@@ -78,7 +83,7 @@ def residual_integrals(problem: Problem, flow: Trajectory) -> tuple[Array, Array
         sums.append(half[:, None] * np.einsum("k,skn->sn", weights, residual))
     rough, fine = sums
     rows = np.max(np.sum(np.abs(problem.data.X), axis=1))  # what an error of β makes in Xβ
-    errors = np.interp(times, flow.times, flow.error)
+    errors = np.interp(times, flow.times, flow.predictor_error)
     own = rows * half * (errors[1:] + errors[:-1])
     error = np.append(0.0, np.cumsum(np.max(np.abs(fine - rough), axis=1) + own))
     return times, np.vstack([np.zeros(problem.data.n), np.cumsum(fine, axis=0)]), error

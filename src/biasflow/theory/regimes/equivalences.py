@@ -16,7 +16,7 @@ import numpy as np
 from ...inputs import Array
 from ...limits import bregman_projection
 from ...losses import SquareLoss
-from ...models import DiagonalNetwork, MirrorForm, Model, ProductNetwork, ProductParams
+from ...models import DiagonalNetwork, MirrorForm, Model, ProductNetwork, ProductParams, TwoLayer
 from ...potentials import Hypentropy, Potential
 from ...records import Dataset, Problem, Trajectory, leaf_map, leaves
 from ..evidence import ARRIVED, Evidence
@@ -27,7 +27,7 @@ from ..witness import witness_flow
 from .completion import completion_problem
 from .ends import ROUNDING, remaining
 from .families import diagonal_family
-from .kernel import HOMOGENEOUS
+from .kernel import HOMOGENEOUS, LABELLED, paired_neurons
 
 SCALES = (0.3, 3.0)
 """α by which the start is divided, and whose power multiplies the output."""
@@ -81,18 +81,25 @@ class Louder(Model):
 
 
 def louder_problem(problem: Problem, alpha: float) -> tuple[Problem, float]:
-    """(the model α^D·F from w₀ = w/α, the speed at which it runs)."""
+    """(the model α^D·F from w₀ = w/α, the speed at which it runs).
+
+    For networks with gates, whose flow is followed from gate to gate, F itself with the labels y/α^D: c‖α^D·f − y‖² is α^{2D}
+    times its loss, for any model, and so is the speed.
+    """
     start = leaf_map(lambda leaf: leaf / alpha, problem.params0)
-    model = Louder(problem.model, alpha**problem.model.homogeneity)
-    return Problem(model, problem.data, problem.loss, start), alpha**-2.0
+    factor = alpha**problem.model.homogeneity
+    if isinstance(problem.model, TwoLayer):
+        data = dataclasses.replace(problem.data, y=problem.data.y / factor)
+        return Problem(problem.model, data, problem.loss, start), factor**2 * alpha**-2.0
+    return Problem(Louder(problem.model, factor), problem.data, problem.loss, start), alpha**-2.0
 
 
 def flows_apart(
-    flow: Trajectory, other: Trajectory, speed: float, turned: Callable[[Any], Any] | None = None
+    flow: Trajectory, other: Trajectory, speed: float, turned: Callable[[Any], Any] | None = None, factor: float = 1.0
 ) -> tuple[float, float]:
     """(largest distance of the predictors of `flow` at t from those of `other` at speed·t, its error), over the largest.
 
-    turned: weights of `flow` from those of `other`, which are then compared too.
+    turned: weights of `flow` from those of `other`, which are then compared too. factor: on the predictors of `other`.
     """
     one, two = (run.problem.model for run in (flow, other) if isinstance(run.problem, Problem))
     last = min(float(flow.times[-1]), float(other.times[-1]) / speed)
@@ -101,13 +108,13 @@ def flows_apart(
     apart = 0.0
     for t in chosen:
         here, there = flow.at(t), other.at(min(speed * t, float(other.times[-1])))
-        apart = max(apart, float(np.max(np.abs(one.effective(here) - two.effective(there)))) / size)
+        apart = max(apart, float(np.max(np.abs(one.effective(here) - factor * two.effective(there)))) / size)
         if turned is not None:
             pairs = list(zip(leaves(here), leaves(turned(there)), strict=True))
             largest = max(float(np.max(np.abs(a))) for a, _ in pairs)
             apart = max(apart, *(float(np.max(np.abs(a - b))) / largest for a, b in pairs))
     formed = max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.states)) ** one.homogeneity  # β may be a difference of these
-    errors = float(np.max(flow.error)) + float(np.max(other.error))
+    errors = float(np.max(flow.predictor_error)) + factor * float(np.max(other.predictor_error))
     return apart, SAFE * (errors + ROUNDING * (formed + size)) / size
 
 
@@ -117,7 +124,8 @@ def _fn1(evidence: Evidence) -> tuple[Check, ...]:
     for alpha in SCALES:
         quantity = f"largest difference of the flow from α·w₀ and that of α^D·f from w₀ at t/α², α = {alpha:g}, relative"
         louder, speed = louder_problem(problem, alpha)
-        other = witness_flow(louder, t1=max(speed, 1.0) * float(flow.times[-1]), time_s=evidence.time_left / 2)
+        longest = speed * max(1.0, alpha**2) * float(flow.times[-1])
+        other = witness_flow(louder, t1=longest, time_s=evidence.time_left / 2)
         if isinstance(other, str):
             checks.append(unknown_check(quantity, other))
             continue
@@ -125,8 +133,9 @@ def _fn1(evidence: Evidence) -> tuple[Check, ...]:
         def turned(params: Any, alpha: float = alpha) -> Any:
             return leaf_map(lambda leaf: alpha * leaf, params)
 
-        apart, error = flows_apart(flow, other, speed, turned)
-        null = flows_apart(flow, other, 1.0)[0]
+        factor = 1.0 if isinstance(louder.model, Louder) else alpha**problem.model.homogeneity
+        apart, error = flows_apart(flow, other, speed, turned, factor)
+        null = flows_apart(flow, other, speed * alpha**2, factor=factor)[0]
         checks.append(Check(quantity, apart, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=null))
     return tuple(checks)
 
@@ -166,7 +175,7 @@ def _ends(evidence: Evidence) -> Check:
     off = evidence.limit.certificate.residual * float(np.max(np.abs(problem.data.y), initial=1.0)) * reach
     formed = float(np.max(np.abs(flow.final.u) * np.abs(flow.final.v)) + np.max(u**2 + v**2))
     logs = 1 + float(np.max(np.abs(np.log(np.abs(u**2 - v**2)))))
-    error = (float(flow.error[-1]) + 2 * remaining(pair, pair.params0) + off + ROUNDING * (logs * size + formed)) / size
+    error = (float(flow.predictor_error[-1]) + 2 * remaining(pair, pair.params0) + off + ROUNDING * (logs * size + formed)) / size
     if not error <= ARRIVED:
         return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
     away, null = (
@@ -191,6 +200,8 @@ def _fn2(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _smooth(problem: Any) -> str | None:
+    if isinstance(problem.model, TwoLayer):
+        return None
     failure: str | None = problem.model.nonsmooth(problem.params0)
     return failure
 
@@ -209,7 +220,23 @@ def _inside(problem: Any) -> str | None:
 
 
 def _scaling_example(key: int) -> Problem:
+    """Diagonal networks of depth 2 to 4, matrix factorisations, and ReLU networks whose neurons come in opposite pairs."""
+    if key % 8 == 7:
+        return paired_neurons(key)
     return completion_problem(key) if key % 4 == 3 else diagonal_problem(key, depth=2 + key % 3, scale=0.4)
+
+
+def _scaling_family(key: int) -> Problem:
+    """Diagonal networks of depth 2 to 5; every sixth a ReLU network with neurons of any size."""
+    if key % 6 != 5:
+        return diagonal_family(key, 2 + key % 4)
+    rng = np.random.default_rng((101, key))
+    n, d, m = int(rng.integers(1, 5)), int(rng.integers(2, 6)), int(rng.integers(1, 12))
+    model, unit = TwoLayer(m, d), 10 ** rng.uniform(-1, 1)
+    data = Dataset(rng.standard_normal((n, d)), unit**2 * rng.standard_normal(n))
+    return Problem(
+        model, data, SquareLoss(("sum", "half", "half-mean")[key % 3]), model.init(unit * rng.uniform(0.2, 1), key=key)
+    )
 
 
 def product_problem(key: int, n: int = 6, d: int = 16) -> Problem:
@@ -229,7 +256,9 @@ def product_family(key: int) -> Problem:
     return Problem(ProductNetwork(), Dataset(base.data.X, base.data.y), base.loss, start)
 
 
-SMOOTH = Hypothesis("smooth", "the model is smooth along the flow", on_problem(_smooth))
+SMOOTH = Hypothesis(
+    "smooth", "the model is smooth along the flow, or a two-layer network, followed from gate to gate", on_problem(_smooth)
+)
 PRODUCT = Hypothesis("product", "a diagonal network u∘v", on_problem(_product), structural=True)
 INSIDE = Hypothesis("inside", "|u_i| ≠ |v_i| at the start, so that every β can be reached", on_problem(_inside))
 
@@ -238,13 +267,13 @@ fn1 = Claim(
     "For D-homogeneous models, scaling the start is equivalent to scaling the output: from α·w₀ the flow of f is, at t, α times"
     " that of α^D·f from w₀ at t/α².",
     "W, footnote 1 (the clock is ours)",
-    (HOMOGENEOUS, SQUARE, SMOOTH, NONTRIVIAL),
+    (HOMOGENEOUS, SQUARE, SMOOTH, LABELLED),
     _scaling_example,
     _fn1,
     kind=Kind.FLOW,
     witness="∇L followed in the weights, for both",
     null="the same without the change of clock",
-    family=lambda key: diagonal_family(key, 2 + key % 4),
+    family=_scaling_family,
 )
 fn2 = Claim(
     "W/fn2",

@@ -125,15 +125,24 @@ class Departure:
     kernel_error: float
 
 
+def bias_term(problem: Problem, X: Array) -> Array:
+    """f(w(0), ·), the affine model's bias."""
+    return np.asarray(problem.model(problem.params0, X))
+
+
 def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
-    """Distances, each relative, of a flow from the affine model at its start, f = (1 − e^{−2cKt})y, at the data and elsewhere."""
+    """Distances, each relative, of a flow from the affine model at its start, at the data and elsewhere.
+
+    That is f₀ + (1 − e^{−2cKt})(y − f₀) with its bias term f₀ = f(w(0), ·), which is zero for an unbiased start.
+    """
     model, start = problem.model, problem.params0
     X, y = problem.data.X, problem.data.y
+    bias, bias_elsewhere = (bias_term(problem, at) for at in (X, places))
     K, across = tangent_kernel(model, start, X), tangent_kernel(model, start, places, X)
     values, vectors = np.linalg.eigh(K)
     kept = values > len(y) * np.finfo(float).eps * values[-1]
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    target = across @ inverse @ y
+    target = bias_elsewhere + across @ inverse @ (y - bias)
     reach = max(float(np.max(np.abs(target))), float(np.max(np.abs(y))))
     final = flow.final
     left = model(final, X) - y  # what is not fitted yet is extrapolated by the kernel
@@ -142,20 +151,19 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
     speed = 2 * problem.loss.factor(problem.data.n)
     for k, t in enumerate(_moments(values[kept], speed, float(flow.times[-1]))):
         state = flow.at(t)
-        linear = vectors @ (-np.expm1(-speed * np.maximum(values, 0.0) * t) * (vectors.T @ y))
+        linear = bias + vectors @ (-np.expm1(-speed * np.maximum(values, 0.0) * t) * (vectors.T @ (y - bias)))
         along = max(along, float(np.max(np.abs(model(state, X) - linear))) / reach)
         if k % LOOKED == 0:
             moved = max(moved, float(np.max(np.abs(tangent_kernel(model, state, X) - K))) / float(np.max(np.abs(K))))
     largest = max(float(np.max(np.abs(leaf))) for leaf in leaves(start))
-    errors = np.array([float(flow.error[-1]), float(np.max(flow.error))])  # at the end, on the way
+    off = float(np.max(flow.error)) / largest
     slopes = float(np.sqrt(np.max(np.diag(tangent_kernel(model, start, np.vstack([X, places]))))))
-    if isinstance(model, DiagonalNetwork | MatrixFactorisation):  # the error is one of the predictor's entries
-        outputs = errors * float(np.max(np.linalg.norm(np.vstack([X, places]), axis=1)))
-        weights = errors[1] / largest**model.homogeneity
-    else:
-        outputs, weights = errors * slopes, errors[1] / largest
+    linear = isinstance(model, DiagonalNetwork | MatrixFactorisation)  # in its predictor
+    gain = float(np.max(np.linalg.norm(np.vstack([X, places]), axis=1))) if linear else slopes
+    wrong = flow.predictor_error if linear else flow.error
+    outputs = gain * np.array([float(wrong[-1]), float(np.max(wrong))])  # at the end, on the way
     outputs = (outputs + ROUNDED * size(start) * slopes) / reach
-    return Departure(end, along, moved, float(outputs[0]), float(outputs[1]), 4 * float(weights) + 10 * ROUNDED)
+    return Departure(end, along, moved, float(outputs[0]), float(outputs[1]), 4 * off + 10 * ROUNDED)
 
 
 def _moments(rates: Array, speed: float, last: float) -> Array:
@@ -202,16 +210,16 @@ def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
         "kernel": "largest change of the kernel, ‖K_{w(t)} − K_{w(0)}‖/‖K_{w(0)}‖",
     }
     return tuple(
-        _law(f"exponent in α^D of the {words}", np.array(scales), *_columns(found, name), paired, source)
+        law_check(f"exponent in α^D of the {words}", np.array(scales), *departure_columns(found, name), paired, source)
         for name, words in names.items()
     )
 
 
-def _columns(found: list[Departure], name: str) -> tuple[Array, Array]:
+def departure_columns(found: list[Departure], name: str) -> tuple[Array, Array]:
     return np.array([getattr(d, name) for d in found]), np.array([getattr(d, f"{name}_error") for d in found])
 
 
-def _law(quantity: str, scales: Array, values: Array, errors: Array, paired: bool, source: str) -> Check:
+def law_check(quantity: str, scales: Array, values: Array, errors: Array, paired: bool, source: str) -> Check:
     """The exponent: −2 from α·1, at most −1 in general; where there is nothing to fit, that there is nothing."""
     seen = np.logical_and.accumulate(values > CLEAR * errors)  # beyond the first that is not, all is noise
     if not len(values):
@@ -314,9 +322,12 @@ def _integrable(problem: Problem) -> str | None:
 
 
 def _example(key: int) -> Problem:
-    """Diagonal networks of depth 2 to 4; for every fourth key a two-layer ReLU network whose neurons come in opposite pairs."""
-    if key % 4 != 3:
-        return diagonal_problem(key, depth=2 + key % 3)
+    """Diagonal networks of depth 2 to 4; for every fourth key a two-layer ReLU network."""
+    return paired_neurons(key) if key % 4 == 3 else diagonal_problem(key, depth=2 + key % 3)
+
+
+def paired_neurons(key: int) -> Problem:
+    """A two-layer ReLU network whose neurons come in opposite pairs."""
     rng = np.random.default_rng(key)
     X = rng.standard_normal((5, 6))
     half = TwoLayer(16, 6).init(0.5, key=key)
@@ -325,6 +336,7 @@ def _example(key: int) -> Problem:
 
 
 HOMOGENEOUS = Hypothesis("homogeneous", "a model that is D-homogeneous in its weights", on_problem(_homogeneous), structural=True)
+LABELLED = Hypothesis("nontrivial", "y ≠ 0", on_problem(_nontrivial))
 
 sec3 = Claim(
     "W/sec3",
@@ -337,7 +349,7 @@ sec3 = Claim(
         SQUARE,
         Hypothesis("unbiased", "the start is unbiased: F(w₀) = 0", on_problem(_unbiased)),
         Hypothesis("reachable", "y is in the range of the tangent kernel at the start", on_problem(_reachable)),
-        Hypothesis("nontrivial", "y ≠ 0", on_problem(_nontrivial)),
+        LABELLED,
         Hypothesis("flow", "the gradient flow can be integrated", on_problem(_integrable)),
     ),
     _example,

@@ -128,9 +128,12 @@ class Course:
     @cached_property
     def t3(self) -> float | str:
         """End of the third phase, u_− = n‖D_−‖ − λ^{ε/29}, or why there is none."""
-        if isinstance(self.t2, str):
-            return self.t2
-        return self._ended(self.setting.second, self.setting.power(1 / 29), "λ^{ε/29}", "n‖D_−‖", self.t2)
+        s, t2 = self.setting, self.t2
+        if isinstance(t2, str):
+            if s.power(1 / 5) >= ROUNDING * s.n * s.first.rate:
+                return t2
+            t2 = 0.0  # λ is so small that t₂ is not seen: the second cluster grows later anyway
+        return self._ended(s.second, s.power(1 / 29), "λ^{ε/29}", "n‖D_−‖", t2)
 
     def _ended(self, cluster: Cluster, missing: float, power: str, size: str, least: float) -> float | str:
         s = self.setting

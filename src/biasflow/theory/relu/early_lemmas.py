@@ -212,6 +212,7 @@ lem7 = Claim(
     GRADIENT,
     "the start (directions) and the end of the flow (norms)",
     orthonormal_family,
+    below_floats=True,
 )
 lem9 = Claim(
     "B/lem9",
@@ -225,6 +226,7 @@ lem9 = Claim(
     GRADIENT,
     "neurons that vanish",
     orthonormal_family,
+    below_floats=True,
 )
 lem16 = Claim(
     "B/lem16",

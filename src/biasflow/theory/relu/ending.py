@@ -234,6 +234,7 @@ thm2 = Claim(
     GRADIENT,
     "the start",
     tiny_family,
+    below_floats=True,
 )
 rem1 = Claim(
     "B/rem1",
@@ -247,6 +248,7 @@ rem1 = Claim(
     GRADIENT,
     "the start",
     orthonormal_family,
+    below_floats=True,
 )
 
 CLAIMS = (thm2, rem1)

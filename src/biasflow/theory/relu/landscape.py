@@ -302,6 +302,7 @@ lem13 = Claim(
     "networks with these properties, as bad as they can be",
     "the network zero",
     orthonormal_family,
+    below_floats=True,
 )
 lem14 = Claim(
     "B/lem14",
@@ -315,6 +316,7 @@ lem14 = Claim(
     "raw gradients at networks of any size, on or off",
     "the printed inequality",
     orthonormal_family,
+    below_floats=True,
 )
 lem15 = Claim(
     "B/lem15",
@@ -328,6 +330,7 @@ lem15 = Claim(
     "raw gradients all over the balls, with neurons turned off on purpose",
     "a network with all neurons off",
     orthonormal_family,
+    below_floats=True,
 )
 
 CLAIMS = (lem13, lem14, lem15)

@@ -159,7 +159,8 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
         )
     ]
     if isinstance(course.t3, str) or isinstance(course.t2, str):
-        return (*checks, unknown_check("(i), (iii), (iv) and Lemma 11 (iv) at t₃", str(course.t3)))
+        why = course.t3 if isinstance(course.t3, str) else str(course.t2)
+        return (*checks, unknown_check("(i), (iii), (iv) and Lemma 11 (iv) at t₃", why))
     before, state, error = course.at(course.t2), course.at(course.t3), course.error(course.t3)
     aligned, never = (s.second.misalignment(each) for each in (state, s.unit))
     moved, from_start = (

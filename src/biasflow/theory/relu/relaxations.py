@@ -204,6 +204,7 @@ width = Claim(
     "networks drawn and counted",
     "",
     orthonormal_family,
+    below_floats=True,
 )
 saddles = Claim(
     "B/saddles",
@@ -217,5 +218,6 @@ saddles = Claim(
     GRADIENT,
     "two saddles, or none",
     pairs_family,
+    below_floats=True,
 )
 CLAIMS = (width, saddles)

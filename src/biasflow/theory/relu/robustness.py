@@ -190,6 +190,7 @@ unbalanced = Claim(
     GRADIENT,
     "the start",
     unbalanced_family,
+    below_floats=True,
 )
 leaky = Claim(
     "B/leaky",
@@ -203,5 +204,6 @@ leaky = Claim(
     "∇L followed in the weights, and a linear program over the circle",
     "the least norm",
     orthonormal_family,
+    below_floats=True,
 )
 CLAIMS = (unbalanced, leaky)

@@ -1,0 +1,5 @@
+"""`python -m biasflow`: the command line."""
+
+from .cli import main
+
+main()

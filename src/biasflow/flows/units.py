@@ -1,0 +1,236 @@
+"""Problems in units of their own: powers of two in which inputs and labels are of size one, and flows taken back from there.
+
+Gradient flow of a model with f(c·w, x) = c^D·f(w, x) and f(w, c·x) = c^p·f(w, x) follows scaling laws. With inputs 2^j, weights
+2^k and labels 2^e, e = Dk + pj, the flow of a square loss is the same in the time 2^{2k−2e}; with e = 0 that of every loss is.
+Mirror flows do the same where their potential has a unit. Multiplying by powers of two rounds nothing, so that flows which are
+integrated in their own units follow these laws to the last bit, and no tolerance of an integrator has a scale.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, RefusedError, ScaleError
+from ..inputs import SMALLEST_NORMAL, Array, positive_float
+from ..losses import SquareLoss
+from ..models import Model
+from ..potentials import Potential
+from ..records import Dataset, MirrorProblem, Problem, Trajectory, leaf_map, leaves, regrouped
+from .times import save_times
+
+FURTHEST = 1000
+"""Exponent of the unit of time up to which floats hold the times of a flow, with some decades to spare."""
+LOG2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True)
+class Units:
+    """Exponents of two, each of what is given over what it is in the problem's own units.
+
+    states: the weights, or β of a mirror flow. metric: of ‖ẇ‖² over the square of time; for a mirror flow that of φ.
+    """
+
+    states: int = 0
+    metric: int = 0
+    labels: int = 0
+    inputs: int = 0
+
+    def __post_init__(self) -> None:
+        if abs(self.time) > FURTHEST:
+            raise InputError(
+                f"X, y: the flow's own unit of time is 2^{self.time}, beyond float range; scale the inputs by 2^{-self.inputs}"
+                f" and the labels by 2^{-self.labels}"
+            )
+
+    @property
+    def time(self) -> int:
+        return self.metric - 2 * self.labels
+
+    @property
+    def dual(self) -> int:
+        """Of ν, the integral of the residuals over time."""
+        return self.metric - self.labels
+
+    def data(self, X: Array, y: Array) -> tuple[Array, Array]:
+        return np.ldexp(X, -self.inputs), np.ldexp(y, -self.labels)
+
+    def ends(self, t1: float | None, times: ArrayLike | None) -> tuple[float | None, Array | None]:
+        """The final time and the times to save in the problem's own units, or an error that names the one that is wrong."""
+        t1 = None if t1 is None else positive_float("t1", t1)
+        wanted = None if times is None else save_times(times, t1)
+        last = t1 if t1 is not None else None if wanted is None else float(wanted[-1])
+        if last is None or self.time == 0:
+            return t1, wanted
+        with np.errstate(over="ignore", under="ignore"):
+            if not SMALLEST_NORMAL <= np.ldexp(last, -self.time) < np.inf:
+                name = "times" if t1 is None else "t1"
+                raise InputError(f"{name}: {last:g} is beyond float range in the flow's own unit of time, 2^{self.time}")
+            return (None if t1 is None else float(np.ldexp(t1, -self.time))), (
+                None if wanted is None else np.ldexp(wanted, -self.time)
+            )
+
+    def problem(self, problem: Problem) -> Problem:
+        """The problem in its own units. A start that leaves the range of floats there is refused, or kept by its logarithm."""
+        X, y = self.data(problem.data.X, problem.data.y)
+        data, factor = Dataset(X, y, problem.data.name), -self.states * LOG2
+        if not problem.in_floats:
+            return Problem(problem.model, data, problem.loss, problem.params0, problem.log_scale + factor)
+        with np.errstate(over="ignore", under="ignore"):
+            params = leaf_map(lambda leaf: np.ldexp(leaf, -self.states), problem.params0)
+        if self.states != 0 and not all(_held(*pair) for pair in zip(leaves(problem.params0), leaves(params), strict=True)):
+            try:
+                return Problem(problem.model, data, problem.loss, problem.params0, factor)
+            except RefusedError:
+                raise self.lost(problem) from None
+        own = Problem(problem.model, data, problem.loss, params)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            loss = float(problem.loss(problem.model(own.start, X), y))
+            if np.isfinite(loss) and np.isfinite(np.ldexp(loss, 2 * self.labels)):
+                return own
+        largest = max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in leaves(problem.start))
+        size = float(np.max(np.abs(problem.data.y)))
+        raise ScaleError(
+            f"params0, y: weights up to {largest:g} and labels up to {size:g} make a loss that overflows; in units of"
+            f" 2^{self.states} and 2^{self.labels} the flow is the same"
+            if np.isfinite(loss)
+            else f"params0: weights up to {largest:g} make a loss that overflows"
+        )
+
+    def lost(self, problem: Problem) -> ScaleError:
+        """What to say where the start leaves the range of floats in the problem's own units."""
+        sizes = np.concatenate([np.ravel(np.abs(leaf)) for leaf in leaves(problem.params0)])
+        return ScaleError(
+            f"params0: weights between {np.min(sizes[sizes > 0]):g} and {np.max(sizes):g} do not fit in floats beside inputs up"
+            f" to {np.max(np.abs(problem.data.X)):g} and labels up to {np.max(np.abs(problem.data.y)):g}"
+        )
+
+    def restored(self, flow: Trajectory, problem: Problem | MirrorProblem, degree: int = 1) -> Trajectory:
+        """A flow of the problem in its own units as that of the problem given. degree: of the predictor in the states."""
+        if self == Units():
+            return dataclasses.replace(flow, problem=problem)
+        at, polar = flow.interpolant, flow.polar
+
+        def states(value: Any) -> Any:
+            return leaf_map(lambda leaf: np.ldexp(leaf, self.states), value)
+
+        def shown(t: float) -> tuple[Any, Array]:
+            assert polar is not None
+            unit, log_norms = polar(float(np.ldexp(t, -self.time)))
+            return unit, log_norms + self.states * LOG2
+
+        with np.errstate(over="ignore", under="ignore"):
+            times, errors = np.ldexp(flow.times, self.time), np.stack([flow.error, flow.predictor_error])
+            scaled = np.ldexp(errors, [[self.states], [degree * self.states]])
+            if not np.isfinite(times[-1]) or np.any(np.isinf(scaled) & np.isfinite(errors)):
+                raise InputError(
+                    f"X, y: the flow ends at {flow.times[-1]:g} in units of 2^{self.time}, with an error in units of"
+                    f" 2^{degree * self.states}, beyond float range"
+                )
+            return Trajectory(
+                times,
+                states(flow.states),
+                np.ldexp(flow.loss, 2 * self.labels) if _is_square(problem) else flow.loss,
+                scaled[0],
+                tuple(regrouped(event, [float(np.ldexp(event[0], self.time)), *event[1:]]) for event in flow.events),
+                self._stats(flow.stats),
+                flow.result,
+                problem,
+                None if at is None else lambda t: states(at(float(np.ldexp(t, -self.time)))),
+                None if polar is None else shown,
+                scaled[1],
+            )
+
+    def _stats(self, stats: Any) -> dict[str, Any]:
+        factors = {
+            "nu": self.dual,
+            "early_until": self.time,
+            "smooth_time": self.time,
+            "stiffest_rate": -self.time,
+            "margin": -self.metric,
+            "margin_error": -self.metric,
+            "rounding": self.states + self.inputs,
+        }
+        shifts = {"log_norm": 2 * self.states, "log_norms": self.states, "log_time": self.time}
+        scaled = {name: np.ldexp(stats[name], power) for name, power in factors.items() if name in stats}
+        plain = {name: float(value) for name, value in scaled.items() if np.ndim(value) == 0}
+        shifted = {name: stats[name] + power * LOG2 for name, power in shifts.items() if name in stats}
+        return {**stats, **scaled, **plain, **shifted}
+
+
+def _held(given: Array, scaled: Array) -> bool:
+    """Whether floats hold every entry to full precision."""
+    size = np.abs(scaled[given != 0])
+    return bool(np.all(np.isfinite(size)) and np.all(size >= SMALLEST_NORMAL))
+
+
+def _is_square(problem: Problem | MirrorProblem) -> bool:
+    return isinstance(problem, MirrorProblem) or isinstance(problem.loss, SquareLoss)
+
+
+def exponent(array: Any) -> int:
+    """e with 2^{e−1} ≤ max|array| < 2^e; zero where there is nothing."""
+    largest = float(np.max(np.abs(array), initial=0.0))
+    return int(np.frexp(largest)[1]) if largest > 0 else 0
+
+
+def own_units(problem: Problem) -> Units:
+    """Those of inputs and labels, as far as the model has laws; the weights' where every label is zero."""
+    model, X, y = problem.model, problem.data.X, problem.data.y
+    try:
+        D = int(model.homogeneity)
+    except RefusedError:
+        return Units()
+    p = model.degree if isinstance(model, Model) and model.degree is not None else 0
+    j = exponent(X) if p else 0
+    if not isinstance(problem.loss, SquareLoss):
+        j -= j % (D // gcd(D, p)) if p else 0
+        k = -(p * j) // D
+        return Units(k, 2 * k, 0, j)
+    if np.any(y):
+        k = (exponent(y) - p * j) // D
+    else:
+        k = max(exponent(leaf) for leaf in leaves(problem.params0)) if problem.in_floats else 0
+    return Units(k, 2 * k, D * k + p * j, j)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnMirror:
+    """A mirror flow in its own units."""
+
+    units: Units
+    potential: Potential
+    X: Array
+    y: Array
+    start: Array | None
+
+
+def own_mirror(potential: Potential, X: Array, y: Array, start: Array | None) -> OwnMirror:
+    """The mirror flow of φ in units of inputs and labels where φ has a unit, in units of the inputs alone where it has none."""
+    j, d = exponent(X), X.shape[1]
+    b = exponent(y) - j if np.any(y) else 0 if start is None else exponent(start)
+    measured = potential.in_units(b)
+    if measured is None:
+        b, measured = 0, (potential, 0)
+    own, metric = measured
+    units = Units(b, metric, b + j, j)
+    if start is None and np.any(potential.half_lines(d)):
+        start = potential.at_dual(np.zeros(d)).beta
+    largest = float(np.max(np.abs(y)))
+    with np.errstate(over="ignore", under="ignore"):
+        begin = None if start is None else np.ldexp(start, -b)
+        if start is not None and begin is not None and not _held(start, begin):
+            least = np.min(np.abs(start[start != 0]))
+            raise ScaleError(f"beta0: entries down to {least:g} do not fit in floats beside labels up to {largest:g}")
+        if not np.isfinite(largest * largest * len(y)):
+            raise ScaleError(
+                f"y: labels up to {largest:g} make a loss that overflows; with β in units of 2^{b} and y of 2^{units.labels} the"
+                " flow is the same"
+            )
+    own_X, own_y = units.data(X, y)
+    return OwnMirror(units, own, own_X, own_y, begin)

@@ -1,0 +1,171 @@
+"""W, §3: the bias term α^D·f(w₀, x) of the affine model, and why its scaling must be watched.
+
+Written as w = αv the flow from α·w₀ is that of v with the labels y/α^D. So from a fixed w₀ with f(w₀) ≠ 0 it tends, as α → ∞, to
+the flow of v with labels zero: the weights have to undo their own predictions, move by as much at every α, and the kernel changes
+for good. The kernel regime needs a bias that stays bounded, such as α·u + α^{1−D}·p with u unbiased: α^D·f(w₀) → ∇f(u)p.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ...limits import tangent_interpolator, tangent_kernel
+from ...models import DiagonalParams
+from ...records import Dataset, Problem, Trajectory, leaves
+from ..evidence import Evidence
+from ..examples import diagonal_problem
+from ..fits import exponent_check
+from ..hypotheses import CONSISTENT, DIAGONAL, NONTRIVIAL, SQUARE
+from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
+from ..witness import witness_flow
+from .families import diagonal_family
+from .kernel import FLOW_RTOL, departure, departure_columns, elsewhere, law_check, scaled, size
+
+MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 9e-5, 5))
+"""Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three decades."""
+UNITS = tuple(float(u) for u in np.geomspace(30, 40_000, 4))
+"""α^D, in units of the labels over the start's own predictions, from a start whose bias grows with it: three decades."""
+LEAST = 0.01
+"""Share of Σ(|w₊|^D + |w₋|^D) below which a start's β is too small a bias to be seen."""
+
+
+def unbiased_part(problem: Problem) -> DiagonalParams:
+    """w₊ = w₋ with the same w₊^D + w₋^D."""
+    D, (plus, minus) = problem.model.depth, problem.params0
+    mean = ((plus**D + minus**D) / 2) ** (1 / D)
+    return DiagonalParams(mean, mean.copy())
+
+
+def bounded_start(problem: Problem, alpha: float) -> DiagonalParams:
+    """α·u + α^{1−D}·p, where the problem's own start is u + p."""
+    D, even = problem.model.depth, unbiased_part(problem)
+    return DiagonalParams(*(alpha * u + alpha ** (1 - D) * (w - u) for u, w in zip(even, problem.params0, strict=True)))
+
+
+def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
+    """Flows from larger and larger starts whose bias stays bounded, against the affine model with that bias."""
+    D = problem.model.depth
+    even = dataclasses.replace(problem, params0=unbiased_part(problem))
+    first = tangent_interpolator(problem.model, even.params0, problem.data.X, problem.data.y).objective
+    tilted = size(DiagonalParams(*(w - u for w, u in zip(problem.params0, even.params0, strict=True))))
+    unit = (first + tilted) / size(even.params0)
+    names = {
+        "end": "distance of the limit from that of the affine model with its bias",
+        "along": "largest distance from the affine model's flow",
+        "kernel": "largest change of the kernel",
+    }
+    words = {name: f"bounded bias: exponent in α^D of the {what}" for name, what in names.items()}
+    found = []
+    for movement in MOVEMENTS:
+        start = bounded_start(problem, (unit / movement) ** (1 / D))
+        larger = dataclasses.replace(problem, params0=start)
+        run = witness_flow(larger, time_s=time_s / len(MOVEMENTS), rtol=FLOW_RTOL)
+        if isinstance(run, str):
+            return tuple(unknown_check(quantity, run) for quantity in words.values())
+        found.append(departure(larger, run, elsewhere(problem.data.X)))
+    return tuple(
+        law_check(quantity, 1 / np.array(MOVEMENTS), *departure_columns(found, name), True, "∇L followed in the weights")
+        for name, quantity in words.items()
+    )
+
+
+def own_unit(problem: Problem) -> float:
+    """The largest label over the largest prediction of the start."""
+    return float(np.max(np.abs(problem.data.y)) / np.max(np.abs(problem.model(problem.params0, problem.data.X))))
+
+
+def silent(problem: Problem) -> Problem:
+    """The same start with labels zero."""
+    return dataclasses.replace(problem, data=Dataset(problem.data.X, np.zeros_like(problem.data.y)))
+
+
+def kernel_change(problem: Problem, flow: Trajectory) -> float:
+    """‖K_{w(T)} − K_{w(0)}‖/‖K_{w(0)}‖, by the largest entries."""
+    K, end = (tangent_kernel(problem.model, at, problem.data.X) for at in (problem.params0, flow.final))
+    return float(np.max(np.abs(end - K)) / np.max(np.abs(K)))
+
+
+def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
+    """Flows from α·w₀ with α^D·f(w₀) as it grows, against the flow with labels zero."""
+    words = (
+        "growing bias: exponent in α^D of the distance of w(∞)/α from the end with labels zero",
+        "growing bias: relative change of the kernel with labels zero, which is what is left of it as α → ∞",
+    )
+    still = silent(problem)
+    target = witness_flow(still, time_s=time_s / 4, rtol=FLOW_RTOL)
+    if isinstance(target, str):
+        return tuple(unknown_check(quantity, target) for quantity in words)
+    D, unit, largest = problem.model.depth, own_unit(problem), max(float(np.max(np.abs(leaf))) for leaf in target.final)
+    away, errors = [], []
+    for factor in UNITS:
+        alpha = (factor * unit) ** (1 / D)
+        run = witness_flow(
+            dataclasses.replace(problem, params0=scaled(problem.params0, alpha)), time_s=time_s / len(UNITS), rtol=FLOW_RTOL
+        )
+        if isinstance(run, str):
+            return tuple(unknown_check(quantity, run) for quantity in words)
+        away.append(
+            max(float(np.max(np.abs(a / alpha - b))) for a, b in zip(leaves(run.final), leaves(target.final), strict=True))
+        )
+        errors.append(_weight_error(run) / alpha + _weight_error(target))
+    change = kernel_change(still, target)
+    notes: dict[str, Any] = {"witness": "∇L followed in the weights", "null": 0.0}
+    return (
+        exponent_check(words[0], UNITS, np.array(away), -1.0, np.array(errors) / np.array(away), **notes),
+        Check(words[1], change, ">=", 0.0, 4 * D * _weight_error(target) / largest, **notes),
+    )
+
+
+def _weight_error(flow: Trajectory) -> float:
+    """What a flow's error of β, and its last Newton step, make of its weights."""
+    problem, final = flow.problem, flow.final
+    assert isinstance(problem, Problem)
+    D = problem.model.depth
+    gain = D * np.sqrt(final.plus ** (2 * D - 2) + final.minus ** (2 * D - 2))
+    left = problem.data.y - problem.data.X @ problem.model.effective(final)
+    step = np.abs(np.linalg.lstsq(problem.data.X * gain, left, rcond=None)[0])
+    return float(np.max(float(flow.error[-1]) / gain + 2 * step))
+
+
+def _bias(evidence: Evidence) -> tuple[Check, ...]:
+    problem, time_s = evidence.network, evidence.time_left
+    return _bounded(problem, time_s / 2) + _fixed(problem, time_s / 2)
+
+
+def _biased(problem: Any) -> str | None:
+    D, (plus, minus) = problem.model.depth, problem.params0
+    if np.any(plus <= 0) or np.any(minus <= 0):
+        return "needs positive weights at the start"
+    seen = float(np.max(np.abs(problem.model(problem.params0, problem.data.X))))
+    size = float(np.max(np.abs(problem.data.X) @ (plus**D + minus**D)))
+    return None if seen > LEAST * size else "the start is unbiased, or nearly: W/sec3 speaks about it"
+
+
+def tilted(problem: Problem, key: int, by: float = 0.4) -> Problem:
+    """The same from weights of random size, so that β₀ ≠ 0."""
+    rng = np.random.default_rng((89, key))
+    plus, minus = (leaf * np.exp(rng.uniform(-by, by, problem.data.d)) for leaf in problem.params0)
+    return dataclasses.replace(problem, params0=DiagonalParams(plus, minus))
+
+
+BIASED = Hypothesis("biased", "the start is biased: f(w₀) ≠ 0, and its weights are positive", on_problem(_biased))
+
+bias = Claim(
+    "W/sec3-bias",
+    "The kernel regime from a biased start is the affine model with the bias term f(w(0), x): from α·u + α^{1−D}·p, u unbiased,"
+    " whose bias stays bounded, flow, limit and kernel tend to it like α^{−2D}. From α·w₀ with f(w₀) ≠ 0 the bias grows, and it"
+    " is never reached: w/α tends to the flow of labels zero, at the rate α^{−D}, whose kernel changes.",
+    'W, Section 3 ("a bias term … and in particular its scaling"; the rates are ours)',
+    (DIAGONAL, SQUARE, CONSISTENT, NONTRIVIAL, BIASED),
+    lambda key: tilted(diagonal_problem(key, depth=2 + key % 3, n=4, d=8), key),
+    _bias,
+    kind=Kind.ASYMPTOTIC,
+    witness="∇L followed in the weights",
+    null="a distance that does not fall; a kernel that does not change",
+    family=lambda key: tilted(diagonal_family(key, 2 + key % 3), key, 0.7),
+)
+
+CLAIMS = (bias,)

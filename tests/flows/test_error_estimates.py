@@ -1,0 +1,43 @@
+"""What `Trajectory.error` and `predictor_error` say, against flows by other methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import biasflow as bf
+
+
+def weights_of(ds, depth, start, times):
+    """The weights of a diagonal network under ½‖Xβ − y‖² by DOP853: plus and minus, each (T, d)."""
+    d = ds.d
+
+    def velocity(t, w):
+        pull = depth * (ds.X.T @ (ds.y - ds.X @ (w[:d] ** depth - w[d:] ** depth)))
+        return np.concatenate([w[:d] ** (depth - 1) * pull, -(w[d:] ** (depth - 1)) * pull])
+
+    flat = np.concatenate(start)
+    run = solve_ivp(velocity, (0, times[-1]), flat, "DOP853", times, rtol=1e-13, atol=1e-15 * np.min(flat))
+    return bf.DiagonalParams(run.y[:d].T, run.y[d:].T)
+
+
+@pytest.mark.parametrize("method", ["dual", "compiled"])
+def test_error_is_that_of_the_weights_and_predictor_error_that_of_beta(method):
+    """On the plateau β = w₊² − w₋² is tiny: so is its error, and that of the weights is 1/(2α) times as large."""
+    rng = np.random.default_rng(5)
+    ds, model = bf.Dataset(rng.standard_normal((3, 6)), rng.standard_normal(3)), bf.DiagonalNetwork(2)
+    start, times = model.init(1e-3, dim=6), np.array([0.1, 0.3, 0.6])
+    flow = bf.gradient_flow(model, ds, bf.SquareLoss("half"), start, times=times, rtol=1e-4, method=method)
+    true = weights_of(ds, 2, start, times)
+    off = np.max([np.max(np.abs(a - b), axis=1) for a, b in zip(flow.states, true, strict=True)], axis=0)
+    of_beta = np.max(np.abs(model.effective(flow.states) - model.effective(true)), axis=1)
+    assert np.all(off > 20 * of_beta)
+    assert np.all(off <= 3 * flow.error) and np.all(of_beta <= 3 * flow.predictor_error)
+    assert np.all(off > 3 * flow.predictor_error)
+
+
+def test_where_the_state_is_the_predictor_both_errors_are_one():
+    rng = np.random.default_rng(6)
+    flow = bf.mirror_flow(bf.Hypentropy(0.1), rng.standard_normal((2, 5)), rng.standard_normal(2))
+    np.testing.assert_array_equal(flow.error, flow.predictor_error)

@@ -1,0 +1,132 @@
+"""Worlds for C's remarks: Dirac starts, sparse classifiers, projections."""
+
+import dataclasses
+
+import numpy as np
+from margin_static_worlds import random_measure, scaled, wrapped
+from worlds import World
+
+import biasflow as bf
+from biasflow.theory.margin import points, projections, sparsity
+from biasflow.theory.margin.examples import cluster_data, point_problem
+
+
+def own_paces(factor):
+    """Neurons of which each is faster than the one before."""
+
+    def spoil(patch):
+        right = bf.TwoLayer.gradient
+
+        def paced(self, params, X, output):
+            found = right(self, params, X, output)
+            return found._replace(W=found.W * factor ** np.arange(len(found.W))[:, None])
+
+        patch.setattr(bf.TwoLayer, "gradient", paced)
+
+    return spoil
+
+
+def scattered_flow(patch):
+    """The library's flow, its neurons each turned a little."""
+    right = points.gradient_flow
+
+    def turned(*args, **named):
+        found = right(*args, **named)
+        turn = 1e-3 * np.random.default_rng(0).standard_normal(found.states.W.shape) * np.abs(found.states.W).max()
+        return dataclasses.replace(found, states=found.states._replace(W=found.states.W + turn))
+
+    patch.setattr(points, "gradient_flow", turned)
+
+
+def two_points(patch):
+    """A start at two points."""
+    problem = point_problem(0)
+    W = problem.params0.W.copy()
+    W[0] = W[0][::-1]
+    return {"problem": dataclasses.replace(problem, params0=problem.params0._replace(W=W))}
+
+
+def no_positive_part(patch):
+    """Linear neurons, which have both signs, on classes that a line separates."""
+    problem = point_problem(0)
+    data = bf.data.with_bias(bf.Dataset(np.array([[1.0, 0.5], [-1.0, 0.3]]), np.array([1.0, -1.0])))
+    W = np.outer(np.linalg.norm(problem.params0.W, axis=1), [1.0, 0.0, 0.0])
+    patch.setattr(bf.TwoLayer, "__call__", lambda self, params, X: params.a @ (params.W @ X.T))
+    start = problem.params0._replace(a=np.abs(problem.params0.a), W=W)
+    return {"problem": dataclasses.replace(problem, data=data, params0=start)}
+
+
+def twice_the_atoms(found, *_):
+    """A measure of which each atom is two, near each other."""
+    few, tight = found
+    u = np.vstack([few.directions, few.directions + 1e-4])
+    u /= np.linalg.norm(u, axis=1)[:, None]
+    return bf.Particles(u, np.tile(few.signs, 2), np.tile(few.log_masses, 2) - np.log(2)), tight
+
+
+def limit_of_fewer_labels(patch):
+    data = cluster_data(0)
+    return {"problem": data, "limit": bf.f1_max_margin(data.X[:6], data.y[:6])}
+
+
+def of_fewer_samples(patch):
+    """γ₁ of six samples given for all of them."""
+    data = cluster_data(0, 12, d=3, k=2)
+    return {"problem": data, "limit": bf.f1_max_margin(data.X[:4], data.y[:4])}
+
+
+def rough_kernel(patch):
+    """A kernel with a kink."""
+    right = sparsity.circle_kernel
+    patch.setattr(sparsity, "circle_kernel", lambda rows, others: right(rows, others) - 0.01 * np.abs(rows @ others.T - 1.0))
+
+
+def smooth_neurons(patch):
+    """Neurons without kinks."""
+
+    def by_neurons(few):
+        weights = few.signs * np.exp(few.log_masses) / 2
+        lifted = lambda X: bf.models.augmented(X) @ few.directions.T  # noqa: E731
+        return lambda X: np.logaddexp(0.0, 50 * lifted(X)) / 50 @ weights
+
+    patch.setattr(sparsity, "_by_neurons", by_neurons)
+
+
+def bound_times(factor):
+    def spoil(patch):
+        right = projections.Line.bound.fget
+        patch.setattr(projections.Line, "bound", property(lambda self: factor * right(self)))
+
+    return spoil
+
+
+def constants_of_rank_alone(patch):
+    """Lemma 20 as printed, r = 1: c(Δ₁/R)² whatever R, c as at R = 1, on inputs a hundred times smaller."""
+    patch.setattr(
+        projections.Line, "bound", property(lambda self: 1 / (2 + 16 * np.sqrt(2) * (self.radius / self.distance) ** 2))
+    )
+    data = cluster_data(0, 12, d=3, k=2)
+    return {"problem": bf.Dataset(data.X / 100, data.y)}
+
+
+SOLVER = (projections, "f1_max_margin")
+WORLDS = (
+    World("C/dirac", "neurons of different speeds", own_paces(1.01)),
+    World("C/dirac", "a flow that scatters them", scattered_flow),
+    World("C/dirac", "a start at two points", two_points),
+    World("C/dirac", "features of both signs", no_positive_part),
+    World("C/sparse", "two atoms for each", wrapped(sparsity, "few_atoms", twice_the_atoms)),
+    World("C/sparse", "a random measure", wrapped(sparsity, "f1_max_margin", random_measure)),
+    World("C/sparse", "γ₁ × 1.001", wrapped(sparsity, "f1_max_margin", scaled(objective=1.001, primal=1.001, dual=1.001))),
+    World("C/sparse", "γ₁ of fewer samples given", limit_of_fewer_labels),
+    World("C/sparse", "a kernel with a kink", rough_kernel),
+    World("C/sparse", "neurons without kinks", smooth_neurons),
+    World("C/sec6", "γ₁ × 1.2, no classifier of it", wrapped(*SOLVER, scaled(objective=1.2, primal=1.2, dual=1.2))),
+    World("C/sec6", "γ₁'s upper bound halved", wrapped(*SOLVER, scaled(dual=0.5))),
+    World("C/sec6", "twenty times the bound", bound_times(20.0)),
+    World("C/sec6", "constants of r alone, as printed, on small inputs", constants_of_rank_alone),
+    World("C/sec6", "a random measure", wrapped(*SOLVER, random_measure)),
+    World("C/sec6", "γ₁ of fewer samples given", of_fewer_samples),
+)
+FEWER: dict[str, str] = {}
+CONSISTENT: dict[str, str] = {}

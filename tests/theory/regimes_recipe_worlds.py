@@ -1,0 +1,172 @@
+"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero, width."""
+
+import dataclasses
+
+import numpy as np
+from regimes_linear_worlds import another_radius, forbidden, next_depth, one_sided, slowed
+from worlds import World
+
+import biasflow as bf
+from biasflow.theory.regimes import biased, kernel, recipe, saddle, wide
+
+
+def another_rate(patch):
+    """dw/ds = 4c·∂β/∂w."""
+    real = recipe.push_rate
+    patch.setattr(recipe, "push_rate", lambda problem: 2 * real(problem))
+
+
+def linear_f(patch):
+    """∂β/∂w stays what it is at the start: the linearised model."""
+    real = recipe.sensitivities
+    patch.setattr(recipe, "sensitivities", lambda problem, weights: real(problem, problem.params0))
+
+
+def another_start(patch):
+    """f from twice the start."""
+    real = recipe.pushed
+
+    def changed(problem, weights, moved, steered="dual", offset=0.0):
+        double = type(weights)(*(2 * leaf for leaf in weights)) if steered == "dual" else weights
+        return real(problem, double, moved, steered, offset)
+
+    patch.setattr(recipe, "pushed", changed)
+
+
+def integral_of_f(patch):
+    """Q = ∫f in place of ∫f⁻¹."""
+    real = recipe.pushed
+
+    def changed(problem, weights, moved, steered="dual", offset=0.0):
+        found = real(problem, weights, moved, steered, offset)
+        return dataclasses.replace(found, value=found.beta * found.dual - found.value)
+
+    patch.setattr(recipe, "pushed", changed)
+
+
+def miscounted(patch):
+    """∫r off by one part in a thousand."""
+    real = recipe.residual_integrals
+
+    def changed(problem, flow):
+        times, integrals, errors = real(problem, flow)
+        return times, 1.001 * integrals, errors
+
+    patch.setattr(recipe, "residual_integrals", changed)
+
+
+def growing(patch):
+    """α·w₀ itself, whose bias grows like α^D."""
+    patch.setattr(biased, "bounded_start", lambda problem, alpha: biased.scaled(problem.params0, alpha))
+
+
+def without_bias(patch):
+    """The affine model without its bias term."""
+    real = kernel.bias_term
+    patch.setattr(kernel, "bias_term", lambda problem, X: 0 * real(problem, X))
+
+
+def with_labels(patch):
+    """The flow with its labels in place of zero."""
+    patch.setattr(biased, "silent", lambda problem: problem)
+
+
+def from_the_even_part(patch):
+    """The flow with labels zero from the unbiased part, which is at rest."""
+    real = biased.silent
+    patch.setattr(biased, "silent", lambda p: dataclasses.replace(real(p), params0=biased.unbiased_part(p)))
+
+
+def falling_everywhere(patch):
+    """L that falls along every weight."""
+    real = saddle.loss_change
+    patch.setattr(saddle, "loss_change", lambda problem, params: -abs(real(problem, params)))
+
+
+def one_order_higher(patch):
+    """w^{D+1} in place of w^D."""
+    real = saddle.along_weight
+    patch.setattr(
+        saddle, "along_weight", lambda problem, i, sign, step: real(problem, i, sign, step ** (1 + 1 / problem.model.depth))
+    )
+
+
+def steeper(factor):
+    def spoil(patch):
+        real = saddle.strictness
+        patch.setattr(saddle, "strictness", lambda D, c, force: factor * real(2, c, force))
+
+    return spoil
+
+
+def not_stationary(patch):
+    """Points that are no least squares on their support."""
+    real = saddle.stationary_point
+    patch.setattr(saddle, "stationary_point", lambda problem, key: bf.DiagonalParams(*(1.1 * w for w in real(problem, key))))
+
+
+def doubled_start(patch):
+    """F(w(0)) = 0, as by doubling: no exponent of k is left."""
+    real = wide.wide_start
+
+    def changed(problem, k, s, key):
+        start = real(problem, k, s, key)
+        U, V = start.params0
+        rows, cols = problem.model.shape
+        return dataclasses.replace(
+            start,
+            params0=bf.FactorParams(
+                np.hstack([np.diag(np.linalg.norm(U, axis=1)), np.zeros((rows, cols))]),
+                np.hstack([np.zeros((cols, rows)), np.diag(np.linalg.norm(V, axis=1))]),
+            ),
+        )
+
+    patch.setattr(wide, "wide_start", changed)
+
+
+def another_size(shift):
+    """Entries of size k^{−s−shift}."""
+
+    def spoil(patch):
+        real = wide.wide_start
+        patch.setattr(wide, "wide_start", lambda problem, k, s, key: real(problem, k, s + shift, key))
+
+    return spoil
+
+
+def first_order(patch):
+    """A kernel that changes at first order of the movement."""
+    patch.setattr(wide, "predicted_change", lambda s: -(1 - 2 * s))
+
+
+WORLDS: tuple[World, ...] = (
+    World("W/appA", "dw/ds twice as large", another_rate),
+    World("W/appA", "the linearised model's f", linear_f),
+    World("W/appA", "f from another start", another_start, key=1),
+    World("W/appA", "∫f in place of ∫f⁻¹", integral_of_f),
+    World("W/appA", "∫r off by 1e-3", miscounted),
+    World("W/appA", "w₋ descends at half speed", one_sided),
+    World("W/appA", "the library's r = α²", another_radius),
+    World("W/appA", "the library's q_{D+1}", next_depth, key=1),
+    World("W/appA", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/sec3-bias", "a bias that grows with α", growing),
+    World("W/sec3-bias", "no bias term", without_bias),
+    World("W/sec3-bias", "labels that are not zero", with_labels),
+    World("W/sec3-bias", "an unbiased start at rest", from_the_even_part, key=1),
+    World("W/sec3-bias", "w₋ descends at half speed", one_sided, key=1),
+    World("W/sec3-bias", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+    World("W/sec8", "a start without bias", doubled_start),
+    World("W/sec8", "entries of size k^{−s−0.05}", another_size(0.05)),
+    World("W/sec8", "a change at first order", first_order),
+    World("W/sec8", "∇_w raises", forbidden(bf.MatrixFactorisation)),
+    World("W/saddle", "L falls along every weight: no saddle", falling_everywhere),
+    World("W/saddle", "w^{D+1}", one_order_higher, key=1),
+    World("W/saddle", "a curvature of −8c‖Xᵀr‖_∞", steeper(2.0)),
+    World("W/saddle", "a strict saddle for D = 3", steeper(1.0), key=1),
+    World("W/saddle", "points that are not stationary", not_stationary),
+    World("W/saddle", "∇L halved", slowed),
+    World("W/saddle", "∇_w raises", forbidden(bf.DiagonalNetwork)),
+)
+FEWER: dict[str, str] = {}
+CONSISTENT: dict[str, str] = {}
+"""Claims whose examples are at best consistent, and what is missing."""
