@@ -51,6 +51,8 @@ from fuzz_material import (
 
 import biasflow as bf
 
+TIME_S = 15.0
+"""The limit of every flow here, a quarter of what a case may take before it counts as a hang."""
 FLOW_KINDS = {"t1": NUMBER, "rtol": TOLERANCE, "times": TIMES}
 
 
@@ -61,7 +63,7 @@ def flow(model: Any, loss: Any, params0: Any, X: Any, y: Any, **options: Any) ->
 def flow_entry(model: Any, loss: Any, params0: Any, X: Any, y: Any, labels: str = VECTOR, **options: Any) -> Entry:
     names = ("gradient_flow", "Dataset", type(model).__name__, type(params0).__name__, type(loss).__name__)
     kinds = {"X": MATRIX, "y": labels, **FLOW_KINDS, "params0": PARAMS, "loss": OBJECT, "method": CHOICE}
-    base = {"model": model, "loss": loss, "params0": params0, "X": X, "y": y, **options}
+    base = {"model": model, "loss": loss, "params0": params0, "X": X, "y": y, "time_s": TIME_S, **options}
     return Entry(names, flow, base, kinds, descends=True)
 
 
@@ -90,14 +92,14 @@ def flow_entries() -> dict[str, Entry]:
             lambda rows, cols, values, params0, **options: bf.gradient_flow(
                 factors, bf.data.from_entries((3, 3), rows, cols, values), half, params0, **options
             ),
-            {"rows": rows, "cols": columns, "values": values, "params0": factors.init(0.5)},
+            {"rows": rows, "cols": columns, "values": values, "params0": factors.init(0.5), "time_s": TIME_S},
             {"rows": INDICES, "cols": INDICES, "values": VECTOR, **FLOW_KINDS},
             descends=True,
         ),
         "mirror_flow": Entry(
             ("mirror_flow", "Hypentropy"),
             lambda alpha, **rest: bf.mirror_flow(bf.Hypentropy(alpha), **rest),
-            {"alpha": 0.1, "X": X, "y": y},
+            {"alpha": 0.1, "X": X, "y": y, "time_s": TIME_S},
             {"alpha": SCALE, **X_y, **FLOW_KINDS, "beta0": VECTOR, "method": CHOICE},
             descends=True,
         ),

@@ -149,7 +149,7 @@ def diagnostic_entries() -> dict[str, Entry]:
             lambda claim, X, y, scale=0.1, **rest: str(
                 bf.verify(claim, bf.Problem(two0(), bf.Dataset(X, y), bf.SquareLoss("sum"), two0().init(scale, dim=6)), **rest)
             ),
-            {"claim": "R/thm2.7", "X": X, "y": y},
+            {"claim": "R/thm2.7", "X": X, "y": y, "time_s": 10.0},
             {"claim": CHOICE, **X_y, "scale": SCALE, "key": COUNT, "time_s": NUMBER},
         ),
     }
