@@ -293,6 +293,17 @@ class Grid:
     units: Mapping[str, str] = field(default_factory=dict)
     chunk: int | None = None
 
+    def __post_init__(self) -> None:
+        for kind in ("axes", "settings", "units"):
+            table = instance(kind, getattr(self, kind), Mapping)
+            if not all(isinstance(name, str) for name in table):
+                raise InputError(
+                    f"grid: {kind}: names are texts, found {next(name for name in table if not isinstance(name, str))!r}"
+                )
+        for name, values in self.axes.items():
+            if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
+                raise InputError(f"grid: axis {name!r}: expected a sequence of values, found {type(values).__name__}")
+
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(len(values) for values in self.axes.values())
