@@ -44,6 +44,8 @@ GROWTHS = 1.5
 """Times 1/‖D_+‖ after which it is read: directions have turned by then, and norms have hardly grown."""
 CLEAR = 1e-12
 """1 − cosine from which on a witness knows an angle, relative to itself."""
+ALIGNED = 1e-14
+"""Part of a neuron across D, over the rest, that is rounding."""
 TANH = 1.0
 """Rate of the bound a·tanh(at) over ‖D_+‖."""
 FACTOR = 2.0
@@ -192,12 +194,14 @@ def without_scale(s: Setting, cluster: Cluster, times: Array) -> tuple[Array, Ar
             until = float(np.min(taus, initial=np.inf))
             rate = float(np.linalg.norm(D))
             along = float(v @ D) / rate
-            b = np.sqrt(max(float(v @ v) - along**2, 0.0))
+            across = v - along * D / rate
+            b = float(np.linalg.norm(across))
+            if b <= ALIGNED * abs(along):  # it does not turn any more
+                across, b = 0 * across, ALIGNED * abs(along)
             first = np.arcsinh(along / b)
             last = begin + (np.arcsinh((along + until * rate) / b) - first) / rate if np.isfinite(until) else np.inf
             for t in np.flatnonzero(pending & (times <= last)):
                 angle = rate * (times[t] - begin) + first
-                across = v - along * D / rate
                 ratio = 1 / np.cosh(angle)
                 units[t, i] = ratio * across / b + np.tanh(angle) * D / rate
                 logs[t, i] = np.log(b) + np.logaddexp(angle, -angle) - np.log(2)
