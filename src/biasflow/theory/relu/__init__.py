@@ -15,10 +15,12 @@ from . import (
     remarks,
     robustness,
     scale,
+    timeline,
 )
 
 CLAIMS = (
     assumptions.CLAIMS
+    + timeline.CLAIMS
     + phases.CLAIMS
     + fitting.CLAIMS
     + early_equations.CLAIMS
