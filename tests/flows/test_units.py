@@ -120,7 +120,7 @@ def test_margin_flows_in_units_of_their_inputs(model, p, loss):
             leaf_map(lambda w, k=k: np.ldexp(w, k), start),
             t1=np.ldexp(2.0, 2 * k),
         )
-        _assert_same(flow, base, k, 0, 2 * k, k)
+        _assert_same(flow, base, k, 0, 2 * k, 2 * k)
         assert np.array_equal(flow.stats["margin"], np.ldexp(base.stats["margin"], -2 * k))
         assert flow.stats["log_norm"] == pytest.approx(base.stats["log_norm"] + 2 * k * np.log(2), rel=1e-12)
 
