@@ -341,6 +341,30 @@ def kept_problem(key: int) -> Problem:
 
 
 def any_kept_problem(key: int) -> Problem:
-    """Either kind of network on few inputs of a line or the plane, of other sizes, with starts over decades."""
-    found = any_relu_problem(key) if key % 2 else any_smooth_problem(key, exponential=True)
-    return dataclasses.replace(found, loss=SmoothMargin())
+    """Networks of nine to forty neurons of either kind on two to eight inputs of a line or the plane, starts over decades."""
+    rng = np.random.default_rng((131, key))
+    n, m, d = int(rng.integers(2, 9)), int(rng.integers(9, 41)), int(rng.integers(1, 3))
+    found = _small_network(key, n, m, d, 10.0 ** rng.uniform(-0.5, 0.5), 10.0 ** rng.uniform(-1, 1))
+    found = dataclasses.replace(found, loss=SmoothMargin())
+    if key % 2:
+        return found
+    model = SignedTwoLayer(m, found.data.d)
+    return dataclasses.replace(found, model=model, params0=SignedTwoLayerParams(found.params0.W))
+
+
+def any_trained_problem(key: int, smooth: bool | None = None) -> Problem:
+    """Networks of 40 to 150 neurons on inputs of many kinds on a line or in the plane, with starts over three decades.
+
+    Inputs of sizes over eight decades, far from zero, nearly equal, on a lattice, with one class or two; no input twice.
+    """
+    if key % 3 == 0:
+        return any_relu_problem(key) if smooth is False or (smooth is None and key % 2) else any_smooth_problem(key)
+    rng = np.random.default_rng((127, key))
+    found = labelled_family(key)
+    _, first = np.unique(found.X[:, :2], axis=0, return_index=True)
+    data = with_bias(Dataset(found.X[first, :2], found.y[first], found.name))
+    m, size = int(rng.integers(40, 151)), float(np.max(np.linalg.norm(data.X, axis=1)))
+    scale = 10.0 ** rng.uniform(-1.5, 1.5) / np.sqrt(m * size)
+    model: Any = TwoLayer(m, data.d) if smooth is False or (smooth is None and key % 2) else SignedTwoLayer(m, data.d)
+    loss = SmoothMargin(LogisticLoss() if key % 4 < 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(scale, key=key))
