@@ -39,7 +39,7 @@ _HOMES = {
                     "gradient_distance", "interclass_distance", "inverse_norm", "kernel_distance", "kinks", "local_bounds",
                     "margin_bound", "margin_certificates", "phases", "probe", "time_to", "transport_distance"),
     "theory": ("Alternating", "Check", "Checkpoints", "Claim", "Comparison", "Evidence", "Falsification", "Hypothesis", "Kind",
-               "PowerProblem", "Scores", "Status", "Verdict", "claims", "compare", "falsify", "verify"),
+               "LegendreProblem", "PowerProblem", "Scores", "Status", "Verdict", "claims", "compare", "falsify", "verify"),
     "run": ("Dask", "Processes", "Serial", "Store", "SweepError", "sweep"),
     "experiments": ("TransitionScale", "figure", "figures", "transition_scale"),
 }  # fmt: skip
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from .theory import Falsification as Falsification
     from .theory import Hypothesis as Hypothesis
     from .theory import Kind as Kind
+    from .theory import LegendreProblem as LegendreProblem
     from .theory import PowerProblem as PowerProblem
     from .theory import Scores as Scores
     from .theory import Status as Status

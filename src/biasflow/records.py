@@ -23,10 +23,11 @@ class Result(enum.Enum):
     """Why a flow or a solver stopped, in words."""
 
     CONVERGED = "converged: the loss fell below its threshold"
-    STATIONARY = "stationary without interpolating: the loss has a positive infimum here"
+    STATIONARY = "stationary without interpolating: the gradient vanishes here, to rounding"
     DEAD = "stationary at the start: no neuron is active on any input"
     INFEASIBLE = "converged to the infimum of the loss: the labels are out of reach for the signs of the start"
     REACHED_T1 = "reached the final time asked for"
+    UNSEPARATED = "reached the last step asked for, and no step separated the classes: no margin was positive"
     REACHED_NORM = "reached the log-norm asked for"
     FLOOR = "stopped at the rounding floor of the residual"
     STEP_LIMIT = "gave up: step limit reached"
@@ -291,6 +292,17 @@ class Grid:
     settings: Mapping[str, Any] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        for kind in ("axes", "settings", "units"):
+            table = instance(kind, getattr(self, kind), Mapping)
+            if not all(isinstance(name, str) for name in table):
+                raise InputError(
+                    f"grid: {kind}: names are texts, found {next(name for name in table if not isinstance(name, str))!r}"
+                )
+        for name, values in self.axes.items():
+            if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
+                raise InputError(f"grid: axis {name!r}: expected a sequence of values, found {type(values).__name__}")
 
     @property
     def shape(self) -> tuple[int, ...]:

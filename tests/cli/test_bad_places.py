@@ -125,10 +125,9 @@ def test_collect_writes_through_links_and_refuses_devices(cli, tmp_path):
     assert (tmp_path / "link.nc").is_symlink() and (tmp_path / "real" / "out.nc").read_bytes()[:3] == b"CDF"
     assert cli("sweep", "collect", "spec.toml", "-o", "link.nc")[0] == 0 and (tmp_path / "link.nc").is_symlink()
     os.mkfifo(tmp_path / "pipe.nc")
-    for place, word in (("/dev/null", "device or a pipe"), ("pipe.nc", "device or a pipe"), ("real", "is a folder")):
+    for place, word in (("pipe.nc", "device or a pipe"), ("real", "is a folder")):
         code, _, err = cli("sweep", "collect", "spec.toml", "-o", place)
         assert code == 2 and word in err
-    assert os.path.exists("/dev/null") and not os.path.isfile("/dev/null")
 
 
 def test_status_and_collect_write_nothing(cli, tmp_path):

@@ -19,7 +19,7 @@ CLASSES = np.sign(Y)
 
 
 def _models():
-    """A start for each model, with the method that follows it and the degree of its error in the weights."""
+    """A start for each model, with the method that follows it and the degree of its predictor in the weights."""
     directions = RNG.standard_normal((9, 6))
     fixed = bf.FixedDirections(directions / np.linalg.norm(directions, axis=1, keepdims=True))
     deep, linear = bf.DeepNetwork((6, 3)), bf.DeepNetwork((6, 2, 2), activation="linear")
@@ -30,7 +30,7 @@ def _models():
         "weights": (bf.DiagonalNetwork(2), bf.DiagonalNetwork(2).init(0.3, dim=6), "weights", 2, {"t1": 2.0}),
         "product": (bf.ProductNetwork(), bf.ProductNetwork().init(0.1, dim=6), "dual", 2, {}),
         "fixed": (fixed, fixed.init(0.4), "dual", 2, {}),
-        "relu": (relu, relu.init(0.1), "events", 1, {"times": [0.0, 0.5, 1.0, 3.0]}),
+        "relu": (relu, relu.init(0.1), "events", 2, {"times": [0.0, 0.5, 1.0, 3.0]}),
         "signed": (signed, signed.init(0.3), "weights", 2, {"t1": 0.5}),
         "matrices": (matrices, matrices.init(0.1), "factored", 2, {}),
         "deep": (deep, deep.init(1.0), "general", 1, {"t1": 0.5, "rtol": 1e-5}),
@@ -61,14 +61,15 @@ def _follow(name, x, y, k, inputs, labels):
         return None
 
 
-def _assert_same(flow, base, states, labels, time, error):
+def _assert_same(flow, base, states, labels, time, predictor):
     assert flow.result is base.result
     assert np.array_equal(flow.times, np.ldexp(base.times, time))
     for one, other in zip(leaves(flow.states), leaves(base.states), strict=True):
         assert np.array_equal(one, np.ldexp(other, states))
     with np.errstate(under="ignore"):
         assert np.array_equal(flow.loss, np.ldexp(base.loss, 2 * labels))
-        assert np.array_equal(flow.error, np.ldexp(base.error, error))
+        assert np.array_equal(flow.error, np.ldexp(base.error, states))
+        assert np.array_equal(flow.predictor_error, np.ldexp(base.predictor_error, predictor))
     middle = base.times[-1] / 3
     for one, other in zip(leaves(flow.at(np.ldexp(middle, time))), leaves(base.at(middle)), strict=True):
         assert np.array_equal(one, np.ldexp(other, states))
@@ -119,7 +120,7 @@ def test_margin_flows_in_units_of_their_inputs(model, p, loss):
             leaf_map(lambda w, k=k: np.ldexp(w, k), start),
             t1=np.ldexp(2.0, 2 * k),
         )
-        _assert_same(flow, base, k, 0, 2 * k, k)
+        _assert_same(flow, base, k, 0, 2 * k, 2 * k)
         assert np.array_equal(flow.stats["margin"], np.ldexp(base.stats["margin"], -2 * k))
         assert flow.stats["log_norm"] == pytest.approx(base.stats["log_norm"] + 2 * k * np.log(2), rel=1e-12)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_bases import ARRAYS, Entry, entries
+from fuzz_bases import entries
 from fuzz_judging import fault
+from fuzz_material import ARRAYS, Entry
 from fuzz_mutations import SAME, mutations
 
 import biasflow as bf

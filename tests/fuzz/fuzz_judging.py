@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from fuzz_bases import Entry
+from fuzz_material import Entry
 from fuzz_mutations import BAD, SAME, SCALED, Mutation
 
 import biasflow as bf
@@ -62,9 +62,9 @@ def _of_limit(entry: Entry, given: Mapping[str, Any], limit: Any) -> str:
     ends = certificate.primal, certificate.dual
     if entry.finite and not all(map(math.isfinite, (limit.objective, *ends))):
         return f"kind {certificate.kind!r} with a bracket that is not finite"
-    room = CLOSE * max(map(abs, ends)) + ROUNDING * max(
-        (_size(given[name]) ** power for name, power in entry.degree.items() if power > 0), default=0.0
-    )
+    sizes = [_size(given[name]) ** power for name, power in entry.unit.items()]
+    asked = given.get("gap", CLOSE)
+    room = max(CLOSE, float(asked)) * max(map(abs, ends)) + ROUNDING * max(sizes, default=0.0)
     if all(map(math.isfinite, ends)) and abs(ends[0] - ends[1]) > room:
         return f"kind {certificate.kind!r} with an open bracket"
     if entry.residual is not None and entry.residual(limit, given) > CLOSE:

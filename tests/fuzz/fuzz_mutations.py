@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from fuzz_bases import (
+from fuzz_material import (
     ARRAYS,
     CHOICE,
     COUNT,

@@ -6,6 +6,7 @@ Results are kept under `--folder` by the code that made them: run it again to go
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -41,11 +42,11 @@ def faults(found: Mapping[str, tuple[str, str]]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=None, help="only the first so many, a random sample")
-    parser.add_argument("--only", default="", help="entries whose name contains this")
+    parser.add_argument("--only", default="", help="entries whose name this regular expression finds")
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--folder", type=Path, default=Path(".biasflow/fuzz"))
     chosen = parser.parse_args()
-    cases = [case for case in all_cases() if chosen.only in case.partition(" | ")[0]][: chosen.cases]
+    cases = [case for case in all_cases() if re.search(chosen.only, case.partition(" | ")[0])][: chosen.cases]
     for name in dict.fromkeys(case.partition(" | ")[0] for case in cases):
         base_result(name)  # compiles once, here, what workers then find on disk
     found = fuzz(cases, chosen.folder, chosen.workers, lambda tally: _tell(tally.done + tally.failed, tally.total))

@@ -9,7 +9,7 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.losses import margin as losses
-from biasflow.theory.margin import directions, energy, populations
+from biasflow.theory.margin import directions, energy, injectivity, populations, regularity
 from biasflow.theory.margin.examples import cluster_data
 
 
@@ -103,12 +103,12 @@ def flat(patch):
 
 def atoms(patch):
     """Inputs as they are for their intervals."""
-    right = populations.Turning.gradient
+    right = regularity.Turning.gradient
 
     def jumping(self, angles):
         return right(self, np.round(angles, 2))
 
-    patch.setattr(populations.Turning, "gradient", jumping)
+    patch.setattr(regularity.Turning, "gradient", jumping)
 
 
 def density_times(factor):
@@ -143,7 +143,7 @@ def hidden_as(change):
 
 def no_bias(patch):
     """Features of x without the one, on inputs some of which are multiples of each other."""
-    patch.setattr(populations, "augmented", lambda X: X)
+    patch.setattr(injectivity, "augmented", lambda X: X)
     data = cluster_data(0)
     return {"problem": bf.Dataset(np.vstack([data.X, 2 * data.X[:1]]), np.append(data.y, data.y[0]))}
 
@@ -166,6 +166,25 @@ def limit_of_fewer_labels(patch):
     return {"problem": data, "limit": bf.f1_max_margin(data.X[:6], data.y[:6])}
 
 
+def mass_times(factor):
+    def spoil(patch):
+        right = populations.Spread.mass.fget
+        patch.setattr(populations.Spread, "mass", property(lambda self: factor * right(self)))
+
+    return spoil
+
+
+def wider_intervals(patch):
+    """Intervals so long that classes meet."""
+    patch.setattr(populations, "QUARTER", 0.5)
+
+
+def an_atom(patch):
+    """An interval of no length that has mass."""
+    right = populations._share
+    patch.setattr(populations, "_share", lambda found, piece, part: right(found, piece, part) + 0.01)
+
+
 E, C11, CLOCK = "C/energy", "C/cor11", "C/clock"
 WORLDS = (
     World(E, "growth 4.001J'", moving_in(energy, potential=1.00025)),
@@ -180,6 +199,9 @@ WORLDS = (
     World(CLOCK, "τ longer by 1%", integrals_times(1.01)),
     World(CLOCK, "sums for means", sum_for_mean),
     World(CLOCK, "the exponential's weights", own_tail),
+    World("C/A4", "mass 1.01", mass_times(1.01)),
+    World("C/A4", "intervals that meet", wider_intervals),
+    World("C/A4", "an atom of mass 0.01", an_atom),
     World("C/lem23", "∇S at half of β", weights_of(half_as_cold)),
     World("C/lem23", "∇S of mass 1.01", weights_of(not_normalised)),
     World("C/lem23", "S × 1.001", smooth_margin_times(1.001)),

@@ -7,7 +7,7 @@ from margin_static_worlds import random_measure, scaled, wrapped
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.margin import points, projections, sparsity
+from biasflow.theory.margin import decay, interchange, points, projections, sparsity
 from biasflow.theory.margin.examples import cluster_data, point_problem
 
 
@@ -109,18 +109,72 @@ def constants_of_rank_alone(patch):
     return {"problem": bf.Dataset(data.X / 100, data.y)}
 
 
+def penalty(change):
+    """Another weight decay: change(½Σa², ½Σ‖w‖²)."""
+    return lambda patch: patch.setattr(
+        decay, "weight_decay", lambda network: change(np.sum(network.a**2) / 2, np.sum(network.W**2) / 2)
+    )
+
+
+def half_a_gain(patch):
+    """A dual that sees half of what neurons gain: a lower bound that is none."""
+    right = decay.Decayed.gain
+    patch.setattr(decay.Decayed, "gain", lambda self, q: 0.9 * right(self, q) if np.ptp(q) > 0 else right(self, q))
+
+
+def fading(patch):
+    """Margins that fall, by a hundredth for each e-fold of the norm."""
+    right = interchange.scores
+
+    def faded(problem, params):
+        size = sum(np.sum(leaf**2) for leaf in params)
+        return right(problem, params) * (1 - 0.01 * np.log(size))
+
+    patch.setattr(interchange, "scores", faded)
+    right_states = interchange.Trained.state
+    patch.setattr(
+        interchange.Trained,
+        "state",
+        lambda self, k: type(self.problem.params0)(*(np.exp(self.log_norms[k] / 2) * leaf for leaf in right_states(self, k))),
+    )
+
+
+def backwards(patch):
+    """Raw gradients from their end to their start."""
+    flow = interchange.raw_flow
+
+    def other(*args, **named):
+        found = flow(*args, **named)
+        return dataclasses.replace(found, states=found.states[::-1], error=found.error[::-1])
+
+    patch.setattr(interchange, "raw_flow", other)
+
+
+def must_grow(patch):
+    """As printed in the proof of Corollary 11: the margin would have to grow by n/‖ν‖."""
+    patch.setattr(interchange, "lost_by", lambda n, log_norms: -n * np.exp(-log_norms))
+
+
 SOLVER = (projections, "f1_max_margin")
 WORLDS = (
     World("C/dirac", "neurons of different speeds", own_paces(1.01)),
     World("C/dirac", "a flow that scatters them", scattered_flow),
     World("C/dirac", "a start at two points", two_points),
     World("C/dirac", "features of both signs", no_positive_part),
+    World("C/interchange", "margins that fade", fading),
+    World("C/interchange", "raw gradients backwards", backwards),
+    World("C/interchange", "the sign of Corollary 11 as printed", must_grow),
     World("C/sparse", "two atoms for each", wrapped(sparsity, "few_atoms", twice_the_atoms)),
     World("C/sparse", "a random measure", wrapped(sparsity, "f1_max_margin", random_measure)),
     World("C/sparse", "γ₁ × 1.001", wrapped(sparsity, "f1_max_margin", scaled(objective=1.001, primal=1.001, dual=1.001))),
     World("C/sparse", "γ₁ of fewer samples given", limit_of_fewer_labels),
     World("C/sparse", "a kernel with a kink", rough_kernel),
     World("C/sparse", "neurons without kinks", smooth_neurons),
+    World("C/weight-decay", "decay of the output layer alone", penalty(lambda a, w: 2 * a)),
+    World("C/weight-decay", "neurons decay twice as much", penalty(lambda a, w: a + 2 * w)),
+    World("C/weight-decay", "decay × 1.01", penalty(lambda a, w: 1.01 * (a + w))),
+    World("C/weight-decay", "the path norm squared", penalty(lambda a, w: (a + w) ** 2)),
+    World("C/weight-decay", "a bound that neurons pass", half_a_gain),
     World("C/sec6", "γ₁ × 1.2, no classifier of it", wrapped(*SOLVER, scaled(objective=1.2, primal=1.2, dual=1.2))),
     World("C/sec6", "γ₁'s upper bound halved", wrapped(*SOLVER, scaled(dual=0.5))),
     World("C/sec6", "twenty times the bound", bound_times(20.0)),

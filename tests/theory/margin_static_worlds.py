@@ -9,7 +9,7 @@ import biasflow as bf
 from biasflow.limits.margin import f2
 from biasflow.losses import margin as losses
 from biasflow.models import SphereMeasure
-from biasflow.theory.margin import assumptions, generalisation, margins, unseen, variation
+from biasflow.theory.margin import assumptions, generalisation, margins, softmin, unseen, variation
 from biasflow.theory.margin.examples import cluster_data, network_problem, relu_problem, smooth_problem
 
 
@@ -413,6 +413,10 @@ WORLDS = (
     World("C/lem14", "weights × 0.999", weights_changed(lambda old, self, f, y: 0.999 * old(self, f, y))),
     World("C/lem14", "equal weights", weights_changed(lambda old, self, f, y: np.full(f.shape, 1 / f.shape[-1]))),
     World("C/lem15", "∇S as printed", printed_gradient, key=1),
+    World("C/eq6", "half the scores in ∇S", weights_changed(lambda old, self, f, y: old(self, f / 2, y))),
+    World("C/eq6", "a mean of squares for a variance", wrapped(softmin, "_variance", lambda found, p, v: float(p @ v**2))),
+    World("C/eq6", "the soft maximum", wrapped(softmin, "_second_derivative", lambda found, *_: -found)),
+    World("C/eq6", "a concave logistic S", wrapped(softmin, "_second_derivative", lambda found, *_: -found), key=1),
     World("C/lem15", "half the scores", weights_changed(lambda old, self, f, y: old(self, f / 2, y))),
     World("C/lem15", "equal weights", weights_changed(lambda old, self, f, y: np.full(f.shape, 1 / f.shape[-1]))),
     World(

@@ -1,11 +1,12 @@
-"""Worlds for R's claims on equal samples."""
+"""Worlds for R's claims on equal samples, potentials that are not separable and random weights."""
 
 import dataclasses
 
 import numpy as np
 from worlds import World
 
-from biasflow.theory.mirror import twins
+from biasflow.theory import claim
+from biasflow.theory.mirror import cone, legendre, twins
 
 
 def another_weight(patch):
@@ -56,12 +57,96 @@ def unmoved(patch):
     patch.setattr(twins, "bregman_projection", changed)
 
 
+def potential_with(key=0, **changes):
+    """An example whose functions are changed: `changes` map the problem to a function."""
+
+    def spoil(patch):
+        problem = claim("R/legendre").example(key)
+        return {"problem": dataclasses.replace(problem, **{name: change(problem) for name, change in changes.items()})}
+
+    return spoil
+
+
+def nearest_in_l2(patch):
+    """The interpolator nearest in ℓ2 in place of the projection."""
+    patch.setattr(legendre, "projection", legendre.interior_point)
+
+
+def moved_projection(patch):
+    """The projection moved by 1e-6 inside the null space."""
+    real = legendre.projection
+    patch.setattr(legendre, "projection", lambda p: real(p) + 1e-6 * legendre.room(p, real(p)))
+
+
+def slow_flow(patch):
+    """A flow four times slower: ∇φ of 4φ, while divergences are those of φ."""
+    real = legendre._followed
+
+    def changed(p, rtol, times=None):
+        found = real(p, rtol, None if times is None else times / 4)
+        return found if isinstance(found, str) else (4 * found[0], np.column_stack([found[1][:, :-1], 4 * found[1][:, -1]]))
+
+    patch.setattr(legendre, "_followed", changed)
+
+
+def sideways_flow(patch):
+    """∇φ moves along Aᵀ in place of Xᵀ: no mirror flow of F."""
+    real = legendre._followed
+
+    def changed(p, rtol, times=None):
+        found = real(p, rtol, times)
+        if isinstance(found, str):
+            return found
+        rows = found[1].copy()
+        beta = p.inverse(rows[-1, :-1])
+        rows[:, :-1] += np.linspace(0, 1, len(rows))[:, None] * (
+            p.gradient(beta + 1e-3 * legendre.room(p, beta)) - p.gradient(beta)
+        )
+        return found[0], rows
+
+    patch.setattr(legendre, "_followed", changed)
+
+
+def other_dimension(patch):
+    """The probability in one dimension more."""
+    real = cone.failing
+    patch.setattr(cone, "failing", lambda d, kind: real(d + 1, kind))
+
+
+def one_neuron(patch):
+    """The probability for half of the neurons."""
+    real = cone.all_inside
+    patch.setattr(cone, "all_inside", lambda d, m, kind: real(d, m // 2, kind))
+
+
+def other_weights(patch):
+    """Gaussian weights where uniform ones are asked for, and the other way round."""
+    real = cone.drawn
+    patch.setattr(cone, "drawn", lambda rng, kind, shape: real(rng, "uniform" if kind == "Gaussian" else "Gaussian", shape))
+
+
+def slower_decay(patch):
+    """A failure that is as likely in high dimension."""
+    real = cone.failing
+    patch.setattr(cone, "failing", lambda d, kind: real(6, kind))
+
+
 WORLDS: tuple[World, ...] = (
     World("R/twins", "the sample times two", another_weight),
     World("R/twins", "½ε²⟨z, β̂⟩²", another_floor),
     World("R/twins", "a distance that does not fall", twins_that_stay, key=2),
     World("R/twins", "responses that differ by ε", other_responses, key=2),
     World("R/twins", "the limit of the sample given twice", unmoved),
+    World("R/cone", "one dimension more", other_dimension),
+    World("R/cone", "half of the neurons", one_neuron),
+    World("R/cone", "Gaussian for uniform weights", other_weights),
+    World("R/cone", "failures that do not fall with d", slower_decay),
+    World("R/legendre", "the interpolator nearest in ℓ2", nearest_in_l2),
+    World("R/legendre", "the projection moved inside the null space by 1e-6", moved_projection, key=1),
+    World("R/legendre", "a flow four times slower", slow_flow),
+    World("R/legendre", "∇φ pushed out of Im Xᵀ", sideways_flow, key=2),
+    World("R/legendre", "φ twice as large as its gradient says", potential_with(value=lambda p: lambda b: 2 * p.value(b))),
+    World("R/legendre", "∇φ* of another norm", potential_with(inverse=lambda p: legendre.power_norm(1.6)[2])),
 )
 FEWER: dict[str, str] = {}
 CONSISTENT: dict[str, str] = {}

@@ -268,6 +268,17 @@ def shared_direction(patch):
     patch.setattr(completion, "started", started)
 
 
+def layers_swapped(patch):
+    """⟨V_j, V_j'⟩ where ⟨U_i, U_i'⟩ belongs, in the kernel as printed."""
+    real = completion.printed_kernel
+
+    def changed(problem):
+        U, V = problem.params0
+        return real(dataclasses.replace(problem, params0=type(problem.params0)(V, U)))
+
+    patch.setattr(completion, "printed_kernel", changed)
+
+
 def scaled_by_width(patch):
     """Gaussian factors of variance 1/k: the transition does not depend on k."""
     real = completion.started
@@ -604,6 +615,7 @@ WORLDS: tuple[World, ...] = (
     World("W/sec3", "∇_w raises", forbidden(bf.DiagonalNetwork)),
     World("W/sec6", "rows that share a direction", shared_direction),
     World("W/sec6", "Gaussian factors of variance 1/k", scaled_by_width),
+    World("W/sec6", "layers swapped in the kernel as printed", layers_swapped, slow=True),
     World("W/sec6", "∇_w raises", forbidden(bf.MatrixFactorisation)),
     World("W/sec6-rich", "the completion of least nuclear norm, where it is another", least_nuclear_norm, key=2),
     World("W/sec6-rich", "zeros on the unobserved entries", zeros_elsewhere),

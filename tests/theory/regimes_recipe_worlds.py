@@ -1,4 +1,4 @@
-"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero, width."""
+"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero, width, ‖w‖₂."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from regimes_linear_worlds import another_radius, forbidden, next_depth, one_sid
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.regimes import biased, kernel, recipe, saddle, wide
+from biasflow.theory.regimes import biased, explicit, kernel, recipe, saddle, wide
 
 
 def another_rate(patch):
@@ -139,6 +139,22 @@ def first_order(patch):
     patch.setattr(wide, "predicted_change", lambda s: -(1 - 2 * s))
 
 
+def another_bridge(power):
+    """|β|^p in place of |β|^{2/D}."""
+    return lambda patch: patch.setattr(explicit, "bridge", lambda beta, order: np.sum(np.abs(beta) ** power, axis=-1))
+
+
+def fewer_vertices(patch):
+    """Vertices of half of the coordinates only."""
+    real = explicit.vertices
+
+    def changed(X, y):
+        kept = real(X, y)
+        return kept[np.argsort(-explicit.bridge(kept, 3))[: max(len(kept) // 2, 1)]]
+
+    patch.setattr(explicit, "vertices", changed)
+
+
 WORLDS: tuple[World, ...] = (
     World("W/appA", "dw/ds twice as large", another_rate),
     World("W/appA", "the linearised model's f", linear_f),
@@ -159,6 +175,18 @@ WORLDS: tuple[World, ...] = (
     World("W/sec8", "entries of size k^{−s−0.05}", another_size(0.05)),
     World("W/sec8", "a change at first order", first_order),
     World("W/sec8", "∇_w raises", forbidden(bf.MatrixFactorisation)),
+    World("W/explicit", "|β|^{2/3} for D = 2", another_bridge(2 / 3)),
+    World("W/explicit", "ℓ1 for D = 3", another_bridge(1.0), key=1),
+    World("W/explicit", "the better half of the vertices left out", fewer_vertices, key=1),
+    World("W/explicit", "∇_w raises", forbidden(bf.DiagonalNetwork), key=1),
+    World(
+        "W/explicit",
+        "a large start, from which the flow goes elsewhere",
+        lambda patch: patch.setattr(explicit, "START", 30.0),
+        "still true",
+        "from a large start the flow goes to min ℓ2, which is not the explicit solution either",
+        key=1,
+    ),
     World("W/saddle", "L falls along every weight: no saddle", falling_everywhere),
     World("W/saddle", "w^{D+1}", one_order_higher, key=1),
     World("W/saddle", "a curvature of −8c‖Xᵀr‖_∞", steeper(2.0)),

@@ -171,6 +171,11 @@ def opening(problem, flow):
     return dataclasses.replace(flow, events=events)
 
 
+def sliding(problem, flow):
+    """Gates that do not close: neurons slide."""
+    return dataclasses.replace(flow, events=tuple(event._replace(kind="slide in") for event in flow.events))
+
+
 def rising(problem, flow):
     """A flow that goes backwards."""
     at, end = flow.interpolant, float(flow.times[-1])
@@ -248,6 +253,7 @@ OTHER = (
     World("B/prop2", "σ'(0) = 0 always", step_with(0.0)),
     World("B/prop2", "a gate that opens", spoiled(opening, everywhere=True)),
     World("B/prop2", "a flow backwards", spoiled(rising, everywhere=True)),
+    World("B/prop2", "neurons that slide", spoiled(sliding)),
     World(
         "B/remarks",
         "probability of the larger cone alone",

@@ -17,12 +17,13 @@ IDS = {
     "B": (
         "lem1 assumption-1 assumption-2 assumption-3 lem2 lem3 lem4 lem5 lem6 u-plus fact1 thm1 prop1 prop2 eq8 kkt limit lem12"
         " remarks timeline lem7 lem9 lem13 lem14 lem15 lem16 thm2 rem1 width saddles unbalanced leaky nearly scale"
-        " eq9 eq28",
+        " eq9 eq19 eq28",
         "fig1 fig2 fig3 fig4 fig5 fig6 fig7",
     ),
     "C": (
         "A1 A2 A3 pi2 prop9 gamma1 gamma2 thm2 thm3 cor4 thm5 prop6 prop7 mirror eq10 eq11 eq12 lem13 lem14 lem15 lem17 lem18"
-        " lem26 lem20 thm8 thm22 energy cor11 clock lem23 lem24 lem25 lem28 sec4 dirac sparse sec6",
+        " lem26 lem20 thm8 thm22 energy cor11 clock lem23 lem24 lem25 lem28 sec4 dirac sparse sec6 weight-decay interchange A4"
+        " eq6",
         "fig1 fig2 fig3 fig4",
     ),
     "W": (

@@ -1,6 +1,7 @@
 """Verdicts say what the numbers allow: no more on partial flows, nothing on what is not a flow, no false alarms."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -193,6 +194,17 @@ def test_tiny_networks_are_judged_or_left_open(name, scale):
     model, params = bf.random_network(12, 3, scale, key=0)
     problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
     assert bf.verify(name, problem).status in ("holds", "consistent", "inconclusive")
+
+
+def test_radii_whose_squares_underflow_are_compared_without_dividing_by_zero():
+    model, params = bf.random_network(12, 3, 1e-100, key=0)
+    problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", RuntimeWarning)
+        verdict = bf.verify("R/lem3.5", problem)
+    assert not [str(warning.message) for warning in said if warning.category is RuntimeWarning]
+    radii = [check for check in verdict.checks if check.quantity.startswith(("r_k² as printed", "drift of r_k²"))]
+    assert len(radii) == 2 and all(check.status in ("holds", "consistent") for check in radii)
 
 
 def test_a_flow_that_has_not_left_its_start_proves_no_rate():

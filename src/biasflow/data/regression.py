@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import InputError
-from ..inputs import Array, positive_int, real_number
+from ..inputs import Array, has_bias, positive_int, real_number
 from ..records import Dataset
 
 
@@ -44,6 +44,8 @@ def drawn(n: int, d: int, draw: Callable[[], Array]) -> Array:
 
 
 def with_bias(ds: Dataset) -> Dataset:
-    """The same data with a last input coordinate equal to one."""
+    """The same data with a last input coordinate equal to one; data that has it already is refused."""
+    if has_bias(ds.X):
+        raise InputError("ds: its last column is one for every sample already; a second bias would change every norm")
     truth = None if ds.truth is None else np.append(ds.truth, 0.0)
     return Dataset(np.hstack([ds.X, np.ones((ds.n, 1))]), ds.y, ds.name, truth)

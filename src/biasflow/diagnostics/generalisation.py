@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,11 +59,13 @@ def margin_bound(
     n, d = X.shape
     if not 0 < positive_float("delta", delta) < 1:
         raise InputError(f"delta: expected a number in (0, 1), found {delta:g}")
-    largest = float(np.max(np.linalg.norm(X, axis=1)))
+    largest = max(math.hypot(*row) for row in X.tolist())  # whose squares may leave float range
+    if not math.isfinite(largest):
+        raise InputError("X: the norm of an input is above float range")
     R = largest if radius is None else positive_float("radius", radius)
     if largest > R:
         raise InputError(f"radius: {R:g}, but an input has norm {largest:g}")
-    length = float(np.sqrt(R**2 + 1))
+    length = math.hypot(R, 1.0)
     share = 1.0 if space == "F1" else 1 / float(np.sqrt(2 * (d + 1)))
     supremum = length / 2 if space == "F1" else length * share
     if margin > supremum:

@@ -47,7 +47,7 @@ def returned(who: str, flow: Trajectory, throw: bool) -> Trajectory:
 def _advice(flow: Trajectory) -> str:
     """Where the flow so far is, how stiff it is, and what to loosen."""
     rate = stiffest_rate(flow)
-    stiff = f", where the stiffest rate is {rate:.3g}" if np.isfinite(rate) else ""
+    stiff = f", where the stiffest rate is {rate:.3g}" if np.isfinite(rate) else ", where the stiffest rate is out of float range"
     loosen = LOOSEN.get(flow.result)
     return f"`.partial` of this error holds the flow up to there{stiff}" + ("" if loosen is None else f"; {loosen}")
 

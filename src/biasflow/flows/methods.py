@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, RefusedError, unknown
 from ..inputs import Array, instance, positive_float
 from ..losses import Loss, SquareLoss
-from ..models import DeepNetwork, MatrixFactorisation, Model, TwoLayer
+from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
 from ..models.base import MirrorForm
 from ..records import Dataset, Problem, Trajectory
 from . import margin
@@ -172,7 +172,7 @@ class Margin(FlowMethod):
     rtol = 1e-4
 
     def check(self, problem: Problem, log_norm: float | None) -> None:
-        margin.check_cap(problem, log_norm)
+        margin.check(problem, log_norm)
 
     def refuses(self, problem: Problem) -> str | None:
         return margin.refusal(problem)
@@ -235,6 +235,8 @@ def gradient_flow(
     time_s: seconds after which it gives up where it is, compilation not counted; half of it is for the flow, the rest for its
     error, which is not finite where it is not known.
 
+    Of ReLU networks, stats['dead'] names the neurons that are off on every input in the end, which nothing moves any more.
+
     log_scale: how small the start is, without a floor for 'events': one number, or one for each neuron. States are then zero as
     long as they are below float range; polar(t) has unit neurons and logarithms of their norms, and stats log_norms these at
     every time saved (T, m).
@@ -265,7 +267,18 @@ def gradient_flow(
     tolerance = chosen.rtol if rtol is None else positive_float("rtol", rtol)
     trajectory = chosen.integrate(own, end, tolerance, wanted, cap, deadline)
     degree = 1 if units == Units() or isinstance(model, DeepNetwork) else int(model.homogeneity)  # what stands for deep ones is w
-    return returned("gradient_flow", units.restored(judged(trajectory), problem, degree), throw)
+    flow = _naming_dead(units.restored(judged(trajectory), problem, degree), problem)
+    return returned("gradient_flow", flow, throw)
+
+
+def _naming_dead(flow: Trajectory, problem: Problem) -> Trajectory:
+    """The flow with the neurons that are off on every input in the end, which no gradient moves any more."""
+    model, data = problem.model, problem.data
+    if not isinstance(model, TwoLayer | SignedTwoLayer) or (isinstance(model, TwoLayer) and model.negative_slope > 0):
+        return flow
+    last = flow.final if flow.polar is None else flow.polar(float(flow.times[-1]))[0]
+    dead = np.flatnonzero(np.all(last.W @ data.X.T <= 0, axis=1))
+    return dataclasses.replace(flow, stats={**flow.stats, "dead": tuple(int(j) for j in dead)})
 
 
 def _first_that_fits(problem: Problem) -> FlowMethod:

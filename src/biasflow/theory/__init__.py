@@ -5,6 +5,7 @@ from .evidence import Evidence
 from .falsification import Falsification, falsify, problem_at, tightest_known
 from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
+from .mirror.legendre import LegendreProblem
 from .verdicts import Check, Claim, Hypothesis, Kind, Status, Verdict
 from .verifying import claim, claims, verify
 from .witness import Checkpoints
@@ -19,6 +20,7 @@ __all__ = [
     "Falsification",
     "Hypothesis",
     "Kind",
+    "LegendreProblem",
     "PowerProblem",
     "Scores",
     "Status",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..inputs import instance, positive_float
-from ..limits import TangentPredictor
-from ..records import Certificate, Limit, Result, Trajectory
+from ..inputs import Array, instance, positive_float
+from ..models import Particles, TwoLayer
+from ..records import Certificate, Limit, Problem, Result, Trajectory, leaves
 from .evidence import Evidence
 from .verdicts import Status, Verdict
 from .verifying import claim, judge, no_flow
@@ -17,6 +19,9 @@ from .witness import as_trajectory, flow_defect
 
 COMPARED = ("W/thm1", "W/thm2", "W/thm3", "W/lem4", "R/thm2.2", "R/eq3", "R/sharp")
 """Claims about one trajectory and its limit."""
+PREDICTOR, PREDICTIONS = "‖β(T) − β*‖_∞", "of the predictions on the data, max_i |f(x_i; T) − f*(x_i)|"
+NORMALISED = "of the normalised predictions on the data, max_i |f(x_i; T)/Σ‖w‖² − f*(x_i)|"
+"""What is compared: the predictor where limit and flow have the same one, else what they predict."""
 SHOWN = (Status.HOLDS, Status.CONSISTENT, Status.INCONCLUSIVE, Status.VIOLATED, Status.HYPOTHESES_FAIL)
 """What is printed: claims that do not apply are not."""
 
@@ -25,7 +30,7 @@ SHOWN = (Status.HOLDS, Status.CONSISTENT, Status.INCONCLUSIVE, Status.VIOLATED, 
 class Comparison:
     """How far a flow ended from a predicted limit, how well each is known, and which claims hold on the pair.
 
-    defect: a sentence on whether the flow follows ∇L, which decides what it proves.
+    defect: a sentence on whether the flow follows ∇L, which decides what it proves. compared: what the distance is of.
     """
 
     distance: float
@@ -36,13 +41,14 @@ class Comparison:
     certificate: Certificate
     verdicts: tuple[Verdict, ...]
     defect: str = ""
+    compared: str = PREDICTOR
 
     def __str__(self) -> str:
         c = self.certificate
         lines = [
             f"flow: {self.result.value}; final loss {self.final_loss:.1e}, integration error {self.flow_error:.1e}",
             f"limit: {c.kind}, residual {c.residual:.1e}, relative gap {c.gap:.1e}",
-            f"distance ‖β(T) − β*‖_∞ = {self.distance:.1e} (relative {self.relative:.1e})",
+            f"distance {self.compared} = {self.distance:.1e} (relative {self.relative:.1e})",
         ]
         if self.defect:
             lines.append(self.defect)
@@ -81,15 +87,10 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
     instance("limit", limit, Limit)
     time_s = positive_float("time_s", time_s)
     evidence = Evidence(trajectory.problem, trajectory, limit)
-    if isinstance(limit.value, TangentPredictor):
-        raise InputError(
-            "limit: its value is a linearised network, not a β; compare its predictions, limit.value(X), with the flow's"
-        )
-    if np.shape(limit.value) != evidence.predictors.shape[1:]:
-        raise InputError(f"limit: shape {np.shape(limit.value)} does not fit the flow's β {evidence.predictors.shape[1:]}")
-    distance = float(np.max(np.abs(evidence.predictors[-1] - limit.value)))
-    size = max(float(np.max(np.abs(limit.value))), np.finfo(float).tiny)
-    is_flow = trajectory.interpolant is not None  # theorems on flows say nothing of descent or of the jump process
+    what, ours, theirs = _sides(evidence, limit)
+    distance = float(np.max(np.abs(ours - theirs)))
+    size = max(float(np.max(np.abs(theirs))), np.finfo(float).tiny)
+    is_flow = trajectory.interpolant is not None and what == PREDICTOR  # theorems on flows say nothing of descent or of jumps
     defect, verdicts = _judged(evidence, time_s) if is_flow else ("", ())
     return Comparison(
         distance,
@@ -100,7 +101,38 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
         limit.certificate,
         verdicts,
         defect,
+        what,
     )
+
+
+def _sides(evidence: Evidence, limit: Limit) -> tuple[str, Array, Array]:
+    """What is compared, the flow's and the limit's: β where both have one, else the predictions on the data."""
+    value, problem = limit.value, evidence.trajectory.problem
+    if isinstance(value, np.ndarray):
+        if value.shape != evidence.predictors.shape[1:]:
+            raise InputError(f"limit: shape {value.shape} does not fit the flow's β {evidence.predictors.shape[1:]}")
+        return PREDICTOR, evidence.predictors[-1], value
+    if not isinstance(problem, Problem):
+        raise InputError(f"limit: its value is no β but a {type(value).__name__}, and the flow is one of β")
+    X = problem.data.X
+    ours = np.asarray(problem.model(evidence.trajectory.final, X))
+    if not problem.loss.attained:
+        if not isinstance(value, Particles):
+            raise InputError(f"limit: a classifier's flow is compared with a measure of mass one, found a {type(value).__name__}")
+        mass = float(sum(np.sum(leaf * leaf) for leaf in leaves(evidence.trajectory.final)))
+        return NORMALISED, ours / mass, value(X[:, :-1] if value.directions.shape[1] == X.shape[1] else X)
+    if isinstance(value, tuple):
+        return PREDICTIONS, ours, np.asarray(_network(problem.model, value)(value, X))
+    if not callable(value):
+        raise InputError(f"limit: its value is a {type(value).__name__}, neither a β, weights nor a function of inputs")
+    return PREDICTIONS, ours, np.asarray(value(X))
+
+
+def _network(model: Any, params: Any) -> Any:
+    """The model that takes these parameters: a limit may have another number of neurons."""
+    if isinstance(model, TwoLayer):
+        return dataclasses.replace(model, width=len(params[0]))
+    return model
 
 
 def _judged(evidence: Evidence, time_s: float) -> tuple[str, tuple[Verdict, ...]]:

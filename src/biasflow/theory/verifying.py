@@ -14,10 +14,11 @@ from . import margin, mirror, regimes, relu
 from .evidence import Evidence
 from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
+from .mirror.legendre import LegendreProblem
 from .verdicts import Check, Claim, Hypothesis, Status, Verdict
 from .witness import Checkpoints, as_trajectory, flow_defect, start_of
 
-PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, PowerProblem)
+PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, PowerProblem, LegendreProblem)
 """What the papers' claims are about."""
 CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
 

@@ -15,7 +15,7 @@ from ...models import TwoLayerParams
 from ...records import Dataset, Problem, Result, Trajectory
 from .features import geometric_steps
 from .softmin import LOSSES, soft_min
-from .steps import InverseRootStep, Proposition6Step, Proposition7Step, StepRule
+from .steps import DefaultStep, Proposition6Step, Proposition7Step, StepRule
 from .trainings import Arrays, Start, Training, both_weights, read_run, training_named
 
 RECORDS = 60
@@ -26,7 +26,7 @@ METHODS = ("compiled", "jax")
 DTYPES = ("float32", "float64")
 LARGEST_LOG = 1400.0
 """log β at which weights no longer fit in a float."""
-DEFAULT_STEPS = {"both": InverseRootStep(), "directions": Proposition6Step(), "output": Proposition7Step()}
+DEFAULT_STEPS = {"both": DefaultStep(), "directions": Proposition6Step(), "output": Proposition7Step()}
 
 Progress = Callable[[int, int], None]
 Kept = list[tuple[int, Arrays, float, float]]
@@ -38,7 +38,8 @@ def margin_ascent(ds: Dataset, params0: TwoLayerParams, steps: int, step: StepRu
 
     ds: labels ±1, inputs as they are (`bf.data.with_bias` appends the bias column). params0 (a, W): the plain sum
     h(x) = Σ_ja_j(⟨w_j, x⟩)₊; C's weights are √m times these, and follow the same recursion in the same steps.
-    step: a `StepRule`; by default ½/√(t+1), and those of Propositions 6 and 7 for the other trainings.
+    step: a `StepRule`; by default ½/√(t+1), over the power of two that the longest input is of the size of, and those of
+    Propositions 6 and 7 for the other trainings.
     Options:
     training 'both' (layers); 'directions': only the norms ‖(a_j, w_j)‖ move (C, §4); 'output': only a moves (C, §5).
     loss 'exponential' or 'logistic'. activation 'relu'; 'squared_relu': a_j = ±1 are the signs of a SignedTwoLayer.
@@ -177,6 +178,6 @@ def _trajectory(
         np.zeros(len(kept)),
         (),
         stats,
-        Result.DIVERGED if overflown else Result.REACHED_T1,
+        Result.DIVERGED if overflown else Result.REACHED_T1 if stats["best_margin"][-1] > 0 else Result.UNSEPARATED,
         problem,
     )

@@ -66,6 +66,17 @@ class InverseRootStep(StepRule):
 
 
 @dataclass(frozen=True)
+class DefaultStep(StepRule):
+    """η(t) = ½/(2^e√(t+1)) with 2^e ≤ 2‖z‖_∞ < 2^{e+1}: C's step where the longest input is between one and two, as in C.
+
+    A step has the dimension of 1/‖z‖_∞: inputs in other units, weights along, are trained by the same steps.
+    """
+
+    def schedule(self, largest: float) -> Schedule:
+        return Schedule(math.ldexp(0.5, 1 - math.frexp(2 * _positive(largest))[1]), 0.5, 1.0, False)
+
+
+@dataclass(frozen=True)
 class Proposition6Step(StepRule):
     """η(t) = 1/(16‖z‖_∞√(t+1)), for fixed directions (C, Proposition 6)."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import InputError
+from ...errors import InputError, RefusedError
 from ...inputs import Array, positive_float, real_array
 from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
@@ -27,10 +27,8 @@ WEIGHTY = 0.1
 """Weight, relative to the largest, from which a sample is counted as on the margin."""
 NEIGHBOURS = 2
 """Steps before one whose margins also tell its error."""
-TAIL = np.array([40.0, 100.0, 700.0])
-"""Margins at which a loss is compared with the exponential, the least where the flow takes it for one."""
-TAIL_OFF = 1e-9
-"""Distance of log ℓ from that of the exponential there that rounding leaves."""
+MATRICES, MOST_BYTES = 5, 2**32
+"""n × n arrays held at once (products of labels and of inputs, the kernel, its system, a factor), and what they may take."""
 HIGHEST = 1000.0
 """Log-norm up to which weights fit a float with room to spare."""
 
@@ -47,20 +45,7 @@ def refusal(problem: Problem) -> str | None:
         return f"the margin flow is for TwoLayer and SignedTwoLayer networks, found {type(problem.model).__name__}"
     if margin_loss(problem.loss) is None:
         return f"the margin flow needs an exponential or logistic loss or their SmoothMargin, found {type(problem.loss).__name__}"
-    return _tail_refusal(problem)
-
-
-def _tail_refusal(problem: Problem) -> str | None:
-    """Beyond log β = 12 the flow weighs samples as the exponential does, which is right for losses with its tail alone."""
-    loss = margin_loss(problem.loss)
-    assert loss is not None
-    off = max(float(np.max(np.abs(np.asarray(logs(TAIL)) + TAIL))) for logs in (loss.log_loss, loss.log_slope))
-    if off <= TAIL_OFF:
-        return None
-    return (
-        f"the margin flow needs a loss with the tail ℓ(u) ~ ℓ'(u) ~ e^u as u → −∞ (C, (A2)): for {type(loss).__name__} log ℓ(−u)"
-        f" or log ℓ'(−u) is {off:.3g} from −u at some u up to 700"
-    )
+    return None
 
 
 def integrate_margin(
@@ -126,8 +111,11 @@ def _check_moving(problem: Problem) -> None:
         raise InputError("params0: every weight is zero, and from zero nothing moves")
 
 
-def check_cap(problem: Problem, log_norm: float | None) -> None:
-    """An error where the log-norm to end at is below the start's, or above what floats hold."""
+def check(problem: Problem, log_norm: float | None) -> None:
+    """An error where the flow takes too much memory, or the log-norm to end at is below the start's or above what floats hold."""
+    n, taken = problem.data.n, MATRICES * 8 * problem.data.n**2
+    if taken > MOST_BYTES:
+        raise RefusedError(f"ds: the margin flow solves {n} × {n} systems, {taken / 2**30:.3g} GiB; margin_ascent solves none")
     if log_norm is None:
         return
     _check_moving(problem)

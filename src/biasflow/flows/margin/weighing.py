@@ -2,8 +2,8 @@
 
 For large L the margins e^L·h̄ are known to a few units only, less than a soft-min needs. The equation is therefore read the other
 way: e^{−L}·log p + h̄ + Δt·K̄p is the same for all samples, Σp = 1. That is the minimum over the simplex of ⟨h̄, p⟩ + ½Δt·⟨p, K̄p⟩ +
-e^{−L}Σp·log p, a quadratic program with an entropy, well posed at any L. Losses that are not the exponential are so to rounding
-once the margins are large; before, Newton's method solves the equation as it stands.
+e^{−L}Σp·log p, a quadratic program with an entropy, well posed at any L. A loss with its tail is the exponential to rounding once
+the margins are large; before, and for every other loss, Newton's method solves the equation as it stands.
 """
 
 from __future__ import annotations
@@ -34,15 +34,27 @@ HOTTEST = 200.0
 """−L from which on the weights are uniform to rounding."""
 SATURATED = 40.0
 """Margin beyond which every loss is the exponential to rounding."""
+TAIL = np.array([40.0, 55.5, 100.0, 300.0, 700.0])
+"""Margins at which a loss is compared with the exponential, the least where it would be taken for one."""
+TAIL_OFF = 1e-9
+"""Distance of log ℓ from that of the exponential there that rounding leaves."""
 SOFT = 12.0
 """L up to which a loss that is not the exponential is solved for as it stands."""
 
 
 def implicit_weights(loss: MarginLoss, h: Array, K: Array, dt: float, log_norm: float, guess: Array) -> Array:
     """p (n,) with p = ∇S(e^L(h̄ + Δt·K̄p)); dt = 0 gives ∇S itself."""
-    if not isinstance(loss, ExponentialLoss) and (log_norm < SOFT or float(np.min(h)) * np.exp(min(log_norm, 700)) < SATURATED):
-        return _soft(loss, h, K, dt, np.exp(log_norm), guess)
+    if type(loss) is not ExponentialLoss:  # one of the user's own that inherits from it may be any
+        early = log_norm < SOFT or float(np.min(h)) * np.exp(min(log_norm, 700)) < SATURATED
+        if early or not _exponential_tail(loss):
+            return _soft(loss, h, K, dt, np.exp(log_norm), guess)
     return _entropic(h, K, dt, np.exp(min(-log_norm, HOTTEST)), guess)
+
+
+def _exponential_tail(loss: MarginLoss) -> bool:
+    """Whether ℓ(u) and ℓ'(u) are e^u for u → −∞ (C, (A2)), as the loss itself says."""
+    logs = (np.asarray(log(TAIL)) for log in (loss.log_loss, loss.log_slope))
+    return all(float(np.max(np.abs(log + TAIL))) <= TAIL_OFF for log in logs)
 
 
 def smooth_margin(loss: MarginLoss, u: Array) -> tuple[float, Array, Array]:

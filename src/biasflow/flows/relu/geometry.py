@@ -11,12 +11,10 @@ from ...errors import ScaleError
 from ...inputs import Array, Index
 from ...models import TwoLayer, TwoLayerParams
 from ...records import Problem, grown
-from .layout import FIRST, OFF, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants
+from .layout import FIRST, OFF, ON, OUT, RHO, ROUNDING, SLIDE, Gates, Geometry, Invariants
 
 SAME_DIRECTION = 1e-14
 """Distance of unit vectors up to which inputs share a direction."""
-ROUNDING = 1e-14
-"""Inner products of unit vectors up to which they are orthogonal."""
 BALANCED = 8 * float(np.finfo(float).eps)
 """Relative difference of |a| and ‖w‖ up to which a neuron is balanced."""
 
@@ -65,13 +63,9 @@ def network(problem: Problem) -> Network:
     group, side, directions = _groups(X[live] / norms[live, None])
     U, basis = _reduced(directions)
     U = np.ascontiguousarray(np.hstack([np.zeros((len(U), FIRST)), U]))
-    gram = U @ U.T
-    gram[np.abs(gram) < ROUNDING] = 0.0
     speed = 2 * problem.loss.factor(len(y))
     two_sided = bool(np.any(side < 0)) or model.negative_slope > 0
-    geometry = Geometry(
-        U, np.ascontiguousarray(U.T), gram, group, side, norms[live], y[live], speed, model.negative_slope, two_sided
-    )
+    geometry = Geometry(U, np.ascontiguousarray(U.T), group, side, norms[live], y[live], speed, model.negative_slope, two_sided)
     start, fixed, log_sizes, alive, invariants = _start(params0, np.broadcast_to(problem.log_scale, params0.a.shape), basis)
     p = start @ U.T
     gates = np.where(p > 0, ON, OFF).astype(np.int8)
@@ -82,14 +76,14 @@ def network(problem: Problem) -> Network:
 
 def _groups(unit: Array) -> tuple[Index, Array, Array]:
     """The group and side of every unit vector, and the groups' directions: parallel vectors together, whatever their sign."""
-    cosines = unit @ unit.T
     first: list[int] = []
     group, side = np.full(len(unit), -1), np.ones(len(unit))
     for k in range(len(unit)):
         if group[k] >= 0:
             continue
-        near = np.flatnonzero((group < 0) & (np.abs(cosines[k]) > 0.9))
-        signs = np.sign(cosines[k, near])
+        cosines = unit @ unit[k]
+        near = np.flatnonzero((group < 0) & (np.abs(cosines) > 0.9))
+        signs = np.sign(cosines[near])
         same = np.linalg.norm(signs[:, None] * unit[near] - unit[k], axis=1) <= SAME_DIRECTION
         group[near[same]], side[near[same]] = len(first), signs[same]
         first.append(k)

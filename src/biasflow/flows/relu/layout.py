@@ -25,6 +25,8 @@ RHO, OUT, FIRST = 0, 1, 2
 """Columns of the state: ρ, ā, and the first coordinate of z̄."""
 HYSTERESIS = 1e-13
 """How far ⟨v̄, u⟩ must pass zero to count as crossed: above rounding, below any tolerance."""
+ROUNDING = 1e-14
+"""Inner products of unit vectors up to which they are orthogonal."""
 DEPENDENT = 1e-11
 """Distance from the span of the others below which a direction is dependent on them."""
 
@@ -34,7 +36,6 @@ class Geometry(NamedTuple):
 
     U: Array  # (G, r+2): unit directions of the groups, after two zero columns
     UT: Array  # (r+2, G): its transpose
-    gram: Array  # (G, G): inner products of the directions
     group: Index  # (N,): the group of each sample
     side: Array  # (N,): +1 where the sample is a positive multiple of the direction, −1 where negative
     kappa: Array  # (N,): ‖x‖

@@ -13,12 +13,19 @@ from ...inputs import Array, Index
 from .algebra import dot, largest, norm, positions, solve
 from .compiling import inner
 from .field import pull
-from .layout import DEPENDENT, FIRST, OFF, ON, SLIDE, Gates, Geometry, Log, Slides
+from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 
 RIDGE = 1e-13
 """Added to the unit diagonal of the Gram matrix of a zero set, so that pivoting is finite for dependent directions too."""
 STILL = 1e-12
 """Velocity relative to the force scale that counts as none."""
+
+
+@inner
+def cosine(g: int, k: int, geometry: Geometry) -> float:
+    """⟨u_g, u_k⟩, zero where it is rounding. Few are ever asked for: all of them would take n² numbers."""
+    value = dot(geometry.U[g], geometry.U[k])
+    return value if abs(value) >= ROUNDING else 0.0
 
 
 @inner
@@ -93,9 +100,9 @@ def box_least_squares(zero: Index, row: Gates, D: Array, F0: Array, F1: Array, g
                 right[k] = b[free[k]]
                 for i in range(count):
                     if row[zero[i]] != SLIDE:
-                        right[k] -= geometry.gram[zero[free[k]], zero[i]] * F[i]
+                        right[k] -= cosine(zero[free[k]], zero[i], geometry) * F[i]
                 for i in range(free.size):
-                    A[k, i] = geometry.gram[zero[free[k]], zero[free[i]]] + (RIDGE if i == k else 0.0)
+                    A[k, i] = cosine(zero[free[k]], zero[free[i]], geometry) + (RIDGE if i == k else 0.0)
             solve(A, right)
             for k in range(free.size):
                 F[free[k]] = right[k]
@@ -110,7 +117,7 @@ def box_least_squares(zero: Index, row: Gates, D: Array, F0: Array, F1: Array, g
             else:
                 velocity = b[i]
                 for k in range(count):
-                    velocity -= geometry.gram[g, zero[k]] * F[k]
+                    velocity -= cosine(g, zero[k], geometry) * F[k]
                 velocity *= 1.0 if F1[g] > F0[g] else -1.0  # the sign of a, since the group attracts
                 if (row[g] == OFF and velocity > still) or (row[g] == ON and velocity < -still):
                     row[g], changed = SLIDE, True
@@ -169,10 +176,10 @@ def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
     for i in range(held.size):
         right[i] = dot(D, geometry.U[held[i]])
         for k in range(held.size):
-            A[i, k] = geometry.gram[held[i], held[k]] + (RIDGE if i == k else 0.0)
+            A[i, k] = cosine(held[i], held[k], geometry) + (RIDGE if i == k else 0.0)
     solve(A, right)
     for i in range(held.size):
-        velocity -= geometry.gram[g, held[i]] * right[i]
+        velocity -= cosine(g, held[i], geometry) * right[i]
     return velocity
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...inputs import Array, Index, labels, matrix
+from ...errors import InputError
+from ...inputs import Array, Index, has_bias, labels, matrix
 from ...models import augmented
 
 
@@ -56,6 +57,8 @@ def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
     """Inputs (n, d) without the bias column and labels ±1."""
     X = matrix("X", X)
     y = labels("y", y, X.shape[0])
+    if has_bias(X):
+        raise InputError("X: its last column is one for every sample; give the inputs without a bias column, which is added here")
     _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()
     differs = np.flatnonzero(y != y[first][group])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import BiasflowError, InputError
 from ...inputs import Array, real_array
 from .factoring import Plan, plan
 from .features import Features
@@ -90,6 +90,8 @@ class JaxFunction(TangentFunction):
                 return jax.tree_util.tree_map(double, compiled(tuple(leaves), *arguments))
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
             raise InputError(f"fn: JAX cannot differentiate it, since it leaves JAX: {str(error).splitlines()[0]}") from None
+        except BiasflowError:
+            raise
         except FAILURES as error:
             shapes = ", ".join(str(np.shape(argument)) for argument in arguments[:1])
             said = f"{type(error).__name__}: {(str(error) or 'without a word').splitlines()[0]}"

@@ -312,3 +312,59 @@ def _on_one_ray(found: Dataset, key: int, m: int, scale: float) -> Problem:
     if key % 2:
         return Problem(SignedTwoLayer(m, data.d, np.full(m, sign)), data, loss, SignedTwoLayerParams(W))
     return Problem(TwoLayer(m, data.d), data, loss, TwoLayerParams(sign * rng.uniform(0.5, 2.0) * lengths, W))
+
+
+def decay_problem(key: int) -> Problem:
+    """A ReLU network of sixty neurons on ten inputs of the plane or the line; logistic loss for even keys."""
+    return _small_network(key, 10, 60, 1 + (key + 1) % 2, 1.0, 0.5)
+
+
+def any_decay_problem(key: int) -> Problem:
+    """Networks of thirty to eighty neurons on two to twelve inputs of other sizes, starts over a decade."""
+    rng = np.random.default_rng((109, key))
+    n, m, d = int(rng.integers(2, 13)), int(rng.integers(30, 81)), int(rng.integers(1, 3))
+    return _small_network(key, n, m, d, 10.0 ** rng.uniform(-0.7, 1.0), 10.0 ** rng.uniform(-0.7, 0.3))
+
+
+def _small_network(key: int, n: int, m: int, d: int, size: float, scale: float) -> Problem:
+    rng = np.random.default_rng((113, key))
+    data = with_bias(Dataset(size * rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n), f"small key={key}"))
+    loss = SmoothMargin(ExponentialLoss() if key % 2 else LogisticLoss())
+    return Problem(TwoLayer(m, data.d), data, loss, TwoLayer(m, data.d).init(scale / np.sqrt(m * size), key=key))
+
+
+def kept_problem(key: int) -> Problem:
+    """Thirty squared ReLUs, or ReLUs for odd keys, on six inputs under the exponential's smooth margin."""
+    if key % 2:
+        return relu_problem(key, n=6, m=30)
+    return dataclasses.replace(wide_problem(key, n=6, m=30), loss=SmoothMargin())
+
+
+def any_kept_problem(key: int) -> Problem:
+    """Networks of nine to forty neurons of either kind on two to eight inputs of a line or the plane, starts over decades."""
+    rng = np.random.default_rng((131, key))
+    n, m, d = int(rng.integers(2, 9)), int(rng.integers(9, 41)), int(rng.integers(1, 3))
+    found = _small_network(key, n, m, d, 10.0 ** rng.uniform(-0.5, 0.5), 10.0 ** rng.uniform(-1, 1))
+    found = dataclasses.replace(found, loss=SmoothMargin())
+    if key % 2:
+        return found
+    model = SignedTwoLayer(m, found.data.d)
+    return dataclasses.replace(found, model=model, params0=SignedTwoLayerParams(found.params0.W))
+
+
+def any_trained_problem(key: int, smooth: bool | None = None) -> Problem:
+    """Networks of 40 to 150 neurons on inputs of many kinds on a line or in the plane, with starts over three decades.
+
+    Inputs of sizes over eight decades, far from zero, nearly equal, on a lattice, with one class or two; no input twice.
+    """
+    if key % 3 == 0:
+        return any_relu_problem(key) if smooth is False or (smooth is None and key % 2) else any_smooth_problem(key)
+    rng = np.random.default_rng((127, key))
+    found = labelled_family(key)
+    _, first = np.unique(found.X[:, :2], axis=0, return_index=True)
+    data = with_bias(Dataset(found.X[first, :2], found.y[first], found.name))
+    m, size = int(rng.integers(40, 151)), float(np.max(np.linalg.norm(data.X, axis=1)))
+    scale = 10.0 ** rng.uniform(-1.5, 1.5) / np.sqrt(m * size)
+    model: Any = TwoLayer(m, data.d) if smooth is False or (smooth is None and key % 2) else SignedTwoLayer(m, data.d)
+    loss = SmoothMargin(LogisticLoss() if key % 4 < 2 else ExponentialLoss())
+    return Problem(model, data, loss, model.init(scale, key=key))

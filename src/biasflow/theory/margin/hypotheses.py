@@ -95,11 +95,6 @@ def _with_margin(evidence: Evidence) -> str | None:
     return None if margin > 0 else "the margin is zero to rounding: there is no bound"
 
 
-def _line(problem: Any) -> str | None:
-    d = inputs_of(problem).d
-    return None if d == 1 else f"inputs have dimension {d}: γ₁ of squared ReLUs is exact on a line only"
-
-
 def _on_a_line(problem: Any) -> str | None:
     d = inputs_of(problem).d
     return None if d == 1 else f"inputs have dimension {d}: the density is piecewise constant on a line only"
@@ -156,11 +151,6 @@ def _distinct(problem: Any) -> str | None:
     return f"input {again} occurs twice: the functions φ(·, x_i) are not independent"
 
 
-def _known(problem: Any) -> str | None:
-    """Where γ₁ is known: squared ReLUs on a line, ReLUs up to the plane."""
-    return _line(problem) if isinstance(problem.model, SignedTwoLayer) else _planar(problem)
-
-
 def _balanced(problem: Any) -> str | None:
     a, W = problem.params0
     lengths = np.linalg.norm(W, axis=1)
@@ -200,14 +190,12 @@ TWO_CLASSES = Hypothesis("classes", "there are two classes", on_problem(_two_cla
 PLANAR = Hypothesis("planar", "γ₁ can be computed exactly: inputs of dimension one or two", on_problem(_planar))
 MARGIN = Hypothesis("margin", "the classes have a margin that floats resolve", _with_margin)
 INTERVALS = Hypothesis("A4", "inputs on a line, spread over intervals: a bounded density", on_problem(_on_a_line))
-LINE = Hypothesis("line", "γ₁ of squared ReLUs can be computed exactly: inputs on a line", on_problem(_line))
 FULL_SUPPORT = Hypothesis(
     "support", "Π₂(μ₀) has full support: neurons of both signs near every direction", on_problem(_full_support)
 )
 SMALL_START = Hypothesis("start", f"the start is not zero and has log β < {EARLY_NORM:g}", on_problem(_small))
 EXPONENTIAL_TAIL = Hypothesis("A2", "ℓ increases and has the tail e^u", on_problem(_tail))
 DISTINCT = Hypothesis("independent", "the functions φ(·, x_i) are independent: inputs are distinct", on_problem(_distinct))
-KNOWN = Hypothesis("known", "γ₁ can be computed exactly: ReLUs up to the plane, squared ReLUs on a line", on_problem(_known))
 EXPONENTIAL = Hypothesis("exponential", "ℓ = exp", on_problem(_exponential))
 ON_D = Hypothesis("D", "the start lies on D = {‖a‖ = |b|}", on_problem(_balanced))
 SCORES = Hypothesis("scores", "scores and the loss they are judged by", on_problem(_scores), structural=True)

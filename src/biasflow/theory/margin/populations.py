@@ -1,4 +1,4 @@
-"""C, Appendix H: the smooth margin of a population on a line, its gradient, and features that tell measures apart.
+"""C, Appendix H: the smooth margin of a population on a line, and its gradient (Lemmas 23 and 24).
 
 The population is what C suggests: the expectation over small perturbations of the inputs. Each is spread evenly over an interval
 of half a gap between classes, so that the density is piecewise constant; networks are straight between kinks, and integrals of
@@ -16,13 +16,12 @@ import numpy as np
 
 from ...inputs import Array, Index
 from ...losses import ExponentialLoss, SmoothMargin
-from ...models import TwoLayer, TwoLayerParams, augmented
 from ...records import Problem
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_interval_problem, cluster_data, interval_problem, labelled_family
-from .hypotheses import DATA, INTERVALS, RELU, SEPARABLE, SIGNS
+from .examples import any_interval_problem, interval_problem
+from .hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
 from .setting import inputs_of
 
 QUARTER = 0.25
@@ -40,14 +39,10 @@ ROUNDING = 1e-11
 """What some thousand terms in floats leave, relative."""
 COLD = 1e3
 """β times the change of f beside its minimum from which on only that piece counts: e^{−1000}."""
-TURNS = np.geomspace(0.3, 1e-6, 12)
-"""Angles between neurons whose gradients are compared."""
-LOOK = 400
-"""Places of neurons on the circle."""
-MANY = 200
-"""Pieces up to which gradients of neurons at all their ends are a matter of tenths of seconds."""
+LENGTHS = np.geomspace(0.5, 2e-4, 8)
+"""Of intervals whose mass is looked at, over the length of the piece where the population is densest; more than three decades."""
+COUNTED = "means over the inputs, each spread by the definition"
 PIECES = "integrals over straight pieces, in closed form"
-READ = "second differences of a ↦ ∫(aᵀ(x, 1))₊dλ across kinks"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +135,7 @@ def spread(problem: Problem, params: Any = None) -> Spread:
     """The problem's inputs spread over intervals, with f = y·h of its network (or of other parameters of it)."""
     data, (a, W) = inputs_of(problem), problem.params0 if params is None else params
     x, y = data.X[:, 0], data.y
-    gaps = np.abs(x[y > 0][:, None] - x[y < 0][None])
-    width = QUARTER * (float(np.min(gaps)) if gaps.size else float(np.ptp(x)) or 1.0)
+    width = half_width(x, y)
     W = np.column_stack([W[:, [k for k in range(W.shape[1]) if k != bias_of(problem)]], W[:, bias_of(problem)]])
     with np.errstate(divide="ignore", invalid="ignore"):
         kinks = -W[:, 1] / W[:, 0]
@@ -161,6 +155,12 @@ def spread(problem: Problem, params: Any = None) -> Spread:
     f = np.maximum(np.outer(edges, W[:, 0]) + W[:, 1], 0.0) @ a
     density = np.sum(inside, axis=1) / (2 * width * x.size)
     return Spread(edges[:-1][some], edges[1:][some], density[some], label[some], (label * f[:-1])[some], (label * f[1:])[some])
+
+
+def half_width(x: Array, y: Array) -> float:
+    """Of the intervals: a quarter of the least distance of two classes, or of the spread of one."""
+    gaps = np.abs(x[y > 0][:, None] - x[y < 0][None])
+    return QUARTER * (float(np.min(gaps)) if gaps.size else float(np.ptp(x)) or 1.0)
 
 
 def bias_of(problem: Problem) -> int:
@@ -283,182 +283,77 @@ def _outside(found: Spread) -> tuple[Check, ...]:
     )
 
 
-class Turning:
-    """J' on the circle S_+ of balanced neurons, J'(u) = ½∫y(u·(x, 1))₊dλ, and its gradient in u, for λ = ∇S[f]."""
-
-    def __init__(self, found: Spread) -> None:
-        self.found = found
-        self.whole = found.below(np.array([np.inf]))[0]
-
-    def gradient(self, angles: Array) -> Array:
-        """½∫y(x, 1) over {u·(x, 1) > 0}dλ, (k, 2)."""
-        u = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        with np.errstate(divide="ignore"):
-            edge = np.where(u[:, 0] != 0, -u[:, 1] / np.where(u[:, 0] != 0, u[:, 0], 1.0), np.where(u[:, 1] > 0, -np.inf, np.inf))
-        under = self.found.below(np.clip(edge, -1e300, 1e300))
-        positive = (u[:, 0] > 0) | ((u[:, 0] == 0) & (u[:, 1] > 0))
-        return np.asarray(np.where(positive[:, None], self.whole - under, under) / 2)
-
-    def value(self, angles: Array) -> Array:
-        u = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return np.asarray(np.sum(self.gradient(angles) * u, axis=1))
-
-
-def _lem25(evidence: Evidence) -> tuple[Check, ...]:
-    problem = evidence.network
-    found = spread(problem)
-    if found.left.size > MANY:
-        why = f"f changes by {found.most - found.least:.2g}, over {found.left.size} straight pieces: too many"
-        return (unknown_check("largest ‖∇J'(u) − ∇J'(u')‖ over its Lipschitz bound", why),)
-    turning = Turning(found)
-    x, y = inputs_of(problem).X[:, 0], problem.data.y
-    inside = np.concatenate([found.left, found.right, (found.left + found.right) / 2, x])
-    kinks = np.arctan2(-inside, 1.0)  # u·(x, 1) = 0 at these places
-    angles = np.concatenate([np.linspace(0, 2 * np.pi, LOOK, endpoint=False), kinks, kinks + np.pi])
-    bound = found.longest**3 * found.densest / 2
-    atoms = _atoms(problem, x, y)
-    largest, jumping, noise = 0.0, 0.0, 0.0
-    for turn in TURNS:
-        pairs = (angles - turn / 2, angles + turn / 2)
-        apart = np.linalg.norm(np.subtract(*(turning.gradient(each) for each in pairs)), axis=1)
-        largest = max(largest, float(np.max(apart)) / (bound * turn))
-        rough = np.linalg.norm(np.subtract(*(atoms(each) for each in pairs)), axis=1)
-        jumping = max(jumping, float(np.max(rough)) / (bound * turn))
-        noise = ROUNDING * found.longest / (bound * turn)
-    return (
-        *_same_gradient(problem, found, turning),
+def _a4(evidence: Evidence) -> tuple[Check, ...]:
+    found, data = spread(evidence.network), inputs_of(evidence.problem)
+    x, y = data.X[:, 0], data.y
+    apart, width = np.abs(x[y > 0][:, None] - x[y < 0]), half_width(x, y)
+    rounding = ROUNDING * (1 + (float(np.max(np.abs(x))) + width) / width)
+    heavy = int(np.argmax(found.density))
+    share = np.array([_share(found, heavy, each) for each in LENGTHS])
+    atoms = [float(np.mean(np.abs(x - x[0]) <= width * each)) for each in LENGTHS]
+    own = _by_definition(x, width, found.right) - _by_definition(x, width, found.left)
+    checks = [
+        Check("total mass", float(np.sum(found.mass)), "==", 1.0, rounding, witness=COUNTED),
         Check(
-            "largest ‖∇J'(u) − ∇J'(u')‖ over its Lipschitz bound ½·max‖(x, 1)‖³·max dλ/dx·angle",
-            largest,
+            "mass of each piece, off the mean over inputs, largest",
+            float(np.max(np.abs(found.mass - own))),
+            "==",
+            0.0,
+            rounding,
+            witness=COUNTED,
+        ),
+        Check(
+            "largest density, over that of all inputs in one place",
+            float(np.max(found.density)) * 2 * width,
             "<=",
+            1.0 + 2 * rounding,
+            rounding,
+            witness=COUNTED,
+        ),
+        exponent_check(
+            "exponent in h of the mass of an interval of length h: one for a density, zero for atoms",
+            LENGTHS,
+            share,
             1.0,
-            noise,
-            witness=PIECES,
-            null=jumping,
+            rounding / LENGTHS,
+            witness=COUNTED,
+            null=float(np.polyfit(np.log(LENGTHS), np.log(atoms), 1)[0]),
         ),
-        _in_the_measure(problem, found, turning),
-    )
+    ]
+    if apart.size:
+        classes = [np.concatenate([found.left[found.label == s], found.right[found.label == s]]) for s in (1.0, -1.0)]
+        between, least = float(np.min(np.abs(classes[0][:, None] - classes[1]))), float(np.min(apart))
+        quantity = "distance of the places of both classes, over that of the inputs: y is continuous"
+        checks.append(Check(quantity, between / least, "==", 0.5, 2 * rounding, witness=COUNTED, null=0.0))
+    return tuple(checks)
 
 
-def _atoms(problem: Problem, x: Array, y: Array) -> Any:
-    """∇J' of the inputs themselves, which are atoms: it jumps."""
-    rows = np.column_stack([x, np.ones(x.size)])
-    p = np.asarray(SmoothMargin(ExponentialLoss()).weights(problem.model(problem.params0, problem.data.X), problem.data.y))
-
-    def gradient(angles: Array) -> Array:
-        u = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return np.asarray((u @ rows.T > 0) * (p * y) @ rows / 2)
-
-    return gradient
+def _by_definition(x: Array, width: float, places: Array) -> Array:
+    """P(x + ξ ≤ place) for an input x of the sample and ξ even on [−width, width]."""
+    return np.asarray(np.mean(np.clip((places[:, None] - x + width) / (2 * width), 0.0, 1.0), axis=1))
 
 
-def _same_gradient(problem: Problem, found: Spread, turning: Turning) -> tuple[Check, ...]:
-    """The library's gradient of balanced neurons on nodes of the population; their kinks lie between pieces, where no node is."""
-    places, shares, values, piece = found.nodes
-    weights = library_gradient(values, shares)[1]
-    kinks = np.arctan2(-np.append(found.left, found.right), 1.0)
-    angles = np.concatenate([kinks, kinks + np.pi])
-    u = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    params = TwoLayerParams(np.full(angles.size, 0.5**0.5), u * 0.5**0.5)
-    model = TwoLayer(angles.size, 2)
-    rows = np.column_stack([places, np.ones(places.size)])
-    slopes = model.gradient(params, rows, found.label[piece] * weights).W * 0.5**0.5
-    off = float(np.max(np.linalg.norm(slopes - turning.gradient(angles), axis=1)))
-    size = float(np.max(np.linalg.norm(turning.gradient(angles), axis=1)))
-    return (
-        Check(
-            "∇J' by the gradient of a network on nodes, off integrals over pieces, relative",
-            off / size,
-            "==",
-            0.0,
-            ROUNDING * found.longest * (1 + abs(found.most) + abs(found.least)) / size,
-            witness=PIECES,
-        ),
-    )
+def _share(found: Spread, piece: int, part: float) -> float:
+    """Mass of an interval within a piece, over a part of it."""
+    middle = (found.left[piece] + found.right[piece]) / 2
+    half = part * (found.right[piece] - found.left[piece]) / 2
+    inside = np.minimum(found.right - middle, half) - np.maximum(found.left - middle, -half)
+    return float(found.density @ np.maximum(inside, 0.0))
 
 
-def _in_the_measure(problem: Problem, found: Spread, turning: Turning) -> Check:
-    """J' and ∇J' of networks near this one: at most ½·max‖(x, 1)‖ times the distance of their f."""
-    rng = np.random.default_rng(0)
-    angles = np.linspace(0, 2 * np.pi, LOOK, endpoint=False)
-    mine, slope = turning.value(angles), turning.gradient(angles)
-    a, W = problem.params0
-    largest, noise = 0.0, 0.0
-    for size in (1e-3, 1e-2, 0.1, 1.0):
-        da, dW = size * np.std(a) * rng.standard_normal(a.shape), size * np.std(W) * rng.standard_normal(W.shape)
-        nearby = problem.params0._replace(a=a + da, W=W + dW)
-        other = spread(problem, nearby)
-        ends = np.concatenate([found.left, found.right, other.left, other.right])
-        apart = float(np.max(np.abs(_predictor(problem, nearby, ends) - _predictor(problem, problem.params0, ends))))
-        if apart == 0:
-            continue
-        near = Turning(other)
-        moved = max(
-            float(np.max(np.abs(near.value(angles) - mine))),
-            float(np.max(np.linalg.norm(near.gradient(angles) - slope, axis=1))),
-        )
-        largest = max(largest, moved / (found.longest / 2 * apart))
-        noise = max(noise, ROUNDING / apart)
-    quantity = "largest change of J' and ∇J' over ½·max‖(x, 1)‖·‖ĥ(μ) − ĥ(μ')‖_∞"
-    return Check(quantity, largest, "<=", 1.0, noise, witness=PIECES)
-
-
-def _predictor(problem: Problem, params: Any, x: Array) -> Array:
-    column = bias_of(problem)
-    rows = np.insert(x[:, None], column, 1.0, axis=1)
-    return np.asarray(problem.model(params, rows))
-
-
-def _lem28(evidence: Evidence) -> tuple[Check, ...]:
-    data = inputs_of(evidence.problem)
-    rows = augmented(np.unique(data.X, axis=0))
-    unit = rows / np.linalg.norm(rows, axis=1)[:, None]
-    rng = np.random.default_rng(0)
-    masses = rng.standard_normal(len(rows))
-    found, error, blind = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows))
-    for i, row in enumerate(unit):
-        w, clear = _lone_place(unit, i, rng)
-        step = clear / 2
-        ends = np.stack([w + step * row, w - step * row, w])
-        values = _transform(ends, unit, masses)
-        found[i] = (values[0] + values[1] - 2 * values[2]) / step
-        error[i] = 8 * len(rows) * EPS * float(np.sum(np.abs(masses))) / step
-        straight = ends @ unit.T @ masses
-        blind[i] = (straight[0] + straight[1] - 2 * straight[2]) / step
-    size = float(np.max(np.abs(masses)))
-    worst = int(np.argmax(np.abs(found - masses) - error))
-    return (
-        Check(
-            "λ read off its transform, off λ, largest over points, over the largest mass",
-            float(abs(found[worst] - masses[worst])) / size,
-            "==",
-            0.0,
-            float(np.max(error)) / size,
-            witness=READ,
-            null=float(np.max(np.abs(blind - masses))) / size,
-        ),
-    )
-
-
-def _transform(directions: Array, rows: Array, masses: Array) -> Array:
-    """a ↦ ∫(aᵀ(x, 1))₊dλ of a signed measure with finitely many atoms, by the library's neurons."""
-    neurons = TwoLayerParams(np.ones(len(directions)), directions)
-    return np.asarray(TwoLayer(*directions.shape).hidden(neurons, rows) @ masses)
-
-
-def _lone_place(unit: Array, i: int, rng: np.random.Generator) -> tuple[Array, float]:
-    """A place on input i's kink, and its distance from all others'."""
-    w = rng.standard_normal((LOOK, unit.shape[1]))
-    for _ in range(2):  # again: what rounding left
-        w -= np.outer(w @ unit[i], unit[i])
-    size = np.linalg.norm(w, axis=1)
-    w = w[size > 0] / size[size > 0, None]
-    others = np.abs(w @ (np.delete(unit, i, axis=0) - unit[i]).T)
-    clear = np.min(others, axis=1, initial=1.0)
-    best = int(np.argmax(clear))
-    return w[best], float(clear[best])
-
-
+a4 = Claim(
+    "C/A4",
+    "Inputs each spread over a small interval, as C suggests, have a bounded density on a compact set, and labels that are"
+    " continuous there: the classes lie at a distance. The inputs themselves, which are atoms, have no density.",
+    "C, (A4)",
+    (RELU, INTERVALS, SIGNS, SEPARABLE),
+    interval_problem,
+    _a4,
+    Kind.ASSUMPTION,
+    COUNTED,
+    "the inputs as they are",
+    any_interval_problem,
+)
 lem23 = Claim(
     "C/lem23",
     "S(f) = −log∫e^{−f}dρ is differentiable with ∇S[f] = e^{−f}dρ/∫e^{−f}dρ, which is Lipschitz from the sup norm to L¹(ρ), here"
@@ -484,30 +379,4 @@ lem24 = Claim(
     "the population itself",
     any_interval_problem,
 )
-lem25 = Claim(
-    "C/lem25",
-    "On inputs with a bounded density J' has a Lipschitz gradient on S_±, and depends Lipschitz on the measure; on atoms its"
-    " gradient jumps.",
-    "C, Lemma 25",
-    (RELU, INTERVALS, SIGNS, SEPARABLE),
-    interval_problem,
-    _lem25,
-    Kind.STATIC,
-    PIECES,
-    "atoms for a density",
-    any_interval_problem,
-)
-lem28 = Claim(
-    "C/lem28",
-    "If ∫(aᵀ(x, 1))₊dλ(x) = 0 for all a, then λ = 0: a signed measure on the inputs can be read off this function of a.",
-    "C, Lemma 28",
-    (DATA,),
-    cluster_data,
-    _lem28,
-    Kind.UNIQUENESS,
-    READ,
-    "features without the positive part",
-    labelled_family,
-)
-
-CLAIMS = (lem23, lem24, lem25, lem28)
+CLAIMS = (a4, lem23, lem24)

@@ -106,7 +106,7 @@ def searched_margin(problem: Problem) -> Searched:
 
     inputs, y = problem.data.X, problem.data.y
     power, factor = (2, 1.0) if isinstance(problem.model, SignedTwoLayer) else (1, 0.5)
-    grid = _directions(inputs.shape[1])
+    grid = spread_directions(inputs.shape[1])
     rng = np.random.default_rng(0)
     u = grid[:: max(len(grid) // 600, 1)]
     best = Searched(0.0, np.inf, np.full(y.size, 1 / y.size))
@@ -118,7 +118,7 @@ def searched_margin(problem: Problem) -> Searched:
         found = linprog(cost, rows, np.zeros(y.size), total, [1.0], [(0, None)] * (2 * len(u)) + [(None, None)])
         p = np.maximum(-found.ineqlin.marginals, 0.0)
         p, lower = p / np.sum(p), -found.fun * unit
-        more, gain = _largest(inputs, factor * p * y, power, grid, rng)
+        more, gain = largest_gains(inputs, factor * p * y, power, grid, rng)
         best = Searched(lower, gain, p) if gain < best.upper else Searched(max(lower, best.lower), best.upper, best.weights)
         if best.gap <= GAP:
             break
@@ -127,7 +127,7 @@ def searched_margin(problem: Problem) -> Searched:
     return best
 
 
-def _directions(d: int) -> Array:
+def spread_directions(d: int) -> Array:
     """Unit vectors: evenly on the circle, a spiral on the sphere, random beyond."""
     k = np.arange(SPREAD)
     if d == 2:
@@ -140,7 +140,7 @@ def _directions(d: int) -> Array:
     return np.asarray(u / np.linalg.norm(u, axis=1)[:, None])
 
 
-def _largest(inputs: Array, q: Array, power: int, grid: Array, rng: np.random.Generator) -> tuple[Array, float]:
+def largest_gains(inputs: Array, q: Array, power: int, grid: Array, rng: np.random.Generator) -> tuple[Array, float]:
     """Directions of large |Σq_i(⟨u, x_i⟩)₊^power|, and the largest value."""
     gains = np.maximum(grid @ inputs.T, 0.0) ** power @ q
     order = np.argsort(gains)

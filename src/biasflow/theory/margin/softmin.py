@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 
 import numpy as np
 
 from ...inputs import Array
-from ...losses import SmoothMargin
+from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind
 from .examples import scores, scores_family
@@ -24,6 +24,16 @@ SHARES = 1e-12
 """Of soft-argmin weights at scores up to a thousand: exponents lose their last three digits."""
 FEWEST = 1e-280
 """A share above this is a number that float64 holds with all digits."""
+SPREADS = (1.0, 5.0, 20.0)
+"""Largest distances of scores at which S is looked at for concavity."""
+DIRECTIONS = 6
+"""Changes of scores along which it is, beside two coordinates."""
+APART = Decimal("1e-10")
+"""Step of its second differences."""
+TWICE = 1e-15
+"""What their truncation leaves, with room."""
+SECOND = 1e-9
+"""Of a variance under weights in float64, for changes of some units."""
 DIGITS = "S with sixty digits"
 DIFFERENCES = "differences of S with sixty digits"
 
@@ -183,6 +193,62 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
+def _eq6(evidence: Evidence) -> tuple[Check, ...]:
+    u, smooth, least = _scores(evidence)
+    rng, ones = np.random.default_rng(0), np.ones(u.size)
+    spread = float(np.ptp(u)) or least
+    exponential = isinstance(smooth.loss, ExponentialLoss)
+    found, predicted = [], []
+    for size in SPREADS:
+        scaled = (u - least) * (size / spread) + 1.0
+        p = np.asarray(smooth.weights(scaled, ones))
+        for v in (*np.eye(u.size)[:2], *rng.standard_normal((DIRECTIONS, u.size))):
+            found.append(_second_derivative(scaled, v, smooth))
+            predicted.append(-_variance(p, v))
+    one = _second_derivative(np.ones(1), np.ones(1), smooth)
+    if not exponential:
+        quantity = "S'' for one sample with the logistic loss: not concave"
+        return (Check(quantity, one, ">=", 0.0, TWICE, DIFFERENCES, null=-float(np.max(np.abs(predicted)))),)
+    off = np.abs(np.array(found) - predicted)
+    return (
+        Check("largest |second derivative of S along v + Var_p v|, p = ∇S", float(np.max(off)), "==", 0.0, SECOND, DIFFERENCES),
+        Check(
+            "largest second derivative of S along any v: concave",
+            max(found),
+            "<=",
+            2 * TWICE,
+            TWICE,
+            DIFFERENCES,
+            null=one if not exponential else _second_derivative(np.ones(1), np.ones(1), SmoothMargin(LogisticLoss())),
+        ),
+    )
+
+
+def _variance(p: Array, v: Array) -> float:
+    return float(p @ v**2 - (p @ v) ** 2)
+
+
+def _second_derivative(u: Array, v: Array, smooth: SmoothMargin) -> float:
+    """d²S(u + sv)/ds² by a central difference with sixty digits: 1e-20 of truncation, 1e-39 of rounding."""
+    with localcontext(Context(prec=60, Emin=-(10**9), Emax=10**9)):
+        places = [[Decimal(float(a)) + k * APART * Decimal(float(b)) for a, b in zip(u, v, strict=True)] for k in (-1, 0, 1)]
+        low, middle, high = (precise_smooth_margin(each, smooth.loss) for each in places)
+        return float((low + high - 2 * middle) / APART**2)
+
+
+eq6 = Claim(
+    "C/eq6",
+    "For ℓ = exp the smooth margin S is concave: its second derivative is minus a variance under ∇S. For the logistic loss it is"
+    " not: of one sample it is convex.",
+    "C, eq. (6)",
+    (SCORES, POSITIVE),
+    scores,
+    _eq6,
+    kind=Kind.STATIC,
+    witness=DIFFERENCES,
+    null="the logistic loss for the exponential, and conversely",
+    family=scores_family,
+)
 lem13 = Claim(
     "C/lem13",
     "S_β(ū) → min ū as β → ∞ where ℓ(u) ~ e^u as u → −∞ (C prints u → ∞): within (log n + e^{−β·min ū})/β.",
@@ -220,4 +286,4 @@ lem15 = Claim(
     family=scores_family,
 )
 
-CLAIMS = (lem13, lem14, lem15)
+CLAIMS = (eq6, lem13, lem14, lem15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import weakref
@@ -10,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ConvergenceError
 from ...flows import gradient_flow
 from ...inputs import Array
 from ...limits import f1_max_margin, l1_max_margin, margin_kkt
 from ...limits.margin.circle import squared_f1_max_margin
 from ...models import Particles, SignedTwoLayer, TwoLayer
-from ...records import Limit, Problem, Trajectory, leaf_map, leaves
+from ...records import Certificate, Limit, Problem, Trajectory, leaf_map, leaves
 from ..evidence import Evidence
 from ..verdicts import Check, Hypothesis, unknown_check
 from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin
+from .routes import largest_square_gain
 from .setting import bias_column, inputs_of
 
 NORM = 30.0
@@ -34,6 +37,8 @@ GAINED = 10**0.5
 steps, tol^(−1/3) of them with an error of tol each, would give 10^(2/3)."""
 CLOSED = RTOL
 """Relative distance from γ₁ that counts as arrived: where weights are known to 1e-3, no less can be told. C states no rate."""
+COARSE = 1e-2
+"""Narrowness below which the spacing of the searched directions, 0.025 on a sphere, is wider than the cells between kinks."""
 SEARCHED = 1e-4
 """Relative error of a searched γ₁: a grid of twenty thousand directions may miss a peak that is lower by this."""
 ROUNDING = 1e-9
@@ -71,9 +76,19 @@ class Trained:
 
     @cached_property
     def best(self) -> Limit:
-        """γ₁ with its certificate."""
-        data = inputs_of(self.problem)
-        return self._limit or (squared_f1_max_margin if self.squared else f1_max_margin)(data.X, data.y)
+        """γ₁ with its certificate; of squared ReLUs off a line from a search, its upper bound proven over the whole sphere."""
+        data, found = inputs_of(self.problem), self._limit
+        if found is None and not self.squared:
+            found = f1_max_margin(data.X, data.y)
+        if found is None and data.d == 1:
+            with contextlib.suppress(ConvergenceError):
+                found = squared_f1_max_margin(data.X, data.y)
+        return found or self._bracket()
+
+    def _bracket(self) -> Limit:
+        found = self.searched
+        upper = largest_square_gain(self.problem.data.X, found.weights * self.problem.data.y)
+        return Limit(found.weights, found.lower, Certificate(found.lower, upper, 0.0, "bound"))
 
     @cached_property
     def searched(self) -> Searched:
@@ -173,15 +188,28 @@ def _with_bias_last(u: Array, problem: Problem) -> Array:
     return np.insert(u[:, :-1], column, u[:, -1], axis=1)
 
 
+def narrowness(rows: Array) -> float:
+    """The least singular value of the inputs' directions over the largest: how much of the sphere their kinks pass."""
+    values = np.linalg.svd(rows / np.linalg.norm(rows, axis=1)[:, None], compute_uv=False)
+    return float(values[-1] / values[0])
+
+
 def gamma_checks(trained: Trained) -> tuple[Check, ...]:
     """γ₁ by two routes, and that no margin exceeds it."""
     found, certificate = trained.searched, trained.best.certificate
     own = (found.lower + found.upper) / 2
-    error = found.gap + SEARCHED + abs(certificate.dual - certificate.primal) / certificate.dual
+    error = abs(found.gap) + SEARCHED + abs(certificate.dual - certificate.primal) / certificate.dual
     worst = max(trained.margin(k) for k in (trained.place(BEFORE), -1))
+    quantity, narrow = "γ₁ over that of a search", narrowness(trained.problem.data.X)
+    if narrow < COARSE and trained._limit is None:
+        second = unknown_check(
+            quantity, f"a search over directions is too coarse for inputs as near to each other ({narrow:.1g})"
+        )
+    else:
+        second = Check(quantity, certificate.dual / own, "==", 1.0, error, witness=SEARCH)
     return (
         *given_check(trained),
-        Check("γ₁ over that of a search", certificate.dual / own, "==", 1.0, error, witness=SEARCH),
+        second,
         Check("excess of the margin over γ₁, relative", max(worst / trained.gamma - 1, 0.0), "==", 0.0, ROUNDING, witness=PROVEN),
     )
 
@@ -246,12 +274,17 @@ def _for_want_of_width(trained: Trained, ladder: bool) -> str:
 
 
 def _narrower(problem: Problem, width: int) -> float:
-    """Margin over γ₁ of the first neurons, as many as said, with the same total: one step of a ladder in m."""
+    """Margin over γ₁ of the first neurons, as many as said: one step of a ladder in m."""
+    return 1 - Trained(narrowed(problem, width)).deficit
+
+
+def narrowed(problem: Problem, width: int) -> Problem:
+    """The network of the first neurons, as many as said, with the same total."""
     model: Any = problem.model
     share = np.sqrt(model.width / width)
     start = leaf_map(lambda leaf: share * leaf[:width], problem.params0)
     few = SignedTwoLayer(width, model.dim, np.asarray(model.signs)[:width]) if isinstance(model, SignedTwoLayer) else None
-    return 1 - Trained(dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), params0=start)).deficit
+    return dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), params0=start)
 
 
 _found: weakref.WeakKeyDictionary[Evidence, Trained] = weakref.WeakKeyDictionary()

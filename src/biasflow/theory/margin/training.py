@@ -12,9 +12,9 @@ from ...records import Problem, Trajectory, leaf_map
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind
 from .examples import (
-    any_line_problem,
     any_population_problem,
     any_relu_problem,
+    any_trained_problem,
     line_problem,
     plane_problem,
     population_problem,
@@ -25,8 +25,6 @@ from .hypotheses import (
     EXPONENTIAL,
     EXPONENTIAL_TAIL,
     FULL_SUPPORT,
-    KNOWN,
-    LINE,
     NETWORK,
     ON_D,
     PLANAR,
@@ -238,26 +236,26 @@ thm3 = Claim(
     "C/thm3",
     "If ∇S and the normalised measure converge, the limit of training both layers is an F1 max-margin classifier.",
     "C, Theorem 3",
-    (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, LINE, FULL_SUPPORT, SMALL_START, CONVERGES),
+    (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, PLANAR, FULL_SUPPORT, SMALL_START, CONVERGES),
     line_problem,
     _thm3,
     Kind.ASYMPTOTIC,
     PROVEN,
     "the start, not trained",
-    any_line_problem,
+    lambda key: any_trained_problem(key, smooth=True),
 )
 cor4 = Claim(
     "C/cor4",
     "As m, t → ∞ the normalised margin tends to γ₁: from the start, and from a tenth and ten times of it. Networks of finite"
     " width can end below γ₁ for good, at a KKT point. ReLUs, which (A3) excludes, are an illustration.",
     "C, Corollary 4",
-    (NETWORK, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, KNOWN, FULL_SUPPORT, SMALL_START),
+    (NETWORK, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, PLANAR, FULL_SUPPORT, SMALL_START),
     plane_problem,
     _cor4,
     Kind.ASYMPTOTIC,
     PROVEN,
     "the start, not trained",
-    lambda key: any_relu_problem(key) if key % 2 else any_line_problem(key),
+    any_trained_problem,
 )
 thm5 = Claim(
     "C/thm5",

@@ -15,7 +15,7 @@ from ...records import Problem
 from ..evidence import Evidence
 from ..fits import CONFIDENCE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_smooth_problem, wide_problem
+from .examples import any_trained_problem, wide_problem
 from .hypotheses import DISTINCT, EXPONENTIAL_TAIL, SIGNS, SMOOTH
 
 WIDTHS = (24, 76, 240, 760, 2400)
@@ -252,7 +252,7 @@ thm2 = Claim(
     Kind.ASYMPTOTIC,
     LAW,
     "a sum of neurons without the factor 1/m",
-    any_smooth_problem,
+    lambda key: any_trained_problem(key, smooth=True),
 )
 
 CLAIMS = (thm2,)

@@ -15,7 +15,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import LENIENT, WITNESS_RTOL
 from .conditions import ATTAINED, MOVES, ONTO, START
 from .given import about_a_limit, about_no_limit
-from .measured import ARRIVED, EPS, Measured, farthest, measured, membership_check, within_floats
+from .measured import AT_END, EPS, Measured, farthest, measured, membership_check, within_floats
 from .witness import primal_flow
 
 RIVALS = 6
@@ -49,7 +49,7 @@ def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
             **m.notes,
             null=float(np.max(np.abs(reached - kernel))) / size,
         )
-        if error <= ARRIVED
+        if error <= AT_END
         else unknown_check(distance, far)
     ]
     with np.errstate(all="ignore"):
@@ -149,7 +149,7 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     with np.errstate(invalid="ignore", divide="ignore"):
         path = np.linalg.norm(known, axis=1)[1:] / (speed * m.times[1:])
         unsure = np.linalg.norm(np.where(np.isfinite(m.dual_error), m.dual_error, 0.0), axis=1)[1:] / (speed * m.times[1:])
-    reach = int(np.argmax(np.where((unsure < ARRIVED) & (F[1:] <= FALLEN * F[0]), path, 0.0)))
+    reach = int(np.argmax(np.where((unsure < AT_END) & (F[1:] <= FALLEN * F[0]), path, 0.0)))
     checks.append(
         Check(
             "max ‖∇φ(β(t)) − ∇φ(β₀)‖/(t‖X‖√(2F₀)), which excludes blow-up",

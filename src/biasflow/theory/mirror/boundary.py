@@ -17,7 +17,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import rival_checks
 from .conditions import MOVES, START
 from .given import about_a_limit
-from .measured import ARRIVED, EPS, Measured, within_floats
+from .measured import AT_END, EPS, Measured, within_floats
 
 PUSHED = 1e-6
 """Slope of F at its minimum, over its largest possible one, above which a coordinate is certainly held at the wall."""
@@ -90,7 +90,7 @@ def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
     error = float(np.max(m.spread[-1] + 2 * step + m.best_error)) / size
     still = float(np.max(np.abs(end[held]), initial=0.0)) / size
     slow = (~held) & (m.formulas.signs != 0) & (np.abs(m.best) <= GONE * size)
-    if error > ARRIVED or still > ARRIVED or np.any(np.abs(end[slow]) > ARRIVED * size):
+    if error > AT_END or still > AT_END or np.any(np.abs(end[slow]) > AT_END * size):
         return unknown_check(name, f"the flow still has {max(error, still):.2g} of its way to go")
     apart = np.where(held, np.abs(m.best), np.abs(end - m.best))
     return Check(name, float(np.max(apart)) / size, "==", 0.0, error + still, **notes)
@@ -113,7 +113,7 @@ def _equation_5(m: Measured, infimum: float, notes: dict[str, Any]) -> Check:
     """Its null model is a flow ten times slower, whose F at ten times the time is this flow's."""
     excess = m.times * (m.F - infimum) / m.D[0]
     unsure = m.times * (m.F_error + 16 * EPS * (m.F + infimum)) / m.D[0]
-    known, name = np.flatnonzero(unsure < ARRIVED), "max t·(F(β(t)) − F*)/D_φ(β*, β₀) (R, equation 5)"
+    known, name = np.flatnonzero(unsure < AT_END), "max t·(F(β(t)) − F*)/D_φ(β*, β₀) (R, equation 5)"
     if known.size == 0:
         return unknown_check(name, "its error exceeds what tells everywhere")
     k = int(known[np.argmax(excess[known])])

@@ -19,7 +19,7 @@ from ...inputs import Array
 from ...records import Problem, Trajectory, leaf_map
 from ..evidence import Evidence
 from ..witness import downhill, leaf_stack
-from .witness import LARGEST
+from .witness import LONGEST
 
 TIGHT = 1e-10
 """Tolerance of the dual flow."""
@@ -111,4 +111,4 @@ def _far(problem: Problem) -> float:
     """A time that no flow of so many steps passes, where its end is not known: the start's own, many times over."""
     pull = max(float(np.max(np.abs(leaf))) for leaf in downhill(problem, problem.params0))
     size = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
-    return LARGEST * size / max(pull, float(np.finfo(float).tiny))
+    return LONGEST * size / max(pull, float(np.finfo(float).tiny))

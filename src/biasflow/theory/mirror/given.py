@@ -9,7 +9,7 @@ import numpy as np
 
 from ..evidence import Evidence
 from ..verdicts import Check, Status, unknown_check
-from .measured import ARRIVED, Measured, measured, within_floats
+from .measured import AT_END, Measured, measured, within_floats
 
 Checks = Callable[[Evidence], tuple[Check, ...]]
 FAR = 0.1
@@ -59,6 +59,6 @@ def _given(evidence: Evidence, measure: Callable[[Evidence], Measured]) -> Check
     error = float(np.max(m.spread[-1] + 2 * m.left_to_go)) / size
     if distance <= FAR:
         error += float(np.max(m.best_error)) / size
-    if error > ARRIVED:
+    if error > AT_END:
         return unknown_check(name, f"the flow still has {error:.2g} of its way to go")
     return Check(name, distance, "==", 0.0, error, **m.notes)

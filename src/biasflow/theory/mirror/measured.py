@@ -33,9 +33,9 @@ MOVED = 1e-3
 SLOWER = 10.0
 """The null model of every rate: a flow so many times slower. A bound that it satisfies too says little."""
 SLOW_FLOW = f"a flow {SLOWER:g} times slower"
-ARRIVED = 1e-4
+AT_END = 1e-4
 """Distance that a flow still has to go, over its size, beyond which its end says nothing about the limit, nor it of all times."""
-LARGEST = 1e150
+SQUARED = 1e150
 """Entries of X and y beyond which F, a sum of squares, is no float."""
 ACCURATE = 1e-10
 """Relative error of an integral over time, to which intervals are halved."""
@@ -87,7 +87,7 @@ class Measured:
         if self._whole:
             return ""
         left = float(np.max(self.left_to_go)) / max(float(np.max(np.abs(self.betas[-1]))), float(np.finfo(float).tiny))
-        if left <= ARRIVED:
+        if left <= AT_END:
             return ""
         return (
             f"the flow was followed to t = {self.times[-1]:.3g}, with {left:.2g} of its way to go: what comes later was not seen"
@@ -294,8 +294,8 @@ def within_floats(check: Callable[[Evidence], tuple[Check, ...]]) -> Callable[[E
     def checked(evidence: Evidence) -> tuple[Check, ...]:
         m = evidence.mirror
         reason = below_floats(m.potential, m.X.shape[1])
-        if max(float(np.max(np.abs(m.X))), float(np.max(np.abs(m.y)))) >= LARGEST:
-            reason = f"X or y has entries beyond {LARGEST:g}: F is out of the range of floats"
+        if max(float(np.max(np.abs(m.X))), float(np.max(np.abs(m.y)))) >= SQUARED:
+            reason = f"X or y has entries beyond {SQUARED:g}: F is out of the range of floats"
         return check(evidence) if reason is None else (unknown_check("the flow in β", reason),)
 
     return checked

@@ -188,6 +188,11 @@ def _difference(states: Any) -> Array:
     return np.asarray((a - b) * (a + b))
 
 
+def relative(values: Array, unit: Array) -> Array:
+    """Values over a unit for each group of neurons; zero for neurons that are zero, which stay so."""
+    return np.divide(values, unit, out=np.zeros(np.broadcast_shapes(np.shape(values), unit.shape)), where=unit > 0)
+
+
 def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     followed = followed_weights(evidence)
     if isinstance(followed, str):
@@ -202,22 +207,22 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
     a0, b0 = p.params0
-    start = np.bincount(merged.groups, (a0 + np.abs(b0)) ** 2)
+    start = np.asarray(np.bincount(merged.groups, (np.abs(a0) + np.abs(b0)) ** 2), dtype=np.float64)
     top = np.max([np.bincount(merged.groups, a**2 + b**2) for a, b in zip(*m.weights, strict=True)], axis=0)
 
     def share(states: Any) -> Array:
-        """r_k² over (|a|²+|b|²)²."""
+        """r_k² over (|a|²+|b|²)², squared last: at tiny scales r² is no float."""
         rows = zip(*states, strict=True)
         radii = [[printed_radius(a[merged.groups == k], b[merged.groups == k]) for k in range(m.d)] for a, b in rows]
-        return np.asarray(radii) ** 2 / top**2
+        return relative(np.asarray(radii), top) ** 2
 
     def moved(states: Any, error: Any) -> Array:
         """|dr²| ≤ ½|a+b||a−b|(|a−b||d(a+b)| + |a+b||d(a−b)|) ≤ (|a|+|b|)³(|da|+|db|)."""
         size = [np.stack([np.sqrt(np.bincount(merged.groups, row**2)) for row in leaf]) for leaf in (*states, *error)]
-        return (size[0] + size[1]) ** 3 * (size[2] + size[3]) / top**2
+        return relative(size[0] + size[1], np.sqrt(top)) ** 3 * relative(size[2] + size[3], np.sqrt(top))
 
-    drift = np.abs(share(m.weights) - m.r**2 / top**2)
-    stated = SAFE * followed.flow.predictor_error[:, None] / top
+    drift = np.abs(share(m.weights) - relative(m.r, top) ** 2)
+    stated = SAFE * relative(np.broadcast_to(followed.flow.predictor_error[:, None], drift.shape), top)
     error = followed.error(share, moved, stated)
     k = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
     rounding = 16 * EPS * float(np.max(np.bincount(merged.groups)))
@@ -226,7 +231,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
         agreement,
         Check(
             "r_k² as printed against (½‖a+b‖·‖a−b‖)², over (|a|+|b|)⁴",
-            float(np.max(np.abs(m.r**2 - merged.r**2) / start**2)),
+            float(np.max(np.abs(relative(m.r, start) ** 2 - relative(merged.r, start) ** 2))),
             "==",
             0.0,
             rounding,

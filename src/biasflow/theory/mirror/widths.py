@@ -24,7 +24,7 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .followed import SAVED, followed_weights
 from .given import about_no_limit
-from .measured import ARRIVED, EPS
+from .measured import AT_END, EPS
 from .networks import Reduced, mirror_equation, printed_radius
 
 NEURONS = np.unique(np.round(np.geomspace(10, 12_000, 10)).astype(int))
@@ -125,7 +125,7 @@ def _same_limit(m: Reduced, other: Problem) -> Check:
         return unknown_check(name, str(reason))
     size = float(np.max(np.abs(found.value)))
     error = float(np.max(m.spread[-1] + 2 * m.left_to_go)) / size + 100 * EPS + found.certificate.residual
-    if error > ARRIVED:
+    if error > AT_END:
         return unknown_check(name, f"the flow still has {error:.2g} of its way to go")
     return Check(name, float(np.max(np.abs(m.betas[-1] - found.value))) / size, "==", 0.0, error, **m.notes)
 
@@ -243,7 +243,7 @@ def _followed(evidence: Evidence, p: Problem, groups: Index, rng: np.random.Gene
     left = np.abs(w * np.linalg.lstsq(merged.X * w, merged.X @ best - merged.X @ end, rcond=None)[0])
     size = float(np.max(np.abs(best)))
     error = (FEW * float(flow.predictor_error[-1]) + 2 * float(np.max(left))) / size + 100 * EPS
-    if error > ARRIVED:
+    if error > AT_END:
         return unknown_check(name, f"the flow still has {error:.2g} of its way to go")
     return Check(name, float(np.max(np.abs(end - best))) / size, "==", 0.0, error, witness="∇L followed in the weights")
 

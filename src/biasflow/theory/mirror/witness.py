@@ -24,7 +24,7 @@ STILL = 1e-11
 """Gradient, relative to its start, at which a flow that does not interpolate has ended: near a saddle it is not small."""
 LOOSER = 100.0
 """Times the tolerance of the second run, whose distance from the first is the error."""
-LARGEST = 1e15
+LONGEST = 1e15
 """Time, in units of the start's own, after which a flow that has not ended is taken as it is."""
 FINEST = 1e-13
 """Least relative tolerance that LSODA can honour."""
@@ -110,7 +110,7 @@ def follow(
     fastest = float(np.max(np.abs(velocity) / length))
     if fastest == 0:
         return Run(field, start, np.zeros(1), [], True)
-    bound = LARGEST / fastest if t1 is None else t1
+    bound = LONGEST / fastest if t1 is None else t1
     relative = np.where(f.signs != 0, FINEST, max(rtol, FINEST))
     absolute = np.where(f.signs != 0, rtol, SMALL * rtol * length)
     jacobian = field.jacobian if field.differentiable else None

@@ -7,6 +7,7 @@ from . import (
     depth_two,
     equivalences,
     escape,
+    explicit,
     finite_steps,
     kernel,
     lemmas,
@@ -28,6 +29,7 @@ CLAIMS = (
     + lemmas.CLAIMS
     + deeper.CLAIMS
     + thresholds.CLAIMS
+    + explicit.CLAIMS
     + saddle.CLAIMS
     + escape.CLAIMS
     + samples.CLAIMS

@@ -167,6 +167,22 @@ def kernel_spread(problem: Problem, k: int, key: int) -> float:
     return float(2 * np.sqrt(k) * np.sqrt(np.mean(K[related] ** 2)) / np.mean(np.diag(K)))
 
 
+def printed_kernel(problem: Problem) -> Array:
+    """⟨U[i,:], U[i',:]⟩·1(j = j') + ⟨V[j,:], V[j',:]⟩·1(i = i') for the observed entries, as W prints it."""
+    U, V = problem.params0
+    i, j = np.divmod(np.argmax(problem.data.X, axis=1), problem.model.shape[1])
+    return np.asarray((U @ U.T)[np.ix_(i, i)] * (j[:, None] == j) + (V @ V.T)[np.ix_(j, j)] * (i[:, None] == i))
+
+
+def _printed(problem: Problem) -> Check:
+    """That kernel, at a start whose rows share directions, against differences of the model's outputs."""
+    start = narrowed(started(problem, 2 * sum(problem.model.shape), key=1))
+    K, top = differenced_kernel(start, NUDGE), printed_kernel(start)
+    off = float(np.max(np.abs(K - top))) / float(np.max(np.abs(top)))
+    name = "a Gaussian start: largest distance of K from ⟨U_i, U_i'⟩1(j = j') + ⟨V_j, V_j'⟩1(i = i'), relative"
+    return Check(name, off, "==", 0.0, 1e-9, witness="differences of the model's outputs", size=1.0)
+
+
 def _delta(problem: Problem) -> tuple[Check, ...]:
     """The tangent kernel is a delta kernel at the identity, and up to k^{−1/2} at Gaussian starts."""
     identity = started(problem)
@@ -182,6 +198,7 @@ def _delta(problem: Problem) -> tuple[Check, ...]:
     error = np.std(spreads, axis=1, ddof=1) / np.sqrt(DRAWS) / mean  # the fit's scatter sees it too, at its confidence
     quantity = "Gaussian starts: exponent in k of K off the diagonal over K on it"
     return (
+        _printed(problem),
         Check(
             "identity start: largest |K − K₁₁·δ|/K₁₁", off, "==", 0.0, 1e-9, witness="differences of the model's outputs"
         ),  # the model is bilinear: differences are exact up to rounding

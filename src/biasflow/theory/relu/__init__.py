@@ -6,6 +6,7 @@ from . import (
     early_equations,
     early_lemmas,
     ending,
+    fitting,
     landscape,
     minimal,
     nearly,
@@ -14,11 +15,14 @@ from . import (
     remarks,
     robustness,
     scale,
+    timeline,
 )
 
 CLAIMS = (
     assumptions.CLAIMS
+    + timeline.CLAIMS
     + phases.CLAIMS
+    + fitting.CLAIMS
     + early_equations.CLAIMS
     + early_lemmas.CLAIMS
     + convergence.CLAIMS

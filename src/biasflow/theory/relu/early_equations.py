@@ -19,6 +19,7 @@ from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
+from .assumptions import _flow, _source
 from .course import ROUNDING, Course
 from .examples import general_family, general_problem, orthonormal_family, orthonormal_problem
 from .hypotheses import ALIVE, ASSUMED, BALANCED, CROSSED, LABELLED, NETWORK, SMALL_START
@@ -44,6 +45,8 @@ GROWTHS = 1.5
 """Times 1/‖D_+‖ after which it is read: directions have turned by then, and norms have hardly grown."""
 CLEAR = 1e-12
 """1 − cosine from which on a witness knows an angle, relative to itself."""
+ALIGNED = 1e-14
+"""Part of a neuron across D, over the rest, that is rounding."""
 TANH = 1.0
 """Rate of the bound a·tanh(at) over ‖D_+‖."""
 FACTOR = 2.0
@@ -76,7 +79,6 @@ def _eq9(evidence: Evidence) -> tuple[Check, ...]:
         size = float(np.sqrt(np.max(np.abs(p.data.y)) or 1.0)) * 10.0 ** rng.uniform(-1, 0.5)
         state = TwoLayerParams(size * rng.standard_normal(p.params0.a.shape), size * rng.standard_normal(p.params0.W.shape))
         worst = max(worst, _from_differences(p, state))
-    notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     checks = [
         Check(
             "largest difference of ⟨D_j, w_j⟩ and a_jD_j from −∇L, over the largest entry",
@@ -88,7 +90,11 @@ def _eq9(evidence: Evidence) -> tuple[Check, ...]:
             witness=f"differences of L at {STATES} networks",
         )
     ]
-    checks += _along(evidence.trajectory, p, None, "", notes)
+    whole = _flow(evidence)
+    if isinstance(whole, str):
+        checks.append(unknown_check("difference of dρ_j/dt and dw_j/dt from (9)", whole))
+    else:
+        checks += _along(whole, p, None, "", {"witness": _source(evidence)})
     quantity = "(10) from a start of 1e-9"
     early = rescaled(p, 1e-9 * float(np.sqrt(np.max(np.abs(p.data.y)))))
     rate = float(np.max(row_norms(pulls(early, early.params0))))
@@ -106,7 +112,7 @@ def _from_differences(p: Problem, state: TwoLayerParams) -> float:
     predicted = np.column_stack([np.sum(D * state.W, axis=1), state.a[:, None] * D])
     found = np.zeros_like(predicted)
     theta = np.column_stack([state.a, state.W])
-    products = np.abs(state.W @ p.data.X.T)
+    products = np.abs(state.W @ p.data.X[np.any(p.data.X != 0, axis=1)].T)
     for j in range(len(theta)):
         room = float(np.min(products[j])) / max(float(np.max(np.abs(p.data.X))), 1e-300)  # no kink within a step
         for i in range(theta.shape[1]):
@@ -133,7 +139,8 @@ def _along(flow: Trajectory, p: Problem, outputs: Array | None, suffix: str, not
             continue
         low, middle, high = (_polar(flow, float(t) + shift) for shift in (-step, 0.0, step))
         units = middle[0]
-        clear = np.all(np.abs(units.W @ p.data.X.T) > 1e-9 * np.linalg.norm(p.data.X, axis=1), axis=1)
+        lengths = np.linalg.norm(p.data.X, axis=1)
+        clear = np.all((np.abs(units.W @ p.data.X.T) > 1e-9 * lengths) | (lengths == 0), axis=1)
         D, signs = pulls(p, flow.at(float(t)), outputs), np.sign(units.a)
         radial = signs * np.sum(D * units.W, axis=1)
         laws = (radial, signs[:, None] * D - radial[:, None] * units.W)
@@ -192,12 +199,14 @@ def without_scale(s: Setting, cluster: Cluster, times: Array) -> tuple[Array, Ar
             until = float(np.min(taus, initial=np.inf))
             rate = float(np.linalg.norm(D))
             along = float(v @ D) / rate
-            b = np.sqrt(max(float(v @ v) - along**2, 0.0))
+            across = v - along * D / rate
+            b = float(np.linalg.norm(across))
+            if b <= ALIGNED * abs(along):  # it does not turn any more
+                across, b = 0 * across, ALIGNED * abs(along)
             first = np.arcsinh(along / b)
             last = begin + (np.arcsinh((along + until * rate) / b) - first) / rate if np.isfinite(until) else np.inf
             for t in np.flatnonzero(pending & (times <= last)):
                 angle = rate * (times[t] - begin) + first
-                across = v - along * D / rate
                 ratio = 1 / np.cosh(angle)
                 units[t, i] = ratio * across / b + np.tanh(angle) * D / rate
                 logs[t, i] = np.log(b) + np.logaddexp(angle, -angle) - np.log(2)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...data import two_points
 from ...inputs import Array
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Problem
+from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..fits import CONFIDENCE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .course import Course
 from .examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
-from .hypotheses import ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK, SMALL_START
+from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK, SMALL_START
 from .networks import directions, least_mass
 from .phases import GRADIENT
 from .setting import Setting, squared_norm
@@ -79,7 +81,73 @@ def _prop2(evidence: Evidence) -> tuple[Check, ...]:
         velocity = float(moved.W[0] @ s.X[k]) / (1e-6 * tau) / abs(falling)
         what = f"velocity of an Euler step from zero with σ'(0) = {gate:g}, over that speed" + ("" if gate else ": it rests")
         checks.append(Check(what, velocity, "==", -gate, 1e-4, size=1.0, null=0.0 if gate else None, witness=euler))
-    return tuple(checks)
+    return (*checks, *_converse(evidence, s), *_oblique(evidence))
+
+
+def _converse(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
+    """With σ'(0) = 0 the flow goes on for ever: no neuron slides, which σ'(0) = 0 would not allow, and norms stay finite."""
+    flow = evidence.trajectory
+    notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
+    slides = float(sum(event.kind == "slide in" for event in flow.events))
+    logs = np.array([_log_norm(flow, float(t)) for t in flow.times[1:]]) - _log_norm(flow, 0.0)
+    # d‖θ‖/dt ≤ ‖θ‖·(1/n)Σ|y_k − h(x_k)| ≤ ‖θ‖√(2L), and L falls
+    rate = float(np.sqrt(2 * flow.loss[0] * s.speed))
+    return (
+        Check("neurons that slide along a kink, with σ'(0) = 0 on orthogonal inputs", slides, "==", 0.0, **notes),
+        Check(
+            "largest ln(‖θ(t)‖/‖θ(0)‖)/(t√(2L(0))): no blow-up",
+            float(np.max(logs / flow.times[1:])) / rate,
+            "<=",
+            1.0,
+            1e-6,
+            null=float("inf"),
+            **notes,
+        ),
+    )
+
+
+def _log_norm(flow: Trajectory, t: float) -> float:
+    """ln‖θ‖, below float range too."""
+    if flow.polar is None:
+        return 0.5 * float(np.log(squared_norm(flow.at(t))))
+    units, logs = flow.polar(t)
+    sizes = logs + 0.5 * np.log(units.a**2 + np.sum(units.W**2, axis=1))
+    return float(np.max(sizes) + 0.5 * np.log(np.sum(np.exp(2 * (sizes - np.max(sizes))))))
+
+
+def _oblique(evidence: Evidence) -> tuple[Check, ...]:
+    """Two inputs at 53° with labels −1 and 1: a neuron comes to the kink of the first, and is pushed back from both sides.
+
+    There (39) has no solution for any σ'(0): it would have to rest on the kink, with the share ⟨x₁, x₂⟩(y₂ − h₂)/(h₁ − y₁), which
+    changes in time, in place of σ'(0).
+    """
+    X, y = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([-1.0, 1.0])
+    start = TwoLayerParams(np.array([0.3]), np.array([[0.05, np.sqrt(0.09 - 0.0025)]]))
+    problem = Problem(TwoLayer(1, 2), Dataset(X, y), SquareLoss("half-mean"), start)
+    flow = witness_flow(problem, t1=1.0, time_s=evidence.time_left / 4)
+    quantity = "a neuron on inputs that are not orthogonal"
+    if isinstance(flow, str):
+        return (unknown_check(quantity, flow),)
+    sliding = [event.time for event in flow.events if event.kind == "slide in"]
+    if not sliding:
+        return (unknown_check(quantity, "it does not slide"),)
+    state = flow.at(sliding[0])
+    on_kink = TwoLayerParams(state.a, state.W * (0.0, 1.0))
+    speeds = [float(_step(problem, on_kink, 1e-6, gate, 0).W[0, 0]) / 1e-6 / float(state.a[0]) for gate in (0.0, 1.0)]
+    law, later = "(39) at one state", [flow.at(t).W[0] for t in np.linspace(sliding[0], 1.0, 9)[1:]]
+    return (
+        Check(f"{quantity}: velocity across the kink where σ' = 0, over a", speeds[0], ">=", 1e-2, 1e-6, null=0.0, witness=law),
+        Check(f"{quantity}: the same where σ' = 1", speeds[1], "<=", -1e-2, 1e-6, null=0.0, witness=law),
+        Check(
+            f"{quantity}: how far it gets from the kink after it came there, over ‖w‖",
+            max(abs(float(w[0])) / float(np.linalg.norm(w)) for w in later),
+            "==",
+            0.0,
+            1e-9,
+            size=1.0,
+            witness="∇L followed in the weights",
+        ),
+    )
 
 
 def _step(problem: Problem, params: TwoLayerParams, step: float, gate: float, k: int) -> TwoLayerParams:
@@ -212,14 +280,15 @@ def _linear() -> Check:
 
 prop2 = Claim(
     "B/prop2",
-    "With σ'(0) = σ₀ ≠ 0 a pre-activation that falls to zero can neither rest nor go on: there is no global solution.",
-    "B, Proposition 2 (with a sign corrected in its proof)",
-    (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
+    "On orthogonal inputs (39) has a global solution if and only if σ'(0) = 0: with σ'(0) ≠ 0 a pre-activation that falls to zero"
+    " can neither rest nor go on; with σ'(0) = 0 it rests, and norms do not blow up. On other inputs there may be none at all.",
+    "B, Proposition 2 (with a sign corrected in its proof, whose converse needs orthogonal inputs)",
+    (NETWORK, ALIVE, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
     orthonormal_problem,
     _prop2,
     Kind.EXISTENCE,
     "Euler steps, and ∇L followed in the weights",
-    "σ'(0) = 0",
+    "σ'(0) = 0, and neurons that rest",
     orthonormal_family,
     below_floats=True,
 )

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import DOP853
 from scipy.optimize import brentq
 
 from ...flows import GateEvent
@@ -20,6 +19,7 @@ from ...inputs import Array
 from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
 from .gating import HIGH, KINK, LOW, NEAR, NOISE, SLIDE, Groups, Network
+from .stepping import AT_POINTS, POINTS, basis, dense, stages, step_error
 
 CONVERGED = 1e-20
 """Loss, relative to its start, at which the flow has ended."""
@@ -46,18 +46,6 @@ UNSEEN = 1e-17
 """What neurons that grow add to h, over the smallest label, below which no other notices."""
 WIDE = 64
 """Binary digits by which a neuron may leave one before it is written with another exponent."""
-POINTS = np.array([0.25, 0.5, 0.75, 1.0])
-"""Where in a step kinks are looked for."""
-
-
-def _basis(x: Any) -> Array:
-    """The polynomials of the dense output at x: x, x(1−x), x²(1−x), …"""
-    x = np.asarray(x, float)
-    factors = [x, 1 - x, x, 1 - x, x, 1 - x, x]
-    return np.stack([np.prod(factors[: i + 1], axis=0) for i in range(7)], axis=-1)
-
-
-AT_POINTS = _basis(POINTS)
 
 
 @dataclass
@@ -73,7 +61,7 @@ class _Piece:
     def neurons(self, t: float) -> tuple[Array, Array]:
         """(φ, s): neurons are φ_j·2^{s_j}."""
         x = np.clip((t - self.t) / self.h, 0.0, 1.0) if self.h > 0 else 0.0
-        return self.phi + np.tensordot(_basis(x), self.F, 1), self.exponents
+        return self.phi + np.tensordot(basis(x), self.F, 1), self.exponents
 
 
 @dataclass
@@ -295,15 +283,15 @@ class _March:
         if not np.isfinite(h):  # nothing moves: the rest is one step
             h = left
         while True:
-            K, new = _stages(net, phi, first, h)
-            error = _error(K, h, np.maximum(size, np.max(np.abs(new), axis=1))) / self.tolerance
+            K, new = stages(net, phi, first, h)
+            error = step_error(K, h, np.maximum(size, np.max(np.abs(new), axis=1))) / self.tolerance
             if error <= 1:
                 break
             h *= max(0.2, 0.9 * error ** (-1 / 8)) if np.isfinite(error) else 0.1
             if h <= 1e-14 * max(self.t, FIRST / max(self.rate0, 1e-300) * 1e-6):
                 return f"the step fell below rounding at t = {self.t:.4g}"
         grown = h * min(5.0, 0.9 * max(error, 1e-12) ** (-1 / 8))
-        F = _dense(net, phi, new, K, h)
+        F = dense(net, phi, new, K, h)
         found = self._first_kink(phi, F, size)
         if found is None:
             piece = self._piece(h, phi, F)
@@ -312,8 +300,8 @@ class _March:
                 self.t = t1
         else:
             x, j, g = found
-            K, new = _stages(net, phi, first, h * x)
-            piece = self._piece(h * x, phi, _dense(net, phi, new, K, h * x))
+            K, new = stages(net, phi, first, h * x)
+            piece = self._piece(h * x, phi, dense(net, phi, new, K, h * x))
             self.phi, self.t, self.step = new, self.t + h * x, max(h, grown)
             failure = self._decide(j, g)
             if failure is not None:
@@ -337,7 +325,7 @@ class _March:
             side, margin = float(sides[j, g]), KINK * float(size[j])
 
             def height(x: float, base: float = base, slopes: Array = slopes, side: float = side, margin: float = margin) -> float:
-                return side * (base + float(_basis(x) @ slopes)) + margin
+                return side * (base + float(basis(x) @ slopes)) + margin
 
             x = _root(height, POINTS[at - 1] if at else 0.0, POINTS[at])
             if best is None or x < best[0]:
@@ -350,7 +338,7 @@ class _March:
         size = np.max(np.abs(phi), axis=1)
 
         def tightest(x: float) -> tuple[float, int, int]:
-            state = phi + np.tensordot(_basis(x), F, 1)
+            state = phi + np.tensordot(basis(x), F, 1)
             outputs = np.sign(phi[:, 0]) * state[:, 0] / size
             return min(
                 (min(room, float(outputs[j])) + NOISE, j, g) for room, j, g in self.net.rooms(state, BLUR * self.tolerance)
@@ -384,36 +372,6 @@ _KINDS = {SLIDE: "slide in", 2: "slide out", HIGH: "on", LOW: "off"}
 def _root(function: Any, low: float, high: float) -> float:
     """Where a function that is negative at `high` gets there from above."""
     return float(low) if function(low) <= 0 else float(brentq(function, low, high, xtol=1e-15, rtol=1e-14))
-
-
-def _stages(net: Network, phi: Array, first: Array, h: float) -> tuple[Array, Array]:
-    """The slopes of a step (13 of 16 rows filled), flattened, and the state after it."""
-    K, flat = np.empty((16, phi.size)), phi.ravel()
-    K[0] = first.ravel()
-    with np.errstate(over="ignore", invalid="ignore"):  # a step that is far too long
-        for s in range(1, 12):
-            K[s] = net((flat + h * (DOP853.A[s, :s] @ K[:s])).reshape(phi.shape)).ravel()
-        new = (flat + h * (DOP853.B @ K[:12])).reshape(phi.shape)
-        K[12] = net(new).ravel()
-    return K, new
-
-
-def _error(K: Array, h: float, size: Array) -> float:
-    """The largest error of a neuron over its size, by the method's two embedded ones; infinite where a slope overflowed."""
-    if not np.all(np.isfinite(K[:13])):
-        return float("inf")
-    five, three = (np.max(np.abs((E @ K[:13]).reshape(len(size), -1)), axis=1) / size for E in (DOP853.E5, DOP853.E3))
-    together = np.sqrt(five**2 + 0.01 * three**2)
-    return float(h * np.max(np.divide(five**2, together, out=np.zeros_like(five), where=together > 0)))
-
-
-def _dense(net: Network, phi: Array, new: Array, K: Array, h: float) -> Array:
-    """The coefficients of the dense output, (7, weights)."""
-    flat = phi.ravel()
-    for i in range(3):
-        K[13 + i] = net((flat + h * (DOP853.A_EXTRA[i, : 13 + i] @ K[: 13 + i])).reshape(phi.shape)).ravel()
-    change = new.ravel() - flat
-    return np.vstack([change, h * K[0] - change, 2 * change - h * (K[12] + K[0]), h * (DOP853.D @ K)])
 
 
 def _weights(phi: Array, exponents: Array) -> TwoLayerParams:

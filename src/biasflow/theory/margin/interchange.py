@@ -1,0 +1,105 @@
+"""C, after Corollary 4: limits in m and t can be interchanged, since a margin once reached is kept in networks of every width."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...inputs import Array
+from ...records import Problem
+from ..evidence import Evidence
+from ..verdicts import Check, Claim, Kind, unknown_check
+from .examples import any_kept_problem, kept_problem
+from .hypotheses import DISTINCT, EXPONENTIAL, NETWORK, SEPARABLE, SIGNS, SMALL_START
+from .raw import log_norm, raw_flow, scores
+from .trained import ALONG, Trained, narrowed
+
+SHARES = (3, 1)
+"""Widths over which the first of one sequence of neurons are trained: the given one over these."""
+FEWEST = 4
+"""Neurons of the narrowest network."""
+SEEN = 40
+"""Times at which raw gradients are looked at, geometric, until SPAN."""
+SPAN = 200.0
+"""C's time up to which raw gradients are followed, over 1/max‖x‖², if they last."""
+RESOLVED = 1e-3
+"""Error of a margin, over the largest, up to which it is compared with others."""
+OWN = "scores of the weights themselves, along the whole flow"
+
+
+def _interchange(evidence: Evidence) -> tuple[Check, ...]:
+    problem = evidence.network
+    width = problem.model.width
+    widths = [width // share for share in SHARES if share == 1 or width // share >= FEWEST]
+    runs = [Trained(narrowed(problem, few), None, None, evidence.time_left) for few in widths[:-1]]
+    runs.append(Trained(problem, evidence.given_flow, None, evidence.time_left))
+    long, raw = [], []
+    for run in runs:
+        error = run.flow.stats.get("margin_error")
+        margins = np.array([float(np.min(scores(run.problem, run.state(k)))) for k in range(len(run.log_norms))])
+        long.append(_kept(run.problem, margins, run.log_norms, np.zeros(margins.size) if error is None else np.asarray(error)))
+        raw.append(_along(run.problem))
+    of = f"over t ≥ t₀ in networks of {' and '.join(map(str, widths))} neurons"
+    reached = min(float(run.log_norms[-1]) for run in runs)
+    return (
+        _check(
+            f"least of margin(t) − margin(t₀) + log(n)/‖ν_{{t₀}}‖, over the largest margin, {of}, by raw gradients", raw, ALONG
+        ),
+        _check(f"the same until log β = {reached:.3g}", long, OWN),
+    )
+
+
+def _check(quantity: str, found: list[tuple[float, float, float] | None], witness: str) -> Check:
+    kept = [each for each in found if each is not None]
+    if not kept:
+        return unknown_check(quantity, "no two margins are known well enough to be compared")
+    least, error, null = np.array(kept).T
+    k = int(np.argmin(least))
+    return Check(
+        quantity, float(least[k]), ">=", -2 * float(error[k]), float(error[k]), witness=witness, null=float(np.min(null))
+    )
+
+
+def _along(problem: Problem) -> tuple[float, float, float] | None:
+    """The same along raw gradients; a looser run tells the error."""
+    unit = 1 / float(np.max(np.sum(problem.data.X**2, axis=1)))
+    raw = raw_flow(problem, unit * np.geomspace(SPAN / 1e3, SPAN, SEEN))
+    margins = np.array([float(np.min(scores(problem, w))) for w in raw.states])
+    return _kept(problem, margins, np.array([log_norm(w) for w in raw.states]), raw.error)
+
+
+def _kept(problem: Problem, margins: Array, log_norms: Array, error: Array) -> tuple[float, float, float] | None:
+    """The least of margin(t) − margin(t₀) + log(n)/‖ν_{t₀}‖ over the largest |margin|, its error, and the flow backwards."""
+    size = float(np.max(np.abs(margins), initial=0.0))
+    known = error <= RESOLVED * size
+    if size == 0 or np.sum(known) < 2:
+        return None
+    lost = lost_by(problem.data.n, log_norms)[known]
+    owed = 2 * float(np.max(error[known])) / size
+    return _least(margins[known], lost) / size, owed, _least(margins[known][::-1], lost[::-1]) / size
+
+
+def lost_by(n: int, log_norms: Array) -> Array:
+    """log(n)/‖ν‖."""
+    return np.asarray(np.log(n) * np.exp(-log_norms))
+
+
+def _least(margins: Array, lost: Array) -> float:
+    """min over s < t of margin_t − margin_s + lost_s."""
+    return float(np.min(margins[1:] - np.maximum.accumulate(margins - lost)[:-1]))
+
+
+interchange = Claim(
+    "C/interchange",
+    "Limits in m and t can be interchanged, since a margin is kept in networks of every width: margin(t) ≥ margin(t₀) −"
+    " log(n)/‖ν_{t₀}‖ for all t ≥ t₀, whatever m.",
+    "C, after Corollary 4, and proof of Corollary 11",
+    (NETWORK, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, SMALL_START),
+    kept_problem,
+    _interchange,
+    Kind.FLOW,
+    OWN,
+    "the same flow backwards",
+    any_kept_problem,
+)
+
+CLAIMS = (interchange,)
