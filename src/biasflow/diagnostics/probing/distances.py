@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...errors import InputError
+from ...inputs import length
 from ...limits.tangent.functions import read_inputs
 from ...limits.tangent.kernels import MEMORY, Tangent, tangent
 
@@ -18,15 +20,19 @@ def kernel_distance(
     `tangent_kernel`; NaN where K₀ vanishes."""
     inputs = read_inputs(X)
     start, end = _both(fn, params0, params, inputs, output, memory)
-    K0 = start.kernel(inputs)
-    size = float(np.linalg.norm(K0))
-    return float(np.linalg.norm(end.kernel(inputs) - K0)) / size if size else float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):
+        K0 = start.kernel(inputs)
+        size, moved = length(K0), length(end.kernel(inputs) - K0)
+    if not np.isfinite(size) or not np.isfinite(moved):
+        raise InputError("X: the tangent kernel's entries leave float range; rescale the inputs or the weights")
+    return moved / size if size else float("nan")
 
 
 def gradient_distance(
     fn: Any, params0: Any, params: Any, X: ArrayLike, *, output: int | None = None, memory: float = MEMORY
 ) -> float:
-    """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7); inputs at which a gradient vanishes are left out.
+    """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7); inputs at which a gradient vanishes are left out,
+    NaN where all are.
 
     fn, output, memory: as for `tangent_kernel`. Linear in the number of inputs: no kernel is formed.
     """
@@ -35,7 +41,10 @@ def gradient_distance(
     dots, lengths = np.empty(len(inputs)), np.empty(len(inputs))
     for block in start.blocks(inputs):
         one, other = start.features(inputs[block]), end.features(inputs[block])
-        dots[block], lengths[block] = one.dots(other), np.sqrt(one.dots(one) * other.dots(other))
+        with np.errstate(over="ignore", invalid="ignore"):
+            dots[block], lengths[block] = one.dots(other), np.sqrt(one.dots(one)) * np.sqrt(other.dots(other))
+    if not np.all(np.isfinite(lengths)):
+        raise InputError("X: squares of the gradients leave float range; rescale the inputs or the weights")
     felt = lengths > 0
     return float(np.mean(1 - dots[felt] / lengths[felt])) if np.any(felt) else float("nan")
 
