@@ -150,6 +150,17 @@ MOST_SHOWN = 80
 """Letters of an object that an error shows."""
 
 
+def label_size(y: Array) -> float:
+    """‖y‖_∞, by which residuals are divided, so that they do not depend on the labels' units; one where all labels are zero."""
+    return float(np.max(np.abs(y), initial=0.0)) or 1.0
+
+
+def length(v: Array) -> float:
+    """‖v‖₂ of all entries without overflow or underflow of their squares."""
+    size = float(np.max(np.abs(v), initial=0.0))
+    return size * float(np.linalg.norm(v / size)) if 0 < size < math.inf else size
+
+
 def instance(name: str, value: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:
     """`value`, or an error that says which type is needed."""
     if not isinstance(value, kind):

@@ -131,7 +131,7 @@ class Certificate:
     """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it is.
 
     primal, dual: for minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual.
-    residual: ‖constraint violation‖_∞/max(1, ‖y‖_∞).
+    residual: ‖constraint violation‖_∞/‖y‖_∞, whatever the units of the labels; ‖constraint violation‖_∞ where these are all zero.
     kind: 'exact', 'closed-form', 'bound' or 'heuristic'.
     membership: distance of ∇φ(β) − ∇φ(β₀) from Im Xᵀ relative to max(1, ‖∇φ‖_∞), where that is part of the proof.
     """

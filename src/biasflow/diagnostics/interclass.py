@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..inputs import Array, Index, labels, matrix, positive_float, positive_int
+from ..limits.relu.samples import row_lengths
 from ..records import Certificate, Limit
 from .fantope import fantope_bound
 
+EPS = float(np.finfo(float).eps)
 ANNEALING = 400
 """Steps of an ascent; the temperature falls by 2.5 % in each, from a third of the mean squared distance."""
 COOLING, WARMEST, COLDEST = 0.975, 0.3, 1e-5
@@ -34,28 +38,35 @@ def interclass_distance(
     plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if not plus.size or not minus.size:
         raise InputError("y: there is one class only; a distance between classes needs two")
+    unit = math.frexp(float(np.max(np.abs(X))))[1] + 1
+    X = np.ldexp(X, -unit)  # squares of the differences then neither overflow nor all vanish
     differences = (X[plus][:, None] - X[minus][None]).reshape(-1, d)
     power = int(np.frexp(np.max(np.abs(differences)))[1])
     differences = np.ldexp(differences, -power)  # squares stay in float range; undone at the end, exactly
     if np.any((np.sum(differences**2, axis=1) == 0) & np.any(differences != 0, axis=1)):
         raise InputError("X: a pair of points is closer than 1e-154 of the largest difference, whose square is below float range")
     if rank == d:
-        return _limit(differences, np.eye(d), None, plus, minus, 0.0, power)
+        return _limit(differences, np.eye(d), None, plus, minus, 0.0, unit + power)
     upper, relaxed, reached = fantope_bound(differences, rank, gap)
     rng = np.random.default_rng(positive_int("key", key, least=0))
     frames = [np.linalg.eigh(relaxed)[1][:, -rank:], *(_frame(rng.standard_normal((d, rank))) for _ in range(starts - 1))]
     best = max((_ascended(differences, frame) for frame in frames), key=lambda frame: _least(differences, frame))
-    return _limit(differences, best, upper, plus, minus, reached, power)
+    return _limit(differences, best, upper, plus, minus, reached, unit + power)
 
 
 def _limit(
-    differences: Array, frame: Array, upper: float | None, plus: Index, minus: Index, reached: float, power: int
+    differences: Array, frame: Array, upper: float | None, plus: Index, minus: Index, reached: float, unit: int
 ) -> Limit[Array]:
-    squares = np.sum((differences @ frame) ** 2, axis=1)
-    closest = int(np.argmin(squares))
-    lower = float(np.sqrt(squares[closest]))
-    dual = lower if upper is None else max(float(np.sqrt(upper)), lower)
-    lower, dual = float(np.ldexp(lower, power)), float(np.ldexp(dual, power))
+    """In units of 2^unit. ‖Vᵀδ‖ is good to (d + r + 4)u·‖δ‖ + u·‖x_i‖, and to ‖VᵀV − 1‖, by which V misses being a frame."""
+    d, rank = frame.shape
+    lengths = row_lengths(differences @ frame)
+    closest = int(np.argmin(lengths))
+    doubt = (d + rank + 4) * EPS * float(np.linalg.norm(differences[closest]))
+    skew = float(np.linalg.norm(frame.T @ frame - np.eye(rank))) + rank * d * EPS if upper is not None else 0.0
+    distance = float(lengths[closest])
+    lower = max(distance - doubt, 0.0) * (1 - skew)
+    dual = distance + doubt if upper is None else max(float(np.sqrt(upper)), lower) * (1 + d * d * EPS)
+    lower, dual = float(np.ldexp(lower, unit)), float(np.ldexp(dual, unit))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
     kind = "exact" if upper is None else "bound"
     return Limit(frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached})

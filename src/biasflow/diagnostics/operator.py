@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ..errors import InputError
-from ..inputs import Array, matrix, one_of, positive_int, vector
+from ..inputs import Array, matrix, one_of, positive_float, positive_int, vector
 from ..records import Certificate, Limit
 
 NORMS = ("l2", "l1", "linf")
@@ -25,18 +26,19 @@ SETTLED = 1e-9
 
 
 def inverse_norm(
-    X: ArrayLike, norm: str = "l2", *, weights: ArrayLike | None = None, starts: int = 6, key: int = 0
+    X: ArrayLike, norm: str = "l2", *, weights: ArrayLike | None = None, starts: int = 6, key: int = 0, time_s: float = 20.0
 ) -> Limit[Array]:
     """‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} over u ∈ R^n; infinite where X (n, m) has rank below n (R, §5.4).
 
     norm: ‖·‖_* on R^m. 'l2', with `weights` ω ≥ 0 for ‖v‖² = Σω_iv_i²: exact, 1/σ_min(X·diag(√ω)). 'l1' and 'linf': a convex
     maximisation, hard in general, so a bracket. `value` is the u found, `objective` its ‖u‖₂, a lower bound; certificate.dual
     is the upper one. That comes from ‖v‖_∞² ≥ Σp_iv_i² for p in the simplex and ‖v‖₁² ≥ E⟨s, v⟩² for random signs s: both give
-    ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe.
+    ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe. time_s: both searches end by then; the bracket is what they have.
     """
     X = matrix("X", X)
     one_of("norm", norm, NORMS)
     starts, key = positive_int("starts", starts), positive_int("key", key, least=0)
+    begun, time_s = time.monotonic(), positive_float("time_s", time_s)
     if weights is not None:
         if norm != "l2":
             raise InputError("weights: used with norm='l2' only")
@@ -55,10 +57,10 @@ def inverse_norm(
         return Limit(np.array([size]), size, Certificate(size, size, 0.0, "exact"), {"norm": norm})
     # in singular coordinates s = σ⊙Uᵀu the ball is ‖Vs‖_* ≤ 1, of size one, and the objective ‖s/σ‖
     V, inverse = right[: len(X)], values[0] / values
-    upper, soft = _upper(V, inverse, norm)
+    upper, soft = _upper(V, inverse, norm, begun + time_s / 2)
     rng = np.random.default_rng(key)
     candidates = [soft, np.eye(len(X))[-1], *rng.standard_normal((max(starts - 2, 0), len(X)))]
-    found = [_ascend(V, inverse, norm, start) for start in candidates[:starts]]
+    found = [_ascend(V, inverse, norm, start, begun + time_s) for start in candidates[:starts]]
     best = max(found, key=lambda point: float(np.linalg.norm(inverse * point)))
     u = left @ (inverse * best) / values[0]
     lower = float(np.linalg.norm(u))
@@ -69,12 +71,14 @@ def _size(v: Array, norm: str) -> float:
     return float(np.sum(np.abs(v)) if norm == "l1" else np.max(np.abs(v)))
 
 
-def _upper(V: Array, inverse: Array, norm: str) -> tuple[float, Array]:
+def _upper(V: Array, inverse: Array, norm: str, deadline: float) -> tuple[float, Array]:
     """√λ_max(S·M⁻¹·S), S = diag(1/σ), M in the hull of V·v·vᵀ·Vᵀ, v a unit or sign vector; with the s it comes from."""
     atom = _column_atom if norm == "linf" else _sign_atom
     M = V @ V.T / (V.shape[1] if norm == "linf" else 1)
     best, vector = np.inf, np.eye(len(V))[-1]
     for k in range(ITERATIONS):
+        if k and time.monotonic() > deadline:
+            break
         try:
             factor = sl.solve_triangular(sl.cholesky(M, lower=True), np.diag(inverse), lower=True)  # L⁻¹S
         except np.linalg.LinAlgError:
@@ -103,38 +107,43 @@ def _sign_atom(X: Array, vectors: Array, share: Array) -> Array:
     return atoms[:, int(np.argmax(share @ (vectors.T @ atoms) ** 2))]
 
 
-def _ascend(V: Array, inverse: Array, norm: str, start: Array) -> Array:
+def _ascend(V: Array, inverse: Array, norm: str, start: Array, deadline: float) -> Array:
     """A convex function has its maximum at a vertex: climb by linear programs max ⟨s_k/σ², s⟩ over the ball ‖Vs‖_* ≤ 1."""
     solve = _linf_program(V) if norm == "linf" else _l1_program(V)
     point = start / _size(V.T @ start, norm)
     for _ in range(ASCENTS):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
         slope = inverse * (inverse * point / np.max(np.abs(inverse * point)))
-        better = solve(slope / np.max(np.abs(slope)))
+        better = solve(slope / np.max(np.abs(slope)), left)
         if better is None or np.linalg.norm(inverse * better) <= (1 + SETTLED) * np.linalg.norm(inverse * point):
             break
         point = better / max(1.0, _size(V.T @ better, norm))
     return point / _size(V.T @ point, norm)
 
 
-def _linf_program(X: Array) -> Callable[[Array], Array | None]:
+def _linf_program(X: Array) -> Callable[[Array, float], Array | None]:
     A, n = np.vstack([X.T, -X.T]), X.shape[0]
 
-    def solve(direction: Array) -> Array | None:
-        found = linprog(-direction, A_ub=A, b_ub=np.ones(len(A)), bounds=(None, None), method="highs")
+    def solve(direction: Array, left: float) -> Array | None:
+        found = linprog(
+            -direction, A_ub=A, b_ub=np.ones(len(A)), bounds=(None, None), method="highs", options={"time_limit": left}
+        )
         return found.x[:n] if found.status == 0 else None
 
     return solve
 
 
-def _l1_program(X: Array) -> Callable[[Array], Array | None]:
+def _l1_program(X: Array) -> Callable[[Array, float], Array | None]:
     """|Xᵀu|_i ≤ t_i, Σt ≤ 1."""
     n, m = X.shape
     A = sparse.block_array([[X.T, -sparse.eye_array(m)], [-X.T, -sparse.eye_array(m)], [None, np.ones((1, m))]], format="csr")
     b = np.append(np.zeros(2 * m), 1.0)
 
-    def solve(direction: Array) -> Array | None:
+    def solve(direction: Array, left: float) -> Array | None:
         cost = np.append(-direction, np.zeros(m))
-        found = linprog(cost, A_ub=A, b_ub=b, bounds=(None, None), method="highs")
+        found = linprog(cost, A_ub=A, b_ub=b, bounds=(None, None), method="highs", options={"time_limit": left})
         return found.x[:n] if found.status == 0 else None
 
     return solve

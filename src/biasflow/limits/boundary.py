@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 
 from ..errors import InconsistentError, InfeasibleError
-from ..inputs import Array, Index, instance, system, vector
+from ..inputs import Array, Index, instance, label_size, system, vector
 from ..potentials.base import Potential
 from ..records import Certificate, Limit
 from .half_lines import forced_zeros
@@ -36,7 +36,7 @@ def mirror_limit(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayL
     except (InconsistentError, InfeasibleError):
         fit, wall = least_squares_fit(X, y, potential.half_lines(X.shape[1]))
         found = _inside(potential, X, fit, start, wall)
-    residual = float(np.max(np.abs(X @ found.value - fit))) / max(1.0, float(np.max(np.abs(y))))
+    residual = float(np.max(np.abs(X @ found.value - fit))) / label_size(y)
     stats = {**found.stats, "fit": fit, "infimum": 0.5 * float(np.sum((fit - y) ** 2)), "wall": found.stats["boundary"]}
     return dataclasses.replace(found, certificate=dataclasses.replace(found.certificate, residual=residual), stats=stats)
 

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike
 
 from ..data.completion import Entries, read_entries
 from ..errors import ConvergenceError
-from ..inputs import Array, matrix_shape
+from ..inputs import Array, length, matrix_shape
 from ..records import Certificate, Limit
+from .rounding import EPS
 
 SHRINK = 0.15
 """Factor between one μ and the next."""
@@ -71,7 +72,7 @@ def min_nuclear_norm(shape: tuple[int, int], rows: ArrayLike, cols: ArrayLike, v
     primal, dual = _bounds(best, scaled)
     M = size * best.M
     M[entries.rows, entries.cols] = entries.values
-    certificate = Certificate(size * primal, size * dual, 0.0, "exact")
+    certificate = Certificate(size * primal * (1 + EPS), size * dual * (1 - EPS), 0.0, "exact")
     if not (primal - dual) / primal <= GAP:
         raise ConvergenceError(
             f"min_nuclear_norm: stopped at a gap of {certificate.gap:.1e}", Limit(M, size * primal, certificate)
@@ -84,10 +85,9 @@ def min_frobenius_norm(shape: tuple[int, int], rows: ArrayLike, cols: ArrayLike,
     shape = matrix_shape(shape)
     entries = read_entries(shape, rows, cols, values)
     M = _spread(entries, shape, entries.values)
-    size = float(np.max(np.abs(M)))
-    norm = size * float(np.linalg.norm(M / size)) if size else 0.0
-    dual = float(np.sum((M / size) * (M / norm))) * size if size else 0.0
-    return Limit(M, norm, Certificate(norm, dual, 0.0, "closed-form"), {"rank": int(np.linalg.matrix_rank(M))})
+    norm, rounding = length(M), (entries.values.size + 4) * EPS
+    certificate = Certificate(norm * (1 + rounding), norm * (1 - rounding), 0.0, "closed-form")
+    return Limit(M, norm, certificate, {"rank": int(np.linalg.matrix_rank(M))})
 
 
 def _solve(entries: Entries, shape: tuple[int, int]) -> _Pair:
@@ -180,8 +180,14 @@ def _fitted(entries: Entries, M: Array, Lambda: Array) -> _Pair:
 
 
 def _bounds(pair: _Pair, entries: Entries) -> tuple[float, float]:
-    """‖M‖_* and ⟨y, λ⟩."""
-    return float(np.linalg.norm(pair.M, "nuc")), float(entries.values @ pair.multiplier[entries.rows, entries.cols])
+    """‖M‖_* and ⟨y, λ⟩, moved apart by rounding.
+
+    Each singular value is good to that of the decomposition, (p + q)u·σ₁; ‖Λ‖_op likewise, the sum to n roundings.
+    """
+    singular, rounding = np.linalg.svd(pair.M, compute_uv=False), sum(pair.M.shape) * EPS
+    terms = entries.values * pair.multiplier[entries.rows, entries.cols]
+    dual = (float(np.sum(terms)) - terms.size * EPS * float(np.sum(np.abs(terms)))) / (1 + rounding)
+    return float(np.sum(singular)) + singular.size * rounding * float(singular[0]), dual
 
 
 def _gap(pair: _Pair, entries: Entries) -> float:

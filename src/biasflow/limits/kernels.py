@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
 from ..errors import InconsistentError, InputError
-from ..inputs import Array, matrix, vector
+from ..inputs import Array, label_size, matrix, vector
 from ..records import Certificate, Limit
 
 SYMMETRY = 1e-10
@@ -24,15 +26,49 @@ def kernel_interpolator(K: ArrayLike, y: ArrayLike) -> Limit[Array]:
     if K.shape[0] != K.shape[1] or np.max(np.abs(K - K.T)) > SYMMETRY * max(float(np.max(np.abs(K))), 1e-300):
         raise InputError(f"K: expected a symmetric matrix, found shape {K.shape}")
     y = vector("y", y, K.shape[0])
+    found = _interpolated(*(np.ldexp(part, -_exponent(part)) for part in (K, y)))
+    unit, scale = _exponent(K), _exponent(y)  # K·2^k and y·2^l have a·2^(l−k) and a norm √2^(2l−k)
+    certificate, root = found.certificate, math.sqrt(2.0) if unit % 2 else 1.0
+    primal, dual = (_scaled(bound / root, scale - unit // 2) for bound in (certificate.primal, certificate.dual))
+    norm = _scaled(found.objective / root, scale - unit // 2)
+    a = np.ldexp(found.value, scale - unit)
+    return Limit(a, norm, Certificate(primal, dual, certificate.residual, certificate.kind), found.stats)
+
+
+def _exponent(part: Array) -> int:
+    """k with the largest entry between 2^(k−1) and 2^k."""
+    return math.frexp(float(np.max(np.abs(part))))[1]
+
+
+def _scaled(value: float, exponent: int) -> float:
+    return float(np.ldexp(value, exponent))
+
+
+def _interpolated(K: Array, y: Array) -> Limit[Array]:
+    """For K and y of size one.
+
+    Any a proves ‖f‖ ≥ ⟨a, y⟩/√(aᵀKa). What Ka leaves of y, r, costs at most ‖r‖/√λ more than √(aᵀKa), λ the least eigenvalue
+    used. The sums are good to (n + 2)u of their terms, eigenvalues to nu·λ_max.
+    """
     values, vectors = sl.eigh(K)
-    kept = values > len(y) * np.finfo(float).eps * values[-1]
+    noise = len(y) * np.finfo(float).eps * values[-1]
+    kept = values > noise
     if values[0] < -SYMMETRY * max(values[-1], 1e-300):
-        raise InputError(f"K: expected a positive semi-definite matrix, its least eigenvalue is {values[0]:g}")
+        raise InputError(f"K: expected a positive semi-definite matrix, its least eigenvalue is {values[0]:g} of its size")
     modes = vectors.T @ y
     a = vectors[:, kept] @ (modes[kept] / values[kept])
-    residual = float(np.max(np.abs(K @ a - y))) / max(1.0, float(np.max(np.abs(y))))
-    if residual > UNFIT or np.linalg.norm(modes[~kept]) > OUTSIDE * max(1.0, float(np.linalg.norm(y))):
+    a = a + vectors[:, kept] @ ((vectors[:, kept].T @ (y - K @ a)) / values[kept])  # one refinement
+    left, rounding = np.abs(K @ a - y), (len(y) + 2) * np.finfo(float).eps
+    residual = float(np.max(left)) / label_size(y)
+    if residual > UNFIT or np.linalg.norm(modes[~kept]) > OUTSIDE * float(np.linalg.norm(y)):
         raise InconsistentError(f"y: not in the range of K (rank {int(np.sum(kept))} of {len(y)}); least residual {residual:.3g}")
-    norm = float(np.sqrt(max(a @ K @ a, 0.0)))
-    dual = float(a @ y) / norm if norm else 0.0
-    return Limit(a, norm, Certificate(norm, dual, residual, "closed-form"), {"rank": int(np.sum(kept))})
+    square, terms = float(a @ K @ a), float(np.abs(a) @ np.abs(K) @ np.abs(a))
+    norm = math.sqrt(max(square, 0.0))
+    stats = {"rank": int(np.sum(kept))}
+    if not np.any(a):
+        return Limit(a, 0.0, Certificate(0.0, 0.0, residual, "closed-form"), stats)
+    above = math.sqrt(max(square, 0.0) + 2 * rounding * terms)
+    left = left + rounding * (np.abs(K) @ np.abs(a) + np.abs(y))
+    cost = float(np.linalg.norm(left)) / math.sqrt(float(np.min(values[kept])) - noise / 2)
+    dual = (float(a @ y) - rounding * float(np.abs(a) @ np.abs(y))) / above
+    return Limit(a, norm, Certificate(above + cost, max(dual, 0.0), residual, "closed-form"), stats)

@@ -7,13 +7,16 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from ..errors import ConvergenceError
-from ..inputs import Array, system
+from ..inputs import Array, label_size, system
 from ..records import Certificate, Limit
 from .constraints import reduce_constraints
 from .newton import solve_gram
+from .rounding import norm_bracket
 
 ON_SUPPORT = 1e-9
 """Share of the largest entry below which an entry of a linear program's vertex counts as zero."""
+REFINED = 3
+"""Refinements with residuals of X itself: the first removes the ridge, the others what the condition of XXᵀ costs, up to 1e10."""
 FEASIBLE = 1e-8
 """Largest relative violation of Xβ = y that is returned."""
 STRICT = 1e-7
@@ -27,16 +30,17 @@ def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     basis, target = constraints.basis, constraints.target
     gram = basis @ basis.T
     nu = solve_gram(gram, target)
-    nu = nu + solve_gram(gram, target - gram @ nu)  # one refinement removes the ridge
     beta = basis.T @ nu
+    for _ in range(REFINED):
+        move = solve_gram(gram, target - basis @ beta)
+        nu, beta = nu + move, beta + basis.T @ move
     size = float(np.max(np.abs(beta)))  # squares of β may overflow where β does not
     norm = size * float(np.linalg.norm(beta / size)) if size else 0.0
-    dual = float(target @ (nu / size)) / (norm / size) if size else 0.0
-    residual = float(np.max(np.abs(X @ beta - y))) / max(1.0, float(np.max(np.abs(y))))
+    residual = float(np.max(np.abs(X @ beta - y))) / label_size(y)
     _check(residual, "min_l2")
-    return Limit(
-        beta, norm, Certificate(norm, dual, residual, "closed-form"), {"rank": constraints.rank, "nu": constraints.lift(nu)}
-    )
+    nu = constraints.lift(nu)
+    certificate = Certificate(*_bracket(X, y, beta, nu, "l2"), residual, "closed-form")
+    return Limit(beta, norm, certificate, {"rank": constraints.rank, "nu": nu})
 
 
 def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
@@ -64,14 +68,18 @@ def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     correlation = basis.T @ nu
     nu = nu / max(1.0, float(np.max(np.abs(correlation))))
     norm = float(np.sum(np.abs(beta)))
-    residual = float(np.max(np.abs(X @ beta - y))) / max(1.0, float(np.max(np.abs(y))))
+    residual = float(np.max(np.abs(X @ beta - y))) / label_size(y)
     _check(residual, "min_l1")
     face = np.abs(correlation) > 1 - STRICT
     unique = bool(np.linalg.matrix_rank(basis[:, face]) == np.sum(face)) if np.any(face) else True
-    certificate = Certificate(norm, float(target @ nu), residual, "exact")
-    return Limit(
-        beta, norm, certificate, {"support": support, "unique": unique, "rank": constraints.rank, "nu": constraints.lift(nu)}
-    )
+    nu = constraints.lift(nu)
+    certificate = Certificate(*_bracket(X, y, beta, nu, "l1"), residual, "exact")
+    return Limit(beta, norm, certificate, {"support": support, "unique": unique, "rank": constraints.rank, "nu": nu})
+
+
+def _bracket(X: Array, y: Array, beta: Array, nu: Array, norm: str) -> tuple[float, float]:
+    """(primal, dual), both zero where y is."""
+    return norm_bracket(X, y, beta, nu, norm) if np.any(y) else (0.0, 0.0)
 
 
 def _check(residual: float, name: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InfeasibleError
-from ..inputs import SMALLEST_NORMAL, Array, Index, instance, system, vector
+from ..inputs import SMALLEST_NORMAL, Array, Index, instance, label_size, system, vector
 from ..potentials.base import MirrorPoint, Potential
 from ..records import Certificate, Limit
 from .constraints import reduce_constraints
@@ -16,7 +16,10 @@ from .newton import project
 TOLERANCE = 2e-14
 """Residual and mismatch asked of the final Newton iteration; it also stops where rounding ends its progress."""
 ACCEPTED = 1e-9
-"""Residual above which the solver says that it failed: the rounding floor at log α = −23 000 is about 1e-11."""
+"""Misfit relative to the sums |X||β| of which Xβ = y is made, above which the solver says that it failed: the rounding floor at
+log α = −23 000 is about 1e-11."""
+TINY = 1e-300
+"""Keeps that size from being zero."""
 
 
 def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None = None) -> Limit[Array]:
@@ -50,8 +53,9 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     beta = np.zeros(d)
     beta[inside] = solution.state.point.beta
     nu = constraints.lift(solution.state.nu)
-    size = max(1.0, float(np.max(np.abs(y))))
-    residual = float(np.max(np.abs(X @ beta - y))) / size
+    misfit = float(np.max(np.abs(X @ beta - y)))
+    sums = beta if np.any(y) or start is None else start  # zero labels have no size of their own
+    residual, relative = misfit / label_size(y), misfit / max(float(np.max(np.abs(X) @ np.abs(sums))), TINY)
     origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
     objective = float(np.sum(potential.at(beta).divergence(origin)))
     inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
@@ -63,7 +67,7 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     certificate = Certificate(objective, dual, residual, "exact", membership)
     stats = {"iterations": solution.iterations, "rank": constraints.rank, "nu": nu, "boundary": np.flatnonzero(zero)}
     result = Limit(beta, objective, certificate, stats)
-    if not solution.converged or residual > ACCEPTED:
+    if not solution.converged or relative > ACCEPTED:
         raise ConvergenceError(
             f"bregman_projection: stopped after {solution.iterations} iterations with residual {residual:.2e}", result
         )

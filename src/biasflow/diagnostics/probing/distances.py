@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError
-from ...inputs import Array
+from ...inputs import Array, length
 from ...limits.tangent.functions import read_inputs
 from ...limits.tangent.kernels import MEMORY, Tangent, tangent
 
@@ -20,11 +20,11 @@ def kernel_distance(
     `tangent_kernel`; NaN where K₀ vanishes."""
     inputs = read_inputs(X)
     start, end = _both(fn, params0, params, inputs, output, memory)
-    K0, K = start.kernel(inputs), end.kernel(inputs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        K0, K = start.kernel(inputs), end.kernel(inputs)
     _check_finite(K0, K)
-    unit = float(np.max(np.abs(K0)))
-    size = float(np.linalg.norm(K0 / unit)) if unit else 0.0
-    return float(np.linalg.norm(K / unit - K0 / unit)) / size if size else float("nan")
+    size = length(K0)
+    return length(K - K0) / size if size else float("nan")
 
 
 def gradient_distance(
@@ -40,7 +40,8 @@ def gradient_distance(
     dots, lengths = np.empty(len(inputs)), np.empty(len(inputs))
     for block in start.blocks(inputs):
         one, other = start.features(inputs[block]), end.features(inputs[block])
-        dots[block], lengths[block] = one.dots(other), np.sqrt(one.dots(one)) * np.sqrt(other.dots(other))
+        with np.errstate(over="ignore", invalid="ignore"):
+            dots[block], lengths[block] = one.dots(other), np.sqrt(one.dots(one)) * np.sqrt(other.dots(other))
     _check_finite(dots, lengths)
     felt = lengths > 0
     return float(np.mean(1 - dots[felt] / lengths[felt])) if np.any(felt) else float("nan")

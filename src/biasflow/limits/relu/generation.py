@@ -17,6 +17,8 @@ from ...inputs import Array, Index
 from .neurons import Neuron, Solved, merged, solve_on_cells
 from .oracles import Directions, Oracle
 
+PROOF = 0.3
+"""Share of the time that is kept for the proof of the dual bound, where that is searched for."""
 VIOLATED = 1e-12
 """Excess of a dual constraint over one that makes its neuron a new column."""
 ROUNDS = 300
@@ -50,7 +52,8 @@ class Generated:
 
 def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Generated:
     """Neurons and multipliers whose relative gap is at most `gap`, or the best when time or progress ends."""
-    deadline = time.monotonic() + time_s
+    end = time.monotonic() + time_s
+    oracle.deadline = deadline = end - PROOF * time_s
     samples, columns = oracle.samples, oracle.start(targets)
     best, best_norm = tuple[Neuron, ...](), np.inf
     best_lam, dual, idle = np.zeros(targets.size), -np.inf, 0
@@ -63,7 +66,7 @@ def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Gener
             break
         masses, lam = program
         neurons = merged(columns, masses)
-        solved = solve_on_cells(neurons, samples, targets, lam) or Solved(tuple(neurons), lam)
+        solved = solve_on_cells(neurons, samples, targets, lam, deadline) or Solved(tuple(neurons), lam)
         if solved.norm < best_norm and solved.misfit(samples, targets) <= FEASIBLE:
             best, best_norm = solved.neurons, solved.norm
         found = []
@@ -82,10 +85,10 @@ def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Gener
         for violated in found:
             columns = columns.joined(violated)
     if not best:
-        raise ConvergenceError(
-            "min_norm_interpolator: no interpolating network was found; the inputs are too close to one another"
-        )
-    best_lam, dual = oracle.proven(targets, best_lam)
+        late = time.monotonic() > deadline
+        why = f"within {time_s:g} s; raise time_s" if late else "; the inputs are too close to one another"
+        raise ConvergenceError(f"min_norm_interpolator: no interpolating network was found {why}".replace(" ;", ";"))
+    best_lam, dual = oracle.proven(targets, best_lam, end)
     return Generated(best, best_norm, best_lam, dual, rounds, len(columns))
 
 

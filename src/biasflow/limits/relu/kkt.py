@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, lsq_linear, milp
 
 from ...errors import InputError
-from ...inputs import Array, instance, positive_float
+from ...inputs import Array, instance, label_size, length, positive_float
 from ...models import TwoLayerParams
 from ...records import Dataset
 from .samples import row_lengths
@@ -29,7 +29,7 @@ alternation."""
 class KktPoint:
     """The multipliers λ (n,) and slopes σ'_jk (m, n) that come nearest to θ = Σ_k λ_k∇h(x_k), and what is left.
 
-    stationarity: ‖θ − Σ_k λ_k∇h(x_k)‖/‖θ‖. feasibility: ‖h(X) − y‖_∞/max(1, ‖y‖_∞).
+    stationarity: ‖θ − Σ_k λ_k∇h(x_k)‖/‖θ‖. feasibility: ‖h(X) − y‖_∞/‖y‖_∞.
     """
 
     stationarity: float
@@ -69,10 +69,10 @@ def kkt_point(params: TwoLayerParams, ds: Dataset, kink: float = 1e-10) -> KktPo
     lam = network.multipliers(slopes)
     if np.any(on_kink):
         lam, slopes = _with_kinks(network, slopes, on_kink)
-    size = float(np.sqrt(np.sum(a**2) + np.sum(W**2)))
+    size = length(network.theta())
     stationarity = network.distance(lam, slopes) / size if size else 0.0
     misfit = float(np.max(np.abs(a @ hidden - ds.y)))
-    return KktPoint(stationarity, misfit / max(1.0, float(np.max(np.abs(ds.y)))), lam, slopes)
+    return KktPoint(stationarity, misfit / label_size(ds.y), lam, slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class _Network:
         return np.asarray(np.linalg.lstsq(self.gradients(slopes), self.theta(), rcond=None)[0], dtype=np.float64)
 
     def distance(self, lam: Array, slopes: Array) -> float:
-        return float(np.linalg.norm(self.theta() - self.gradients(slopes) @ lam))
+        return length(self.theta() - self.gradients(slopes) @ lam)
 
 
 def _with_kinks(network: _Network, slopes: Array, on_kink: Array) -> tuple[Array, Array]:
@@ -104,7 +104,7 @@ def _with_kinks(network: _Network, slopes: Array, on_kink: Array) -> tuple[Array
     free = np.linalg.lstsq(columns, network.theta(), rcond=None)[0][: network.X.shape[0]]
     signs = np.where(free >= 0, 1.0, -1.0)
     best = _alternated(network, _joint_start(network, slopes, on_kink, signs), on_kink)
-    if best[0] > STATIONARY * float(np.linalg.norm(network.theta())):
+    if best[0] > STATIONARY * length(network.theta()):
         other = _best_signs(network, columns, on_kink)
         if other is not None and not np.array_equal(other, signs):
             trial = _alternated(network, _joint_start(network, slopes, on_kink, other), on_kink)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...inputs import Array, positive_float, positive_int, system
+from ...inputs import Array, label_size, positive_float, positive_int, system
 from ...models import TwoLayerParams
 from ...records import Certificate, Limit
 from .generation import generate
@@ -35,7 +35,7 @@ def min_norm_interpolator(
 
     stats: multipliers λ (those of B, eq. 35), method, rank, neurons; `unique`: whether the certificate proves that every
     minimiser is the same function on the span of the inputs, `unique_measure`: that it is the same measure Σ c_jδ_{u_j}
-    (None: not known). Neurons on one ray may always be split. time_s: no new round starts after that many seconds. Errors:
+    (None: not known). Neurons on one ray may always be split. time_s: the search ends in time for its proof to end then. Errors:
     labels that no network fits (InconsistentError names the samples)."""
     X, y = system(X, y)
     gap, time_s, key = positive_float("gap", gap), positive_float("time_s", time_s), positive_int("key", key, least=0)
@@ -98,7 +98,7 @@ def _limit(
     params = TwoLayerParams(signs * np.sqrt(lengths), w)
     objective = float(np.sum(params.a**2) + np.sum(w**2))
     misfit = np.max(np.abs(np.maximum(X @ w.T, 0.0) @ params.a - y))
-    residual = float(misfit) / max(1.0, float(np.max(np.abs(y))))
+    residual = float(misfit) / label_size(y)
     return Limit(params, objective, Certificate(objective, 2 * samples.size * dual, residual, kind), stats)
 
 

@@ -6,6 +6,8 @@ converges quadratically."""
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,12 +70,14 @@ def merged(directions: Directions, masses: Array) -> list[Neuron]:
     return neurons
 
 
-def solve_on_cells(neurons: list[Neuron], samples: Array, targets: Array, lam: Array) -> Solved | None:
+def solve_on_cells(
+    neurons: list[Neuron], samples: Array, targets: Array, lam: Array, deadline: float = math.inf
+) -> Solved | None:
     """The minimum over the closed cells of these neurons; λ as near as possible to the one given. None where Newton's method
-    fails."""
+    fails, or is not done by the deadline."""
     for _ in range(STEPS):
         neurons = _without_vanished(neurons)
-        if not neurons:
+        if not neurons or time.monotonic() > deadline:
             return None
         faces = [_face(neuron, samples) for neuron in neurons]
         maps = [_map(neuron, face, samples) for neuron, face in zip(neurons, faces, strict=True)]

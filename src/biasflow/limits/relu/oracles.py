@@ -6,6 +6,8 @@ the cell is the length of the projection of g onto the cell: a finite problem, s
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -16,6 +18,9 @@ from scipy.optimize import nnls
 from ...inputs import Array, Index
 from .patterns import ON_HYPERPLANE, cells, circle_rays, rays
 from .relaxation import proven_dual
+
+RAYS = 20
+"""Tries at neurons whose features span those of all networks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,8 @@ class Oracle(ABC):
     """Maximises f(u) = Σ_k λ_k(⟨u, u_k⟩)_+ over unit vectors u."""
 
     samples: Array
+    deadline: float = math.inf
+    """When searches end with what they have, by time.monotonic()."""
 
     @abstractmethod
     def maxima(self, lam: Array, slack: float = 0.0) -> Directions:
@@ -61,9 +68,9 @@ class Oracle(ABC):
         """Neurons that can fit any labels that a network can, and these well if that is cheap."""
 
     @abstractmethod
-    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
-        """From a λ without a violated neuron among the candidates: a λ proven to satisfy every constraint, and the bound ⟨z,
-        λ⟩."""
+    def proven(self, targets: Array, lam: Array, deadline: float) -> tuple[Array, float]:
+        """From a λ without a violated neuron among the candidates: a λ proven to satisfy every constraint, and the bound ⟨z, λ⟩;
+        the search for a good one ends at the deadline."""
 
 
 class CircleOracle(Oracle):
@@ -88,7 +95,7 @@ class CircleOracle(Oracle):
     def start(self, targets: Array) -> Directions:
         return self.rays
 
-    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
+    def proven(self, targets: Array, lam: Array, deadline: float) -> tuple[Array, float]:
         return lam, float(targets @ lam)
 
 
@@ -125,7 +132,7 @@ class CellsOracle(Oracle):
             return independent_start(self.samples, targets)
         return _spanning(directions_at(rays(self.samples), self.samples), self.samples)
 
-    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
+    def proven(self, targets: Array, lam: Array, deadline: float) -> tuple[Array, float]:
         return lam, float(targets @ lam)
 
 
@@ -157,6 +164,8 @@ class MultistartOracle(Oracle):
         inside = np.full((u.shape[0], zonotope.shape[0]), 0.5)
         active = (u @ self.samples.T > 0) & positive
         for _ in range(self.rounds):
+            if time.monotonic() > self.deadline:
+                break
             g = active @ (lam[:, None] * self.samples)
             inside = _box_least_squares(zonotope, g, inside)
             g = g - inside @ zonotope
@@ -166,14 +175,16 @@ class MultistartOracle(Oracle):
             active = (u @ self.samples.T > 0) & positive
             if np.array_equal(before, active):
                 break
-        return u
+        return u / np.linalg.norm(u, axis=1)[:, None]
 
     def start(self, targets: Array) -> Directions:
         n, rank = self.samples.shape
         if n <= rank:
             return independent_start(self.samples, targets)
         chosen = directions_at(np.vstack([self.samples, -self.samples]), self.samples)
-        for _ in range(20):
+        for _ in range(RAYS):
+            if time.monotonic() > self.deadline:
+                break
             rays = [self._random_ray() for _ in range(4 * n)]
             chosen = _spanning(chosen.joined(directions_at(np.array(rays), self.samples)), self.samples)
             if np.linalg.matrix_rank(chosen.features(self.samples)) == n:
@@ -186,8 +197,8 @@ class MultistartOracle(Oracle):
         ray: Array = vt[-1] * self.rng.choice([-1.0, 1.0])
         return ray
 
-    def proven(self, targets: Array, lam: Array) -> tuple[Array, float]:
-        return proven_dual(self.samples, targets, lam)
+    def proven(self, targets: Array, lam: Array, deadline: float) -> tuple[Array, float]:
+        return proven_dual(self.samples, targets, lam, deadline)
 
 
 def _box_least_squares(rows: Array, targets: Array, start: Array, sweeps: int = 60) -> Array:

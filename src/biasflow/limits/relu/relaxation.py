@@ -9,6 +9,11 @@ stops."""
 
 from __future__ import annotations
 
+import contextlib
+import math
+import time
+from typing import Any
+
 import numpy as np
 from scipy.optimize import Bounds, brentq, minimize
 
@@ -20,8 +25,32 @@ SOFTNESS = 12.0
 """Exponent of the soft maximum of the two signs in the search; what is returned is bounded without it."""
 
 
-def relaxed_maximum(samples: Array, lam: Array, iterations: int = 60) -> float:
-    """An upper bound on max(0, max_u f(u))."""
+class _TimeUp(Exception):
+    """The deadline has passed."""
+
+
+def _lowest(function: Any, start: Array, box: Bounds, iterations: int, deadline: float) -> Array:
+    """The point of least value that a descent meets before the deadline; the start is looked at in any case."""
+    best, least = start, np.inf
+
+    def watched(x: Array) -> tuple[float, Array]:
+        nonlocal best, least
+        value, slope = function(x)
+        if value < least:
+            best, least = x.copy(), value
+        if time.monotonic() > deadline:
+            raise _TimeUp
+        return value, slope
+
+    with contextlib.suppress(_TimeUp):
+        minimize(watched, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": iterations})
+    return np.clip(best, box.lb, box.ub)
+
+
+def relaxed_maximum(
+    samples: Array, lam: Array, deadline: float = math.inf, known: Array | None = None, iterations: int = 60
+) -> float:
+    """An upper bound on max(0, max_u f(u)). known: (1/s, τ) that promise a good one."""
     positive, weights, n = lam > 0, np.abs(lam), lam.size
     if not np.any(positive):
         return 0.0
@@ -31,20 +60,23 @@ def relaxed_maximum(samples: Array, lam: Array, iterations: int = 60) -> float:
         return value, slopes
 
     lower, upper = np.repeat([LEAST_INVERSE, 0.0], n), np.repeat([LARGEST_INVERSE, 1.0], n)
-    best = np.inf
+    best = np.inf if known is None else bound(np.clip(known, lower, upper))[0]
     for tau in (0.5, 0.25, 0.0):  # the bound has kinks in τ: a few starts
+        if time.monotonic() > deadline and best < np.inf:
+            break
         start = np.repeat([np.sqrt(samples.shape[1]), tau], n)
-        found = minimize(bound, start, jac=True, method="L-BFGS-B", bounds=Bounds(lower, upper), options={"maxiter": iterations})
-        best = min(best, bound(start)[0], bound(np.clip(found.x, lower, upper))[0])
+        best = min(best, bound(_lowest(bound, start, Bounds(lower, upper), iterations, deadline))[0])
     return max(0.0, min(best, _without_negative(samples[positive], lam[positive])))
 
 
-def proven_dual(samples: Array, targets: Array, lam: Array, iterations: int = 400) -> tuple[Array, float]:
+def proven_dual(
+    samples: Array, targets: Array, lam: Array, deadline: float = math.inf, iterations: int = 400
+) -> tuple[Array, float]:
     """A λ for which |Σ_k λ_k(⟨u, u_k⟩)_+| ≤ 1 is proven, near the one given, and ⟨z, λ⟩: searched for among those of the same
     signs.
 
     For given signs the bound is convex in |λ|, |λ|/s and |λ|τ together, so the search is for the best λ that the relaxation
-    can prove."""
+    can prove. Half of the time to the deadline is for it, half for the bounds of what it found."""
     signs, n = np.where(lam == 0, np.sign(targets), np.sign(lam)), lam.size
     size = float(np.max(np.abs(lam)))
 
@@ -65,10 +97,11 @@ def proven_dual(samples: Array, targets: Array, lam: Array, iterations: int = 40
 
     start = np.concatenate([np.abs(lam) / size, np.repeat([np.sqrt(samples.shape[1]), 0.5], n)])
     box = Bounds(np.repeat([0.0, LEAST_INVERSE, 0.0], n), np.repeat([np.inf, LARGEST_INVERSE, 1.0], n))
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": iterations})
+    now = time.monotonic()
+    found = _lowest(objective, start, box, iterations, now + (deadline - now) / 2)
     best, dual = np.zeros(n), 0.0
-    for trial in (lam / size, signs * np.maximum(found.x[:n], 0.0)):
-        largest = max(relaxed_maximum(samples, sign * trial) for sign in (1.0, -1.0))
+    for trial, known in ((signs * np.maximum(found[:n], 0.0), found[n:]), (lam / size, start[n:])):
+        largest = max(relaxed_maximum(samples, sign * trial, deadline, known) for sign in (1.0, -1.0))
         if largest > 0 and float(targets @ trial) / largest > dual:
             best, dual = trial / largest, float(targets @ trial) / largest
     return best, dual

@@ -11,7 +11,7 @@ import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
 from ...errors import InputError, RefusedError
-from ...inputs import Array, instance, labels, vector
+from ...inputs import Array, instance, label_size, labels, vector
 from ...losses import SquareLoss
 from ...models import Model
 from ...records import Dataset, Limit
@@ -68,7 +68,7 @@ def tangent_interpolator(
     target = vector("y", y, len(inputs))
     found = kernel_interpolator(at.kernel(inputs), target - at.predictions(inputs))
     value = _predictor(at, inputs, found.value, True)
-    residual = float(np.max(np.abs(value(inputs) - target))) / max(1.0, float(np.max(np.abs(target))))
+    residual = float(np.max(np.abs(value(inputs) - target))) / label_size(target)
     return Limit(value, found.objective, dataclasses.replace(found.certificate, residual=residual), found.stats)
 
 
@@ -100,7 +100,7 @@ def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
         return found
     direction = model.gradient(params0, ds.X, found.value.coefficients)
     value = model.effective(params0) + model.linearised(params0, direction)
-    residual = float(np.max(np.abs(design @ np.ravel(value) - ds.y))) / max(1.0, float(np.max(np.abs(ds.y))))
+    residual = float(np.max(np.abs(design @ np.ravel(value) - ds.y))) / label_size(ds.y)
     return dataclasses.replace(found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual))
 
 

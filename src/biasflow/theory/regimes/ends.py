@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ...inputs import Array, label_size
 from ...records import Problem, Trajectory
 from ..evidence import ARRIVED, Evidence
 from ..hypotheses import start_scale
@@ -45,7 +45,7 @@ def end_error(evidence: Evidence) -> float:
     problem, beta = evidence.network, evidence.predictors[-1]
     X, y, size = problem.data.X, problem.data.y, float(np.max(np.abs(beta)))
     reach = float(np.linalg.norm(np.linalg.pinv(X), np.inf))
-    off = evidence.limit.certificate.residual * float(np.max(np.abs(y), initial=1.0)) * reach
+    off = evidence.limit.certificate.residual * label_size(y) * reach
     logs = 1 + problem.model.depth * abs(np.log(start_scale(problem)))
     formed = max(float(np.max(np.abs(leaf))) for leaf in evidence.trajectory.final) ** problem.model.depth  # w₊^D − w₋^D cancels
     rounding = ROUNDING * (logs * size + formed)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ...inputs import Array, label_size
 from ...limits import bregman_projection
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork, MirrorForm, Model, ProductNetwork, ProductParams, TwoLayer
@@ -172,7 +172,7 @@ def _ends(evidence: Evidence) -> Check:
     size = float(np.max(np.abs(beta)))
     pair = dataclasses.replace(pair_problem(problem)[0], params0=problem.model.paired(flow.final))
     reach = float(np.linalg.norm(np.linalg.pinv(problem.data.X), np.inf))
-    off = evidence.limit.certificate.residual * float(np.max(np.abs(problem.data.y), initial=1.0)) * reach
+    off = evidence.limit.certificate.residual * label_size(problem.data.y) * reach
     formed = float(np.max(np.abs(flow.final.u) * np.abs(flow.final.v)) + np.max(u**2 + v**2))
     logs = 1 + float(np.max(np.abs(np.log(np.abs(u**2 - v**2)))))
     error = (float(flow.predictor_error[-1]) + 2 * remaining(pair, pair.params0) + off + ROUNDING * (logs * size + formed)) / size
