@@ -95,6 +95,8 @@ def shallow(weights, X):
         (lambda: bf.commuting_defect(float, np.ones(3), X), "model: fails"),
         (lambda: bf.commuting_defect(bf.TwoLayer(2, 3), bf.TwoLayer(2, 3).init(1.0), X), "model: fails"),
         (lambda: bf.interclass_distance(X, [1, 1, -1, -1], 1, gap=float("nan")), "gap"),
+        (lambda: bf.interclass_distance(X, [1, 1, -1, -1], 1, gap=1e-320), "gap: .* below what the rounding"),
+        (lambda: bf.DeepNetwork((10**12, 10**12, 1)), "widths: the number of weights"),
         (lambda: bf.kernel_distance(shallow, np.ones(6), np.full(6, 2.0), 1e100 * X), "beyond float range"),
         (lambda: bf.mirror_flow(bf.Hypentropy(0.1), X, y).at("one"), "t: expected a number"),
         (lambda: bf.Grid({"a": 3}), "axis 'a': expected a sequence of values, found int"),

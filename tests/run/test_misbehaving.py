@@ -67,10 +67,10 @@ def test_an_error_that_cannot_speak_is_one_failed_point(tmp_path, engine):
 
 def test_a_point_beyond_its_time_is_stopped_and_recorded(tmp_path):
     grid, begin = Grid({"x": tuple(range(4))}, {"victim": 1}), time.monotonic()
-    with pytest.warns(RuntimeWarning, match=r"1 of 4 .* TimeLimit: not done within 1 s"):
-        data = sweep(fault_points.hangs, grid, store=Store(tmp_path), workers=1, chunk=4, point_time_s=1.0)
+    with pytest.warns(RuntimeWarning, match=r"1 of 4 .* TimeLimit: not done within 8 s"):
+        data = sweep(fault_points.hangs, grid, store=Store(tmp_path), workers=1, chunk=4, point_time_s=8.0)
     assert data.failed.values.tolist() == [False, True, False, False] and data.v.values[2] == np.sin(2)
-    assert time.monotonic() - begin < 60  # two starts of a worker on a busy machine; the point itself never ends
+    assert time.monotonic() - begin < 120  # two starts of a worker on a busy machine; the point itself never ends
     ledger = make_ledger(fault_points.hangs, grid, Store(tmp_path))
     ledger.look_for_failures(range(4))
     assert ledger.failed[1].kind == "TimeLimit" and ledger.done.sum() == 3

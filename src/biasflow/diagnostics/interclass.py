@@ -17,6 +17,8 @@ EPS = float(np.finfo(float).eps)
 ANNEALING = 400
 """Steps of an ascent; the temperature falls by 2.5 % in each, from a third of the mean squared distance."""
 COOLING, WARMEST, COLDEST = 0.975, 0.3, 1e-5
+LEAST_GAP = 1e-12
+"""Relative: the barrier's Hessian loses its last digits beyond."""
 LONGEST = 0.3
 """Largest step, as an angle."""
 
@@ -33,6 +35,8 @@ def interclass_distance(
     """
     X, rank, starts = matrix("X", X), positive_int("rank", rank), positive_int("starts", starts)
     y, d, gap = labels("y", y, X.shape[0]), X.shape[1], positive_float("gap", gap)
+    if gap < LEAST_GAP:
+        raise InputError(f"gap: {gap:g} is below what the rounding of the barrier method reaches, {LEAST_GAP:g}")
     if rank > d:
         raise InputError(f"rank: {rank} exceeds the dimension {d} of the inputs")
     plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)

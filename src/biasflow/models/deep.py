@@ -56,6 +56,9 @@ class DeepNetwork(Model):
         if not widths:
             raise InputError("widths: expected at least the dimension of the inputs, found nothing")
         object.__setattr__(self, "widths", tuple(positive_int("widths", width) for width in widths))
+        positive_int(
+            "widths: the number of weights", sum(out * into for out, into in zip((*self.widths[1:], 1), self.widths, strict=True))
+        )
         one_of("activation", self.activation, tuple(NEGATIVE_SLOPES))
         instance("bias", self.bias, bool)
         instance("symmetric", self.symmetric, bool)
