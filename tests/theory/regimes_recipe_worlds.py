@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from regimes_linear_worlds import another_radius, forbidden, next_depth, one_sided, slowed
+from regimes_changes import another_radius, forbidden, next_depth, one_sided, slowed
 from worlds import World
 
 import biasflow as bf

@@ -158,7 +158,8 @@ def _second_phase(
     from scipy.optimize import brentq
 
     name = "equal responses: exponent in ε of the time at which D_φ(β*, β) is half of D_φ(β*, β̂)"
-    half, times = float(np.sum(f.divergence(best, end))) / 2, []
+    half = float(np.sum(f.divergence(best, end))) / 2
+    times: list[float] = []
     for k, share in enumerate(SLOW):
         longest = None if k == 0 else 2 * times[-1] * (SLOW[k - 1] / share) ** 2  # twice what ε^{−2} says
         flow = primal_flow(with_twin(p, eps * share * z), longest, None, WITNESS_RTOL, time_s)
