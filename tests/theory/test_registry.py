@@ -25,8 +25,8 @@ IDS = {
         "fig1 fig2 fig3 fig4",
     ),
     "W": (
-        "sec3 sec3-bias fn1 fn2 hilbert thm1 appA thm2 lem1 lem2 lem3 thm3 lem4 sec5 unique eq58 explicit saddle escape samples limit"
-        " sec6 sec6-rich sec8 descent",
+        "sec3 sec3-bias fn1 fn2 hilbert thm1 appA thm2 lem1 lem2 lem3 thm3 lem4 sec5 unique eq58 explicit saddle escape samples"
+        " limit sec6 sec6-rich sec8 descent",
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent",
     ),
 }
