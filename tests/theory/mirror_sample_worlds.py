@@ -132,11 +132,11 @@ def slower_decay(patch):
 
 
 WORLDS: tuple[World, ...] = (
-    World("R/twins", "the sample times two", another_weight),
-    World("R/twins", "½ε²⟨z, β̂⟩²", another_floor),
+    World("R/twins", "the sample times two", another_weight, key=2),
+    World("R/twins", "½ε²⟨z, β̂⟩²", another_floor, key=2),
     World("R/twins", "a distance that does not fall", twins_that_stay, key=2),
     World("R/twins", "responses that differ by ε", other_responses, key=2),
-    World("R/twins", "the limit of the sample given twice", unmoved),
+    World("R/twins", "the limit of the sample given twice", unmoved, key=2),
     World("R/cone", "one dimension more", other_dimension),
     World("R/cone", "half of the neurons", one_neuron),
     World("R/cone", "Gaussian for uniform weights", other_weights),

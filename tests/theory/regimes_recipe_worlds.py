@@ -1,13 +1,13 @@
-"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero, width, ‖w‖₂."""
+"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero, width, norms."""
 
 import dataclasses
 
 import numpy as np
-from regimes_linear_worlds import another_radius, forbidden, next_depth, one_sided, slowed
+from regimes_changes import another_radius, forbidden, next_depth, one_sided, slowed
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.regimes import biased, explicit, kernel, recipe, saddle, wide
+from biasflow.theory.regimes import biased, explicit, hilbert, kernel, recipe, saddle, wide
 
 
 def another_rate(patch):
@@ -155,6 +155,17 @@ def fewer_vertices(patch):
     patch.setattr(explicit, "vertices", changed)
 
 
+def same_cost(name, other):
+    """One regime's cost in place of the other's."""
+    return lambda patch: patch.setattr(hilbert, name, getattr(hilbert, other))
+
+
+def weighted_cost(patch):
+    """A sum of the two costs in place of the kernel's."""
+    kernel_cost, rich_cost = hilbert.kernel_cost, hilbert.rich_cost
+    patch.setattr(hilbert, "kernel_cost", lambda X, y: kernel_cost(X, y) + 1e-3 * rich_cost(X, y))
+
+
 WORLDS: tuple[World, ...] = (
     World("W/appA", "dw/ds twice as large", another_rate),
     World("W/appA", "the linearised model's f", linear_f),
@@ -187,6 +198,9 @@ WORLDS: tuple[World, ...] = (
         "from a large start the flow goes to min ℓ2, which is not the explicit solution either",
         key=1,
     ),
+    World("W/hilbert", "min ℓ2 in place of min ℓ1", same_cost("rich_cost", "kernel_cost")),
+    World("W/hilbert", "min ℓ1 in place of min ℓ2", same_cost("kernel_cost", "rich_cost")),
+    World("W/hilbert", "a thousandth of ℓ1 in the kernel's norm", weighted_cost),
     World("W/saddle", "L falls along every weight: no saddle", falling_everywhere),
     World("W/saddle", "w^{D+1}", one_order_higher, key=1),
     World("W/saddle", "a curvature of −8c‖Xᵀr‖_∞", steeper(2.0)),

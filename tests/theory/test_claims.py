@@ -27,6 +27,8 @@ ANY_LABELS = {
     "R/thm3.4",
     "R/lem3.5",
     "R/lemA2",
+    "R/cone",
+    "W/hilbert",
     "W/fn1",
     "B/lem1",
     "B/eq9",

@@ -11,7 +11,7 @@ COMPLETE = ("R", "B", "C", "W")
 IDS = {
     "R": (
         "lemA1 thm2.2 thm2.3 eq2 eq3 lem2.4 lem2.5 thm2.6 thm2.7 lem3.3 lemA3 thm3.4 lem3.5 lemA2 lem3.6 lem3.7 sec5.1 lem5.1"
-        " sec5.3 sec5.4 sharp sec4 pair",
+        " sec5.3 sec5.4 sharp sec4 pair legendre twins cone",
         "fig1 fig2 fig3 fig4 fig5 fig6",
     ),
     "B": (
@@ -27,7 +27,8 @@ IDS = {
         "fig1 fig2 fig3 fig4",
     ),
     "W": (
-        "sec3 fn1 fn2 thm1 thm2 lem1 lem2 lem3 thm3 lem4 sec5 unique eq58 escape samples limit sec6 sec6-rich descent",
+        "sec3 sec3-bias fn1 fn2 hilbert thm1 appA thm2 lem1 lem2 lem3 thm3 lem4 sec5 unique eq58 explicit saddle escape samples"
+        " limit sec6 sec6-rich sec8 descent",
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent",
     ),
 }

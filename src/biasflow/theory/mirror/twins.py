@@ -33,7 +33,7 @@ DRIFT = 3e-3
 """ε²T·zᵀ(φ'')⁻¹z of the farthest samples: how far the second phase has gone when the first, of length T, is over."""
 NEAR = tuple(float(s) for s in np.geomspace(1.0, 9e-4, 4))
 """Distances of two samples, over the farthest: three decades."""
-SLOW = tuple(float(s) for s in np.geomspace(1.0, 3e-2, 3))
+SLOW = tuple(float(s) for s in np.geomspace(0.5, 1.5e-2, 4))
 """The same for flows that are followed through the second phase: three decades of time."""
 COMPARED = 40
 """Times at which two flows are compared."""
@@ -158,9 +158,11 @@ def _second_phase(
     from scipy.optimize import brentq
 
     name = "equal responses: exponent in ε of the time at which D_φ(β*, β) is half of D_φ(β*, β̂)"
-    half, times = float(np.sum(f.divergence(best, end))) / 2, []
-    for share in SLOW:
-        flow = primal_flow(with_twin(p, eps * share * z), None, None, WITNESS_RTOL, time_s)
+    half = float(np.sum(f.divergence(best, end))) / 2
+    times: list[float] = []
+    for k, share in enumerate(SLOW):
+        longest = None if k == 0 else 2 * times[-1] * (SLOW[k - 1] / share) ** 2  # twice what ε^{−2} says
+        flow = primal_flow(with_twin(p, eps * share * z), longest, None, WITNESS_RTOL, time_s)
         if isinstance(flow, str):
             return (unknown_check(name, flow),)
 

@@ -9,6 +9,7 @@ from . import (
     escape,
     explicit,
     finite_steps,
+    hilbert,
     kernel,
     lemmas,
     recipe,
@@ -24,6 +25,7 @@ CLAIMS = (
     kernel.CLAIMS
     + biased.CLAIMS
     + equivalences.CLAIMS
+    + hilbert.CLAIMS
     + depth_two.CLAIMS
     + recipe.CLAIMS
     + lemmas.CLAIMS
