@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..inputs import Array, positive_float
 from ..records import Problem, Result, Trajectory, leaf_map, leaves
-from .dual import CONVERGED, LOOSER, largest_difference, save_times, stack
+from .dual import CALMER, CONVERGED, ROUNDINGS, TIGHTER, TWICE, largest_difference, save_times, stack
 
 MAX_STEPS = 200_000
 STATIONARY = 1e-13
@@ -32,9 +32,9 @@ def integrate_weights(
     coarse: Problem | None = None,
     time_s: float | None = None,
 ) -> Trajectory:
-    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a looser run estimates the error.
+    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run estimates the error.
 
-    coarse: the problem of the looser run, where it is another approximation of the one that is meant. time_s: seconds after
+    coarse: the problem of the other run, where it is another approximation of the one that is meant. time_s: seconds after
     which it gives up.
     """
     deadline = np.inf if time_s is None else time.monotonic() + time_s
@@ -47,7 +47,7 @@ def integrate_weights(
     witness = field if coarse is None else _WeightField(coarse)
     run = _integrate(field, t1, rtol, deadline)
     gone = run[0][-1] == 0 or run[3] is Result.TIME_LIMIT  # a second run would take as long again
-    check = run if gone else _integrate(witness, float(run[0][-1]), LOOSER * rtol, np.inf)
+    check = run if gone else _second(witness, float(run[0][-1]), rtol, coarse is None)
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -56,12 +56,23 @@ def integrate_weights(
     states = stack([field.unflatten(flat) for flat in flats])
     effective = problem.model.effective(states)
     check_states = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
-    error = largest_difference(states, check_states)
-    predictor_error = largest_difference(effective, problem.model.effective(check_states))
+    error = TWICE * largest_difference(states, check_states) + _rounding(states)
+    predictor_error = TWICE * largest_difference(effective, problem.model.effective(check_states)) + _rounding(effective)
     losses = np.array([field.loss(flat) for flat in flats])
     stats = {"method": "weights", "steps": len(ends) - 1}
     at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
     return Trajectory(saved, states, losses, error, (), stats, result, problem, at, predictor_error=predictor_error)
+
+
+def _second(field: _WeightField, t1: float, rtol: float, tighter: bool) -> tuple[Array, Array, list[Any], Result]:
+    """The run that measures the error: tighter, or looser where its problem is a coarser one."""
+    return _integrate(field, t1, TIGHTER * rtol if tighter else rtol / TIGHTER, np.inf, begin=CALMER * BEGIN)
+
+
+def _rounding(states: Any) -> Array:
+    """A few roundings of the largest entry at each time."""
+    sizes = [np.max(np.abs(leaf).reshape(len(leaf), -1), axis=1, initial=0.0) for leaf in leaves(states)]
+    return np.asarray(ROUNDINGS * np.finfo(float).eps * np.max(sizes, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...inputs import Array, positive_float, real_array
 from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
-from ..dual import LOOSER, save_times, stack
+from ..dual import CALMER, ROUNDINGS, TIGHTER, save_times, stack
 from .clocks import between, share_until
 from .marching import March, normalised
 from .stepping import Point, squared_norm
@@ -29,6 +29,8 @@ TAIL = np.array([40.0, 100.0, 700.0])
 """Margins at which a loss is compared with the exponential, the least where the flow takes it for one."""
 TAIL_OFF = 1e-9
 """Distance of log ℓ from that of the exponential there that rounding leaves."""
+FOURFOLD = 4.0
+"""Factor on the distance from a tighter run: across kinks errors are of first order in the step, its own half of ours."""
 HIGHEST = 1000.0
 """Log-norm up to which weights fit a float with room to spare."""
 
@@ -69,7 +71,7 @@ def integrate_margin(
     log_norm: float | None,
     time_s: float | None = None,
 ) -> Trajectory:
-    """The flow until t1 or log β; a run at a looser tolerance gives the error. time_s: seconds after which it ends, anywhere."""
+    """The flow until t1 or log β; a run at a tighter tolerance gives the error. time_s: seconds after which it ends, anywhere."""
     from ..compiling import announced
 
     return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm, time_s)
@@ -99,8 +101,11 @@ def _integrate(
     march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, deadline=deadline)
     result = march.run(start, goals, cap)
     middle, longer = time.process_time(), time.monotonic() + (np.inf if time_s is None else time_s)
-    check = March(view, loss, False, LOOSER * rtol, deadline=longer)
-    check.run(start, np.array([march.times[-1]]), np.inf)
+    check = March(view, loss, march.risk_clock, TIGHTER * rtol, deadline=longer, calm=CALMER**2)
+    if len(march.points) > 1:
+        check.run(start, np.exp(march.log_times[-1:]) if march.risk_clock else np.array(march.times[-1:]), np.inf)
+    else:
+        check = march
     places = _saved(march, wanted)
     stats = {
         "method": "margin",
@@ -145,7 +150,7 @@ def _trajectory(
     log_times = np.array([march.log_times[i] for i in places]) if march.risk_clock else None
     states = stack([_weights_of(point) for point in points])
     margins = np.array([np.min(march.view.margins(point.params)) for point in points])
-    error, more = _errors(march, check, places, margins)
+    error, more = _errors(march, check, places)
     stats |= {
         "log_norm": np.array([point.log_norm for point in points]),
         "margin": margins,
@@ -170,32 +175,35 @@ def _of_products(W: Array, error: Array) -> Array:
     return np.asarray(error * ((1 + wide) * longest + wide * error))
 
 
-def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:
-    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike.
+def _errors(march: March, check: March, places: list[int]) -> tuple[Array, dict[str, Array]]:
+    """Multiples of the distances to the tighter run at the same times of the flow's clock.
 
     One number may agree by chance: that of a margin is the largest over a few steps and the samples with weight. Weights are
-    compared in total variation, with those of the looser run's step that ends next.
+    compared in total variation, with those of the tighter run's step that ends next.
     """
     state, relative, margin, norm, weights = (np.zeros(len(places)) for _ in range(5))
-    times = np.array(check.times)
+    last = check.log_times[-1] if march.risk_clock else check.times[-1]
+
+    @cache
+    def other_at(i: int) -> Point:
+        return _point_at(check, min(march.log_times[i] if march.risk_clock else march.times[i], last))
 
     @cache
     def gap(i: int) -> float:
-        return _margin_gap(march.view, march.points[i], between(times, check.points, min(march.times[i], times[-1])))
+        return _margin_gap(march.view, march.points[i], other_at(i))
 
     for k, i in enumerate(places):
-        point, other = march.points[i], between(times, check.points, min(march.times[i], times[-1]))
-        least = float(np.min(march.view.margins(other.params)))
-        state[k] = _largest(_weights_of(point), _weights_of(other)) + np.exp(point.log_norm / 2) * march.local[i]
-        if march.risk_clock and i > 0:
-            state[k] += _clock_error(march, i, abs(np.exp(other.log_norm) * least - np.exp(point.log_norm) * margins[k]))
-        relative[k] = _largest(point.params, other.params) + march.local[i]
+        point, other = march.points[i], other_at(i)
+        state[k] = _largest(_weights_of(point), _weights_of(other))
+        relative[k] = _largest(point.params, other.params)
         margin[k] = max(gap(j) for j in range(max(i - NEIGHBOURS, 0), i + 1))
         norm[k] = abs(point.log_norm - other.log_norm)
         weights[k] = 0.5 * float(np.sum(np.abs(point.weights - other.weights)))
-    unknown = np.array([march.times[i] for i in places]) > check.times[-1]  # where the looser run gave up before
+    clock = np.array([(march.log_times if march.risk_clock else march.times)[i] for i in places])
     for errors in (state, relative, margin, norm, weights):
-        errors[unknown] = np.nan
+        errors *= FOURFOLD
+        errors[clock > last] = np.nan  # where the other run gave up before
+    state += ROUNDINGS * np.finfo(float).eps * np.exp(np.array([march.points[i].log_norm for i in places]) / 2)
     return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm, "weights_error": weights}
 
 
@@ -206,25 +214,24 @@ def _margin_gap(view: View, point: Point, other: Point) -> float:
     return max(abs(float(np.min(ours) - np.min(theirs))), float(np.max(np.abs(ours - theirs)[weighty])))
 
 
-def _clock_error(march: March, i: int, off: float) -> float:
-    """How far the state moves in the time by which the risk's clock may be off: relative to that time, the error of S."""
-    point = march.points[i]
-    lasted = np.exp(min(march.log_times[i] - march.slopes[i].value, 700.0))
-    speed = max(float(np.max(np.abs(leaf))) for leaf in march.view.velocity(point.params, point.weights))
-    return float(np.exp(point.log_norm / 2) * speed * lasted * off)
-
-
 def _at(march: March, t: float) -> Any:
     """The state at a time of the flow's clock."""
+    if not march.risk_clock:
+        return _weights_of(_point_at(march, t))
+    return _weights_of(march.points[0] if t == 0 else _point_at(march, float(np.log(t))))
+
+
+def _point_at(march: March, clock: float) -> Point:
+    """The point at a time of C's clock, or at the logarithm of one of the risk's."""
     times = np.array(march.times)
     if not march.risk_clock:
-        return _weights_of(between(times, march.points, t))
-    if t == 0:
-        return _weights_of(march.points[0])
-    k = min(int(np.searchsorted(march.log_times, np.log(t))), len(times) - 1)
+        return between(times, march.points, clock)
+    if clock == -np.inf:
+        return march.points[0]
+    k = min(int(np.searchsorted(march.log_times, clock)), len(times) - 1)
     dt = times[k] - times[k - 1]
-    share = share_until(np.log(t), march.log_times[k - 1], march.slopes[k - 1], march.slopes[k], dt)
-    return _weights_of(between(times, march.points, times[k - 1] + share * dt))
+    share = share_until(clock, march.log_times[k - 1], march.slopes[k - 1], march.slopes[k], dt)
+    return between(times, march.points, times[k - 1] + share * dt)
 
 
 def _weights_of(point: Point) -> Any:
