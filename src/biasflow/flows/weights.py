@@ -34,7 +34,7 @@ def integrate_weights(
 ) -> Trajectory:
     """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run estimates the error.
 
-    coarse: the problem of the other run, where it is another approximation of the one that is meant. time_s: seconds after
+    coarse: a rougher approximation of the problem that is meant; its distance, too, is part of the error. time_s: seconds after
     which it gives up.
     """
     deadline = np.inf if time_s is None else time.monotonic() + time_s
@@ -44,10 +44,11 @@ def integrate_weights(
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
     field = _WeightField(problem)
-    witness = field if coarse is None else _WeightField(coarse)
     run = _integrate(field, t1, rtol, deadline)
     gone = run[0][-1] == 0 or run[3] is Result.TIME_LIMIT  # a second run would take as long again
-    check = run if gone else _second(witness, float(run[0][-1]), rtol, coarse is None)
+    checks = [] if gone else [(TWICE, _integrate(field, float(run[0][-1]), TIGHTER * rtol, np.inf, begin=CALMER * BEGIN))]
+    if coarse is not None and not gone:
+        checks.append((1.0, _integrate(_WeightField(coarse), float(run[0][-1]), rtol, np.inf)))
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -55,18 +56,15 @@ def integrate_weights(
     flats = np.array([_dense(ends, values, pieces, t) for t in saved])
     states = stack([field.unflatten(flat) for flat in flats])
     effective = problem.model.effective(states)
-    check_states = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
-    error = TWICE * largest_difference(states, check_states) + _rounding(states)
-    predictor_error = TWICE * largest_difference(effective, problem.model.effective(check_states)) + _rounding(effective)
+    error, predictor_error = _rounding(states), _rounding(effective)
+    for factor, check in checks:
+        others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
+        error = error + factor * largest_difference(states, others)
+        predictor_error = predictor_error + factor * largest_difference(effective, problem.model.effective(others))
     losses = np.array([field.loss(flat) for flat in flats])
     stats = {"method": "weights", "steps": len(ends) - 1}
     at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
     return Trajectory(saved, states, losses, error, (), stats, result, problem, at, predictor_error=predictor_error)
-
-
-def _second(field: _WeightField, t1: float, rtol: float, tighter: bool) -> tuple[Array, Array, list[Any], Result]:
-    """The run that measures the error: tighter, or looser where its problem is a coarser one."""
-    return _integrate(field, t1, TIGHTER * rtol if tighter else rtol / TIGHTER, np.inf, begin=CALMER * BEGIN)
 
 
 def _rounding(states: Any) -> Array:

@@ -102,11 +102,13 @@ def _integrate(
     result = march.run(start, goals, cap)
     middle, longer = time.process_time(), time.monotonic() + (np.inf if time_s is None else time_s)
     check = March(view, loss, march.risk_clock, TIGHTER * rtol, deadline=longer, calm=CALMER**2)
-    if len(march.points) > 1:
-        check.run(start, np.exp(march.log_times[-1:]) if march.risk_clock else np.array(march.times[-1:]), np.inf)
-    else:
-        check = march
     places = _saved(march, wanted)
+    if len(march.points) > 1:
+        clock = np.exp(march.log_times) if march.risk_clock else np.array(march.times)
+        check.run(start, _halved(clock[places], march.risk_clock), np.inf)
+        check.saved = check.saved[::2] if clock[places[0]] == 0 else check.saved[2::2]
+    else:
+        check, check.saved = march, [0]
     stats = {
         "method": "margin",
         "steps": len(march.points) - 1,
@@ -116,6 +118,14 @@ def _integrate(
         "error_seconds": time.process_time() - middle,
     }
     return _trajectory(problem, march, check, places, result, stats)
+
+
+def _halved(clock: Array, risk_clock: bool) -> Array:
+    """Zero, the times, and one between any two: the other run lands on all of them, in steps of its own."""
+    times = clock if clock[0] == 0 else np.append(0.0, clock)
+    before, after = times[:-1], times[1:]
+    middle = np.where(before > 0, np.sqrt(before) * np.sqrt(after), after / 2) if risk_clock else (before + after) / 2
+    return np.append(0.0, np.column_stack([middle, after]).ravel())
 
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:
@@ -183,9 +193,12 @@ def _errors(march: March, check: March, places: list[int]) -> tuple[Array, dict[
     """
     state, relative, margin, norm, weights = (np.zeros(len(places)) for _ in range(5))
     last = check.log_times[-1] if march.risk_clock else check.times[-1]
+    landed = dict(zip(places, check.saved, strict=False))  # it may have given up before the last
 
     @cache
     def other_at(i: int) -> Point:
+        if i in landed:
+            return check.points[landed[i]]
         return _point_at(check, min(march.log_times[i] if march.risk_clock else march.times[i], last))
 
     @cache
