@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import biasflow as bf
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+CELLS = (
+    "depth 2, dual",
+    "depth 2, compiled",
+    "depth 3, dual",
+    "mirror_flow",
+    "factored",
+    "smooth margin",
+    "exponential",
+    "logistic",
+    "deep",
+)
+SEEDS = (30_000, 30_001, 30_002)
+"""Of problems that no table contains."""
 
 
 def weights_of(ds, depth, start, times):
@@ -41,3 +58,15 @@ def test_where_the_state_is_the_predictor_both_errors_are_one():
     rng = np.random.default_rng(6)
     flow = bf.mirror_flow(bf.Hypentropy(0.1), rng.standard_normal((2, 5)), rng.standard_normal(2))
     np.testing.assert_array_equal(flow.error, flow.predictor_error)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_no_error_exceeds_its_estimate_on_fresh_problems(cell, monkeypatch):
+    """The benchmark's problems and independent methods, at saved times and at the ends of steps."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import error_estimates
+
+    found = [pair for seed in SEEDS for pair in error_estimates.ratios(error_estimates.examine(cell, seed))]
+    assert len(found) >= 8
+    assert max(over for over, _ in found) <= 1
+    assert np.median([slack for _, slack in found]) <= 30

@@ -35,7 +35,7 @@ def test_agrees_with_the_weights(kind, normalisation):
     for mine, theirs in zip(ours.states, plain.states, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-8)
     np.testing.assert_allclose(ours.loss, plain.loss, rtol=1e-6)
-    assert np.all(ours.error <= 1e-8)
+    assert np.all(ours.predictor_error <= 1e-8)
 
 
 def test_a_fully_observed_direction_has_a_closed_form():
@@ -45,7 +45,7 @@ def test_a_fully_observed_direction_has_a_closed_form():
     flow = bf.gradient_flow(model, ds, SUM, start, times=times)
     exact = 2 / (1 + (2 / 1e-6 - 1) * np.exp(-8 * times))
     found = model.effective(flow.states)[:, 0, 0]
-    assert np.all(np.abs(found - exact) <= flow.error + 1e-15) and np.max(flow.error) < 1e-5
+    assert np.all(np.abs(found - exact) <= flow.predictor_error + 1e-15) and np.max(flow.predictor_error) < 1e-5
 
 
 def test_dense_output_is_as_accurate_as_the_steps():
@@ -54,7 +54,7 @@ def test_dense_output_is_as_accurate_as_the_steps():
     sampled = bf.gradient_flow(model, ds, SUM, start, times=between, rtol=1e-7)
     reference = bf.gradient_flow(model, ds, SUM, start, times=between, rtol=1e-10)
     away = np.max(np.abs(model.effective(sampled.states) - model.effective(reference.states)), axis=(1, 2))
-    assert np.all(away <= 2 * sampled.error + 1e-9) and np.max(away) < 1e-5
+    assert np.all(away <= 2 * sampled.predictor_error + 1e-9) and np.max(away) < 1e-5
     np.testing.assert_allclose(model.effective(sampled.at(between[7])), model.effective(sampled.states)[7], atol=1e-15)
 
 
@@ -104,7 +104,7 @@ def test_any_scale(alpha):
     assert flow.result in (bf.Result.CONVERGED, bf.Result.FLOOR)
     size = float(np.max(np.abs(ds.y)))
     left = 1e-7 * size  # a loss of 1e-20 leaves residuals of 1e-10, more where the entries barely determine the rest
-    assert np.max(np.abs(model.effective(flow.final) - model.effective(sharp.final))) <= flow.error[-1] + left
+    assert np.max(np.abs(model.effective(flow.final) - model.effective(sharp.final))) <= flow.predictor_error[-1] + left
     assert flow.stats["steps"] < 400
     if alpha <= 1e-9:
         np.testing.assert_allclose(model.effective(flow.final).ravel(), ds.truth, atol=1e-4 * size)

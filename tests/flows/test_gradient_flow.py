@@ -51,8 +51,8 @@ def test_dual_and_weights_agree(small, depth, kind, normalisation):
     dual, weights = both_ways(model, small, loss, start_of(kind, depth, small.d), times)
     assert np.array_equal(dual.times, weights.times)
     distance = np.max(np.abs(model.effective(dual.states) - model.effective(weights.states)), axis=1)
-    assert np.all(distance <= 3 * (np.max(dual.error) + np.max(weights.error)) + ROUNDING)
-    assert np.max(dual.error) < 1e-5
+    assert np.all(distance <= 3 * (np.max(dual.predictor_error) + np.max(weights.predictor_error)) + ROUNDING)
+    assert np.max(dual.predictor_error) < 1e-5
     assert np.max(np.abs(dual.states.plus - weights.states.plus)) < 1e-4
     assert np.max(np.abs(dual.states.minus - weights.states.minus)) < 1e-4
     assert np.allclose(dual.loss, weights.loss, rtol=1e-4, atol=1e-9)
@@ -66,7 +66,7 @@ def test_both_end_at_the_limit(small, depth, kind):
     for method in ("dual", "weights"):
         flow = bf.gradient_flow(model, small, bf.SquareLoss("half"), start, method=method)
         assert flow.result is bf.Result.CONVERGED
-        assert np.max(np.abs(model.effective(flow.final) - predicted)) <= 3 * np.max(flow.error) + 1e-8
+        assert np.max(np.abs(model.effective(flow.final) - predicted)) <= 3 * np.max(flow.predictor_error) + 1e-8
 
 
 def test_the_limit_does_not_depend_on_the_normalisation(small):
@@ -159,4 +159,4 @@ def test_the_smallest_float_scales(small):
     model = bf.DiagonalNetwork(2)
     flow = bf.gradient_flow(model, small, bf.SquareLoss("half"), model.init(1e-100, dim=small.d))
     predicted = bf.limit(model, small, scale=1e-100).value
-    assert np.max(np.abs(model.effective(flow.final) - predicted)) <= 3 * np.max(flow.error) + 1e-6
+    assert np.max(np.abs(model.effective(flow.final) - predicted)) <= 3 * np.max(flow.predictor_error) + 1e-6

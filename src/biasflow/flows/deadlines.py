@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..inputs import positive_float
 
-FIRST_RUN, BOTH_RUNS = 0.45, 0.75
-"""Shares of the time for the run itself, and with the one at a tenth of the accuracy, which takes no longer; states and errors at
-all saved times take the rest."""
+FIRST_RUN, BOTH_RUNS = 0.25, 0.85
+"""Shares of the time for the run itself, and with the one that tells its error, which is tighter and takes twice as many steps or
+more; states and errors at all saved times take the rest."""
 LOOK = 0.02
 """Seconds between two looks at the clock while compiled code runs."""
 

@@ -5,10 +5,10 @@ where the force dies out, it must also be small beside what is left of it: the l
 Plateaus. No β may grow by more than e² in a step once it is significant, nor beyond significance in one step before.
 Wide problems. Within a step a β whose change cannot move any η by a share of the tolerance rests, and one whose bending cannot
 follows its tangent; only the others are evaluated in every stage. All are brought up to date at its end.
-Error. The dual flow descends a convex function, so errors of ν never grow: e ← (1 + γhH)⁻⁴e + (error of the step) bounds what the
-flow e^{−hH} leaves of earlier errors in every eigendirection, for (1 + γx)⁻⁴ ≥ e^{−x}. No second run is needed.
-Between the ends of a step the dense output solves another equation: its defect there, pushed through the flow, is added. It is
-measured in the steps that somebody looks into.
+Error. The dense output solves another equation, whose defect pushes its error along (`transport`): e follows ė = −He + δ, H its
+mean over the step. Exponentials are rational functions of one factorisation, and the defect is seen by the coordinates that bend
+or move, what the others do being known at the end of the step. Within a step it is the same over a part of it, for times that
+somebody looks at. No second run is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs import SMALLEST_NORMAL
-from . import compiling, kernels, rodas
+from . import compiling, kernels, rodas, transport
 from .compiling import entry, inner, stamp
 from .kernels import (
     all_finite,
@@ -36,6 +36,7 @@ from .kernels import (
     subtract_product,
 )
 from .rodas import GAMMA, STAGES, A, B, C, H
+from .transport import defect_shares
 
 STOPPED, FLOOR, REACHED, STEPS, TOO_SMALL, LATE = 0, 1, 2, 3, 4, 5
 """Why a march ended: loss at its threshold, force at rounding, final time, too many steps, step too small, time over."""
@@ -52,9 +53,23 @@ MOST_FAILURES = 100
 TINY = SMALLEST_NORMAL
 EPS = float(np.finfo(float).eps)
 FIRST = 1024
-INSIDE = np.array([0.25, 0.75])
-"""Shares of a step at which the defect of the dense output is measured: an error that vanishes at both ends with its slope, as
-θ²(1−θ)² does, has its largest slopes near them."""
+NODES = np.array([0.0885879595127039, 0.4094668644407347, 0.7876594617608471, 1.0])
+MEANS = np.array([0.2204622111767684, 0.3881934688431719, 0.3288443199800597, 0.0625])
+"""Radau's four nodes and weights: over a step the defect all but cancels, for the step is of higher order than its inside."""
+POWERS = 7
+"""Powers of (1 + γz)⁻¹ in which e^{−z} and the shares of the defects are written: they are then known to 1e-4."""
+
+
+def _rational() -> Any:
+    """Coefficients of e^{−z} and of the shares of the defects in these powers, (POWERS, 1 + NODES), exact at z = 0."""
+    r = (1 - np.cos(np.linspace(0, np.pi, 400)[1:])) / 2
+    z = (1 / r - 1) / GAMMA
+    wanted = np.column_stack([np.exp(-z), defect_shares(z, NODES)])
+    weights = np.where(r == 1.0, 1e3, 1.0)[:, None]
+    return np.linalg.lstsq(weights * r[:, None] ** np.arange(1, POWERS + 1), weights * wanted, rcond=None)[0]
+
+
+RATIONAL = _rational()
 
 
 class Field(NamedTuple):
@@ -224,14 +239,49 @@ def missed_force(columns: Any, grown: Any, S: Any, change: Any, speed: float, fo
 
 
 @inner
-def propagate(error: Any, U: Any, step: float, last: Any, missed: Any) -> Any:
-    """e ← (1 + γhH)⁻⁴e + the error of this step, `last` and half of what the missed force did."""
-    carried, pushed = error.copy(), missed.copy()
-    for _ in range(4):
-        solve(U, carried)
-        carried /= GAMMA * step
-    solve(U, pushed)
-    return carried + last + 0.5 / GAMMA * pushed
+def pushed(error: Any, defects: Any, sign: float, U: Any, step: float) -> Any:
+    """e at the end of a step: what is left of the error, and of the defects with a sign."""
+    n = error.size
+    total = np.zeros(n)
+    for k in range(POWERS - 1, -1, -1):
+        for i in range(n):
+            driven = 0.0
+            for m in range(NODES.size):
+                driven += RATIONAL[k, 1 + m] * defects[m, i]
+            total[i] += RATIONAL[k, 0] * error[i] + sign * step * driven
+        solve(U, total)
+        total /= GAMMA * step
+    return total
+
+
+@inner
+def defect_at(
+    columns: Any,
+    parts: Any,
+    here: Any,
+    target: Any,
+    field: Field,
+    S: Any,
+    missed: Any,
+    change: Any,
+    piece: Any,
+    theta: float,
+    step: float,
+    weight: Any,
+    out: Any,
+) -> None:
+    """The defect of the dense output at a share θ of the step, in place: the coordinates that bend one by one, the straight ones
+    through S, and the others by their share of what they missed; and the weights of the first."""
+    n, d = columns.shape
+    nu, eta, beta, force = np.empty(n), np.empty(d), np.empty(d), np.empty(n)
+    between(np.zeros(n), change, piece, theta, nu)
+    dual_point(columns, nu, here, parts[0], eta)
+    mirror(eta, parts[1], parts[2], parts[3], parts[0], field.beyond, beta, weight)
+    forces(columns, beta, target, field.speed, force)
+    subtract_product(S, nu, field.speed, force)
+    slope(np.zeros(n), change, piece, theta, step, out)
+    for i in range(n):
+        out[i] -= force[i] + theta * missed[i]
 
 
 @inner
@@ -251,26 +301,6 @@ def slope(start: Any, end: Any, piece: Any, theta: float, step: float, out: Any)
         bent = piece[i] + theta * (piece[n + i] + theta * piece[2 * n + i])
         bending = piece[n + i] + 2.0 * theta * piece[2 * n + i]
         out[i] = (end[i] - start[i] + (1.0 - 2.0 * theta) * bent + theta * (1.0 - theta) * bending) / step
-
-
-@inner
-def error_inside(field: Field, start: Any, end: Any, piece: Any, step: float, U: Any) -> Any:
-    """What the defect of the dense output does to ν within half a step, where it does most."""
-    n, d = field.X.shape
-    worst, nu, defect = np.zeros(n), np.empty(n), np.empty(n)
-    eta, beta, weight, force = np.empty(d), np.empty(d), np.empty(d), np.empty(n)
-    for theta in INSIDE:
-        between(start, end, piece, theta, nu)
-        dual_point(field.X, nu, field.eta0, field.inverse, eta)
-        mirror(eta, field.scale, field.shift, field.sign, field.inverse, field.beyond, beta, weight)
-        forces(field.X, beta, field.target, field.speed, force)
-        slope(start, end, piece, theta, step, defect)
-        for i in range(n):
-            defect[i] = 0.5 / GAMMA * (defect[i] - force[i])
-        solve(U, defect)
-        if half_square(defect) > half_square(worst):
-            worst[:] = defect
-    return worst
 
 
 @inner
@@ -297,7 +327,8 @@ def _entry(version: int) -> Any:
         X, speed = field.X, field.speed
         n, d = X.shape
         times, nus, errors, pieces = np.zeros((FIRST, 1)), np.zeros((FIRST, n)), np.zeros((FIRST, n)), np.zeros((FIRST, 3 * n))
-        insides, look = np.zeros((FIRST, n)), 0
+        copies, insides, look = np.zeros((FIRST, n)), np.zeros((looks.size, 2, n)), 0
+        defects, V, sign, at_node = np.empty((NODES.size, n)), np.zeros((n, n)), 1.0, np.empty(d)
         eta, beta, weight, force = field.eta0.copy(), np.empty(d), np.empty(d), np.empty(n)
         new_eta, new_beta, new_weight, new_force = np.empty(d), np.empty(d), np.empty(d), np.empty(n)
         relative, allowance, size, speeds, moved = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
@@ -366,27 +397,51 @@ def _entry(version: int) -> Any:
                 continue
             if count + 1 == times.shape[0]:
                 times, nus, errors, pieces = longer(times), longer(nus), longer(errors), longer(pieces)
-                insides = longer(insides)
+                copies = longer(copies)
             for k in range(3):
                 pieces[count, k * n : (k + 1) * n] = combined(H[k], K)
             missed = missed_force(columns, new_beta[active] - beta[active], S, change, speed, force, new_force)
-            errors[count + 1] = propagate(errors[count], U, step, K[STAGES - 1], missed)
-            start, t = t, end if step == end - t else t + step
-            count += 1
-            while look < looks.size and looks[look] <= start:
+            mean = MEANS[-1] * new_weight[active]
+            for m in range(NODES.size - 1):
+                defect_at(
+                    columns, parts, here, target, field, S, missed, change, pieces[count], NODES[m], step, at_node, defects[m]
+                )
+                mean += MEANS[m] * at_node[:bends]
+            slope(nus[count], nu, pieces[count], 1.0, step, defects[-1])
+            defects[-1] -= new_force
+            gram(columns, mean, spare, G)
+            if moving > 0:
+                gram(moving_columns, 0.5 * (weight[straight[:moving]] + new_weight[straight[:moving]]), spare, V)
+                G += V
+            factorise(G, speed, 1.0 / (GAMMA * step), U)
+            sign = -sign if count % 2 else sign  # in pairs: errors of neighbouring steps are much alike
+            errors[count + 1] = pushed(errors[count], defects, 1.0, U, step)
+            copies[count + 1] = pushed(copies[count], defects, sign, U, step)
+            while look < looks.size and looks[look] <= t:
                 look += 1
-            insides[count] = 0.0
-            if look < looks.size and looks[look] < t:
-                insides[count] = error_inside(field, nus[count - 1], nu, pieces[count - 1], step, U)
+            while look < looks.size and looks[look] < t + step:
+                part = (looks[look] - t) / step
+                factorise(G, speed, 1.0 / (GAMMA * part * step), U)
+                for m in range(NODES.size):
+                    theta = part * NODES[m]
+                    defect_at(
+                        columns, parts, here, target, field, S, missed, change, pieces[count], theta, step, at_node, defects[m]
+                    )
+                insides[look, 0] = pushed(errors[count], defects, 1.0, U, part * step)
+                insides[look, 1] = pushed(copies[count], defects, sign, U, part * step)
+                look += 1
+            t = end if step == end - t else t + step
+            count += 1
             times[count, 0], nus[count] = t, nu
             eta, new_eta, beta, new_beta = new_eta, eta, new_beta, beta
             weight, new_weight, force, new_force = new_weight, weight, new_force, force
             step = next_step(step, error, 1.0 if failures > 0 else FASTEST)
             failures = 0
         last = count + 1
-        return times[:last, 0].copy(), nus[:last], errors[:last], pieces[:count], insides[:last], status, evaluations, rejected
+        both = np.stack((errors[:last], copies[:last]), axis=1)
+        return times[:last, 0].copy(), nus[:last], both, pieces[:count], insides, status, evaluations, rejected
 
     return entry(march)
 
 
-march = _entry(stamp(__file__, compiling.__file__, kernels.__file__, rodas.__file__))
+march = _entry(stamp(__file__, compiling.__file__, kernels.__file__, rodas.__file__, transport.__file__))

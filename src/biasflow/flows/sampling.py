@@ -6,24 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from . import compiling, kernels, marching, rodas
-from .compiling import entry, finite, inner, stamp
+from . import compiling, kernels, marching, rodas, transport
+from .compiling import entry, finite, stamp
 from .kernels import dual_point, forces, half_square, largest, mirror, moves
 from .marching import EPS, Field, between
 
-CAUTION = 3.0
-"""Factor on the propagated error, the largest of three neighbouring steps, for it has a sign and may pass through zero."""
+CAUTION, KNOWN = 4.0, 2.0
+"""Factors on the error that is pushed along, to first order over steps in which weights may grow by e², and on its copy with
+other signs, which tells what may have cancelled."""
 ROUNDINGS = 8.0
 """Roundings of η and β that an error estimate allows for."""
-
-
-@inner
-def worst_near(errors: Any, k: int) -> int:
-    """The step with the largest error among the k-th and its neighbours; there is none at the start."""
-    worst = k
-    for near in range(max(k - 1, 0), min(k + 2, errors.shape[0]) if k > 0 else 0):
-        worst = near if half_square(errors[near]) > half_square(errors[worst]) else worst
-    return worst
 
 
 @finite
@@ -55,15 +47,15 @@ def _entry(version: int) -> Any:
             mirror(eta[i], field.scale, field.shift, field.sign, field.inverse, np.inf, beta[i], weight)
             forces(field.X, beta[i], y, 1.0, residual)
             losses[i] = half_square(residual)
-            moves(field.X, errors[worst_near(errors, k)], field.inverse, off[i])
-            if times[k] != saved[i]:
-                moves(field.X, insides[k], field.inverse, moved)
-                off[i] += moved
-            off[i] = CAUTION * off[i] + ROUNDINGS * EPS * np.abs(eta[i])
+            pair = insides[i] if times[k] != saved[i] else errors[k]
+            moves(field.X, pair[0], field.inverse, off[i])
+            moves(field.X, pair[1], field.inverse, moved)
+            for j in range(d):
+                off[i, j] = max(CAUTION * off[i, j], KNOWN * moved[j]) + ROUNDINGS * EPS * abs(eta[i, j])
             error[i] = spread(weight, field.factor, off[i]) + ROUNDINGS * EPS * largest(beta[i])
         return nu, eta, beta, losses, error, off
 
     return entry(sample)
 
 
-sample = _entry(stamp(__file__, compiling.__file__, kernels.__file__, marching.__file__, rodas.__file__))
+sample = _entry(stamp(__file__, compiling.__file__, kernels.__file__, marching.__file__, rodas.__file__, transport.__file__))

@@ -27,14 +27,23 @@ SERIES = 1e-3
 """z below which ∫sᵖe^{−zs} is summed as a series: the recursion loses eps/z²."""
 NODES = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
 """Where in a step the defect is looked at: Radau's nodes, which integrate polynomials of degree four."""
-PARABOLAS = np.linalg.inv(np.vander(1 - NODES, increasing=True))
-"""Coefficients, in s = 1 − θ, of the parabolas that are one at a node and zero at the others."""
-MEANS = PARABOLAS.T @ (1 / np.arange(1, 4))
-"""Radau's weights: integrals of these parabolas."""
+MEANS = np.array([(16 - 6**0.5) / 36, (16 + 6**0.5) / 36, 1 / 9])
+"""Radau's weights."""
 CAUTION = 2.0
 """Factor on e, which is right to first order."""
 COPIES, KNOWN = 3, 0.25
 """Copies with other signs, and the share of them to which e is known."""
+
+
+def defect_shares(z: Array, nodes: Array = NODES) -> Array:
+    """What the defects at the nodes add to e over a step, in units of its length, (…, nodes); z: the step times a decay rate."""
+    lasting = np.exp(-z)
+    moments: list[Array] = []
+    for p in range(len(nodes)):  # ∫sᵖe^{−zs}ds
+        with np.errstate(divide="ignore", invalid="ignore"):
+            whole = -np.expm1(-z) / z if p == 0 else (p * moments[-1] - lasting) / z
+        moments.append(np.where(z > SERIES, whole, 1 / (p + 1) - z / (p + 2)))
+    return np.asarray(np.stack(moments, axis=-1) @ np.linalg.inv(np.vander(1 - nodes, increasing=True)))
 
 
 class Field(Protocol):
@@ -81,12 +90,9 @@ class _Transport:
         self._look(MEANS @ np.array(weights), step)
         z = self.rates * step
         lasting = np.exp(-z)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            first = np.where(z > SERIES, -np.expm1(-z) / z, 1 - z / 2)
-            second = np.where(z > SERIES, (first - lasting) / z, 1 / 2 - z / 3)
-            third = np.where(z > SERIES, (2 * second - lasting) / z, 1 / 3 - z / 4)
-        shares = np.stack([first, second, third], axis=1) @ PARABOLAS
-        added = lasting * (self.vectors.T @ jump) + step * np.sum(shares * (self.vectors.T @ np.array(defects).T), axis=1)
+        added = lasting * (self.vectors.T @ jump) + step * np.sum(
+            defect_shares(z) * (self.vectors.T @ np.array(defects).T), axis=1
+        )
         return np.asarray(self.vectors @ (lasting[:, None] * (self.vectors.T @ error) + added[:, None] * signs))
 
     def _defect(self, piece: Any, t: float) -> tuple[Array, Array]:

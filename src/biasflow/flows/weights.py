@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..inputs import Array, positive_float
 from ..records import Problem, Result, Trajectory, leaf_map, leaves
 from .deadlines import Deadline, deadline_of
-from .dual import CONVERGED, LOOSER, largest_difference, stack
+from .dual import CALMER, CONVERGED, ROUNDINGS, TIGHTER, TWICE, largest_difference, stack
 from .times import save_times
 
 MAX_STEPS = 200_000
@@ -33,10 +33,10 @@ def integrate_weights(
     coarse: Problem | None = None,
     time_s: float | Deadline | None = None,
 ) -> Trajectory:
-    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a looser run estimates the error.
+    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run estimates the error.
 
-    coarse: the problem of the looser run, where it is another approximation of the one that is meant. time_s: seconds after
-    which it gives up; the error is NaN where the looser run does not get in that time.
+    coarse: a rougher approximation of the problem that is meant; its distance, too, is part of the error. time_s: seconds after
+    which it gives up; the error is NaN where a second run does not get in that time.
     """
     deadline = deadline_of(time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
@@ -45,9 +45,11 @@ def integrate_weights(
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
     field = _WeightField(problem)
-    witness = field if coarse is None else _WeightField(coarse)
     run = _integrate(field, t1, rtol, deadline.first)
-    check = run if run[0][-1] == 0 else _integrate(witness, float(run[0][-1]), LOOSER * rtol, deadline.both)
+    end = float(run[0][-1])
+    checks = [(TWICE, _integrate(field, end, TIGHTER * rtol, deadline.both, begin=CALMER * BEGIN))] if end > 0 else []
+    if coarse is not None and end > 0:
+        checks.append((1.0, _integrate(_WeightField(coarse), end, rtol, deadline.both)))
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -55,16 +57,24 @@ def integrate_weights(
     flats = np.array([_dense(ends, values, pieces, t) for t in saved])
     states = stack([field.unflatten(flat) for flat in flats])
     effective = problem.model.effective(states)
-    check_states = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
-    error = largest_difference(states, check_states)
-    predictor_error = largest_difference(effective, problem.model.effective(check_states))
-    if check[3] is Result.TIME_LIMIT:
-        for unknown in (error, predictor_error):
-            unknown[saved > check[0][-1]] = np.nan
+    error, predictor_error = _rounding(states), _rounding(effective)
+    for factor, check in checks:
+        others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
+        error = error + factor * largest_difference(states, others)
+        predictor_error = predictor_error + factor * largest_difference(effective, problem.model.effective(others))
+        if check[3] is Result.TIME_LIMIT:
+            for unknown in (error, predictor_error):
+                unknown[saved > check[0][-1]] = np.nan
     losses = np.array([field.loss(flat) for flat in flats])
     stats = {"method": "weights", "steps": len(ends) - 1}
     at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
     return Trajectory(saved, states, losses, error, (), stats, result, problem, at, predictor_error=predictor_error)
+
+
+def _rounding(states: Any) -> Array:
+    """A few roundings of the largest entry at each time."""
+    sizes = [np.max(np.abs(leaf).reshape(len(leaf), -1), axis=1, initial=0.0) for leaf in leaves(states)]
+    return np.asarray(ROUNDINGS * np.finfo(float).eps * np.max(sizes, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
