@@ -43,7 +43,7 @@ GROWTH = 2.0
 SIGNIFICANT = 1e-6
 """Share of the least-squares solution's largest entry above which a β is significant."""
 LOOSER = 10.0
-"""How much looser the second run of the event-driven flow is, whose distance is its error estimate."""
+"""How much looser the second runs of event-driven and margin flows are, whose distance is their error estimate."""
 TIGHTER, CALMER = 0.1, 0.6
 """For methods that take a second run for their error: its tolerance, and its first and stiffest steps, in units of the first's.
 Its error, by its order, is a tenth of what the distance tells, while two runs of the same steps would tell nothing."""

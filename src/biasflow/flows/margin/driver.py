@@ -14,7 +14,7 @@ from ...inputs import Array, positive_float, real_array
 from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
 from ..deadlines import Deadline, deadline_of
-from ..dual import CALMER, ROUNDINGS, TIGHTER, stack
+from ..dual import LOOSER, stack
 from ..times import save_times
 from .clocks import between, share_until
 from .marching import March, normalised
@@ -29,8 +29,6 @@ NEIGHBOURS = 2
 """Steps before one whose margins also tell its error."""
 MATRICES, MOST_BYTES = 5, 2**32
 """n × n arrays held at once (products of labels and of inputs, the kernel, its system, a factor), and what they may take."""
-FOURFOLD = 4.0
-"""Factor on the distance from a tighter run: across kinks errors are of first order in the step, its own half of ours."""
 HIGHEST = 1000.0
 """Log-norm up to which weights fit a float with room to spare."""
 
@@ -58,7 +56,7 @@ def integrate_margin(
     log_norm: float | None,
     time_s: float | Deadline | None = None,
 ) -> Trajectory:
-    """The flow until t1 or log β; a run at a tighter tolerance gives the error. time_s: seconds after which it ends, anywhere."""
+    """The flow until t1 or log β; a run at a looser tolerance gives the error. time_s: seconds after which it ends, anywhere."""
     from ..compiling import announced
 
     deadline = deadline_of(time_s)
@@ -88,14 +86,9 @@ def _integrate(
     march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, over=deadline.first)
     result = march.run(start, goals, cap)
     middle = time.process_time()
-    check = March(view, loss, march.risk_clock, TIGHTER * rtol, over=deadline.both, calm=CALMER**2)
+    check = March(view, loss, False, LOOSER * rtol, over=deadline.both)
+    check.run(start, np.array([march.times[-1]]), np.inf)
     places = _saved(march, wanted)
-    if len(march.points) > 1:
-        clock = np.exp(march.log_times) if march.risk_clock else np.array(march.times)
-        check.run(start, _halved(clock[places], march.risk_clock), np.inf)
-        check.saved = check.saved[::2] if clock[places[0]] == 0 else check.saved[2::2]
-    else:
-        check, check.saved = march, [0]
     stats = {
         "method": "margin",
         "steps": len(march.points) - 1,
@@ -105,14 +98,6 @@ def _integrate(
         "error_seconds": time.process_time() - middle,
     }
     return _trajectory(problem, march, check, places, result, stats)
-
-
-def _halved(clock: Array, risk_clock: bool) -> Array:
-    """Zero, the times, and one between any two: the other run lands on all of them, in steps of its own."""
-    times = clock if clock[0] == 0 else np.append(0.0, clock)
-    before, after = times[:-1], times[1:]
-    middle = np.where(before > 0, np.sqrt(before) * np.sqrt(after), after / 2) if risk_clock else (before + after) / 2
-    return np.append(0.0, np.column_stack([middle, after]).ravel())
 
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:
@@ -157,7 +142,7 @@ def _trajectory(
     log_times = np.array([march.log_times[i] for i in places]) if march.risk_clock else None
     states = stack([_weights_of(point) for point in points])
     margins = np.array([np.min(march.view.margins(point.params)) for point in points])
-    error, more = _errors(march, check, places)
+    error, more = _errors(march, check, places, margins)
     stats |= {
         "log_norm": np.array([point.log_norm for point in points]),
         "margin": margins,
@@ -182,38 +167,32 @@ def _of_products(W: Array, error: Array) -> Array:
     return np.asarray(error * ((1 + wide) * longest + wide * error))
 
 
-def _errors(march: March, check: March, places: list[int]) -> tuple[Array, dict[str, Array]]:
-    """Multiples of the distances to the tighter run at the same times of the flow's clock.
+def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:
+    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike.
 
     One number may agree by chance: that of a margin is the largest over a few steps and the samples with weight. Weights are
-    compared in total variation, with those of the tighter run's step that ends next.
+    compared in total variation, with those of the looser run's step that ends next.
     """
     state, relative, margin, norm, weights = (np.zeros(len(places)) for _ in range(5))
-    last = check.log_times[-1] if march.risk_clock else check.times[-1]
-    landed = dict(zip(places, check.saved, strict=False))  # it may have given up before the last
-
-    @cache
-    def other_at(i: int) -> Point:
-        if i in landed:
-            return check.points[landed[i]]
-        return _point_at(check, min(march.log_times[i] if march.risk_clock else march.times[i], last))
+    times = np.array(check.times)
 
     @cache
     def gap(i: int) -> float:
-        return _margin_gap(march.view, march.points[i], other_at(i))
+        return _margin_gap(march.view, march.points[i], between(times, check.points, min(march.times[i], times[-1])))
 
     for k, i in enumerate(places):
-        point, other = march.points[i], other_at(i)
-        state[k] = _largest(_weights_of(point), _weights_of(other))
-        relative[k] = _largest(point.params, other.params)
+        point, other = march.points[i], between(times, check.points, min(march.times[i], times[-1]))
+        least = float(np.min(march.view.margins(other.params)))
+        state[k] = _largest(_weights_of(point), _weights_of(other)) + np.exp(point.log_norm / 2) * march.local[i]
+        if march.risk_clock and i > 0:
+            state[k] += _clock_error(march, i, abs(np.exp(other.log_norm) * least - np.exp(point.log_norm) * margins[k]))
+        relative[k] = _largest(point.params, other.params) + march.local[i]
         margin[k] = max(gap(j) for j in range(max(i - NEIGHBOURS, 0), i + 1))
         norm[k] = abs(point.log_norm - other.log_norm)
         weights[k] = 0.5 * float(np.sum(np.abs(point.weights - other.weights)))
-    clock = np.array([(march.log_times if march.risk_clock else march.times)[i] for i in places])
+    unknown = np.array([march.times[i] for i in places]) > check.times[-1]  # where the looser run gave up before
     for errors in (state, relative, margin, norm, weights):
-        errors *= FOURFOLD
-        errors[clock > last] = np.nan  # where the other run gave up before
-    state += ROUNDINGS * np.finfo(float).eps * np.exp(np.array([march.points[i].log_norm for i in places]) / 2)
+        errors[unknown] = np.nan
     return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm, "weights_error": weights}
 
 
@@ -224,24 +203,25 @@ def _margin_gap(view: View, point: Point, other: Point) -> float:
     return max(abs(float(np.min(ours) - np.min(theirs))), float(np.max(np.abs(ours - theirs)[weighty])))
 
 
+def _clock_error(march: March, i: int, off: float) -> float:
+    """How far the state moves in the time by which the risk's clock may be off: relative to that time, the error of S."""
+    point = march.points[i]
+    lasted = np.exp(min(march.log_times[i] - march.slopes[i].value, 700.0))
+    speed = max(float(np.max(np.abs(leaf))) for leaf in march.view.velocity(point.params, point.weights))
+    return float(np.exp(point.log_norm / 2) * speed * lasted * off)
+
+
 def _at(march: March, t: float) -> Any:
     """The state at a time of the flow's clock."""
-    if not march.risk_clock:
-        return _weights_of(_point_at(march, t))
-    return _weights_of(march.points[0] if t == 0 else _point_at(march, float(np.log(t))))
-
-
-def _point_at(march: March, clock: float) -> Point:
-    """The point at a time of C's clock, or at the logarithm of one of the risk's."""
     times = np.array(march.times)
     if not march.risk_clock:
-        return between(times, march.points, clock)
-    if clock == -np.inf:
-        return march.points[0]
-    k = min(int(np.searchsorted(march.log_times, clock)), len(times) - 1)
+        return _weights_of(between(times, march.points, t))
+    if t == 0:
+        return _weights_of(march.points[0])
+    k = min(int(np.searchsorted(march.log_times, np.log(t))), len(times) - 1)
     dt = times[k] - times[k - 1]
-    share = share_until(clock, march.log_times[k - 1], march.slopes[k - 1], march.slopes[k], dt)
-    return between(times, march.points, times[k - 1] + share * dt)
+    share = share_until(np.log(t), march.log_times[k - 1], march.slopes[k - 1], march.slopes[k], dt)
+    return _weights_of(between(times, march.points, times[k - 1] + share * dt))
 
 
 def _weights_of(point: Point) -> Any:

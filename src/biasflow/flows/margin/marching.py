@@ -46,7 +46,6 @@ class March:
     local: list[float] = field(default_factory=lambda: [0.0])
     rejected: int = 0
     over: Callable[[], bool] = bool
-    calm: float = 1.0  # factor on the first step
     trials: int = 0
 
     def run(self, start: Point, goals: Array, log_norm: float) -> Result:
@@ -55,7 +54,7 @@ class March:
         if self.risk_clock:
             self.slopes.append(slope_at(self.view, self.loss, start))
         speed0 = self._speed(start)
-        dt = first = self.calm * FIRST / speed0
+        dt = first = FIRST / speed0
         ahead = list(goals[::-1])
         if ahead and ahead[-1] == 0:
             self.saved.append(0)
