@@ -126,3 +126,11 @@ def test_the_error_is_unknown_where_the_second_run_did_not_get():
     partial = bf.gradient_flow(WIDE, NOISE, HALF, WIDE.init(0.1), time_s=0.5, throw=False)
     assert partial.result is bf.Result.TIME_LIMIT and partial.times[-1] > 0
     assert np.isfinite(partial.error[1]) and np.all(np.diff(partial.times) > 0)
+
+
+def test_a_compilation_that_began_before_a_clock_does_not_stop_it():
+    """Compilers tell every thread: the end of another's, whose begin this clock has not seen, counted as a pause for ever."""
+    clock = Deadline(1e-3)
+    clock.resume()
+    time.sleep(0.01)
+    assert clock.both()

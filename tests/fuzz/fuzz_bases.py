@@ -17,6 +17,7 @@ def entries() -> dict[str, Entry]:
 
 
 RECORDS = {
+    "LegendreProblem",
     "Batched",
     "Composed",
     "Experiment",

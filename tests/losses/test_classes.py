@@ -40,3 +40,8 @@ def test_what_is_no_class_is_refused():
         LOSS.checked(np.array([0.5, 1.0]))
     with pytest.raises(InputError, match="logits"):
         LOSS(np.zeros(3), np.zeros(3, dtype=int))
+
+
+def test_classes_beyond_the_logits_are_refused():
+    with pytest.raises(InputError, match="classes"):
+        LOSS(np.zeros((1, 3)), np.array([3]))

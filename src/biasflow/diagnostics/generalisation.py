@@ -63,7 +63,7 @@ def margin_bound(
     if not math.isfinite(largest):
         raise InputError("X: the norm of an input is above float range")
     R = largest if radius is None else positive_float("radius", radius)
-    if largest > R:
+    if largest > R * (1 + 4 * float(np.finfo(float).eps)):  # a norm computed in another order rounds differently
         raise InputError(f"radius: {R:g}, but an input has norm {largest:g}")
     length = math.hypot(R, 1.0)
     share = 1.0 if space == "F1" else 1 / float(np.sqrt(2 * (d + 1)))

@@ -54,7 +54,10 @@ class Deadline:
                 self._paused = time.monotonic()
 
     def resume(self) -> None:
+        """Undo a `pause`; without one, as where another thread's compilation began before this clock, nothing happens."""
         with self._lock:
+            if self._pauses == 0:
+                return
             self._pauses -= 1
             if self._pauses == 0:
                 self._begun += time.monotonic() - self._paused

@@ -232,8 +232,8 @@ def gradient_flow(
     variation; smooth_time, C's clock (T,), and for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the
     plain sum of weights over √m, in the same time.
 
-    time_s: seconds after which it gives up where it is, compilation not counted; a quarter of it is for the flow, the rest for
-    its error, which is not finite where it is not known.
+    time_s: seconds after which it gives up where it is, compilation not counted; most of it is for its error, which is not finite
+    where it is not known.
 
     Of ReLU networks, stats['dead'] names the neurons that are off on every input in the end, which nothing moves any more.
 

@@ -56,4 +56,6 @@ def _one_hot(logits: Any, labels: Any) -> Any:
     xp = logits.__array_namespace__()
     if logits.ndim < 2 or logits.shape[-1] < 2:
         raise InputError("predictions: expected logits (n, classes) of two classes or more; LogisticLoss takes a number each")
+    if isinstance(labels, np.ndarray) and labels.size and not 0 <= labels.min() <= labels.max() < logits.shape[-1]:
+        raise InputError(f"labels: found {labels.min()} to {labels.max()} for logits of {logits.shape[-1]} classes, from 0")
     return xp.asarray(labels)[..., None] == xp.arange(logits.shape[-1])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, unknown
+from ..errors import InputError, ScaleError, unknown
 from ..inputs import instance, matrix, positive_float, positive_int, vector
 from ..models import TwoLayerParams
 from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
@@ -112,6 +112,8 @@ def judge(statement: Claim, evidence: Evidence) -> Verdict:
                 return Verdict(statement, tuple(outcomes), ())
         checks = tuple(statement.check(evidence))
         ignored = evidence.ignored
+    except ScaleError as refusal:  # in words, for numbers beyond floats
+        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, str(refusal))
     except Exception as error:  # a claim that cannot be evaluated is an open question, not a crash
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, f"{type(error).__name__}: {error}")
     if not all(isinstance(check, Check) for check in checks):

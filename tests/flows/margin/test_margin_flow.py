@@ -208,3 +208,10 @@ def test_rejected_steps_count_towards_the_limit(monkeypatch):
     monkeypatch.setattr(marching, "MAX_STEPS", 5)
     flow = bf.gradient_flow(model, data, bf.SmoothMargin(), model.init(0.3, key=0), log_norm=10.0, throw=False)
     assert flow.result is bf.Result.STEP_LIMIT
+
+
+def test_errors_of_products_know_both_layers():
+    """Output weights of a thousand beside small inner ones: an error of w shows a thousandfold in a·w."""
+    start = bf.TwoLayerParams(np.array([1000.0, -1000.0]), np.array([[1e-3, 0.0, 1e-3], [0.0, 1e-3, -1e-3]]))
+    flow = bf.gradient_flow(bf.TwoLayer(2, 3), DATA, bf.SmoothMargin(), start, t1=1e-6)
+    assert np.all(flow.predictor_error[1:] >= 1000 * flow.error[1:])

@@ -155,15 +155,17 @@ def _trajectory(
     if log_times is not None:
         stats["log_time"] = log_times
     losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
-    of_products = _of_products(states.W, error)
+    of_products = _of_products(states, error)
     return Trajectory(
         times, states, losses, error, (), stats, result, problem, lambda t: _at(march, t), predictor_error=of_products
     )
 
 
-def _of_products(W: Array, error: Array) -> Array:
-    """What errors of the weights make of a_jw_j, or of ‖w_j‖w_j: each factor is at most as long as the longest neuron."""
-    longest, wide = np.max(np.linalg.norm(W, axis=-1), axis=-1), np.sqrt(W.shape[-1])
+def _of_products(states: Any, error: Array) -> Array:
+    """What errors of the weights make of a_jw_j, or of ‖w_j‖w_j: each factor is at most as long as the longest of all."""
+    longest, wide = np.max(np.linalg.norm(states.W, axis=-1), axis=-1), np.sqrt(states.W.shape[-1])
+    if hasattr(states, "a"):
+        longest = np.maximum(longest, np.max(np.abs(states.a), axis=-1))
     return np.asarray(error * ((1 + wide) * longest + wide * error))
 
 

@@ -21,6 +21,8 @@ from .marching import STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
 
 PATIENT, SOON = 20_000, 200
 """Explicit steps before an implicit one is thought of, and between two stretches of implicit ones."""
+FEW, PIECES = 8, 20
+"""States kept of a short stretch of explicit steps, and long stretches after the first that keep as many as it together."""
 BOUND = 0.5
 """Mean step, in units of the largest stable one, from which on stability binds."""
 LARGEST = 1500
@@ -61,7 +63,8 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
     counts, patience, done, stiffest = np.zeros(5, np.int64), PATIENT, 0, 0.0
     while True:
         left = int(ask.max_steps - counts[0] - counts[1])
-        request = ask._replace(max_steps=min(left, patience), times=ask.times[done:])
+        keep = ask.keep if not pieces else min(ask.keep, FEW if patience == SOON else max(ask.keep // PIECES, FEW))
+        request = ask._replace(max_steps=min(left, patience), times=ask.times[done:], keep=keep)
         t, code, saved, kept, log, spent, rate = march(Y, gates, net.geometry, net.invariants, fresh, request)
         pieces.append(
             _Piece(

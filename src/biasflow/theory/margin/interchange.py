@@ -68,14 +68,23 @@ def _along(problem: Problem) -> tuple[float, float, float] | None:
 
 
 def _kept(problem: Problem, margins: Array, log_norms: Array, error: Array) -> tuple[float, float, float] | None:
-    """The least of margin(t) − margin(t₀) + log(n)/‖ν_{t₀}‖ over the largest |margin|, its error, and the flow backwards."""
+    """The least of margin(t) − margin(t₀) + log(n)/‖ν_{t₀}‖ over the largest |margin|, its error, and the flow backwards.
+
+    Over t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖. With u = ‖ν‖·margins and F = S(u), min u ≥ F − log n, and F grows. Where log n ≥ min u(t₀)
+    that gives min u(t) ≥ F(t₀) − log n ≥ min u(t₀) − log n, to be divided by ‖ν_t‖; else Σp_iu_i > 0 from there on, ‖ν‖ grows,
+    and Corollary 11 adds up.
+    """
     size = float(np.max(np.abs(margins), initial=0.0))
     known = error <= RESOLVED * size
-    if size == 0 or np.sum(known) < 2:
+    logs = log_norms[known]
+    later = (logs[None, :] >= logs[:, None]) & np.triu(np.ones((logs.size, logs.size), bool), 1)
+    if size == 0 or not np.any(later):
         return None
-    lost = lost_by(problem.data.n, log_norms)[known]
+    lost = lost_by(problem.data.n, logs)[:, None]
+    gained = margins[known][None, :] - margins[known][:, None]
     owed = 2 * float(np.max(error[known])) / size
-    return _least(margins[known], lost) / size, owed, _least(margins[known][::-1], lost[::-1]) / size
+    forwards, backwards = (float(np.min((sign * gained + lost)[later])) / size for sign in (1, -1))
+    return forwards, owed, backwards
 
 
 def lost_by(n: int, log_norms: Array) -> Array:
@@ -83,15 +92,10 @@ def lost_by(n: int, log_norms: Array) -> Array:
     return np.asarray(np.log(n) * np.exp(-log_norms))
 
 
-def _least(margins: Array, lost: Array) -> float:
-    """min over s < t of margin_t − margin_s + lost_s."""
-    return float(np.min(margins[1:] - np.maximum.accumulate(margins - lost)[:-1]))
-
-
 interchange = Claim(
     "C/interchange",
     "Limits in m and t can be interchanged, since a margin is kept in networks of every width: margin(t) ≥ margin(t₀) −"
-    " log(n)/‖ν_{t₀}‖ for all t ≥ t₀, whatever m.",
+    " log(n)/‖ν_{t₀}‖ for all t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖, whatever m; so for all t ≥ t₀ once margin(t₀) ≥ log(n)/‖ν_{t₀}‖.",
     "C, after Corollary 4, and proof of Corollary 11",
     (NETWORK, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, SMALL_START),
     kept_problem,

@@ -175,21 +175,23 @@ def _random_features(data: Dataset, K: Array, found: Limit[object], noise: float
     a, p = drawn.value.weights, drawn.stats["weights"]
     upper = float(np.linalg.norm((p * data.y) @ hidden)) / np.sqrt(FEATURES)
     error = noise / max(upper, drawn.certificate.dual, float(np.finfo(float).tiny)) ** 2
+    width = drawn.certificate.dual - drawn.certificate.primal  # what rounding of the features leaves
+    stated = error + _ratio(width, drawn.certificate.dual)
     if error > TELLING:
         return (unknown_check("γ₂^(m)", f"γ₂^(m) ≤ {upper:.2g} is below what sums in float64 resolve, {np.sqrt(noise):.2g}"),)
     worst = np.abs(hidden @ hidden.T / FEATURES - K)
     margin = float(np.min(data.y * (hidden @ a))) / float(np.sqrt(FEATURES) * np.linalg.norm(a))
     direct = "sums over the neurons drawn"
     return (
-        Check("margin of the m features' classifier, over γ₂^(m) stated", margin / drawn.objective, "==", 1.0, error, direct),
-        Check("‖Σp_iy_iσ(x_i)‖/√m, over γ₂^(m)'s upper bound", upper / drawn.certificate.dual, "==", 1.0, error, direct),
+        Check("margin of the m features' classifier, over γ₂^(m) stated", margin / drawn.objective, "==", 1.0, stated, direct),
+        Check("‖Σp_iy_iσ(x_i)‖/√m, over γ₂^(m)'s upper bound", upper / drawn.certificate.dual, "==", 1.0, stated, direct),
         Check("gap of γ₂^(m), relative", 1 - margin / upper, "<=", PROVEN + error, error, direct),
         Check(
             "|γ₂^(m)² − γ₂²| (at most the largest error of the kernel)",
             abs(drawn.objective**2 - found.objective**2),
             "<=",
-            float(np.max(worst)) + 2 * noise,
-            noise,
+            float(np.max(worst)) + 2 * noise + 2 * drawn.certificate.dual * width,
+            noise + 2 * drawn.certificate.dual * width,
             QUADRATURE,
         ),
         Check(

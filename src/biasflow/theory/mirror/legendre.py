@@ -342,7 +342,11 @@ def _pair(problem: LegendreProblem) -> str | None:
         return f"∇φ* is not the inverse of ∇φ: at the start it misses by {off:.2g}"
     for _ in range(5):
         eta = slope + rng.standard_normal(slope.shape)
-        if not float((eta - slope) @ (p.inverse(eta) - p.beta0)) > 0:
+        there = p.inverse(eta)
+        back = p.gradient(there) if np.all(np.isfinite(there)) else np.full_like(eta, np.nan)
+        if not float(np.max(np.abs(back - eta))) <= PAIRED * max(1.0, float(np.max(np.abs(eta)))):
+            return "∇φ is not onto, or ∇φ* not its inverse: ∇φ(∇φ*(η)) is not η at some η near ∇φ(β₀)"
+        if not float((eta - slope) @ (there - p.beta0)) > 0:
             return "∇φ* is not monotone: φ is not strictly convex"
     return None
 
@@ -369,7 +373,7 @@ legendre = Claim(
     "R, §2 and Theorem 2.2, (2), (3), for potentials that are not separable",
     (
         Hypothesis("potential", "a LegendreProblem(value, gradient, inverse, X, y, beta0)", on_problem(_given), structural=True),
-        Hypothesis("pair", "∇φ* is the inverse of ∇φ, and φ strictly convex", on_problem(_pair)),
+        Hypothesis("pair", "∇φ is onto, ∇φ* its inverse, and φ strictly convex (seen near β₀)", on_problem(_pair)),
         Hypothesis("solvable", "Xβ = y has a solution, and the start is none", on_problem(_solvable)),
         Hypothesis("choice", "there are several interpolators", on_problem(_choice)),
     ),

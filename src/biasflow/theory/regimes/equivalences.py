@@ -105,7 +105,7 @@ def flows_apart(
     last = min(float(flow.times[-1]), float(other.times[-1]) / speed)
     chosen = np.unique(np.minimum(flow.times[:: max(len(flow.times) // SEEN, 1)], last))
     size = max(float(np.max(np.abs(one.effective(flow.at(t))))) for t in chosen)
-    apart = 0.0
+    apart, errors = 0.0, (float(np.max(flow.predictor_error)) + factor * float(np.max(other.predictor_error))) / size
     for t in chosen:
         here, there = flow.at(t), other.at(min(speed * t, float(other.times[-1])))
         apart = max(apart, float(np.max(np.abs(one.effective(here) - factor * two.effective(there)))) / size)
@@ -113,9 +113,9 @@ def flows_apart(
             pairs = list(zip(leaves(here), leaves(turned(there)), strict=True))
             largest = max(float(np.max(np.abs(a))) for a, _ in pairs)
             apart = max(apart, *(float(np.max(np.abs(a - b))) / largest for a, b in pairs))
+            errors = max(errors, float(np.max(flow.error) + np.max(other.error)) / largest)
     formed = max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.states)) ** one.homogeneity  # β may be a difference of these
-    errors = float(np.max(flow.predictor_error)) + factor * float(np.max(other.predictor_error))
-    return apart, SAFE * (errors + ROUNDING * (formed + size)) / size
+    return apart, SAFE * (errors + ROUNDING * (formed + size) / size)
 
 
 def _fn1(evidence: Evidence) -> tuple[Check, ...]:

@@ -1,9 +1,10 @@
 """W, §8: infinitely wide networks may start at random without doubling, nearly unbiased, and still be in the kernel regime.
 
 For UVᵀ with k columns of Gaussian entries of size α = k^{−s}, F(w(0)) is of order k^{1/2−2s}, and UUᵀ = kα²(1 + O(k^{−1/2})):
-the labels are fitted by a relative movement 1/(kα²), which changes the kernel at second order, by k^{−2(1−2s)}. So s = 1/4 is
-where the start stops exploding, s = 1/2 where the kernel starts to change for good; between the two both vanish. An orthogonal
-matrix on the right of U and V changes nothing, so that k columns are drawn as the triangular factor of a Wishart matrix.
+the labels are fitted by a relative movement 1/(kα²), which changes the kernel at second order, by k^{−2(1−2s)}, for s between 1/4
+and 1/2; below, the bias exceeds the labels, and undoing it changes the kernel by 1/k. So s = 1/4 is where the start stops
+exploding, s = 1/2 where the kernel starts to change for good; between the two both vanish. An orthogonal matrix on the right of U
+and V changes nothing, so that k columns are drawn as the triangular factor of a Wishart matrix.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def predicted_bias(s: float) -> float:
 
 
 def predicted_change(s: float) -> float:
-    """Exponent in k of the kernel's relative change."""
+    """Exponent in k of the kernel's relative change, for 1/4 ≤ s ≤ 1/2."""
     return -2 * (1 - 2 * s)
 
 
@@ -180,8 +181,8 @@ def _family(key: int) -> Problem:
 sec8 = Claim(
     "W/sec8",
     "Factors of k columns with Gaussian entries of size k^{−s}, without doubling: F(w(0)) ~ k^{1/2−2s}, and the kernel changes by"
-    " k^{−2(1−2s)}. So for 1/4 < s < 1/2 the start is asymptotically unbiased and the flow in the kernel regime, M(∞) tending"
-    " to zeros on the unobserved entries; at s = 1/4 the start does not explode, at s = 1/2 the kernel changes for good.",
+    " k^{−2(1−2s)} for 1/4 ≤ s ≤ 1/2. So between them the start is asymptotically unbiased and the flow in the kernel regime,"
+    " M(∞) tending to zeros on unobserved entries; at s = 1/4 starts do not explode, at s = 1/2 the kernel changes for good.",
     "W, Section 8, effect of width (that s exist is W's, which ones is ours)",
     (FACTORISED, SQUARE, CONSISTENT, INDICATORS, NONTRIVIAL),
     lambda key: completion_problem(key, (3, 3), 5),
