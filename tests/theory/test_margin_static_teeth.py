@@ -236,3 +236,11 @@ def test_a_limit_that_is_none_never_holds(name):
     assert bf.verify(name, data, limit=limit).status == "holds"
     for bad in bad_limits(limit):
         assert bf.verify(name, data, limit=bad).status in ("violated", "inconclusive")
+
+
+def test_gamma2_falls_with_the_radius_at_a_fixed_shape():
+    """x = R·(1, 2, 3) with labels +, −, +: Δ/R is the same, γ₂ falls as R^{−1/2}, γ₁ does not fall."""
+    shape, y = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, -1.0, 1.0])
+    small, large = (bf.f2_max_margin(R * shape, y).objective for R in (1e2, 1e4))
+    assert small / large == pytest.approx(10.0, rel=0.02)
+    assert bf.f1_max_margin(1e2 * shape, y).objective >= bf.f1_max_margin(shape, y).objective

@@ -46,8 +46,9 @@ HEAD = """# The papers' numbers and ours
 A number *agrees* where the paper's, as well as it can be read, lies in the interval that a further run of ours falls into with
 probability 95% (Student's prediction interval for as many runs as the paper's number is a mean of, on a logarithmic scale where
 all are positive); where the paper says it of every run, each of ours must meet it, within its error. Bands are not fitted to our
-runs: of numbers that do agree, one in twenty comes out as different by chance. With few runs the interval is wide, and agreement
-says little. Where they differ, the reason is given as far as we know it.
+runs (sizes that a paper does not state are, and the row says so): of numbers that do agree, one in twenty comes out as different
+by chance. With few runs the interval is wide, and agreement says little. Where they differ, the reason is given as far as we
+know it.
 
 | figure | number | paper | read | ours | our runs | | where, and why they differ |
 |---|---|---|---|---|---|---|---|

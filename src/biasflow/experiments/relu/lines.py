@@ -192,7 +192,8 @@ NO_NUMBER = (
     'B prints no number, "the neuron weights do not significantly move". Ours move by an eighth of their size in the median.'
 )
 NOT_THE_KERNELS = (
-    "B prints no number; it speaks of the lazy regime. Of the size of h between the data, ours misses the tangent kernel's"
+    "B prints no number; it says that the function is approximately the kernel's. Of the size of h between the data, ours misses"
+    " the tangent kernel's"
     " interpolator by most of it: weights that hardly move do not make a function that is the kernel's."
 )
 # Times are iterations of the authors' code; B reads them off its pictures of one start, in round numbers.

@@ -183,8 +183,8 @@ def _random_axis(d: int) -> Array:
 sec6 = Claim(
     "C/sec6",
     "On labelled inputs with ‖x_i‖ ≤ R: 1/(2 + 16R√(1+R²)/Δ₁²) ≤ γ₁ ≤ Δ_d/4, the first from Lemma 20's construction for r = 1;"
-    " and γ₁ is at least that of the projected inputs, of every rank, which γ₂ need not be. So constants that depend on r alone,"
-    " as in Lemma 20, need R ≥ 1.",
+    " and γ₁ is at least that of the projected inputs (ranks 1 and 2 are looked at), which γ₂ need not be. So constants that"
+    " depend on r alone, as in Lemma 20, need R ≥ 1 for γ₁.",
     "C, Lemma 20 and its proof",
     (DATA, SIGNS, TWO_CLASSES, SEPARABLE),
     lambda key: cluster_data(key, 12, d=3, k=2),

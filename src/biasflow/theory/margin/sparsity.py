@@ -205,7 +205,7 @@ def _by_kernel(found: KernelClassifier) -> Callable[[Array], Array]:
 sparse = Claim(
     "C/sparse",
     "Some F1 max-margin classifier has no more neurons than samples on its margin, so n at most, and is affine between their"
-    " kinks; the F2 max-margin classifier is smooth.",
+    " kinks; the F2 max-margin classifier has a continuous slope (it is twice differentiable).",
     "C, §7, low dimensional illustrations",
     (DATA, SIGNS, SEPARABLE),
     cluster_data,

@@ -3,9 +3,10 @@
 B: alike for δ of order λ, "drastically different" for δ ≫ λ. Gates on orthogonal inputs do not open again (Lemma 6); on others
 ⟨w_j, x_l⟩ moves by δ times the growth of w_j. A neuron that lacks the label of x_l and grows along D_A, A its pattern, opens on
 it once δ‖w_j‖ exceeds |⟨w_j(0), x_l⟩| ~ λ, where ⟨D_A, x_l⟩ has the sign of that label. Idle neurons are of size λ^{1−κ} at
-most: with Assumption 3 nothing opens for δ ≪ λ^κ, which is far more than λ. For δ ≫ λ^κ they open at e^{κ‖D‖t} ~ 1/δ and grow
+most: with Assumption 3 nothing opens for δ ≪ λ^κ. For δ ≫ λ^κ they open at e^{κ‖D‖t} ~ 1/δ and grow
 with the cluster from there: they end at δ^{(1−κ)/κ} of it, whatever λ is. Without Assumption 3 neurons that lack a label grow to
-size one, and B's δ ~ λ it is: beyond, they realign while they grow.
+size one, and the change is near δ ~ λ, as B says: beyond, they realign while they grow. All this is about products between inputs
+with labels of one sign; those across signs make neurons slide.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def opening(s: Setting, runs: _Runs, flow: Trajectory, lack: list[Lacking], log_
 
 
 def _threshold(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
-    """At λ = 1e-8: below the δ at which a gate opens, of order λ^κ and far above λ, and beyond."""
+    """At λ = 1e-8: a tenth of the δ at which a gate opens, which is of order λ^κ up to a factor, and ten times."""
     shift = float(np.log(MODERATE) + np.log(np.max(np.abs(s.y))) / 2)
     none = runs(0.0, shift)
     delta = opening(s, runs, none, lack, shift)
@@ -204,9 +205,9 @@ LACKS = Hypothesis("lacking", "some neuron outside the clusters lacks one of its
 
 nearly = Claim(
     "B/nearly",
-    "Inputs with products δ: for δ ≪ λ^κ the flow is as for δ = 0; beyond, neurons that lack a label open on it where products"
-    " have the sign for it, and end at δ^{(1−κ)/κ} of the cluster, whatever λ. Without Assumption 3 δ ~ λ decides, beyond which"
-    " neurons realign while they grow.",
+    "Products δ between inputs of one sign: while no gate opens, for δ ≪ λ^κ, the flow is as for δ = 0; beyond, neurons that"
+    " lack a label open on it where products have the sign for it, and end at δ^{(1−κ)/κ} of the cluster, whatever λ. Without"
+    " Assumption 3 it changes between λ/1000 and 1000λ, beyond which neurons realign while they grow.",
     "B, §3.2, limitations (δ of order λ, and δ ≫ λ; made precise)",
     (*ASSUMED, LACKS),
     few_problem,

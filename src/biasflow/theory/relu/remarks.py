@@ -280,8 +280,9 @@ def _linear() -> Check:
 
 prop2 = Claim(
     "B/prop2",
-    "On orthogonal inputs (39) has a global solution if and only if σ'(0) = 0: with σ'(0) ≠ 0 a pre-activation that falls to zero"
-    " can neither rest nor go on; with σ'(0) = 0 it rests, and norms do not blow up. On other inputs there may be none at all.",
+    "On orthogonal inputs, where some gate closes, (39) has a global solution if and only if σ'(0) = 0: with σ'(0) ≠ 0 a"
+    " pre-activation that falls to zero can neither rest nor go on; with σ'(0) = 0 it rests, and norms do not blow up. On other"
+    " inputs there may be none at all.",
     "B, Proposition 2 (with a sign corrected in its proof, whose converse needs orthogonal inputs)",
     (NETWORK, ALIVE, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
     orthonormal_problem,
@@ -294,8 +295,9 @@ prop2 = Claim(
 )
 remarks = Claim(
     "B/remarks",
-    "Without Assumption 3 the loss still vanishes but with more kinks and not at least norm; the assumption holds with"
-    " probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m; Figure 2's function is not the linear interpolator.",
+    "Without Assumption 3 the loss still vanishes, where each label has an active neuron of its sign, but with more kinks and not"
+    " at least norm; the assumption holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m; Figure 2's function is not the"
+    " linear interpolator.",
     "B, §3.2",
     (*ASSUMED, SMALL_START),
     pairs_problem,
