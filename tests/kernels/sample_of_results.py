@@ -64,9 +64,10 @@ def ends_of_flows():
     ends = {}
     for name, (model, data, loss, start, options) in flow_problems().items():
         flow = bf.gradient_flow(model, data, loss, start, **options)
-        weights = flow.stats["method"] == "margin"  # elsewhere the error is one of the predictor
+        weights = flow.stats["method"] == "margin"  # its predictor's error is a bound only
         state = np.concatenate([np.ravel(leaf) for leaf in (leaves(flow.final) if weights else [model.effective(flow.final)])])
-        ends[name] = {"state": state.tolist(), "error": float(flow.error[-1]), "result": flow.result.name}
+        error = flow.error if weights else flow.predictor_error
+        ends[name] = {"state": state.tolist(), "error": float(error[-1]), "result": flow.result.name}
     return ends
 
 
