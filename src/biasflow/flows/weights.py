@@ -47,7 +47,7 @@ def integrate_weights(
     field = _WeightField(problem)
     run = _integrate(field, t1, rtol, deadline.first)
     end = float(run[0][-1])
-    room = TIGHTER * rtol / 10 >= METHOD_RTOL_FLOOR  # else a tighter run would be the same one, errors included
+    room = TIGHTER * rtol / 10 >= 0.99 * METHOD_RTOL_FLOOR  # else a tighter run would be the same one, errors included
     factor, share = (TWICE, TIGHTER) if room else (1.0, LOOSER)
     checks = [(factor, _integrate(field, end, share * rtol, deadline.both, begin=CALMER * BEGIN))] if end > 0 else []
     if coarse is not None and end > 0:

@@ -363,7 +363,7 @@ def ended_check(m: Measured) -> Check:
     with np.errstate(all="ignore"):
         step = 2 * (left + m.spread[-1] + m.best_error)
         allowed = float(np.sum(np.where(step > 0, step**2 / m.formulas.weight(m.betas[-1]), 0.0)))
-    return Check(name, float(m.D[-1] / m.D[0]), "==", 0.0, float(allowed / m.D[0]), **m.notes)
+    return Check(name, float(m.D[-1] / m.D[0]), "==", 0.0, float(allowed / m.D[0]) + EPS, **m.notes)
 
 
 def membership_check(quantity: str, X: Array, vector: Array, error: Array, **notes: Any) -> Check:
