@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import biasflow as bf
 from biasflow import InputError, min_l1, min_l2
 
 EPS = float(np.finfo(float).eps)
@@ -101,3 +102,14 @@ def test_bad_input(function, X, y, words):
         function(X, y)
     assert str(caught.value).startswith(words[0])
     assert all(word in str(caught.value) for word in words)
+
+
+def test_wide_brackets_are_called_so_and_rows_that_were_left_out_are_named():
+    """β = (1, 1) solves both, of ℓ1 norm 2 and ℓ2 norm √2; the rows are 2^-46 and 2^-52 apart."""
+    for apart, kinds in ((2.0**-20, ("exact", "closed-form")), (2.0**-46, ("bound", "bound"))):
+        X, y = [[1.0, 0.0], [1.0, apart]], [1.0, 1.0 + apart]
+        for solve, truth, kind in zip((bf.min_l1, bf.min_l2), (2.0, 2.0**0.5), kinds, strict=True):
+            certificate = solve(X, y).certificate
+            assert certificate.kind == kind and certificate.dual <= truth <= certificate.primal
+    for solve in (bf.min_l1, bf.min_l2):
+        assert "up to rounding" in solve([[1.0, 0.0], [1.0, 2.0**-52]], [1.0, 1.0 + 2.0**-52]).stats["note"]

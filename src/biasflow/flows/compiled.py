@@ -21,7 +21,8 @@ from ..potentials.hypentropy import Hypentropy, HypentropyPoint
 from ..potentials.scaled import ScaledPoint, ScaledPotential
 from ..records import Result, Trajectory
 from .deadlines import Deadline, deadline_of
-from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, largest_difference, reachable
+from .dual import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable
+from .second_runs import largest_difference
 from .times import save_times
 
 LEAST = 1e-13

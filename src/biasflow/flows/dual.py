@@ -42,13 +42,6 @@ GROWTH = 2.0
 """Cap on the logarithmic growth of any significant |β| within a step."""
 SIGNIFICANT = 1e-6
 """Share of the least-squares solution's largest entry above which a β is significant."""
-LOOSER = 10.0
-"""How much looser the second runs of event-driven and margin flows are, whose distance is their error estimate."""
-TIGHTER, CALMER = 0.1, 0.6
-"""For methods that take a second run for their error: its tolerance, and its first and stiffest steps, in units of the first's.
-Its error, by its order, is a tenth of what the distance tells, while two runs of the same steps would tell nothing."""
-TWICE = 2.0
-"""Factor on that distance, for two errors may point the same way."""
 ROUNDINGS = 8.0
 """Roundings of η, β and the weights that an error estimate allows for."""
 EPS = float(np.finfo(float).eps)
@@ -182,12 +175,6 @@ def _moved(point: MirrorPoint, state: Any, shift: Array, view: Callable[[MirrorP
         if np.isfinite(found).all():
             return found
     return np.inf, np.inf
-
-
-def largest_difference(states: Any, others: Any) -> Array:
-    """The sup norm of the difference of two states over time, at every time."""
-    gaps = [np.abs(a - b) for a, b in zip(leaves(states), leaves(others), strict=True)]
-    return np.asarray(np.max([np.max(gap.reshape(len(gap), -1), axis=1, initial=0.0) for gap in gaps], axis=0))
 
 
 def stack(states: list[Any]) -> Any:

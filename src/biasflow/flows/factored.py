@@ -23,8 +23,9 @@ from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..models import FactorParams
 from ..records import Problem, Result, Trajectory
 from .deadlines import Deadline, deadline_of
-from .dual import CALMER, CONVERGED, TIGHTER, TWICE, largest_difference, stack
+from .dual import CONVERGED, stack
 from .rodas import GAMMA, STAGES, A, B, C, H
+from .second_runs import CALMER, TIGHTER, TWICE, largest_difference
 from .times import save_times
 
 EPS = float(np.finfo(float).eps)

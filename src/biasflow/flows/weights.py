@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ..inputs import Array, positive_float
 from ..records import Problem, Result, Trajectory, leaf_map, leaves
 from .deadlines import FIRST_RUN, Deadline
-from .dual import CALMER, CONVERGED, LOOSER, ROUNDINGS, TIGHTER, TWICE, largest_difference, stack
+from .dual import CONVERGED, ROUNDINGS, stack
+from .second_runs import CALMER, LOOSER, TIGHTER, TWICE, largest_difference
 from .times import save_times
 
 MAX_STEPS = 200_000
@@ -47,7 +48,8 @@ def integrate_weights(
     field = _WeightField(problem)
     run = _integrate(field, t1, rtol, deadline.first)
     end = float(run[0][-1])
-    room = TIGHTER * rtol / 10 >= 0.99 * METHOD_RTOL_FLOOR  # else a tighter run would be the same one, errors included
+    # with no room a tighter run would be the same one, errors included; 0.99: up to rounding
+    room = TIGHTER * rtol / 10 >= 0.99 * METHOD_RTOL_FLOOR
     factor, share = (TWICE, TIGHTER) if room else (1.0, LOOSER)
     checks = [(factor, _integrate(field, end, share * rtol, deadline.both, begin=CALMER * BEGIN))] if end > 0 else []
     if coarse is not None and end > 0:

@@ -1,5 +1,7 @@
 """Flows whose steps stability binds: implicit ones between changes of gates, which are those of the explicit march."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -61,5 +63,8 @@ def test_the_frozen_field_is_the_gradient_and_its_derivative_that_of_it():
 
 def test_a_time_limit_ends_an_implicit_stretch_too(monkeypatch):
     monkeypatch.setattr(tail, "PATIENT", 300)
-    flow = flow_of(noise_problem(4), time_s=2.0, throw=False)
-    assert flow.result in (bf.Result.TIME_LIMIT, bf.Result.UNCHECKED, bf.Result.STATIONARY)
+    flow_of(noise_problem(3), t1=1.0)  # compiles, which does not count
+    begun = time.monotonic()
+    flow = flow_of(noise_problem(4), time_s=0.5, throw=False)
+    assert time.monotonic() - begun < 0.5 + 2.0
+    assert not flow.result.success and np.all(np.isfinite(flow.loss))

@@ -14,7 +14,8 @@ from ...inputs import Array, positive_float, real_array
 from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
 from ..deadlines import Deadline, deadline_of
-from ..dual import LOOSER, stack
+from ..dual import stack
+from ..second_runs import LOOSER
 from ..times import save_times
 from .clocks import between, share_until
 from .marching import March, normalised

@@ -15,8 +15,10 @@ from ...inputs import Array, positive_float
 from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
 from ..deadlines import Deadline, Flag, deadline_of, never
-from ..dual import CONVERGED, LOOSER, largest_difference
+from ..dual import CONVERGED
+from ..second_runs import LOOSER, largest_difference
 from ..times import save_times
+from .frozen_field import group_forces
 from .geometry import Network, network
 from .layout import OFF, ON, OUT, RHO, SLIDE
 
@@ -233,16 +235,7 @@ def did_not_settle(where: str, net: Network, j: int) -> ConvergenceError:
 
 def label_forces(net: Network) -> tuple[Array, Array]:
     """F0 and F1 of every group at h = 0."""
-    geometry = net.geometry
-    G = len(geometry.U)
-    F0, F1 = np.zeros(G), np.zeros(G)
-    push = -geometry.speed * geometry.labels * geometry.kappa
-    positive = geometry.side > 0
-    np.add.at(F1, geometry.group[positive], push[positive])
-    np.add.at(F0, geometry.group[positive], geometry.slope * push[positive])
-    np.add.at(F0, geometry.group[~positive], -push[~positive])
-    np.add.at(F1, geometry.group[~positive], -geometry.slope * push[~positive])
-    return F0, F1
+    return group_forces(-net.geometry.labels, net.geometry)
 
 
 def _thresholds(problem: Problem, net: Network) -> tuple[float, float, float]:

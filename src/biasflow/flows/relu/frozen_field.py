@@ -93,16 +93,16 @@ class FrozenField:
         if np.any(P[self.gates == ON] < -HYSTERESIS) or np.any(P[self.gates == OFF] > HYSTERESIS):
             return False
         residual = self.residual(Y)
-        F0, F1 = self.forces(residual)
+        F0, F1 = group_forces(residual, geometry)
         free = -self.geometry.speed * (self.slopes * residual) @ self.X
         force, sign = np.sum(self.force * free[self.neuron], axis=1), np.sign(Y[self.neuron, OUT])
         return bool(np.all(sign * (force - F0[self.held]) >= 0) and np.all(sign * (F1[self.held] - force) >= 0))
 
-    def forces(self, residual: Array) -> tuple[Array, Array]:
-        """F0 and F1 of every group."""
-        geometry = self.geometry
-        push, upper = geometry.speed * residual * geometry.kappa, geometry.side > 0
-        F0, F1 = np.zeros(len(geometry.U)), np.zeros(len(geometry.U))
-        np.add.at(F1, geometry.group, np.where(upper, push, -geometry.slope * push))
-        np.add.at(F0, geometry.group, np.where(upper, geometry.slope * push, -push))
-        return F0, F1
+
+def group_forces(residual: Array, geometry: Geometry) -> tuple[Array, Array]:
+    """F0 and F1 of every group where the residuals are h − y."""
+    push, upper = geometry.speed * residual * geometry.kappa, geometry.side > 0
+    F0, F1 = np.zeros(len(geometry.U)), np.zeros(len(geometry.U))
+    np.add.at(F1, geometry.group, np.where(upper, push, -geometry.slope * push))
+    np.add.at(F0, geometry.group, np.where(upper, geometry.slope * push, -push))
+    return F0, F1
