@@ -89,7 +89,7 @@ def test_collect_wants_every_point_unless_told(cli):
 
 def test_stale_results_are_named_and_cleaned_after_asking(cli, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
-        patch.setattr(store_module, "code_version", lambda: "0123456789abcdef")
+        patch.setattr(store_module, "code_version", lambda *roots: "0123456789abcdef")
         patch.setattr(store_module, "function_version", lambda function: "0123456789abcdef")
         sweep(read_spec("spec.toml").point, read_spec("spec.toml").grid, store=Store("cache"))
     code, out, _ = cli("status", "spec.toml")

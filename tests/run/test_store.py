@@ -180,14 +180,15 @@ def test_the_index_is_what_the_files_say(tmp_path):
 
 def test_records_round_trip_and_damage_is_noticed(tmp_path):
     store = Store(tmp_path)
-    key = store.record_key("verdict", claim="W/thm1", key=0)
-    assert store.read_record(key) is None
-    store.write_record(key, {"measured": np.float64(0.1), "bound": float("inf"), "failures": [None, "é"]})
-    assert store.read_record(key) == {"measured": 0.1, "bound": float("inf"), "failures": [None, "é"]}
-    (path,) = tmp_path.rglob(f"{key}.json")
+    address = {"kind": "verdict", "roots": ("biasflow.theory.judging",), "claim": "W/thm1", "key": 0}
+    assert store.read_record(**address) is None and not list(tmp_path.iterdir())
+    store.write_record({"measured": np.float64(0.1), "bound": float("inf"), "failures": [None, "é"]}, **address)
+    assert store.read_record(**address) == {"measured": 0.1, "bound": float("inf"), "failures": [None, "é"]}
+    assert store.read_record(**{**address, "key": 1}) is None
+    (path,) = tmp_path.rglob("records/*.json")
     path.write_text("{")
     with pytest.warns(RuntimeWarning, match="damaged"):
-        assert store.read_record(key) is None
+        assert store.read_record(**address) is None
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):

@@ -75,7 +75,8 @@ def test_roles_swap_with_the_labels():
 def test_a_wrong_limit_is_found_out():
     """The flow of one start against the limit of another."""
     from biasflow.theory.evidence import Evidence
-    from biasflow.theory.verifying import claim, judge
+    from biasflow.theory.judging import judge
+    from biasflow.theory.verifying import claim
 
     problem = orthonormal_problem(2)
     other = dataclasses.replace(problem, params0=in_cones(problem.model.init(1.0, key=99), problem.data, 1e-80))

@@ -12,7 +12,9 @@ from typing import Any
 from .. import experiments, theory
 from ..errors import InputError, unknown
 from ..run import Engine, Progress, Store, StoreError, environment
+from ..run.versions import roots_of
 from ..theory.verdicts import Check, Claim, Status, Verdict
+from ..theory.verifying import roots_of_claim
 from .entries import PAPERS, ClaimEntry, FigureEntry, Report, tag_of
 from .numbers import numbers_of
 from .page import render
@@ -98,8 +100,8 @@ def check_claim(id: str, keys: Sequence[int], store: Store | None = None) -> Cla
 
 
 def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
-    address = store.record_key("verdict", claim=claim.id, key=key) if store else ""
-    record = store.read_record(address) if store else None
+    address: dict[str, Any] = {"kind": "verdict", "roots": roots_of_claim(claim), "claim": claim.id, "key": key}
+    record = store.read_record(**address) if store else None
     if record is not None:
         hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=False))
         ruling = None if record["ruling"] is None else Status(record["ruling"])
@@ -108,17 +110,19 @@ def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
     if store:
         failures = [failure for _, failure in verdict.hypotheses]
         checks = [dataclasses.asdict(check) for check in verdict.checks]
-        store.write_record(address, {"failures": failures, "checks": checks, "ruling": verdict.ruling, "reason": verdict.reason})
+        found = {"failures": failures, "checks": checks, "ruling": verdict.ruling, "reason": verdict.reason}
+        store.write_record(found, **address)
     return verdict
 
 
 def _first_seconds(id: str, preset: str, store: Store | None, seconds: float) -> float:
     if store is None:
         return seconds
-    address = store.record_key("figure-seconds", figure=id, preset=preset)
-    earlier = store.read_record(address)
+    roots = roots_of(experiments.experiment(id).point)
+    address: dict[str, Any] = {"kind": "figure-seconds", "roots": roots, "figure": id, "preset": preset}
+    earlier = store.read_record(**address)
     if earlier is None:
-        store.write_record(address, seconds)
+        store.write_record(seconds, **address)
         return seconds
     return float(earlier)
 

@@ -12,7 +12,7 @@ from .encoding import unsealed_json
 from .files import PART, StoreError
 from .locks import live_locks
 from .shards import ABOUT_FILE, DAMAGED, FAILURES, LOCKS, Index, Shelf
-from .store import SWEEPS, Store
+from .store import RESTS_ON, SWEEPS, Store
 from .versions import code_version
 
 
@@ -63,7 +63,7 @@ def _surveyed(folder: Path) -> Survey:
         folder,
         str(about.get("function", "unknown")),
         str(about.get("version", "unknown")),
-        about.get("code") == code_version(),
+        is_current(folder.parents[1]),
         len(index.where),
         sum(key not in index for key in shelf.failures()),
         running,
@@ -75,8 +75,16 @@ def _surveyed(folder: Path) -> Survey:
 
 def stale_folders(store: Store) -> list[Path]:
     """Folders of other code versions: sweeps and records that the present code never reads."""
-    kept = code_version()
-    return [path for path in sorted(store.folder.glob("*")) if path.is_dir() and path.name != kept and _is_version(path.name)]
+    return [path for path in all_folders(store) if not is_current(path)]
+
+
+def is_current(folder: Path) -> bool:
+    """Whether the modules that the results in this folder rest on are still what they were."""
+    try:
+        roots = unsealed_json((folder / RESTS_ON).read_bytes())["roots"]
+        return code_version(*roots) == folder.name
+    except (OSError, ValueError, KeyError, TypeError):  # earlier biasflows wrote none
+        return False
 
 
 def all_folders(store: Store) -> list[Path]:

@@ -15,8 +15,8 @@ from typing import Any
 
 from ..errors import InputError
 from ..records import Batched, Composed
+from .closures import all_modules, closure, tree_hash
 
-PACKAGE = Path(__file__).resolve().parents[1]
 PRESENTATION = ("cli", "report")  # the layers above every result: no number depends on them
 COMPUTING = ("numpy", "scipy", "numba", "jax", "jaxlib")  # results of one version are never taken for those of another
 LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "jax", "jaxlib", "xarray", "matplotlib")
@@ -41,14 +41,16 @@ def environment() -> dict[str, str]:
 
 
 @functools.cache
-def code_version() -> str:
-    """A hash of the source files that results depend on, and of the versions of the libraries below them."""
+def code_version(*roots: str) -> str:
+    """A hash of the modules that these ones rest on, without their comments, and of the versions of the libraries below them.
+
+    Without roots: of every module below the command line and the report, on which no number depends.
+    """
     libraries = [f"{name} {installed_version(name)}" for name in COMPUTING]
     digest = hashlib.sha256("\0".join([platform.python_version(), *libraries]).encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        relative = path.relative_to(PACKAGE)
-        if relative.parts[0] not in PRESENTATION:
-            digest.update(relative.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    below = [name for name in all_modules() if name.split(".")[1:2] not in ([room] for room in PRESENTATION)]
+    for name, code in closure(roots or below).items():
+        digest.update(f"{name}\0{code}\0".encode())
     return digest.hexdigest()[:16]
 
 
@@ -67,11 +69,20 @@ def function_name(function: Callable[..., Any]) -> str:
     return "+".join(_name(part) for part in parts_of(function))
 
 
+def roots_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The modules of ours that define a point function; none, which stands for all, where it is from elsewhere."""
+    parts = parts_of(function)
+    return () if any(map(_foreign, parts)) else tuple(dict.fromkeys(part.__module__ for part in parts))
+
+
 def function_version(function: Callable[..., Any]) -> str:
-    """The code version and, for a function from elsewhere, a hash of the file (or cell) that defines it."""
-    foreign = [part for part in parts_of(function) if part.__module__.partition(".")[0] != __name__.partition(".")[0]]
-    sources = [hashlib.sha256(_source(part)).hexdigest()[:16] for part in foreign]
-    return "+".join([code_version(), *sources])
+    """The version of the code it rests on and, for a function from elsewhere, a hash of the file (or cell) that defines it."""
+    sources = [tree_hash(_source(part))[:16] for part in parts_of(function) if _foreign(part)]
+    return "+".join([code_version(*roots_of(function)), *sources])
+
+
+def _foreign(function: Callable[..., Any]) -> bool:
+    return function.__module__.partition(".")[0] != __name__.partition(".")[0]
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -13,8 +13,9 @@ from ..inputs import Array, instance, positive_float
 from ..models import Particles, TwoLayer
 from ..records import Certificate, Limit, Problem, Result, Trajectory, leaves
 from .evidence import Evidence
+from .judging import judge
 from .verdicts import Status, Verdict
-from .verifying import claim, judge, no_flow
+from .verifying import claim, no_flow
 from .witness import as_trajectory, flow_defect
 
 COMPARED = ("W/thm1", "W/thm2", "W/thm3", "W/lem4", "R/thm2.2", "R/eq3", "R/sharp")

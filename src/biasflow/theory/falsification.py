@@ -28,7 +28,7 @@ from ..run.sweeping import assembled, finished_dataset, make_ledger, sweep
 from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
 from .verdicts import Check, Claim, Status, Verdict
-from .verifying import claim, verify
+from .verifying import claim, roots_of_claim, verify
 
 if TYPE_CHECKING:
     import xarray
@@ -273,20 +273,20 @@ def falsify(
         time.monotonic() - begun,
     )
     if store is not None and registered:
-        store.write_record(_address(store, statement.id), {"lineage": lineage, "slack": found.slack})
+        store.write_record({"lineage": lineage, "slack": found.slack}, **_address(statement))
     return found
 
 
 def tightest_known(claim_id: str, store: Store) -> str:
     """The lineage of the tightest problem that searches with this store have found."""
-    record = store.read_record(_address(store, claim(claim_id).id))
+    record = store.read_record(**_address(claim(claim_id)))
     if record is None:
         raise InputError(f"{claim_id}: no search with this code yet; run `biasflow falsify {claim_id}` first")
     return str(record["lineage"])
 
 
-def _address(store: Store, claim_id: str) -> str:
-    return store.record_key("falsified", claim=claim_id)
+def _address(statement: Claim) -> dict[str, Any]:
+    return {"kind": "falsified", "roots": (*roots_of_claim(statement), __name__), "claim": statement.id}
 
 
 class _Search:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, ScaleError, unknown
+from ..errors import InputError, unknown
 from ..inputs import instance, matrix, positive_float, positive_int, vector
 from ..models import TwoLayerParams
 from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
 from . import margin, mirror, regimes, relu
 from .evidence import Evidence
+from .judging import judge
 from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
-from .verdicts import Check, Claim, Hypothesis, Status, Verdict
+from .verdicts import Claim, Status, Verdict
 from .witness import Checkpoints, as_trajectory, flow_defect, start_of
 
 PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, PowerProblem, LegendreProblem)
@@ -34,6 +36,13 @@ def claim(id: str) -> Claim:
         if candidate.id == id:
             return candidate
     raise unknown("claim", id, list(claims()))
+
+
+def roots_of_claim(statement: Claim) -> tuple[str, ...]:
+    """The modules that a verdict on one of our claims rests on: the one that states it, and the one that judges."""
+    papers = [module for name, module in sys.modules.items() if name.startswith(f"{__package__}.") and name.count(".") > 2]
+    homes = [module.__name__ for module in papers if any(one is statement for one in getattr(module, "CLAIMS", ()))]
+    return (*homes, judge.__module__)
 
 
 def verify(
@@ -97,29 +106,3 @@ def _check_limit(problem: Any, limit: Limit) -> None:
 def no_flow(size: float, allowed: float) -> str:
     """A sentence on a flow whose defect is above its error."""
     return f"the flow given is no gradient flow: from one state to the next it misses by {size:.2g}, not {allowed:.2g}"
-
-
-def judge(statement: Claim, evidence: Evidence) -> Verdict:
-    """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that fails nothing is predicted."""
-    outcomes: list[tuple[Hypothesis, str | None]] = []
-    problem = evidence.problem
-    if isinstance(problem, Problem) and not problem.in_floats and not statement.below_floats:
-        return Verdict(statement, (), (), Status.DOES_NOT_APPLY, "the start is below float range, which this claim does not read")
-    try:
-        for hypothesis in statement.hypotheses:
-            outcomes.append((hypothesis, hypothesis.test(evidence)))
-            if outcomes[-1][1] is not None:
-                return Verdict(statement, tuple(outcomes), ())
-        checks = tuple(statement.check(evidence))
-        ignored = evidence.ignored
-    except ScaleError as refusal:  # in words, for numbers beyond floats
-        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, str(refusal))
-    except Exception as error:  # a claim that cannot be evaluated is an open question, not a crash
-        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, f"{type(error).__name__}: {error}")
-    if not all(isinstance(check, Check) for check in checks):
-        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, "its check returned something else than checks")
-    verdict = Verdict(statement, tuple(outcomes), checks)
-    if ignored and verdict.status is not Status.VIOLATED:
-        words = f"it says nothing about the {' and the '.join(ignored)} given; leave {'them' if len(ignored) > 1 else 'it'} out"
-        return Verdict(statement, tuple(outcomes), (), Status.DOES_NOT_APPLY, words)
-    return verdict
