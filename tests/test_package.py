@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sys.executable).parent
 HEAVY = ("jax", "numba", "cvxpy", "xarray", "matplotlib")
-EXTRAS = ("jax", "diffrax", "equinox", "optax", "dask", "distributed", "torch", "cvxpy", "sklearn", "hypothesis")
+EXTRAS = ("jax", "equinox", "dask", "distributed", "torch", "cvxpy", "sklearn", "hypothesis")
 
 WITHOUT_EXTRAS = f"""
 import sys

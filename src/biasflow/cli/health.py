@@ -10,9 +10,9 @@ from ..run import cache_folder, data_folder, environment
 from ..run.versions import installed_version
 
 EXTRAS = (
-    ("jax", ("jax", "diffrax", "equinox", "optax"), "general smooth flows, batches of trainings, deep networks, GPU"),
+    ("equinox", ("equinox",), "probes of equinox modules; any JAX function is probed without it"),
     ("dask", ("dask", "distributed", "dask-jobqueue"), "sweeps on Dask and Slurm (`biasflow sweep run --engine dask`)"),
-    ("torch", ("torch",), "cross-checks against PyTorch"),
+    ("torch", ("torch",), "probes of PyTorch modules, and comparisons with PyTorch"),
     ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
 
 from ..diagnostics.probing import probe
 from ..errors import InputError, ScaleError
@@ -173,11 +174,5 @@ def _cross(log_scales: Array, means: Array, level: float) -> float:
 
 
 def _falling(values: Sequence[float] | Array) -> Array:
-    """The non-increasing sequence nearest in least squares: neighbours that rise are pooled (isotonic regression)."""
-    pools: list[list[float]] = []
-    for value in np.asarray(values, dtype=float):
-        pools.append([value, 1.0])
-        while len(pools) > 1 and pools[-1][0] > pools[-2][0]:
-            mean, count = pools.pop()
-            pools[-1] = [(pools[-1][0] * pools[-1][1] + mean * count) / (pools[-1][1] + count), pools[-1][1] + count]
-    return np.concatenate([np.full(int(count), mean) for mean, count in pools])
+    """The non-increasing sequence nearest in least squares."""
+    return np.asarray(isotonic_regression(np.asarray(values, dtype=float), increasing=False).x)
