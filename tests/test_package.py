@@ -61,7 +61,7 @@ def test_the_wheel_holds_every_module_and_the_page_of_the_report(wheel):
     sources = {f"biasflow/{p.relative_to(ROOT / 'src/biasflow').as_posix()}" for p in (ROOT / "src/biasflow").rglob("*.py")}
     shipped = {f"biasflow/experiments/regimes/shipped/{name}" for name in ("fig4e-1.nc", "fig4f-1.nc")}
     shipped |= {f"biasflow/experiments/margin/shipped/fig2-{preset}.nc" for preset in ("paper", "code")}
-    assert sources | shipped | {"biasflow/report/page.html", "biasflow/report/page.css", "biasflow/py.typed"} <= held
+    assert sources | shipped | {"biasflow/report/page.html.j2", "biasflow/report/page.css", "biasflow/py.typed"} <= held
     assert not [name for name in held if name.startswith("tests")]
 
 

@@ -93,16 +93,16 @@ app.add_typer(datasets, name="data")
 
 @app.command("list")
 def list_() -> None:
-    """List claims and figures, a line each."""
+    """List claims and figures, a line each; those that other packages offer with where they come from."""
     from .. import experiments, theory
     from .showing import one_line
 
     typer.echo("claims")
     for id in theory.claims():
-        typer.echo(one_line(id, theory.claim(id).statement))
+        typer.echo(one_line(id, theory.claim(id).statement, theory.claim_source(id)))
     typer.echo("figures")
     for id in experiments.figures():
-        typer.echo(one_line(id, experiments.experiment(id).caption))
+        typer.echo(one_line(id, experiments.experiment(id).caption, experiments.experiment_source(id)))
 
 
 @app.command()

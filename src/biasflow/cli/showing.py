@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 ID_WIDTH = 16
 
 
-def one_line(id: str, text: str) -> str:
-    """An id and as much of the text as the terminal holds."""
+OWN = "biasflow"
+
+
+def one_line(id: str, text: str, source: str = OWN) -> str:
+    """An id, the package it comes from where that is not ours, and as much of the text as the terminal holds."""
     room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
-    text = " ".join(text.split())
+    text = " ".join([*([f"[{source}]"] if source != OWN else []), *text.split()])
     return f"  {id:<{ID_WIDTH}}{text if len(text) <= room else text[: room - 1] + '…'}"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from .. import experiments, theory
 from ..errors import InputError, unknown
 from ..run import Engine, Progress, Store, StoreError, environment
-from ..run.versions import roots_of
+from ..run.versions import function_version, roots_of
 from ..theory.verdicts import Check, Claim, Status, Verdict
 from ..theory.verifying import roots_of_claim
 from .entries import PAPERS, ClaimEntry, FigureEntry, Report, tag_of
@@ -101,6 +101,8 @@ def check_claim(id: str, keys: Sequence[int], store: Store | None = None) -> Cla
 
 def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
     address: dict[str, Any] = {"kind": "verdict", "roots": roots_of_claim(claim), "claim": claim.id, "key": key}
+    if store and not address["roots"]:
+        address["version"] = function_version(claim.check)
     record = store.read_record(**address) if store else None
     if record is not None:
         hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=False))

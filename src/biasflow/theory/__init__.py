@@ -7,7 +7,7 @@ from .margin.setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
 from .verdicts import Check, Claim, Hypothesis, Kind, Status, Verdict
-from .verifying import claim, claims, verify
+from .verifying import claim, claim_source, claims, verify
 from .witness import Checkpoints
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Status",
     "Verdict",
     "claim",
+    "claim_source",
     "claims",
     "compare",
     "falsify",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ..errors import InputError, unknown
 from ..inputs import instance, matrix, positive_float, positive_int, vector
 from ..models import TwoLayerParams
+from ..offers import Offer, offers
 from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
 from . import margin, mirror, regimes, relu
 from .evidence import Evidence
@@ -25,24 +27,41 @@ PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, PowerProblem, 
 CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
 
 
+OWN = "biasflow"
+
+
 def claims() -> tuple[str, ...]:
-    """The ids of all claims."""
-    return tuple(c.id for c in CLAIMS)
+    """The ids of all claims: the papers', then those that other packages offer (`biasflow.offers`)."""
+    return tuple(_register())
 
 
 def claim(id: str) -> Claim:
     """The claim with this id."""
-    for candidate in CLAIMS:
-        if candidate.id == id:
-            return candidate
-    raise unknown("claim", id, list(claims()))
+    if id not in _register():
+        raise unknown("claim", id, list(claims()))
+    return _register()[id].value
+
+
+def claim_source(id: str) -> str:
+    """The package that a claim comes from: 'biasflow' for the papers' own, else its name and version."""
+    claim(id)
+    return _register()[id].source
+
+
+@functools.cache
+def _register() -> dict[str, Offer[Claim]]:
+    own = {statement.id: Offer(statement, OWN) for statement in CLAIMS}
+    return own | {offer.value.id: offer for offer in offers("biasflow.claims", Claim, own)}
 
 
 def roots_of_claim(statement: Claim) -> tuple[str, ...]:
-    """The modules that a verdict on one of our claims rests on: the one that states it, and the one that judges."""
+    """The modules that a verdict on one of our claims rests on: the one that states it, and the one that judges.
+
+    None where the claim is not ours: nobody knows what it rests on.
+    """
     papers = [module for name, module in sys.modules.items() if name.startswith(f"{__package__}.") and name.count(".") > 2]
     homes = [module.__name__ for module in papers if any(one is statement for one in getattr(module, "CLAIMS", ()))]
-    return (*homes, judge.__module__)
+    return (*homes, judge.__module__) if homes else ()
 
 
 def verify(
