@@ -1,8 +1,9 @@
 """C: logistic loss, wide two-layer networks."""
 
+from ...records import Experiment
 from .boundaries import fig1
 from .performance import fig2
 from .slices import fig4
 from .two_biases import fig3
 
-EXPERIMENTS = (fig1, fig2, fig3, fig4)
+EXPERIMENTS: tuple[Experiment, ...] = (fig1, fig2, fig3, fig4)
