@@ -269,6 +269,9 @@ from .limits import (
     margin_kkt as margin_kkt,
 )
 from .limits import (
+    max_margin as max_margin,
+)
+from .limits import (
     min_frobenius_norm as min_frobenius_norm,
 )
 from .limits import (
@@ -276,6 +279,9 @@ from .limits import (
 )
 from .limits import (
     min_l2 as min_l2,
+)
+from .limits import (
+    min_norm as min_norm,
 )
 from .limits import (
     min_norm_interpolator as min_norm_interpolator,

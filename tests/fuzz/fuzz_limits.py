@@ -48,6 +48,19 @@ def limit_entries() -> dict[str, Entry]:
     """Points with certificates."""
     particles = bf.f1_max_margin(planar, classes, time_s=5.0).value
     return {
+        "min_norm": Entry(
+            ("min_norm",),
+            lambda X, y, norm: bf.min_norm(X, y, norm=norm),
+            {"X": X, "y": y, "norm": "l1"},
+            {**X_y, "norm": CHOICE},
+            residual=misfit,
+        ),
+        "max_margin": Entry(
+            ("max_margin",),
+            lambda X, y, norm: bf.max_margin(X, y, norm=norm),
+            {"X": planar, "y": classes, "norm": "l2"},
+            {**X_labels, "norm": CHOICE},
+        ),
         "limit diagonal": Entry(
             ("limit", "DiagonalNetwork"),
             lambda X, y, scale: bf.limit(diagonal, bf.Dataset(X, y), scale=scale),

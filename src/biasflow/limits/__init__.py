@@ -1,6 +1,7 @@
 """Where flows go, computed without integrating, each with its certificate."""
 
 from .boundary import mirror_limit
+from .by_norm import max_margin, min_norm
 from .completion import min_frobenius_norm, min_nuclear_norm
 from .homogeneous import Homogeneity, MarginKkt, SmoothedMargin, homogeneity, margin_kkt, smoothed_margin
 from .kernels import kernel_interpolator
@@ -56,9 +57,11 @@ __all__ = [
     "linearised_flow",
     "margin_certificate",
     "margin_kkt",
+    "max_margin",
     "min_frobenius_norm",
     "min_l1",
     "min_l2",
+    "min_norm",
     "min_norm_interpolator",
     "min_nuclear_norm",
     "mirror_limit",
