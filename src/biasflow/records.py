@@ -149,12 +149,16 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Limit(Generic[State]):
-    """A point that theory predicts, its objective, and the certificate that it is right."""
+    """A point that theory predicts, its objective, and the certificate that it is right.
+
+    source: the theorem, where one was chosen.
+    """
 
     value: State
     objective: float
     certificate: Certificate
     stats: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
 
 
 @dataclass(frozen=True, eq=False)

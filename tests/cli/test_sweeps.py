@@ -9,8 +9,7 @@ import biasflow as bf
 from biasflow.cli import main
 from biasflow.cli.showing import tally_line
 from biasflow.experiments.specs import read_spec
-from biasflow.run import Store, Tally, sweep
-from biasflow.run import store as store_module
+from biasflow.run import Store, Tally, store as store_module, sweep
 
 SPEC = 'function = "min_l2"\n[axes]\nn = [4, 6]\nseed = [0, 1]\n[settings]\nd = 10\nsparsity = 2\n'
 BROKEN = SPEC.replace("[0, 1]", "[0, 1, -1]")  # a negative seed makes no data

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import biasflow as bf
 from biasflow import Problem, SquareLoss, convergence_bounds, local_bounds

@@ -8,11 +8,9 @@ from PIL import Image
 
 import biasflow as bf
 from biasflow.experiments import experiment
-from biasflow.experiments.relu.lines import SETTING2, SETTING4, SETTING5
-from biasflow.experiments.relu.lines import point as line_point
+from biasflow.experiments.relu.lines import SETTING2, SETTING4, SETTING5, point as line_point
 from biasflow.experiments.relu.running import ITERATION, early_directions, flow_at, misalignment, sliding, turning_points
-from biasflow.experiments.relu.teacher import point as teacher_point
-from biasflow.experiments.relu.teacher import principal
+from biasflow.experiments.relu.teacher import point as teacher_point, principal
 from biasflow.experiments.relu.timeline import epsilon, point, predicted_ends, pulls
 from biasflow.records import Grid
 from biasflow.report import gif

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from biasflow import DepthPotential, Entropy, Euclidean, Hypentropy, ScaledPotential, bregman
 

@@ -13,8 +13,7 @@ import xarray
 import engine_points
 from biasflow.errors import InputError
 from biasflow.records import Batched, Grid
-from biasflow.run import Dask, EngineError, Processes, Serial, Store, SweepError, files, sweep
-from biasflow.run import shards as shards_module
+from biasflow.run import Dask, EngineError, Processes, Serial, Store, SweepError, files, shards as shards_module, sweep
 from biasflow.run.sweeping import assembled, make_ledger
 
 GRID = Grid({"scale": (1e-3, 0.1, 2.0), "seed": tuple(range(4))}, {"n": 6}, {"scale": "1", "value": "m"})

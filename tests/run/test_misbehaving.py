@@ -14,8 +14,7 @@ import pytest
 import fault_points
 from biasflow.errors import InputError
 from biasflow.records import Batched, Grid
-from biasflow.run import Processes, Serial, Store, StoreError, SweepError, sweep
-from biasflow.run import versions as versions_module
+from biasflow.run import Processes, Serial, Store, StoreError, SweepError, sweep, versions as versions_module
 from biasflow.run.encoding import sealed_json, unsealed_json
 from biasflow.run.surveying import survey
 from biasflow.run.sweeping import make_ledger

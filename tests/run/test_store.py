@@ -5,12 +5,10 @@ import os
 import numpy as np
 import pytest
 import xarray
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from biasflow.errors import BiasflowError, InputError
-from biasflow.run import Store, StoreError, default_store, files, shards
-from biasflow.run import store as store_module
+from biasflow.run import Store, StoreError, default_store, files, shards, store as store_module
 from biasflow.run.encoding import decode, encode, read_trailer
 from biasflow.run.stacking import stacked
 

@@ -10,8 +10,7 @@ import numpy as np
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory import evidence as evidence_module
-from biasflow.theory import verifying
+from biasflow.theory import evidence as evidence_module, verifying
 from biasflow.theory.relu import (
     assumptions,
     convergence,

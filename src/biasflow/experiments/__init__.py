@@ -32,7 +32,7 @@ def figures() -> tuple[str, ...]:
 
 def experiment(id: str) -> Experiment:
     """The experiment with this id."""
-    if id not in _register():
+    if not isinstance(id, str) or id not in _register():
         raise unknown("figure", id, list(figures()))
     return _register()[id].value
 

@@ -14,6 +14,7 @@ from .ascent import (
 from .batches import TrainedBatch, TrainedRun, train_batch
 from .descent import effective_limit, gradient_descent
 from .dual import mirror_flow
+from .endpoints import limit
 from .methods import METHODS, FlowMethod, gradient_flow
 from .relu import Alignment, GateEvent, early_alignment, saddle_limit
 from .saddles import saddle_path
@@ -36,6 +37,7 @@ __all__ = [
     "feature_ascent",
     "gradient_descent",
     "gradient_flow",
+    "limit",
     "margin_ascent",
     "margin_ascents",
     "mirror_flow",

@@ -131,8 +131,7 @@ def _descend_compiled(
 ) -> tuple[list[tuple[int, Any]], Result, int]:
     """The same on a two-layer network, in compiled code between the states that are kept."""
     from .relu.compiling import announced
-    from .relu.descending import CONVERGED as REACHED
-    from .relu.descending import WENT_ON, descend
+    from .relu.descending import CONVERGED as REACHED, WENT_ON, descend
 
     instance("ds", ds, Dataset)
     start, steps = model.checked(params0, ds.d), positive_int("steps", steps)

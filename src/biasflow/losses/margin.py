@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import RefusedError
-from ..inputs import Array, instance
-from ..inputs import labels as classes
+from ..inputs import Array, instance, labels as classes
 from .base import Loss
 
 TINY = 1e-5

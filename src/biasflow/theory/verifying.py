@@ -37,7 +37,7 @@ def claims() -> tuple[str, ...]:
 
 def claim(id: str) -> Claim:
     """The claim with this id."""
-    if id not in _register():
+    if not isinstance(id, str) or id not in _register():
         raise unknown("claim", id, list(claims()))
     return _register()[id].value
 

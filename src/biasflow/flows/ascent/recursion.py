@@ -10,8 +10,7 @@ import numpy as np
 
 from ...inputs import Array
 from ..compiling import entry, stamp
-from .kernels import STAMP as KERNELS_STAMP
-from .kernels import weigh
+from .kernels import STAMP as KERNELS_STAMP, weigh
 from .softmin import FAR
 
 STAMP = stamp(__file__, *(str(Path(__file__).parent / name) for name in ("kernels.py", "softmin.py")))

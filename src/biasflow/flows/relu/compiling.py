@@ -12,8 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from ..compiling import announced as announce
-from ..compiling import stamp
+from ..compiling import announced as announce, stamp
 from ..deadlines import Deadline
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from ...errors import InputError
 from ...inputs import Array, real_array
 from ...models import Model
-from ...records import leaves as leaves_of
-from ...records import regrouped
+from ...records import leaves as leaves_of, regrouped
 from .features import Features
 
 Leaves = tuple[Array, ...]

@@ -26,8 +26,7 @@ from .deeper import ACCEPTED, DEEP, INVERTED
 from .depth_two import l1_excess
 from .ends import ROUNDING, end_check, end_error
 from .families import diagonal_family
-from .lemmas import IMPLEMENTED, extremes, regulariser
-from .lemmas import WITNESS as QUADRATURE
+from .lemmas import IMPLEMENTED, WITNESS as QUADRATURE, extremes, regulariser
 from .regulariser import below_l1, depth_value, hypentropic_value, log_slack
 
 TOLERATED = tuple(float(e) for e in np.geomspace(1e-4, 1e-8, 5))

@@ -18,8 +18,7 @@ from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .examples import ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
-from .hypotheses import ANY_LENGTHS, ASSUMED, CROSSED, SMALL_START, TINY_START
-from .hypotheses import APART as APART_POWER
+from .hypotheses import ANY_LENGTHS, APART as APART_POWER, ASSUMED, CROSSED, SMALL_START, TINY_START
 from .setting import Cluster, Setting, distance, squared_norm, unit_rows
 
 KINK = 1e-11

@@ -1,0 +1,91 @@
+"""Where theory says a gradient flow goes, for every model and loss that a theorem speaks about."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, RefusedError
+from ..inputs import instance
+from ..limits import f1_max_margin, limit as mirror_form_limit, mirror_limit
+from ..losses import MarginLoss, SmoothMargin, SquareLoss
+from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
+from ..records import Dataset, Limit, MirrorProblem, Problem
+from .relu.saddle import saddle_limit
+
+PROJECTION = "W, Theorems 1 and 3; R, Theorem 2.2"
+BOUNDARY = "R, Theorem 2.3"
+VANISHING = "B, Theorem 1: the start's scale → 0"
+DIRECTION = "C, Theorem 3: the direction of networks of unbounded width, if it converges"
+
+
+def limit(
+    problem: Problem | MirrorProblem | Model,
+    ds: Dataset | None = None,
+    loss: Any = None,
+    *,
+    params0: Any = None,
+    scale: ArrayLike | None = None,
+    log_scale: ArrayLike | None = None,
+) -> Limit[Any]:
+    """Where gradient flow goes, without integrating it; `source` names the theorem that says so.
+
+    problem, and by what:
+
+    - a model with a mirror form (diagonal, u∘v and fixed-direction networks) under a square loss: the point that fits the labels
+      and is nearest to the start in its Bregman divergence (W, Theorems 1 and 3; R, Theorem 2.2). value: β
+    - a `MirrorProblem`: the same, for labels out of reach too (R, Theorem 2.3)
+    - a `TwoLayer` network under a square loss, inputs orthogonal: where the flow from λ·params0 ends as λ → 0 (B, Theorem 1).
+      value: the network; the flow from the start itself ends as near to it as the start is small
+    - a `TwoLayer` network under an exponential or logistic loss, inputs with a bias column: the classifier of largest margin in
+      F1, where directions of wide networks go (C, Theorem 3). value: `Particles`
+
+    Elsewhere RefusedError says what is known. `limit(model, data, loss, params0=…)` makes the problem itself; for models with a
+    mirror form scale α (the model's own start at α), or log_scale (α below float range), stands for params0. The limit does not
+    depend on the normalisation of the square loss.
+    """
+    if isinstance(problem, Model):
+        data = instance("ds", ds, Dataset)
+        if isinstance(problem, TwoLayer | SignedTwoLayer) and params0 is not None:
+            problem = Problem(problem, data, SquareLoss() if loss is None else loss, params0)
+        else:
+            found = mirror_form_limit(
+                problem, instance("ds", ds, Dataset), loss, params0=params0, scale=scale, log_scale=log_scale
+            )
+            return dataclasses.replace(found, source=PROJECTION)
+    elif any(given is not None for given in (ds, loss, params0, scale, log_scale)):
+        raise InputError("limit: a problem has its data, loss and start; give it alone")
+    if isinstance(problem, MirrorProblem):
+        found = mirror_limit(problem.potential, problem.X, problem.y, problem.beta0)
+        return dataclasses.replace(found, source=BOUNDARY)
+    instance("problem", problem, (Problem, MirrorProblem, Model))
+    return _of_networks(problem)
+
+
+def _of_networks(problem: Problem) -> Limit[Any]:
+    model, data, loss = problem.model, problem.data, problem.loss
+    if isinstance(loss, SquareLoss):
+        if isinstance(model, TwoLayer) and not model.negative_slope:
+            return dataclasses.replace(saddle_limit(data, problem.params0), source=VANISHING)
+        if isinstance(model, MatrixFactorisation):
+            raise RefusedError(
+                "limit: no theorem says where factorisations go; W (§6) has min_frobenius_norm for large starts, and "
+                "min_nuclear_norm as a conjecture for small ones"
+            )
+        if isinstance(model, DeepNetwork | TwoLayer | SignedTwoLayer):
+            raise RefusedError(
+                f"limit: no theorem says where a {type(model).__name__} goes; from large starts it follows tangent_interpolator"
+                " (W, §3), and gradient_flow integrates it"
+            )
+        found = mirror_form_limit(model, data, loss, params0=problem.params0)
+        return dataclasses.replace(found, source=PROJECTION)
+    if isinstance(loss, MarginLoss | SmoothMargin) and isinstance(model, TwoLayer) and not model.negative_slope:
+        if not (data.X.shape[1] > 1 and np.all(data.X[:, -1] == 1)):
+            raise RefusedError("limit: F1 margins are of inputs (x, 1); append a bias column (data.with_bias)")
+        return dataclasses.replace(f1_max_margin(data.X[:, :-1], data.y), source=DIRECTION)
+    raise RefusedError(
+        f"limit: none of the papers says where a {type(model).__name__} goes under {type(loss).__name__}; see gradient_flow"
+    )
