@@ -6,6 +6,7 @@ import numpy as np
 from worlds import World
 
 from biasflow.theory import claim
+from biasflow.theory.examples import fixed_directions_problem
 from biasflow.theory.mirror import cone, legendre, twins
 
 
@@ -109,8 +110,24 @@ def sideways_flow(patch):
 
 def other_dimension(patch):
     """The probability in one dimension more."""
-    real = cone.failing
-    patch.setattr(cone, "failing", lambda d, kind: real(d + 1, kind))
+    real = cone.log_failing
+    patch.setattr(cone, "log_failing", lambda d, kind: real(d + 1, kind))
+
+
+def in_high_dimension(spoil):
+    """The same where no draw that is not aimed fails."""
+
+    def change(patch):
+        spoil(patch)
+        return {"problem": fixed_directions_problem(0, d=40, m=8)}
+
+    return change
+
+
+def likelier(patch):
+    """A failure a tenth more likely."""
+    real = cone.log_failing
+    patch.setattr(cone, "log_failing", lambda d, kind: real(d, kind) + np.log(1.1))
 
 
 def one_neuron(patch):
@@ -127,8 +144,14 @@ def other_weights(patch):
 
 def slower_decay(patch):
     """A failure that is as likely in high dimension."""
-    real = cone.failing
-    patch.setattr(cone, "failing", lambda d, kind: real(6, kind))
+    real = cone.log_failing
+    patch.setattr(cone, "log_failing", lambda d, kind: real(6, kind))
+
+
+def straight_aim(patch):
+    """Draws that are aimed, and counted as if they were not."""
+    real = cone.aimed
+    patch.setattr(cone, "aimed", lambda *a: (*(found := real(*a))[:2], 0 * found[2]))
 
 
 WORLDS: tuple[World, ...] = (
@@ -141,6 +164,9 @@ WORLDS: tuple[World, ...] = (
     World("R/cone", "half of the neurons", one_neuron),
     World("R/cone", "Gaussian for uniform weights", other_weights),
     World("R/cone", "failures that do not fall with d", slower_decay),
+    World("R/cone", "40 dimensions: one more in p_d", in_high_dimension(other_dimension)),
+    World("R/cone", "40 dimensions: p_d times 1.1", in_high_dimension(likelier)),
+    World("R/cone", "40 dimensions: draws that are aimed, not weighed", in_high_dimension(straight_aim)),
     World("R/legendre", "the interpolator nearest in ℓ2", nearest_in_l2),
     World("R/legendre", "the projection moved inside the null space by 1e-6", moved_projection, key=1),
     World("R/legendre", "a flow four times slower", slow_flow),

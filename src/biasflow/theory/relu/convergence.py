@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...inputs import Array
 from ...models import TwoLayerParams
@@ -74,7 +75,7 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
 
 def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
     """The exponent over several λ against 2(1−κ). signed: the same with the signs that idle neurons take, which make their κ."""
-    quantity = "exponent of that gap in λ"
+    quantity = "exponent of that gap in λ, other powers taken out"
     logs = np.array(
         sorted({min(float(np.log(gap)) / (2 * signed.slowest), float(np.log(LARGEST))) for gap in GAPS}, reverse=True)
     )
@@ -90,8 +91,9 @@ def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
         return _mass_exponent(evidence, s, signed, logs, runs)
     relative = errors / gaps
     expected = 2 * signed.slowest
-    slope, spread, _ = fitted_exponent(np.exp(expected * logs), gaps, relative)  # λ itself may be below float range
-    error = expected * spread + 2 * _other_powers(signed, logs)
+    others = _other_powers(signed, logs, runs[-1], [1 - growth for _, _, growth in signed.growths])
+    slope, spread, _ = fitted_exponent(np.exp(expected * logs), gaps / others, relative)  # λ itself may be below float range
+    error = expected * (spread + _taken(signed, runs))
     return Check(quantity, expected * slope, "==", expected, error, decades=decades, witness="∇L followed in the weights")
 
 
@@ -110,18 +112,19 @@ def _mass_exponent(
     evidence: Evidence, s: Setting, signed: Setting, logs: Array, runs: list[Trajectory] | str | None = None
 ) -> Check:
     """Where the gap is below the errors, or seen over few decades only: that of what it is made of, known relative to itself."""
-    quantity = "exponent in λ of Σ(a_j² + ‖w_j‖²) over neurons outside the clusters, of which that gap is made"
+    quantity = "exponent in λ of Σ(a_j² + ‖w_j‖²) over neurons outside the clusters, of which that gap is made, others taken out"
     idle = np.array([j for j, _, _ in signed.growths], dtype=int)
     if idle.size == 0:
         return _no_gap(evidence, s)
     runs = _runs(evidence, s, logs) if runs is None else runs
     if isinstance(runs, str):
         return unknown_check(quantity, runs)
-    masses = [squared_norm(_only(run.final, idle)) for run in runs]
+    masses = np.array([squared_norm(_only(run.final, idle)) for run in runs])
     errors = [2 * float(run.stats["relative"][-1]) if "relative" in run.stats else float("nan") for run in runs]
     expected, decades = 2 * signed.slowest, float(np.ptp(logs) / np.log(10))
-    slope, spread, _ = fitted_exponent(np.exp(expected * logs), masses, errors)  # λ itself may be below float range
-    error = expected * spread + 2 * _other_powers(signed, logs)
+    others = _other_powers(signed, logs, runs[-1], np.ones(idle.size))
+    slope, spread, _ = fitted_exponent(np.exp(expected * logs), masses / others, errors)  # λ itself may be below float range
+    error = expected * (spread + _taken(signed, runs))
     return Check(quantity, expected * slope, "==", expected, error, decades=decades, witness="∇L followed in the weights")
 
 
@@ -139,11 +142,21 @@ def _no_gap(evidence: Evidence, s: Setting) -> Check:
     return Check(quantity, gap, "<=", left, error, witness="∇L followed in the weights")
 
 
-def _other_powers(s: Setting, logs: Array) -> float:
-    """How far the exponent of Σλ^{2(1−κ_j)} over all idle neurons, over these log λ, is from its least: others count there."""
-    powers = np.array([2 * (1 - growth) for _, _, growth in s.growths] or [2.0])
-    masses = np.sum(np.exp(logs[:, None] * powers), axis=1)
-    return float(np.log(masses[-1] / masses[0]) / (logs[-1] - logs[0])) - 2 * s.slowest
+def _other_powers(s: Setting, logs: Array, deepest: Trajectory, parts: ArrayLike) -> Array:
+    """Σ_j p_jm_j over its part that goes as λ^{2(1−κ)}, at these log λ: each m_j is λ^{2(1−κ_j)} times what the deepest run has.
+
+    parts: p_j, what of its mass each neuron outside the clusters adds, 1 − κ_j to the norm on orthonormal inputs.
+    """
+    above = np.array([2 * (1 - growth) for _, _, growth in s.growths]) - 2 * s.slowest
+    added = np.sum(deepest.final.W[[j for j, _, _ in s.growths]] ** 2, axis=1) * np.asarray(parts)
+    return np.asarray(np.exp((logs - logs[-1])[:, None] * above) @ added / np.sum(added))
+
+
+def _taken(s: Setting, runs: list[Trajectory]) -> float:
+    """The largest share of a cluster that idle neurons take: masses go as λ^{2(1−κ)}u^κ, u what is left of the cluster, so that
+    their exponent, relative to itself, is off by that at most."""
+    idle, least = [j for j, _, _ in s.growths], min(cluster.capacity for cluster in s.clusters)
+    return max(float(np.sum(run.final.W[idle] ** 2)) for run in runs) / least
 
 
 def _limit(evidence: Evidence) -> tuple[Check, ...]:

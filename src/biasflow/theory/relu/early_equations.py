@@ -289,8 +289,8 @@ def _quadratic(evidence: Evidence, s: Setting) -> Check:
 def _twentynine(course: Course) -> list[Check]:
     """(29), for all pairs of a cluster of two neurons or more."""
     s, checks = course.setting, []
-    for cluster, name in ((s.first, "S_{+,1}"), (s.second, "S_{−,1}")):
-        quantity = f"largest ||ρ_i − ρ_j|(t₃) − |ρ̃_i − ρ̃_j|(t_{{+1}})| in {name}"
+    for cluster, name, time in ((s.first, "S_{+,1}", "t_{+1}"), (s.second, "S_{−,1}", "t_{−1}")):
+        quantity = f"largest ||ρ_i − ρ_j|(t₃) − |ρ̃_i − ρ̃_j|({time})| in {name}"
         if isinstance(course.t3, str):
             checks.append(unknown_check(quantity, course.t3))
         elif cluster.neurons.size >= 2:
