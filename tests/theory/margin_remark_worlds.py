@@ -81,17 +81,6 @@ def rough_kernel(patch):
     patch.setattr(sparsity, "circle_kernel", lambda rows, others: right(rows, others) - 0.01 * np.abs(rows @ others.T - 1.0))
 
 
-def smooth_neurons(patch):
-    """Neurons without kinks."""
-
-    def by_neurons(few):
-        weights = few.signs * np.exp(few.log_masses) / 2
-        lifted = lambda X: bf.models.augmented(X) @ few.directions.T  # noqa: E731
-        return lambda X: np.logaddexp(0.0, 50 * lifted(X)) / 50 @ weights
-
-    patch.setattr(sparsity, "_by_neurons", by_neurons)
-
-
 def bound_times(factor):
     def spoil(patch):
         right = projections.Line.bound.fget
@@ -120,6 +109,16 @@ def half_a_gain(patch):
     """A dual that sees half of what neurons gain: a lower bound that is none."""
     right = decay.Decayed.gain
     patch.setattr(decay.Decayed, "gain", lambda self, q: 0.9 * right(self, q) if np.ptp(q) > 0 else right(self, q))
+
+
+def conjugate_times(factor):
+    """A dual value that is too large: the bound is none."""
+
+    def spoil(patch):
+        right = decay.Decayed.conjugate
+        patch.setattr(decay.Decayed, "conjugate", lambda self, q: factor * right(self, q))
+
+    return spoil
 
 
 def fading(patch):
@@ -169,12 +168,12 @@ WORLDS = (
     World("C/sparse", "γ₁ × 1.001", wrapped(sparsity, "f1_max_margin", scaled(objective=1.001, primal=1.001, dual=1.001))),
     World("C/sparse", "γ₁ of fewer samples given", limit_of_fewer_labels),
     World("C/sparse", "a kernel with a kink", rough_kernel),
-    World("C/sparse", "neurons without kinks", smooth_neurons),
     World("C/weight-decay", "decay of the output layer alone", penalty(lambda a, w: 2 * a)),
     World("C/weight-decay", "neurons decay twice as much", penalty(lambda a, w: a + 2 * w)),
     World("C/weight-decay", "decay × 1.01", penalty(lambda a, w: 1.01 * (a + w))),
     World("C/weight-decay", "the path norm squared", penalty(lambda a, w: (a + w) ** 2)),
     World("C/weight-decay", "a bound that neurons pass", half_a_gain),
+    World("C/weight-decay", "a dual value × 1.001", conjugate_times(1.001)),
     World("C/sec6", "γ₁ × 1.2, no classifier of it", wrapped(*SOLVER, scaled(objective=1.2, primal=1.2, dual=1.2))),
     World("C/sec6", "γ₁'s upper bound halved", wrapped(*SOLVER, scaled(dual=0.5))),
     World("C/sec6", "twenty times the bound", bound_times(20.0)),

@@ -416,6 +416,13 @@ WORLDS = (
     World("C/eq6", "half the scores in ∇S", weights_changed(lambda old, self, f, y: old(self, f / 2, y))),
     World("C/eq6", "a mean of squares for a variance", wrapped(softmin, "_variance", lambda found, p, v: float(p @ v**2))),
     World("C/eq6", "the soft maximum", wrapped(softmin, "_second_derivative", lambda found, *_: -found)),
+    World("C/eq6", "ρ(ρ − 1) + 0.01", wrapped(softmin, "_bulge", lambda found, u: found + 0.01), key=1),
+    World(
+        "C/eq6",
+        "∇S of the exponential for the logistic loss",
+        weights_changed(lambda old, self, f, y: np.exp(-f) / np.sum(np.exp(-f))),
+        key=1,
+    ),
     World("C/eq6", "a concave logistic S", wrapped(softmin, "_second_derivative", lambda found, *_: -found), key=1),
     World("C/lem15", "half the scores", weights_changed(lambda old, self, f, y: old(self, f / 2, y))),
     World("C/lem15", "equal weights", weights_changed(lambda old, self, f, y: np.full(f.shape, 1 / f.shape[-1]))),

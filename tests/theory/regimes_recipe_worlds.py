@@ -3,7 +3,16 @@
 import dataclasses
 
 import numpy as np
-from regimes_changes import another_radius, forbidden, next_depth, one_sided, slowed
+from regimes_changes import (
+    another_radius,
+    forbidden,
+    kernel_solution,
+    next_depth,
+    null_space,
+    one_sided,
+    slowed,
+    with_limit,
+)
 from worlds import World
 
 import biasflow as bf
@@ -26,9 +35,9 @@ def another_start(patch):
     """f from twice the start."""
     real = recipe.pushed
 
-    def changed(problem, weights, moved, steered="dual", offset=0.0):
+    def changed(problem, weights, moved, steered="dual"):
         double = type(weights)(*(2 * leaf for leaf in weights)) if steered == "dual" else weights
-        return real(problem, double, moved, steered, offset)
+        return real(problem, double, moved, steered)
 
     patch.setattr(recipe, "pushed", changed)
 
@@ -37,8 +46,8 @@ def integral_of_f(patch):
     """Q = ∫f in place of ∫f⁻¹."""
     real = recipe.pushed
 
-    def changed(problem, weights, moved, steered="dual", offset=0.0):
-        found = real(problem, weights, moved, steered, offset)
+    def changed(problem, weights, moved, steered="dual"):
+        found = real(problem, weights, moved, steered)
         return dataclasses.replace(found, value=found.beta * found.dual - found.value)
 
     patch.setattr(recipe, "pushed", changed)
@@ -75,6 +84,14 @@ def from_the_even_part(patch):
     """The flow with labels zero from the unbiased part, which is at rest."""
     real = biased.silent
     patch.setattr(biased, "silent", lambda p: dataclasses.replace(real(p), params0=biased.unbiased_part(p)))
+
+
+def another_invariant(patch):
+    """Weights whose product, or sum of powers 2 − D, is not kept."""
+    real = biased.weights_at
+    patch.setattr(
+        biased, "weights_at", lambda p, beta: real(dataclasses.replace(p, params0=biased.scaled(p.params0, 1.005)), beta)
+    )
 
 
 def falling_everywhere(patch):
@@ -139,6 +156,22 @@ def first_order(patch):
     patch.setattr(wide, "predicted_change", lambda s: -(1 - 2 * s))
 
 
+def no_root(patch):
+    """c + ½MMᵀ/c in place of √(c² + MMᵀ): the kernel to second order in M."""
+
+    def series(square):
+        c = np.sqrt(np.min(np.linalg.eigvalsh(square)))
+        return (c**2 * np.eye(len(square)) + square) / (2 * c)
+
+    patch.setattr(wide, "matrix_root", series)
+
+
+def no_face(patch):
+    """A column and the mean of all of them, which are on no common face."""
+    real = hilbert.on_one_face
+    patch.setattr(hilbert, "on_one_face", lambda X, y: (real(X, y)[0], np.mean(X, axis=1)))
+
+
 def another_bridge(power):
     """|β|^p in place of |β|^{2/D}."""
     return lambda patch: patch.setattr(explicit, "bridge", lambda beta, order: np.sum(np.abs(beta) ** power, axis=-1))
@@ -175,16 +208,20 @@ WORLDS: tuple[World, ...] = (
     World("W/appA", "w₋ descends at half speed", one_sided),
     World("W/appA", "the library's r = α²", another_radius),
     World("W/appA", "the library's q_{D+1}", next_depth, key=1),
+    World("W/appA", "a limit given, moved by 1e-6 in the null space", with_limit("W/appA", null_space(1e-6))),
+    World("W/appA", "min ℓ2 given as the limit", with_limit("W/appA", kernel_solution)),
     World("W/appA", "∇_w raises", forbidden(bf.DiagonalNetwork)),
     World("W/sec3-bias", "a bias that grows with α", growing),
     World("W/sec3-bias", "no bias term", without_bias),
     World("W/sec3-bias", "labels that are not zero", with_labels),
     World("W/sec3-bias", "an unbiased start at rest", from_the_even_part, key=1),
+    World("W/sec3-bias", "a product w₊w₋ that grows by 1%", another_invariant),
     World("W/sec3-bias", "w₋ descends at half speed", one_sided, key=1),
     World("W/sec3-bias", "∇_w raises", forbidden(bf.DiagonalNetwork)),
     World("W/sec8", "a start without bias", doubled_start),
     World("W/sec8", "entries of size k^{−s−0.05}", another_size(0.05)),
     World("W/sec8", "a change at first order", first_order),
+    World("W/sec8", "the kernel to second order in M", no_root),
     World("W/sec8", "∇_w raises", forbidden(bf.MatrixFactorisation)),
     World("W/explicit", "|β|^{2/3} for D = 2", another_bridge(2 / 3)),
     World("W/explicit", "ℓ1 for D = 3", another_bridge(1.0), key=1),
@@ -200,6 +237,7 @@ WORLDS: tuple[World, ...] = (
     ),
     World("W/hilbert", "min ℓ2 in place of min ℓ1", same_cost("rich_cost", "kernel_cost")),
     World("W/hilbert", "min ℓ1 in place of min ℓ2", same_cost("kernel_cost", "rich_cost")),
+    World("W/hilbert", "labels on no common face", no_face),
     World("W/hilbert", "a thousandth of ℓ1 in the kernel's norm", weighted_cost),
     World("W/saddle", "L falls along every weight: no saddle", falling_everywhere),
     World("W/saddle", "w^{D+1}", one_order_higher, key=1),

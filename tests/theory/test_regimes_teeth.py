@@ -167,3 +167,10 @@ def test_odd_data_make_no_theorem_false(name, odd):
 def test_every_claim_says_what_it_is_compared_with(name):
     statement = claim(name)
     assert statement.witness and statement.null and statement.family is not None
+
+
+@pytest.mark.parametrize("key", [1, 2, 7])
+def test_the_recipe_is_judged_by_the_error_of_the_predictor(key):
+    """From starts whose weights are known better than β, or worse."""
+    statement = claim("W/appA")
+    assert bf.verify(statement, statement.family(key)).status == "holds"

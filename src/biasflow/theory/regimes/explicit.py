@@ -80,7 +80,7 @@ def _apart(D: int, time_s: float) -> Check:
     corners = vertices(problem.data.X, problem.data.y)
     best = corners[int(np.argmin(bridge(corners, D)))]
     distance = float(np.max(np.abs(problem.model.effective(run.final) - best)))
-    return Check(name, distance, ">=", 0.5, float(run.error[-1]), witness="∇L followed in the weights", null=0.0)
+    return Check(name, distance, ">=", 0.5, float(run.predictor_error[-1]), witness="∇L followed in the weights", null=0.0)
 
 
 def _explicit(evidence: Evidence) -> tuple[Check, ...]:

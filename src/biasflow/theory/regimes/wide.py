@@ -5,6 +5,10 @@ the labels are fitted by a relative movement 1/(kα²), which changes the kernel
 and 1/2; below, the bias exceeds the labels, and undoing it changes the kernel by 1/k. So s = 1/4 is where the start stops
 exploding, s = 1/2 where the kernel starts to change for good; between the two both vanish. An orthogonal matrix on the right of U
 and V changes nothing, so that k columns are drawn as the triangular factor of a Wishart matrix.
+
+At s = 1/2 and k = ∞ both UUᵀ = VVᵀ = c·1 and UVᵀ = 0. With Z = (U; V) and G̃ = (0, G; Gᵀ, 0), G = −∇_M L, the flow is Ż = G̃Z, and
+J = diag(1, −1) turns G̃ into −G̃: so N = ZZᵀ/c keeps N⁻¹ = JNJ, which is UUᵀ = √(c² + MMᵀ), VVᵀ = √(c² + MᵀM) at all times. The
+kernel there is a function of M alone, and changes for good as soon as M does.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 
 from ...data import observed_entries
 from ...inputs import Array
+from ...limits import tangent_kernel
 from ...models import FactorParams, MatrixFactorisation
 from ...records import Problem, Trajectory
 from ..evidence import Evidence
@@ -23,7 +28,7 @@ from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .completion import FACTORISED, INDICATORS, RAW, SHARP, completion_problem, narrowed, scaled, started
-from .kernel import CLEAR, Departure, departure
+from .kernel import CLEAR, ROUNDED, Departure, departure
 
 EXPONENTS = (0.25, 0.375, 0.5)
 """s: where the start stops exploding, between, and where the kernel starts to change for good."""
@@ -108,7 +113,7 @@ def _lazy(problem: Problem, s: float, time_s: float) -> list[Check]:
                 return [unknown_check(name, found) for name in words]
             flow, away = found
             M = wide_start(problem, float(k), s, key).model.effective(flow.final)
-            runs.append((away.kernel, away.kernel_error, float(np.max(np.abs(M - filled))), float(flow.error[-1])))
+            runs.append((away.kernel, away.kernel_error, float(np.max(np.abs(M - filled))), float(flow.predictor_error[-1])))
         rows.append(np.mean(runs, axis=0))
     change, change_error, apart, apart_error = np.array(rows).T
     checks = []
@@ -137,8 +142,35 @@ def _rich(problem: Problem, time_s: float) -> list[Check]:
     spread = 10 / np.sqrt(k)  # standard deviations of WWᵀ/k, and what the flow makes of them
     return [
         Check(name, wide[1].kernel / limit.kernel, "==", 1.0, spread, witness=RAW, null=0.0),
-        Check("s = 0.5: the kernel's change for k = ∞", limit.kernel, ">=", 0.0, limit.kernel_error, witness=RAW, null=0.0),
+        _formed(whole, run),
     ]
+
+
+def matrix_root(square: Array) -> Array:
+    """√ of a positive semidefinite matrix."""
+    values, vectors = np.linalg.eigh(square)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def kernel_from_product(problem: Problem, M: Array) -> Array:
+    """⟨V_j, V_j'⟩δ_ii' + ⟨U_i, U_i'⟩δ_jj' on the observed entries with UUᵀ = √(c² + MMᵀ), VVᵀ = √(c² + MᵀM), U₀U₀ᵀ = c·1."""
+    i, j, _ = observed_entries(problem.data, problem.model.shape)
+    c = float(np.sum(problem.params0.U[0] ** 2))
+    rows, cols = (matrix_root(c**2 * np.eye(len(P)) + P @ P.T) for P in (M, M.T))
+    return np.asarray((i[:, None] == i) * cols[np.ix_(j, j)] + (j[:, None] == j) * rows[np.ix_(i, i)])
+
+
+def _formed(whole: Problem, run: Trajectory) -> Check:
+    """The kernel's change at the end of the flow of k = ∞, by the model's derivatives, against what M(∞) makes of it."""
+    name, X = "s = 0.5: the kernel's change for k = ∞, over that from √(c² + MMᵀ) and √(c² + MᵀM) at M(∞)", whole.data.X
+    K, end = (tangent_kernel(whole.model, at, X) for at in (whole.params0, run.final))
+    predicted = kernel_from_product(whole, np.asarray(whole.model.effective(run.final)))
+    changed = float(np.max(np.abs(predicted - K)))
+    largest = max(float(np.max(np.abs(leaf))) for leaf in run.final)
+    error = CLEAR * largest * float(run.error[-1]) + ROUNDED * float(np.max(np.abs(end)))
+    if not changed > error:
+        return unknown_check(name, "the labels are too small for the kernel to be seen to change")
+    return Check(name, float(np.max(np.abs(end - K))) / changed, "==", 1.0, error / changed, witness=RAW, null=0.0)
 
 
 def _narrow(problem: Problem, time_s: float) -> Check:
@@ -155,7 +187,7 @@ def _narrow(problem: Problem, time_s: float) -> Check:
             return unknown_check(name, run)
         assert isinstance(run.problem, Problem)
         ends.append(np.asarray(run.problem.model.effective(run.final)))
-        error += float(run.error[-1])
+        error += float(run.predictor_error[-1])
     size = float(np.max(np.abs(ends[0])))
     return Check(name, float(np.max(np.abs(ends[0] - ends[1]))) / size, "==", 0.0, 10 * error / size + 1e-9, witness=RAW)
 
