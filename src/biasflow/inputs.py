@@ -130,6 +130,14 @@ def positive_float(name: str, value: Any) -> float:
     return number
 
 
+def relative_tolerance(name: str, value: Any) -> float:
+    """A positive number below one: an error as large as the thing itself is no tolerance."""
+    number = positive_float(name, value)
+    if number >= 1:
+        raise InputError(f"{name}: expected a relative error below one, found {number:g}")
+    return number
+
+
 def real_number(name: str, value: Any, expected: str = "a number") -> float:
     """A float from any real number; text and truth values are none."""
     try:
@@ -159,6 +167,14 @@ def length(v: Array) -> float:
     """‖v‖₂ of all entries without overflow or underflow of their squares."""
     size = float(np.max(np.abs(v), initial=0.0))
     return size * float(np.linalg.norm(v / size)) if 0 < size < math.inf else size
+
+
+def row_lengths(X: Array) -> Array:
+    """‖x_k‖ of every row, without overflow or underflow of squares."""
+    largest = np.max(np.abs(X), axis=1)
+    safe = np.where(largest > 0, largest, 1.0)
+    lengths: Array = largest * np.linalg.norm(X / safe[:, None], axis=1)
+    return lengths
 
 
 def instance(name: str, value: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:

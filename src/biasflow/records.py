@@ -41,6 +41,7 @@ class Result(enum.Enum):
     @property
     def success(self) -> bool:
         return self not in (
+            Result.UNSEPARATED,
             Result.STEP_LIMIT,
             Result.STEP_TOO_SMALL,
             Result.DIVERGED,
@@ -144,6 +145,8 @@ class Certificate:
 
     @property
     def gap(self) -> float:
+        if not (math.isfinite(self.primal) and math.isfinite(self.dual)):
+            return math.inf
         return abs(self.primal - self.dual) / max(1.0, abs(self.primal))
 
 

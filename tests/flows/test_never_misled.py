@@ -109,7 +109,7 @@ def test_the_default_step_of_an_ascent_follows_the_inputs(activation, j):
 def test_an_ascent_that_never_separated_says_so():
     same = bf.Dataset(X[[0, 0, 1, 2]], [1.0, -1.0, 1.0, -1.0])
     run = bf.margin_ascent(same, bf.TwoLayer(6, 3).init(0.5), 100)
-    assert run.result is bf.Result.UNSEPARATED and "no step separated" in run.result.value
+    assert run.result is bf.Result.UNSEPARATED and "no step separated" in run.result.value and not run.result.success
     apart = bf.margin_ascent(bf.Dataset(X, CLASSES), bf.TwoLayer(6, 3).init(0.5), 2000)
     assert apart.result is bf.Result.REACHED_T1 and apart.stats["best_margin"][-1] > 0
 

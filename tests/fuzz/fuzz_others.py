@@ -78,9 +78,11 @@ def diagnostic_entries() -> dict[str, Entry]:
         ),
         "convergence_bounds": Entry(
             ("convergence_bounds", "MirrorProblem", "ConvergenceBounds"),
-            lambda alpha, X, y, beta0=None: bf.convergence_bounds(bf.MirrorProblem(bf.Hypentropy(alpha), X, y, beta0)),
-            {"alpha": 0.1, "X": X, "y": y},
-            {"alpha": SCALE, **X_y, "beta0": VECTOR},
+            lambda alpha, X, y, beta0=None, **rest: bf.convergence_bounds(
+                bf.MirrorProblem(bf.Hypentropy(alpha), X, y, beta0), **rest
+            ),
+            {"alpha": 0.1, "X": X, "y": y, "time_s": 15.0},
+            {"alpha": SCALE, **X_y, "beta0": VECTOR, "time_s": NUMBER},
             finite=False,
         ),
         "local_bounds": Entry(

@@ -74,17 +74,19 @@ class ConvergenceBounds:
             return self.dual_norm**2 / (2 * (self.speed * np.asarray(t, dtype=float)) ** 2)
 
 
-def convergence_bounds(problem: Problem | MirrorProblem, trajectory: Trajectory | None = None) -> ConvergenceBounds:
+def convergence_bounds(
+    problem: Problem | MirrorProblem, trajectory: Trajectory | None = None, *, time_s: float | None = None
+) -> ConvergenceBounds:
     """R's global bounds and the sharper ones, for a network or mirror flow whose potential is a multiple of a hypentropy.
 
     trajectory: the flow of the problem, where M = sup‖β(t)‖₁ is read off at the saved times
-    and at the limit; integrated where it is not given.
+    and at the limit; integrated where it is not given, for at most time_s seconds.
     F is ½‖Xβ−y‖² whatever the problem's normalisation; times are the flow's own.
     """
     found = as_mirror(problem)
     factor, inner = hypentropy_of(found.potential)
     if trajectory is None:
-        trajectory = flow_of(problem)
+        trajectory = flow_of(problem, time_s)
     elif not same_problem(problem, trajectory.problem):
         raise InputError("trajectory: it is the flow of another problem")
     limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
@@ -191,11 +193,11 @@ def same_problem(first: Problem | MirrorProblem, second: Problem | MirrorProblem
     return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(one, two, strict=True))
 
 
-def flow_of(problem: Problem | MirrorProblem) -> Trajectory:
+def flow_of(problem: Problem | MirrorProblem, time_s: float | None = None) -> Trajectory:
     """The flow of a problem until it has converged."""
     if isinstance(problem, MirrorProblem):
-        return mirror_flow(problem.potential, problem.X, problem.y, problem.beta0)
-    return gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+        return mirror_flow(problem.potential, problem.X, problem.y, problem.beta0, time_s=time_s)
+    return gradient_flow(problem.model, problem.data, problem.loss, problem.params0, time_s=time_s)
 
 
 def origin_of(problem: MirrorProblem) -> MirrorPoint:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..inputs import Array, Index, positive_float
-from ..limits.relu.samples import row_lengths
+from ..inputs import Array, Index, positive_float, row_lengths
 from ..limits.relu.variation import read_network
 from ..models import TwoLayerParams
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..inputs import Array, Index, labels, matrix, positive_float, positive_int
-from ..limits.relu.samples import row_lengths
+from ..inputs import Array, Index, labels, matrix, positive_float, positive_int, row_lengths
 from ..records import Certificate, Limit
 from .fantope import fantope_bound
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ..inputs import Array, Index, Mask, instance, one_of, positive_float, positive_int, vector
+from ..inputs import Array, Index, Mask, instance, one_of, positive_float, positive_int, real_array, vector
 from ..limits.tangent.precision import jax_in_double
 from ..losses import Loss
 from ..models import Model
@@ -118,7 +118,8 @@ def train_batch(
     X, y = _samples(datasets, runs)
     gamma = _stepsizes(stepsizes, runs)
     steps, threshold = positive_int("steps", steps), positive_float("threshold", threshold)
-    if batch is not None and positive_int("batch", batch) > datasets[0].n:
+    batch = None if batch is None else positive_int("batch", batch)
+    if batch is not None and batch > datasets[0].n:
         raise InputError(f"batch: {batch} exceeds n = {datasets[0].n}")
     seeds = range(runs) if keys is None else [positive_int("keys", key, least=0) for key in keys]
     if len(seeds) != runs:
@@ -130,7 +131,7 @@ def train_batch(
 
 def _starts(model: Model, datasets: list[Dataset], starts: Sequence[Any]) -> tuple[Any, int]:
     """The starts as one state with a leading axis of runs."""
-    checked = [model.checked(start, datasets[0].d) for start in starts]
+    checked = [model.checked(start, datasets[0].d) for start in instance("starts", starts, Iterable)]
     if not checked:
         raise InputError("starts: expected at least one run, found none")
     return stack(checked), len(checked)
@@ -148,7 +149,8 @@ def _samples(datasets: list[Dataset], runs: int) -> tuple[Array, Array]:
 
 
 def _stepsizes(stepsizes: ArrayLike, runs: int) -> Array:
-    gamma = vector("stepsizes", np.broadcast_to(stepsizes, (runs,)) if np.ndim(stepsizes) == 0 else stepsizes, runs)
+    given = real_array("stepsizes", stepsizes)
+    gamma = vector("stepsizes", np.full(runs, given) if given.ndim == 0 else given, runs)
     if np.any(gamma <= 0):
         raise InputError(f"stepsizes: expected positive numbers, found {gamma[gamma <= 0][0]:g}")
     return gamma

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
-from ..inputs import SMALLEST_NORMAL, Array, positive_float
+from ..inputs import SMALLEST_NORMAL, Array, positive_float, relative_tolerance
 from ..losses import SquareLoss
 from ..potentials.base import MirrorPoint, Potential
 from ..potentials.hypentropy import Hypentropy, HypentropyPoint
@@ -116,7 +116,7 @@ def march_arguments(
     origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, rtol: float
 ) -> tuple[tuple[Any, ...], Result]:
     """What `marching.march` is called with, and how a converged flow is called."""
-    rtol = positive_float("rtol", rtol)
+    rtol = relative_tolerance("rtol", rtol)
     target, infimum, ending = reachable(signs, X, y)
     field, extent = dual_field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InconsistentError, InfeasibleError, RefusedError, unknown
-from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, system, vector
+from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, relative_tolerance, system, vector
 from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
@@ -58,6 +58,8 @@ START = 1e-3
 """First step of a segment, as a share of the capped one."""
 HORIZON = 1e15
 """Final time in capped steps where none was given: LSODA wants a finite one."""
+STANDING = 50
+"""Steps in a row too short for the clock to show, after which a segment is given up: LSODA says t + h = t, and goes on."""
 SMALLEST_STEP = 1e-14
 """Relative step below which the integration gives up."""
 BEYOND = 1e12
@@ -130,6 +132,7 @@ class DualFlow:
     errors: Array  # of ν at the saved times, several of each, the largest of which counts
     result: Result
     stats: dict[str, Any]
+    over: Callable[[], bool]
 
     def point_at(self, t: float) -> MirrorPoint:
         return self.origin.moved(self.X.T @ self.dense(t))
@@ -152,10 +155,15 @@ class DualFlow:
         )
 
     def _errors(self, states: Any, view: Callable[[MirrorPoint], Any]) -> tuple[Array, Array]:
-        """Of the states, and of β: what the errors of ν and the rounding of η do to them, away from zero where they do most."""
+        """Of the states, and of β: what the errors of ν and the rounding of η do to them, away from zero where they do most.
+
+        NaN where there was no time for them.
+        """
         norms, nus = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)), self.stats["nu"]
-        found = np.zeros((len(self.points), 2))
+        found = np.full((len(self.points), 2), np.nan)
         for k, point in enumerate(self.points):
+            if self.over() or not np.all(np.isfinite(self.errors[k])):
+                break
             state = leaf_map(itemgetter(k), states)
             blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * float(np.linalg.norm(nus[k])))
             shift = np.max(np.abs(self.errors[k] @ self.X), axis=0) + blur
@@ -199,7 +207,7 @@ def integrate_dual(
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it."""
     deadline = deadline_of(time_s)
     t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = positive_float("rtol", rtol)
+    rtol = relative_tolerance("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
@@ -213,7 +221,7 @@ def integrate_dual(
         saved = np.append(saved, run.times[-1])
     nus = [run.dense(t) for t in saved]
     points = tuple(field.point(nu) for nu in nus)
-    errors = transported_errors(field, run.times, run.nus, run.pieces, saved)
+    errors = transported_errors(field, run.times, run.nus, run.pieces, saved, deadline.both)
     estimating = time.process_time() - started
     stats = {
         "method": "dual",
@@ -223,7 +231,7 @@ def integrate_dual(
         "restarts": run.restarts,
         "nu": np.array(nus),
     }
-    return DualFlow(origin, X, y, run.dense, saved, points, errors, run.result, stats)
+    return DualFlow(origin, X, y, run.dense, saved, points, errors, run.result, stats, deadline.both)
 
 
 class _Field:
@@ -347,9 +355,16 @@ def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Ca
             atol=max(sharpness * rtol * field.extent, field.noise) / sensitivity,
             jac=field.jacobian,
         )
-        sound, travelled, lowest, idle = len(times), 0.0, np.inf, 0
+        sound, travelled, lowest, idle, standing = len(times), 0.0, np.inf, 0, 0
         while result is None and solver.status == "running":
             solver.step()
+            if solver.status != "failed" and solver.t <= times[-1]:  # what it moved is a jump of the next piece
+                standing += 1
+                if standing <= STANDING and not over():
+                    continue
+                caution, capped = (caution / 8 if capped else caution), True
+                break
+            standing = 0
             growth = float((np.abs(field.X.T @ (solver.y - nus[-1])) * relative / allowance).max())
             if solver.status == "failed" or not growth <= 2:
                 caution, capped = (caution / 8 if capped else caution), True

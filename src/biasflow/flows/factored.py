@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ScaleError
-from ..inputs import SMALLEST_NORMAL, Array, positive_float
+from ..inputs import SMALLEST_NORMAL, Array, positive_float, relative_tolerance
 from ..models import FactorParams
 from ..records import Problem, Result, Trajectory
 from .deadlines import Deadline, deadline_of
@@ -53,7 +53,7 @@ def integrate_factored(
     their order of magnitude only.
     """
     t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = max(positive_float("rtol", rtol), LEAST)
+    rtol = max(relative_tolerance("rtol", rtol), LEAST)
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])

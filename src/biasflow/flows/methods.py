@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, RefusedError, unknown
-from ..inputs import Array, instance, positive_float
+from ..inputs import Array, instance, relative_tolerance
 from ..losses import Loss, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
 from ..models.base import MirrorForm
@@ -264,7 +264,7 @@ def gradient_flow(
             raise RefusedError(f"method {method!r}: {refusal}")
     chosen.check(problem, log_norm)
     cap = None if log_norm is None else log_norm - 2 * units.states * LOG2
-    tolerance = chosen.rtol if rtol is None else positive_float("rtol", rtol)
+    tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
     trajectory = chosen.integrate(own, end, tolerance, wanted, cap, deadline)
     degree = 1 if units == Units() or isinstance(model, DeepNetwork) else int(model.homogeneity)  # what stands for deep ones is w
     flow = _naming_dead(units.restored(judged(trajectory), problem, degree), problem)

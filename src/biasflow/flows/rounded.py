@@ -13,7 +13,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import positive_float
+from ..inputs import relative_tolerance
 from ..models import DeepNetwork
 from ..records import Problem, Trajectory
 from .deadlines import Deadline
@@ -44,7 +44,7 @@ def integrate_rounded(
 
     Converged means that the network with rounded kinks interpolates; `loss` is that of the network asked for.
     """
-    rtol = max(positive_float("rtol", rtol), TIGHTEST)
+    rtol = max(relative_tolerance("rtol", rtol), TIGHTEST)
     inputs = float(np.max(np.abs(problem.data.X)))
     largest = float(np.max(np.abs(problem.model.effective(problem.params0))))
     half_width = ROUNDING * rtol * max(inputs * largest, np.finfo(float).tiny)

@@ -12,6 +12,7 @@ with other signs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,8 +56,13 @@ class Field(Protocol):
     def force(self, point: MirrorPoint) -> Array: ...
 
 
-def transported_errors(field: Field, times: Array, nus: Array, pieces: tuple[Any, ...], saved: Array) -> Array:
-    """Changes of ν at the saved times, (T, 1 + COPIES, n), the largest effect of which is the estimate: e, and its copies."""
+def transported_errors(
+    field: Field, times: Array, nus: Array, pieces: tuple[Any, ...], saved: Array, over: Callable[[], bool] = lambda: False
+) -> Array:
+    """Changes of ν at the saved times, (T, 1 + COPIES, n), the largest effect of which is the estimate: e, and its copies.
+
+    NaN from where the time is over.
+    """
     n = nus.shape[1]
     transport, error, found = _Transport(field), np.zeros((n, 1 + COPIES)), np.zeros((saved.size, 1 + COPIES, n))
     rng, k = np.random.default_rng(0), int(np.searchsorted(saved, 0.0, side="right"))
@@ -64,8 +70,13 @@ def transported_errors(field: Field, times: Array, nus: Array, pieces: tuple[Any
         signs = np.append(1.0, rng.choice([-1.0, 1.0], COPIES))
         jump = piece(times[i]) - nus[i]
         while k < saved.size and saved[k] < times[i + 1]:
+            if over():
+                break
             found[k] = transport.pushed(error, jump, signs, piece, times[i], saved[k]).T
             k += 1
+        if over():
+            error = np.full_like(error, np.nan)
+            break
         error = transport.pushed(error, jump, signs, piece, times[i], times[i + 1])
         if k < saved.size and saved[k] == times[i + 1]:
             found[k] = error.T

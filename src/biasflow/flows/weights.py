@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import Array, positive_float
+from ..inputs import Array, positive_float, relative_tolerance
 from ..records import Problem, Result, Trajectory, leaf_map, leaves
 from .deadlines import FIRST_RUN, Deadline
 from .dual import CONVERGED, ROUNDINGS, stack
@@ -22,6 +22,8 @@ STATIONARY = 1e-13
 DENSE_JACOBIAN = 400
 """Weights up to which LSODA, which forms a Jacobian by differences when stiff, is the faster choice."""
 METHOD_RTOL_FLOOR = 1e-13
+SHARPER = 1e-3
+"""Factor on the tolerance where the loss seems to grow: weights much larger than what they have to move hide their move in it."""
 BEGIN, ORDER = 1e-3, 8
 """The first step, in units of the time in which the largest weight could double, and the order of DOP853."""
 
@@ -41,12 +43,15 @@ def integrate_weights(
     """
     deadline = time_s if isinstance(time_s, Deadline) else Deadline(None if time_s is None else time_s / FIRST_RUN)
     t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = positive_float("rtol", rtol)
+    rtol = relative_tolerance("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
     field = _WeightField(problem)
     run = _integrate(field, t1, rtol, deadline.first)
+    while field.loss(run[1][-1]) > field.loss(run[1][0]) and rtol / 10 > METHOD_RTOL_FLOOR and not deadline.first():
+        rtol = SHARPER * rtol
+        run = _integrate(field, t1, rtol, deadline.first)
     end = float(run[0][-1])
     # with no room a tighter run would be the same one, errors included; 0.99: up to rounding
     room = TIGHTER * rtol / 10 >= 0.99 * METHOD_RTOL_FLOOR

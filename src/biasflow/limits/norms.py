@@ -11,14 +11,13 @@ from ..inputs import Array, label_size, system
 from ..records import Certificate, Limit
 from .constraints import reduce_constraints
 from .newton import solve_gram
-from .rounding import norm_bracket
+from .rank import independent_rows, settled_rank
+from .rounding import kind_of, norm_bracket
 
 ON_SUPPORT = 1e-9
 """Share of the largest entry below which an entry of a linear program's vertex counts as zero."""
 REFINED = 3
 """Refinements with residuals of X itself: the first removes the ridge, the others what the condition of XXᵀ costs, up to 1e10."""
-WIDE = 1e-6
-"""Relative width of a bracket up to which it counts as the number itself, as for margins."""
 FEASIBLE = 1e-8
 """Largest relative violation of Xβ = y that is returned."""
 STRICT = 1e-7
@@ -41,8 +40,8 @@ def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     residual = float(np.max(np.abs(X @ beta - y))) / label_size(y)
     _check(residual, "min_l2")
     nu = constraints.lift(nu)
-    certificate = _certificate(X, y, beta, nu, "l2", residual, "closed-form")
-    return Limit(beta, norm, certificate, {"rank": constraints.rank, "nu": nu, **_redundant(constraints.rank, X)})
+    certificate, note = _certificate(X, y, beta, nu, constraints.rank, "l2", residual, "closed-form")
+    return Limit(beta, norm, certificate, {"rank": constraints.rank, "nu": nu, **note})
 
 
 def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
@@ -75,21 +74,20 @@ def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     face = np.abs(correlation) > 1 - STRICT
     unique = bool(np.linalg.matrix_rank(basis[:, face]) == np.sum(face)) if np.any(face) else True
     nu = constraints.lift(nu)
-    certificate = _certificate(X, y, beta, nu, "l1", residual, "exact")
-    stats = {"support": support, "unique": unique, "rank": constraints.rank, "nu": nu, **_redundant(constraints.rank, X)}
+    certificate, note = _certificate(X, y, beta, nu, constraints.rank, "l1", residual, "exact")
+    stats = {"support": support, "unique": unique, "rank": constraints.rank, "nu": nu, **note}
     return Limit(beta, norm, certificate, stats)
 
 
-def _certificate(X: Array, y: Array, beta: Array, nu: Array, norm: str, residual: float, kind: str) -> Certificate:
-    """The bracket, both ends zero where y is; a 'bound' where rounding leaves it wide."""
-    primal, dual = norm_bracket(X, y, beta, nu, norm) if np.any(y) else (0.0, 0.0)
-    return Certificate(primal, dual, residual, kind if primal - dual <= WIDE * primal else "bound")
-
-
-def _redundant(rank: int, X: Array) -> dict[str, str]:
-    """A note where rows depend on others up to rounding: whether they do in exact arithmetic, floats cannot tell."""
-    words = f"{len(X) - rank} of {len(X)} rows follow from the others up to rounding; the bracket is of the problem without them"
-    return {"note": words} if rank < len(X) else {}
+def _certificate(
+    X: Array, y: Array, beta: Array, nu: Array, rank: int, norm: str, residual: float, kind: str
+) -> tuple[Certificate, dict[str, str]]:
+    """The bracket, both ends zero where y is; a 'bound' where rounding leaves it wide, or rows of X depend by rounding only."""
+    if not np.any(y):
+        return Certificate(0.0, 0.0, residual, kind), {}
+    settled, note = settled_rank(X, y, rank)
+    primal, dual = norm_bracket(X, y, beta, nu, norm, independent_rows(X, rank) if settled else None)
+    return Certificate(primal, dual, residual, kind_of(primal, dual, kind)), note
 
 
 def _check(residual: float, name: str) -> None:

@@ -7,11 +7,15 @@ from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InfeasibleError
 from ..inputs import SMALLEST_NORMAL, Array, Index, instance, label_size, system, vector
+from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
 from ..records import Certificate, Limit
 from .constraints import reduce_constraints
+from .divergence import ROUNDINGS, divergence_bracket
 from .half_lines import forced_zeros
 from .newton import project
+from .rank import independent_rows, settled_rank
+from .rounding import EPS, kind_of, outward
 
 TOLERANCE = 2e-14
 """Residual and mismatch asked of the final Newton iteration; it also stops where rounding ends its progress."""
@@ -33,6 +37,7 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     Raises InconsistentError where Xβ = y has no solution, InfeasibleError with a Farkas vector where only the signs forbid it.
     """
     instance("potential", potential, Potential)
+    potential, unit = _without_unit(potential)  # c·φ has the same projection, and c times the divergence and ν
     X, y = system(X, y)
     d = X.shape[1]
     start = None if beta0 is None else vector("beta0", beta0, d)
@@ -57,15 +62,19 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     sums = beta if np.any(y) or start is None else start  # zero labels have no size of their own
     residual, relative = misfit / label_size(y), misfit / max(float(np.max(np.abs(X) @ np.abs(sums))), TINY)
     origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
-    objective = float(np.sum(potential.at(beta).divergence(origin)))
-    inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
-    membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
-    dual = _dual_value(inner_origin, basis.T @ solution.state.nu, float(constraints.target @ solution.state.nu))
-    dual += wall_divergence(potential, origin, np.flatnonzero(zero))
-    if not np.isfinite(dual):  # rounding of ν crossed a wall: the value that exact membership would give
-        dual = objective + float((y - X @ beta) @ nu)
-    certificate = Certificate(objective, dual, residual, "exact", membership)
-    stats = {"iterations": solution.iterations, "rank": constraints.rank, "nu": nu, "boundary": np.flatnonzero(zero)}
+    with np.errstate(under="ignore", over="ignore"):
+        objective = float(np.sum(potential.at(beta).divergence(origin)))
+        inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
+        membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
+        left, rank = (X[:, inside], reduce_constraints(X[:, inside], y).rank) if 0 < inside.size < d else (X, constraints.rank)
+        settled, note = settled_rank(left, y, rank)
+        rows = independent_rows(left, rank) if settled else None
+        primal, dual = divergence_bracket(inner, left, y, inner_origin, beta[inside], nu, rows) if inside.size else (0.0, 0.0)
+        wall = wall_divergence(potential, origin, np.flatnonzero(zero))
+        bounds = outward((primal + wall) * (1 + ROUNDINGS * EPS), (dual + wall) * (1 - ROUNDINGS * EPS), unit)
+        objective, nu = float(np.ldexp(objective, unit)), np.ldexp(nu, unit)
+    certificate = Certificate(*bounds, residual, kind_of(*bounds, "exact"), membership)
+    stats = {"iterations": solution.iterations, "rank": constraints.rank, "nu": nu, "boundary": np.flatnonzero(zero), **note}
     result = Limit(beta, objective, certificate, stats)
     if not solution.converged or relative > ACCEPTED:
         raise ConvergenceError(
@@ -80,15 +89,17 @@ def wall_divergence(potential: Potential, origin: MirrorPoint, wall: Index) -> f
     return float(np.sum(inner.at(np.zeros(wall.size)).divergence(inner.at(origin.beta[wall])))) if wall.size else 0.0
 
 
-def _dual_value(origin: MirrorPoint, shift: Array, reward: float) -> float:
-    """⟨y, ν⟩ − Σφ*(η₀ + Xᵀν) + Σφ*(η₀): a lower bound on D_φ(β, β₀) over all β with Xβ = y, whatever ν is."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return reward - float(np.sum(origin.moved(shift).conjugate() - origin.conjugate()))
-
-
 def _membership(point: MirrorPoint, origin: MirrorPoint, shift: Array) -> float:
     """‖∇φ(β) − ∇φ(β₀) − Xᵀν‖_∞/max(1, ‖∇φ(β)‖_∞); a β that underflowed has no gradient to compare."""
     known = np.isfinite(point.eta) & (np.abs(point.beta) > SMALLEST_NORMAL)
     eta = np.where(known, point.eta, 0.0)
     distance = np.where(known, eta - origin.eta - shift, 0.0)
     return float(np.max(np.abs(distance), initial=0.0)) / float(np.max(np.abs(eta), initial=1.0))
+
+
+def _without_unit(potential: Potential) -> tuple[Potential, int]:
+    """The potential with a factor of size one, and the power of two that was taken off it."""
+    if not isinstance(potential, ScaledPotential):
+        return potential, 0
+    unit = int(np.frexp(np.max(potential.factor))[1])
+    return ScaledPotential(np.ldexp(potential.factor, -unit), potential.potential), unit

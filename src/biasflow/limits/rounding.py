@@ -12,44 +12,66 @@ import math
 import numpy as np
 import scipy.linalg as sl
 
-from ..inputs import Array, length
+from ..inputs import SMALLEST_NORMAL, Array, Index, length
 
 EPS = float(np.finfo(float).eps)
 """Twice the unit roundoff: room for terms of higher order and for the rounding of the bounds themselves."""
+WIDE = 1e-6
+"""Relative width of a bracket up to which it counts as the number itself, as for margins."""
 CLEAR = 1e-8
 """Least over largest eigenvalue of XXᵀ above which it shows the least singular value; below, X itself is decomposed."""
 
 
-def norm_bracket(X: Array, y: Array, beta: Array, nu: Array, norm: str) -> tuple[float, float]:
-    """(primal, dual) around min ‖β‖ subject to Xβ = y, for X and y as they are given. norm: 'l1' or 'l2'."""
+def kind_of(primal: float, dual: float, kind: str) -> str:
+    """The kind, or 'bound' where the bracket is wide."""
+    return kind if math.isfinite(primal) and primal - dual <= WIDE * primal else "bound"
+
+
+def outward(primal: float, dual: float, exponent: int) -> tuple[float, float]:
+    """Both bounds times 2^exponent; where the result is no normal float, rounded away from each other."""
+    with np.errstate(over="ignore", under="ignore"):
+        above, below = float(np.ldexp(primal, exponent)), float(np.ldexp(dual, exponent))
+    above = math.nextafter(above, math.inf) if primal > 0 and above < SMALLEST_NORMAL else above
+    below = math.nextafter(below, 0.0) if below < SMALLEST_NORMAL or (math.isinf(below) and math.isfinite(dual)) else below
+    return above, below
+
+
+def norm_bracket(X: Array, y: Array, beta: Array, nu: Array, norm: str, rows: Index | None) -> tuple[float, float]:
+    """(primal, dual) around min ‖β‖ subject to Xβ = y, for X and y as they are given. norm: 'l1' or 'l2'.
+
+    rows: independent ones from which all others follow, None where that is not known: then nothing is from above.
+    """
+    basis = slice(None) if rows is None else rows
     n, d = X.shape
-    rows, unit = _exponents(X), int(_exponents(y[None])[0])
-    A, b = np.ldexp(X, -rows[:, None]), np.ldexp(y, -unit - rows)
-    point, multiplier = np.ldexp(beta, -unit), np.ldexp(nu, rows)
+    units, unit = row_exponents(X), int(row_exponents(y[None])[0])
+    A, b = np.ldexp(X, -units[:, None]), np.ldexp(y, -unit - units)
+    point, multiplier = np.ldexp(beta, -unit), np.ldexp(nu, units)
     multiplier = multiplier / (float(np.max(np.abs(multiplier))) or 1.0)
     correlation, doubt = np.abs(multiplier @ A), (n + 2) * EPS * (np.abs(multiplier) @ np.abs(A))
     reach = float(np.max(correlation + doubt)) if norm == "l1" else length(correlation + doubt) * (1 + d * EPS)
     gain = float(b @ multiplier) - (n + 2) * EPS * float(np.abs(b) @ np.abs(multiplier))
     dual = max(gain / reach, 0.0) * (1 - 4 * EPS) if reach > 0 else 0.0
+    A, b = A[basis], b[basis]
     left = np.abs(A @ point - b) + (d + 2) * EPS * (np.abs(A) @ np.abs(point) + np.abs(b))
     size = float(np.sum(np.abs(point))) if norm == "l1" else length(point)
-    cost = (math.sqrt(d) if norm == "l1" else 1.0) / _least_singular_value(A)
+    least = _least_singular_value(A) if rows is not None else 0.0
+    cost = (math.sqrt(d) if norm == "l1" else 1.0) / least if least > 0 else math.inf
     primal = size * (1 + (d + 2) * EPS) + cost * length(left) * (1 + (d + 2) * EPS)
-    return float(np.ldexp(primal, unit)), float(np.ldexp(dual, unit))
+    return outward(primal, dual, unit)
 
 
-def _exponents(A: Array) -> Array:
+def row_exponents(A: Array) -> Array:
     """k for each row, with its largest entry between 2^(k−1) and 2^k; zero for a row of zeros."""
     return np.frexp(np.max(np.abs(A), axis=1))[1]
 
 
 def _least_singular_value(A: Array) -> float:
-    """A lower bound on the least one that is not zero to rounding."""
+    """A lower bound on the least of all."""
     n, d = A.shape
     values = sl.eigvalsh(A @ A.T) if n <= d else np.zeros(1)
     if values[0] > CLEAR * values[-1]:
         return math.sqrt(values[0] - (n + d) * EPS * values[-1])
+    if n > d:
+        return 0.0
     singular = sl.svdvals(A)
-    noise = (n + d) * EPS * float(singular[0])
-    kept = singular[singular > 2 * noise]
-    return float(kept[-1]) - noise if kept.size else math.inf
+    return float(singular[-1]) - (n + d) * EPS * float(singular[0])

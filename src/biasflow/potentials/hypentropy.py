@@ -78,7 +78,8 @@ class HypentropyPoint(MirrorPoint):
         delta = self.minus(start)
         with np.errstate(over="ignore", invalid="ignore"):
             small = np.clip(delta, -1.0, 1.0)
-            near = 2 * self.radius * np.sinh(small / 2) ** 2 - self.beta * sinh_minus(small)
+            half = np.sinh(small / 2)
+            near = 2 * (self.radius * half) * half - self.beta * sinh_minus(small)  # in this order: half² may underflow
             far = np.where(self.beta == 0, 0.0, self.beta * delta) - self.radius + start.radius
         return np.where(np.abs(delta) < SERIES_RADIUS, near, far)
 

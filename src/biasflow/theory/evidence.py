@@ -96,8 +96,8 @@ class Evidence:
         """The library's flow for this problem, which may go through the mirror form."""
         p = self.problem
         if isinstance(p, MirrorProblem):
-            return mirror_flow(p.potential, p.X, p.y, p.beta0)
-        return gradient_flow(p.model, p.data, p.loss, p.params0, log_scale=p.log_scale)
+            return mirror_flow(p.potential, p.X, p.y, p.beta0, time_s=self.time_left)
+        return gradient_flow(p.model, p.data, p.loss, p.params0, log_scale=p.log_scale, time_s=self.time_left)
 
     @cached_property
     def limit(self) -> Limit:

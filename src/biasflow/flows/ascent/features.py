@@ -117,7 +117,7 @@ def geometric_steps(steps: int, count: int) -> NDArray[np.intp]:
 
 
 def _steps_to_keep(keep: Iterable[int], steps: int) -> NDArray[np.intp]:
-    kept = np.unique(np.array([positive_int("keep", t, least=0) for t in keep], dtype=np.intp))
-    if kept.size == 0 or kept[-1] > steps:
-        raise InputError(f"keep: expected steps from 0 to {steps}, found {kept[-1] if kept.size else 'none'}")
-    return kept
+    kept = sorted({positive_int("keep", t, least=0) for t in instance("keep", keep, Iterable)})
+    if not kept or kept[-1] > steps:
+        raise InputError(f"keep: expected steps from 0 to {steps}, found {kept[-1] if kept else 'none'}")
+    return np.array(kept, dtype=np.intp)

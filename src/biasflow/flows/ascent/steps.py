@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from ...errors import InputError
-from ...inputs import positive_float
+from ...inputs import SMALLEST_NORMAL, positive_float
 
 
 @dataclass(frozen=True)
@@ -95,4 +95,6 @@ class Proposition7Step(StepRule):
 def _positive(largest: float) -> float:
     if largest <= 0:
         raise InputError("step: every feature vanishes on every sample, so that ‖z‖_∞ = 0 gives no step size")
+    if largest < SMALLEST_NORMAL:
+        raise InputError(f"step: features up to {largest:g} are too small for floats to hold a step of about 1/‖z‖_∞; scale them")
     return largest

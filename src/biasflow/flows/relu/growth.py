@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ConvergenceError
 from ...inputs import Array
 
 SAME_LENGTH = 1e-10
@@ -23,6 +24,8 @@ LEFT = 40.0
 """Times the slowest rate, in units of time, after which the labels are fitted to rounding."""
 RTOL, ATOL = 1e-12, 1e-14
 """Tolerances of the curve."""
+RESOLVED = 1e-10
+"""Least component of D_± along an input, relative to its length, that the curve follows: four digits above its tolerance."""
 POINTS = 4001
 """Places at which pulls are summed over time."""
 
@@ -101,12 +104,21 @@ class Growth:
             along = float(state[1:] @ f)
             return np.append(2 * along, f - along * state[1:])
 
+        p = self.y * self.lengths / float(np.linalg.norm(self.y * self.lengths))
+        if float(np.min(p)) < RESOLVED:
+            raise ConvergenceError(
+                f"growth of a neuron on inputs of lengths {np.min(self.lengths):.3g} to {np.max(self.lengths):.3g}: the shortest"
+                " is lost beside the longest"
+            )
         slowest = self.capacity * float(np.min(self.lengths)) ** 2 / self.n
         span = SEED / self.rate + LEFT / min(slowest, self.rate)
-        p = self.y * self.lengths / float(np.linalg.norm(self.y * self.lengths))
         run = solve_ivp(
             velocity, (0.0, span), np.append(-SEED, p), "LSODA", dense_output=True, rtol=RTOL, atol=ATOL, events=_half
         )
+        if not run.success or run.t_events[0].size == 0:
+            raise ConvergenceError(
+                f"growth of a neuron on inputs of lengths {np.min(self.lengths):.3g} to {np.max(self.lengths):.3g}: {run.message}"
+            )
         return run.sol, float(run.t_events[0][0]) - SEED / (2 * self.rate)
 
 

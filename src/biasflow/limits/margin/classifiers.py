@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...inputs import Array, Index, labels, one_of
+from ...errors import InputError
+from ...inputs import Array, Index, labels, one_of, row_lengths
 from ...models import augmented
 
 ACTIVATIONS = ("relu", "squared_relu")
@@ -29,14 +30,20 @@ def arc_cosine_kernel(X: ArrayLike, other: ArrayLike | None = None, activation: 
     one_of("activation", activation, ACTIVATIONS)
     A = augmented(X)
     B = A if other is None else augmented(other, A.shape[1] - 1)
-    lengths, others = np.linalg.norm(A, axis=1)[:, None], np.linalg.norm(B, axis=1)[None]
+    lengths, others = row_lengths(A)[:, None], row_lengths(B)[None]
     theta = _angles(A / lengths, B / others.T)
-    p = A.shape[1]
-    if activation == "relu":
-        return lengths * others * (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / (2 * np.pi * p)
-    cosine = np.cos(theta)
-    shape = 3 * np.sin(theta) * cosine + (np.pi - theta) * (1 + 2 * cosine**2)
-    return (lengths * others) ** 2 * shape / (2 * np.pi * p * (p + 2))
+    p, cosine = A.shape[1], np.cos(theta)
+    with np.errstate(over="ignore"):
+        if activation == "relu":
+            K = lengths * others * (np.sin(theta) + (np.pi - theta) * cosine) / (2 * np.pi * p)
+        else:
+            shape = 3 * np.sin(theta) * cosine + (np.pi - theta) * (1 + 2 * cosine**2)
+            K = (lengths * others) ** 2 * shape / (2 * np.pi * p * (p + 2))
+    if not np.all(np.isfinite(K)):
+        raise InputError(
+            f"X: the kernel of inputs of lengths up to {max(np.max(lengths), np.max(others)):g} overflows; scale them"
+        )
+    return K
 
 
 def _angles(A: Array, B: Array) -> Array:

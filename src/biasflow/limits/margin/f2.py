@@ -21,6 +21,9 @@ from .reading import Labelled, read_labelled
 STREAM = 5
 """Start of the random stream, so that data drawn with the same key are independent of the first layer."""
 
+MOST_NUMBERS = 2**28
+"""Numbers in the first layer, or in the features, that are drawn here at most: 2 GiB each."""
+
 
 def f2_max_margin(
     X: ArrayLike,
@@ -48,7 +51,7 @@ def f2_max_margin(
     X = matrix("X", X)
     y = labels("y", y, X.shape[0])
     data = read_labelled(X, y)
-    directions = None if features is None else _first_layer(features, X.shape[1] + 1, key)
+    directions = None if features is None else _first_layer(features, X.shape[1] + 1, len(X), key)
     if data.conflict is not None:
         nothing = np.zeros(y.size if directions is None else len(directions))
         return _zero(
@@ -90,14 +93,18 @@ def _kernel_margin(X: Array, y: Array, activation: str, deadline: float) -> Limi
     return Limit(KernelClassifier(X, c, activation), found.lower, certificate_of(found), stats)
 
 
-def _first_layer(features: int | ArrayLike, dim: int, key: int) -> Array:
+def _first_layer(features: int | ArrayLike, dim: int, samples: int, key: int) -> Array:
     if not isinstance(features, (int, np.integer)):
         directions = matrix("features", features)
         if directions.shape[1] != dim:
             raise InputError(f"features: expected rows (m, {dim}), the bias coordinate last, found {directions.shape}")
         return directions
-    rng = np.random.default_rng([STREAM, key])
-    drawn = rng.standard_normal((positive_int("features", features), dim))
+    rng, count = np.random.default_rng([STREAM, key]), positive_int("features", features)
+    if count * max(dim, samples) > MOST_NUMBERS:
+        raise InputError(
+            f"features: {count:,} neurons of {samples} samples take more than the {MOST_NUMBERS:,} numbers there is room for"
+        )
+    drawn = rng.standard_normal((count, dim))
     return drawn / np.linalg.norm(drawn, axis=1)[:, None]
 
 

@@ -8,10 +8,9 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, lsq_linear, milp
 
 from ...errors import InputError
-from ...inputs import Array, instance, label_size, length, positive_float
+from ...inputs import Array, instance, label_size, length, positive_float, row_lengths
 from ...models import TwoLayerParams
 from ...records import Dataset
-from .samples import row_lengths
 from .variation import read_network
 
 ALTERNATIONS = 20
@@ -60,19 +59,28 @@ def kkt_point(params: TwoLayerParams, ds: Dataset, kink: float = 1e-10) -> KktPo
     a, W = read_network(params)
     if W.shape[1] != ds.d:
         raise InputError(f"params.W: neurons of dimension {W.shape[1]}, and inputs of dimension {ds.d}")
-    values = W @ ds.X.T
-    on_kink = (np.abs(values) <= kink * np.outer(row_lengths(W), row_lengths(ds.X))) if a.size else np.zeros((0, ds.n), bool)
+    unit = int(np.frexp(np.max(np.abs(ds.X)))[1])  # gradients are linear in the inputs: λ of inputs 2^k larger is 2^k smaller
+    X = np.ldexp(ds.X, -unit)
+    values = W @ X.T
+    on_kink = (np.abs(values) <= kink * np.outer(row_lengths(W), row_lengths(X))) if a.size else np.zeros((0, ds.n), bool)
     slopes: Array = np.where((values > 0) & ~on_kink, 1.0, 0.0)
     hidden = np.where(on_kink, 0.0, np.maximum(values, 0.0))
-    network = _Network(a, W, ds.X, hidden)
+    network = _Network(a, W, X, hidden)
     on_kink = on_kink & (a != 0)[:, None] & np.any(ds.X, axis=1)[None, :]
     lam = network.multipliers(slopes)
     if np.any(on_kink):
         lam, slopes = _with_kinks(network, slopes, on_kink)
     size = length(network.theta())
     stationarity = network.distance(lam, slopes) / size if size else 0.0
-    misfit = float(np.max(np.abs(a @ hidden - ds.y)))
-    return KktPoint(stationarity, misfit / label_size(ds.y), lam, slopes)
+    with np.errstate(over="ignore", under="ignore"):
+        misfit, multipliers = float(np.max(np.abs(np.ldexp(a @ hidden, unit) - ds.y))), np.ldexp(lam, -unit)
+        feasibility = float(np.divide(misfit, label_size(ds.y)))
+    if not np.all(np.isfinite([stationarity, feasibility, *multipliers])):
+        raise InputError(
+            f"X, params: inputs up to {np.max(np.abs(ds.X)):g} and weights up to {np.max(np.abs(network.theta())):g} ask for"
+            " multipliers or predictions beyond float range; scale them"
+        )
+    return KktPoint(stationarity, feasibility, multipliers, slopes)
 
 
 @dataclass(frozen=True, eq=False)

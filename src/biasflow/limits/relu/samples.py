@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InconsistentError, InputError
-from ...inputs import Array, Index
+from ...inputs import Array, Index, row_lengths
 
 SAME_DIRECTION = 1e-12
 """Distance of two unit vectors below which they count as one: inputs that a float can hardly tell apart."""
@@ -66,14 +66,6 @@ def read_samples(X: Array, y: Array) -> Samples:
         basis = np.eye(u.shape[1])
     coordinates = coordinates / np.linalg.norm(coordinates, axis=1)[:, None]
     return Samples(coordinates, z / size if size else z, basis, size, rows[kept], lengths[rows[kept]], y.size)
-
-
-def row_lengths(X: Array) -> Array:
-    """‖x_k‖ without overflow."""
-    largest = np.max(np.abs(X), axis=1)
-    safe = np.where(largest > 0, largest, 1.0)
-    lengths: Array = largest * np.linalg.norm(X / safe[:, None], axis=1)
-    return lengths
 
 
 def _check_zero_inputs(lengths: Array, y: Array) -> None:

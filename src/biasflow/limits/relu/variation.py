@@ -6,9 +6,8 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from ...errors import InputError
-from ...inputs import Array, positive_float, real_array
+from ...inputs import Array, positive_float, real_array, row_lengths
 from ...models import TwoLayerParams
-from .samples import row_lengths
 
 
 def variation_norm(params: TwoLayerParams, same_direction: float = 1e-12) -> float:

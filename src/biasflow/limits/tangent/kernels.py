@@ -56,7 +56,7 @@ class Tangent:
             for i, features in self._each(X):
                 for j, others in self._each(other):
                     K[i, j] = features.gram(others)
-            return K
+            return _finite(K)
         K = np.empty((len(X), len(X)))
         blocks = self.blocks(X)
         for k, i in enumerate(blocks):
@@ -65,7 +65,7 @@ class Tangent:
             for j in blocks[k + 1 :]:
                 K[i, j] = features.gram(self.features(X[j]))
         upper = np.triu(K)
-        return upper + np.triu(K, 1).T
+        return _finite(upper + np.triu(K, 1).T)
 
     def predictions(self, X: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -74,6 +74,14 @@ class Tangent:
     def _each(self, X: Array) -> Iterator[tuple[slice, Features]]:
         for block in self.blocks(X):
             yield block, self.features(X[block])
+
+
+def _finite(K: Array) -> Array:
+    if not np.all(np.isfinite(K)):
+        raise InputError(
+            "X: products of gradients, of which the kernel is made, are beyond float range; scale the inputs or the weights"
+        )
+    return K
 
 
 def tangent(fn: Any, params: Any, X: Array, output: int | None = None, memory: float = MEMORY, name: str = "params") -> Tangent:
