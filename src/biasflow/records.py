@@ -52,7 +52,7 @@ class Result(enum.Enum):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Inputs X (n, d) with labels y (n,); `truth` is the planted predictor, where there is one."""
 
@@ -68,6 +68,10 @@ class Dataset:
         if self.truth is not None:
             object.__setattr__(self, "truth", vector("truth", self.truth, X.shape[1]))
 
+    def __repr__(self) -> str:
+        name = f"{self.name}, " if self.name else ""
+        return f"Dataset({name}n = {self.n}, d = {self.d}{', planted truth' if self.truth is not None else ''})"
+
     @property
     def n(self) -> int:
         return int(self.X.shape[0])
@@ -77,7 +81,7 @@ class Dataset:
         return int(self.X.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """What a gradient flow needs: model, data, loss and start.
 
@@ -99,6 +103,10 @@ class Problem:
         object.__setattr__(self, "params0", params0)
         object.__setattr__(self, "log_scale", log_scale)
 
+    def __repr__(self) -> str:
+        below = "" if self.in_floats else f", from e^{np.max(self.log_scale):g}·params0"
+        return f"Problem({self.model!r}, {self.data!r}, {self.loss!r}{below})"
+
     @property
     def in_floats(self) -> bool:
         """Whether floats hold the start: then it is params0."""
@@ -110,7 +118,7 @@ class Problem:
         return self.params0 if self.in_floats else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.params0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MirrorProblem:
     """Mirror flow d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ (None: where ∇φ vanishes)."""
 
@@ -125,6 +133,10 @@ class MirrorProblem:
         object.__setattr__(self, "y", y)
         if self.beta0 is not None:
             object.__setattr__(self, "beta0", vector("beta0", self.beta0, X.shape[1]))
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        return f"MirrorProblem({type(self.potential).__name__}, n = {n}, d = {d}{'' if self.beta0 is None else ', from beta0'})"
 
 
 @dataclass(frozen=True)
@@ -150,7 +162,7 @@ class Certificate:
         return abs(self.primal - self.dual) / max(1.0, abs(self.primal))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Limit(Generic[State]):
     """A point that theory predicts, its objective, and the certificate that it is right.
 
@@ -163,8 +175,13 @@ class Limit(Generic[State]):
     stats: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
 
+    def __repr__(self) -> str:
+        low, high = sorted((self.certificate.primal, self.certificate.dual))
+        bracket = f"in [{low:.6g}, {high:.6g}], {self.certificate.kind}"
+        return f"Limit({self.objective:.6g} {bracket}, value {_shape(self.value)}{f'; {self.source}' if self.source else ''})"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """A flow that was integrated, or a path: states at times, loss, error estimate, and why it stopped.
 
@@ -190,6 +207,12 @@ class Trajectory:
     def __post_init__(self) -> None:
         if self.predictor_error is None:
             object.__setattr__(self, "predictor_error", self.error)
+
+    def __repr__(self) -> str:
+        span = f"{len(self.times)} states, t = {self.times[0]:.4g} … {self.times[-1]:.4g}"
+        worst = np.max(self.error) if np.size(self.error) else np.nan
+        fall = f"loss {self.loss[0]:.3g} → {self.loss[-1]:.3g}, error about {worst:.1g}"
+        return f"Trajectory({span}, {fall}; {self.result.value})"
 
     @property
     def final(self) -> Any:
@@ -219,6 +242,11 @@ def leaf_map(function: Callable[[Any], Any], state: Any) -> Any:
     if isinstance(state, tuple):
         return regrouped(state, [leaf_map(function, leaf) for leaf in state])
     return function(state)
+
+
+def _shape(value: Any) -> str:
+    """What a point is: its type, and the shape of an array."""
+    return f"{value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def leaves(state: Any) -> list[Any]:

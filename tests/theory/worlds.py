@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
@@ -46,3 +46,14 @@ def verdict_in(world: World) -> bf.Verdict:
     with pytest.MonkeyPatch.context() as patch:
         keywords = dict(world.spoil(patch) or {})
         return bf.verify(world.claim, **{"key": world.key, "time_s": PATIENT_S, **keywords})
+
+
+def contents(problem: Any) -> Any:
+    """What a problem is made of, to tell two apart."""
+    if isinstance(problem, bf.Problem):
+        return [problem.data.X, problem.data.y, *problem.params0]
+    if isinstance(problem, bf.Dataset):
+        return [problem.X, problem.y]
+    if isinstance(problem, bf.MirrorProblem):
+        return [problem.potential, problem.X, problem.y, problem.beta0]
+    return {field.name: getattr(problem, field.name) for field in fields(problem) if field.name != "loss"}

@@ -209,7 +209,7 @@ def on_problem(test: Callable[[Any], str | None]) -> Callable[[Evidence], str | 
     return lambda evidence: test(evidence.problem)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Claim:
     """An executable statement of a paper. `example(key)` makes a random problem that satisfies its hypotheses.
 
@@ -230,11 +230,14 @@ class Claim:
     family: Callable[[int], Any] | None = None
     below_floats: bool = False
 
+    def __repr__(self) -> str:
+        return f"Claim({self.id}, {self.reference}: {self.statement})"
+
 
 WORST_FIRST = (Status.VIOLATED, Status.INCONCLUSIVE, Status.CONSISTENT, Status.HOLDS)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
     """A claim tested on a problem: which hypotheses hold, and what was measured against what was predicted.
 
@@ -300,3 +303,5 @@ class Verdict:
         lines = [f"{self.claim.id}: {self.status}{why}{empty}. {self.claim.statement}"]
         lines += [f"  hypothesis {h.id} fails: {failure}" for h, failure in self.hypotheses if failure is not None]
         return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
+
+    __repr__ = __str__
