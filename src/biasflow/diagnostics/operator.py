@@ -13,9 +13,14 @@ from scipy.optimize import linprog
 
 from ..errors import InputError
 from ..inputs import Array, matrix, one_of, positive_float, positive_int, vector
+from ..limits.rank import MOST_WORK, exact_ranks
+from ..limits.rounding import WIDE
 from ..records import Certificate, Limit
 
 NORMS = ("l2", "l1", "linf")
+EPS = float(np.finfo(float).eps)
+PROGRAM = 64.0
+"""Roundings, for each row and column, of the eigenvalues that bound the norm from above, in well-conditioned coordinates."""
 ITERATIONS = 400
 """Frank–Wolfe steps on the upper bound: it improves by a per cent or so after that."""
 SOFTNESS = 30.0
@@ -31,9 +36,10 @@ def inverse_norm(
     """‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} over u ∈ R^n; infinite where X (n, m) has rank below n (R, §5.4).
 
     norm: ‖·‖_* on R^m. 'l2', with `weights` ω ≥ 0 for ‖v‖² = Σω_iv_i²: exact, 1/σ_min(X·diag(√ω)). 'l1' and 'linf': a convex
-    maximisation, hard in general, so a bracket. `value` is the u found, `objective` its ‖u‖₂, a lower bound; certificate.dual
-    is the upper one. That comes from ‖v‖_∞² ≥ Σp_iv_i² for p in the simplex and ‖v‖₁² ≥ E⟨s, v⟩² for random signs s: both give
-    ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe. time_s: both searches end by then; the bracket is what they have.
+    maximisation, hard in general, so a bracket. `value` is the u found, `objective` its ‖u‖₂; certificate.primal is the lower
+    bound that it proves, rounding taken off, certificate.dual the upper one. That comes from ‖v‖_∞² ≥ Σp_iv_i² for p in the
+    simplex and ‖v‖₁² ≥ E⟨s, v⟩² for random signs s: both give ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe. time_s:
+    both searches end by then; the bracket is what they have.
     """
     X = matrix("X", X)
     one_of("norm", norm, NORMS)
@@ -47,14 +53,18 @@ def inverse_norm(
             raise InputError(f"weights: expected numbers of at least zero, found {omega.min():g}")
         X = X * np.sqrt(omega)
     left, values, right = sl.svd(X, full_matrices=True)
-    if X.shape[1] < X.shape[0] or values[-1] <= X.shape[1] * np.finfo(float).eps * values[0]:
-        return Limit(left[:, -1], np.inf, Certificate(np.inf, np.inf, 0.0, "exact"), {"norm": norm})
+    (n, m), least = X.shape, float(values[-1])
+    noise = (n + m + 4) * EPS * float(values[0])  # of singular values, and of the roots of weights
+    if n > m or least <= noise:
+        return Limit(left[:, -1], np.inf, *_singular(X, norm, float(values[-1]) + noise))
     if norm == "l2":
-        size = 1 / float(values[-1])
-        return Limit(left[:, -1] * size, size, Certificate(size, size, 0.0, "exact"), {"norm": norm})
-    if len(X) == 1:
+        bounds = (1 - 4 * EPS) / (least + noise), (1 + 4 * EPS) / (least - noise)
+        kind = "exact" if bounds[1] - bounds[0] <= WIDE * bounds[0] else "bound"
+        return Limit(left[:, -1] / least, 1 / least, Certificate(*bounds, 0.0, kind), {"norm": norm})
+    if n == 1:
         size = 1 / _size(X[0], norm)
-        return Limit(np.array([size]), size, Certificate(size, size, 0.0, "exact"), {"norm": norm})
+        bounds = size * (1 - (m + 4) * EPS), size * (1 + (m + 4) * EPS)
+        return Limit(np.array([size]), size, Certificate(*bounds, 0.0, "exact"), {"norm": norm})
     # in singular coordinates s = σ⊙Uᵀu the ball is ‖Vs‖_* ≤ 1, of size one, and the objective ‖s/σ‖
     V, inverse = right[: len(X)], values[0] / values
     upper, soft = _upper(V, inverse, norm, begun + time_s / 2)
@@ -63,8 +73,29 @@ def inverse_norm(
     found = [_ascend(V, inverse, norm, start, begun + time_s) for start in candidates[:starts]]
     best = max(found, key=lambda point: float(np.linalg.norm(inverse * point)))
     u = left @ (inverse * best) / values[0]
-    lower = float(np.linalg.norm(u))
-    return Limit(u, lower, Certificate(lower, max(upper / values[0], lower), 0.0, "bound"), {"norm": norm})
+    lower, upper = _rounded(X, norm, u, upper / float(values[0]), noise)
+    return Limit(u, float(np.linalg.norm(u)), Certificate(lower, upper, 0.0, "bound"), {"norm": norm})
+
+
+def _singular(X: Array, norm: str, least: float) -> tuple[Certificate, dict[str, str]]:
+    """Where the least singular value is zero up to rounding: infinite, or at least what rounding leaves of it."""
+    n, m = X.shape
+    if n > m or (n * X.size <= MOST_WORK and exact_ranks(X, np.zeros(n))[0] < n):
+        return Certificate(np.inf, np.inf, 0.0, "exact"), {"norm": norm}
+    size = {"l2": 1.0, "l1": float(np.sqrt(m)), "linf": 1.0}[norm]  # ‖v‖₂ ≥ ‖v‖_∞ ≥ …, ‖v‖₁ ≤ √m‖v‖₂
+    note = "the rank is below n up to rounding, in exact arithmetic it may not be"
+    return Certificate((1 - 4 * EPS) / (size * least), np.inf, 0.0, "bound"), {"norm": norm, "note": note}
+
+
+def _rounded(X: Array, norm: str, u: Array, upper: float, noise: float) -> tuple[float, float]:
+    """The lower bound of u itself, and the upper one, found in singular coordinates, for X: they are off by `noise`, so that the
+    ball of u with ‖Xᵀu‖_* ≤ 1 is one of radius up to 1 + √m·noise·‖u‖."""
+    n, m = X.shape
+    doubt = (n + 2) * EPS * (np.abs(u) @ np.abs(X))
+    lower = float(np.linalg.norm(u)) * (1 - (n + 4) * EPS) / (_size(np.abs(u @ X) + doubt, norm) * (1 + (m + 4) * EPS))
+    off = float(np.sqrt(m)) * noise * upper + PROGRAM * (n + m) * EPS
+    upper = upper * (1 + 2 * off) if off < 0.5 else np.inf
+    return lower, max(upper, lower)
 
 
 def _size(v: Array, norm: str) -> float:

@@ -15,6 +15,8 @@ from ..records import Certificate, Limit
 from .half_lines import forced_zeros
 from .projection import bregman_projection, wall_divergence
 
+ROUNDED = 32 * float(np.finfo(float).eps)
+"""Of the divergence at a wall, relative."""
 PUSHED = 1e-7
 """Slope of F, relative to its largest possible one, above which a coordinate is held at the wall."""
 
@@ -72,6 +74,7 @@ def _inside(potential: Potential, X: Array, fit: Array, start: Array | None, wal
         return Limit(value, left, Certificate(left, left, 0.0, "exact"), {"nu": np.zeros(len(fit)), "boundary": wall})
     part = bregman_projection(potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept])
     value[kept] = part.value
-    certificate = dataclasses.replace(part.certificate, primal=part.certificate.primal + left, dual=part.certificate.dual + left)
+    bounds = (part.certificate.primal + left) * (1 + ROUNDED), (part.certificate.dual + left) * (1 - ROUNDED)
+    certificate = dataclasses.replace(part.certificate, primal=bounds[0], dual=bounds[1])
     boundary = np.sort(np.concatenate([wall, kept[part.stats["boundary"]]]))
     return Limit(value, part.objective + left, certificate, {**part.stats, "boundary": boundary})

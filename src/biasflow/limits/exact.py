@@ -7,7 +7,9 @@ of few bits, whose products float64 sums exactly (Ozaki, Ogita, Oishi & Rump, 20
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+import time
+from fractions import Fraction
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from mpmath import libmp
@@ -53,23 +55,43 @@ def as_integers(A: Array) -> Integers:
     return _sum(slices(A, MANTISSA - 1), np.shape(A))
 
 
-def exact_gram(A: Array) -> Integers:
-    """AAᵀ without rounding, A (n, k)."""
+@overload
+def exact_gram(A: Array) -> Integers: ...
+
+
+@overload
+def exact_gram(A: Array, deadline: float) -> Integers | None: ...
+
+
+def exact_gram(A: Array, deadline: float = math.inf) -> Integers | None:
+    """AAᵀ without rounding, A (n, k); None where it takes until after the deadline, on the clock of `time.monotonic`."""
     bits = (MANTISSA - 1 - max(A.shape[1] - 1, 1).bit_length()) // 2
     parts, products = slices(A, bits), []
     for i, one in enumerate(parts):
         for other in parts[: i + 1]:
+            if time.monotonic() > deadline:
+                return None
             product = one.entries @ other.entries.T
             products.append(Slice(product if one is other else product + product.T, one.exponent + other.exponent))
-    return _sum(products, (A.shape[0], A.shape[0]))
+    return _sum(products, (A.shape[0], A.shape[0]), deadline)
 
 
-def _sum(parts: list[Slice], shape: Any) -> Integers:
+@overload
+def _sum(parts: list[Slice], shape: Any) -> Integers: ...
+
+
+@overload
+def _sum(parts: list[Slice], shape: Any, deadline: float) -> Integers | None: ...
+
+
+def _sum(parts: list[Slice], shape: Any, deadline: float = math.inf) -> Integers | None:
     if not parts:
         return Integers(np.zeros(shape, dtype=object), 0)
     exponent = min(part.exponent for part in parts)
     total = np.zeros(shape, dtype=object)
     for part in parts:
+        if time.monotonic() > deadline:
+            return None
         total = total + part.entries.astype(np.int64).astype(object) * (1 << (part.exponent - exponent))
     return Integers(total, exponent)
 
@@ -85,3 +107,12 @@ def root_bounds(numerator: int, denominator: int, exponent: int, divisor: Any = 
     except OverflowError:
         return float(np.finfo(float).max), math.inf
     return max(math.nextafter(value, -math.inf), 0.0), math.nextafter(value, math.inf)
+
+
+def rounded_down(value: Fraction) -> float:
+    """The largest float that is not above, or −∞."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)

@@ -23,7 +23,7 @@ from mpmath import libmp
 from ...inputs import Array, Index
 from ...models import augmented
 from ..exact import exact_gram
-from .classifiers import arc_cosine_kernel
+from .classifiers import kernel_in_floats
 from .hull import FEWEST, GAP, MOST, Corners, HullBracket, better, measured, proposal, searched, searched_near
 from .nearest import EXACT, UNIT, measured_in_floats, nearest_weights
 
@@ -104,7 +104,7 @@ class ArcCosineGram:
 def f2_bracket(X: Array, y: Array, activation: str, deadline: float) -> HullBracket:
     """Bracket of γ₂ from weights that float64 proposes on its kernel matrix, then from ones searched for in ever more digits."""
     with np.errstate(over="ignore", invalid="ignore"):
-        kernel = arc_cosine_kernel(X, None, activation)
+        kernel = kernel_in_floats(X, None, activation)
     if not np.all(np.isfinite(kernel)):
         best = HullBracket(np.full(y.size, 1 / y.size), 0.0, np.inf)
     else:

@@ -27,6 +27,14 @@ def arc_cosine_kernel(X: ArrayLike, other: ArrayLike | None = None, activation: 
     With θ the angle of the two augmented inputs and p = d + 1: ‖·‖‖·'‖(sin θ + (π−θ)cos θ)/(2πp) for a ReLU,
     ‖·‖²‖·'‖²(3 sin θ cos θ + (π−θ)(1 + 2cos²θ))/(2πp(p+2)) for a squared ReLU. X (n, d), other (n', d): (n, n').
     """
+    K = kernel_in_floats(X, other, activation)
+    if not np.all(np.isfinite(K)):
+        raise InputError("X: the kernel of these inputs is beyond float range; scale them")
+    return K
+
+
+def kernel_in_floats(X: ArrayLike, other: ArrayLike | None = None, activation: str = "relu") -> Array:
+    """As `arc_cosine_kernel`, infinite where it overflows."""
     one_of("activation", activation, ACTIVATIONS)
     A = augmented(X)
     B = A if other is None else augmented(other, A.shape[1] - 1)
@@ -39,10 +47,6 @@ def arc_cosine_kernel(X: ArrayLike, other: ArrayLike | None = None, activation: 
         else:
             shape = 3 * np.sin(theta) * cosine + (np.pi - theta) * (1 + 2 * cosine**2)
             K = (lengths * others) ** 2 * shape / (2 * np.pi * p * (p + 2))
-    if not np.all(np.isfinite(K)):
-        raise InputError(
-            f"X: the kernel of inputs of lengths up to {max(np.max(lengths), np.max(others)):g} overflows; scale them"
-        )
     return K
 
 

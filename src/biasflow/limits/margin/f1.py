@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...inputs import Array, positive_float, positive_int
+from ...inputs import Array, positive_float, positive_int, row_lengths
 from ...models import Particles
 from ...records import Certificate, Limit
 from .generation import Bracket, generate
@@ -15,6 +15,7 @@ from .nearest import nearest_weights
 from .oracles import Neurons, exact_effort
 from .reading import Labelled, read_labelled
 
+EPS = float(np.finfo(float).eps)
 LARGE = 3000
 """Samples above which the first weights are uniform: the kernel's would take a while."""
 
@@ -45,18 +46,16 @@ def f1_max_margin(X: ArrayLike, y: ArrayLike, gap: float = 1e-9, time_s: float =
 
 def first_weights(data: Labelled) -> Array:
     """The weights of the kernel max margin: cheap, and near those sought."""
-    from .classifiers import arc_cosine_kernel
+    from .classifiers import kernel_in_floats
 
-    if data.y.size > LARGE:
-        return np.full(data.y.size, 1 / data.y.size)
-    return nearest_weights(arc_cosine_kernel(data.rows[:, :-1]), data.y)
+    kernel = kernel_in_floats(data.rows[:, :-1]) if data.y.size <= LARGE else np.full((1, 1), np.inf)
+    return nearest_weights(kernel, data.y) if np.all(np.isfinite(kernel)) else np.full(data.y.size, 1 / data.y.size)
 
 
 def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
     """The bracket as a limit, for the samples as they were given."""
     value = as_measure(bracket.neurons, bracket.masses)
-    lower = float(np.min(data.y * (bracket.neurons.features(data.rows) @ bracket.masses))) if bracket.lower > 0 else 0.0
-    upper = max(bracket.upper, lower)
+    lower, upper = _rounded(bracket, data)
     reached = (upper - lower) / lower if lower > 0 else np.inf
     stats: dict[str, Any] = {
         "weights": data.spread(bracket.weights),
@@ -70,6 +69,19 @@ def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
         "note": "" if reached <= gap else _note(bracket, data),
     }
     return Limit(value, lower, Certificate(lower, upper, 0.0, "exact" if reached <= gap else "bound"), stats)
+
+
+def _rounded(bracket: Bracket, data: Labelled) -> tuple[float, float]:
+    """Both bounds, moved outwards by rounding: of ⟨u_j, x̃⟩, whose u_j are of unit length to (d + 4)u, of the sum over k neurons
+    and of their masses; and of the weights' sum."""
+    (n, d), k = data.rows.shape, int(np.count_nonzero(bracket.masses))
+    upper = bracket.upper * (1 + (n + 4) * EPS)
+    if bracket.lower <= 0:
+        return 0.0, upper
+    longest = float(np.max(row_lengths(data.rows)))
+    margins = data.y * (bracket.neurons.features(data.rows) @ bracket.masses) / float(np.sum(bracket.masses))
+    lower = max(float(np.min(margins)) - (k + 2 * d + 8) * EPS * longest / 2, 0.0)
+    return lower, max(upper, lower)
 
 
 def as_measure(neurons: Neurons, masses: Array) -> Particles:

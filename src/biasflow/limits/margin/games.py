@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,7 @@ from scipy.optimize import linprog
 from ...errors import ConvergenceError
 from ...inputs import Array, matrix
 from ...records import Certificate, Limit
+from ..exact import as_integers, rounded_down
 
 ATTEMPTS = (("highs", 1e-10), ("highs-ipm", 1e-8))
 """HiGHS with its tightest tolerance first; where it gives up, a looser one: the bounds are computed afresh."""
@@ -19,6 +21,9 @@ ON_SUPPORT = 1e-12
 """Share below which an entry of a vertex counts as zero."""
 LEAST = 1e-9
 """Least unit, relative to the largest entry: HiGHS refuses entries that are too large."""
+EPS = float(np.finfo(float).eps)
+EXACT, NOISE = 1e-6, 1e-14
+"""Width of a bracket up to which it counts as the number itself: relative to it, or, where it is near zero, to the features."""
 SMALL = 1e-3
 """Value, relative to the largest entry, below which the program is solved again in units of its value."""
 
@@ -36,14 +41,36 @@ class Game:
 def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
     """γ₁^(m) = max_{a ≥ 0, Σa = 1} min_i (Za)_i for signed features z_ij = y_iφ(θ_j, x_i), Z (n, m) (C, Proposition 6).
 
-    value: a (m,). certificate: p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j. Features that do not separate have γ₁^(m) ≤ 0.
-    stats: weights p on the samples, support of a, separable.
+    value: a (m,). certificate: p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j; both bounds hold for Z as it is given, evaluated in
+    integers. Features that do not separate have γ₁^(m) ≤ 0. stats: weights p on the samples, support of a, separable (None where
+    the bracket has zero inside).
     """
     Z = matrix("Z", Z)
     game = solve_game(Z)
-    support = np.flatnonzero(game.a > 0)
-    stats = {"weights": game.p, "support": support, "separable": game.lower > 0}
-    return Limit(game.a, game.lower, Certificate(game.lower, game.upper, 0.0, "exact"), stats)
+    lower, upper = exact_bounds(Z, game.a, game.p)
+    stats = {
+        "weights": game.p,
+        "support": np.flatnonzero(game.a > 0),
+        "separable": True if lower > 0 else False if upper <= 0 else None,
+    }
+    narrow = upper - lower <= EXACT * max(abs(lower), abs(upper)) or upper - lower <= NOISE * float(np.max(np.abs(Z)))
+    return Limit(game.a, lower, Certificate(lower, upper, 0.0, "exact" if narrow else "bound"), stats)
+
+
+def exact_bounds(Z: Array, a: Array, p: Array) -> tuple[float, float]:
+    """min_i(Za)_i/Σa and max_j(Zᵀp)_j/Σp, a and p being floats of at least zero: in integers, rounded outwards."""
+    columns, rows = np.flatnonzero(a), np.flatnonzero(p)
+    least = _exact_least(Z[:, columns], a[columns])
+    return rounded_down(least), -rounded_down(_exact_least(-Z[rows].T, p[rows]))
+
+
+def _exact_least(part: Array, weights: Array) -> Fraction:
+    """The least entry of part·weights/Σweights: in integers for the rows that float64 cannot tell from it."""
+    values, doubts = part @ weights, (weights.size + 2) * EPS * (np.abs(part) @ weights)
+    near = np.flatnonzero(~(values - doubts > np.min(values + doubts)))
+    entries, shares = as_integers(part[near]), as_integers(weights)
+    least = Fraction(int(min(entries.entries @ shares.entries)), int(np.sum(shares.entries)))
+    return least * Fraction(2) ** entries.exponent
 
 
 def solve_game(Z: Array, unit: float | None = None, time_s: float = np.inf) -> Game:

@@ -116,10 +116,11 @@ def l2_max_margin(Z: ArrayLike, *, time_s: float = 60.0) -> Limit[Array]:
     found = _features_in_floats(unit, p) if np.array_equal(np.ldexp(unit, size), Z) else HullBracket(p, 0.0, np.inf)
     a = p @ unit
     if found.gap > GAP and len(Z) <= LARGE:
-        gram = exact_gram(Z)
-        exact = Corners(gram.entries, np.zeros(len(Z), dtype=object), gram.exponent - 2 * size)
-        found = bracketed(exact, p, deadline)
-        a = _combined(unit, found.p)
+        gram = exact_gram(Z, deadline)
+        if gram is not None:
+            exact = Corners(gram.entries, np.zeros(len(Z), dtype=object), gram.exponent - 2 * size)
+            found = bracketed(exact, p, deadline)
+            a = _combined(unit, found.p)
     length, root = float(np.linalg.norm(a)), np.sqrt(Z.shape[1])
     a = a / (length * root) if found.lower > 0 else np.zeros(Z.shape[1])
     lower, upper = (found.lower * (1 - OUTWARD), found.upper * (1 + OUTWARD)) if found.upper > 0 else (0.0, 0.0)
@@ -144,7 +145,7 @@ def _features_in_floats(Z: Array, p: Array) -> HullBracket:
     doubt = (n + 2) * UNIT * float(np.linalg.norm(p @ np.abs(Z)))
     upper = (length * (1 + (m + 2) * UNIT) + doubt) / total * (1 + OUTWARD)
     if length == 0:
-        return HullBracket(p, 0.0, upper)
+        return HullBracket(p, 0.0, upper, upper == 0)
     least = float(np.min(Z @ w - (m + 2) * UNIT * (np.abs(Z) @ np.abs(w))))
     return HullBracket(p, max(least / length * (1 - (m + 2) * UNIT) * (1 - OUTWARD), 0.0), upper)
 
@@ -168,8 +169,8 @@ def kernel_max_margin(K: ArrayLike, y: ArrayLike, *, rounding: float | None = No
     value: the coefficients c (n,) of f = Σc_ik(x_i, ·), ‖f‖² = cᵀKc = 1; objective: γ. certificate: p in the simplex proves γ ≤
     ‖Σp_iy_ik(x_i, ·)‖, f proves γ ≥ min_iy_if(x_i); both hold for every kernel within rounding·√(k_iik_jj) of K's entries, and γ²
     can be known no better than that. rounding: 2^-48 unless told, and more where K is not symmetric or has eigenvalues below
-    zero; zero for a K that is exact; a kernel summed from m products may carry m·2^-53. kind: 'exact' where the bracket is within
-    1e-6, else 'bound'. time_s: the search for better weights ends then.
+    zero, relative to √(k_iik_jj); zero for a K that is exact; a kernel summed from m products may carry m·2^-53. kind: 'exact'
+    where the bracket is within 1e-6, else 'bound'. time_s: the search for better weights ends then.
 
     stats: weights p; support; separable: True where γ > 0 is shown, False where γ = 0 is, which takes a K that is exact, else
     None; note.
@@ -234,7 +235,7 @@ def _read_kernel(K: ArrayLike, y: ArrayLike, rounding: float | None, time_s: flo
     if least < -SYMMETRY:
         raise InputError(f"K: expected a positive semi-definite matrix, its least eigenvalue is {least * largest:g}")
     if rounding is None:
-        rounding = ROUNDING + float(np.max(np.abs(K - K.T))) / largest + max(-least, 0.0)
+        rounding = ROUNDING + _own_doubt(K, largest)
     elif rounding != 0:
         rounding = positive_float("rounding", rounding)
     elif np.any(K != K.T):
@@ -245,6 +246,22 @@ def _read_kernel(K: ArrayLike, y: ArrayLike, rounding: float | None, time_s: flo
         rounding,
         positive_float("time_s", time_s),
     )
+
+
+def _own_doubt(K: Array, largest: float) -> float:
+    """What asymmetry and eigenvalues below zero show that entries of K are off by, relative to √(k_iik_jj), not to the largest.
+
+    K + δ·diag(k) has no eigenvalue below zero where δ makes up for the least one of K/√(k_iik_jj).
+    """
+    lengths = np.sqrt(np.maximum(np.diagonal(K) / largest, 0.0))
+    own = np.flatnonzero(lengths > 0)
+    units = np.multiply.outer(lengths[own], lengths[own])
+    C, other = K[np.ix_(own, own)] / largest / units, np.delete(K, own, axis=0)
+    if np.any(other) or np.any(np.delete(K, own, axis=1)):
+        raise InputError("K: expected a positive semi-definite matrix, an entry is not zero where its diagonal is")
+    if not own.size:
+        return 0.0
+    return float(np.max(np.abs(C - C.T))) + max(-float(sl.eigvalsh(C / 2 + C.T / 2)[0]), 0.0)
 
 
 def nearest_weights(K: Array, y: Array) -> Array:

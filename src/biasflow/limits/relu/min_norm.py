@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from ...inputs import Array, label_size, positive_float, positive_int, system
 from ...models import TwoLayerParams
 from ...records import Certificate, Limit
+from ..rounding import WIDE
+from .bracket import network_bracket
 from .generation import generate
 from .oracles import CellsOracle, CircleOracle, MultistartOracle, Oracle
 from .patterns import cell_count_bound, enumeration_cost
@@ -54,7 +56,7 @@ def min_norm_interpolator(
     stats |= {"rounds": found.rounds, "columns": found.columns}
     vectors = np.array([neuron.v for neuron in found.neurons])
     signs = np.array([neuron.sign for neuron in found.neurons])
-    return _limit(vectors, signs, found.dual, "exact" if exact else "bound", samples, X, y, stats)
+    return _limit(vectors, signs, found.lam, found.dual, "exact" if exact else "bound", samples, X, y, stats, gap)
 
 
 def _oracle(samples: Samples, key: int) -> tuple[str, Oracle]:
@@ -86,11 +88,20 @@ def _closed_form(samples: Samples, X: Array, y: Array) -> Limit[TwoLayerParams]:
             lam[own] = z[own] / length
             dual += length
     stats = _stats(samples, "orthogonal", lam, len(signs), (True, True))
-    return _limit(np.array(vectors), np.array(signs), dual, "closed-form", samples, X, y, stats)
+    return _limit(np.array(vectors), np.array(signs), lam, dual, "closed-form", samples, X, y, stats)
 
 
 def _limit(
-    vectors: Array, signs: Array, dual: float, kind: str, samples: Samples, X: Array, y: Array, stats: dict[str, Any]
+    vectors: Array,
+    signs: Array,
+    lam: Array,
+    dual: float,
+    kind: str,
+    samples: Samples,
+    X: Array,
+    y: Array,
+    stats: dict[str, Any],
+    gap: float = 0.0,
 ) -> Limit[TwoLayerParams]:
     """The balanced network of neurons s_j(⟨v_j, ·⟩)_+: |a_j| = ‖w_j‖ = √‖v_j‖ (the cheapest way to write each)."""
     lengths = samples.size * np.linalg.norm(vectors, axis=1)
@@ -99,7 +110,9 @@ def _limit(
     objective = float(np.sum(params.a**2) + np.sum(w**2))
     misfit = np.max(np.abs(np.maximum(X @ w.T, 0.0) @ params.a - y))
     residual = float(misfit) / label_size(y)
-    return Limit(params, objective, Certificate(objective, 2 * samples.size * dual, residual, kind), stats)
+    bounds = network_bracket(samples, X, y, params, lam, dual)
+    narrow = np.isfinite(bounds[0]) and bounds[0] - bounds[1] <= max(gap, WIDE) * bounds[0]
+    return Limit(params, objective, Certificate(*bounds, residual, kind if narrow else "bound"), stats)
 
 
 def _stats(samples: Samples, method: str, lam: Array, neurons: int, unique: tuple[bool | None, bool | None]) -> dict[str, Any]:

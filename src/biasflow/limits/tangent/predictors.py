@@ -17,6 +17,7 @@ from ...models import Model
 from ...records import Dataset, Limit
 from ..kernels import kernel_interpolator
 from ..margin import kernel_max_margin
+from ..margin.nearest import ROUNDING, UNIT
 from .functions import Leaves, read_inputs
 from .kernels import MEMORY, Tangent, tangent
 
@@ -78,10 +79,13 @@ def tangent_max_margin(
     """The max-margin classifier of the tangent kernel at params0, labels ±1: γ = max_{‖g‖_K ≤ 1} min_i y_ig(x_i).
 
     Where a network linearised at an unbiased start goes, in direction, under losses with an exponential tail. objective: γ.
+    certificate: as for `kernel_max_margin`, for gradients good to 2^-49 of their length, whose products are sums of as many terms
+    as there are weights.
     """
     inputs = read_inputs(X)
     at = tangent(fn, params0, inputs, output, memory)
-    found = kernel_max_margin(at.kernel(inputs), labels("y", y, len(inputs)))
+    summed = sum(int(np.size(leaf)) for leaf in at.leaves)  # products in an entry of K, each rounded, beside the gradients
+    found = kernel_max_margin(at.kernel(inputs), labels("y", y, len(inputs)), rounding=ROUNDING + summed * UNIT)
     return Limit(_predictor(at, inputs, found.value, False), found.objective, found.certificate, found.stats)
 
 
