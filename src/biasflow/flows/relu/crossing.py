@@ -42,8 +42,10 @@ def passed(theta: float, side: float, limit: float, p0: float, p1: float, s0: fl
 
 
 @inner
-def crossing_in_step(side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float) -> float:
-    """The first θ < best at which side·p falls below the limit, or NOWHERE."""
+def crossing_in_step(
+    side: float, limit: float, level: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float
+) -> float:
+    """The first θ < best at which side·p falls below the level, if it falls below the limit, or NOWHERE."""
     low, high = 0.0, NOWHERE
     for k in range(1, 5):
         theta = 0.25 * k
@@ -55,7 +57,7 @@ def crossing_in_step(side: float, limit: float, p0: float, p1: float, s0: float,
         return NOWHERE
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        if passed(middle, side, limit, p0, p1, s0, s1, c5):
+        if passed(middle, side, level, p0, p1, s0, s1, c5):
             high = middle
         else:
             low = middle
@@ -93,7 +95,8 @@ def first_crossing(h: float, j: int, Y: Array, gates: Gates, span: Span, K: Arra
         for i in range(FIRST, U.shape[1]):
             p0 += Y[j, i] * U[g, i]
             c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
-        theta = crossing_in_step(side, limit, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
+        level = 0.0 if side * p0 > HYSTERESIS else limit  # where it begins at zero, the limit is all there is to pass
+        theta = crossing_in_step(side, limit, level, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
         if theta < best:
             best, group = theta, g
     return best, group
@@ -203,7 +206,7 @@ def first_turn(h: float, j: int, Y: Array, trial: Array, K: Array, best: float) 
         return NOWHERE
     i, side = j * Y.shape[1] + OUT, math.copysign(1.0, Y[j, OUT])
     return crossing_in_step(
-        side, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
+        side, -HYSTERESIS, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
     )
 
 

@@ -16,11 +16,11 @@ from ...models import TwoLayerParams
 from ...records import Problem, Result, Trajectory
 from ..deadlines import Deadline, Flag, deadline_of, never
 from ..dual import CONVERGED
-from ..second_runs import LOOSER, largest_difference
+from ..second_runs import TIGHTER, TWICE, largest_difference
 from ..times import save_times
 from .frozen_field import group_forces
 from .geometry import Network, network
-from .layout import OFF, ON, OUT, RHO, SLIDE
+from .layout import HYSTERESIS, OFF, ON, OUT, RHO, SLIDE
 
 NEGLIGIBLE = 1e-3
 """Size of h relative to the tolerance and the labels below which the early phase is exact."""
@@ -35,6 +35,9 @@ TIGHTEST = 1e-12
 """The least tolerance a step is asked for."""
 PER_STEP = 0.1
 """Share of rtol that a step may spend."""
+EPS = float(np.finfo(float).eps)
+ROUNDINGS = 4.0
+"""Roundings of a weight that its error allows for."""
 
 
 class GateEvent(NamedTuple):
@@ -64,6 +67,7 @@ class EventRun:
     counts: dict[str, float]
     saved: Array
     implicit: Array  # whether the step from each kept state was an implicit one
+    mesh: Array  # the ends of all steps
 
     def state_at(self, t: float) -> Array:
         """(m', r+2): the exact arc, or the march resumed from the last kept step, or that step again where it was implicit."""
@@ -78,7 +82,7 @@ class EventRun:
         i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
         start, h = float(self.kept.times[i]), float(self.kept.steps[i])
-        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1, never())
+        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1, never(), np.empty(0))
         if self.implicit[i]:
             from .tail import resume
 
@@ -90,7 +94,7 @@ class EventRun:
 def integrate_events(
     problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
 ) -> Trajectory:
-    """The flow of a two-layer ReLU network until t1, or until converged; a run at a looser tolerance gives the error."""
+    """The flow of a two-layer ReLU network until t1, or until converged; a tighter run gives the error."""
     from .compiling import announced
 
     deadline = deadline_of(time_s)
@@ -158,15 +162,26 @@ def _check_rounding(net: Network, rtol: float) -> None:
 
 
 def run_events(
-    problem: Problem, net: Network, t1: float | None, rtol: float, wanted: Array | None, stop: Flag | None = None
+    problem: Problem,
+    net: Network,
+    t1: float | None,
+    rtol: float,
+    wanted: Array | None,
+    stop: Flag | None = None,
+    mesh: Array | None = None,
 ) -> EventRun:
-    """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there."""
+    """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there.
+
+    mesh: the ends of another run's steps, whose error this one is to tell. It takes them in halves, neglects less, and comes to
+    rest later.
+    """
     from . import marching
     from .marching import Request
     from .tail import march_on
 
     t_stop = math.inf if t1 is None else t1
-    early, early_log, t_early = _early(problem, net, t_stop, rtol)
+    share, per_step = (1.0, _per_step(rtol)) if mesh is None else (TIGHTER, TIGHTER * _per_step(rtol))
+    early, early_log, t_early = _early(problem, net, t_stop, NEGLIGIBLE * per_step)
     times = np.empty(0) if wanted is None else wanted
     exact = times[times <= t_early] if early is not None else times[:0]
     if early is None:
@@ -181,7 +196,11 @@ def run_events(
     entry_bytes = 8 * Y.size + gates.size
     keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
     looks, over = times[exact.size :], never() if stop is None else stop
-    request = Request(t_early, t_stop, _per_step(rtol), 0.0, goal - net.idle_square, still, faint, MAX_STEPS, looks, keep, over)
+    most = MAX_STEPS if mesh is None else 3 * MAX_STEPS
+    request = Request(
+        t_early, t_stop, per_step, 0.0, share**2 * goal - net.idle_square, share * still, faint, most, looks, keep, over,
+        np.empty(0) if mesh is None else mesh,
+    )  # fmt: skip
     marched = march_on(net, Y, gates, early is None, request)
     t_rest, code, kept, counts = marched.time, marched.code, marched.kept, marched.counts
     rows = np.concatenate([early_log, marched.rows])
@@ -199,17 +218,18 @@ def run_events(
     }
     named["stiffest_rate"] = marched.stiffest
     return EventRun(
-        net, rtol, early, t_early, kept, len(kept.times), t_rest, t_end, Y, code, rows, named, saved, marched.implicit
-    )
+        net, rtol, early, t_early, kept, len(kept.times), t_rest, t_end, Y, code, rows, named, saved, marched.implicit,
+        marched.mesh,
+    )  # fmt: skip
 
 
-def _early(problem: Problem, net: Network, t_stop: float, rtol: float) -> tuple[Any, Array, float]:
-    """The exact arcs and their events until h matters, or None where it matters at once."""
+def _early(problem: Problem, net: Network, t_stop: float, negligible: float) -> tuple[Any, Array, float]:
+    """The exact arcs and their events until h matters, that is, is this share of a label; or None where it matters at once."""
     none = None, np.empty((0, 5)), 0.0
     labels = np.abs(net.geometry.labels[net.geometry.labels != 0])
     if labels.size == 0:
         return none
-    log_size = math.log(NEGLIGIBLE * _per_step(rtol) * float(np.min(labels)) / float(np.max(net.geometry.kappa)))
+    log_size = math.log(negligible * float(np.min(labels)) / float(np.max(net.geometry.kappa)))
     rho = net.start[:, 0]
     if math.log(0.5 * np.sum(np.exp(2 * (rho - rho.max())))) + 2 * rho.max() >= log_size:
         return none
@@ -273,11 +293,14 @@ def _every_step(run: EventRun) -> tuple[Array, Array]:
 def _errors(
     problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams, stop: Flag
 ) -> tuple[Array, Array]:
-    """Distances from a run at a looser tolerance: of the weights, and of the products a_jw_j."""
+    """Distances from a tighter run on half the mesh: of the weights, and of the products a_jw_j.
+
+    Tolerances alone would not do: while steps grow as fast as they may, or stability binds them, two runs take the same ones.
+    """
     moved = saved > 0
     if not np.any(moved):
         return np.zeros(saved.size), np.zeros(saved.size)
-    check = run_events(problem, net, run.t_end, LOOSER * run.rtol, saved[moved], stop)
+    check = run_events(problem, net, run.t_end, run.rtol, saved[moved], stop, run.mesh)
     count = len(check.saved)
     other, where = net.params(check.saved), np.flatnonzero(moved)
     ours = TwoLayerParams(params.a[where], params.W[where])
@@ -287,13 +310,17 @@ def _errors(
         largest_difference(problem.model.effective(shared), problem.model.effective(other)),
     ]
     digits = max(1.0, -float(np.min(net.start[:, RHO])))  # a logarithm of a thousand has three digits fewer behind its point
-    sizes = [np.max(np.abs(ours.a), axis=1), 2 * np.max(np.abs(problem.model.effective(ours)), axis=(1, 2))]
+    rounding = ROUNDINGS * digits * EPS
+    if run.early is not None:  # arcs end that far beyond their kinks; h, which they neglect, acts on a neuron while it grows
+        rounding += HYSTERESIS + NEGLIGIBLE * _per_step(run.rtol)
+    weights = np.max(np.abs(ours.W), axis=(1, 2))
+    sizes = [np.maximum(np.max(np.abs(ours.a), axis=1), weights), 2 * np.max(np.abs(problem.model.effective(ours)), axis=(1, 2))]
     errors = []
     for difference, size in zip(differences, sizes, strict=True):
         error = np.zeros(saved.size)
         error[where] = np.inf
-        error[where[:count]] = difference
-        error[where] += digits * np.finfo(float).eps * size
+        error[where[:count]] = TWICE * difference
+        error[where] += rounding * size
         errors.append(error)
     return errors[0], errors[1]
 

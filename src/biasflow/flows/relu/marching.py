@@ -43,8 +43,12 @@ UNCOUPLED = 0.03
 """Error, in units of the tolerance, that a step may make by treating its events to first order."""
 LOOSE = 1e-9
 """Tolerance of a step below which that share shrinks with it: first order is what rounding would be."""
+HALF = 0.5
+"""Longest step of a run on the mesh of another, in units of the other's: what is of fifth order is a 32nd of the other's."""
+SLIVER = 1e-6
+"""Part of a cell of that mesh that is not worth a step."""
 FAINT = 1e-3
-"""Push on the others, in units of the tolerance, that is left out."""
+"""Push on the others, in units of the tolerance, that is left out, but of a run that tells the error of another."""
 
 
 class Request(NamedTuple):
@@ -61,6 +65,7 @@ class Request(NamedTuple):
     times: Array
     keep: int  # states kept of the steps, thinned to every 2^k-th
     stop: Index  # its entry turns to one when the time is over
+    mesh: Array  # where another run's steps ended, whose steps are taken in halves; or nothing
 
 
 class Kept(NamedTuple):
@@ -344,14 +349,35 @@ def next_step(h: float, error: float, previous: float, grow: float, stiffness: f
     return min(h, STABLE / stiffness) if stiffness > 0.0 else h
 
 
+@inner
+def halved(h: float, t: float, mesh: Array, cell: int) -> tuple[float, int]:
+    """The step h at t cut so that every cell of the mesh takes two steps at least and ends with one; and the cell t is in."""
+    while cell + 1 < mesh.size and mesh[cell + 1] - t <= SLIVER * (mesh[cell + 1] - mesh[max(cell, 0)]):
+        cell += 1
+    if cell + 1 >= mesh.size:
+        return h, cell
+    left = mesh[cell + 1] - t
+    pieces = 1.0 if cell < 0 else math.ceil((1 - SLIVER) * left / (HALF * (mesh[cell + 1] - mesh[cell])))
+    return min(h, left / pieces), cell
+
+
+@inner
+def with_end(ends: Array, count: int, t: float) -> Array:
+    """The ends of steps with one more."""
+    if count == ends.size:
+        ends = np.append(ends, np.empty(3 * ends.size))
+    ends[count] = t
+    return ends
+
+
 def _march(stamp: int) -> Any:
     def march(
         Y: Array, gates: Gates, geometry: Geometry, invariants: Invariants, fresh: bool, ask: Request
-    ) -> tuple[float, int, Array, Kept, Log, Index, float]:
+    ) -> tuple[float, int, Array, Kept, Log, Index, float, Array]:
         """From Y and gates (both overwritten with the end) as `ask` says. fresh: gates at zero are still to be decided.
 
         Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted,
-        rejected, events, steps kept, states saved; and the stiffest rate at the end.
+        rejected, events, steps kept, states saved; the stiffest rate at the end; and where steps began and ended.
         """
         m, width = Y.shape
         G = gates.shape[1]
@@ -373,6 +399,7 @@ def _march(stamp: int) -> Any:
         t, next_save, grow, previous, stiffness = ask.t0, 0, GROW, 1e-4, 0.0
         h = ask.step if ask.step > 0.0 else FIRST_STEP / max(fastest_pull(Y, work), 1e-300)
         keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
+        ends, cell = with_end(np.empty(256), 0, t), -1
         span.P0[:] = work.P
         project(K[0].reshape(Y.shape), geometry.U, geometry.UT, span.dP0)
         code = ending(t, square, Y, work, ask)
@@ -380,6 +407,7 @@ def _march(stamp: int) -> Any:
             if ask.stop[0] != 0:
                 code = TIME_LIMIT
                 break
+            h, cell = halved(h, t, ask.mesh, cell)
             last = t + h * (1 + 1e-12) >= ask.t1
             h = ask.t1 - t if last else h
             square = stages(Y, h, geometry, slides, work, K, s.trial, s.sixth)
@@ -424,7 +452,7 @@ def _march(stamp: int) -> Any:
                     Y[j], gates[j] = s.ends[i], s.gates[i]
                     slides = place(j, Y, gates, geometry, slides, invariants, work)
                 linear_forces(push, geometry, work.F0, work.F1)
-                if forces_size(work.F0, work.F1) > FAINT * ask.rtol:
+                if forces_size(work.F0, work.F1) > (0.0 if ask.mesh.size > 0 else FAINT * ask.rtol):
                     respond(Y, work.F0, work.F1, geometry, slides, work, s.trial)
                     for j in range(m):
                         for i in range(width):
@@ -441,11 +469,12 @@ def _march(stamp: int) -> Any:
                     saved[next_save] = Y
                     next_save += 1
             h, previous, grow = next_step(h, error, previous, grow, stiffness), max(error, 1e-4), GROW
+            ends = with_end(ends, counts[0], t)
             kept = room(kept, kept_count[0], ask.keep)
             keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)
             code = ending(t, square, Y, work, ask)
         counts[3], counts[4] = kept_count[0], next_save
-        return t, code, saved, kept, log, counts, stiffness
+        return t, code, saved, kept, log, counts, stiffness, ends[: counts[0] + 1]
 
     return march
 

@@ -17,7 +17,7 @@ from ...inputs import Array, Index
 from .frozen_field import FrozenField
 from .geometry import Network
 from .layout import Gates
-from .marching import STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
+from .marching import HALF, STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
 
 PATIENT, SOON = 20_000, 200
 """Explicit steps before an implicit one is thought of, and between two stretches of implicit ones."""
@@ -45,6 +45,7 @@ class Marched(NamedTuple):
     rows: Array
     counts: Index
     stiffest: float
+    mesh: Array  # where steps began and ended
 
 
 class _Piece(NamedTuple):
@@ -52,6 +53,7 @@ class _Piece(NamedTuple):
     implicit: Array
     saved: Array
     rows: Array
+    mesh: Array
 
 
 def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) -> Marched:
@@ -65,26 +67,24 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
         left = int(ask.max_steps - counts[0] - counts[1])
         keep = ask.keep if not pieces else min(ask.keep, FEW if patience == SOON else max(ask.keep // PIECES, FEW))
         request = ask._replace(max_steps=min(left, patience), times=ask.times[done:], keep=keep)
-        t, code, saved, kept, log, spent, rate = march(Y, gates, net.geometry, net.invariants, fresh, request)
-        pieces.append(
-            _Piece(
-                Kept(*(part[: spent[3]] for part in kept)), np.zeros(spent[3], bool), saved[: spent[4]], log.rows[: log.filled[0]]
-            )
-        )
+        t, code, saved, kept, log, spent, rate, mesh = march(Y, gates, net.geometry, net.invariants, fresh, request)
+        own, rows = Kept(*(part[: spent[3]] for part in kept)), log.rows[: log.filled[0]]
+        pieces.append(_Piece(own, np.zeros(spent[3], bool), saved[: spent[4]], rows, mesh))
         counts, done, stiffest = counts + spent, done + int(spent[4]), rate or stiffest
         if code != STEP_LIMIT or left <= patience:
             break
-        bound = rate * (t - request.t0) >= BOUND * STABLE * spent[0]
+        stable = (HALF if ask.mesh.size else 1.0) * STABLE
+        bound = rate * (t - request.t0) >= BOUND * stable * spent[0]
         fresh, ask = False, ask._replace(t0=t, step=0.0)
         if bound and Y.size <= LARGEST:
-            t, code, piece = _tail(net, Y, gates, ask._replace(times=ask.times[done:]), STABLE / rate)
+            t, code, piece = _tail(net, Y, gates, ask._replace(times=ask.times[done:]), stable / rate)
             pieces.append(piece)
             done, ask, patience = done + len(piece.saved), ask._replace(t0=t), SOON
             if code != STEP_LIMIT:
                 break
     kept = Kept(*(np.concatenate(parts) for parts in zip(*(piece.kept for piece in pieces), strict=True)))
-    implicit, saved, rows = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3))
-    return Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest))
+    implicit, saved, rows, mesh = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3, 4))
+    return Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest), mesh)
 
 
 def resume(net: Network, gates: Gates, Y: Array, ask: Request) -> Array:
@@ -113,7 +113,7 @@ def _tail(net: Network, Y: Array, gates: Gates, ask: Request, step: float) -> tu
     begins = len(times) - 1
     kept = Kept(times[:-1], states[:-1], np.repeat(gates[None], begins, axis=0), np.diff(times))
     Y[:] = states[-1]
-    return float(times[-1]), judged[0], _Piece(kept, np.ones(begins, bool), saved, np.empty((0, 5)))
+    return float(times[-1]), judged[0], _Piece(kept, np.ones(begins, bool), saved, np.empty((0, 5)), times)
 
 
 def follow(
