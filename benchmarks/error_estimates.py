@@ -201,13 +201,30 @@ def factored(seed, rng):
     return rtol, judged(flow, times, [read(w) for w in found], doubt, model.effective)
 
 
-def events(seed, rng):
+def followed_twice(problem, times, slope, rtol):
     """Two methods from kink to kink, the library's witness and that of the benchmarks; where they differ nothing is known."""
     import numpy as np
-    from independent_flows import FINE, Unfollowed, follow_gates
+    from independent_flows import Unfollowed, follow_gates
+
+    from biasflow.theory.relu.witness import gated_flow
+
+    witness = gated_flow(problem, None, times, 1e-12, TIME_S)
+    if isinstance(witness, str):
+        raise Unfollowed(witness)
+    found = np.concatenate([witness.states.a, witness.states.W.reshape(len(times), -1)], axis=1)
+    doubt = np.broadcast_to(witness.error[:, None], found.shape)
+    try:
+        second, off = follow_gates(slope, problem.data.X, problem.params0, times, rtol)
+        doubt = np.maximum(doubt, np.abs(found - second) - off)
+    except Unfollowed:  # it knows no neurons that slide on two kinks
+        pass
+    return found, doubt
+
+
+def events(seed, rng):
+    from independent_flows import FINE
 
     import biasflow as bf
-    from biasflow.theory.relu.witness import gated_flow
 
     m, d, n = int(rng.integers(2, 9)), int(rng.integers(2, 5)), int(rng.integers(1, 6))
     model, X, y = bf.TwoLayer(m, d), rng.standard_normal((n, d)), rng.standard_normal(n)
@@ -217,16 +234,7 @@ def events(seed, rng):
     ds = bf.Dataset(X, y)
     flow = bf.gradient_flow(model, ds, bf.SquareLoss("half-mean"), start, t1=end, rtol=rtol, times=times, throw=False)
     times = times_for(rng, end, flow) if times is None else times
-    witness = gated_flow(flow.problem, None, times, 1e-12, TIME_S)
-    if isinstance(witness, str):
-        raise Unfollowed(witness)
-    found = np.concatenate([witness.states.a, witness.states.W.reshape(len(times), -1)], axis=1)
-    doubt = np.broadcast_to(witness.error[:, None], found.shape)
-    try:
-        second, off = follow_gates(lambda h: (h - y) / n, X, start, times, FINE)
-        doubt = np.maximum(doubt, np.abs(found - second) - off)
-    except Unfollowed:  # it knows no neurons that slide on two kinks
-        pass
+    found, doubt = followed_twice(flow.problem, times, lambda h: (h - y) / n, FINE)
     states = [bf.TwoLayerParams(w[:m], w[m:].reshape(m, d)) for w in found]
     return rtol, judged(flow, times, states, doubt, model.effective)
 
@@ -234,7 +242,6 @@ def events(seed, rng):
 def margin(kind):
     def problem(seed, rng):
         import numpy as np
-        from independent_flows import follow_gates
 
         import biasflow as bf
 
@@ -248,7 +255,7 @@ def margin(kind):
         times = times_for(rng, end) if seed % 2 else None
         flow = bf.gradient_flow(model, bf.Dataset(X, y), loss, start, t1=end, rtol=rtol, times=times, throw=False)
         times = times_for(rng, end, flow) if times is None else times
-        found, doubt = follow_gates(lambda h: loss.gradient(h, y), X, start, times, 1e-11)
+        found, doubt = followed_twice(flow.problem, times, lambda h: loss.gradient(h, y), 1e-11)
         states = [bf.TwoLayerParams(w[:m], w[m:].reshape(m, 3)) for w in found]
         return rtol, judged(flow, times, states, doubt, model.effective)
 

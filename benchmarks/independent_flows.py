@@ -80,12 +80,13 @@ class GatedNetwork:
         return np.concatenate([-(self.gates * (W @ self.X.T)) @ G, pull.ravel()])
 
     def normal(self, flat: np.ndarray, j: int, k: int) -> tuple[float, float]:
-        """How fast ⟨w_j, x_k⟩ grows with that gate closed, and with it open."""
+        """How fast ⟨w_j, x_k⟩ grows with that gate closed, and with it open; along the kink of another sample that holds it."""
         a, _ = self.split(flat)
         G, pull = self.pulls(flat)
-        x = self.X[k]
-        own = float(a[j] * G[k]) * float(x @ x)
-        closed = float(pull[j] @ x) + self.gates[j, k] * own
+        x, held = self.X[k], self.X[self.slides[j]]
+        along = x - (x @ held) / (held @ held) * held if self.slides[j] not in (-1, k) else x
+        own = float(a[j] * G[k]) * float(x @ along)
+        closed = float(pull[j] @ along) + self.gates[j, k] * own
         return closed, closed - own
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -159,6 +160,8 @@ def _gated(net: GatedNetwork, times: np.ndarray, rtol: float) -> np.ndarray:
                 if crossed.size:
                     kink = min((_root(net, dense, span, int(i)), int(i)) for i in crossed)
                     break
+                if np.any(~begun & (after < -TOUCHING)):
+                    raise Unfollowed("gates that their own flow contradicts, where two kinks of a neuron meet")
                 begun |= after > TOUCHING
             end = solver.t if kink is None else kink[0]
             while len(states) < len(times) and times[len(states)] <= end:

@@ -10,7 +10,7 @@ from ..inputs import Array
 from ..records import leaves
 
 LOOSER = 10.0
-"""How much looser the second runs of event-driven and margin flows are, whose distance is their error estimate."""
+"""How much looser the second runs of event-driven flows are, whose distance is their error estimate."""
 TIGHTER, CALMER = 0.1, 0.6
 """For methods that take a tighter second run: its tolerance, and its first and stiffest steps, in units of the first's. Its
 error, by its order, is a tenth of what the distance tells, while two runs of the same steps would tell nothing."""

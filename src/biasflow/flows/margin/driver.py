@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,15 @@ from ...losses import MarginLoss, SmoothMargin
 from ...records import Problem, Result, Trajectory, leaf_map
 from ..deadlines import Deadline, deadline_of
 from ..dual import stack
-from ..second_runs import LOOSER
 from ..times import save_times
 from .clocks import between, share_until
+from .companions import GRIDS, Companion, compared_places, errors_at, follow
 from .marching import March, normalised
 from .stepping import Point, squared_norm
-from .tangents import VIEWED, View, view_of
+from .tangents import VIEWED, view_of
 
 KEPT_BYTES = 2**28
 """Memory for states saved of the steps; of longer runs every second, fourth, … is saved."""
-WEIGHTY = 0.1
-"""Weight, relative to the largest, from which a sample is counted as on the margin."""
-NEIGHBOURS = 2
-"""Steps before one whose margins also tell its error."""
 MATRICES, MOST_BYTES = 5, 2**32
 """n × n arrays held at once (products of labels and of inputs, the kernel, its system, a factor), and what they may take."""
 HIGHEST = 1000.0
@@ -57,7 +52,7 @@ def integrate_margin(
     log_norm: float | None,
     time_s: float | Deadline | None = None,
 ) -> Trajectory:
-    """The flow until t1 or log β; a run at a looser tolerance gives the error. time_s: seconds after which it ends, anywhere."""
+    """The flow until t1 or log β; companions on other steps give the error. time_s: seconds after which it ends, anywhere."""
     from ..compiling import announced
 
     deadline = deadline_of(time_s)
@@ -87,9 +82,9 @@ def _integrate(
     march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, over=deadline.first)
     result = march.run(start, goals, cap)
     middle = time.process_time()
-    check = March(view, loss, False, LOOSER * rtol, over=deadline.both)
-    check.run(start, np.array([march.times[-1]]), np.inf)
     places = _saved(march, wanted)
+    compared = compared_places(len(march.points) - 1, places)
+    companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
     stats = {
         "method": "margin",
         "steps": len(march.points) - 1,
@@ -98,7 +93,7 @@ def _integrate(
         "seconds": middle - began,
         "error_seconds": time.process_time() - middle,
     }
-    return _trajectory(problem, march, check, places, result, stats)
+    return _trajectory(problem, march, companions, places, result, stats)
 
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:
@@ -136,14 +131,20 @@ def _saved(march: March, wanted: Array | None) -> list[int]:
 
 
 def _trajectory(
-    problem: Problem, march: March, check: March, places: list[int], result: Result, stats: dict[str, Any]
+    problem: Problem,
+    march: March,
+    companions: list[tuple[float, Companion]],
+    places: list[int],
+    result: Result,
+    stats: dict[str, Any],
 ) -> Trajectory:
     points = [march.points[i] for i in places]
     clock = np.array([march.times[i] for i in places])
     log_times = np.array([march.log_times[i] for i in places]) if march.risk_clock else None
     states = stack([_weights_of(point) for point in points])
     margins = np.array([np.min(march.view.margins(point.params)) for point in points])
-    error, more = _errors(march, check, places, margins)
+    more = errors_at(march, companions, places)
+    error = more.pop("state")
     stats |= {
         "log_norm": np.array([point.log_norm for point in points]),
         "margin": margins,
@@ -170,50 +171,6 @@ def _of_products(states: Any, error: Array) -> Array:
     return np.asarray(error * ((1 + wide) * longest + wide * error))
 
 
-def _errors(march: March, check: March, places: list[int], margins: Array) -> tuple[Array, dict[str, Array]]:
-    """Distances to the looser run at the same times, and the error of the last step, for both runs may begin alike.
-
-    One number may agree by chance: that of a margin is the largest over a few steps and the samples with weight. Weights are
-    compared in total variation, with those of the looser run's step that ends next.
-    """
-    state, relative, margin, norm, weights = (np.zeros(len(places)) for _ in range(5))
-    times = np.array(check.times)
-
-    @cache
-    def gap(i: int) -> float:
-        return _margin_gap(march.view, march.points[i], between(times, check.points, min(march.times[i], times[-1])))
-
-    for k, i in enumerate(places):
-        point, other = march.points[i], between(times, check.points, min(march.times[i], times[-1]))
-        least = float(np.min(march.view.margins(other.params)))
-        state[k] = _largest(_weights_of(point), _weights_of(other)) + np.exp(point.log_norm / 2) * march.local[i]
-        if march.risk_clock and i > 0:
-            state[k] += _clock_error(march, i, abs(np.exp(other.log_norm) * least - np.exp(point.log_norm) * margins[k]))
-        relative[k] = _largest(point.params, other.params) + march.local[i]
-        margin[k] = max(gap(j) for j in range(max(i - NEIGHBOURS, 0), i + 1))
-        norm[k] = abs(point.log_norm - other.log_norm)
-        weights[k] = 0.5 * float(np.sum(np.abs(point.weights - other.weights)))
-    unknown = np.array([march.times[i] for i in places]) > check.times[-1]  # where the looser run gave up before
-    for errors in (state, relative, margin, norm, weights):
-        errors[unknown] = np.nan
-    return state, {"relative_error": relative, "margin_error": margin, "log_norm_error": norm, "weights_error": weights}
-
-
-def _margin_gap(view: View, point: Point, other: Point) -> float:
-    """The largest change of a margin h_i among samples that carry weight, and that of the least."""
-    ours, theirs = view.margins(point.params), view.margins(other.params)
-    weighty = np.maximum(point.weights, other.weights) >= WEIGHTY * np.max(point.weights)
-    return max(abs(float(np.min(ours) - np.min(theirs))), float(np.max(np.abs(ours - theirs)[weighty])))
-
-
-def _clock_error(march: March, i: int, off: float) -> float:
-    """How far the state moves in the time by which the risk's clock may be off: relative to that time, the error of S."""
-    point = march.points[i]
-    lasted = np.exp(min(march.log_times[i] - march.slopes[i].value, 700.0))
-    speed = max(float(np.max(np.abs(leaf))) for leaf in march.view.velocity(point.params, point.weights))
-    return float(np.exp(point.log_norm / 2) * speed * lasted * off)
-
-
 def _at(march: March, t: float) -> Any:
     """The state at a time of the flow's clock."""
     times = np.array(march.times)
@@ -230,10 +187,6 @@ def _at(march: March, t: float) -> Any:
 def _weights_of(point: Point) -> Any:
     scale = np.exp(point.log_norm / 2)
     return leaf_map(lambda leaf: scale * leaf, point.params)
-
-
-def _largest(ours: Any, theirs: Any) -> float:
-    return max(float(np.max(np.abs(a - b))) for a, b in zip(ours, theirs, strict=True))
 
 
 def _standing(problem: Problem, start: Point, times: Array) -> Trajectory:

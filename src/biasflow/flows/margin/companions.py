@@ -1,0 +1,196 @@
+"""Companions of a march, which tell its error: the same flow by steps that end elsewhere, finer and coarser ones.
+
+A kink that a step meets at a time s from either of its ends, within the last of its Euler steps, leaves an error c·s²/2, c a jump
+of the second derivative, which the extrapolation does not see: the Euler steps add up to something linear in 1/N. Whatever its
+length, another step that ends there has the same error. Hence companions share no end of a step with the march but the start: to
+be compared at its times they take a short step aside, from which they do not go on. The first of their steps is short as well.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...inputs import Array
+from ...records import leaf_map
+from .clocks import Slope, log_elapsed, slope_at
+from .marching import March, normalised
+from .stepping import Point, combined, step
+from .tangents import View
+
+
+class Grid(NamedTuple):
+    """Ends of steps, counted in those of the march: the first, and how far apart they are; and what a distance stands for."""
+
+    first: float
+    spacing: float
+    factor: float
+
+
+GRIDS = (Grid(1 / 2, 2 / 3, 5.0), Grid(1.75, 2.0, 1.0))
+"""Finer, and coarser steps; neither ends where those of the march do, nor near the start of one.
+
+Over its distance to the finer path the march's error is 27/19 on smooth networks. At kinks, where both are of second order with
+factors that depend on where in a step they are met, it may be any number about one: 5 is exceeded where the finer path has as
+much as four fifths of the same error. The coarser one is off by eight times the error on smooth networks, at kinks by four."""
+APART, EARLY = 6, 6
+"""Of runs that save all steps every so many are compared, and all of the first, which grow; between two the larger counts."""
+ASIDE = 1 / 6
+"""Length of the step aside, up to twice as much where the companion is so close: it hides a kink in the last third of it only."""
+RECENT = 2
+"""Places before one whose distances also tell its error, for two paths that cross agree there by chance."""
+LOOSEST, HALVINGS = 10.0, 6
+"""Local error, over the tolerance of the march, from which on a companion's step is halved, and how often: twice the march's is
+off by eight times as much on smooth networks, but may lead elsewhere where a kink decides."""
+WEIGHTY = 0.1
+"""Weight, relative to the largest, from which a sample is counted as on the margin."""
+NAMES = ("state", "relative_error", "margin_error", "log_norm_error", "weights_error")
+ROUNDED = 4 * float(np.finfo(float).eps)
+"""What rounding adds in a step, relative to the largest weight."""
+
+
+class _Place(NamedTuple):
+    """A point of a companion with its time, and on the risk's clock the slope of S and the logarithm of that time."""
+
+    time: float
+    point: Point
+    slope: Slope | None
+    log_time: float
+
+
+@dataclass
+class Companion:
+    """Another path from the same start: the steps of the march at which it is known, its points there, and the risk's clock."""
+
+    steps: list[int]
+    points: list[Point]
+    log_times: list[float] = field(default_factory=lambda: [-np.inf])
+
+
+def follow(march: March, grid: Grid, compared: list[int], over: Callable[[], bool]) -> Companion:
+    """Along a grid of its own, with a step aside to each time at which it is compared; to where `over` says or a step fails."""
+    now = _Place(0.0, march.points[0], march.slopes[0] if march.risk_clock else None, -np.inf)
+    found, place, ahead = Companion([0], [now.point]), 0.0, grid.first / 3
+    for i in compared:
+        while ahead < i:
+            after = _advance(march, now, _time_of(march, ahead), over)
+            if after is None:
+                return found
+            now, place, ahead = after, ahead, grid.first if place == 0 else ahead + grid.spacing
+        near = now if i - place < 2 * ASIDE else _advance(march, now, _time_of(march, i - ASIDE), over)
+        aside = None if near is None else _advance(march, near, march.times[i], over)
+        if aside is None:
+            return found
+        found.steps.append(i)
+        found.points.append(aside.point)
+        found.log_times.append(aside.log_time)
+    return found
+
+
+def _time_of(march: March, place: float) -> float:
+    """The time at so many steps of the march, parts of one counted by their length."""
+    i = min(int(place), len(march.times) - 2)
+    return march.times[i] + (place - i) * (march.times[i + 1] - march.times[i])
+
+
+def _advance(march: March, now: _Place, time: float, over: Callable[[], bool]) -> _Place | None:
+    """A step, in more of them where its local error is far above the tolerance or it has no end."""
+    for halvings in range(HALVINGS):
+        place, dt = now, (time - now.time) / 2**halvings
+        for _ in range(2**halvings):
+            trial = step(march.view, march.loss, place.point, dt, march.rtol)
+            if over():
+                return None
+            if (trial.error > LOOSEST * march.rtol and halvings < HALVINGS - 1) or not np.isfinite(trial.error):
+                break
+            place = _moved(march, place, trial.end, dt)
+        else:
+            return place._replace(time=time)
+    return None
+
+
+def _moved(march: March, place: _Place, point: Point, dt: float) -> _Place:
+    if place.slope is None:
+        return _Place(place.time + dt, point, None, place.log_time)
+    slope = slope_at(march.view, march.loss, point)
+    return _Place(place.time + dt, point, slope, float(np.logaddexp(place.log_time, log_elapsed(place.slope, slope, dt))))
+
+
+def compared_places(steps: int, saved: list[int]) -> list[int]:
+    """Ends of steps at which companions are compared: those saved, of many only some."""
+    some = [i for i in range(1, steps + 1) if i <= EARLY or i % APART == 0 or i == steps]
+    return min([i for i in saved if i > 0], some, key=len)
+
+
+def errors_at(march: March, companions: list[tuple[float, Companion]], places: list[int]) -> dict[str, Array]:
+    """Errors of states, relative states, margins, log-norms and weights, from companions and their factors; nan where unknown."""
+    errors = np.zeros((len(places), len(NAMES)))
+    for factor, companion in companions:
+        known = {i: k for k, i in enumerate(companion.steps)}
+
+        @cache
+        def off(i: int, companion: Companion = companion, known: dict[int, int] = known) -> Array:
+            return _distances(march, i, companion.points[known[i]], companion.log_times[known[i]])
+
+        for k, i in enumerate(places):
+            if i > companion.steps[-1]:
+                errors[k] = np.nan
+                continue
+            after = bisect_left(companion.steps, i)
+            recent = companion.steps[max(after - RECENT, 0) : after + 1]
+            errors[k] = np.maximum(errors[k], factor * np.max([off(j) for j in recent], axis=0))
+    return {
+        name: row + ROUNDED * np.array(places) * size
+        for name, row, size in zip(NAMES, errors.T, _sizes(march, places), strict=True)
+    }
+
+
+def _sizes(march: March, places: list[int]) -> tuple[Array, ...]:
+    """Of what each error is rounded."""
+    ones = np.ones(len(places))
+    largest = np.array([np.exp(march.points[i].log_norm / 2) for i in places])
+    return largest, ones, ones * 0, ones, ones * 0
+
+
+def _distances(march: March, i: int, other: Point, log_time: float) -> Array:
+    """How far a companion is off after step i of the march."""
+    point, there = march.points[i], other
+    if march.risk_clock and i > 0:
+        there = _at_the_time_of(march, i, other, log_time)
+    scale = np.exp((there.log_norm - point.log_norm) / 2)
+    apart = largest_gap(point.params, leaf_map(lambda leaf: scale * leaf, there.params))
+    return np.array(
+        [
+            apart * np.exp(point.log_norm / 2),
+            largest_gap(point.params, there.params),
+            _margin_gap(march.view, point, there),
+            max(abs(point.log_norm - there.log_norm), apart),  # one number may agree by chance
+            0.5 * float(np.sum(np.abs(point.weights - other.weights))),
+        ]
+    )
+
+
+def _at_the_time_of(march: March, i: int, other: Point, log_time: float) -> Point:
+    """Where a companion is when its own clock of the risk shows what that of the march does, to first order in the difference."""
+    value = slope_at(march.view, march.loss, other).value
+    lasted = np.exp(min(log_time - value, 300.0)) * np.expm1(min(march.log_times[i] - log_time, 300.0))
+    moved = normalised(
+        combined((1.0, other.params), (float(lasted), march.view.velocity(other.params, other.weights))), other.weights
+    )
+    return moved._replace(log_norm=moved.log_norm + other.log_norm)
+
+
+def _margin_gap(view: View, point: Point, other: Point) -> float:
+    """The largest change of a margin h_i among samples that carry weight, and that of the least."""
+    ours, theirs = view.margins(point.params), view.margins(other.params)
+    weighty = np.maximum(point.weights, other.weights) >= WEIGHTY * np.max(point.weights)
+    return max(abs(float(np.min(ours) - np.min(theirs))), float(np.max(np.abs(ours - theirs)[weighty])))
+
+
+def largest_gap(ours: Any, theirs: Any) -> float:
+    return max(float(np.max(np.abs(a - b))) for a, b in zip(ours, theirs, strict=True))
