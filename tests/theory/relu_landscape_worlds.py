@@ -110,6 +110,14 @@ def other_bound(function):
     return patched(early_lemmas, "lemma_bound", function)
 
 
+SQUARED_NORM = relaxations.squared_norm
+
+
+def level_norm(params):
+    """Norms of networks that stay well above the least, whatever λ."""
+    return 1.05 * SQUARED_NORM(params)
+
+
 WORLDS = (
     World("B/lem13", "tilts of the clusters forgotten in the bound", constants(forgetful)),
     World("B/lem13", "(iv) thirty times as loose, its bound not", constants(lambda patch: loose_tilt(patch, 30.0))),
@@ -162,7 +170,9 @@ WORLDS = (
     World("B/width", "signs forgotten", patched(relaxations, "likelihood", signless)),
     World("B/width", "widths linear in n", patched(relaxations, "half_width", polynomial)),
     World("B/saddles", "falls counted once", patched(relaxations, "QUIET", 1e-30)),
-    World("B/saddles", "a larger start that is a small one", patched(relaxations, "NEAR_ONE", 1e-12)),
+    World("B/saddles", "larger starts that are small ones", patched(relaxations, "NEAR_ONE", 1e-12)),
+    World("B/saddles", "larger starts in the regime of kernels", patched(relaxations, "NEAR_ONE", 20.0)),
+    World("B/saddles", "an excess that does not fall with λ", patched(relaxations, "squared_norm", level_norm)),
     World("B/saddles", "every flow frozen at the saddle", spoiled(FLOWS["frozen at the saddle"], everywhere=True)),
     World("B/saddles", "every flow ends at least norm", spoiled(least_norm_flow, everywhere=True)),
     World("B/unbalanced", "1 − κ times 1.2", slowest_times(1.2)),

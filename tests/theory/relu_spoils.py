@@ -17,6 +17,7 @@ from biasflow.theory.relu import (
     course,
     early_equations,
     ending,
+    lazy,
     minimal,
     nearly,
     relaxations,
@@ -46,7 +47,7 @@ def spoiled(change, everywhere=False):
     def spoil(patch):
         patch.setattr(evidence_module, "witness_flow", lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k)))
         other = (lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k))) if everywhere else kept_flow
-        for module in (assumptions, convergence, early_equations, ending, nearly, relaxations, remarks, robustness, scale):
+        for module in (assumptions, convergence, early_equations, ending, lazy, nearly, relaxations, remarks, robustness, scale):
             patch.setattr(module, "witness_flow", other)
 
     return spoil

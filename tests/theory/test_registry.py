@@ -17,6 +17,7 @@ IDS = {
     "B": (
         "lem1 assumption-1 assumption-2 assumption-3 lem2 lem3 lem4 lem5 lem6 u-plus fact1 thm1 prop1 prop2 eq8 kkt limit lem12"
         " remarks timeline lem7 lem9 lem13 lem14 lem15 lem16 thm2 rem1 width saddles unbalanced leaky nearly scale"
+        " lazy kkt-only"
         " eq9 eq19 eq28",
         "fig1 fig2 fig3 fig4 fig5 fig6 fig7",
     ),

@@ -8,6 +8,7 @@ from . import (
     ending,
     fitting,
     landscape,
+    lazy,
     minimal,
     nearly,
     phases,
@@ -34,4 +35,5 @@ CLAIMS = (
     + robustness.CLAIMS
     + nearly.CLAIMS
     + scale.CLAIMS
+    + lazy.CLAIMS
 )
