@@ -9,8 +9,8 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.losses import margin as losses
-from biasflow.theory.margin import directions, energy, injectivity, populations, regularity
-from biasflow.theory.margin.examples import cluster_data
+from biasflow.theory.margin import directions, discs, energy, injectivity, optimality, populations, regularity
+from biasflow.theory.margin.examples import cluster_data, interval_data
 
 
 def slower(factor):
@@ -185,6 +185,55 @@ def an_atom(patch):
     patch.setattr(populations, "_share", lambda found, piece, part: right(found, piece, part) + 0.01)
 
 
+def inputs_alone(patch):
+    """The max margin of the inputs as they are for that of their intervals."""
+    data = interval_data(0)
+    return {"problem": data, "limit": bf.f1_max_margin(data.X, data.y)}
+
+
+def centres_for_ends(patch):
+    """Intervals of which only the middle is asked for."""
+
+    def other(found):
+        sample = bf.Dataset(found.centres[:, None], found.labels)
+        best = bf.f1_max_margin(sample.X, sample.y)
+        return best.value, sample, best.stats["weights"]
+
+    patch.setattr(optimality, "population_margin", other)
+
+
+def even_weights(patch):
+    """λ even on the places in place of λ*."""
+    right = optimality.population_margin
+
+    def other(found):
+        measure, sample, weights = right(found)
+        return measure, sample, np.full(weights.size, 1 / weights.size)
+
+    patch.setattr(optimality, "population_margin", other)
+
+
+def redrawn(change):
+    """Another distribution: change(X, y)."""
+
+    def spoil(patch):
+        right = discs.clusters
+        patch.setattr(discs, "clusters", lambda *args, **named: bf.Dataset(*change(*right(*args, **named)[:2])))
+
+    return spoil
+
+
+def widened(X, y):
+    """Discs half as large again."""
+    k = 3
+    centre = (np.floor((X[:, :2] + 0.5) * k) * 3 + 1) / (3 * k - 1) - 0.5
+    return np.hstack([centre + 1.5 * (X[:, :2] - centre), X[:, 2:]]), y
+
+
+def own_classes(X, y):
+    return X, np.random.default_rng(0).permutation(y)
+
+
 E, C11, CLOCK = "C/energy", "C/cor11", "C/clock"
 WORLDS = (
     World(E, "growth 4.001J'", moving_in(energy, potential=1.00025)),
@@ -216,6 +265,14 @@ WORLDS = (
     World("C/lem28", "a smooth positive part", hidden_as(lambda z: np.logaddexp(0.0, 3 * z) / 3)),
     World("C/lem28", "no bias, and inputs that are multiples", no_bias),
     World("C/lem28", "a leak of 1%", hidden_as(lambda z: np.maximum(z, 0.01 * z))),
+    World("C/prop29", "the inputs' own max margin given", inputs_alone),
+    World("C/prop29", "the middles of intervals alone", centres_for_ends),
+    World("C/prop29", "λ even on its places", even_weights),
+    World("C/prop29", "max J × 0.999", wrapped(optimality, "gain_of", lambda found, *_: 0.999 * found)),
+    World("C/sec7", "1/(3k − 2)", lambda patch: patch.setattr(discs, "promised", lambda k: 1 / (3 * k - 2))),
+    World("C/sec7", "discs half as large again", redrawn(widened)),
+    World("C/sec7", "classes of points, not of discs", redrawn(own_classes)),
+    World("C/sec7", "inputs twice as far out", redrawn(lambda X, y: (2 * X, y))),
     World("C/sec4", "γ₁^(m) × 1.001", wrapped(*OVER, scaled(objective=1.001))),
     World("C/sec4", "half of the directions", fewer),
     World("C/sec4", "γ₂^(m) for γ₁^(m)", wrapped(*OVER, by_norm_two)),

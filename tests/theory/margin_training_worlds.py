@@ -8,7 +8,7 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.flows.ascent.features import FeatureAscent
-from biasflow.theory.margin import fixed, rates, trained, training, transport, widths
+from biasflow.theory.margin import fixed, growth, projected, rates, trained, training, transport, widths
 from biasflow.theory.margin.examples import line_problem, plane_problem, population_problem, relu_problem
 
 RATES = ("C/prop6", "C/prop7", "C/lem17", "C/lem18")
@@ -324,6 +324,94 @@ def wrong_flow(factor):
     return spoil
 
 
+def weights_that_move(patch):
+    """Shares that go on passing between two neighbours on the margin: J' hardly changes, its gradient does."""
+    right = trained._late_weights
+
+    def moving(evidence):
+        p, early, last = right(evidence)
+        k = int(np.argmax(p[1]))
+        near = k + 1 if k + 1 < p.shape[1] and evidence.network.data.y[k + 1] == evidence.network.data.y[k] else k - 1
+        p = p.copy()
+        p[0, [k, near]] = p[0, [near, k]]
+        return p, early, last
+
+    patch.setattr(trained, "_late_weights", moving)
+
+
+def paced(module, change):
+    """Another gradient in the weights alone, where raw gradients are followed: change(W, ∇_W)."""
+
+    def spoil(patch):
+        right, flow = bf.SignedTwoLayer.gradient, module.integrate_weights
+
+        def other(*args, **named):
+            with patch.context() as inner:
+                inner.setattr(
+                    bf.SignedTwoLayer,
+                    "gradient",
+                    lambda self, params, X, output: type(params)(change(params.W, right(self, params, X, output).W)),
+                )
+                return flow(*args, **named)
+
+        patch.setattr(module, "integrate_weights", other)
+
+    return spoil
+
+
+def radial_only(W, slope):
+    return W * np.sum(W * slope, axis=1, keepdims=True) / np.maximum(np.sum(W * W, axis=1, keepdims=True), 1e-300)
+
+
+def turned_away(W, slope):
+    """Neurons grow as they should, and turn away from where J' is large."""
+    return 2 * radial_only(W, slope) - slope
+
+
+def rates_of(low, high):
+    return lambda patch: patch.setattr(growth, "step_rates", lambda M, v: (4 * (M + low * v), 4 * (M + high * v)))
+
+
+def exponent_of_norm(factor):
+    return lambda patch: patch.setattr(growth, "growth_exponent", lambda: factor)
+
+
+def slower_clock(factor):
+    """Times of long training that are off."""
+
+    def spoil(patch):
+        right = trained.Trained._followed
+
+        def other(self, rtol):
+            found = right(self, rtol)
+            return dataclasses.replace(found, times=factor * found.times)
+
+        patch.setattr(trained.Trained, "_followed", other)
+
+    return spoil
+
+
+def halves_of_length(patch):
+    """Parts whose lengths add up in place of their squares: another Π₂."""
+    right = projected.split
+
+    def other(problem, key=0):
+        parts, owner = right(problem, key)
+        return dataclasses.replace(parts, params0=bf.SignedTwoLayerParams(parts.params0.W / np.sqrt(projected.PARTS))), owner
+
+    patch.setattr(projected, "split", other)
+
+
+def pair_for_parts(patch):
+    """A start with the same predictor and another Π₂ for one with the same Π₂."""
+
+    def other(problem, key=0):
+        found = projected.hidden_pair(problem)
+        return found, np.append(np.arange(problem.model.width), [0, 0])
+
+    patch.setattr(projected, "split", other)
+
+
 LOOSE = "the bound is a true one with room: the verdict's sharpness says how much"
 WORLDS = (
     *(World(name, f"steps ×{s:g}", times_steps(s)) for name in RATES for s in (0.1, 10.0, 100.0)),
@@ -365,6 +453,27 @@ WORLDS = (
     World("C/thm5", "training ends early", short_training, key=1),
     World("C/thm5", "neurons of a half space", half_space(population_problem), key=1),
     World("C/thm5", "a polynomial tail", polynomial_tail(population_problem), key=1),
+    World("C/thm5", "shares that go on moving between neighbours: (*) fails", weights_that_move, key=1),
+    World("C/thm10", "neurons that grow half as fast", paced(growth, lambda W, slope: slope / 2)),
+    World("C/thm10", "neurons that turn away", paced(growth, turned_away)),
+    World("C/thm10", "rates 4(M + v) and 4(M − 3v)", rates_of(1.0, -3.0)),
+    World("C/thm10", "neurons of a half space", half_space(growth.step_problem)),
+    World("C/growth", "‖ν‖ ~ e^{2γ₁t}", exponent_of_norm(0.5)),
+    World("C/growth", "times longer by 3%", slower_clock(1.03)),
+    World("C/growth", "γ₁ ×1.02", gamma_times(1.02, "squared_f1_max_margin")),
+    World("C/growth", "a polynomial tail", polynomial_tail(growth.growing_problem)),
+    World("C/appC2", "lengths that add up", halves_of_length),
+    World("C/appC2", "another Π₂ with the same predictor", pair_for_parts),
+    World(
+        "C/appC2",
+        "features that are not 2-homogeneous",
+        paced(projected, lambda W, slope: slope + 1e-3 * slope * np.linalg.norm(W, axis=1)[:, None]),
+    ),
+    World(
+        "C/appC2",
+        "neurons of their own speeds",
+        paced(projected, lambda W, slope: slope * (1 + 1e-4 * np.arange(len(W)))[:, None]),
+    ),
     World("C/lem26", "a start off D by a thousandth", unbalanced),
     World("C/lem26", "the output layer learns 1% faster", wrong_gradient("a", 1.01)),
     World("C/lem26", "the input layer learns 1% slower", wrong_gradient("W", 0.99)),

@@ -24,7 +24,7 @@ IDS = {
     "C": (
         "A1 A2 A3 pi2 prop9 gamma1 gamma2 thm2 thm3 cor4 thm5 prop6 prop7 mirror eq10 eq11 eq12 lem13 lem14 lem15 lem17 lem18"
         " lem26 lem20 thm8 thm22 energy cor11 clock lem23 lem24 lem25 lem28 sec4 dirac sparse sec6 weight-decay interchange A4"
-        " eq6",
+        " eq6 prop29 thm10 growth appC2 sec7",
         "fig1 fig2 fig3 fig4",
     ),
     "W": (

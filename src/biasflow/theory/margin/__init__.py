@@ -4,13 +4,17 @@ from . import (
     assumptions,
     decay,
     directions,
+    discs,
     energy,
     generalisation,
+    growth,
     injectivity,
     interchange,
     margins,
+    optimality,
     points,
     populations,
+    projected,
     projections,
     rates,
     regularity,
@@ -32,16 +36,20 @@ CLAIMS = (
     + softmin.CLAIMS
     + rates.CLAIMS
     + training.CLAIMS
+    + growth.CLAIMS
     + points.CLAIMS
     + interchange.CLAIMS
     + widths.CLAIMS
     + transport.CLAIMS
+    + projected.CLAIMS
     + energy.CLAIMS
     + populations.CLAIMS
     + regularity.CLAIMS
     + injectivity.CLAIMS
+    + optimality.CLAIMS
     + directions.CLAIMS
     + projections.CLAIMS
     + generalisation.CLAIMS
     + unseen.CLAIMS
+    + discs.CLAIMS
 )

@@ -11,7 +11,7 @@ from ...data import clusters, with_bias
 from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
 from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem
-from .setting import Alternating, Scores
+from .setting import Alternating, Scores, inputs_of
 
 
 def cluster_data(key: int, n: int = 24, d: int = 2, k: int = 3) -> Dataset:
@@ -287,6 +287,16 @@ def any_interval_problem(key: int) -> Problem:
     data = with_bias(Dataset(X[:, None], rng.choice([-1.0, 1.0], n)[group.ravel()], f"any intervals key={key}"))
     model = TwoLayer(m, 2)
     return Problem(model, data, SmoothMargin(), model.init(10.0 ** rng.uniform(-1, 0.7) / np.sqrt(m), key=key))
+
+
+def interval_data(key: int) -> Dataset:
+    """The inputs of `interval_problem`."""
+    return inputs_of(interval_problem(key))
+
+
+def any_interval_data(key: int) -> Dataset:
+    """The inputs of `any_interval_problem`."""
+    return inputs_of(any_interval_problem(key))
 
 
 def point_problem(key: int) -> Problem:

@@ -81,6 +81,20 @@ class Scores:
 
 
 @dataclass(frozen=True)
+class Clusters:
+    """The distribution of C's experiments (§7): k² discs in the first two of d coordinates; key: their classes."""
+
+    k: int = 3
+    d: int = 2
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        positive_int("k", self.k)
+        positive_int("d", self.d, least=2)
+        positive_int("key", self.key, least=0)
+
+
+@dataclass(frozen=True)
 class Alternating:
     """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating labels, turned and moved.
 

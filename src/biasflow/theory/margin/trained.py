@@ -20,7 +20,7 @@ from ...models import Particles, SignedTwoLayer, TwoLayer
 from ...records import Certificate, Limit, Problem, Trajectory, leaf_map, leaves
 from ..evidence import Evidence
 from ..verdicts import Check, Hypothesis, unknown_check
-from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin
+from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin, spread_directions
 from .routes import largest_square_gain
 from .setting import bias_column, inputs_of
 
@@ -268,14 +268,14 @@ def _for_want_of_width(trained: Trained, ladder: bool) -> str:
         p = trained.problem
         words += f", KKT residual {margin_kkt(p.model, trained.state(-1), p.data.X, p.data.y).stationarity:.1g}"
     if ladder:
-        shares = [f"{_narrower(trained.problem, width // k):.3g} for {width // k}" for k in (4, 2) if width // k >= 4]
+        shares = [f"{_narrower(trained, width // k):.3g} for {width // k}" for k in (4, 2) if width // k >= 4]
         words += "; of fewer neurons of the same start " + ", ".join(shares)
     return words
 
 
-def _narrower(problem: Problem, width: int) -> float:
-    """Margin over γ₁ of the first neurons, as many as said: one step of a ladder in m."""
-    return 1 - Trained(narrowed(problem, width)).deficit
+def _narrower(trained: Trained, width: int) -> float:
+    """Margin over γ₁ of the first neurons, as many as said, trained in the same time: one step of a ladder in m."""
+    return 1 - Trained(narrowed(trained.problem, width), time_s=trained.time_s).deficit
 
 
 def narrowed(problem: Problem, width: int) -> Problem:
@@ -297,8 +297,8 @@ def trained(evidence: Evidence) -> Trained:
     return _found[evidence]
 
 
-def _converges(evidence: Evidence) -> str | None:
-    """∇S as the force J' that it is on every direction, for which it need only converge weakly, and ν̄ by its scores."""
+def _late_weights(evidence: Evidence) -> tuple[Array, int, int] | str:
+    """p = ∇S since log β = 24 and at the end, with their places; or that there is no such time."""
     run, data = trained(evidence), evidence.network.data
     p = run.flow.stats.get("weights")
     if p is None:
@@ -306,8 +306,17 @@ def _converges(evidence: Evidence) -> str | None:
     early, last = run.place(BEFORE), len(run.log_norms) - 2  # the last step ends at a norm, too short for its weights to tell
     if early >= last:
         return f"training ends at log β = {run.log_norms[-1]:.3g}, before it can be seen to converge"
+    return np.asarray(p[[early, last]]), early, last
+
+
+def _converges(evidence: Evidence) -> str | None:
+    """∇S as the force J' that it is on every direction, for which it need only converge weakly, and ν̄ by its scores."""
+    run, data, found = trained(evidence), evidence.network.data, _late_weights(evidence)
+    if isinstance(found, str):
+        return found
+    p, early, last = found
     u = np.random.default_rng(0).standard_normal((500, data.d))
-    force = np.maximum(u @ data.X.T, 0.0) ** (2 if run.squared else 1) @ (data.y * p[[early, last]]).T
+    force = np.maximum(u @ data.X.T, 0.0) ** (2 if run.squared else 1) @ (data.y * p).T
     off = float(np.max(np.abs(force[:, 1] - force[:, 0])) / np.max(np.abs(force)))
     if off > SETTLED:
         return f"∇S still moves: J' changes by {off:.2g} of its largest from log β = {BEFORE:g} to {run.log_norms[-1]:.3g}"
@@ -317,3 +326,33 @@ def _converges(evidence: Evidence) -> str | None:
 
 
 CONVERGES = Hypothesis("converges", "∇S and the normalised measure converge, as far as can be seen at log β = 30", _converges)
+
+
+def _smoothly(evidence: Evidence) -> str | None:
+    """J'_μt with its gradient: that of a sample's J' is Σ over active samples of ½p_iy_i(x_i, 1), one in each cell of directions.
+
+    A sample's J' is linear in each of finitely many cells, so that its critical values are finitely many: Morse–Sard. Its
+    gradient jumps between cells, as C says of every λ_∞ that is discrete; what can be seen is whether gradients still move.
+    """
+    data, found = evidence.network.data, _late_weights(evidence)
+    if isinstance(found, str):
+        return found
+    gates = _cells(data.X) @ data.X.T > 0
+    slopes = [gates @ ((data.y * p)[:, None] * data.X) for p in found[0]]
+    off = float(np.max(np.linalg.norm(slopes[1] - slopes[0], axis=1)) / np.max(np.linalg.norm(slopes[1], axis=1)))
+    return None if off <= SETTLED else f"∇J' still moves by {off:.2g} of its largest since log β = {BEFORE:g}"
+
+
+def _cells(X: Array) -> Array:
+    """A direction in every cell of the circle, or many of a sphere."""
+    if X.shape[1] != 2:
+        return spread_directions(X.shape[1])
+    kinks = np.arctan2(-X[:, 0], X[:, 1])
+    edges = np.unique(np.mod(np.concatenate([kinks, kinks + np.pi]), 2 * np.pi))
+    middle = (edges + np.append(edges[1:], edges[0] + 2 * np.pi)) / 2
+    return np.column_stack([np.cos(middle), np.sin(middle)])
+
+
+SMOOTHLY = Hypothesis(
+    "*", "(*) J'_μt converges in C¹(S_±) to a J'_∞ with the Morse–Sard property: critical values of measure zero", _smoothly
+)

@@ -35,7 +35,7 @@ from .hypotheses import (
     SMOOTH,
 )
 from .raw import RawRun, log_norm, raw_flow
-from .trained import ALONG, CLOSED, CONVERGES, PROVEN, RTOL, SEARCH, Trained, arrival, gamma_checks, raw_check, trained
+from .trained import ALONG, CLOSED, CONVERGES, PROVEN, RTOL, SEARCH, SMOOTHLY, Trained, arrival, gamma_checks, raw_check, trained
 
 SCALES = (0.1, 10.0)
 STEP = 1e-3
@@ -259,10 +259,10 @@ cor4 = Claim(
 )
 thm5 = Claim(
     "C/thm5",
-    "ReLU networks that start on D = {‖a‖ = |b|} stay there and, on a population with a density, tend to the F1 max margin; here"
-    " an illustration on a sample.",
-    "C, Theorem 5 and Proposition 29",
-    (RELU, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, PLANAR, ON_D, FULL_SUPPORT, SMALL_START, CONVERGES),
+    "ReLU networks that start on D = {‖a‖ = |b|} stay there and, on a population with a density, tend to the F1 max margin, if ∇S"
+    " and ν̄ converge weakly and (*) J' in C¹, with the Morse–Sard property; here an illustration on a sample.",
+    "C, Theorem 5",
+    (RELU, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, PLANAR, ON_D, FULL_SUPPORT, SMALL_START, CONVERGES, SMOOTHLY),
     population_problem,
     _thm5,
     Kind.ASYMPTOTIC,
