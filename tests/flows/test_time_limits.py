@@ -134,3 +134,33 @@ def test_a_compilation_that_began_before_a_clock_does_not_stop_it():
     clock.resume()
     time.sleep(0.01)
     assert clock.both()
+
+
+def test_a_dual_flow_with_many_saved_times_keeps_its_time():
+    """The error along it took seven seconds for ten thousand times, whatever time was given."""
+    wide = np.random.default_rng(0).standard_normal((8, 40))
+    began = time.monotonic()
+    found = bf.gradient_flow(
+        DIAGONAL,
+        bf.Dataset(wide, wide[:, 0]),
+        HALF,
+        DIAGONAL.init(0.1, dim=40),
+        times=np.linspace(0, 20, 10_001),
+        time_s=LIMIT,
+        throw=False,
+    )
+    assert time.monotonic() - began < LIMIT + LATE
+    assert not found.result.success and len(found.error) == len(found.times) and np.isnan(found.error[-1])
+
+
+def test_verdicts_and_bounds_on_timestamps_keep_their_time():
+    """Inputs of about 1e9 with differences of one: the library's own flow went on for ever."""
+    stamps, model = np.random.default_rng(0).standard_normal((4, 6)) + 1e9, bf.DiagonalNetwork(2)
+    began = time.monotonic()
+    problem = bf.Problem(model, bf.Dataset(stamps, LABELS[:4]), bf.SquareLoss("sum"), model.init(0.1, dim=6))
+    assert bf.verify("R/thm2.7", problem, time_s=LIMIT).status is bf.Status.INCONCLUSIVE
+    assert time.monotonic() - began < LIMIT + LATE
+    began = time.monotonic()
+    with pytest.raises(bf.ConvergenceError, match="time limit"):
+        bf.convergence_bounds(bf.MirrorProblem(bf.Hypentropy(0.1), stamps, LABELS[:4], None), time_s=LIMIT)
+    assert time.monotonic() - began < LIMIT + LATE

@@ -111,8 +111,10 @@ def numbers(found: Any, depth: int = 0) -> list[float]:
         return found.astype(float).ravel().tolist() if found.dtype.kind in "fiu" else []
     if isinstance(found, Mapping):
         return [number for part in found.values() for number in numbers(part, depth + 1)]
-    if isinstance(found, bf.Limit):  # its stats may hold bounds that nobody has yet
-        return numbers((found.value, found.objective, found.certificate), depth + 1)
+    if isinstance(found, bf.Limit):  # its stats may hold bounds that nobody has yet; what is only a bound may be open from above
+        certificate = found.certificate
+        above = certificate.primal if certificate.kind != "bound" else 0.0
+        return numbers((found.value, found.objective, certificate.dual, above, certificate.residual), depth + 1)
     if isinstance(found, (tuple, list)):
         return [number for part in found for number in numbers(part, depth + 1)]
     if hasattr(found, "data_vars"):

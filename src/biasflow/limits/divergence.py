@@ -59,7 +59,7 @@ def divergence_bracket(
 def _above(potential: Potential, A: Array, b: Array, origin: MirrorPoint, beta: Array, share: float) -> float:
     """Infinite where too few coordinates may move, or rounding leaves no way to tell."""
     n, d = A.shape
-    if not n:
+    if not n or not (np.any(beta) or np.any(b)):  # nothing to solve, or solved without rounding
         return _total(_divergence(potential, potential.at(beta), origin, 1.0), 1.0)
     left = np.abs(A @ beta - b) + (d + 2) * EPS * (np.abs(A) @ np.abs(beta) + np.abs(b)) + TINY
     weight, confined = potential.at(beta).weight(), potential.half_lines(d) != 0

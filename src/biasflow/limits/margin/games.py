@@ -22,8 +22,8 @@ ON_SUPPORT = 1e-12
 LEAST = 1e-9
 """Least unit, relative to the largest entry: HiGHS refuses entries that are too large."""
 EPS = float(np.finfo(float).eps)
-EXACT, NOISE = 1e-6, 1e-14
-"""Width of a bracket up to which it counts as the number itself: relative to it, or, where it is near zero, to the features."""
+EXACT = 1e-6
+"""Relative width of a bracket up to which it counts as the number itself; a game whose value is zero to rounding has a bound."""
 SMALL = 1e-3
 """Value, relative to the largest entry, below which the program is solved again in units of its value."""
 
@@ -53,7 +53,7 @@ def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
         "support": np.flatnonzero(game.a > 0),
         "separable": True if lower > 0 else False if upper <= 0 else None,
     }
-    narrow = upper - lower <= EXACT * max(abs(lower), abs(upper)) or upper - lower <= NOISE * float(np.max(np.abs(Z)))
+    narrow = upper - lower <= EXACT * max(abs(lower), abs(upper))
     return Limit(game.a, lower, Certificate(lower, upper, 0.0, "exact" if narrow else "bound"), stats)
 
 
