@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.margin.companions import GRIDS, compared_places
+from biasflow.flows.margin.companions import GRIDS, compared_places, follow_branch, other_branch
+from biasflow.flows.margin.marching import March, normalised
+from biasflow.flows.margin.tangents import view_of
 from biasflow.theory.relu.witness import gated_flow
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
@@ -50,6 +52,37 @@ def test_companions_end_no_step_where_the_march_does():
 def test_they_are_compared_at_the_end_and_seldom(steps, saved):
     places = compared_places(steps, saved)
     assert places[-1] == steps and len(places) <= min(len(saved), 6 + steps // 6 + 1) and min(places) >= 1
+
+
+def network(key):
+    data = bf.data.with_bias(bf.data.clusters(n=6, k=2, key=key))
+    model = bf.TwoLayer(4, 3)
+    return model, data, model.init(0.5, key=key)
+
+
+@pytest.mark.parametrize("loss", [bf.SmoothMargin(), bf.LogisticLoss()])
+def test_the_other_branch_has_one_gate_changed_and_begins_within_the_error(loss):
+    model, data, start = network(2)
+    march = March(view_of(model, data.X, data.y), getattr(loss, "loss", loss), isinstance(loss, bf.LogisticLoss), 1e-3)
+    weights = bf.SmoothMargin(march.loss).weights(model(start, data.X), data.y)
+    march.run(normalised(start, weights), np.array([4.0]), np.inf)
+    places = list(range(len(march.points)))
+    assert other_branch(march, places, np.zeros(len(places))) is None  # no gate of these comes within a local error
+    found = other_branch(march, places, np.full(len(places), 0.3))
+    ours, theirs = march.points[found.step].params.W, found.point.params.W
+    changed = np.argwhere(np.sign(ours @ data.X.T) != np.sign(theirs @ data.X.T))
+    assert len({int(j) for j, _ in changed}) == 1 and np.max(np.abs(ours - theirs)) <= 0.5
+    beside = follow_branch(march, found, places[1:], bool)
+    assert beside is None or (beside.steps[0] == found.step and beside.steps[-1] == places[-1])
+
+
+def test_goals_on_the_clock_of_the_risk_cost_few_steps():
+    """After one, steps are as long again as before: they began anew at the sliver that was left, 40 steps for 21."""
+    model, data, start = network(1)
+    whole = bf.gradient_flow(model, data, bf.LogisticLoss(), start, t1=20.0, rtol=1e-4)
+    times = np.linspace(1.0, 20.0, 8)
+    saved = bf.gradient_flow(model, data, bf.LogisticLoss(), start, times=times, rtol=1e-4)
+    assert saved.stats["steps"] <= whole.stats["steps"] + len(times)
 
 
 def test_errors_of_margins_norms_and_weights_cover_them():

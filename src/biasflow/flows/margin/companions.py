@@ -8,9 +8,9 @@ be compared at its times they take a short step aside, from which they do not go
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from ...records import leaf_map
 from .clocks import Slope, log_elapsed, slope_at
 from .marching import March, normalised
 from .stepping import Point, combined, step
-from .tangents import View
+from .tangents import ReluView, View
 
 
 class Grid(NamedTuple):
@@ -38,6 +38,12 @@ GRIDS = (Grid(1 / 2, 2 / 3, 5.0), Grid(1.75, 2.0, 1.0))
 Over its distance to the finer path the march's error is 27/19 on smooth networks. At kinks, where both are of second order with
 factors that depend on where in a step they are met, it may be any number about one: 5 is exceeded where the finer path has as
 much as four fifths of the same error. The coarser one is off by eight times the error on smooth networks, at kinks by four."""
+BESIDE = Grid(1 / 2, 1.0, 2.0)
+"""For the path on which a gate changes that the march only comes close to: steps of the same length. It may change sooner."""
+PROBED, LEAVING = 3, 2.0
+"""Places of comparison by which that path has left the march, and how far, in units of the distance at which it began."""
+HELD = 1e-13
+"""⟨w, x⟩ over ‖x‖ of weights of norm one up to which a neuron is held on the kink."""
 APART, EARLY = 6, 6
 """Of runs that save all steps every so many are compared, and all of the first, which grow; between two the larger counts."""
 ASIDE = 1 / 6
@@ -69,19 +75,29 @@ class Companion:
 
     steps: list[int]
     points: list[Point]
-    log_times: list[float] = field(default_factory=lambda: [-np.inf])
+    log_times: list[float]
 
 
-def follow(march: March, grid: Grid, compared: list[int], over: Callable[[], bool]) -> Companion:
+class Branch(NamedTuple):
+    """Where another path leaves the march: after which step, and to which point."""
+
+    step: int
+    point: Point
+
+
+def follow(march: March, grid: Grid, compared: list[int], over: Callable[[], bool], begin: Branch | None = None) -> Companion:
     """Along a grid of its own, with a step aside to each time at which it is compared; to where `over` says or a step fails."""
-    now = _Place(0.0, march.points[0], march.slopes[0] if march.risk_clock else None, -np.inf)
-    found, place, ahead = Companion([0], [now.point]), 0.0, grid.first / 3
+    start, point = Branch(0, march.points[0]) if begin is None else begin
+    now = _Place(march.times[start], point, None, -np.inf)
+    if march.risk_clock:
+        now = now._replace(slope=slope_at(march.view, march.loss, point), log_time=march.log_times[start])
+    found, place, ahead = Companion([start], [now.point], [now.log_time]), float(start), start + grid.first / 3
     for i in compared:
         while ahead < i:
             after = _advance(march, now, _time_of(march, ahead), over)
             if after is None:
                 return found
-            now, place, ahead = after, ahead, grid.first if place == 0 else ahead + grid.spacing
+            now, place, ahead = after, ahead, start + grid.first if place == start else ahead + grid.spacing
         near = now if i - place < 2 * ASIDE else _advance(march, now, _time_of(march, i - ASIDE), over)
         aside = None if near is None else _advance(march, near, march.times[i], over)
         if aside is None:
@@ -121,6 +137,45 @@ def _moved(march: March, place: _Place, point: Point, dt: float) -> _Place:
     return _Place(place.time + dt, point, slope, float(np.logaddexp(place.log_time, log_elapsed(place.slope, slope, dt))))
 
 
+def other_branch(march: March, places: list[int], relative: Array) -> Branch | None:
+    """The march with the gate changed that most nearly did, where its error leaves that open; relative: that of states."""
+    if not isinstance(march.view, ReluView):
+        return None
+    X, lengths = march.view.X, np.sqrt(np.sum(march.view.X**2, axis=1))
+    last, closest, found = len(march.points) - 1, 1.0, None
+    before, now = (march.points[i].params.W @ X.T for i in range(2)) if last > 1 else (X, X)
+    for i in range(1, last):
+        after = march.points[i + 1].params.W @ X.T
+        known = relative[max(bisect_right(places, i) - 1, 0)]
+        blur = lengths * (march.local[i] if np.isnan(known) else max(float(known), march.local[i])) + np.finfo(float).tiny
+        stays = (np.sign(before) == np.sign(now)) & (np.sign(now) == np.sign(after)) & (np.abs(now) > HELD * lengths)
+        turns = stays & (np.abs(now) <= np.abs(before)) & (np.abs(now) <= np.abs(after))
+        shares = np.where(turns, np.abs(now) / blur, np.inf)
+        if shares.size and np.min(shares) < closest:
+            j, k = divmod(int(np.argmin(shares)), len(X))
+            closest, found = float(shares[j, k]), (i, j, k, float(now[j, k]), float(blur[k]))
+        before, now = now, after
+    if found is None:
+        return None
+    i, j, k, z, blurred = found
+    point = march.points[i]
+    W = point.params.W.copy()
+    W[j] -= (z + np.sign(z) * blurred / 2) / lengths[k] ** 2 * X[k]
+    moved = normalised(point.params._replace(W=W), point.weights)
+    return Branch(i, moved._replace(log_norm=moved.log_norm + point.log_norm))
+
+
+def follow_branch(march: March, branch: Branch, compared: list[int], over: Callable[[], bool]) -> Companion | None:
+    """The path from a branch; None where it stays as close as it began, and the gate decides nothing."""
+    later = [i for i in compared if i > branch.step]
+    began = _distances(march, branch.step, branch.point, march.log_times[branch.step] if march.risk_clock else -np.inf)
+    found = follow(march, BESIDE, later[:PROBED], over, branch)
+    ends = zip(found.steps[1:], found.points[1:], found.log_times[1:], strict=True)
+    if not any(_distances(march, *end)[1] > LEAVING * began[1] for end in ends):
+        return None
+    return found if len(later) <= PROBED else follow(march, BESIDE, later, over, branch)
+
+
 def compared_places(steps: int, saved: list[int]) -> list[int]:
     """Ends of steps at which companions are compared: those saved, of many only some."""
     some = [i for i in range(1, steps + 1) if i <= EARLY or i % APART == 0 or i == steps]
@@ -140,6 +195,7 @@ def errors_at(march: March, companions: list[tuple[float, Companion]], places: l
         for k, i in enumerate(places):
             if i > companion.steps[-1]:
                 errors[k] = np.nan
+            if not companion.steps[0] <= i <= companion.steps[-1]:
                 continue
             after = bisect_left(companion.steps, i)
             recent = companion.steps[max(after - RECENT, 0) : after + 1]

@@ -16,7 +16,7 @@ from ..deadlines import Deadline, deadline_of
 from ..dual import stack
 from ..times import save_times
 from .clocks import between, share_until
-from .companions import GRIDS, Companion, compared_places, errors_at, follow
+from .companions import BESIDE, GRIDS, Companion, compared_places, errors_at, follow, follow_branch, other_branch
 from .marching import March, normalised
 from .stepping import Point, squared_norm
 from .tangents import VIEWED, view_of
@@ -85,6 +85,9 @@ def _integrate(
     places = _saved(march, wanted)
     compared = compared_places(len(march.points) - 1, places)
     companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
+    branch = other_branch(march, places, errors_at(march, companions, places)["relative_error"])
+    beside = None if branch is None else follow_branch(march, branch, compared, deadline.both)
+    companions += [] if beside is None else [(BESIDE.factor, beside)]
     stats = {
         "method": "margin",
         "steps": len(march.points) - 1,

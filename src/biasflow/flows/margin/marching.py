@@ -81,7 +81,7 @@ class March:
 
     def _advance(self, dt: float, goal: float, log_norm: float, least: float) -> tuple[float, float, bool]:
         """One accepted step: its length, the next to try, and whether it landed on the goal; of length zero where none was."""
-        point, fitted = self.points[-1], 0
+        point, fitted, passed = self.points[-1], 0, 0.0
         while self.trials <= MAX_STEPS and not self.over():
             self.trials += 1
             landed = not self.risk_clock and dt >= goal - self.times[-1]
@@ -94,6 +94,7 @@ class March:
                 if dt < least:
                     return 0.0, dt, False
                 continue
+            passed = max(passed, length)
             over = trial.end.log_norm - log_norm
             missed = abs(over) if fitted else over  # short of it, a sliver of a step would be left, and its weights mean nothing
             if missed > ON_TARGET and fitted < LANDINGS:
@@ -105,7 +106,8 @@ class March:
                     dt = length * share
                     continue
             self._keep(trial, length, goal if landed and not self.risk_clock else None)
-            return length, (dt if landed and not self.risk_clock else length) * max(factor, 1.0 if landed else SHRINK), landed
+            ahead = length if not landed else passed if self.risk_clock else dt  # what a goal cut short may be as long again
+            return length, ahead * max(factor, 1.0 if landed else SHRINK), landed
         return 0.0, dt, False
 
     def _keep_time(self, trial: Step, length: float, goal: float) -> tuple[float, bool]:

@@ -20,8 +20,7 @@ from ...records import Problem, Trajectory, leaf_map
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .energy import MOMENTS, Gaining
-from .energy import STEP as APART
+from .energy import MOMENTS, STEP as APART, Gaining
 from .examples import any_line_problem, line_problem
 from .hypotheses import (
     DISTINCT,
