@@ -7,7 +7,14 @@ import pytest
 
 import biasflow as bf
 from biasflow.theory.relu import convergence
-from biasflow.theory.relu.examples import _gaussian_labels, general_problem, in_cones, ordinary_problem, orthonormal_problem
+from biasflow.theory.relu.examples import (
+    _gaussian_labels,
+    general_problem,
+    in_cones,
+    ordinary_problem,
+    orthonormal_problem,
+    pairs_family,
+)
 from biasflow.theory.relu.setting import Setting
 
 
@@ -267,3 +274,9 @@ def test_starts_below_float_range_are_read(name):
     s = Setting(orthonormal_problem(0, m=12))
     problem = bf.Problem(s.problem.model, s.problem.data, s.problem.loss, s.unit, -2500.0)
     assert bf.verify(name, problem).status == "holds"
+
+
+def test_kinks_that_grow_slowly_are_counted_only_where_they_are_apart():
+    """Two labels of 0.11 are fitted within 12/‖D_+‖ of one another, 6.5 of their own times: three falls are seen of four."""
+    problem = pairs_family(39)
+    assert bf.verify("B/saddles", problem, time_s=120.0).status is bf.Status.INCONCLUSIVE

@@ -147,7 +147,8 @@ def _other_powers(s: Setting, logs: Array, deepest: Trajectory, parts: ArrayLike
 
     parts: p_j, what of its mass each neuron outside the clusters adds, 1 − κ_j to the norm on orthonormal inputs.
     """
-    above = np.array([2 * (1 - growth) for _, _, growth in s.growths]) - 2 * s.slowest
+    powers = np.array([2 * (1 - growth) for _, _, growth in s.growths])
+    above = powers - np.min(powers)
     added = np.sum(deepest.final.W[[j for j, _, _ in s.growths]] ** 2, axis=1) * np.asarray(parts)
     return np.asarray(np.exp((logs - logs[-1])[:, None] * above) @ added / np.sum(added))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
     if isinstance(flow, str):
         return (unknown_check(quantity, flow),)
     kinks = _directions(flow.final)
-    apart = _separation(flow, problem, s, rate)
+    apart = _separation(flow, s)
     fall = Check(
         "final loss over its start, without Assumption 3",
         float(flow.loss[-1] / flow.loss[0]),
@@ -194,18 +195,22 @@ def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
     return (fall, more, Check(quantity, growths(flow, rate) / kinks, "==", 1.0, witness=GRADIENTS, null=2.0 / kinks))
 
 
-def _separation(flow: Trajectory, problem: Problem, s: Setting, rate: float) -> float:
-    """The least time between the growths of two directions, in units of 1/rate: when each reaches half of its final mass."""
+def _separation(flow: Trajectory, s: Setting) -> float:
+    """The least time between the growths of two directions, when each reaches half of its final mass, in units of 1/rate of the
+    slower of them: of a direction u on labels of its sign that is Σ|y_k|⟨u, x_k⟩_+/n."""
     sizes = np.sum(flow.final.W**2, axis=1)
     large = np.flatnonzero(sizes > 1e-6 * np.max(sizes))
-    units = unit_rows(flow.final.W)
-    moments: list[float] = []
+    units, signs = unit_rows(flow.final.W), np.sign(flow.final.a)
+    moments: list[tuple[float, float]] = []
     while large.size:
         group = large[units[large] @ units[large[0]] > 1 - 1e-4]
-        large = np.setdiff1d(large, group)
         mass = np.sum(flow.states.W[:, group] ** 2, axis=(1, 2))
-        moments.append(float(flow.times[int(np.argmax(mass >= mass[-1] / 2))]))
-    return float(np.min(np.diff(np.sort(moments)))) * rate if len(moments) > 1 else float("inf")
+        rate = float(np.maximum(s.X @ units[large[0]], 0.0) @ np.maximum(signs[large[0]] * s.y, 0.0)) / s.n * s.speed
+        moments.append((float(flow.times[int(np.argmax(mass >= mass[-1] / 2))]), rate))
+        large = np.setdiff1d(large, group)
+    moments.sort()
+    pairs = pairwise(moments)
+    return min(((later - earlier) * min(one, other) for (earlier, one), (later, other) in pairs), default=float("inf"))
 
 
 def few_problem(key: int) -> Problem:
