@@ -30,7 +30,7 @@ _HOMES = {
                "min_frobenius_norm", "min_l1", "min_l2", "min_norm_interpolator", "min_nuclear_norm", "mirror_limit",
                "polish", "smoothed_margin", "tangent_interpolator", "tangent_kernel", "tangent_kernel_limit",
                "tangent_max_margin", "variation_norm"),
-    "flows": ("Alignment", "ConstantStep", "FeatureAscent", "GateEvent", "InverseRootStep", "Proposition6Step",
+    "flows": ("Alignment", "Branch", "ConstantStep", "FeatureAscent", "GateEvent", "InverseRootStep", "Proposition6Step",
               "Proposition7Step", "StepRule", "TrainedBatch", "TrainedRun", "early_alignment", "effective_limit",
               "feature_ascent", "gradient_descent", "gradient_flow", "margin_ascent", "margin_ascents", "mirror_flow",
               "saddle_limit", "saddle_path", "train_batch"),
