@@ -211,6 +211,8 @@ def followed_twice(problem, times, slope, rtol):
     witness = gated_flow(problem, None, times, 1e-12, TIME_S)
     if isinstance(witness, str):
         raise Unfollowed(witness)
+    if np.any(np.linalg.norm(witness.states.W, axis=2) < 1e-12 * np.abs(witness.states.a)):
+        raise Unfollowed("the witness came to w = 0, where it closes gates that no w has together")
     found = np.concatenate([witness.states.a, witness.states.W.reshape(len(times), -1)], axis=1)
     doubt = np.broadcast_to(witness.error[:, None], found.shape)
     try:
@@ -222,7 +224,7 @@ def followed_twice(problem, times, slope, rtol):
 
 
 def events(seed, rng):
-    from independent_flows import FINE
+    from independent_flows import FINE, Unfollowed
 
     import biasflow as bf
 
@@ -234,6 +236,8 @@ def events(seed, rng):
     ds = bf.Dataset(X, y)
     flow = bf.gradient_flow(model, ds, bf.SquareLoss("half-mean"), start, t1=end, rtol=rtol, times=times, throw=False)
     times = times_for(rng, end, flow) if times is None else times
+    if not flow.unique:
+        raise Unfollowed("the solution is not unique")
     found, doubt = followed_twice(flow.problem, times, lambda h: (h - y) / n, FINE)
     states = [bf.TwoLayerParams(w[:m], w[m:].reshape(m, d)) for w in found]
     return rtol, judged(flow, times, states, doubt, model.effective)

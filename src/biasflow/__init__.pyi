@@ -63,6 +63,7 @@ from .experiments import (
 )
 from .flows import (
     Alignment as Alignment,
+    Branch as Branch,
     ConstantStep as ConstantStep,
     FeatureAscent as FeatureAscent,
     GateEvent as GateEvent,

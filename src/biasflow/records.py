@@ -218,6 +218,11 @@ class Trajectory:
     def final(self) -> Any:
         return leaf_map(lambda leaf: leaf[-1], self.states)
 
+    @property
+    def unique(self) -> bool:
+        """Whether no moment was met from which the flow could have gone another way, too; stats['branches'] has those."""
+        return not self.stats.get("branches", ())
+
     def at(self, t: float) -> Any:
         """The state at time t, by the flow's own dense output."""
         t = real_number("t", t)

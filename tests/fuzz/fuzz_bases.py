@@ -29,6 +29,7 @@ RECORDS = {
     "MarginLoss",
     "Potential",
     "StepRule",
+    "Branch",
     "GateEvent",
     "Proposition6Step",
     "Proposition7Step",

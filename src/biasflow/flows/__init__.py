@@ -16,12 +16,13 @@ from .descent import effective_limit, gradient_descent
 from .dual import mirror_flow
 from .endpoints import limit
 from .methods import METHODS, FlowMethod, gradient_flow
-from .relu import Alignment, GateEvent, early_alignment, saddle_limit
+from .relu import Alignment, Branch, GateEvent, early_alignment, saddle_limit
 from .saddles import saddle_path
 
 __all__ = [
     "METHODS",
     "Alignment",
+    "Branch",
     "ConstantStep",
     "FeatureAscent",
     "FlowMethod",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, RefusedError, unknown
-from ..inputs import Array, instance, relative_tolerance
+from ..inputs import Array, instance, positive_int, relative_tolerance
 from ..losses import Loss, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
 from ..models.base import MirrorForm
@@ -55,6 +56,12 @@ class FlowMethod(ABC):
         if reason is None and not problem.in_floats and not self.below_floats:
             return f"the start e^{np.min(problem.log_scale):g}·params0 is below float range, where {self.name!r} cannot start"
         return reason
+
+    def taking(self, branch: tuple[int, ...]) -> FlowMethod:
+        """The method that takes these ways where there are several."""
+        if any(branch):
+            raise RefusedError(f"branch: a choice for method 'events', which {self.name!r} does not offer")
+        return self
 
     def check(self, problem: Problem, log_norm: float | None) -> None:
         """An error where the flow cannot start there, or cannot end at this log-norm; in the units that were given."""
@@ -114,6 +121,12 @@ class EventDriven(FlowMethod):
     rtol = RTOL
     below_floats = True
 
+    def __init__(self, branch: tuple[int, ...] = ()) -> None:
+        self.branch = branch
+
+    def taking(self, branch: tuple[int, ...]) -> FlowMethod:
+        return EventDriven(branch)
+
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, TwoLayer):
             return f"the event-driven flow is for TwoLayer networks, found {type(problem.model).__name__}"
@@ -124,7 +137,7 @@ class EventDriven(FlowMethod):
     def integrate(
         self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
     ) -> Trajectory:
-        return integrate_events(problem, t1, rtol, times, deadline)
+        return integrate_events(problem, t1, rtol, times, deadline, self.branch)
 
 
 class Factored(FlowMethod):
@@ -217,6 +230,7 @@ def gradient_flow(
     log_norm: float | None = None,
     log_scale: ArrayLike = 0.0,
     time_s: float | None = None,
+    branch: int | Sequence[int] = 0,
 ) -> Trajectory:
     """ẇ = −∇L(w) from e^{log_scale}·params0. states have the type of params0 with a leading time axis.
 
@@ -236,6 +250,12 @@ def gradient_flow(
     where it is not known.
 
     Of ReLU networks, stats['dead'] names the neurons that are off on every input in the end, which nothing moves any more.
+
+    branch: of 'events', where Filippov's solution is not unique (`Trajectory.unique` is False): stats['branches'] has the moments
+    from which a neuron could go several ways, each a Branch, and branch= the number of the way to take at each, in order, or at
+    the first. Zero, the way where nothing is said, closes gates on kinks that push away on both sides, and opens those whose
+    pre-activations then grow. Such kinks are met at the start, where a neuron slides while its output weight changes sign, and
+    at w = 0. States between two ways, which stay on the kink for a while, are solutions, too; they are not offered.
 
     log_scale: how small the start is, without a floor for 'events': one number, or one for each neuron. States are then zero as
     long as they are below float range; polar(t) has unit neurons and logarithms of their norms, and stats log_norms these at
@@ -262,6 +282,8 @@ def gradient_flow(
         refusal = chosen.cannot(asked)
         if refusal is not None:
             raise RefusedError(f"method {method!r}: {refusal}")
+    ways = branch if isinstance(branch, Sequence) else [branch]
+    chosen = chosen.taking(tuple(positive_int("branch", way, least=0) for way in ways))
     chosen.check(problem, log_norm)
     cap = None if log_norm is None else log_norm - 2 * units.states * LOG2
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)

@@ -160,7 +160,8 @@ class Units:
         scaled = {name: np.ldexp(stats[name], power) for name, power in factors.items() if name in stats}
         plain = {name: float(value) for name, value in scaled.items() if np.ndim(value) == 0}
         shifted = {name: stats[name] + power * LOG2 for name, power in shifts.items() if name in stats}
-        return {**stats, **scaled, **plain, **shifted}
+        moved = [branch._replace(time=float(np.ldexp(branch.time, self.time))) for branch in stats.get("branches", ())]
+        return {**stats, **scaled, **plain, **shifted, **({"branches": tuple(moved)} if moved else {})}
 
 
 def _held(given: Array, scaled: Array) -> bool:

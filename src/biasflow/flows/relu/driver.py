@@ -18,6 +18,7 @@ from ..deadlines import Deadline, Flag, deadline_of, never
 from ..dual import CONVERGED
 from ..second_runs import TIGHTER, TWICE, largest_difference
 from ..times import save_times
+from .branches import along_branches
 from .frozen_field import group_forces
 from .geometry import Network, network
 from .layout import HYSTERESIS, OFF, ON, OUT, RHO, SLIDE
@@ -92,16 +93,26 @@ class EventRun:
 
 
 def integrate_events(
-    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    time_s: float | Deadline | None = None,
+    branch: tuple[int, ...] = (),
 ) -> Trajectory:
-    """The flow of a two-layer ReLU network until t1, or until converged; a tighter run gives the error."""
+    """The flow of a two-layer ReLU network until t1, or until converged; a tighter run gives the error.
+
+    branch: the way to take at each moment from which there are several, the flow's own being number zero.
+    """
     from .compiling import announced
 
     deadline = deadline_of(time_s)
-    return announced(_integrate, problem, t1, rtol, times, deadline, deadline=deadline)
+    return announced(_integrate, problem, t1, rtol, times, deadline, branch, deadline=deadline)
 
 
-def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, deadline: Deadline) -> Trajectory:
+def _integrate(
+    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, deadline: Deadline, branch: tuple[int, ...]
+) -> Trajectory:
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -113,7 +124,11 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
     if result is not None:
         return _standing(problem, net, result, wanted)
     with deadline.flag(deadline.first) as stop:
-        run = run_events(problem, net, t1, rtol, wanted, stop)
+
+        def integrate(net: Network, turns: tuple[Any, ...]) -> EventRun:
+            return run_events(problem, net, t1, rtol, wanted, stop, turns=turns)
+
+        run, net, turns, met = along_branches(integrate, problem, net, branch)
     if wanted is None:
         saved, states = _every_step(run)
     else:
@@ -126,12 +141,13 @@ def _integrate(problem: Problem, t1: float | None, rtol: float, times: ArrayLike
         params.a[0], params.W[0] = problem.start
     started = time.process_time()
     with deadline.flag(deadline.both) as stop:
-        error, predictor_error = _errors(problem, net, run, saved, params, stop)
+        error, predictor_error = _errors(problem, net, run, turns, saved, params, stop)
     stats: dict[str, Any] = {
         "method": "events",
         **run.counts,
         "early_until": run.t_early,
         "error_seconds": time.process_time() - started,
+        "branches": met,
     }
     stats["log_norms"] = np.full(params.a.shape, -np.inf)
     stats["log_norms"][:, net.alive] = states[..., RHO]
@@ -169,19 +185,22 @@ def run_events(
     wanted: Array | None,
     stop: Flag | None = None,
     mesh: Array | None = None,
+    turns: tuple[Any, ...] = (),
 ) -> EventRun:
     """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there.
 
     mesh: the ends of another run's steps, whose error this one is to tell. It takes them in halves, neglects less, and comes to
-    rest later.
+    rest later. turns: gates given to a neuron at a time (`tail.Turn`).
     """
     from . import marching
     from .marching import Request
-    from .tail import march_on
+    from .tail import march_through
 
     t_stop = math.inf if t1 is None else t1
     share, per_step = (1.0, _per_step(rtol)) if mesh is None else (TIGHTER, TIGHTER * _per_step(rtol))
     early, early_log, t_early = _early(problem, net, t_stop, NEGLIGIBLE * per_step)
+    if turns and turns[0].time <= t_early:
+        early, early_log, t_early = None, early_log[:0], 0.0
     times = np.empty(0) if wanted is None else wanted
     exact = times[times <= t_early] if early is not None else times[:0]
     if early is None:
@@ -201,7 +220,7 @@ def run_events(
         t_early, t_stop, per_step, 0.0, share**2 * goal - net.idle_square, share * still, faint, most, looks, keep, over,
         np.empty(0) if mesh is None else mesh,
     )  # fmt: skip
-    marched = march_on(net, Y, gates, early is None, request)
+    marched = march_through(net, Y, gates, early is None, request, turns)
     t_rest, code, kept, counts = marched.time, marched.code, marched.kept, marched.counts
     rows = np.concatenate([early_log, marched.rows])
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
@@ -291,16 +310,18 @@ def _every_step(run: EventRun) -> tuple[Array, Array]:
 
 
 def _errors(
-    problem: Problem, net: Network, run: EventRun, saved: Array, params: TwoLayerParams, stop: Flag
+    problem: Problem, net: Network, run: EventRun, turns: tuple[Any, ...], saved: Array, params: TwoLayerParams, stop: Flag
 ) -> tuple[Array, Array]:
     """Distances from a tighter run on half the mesh: of the weights, and of the products a_jw_j.
 
     Tolerances alone would not do: while steps grow as fast as they may, or stability binds them, two runs take the same ones.
     """
+    from .marching import LOOSE, UNCOUPLED
+
     moved = saved > 0
     if not np.any(moved):
         return np.zeros(saved.size), np.zeros(saved.size)
-    check = run_events(problem, net, run.t_end, run.rtol, saved[moved], stop, run.mesh)
+    check = run_events(problem, net, run.t_end, run.rtol, saved[moved], stop, run.mesh, turns)
     count = len(check.saved)
     other, where = net.params(check.saved), np.flatnonzero(moved)
     ours = TwoLayerParams(params.a[where], params.W[where])
@@ -313,6 +334,9 @@ def _errors(
     rounding = ROUNDINGS * digits * EPS
     if run.early is not None:  # arcs end that far beyond their kinks; h, which they neglect, acts on a neuron while it grows
         rounding += HYSTERESIS + NEGLIGIBLE * _per_step(run.rtol)
+    share = TIGHTER * _per_step(run.rtol)
+    uncoupled = UNCOUPLED * share * min(1.0, share / LOOSE)  # may be left out of both at an event that they meet in the same step
+    left_out = rounding + uncoupled * (saved[moved] >= (run.rows[0, 0] if len(run.rows) else np.inf))
     weights = np.max(np.abs(ours.W), axis=(1, 2))
     sizes = [np.maximum(np.max(np.abs(ours.a), axis=1), weights), 2 * np.max(np.abs(problem.model.effective(ours)), axis=(1, 2))]
     errors = []
@@ -320,7 +344,7 @@ def _errors(
         error = np.zeros(saved.size)
         error[where] = np.inf
         error[where[:count]] = TWICE * difference
-        error[where] += rounding * size
+        error[where] += left_out * size
         errors.append(error)
     return errors[0], errors[1]
 
@@ -374,6 +398,7 @@ def _standing(problem: Problem, net: Network, result: Result, wanted: Array | No
         "stiffest_rate": 0.0,
         "early_until": 0.0,
         "error_seconds": 0.0,
+        "branches": (),
         "log_norms": np.repeat(net.polar(net.start)[1][None], times.size, axis=0),
     }
     zeros = np.zeros(times.size)

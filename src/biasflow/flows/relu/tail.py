@@ -17,7 +17,7 @@ from ...inputs import Array, Index
 from .frozen_field import FrozenField
 from .geometry import Network
 from .layout import Gates
-from .marching import HALF, STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
+from .marching import HALF, REACHED_T1, STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
 
 PATIENT, SOON = 20_000, 200
 """Explicit steps before an implicit one is thought of, and between two stretches of implicit ones."""
@@ -85,6 +85,33 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
     kept = Kept(*(np.concatenate(parts) for parts in zip(*(piece.kept for piece in pieces), strict=True)))
     implicit, saved, rows, mesh = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3, 4))
     return Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest), mesh)
+
+
+class Turn(NamedTuple):
+    """At a time, the gates that a neuron is given."""
+
+    time: float
+    j: int
+    row: Gates
+
+
+def march_through(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request, turns: tuple[Turn, ...]) -> Marched:
+    """As `march_on`, gates being given where turns are."""
+    stretches: list[Marched] = []
+    done = 0
+    for turn in (*turns, None):
+        until = ask.t1 if turn is None else min(turn.time, ask.t1)
+        stretches.append(march_on(net, Y, gates, fresh, ask._replace(t1=until, times=ask.times[done:])))
+        done, fresh, ask = done + len(stretches[-1].saved), False, ask._replace(t0=stretches[-1].time)
+        if turn is None or stretches[-1].code != REACHED_T1 or until == ask.t1:
+            break
+        gates[turn.j] = turn.row
+    kept = Kept(*(np.concatenate(parts) for parts in zip(*(stretch.kept for stretch in stretches), strict=True)))
+    saved, implicit, rows, mesh = (
+        np.concatenate([getattr(s, name) for s in stretches]) for name in ("saved", "implicit", "rows", "mesh")
+    )
+    counts = np.sum([stretch.counts for stretch in stretches], axis=0)
+    return stretches[-1]._replace(saved=saved, kept=kept, implicit=implicit, rows=rows, counts=counts, mesh=mesh)
 
 
 def resume(net: Network, gates: Gates, Y: Array, ask: Request) -> Array:
