@@ -10,6 +10,7 @@ import regimes_worlds
 import relu_worlds
 
 import biasflow as bf
+from biasflow import theory
 from biasflow.theory import Evidence, claim
 from biasflow.theory.examples import diagonal_problem, mirror_problem
 from biasflow.theory.relu.early_lemmas import Inequality
@@ -71,6 +72,7 @@ def test_examples_satisfy_the_hypotheses_and_depend_on_the_key(name):
 
 NUMBERS = {
     bf.PowerProblem: lambda p: [p.mu, p.beta0],
+    theory.Clusters: lambda p: np.array([p.k, p.d, p.key]),
     bf.LegendreProblem: lambda p: [p.X, p.y, p.beta0],
     bf.MirrorProblem: lambda p: p.X,
     bf.Dataset: lambda p: p.X,

@@ -53,13 +53,13 @@ def test_the_residual_is_added_up_to_its_error():
     assert errors[-1] < 1e-5
 
 
-def test_theorem_2_tells_nothing_on_the_data_of_figure_1():
-    """d = 1000, n = 100: the kernel solution satisfies what the theorem promises of the rich one, and the verdict says so."""
-    data = bf.data.sparse_regression(100, 1000, 5, 0.01, key=0)
+def test_theorem_2_tells_nothing_on_data_like_those_of_figure_1():
+    """n/d = 1/10: the kernel solution satisfies what the theorem promises of the rich one, and the verdict says so."""
+    data = bf.data.sparse_regression(20, 200, 3, 0.01, key=0)
     model = bf.DiagonalNetwork(2)
-    verdict = bf.verify("W/thm2", bf.Problem(model, data, bf.SquareLoss("sum"), model.init(1e-8, dim=1000)), time_s=1.0)
+    verdict = bf.verify("W/thm2", bf.Problem(model, data, bf.SquareLoss("sum"), model.init(1e-8, dim=200)), time_s=300.0)
     assert verdict.informative is False and "not informative here" in str(verdict)
-    assert verdict.status in ("holds", "consistent")
+    assert verdict.status == "holds"
     assert verdict.sharpness > 100
 
 

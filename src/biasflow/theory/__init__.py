@@ -3,7 +3,7 @@
 from .comparing import Comparison, compare
 from .evidence import Evidence
 from .falsification import Falsification, falsify, problem_at, tightest_known
-from .margin.setting import Alternating, Scores
+from .margin.setting import Alternating, Clusters, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
 from .verdicts import Check, Claim, Hypothesis, Kind, Status, Verdict
@@ -15,6 +15,7 @@ __all__ = [
     "Check",
     "Checkpoints",
     "Claim",
+    "Clusters",
     "Comparison",
     "Evidence",
     "Falsification",

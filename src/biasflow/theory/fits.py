@@ -32,7 +32,8 @@ def fitted_exponent(x: ArrayLike, y: ArrayLike, error: ArrayLike = 0.0) -> tuple
     deviation = np.sqrt(rest @ rest / free / (centred @ centred)) if free > 0 else np.inf
     scatter = float(stats.t.ppf((1 + CONFIDENCE) / 2, max(free, 1)) * deviation)
     bend = abs(_slope(u[len(u) // 2 :], v[len(u) // 2 :]) - _slope(u[: len(u) // 2 + 1], v[: len(u) // 2 + 1])) / 2
-    return slope, max(scatter, float(np.abs(weight) @ relative), bend), float(np.ptp(u) / np.log(10))
+    decades = round(float(np.ptp(u) / np.log(10)), 9)  # three of them are three, whatever their logarithms round to
+    return slope, max(scatter, float(np.abs(weight) @ relative), bend), decades
 
 
 def _slope(u: Array, v: Array) -> float:

@@ -16,13 +16,13 @@ from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
 from . import margin, mirror, regimes, relu
 from .evidence import Evidence
 from .judging import judge
-from .margin.setting import Alternating, Scores
+from .margin.setting import Alternating, Clusters, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
 from .verdicts import Claim, Status, Verdict
 from .witness import Checkpoints, as_trajectory, flow_defect, start_of
 
-PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, PowerProblem, LegendreProblem)
+PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, Clusters, PowerProblem, LegendreProblem)
 """What the papers' claims are about."""
 CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
 

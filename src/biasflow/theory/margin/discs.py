@@ -7,6 +7,7 @@ import numpy as np
 from ...data import clusters
 from ...diagnostics import interclass_distance
 from ...inputs import Array
+from ...records import Problem
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .setting import Clusters
@@ -103,7 +104,10 @@ def _first(X: Array, y: Array) -> Array:
 
 
 def _distribution(problem: object) -> str | None:
-    return None if isinstance(problem, Clusters) else f"found {type(problem).__name__}, needs Clusters(k, d, key)"
+    if isinstance(problem, Clusters):
+        return None
+    found = type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+    return f"found {found}, needs bf.theory.Clusters(k, d, key)"
 
 
 def _any_clusters(key: int) -> Clusters:
