@@ -144,7 +144,8 @@ class TestOthers:
     def test_keys_and_points(self):
         params = (RNG.standard_normal((2, 2)), RNG.standard_normal((2, 2)))
         one, same, other = (commuting_defect(factorised, params, points=2, key=key) for key in (1, 1, 2))
-        assert one.defect == same.defect != other.defect and one.points == 3
+        found = [(each.defect, each.kernel_defect) for each in (one, same, other)]  # the start itself may have the largest defect
+        assert found[0] == found[1] != found[2] and one.points == 3
 
 
 class TestJax:

@@ -30,8 +30,8 @@ SHARES = (0.1, 0.4, 0.8, 1.0)
 """Of a flow's time, where its states are kept."""
 MOST = 48
 """Numbers kept of one state or value."""
-TIMED = ("f1_max_margin", "f2_max_margin", "min_norm_interpolator", "convergence_bounds", "verify", "figure", "sweep")
-"""Entries that take long, or give neither a flow nor a limit."""
+TIMED = ("f1_max_margin", "f2_max_margin", "min_norm_interpolator", "polish", "convergence_bounds", "verify", "figure", "sweep")
+"""Entries that take long or depend on what a search found in its time, or give neither a flow nor a limit."""
 
 
 def chosen() -> list[str]:
