@@ -7,8 +7,9 @@ For min D_φ(β, β₀) subject to Xβ = y any ν and any b prove
 from below; with b = ∇φ*(∇φ(β₀) + Xᵀν), as far as floats hold it, the last term is of second order in rounding. Where that still
 crosses the wall of a potential with bounded slopes, a ν that is a little shorter proves nearly as much. A β that leaves
 r = y − Xβ is W·Xᵀ(XWXᵀ)⁻¹r away from one that solves Xβ = y, for any W > 0: no coordinate moves by more than
-W_i‖x_i‖‖r‖/λ_min(XWXᵀ), and D_φ(·, β₀), convex in each, is largest at the ends of these intervals. The W that moves little where
-φ is steep is 1/φ''(β), plus a share of its largest where too few β are left to solve for r.
+W_i‖x_i‖‖r‖/σ² or √W_i‖r‖/σ, σ the least singular value of X√W, and D_φ(·, β₀), convex in each, is largest at the ends of these
+intervals. The W that moves little where φ is steep is 1/φ''(β), plus a share of its largest where too few β are left to solve
+for r.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sl
 
-from ..inputs import Array, Index
+from ..inputs import Array, Index, length
 from ..potentials.base import MirrorPoint, Potential
 from .newton import weighted_gram
-from .rounding import EPS, row_exponents
+from .rounding import CLEAR, EPS, row_exponents
 
 ROUNDINGS = 16.0
 """Roundings in a term of a divergence, of a conjugate or of a mirror map, a few more than their formulas have."""
@@ -42,6 +43,8 @@ def divergence_bracket(
 
     rows: independent ones from which all others follow, None where that is not known: then nothing is from above.
     """
+    if not (np.any(y) or np.any(origin.beta) or np.any(potential.half_lines(X.shape[1]))):
+        return 0.0, 0.0  # β₀ = 0 solves Xβ = 0
     units = row_exponents(X)
     A, b, multiplier = np.ldexp(X, -units[:, None]), np.ldexp(y, -units), np.ldexp(nu, units)
     with np.errstate(all="ignore"):
@@ -68,18 +71,27 @@ def _above(potential: Potential, A: Array, b: Array, origin: MirrorPoint, beta: 
     if not (0 < top < np.inf):
         return np.inf
     weight = np.where(confined, weight, np.maximum(weight, share * top)) / top
-    values = sl.eigvalsh(weighted_gram(A, weight))
-    least = float(values[0]) - (n + d) * EPS * float(values[-1])
+    least = _least_singular_value(A, weight)
     if not least > 0:
         return np.inf
-    size = float(np.max(left))
-    reach = (
-        weight * np.sqrt(np.einsum("ij,ij->j", A, A)) * (size * float(np.linalg.norm(left / size)) / least * (1 + (n + d) * EPS))
-    )
+    root, off = np.sqrt(weight), length(left) / least * (1 + (n + d) * EPS)
+    reach = root * off * np.minimum(1.0, root * np.sqrt(np.einsum("ij,ij->j", A, A)) / least) * (1 + (n + d) * EPS)
     if np.any(reach[confined] >= np.abs(beta[confined])):
         return np.inf
     ends = [_divergence(potential, potential.at(end), origin, 1.0) for end in (beta - reach, beta + reach)]
     return _total(np.maximum(*ends), 1.0)
+
+
+def _least_singular_value(A: Array, weight: Array) -> float:
+    """A lower bound on that of A√W; where its square drowns in the rounding of A·W·Aᵀ, A√W itself is decomposed."""
+    n, d = A.shape
+    values = sl.eigvalsh(weighted_gram(A, weight))
+    if values[0] > CLEAR * values[-1]:
+        return float(np.sqrt(values[0] - (n + d) * EPS * values[-1]))
+    if n > d:
+        return 0.0
+    singular = sl.svdvals(A * np.sqrt(weight))
+    return float(singular[-1]) - (n + d + 2 * np.sqrt(n)) * EPS * float(singular[0])
 
 
 def _below(potential: Potential, A: Array, b: Array, origin: MirrorPoint, nu: Array) -> float:

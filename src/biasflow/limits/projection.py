@@ -66,10 +66,15 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
         objective = float(np.sum(potential.at(beta).divergence(origin)))
         inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
         membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
-        left, rank = (X[:, inside], reduce_constraints(X[:, inside], y).rank) if 0 < inside.size < d else (X, constraints.rank)
+        moving = (
+            inside if start is None else inside[(signs[inside] == 0) | (start[inside] != 0)]
+        )  # zero on a half-line stays zero
+        left, rank = (X[:, moving], reduce_constraints(X[:, moving], y).rank) if 0 < moving.size < d else (X, constraints.rank)
         settled, note = settled_rank(left, y, rank)
         rows = independent_rows(left, rank) if settled else None
-        primal, dual = divergence_bracket(inner, left, y, inner_origin, beta[inside], nu, rows) if inside.size else (0.0, 0.0)
+        part = potential if moving.size == d else potential.restricted(moving)
+        begin = part.at_dual(np.zeros(moving.size)) if start is None else part.at(start[moving])
+        primal, dual = divergence_bracket(part, left, y, begin, beta[moving], nu, rows) if moving.size else (0.0, 0.0)
         wall = wall_divergence(potential, origin, np.flatnonzero(zero))
         bounds = outward((primal + wall) * (1 + ROUNDINGS * EPS), (dual + wall) * (1 - ROUNDINGS * EPS), unit)
         objective, nu = float(np.ldexp(objective, unit)), np.ldexp(nu, unit)
