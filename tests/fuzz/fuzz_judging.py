@@ -113,7 +113,7 @@ def numbers(found: Any, depth: int = 0) -> list[float]:
         return [number for part in found.values() for number in numbers(part, depth + 1)]
     if isinstance(found, bf.Limit):  # its stats may hold bounds that nobody has yet; what is only a bound may be open from above
         certificate = found.certificate
-        above = certificate.primal if certificate.kind != "bound" else 0.0
+        above = 0.0 if certificate.kind == "bound" and certificate.primal == math.inf else certificate.primal
         return numbers((found.value, found.objective, certificate.dual, above, certificate.residual), depth + 1)
     if isinstance(found, (tuple, list)):
         return [number for part in found for number in numbers(part, depth + 1)]

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from fuzz_bases import entries
 from fuzz_cases import CLEAR, RIGHT, outcome_of
+from fuzz_mutations import mutations
 
 import biasflow as bf
 
@@ -32,7 +34,29 @@ REPAIRED = {
     "kernel_interpolator | K | subnormal": CLEAR,
     "kkt_point | X | subnormal": CLEAR,
     "feature_ascent | Z | subnormal": CLEAR,
+    "f1_max_margin | X | times 2^530": RIGHT,
+    "f1_max_margin | X | times 2^1000": RIGHT,
+    "margin_certificate | X | times 2^530": RIGHT,
+    "min_norm_interpolator | y | one huge entry": RIGHT,
+    # 'exact' where labels drown in the rounding of larger terms, so that no float solves Xβ = y
+    "bregman_projection | X | rows from 1e-12 to 1e12": RIGHT,
+    "bregman_projection | beta0 | times 2^100": RIGHT,
+    "bregman_projection | beta0 | one huge entry": RIGHT,
+    "limit depth 3 | X | rows from 1e-12 to 1e12": RIGHT,
+    "projection below floats | X | rows from 1e-12 to 1e12": RIGHT,
+    "min_norm_interpolator | X | one huge entry": RIGHT,
+    "min_norm_interpolator | X | rows from 1e-12 to 1e12": RIGHT,
+    # 'exact' where a game has no value but rounding
+    "polish | X | zeros": RIGHT,
+    "polish | X | times 2^-530": RIGHT,
+    # brackets that were open
+    "mirror_limit | X | rank one": RIGHT,
+    "mirror_limit | X | a row almost twice": RIGHT,
+    "tangent_kernel_limit | X | offset 1e9": RIGHT,
+    "tangent_kernel_limit | X | columns from 1e-12 to 1e12": RIGHT,
     # arguments that were not looked at
+    "smoothed_margin | checkpoints | None": CLEAR,
+    "smoothed_margin | checkpoints | a number": CLEAR,
     "feature_ascent | keep | 10**20": CLEAR,
     "train_batch | batch | int8": RIGHT,
     "train_batch | starts | a number": CLEAR,
@@ -44,6 +68,48 @@ REPAIRED = {
 def test_a_case_that_was_found(case):
     outcome, detail = outcome_of(case)
     assert outcome == REPAIRED[case], detail
+
+
+def limit_of(case):
+    """What the call of a case returns."""
+    name, argument, change = case.split(" | ")
+    entry = entries()[name]
+    mutation = next(one for one in mutations(entry.kinds[argument]) if one.name == change)
+    value = entry.arguments.get(argument, np.full(6, 0.1))
+    return entry.call(**{**entry.arguments, argument: mutation.change(value)})
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "bregman_projection | X | offset 1e9",
+        "limit diagonal | X | offset 1e9",
+        "limit depth 3 | X | offset 1e9",
+        "limit fixed directions | X | offset 1e9",
+        "projection below floats | X | offset 1e9",
+        "projection of depth | X | offset 1e9",
+        "mirror_limit | X | offset 1e9",
+        "mirror_limit | X | one column",
+        "projection by entropy | beta0 | a zero row",
+        "projection below floats | y | zeros",
+    ],
+)
+def test_brackets_that_were_open_from_above(case):
+    found = limit_of(case)
+    certificate = found.certificate
+    assert certificate.dual <= found.objective * (1 + 1e-12) and found.objective * (1 - 1e-12) <= certificate.primal
+    assert certificate.primal - certificate.dual <= 1e-4 * certificate.primal  # a condition of 1e9 leaves 1e-7 of the slopes open
+
+
+def test_zero_labels_have_the_divergence_zero():
+    found = limit_of("projection below floats | y | zeros")
+    assert (found.objective, found.certificate.primal, found.certificate.dual) == (0.0, 0.0, 0.0)
+    assert found.certificate.kind == "exact"
+
+
+def test_what_does_not_interpolate_is_no_unique_minimum():
+    found = limit_of("min_norm_interpolator | X | rows from 1e-12 to 1e12")
+    assert found.certificate.residual > 1e-6 and found.certificate.kind == "bound" and found.stats["unique"] is None
 
 
 def test_more_features_than_fit():

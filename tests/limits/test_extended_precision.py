@@ -85,6 +85,21 @@ def test_projections_by_the_hypentropy(alpha, moved):
         assert found.certificate.kind == "exact"
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("units", [1.0, 2.0**-40, 2.0**530])
+def test_projections_onto_least_squares_fits(d, units):
+    """More rows than columns: one β fits best, of which the divergence is known. Was open from above."""
+    X, y, _ = data(11, n=6, d=d)
+    alpha = mp.mpf(0.1)
+    found = bf.mirror_limit(bf.Hypentropy(0.1), units * X, y)
+    A = mp.matrix(rows_of(units * X))
+    with mp.workdps(500):  # β² is below α² by up to 320 digits
+        beta = mp.lu_solve(A.T * A, A.T * mp.matrix([mp.mpf(float(value)) for value in y]))
+        truth = mp.fsum(b * mp.asinh(b / alpha) - mp.sqrt(b**2 + alpha**2) + alpha for b in beta)
+    contains(found.certificate, truth, 1e-10)
+    assert found.certificate.kind == "exact" or units == 2.0**530  # D is subnormal
+
+
 @pytest.mark.parametrize("scale", [1e-6, 0.1, 3.0])
 def test_limits_of_diagonal_networks(scale):
     X, y, _ = data(5)

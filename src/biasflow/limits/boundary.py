@@ -13,7 +13,7 @@ from ..inputs import Array, Index, instance, label_size, system, vector
 from ..potentials.base import Potential
 from ..records import Certificate, Limit
 from .half_lines import forced_zeros
-from .projection import bregman_projection, wall_divergence
+from .projection import bregman_projection, projection_onto, wall_divergence
 
 ROUNDED = 32 * float(np.finfo(float).eps)
 """Of the divergence at a wall, relative."""
@@ -25,8 +25,10 @@ def mirror_limit(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayL
     """The limit of mirror flow: argmin D_φ(β, β₀) over the minimisers of F = ½‖Xβ−y‖² on the closed domain (R, Theorem 2.3).
 
     Where Xβ = y can be solved inside the domain or on its boundary this is `bregman_projection`. Elsewhere all minimisers share
-    ŷ = Xβ (stats['fit']), since F is strictly convex in it, and the projection is onto Xβ = ŷ. The certificate then speaks
-    about ŷ; stats['infimum'] is the least F, and stats['wall'] the coordinates that vanish in every minimiser.
+    ŷ = Xβ (stats['fit']), since F is strictly convex in it, and the projection is onto Xβ = ŷ. The certificate's bracket
+    is then for ŷ without rounding, given the wall; for the ŷ that is returned where the rank of X is open in exact arithmetic
+    (stats['note']) or the signs force more zeros. stats['infimum'] is the least F, and stats['wall'] the coordinates that vanish
+    in every minimiser.
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
@@ -37,7 +39,7 @@ def mirror_limit(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayL
         fit = y
     except (InconsistentError, InfeasibleError):
         fit, wall = least_squares_fit(X, y, potential.half_lines(X.shape[1]))
-        found = _inside(potential, X, fit, start, wall)
+        found = _inside(potential, X, y, fit, start, wall)
     residual = float(np.max(np.abs(X @ found.value - fit))) / label_size(y)
     stats = {**found.stats, "fit": fit, "infimum": 0.5 * float(np.sum((fit - y) ** 2)), "wall": found.stats["boundary"]}
     return dataclasses.replace(found, certificate=dataclasses.replace(found.certificate, residual=residual), stats=stats)
@@ -63,7 +65,7 @@ def least_squares_fit(X: Array, y: Array, signs: Array) -> tuple[Array, Index]:
         return fit, np.flatnonzero(wall)
 
 
-def _inside(potential: Potential, X: Array, fit: Array, start: Array | None, wall: Index) -> Limit[Array]:
+def _inside(potential: Potential, X: Array, y: Array, fit: Array, start: Array | None, wall: Index) -> Limit[Array]:
     """The projection onto Xβ = ŷ with the pushed coordinates at zero."""
     d = X.shape[1]
     kept = np.setdiff1d(np.arange(d), wall)
@@ -72,7 +74,7 @@ def _inside(potential: Potential, X: Array, fit: Array, start: Array | None, wal
     left = wall_divergence(potential, origin, wall)
     if kept.size == 0:
         return Limit(value, left, Certificate(left, left, 0.0, "exact"), {"nu": np.zeros(len(fit)), "boundary": wall})
-    part = bregman_projection(potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept])
+    part = projection_onto(potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept], y)
     value[kept] = part.value
     bounds = (part.certificate.primal + left) * (1 + ROUNDED), (part.certificate.dual + left) * (1 - ROUNDED)
     certificate = dataclasses.replace(part.certificate, primal=bounds[0], dual=bounds[1])

@@ -7,8 +7,9 @@ For min D_φ(β, β₀) subject to Xβ = y any ν and any b prove
 from below; with b = ∇φ*(∇φ(β₀) + Xᵀν), as far as floats hold it, the last term is of second order in rounding. Where that still
 crosses the wall of a potential with bounded slopes, a ν that is a little shorter proves nearly as much. A β that leaves
 r = y − Xβ is W·Xᵀ(XWXᵀ)⁻¹r away from one that solves Xβ = y, for any W > 0: no coordinate moves by more than
-W_i‖x_i‖‖r‖/λ_min(XWXᵀ), and D_φ(·, β₀), convex in each, is largest at the ends of these intervals. The W that moves little where
-φ is steep is 1/φ''(β), plus a share of its largest where too few β are left to solve for r.
+W_i‖x_i‖‖r‖/σ² or √W_i‖r‖/σ, σ the least singular value of X√W, and D_φ(·, β₀), convex in each, is largest at the ends of these
+intervals. The W that moves little where φ is steep is 1/φ''(β), plus a share of its largest where too few β are left to solve
+for r.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sl
 
-from ..inputs import Array, Index
+from ..inputs import Array, Index, length
 from ..potentials.base import MirrorPoint, Potential
 from .newton import weighted_gram
-from .rounding import EPS, row_exponents
+from .rounding import CLEAR, EPS, row_exponents
 
 ROUNDINGS = 16.0
 """Roundings in a term of a divergence, of a conjugate or of a mirror map, a few more than their formulas have."""
@@ -36,53 +37,75 @@ ALIKE = 0.5
 
 
 def divergence_bracket(
-    potential: Potential, X: Array, y: Array, origin: MirrorPoint, beta: Array, nu: Array, rows: Index | None
+    potential: Potential,
+    X: Array,
+    y: Array,
+    origin: MirrorPoint,
+    beta: Array,
+    nu: Array,
+    rows: Index | None,
+    doubt: Array | None = None,
 ) -> tuple[float, float]:
     """(primal, dual) around min D_φ(β, β₀) subject to Xβ = y, for X and y as they are given.
 
-    rows: independent ones from which all others follow, None where that is not known: then nothing is from above.
+    rows: independent ones from which all others follow, None where that is not known: then nothing is from above. doubt: how far
+    each label may be from the one meant.
     """
+    if not (
+        np.any(y) or (doubt is not None and np.any(doubt)) or np.any(origin.beta) or np.any(potential.half_lines(X.shape[1]))
+    ):
+        return 0.0, 0.0  # β₀ = 0 solves Xβ = 0
     units = row_exponents(X)
     A, b, multiplier = np.ldexp(X, -units[:, None]), np.ldexp(y, -units), np.ldexp(nu, units)
+    blur = np.zeros_like(y) if doubt is None else np.ldexp(doubt, -units)
     with np.errstate(all="ignore"):
         reached = float(np.sum(potential.at(beta).divergence(origin)))
         primal, dual = np.inf, 0.0  # D is never negative
         for share in SHARES if rows is not None else ():
             if not primal <= reached * (1 + ENOUGH):
-                primal = min(primal, _above(potential, A[rows], b[rows], origin, beta, share))
+                primal = min(primal, _above(potential, A[rows], b[rows], blur[rows], origin, beta, share))
         for shorter in SHORTER:
             if not dual >= reached * (1 - ENOUGH):
-                dual = max(dual, _below(potential, A, b, origin, (1 - shorter) * multiplier))
+                dual = max(dual, _below(potential, A, b, blur, origin, (1 - shorter) * multiplier))
     return max(primal, dual), dual
 
 
-def _above(potential: Potential, A: Array, b: Array, origin: MirrorPoint, beta: Array, share: float) -> float:
+def _above(potential: Potential, A: Array, b: Array, doubt: Array, origin: MirrorPoint, beta: Array, share: float) -> float:
     """Infinite where too few coordinates may move, or rounding leaves no way to tell."""
     n, d = A.shape
-    if not n or not (np.any(beta) or np.any(b)):  # nothing to solve, or solved without rounding
+    if not n or not (np.any(beta) or np.any(b) or np.any(doubt)):  # nothing to solve, or solved without rounding
         return _total(_divergence(potential, potential.at(beta), origin, 1.0), 1.0)
-    left = np.abs(A @ beta - b) + (d + 2) * EPS * (np.abs(A) @ np.abs(beta) + np.abs(b)) + TINY
+    left = np.abs(A @ beta - b) + (d + 2) * EPS * (np.abs(A) @ np.abs(beta) + np.abs(b)) + TINY + doubt
     weight, confined = potential.at(beta).weight(), potential.half_lines(d) != 0
     weight = weight if np.all(np.isfinite(weight)) else np.abs(beta)  # slopes that are at their bound, to all digits
     top = float(np.max(weight))
     if not (0 < top < np.inf):
         return np.inf
     weight = np.where(confined, weight, np.maximum(weight, share * top)) / top
-    values = sl.eigvalsh(weighted_gram(A, weight))
-    least = float(values[0]) - (n + d) * EPS * float(values[-1])
+    least = _least_singular_value(A, weight)
     if not least > 0:
         return np.inf
-    size = float(np.max(left))
-    reach = (
-        weight * np.sqrt(np.einsum("ij,ij->j", A, A)) * (size * float(np.linalg.norm(left / size)) / least * (1 + (n + d) * EPS))
-    )
+    root, off = np.sqrt(weight), length(left) / least * (1 + (n + d) * EPS)
+    reach = root * off * np.minimum(1.0, root * np.sqrt(np.einsum("ij,ij->j", A, A)) / least) * (1 + (n + d) * EPS)
     if np.any(reach[confined] >= np.abs(beta[confined])):
         return np.inf
     ends = [_divergence(potential, potential.at(end), origin, 1.0) for end in (beta - reach, beta + reach)]
     return _total(np.maximum(*ends), 1.0)
 
 
-def _below(potential: Potential, A: Array, b: Array, origin: MirrorPoint, nu: Array) -> float:
+def _least_singular_value(A: Array, weight: Array) -> float:
+    """A lower bound on that of A√W; where its square drowns in the rounding of A·W·Aᵀ, A√W itself is decomposed."""
+    n, d = A.shape
+    values = sl.eigvalsh(weighted_gram(A, weight))
+    if values[0] > CLEAR * values[-1]:
+        return float(np.sqrt(values[0] - (n + d) * EPS * values[-1]))
+    if n > d:
+        return 0.0
+    singular = sl.svdvals(A * np.sqrt(weight))
+    return float(singular[-1]) - (n + d + 2 * np.sqrt(n)) * EPS * float(singular[0])
+
+
+def _below(potential: Potential, A: Array, b: Array, doubt: Array, origin: MirrorPoint, nu: Array) -> float:
     """Zero where rounding leaves no proof."""
     n, d = A.shape
     shift, sums = A.T @ nu, np.abs(A).T @ np.abs(nu)
@@ -91,11 +114,11 @@ def _below(potential: Potential, A: Array, b: Array, origin: MirrorPoint, nu: Ar
     if not np.all(np.isfinite(size)):
         return 0.0
     mapped = np.where(size > 0, (1 + np.abs(np.log(size))) * size / weight, 0.0)
-    doubt = (n + 2) * EPS * sums + 4 * EPS * (np.abs(origin.eta) + np.abs(shift) + np.abs(point.eta)) + ROUNDINGS * EPS * mapped
-    doubt = doubt + TINY
-    lost = np.maximum(*(_divergence(potential, point, point.moved(side * doubt), 1.0) for side in (1.0, -1.0)))
+    slopes = (n + 2) * EPS * sums + 4 * EPS * (np.abs(origin.eta) + np.abs(shift) + np.abs(point.eta)) + ROUNDINGS * EPS * mapped
+    slopes = slopes + TINY
+    lost = np.maximum(*(_divergence(potential, point, point.moved(side * slopes), 1.0) for side in (1.0, -1.0)))
     gained = _total(_divergence(potential, point, origin, -1.0) - lost, -1.0)
-    left, blur = b - A @ point.beta, (d + 2) * EPS * (np.abs(A) @ size + np.abs(b)) + TINY
+    left, blur = b - A @ point.beta, (d + 2) * EPS * (np.abs(A) @ size + np.abs(b)) + TINY + doubt
     found = gained + float(left @ nu) - float(np.abs(nu) @ (blur + (n + 2) * EPS * np.abs(left))) * (1 + (n + 2) * EPS)
     found -= 4 * EPS * (abs(gained) + abs(float(left @ nu)))
     return max(found, 0.0) if np.isfinite(found) else 0.0

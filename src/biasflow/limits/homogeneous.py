@@ -10,7 +10,7 @@ and its smoothed normalised margin never falls. Both are measured here on any ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -225,7 +225,10 @@ def smoothed_margin(
     one_of("loss", loss, LOSSES)
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
-    if not len(checkpoints):
+    if not isinstance(checkpoints, Iterable):
+        raise InputError(f"checkpoints: expected a list of parameters along training, found {type(checkpoints).__name__}")
+    checkpoints = tuple(checkpoints)
+    if not checkpoints:
         raise InputError("checkpoints: expected at least one, found none")
     at = tangent(fn, checkpoints[0], inputs, output, name="checkpoints[0]")
     rows = []

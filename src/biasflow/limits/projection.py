@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceError, InfeasibleError
-from ..inputs import SMALLEST_NORMAL, Array, Index, instance, label_size, system, vector
+from ..inputs import SMALLEST_NORMAL, Array, Index, instance, label_size, length, system, vector
 from ..potentials import ScaledPotential
 from ..potentials.base import MirrorPoint, Potential
 from ..records import Certificate, Limit
@@ -15,7 +16,7 @@ from .divergence import ROUNDINGS, divergence_bracket
 from .half_lines import forced_zeros
 from .newton import project
 from .rank import independent_rows, settled_rank
-from .rounding import EPS, WIDE, kind_of, outward
+from .rounding import EPS, WIDE, kind_of, outward, row_exponents
 
 TOLERANCE = 2e-14
 """Residual and mismatch asked of the final Newton iteration; it also stops where rounding ends its progress."""
@@ -36,6 +37,14 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
     stats: iterations, rank, nu (the dual point; on the boundary, of the remaining coordinates), boundary (their indices).
     Raises InconsistentError where Xβ = y has no solution, InfeasibleError with a Farkas vector where only the signs forbid it.
     """
+    return projection_onto(potential, X, y, beta0)
+
+
+def projection_onto(
+    potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None, source: Array | None = None
+) -> Limit[Array]:
+    """`bregman_projection`; source: where y is the least-squares fit of other labels, these: the bracket is for their own fit
+    then, where the rank of X is settled and no coordinate is forced to zero."""
     instance("potential", potential, Potential)
     potential, unit = _without_unit(potential)  # c·φ has the same projection, and c times the divergence and ν
     X, y = system(X, y)
@@ -66,10 +75,17 @@ def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: 
         objective = float(np.sum(potential.at(beta).divergence(origin)))
         inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
         membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
-        left, rank = (X[:, inside], reduce_constraints(X[:, inside], y).rank) if 0 < inside.size < d else (X, constraints.rank)
-        settled, note = settled_rank(left, y, rank)
+        moving = (
+            inside if start is None else inside[(signs[inside] == 0) | (start[inside] != 0)]
+        )  # zero on a half-line stays zero
+        left, rank = (X[:, moving], reduce_constraints(X[:, moving], y).rank) if 0 < moving.size < d else (X, constraints.rank)
+        fitted = source if moving.size == d else None
+        settled, note = settled_rank(left, y if fitted is None else np.zeros_like(y), rank)
+        doubt = _fit_doubt(X, fitted, y, beta, rank) if settled and fitted is not None else None
         rows = independent_rows(left, rank) if settled else None
-        primal, dual = divergence_bracket(inner, left, y, inner_origin, beta[inside], nu, rows) if inside.size else (0.0, 0.0)
+        part = potential if moving.size == d else potential.restricted(moving)
+        begin = part.at_dual(np.zeros(moving.size)) if start is None else part.at(start[moving])
+        primal, dual = divergence_bracket(part, left, y, begin, beta[moving], nu, rows, doubt) if moving.size else (0.0, 0.0)
         wall = wall_divergence(potential, origin, np.flatnonzero(zero))
         bounds = outward((primal + wall) * (1 + ROUNDINGS * EPS), (dual + wall) * (1 - ROUNDINGS * EPS), unit)
         objective, nu = float(np.ldexp(objective, unit)), np.ldexp(nu, unit)
@@ -88,6 +104,24 @@ def wall_divergence(potential: Potential, origin: MirrorPoint, wall: Index) -> f
     """D_φ(0, β₀) of coordinates at the wall of their half-line: |β₀| for the hypentropy at α = 0."""
     inner = potential.restricted(wall)
     return float(np.sum(inner.at(np.zeros(wall.size)).divergence(inner.at(origin.beta[wall])))) if wall.size else 0.0
+
+
+def _fit_doubt(X: Array, y: Array, fit: Array, beta: Array, rank: int) -> Array:
+    """How far a computed fit may be from the least-squares fit Py of y, P the projection onto the range of X, of this rank.
+
+    Py − f = P(y − f) − (f − Pf), where ‖f − Pf‖ ≤ ‖f − Xβ‖ for any β and ‖Pv‖ ≤ ‖Xᵀv‖/σ, σ the least singular value that is not
+    zero; columns, whose units leave P alone, are scaled to size one."""
+    n, d = X.shape
+    if rank == 0:
+        return np.zeros(n)
+    A = np.ldexp(X, -row_exponents(X.T))
+    values = sl.svdvals(A)
+    least = float(values[rank - 1]) - (n + d) * EPS * float(values[0])
+    if not least > 0:
+        return np.full(n, np.inf)
+    outside = np.abs(fit - X @ beta) + (d + 2) * EPS * (np.abs(X) @ np.abs(beta) + np.abs(fit))
+    left = np.abs(A.T @ (y - fit)) + (n + 3) * EPS * (np.abs(A).T @ (np.abs(y) + np.abs(fit)))
+    return np.full(n, (length(left) / least + length(outside)) * (1 + (n + d + 4) * EPS))
 
 
 def _membership(point: MirrorPoint, origin: MirrorPoint, shift: Array) -> float:

@@ -13,7 +13,7 @@ from ...inputs import Array, Index, labels, positive_float, positive_int, vector
 from ...models import as_particles
 from .f1 import first_weights
 from .generation import STREAM, generate
-from .oracles import WALK_RATE, Neurons, search
+from .oracles import WALK_RATE, Neurons, in_units, search
 from .reading import Labelled, read_labelled
 from .relaxation import bounded_gain
 
@@ -98,10 +98,12 @@ def _largest_gain(data: Labelled, signed: Array, time_s: float, key: int) -> tup
         return 0.0, "exact", 0.0
     none = Neurons(np.zeros((0, data.rows.shape[1])), np.zeros(0))
     rng = np.random.default_rng([STREAM, key])
-    answer = search(data.rows, signed, none, rng, 0.0, WALK_RATE * time_s, RESTARTS)
+    rows, unit = in_units(data.rows)
+    answer = search(rows, signed, none, rng, 0.0, WALK_RATE * time_s, RESTARTS)
+    found = float(np.ldexp(answer.maximum, unit))
     if answer.kind == "exact":
-        return answer.maximum, "exact", answer.maximum
-    return max(bounded_gain(data.rows, signed), answer.maximum), "bound", answer.maximum
+        return found, "exact", found
+    return max(float(np.ldexp(bounded_gain(rows, signed), unit)), found), "bound", found
 
 
 def _simplex(weights: ArrayLike, n: int) -> Array:

@@ -7,17 +7,19 @@ from above and gives new neurons. Both bounds are kept from the best round, what
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...errors import ConvergenceError
 from ...inputs import Array, Index, Mask
 from .games import Game, solve_game
-from .oracles import WALK_EACH_ROUND, WALK_RATE, Answer, Neurons, exact_effort, faces_to_visit, ready, search
+from .oracles import WALK_EACH_ROUND, WALK_RATE, Answer, Neurons, exact_effort, faces_to_visit, in_units, ready, search
 from .relaxation import proven_bound
 
 ROUNDS = 1000
+TINY = float(np.finfo(float).smallest_subnormal)
+"""What is lost of an entry that underflows, at most."""
 STREAM = 7
 """Start of the random stream, so that data drawn with the same key are independent of the starts."""
 START = 100
@@ -91,6 +93,14 @@ class Bracket:
     def believed_gap(self) -> float:
         return (self.guess - self.lower) / self.lower if self.lower > 0 else np.inf
 
+    def times(self, unit: int, rest: float) -> Bracket:
+        """For rows in units of 2^unit; rest: what may have underflowed in these."""
+        if not unit:
+            return self
+        size = float(np.ldexp(1.0, unit))
+        history = [(passed, lower * size, upper * size, guess * size) for passed, lower, upper, guess in self.history]
+        return replace(self, lower=self.lower * size, upper=(self.upper + rest) * size, guess=self.guess * size, history=history)
+
     @property
     def bounds(self) -> tuple[float, float, float]:
         return self.lower, self.upper, self.guess
@@ -98,6 +108,7 @@ class Bracket:
 
 def generate(rows: Array, y: Array, gap: float, time_s: float, key: int, p: Array, extra: Neurons | None = None) -> Bracket:
     """Column generation from weights p and random neurons, until the gap or the time is reached, or Ctrl-C."""
+    rows, unit = in_units(rows)
     ready(faces_to_visit(*rows.shape) > WALK_EACH_ROUND)
     clock, bracket = Clock(time_s), first_bracket(rows, y)
     rng = np.random.default_rng([STREAM, key])
@@ -112,7 +123,7 @@ def generate(rows: Array, y: Array, gap: float, time_s: float, key: int, p: Arra
     except ConvergenceError as failure:
         bracket.stopped = bracket.stopped or ("time is up" if clock.left <= 0 else str(failure))
     _proven(bracket, rows, y)
-    return bracket
+    return bracket.times(unit, rows.shape[1] * TINY)
 
 
 def _rounds(

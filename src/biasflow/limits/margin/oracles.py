@@ -20,6 +20,8 @@ WALK_EACH_ROUND = 4e6
 """Faces × dimension that an exact search may visit in every round: a few tenths of a second."""
 WALK_RATE = 1e7
 """Faces × dimension that an exact search visits in a second, cautiously."""
+LARGEST = 400
+"""Exponent of two of the largest entry of rows that are searched: products of two are far from overflow."""
 DECIMALS = 9
 """Decimals to which neurons must agree to count as one."""
 
@@ -53,6 +55,14 @@ class Answer:
     values: Array
     maximum: float
     kind: str
+
+
+def in_units(rows: Array) -> tuple[Array, int]:
+    """Rows in units of 2^k in which their squares are no matter, and k: zero but for lengths above 2^400.
+
+    Their bias of one is above 2^-624 then, and what underflows beside it is below 2^-1074."""
+    unit = max(int(np.frexp(np.max(np.abs(rows)))[1]) - LARGEST, 0)
+    return np.ldexp(rows, -unit) if unit else rows, unit
 
 
 @functools.cache

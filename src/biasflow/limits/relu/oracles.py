@@ -233,7 +233,8 @@ def project_onto_cell(g: Array, samples: Array, signs: Array) -> tuple[Array, Ar
 def independent_start(samples: Array, targets: Array) -> Directions:
     """For independent samples: unit neurons that see one of them each, and one per sign that fits all labels of that sign."""
     one_each = np.eye(targets.size)
-    per_sign = [side for side in (np.maximum(targets, 0.0), np.maximum(-targets, 0.0)) if np.count_nonzero(side) > 1]
+    sides = np.maximum(targets, 0.0), np.maximum(-targets, 0.0)
+    per_sign = [side / np.max(side) for side in sides if np.count_nonzero(side) > 1]  # labels of one sign may all be tiny
     seen = np.vstack([one_each, *per_sign])
     u = seen @ np.linalg.pinv(samples).T
     return Directions(u / np.linalg.norm(u, axis=1)[:, None], np.sign(seen))
