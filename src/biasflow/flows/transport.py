@@ -23,7 +23,7 @@ from ..potentials.base import MirrorPoint
 
 SAME, SLIGHT = 0.1, 0.05
 """The last eigenvectors of J serve as long as weights change by less than the first, relatively, or what others do to J amounts
-to less than the second over the time since."""
+to less than the second over the time since; their rates are always those of the weights at hand."""
 POINTS, POINTS_WEIGHTS = (np.polynomial.legendre.leggauss(12)[0] + 1) / 2, np.polynomial.legendre.leggauss(12)[1] / 2
 """Gauss's points, by which ∫sᵖe^{−zs} is found where z is at most the number of nodes: there the recursion loses eps·p!/zᵖ."""
 NODES = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
@@ -93,7 +93,7 @@ class _Transport:
         self.field = field
         self.weight: Array | None = None
         self.squares, self.drift = np.einsum("ij,ij->j", field.X, field.X), 0.0
-        self.rates, self.vectors = np.empty(0), np.empty((0, 0))
+        self.rates, self.vectors, self.shares = np.empty(0), np.empty((0, 0)), np.empty((0, 0))
 
     def pushed(self, error: Array, jump: Array, signs: Array, piece: Any, begin: float, end: float) -> Array:
         """e and its copies, (n, 1 + COPIES), at the end of a stretch of one piece."""
@@ -116,13 +116,15 @@ class _Transport:
         return slope - self.field.force(point), weight
 
     def _look(self, weight: Array, step: float) -> None:
-        """J of these weights, or the last one where it serves."""
+        """J of these weights, or the last eigenvectors where they serve."""
         if self.weight is not None:
             change = np.abs(weight - self.weight)
             self.drift += self.field.speed * step * float(self.squares @ np.where(change > SAME * self.weight, change, 0.0))
             if self.drift <= SLIGHT:
+                self.rates = self.field.speed * (weight @ self.shares)
                 return
         top = float(np.max(weight))
         gram = weighted_gram(self.field.X, weight / top) if top > 0 else np.zeros((len(self.field.X), len(self.field.X)))
         rates, self.vectors = np.linalg.eigh(gram)
         self.rates, self.weight, self.drift = self.field.speed * top * np.maximum(rates, 0.0), weight, 0.0
+        self.shares = (self.field.X.T @ self.vectors) ** 2  # of the weights in the rates, to first order in their change
