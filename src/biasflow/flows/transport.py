@@ -23,9 +23,9 @@ from ..potentials.base import MirrorPoint
 
 SAME, SLIGHT = 0.1, 0.05
 """The last eigenvectors of J serve as long as weights change by less than the first, relatively, or what others do to J amounts
-to less than the second over the time since."""
-SERIES = 1e-3
-"""z below which ∫sᵖe^{−zs} is summed as a series: the recursion loses eps/z²."""
+to less than the second over the time since; their rates are always those of the weights at hand."""
+POINTS, POINTS_WEIGHTS = (np.polynomial.legendre.leggauss(12)[0] + 1) / 2, np.polynomial.legendre.leggauss(12)[1] / 2
+"""Gauss's points, by which ∫sᵖe^{−zs} is found where z is at most the number of nodes: there the recursion loses eps·p!/zᵖ."""
 NODES = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
 """Where in a step the defect is looked at: Radau's nodes, which integrate polynomials of degree four."""
 MEANS = np.array([(16 - 6**0.5) / 36, (16 + 6**0.5) / 36, 1 / 9])
@@ -38,12 +38,13 @@ COPIES, KNOWN = 3, 0.25
 
 def defect_shares(z: Array, nodes: Array = NODES) -> Array:
     """What the defects at the nodes add to e over a step, in units of its length, (…, nodes); z: the step times a decay rate."""
-    lasting = np.exp(-z)
+    lasting, powers = np.exp(-z), np.arange(len(nodes))
+    by_points = (POINTS_WEIGHTS * np.exp(-np.minimum(z, len(nodes))[..., None] * POINTS)) @ POINTS[:, None] ** powers
     moments: list[Array] = []
-    for p in range(len(nodes)):  # ∫sᵖe^{−zs}ds
+    for p in powers:  # ∫sᵖe^{−zs}ds
         with np.errstate(divide="ignore", invalid="ignore"):
             whole = -np.expm1(-z) / z if p == 0 else (p * moments[-1] - lasting) / z
-        moments.append(np.where(z > SERIES, whole, 1 / (p + 1) - z / (p + 2)))
+        moments.append(np.where(z > len(nodes), whole, by_points[..., p]))
     return np.asarray(np.stack(moments, axis=-1) @ np.linalg.inv(np.vander(1 - nodes, increasing=True)))
 
 
@@ -92,7 +93,7 @@ class _Transport:
         self.field = field
         self.weight: Array | None = None
         self.squares, self.drift = np.einsum("ij,ij->j", field.X, field.X), 0.0
-        self.rates, self.vectors = np.empty(0), np.empty((0, 0))
+        self.rates, self.vectors, self.shares = np.empty(0), np.empty((0, 0)), np.empty((0, 0))
 
     def pushed(self, error: Array, jump: Array, signs: Array, piece: Any, begin: float, end: float) -> Array:
         """e and its copies, (n, 1 + COPIES), at the end of a stretch of one piece."""
@@ -115,13 +116,15 @@ class _Transport:
         return slope - self.field.force(point), weight
 
     def _look(self, weight: Array, step: float) -> None:
-        """J of these weights, or the last one where it serves."""
+        """J of these weights, or the last eigenvectors where they serve."""
         if self.weight is not None:
             change = np.abs(weight - self.weight)
             self.drift += self.field.speed * step * float(self.squares @ np.where(change > SAME * self.weight, change, 0.0))
             if self.drift <= SLIGHT:
+                self.rates = self.field.speed * (weight @ self.shares)
                 return
         top = float(np.max(weight))
         gram = weighted_gram(self.field.X, weight / top) if top > 0 else np.zeros((len(self.field.X), len(self.field.X)))
         rates, self.vectors = np.linalg.eigh(gram)
         self.rates, self.weight, self.drift = self.field.speed * top * np.maximum(rates, 0.0), weight, 0.0
+        self.shares = (self.field.X.T @ self.vectors) ** 2  # of the weights in the rates, to first order in their change

@@ -33,13 +33,13 @@ def integrate_weights(
     t1: float | None,
     rtol: float,
     times: ArrayLike | None,
-    coarse: Problem | None = None,
+    finer: Problem | None = None,
     time_s: float | Deadline | None = None,
 ) -> Trajectory:
     """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run estimates the error.
 
-    coarse: a rougher approximation of the problem that is meant; its distance, too, is part of the error. time_s: seconds after
-    which it gives up, the second run not counted, or a deadline for all; the error is NaN where the second run does not get.
+    finer: a better approximation of the problem that is meant, which the tighter run then takes. time_s: seconds after which it
+    gives up, the second run not counted, or a deadline for all; the error is NaN where the second run does not get.
     """
     deadline = time_s if isinstance(time_s, Deadline) else Deadline(None if time_s is None else time_s / FIRST_RUN)
     t1 = None if t1 is None else positive_float("t1", t1)
@@ -56,9 +56,10 @@ def integrate_weights(
     # with no room a tighter run would be the same one, errors included; 0.99: up to rounding
     room = TIGHTER * rtol / 10 >= 0.99 * METHOD_RTOL_FLOOR
     factor, share = (TWICE, TIGHTER) if room else (1.0, LOOSER)
-    checks = [(factor, _integrate(field, end, share * rtol, deadline.both, begin=CALMER * BEGIN))] if end > 0 else []
-    if coarse is not None and end > 0:
-        checks.append((1.0, _integrate(_WeightField(coarse), end, rtol, deadline.both)))
+    better = field
+    if finer is not None:
+        better, share = _WeightField(finer), share * TIGHTER  # within rounded kinks errors follow the tolerance loosely
+    check = _integrate(better, end, share * rtol, deadline.both, begin=CALMER * BEGIN) if end > 0 else run
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -67,12 +68,11 @@ def integrate_weights(
     states = stack([field.unflatten(flat) for flat in flats])
     effective = problem.model.effective(states)
     error, predictor_error = _rounding(states), _rounding(effective)
-    for factor, check in checks:
-        others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
-        error = error + factor * largest_difference(states, others)
-        predictor_error = predictor_error + factor * largest_difference(effective, problem.model.effective(others))
-        for unknown in (error, predictor_error):
-            unknown[saved > check[0][-1] * (1 + 1e-12)] = np.nan  # where the other run gave up before
+    others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
+    error = error + factor * largest_difference(states, others)
+    predictor_error = predictor_error + factor * largest_difference(effective, problem.model.effective(others))
+    for unknown in (error, predictor_error):
+        unknown[saved > check[0][-1] * (1 + 1e-12)] = np.nan  # where the other run gave up before
     losses = np.array([field.loss(flat) for flat in flats])
     stats = {"method": "weights", "steps": len(ends) - 1}
     at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
