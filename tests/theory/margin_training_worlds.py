@@ -239,10 +239,12 @@ def decaying_outputs(patch):
 
     def crossing(problem, times):
         run = right(problem, times)
-        turned, looser = (
-            [w._replace(a=np.where(np.arange(w.a.size) == 3, -w.a, w.a)) for w in states] for states in (run.states, run.looser)
-        )
-        return dataclasses.replace(run, states=turned, looser=looser)
+
+        def turned(w):
+            return w._replace(a=np.where(np.arange(w.a.size) == 3, -w.a, w.a))
+
+        looser = [tuple(map(turned, others)) for others in run.looser]
+        return dataclasses.replace(run, states=[turned(w) for w in run.states], looser=looser)
 
     patch.setattr(training, "raw_flow", crossing)
 

@@ -8,6 +8,7 @@ from margin_training_worlds import Polynomial
 from worlds import PATIENT_S
 
 import biasflow as bf
+from biasflow.theory import claim
 from biasflow.theory.margin import plain, rates, trained
 from biasflow.theory.margin.examples import feature_problem, line_problem, population_problem, relu_problem
 from biasflow.theory.margin.raw import raw_flow, scores, searched_margin
@@ -73,6 +74,12 @@ def test_raw_gradients_lead_where_the_margin_flow_does():
 def test_raw_gradients_stop_where_their_number_ends():
     raw = raw_flow(relu_problem(5), np.array([1.0, 1e6]), most=500)
     assert raw.times[0] == 1.0 and raw.times[-1] < 1e6 and len(raw.states) == len(raw.times)
+
+
+def test_the_error_of_raw_gradients_covers_kinks_that_they_step_across():
+    """Told by one looser run alone, which by chance ends near, 0.0019 ± 0.0008 was called a violation."""
+    check = trained.raw_check(Trained(claim("C/cor4").family(35)))
+    assert check.status == "holds" and check.measured > 1e-3, str(check)
 
 
 @pytest.mark.parametrize("output", [False, True])

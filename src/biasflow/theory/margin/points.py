@@ -73,7 +73,9 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
     )
     best = measured_margins(f1_max_margin(data.X, data.y, gap=LOOSE).value, data)
     turned = max(_between(problem, problem.params0, w) for w in raw.states)
-    owed = ROUNDED + max(_between(problem, w, loose) for w, loose in zip(raw.states, raw.looser, strict=True))
+    owed = ROUNDED + max(
+        _between(problem, w, loose) for w, others in zip(raw.states, raw.looser, strict=True) for loose in others
+    )
     return (
         Check(
             "largest distance of two neurons on the sphere, along raw gradients",

@@ -12,7 +12,13 @@ from ...models import SignedTwoLayer
 from ...records import Problem, leaf_map, leaves
 
 RTOL = 1e-5
-"""Of the raw flow; a run at ten times that tells its error. Kinks of ReLUs are stepped across at this tolerance."""
+"""Of a raw flow, if nothing else is said. Kinks of ReLUs are stepped across at this tolerance."""
+LOOSER = (5.0, 10.0, 20.0)
+"""Tolerances, over that of a raw flow, of the runs that tell its error, the largest distance from one of them.
+
+On smooth networks they are off by as many times its error. A step across a kink has an error that depends on where in the step
+the kink lies, of either sign, and so has the difference of orders by which steps are judged: a run that is off by up to T times
+as much, by steps that end elsewhere, comes by chance closer than the error in one case of T, all three of them in one of 1000."""
 EVALUATIONS = 6000
 """Gradients that a raw flow may take: half a second for some hundred neurons."""
 SPREAD = 20_000
@@ -29,21 +35,26 @@ GAP = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RawRun:
-    """Where ∇L leads: times that were reached, parameters there and in a looser run, and by how much that is off, in scores."""
+    """Where ∇L leads: times that were reached, parameters there and in looser runs, and by how much those are off, in scores."""
 
     times: Array
     states: list[Any]
-    looser: list[Any]
+    looser: list[tuple[Any, ...]]
     error: Array
 
 
-def raw_flow(problem: Problem, times: Array, most: int = EVALUATIONS) -> RawRun:
+def raw_flow(problem: Problem, times: Array, most: int = EVALUATIONS, rtol: float = RTOL) -> RawRun:
     """ẇ = −∇L(w) by Runge–Kutta 4(5) as far as `most` gradients lead; the last state is where they ended."""
-    reached, states = _followed(problem, times, RTOL, most)
-    again, loose = _followed(problem, np.asarray(reached), 10 * RTOL, most)
-    k = len(again)
-    error = [float(np.max(np.abs(scores(problem, a) - scores(problem, b)))) for a, b in zip(states, loose, strict=False)]
-    return RawRun(np.array(reached[:k]), states[:k], loose, np.array(error[:k]))
+    reached, states = _followed(problem, times, rtol, most)
+    runs = [_followed(problem, np.asarray(reached), looser * rtol, most)[1] for looser in LOOSER]
+    others = list(zip(*runs, strict=False))
+    error = [max(_off(problem, w, loose) for loose in each) for w, each in zip(states, others, strict=False)]
+    k = len(others)
+    return RawRun(np.array(reached[:k]), states[:k], others, np.array(error))
+
+
+def _off(problem: Problem, one: Any, other: Any) -> float:
+    return float(np.max(np.abs(scores(problem, one) - scores(problem, other))))
 
 
 def _followed(problem: Problem, times: Array, rtol: float, most: int) -> tuple[list[float], list[Any]]:

@@ -115,7 +115,7 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
     raw = raw_flow(problem, np.linspace(0.0, LONGEST, SEEN + 1)[1:])
     a0, W0 = problem.params0
     seen = list(zip(raw.states, raw.looser, strict=True))
-    off, owed = max(_off_balance(*w) for w, _ in seen), max(_apart(w, loose) for w, loose in seen)
+    off, owed = max(_off_balance(*w) for w, _ in seen), max(_apart(w, loose) for w, others in seen for loose in others)
     turned, doubtful = (
         sum(int(np.sum(which)) for which in flips) for flips in zip(*(_flips(a0, *pair) for pair in seen), strict=True)
     )
@@ -133,7 +133,7 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
             null=slopes.leaving(tilted=True)[0],
         ),
         Check(
-            f"largest Σ_j|a_j² − ‖w_j‖²|/β up to log β = {reached:.3g}, within what a looser run is off",
+            f"largest Σ_j|a_j² − ‖w_j‖²|/β up to log β = {reached:.3g}, within what looser runs are off",
             off,
             "==",
             0.0,
@@ -146,20 +146,20 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _flips(a0: Array, w: Any, loose: Any) -> tuple[Array, Array]:
-    """Output weights of another sign than at the start, and those among them of which a looser run says otherwise."""
+def _flips(a0: Array, w: Any, others: tuple[Any, ...]) -> tuple[Array, Array]:
+    """Output weights of another sign than at the start, and those among them of which some looser run says otherwise."""
     turned = np.sign(w.a) != np.sign(a0)
-    return turned, turned & (np.sign(loose.a) == np.sign(a0))
+    return turned, turned & np.any([np.sign(loose.a) == np.sign(a0) for loose in others], axis=0)
 
 
 def _lasting(problem: Problem, raw: RawRun) -> tuple[float, str, float, float]:
-    """The least rate of log|a_j| against its bound, with the difference of that rate in the looser run."""
+    """The least rate of log|a_j| against its bound, with the largest difference of that rate in looser runs."""
     rate = float(np.max(np.linalg.norm(problem.data.X, axis=1)))
     found = []
-    for w, loose, t in zip(raw.states, raw.looser, raw.times, strict=True):
-        tight, other = (np.log(np.abs(v.a / problem.params0.a)) / (rate * t) for v in (w, loose))
+    for w, others, t in zip(raw.states, raw.looser, raw.times, strict=True):
+        tight, *loose = (np.log(np.abs(v.a / problem.params0.a)) / (rate * t) for v in (w, *others))
         j = int(np.argmin(tight))
-        found.append((float(tight[j]), float(abs(tight[j] - other[j]))))
+        found.append((float(tight[j]), max(float(abs(tight[j] - other[j])) for other in loose)))
     least, error = min(found)
     return least, ">=", -1.0, error
 
