@@ -280,3 +280,20 @@ def test_kinks_that_grow_slowly_are_counted_only_where_they_are_apart():
     """Two labels of 0.11 are fitted within 12/‖D_+‖ of one another, 6.5 of their own times: three falls are seen of four."""
     problem = pairs_family(39)
     assert bf.verify("B/saddles", problem, time_s=120.0).status is bf.Status.INCONCLUSIVE
+
+
+def test_theorem_1_on_inputs_of_any_lengths_counts_what_idle_neurons_spare():
+    """With 1 − κ_j, which holds for orthonormal inputs, for what a neuron adds to the norm the exponent was called violated."""
+    from biasflow.theory.relu.examples import ordinary_problem
+
+    assert bf.verify("B/thm1", ordinary_problem(5), time_s=300.0).status == "holds"
+
+
+def test_a_saddle_that_larger_starts_see_where_the_labels_differ_is_no_violation():
+    """‖D_+‖ = 10‖D_−‖: two falls of the loss from λ√m = 0.0005√max|y|."""
+    from biasflow.theory.relu.examples import in_cones
+
+    model, data = bf.TwoLayer(16, 4), bf.Dataset(np.eye(4), [3.0, 3.0, -0.3, -0.3])
+    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), in_cones(model.init(1.0, key=0), data, 1e-12))
+    verdict = bf.verify("B/saddles", problem, time_s=300.0)
+    assert verdict.status != "violated" and verdict.checks

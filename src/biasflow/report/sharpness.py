@@ -85,7 +85,7 @@ def search_rows(
 
 HEAD = """# How sharp are the theorems?
 
-For every claim, problems of its family were tried at random, and the tightest ones moved further (`biasflow falsify`): at
+For each claim listed, problems of its family were tried at random, and the tightest ones moved further (`biasflow falsify`): at
 least {problems} problems or {time_s:g} seconds each. *Slack* is what is left at the tightest problem, as a share of the larger
 side of the inequality; for an equality, of its error: negative would be a violation. *Tighter by* is the factor by which every
 bound of the claim could be tightened on all problems judged and still hold: a theorem with a large one says less than is true.

@@ -102,7 +102,8 @@ SETTING = {"n": 40, "k": 3}
 EXPECTED = "C prints no distances; as functions on the square, a half turn apart at most, 1% of it can be seen. "
 NOT_NEAR = EXPECTED + (
     "From σ = 40 the weights move before the classifier is near the kernel's; from σ = 4000 it comes within a few degrees. C"
-    " states neither n nor m nor k of this run, and does not start antisymmetrically, at h = 0; we do not know which matters."
+    " states neither n nor k of this run (m = 1000 is said of all of §7), and does not start antisymmetrically, at h = 0; we do"
+    " not know which matters."
 )
 NOT_YET = EXPECTED + "Ours is stopped at a finite time, its angle still falling, its margin at 98% of γ₁ or more."
 REPORTED = (

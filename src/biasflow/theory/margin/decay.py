@@ -240,8 +240,9 @@ def _balance(trained: TwoLayerParams, left: Any, scale: float) -> Check:
 
 decay = Claim(
     "C/weight-decay",
-    "Risk with weight decay, R(f) + (λ/2)Σ(a_j² + ‖w_j‖²), has the minimum of risk with the path norm, R(f) + λ‖f‖_{F̃1}: training"
-    " falls not below it, and its minimisers, balanced, attain it.",
+    "Risk with weight decay, R(f) + (λ/2)Σ(a_j² + ‖w_j‖²), has the minimum of risk with the path norm, R(f) + λ‖f‖_{F̃1}, for"
+    " networks wide enough (as many neurons as a minimiser has atoms): training falls not below it, and its minimisers, balanced,"
+    " attain it.",
     "C, Appendix B, after Proposition 9",
     (RELU, SIGNS, SEPARABLE),
     decay_problem,

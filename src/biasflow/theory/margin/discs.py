@@ -119,8 +119,8 @@ CLUSTERS = Hypothesis("clusters", "the distribution of C's experiments", on_prob
 
 sec7 = Claim(
     "C/sec7",
-    "The distribution of C's experiments, k² discs with classes at random in the first two coordinates and even beyond, has"
-    " Δ₂(P) ≥ 1/(3k−1), attained where two neighbours differ, and R ≤ √d/2 (C: √d).",
+    "The distribution of C's experiments, k² discs with classes at random in the first two coordinates and uniform in the others,"
+    " has Δ₂(P) ≥ 1/(3k−1), attained where two neighbours differ, and R ≤ √d/2 (C: √d).",
     "C, §7, setting",
     (CLUSTERS,),
     lambda key: Clusters(3, 2 + 3 * (key % 3), key),

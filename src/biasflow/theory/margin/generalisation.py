@@ -282,7 +282,8 @@ lem20 = Claim(
 )
 thm8 = Claim(
     "C/thm8",
-    "The generalisation bound of the F1 max margin grows no faster than (R/Δ_r)^{(r+3)/2}/√n, whatever the dimension: γ₁ does not"
+    "At fixed R the generalisation bound of the F1 max margin grows no faster than √(R²+1)·(R/Δ_r)^{(r+3)/2}/√n, whatever the"
+    " dimension (C prints no √(R²+1)): γ₁ does not"
     " see further coordinates, while γ₂ falls faster with them; for r = d F2's bound does the same, and B's log₂(R/Δ_r) needs no"
     " factor above r + 2. Samples have Δ_r(S_n) ≥ Δ_r(P), where C prints ≤.",
     "C, Theorem 8",

@@ -94,7 +94,7 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
 projected = Claim(
     "C/appC2",
     "The flow is characterised by Π₂(μ₀): starts that differ in lengths, with one Π₂(μ₀), have one predictor and one Π₂(μ_t) at"
-    " all times, so that μ₀ may be taken on a compact set; a start with the same predictor and another Π₂ has not.",
+    " all times, so that μ₀ may be taken on a compact set; a start with the same predictor and another Π₂ need not.",
     "C, Appendix C.2 (removing the compact support assumption)",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SMALL_START),
     few_problem,

@@ -284,7 +284,8 @@ eq6 = Claim(
 )
 lem13 = Claim(
     "C/lem13",
-    "S_β(ū) → min ū as β → ∞ where ℓ(u) ~ e^u as u → −∞ (C prints u → ∞): within (log n + e^{−β·min ū})/β.",
+    "S_β(ū) → min ū as β → ∞ where ℓ(u) ~ e^u as u → −∞ (C prints u → ∞): for exp and logistic losses"
+    " within (log n + e^{−β·min ū})/β.",
     "C, Lemma 13",
     (SCORES, POSITIVE),
     scores,
@@ -308,7 +309,8 @@ lem14 = Claim(
 )
 lem15 = Claim(
     "C/lem15",
-    "∇S_β concentrates on the least scores: another sample's share is at most e^{−β(ū_i − min ū)}/(1 − e^{−β·min ū}/2).",
+    "∇S_β concentrates on the least scores; for exp and logistic losses another sample's"
+    " share is at most e^{−β(ū_i − min ū)}/(1 − e^{−β·min ū}/2).",
     "C, Lemma 15",
     (SCORES, POSITIVE, UNEQUAL),
     scores,

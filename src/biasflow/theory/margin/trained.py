@@ -354,5 +354,7 @@ def _cells(X: Array) -> Array:
 
 
 SMOOTHLY = Hypothesis(
-    "*", "(*) J'_μt converges in C¹(S_±) to a J'_∞ with the Morse–Sard property: critical values of measure zero", _smoothly
+    "*",
+    "(*) as far as a sample can tell, whose J' is not C¹ between cells of directions: ∇J'_μt has settled in every cell",
+    _smoothly,
 )

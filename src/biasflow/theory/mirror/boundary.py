@@ -158,8 +158,8 @@ def _fitted(m: Measured) -> Check:
 
 thm2_3 = Claim(
     "R/thm2.3",
-    "Where φ extends continuously to the closed domain, mirror flow converges to the Bregman projection of β₀ onto the"
-    " minimisers of F there, on the boundary where no minimiser lies inside.",
+    "Where φ extends continuously, and strictly convex, to the closed domain, mirror flow converges to the Bregman"
+    " projection of β₀ onto the minimisers of F there, on the boundary where no minimiser lies inside.",
     "R, Theorem 2.3",
     (MIRROR, SQUARE, START, HALF_LINES, CONTINUOUS, MOVES),
     boundary_problem,

@@ -180,7 +180,8 @@ BIASED = Hypothesis("biased", "the start is biased: f(w₀) ≠ 0, and its weigh
 
 bias = Claim(
     "W/sec3-bias",
-    "The kernel regime from a biased start is the affine model with the bias term f(w(0), x): from α·u + α^{1−D}·p, u unbiased,"
+    "The kernel regime from a biased start is the affine model f(w(0), x) + ⟨w − w(0), ∇f(w(0), x)⟩: from α·u + α^{1−D}·p, u"
+    " unbiased,"
     " whose bias stays bounded, flow, limit and kernel tend to it like α^{−2D}. From α·w₀ with f(w₀) ≠ 0 the bias grows, and it"
     " is never reached: w/α tends to the flow of labels zero, at the rate α^{−D}, whose kernel changes as β₀'s projection says.",
     'W, Section 3 ("a bias term … and in particular its scaling"; the rates are ours)',

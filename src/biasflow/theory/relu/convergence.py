@@ -15,7 +15,7 @@ from ..fits import fitted_exponent
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .course import SLACK, Course
-from .examples import ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
+from .examples import lengths_family, ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem, pairs_problem
 from .hypotheses import ANY_LENGTHS, ASSUMED, SMALL_START
 from .networks import kernel_interpolator, rescaled
 from .phases import GRADIENT, slopes
@@ -91,7 +91,7 @@ def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
         return _mass_exponent(evidence, s, signed, logs, runs)
     relative = errors / gaps
     expected = 2 * signed.slowest
-    others = _other_powers(signed, logs, runs[-1], [1 - growth for _, _, growth in signed.growths])
+    others = _other_powers(signed, logs, runs[-1], _excesses(signed, runs[-1]))
     slope, spread, _ = fitted_exponent(np.exp(expected * logs), gaps / others, relative)  # λ itself may be below float range
     error = expected * (spread + _taken(signed, runs))
     return Check(quantity, expected * slope, "==", expected, error, decades=decades, witness="∇L followed in the weights")
@@ -145,12 +145,29 @@ def _no_gap(evidence: Evidence, s: Setting) -> Check:
 def _other_powers(s: Setting, logs: Array, deepest: Trajectory, parts: ArrayLike) -> Array:
     """Σ_j p_jm_j over its part that goes as λ^{2(1−κ)}, at these log λ: each m_j is λ^{2(1−κ_j)} times what the deepest run has.
 
-    parts: p_j, what of its mass each neuron outside the clusters adds, 1 − κ_j to the norm on orthonormal inputs.
+    parts: p_j, what of its mass each neuron outside the clusters adds.
     """
     powers = np.array([2 * (1 - growth) for _, _, growth in s.growths])
     above = powers - np.min(powers)
     added = np.sum(deepest.final.W[[j for j, _, _ in s.growths]] ** 2, axis=1) * np.asarray(parts)
     return np.asarray(np.exp((logs - logs[-1])[:, None] * above) @ added / np.sum(added))
+
+
+def _excesses(s: Setting, deepest: Trajectory) -> list[float]:
+    """What each neuron outside the clusters adds to the least norm, over its mass: 1 − Σ_k⟨û_j, x_k⟩₊∂‖V‖/∂|y_k|.
+
+    V = Σ_±|y_k|x_k/‖x_k‖², twice whose length is the least norm of fitting the labels of a sign: what a neuron of direction û_j
+    fits of them the cluster is spared. On orthonormal inputs that is 1 − κ_j.
+    """
+    found = []
+    for j, i, _ in s.growths:
+        mine = s.clusters[i].sign * s.y > 0
+        X, squares = s.X[mine], s.lengths[mine] ** 2
+        V = (np.abs(s.y[mine]) / squares) @ X
+        direction = deepest.final.W[j] / np.linalg.norm(deepest.final.W[j])
+        spared = np.maximum(X @ direction, 0.0) @ (X @ V / (np.linalg.norm(V) * squares))
+        found.append(1 - float(spared))
+    return found
 
 
 def _taken(s: Setting, runs: list[Trajectory]) -> float:
@@ -312,7 +329,7 @@ thm1 = Claim(
     Kind.ASYMPTOTIC,
     GRADIENT,
     "an interpolator from a kernel",
-    pairs_family,
+    lengths_family,
     below_floats=True,
 )
 limit = Claim(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from ...data import orthonormal, two_points
@@ -151,6 +153,16 @@ def planar_problem(key: int) -> Problem:
     data = Dataset(rng.standard_normal((5, 2)), rng.standard_normal(5), f"planar key={key}")
     model = TwoLayer(12, 2)
     return Problem(model, data, SquareLoss("half-mean"), model.init(0.1, key=key, balanced=key % 2 == 0))
+
+
+def lengths_family(key: int) -> Problem:
+    """As `pairs_family`, for every other key with inputs of lengths between a half and two."""
+    problem = pairs_family(key)
+    if key % 2 == 0:
+        return problem
+    lengths = np.random.default_rng((163, key)).uniform(0.5, 2.0, (problem.data.n, 1))
+    data = Dataset(lengths * problem.data.X, problem.data.y, f"lengths family key={key}")
+    return dataclasses.replace(problem, data=data)
 
 
 def planar_family(key: int) -> Problem:

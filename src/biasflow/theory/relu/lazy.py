@@ -285,9 +285,9 @@ TWO_ALIKE = Hypothesis("two labels", "some sign has two labels or more", on_prob
 
 lazy = Claim(
     "B/lazy",
-    "From λθ₀ with h_{θ₀} = 0 on the inputs weights move by √(yᵀK⁻¹y)/(λ²‖θ₀‖) of themselves, h tends to the interpolator of the"
-    " tangent kernel K at θ₀, and the loss falls as e^{−λ²Kt/n} says. From B's start, where h_{θ₀} ≠ 0, the share by which"
-    " weights move does not fall with λ, but with the width, as m^{−1/2}.",
+    "From λθ₀ with h_{θ₀} = 0 on the inputs weights move by √(yᵀK⁻¹y)/(λ²‖θ₀‖) of themselves, h − λ²h_{θ₀} tends to the"
+    " interpolator of the tangent kernel K at θ₀, and the loss falls as e^{−λ²Kt/n} says. From B's start, where h_{θ₀} ≠ 0, the"
+    " share by which weights move does not fall with λ, but with the width, to first order as m^{−1/2}.",
     "B, A.1, Figure 5 (large starts; where h_{θ₀} = 0, or the width is large)",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, DEFINITE_KERNEL),
     orthonormal_problem,

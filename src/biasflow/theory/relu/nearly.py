@@ -7,7 +7,7 @@ where these, from its own flow at δ = 0, exceed −⟨w_j(0), x_l⟩/δ, |ln λ
     δ* = −⟨w_j(0), x_l⟩/max_tΣ_k(⟨w_j(t), x_k⟩ − ⟨w_j(0), x_k⟩)  over the inputs x_k of its sign that it is active on.
 
 Neurons outside the clusters end at λ^{1−κ}: with Assumption 3 δ* goes as λ^κ, above λ, and up to it the flow is as for δ = 0.
-For δ ≫ λ^κ they open at e^{κ‖D‖t} ~ 1/δ and grow with the cluster from there: they end at δ^{(1−κ)/κ} of it, whatever λ is.
+For δ ≫ λ^κ they open at e^{κ‖D‖t} ~ 1/δ and grow with the cluster from there, aligned: they end at δ^{(1−κ)/κ} of it, whatever λ.
 Without Assumption 3 neurons that lack a label grow to size one, and δ* goes as λ, as B says: beyond, they realign while they
 grow. One that opens at 1/F of its final size has F^{−2} of its 1 − cos with D left when it is grown (B, (14)). All this is about
 products between inputs with labels of one sign; those across signs make neurons slide.
@@ -275,8 +275,9 @@ LACKS = Hypothesis("lacking", "some neuron outside the clusters lacks one of its
 nearly = Claim(
     "B/nearly",
     "Products δ between inputs of one sign: a gate opens again from some δ* on, up to which the flow is as for δ = 0. δ* goes as"
-    " λ^κ, above λ; beyond, neurons that lack a label open on it where products have the sign for it, and end at δ^{(1−κ)/κ} of"
-    " the cluster, whatever λ. Without Assumption 3 δ* goes as λ, and at ten times the largest neurons have realigned.",
+    " λ^κ, above λ; beyond, neurons that lack a label open on it where products have the sign for it, align with the cluster and"
+    " end at δ^{(1−κ)/κ} of it, whatever λ. Without Assumption 3 δ* goes as λ, and at ten times the largest neurons have"
+    " realigned.",
     "B, §3.2, limitations (δ of order λ, and δ ≫ λ; made precise)",
     (*ASSUMED, LACKS),
     few_problem,
