@@ -128,3 +128,11 @@ def test_bounds_on_rates_of_extreme_data_are_numbers(scale):
     """Squares of Python floats raise where they overflow."""
     bounds = bf.local_bounds(bf.MirrorProblem(bf.Hypentropy(0.1), scale * X, scale * y))
     assert 0 <= bounds.linear <= np.inf and 0 <= bounds.weighted <= np.inf
+
+
+def test_whole_numbers_that_floats_round_are_refused():
+    """Nanoseconds one apart were called equal, and their margin exactly zero."""
+    with pytest.raises(bf.InputError, match="float64 rounds"):
+        bf.max_margin(np.array([[1700000000000000001], [1700000000000000002]]), [1, -1], norm="f2")
+    assert bf.max_margin(np.array([[1700000000], [1700000001]]), [1, -1], norm="l2").certificate.kind in ("exact", "bound")
+    assert bf.Dataset(np.array([[2**60], [2**61]]), [1, 2]).n == 2

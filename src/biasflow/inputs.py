@@ -18,6 +18,8 @@ Index = NDArray[np.intp]
 MOST_COUNTED = 2**48
 """Sizes and counts above are slips: as bytes, 256 TiB. Seeds, which may be zero, are not counts."""
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+EXACT_INTEGER = 2.0**53
+"""Whole numbers up to here are floats without loss."""
 
 
 def real_array(name: str, value: ArrayLike) -> Array:
@@ -28,13 +30,26 @@ def real_array(name: str, value: ArrayLike) -> Array:
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"entries of type {array.dtype}")
-        array = np.array(array, dtype=np.float64)
+        given, array = array, np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as reason:
         raise InputError(f"{name}: expected real numbers, found {reason}") from None
+    if given.dtype.kind in "iu" and given.dtype.itemsize == array.dtype.itemsize:
+        _check_whole_numbers(name, given, array)
     if not np.all(np.isfinite(array)):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(f"{name}: entry {where} is {array[where]}; every entry must be finite")
     return array
+
+
+def _check_whole_numbers(name: str, given: Array, array: Array) -> None:
+    """Whole numbers beyond 2^53, such as times in nanoseconds, are told apart by integers and not by floats."""
+    far = np.abs(array) > EXACT_INTEGER
+    if np.any(far):
+        rounded = np.array([int(value) != int(float(value)) for value in given.ravel()]).reshape(given.shape)
+        lost = np.argwhere(far & rounded)
+        if len(lost):
+            where = tuple(int(i) for i in lost[0])
+            raise InputError(f"{name}: entry {where} is {given[where]}, which float64 rounds; subtract an offset, or scale it")
 
 
 def _hides_entries(value: Any) -> bool:

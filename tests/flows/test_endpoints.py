@@ -64,6 +64,16 @@ def test_what_no_theorem_says_is_refused(problem, words):
         bf.limit(problem())
 
 
+def test_classes_that_nothing_separates_and_starts_that_do_not_move_have_no_direction():
+    model = bf.TwoLayer(4, 2)
+    equal = bf.Dataset([[1.0, 1.0], [1.0, 1.0]], [1.0, -1.0])
+    with pytest.raises(bf.RefusedError, match="separate"):
+        bf.limit(bf.Problem(model, equal, bf.LogisticLoss(), model.init(0.1)))
+    zero = bf.TwoLayerParams(np.zeros(4), np.zeros((4, 2)))
+    with pytest.raises(bf.RefusedError, match="zero"):
+        bf.limit(bf.Problem(model, bf.Dataset([[1.0, 1.0], [2.0, 1.0]], [1.0, -1.0]), bf.LogisticLoss(), zero))
+
+
 def _problem(model, loss):
     signs = bf.Dataset(DATA.X, np.array([1.0, -1.0, 1.0]))
     start = model.init(0.1, dim=6) if isinstance(model, bf.DiagonalNetwork) else model.init(0.1)

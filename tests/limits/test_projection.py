@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import biasflow as bf
 from biasflow import (
     DepthPotential,
     DiagonalNetwork,
@@ -466,3 +467,24 @@ def test_bad_input(arguments, error, words):
     assert str(caught.value).startswith(words[0])
     for word in words:
         assert word in str(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("potential", "X", "y", "start", "truth"),
+    [
+        (bf.Entropy(), [[2.0**31, -1.0, 1.0]], [0.0], [1.0, 2.0**32, 2.0**31], 0.0),
+        (bf.Entropy(), [[1.7e9, -1.0, 1.0]], [0.0], [1.0, 3.4e9, 1.7e9], 0.0),
+        (bf.Hypentropy(0.0), [[1.0, -1e-9, 0.0]], [0.0], [1.0, 1e9, 1.0], 0.0),
+        (bf.Hypentropy(0.0), [[1.0, -1e-12, 0.0], [0.0, 1.0, 1.0]], [0.0, 3.0], [1e-15, 1.0, 2.0], 5.972e-12),
+    ],
+)
+def test_entries_of_mixed_units_force_no_coordinate_to_zero(potential, X, y, start, truth):
+    """A linear program that drops entries below 1e-9 called coordinates zero that are not, and the bracket exact."""
+    found = bf.bregman_projection(potential, X, y, start)
+    low, high = found.certificate.dual, found.certificate.primal
+    assert low <= truth * 1.001 and truth * 0.999 <= high and np.all(found.value[np.array(start) > 0] > 0)
+
+
+def test_labels_that_mixed_units_put_within_reach_are_not_called_out_of_reach():
+    with pytest.raises(bf.ConvergenceError):  # β = (0, 1) solves it, on the boundary
+        bf.bregman_projection(bf.Entropy(), [[2.0**31, -1.0]], [-1.0], [1.0, 1.0])

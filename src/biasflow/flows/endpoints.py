@@ -13,7 +13,7 @@ from ..inputs import instance
 from ..limits import f1_max_margin, limit as mirror_form_limit, mirror_limit
 from ..losses import MarginLoss, SmoothMargin, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
-from ..records import Dataset, Limit, MirrorProblem, Problem
+from ..records import Dataset, Limit, MirrorProblem, Problem, leaves
 from .relu.saddle import saddle_limit
 
 PROJECTION = "W, Theorems 1 and 3; R, Theorem 2.2"
@@ -85,7 +85,12 @@ def _of_networks(problem: Problem) -> Limit[Any]:
     if isinstance(loss, MarginLoss | SmoothMargin) and isinstance(model, TwoLayer) and not model.negative_slope:
         if not (data.X.shape[1] > 1 and np.all(data.X[:, -1] == 1)):
             raise RefusedError("limit: F1 margins are of inputs (x, 1); append a bias column (data.with_bias)")
-        return dataclasses.replace(f1_max_margin(data.X[:, :-1], data.y), source=DIRECTION)
+        if not any(np.any(leaf) for leaf in leaves(problem.params0)):
+            raise RefusedError("limit: the start is zero, from where no flow moves")
+        margin = f1_max_margin(data.X[:, :-1], data.y)
+        if not margin.certificate.primal > 0:
+            raise RefusedError("limit: no network is shown to separate these classes, so that no direction is known")
+        return dataclasses.replace(margin, source=DIRECTION)
     raise RefusedError(
         f"limit: none of the papers says where a {type(model).__name__} goes under {type(loss).__name__}; see gradient_flow"
     )

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT.name
 MEMORY = "sources.json"
 """File of a store that remembers trees once read."""
-FORMAT = "1"
+FORMAT = "2"
 """Of that memory, and of what counts of a tree."""
 
 
@@ -40,10 +40,11 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """What counts of a file: a hash of its tree, and what it imports."""
+    """What counts of a file: a hash of its tree, what it imports, and a hash of what it does beside importing and naming."""
 
     code: str
     imports: tuple[Import, ...]
+    own: str
 
 
 def tree_hash(text: bytes) -> str:
@@ -64,6 +65,11 @@ def closure(roots: Iterable[str]) -> dict[str, str]:
             source = _source(name)
             found[name] = source.code
             waiting += [target for entry in source.imports for target in _targets(name, entry)]
+    for name in list(found):  # packages on the way to a module run too, and may do more than hand names on
+        parts = name.split(".")
+        for k in range(1, len(parts)):
+            package = ".".join(parts[:k])
+            found.setdefault(package, _source(package).own)
     _remember()
     return dict(sorted(found.items()))
 
@@ -134,7 +140,7 @@ def _memory() -> dict[str, Source]:
     try:
         content: Any = json.loads((cache_folder() / MEMORY).read_bytes())
         entries = content["sources"].items() if content["format"] == FORMAT else ()
-        return {key: Source(one["code"], tuple(Import(**entry) for entry in one["imports"])) for key, one in entries}
+        return {key: Source(one["code"], tuple(Import(**entry) for entry in one["imports"]), one["own"]) for key, one in entries}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -157,7 +163,14 @@ def _read(text: bytes) -> Source:
             imports.update({Import(node.level, module, one.name, one.asname or one.name): None for one in node.names})
         elif isinstance(node, ast.Import):
             imports.update({Import(0, one.name, "", one.asname or one.name): None for one in node.names})
-    return Source(_digest(tree), tuple(imports))
+    code = _digest(tree)
+    tree.body = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom) and not _names_exports(one)]
+    return Source(code, tuple(imports), _digest(tree))
+
+
+def _names_exports(statement: ast.stmt) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
 
 
 def _digest(tree: ast.AST) -> str:
@@ -170,11 +183,14 @@ def _bare(tree: ast.Module) -> ast.Module:
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list):
-                setattr(node, field, [one for one in body if not _counts_not(one)])
+                setattr(node, field, [kept for one in body for kept in _counting(one)])
     return tree
 
 
-def _counts_not(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
-    return isinstance(statement, ast.If) and isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"
+def _counting(statement: ast.stmt) -> list[ast.stmt]:
+    """What counts of a statement: itself, nothing, or what happens where no type checker looks."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str):
+        return []
+    if isinstance(statement, ast.If) and isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING":
+        return [kept for one in statement.orelse for kept in _counting(one)]
+    return [statement]
