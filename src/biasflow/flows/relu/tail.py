@@ -136,6 +136,10 @@ def _tail(net: Network, Y: Array, gates: Gates, ask: Request, step: float) -> tu
     saved = np.empty((wanted.size, *Y.shape))
     for i, t in enumerate(wanted):
         k = int(np.searchsorted(times, t, side="right")) - 1
+        if ask.stop[0]:  # what is saved goes no further, and so does the flow
+            times, states, judged[0] = times[: k + 1], states[: k + 1], TIME_LIMIT
+            saved = saved[:i][wanted[:i] <= times[-1]]
+            break
         saved[i] = reach(field, float(times[k]), states[k], float(t), ask.rtol)
     begins = len(times) - 1
     kept = Kept(times[:-1], states[:-1], np.repeat(gates[None], begins, axis=0), np.diff(times))
