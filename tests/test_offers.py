@@ -104,8 +104,8 @@ def test_what_cannot_be_used_is_named(package, monkeypatch):
 
 def test_ours_are_ours_and_objects_need_no_name():
     assert (
-        {theory.claim_source(id) for id in bf.claims()}
-        == {experiments.experiment_source(id) for id in bf.figures()}
+        {theory.REGISTER.offer(id).source for id in bf.claims()}
+        == {experiments.REGISTER.offer(id).source for id in bf.figures()}
         == {"biasflow"}
     )
     chosen = experiments.experiment("R/fig1")

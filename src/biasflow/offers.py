@@ -18,7 +18,13 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Generic, TypeVar
 
+from .errors import unknown
+
 T = TypeVar("T")
+
+
+OWN = "biasflow"
+"""The source of what is ours."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,31 @@ class Offer(Generic[T]):
 
     value: T
     source: str
+
+
+class Register(Generic[T]):
+    """Our own objects with an id, and after them those that other packages offer in a group, which are looked for on first use.
+
+    word: what errors call one, as in 'claim'.
+    """
+
+    def __init__(self, word: str, group: str, kind: type[T], own: Sequence[T]) -> None:
+        self._word, self._group, self._kind, self._own = word, group, kind, own
+
+    @functools.cached_property
+    def _held(self) -> dict[str, Offer[T]]:
+        own = {str(getattr(one, "id", "")): Offer(one, OWN) for one in self._own}
+        return own | {str(getattr(found.value, "id", "")): found for found in offers(self._group, self._kind, own)}
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self._held)
+
+    def offer(self, id: str) -> Offer[T]:
+        """The object with this id and where it comes from, or an error that names those there are."""
+        if not isinstance(id, str) or id not in self._held:
+            raise unknown(self._word, id, list(self._held))
+        return self._held[id]
 
 
 def offers(group: str, kind: type[T], taken: Iterable[str]) -> tuple[Offer[T], ...]:

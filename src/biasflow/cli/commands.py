@@ -99,10 +99,10 @@ def list_() -> None:
 
     typer.echo("claims")
     for id in theory.claims():
-        typer.echo(one_line(id, theory.claim(id).statement, theory.claim_source(id)))
+        typer.echo(one_line(id, theory.claim(id).statement, theory.REGISTER.offer(id).source))
     typer.echo("figures")
     for id in experiments.figures():
-        typer.echo(one_line(id, experiments.experiment(id).caption, experiments.experiment_source(id)))
+        typer.echo(one_line(id, experiments.experiment(id).caption, experiments.REGISTER.offer(id).source))
 
 
 @app.command()

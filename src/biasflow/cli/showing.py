@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..offers import OWN
 from ..run import Progress, Store, Tally, Watch
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from ..run.shards import Failure
 
 ID_WIDTH = 16
-
-
-OWN = "biasflow"
 
 
 def one_line(id: str, text: str, source: str = OWN) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from ..errors import unknown
-from ..offers import Offer, offers
+from ..offers import Register
 from ..records import Experiment
 from ..run import Store, sweep
 from . import margin, mirror, regimes, relu
@@ -19,34 +18,20 @@ if TYPE_CHECKING:
 
 EXPERIMENTS: tuple[Experiment, ...] = (*mirror.EXPERIMENTS, *regimes.EXPERIMENTS, *relu.EXPERIMENTS, *margin.EXPERIMENTS)
 
-__all__ = ["EXPERIMENTS", "TransitionScale", "experiment", "experiment_source", "figure", "figures", "transition_scale"]
+__all__ = ["EXPERIMENTS", "REGISTER", "TransitionScale", "experiment", "figure", "figures", "transition_scale"]
 
 
-OWN = "biasflow"
+REGISTER = Register("figure", "biasflow.figures", Experiment, EXPERIMENTS)
 
 
 def figures() -> tuple[str, ...]:
     """The ids of all figures: the papers', then those that other packages offer (`biasflow.offers`)."""
-    return tuple(_register())
+    return REGISTER.ids
 
 
 def experiment(id: str) -> Experiment:
     """The experiment with this id."""
-    if not isinstance(id, str) or id not in _register():
-        raise unknown("figure", id, list(figures()))
-    return _register()[id].value
-
-
-def experiment_source(id: str) -> str:
-    """The package that a figure comes from: 'biasflow' for the papers' own, else its name and version."""
-    experiment(id)
-    return _register()[id].source
-
-
-@functools.cache
-def _register() -> dict[str, Offer[Experiment]]:
-    own = {one.id: Offer(one, OWN) for one in EXPERIMENTS}
-    return own | {offer.value.id: offer for offer in offers("biasflow.figures", Experiment, own)}
+    return REGISTER.offer(id).value
 
 
 def figure(

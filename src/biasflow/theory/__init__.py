@@ -7,10 +7,11 @@ from .margin.setting import Alternating, Clusters, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
 from .verdicts import Check, Claim, Hypothesis, Kind, Status, Verdict
-from .verifying import claim, claim_source, claims, verify
+from .verifying import REGISTER, claim, claims, verify
 from .witness import Checkpoints
 
 __all__ = [
+    "REGISTER",
     "Alternating",
     "Check",
     "Checkpoints",
@@ -27,7 +28,6 @@ __all__ = [
     "Status",
     "Verdict",
     "claim",
-    "claim_source",
     "claims",
     "compare",
     "falsify",

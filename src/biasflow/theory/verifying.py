@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, unknown
+from ..errors import InputError
 from ..inputs import instance, matrix, positive_float, positive_int, vector
 from ..models import TwoLayerParams
-from ..offers import Offer, offers
+from ..offers import Register
 from ..records import Dataset, Limit, MirrorProblem, Problem, Trajectory
 from . import margin, mirror, regimes, relu
 from .evidence import Evidence
@@ -26,32 +25,17 @@ PROBLEMS = (Problem, MirrorProblem, Dataset, Scores, Alternating, Clusters, Powe
 """What the papers' claims are about."""
 CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
 
-
-OWN = "biasflow"
+REGISTER = Register("claim", "biasflow.claims", Claim, CLAIMS)
 
 
 def claims() -> tuple[str, ...]:
     """The ids of all claims: the papers', then those that other packages offer (`biasflow.offers`)."""
-    return tuple(_register())
+    return REGISTER.ids
 
 
 def claim(id: str) -> Claim:
     """The claim with this id."""
-    if not isinstance(id, str) or id not in _register():
-        raise unknown("claim", id, list(claims()))
-    return _register()[id].value
-
-
-def claim_source(id: str) -> str:
-    """The package that a claim comes from: 'biasflow' for the papers' own, else its name and version."""
-    claim(id)
-    return _register()[id].source
-
-
-@functools.cache
-def _register() -> dict[str, Offer[Claim]]:
-    own = {statement.id: Offer(statement, OWN) for statement in CLAIMS}
-    return own | {offer.value.id: offer for offer in offers("biasflow.claims", Claim, own)}
+    return REGISTER.offer(id).value
 
 
 def roots_of_claim(statement: Claim) -> tuple[str, ...]:
