@@ -113,3 +113,13 @@ def test_wide_brackets_are_called_so_and_rows_that_were_left_out_are_named():
             assert certificate.kind == kind and certificate.dual <= truth <= certificate.primal
     for solve in (bf.min_l1, bf.min_l2):
         assert "up to rounding" in solve([[1.0, 0.0], [1.0, 2.0**-52]], [1.0, 1.0 + 2.0**-52]).stats["note"]
+
+
+def test_what_only_floats_cannot_solve_is_not_called_unsolvable():
+    """Timestamps a minute apart beside a bias: two rows, two unknowns, one solution; and one system that has none."""
+    X = [[1.7e9, 1.0], [1.7e9 + 60, 1.0]]
+    for solve in (bf.min_l1, bf.min_l2):
+        with pytest.raises(bf.InconsistentError, match="though not exactly"):
+            solve(X, [1.0, 2.0])
+        with pytest.raises(bf.InconsistentError, match="no β solves"):
+            solve([[1.0, 2.0], [2.0, 4.0]], [1.0, 3.0])

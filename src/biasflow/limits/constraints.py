@@ -31,6 +31,16 @@ class Constraints:
         return nu if self.transform is None else self.transform.T @ nu
 
 
+def solvable(X: Array, y: Array) -> bool:
+    """Whether some β solves Xβ = y in exact arithmetic; no, where that would take too long to tell."""
+    from .rank import MOST_WORK, exact_ranks
+
+    if len(X) * X.size > MOST_WORK:
+        return False
+    of_inputs, with_labels = exact_ranks(X, y)
+    return of_inputs == with_labels
+
+
 def reduce_constraints(X: Array, y: Array) -> Constraints:
     """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least residual."""
     n, d = X.shape
@@ -56,6 +66,11 @@ def reduce_constraints(X: Array, y: Array) -> Constraints:
     size = float(np.max(np.abs(labels))) if y.size else 0.0
     if np.max(np.abs(outside), initial=0.0) > CONSISTENCY * max(size, np.finfo(float).tiny):
         why = f"n = {n} exceeds d = {d}" if n > d else f"X has rank {rank} < n = {n}"
+        if n <= d and solvable(X, y):
+            raise InconsistentError(
+                f"X, y: floats cannot solve Xβ = y: X has rank {rank} < n = {n} to rounding, though not exactly; columns with an"
+                " offset are better centred, those of mixed units rescaled"
+            )
         raise InconsistentError(
             f"X, y: no β solves Xβ = y ({why}); the least residual is {np.linalg.norm(outside / unit):.3g}."
             " mirror_flow converges to the projection onto the least-squares solutions instead, which mirror_limit computes"
