@@ -22,8 +22,8 @@ REORDERED = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def stamp(*sources: str) -> int:
-    """A number that changes with any of the source files."""
-    contents = b"".join(Path(source).read_bytes() for source in sources)
+    """A number that changes with any of the source files, and with how they are compiled, which is said here."""
+    contents = b"".join(Path(source).read_bytes() for source in (__file__, *sources))
     return int(hashlib.sha256(contents).hexdigest()[:12], 16)
 
 

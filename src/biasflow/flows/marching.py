@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs import SMALLEST_NORMAL
-from . import compiling, kernels, rodas, transport
+from . import kernels, rodas, transport
 from .compiling import entry, inner, stamp
 from .kernels import (
     all_finite,
@@ -455,4 +455,4 @@ def _entry(version: int) -> Any:
     return entry(march)
 
 
-march = _entry(stamp(__file__, compiling.__file__, kernels.__file__, rodas.__file__, transport.__file__))
+march = _entry(stamp(__file__, kernels.__file__, rodas.__file__, transport.__file__))

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import compiling
 from ..compiling import entry, inner, stamp
 
 SWEEPS = 200
@@ -218,6 +217,6 @@ def _bases(version: int) -> Any:
     return entry(sliding_bases)
 
 
-STAMP = stamp(__file__, compiling.__file__)
+STAMP = stamp(__file__)
 step_gates = _entry(STAMP)
 sliding_bases = _bases(STAMP)

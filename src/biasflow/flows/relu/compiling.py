@@ -17,7 +17,7 @@ from ..deadlines import Deadline
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 KERNELS = ("algebra", "aside", "crossing", "descending", "early", "field", "layout", "marching", "sliding", "tableau")
-STAMP = stamp(*(str(Path(__file__).parent / f"{name}.py") for name in KERNELS))
+STAMP = stamp(__file__, *(str(Path(__file__).parent / f"{name}.py") for name in KERNELS))
 """A number that changes with any module of kernels."""
 
 
