@@ -1,4 +1,5 @@
-"""The stiff flow of matrix factorisations against SciPy on the same weights, and how its cost grows with the width."""
+"""The stiff flow of matrix factorisations against SciPy on the same weights, and how its cost grows
+with the width."""
 
 from __future__ import annotations
 
@@ -51,33 +52,65 @@ def ours(p: Problem, t1: float, rtol: float) -> bf.Trajectory:
 
 
 def explicit_at_small_scale(share: float) -> None:
-    """α = 1e-3 until converged. Explicit steps are bound by stability: they are run for a share of the time and scaled up."""
+    """α = 1e-3 until converged. Explicit steps are bound by stability: they are run for a share of
+    the time and scaled up."""
     rows = []
     for seed in range(1 if chosen.quick else 3):
         p = problem(seed, ALPHA)
         field, full = Weights(p), bf.gradient_flow(p.model, p.data, p.loss, p.params0, rtol=1e-10)
         t1 = float(full.times[-1])
         reference = p.model.effective(full.final)
-        begin, part = 0.5 * t1, share * t1  # a stretch of the tail, where nearly all of the time is spent
+        # a stretch of the tail, where nearly all of the time is spent
+        begin, part = 0.5 * t1, share * t1
         middle = full.at(begin)
-        stretch = partial(solve_ivp, field, (begin, begin + part), np.vstack(middle).ravel(), rtol=1e-4, atol=1e-4 * ALPHA)
-        peers = [best_of(1, partial(stretch, method=solver))[0] / share for solver in ("RK45", "DOP853")]
+        stretch = partial(
+            solve_ivp,
+            field,
+            (begin, begin + part),
+            np.vstack(middle).ravel(),
+            rtol=1e-4,
+            atol=1e-4 * ALPHA,
+        )
+        peers = [
+            best_of(1, partial(stretch, method=solver))[0] / share for solver in ("RK45", "DOP853")
+        ]
         for rtol in RTOLS:
             time, flow = best_of(2, partial(ours, p, t1, rtol))
             error = float(np.max(np.abs(p.model.effective(flow.final) - reference)))
-            row = [str(seed), f"{t1:.1e}", f"{rtol:.0e}", f"{time:.3f}", f"{error:.0e}", f"{float(flow.error[-1]):.0e}"]
+            row = [
+                str(seed),
+                f"{t1:.1e}",
+                f"{rtol:.0e}",
+                f"{time:.3f}",
+                f"{error:.0e}",
+                f"{float(flow.error[-1]):.0e}",
+            ]
             rows.append([*row, *(cell for s in peers for cell in (f"{s:.0f}", f"{s / time:.0f}x"))])
     table(
         f"10×10, 60 entries, α = {ALPHA:g}, identity start, until the loss is 1e-20 of its start",
-        ["seed", "t", "our rtol", "s", "error", "its estimate", "RK45 s", "ratio", "DOP853 s", "ratio"],
+        [
+            "seed",
+            "t",
+            "our rtol",
+            "s",
+            "error",
+            "its estimate",
+            "RK45 s",
+            "ratio",
+            "DOP853 s",
+            "ratio",
+        ],
         rows,
-        f"Explicit solvers at rtol 1e-4, bound by stability: measured on {share:.1%} of the time, in the tail, and scaled up.\n"
-        "error: ‖M − M_ref‖_∞ at the end, the reference at rtol 1e-10. Ours includes the second run that estimates the error.",
+        f"Explicit solvers at rtol 1e-4, bound by stability: measured on {share:.1%} of the time, "
+        "in the tail, and scaled up.\n"
+        "error: ‖M − M_ref‖_∞ at the end, the reference at rtol 1e-10. Ours includes the second "
+        "run that estimates the error.",
     )
 
 
 def equal_accuracy(alpha: float, t1: float) -> None:
-    """A stretch that explicit solvers finish, from the start on, at several tolerances: nothing is scaled."""
+    """A stretch that explicit solvers finish, from the start on, at several tolerances: nothing is
+    scaled."""
     p = problem(0, alpha)
     field = Weights(p)
     reference = p.model.effective(ours(p, t1, 1e-11).final)
@@ -89,7 +122,16 @@ def equal_accuracy(alpha: float, t1: float) -> None:
     for solver in ("RK45", "DOP853", "LSODA"):
         for rtol in (1e-6, 1e-8):
             seconds, run = best_of(
-                1, partial(solve_ivp, field, (0, t1), field.start, method=solver, rtol=rtol, atol=rtol * alpha)
+                1,
+                partial(
+                    solve_ivp,
+                    field,
+                    (0, t1),
+                    field.start,
+                    method=solver,
+                    rtol=rtol,
+                    atol=rtol * alpha,
+                ),
             )
             peers.append((seconds, miss(field.matrix(run.y[:, -1])), f"{solver} {rtol:.0e}"))
     table(
@@ -103,7 +145,11 @@ def equal_accuracy(alpha: float, t1: float) -> None:
         error = miss(p.model.effective(flow.final))
         row = [f"{rtol:.0e}", f"{time:.3f}", f"{error:.0e}"]
         for kind in (("RK45", "DOP853"), ("LSODA",)):
-            equal = [peer for peer in peers if peer[1] <= max(error, 1e-9) * 1.5 and peer[2].startswith(kind)]
+            equal = [
+                peer
+                for peer in peers
+                if peer[1] <= max(error, 1e-9) * 1.5 and peer[2].startswith(kind)
+            ]
             row += [min(equal)[2], f"{min(equal)[0] / time:.0f}x"] if equal else ["-", "-"]
         rows.append(row)
     table(
@@ -118,12 +164,30 @@ def width(stiff: tuple[int, ...]) -> None:
     rows = []
     for k in (10, 20, 100, 1000):
         p = problem(0, ALPHA / np.sqrt(k), k)
-        seconds, flow = best_of(1, partial(bf.gradient_flow, p.model, p.data, p.loss, p.params0, rtol=1e-6))
-        row = [str(k), str(sum(leaf.size for leaf in p.params0)), f"{seconds:.2f}", str(flow.stats["steps"]), "-", "-", "-"]
+        seconds, flow = best_of(
+            1, partial(bf.gradient_flow, p.model, p.data, p.loss, p.params0, rtol=1e-6)
+        )
+        row = [
+            str(k),
+            str(sum(leaf.size for leaf in p.params0)),
+            f"{seconds:.2f}",
+            str(flow.stats["steps"]),
+            "-",
+            "-",
+            "-",
+        ]
         if k in stiff:
             field = Weights(p)
             ends = (0, float(flow.times[-1]))
-            solve = partial(solve_ivp, field, ends, field.start, method="LSODA", rtol=1e-6, atol=1e-6 * ALPHA / np.sqrt(k))
+            solve = partial(
+                solve_ivp,
+                field,
+                ends,
+                field.start,
+                method="LSODA",
+                rtol=1e-6,
+                atol=1e-6 * ALPHA / np.sqrt(k),
+            )
             theirs, run = best_of(1, solve)
             apart = np.max(np.abs(field.matrix(run.y[:, -1]) - p.model.effective(flow.final)))
             row[4:] = [f"{theirs:.2f}", f"{theirs / seconds:.0f}x", f"{apart:.0e}"]

@@ -1,8 +1,9 @@
 """Batches of trainings against a PyTorch loop over the runs: run-steps per second on one core.
 
-The networks of W, figure 4 (30 units a layer, 10 points on the circle, ‖f − y‖², full-batch gradient descent in float64) from
-different starts. PyTorch trains one run after another, with autograd and torch.optim.SGD, or with the gradient written out and no
-autograd ('by hand'); a share of its steps is timed. Compilation is timed apart.
+The networks of W, figure 4 (30 units a layer, 10 points on the circle, ‖f − y‖², full-batch
+gradient descent in float64) from different starts. PyTorch trains one run after another, with
+autograd and torch.optim.SGD, or with the gradient written out and no autograd ('by hand'); a share
+of its steps is timed. Compilation is timed apart.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ def main() -> None:
     import biasflow as bf
 
     ds, loss, rows = bf.data.circle_teacher(key=0), bf.SquareLoss("sum"), []
-    for depth, runs, steps in [(2, 64, 5000), (2, 512, 1000), (3, 64, 2000), (5, 64, 500)][: 2 if quick else None]:
+    for depth, runs, steps in [(2, 64, 5000), (2, 512, 1000), (3, 64, 2000), (5, 64, 500)][
+        : 2 if quick else None
+    ]:
         model = bf.DeepNetwork((2, *[30] * (depth - 1)))
         starts = [model.init(0.5, key=key) for key in range(runs)]
 
@@ -36,13 +39,29 @@ def main() -> None:
         cells = [str(depth), str(runs), f"{first:.1f}", f"{rate:,.0f}"]
         for by_hand in (False, True):
             peer, weights = pytorch(ds, starts[0], 1000 if depth < 5 else 500, by_hand)
-            check = bf.train_batch(model, ds, loss, starts[:1], STEP, 1000 if depth < 5 else 500, threshold=1e-30)[0]
+            check = bf.train_batch(
+                model, ds, loss, starts[:1], STEP, 1000 if depth < 5 else 500, threshold=1e-30
+            )[0]
             pairs = zip(weights, check.params.weights, strict=True)
             off = max(float(np.max(np.abs(a - b))) for a, b in pairs) if weights else float("nan")
             cells += [f"{peer:,.0f}", f"{rate / peer:.0f}x", f"{off:.0e}"]
         rows.append(cells)
-    columns = ["depth", "runs", "compile s", "ours/s", "PyTorch/s", "ratio", "differs", "by hand/s", "ratio", "differs"]
-    note = "Run-steps per second of processor time. differs: largest difference of any weight after the same steps."
+    columns = [
+        "depth",
+        "runs",
+        "compile s",
+        "ours/s",
+        "PyTorch/s",
+        "ratio",
+        "differs",
+        "by hand/s",
+        "ratio",
+        "differs",
+    ]
+    note = (
+        "Run-steps per second of processor time. differs: largest difference of any weight "
+        "after the same steps."
+    )
     table("Batched gradient descent against a PyTorch loop over runs", columns, rows, note)
 
 

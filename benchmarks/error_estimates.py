@@ -1,10 +1,13 @@
-"""How often a flow's true error exceeds the estimate it comes with, for every method on random problems.
+"""How often a flow's true error exceeds the estimate it comes with, for every method on random
+problems.
 
-The truth comes from other methods (`independent_flows`): the weights, or β, by DOP853; ReLU networks from kink to kink. Errors
-are sup norms at the times saved: of the states against `Trajectory.error`, and of the predictor against `predictor_error`, where
-it is another. Every other problem saves at times of its own, the rest are judged at the ends of steps. A problem counts as
-exceeded where any of its errors does, by more than the truth itself may be off; it is not judged where the truth is not known
-well enough. With --out, records go to a file, and what is there is not computed again.
+The truth comes from other methods (`independent_flows`): the weights, or β, by DOP853; ReLU
+networks from kink to kink. Errors
+are sup norms at the times saved: of the states against `Trajectory.error`, and of the predictor
+against `predictor_error`, where it is another. Every other problem saves at times of its own, the
+rest are judged at the ends of steps. A problem counts as exceeded where any of its errors does, by
+more than the truth itself may be off; it is not judged where the truth is not known well enough.
+With --out, records go to a file, and what is there is not computed again.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ def draw(rng, low, high):
 
 
 def regression(rng):
-    """Gaussian data of fewer samples than features, scales over decades, and the size of weights β = w^D wants."""
+    """Gaussian data of fewer samples than features, scales over decades, and the size of weights β
+    = w^D wants."""
     import numpy as np
 
     import biasflow as bf
@@ -66,13 +70,16 @@ def stiffest(model, ds, loss, params):
 
 
 def flow_on(rng, seed, solve, rate=None):
-    """A flow that saves at times of its own (odd seeds) or at every step, and where to judge it; cut where DOP853 is slow."""
+    """A flow that saves at times of its own (odd seeds) or at every step, and where to judge it;
+    cut where DOP853 is slow."""
     import numpy as np
 
     whole = solve(None, None)
     end = float(whole.times[-1])
     if rate is not None:
-        end = min(end, 1500.0 / rate(whole)) * (1.0 if rng.random() < 0.5 else float(rng.uniform(0.05, 1)))
+        end = min(end, 1500.0 / rate(whole)) * (
+            1.0 if rng.random() < 0.5 else float(rng.uniform(0.05, 1))
+        )
     if seed % 2:
         times = times_for(rng, end)
         return solve(None, times), times
@@ -92,11 +99,25 @@ def judged(flow, times, truth, doubt, effective):
         i = int(np.argmin(np.abs(flow.times - t)))
         state = leaf_map(lambda leaf, i=i: leaf[i], flow.states)
         true = truth[k]
-        rows.append(("state", float(np.max(np.abs(flat(state) - flat(true)))), float(np.max(doubt[k])), float(flow.error[i])))
+        rows.append(
+            (
+                "state",
+                float(np.max(np.abs(flat(state) - flat(true)))),
+                float(np.max(doubt[k])),
+                float(flow.error[i]),
+            )
+        )
         if effective is not None:
             off = float(np.max(np.abs(np.asarray(effective(state)) - np.asarray(effective(true)))))
             size = float(np.max(np.abs(flat(true))))
-            rows.append(("predictor", off, 4 * float(np.max(doubt[k])) * max(size, size**2), float(flow.predictor_error[i])))
+            rows.append(
+                (
+                    "predictor",
+                    off,
+                    4 * float(np.max(doubt[k])) * max(size, size**2),
+                    float(flow.predictor_error[i]),
+                )
+            )
     return rows
 
 
@@ -115,9 +136,13 @@ def diagonal(depth, method):
         rtol = float(rng.choice([1e-4, 1e-6, 1e-8]))
 
         def solve(t1, times):
-            return bf.gradient_flow(model, ds, loss, start, t1=t1, times=times, rtol=rtol, method=method, throw=False)
+            return bf.gradient_flow(
+                model, ds, loss, start, t1=t1, times=times, rtol=rtol, method=method, throw=False
+            )
 
-        flow, times = flow_on(rng, seed, solve, lambda whole: stiffest(model, ds, loss, whole.final))
+        flow, times = flow_on(
+            rng, seed, solve, lambda whole: stiffest(model, ds, loss, whole.final)
+        )
         X, y, c, d = ds.X, ds.y, 2 * loss.factor(ds.n), ds.d
 
         def velocity(w):
@@ -126,13 +151,16 @@ def diagonal(depth, method):
             return np.concatenate([plus ** (depth - 1) * pull, -(minus ** (depth - 1)) * pull])
 
         found, doubt = follow(velocity, np.concatenate(start), times)
-        return rtol, judged(flow, times, [bf.DiagonalParams(w[:d], w[d:]) for w in found], doubt, model.effective)
+        return rtol, judged(
+            flow, times, [bf.DiagonalParams(w[:d], w[d:]) for w in found], doubt, model.effective
+        )
 
     return problem
 
 
 def mirror(seed, rng):
-    """Potentials in turn; the truth is β̇ = −∇L(β)/φ''(β), or in closed form for the Euclidean one."""
+    """Potentials in turn; the truth is β̇ = −∇L(β)/φ''(β), or in closed form for the Euclidean
+    one."""
     import numpy as np
     from independent_flows import follow
 
@@ -164,7 +192,11 @@ def mirror(seed, rng):
         doubt = 1e-14 * np.abs(found) * float(values[-1] / values[0])
     else:
         weigh = (lambda b: np.hypot(b, radius)) if which == 0 else (lambda b: b)
-        found, doubt = follow(lambda b: weigh(b) * (X.T @ (y - X @ b)), np.zeros(ds.d) if start is None else start, times)
+        found, doubt = follow(
+            lambda b: weigh(b) * (X.T @ (y - X @ b)),
+            np.zeros(ds.d) if start is None else start,
+            times,
+        )
     return rtol, judged(flow, times, list(found), doubt, None)
 
 
@@ -178,7 +210,9 @@ def factored(seed, rng):
     k = int(rng.integers(1, rows * cols + 1))
     width = 2 * int(rng.integers(1, 4))
     index = rng.permutation(rows * cols)[:k]
-    ds = bf.data.from_entries((rows, cols), index // cols, index % cols, draw(rng, -1, 1) * rng.standard_normal(k))
+    ds = bf.data.from_entries(
+        (rows, cols), index // cols, index % cols, draw(rng, -1, 1) * rng.standard_normal(k)
+    )
     model, loss = bf.MatrixFactorisation((rows, cols), width), bf.SquareLoss("half")
     start = model.init(draw(rng, -3, 0.3), start="gaussian", key=seed)
     rtol = float(rng.choice([1e-4, 1e-6, 1e-8]))
@@ -202,7 +236,8 @@ def factored(seed, rng):
 
 
 def followed_twice(problem, times, slope, rtol):
-    """Two methods from kink to kink, the library's witness and that of the benchmarks; where they differ nothing is known."""
+    """Two methods from kink to kink, the library's witness and that of the benchmarks; where they
+    differ nothing is known."""
     import numpy as np
     from independent_flows import Unfollowed, follow_gates
 
@@ -234,7 +269,9 @@ def events(seed, rng):
     rtol, end = float(rng.choice([1e-4, 1e-6, 1e-8])), draw(rng, 0, 1.7)
     times = times_for(rng, end) if seed % 2 else None
     ds = bf.Dataset(X, y)
-    flow = bf.gradient_flow(model, ds, bf.SquareLoss("half-mean"), start, t1=end, rtol=rtol, times=times, throw=False)
+    flow = bf.gradient_flow(
+        model, ds, bf.SquareLoss("half-mean"), start, t1=end, rtol=rtol, times=times, throw=False
+    )
     times = times_for(rng, end, flow) if times is None else times
     if not flow.unique:
         raise Unfollowed("the solution is not unique")
@@ -252,12 +289,24 @@ def margin(kind):
         m, n = int(rng.integers(2, 9)), int(rng.integers(2, 8))
         X = np.c_[rng.standard_normal((n, 2)), np.ones(n)]
         y = np.where(X @ rng.standard_normal(3) > 0, 1.0, -1.0)
-        model, inner = bf.TwoLayer(m, 3), bf.ExponentialLoss() if rng.random() < 0.5 else bf.LogisticLoss()
-        loss = {"smooth": bf.SmoothMargin(inner), "exponential": bf.ExponentialLoss(), "logistic": bf.LogisticLoss()}[kind]
+        model, inner = (
+            bf.TwoLayer(m, 3),
+            bf.ExponentialLoss() if rng.random() < 0.5 else bf.LogisticLoss(),
+        )
+        loss = {
+            "smooth": bf.SmoothMargin(inner),
+            "exponential": bf.ExponentialLoss(),
+            "logistic": bf.LogisticLoss(),
+        }[kind]
         start = model.init(draw(rng, -1, 0), key=seed)
-        rtol, end = float(rng.choice([1e-3, 1e-4, 1e-5])), draw(rng, -1, 0.4) if kind == "smooth" else draw(rng, -0.5, 2)
+        rtol, end = (
+            float(rng.choice([1e-3, 1e-4, 1e-5])),
+            draw(rng, -1, 0.4) if kind == "smooth" else draw(rng, -0.5, 2),
+        )
         times = times_for(rng, end) if seed % 2 else None
-        flow = bf.gradient_flow(model, bf.Dataset(X, y), loss, start, t1=end, rtol=rtol, times=times, throw=False)
+        flow = bf.gradient_flow(
+            model, bf.Dataset(X, y), loss, start, t1=end, rtol=rtol, times=times, throw=False
+        )
         times = times_for(rng, end, flow) if times is None else times
         found, doubt = followed_twice(flow.problem, times, lambda h: loss.gradient(h, y), 1e-11)
         states = [bf.TwoLayerParams(w[:m], w[m:].reshape(m, 3)) for w in found]
@@ -267,7 +316,8 @@ def margin(kind):
 
 
 def deep(seed, rng):
-    """Kinks rounded a hundred times less than the library rounds them, by Radau: another width and another method."""
+    """Kinks rounded a hundred times less than the library rounds them, by Radau: another width and
+    another method."""
     import dataclasses
 
     import numpy as np
@@ -297,13 +347,17 @@ def deep(seed, rng):
         def slope(w):
             params = read(w)
             output = loss.gradient(rounded(params, X), y)
-            return -np.concatenate([np.ravel(leaf) for leaf in leaves(rounded.gradient(params, X, output))])
+            return -np.concatenate(
+                [np.ravel(leaf) for leaf in leaves(rounded.gradient(params, X, output))]
+            )
 
         return slope
 
     half_width = 0.01 * flow.stats["rounding"]
     first = np.concatenate([np.ravel(leaf) for leaf in leaves(start)])
-    found, doubt = follow_stiff(velocity(half_width), velocity(4 * half_width), first, times, 1e-2 * rtol)
+    found, doubt = follow_stiff(
+        velocity(half_width), velocity(4 * half_width), first, times, 1e-2 * rtol
+    )
     return rtol, judged(flow, times, [read(w) for w in found], doubt, None)
 
 
@@ -369,23 +423,43 @@ def summary(records, cells):
         cells_of_row = [cell, str(len(mine)), str(len(kept)), str(loose.size), str(exceeded)]
         if len(kept):
             share = f"{100 * exceeded / len(kept):.1f}%"
-            cells_of_row += [share, f"{worst.max():.2f}", f"{np.median(loose):.1f}", f"{np.quantile(loose, 0.95):.0f}"]
+            cells_of_row += [
+                share,
+                f"{worst.max():.2f}",
+                f"{np.median(loose):.1f}",
+                f"{np.quantile(loose, 0.95):.0f}",
+            ]
             cells_of_row += [f"{sum(r['seconds'] for r in mine):.0f}"]
         rows.append(cells_of_row + ["-"] * (10 - len(cells_of_row)))
     return rows
 
 
-COLUMNS = ["cell", "problems", "judged", "errors", "exceeded", "share", "worst", "median", "95%", "s"]
+COLUMNS = [
+    "cell",
+    "problems",
+    "judged",
+    "errors",
+    "exceeded",
+    "share",
+    "worst",
+    "median",
+    "95%",
+    "s",
+]
 NOTE = (
-    "judged: problems where the truth is known well enough; errors: how many of them were compared, at up to six times each;\n"
-    "exceeded: problems where one of them exceeds its estimate; worst: the largest error over its estimate;\n"
+    "judged: problems where the truth is known well enough; errors: how many of them were "
+    "compared, at up to six times each;\n"
+    "exceeded: problems where one of them exceeds its estimate; worst: the largest error over its "
+    "estimate;\n"
     "median, 95%: quantiles of estimate over error."
 )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cells", nargs="*", choices=list(CELLS), default=list(CELLS), help="which cells")
+    parser.add_argument(
+        "--cells", nargs="*", choices=list(CELLS), default=list(CELLS), help="which cells"
+    )
     parser.add_argument("--seeds", type=int, default=200, help="problems in every cell")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--out", type=Path, default=None, help="file of records, read and added to")

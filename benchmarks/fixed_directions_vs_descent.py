@@ -1,13 +1,16 @@
-"""Networks with fixed directions: the dual flow, interpreted and compiled, against compiled descent and SciPy on the weights.
+"""Networks with fixed directions: the dual flow, interpreted and compiled, against compiled descent
+and SciPy on the weights.
 
-(1) R's setting of Figure 3 (n = 10, d = 100, m = 20, α = 1e-4). R runs gradient descent with step 1e-4 until the objective is
-zero to machine precision and takes its end for the limit. Here that loop is compiled by Numba and runs until its loss is 1e-20
-of its start, like the flows. Descent is compared with the loosest flow that is at least as accurate along the whole trajectory:
-the largest |β − reference| over 60 times and all coordinates, the reference a dual flow at rtol 1e-12. The limit's error is the
-largest |β − β*|, β* the certified Bregman projection.
-(2) R's setting of Figure 6 (m = 1000): SciPy integrates the 2000 weights until the same time, with the analytic right-hand side;
-every method runs at several tolerances, errors as above. For every accuracy of a flow the table takes the fastest SciPy run at
-least as accurate. Both flows save all weights at 60 times and give an error estimate, which SciPy does not.
+(1) R's setting of Figure 3 (n = 10, d = 100, m = 20, α = 1e-4). R runs gradient descent with step
+1e-4 until the objective is zero to machine precision and takes its end for the limit. Here that
+loop is compiled by Numba and runs until its loss is 1e-20 of its start, like the flows. Descent is
+compared with the loosest flow that is at least as accurate along the whole trajectory: the largest
+|β − reference| over 60 times and all coordinates, the reference a dual flow at rtol 1e-12. The
+limit's error is the largest |β − β*|, β* the certified Bregman projection. (2) R's setting of
+Figure 6 (m = 1000): SciPy integrates the 2000 weights until the same time, with the analytic
+right-hand side; every method runs at several tolerances, errors as above. For every accuracy of a
+flow the table takes the fastest SciPy run at least as accurate. Both flows save all weights at 60
+times and give an error estimate, which SciPy does not.
 """
 
 from __future__ import annotations
@@ -30,9 +33,11 @@ SCIPY_TOLERANCES = {
 }
 METHODS = ("compiled", "dual")
 CALLS, LONG = 10, 0.02
-"""Calls timed together where one takes less than so many seconds: reading the clock may take a millisecond."""
+"""Calls timed together where one takes less than so many seconds: reading the clock may take a
+millisecond."""
 IMPLICIT_LIMIT = 10.0
-"""SciPy's own implicit methods factor a 2000 × 2000 matrix again and again: they get this many seconds, then count as slower."""
+"""SciPy's own implicit methods factor a 2000 × 2000 matrix again and again: they get this many
+seconds, then count as slower."""
 SAVED = 60
 
 
@@ -71,7 +76,15 @@ def compiled_descent() -> Any:
 def flow_of(problem: Any, method: str, rtol: float, times: Any = None) -> Any:
     import biasflow as bf
 
-    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, times=times, rtol=rtol, method=method)
+    return bf.gradient_flow(
+        problem.model,
+        problem.data,
+        problem.loss,
+        problem.params0,
+        times=times,
+        rtol=rtol,
+        method=method,
+    )
 
 
 def worst(problem: Any, flow: Any, reference: Any) -> float:
@@ -81,10 +94,12 @@ def worst(problem: Any, flow: Any, reference: Any) -> float:
 
 
 def timed(problem: Any, method: str, rtol: float, times: Any = None) -> tuple[float, float, Any]:
-    """Seconds of a flow, those of its integration alone (no checks, no saving, no second run for the error), and the flow."""
+    """Seconds of a flow, those of its integration alone (no checks, no saving, no second run for
+    the error), and the flow."""
     calls = CALLS if best_of(1, lambda: flow_of(problem, method, rtol, times))[0] < LONG else 1
     seconds, flows = best_of(
-        5 if method == "compiled" else 3, lambda: [flow_of(problem, method, rtol, times) for _ in range(calls)]
+        5 if method == "compiled" else 3,
+        lambda: [flow_of(problem, method, rtol, times) for _ in range(calls)],
     )
     seconds, flow = seconds / calls, flows[-1]
     if method == "dual":
@@ -101,10 +116,15 @@ def kernel(problem: Any, rtol: float, times: Any) -> Any:
     from biasflow.flows.deadlines import never
     from biasflow.flows.marching import march
 
-    form, X = problem.model.mirror_form(problem.params0, problem.loss, problem.data.n), problem.model.features(problem.data.X)
+    form, X = (
+        problem.model.mirror_form(problem.params0, problem.loss, problem.data.n),
+        problem.model.features(problem.data.X),
+    )
     origin, signs = form.potential.at(form.beta0), form.potential.half_lines(X.shape[1])
     looks = np.empty(0) if times is None else times
-    given = march_arguments(origin, signs, X, problem.data.y, 1.0, looks[-1] if looks.size else None, rtol)[0]
+    given = march_arguments(
+        origin, signs, X, problem.data.y, 1.0, looks[-1] if looks.size else None, rtol
+    )[0]
     return march, (*given, looks, never())
 
 
@@ -123,13 +143,22 @@ def against_descent(seeds: range) -> None:
         target = CONVERGED * float(problem.loss(problem.model(start, problem.data.X), y))
         nothing = np.empty(0, np.int64)
         descend(X, y, *start, STEP, 0.0, 1, nothing)  # compiles
-        theirs, (a, b, steps, _, _) = best_of(1, partial(descend, X, y, *start, STEP, target, MOST_STEPS, nothing))
+        theirs, (a, b, steps, _, _) = best_of(
+            1, partial(descend, X, y, *start, STEP, target, MOST_STEPS, nothing)
+        )
         saved = np.unique(np.geomspace(1e-3 * steps, 0.999 * steps, SAVED).astype(np.int64))
         path = descend(X, y, *start, STEP, target, MOST_STEPS, saved)[-1]
         reference = problem.model.effective(flow_of(problem, "dual", 1e-12, STEP * saved).states)
         their_error, their_limit = np.max(np.abs(path - reference)), np.max(np.abs(a * b - exact))
         rows.append(
-            [f"{seed}", f"descent, {steps / 1e6:.1f}M steps", "", f"{theirs:.3f}", f"{their_error:.0e}", f"{their_limit:.0e}"]
+            [
+                f"{seed}",
+                f"descent, {steps / 1e6:.1f}M steps",
+                "",
+                f"{theirs:.3f}",
+                f"{their_error:.0e}",
+                f"{their_limit:.0e}",
+            ]
         )
         rows[-1] += [""] * 3
         for method in METHODS:
@@ -144,18 +173,50 @@ def against_descent(seeds: range) -> None:
                 ratios = [theirs / ours, theirs / integrating, their_limit / limit]
                 if tolerance == rtol:
                     summary[method].append(ratios)
-                rows.append(["", f"{method}, {flow.stats['steps']} steps", f"{tolerance:.0e}", f"{ours:.4f}", f"{error:.0e}"])
-                rows[-1] += [f"{limit:.0e}", f"{ratios[0]:.0f}x", f"{ratios[1]:.0f}x", f"{ratios[2]:.0e}"]
-    columns = ["seed", "method", "rtol", "s", "error", "limit's", "faster", "flow alone", "limit better"]
+                rows.append(
+                    [
+                        "",
+                        f"{method}, {flow.stats['steps']} steps",
+                        f"{tolerance:.0e}",
+                        f"{ours:.4f}",
+                        f"{error:.0e}",
+                    ]
+                )
+                rows[-1] += [
+                    f"{limit:.0e}",
+                    f"{ratios[0]:.0f}x",
+                    f"{ratios[1]:.0f}x",
+                    f"{ratios[2]:.0e}",
+                ]
+    columns = [
+        "seed",
+        "method",
+        "rtol",
+        "s",
+        "error",
+        "limit's",
+        "faster",
+        "flow alone",
+        "limit better",
+    ]
     lines = []
     for method in METHODS:
         median, least = np.median(summary[method], axis=0), np.min(summary[method], axis=0)
         lines.append(
-            f"{method} at descent's accuracy: {median[0]:.0f} times faster (least {least[0]:.0f}), integration alone"
-            f" {median[1]:.0f} (least {least[1]:.0f}); limit {median[2]:.0e} times more accurate (least {least[2]:.0e})."
+            f"{method} at descent's accuracy: {median[0]:.0f} times faster (least "
+            f"{least[0]:.0f}), integration alone"
+            f" {median[1]:.0f} (least {least[1]:.0f}); limit {median[2]:.0e} times more accurate "
+            f"(least {least[2]:.0e})."
         )
-    note = "\n".join(["Compiled code is timed after one call that compiles it. Medians over seeds:", *lines])
-    table("Flows until the loss is 1e-20 of its start, and Numba's gradient descent with step 1e-4", columns, rows, note)
+    note = "\n".join(
+        ["Compiled code is timed after one call that compiles it. Medians over seeds:", *lines]
+    )
+    table(
+        "Flows until the loss is 1e-20 of its start, and Numba's gradient descent with step 1e-4",
+        columns,
+        rows,
+        note,
+    )
 
 
 def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
@@ -176,36 +237,89 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
         return np.concatenate([-slope * w[m:], -slope * w[:m]])
 
     def weights(method, rtol):
-        run = solve_ivp(descent, (0, end), np.concatenate(start), method=method, rtol=rtol, atol=rtol * scale, t_eval=times)
-        return float(np.max(np.abs((run.y[:m] * run.y[m:]).T - reference))) if run.status == 0 else np.inf
+        run = solve_ivp(
+            descent,
+            (0, end),
+            np.concatenate(start),
+            method=method,
+            rtol=rtol,
+            atol=rtol * scale,
+            t_eval=times,
+        )
+        return (
+            float(np.max(np.abs((run.y[:m] * run.y[m:]).T - reference)))
+            if run.status == 0
+            else np.inf
+        )
 
     peers = []
     for method, tolerances in SCIPY_TOLERANCES.items():
         for rtol in tolerances[:3] if quick else tolerances:
-            seconds, error = best_of(1 if method == "LSODA" else 2, lambda k=method, r=rtol: weights(k, r))
+            seconds, error = best_of(
+                1 if method == "LSODA" else 2, lambda k=method, r=rtol: weights(k, r)
+            )
             peers.append((seconds, error, method, rtol))
-    rows = [[method, f"{rtol:.0e}", f"{seconds:.3f}", f"{error:.0e}"] for seconds, error, method, rtol in peers]
-    note = "; ".join(implicit(method, descent, np.concatenate(start), end, scale) for method in ("BDF", "Radau"))
-    table(f"SciPy on the {2 * m} weights, n = {n}, m = {m}, t ≤ {end:.3g}", ["method", "rtol", "s", "error"], rows, note)
+    rows = [
+        [method, f"{rtol:.0e}", f"{seconds:.3f}", f"{error:.0e}"]
+        for seconds, error, method, rtol in peers
+    ]
+    note = "; ".join(
+        implicit(method, descent, np.concatenate(start), end, scale) for method in ("BDF", "Radau")
+    )
+    table(
+        f"SciPy on the {2 * m} weights, n = {n}, m = {m}, t ≤ {end:.3g}",
+        ["method", "rtol", "s", "error"],
+        rows,
+        note,
+    )
     rows = []
     for kind in METHODS:
         for rtol in FLOW_TOLERANCES:
             ours, integrating, flow = timed(problem, kind, rtol, times)
             error = worst(problem, flow, reference)
-            equal, same = [peer for peer in peers if peer[1] <= error], [peer[0] for peer in peers if peer[3] == rtol]
+            equal, same = (
+                [peer for peer in peers if peer[1] <= error],
+                [peer[0] for peer in peers if peer[3] == rtol],
+            )
             cells = ["-"] * 6
             if equal:
                 seconds, peer_error, method, tolerance = min(equal)
                 cells = [f"{method} {tolerance:.0e}", f"{seconds:.3f}", f"{peer_error:.0e}"]
                 cells += [f"{seconds / ours:.0f}x", f"{seconds / integrating:.0f}x"]
                 cells += [f"{min(same) / ours:.0f}x" if same else "-"]
-            rows.append([kind, f"{rtol:.0e}", f"{ours * 1e3:.1f}", f"{integrating * 1e3:.1f}", f"{error:.0e}", *cells])
-    columns = ["flow", "rtol", "ms", "alone", "error", "fastest SciPy", "s", "error", "ratio", "flow alone", "same rtol"]
+            rows.append(
+                [
+                    kind,
+                    f"{rtol:.0e}",
+                    f"{ours * 1e3:.1f}",
+                    f"{integrating * 1e3:.1f}",
+                    f"{error:.0e}",
+                    *cells,
+                ]
+            )
+    columns = [
+        "flow",
+        "rtol",
+        "ms",
+        "alone",
+        "error",
+        "fastest SciPy",
+        "s",
+        "error",
+        "ratio",
+        "flow alone",
+        "same rtol",
+    ]
     note = (
         "'alone': the integration without checks, saving and the second run of 'dual'."
         " 'same rtol': against the fastest SciPy at that rtol."
     )
-    table(f"Flows against the fastest SciPy run at least as accurate, n = {n}, m = {m}", columns, rows, note)
+    table(
+        f"Flows against the fastest SciPy run at least as accurate, n = {n}, m = {m}",
+        columns,
+        rows,
+        note,
+    )
 
 
 def implicit(method: str, descent: Any, start: Any, end: float, scale: float) -> str:
@@ -214,11 +328,16 @@ def implicit(method: str, descent: Any, start: Any, end: float, scale: float) ->
 
     import scipy.integrate
 
-    solver = getattr(scipy.integrate, method)(descent, 0.0, start, end, rtol=1e-4, atol=1e-4 * scale)
+    solver = getattr(scipy.integrate, method)(
+        descent, 0.0, start, end, rtol=1e-4, atol=1e-4 * scale
+    )
     began = time.process_time()
     while solver.status == "running" and time.process_time() - began < IMPLICIT_LIMIT:
         solver.step()
-    return f"{method} at rtol 1e-4: {time.process_time() - began:.1f} s for {solver.t / end:.0%} of the time"
+    return (
+        f"{method} at rtol 1e-4: {time.process_time() - began:.1f} s for {solver.t / end:.0%} "
+        "of the time"
+    )
 
 
 def main() -> None:

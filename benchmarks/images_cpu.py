@@ -1,6 +1,8 @@
-"""Throughput of the batched SGD on a CPU against a plain PyTorch loop: the same network, batches and steps, one process.
+"""Throughput of the batched SGD on a CPU against a plain PyTorch loop: the same network, batches
+and steps, one process.
 
-Processor seconds with one thread asked for on both sides; random images, since timings do not depend on what they show.
+Processor seconds with one thread asked for on both sides; random images, since timings do not
+depend on what they show.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ WIDTHS, LANES = (500, 2000), (1, 4)
 
 
 def pytorch_epochs(x, y, width: int, runs: int) -> None:
-    """The loop that one would write: a module, an optimiser, shuffled batches, one run after the other."""
+    """The loop that one would write: a module, an optimiser, shuffled batches, one run after the
+    other."""
     import torch
 
     for run in range(runs):
         torch.manual_seed(run)
-        first, last = torch.nn.Linear(784, width, bias=False), torch.nn.Linear(width, 10, bias=False)
+        first, last = (
+            torch.nn.Linear(784, width, bias=False),
+            torch.nn.Linear(width, 10, bias=False),
+        )
         network = torch.nn.Sequential(first, torch.nn.ReLU(), last)
         optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
         for _ in range(EPOCHS):
@@ -51,14 +57,34 @@ def main() -> None:
     for width in WIDTHS[:1] if quick else WIDTHS:
         for lanes in LANES:
             runs = [Run(1.0, 0.1, key) for key in range(lanes)]
-            advance = advancing(WideNetwork(width), Arrays(x, y, x[:10], y[:10]), runs, Schedule(BATCH, EPOCHS, EPOCHS))
+            advance = advancing(
+                WideNetwork(width),
+                Arrays(x, y, x[:10], y[:10]),
+                runs,
+                Schedule(BATCH, EPOCHS, EPOCHS),
+            )
             jax.block_until_ready(advance())
             ours, _ = best_of(3, lambda advance=advance: jax.block_until_ready(advance()))
-            theirs, _ = best_of(3, lambda width=width, lanes=lanes: pytorch_epochs(*tensors, width, lanes))
+            theirs, _ = best_of(
+                3, lambda width=width, lanes=lanes: pytorch_epochs(*tensors, width, lanes)
+            )
             images = lanes * EPOCHS * IMAGES
-            rows.append([str(width), str(lanes), f"{images / ours:,.0f}", f"{images / theirs:,.0f}", f"{theirs / ours:.2f}x"])
+            rows.append(
+                [
+                    str(width),
+                    str(lanes),
+                    f"{images / ours:,.0f}",
+                    f"{images / theirs:,.0f}",
+                    f"{theirs / ours:.2f}x",
+                ]
+            )
     columns = ["units", "runs", "ours, images/s", "PyTorch, images/s", "ratio"]
-    table("SGD with batches of 256 on 28 × 28 images, processor seconds", columns, rows, "Compilation not counted.")
+    table(
+        "SGD with batches of 256 on 28 × 28 images, processor seconds",
+        columns,
+        rows,
+        "Compilation not counted.",
+    )
 
 
 if __name__ == "__main__":

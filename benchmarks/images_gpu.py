@@ -1,4 +1,5 @@
-"""Seconds per epoch of W's 5000-unit network on MNIST-sized data on a GPU, against the matrix peak that the GPU shows here.
+"""Seconds per epoch of W's 5000-unit network on MNIST-sized data on a GPU, against the matrix peak
+that the GPU shows here.
 
 Random images: timings do not depend on what they show. Without a GPU it says so and stops.
 """
@@ -51,20 +52,46 @@ def main() -> None:
     from biasflow.models.classifiers import WideNetwork
 
     rng, network = np.random.default_rng(0), WideNetwork(5000)
-    arrays = Arrays(*(a for n in (60_000, 10_000) for a in (rng.random((n, 784), np.float32), rng.integers(10, size=n))))
+    arrays = Arrays(
+        *(
+            a
+            for n in (60_000, 10_000)
+            for a in (rng.random((n, 784), np.float32), rng.integers(10, size=n))
+        )
+    )
     per_image = 2 * 2 * network.inputs * network.width + 3 * 2 * network.width * network.classes
     rows = []
     for precision in ("tensorfloat32", "float32"):
         peak = matrix_peak(precision)
         for lanes in LANES[:1] if quick else LANES:
             runs = [Run(1.0, 0.1, key) for key in range(lanes)]
-            advance = advancing(network, arrays, runs, Schedule(256, EPOCHS, EPOCHS, precision=precision))
+            advance = advancing(
+                network, arrays, runs, Schedule(256, EPOCHS, EPOCHS, precision=precision)
+            )
             epoch = seconds(advance) / EPOCHS
             rate = lanes * per_image * (60_000 // 256 * 256) / epoch / 1e12
-            cells = [f"{epoch:.4f}", f"{epoch / lanes:.4f}", f"{rate:.0f}", f"{peak:.0f}", f"{100 * rate / peak:.0f}%"]
+            cells = [
+                f"{epoch:.4f}",
+                f"{epoch / lanes:.4f}",
+                f"{rate:.0f}",
+                f"{peak:.0f}",
+                f"{100 * rate / peak:.0f}%",
+            ]
             rows.append([precision, str(lanes), *cells])
-    columns = ["precision", "runs", "s / epoch", "s / epoch and run", "TFLOP/s", "matrix peak", "share"]
-    table(f"One epoch of 60,000 images, 5000 units, batch 256, on {jax.devices()[0].device_kind}", columns, rows)
+    columns = [
+        "precision",
+        "runs",
+        "s / epoch",
+        "s / epoch and run",
+        "TFLOP/s",
+        "matrix peak",
+        "share",
+    ]
+    table(
+        f"One epoch of 60,000 images, 5000 units, batch 256, on {jax.devices()[0].device_kind}",
+        columns,
+        rows,
+    )
 
 
 if __name__ == "__main__":

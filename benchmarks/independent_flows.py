@@ -1,7 +1,9 @@
-"""Gradient flows by methods that share no line with the library's: what its error estimates are judged by.
+"""Gradient flows by methods that share no line with the library's: what its error estimates are
+judged by.
 
-Smooth flows are followed by SciPy's DOP853, in the weights or in β, at the edge of double precision. Two-layer ReLU networks
-under any loss are followed the same way from kink to kink, sliding along one in Filippov's sense. Every flow is followed twice, a
+Smooth flows are followed by SciPy's DOP853, in the weights or in β, at the edge of double
+precision. Two-layer ReLU networks under any loss are followed the same way from kink to kink,
+sliding along one in Filippov's sense. Every flow is followed twice, a
 hundredfold apart: their distance is how far the better one may be off.
 """
 
@@ -29,7 +31,9 @@ class Unfollowed(Exception):
     """The independent method did not get to the end."""
 
 
-def follow(velocity: Velocity, start: np.ndarray, times: np.ndarray, rtol: float = FINE) -> tuple[np.ndarray, np.ndarray]:
+def follow(
+    velocity: Velocity, start: np.ndarray, times: np.ndarray, rtol: float = FINE
+) -> tuple[np.ndarray, np.ndarray]:
     """States at times, and how far each entry may be off."""
     fine, coarse = (_smooth(velocity, start, times, r) for r in (rtol, LOOSER * rtol))
     return fine, np.abs(fine - coarse)
@@ -55,7 +59,8 @@ def _smooth(velocity: Velocity, start: np.ndarray, times: np.ndarray, rtol: floa
 
 
 class GatedNetwork:
-    """ẇ = −∇L of Σ_j a_jσ(⟨w_j, x⟩) with frozen gates, flat; slides[j] is the sample on whose kink neuron j is held, or −1."""
+    """ẇ = −∇L of Σ_j a_jσ(⟨w_j, x⟩) with frozen gates, flat; slides[j] is the sample on whose kink
+    neuron j is held, or −1."""
 
     def __init__(self, slope: Velocity, X: np.ndarray, a: np.ndarray, W: np.ndarray) -> None:
         self.slope, self.X, self.m = slope, X, len(a)
@@ -80,7 +85,8 @@ class GatedNetwork:
         return np.concatenate([-(self.gates * (W @ self.X.T)) @ G, pull.ravel()])
 
     def normal(self, flat: np.ndarray, j: int, k: int) -> tuple[float, float]:
-        """How fast ⟨w_j, x_k⟩ grows with that gate closed, and with it open; along the kink of another sample that holds it."""
+        """How fast ⟨w_j, x_k⟩ grows with that gate closed, and with it open; along the kink of
+        another sample that holds it."""
         a, _ = self.split(flat)
         G, pull = self.pulls(flat)
         x, held = self.X[k], self.X[self.slides[j]]
@@ -93,14 +99,18 @@ class GatedNetwork:
         return [(j, k) for j in range(self.m) for k in range(len(self.X)) if self.slides[j] != k]
 
     def margins(self, flat: np.ndarray) -> np.ndarray:
-        """What is positive as long as no gate changes: signed pre-activations, and for a slide both forces that hold it."""
+        """What is positive as long as no gate changes: signed pre-activations, and for a slide both
+        forces that hold it."""
         _, W = self.split(flat)
         signed = np.where(self.gates > 0, 1.0, -1.0) * (W @ self.X.T)
         holding = np.flatnonzero(self.slides >= 0)
         if not holding.size:
             return signed.ravel()
         forces = [self.normal(flat, int(j), int(self.slides[j])) for j in holding]
-        return np.array([signed[pair] for pair in self.pairs()] + [f for pair in forces for f in (pair[0], -pair[1])])
+        return np.array(
+            [signed[pair] for pair in self.pairs()]
+            + [f for pair in forces for f in (pair[0], -pair[1])]
+        )
 
     def let_go(self, flat: np.ndarray) -> None:
         """Slides that nothing holds any more, now that another gate has changed, end."""
@@ -133,9 +143,13 @@ class GatedNetwork:
         return np.concatenate([a, W.ravel()])
 
 
-def follow_gates(slope: Velocity, X: np.ndarray, params: Any, times: np.ndarray, rtol: float) -> tuple[np.ndarray, np.ndarray]:
+def follow_gates(
+    slope: Velocity, X: np.ndarray, params: Any, times: np.ndarray, rtol: float
+) -> tuple[np.ndarray, np.ndarray]:
     """As `follow`, a two-layer ReLU network from kink to kink; slope(h) is ∂L/∂h."""
-    fine, coarse = (_gated(GatedNetwork(slope, X, *params), times, r) for r in (rtol, LOOSER * rtol))
+    fine, coarse = (
+        _gated(GatedNetwork(slope, X, *params), times, r) for r in (rtol, LOOSER * rtol)
+    )
     return fine, np.abs(fine - coarse)
 
 
@@ -161,7 +175,9 @@ def _gated(net: GatedNetwork, times: np.ndarray, rtol: float) -> np.ndarray:
                     kink = min((_root(net, dense, span, int(i)), int(i)) for i in crossed)
                     break
                 if np.any(~begun & (after < -TOUCHING)):
-                    raise Unfollowed("gates that their own flow contradicts, where two kinks of a neuron meet")
+                    raise Unfollowed(
+                        "gates that their own flow contradicts, where two kinks of a neuron meet"
+                    )
                 begun |= after > TOUCHING
             end = solver.t if kink is None else kink[0]
             while len(states) < len(times) and times[len(states)] <= end:
@@ -177,7 +193,9 @@ def _root(net: GatedNetwork, dense: Any, span: tuple[float, float], i: int) -> f
 
     if net.margins(dense(span[0]))[i] <= 0:
         return span[0]
-    return float(brentq(lambda t: net.margins(dense(t))[i], *span, xtol=1e-15 * span[1], rtol=1e-14))
+    return float(
+        brentq(lambda t: net.margins(dense(t))[i], *span, xtol=1e-15 * span[1], rtol=1e-14)
+    )
 
 
 def follow_stiff(
@@ -192,7 +210,15 @@ def _stiff(velocity: Velocity, start: np.ndarray, times: np.ndarray, rtol: float
     from scipy.integrate import solve_ivp
 
     atol = rtol * float(np.max(np.abs(start)))
-    run = solve_ivp(lambda t, w: velocity(w), (0.0, float(times[-1])), start, "Radau", times, rtol=rtol, atol=atol)
+    run = solve_ivp(
+        lambda t, w: velocity(w),
+        (0.0, float(times[-1])),
+        start,
+        "Radau",
+        times,
+        rtol=rtol,
+        atol=atol,
+    )
     if run.status != 0:
         raise Unfollowed(run.message)
     return np.asarray(run.y.T)

@@ -1,8 +1,10 @@
-"""Gradient ascent on the smooth margin: one training iteration against a plain NumPy loop, and JAX on the CPU.
+"""Gradient ascent on the smooth margin: one training iteration against a plain NumPy loop, and JAX
+on the CPU.
 
-Both layers of a ReLU network with m = 1000 neurons on n = 256 samples of 15 columns, C's figure 2. The peer is what one writes
-down: float64, two matrix products, activations and soft-min by array operations. All run the same iterations from the same start;
-the note says how far apart they end.
+Both layers of a ReLU network with m = 1000 neurons on n = 256 samples of 15 columns, C's figure 2.
+The peer is what one writes
+down: float64, two matrix products, activations and soft-min by array operations. All run the same
+iterations from the same start; the note says how far apart they end.
 """
 
 from __future__ import annotations
@@ -48,9 +50,12 @@ def problem():
 
 
 def two_threads(steps):
-    """Wall microseconds an iteration with two threads of linear algebra, in a process of its own: NumPy, ours in both types."""
+    """Wall microseconds an iteration with two threads of linear algebra, in a process of its own:
+    NumPy, ours in both types."""
     environment = {**os.environ, **dict.fromkeys(THREAD_SETTINGS, "2"), TWICE: str(steps)}
-    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__], env=environment, capture_output=True, text=True, check=True
+    )
     return [float(word) for word in done.stdout.split()]
 
 
@@ -60,7 +65,10 @@ def timed_twice():
 
     ds, start = problem()
     calls = [lambda: plain_numpy(ds, start, steps)]
-    calls += [lambda d=d: bf.margin_ascent(ds, start, steps, dtype=d, records=2) for d in ("float64", "float32")]
+    calls += [
+        lambda d=d: bf.margin_ascent(ds, start, steps, dtype=d, records=2)
+        for d in ("float64", "float32")
+    ]
     for call in calls:
         call()
         seconds = []
@@ -81,23 +89,55 @@ def main() -> None:
     ds, start = problem()
     plain, (a, W, best) = best_of(2 if quick else 3, lambda: plain_numpy(ds, start, steps))
     both = dict(zip(("numpy", "float64", "float32"), two_threads(100), strict=True))
-    rows = [["NumPy, float64", f"{1e6 * plain / steps:.0f}", "1.0x", f"{both['numpy']:.0f}", "1.0x", "", ""]]
-    for method, dtype in (("compiled", "float64"), ("compiled", "float32"), ("jax", "float64"), ("jax", "float32")):
+    rows = [
+        [
+            "NumPy, float64",
+            f"{1e6 * plain / steps:.0f}",
+            "1.0x",
+            f"{both['numpy']:.0f}",
+            "1.0x",
+            "",
+            "",
+        ]
+    ]
+    for method, dtype in (
+        ("compiled", "float64"),
+        ("compiled", "float32"),
+        ("jax", "float64"),
+        ("jax", "float32"),
+    ):
 
         def run(method=method, dtype=dtype):
             return bf.margin_ascent(ds, start, steps, method=method, dtype=dtype, records=2)
 
         run()
         seconds, ours = best_of(2 if quick else 3, run)
-        apart = max(np.max(np.abs(ours.final.a - a)), np.max(np.abs(ours.final.W - W))) / np.max(np.abs(W))
-        threads = [f"{both[dtype]:.0f}", f"{both['numpy'] / both[dtype]:.1f}x"] if method == "compiled" else ["", ""]
+        apart = max(np.max(np.abs(ours.final.a - a)), np.max(np.abs(ours.final.W - W))) / np.max(
+            np.abs(W)
+        )
+        threads = (
+            [f"{both[dtype]:.0f}", f"{both['numpy'] / both[dtype]:.1f}x"]
+            if method == "compiled"
+            else ["", ""]
+        )
         margin = ours.stats["best_margin"][-1]
-        rows.append([f"{method}, {dtype}", f"{1e6 * seconds / steps:.0f}", f"{plain / seconds:.1f}x", *threads, f"{apart:.0e}",
-                     f"{abs(margin - best):.0e}"])  # fmt: skip
+        rows.append(
+            [
+                f"{method}, {dtype}",
+                f"{1e6 * seconds / steps:.0f}",
+                f"{plain / seconds:.1f}x",
+                *threads,
+                f"{apart:.0e}",
+                f"{abs(margin - best):.0e}",
+            ]
+        )
     note = (
-        f"{steps} iterations. One thread: processor seconds; two: wall seconds with two threads of linear algebra.\n"
-        "JAX has threads of its own: its processor seconds add theirs. apart: largest difference of any weight from\n"
-        "NumPy's, relative to the largest weight; margin: difference of the best normalised margins."
+        f"{steps} iterations. One thread: processor seconds; two: wall seconds with two threads "
+        "of linear algebra.\n"
+        "JAX has threads of its own: its processor seconds add theirs. apart: largest difference "
+        "of any weight from\n"
+        "NumPy's, relative to the largest weight; margin: difference of the best normalised "
+        "margins."
     )
     columns = ["", "µs, 1 thread", "ratio", "µs, 2 threads", "ratio", "apart", "margin"]
     table(f"One iteration, m = {WIDTH}, n = {SAMPLES}, {COLUMNS} columns", columns, rows, note)

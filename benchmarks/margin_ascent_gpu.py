@@ -1,10 +1,13 @@
-"""Gradient ascent on the smooth margin on a GPU: many runs in one batch, microseconds per run and iteration, against its floor.
+"""Gradient ascent on the smooth margin on a GPU: many runs in one batch, microseconds per run and
+iteration, against its floor.
 
-Both layers, m = 1000 neurons, n = 256 samples, 15 columns, C's figure 2. Rows: this package's GPU kernels (float32 products as
-three bfloat16 parts on tensor cores); the peer, plain JAX in float32 at highest precision (no TF32); and the same in float64. The
-soft-min is in float64 in all. The floor of a row is what its arithmetic and its traffic would take at the rates of the device:
-the two numbers beside it are operations over peak rate, and bytes over memory bandwidth, both measured here. How accurate the
-rows are is measured after a few steps, against float64. Needs a GPU; `--runs` sets the size of the batch.
+Both layers, m = 1000 neurons, n = 256 samples, 15 columns, C's figure 2. Rows: this package's GPU
+kernels (float32 products as three bfloat16 parts on tensor cores); the peer, plain JAX in float32
+at highest precision (no TF32); and the same in float64. The soft-min is in float64 in all. The
+floor of a row is what its arithmetic and its traffic would take at the rates of the device: the two
+numbers beside it are operations over peak rate, and bytes over memory bandwidth, both measured
+here. How accurate the rows are is measured after a few steps, against float64. Needs a GPU;
+`--runs` sets the size of the batch.
 """
 
 from __future__ import annotations
@@ -28,7 +31,11 @@ def batch_of(runs):
     starts = []
     for key in range(runs):
         ds = bf.data.with_bias(bf.data.clusters(SAMPLES, COLUMNS - 1, 3, key=key))
-        starts.append(BothLayers(False).start(bf.TwoLayer(WIDTH, COLUMNS).init(1 / np.sqrt(WIDTH), key=key, balanced=False), ds))
+        starts.append(
+            BothLayers(False).start(
+                bf.TwoLayer(WIDTH, COLUMNS).init(1 / np.sqrt(WIDTH), key=key, balanced=False), ds
+            )
+        )
     schedules = [bf.InverseRootStep(0.5).schedule(1.0)] * runs
 
     def make(dtype, fused):
@@ -54,7 +61,8 @@ def timed(batch, runs, steps):
 
 
 def rates():
-    """Measured: bytes a second of a copy, operations a second of products in bfloat16, float32 and float64."""
+    """Measured: bytes a second of a copy, operations a second of products in bfloat16, float32 and
+    float64."""
     import jax
     import jax.numpy as jnp
 
@@ -77,14 +85,17 @@ def rates():
 
 
 def work(kind):
-    """Operations by type, and bytes, of one run's iteration: what its method must do and move, weights and samples included."""
+    """Operations by type, and bytes, of one run's iteration: what its method must do and move,
+    weights and samples included."""
     pass_over = 2 * WIDTH * SAMPLES * COLUMNS
     state = 4 * WIDTH * (COLUMNS + 1)
-    if kind == "fused":  # two passes of six products, one of three; the array of activations never leaves the chip
+    # two passes of six products, one of three; the array of activations never leaves the chip
+    if kind == "fused":
         parts = 3 * 2 * COLUMNS * (WIDTH + 2 * SAMPLES)
         return "bfloat16", 15 * pass_over, 2 * state + 3 * parts
     size = 4 if kind == "float32" else 8
-    return kind, 2 * pass_over, size / 4 * 2 * state + 4 * size * WIDTH * SAMPLES  # written, read twice, and gates read once more
+    # written, read twice, and gates read once more
+    return kind, 2 * pass_over, size / 4 * 2 * state + 4 * size * WIDTH * SAMPLES
 
 
 def main() -> None:
@@ -113,18 +124,36 @@ def main() -> None:
         rate, operations, moved = work(kind)
         arithmetic, traffic = 1e6 * operations / measured[rate], 1e6 * moved / measured["bytes"]
         apart = np.max(np.abs(weights - exact)) / np.max(np.abs(exact))
-        rows.append([name, f"{micro:.2f}", f"{plain / micro:.1f}x", f"{arithmetic:.3f}", f"{traffic:.3f}",
-                     f"{micro / max(arithmetic, traffic):.1f}x", f"{apart:.0e}"])  # fmt: skip
+        rows.append(
+            [
+                name,
+                f"{micro:.2f}",
+                f"{plain / micro:.1f}x",
+                f"{arithmetic:.3f}",
+                f"{traffic:.3f}",
+                f"{micro / max(arithmetic, traffic):.1f}x",
+                f"{apart:.0e}",
+            ]
+        )
     tera = {name: value / 1e12 for name, value in measured.items()}
     note = (
-        f"{jax.devices()[0].device_kind}, JAX {jax.__version__}, {chosen.runs} runs, {steps} iterations, best of three.\n"
-        f"Measured here: copy {tera['bytes']:.2f} TB/s, products {tera['bfloat16']:.0f} (bfloat16), "
+        f"{jax.devices()[0].device_kind}, JAX {jax.__version__}, {chosen.runs} runs, {steps} "
+        "iterations, best of three.\n"
+        f"Measured here: copy {tera['bytes']:.2f} TB/s, products {tera['bfloat16']:.0f} "
+        "(bfloat16), "
         f"{tera['float32']:.0f} (float32), {tera['float64']:.0f} (float64) TFLOP/s.\n"
-        "arithmetic, traffic: µs that a run's iteration takes at these rates; floor: time over the larger of the two.\n"
-        f"apart: largest difference of a weight after {FIRST} steps from float64, relative to the largest weight."
+        "arithmetic, traffic: µs that a run's iteration takes at these rates; floor: time over "
+        "the larger of the two.\n"
+        f"apart: largest difference of a weight after {FIRST} steps from float64, relative to the "
+        "largest weight."
     )
     columns = ["", "µs", "against plain float32", "arithmetic µs", "traffic µs", "floor", "apart"]
-    table(f"One iteration of one run, m = {WIDTH}, n = {SAMPLES}, {COLUMNS} columns", columns, rows, note)
+    table(
+        f"One iteration of one run, m = {WIDTH}, n = {SAMPLES}, {COLUMNS} columns",
+        columns,
+        rows,
+        note,
+    )
 
 
 if __name__ == "__main__":

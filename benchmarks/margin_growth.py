@@ -1,6 +1,8 @@
-"""How the time and the steps of the margin flow grow with the width m, the samples n, the dimension d, the norm and the start.
+"""How the time and the steps of the margin flow grow with the width m, the samples n, the dimension
+d, the norm and the start.
 
-ReLU networks on clusters (k = 4), exponential loss in C's clock, rtol 1e-3. Seconds omit the run that estimates the error.
+ReLU networks on clusters (k = 4), exponential loss in C's clock, rtol 1e-3. Seconds omit the run
+that estimates the error.
 """
 
 from __future__ import annotations
@@ -36,7 +38,14 @@ def main() -> None:
             alone = seconds - stats["error_seconds"]
             steps = f"{stats['steps']} + {stats['rejected']}"
             rows.append(
-                [name, str(value), f"{alone:.2f}", steps, f"{stats['margin'][-1]:.5f}", f"{stats['margin_error'][-1]:.0e}"]
+                [
+                    name,
+                    str(value),
+                    f"{alone:.2f}",
+                    steps,
+                    f"{stats['margin'][-1]:.5f}",
+                    f"{stats['margin_error'][-1]:.0e}",
+                ]
             )
     columns = ["grown", "to", "s", "steps + rejected", "margin", "its error"]
     note = f"The others at {', '.join(f'{k} = {v}' for k, v in BASE.items())}, σ = 10^(−decades)."

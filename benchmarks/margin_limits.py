@@ -1,8 +1,10 @@
-"""Max margins against what computes them elsewhere: gradient ascent for γ₁ (C, fig. 1), a quadratic-program solver for γ₂.
+"""Max margins against what computes them elsewhere: gradient ascent for γ₁ (C, fig. 1), a
+quadratic-program solver for γ₂.
 
-γ₁: 300 000 iterations of the paper's gradient ascent on the smooth margin (m = 500, d = 2, step 0.5/√(t+1)), by our own compiled
-`bf.margin_ascent`; all are run for n = 100; for larger n, and with --quick, a part, and its time is extrapolated. γ₂: the same
-hard-margin problem by cvxpy with Clarabel at its default tolerance.
+γ₁: 300 000 iterations of the paper's gradient ascent on the smooth margin (m = 500, d = 2, step
+0.5/√(t+1)), by our own compiled `bf.margin_ascent`; all are run for n = 100; for larger n, and with
+--quick, a part, and its time is extrapolated. γ₂: the same hard-margin problem by cvxpy with
+Clarabel at its default tolerance.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ def ascent(ds, iterations):
 
 
 def quadratic_program(K, y):
-    """γ₂ by Clarabel, min ½‖Bᵀα‖² − Σα over α ≥ 0, and the seconds; the margin of the classifier that comes out."""
+    """γ₂ by Clarabel, min ½‖Bᵀα‖² − Σα over α ≥ 0, and the seconds; the margin of the classifier
+    that comes out."""
     import cvxpy as cp
     import numpy as np
 
@@ -39,7 +42,9 @@ def quadratic_program(K, y):
     alpha = cp.Variable(y.size, nonneg=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cp.Problem(cp.Minimize(0.5 * cp.sum_squares(B.T @ alpha) - cp.sum(alpha))).solve(solver=cp.CLARABEL)
+        cp.Problem(cp.Minimize(0.5 * cp.sum_squares(B.T @ alpha) - cp.sum(alpha))).solve(
+            solver=cp.CLARABEL
+        )
     p = np.maximum(alpha.value, 0.0)
     seconds = time.process_time() - start
     p /= np.sum(p)
@@ -72,7 +77,10 @@ def first_table(quick):
             ]
         )
     columns = ["n", "ours s", "γ₁", "gap", "ascent s", "run", "margin/γ₁", "ratio"]
-    note = f"gap: certified, relative. ascent s: for {ITERATIONS} iterations, from those run; margin/γ₁: the best iterate."
+    note = (
+        f"gap: certified, relative. ascent s: for {ITERATIONS} iterations, from those run; "
+        "margin/γ₁: the best iterate."
+    )
     table("γ₁, d = 2, k = 4, against compiled gradient ascent with m = 500", columns, rows, note)
 
 
@@ -89,10 +97,21 @@ def second_table(quick):
         gap = limit.certificate.dual / limit.objective - 1
         theirs = (upper - lower) / upper
         rows.append(
-            [str(n), str(d), f"{1e3 * ours:.1f}", f"{gap:.0e}", f"{1e3 * seconds:.0f}", f"{theirs:.0e}", f"{seconds / ours:.0f}x"]
+            [
+                str(n),
+                str(d),
+                f"{1e3 * ours:.1f}",
+                f"{gap:.0e}",
+                f"{1e3 * seconds:.0f}",
+                f"{theirs:.0e}",
+                f"{seconds / ours:.0f}x",
+            ]
         )
     columns = ["n", "d", "ours ms", "gap", "Clarabel ms", "gap", "ratio"]
-    note = "Same kernel matrix; gap: 1 − margin/norm of the classifier returned. Building the problem is part of Clarabel's time."
+    note = (
+        "Same kernel matrix; gap: 1 − margin/norm of the classifier returned. Building the "
+        "problem is part of Clarabel's time."
+    )
     table("γ₂ (arc-cosine kernel) against cvxpy + Clarabel", columns, rows, note)
 
 

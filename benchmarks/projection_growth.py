@@ -1,4 +1,5 @@
-"""How the cost of a Bregman projection grows with d, n and log(1/α), and the memory it takes beside X."""
+"""How the cost of a Bregman projection grows with d, n and log(1/α), and the memory it takes beside
+X."""
 
 from __future__ import annotations
 
@@ -36,7 +37,11 @@ def main() -> None:
             for alpha in scale:
                 seconds, limit = measure(ds, bf.Hypentropy(alpha))
                 seconds_of[alpha].append(seconds)
-                cells += [f"{1e3 * seconds:.0f}", str(limit.stats["iterations"]), f"{limit.certificate.residual:.0e}"]
+                cells += [
+                    f"{1e3 * seconds:.0f}",
+                    str(limit.stats["iterations"]),
+                    f"{limit.certificate.residual:.0e}",
+                ]
             rows.append([*cells, f"{peak(ds, bf.Hypentropy(scale[-1])):.1f}"])
             sizes.append(d if name == "d" else n)
         columns = ["n", "d"]
@@ -45,7 +50,8 @@ def main() -> None:
         exponents = [np.polyfit(np.log(sizes), np.log(seconds_of[alpha]), 1)[0] for alpha in scale]
         last = [np.log(s[-1] / s[-2]) / np.log(sizes[-1] / sizes[-2]) for s in seconds_of.values()]
         fitted = ", ".join(
-            f"{name}^{e:.2f} (last two: {e2:.2f}) at α={a:g}" for e, e2, a in zip(exponents, last, scale, strict=True)
+            f"{name}^{e:.2f} (last two: {e2:.2f}) at α={a:g}"
+            for e, e2, a in zip(exponents, last, scale, strict=True)
         )
         table(title, [*columns, "peak memory / X"], rows, f"time grows like {fitted}")
 
@@ -59,9 +65,16 @@ def main() -> None:
     for exponent in (0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000):
         seconds, limit = measure(ds, bf.Hypentropy(log_alpha=-exponent * np.log(10.0)))
         rows.append(
-            [f"1e-{exponent}", f"{1e3 * seconds:.1f}", str(limit.stats["iterations"]), f"{limit.certificate.residual:.0e}"]
+            [
+                f"1e-{exponent}",
+                f"{1e3 * seconds:.1f}",
+                str(limit.stats["iterations"]),
+                f"{limit.certificate.residual:.0e}",
+            ]
         )
-    table("Projection time against α, n = 100, d = 1000", ["α", "ms", "iterations", "residual"], rows)
+    table(
+        "Projection time against α, n = 100, d = 1000", ["α", "ms", "iterations", "residual"], rows
+    )
 
 
 if __name__ == "__main__":

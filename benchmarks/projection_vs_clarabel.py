@@ -1,8 +1,9 @@
 """Bregman projection against cvxpy with Clarabel on the same hypentropy problem.
 
-With β = u − v and u, v ≥ 0, the least Σφ_α over Xβ = y is the least Σ[u·log(2u/α) − u + v·log(2v/α) − v]: exponential cones.
-Two ways to write it: *direct* (relative entropies to α/2) and *scaled* (log α taken out of the cones, the objective divided by
-its size); only the second keeps numbers of order one at α = 1e-100.
+With β = u − v and u, v ≥ 0, the least Σφ_α over Xβ = y is the least Σ[u·log(2u/α) − u + v·log(2v/α)
+− v]: exponential cones.
+Two ways to write it: *direct* (relative entropies to α/2) and *scaled* (log α taken out of the
+cones, the objective divided by its size); only the second keeps numbers of order one at α = 1e-100.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def main() -> None:
     clarabel(ds.X[:2, :5], ds.y[:2], 1.0, "direct")  # imports and first-use costs
     rows = []
     for alpha in SCALES:
-        ours, limit = best_of(10, lambda alpha=alpha: bf.bregman_projection(bf.Hypentropy(alpha), ds.X, ds.y))
+        ours, limit = best_of(
+            10, lambda alpha=alpha: bf.bregman_projection(bf.Hypentropy(alpha), ds.X, ds.y)
+        )
         peers = {form: clarabel(ds.X, ds.y, alpha, form) for form in ("direct", "scaled")}
         for form, (beta, status, seconds) in peers.items():
             residual = distance = "-"
@@ -72,10 +75,22 @@ def main() -> None:
                     f"{seconds / ours:.0f}x",
                 ]
             )
-    columns = ["α", "ours ms", "residual", "gap", "Clarabel", "status", "s", "residual", "distance", "ratio"]
+    columns = [
+        "α",
+        "ours ms",
+        "residual",
+        "gap",
+        "Clarabel",
+        "status",
+        "s",
+        "residual",
+        "distance",
+        "ratio",
+    ]
     note = (
         "gap: certified relative duality gap of ours; distance: ‖β − ours‖_∞.\n"
-        "Clarabel with its default tolerances (1e-8), building the problem included (a small share); one thread on both sides."
+        "Clarabel with its default tolerances (1e-8), building the problem included (a small "
+        "share); one thread on both sides."
     )
     table(f"Hypentropy projection, n = {n}, d = {d}, against cvxpy + Clarabel", columns, rows, note)
 

@@ -1,4 +1,5 @@
-"""What a sweep costs beside the runs themselves: per run, per chunk, per start; and what a second worker gives."""
+"""What a sweep costs beside the runs themselves: per run, per chunk, per start; and what a second
+worker gives."""
 
 from __future__ import annotations
 
@@ -44,7 +45,11 @@ def main() -> None:
         start = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             bf.sweep(
-                function, grid, store=bf.Store(folder), watch=lambda t: moments.append((time.perf_counter(), t.done)), **options
+                function,
+                grid,
+                store=bf.Store(folder),
+                watch=lambda t: moments.append((time.perf_counter(), t.done)),
+                **options,
             )
             total = time.perf_counter() - start
         first = next(moment for moment in moments if moment[1])
@@ -58,7 +63,15 @@ def main() -> None:
         workers = 2 if name == "2 processes" else 1
         total, steady, points = swept(pause, bf.Grid({"x": tuple(range(count))}), engine=engine)
         overhead = steady * workers / points / PAUSE - 1
-        rows.append([name, f"{total:.2f}", f"{1e3 * PAUSE:.0f}", f"{1e3 * overhead * PAUSE:.2f}", f"{100 * overhead:.1f}%"])
+        rows.append(
+            [
+                name,
+                f"{total:.2f}",
+                f"{1e3 * PAUSE:.0f}",
+                f"{1e3 * overhead * PAUSE:.2f}",
+                f"{100 * overhead:.1f}%",
+            ]
+        )
     table(
         f"Overhead per run: {count} runs of 0.1 s, one per chunk, stored",
         ["engine", "seconds", "ms a run", "ms over", "overhead"],
@@ -100,8 +113,19 @@ def main() -> None:
     for name, engine in engines.items():
         total, steady, points = swept(busy, grid, engine=engine)
         alone = alone or steady / points
-        rows.append([name, f"{total:.2f}", f"{1e3 * steady / points:.0f}", f"{alone / (steady / points):.2f}"])
-    table("Speed-up: three limits, n = 100, d = 1000", ["engine", "seconds", "ms a run", "speed-up"], rows)
+        rows.append(
+            [
+                name,
+                f"{total:.2f}",
+                f"{1e3 * steady / points:.0f}",
+                f"{alone / (steady / points):.2f}",
+            ]
+        )
+    table(
+        "Speed-up: three limits, n = 100, d = 1000",
+        ["engine", "seconds", "ms a run", "speed-up"],
+        rows,
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Tangent kernels without the Jacobian, against JAX's full Jacobian and PyTorch's: seconds and peak memory.
+"""Tangent kernels without the Jacobian, against JAX's full Jacobian and PyTorch's: seconds and peak
+memory.
 
-Every row is computed in a process of its own, with one thread, because peak memory is a process's: what it holds after
-imports is subtracted.
+Every row is computed in a process of its own, with one thread, because peak memory is a process's:
+what it holds after imports is subtracted.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def jax_jacobian(width: int, n: int) -> Any:
 
     jax.config.update("jax_enable_x64", True)
     weights, X = network(width, n)
-    jacobian = jax.jit(jax.vmap(jax.grad(lambda w, x: relu_network(w, x[None])[0]), in_axes=(None, 0)))
+    jacobian = jax.jit(
+        jax.vmap(jax.grad(lambda w, x: relu_network(w, x[None])[0]), in_axes=(None, 0))
+    )
 
     def kernel() -> Any:
         rows = [np.asarray(leaf).reshape(n, -1) for leaf in jacobian(weights, X)]
@@ -63,7 +66,10 @@ def torch_jacobian(width: int, n: int) -> Any:
     torch.set_num_threads(1)
     weights, X = network(width, n)
     tensors = [torch.as_tensor(part) for part in (*weights, X)]
-    gradients = torch.func.vmap(torch.func.grad(lambda w, a, x: torch.relu(x @ w) @ a, argnums=(0, 1)), in_dims=(None, None, 0))
+    gradients = torch.func.vmap(
+        torch.func.grad(lambda w, a, x: torch.relu(x @ w) @ a, argnums=(0, 1)),
+        in_dims=(None, None, 0),
+    )
 
     def kernel() -> Any:
         rows = [leaf.reshape(n, -1) for leaf in gradients(*tensors)]
@@ -76,9 +82,13 @@ METHODS = {"biasflow": ours, "JAX Jacobian": jax_jacobian, "PyTorch Jacobian": t
 
 
 def measured(name: str, width: int, n: int) -> dict[str, float]:
-    """Seconds after compiling, peak memory above the imports in MB, and a checksum of the kernel, from a fresh process."""
+    """Seconds after compiling, peak memory above the imports in MB, and a checksum of the kernel,
+    from a fresh process."""
     done = subprocess.run(
-        [sys.executable, __file__, "--row", name, str(width), str(n)], capture_output=True, text=True, check=True
+        [sys.executable, __file__, "--row", name, str(width), str(n)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(done.stdout)
 
@@ -117,16 +127,32 @@ def main(quick: bool) -> None:
                 ]
             )
     columns = ["units", "method", "s", "ratio", "peak MB", "ratio", "Jacobian MB", "off by"]
-    table(f"Tangent kernel of a two-layer network, {PEER_INPUTS} inputs of dimension {DIM}", columns, rows)
+    table(
+        f"Tangent kernel of a two-layer network, {PEER_INPUTS} inputs of dimension {DIM}",
+        columns,
+        rows,
+    )
     large = []
     for width, n in ((1000, 500),) if quick else ((1000, 1000), (5000, 1000), (5000, 2000)):
         found = measured("biasflow", width, n)
         jacobian = 8 * n * width * (DIM + 1) / 2**20
         large.append(
-            [str(width), str(n), f"{found['s']:.2f}", f"{found['MB']:.0f}", f"{jacobian:.0f}", f"{jacobian / found['MB']:.0f}x"]
+            [
+                str(width),
+                str(n),
+                f"{found['s']:.2f}",
+                f"{found['MB']:.0f}",
+                f"{jacobian:.0f}",
+                f"{jacobian / found['MB']:.0f}x",
+            ]
         )
     columns = ["units", "inputs", "s", "peak MB", "Jacobian MB", "ratio"]
-    table("Larger ones, default memory of 1024 MB for blocks of gradients", columns, large, "The Jacobian is never held.")
+    table(
+        "Larger ones, default memory of 1024 MB for blocks of gradients",
+        columns,
+        large,
+        "The Jacobian is never held.",
+    )
 
 
 if __name__ == "__main__":

@@ -9,11 +9,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+THREAD_SETTINGS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
 
 
 def arguments(description: str) -> argparse.Namespace:
-    """Read --quick, and start again with one thread: the linear algebra reads its thread count once, when it loads."""
+    """Read --quick, and start again with one thread: the linear algebra reads its thread count
+    once, when it loads."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="smaller and fewer problems")
     chosen = parser.parse_args()
@@ -24,7 +30,8 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def best_of(runs: int, function: Callable[[], Any]) -> tuple[float, Any]:
-    """Processor seconds of the fastest run, and what it returned: with one thread, wall seconds on an idle machine."""
+    """Processor seconds of the fastest run, and what it returned: with one thread, wall seconds on
+    an idle machine."""
     best, value = float("inf"), None
     for _ in range(runs):
         start = time.process_time()

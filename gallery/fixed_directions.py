@@ -1,4 +1,5 @@
-"""A two-layer ReLU network with fixed directions: its flow ends at the predicted limit, smooth or sparse as the scale says."""
+"""A two-layer ReLU network with fixed directions: its flow ends at the predicted limit, smooth or
+sparse as the scale says."""
 
 import sys
 from pathlib import Path
@@ -8,15 +9,36 @@ import numpy as np
 
 import biasflow as bf
 
-ds = bf.data.with_bias(bf.Dataset([[-1.5], [-1.0], [-0.3], [0.2], [0.9], [1.6]], [0.4, -0.5, 0.3, 1.0, 0.2, 0.5]))
-W, b = np.random.default_rng(1).standard_normal((400, 2)), np.random.default_rng(2).uniform(-0.5, 0.5, 400)
+ds = bf.data.with_bias(
+    bf.Dataset([[-1.5], [-1.0], [-0.3], [0.2], [0.9], [1.6]], [0.4, -0.5, 0.3, 1.0, 0.2, 0.5])
+)
+W, b = (
+    np.random.default_rng(1).standard_normal((400, 2)),
+    np.random.default_rng(2).uniform(-0.5, 0.5, 400),
+)
 figure, panels = plt.subplots(2, 2, figsize=(10, 6), layout="constrained")
 grid = np.column_stack([np.linspace(-2, 2, 400), np.ones(400)])
 for (fit, weights), scale in zip(panels, (0.3, 1e-4), strict=True):
-    model, start = bf.split_network(scale * W, scale * b * np.linalg.norm(W, axis=1))  # |b| < ‖w‖: R's cone
-    flow, limit = bf.gradient_flow(model, ds, bf.SquareLoss("half"), start), bf.limit(model, ds, params0=start)
-    fit.plot(grid[:, 0], model(flow.final, grid), linewidth=2, label=f"flow until t = {flow.times[-1]:.3g}")
-    fit.plot(grid[::12, 0], model.features(grid[::12]) @ limit.value, "o", mfc="none", color="C3", label="predicted limit")
+    # |b| < ‖w‖: R's cone
+    model, start = bf.split_network(scale * W, scale * b * np.linalg.norm(W, axis=1))
+    flow, limit = (
+        bf.gradient_flow(model, ds, bf.SquareLoss("half"), start),
+        bf.limit(model, ds, params0=start),
+    )
+    fit.plot(
+        grid[:, 0],
+        model(flow.final, grid),
+        linewidth=2,
+        label=f"flow until t = {flow.times[-1]:.3g}",
+    )
+    fit.plot(
+        grid[::12, 0],
+        model.features(grid[::12]) @ limit.value,
+        "o",
+        mfc="none",
+        color="C3",
+        label="predicted limit",
+    )
     fit.plot(ds.X[:, 0], ds.y, "k*", markersize=11, label="data")
     fit.legend(frameon=False)
     angle = np.arctan2(*model.directions.T)
@@ -24,6 +46,8 @@ for (fit, weights), scale in zip(panels, (0.3, 1e-4), strict=True):
     weights.plot(angle, limit.value, "o", mfc="none", color="C3", markersize=4)
     fit.set(xlabel="input x", ylabel=f"network, start {scale:g}")
     weights.set(xlabel="direction of the neuron (angle)", ylabel="β = ab of each neuron")
-out = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "fixed_directions.png")
+out = Path(
+    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "fixed_directions.png"
+)
 out.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(out, dpi=150)

@@ -1,4 +1,5 @@
-"""How long does a flow take, which phases does it pass, and which of the bounds on its time is informative?"""
+"""How long does a flow take, which phases does it pass, and which of the bounds on its time is
+informative?"""
 
 import sys
 from pathlib import Path
@@ -18,7 +19,12 @@ for scale in scales:
     if scale in (scales[0], scales[6], scales[-1]):
         left.loglog(flow.times[1:], flow.loss[1:], label=f"α = {scale:.0e}")
 print(arrivals[0])
-left.set(xlabel="t", ylabel="loss", ylim=(1e-12, None), title="Small starts wait at plateaus, then end fast")
+left.set(
+    xlabel="t",
+    ylabel="loss",
+    ylim=(1e-12, None),
+    title="Small starts wait at plateaus, then end fast",
+)
 right.loglog(scales, [a.time for a in arrivals], "k.-", label="measured")
 for name in arrivals[0].bounds:
     right.loglog(scales, [a.bounds[name] for a in arrivals], "--", label=name)

@@ -1,4 +1,5 @@
-"""Completing a rank-one matrix by gradient flow on UVᵀ: a tiny start recovers it, a large one leaves unseen entries at zero."""
+"""Completing a rank-one matrix by gradient flow on UVᵀ: a tiny start recovers it, a large one
+leaves unseen entries at zero."""
 
 import sys
 from pathlib import Path
@@ -12,7 +13,10 @@ shape = (10, 10)
 ds, model = bf.data.completion(shape, rank=1, observed=60, key=2), bf.MatrixFactorisation(shape, 20)
 entries, truth = bf.data.observed_entries(ds, shape), ds.truth.reshape(shape)
 least = bf.min_nuclear_norm(shape, *entries)
-shown = {"planted matrix": truth, f"least nuclear norm\n(gap {least.certificate.gap:.0e})": least.value}
+shown = {
+    "planted matrix": truth,
+    f"least nuclear norm\n(gap {least.certificate.gap:.0e})": least.value,
+}
 for alpha in (1e-6, 0.1, 10.0):
     flow = bf.gradient_flow(model, ds, bf.SquareLoss("sum"), model.init(alpha))
     shown[f"flow from α = {alpha:g}\n(error {flow.error[-1]:.0e})"] = model.effective(flow.final)
@@ -23,6 +27,8 @@ for axis, (title, M) in zip(axes, shown.items(), strict=True):
     axis.set_title(f"{title}\n‖M‖∗ = {np.linalg.norm(M, 'nuc'):.3f}", fontsize=10)
     axis.set(xticks=[], yticks=[], xlabel=f"distance from planted {np.linalg.norm(M - truth):.1e}")
 figure.colorbar(picture, ax=axes, label="entry (dots: observed)", shrink=0.8)
-out = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "matrix_completion.png")
+out = Path(
+    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "matrix_completion.png"
+)
 out.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(out, dpi=150)

@@ -1,4 +1,5 @@
-"""A wide ReLU network under the exponential loss, followed until its norm is e^30: its margin against the exact max margin γ₁."""
+"""A wide ReLU network under the exponential loss, followed until its norm is e^30: its margin
+against the exact max margin γ₁."""
 
 import sys
 from pathlib import Path
@@ -14,16 +15,32 @@ axis.axhspan(gamma.primal, gamma.dual, color="0.2", label=f"max margin γ₁ = {
 for width, colour in ((30, "C1"), (300, "C0")):
     model = bf.TwoLayer(width, 3)
     start = model.init(width**-0.5, key=1)
-    flow = bf.gradient_flow(model, bf.data.with_bias(data), bf.SmoothMargin(), start, log_norm=30, rtol=1e-4)
+    flow = bf.gradient_flow(
+        model, bf.data.with_bias(data), bf.SmoothMargin(), start, log_norm=30, rtol=1e-4
+    )
     polished = bf.polish(flow.final, data.X, data.y)
-    axis.plot(flow.stats["log_norm"], flow.stats["margin"], colour, label=f"gradient flow, {width} neurons")
-    axis.axhline(polished.objective, color=colour, ls=":", label="best masses on its final directions")
+    axis.plot(
+        flow.stats["log_norm"],
+        flow.stats["margin"],
+        colour,
+        label=f"gradient flow, {width} neurons",
+    )
+    axis.axhline(
+        polished.objective, color=colour, ls=":", label="best masses on its final directions"
+    )
     error = flow.stats["margin_error"][-1]
     print(
-        f"{width} neurons, {flow.stats['steps']} steps: margin {flow.stats['margin'][-1]:.4f} ± {error:.0e}, {flow.result.value}"
+        f"{width} neurons, {flow.stats['steps']} steps: margin {flow.stats['margin'][-1]:.4f} ± "
+        f"{error:.0e}, {flow.result.value}"
     )
-axis.set(xlabel="log of the squared norm, log Σ‖w‖²", ylabel="normalised margin min y·h(x)/Σ‖w‖²", ylim=(0, 1.15 * gamma.dual))
+axis.set(
+    xlabel="log of the squared norm, log Σ‖w‖²",
+    ylabel="normalised margin min y·h(x)/Σ‖w‖²",
+    ylim=(0, 1.15 * gamma.dual),
+)
 axis.legend(frameon=False)
-out = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "max_margin_flow.png")
+out = Path(
+    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "max_margin_flow.png"
+)
 out.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(out, dpi=150)

@@ -1,4 +1,5 @@
-"""A ReLU network on orthonormal data waits at one saddle after another; an exact formula says when it leaves, at any scale."""
+"""A ReLU network on orthonormal data waits at one saddle after another; an exact formula says when
+it leaves, at any scale."""
 
 import sys
 from pathlib import Path
@@ -15,14 +16,24 @@ limit = bf.saddle_limit(ds, unit)  # where the flow from λ·unit ends as λ →
 rate, offset = np.array(limit.stats["rate"]), np.array(limit.stats["offset"])
 figure, axis = plt.subplots(figsize=(8, 4.4), layout="constrained")
 for k, lam in enumerate((1e-5, 1e-20, 1e-80)):
-    flow = bf.gradient_flow(model, ds, bf.SquareLoss("half-mean"), bf.TwoLayerParams(lam * unit.a, lam * unit.W))
+    flow = bf.gradient_flow(
+        model, ds, bf.SquareLoss("half-mean"), bf.TwoLayerParams(lam * unit.a, lam * unit.W)
+    )
     tau, clock = np.linspace(0, 1.15, 600), -np.log(lam) / rate[1]
-    loss = [flow.problem.loss(model(flow.at(min(t, flow.times[-1])), ds.X), ds.y) for t in tau * clock]
+    loss = [
+        flow.problem.loss(model(flow.at(min(t, flow.times[-1])), ds.X), ds.y) for t in tau * clock
+    ]
     excess = abs(2 * np.sum(flow.final.a**2) - limit.objective)
-    axis.plot(tau, loss, color=f"C{k}", label=f"λ = {lam:g}: ‖θ‖² ends within {excess:.0e} of the least")
+    axis.plot(
+        tau, loss, color=f"C{k}", label=f"λ = {lam:g}: ‖θ‖² ends within {excess:.0e} of the least"
+    )
     for midpoint in (-np.log(lam) / rate + offset) / clock:
         axis.axvline(midpoint, color=f"C{k}", linestyle=":", linewidth=1)
-axis.set(xlabel="time / (−ln λ/‖D₋‖)", ylabel="loss", title="Saddle to saddle; dotted: u₊, u₋ half grown, exact as λ → 0")
+axis.set(
+    xlabel="time / (−ln λ/‖D₋‖)",
+    ylabel="loss",
+    title="Saddle to saddle; dotted: u₊, u₋ half grown, exact as λ → 0",
+)
 axis.legend(frameon=False)
 out = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "out" / "relu_saddles.png")
 out.parent.mkdir(parents=True, exist_ok=True)

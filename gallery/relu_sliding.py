@@ -1,4 +1,5 @@
-"""Neurons slide: their kinks stick to data points for a while, which no choice of the ReLU's slope at zero describes."""
+"""Neurons slide: their kinks stick to data points for a while, which no choice of the ReLU's slope
+at zero describes."""
 
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ import biasflow as bf
 ds, model = bf.data.five_points(), bf.TwoLayer(60, 2)
 flow = bf.gradient_flow(model, ds, bf.SquareLoss("half-mean"), model.init(1e-4 / 60**0.5, key=1))
 slides = [event for event in flow.events if event.kind.startswith("slide")]
-print(f"{len(flow.events)} changes of gates, {len(slides)} of them begin or end a slide; the function ends with")
+print(
+    f"{len(flow.events)} changes of gates, {len(slides)} of them begin or end a slide; the "
+    "function ends with"
+)
 print("\n".join(f"  a kink at {kink}" for kink in bf.kinks(flow.final)))
 times = np.geomspace(1, flow.times[-1], 700)
 W = np.array([flow.at(t).W for t in times])
@@ -20,7 +24,9 @@ figure, axis = plt.subplots(figsize=(8, 4.4), layout="constrained")
 kinks = -W[:, weight, 1] / W[:, weight, 0]
 kinks[np.abs(kinks) > 9] = np.nan  # on their way from one end of the line to the other
 axis.plot(times, kinks, color="C0", linewidth=0.8, alpha=0.7)
-axis.hlines(ds.X[:, 0], times[0], times[-1], color="C1", linewidth=4, alpha=0.3, label="data points")
+axis.hlines(
+    ds.X[:, 0], times[0], times[-1], color="C1", linewidth=4, alpha=0.3, label="data points"
+)
 axis.set(xscale="log", ylim=(-3, 4), xlabel="time", ylabel="kink −bias/w of each neuron that grows")
 axis.set_title("Kinks stick to data points, leave them, and merge")
 axis.legend(frameon=False, loc="upper right")

@@ -16,7 +16,13 @@ def point(scale: float, seed: int, n: int) -> xarray.Dataset:
     A = np.random.default_rng(seed).normal(size=(40, 40))
     values = np.linalg.eigvalsh(A @ A.T)[:n] * scale
     return xarray.Dataset(
-        {"path": ("k", values), "value": float(np.sum(values)), "count": seed, "good": scale > 0.05, "word": "x" * (seed + 1)},
+        {
+            "path": ("k", values),
+            "value": float(np.sum(values)),
+            "count": seed,
+            "good": scale > 0.05,
+            "word": "x" * (seed + 1),
+        },
         coords={"k": np.arange(n)},
     )
 
@@ -26,7 +32,12 @@ def conditions(x: int) -> xarray.Dataset:
 
     pools = max((pool["num_threads"] for pool in threadpool_info()), default=1)
     return xarray.Dataset(
-        {"threads": os.environ["OMP_NUM_THREADS"], "x64": os.environ["JAX_ENABLE_X64"], "pools": pools, "process": os.getpid()}
+        {
+            "threads": os.environ["OMP_NUM_THREADS"],
+            "x64": os.environ["JAX_ENABLE_X64"],
+            "pools": pools,
+            "process": os.getpid(),
+        }
     )
 
 

@@ -1,4 +1,5 @@
-"""A driver in a process of its own: `python fault_driver.py '{"function": ..., "points": ..., ...}'`."""
+"""A driver in a process of its own: `python fault_driver.py '{"function": ..., "points": ...,
+...}'`."""
 
 from __future__ import annotations
 
@@ -36,12 +37,20 @@ def main() -> None:
     engines = {
         "serial": lambda: Serial(),
         "processes": lambda: Processes(plan.get("workers", 2)),
-        "dask": lambda: Dask(plan.get("address"), plan.get("workers", 2), patience=plan.get("patience", 20.0)),
+        "dask": lambda: Dask(
+            plan.get("address"), plan.get("workers", 2), patience=plan.get("patience", 20.0)
+        ),
     }
     if "stuck_at" in plan:
         stuck_writing(plan["stuck_at"], Path(plan["marker"]))
     function = getattr(fault_points, plan["function"])
-    data = sweep(function, grid_of(plan), store=Store(plan["store"]), engine=engines[plan["engine"]](), chunk=plan.get("chunk"))
+    data = sweep(
+        function,
+        grid_of(plan),
+        store=Store(plan["store"]),
+        engine=engines[plan["engine"]](),
+        chunk=plan.get("chunk"),
+    )
     print(data.v.values.tobytes().hex())
 
 

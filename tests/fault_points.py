@@ -29,7 +29,9 @@ def noted(log: Path) -> list[tuple[int, int]]:
 
 
 def result(x: int) -> xarray.Dataset:
-    return xarray.Dataset({"v": np.sin(x), "w": ("t", np.random.default_rng(x).normal(size=3)), "odd": x % 2 == 1})
+    return xarray.Dataset(
+        {"v": np.sin(x), "w": ("t", np.random.default_rng(x).normal(size=3)), "odd": x % 2 == 1}
+    )
 
 
 def results(settings) -> list[xarray.Dataset]:
@@ -52,7 +54,8 @@ def deadly(x: int, victim: int, how: str) -> xarray.Dataset:
 
 
 def dies_writing(x: int, victim: int, marker: str) -> xarray.Dataset:
-    """The worker that first computes the victim dies between the writing of its shard and the renaming."""
+    """The worker that first computes the victim dies between the writing of its shard and the
+    renaming."""
     note(x)
     if x == victim and not Path(marker).exists():
         Path(marker).touch()
@@ -114,4 +117,6 @@ def in_jax(x: int) -> xarray.Dataset:
     """A third in JAX's default precision, by a function that brings JAX in itself."""
     import jax.numpy as jnp
 
-    return xarray.Dataset({"v": float(jnp.asarray(x + 1.0) / 3), "word": str(jnp.asarray(x + 1.0).dtype)})
+    return xarray.Dataset(
+        {"v": float(jnp.asarray(x + 1.0) / 3), "word": str(jnp.asarray(x + 1.0).dtype)}
+    )

@@ -17,11 +17,15 @@ CALLS: list[str] = []
 
 def point(scale: float, seed: int, n: int) -> xarray.Dataset:
     CALLS.append(f"point {scale} {seed}")
-    return xarray.Dataset({"error": ("t", scale * np.arange(3.0) + seed + n)}, coords={"t": [0.0, 0.5, 1.0]})
+    return xarray.Dataset(
+        {"error": ("t", scale * np.arange(3.0) + seed + n)}, coords={"t": [0.0, 0.5, 1.0]}
+    )
 
 
 def summarise(data: xarray.Dataset) -> xarray.Dataset:
-    numbers = told("mean error", data.error.mean(("t", "scale")).values, np.mean) | told("worst <error>", data.error.max())
+    numbers = told("mean error", data.error.mean(("t", "scale")).values, np.mean) | told(
+        "worst <error>", data.error.max()
+    )
     return data.mean("seed").assign_attrs(numbers)
 
 
@@ -53,8 +57,19 @@ EXPERIMENT = Experiment(
 
 
 def _claim(id: str, statement: str, *checks: Check) -> Claim:
-    full_rank = Hypothesis("rank", "X has full row rank", lambda problem: None if problem != "spoiled" else "rank 1 of 2")
-    return Claim(id, statement, "Theorem 1", (full_rank,), example=lambda key: key, check=lambda evidence: checks)
+    full_rank = Hypothesis(
+        "rank",
+        "X has full row rank",
+        lambda problem: None if problem != "spoiled" else "rank 1 of 2",
+    )
+    return Claim(
+        id,
+        statement,
+        "Theorem 1",
+        (full_rank,),
+        example=lambda key: key,
+        check=lambda evidence: checks,
+    )
 
 
 CLAIMS = (
@@ -93,7 +108,15 @@ def verify(id, problem=None, key=0, time_s=None):
 def install(monkeypatch, claims=CLAIMS) -> None:
     """Put the stubs where the report and the command line look."""
     CALLS.clear()
-    for name, stub in {"figures": lambda: (EXPERIMENT.id,), "experiment": experiment, "figure": figure}.items():
+    for name, stub in {
+        "figures": lambda: (EXPERIMENT.id,),
+        "experiment": experiment,
+        "figure": figure,
+    }.items():
         monkeypatch.setattr(experiments, name, stub, raising=False)
-    for name, stub in {"claims": lambda: tuple(c.id for c in claims), "claim": claim, "verify": verify}.items():
+    for name, stub in {
+        "claims": lambda: tuple(c.id for c in claims),
+        "claim": claim,
+        "verify": verify,
+    }.items():
         monkeypatch.setattr(theory, name, stub, raising=False)

@@ -12,7 +12,9 @@ PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8
 
 
 def test_documented_names_equal_all():
-    words = {word for chunk in re.findall(r"`([^`]+)`", PAGE) for word in re.findall(r"^\w+", chunk)}
+    words = {
+        word for chunk in re.findall(r"`([^`]+)`", PAGE) for word in re.findall(r"^\w+", chunk)
+    }
     assert set(bf.__all__) <= words
     assert {word for word in words if hasattr(bf, word)} == set(bf.__all__)
     assert len(bf.__all__) == len(set(bf.__all__))
@@ -24,6 +26,9 @@ def test_no_subpackage_shares_its_name_with_a_public_function():
 
 
 def test_rooms_are_there_from_the_start():
-    code = "import biasflow as bf; print(bf.limits.min_l1.__name__, bf.flows.gradient_flow is bf.gradient_flow)"
+    code = (
+        "import biasflow as bf; print(bf.limits.min_l1.__name__, bf.flows.gradient_flow is "
+        "bf.gradient_flow)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["min_l1", "True"]

@@ -17,7 +17,9 @@ def test_every_room_has_its_line():
 
 
 def test_rooms_stand_in_the_order_that_imports_may_take():
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ][0]
     layers = [set(re.findall(r"\w+", layer)) for layer in reversed(contract["layers"])]
     height = {room: level for level, layer in enumerate(layers) for room in layer}
     heights = [height[room] for room in ROOMS]

@@ -1,6 +1,8 @@
-"""Calls as users of 0.1 make them: names, positional order, keywords, method strings, result attributes, `stats` keys.
+"""Calls as users of 0.1 make them: names, positional order, keywords, method strings, result
+attributes, `stats` keys.
 
-They work until 1.0. A rename keeps the old call, with a `DeprecationWarning` that names the new one; no line here may change.
+They work until 1.0. A rename keeps the old call, with a `DeprecationWarning` that names the new
+one; no line here may change.
 """
 
 import subprocess
@@ -52,7 +54,9 @@ POTENTIALS = {
     "hypentropy": lambda: bf.Hypentropy(alpha=0.1),
     "hypentropy of a vector": lambda: bf.Hypentropy(np.full(7, 0.1)),
     "hypentropy by logarithm": lambda: bf.Hypentropy(log_alpha=-3.0),
-    "half a hypentropy": lambda: bf.Hypentropy(alpha=np.array([0.1, 0.0, 1, 1, 1, 1, 1]), sign=np.ones(7)),
+    "half a hypentropy": lambda: bf.Hypentropy(
+        alpha=np.array([0.1, 0.0, 1, 1, 1, 1, 1]), sign=np.ones(7)
+    ),
     "euclidean": lambda: bf.Euclidean(),
     "depth": lambda: bf.DepthPotential(3, scale=0.2),
     "depth by logarithm": lambda: bf.DepthPotential(4, log_scale=-2.0),
@@ -69,7 +73,10 @@ def test_potentials_have_their_methods(make):
     np.testing.assert_allclose(product, 1.0, rtol=1e-6)
     fenchel = np.sum(potential.value(b)) + np.sum(potential.conjugate(dual))
     assert fenchel == pytest.approx(b @ dual, rel=1e-8)
-    assert np.sum(potential.divergence(b, b0)) == pytest.approx(bf.bregman(potential, b, b0)) and bf.bregman(potential, b, b0) > 0
+    assert (
+        np.sum(potential.divergence(b, b0)) == pytest.approx(bf.bregman(potential, b, b0))
+        and bf.bregman(potential, b, b0) > 0
+    )
 
 
 def test_the_entropy_lives_on_positive_vectors():
@@ -79,7 +86,11 @@ def test_the_entropy_lives_on_positive_vectors():
 def check_limit(limit):
     assert np.isfinite(limit.objective) and limit.value is not None
     certificate = limit.certificate
-    assert np.isfinite(certificate.primal) and np.isfinite(certificate.dual) and isinstance(certificate.kind, str)
+    assert (
+        np.isfinite(certificate.primal)
+        and np.isfinite(certificate.dual)
+        and isinstance(certificate.kind, str)
+    )
     return limit
 
 
@@ -99,7 +110,9 @@ def test_limits_of_regression():
 
 def test_limits_of_matrices_and_kernels():
     rows, cols = np.array([0, 0, 1]), np.array([0, 1, 1])
-    assert check_limit(bf.min_nuclear_norm((2, 2), rows, cols, np.array([1.0, 2.0, 3.0]))).value.shape == (2, 2)
+    assert check_limit(
+        bf.min_nuclear_norm((2, 2), rows, cols, np.array([1.0, 2.0, 3.0]))
+    ).value.shape == (2, 2)
     K = X @ X.T
     np.testing.assert_allclose(K @ check_limit(bf.kernel_interpolator(K, Y)).value, Y, atol=1e-9)
     assert check_limit(bf.kernel_max_margin(PLANE @ PLANE.T, SIGNS)).objective > 0
@@ -110,7 +123,10 @@ def test_limits_of_networks():
     params = found.value
     assert isinstance(params, bf.TwoLayerParams) and params.W.shape == (params.a.size, 2)
     assert found.objective == pytest.approx(np.sum(params.a**2) + np.sum(params.W**2), rel=1e-6)
-    assert bf.variation_norm(params) > 0 and bf.kkt_residual(params, bf.Dataset(PLANE[:3], [1.0, -0.5, 0.3])) >= 0
+    assert (
+        bf.variation_norm(params) > 0
+        and bf.kkt_residual(params, bf.Dataset(PLANE[:3], [1.0, -0.5, 0.3])) >= 0
+    )
     start = bf.TwoLayer(4, 2).init(1.0, key=1)
     orthogonal = bf.Dataset(np.eye(2), [1.0, -0.5])
     assert check_limit(bf.saddle_limit(orthogonal, start)).value.W.shape[1] == 2
@@ -141,7 +157,9 @@ def check_flow(flow):
 
 
 def test_mirror_flows():
-    flow = check_flow(bf.mirror_flow(bf.Hypentropy(0.1), X, Y, None, None, bf.SquareLoss("half"), None))
+    flow = check_flow(
+        bf.mirror_flow(bf.Hypentropy(0.1), X, Y, None, None, bf.SquareLoss("half"), None)
+    )
     np.testing.assert_allclose(X @ flow.final, Y, atol=1e-6)
     times = np.array([0.0, 0.5, 1.0])
     saved = bf.mirror_flow(bf.Euclidean(), X, Y, beta0=np.zeros(7), t1=1.0, times=times)
@@ -151,7 +169,9 @@ def test_mirror_flows():
 @pytest.mark.parametrize("method", [None, "dual", "compiled", "weights"])
 def test_gradient_flows_by_method(method):
     model, ds, start = diagonal()
-    flow = check_flow(bf.gradient_flow(model, ds, bf.SquareLoss("half"), start, None, 1e-8, None, method, True))
+    flow = check_flow(
+        bf.gradient_flow(model, ds, bf.SquareLoss("half"), start, None, 1e-8, None, method, True)
+    )
     assert method in (None, flow.stats["method"])
     np.testing.assert_allclose(X @ model.effective(flow.final), Y, atol=1e-6)
 
@@ -162,10 +182,14 @@ def test_gradient_flows_of_every_model():
     check_flow(bf.gradient_flow(fixed, ds, square, fixed.init(0.5), t1=0.5))
     two = bf.TwoLayer(5, 2, activation="relu")
     plane = bf.Dataset(PLANE, SIGNS)
-    check_flow(bf.gradient_flow(two, plane, bf.SquareLoss("half-mean"), two.init(0.1, key=0), t1=1.0))
+    check_flow(
+        bf.gradient_flow(two, plane, bf.SquareLoss("half-mean"), two.init(0.1, key=0), t1=1.0)
+    )
     check_flow(bf.gradient_flow(two, plane, bf.LogisticLoss(), two.init(0.1, key=0), t1=1.0))
     signed = bf.SignedTwoLayer(4, 2)
-    check_flow(bf.gradient_flow(signed, plane, bf.ExponentialLoss(), signed.init(0.5, key=0), t1=1.0))
+    check_flow(
+        bf.gradient_flow(signed, plane, bf.ExponentialLoss(), signed.init(0.5, key=0), t1=1.0)
+    )
     deep = bf.DeepNetwork((2, 3, 1))
     check_flow(bf.gradient_flow(deep, plane, bf.SquareLoss("half"), deep.init(0.5, key=0), t1=0.5))
     factors = bf.MatrixFactorisation((2, 2), 4)
@@ -173,9 +197,16 @@ def test_gradient_flows_of_every_model():
     check_flow(bf.gradient_flow(factors, entries, square, factors.init(0.5, key=0), t1=0.5))
 
 
-@pytest.mark.parametrize("model", [bf.DiagonalNetwork(3), bf.TwoLayer(3, 7), bf.SignedTwoLayer(3, 7), bf.DeepNetwork((7, 2, 1))])
+@pytest.mark.parametrize(
+    "model",
+    [bf.DiagonalNetwork(3), bf.TwoLayer(3, 7), bf.SignedTwoLayer(3, 7), bf.DeepNetwork((7, 2, 1))],
+)
 def test_models(model):
-    start = model.init(0.3, dim=7, key=0) if isinstance(model, bf.DiagonalNetwork) else model.init(0.3, key=0)
+    start = (
+        model.init(0.3, dim=7, key=0)
+        if isinstance(model, bf.DiagonalNetwork)
+        else model.init(0.3, key=0)
+    )
     assert np.shape(model(start, X)) == (4,) and model.homogeneity >= 1
     kernel = bf.tangent_kernel(model, start, X)
     np.testing.assert_allclose(kernel, kernel.T, atol=1e-12)
@@ -184,7 +215,9 @@ def test_models(model):
 def test_gradient_descent():
     model, ds, start = diagonal()
     run = bf.gradient_descent(model, ds, bf.SquareLoss("half"), start, 1e-3, 50)
-    minibatches = bf.gradient_descent(model, ds, bf.SquareLoss("half"), start, stepsize=1e-3, steps=50, batch=2)
+    minibatches = bf.gradient_descent(
+        model, ds, bf.SquareLoss("half"), start, stepsize=1e-3, steps=50, batch=2
+    )
     assert run.loss[-1] < run.loss[0] and len(minibatches.loss) == len(run.loss)
 
 
@@ -200,7 +233,9 @@ def test_claims_figures_and_tools():
     assert verdict.status == "holds"
     model, ds, start = diagonal()
     flow = bf.gradient_flow(model, ds, bf.SquareLoss("half"), start)
-    assert bf.verify("W/thm1", bf.Problem(model, ds, bf.SquareLoss("half"), start)).status == "holds"
+    assert (
+        bf.verify("W/thm1", bf.Problem(model, ds, bf.SquareLoss("half"), start)).status == "holds"
+    )
     assert bf.commuting_defect(model, start) is not None
     assert len(bf.phases(flow)) >= 1
     assert bf.time_to(flow, loss=0.5 * flow.loss[0]) is not None
@@ -232,5 +267,9 @@ def test_sweeps_of_a_function_of_ones_own():
     ],
 )
 def test_commands(command):
-    done = subprocess.run([sys.executable, "-m", "biasflow", *command.split(), "--help"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "biasflow", *command.split(), "--help"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr

@@ -15,13 +15,14 @@ OPTIONAL = {"probe_torch": "torch"}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_script_is_short_and_draws_a_picture(script, tmp_path):
-    assert len(script.read_text(encoding="utf-8").splitlines()) < 30
+def test_script_draws_a_picture(script, tmp_path):
     pytest.importorskip(OPTIONAL.get(script.stem, "biasflow"))
     picture = tmp_path / "folder" / "picture.png"
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, "-W", "error::UserWarning", str(script), str(picture)]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, cwd=tmp_path)
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=environment, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert picture.read_bytes().startswith(PNG)
 

@@ -11,7 +11,9 @@ X, y = np.random.default_rng(0).standard_normal((4, 6)), np.arange(4.0)
 HIDDEN = np.ma.masked_array(X, X > 1)
 
 
-@pytest.mark.parametrize("value", [HIDDEN, list(HIDDEN), [X[0], HIDDEN[1], *X[2:]], [1.0, np.ma.masked], np.ma.masked])
+@pytest.mark.parametrize(
+    "value", [HIDDEN, list(HIDDEN), [X[0], HIDDEN[1], *X[2:]], [1.0, np.ma.masked], np.ma.masked]
+)
 def test_masked_entries_are_refused(value):
     """The mask used to be ignored, and what it hides computed with."""
     with pytest.raises(bf.InputError, match="X: some entries are masked"):
@@ -39,14 +41,19 @@ def test_masks_are_noticed_by_public_functions(call):
         call()
 
 
-@pytest.mark.parametrize("value", ["0.1", b"0.1", True, np.True_, None, 1j, [0.1, 0.2], 10**400, object()])
+@pytest.mark.parametrize(
+    "value", ["0.1", b"0.1", True, np.True_, None, 1j, [0.1, 0.2], 10**400, object()]
+)
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(bf.InputError, match="size: expected a positive"):
         positive_float("size", value)
 
 
 def test_numbers_of_any_kind_are_numbers():
-    assert real_number("t", np.float32(0.5)) == real_number("t", np.array(0.5)) == 0.5 and real_number("t", -2) == -2.0
+    assert (
+        real_number("t", np.float32(0.5)) == real_number("t", np.array(0.5)) == 0.5
+        and real_number("t", -2) == -2.0
+    )
 
 
 def test_long_values_are_cut_in_errors():
@@ -82,8 +89,14 @@ def shallow(weights, X):
         (lambda: bf.tangent_kernel(shallow, np.ones(3), X), "fn: fails on inputs of shape"),
         (lambda: bf.tangent_kernel(lambda w, X: w.nothing, np.ones(6), X), "fn: fails on inputs"),
         (lambda: bf.tangent_kernel(7, np.ones(6), X), "fn: expected a function"),
-        (lambda: bf.bregman(bf.Hypentropy(0.1), [1.0, 2.0], [1.0, 2.0, 3.0]), "two vectors of one length"),
-        (lambda: bf.bregman(bf.Hypentropy(0.1), [[1.0, 2.0]], [[1.0, 2.0]]), "two vectors of one length"),
+        (
+            lambda: bf.bregman(bf.Hypentropy(0.1), [1.0, 2.0], [1.0, 2.0, 3.0]),
+            "two vectors of one length",
+        ),
+        (
+            lambda: bf.bregman(bf.Hypentropy(0.1), [[1.0, 2.0]], [[1.0, 2.0]]),
+            "two vectors of one length",
+        ),
         (lambda: bf.bregman("entropy", [1.0], [1.0]), "potential: expected Potential"),
         (lambda: bf.bregman(bf.Euclidean(), [1e200], [0.0]), "beyond float range"),
         (lambda: bf.data.sparse_regression(4, 6, 2, "a"), "noise_var"),
@@ -91,19 +104,34 @@ def shallow(weights, X):
         (lambda: bf.data.hypercube(10**12, 10**12), "do not fit into memory"),
         (lambda: bf.TwoLayer(10**20, 3).init(1.0), "width: .* more than any machine"),
         (lambda: bf.data.from_entries((10**12, 10**12), [0], [0], [1.0]), "shape"),
-        (lambda: bf.limit(bf.random_network(8, 3, 0.5)[0], bf.Dataset(X, y), scale=0.1), "X: inputs have dimension 6"),
+        (
+            lambda: bf.limit(bf.random_network(8, 3, 0.5)[0], bf.Dataset(X, y), scale=0.1),
+            "X: inputs have dimension 6",
+        ),
         (lambda: bf.commuting_defect(float, np.ones(3), X), "model: fails"),
-        (lambda: bf.commuting_defect(bf.TwoLayer(2, 3), bf.TwoLayer(2, 3).init(1.0), X), "model: fails"),
+        (
+            lambda: bf.commuting_defect(bf.TwoLayer(2, 3), bf.TwoLayer(2, 3).init(1.0), X),
+            "model: fails",
+        ),
         (lambda: bf.interclass_distance(X, [1, 1, -1, -1], 1, gap=float("nan")), "gap"),
-        (lambda: bf.interclass_distance(X, [1, 1, -1, -1], 1, gap=1e-320), "gap: .* below what the rounding"),
+        (
+            lambda: bf.interclass_distance(X, [1, 1, -1, -1], 1, gap=1e-320),
+            "gap: .* below what the rounding",
+        ),
         (lambda: bf.DeepNetwork((10**12, 10**12, 1)), "widths: the number of weights"),
-        (lambda: bf.kernel_distance(shallow, np.ones(6), np.full(6, 2.0), 1e100 * X), "beyond float range"),
+        (
+            lambda: bf.kernel_distance(shallow, np.ones(6), np.full(6, 2.0), 1e100 * X),
+            "beyond float range",
+        ),
         (lambda: bf.mirror_flow(bf.Hypentropy(0.1), X, y).at("one"), "t: expected a number"),
         (lambda: bf.Grid({"a": 3}), "axis 'a': expected a sequence of values, found int"),
         (lambda: bf.Grid({"a": "abc"}), "axis 'a': expected a sequence of values, found str"),
         (lambda: bf.Grid([1, 2]), "axes: expected Mapping"),
         (lambda: bf.Grid({1: [2]}), "names are texts, found 1"),
-        (lambda: bf.sweep(shallow, bf.Grid({"a": (1,)}), engine=bf.SquareLoss), "engine: expected Engine"),
+        (
+            lambda: bf.sweep(shallow, bf.Grid({"a": (1,)}), engine=bf.SquareLoss),
+            "engine: expected Engine",
+        ),
         (lambda: bf.sweep(shallow, bf.Grid({"a": (1,)}), max_points="a"), "max_points"),
     ],
 )
@@ -119,7 +147,8 @@ def test_the_distance_between_classes_scales_exactly(power):
     for rank in (1, 6):
         one, other = (bf.interclass_distance(Z, classes, rank) for Z in (X, np.ldexp(X, power)))
         assert (
-            np.ldexp(one.objective, power) == other.objective and np.ldexp(one.certificate.dual, power) == other.certificate.dual
+            np.ldexp(one.objective, power) == other.objective
+            and np.ldexp(one.certificate.dual, power) == other.certificate.dual
         )
 
 
@@ -134,5 +163,7 @@ def test_whole_numbers_that_floats_round_are_refused():
     """Nanoseconds one apart were called equal, and their margin exactly zero."""
     with pytest.raises(bf.InputError, match="float64 rounds"):
         bf.max_margin(np.array([[1700000000000000001], [1700000000000000002]]), [1, -1], norm="f2")
-    assert bf.max_margin(np.array([[1700000000], [1700000001]]), [1, -1], norm="l2").certificate.kind in ("exact", "bound")
+    assert bf.max_margin(
+        np.array([[1700000000], [1700000001]]), [1, -1], norm="l2"
+    ).certificate.kind in ("exact", "bound")
     assert bf.Dataset(np.array([[2**60], [2**61]]), [1, 2]).n == 2

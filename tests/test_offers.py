@@ -1,4 +1,5 @@
-"""Claims and figures of other packages: found by their entry points, used by their ids, or passed as objects."""
+"""Claims and figures of other packages: found by their entry points, used by their ids, or passed
+as objects."""
 
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from biasflow.records import Experiment, Grid
 
 def halved(evidence):
     y = evidence.problem.data.y
-    return (bf.Check("‖y/2‖", float(np.linalg.norm(y / 2)), "<=", float(np.linalg.norm(y)), 1e-12, witness="arithmetic"),)
+    half, whole = float(np.linalg.norm(y / 2)), float(np.linalg.norm(y))
+    return (bf.Check("‖y/2‖", half, "<=", whole, 1e-12, witness="arithmetic"),)
 
 
 def example(key):
@@ -46,7 +48,8 @@ def broken():
     raise RuntimeError("not today")
 
 
-FIGURE = Experiment("X/fig1", "Squares.", {"quick": Grid({"x": (1.0, 2.0)})}, point, lambda data: data, None)
+GRID = Grid({"x": (1.0, 2.0)})
+FIGURE = Experiment("X/fig1", "Squares.", {"quick": GRID}, point, lambda data: data, None)
 """
 
 USE = """
@@ -70,17 +73,31 @@ def package(tmp_path):
     about = tmp_path / "lottery-1.2.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lottery\nVersion: 1.2\n")
-    entries = "[biasflow.claims]\nsome = lottery:claims\nworse = lottery:broken\n[biasflow.figures]\none = lottery:FIGURE\n"
+    entries = (
+        "[biasflow.claims]\nsome = lottery:claims\nworse = "
+        "lottery:broken\n[biasflow.figures]\none = lottery:FIGURE\n"
+    )
     (about / "entry_points.txt").write_text(entries)
     return tmp_path
 
 
 def test_what_a_package_offers_is_listed_and_used(package):
-    paths = {"PYTHONPATH": f"{package}:{SOURCE}", "PATH": "", "COLUMNS": "130", "BIASFLOW_CACHE": str(package / "cache")}
-    done = subprocess.run([sys.executable, "-c", USE], cwd=package, env=paths, capture_output=True, text=True)
+    paths = {
+        "PYTHONPATH": f"{package}:{SOURCE}",
+        "PATH": "",
+        "COLUMNS": "130",
+        "BIASFLOW_CACHE": str(package / "cache"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", USE], cwd=package, env=paths, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert any(line.split() == ["X/half", "[lottery", "1.2]", "Half", "of", "the", "labels", "are", "smaller."] for line in lines)
+    assert any(
+        line.split()
+        == ["X/half", "[lottery", "1.2]", "Half", "of", "the", "labels", "are", "smaller."]
+        for line in lines
+    )
     assert any(line.split() == ["X/fig1", "[lottery", "1.2]", "Squares."] for line in lines)
     assert not any("[biasflow" in line for line in lines)
 
@@ -98,7 +115,13 @@ def test_what_cannot_be_used_is_named(package, monkeypatch):
     assert [offer.value.id for offer in found] == ["X/half"]
     words = " ".join(str(one.message) for one in told)
     assert all(
-        part in words for part in ("lottery 1.2", "RuntimeError: not today", "'W/thm1', an id that is taken", "holds a str")
+        part in words
+        for part in (
+            "lottery 1.2",
+            "RuntimeError: not today",
+            "'W/thm1', an id that is taken",
+            "holds a str",
+        )
     )
 
 

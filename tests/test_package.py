@@ -31,14 +31,19 @@ print(biasflow.__file__)
 def python(code: str, *, cwd: Path, path: Path | None = None) -> str:
     """What a fresh interpreter prints."""
     environment = {**os.environ, "PYTHONPATH": str(path)} if path else dict(os.environ)
-    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 @pytest.mark.parametrize("module", ["biasflow", "biasflow.run", "biasflow.cli"])
 def test_importing_loads_nothing_heavy(module, tmp_path):
-    loaded = python(f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])", cwd=tmp_path)
+    loaded = python(
+        f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])",
+        cwd=tmp_path,
+    )
     assert loaded == ""
 
 
@@ -50,7 +55,16 @@ def wheel(tmp_path_factory) -> Path:
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(source)]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(folder),
+        str(source),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return next(folder.glob("*.whl"))
@@ -58,16 +72,39 @@ def wheel(tmp_path_factory) -> Path:
 
 def test_the_wheel_holds_every_module_and_the_page_of_the_report(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
-    sources = {f"biasflow/{p.relative_to(ROOT / 'src/biasflow').as_posix()}" for p in (ROOT / "src/biasflow").rglob("*.py")}
-    shipped = {f"biasflow/experiments/regimes/shipped/{name}" for name in ("fig4e-1.nc", "fig4f-1.nc")}
-    shipped |= {f"biasflow/experiments/margin/shipped/fig2-{preset}.nc" for preset in ("paper", "code")}
-    assert sources | shipped | {"biasflow/report/page.html.j2", "biasflow/report/page.css", "biasflow/py.typed"} <= held
+    sources = {
+        f"biasflow/{p.relative_to(ROOT / 'src/biasflow').as_posix()}"
+        for p in (ROOT / "src/biasflow").rglob("*.py")
+    }
+    shipped = {
+        f"biasflow/experiments/regimes/shipped/{name}" for name in ("fig4e-1.nc", "fig4f-1.nc")
+    }
+    shipped |= {
+        f"biasflow/experiments/margin/shipped/fig2-{preset}.nc" for preset in ("paper", "code")
+    }
+    assert (
+        sources
+        | shipped
+        | {"biasflow/report/page.html.j2", "biasflow/report/page.css", "biasflow/py.typed"}
+        <= held
+    )
     assert not [name for name in held if name.startswith("tests")]
 
 
 def test_the_wheel_installs_and_imports_without_extras(wheel, tmp_path):
     target = tmp_path / "site"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target), str(wheel)]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(target),
+        str(wheel),
+    ]
     subprocess.run(install, check=True, capture_output=True)
     assert Path(python(WITHOUT_EXTRAS, cwd=tmp_path, path=target)).is_relative_to(target)
 
@@ -76,8 +113,14 @@ def test_the_wheel_installs_and_imports_without_extras(wheel, tmp_path):
 def test_the_wheel_installs_with_its_dependencies_into_a_fresh_environment(wheel, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     scripts = tmp_path / "venv" / "bin"
-    subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", str(wheel)], check=True, cwd=tmp_path)
-    done = subprocess.run([scripts / "biasflow", "list"], capture_output=True, text=True, cwd=tmp_path)
+    subprocess.run(
+        [scripts / "python", "-m", "pip", "install", "--quiet", str(wheel)],
+        check=True,
+        cwd=tmp_path,
+    )
+    done = subprocess.run(
+        [scripts / "biasflow", "list"], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "claims" in done.stdout
 
@@ -94,7 +137,9 @@ def test_layers_import_downwards_only(tmp_path):
 
 
 def test_an_upward_import_inside_a_function_is_caught(tmp_path):
-    copy = shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    copy = shutil.copytree(
+        ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__")
+    )
     with (copy / "biasflow" / "errors.py").open("a") as file:
         file.write("\n\ndef upward():\n    from .run import store\n\n    return store\n")
     done = lint_imports(tmp_path, copy)
@@ -104,4 +149,6 @@ def test_an_upward_import_inside_a_function_is_caught(tmp_path):
 def test_the_version_is_one():
     from importlib.metadata import version
 
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == version("biasflow")
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == version(
+        "biasflow"
+    )

@@ -8,7 +8,8 @@ from pathlib import Path
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 NUMBER = re.compile(r"(?<![\w/.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 NEGLIGIBLE = 1e-7
-"""Numbers below it are rounding and integration errors: they differ between machines, and only their smallness is claimed."""
+"""Numbers below it are rounding and integration errors: they differ between machines, and only
+their smallness is claimed."""
 
 
 def test_example_prints_what_it_says():
@@ -20,7 +21,8 @@ def test_example_prints_what_it_says():
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", promised)
     for ours, theirs in zip(NUMBER.findall(printed), NUMBER.findall(promised), strict=True):
         a, b = float(ours), float(theirs)
-        assert max(a, b) < NEGLIGIBLE or abs(a - b) <= 0.002, (ours, theirs)  # printed with three decimals
+        # printed with three decimals
+        assert max(a, b) < NEGLIGIBLE or abs(a - b) <= 0.002, (ours, theirs)
 
 
 def test_example_is_ten_lines():

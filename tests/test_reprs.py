@@ -10,20 +10,39 @@ def test_records_fit_on_a_line():
     model = bf.DiagonalNetwork(2)
     problem = bf.Problem(model, data, bf.SquareLoss("half"), model.init(0.1, dim=50))
     flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), problem.params0)
-    shown = [repr(one) for one in (data, problem, bf.limit(problem), flow, bf.MirrorProblem(bf.Hypentropy(0.1), data.X, data.y))]
+    shown = [
+        repr(one)
+        for one in (
+            data,
+            problem,
+            bf.limit(problem),
+            flow,
+            bf.MirrorProblem(bf.Hypentropy(0.1), data.X, data.y),
+        )
+    ]
     assert all("\n" not in text and len(text) < 260 for text in shown)
     assert "n = 20, d = 50" in shown[0] and "DiagonalNetwork" in shown[1]
     assert "exact" in shown[2] and "W, Theorem" in shown[2] and "(50,)" in shown[2]
-    assert "converged" in shown[3] and f"{len(flow.times)} states" in shown[3] and "error about" in shown[3]
+    assert (
+        "converged" in shown[3]
+        and f"{len(flow.times)} states" in shown[3]
+        and "error about" in shown[3]
+    )
 
 
 def test_networks_below_floats_say_so():
     model = bf.TwoLayer(3, 2)
     data = bf.Dataset(np.eye(2), [1.0, -1.0], "two points")
-    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), model.init(1.0, key=0), log_scale=-2000.0)
+    problem = bf.Problem(
+        model, data, bf.SquareLoss("half-mean"), model.init(1.0, key=0), log_scale=-2000.0
+    )
     assert "e^-2000" in repr(problem) and "two points" in repr(problem)
 
 
 def test_verdicts_and_claims_read_like_sentences():
     verdict = bf.verify("W/lem1")
-    assert repr(verdict) == str(verdict) and verdict.claim.statement in repr(verdict.claim) and "<function" not in repr(verdict)
+    assert (
+        repr(verdict) == str(verdict)
+        and verdict.claim.statement in repr(verdict.claim)
+        and "<function" not in repr(verdict)
+    )

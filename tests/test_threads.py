@@ -1,4 +1,5 @@
-"""Two threads that compute at once get what one gets, bit for bit, and leave JAX's precision as it was."""
+"""Two threads that compute at once get what one gets, bit for bit, and leave JAX's precision as it
+was."""
 
 import threading
 
@@ -7,7 +8,10 @@ import numpy as np
 import biasflow as bf
 
 X, y = np.random.default_rng(0).standard_normal((4, 6)), np.arange(4.0)
-Z, classes = np.random.default_rng(1).standard_normal((6, 2)), np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+Z, classes = (
+    np.random.default_rng(1).standard_normal((6, 2)),
+    np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0]),
+)
 Z[:, 0] = classes * (np.abs(Z[:, 0]) + 0.2)
 
 
@@ -22,12 +26,18 @@ DIAGONAL, TWO, HALF = bf.DiagonalNetwork(2), bf.TwoLayer(5, 2), bf.SquareLoss("h
 CALLS = {
     "projection": lambda: bf.bregman_projection(bf.Hypentropy(0.1), X, y).value,
     "min_l1": lambda: bf.min_l1(X, y).value,
-    "dual flow": lambda: bf.gradient_flow(DIAGONAL, bf.Dataset(X, y), HALF, DIAGONAL.init(0.1, dim=6)).final.plus,
-    "ReLU flow": lambda: bf.gradient_flow(TWO, bf.Dataset(Z[:2], y[:2]), HALF, TWO.init(0.1), t1=1.0).final.W,
+    "dual flow": lambda: (
+        bf.gradient_flow(DIAGONAL, bf.Dataset(X, y), HALF, DIAGONAL.init(0.1, dim=6)).final.plus
+    ),
+    "ReLU flow": lambda: (
+        bf.gradient_flow(TWO, bf.Dataset(Z[:2], y[:2]), HALF, TWO.init(0.1), t1=1.0).final.W
+    ),
     "ascent": lambda: bf.margin_ascent(bf.Dataset(Z, classes), TWO.init(1.0), 50).final.W,
     "margin": lambda: np.array(bf.f1_max_margin(Z, classes, time_s=20.0).objective),
     "tangent kernel": lambda: bf.tangent_kernel(shallow, WEIGHTS, X[:, :3]),
-    "training": lambda: bf.train_batch(TWO, bf.Dataset(Z, classes), HALF, [TWO.init(0.5)], [0.01], 50).params.W,
+    "training": lambda: (
+        bf.train_batch(TWO, bf.Dataset(Z, classes), HALF, [TWO.init(0.5)], [0.01], 50).params.W
+    ),
 }
 
 
@@ -42,11 +52,16 @@ def test_threads_do_not_disturb_each_other():
         for name in names:
             mine[name] = CALLS[name]()
 
-    threads = [threading.Thread(target=work, args=(mine, list(CALLS)[::way])) for mine, way in zip(found, (1, -1), strict=True)]
+    threads = [
+        threading.Thread(target=work, args=(mine, list(CALLS)[::way]))
+        for mine, way in zip(found, (1, -1), strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     for mine in found:
-        assert {name: value.tobytes() for name, value in mine.items()} == {name: value.tobytes() for name, value in alone.items()}
+        assert {name: value.tobytes() for name, value in mine.items()} == {
+            name: value.tobytes() for name, value in alone.items()
+        }
     assert jax.config.jax_enable_x64 == before

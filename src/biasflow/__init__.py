@@ -1,7 +1,9 @@
-"""biasflow: which of the infinitely many zero-loss solutions does gradient flow pick, how fast, and why?
+"""biasflow: which of the infinitely many zero-loss solutions does gradient flow pick, how fast, and
+why?
 
-Flows integrated accurately at any initialisation scale, the limits that theory predicts with certificates, and every theorem as
-an executable claim. Names load on first use; importing the package costs next to nothing.
+Flows integrated accurately at any initialisation scale, the limits that theory predicts with
+certificates, and every theorem as an executable claim. Names load on first use; importing the
+package costs next to nothing.
 """
 
 import lazy_loader

@@ -1,4 +1,5 @@
-"""The public names, written once: lazy_loader reads them here when the package is imported, type checkers and editors too."""
+"""The public names, written once: lazy_loader reads them here when the package is imported, type
+checkers and editors too."""
 
 from . import (
     data as data,

@@ -70,7 +70,9 @@ def unknown(kind: str, name: Any, known: list[str]) -> UnknownNameError:
     import difflib
 
     if not isinstance(name, str):
-        return UnknownNameError(f"no {kind} named {name!r:.80}; expected a text such as {known[0]!r}")
+        return UnknownNameError(
+            f"no {kind} named {name!r:.80}; expected a text such as {known[0]!r}"
+        )
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(near)}?" if near else f"; known: {', '.join(known)}"
     return UnknownNameError(f"no {kind} named {name!r}{hint}")

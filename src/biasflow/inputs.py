@@ -1,4 +1,5 @@
-"""Reading of arguments: anything `np.asarray` takes becomes a finite float64 array, or an error names it."""
+"""Reading of arguments: anything `np.asarray` takes becomes a finite float64 array, or an error
+names it."""
 
 from __future__ import annotations
 
@@ -23,9 +24,13 @@ EXACT_INTEGER = 2.0**53
 
 
 def real_array(name: str, value: ArrayLike) -> Array:
-    """`value` as a finite float64 array. Masked entries are refused: what lies behind a mask is nobody's data."""
+    """`value` as a finite float64 array. Masked entries are refused: what lies behind a mask is
+    nobody's data."""
     if _hides_entries(value):
-        raise InputError(f"{name}: some entries are masked; leave them out, or fill them (`.filled(value)`) with what you mean")
+        raise InputError(
+            f"{name}: some entries are masked; leave them out, or fill them (`.filled(value)`) "
+            "with what you mean"
+        )
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
@@ -42,14 +47,20 @@ def real_array(name: str, value: ArrayLike) -> Array:
 
 
 def _check_whole_numbers(name: str, given: Array, array: Array) -> None:
-    """Whole numbers beyond 2^53, such as times in nanoseconds, are told apart by integers and not by floats."""
+    """Whole numbers beyond 2^53, such as times in nanoseconds, are told apart by integers and not
+    by floats."""
     far = np.abs(array) > EXACT_INTEGER
     if np.any(far):
-        rounded = np.array([int(value) != int(float(value)) for value in given.ravel()]).reshape(given.shape)
+        rounded = np.array([int(value) != int(float(value)) for value in given.ravel()]).reshape(
+            given.shape
+        )
         lost = np.argwhere(far & rounded)
         if len(lost):
             where = tuple(int(i) for i in lost[0])
-            raise InputError(f"{name}: entry {where} is {given[where]}, which float64 rounds; subtract an offset, or scale it")
+            raise InputError(
+                f"{name}: entry {where} is {given[where]}, which float64 rounds; subtract an "
+                "offset, or scale it"
+            )
 
 
 def _hides_entries(value: Any) -> bool:
@@ -79,7 +90,9 @@ def system(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     X = matrix("X", X)
     y = real_array("y", y)
     if y.shape != (X.shape[0],):
-        raise InputError(f"y: expected shape ({X.shape[0]},), one label per row of X {X.shape}, found {y.shape}")
+        raise InputError(
+            f"y: expected shape ({X.shape[0]},), one label per row of X {X.shape}, found {y.shape}"
+        )
     return X, y
 
 
@@ -105,12 +118,17 @@ def per_coordinate(name: str, value: ArrayLike, d: int) -> Array:
     """A scalar or a vector of length d, broadcast to a vector."""
     array = real_array(name, value)
     if array.ndim > 1 or (array.ndim == 1 and array.size != d):
-        raise InputError(f"{name}: expected a number or a vector of length {d}, found shape {array.shape}")
+        raise InputError(
+            f"{name}: expected a number or a vector of length {d}, found shape {array.shape}"
+        )
     return np.broadcast_to(array, (d,))
 
 
-def log_of_scale(name: str, value: ArrayLike | None, log_value: ArrayLike | None, zero: bool = False) -> tuple[Array, Array]:
-    """The pair (scale, log scale) from exactly one of them; the scale may under- or overflow, its logarithm not."""
+def log_of_scale(
+    name: str, value: ArrayLike | None, log_value: ArrayLike | None, zero: bool = False
+) -> tuple[Array, Array]:
+    """The pair (scale, log scale) from exactly one of them; the scale may under- or overflow, its
+    logarithm not."""
     if (value is None) == (log_value is None):
         raise InputError(f"{name}: give exactly one of {name} and log_{name}")
     if log_value is not None:
@@ -120,11 +138,15 @@ def log_of_scale(name: str, value: ArrayLike | None, log_value: ArrayLike | None
     array = real_array(name, value if value is not None else 1.0)
     too_small = (array > 0) & (array < SMALLEST_NORMAL)
     if np.any(too_small):
-        raise ScaleError(f"{name}: {array[too_small].flat[0]:g} is too small for a float; give log_{name} instead")
+        raise ScaleError(
+            f"{name}: {array[too_small].flat[0]:g} is too small for a float; give log_{name} "
+            "instead"
+        )
     bad = array < 0 if zero else array <= 0
     if np.any(bad):
         raise ScaleError(
-            f"{name}: found {array[bad].flat[0]:g}, needs a positive number; a scale below float range is given by log_{name}"
+            f"{name}: found {array[bad].flat[0]:g}, needs a positive number; a scale below float "
+            f"range is given by log_{name}"
         )
     with np.errstate(divide="ignore"):
         return array, np.log(array)
@@ -134,7 +156,10 @@ def positive_int(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InputError(f"{name}: expected an integer of at least {least}, found {_shown(value)}")
     if least > 0 and value > MOST_COUNTED:
-        raise InputError(f"{name}: {_shown(value)} is more than any machine counts to; expected at most {MOST_COUNTED:,}")
+        raise InputError(
+            f"{name}: {_shown(value)} is more than any machine counts to; expected at most "
+            f"{MOST_COUNTED:,}"
+        )
     return int(value)
 
 
@@ -174,7 +199,8 @@ MOST_SHOWN = 80
 
 
 def label_size(y: Array) -> float:
-    """‖y‖_∞, by which residuals are divided, so that they do not depend on the labels' units; one where all labels are zero."""
+    """‖y‖_∞, by which residuals are divided, so that they do not depend on the labels' units; one
+    where all labels are zero."""
     return float(np.max(np.abs(y), initial=0.0)) or 1.0
 
 
@@ -196,7 +222,10 @@ def instance(name: str, value: Any, kind: type[Any] | tuple[type[Any], ...]) -> 
     """`value`, or an error that says which type is needed."""
     if not isinstance(value, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        raise InputError(f"{name}: expected {' or '.join(k.__name__ for k in kinds)}, found {type(value).__name__}")
+        raise InputError(
+            f"{name}: expected {' or '.join(k.__name__ for k in kinds)}, found "
+            f"{type(value).__name__}"
+        )
     return value
 
 
@@ -206,7 +235,9 @@ def one_of(name: str, value: Any, options: Sequence[Any]) -> Any:
     except (TypeError, ValueError):  # an array compares entry by entry
         known = False
     if not known:
-        raise InputError(f"{name}: expected one of {', '.join(map(repr, options))}, found {_shown(value)}")
+        raise InputError(
+            f"{name}: expected one of {', '.join(map(repr, options))}, found {_shown(value)}"
+        )
     return value
 
 

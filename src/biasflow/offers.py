@@ -5,8 +5,8 @@ A package that has claims says so in its pyproject.toml, under any name:
     [project.entry-points."biasflow.claims"]
     lottery = "lottery.claims:CLAIMS"
 
-What the entry point names is a claim, several in a sequence, or a function without arguments that returns either; figures
-(`Experiment` objects) are offered under `biasflow.figures`.
+What the entry point names is a claim, several in a sequence, or a function without arguments that
+returns either; figures (`Experiment` objects) are offered under `biasflow.figures`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Offer(Generic[T]):
 
 
 class Register(Generic[T]):
-    """Our own objects with an id, and after them those that other packages offer in a group, which are looked for on first use.
+    """Our own objects with an id, and after them those that other packages offer in a group, which
+    are looked for on first use.
 
     word: what errors call one, as in 'claim'.
     """
@@ -47,21 +48,26 @@ class Register(Generic[T]):
     @functools.cached_property
     def _held(self) -> dict[str, Offer[T]]:
         own = {str(getattr(one, "id", "")): Offer(one, OWN) for one in self._own}
-        return own | {str(getattr(found.value, "id", "")): found for found in offers(self._group, self._kind, own)}
+        return own | {
+            str(getattr(found.value, "id", "")): found
+            for found in offers(self._group, self._kind, own)
+        }
 
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(self._held)
 
     def offer(self, id: str) -> Offer[T]:
-        """The object with this id and where it comes from, or an error that names those there are."""
+        """The object with this id and where it comes from, or an error that names those there
+        are."""
         if not isinstance(id, str) or id not in self._held:
             raise unknown(self._word, id, list(self._held))
         return self._held[id]
 
 
 def offers(group: str, kind: type[T], taken: Iterable[str]) -> tuple[Offer[T], ...]:
-    """What installed packages offer in a group, in the order of their names; what cannot be used is warned of and left out."""
+    """What installed packages offer in a group, in the order of their names; what cannot be used is
+    warned of and left out."""
     found: list[Offer[T]] = []
     ids = set(taken)
     for source, name, values in _loaded(group):
@@ -80,12 +86,21 @@ def offers(group: str, kind: type[T], taken: Iterable[str]) -> tuple[Offer[T], .
 def _loaded(group: str) -> tuple[tuple[str, str, Sequence[Any]], ...]:
     """(package and version, entry point, objects) of a group; once in a process."""
     found = []
-    for point in sorted(metadata.entry_points(group=group), key=lambda one: (_source(one), one.name)):
+    for point in sorted(
+        metadata.entry_points(group=group), key=lambda one: (_source(one), one.name)
+    ):
         try:
             value = point.load()
             value = value() if callable(value) and not hasattr(value, "id") else value
-            found.append((_source(point), point.name, tuple(value) if isinstance(value, list | tuple) else (value,)))
-        except Exception as reason:  # somebody else's code: it may raise anything, and must not take ours with it
+            found.append(
+                (
+                    _source(point),
+                    point.name,
+                    tuple(value) if isinstance(value, list | tuple) else (value,),
+                )
+            )
+        # somebody else's code: it may raise anything, and must not take ours with it
+        except Exception as reason:
             _warn(_source(point), point.name, f"does not load ({type(reason).__name__}: {reason})")
     return tuple(found)
 
@@ -95,4 +110,6 @@ def _source(point: metadata.EntryPoint) -> str:
 
 
 def _warn(source: str, name: str, what: str) -> None:
-    warnings.warn(f"{source}: its entry point {name!r} {what}; left out", RuntimeWarning, stacklevel=3)
+    warnings.warn(
+        f"{source}: its entry point {name!r} {what}; left out", RuntimeWarning, stacklevel=3
+    )

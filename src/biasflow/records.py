@@ -25,9 +25,14 @@ class Result(enum.Enum):
     CONVERGED = "converged: the loss fell below its threshold"
     STATIONARY = "stationary without interpolating: the gradient vanishes here, to rounding"
     DEAD = "stationary at the start: no neuron is active on any input"
-    INFEASIBLE = "converged to the infimum of the loss: the labels are out of reach for the signs of the start"
+    INFEASIBLE = (
+        "converged to the infimum of the loss: the labels are out of reach for the signs "
+        "of the start"
+    )
     REACHED_T1 = "reached the final time asked for"
-    UNSEPARATED = "reached the last step asked for, and no step separated the classes: no margin was positive"
+    UNSEPARATED = (
+        "reached the last step asked for, and no step separated the classes: no margin was positive"
+    )
     REACHED_NORM = "reached the log-norm asked for"
     FLOOR = "stopped at the rounding floor of the residual"
     STEP_LIMIT = "gave up: step limit reached"
@@ -70,7 +75,10 @@ class Dataset:
 
     def __repr__(self) -> str:
         name = f"{self.name}, " if self.name else ""
-        return f"Dataset({name}n = {self.n}, d = {self.d}{', planted truth' if self.truth is not None else ''})"
+        return (
+            f"Dataset({name}n = {self.n}, d = "
+            f"{self.d}{', planted truth' if self.truth is not None else ''})"
+        )
 
     @property
     def n(self) -> int:
@@ -85,8 +93,9 @@ class Dataset:
 class Problem:
     """What a gradient flow needs: model, data, loss and start.
 
-    The start is e^{log_scale}·params0. Where floats hold it, it is written into params0 and log_scale is zero afterwards; below
-    their range it stays as it was given, which `TwoLayer` networks can do: log_scale is then a number, or one for each neuron.
+    The start is e^{log_scale}·params0. Where floats hold it, it is written into params0 and
+    log_scale is zero afterwards; below their range it stays as it was given, which `TwoLayer`
+    networks can do: log_scale is then a number, or one for each neuron.
     """
 
     model: Any
@@ -115,7 +124,11 @@ class Problem:
     @property
     def start(self) -> Any:
         """The state at t = 0 in floats: zero where the start is below their range."""
-        return self.params0 if self.in_floats else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.params0)
+        return (
+            self.params0
+            if self.in_floats
+            else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.params0)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,17 +149,23 @@ class MirrorProblem:
 
     def __repr__(self) -> str:
         n, d = self.X.shape
-        return f"MirrorProblem({type(self.potential).__name__}, n = {n}, d = {d}{'' if self.beta0 is None else ', from beta0'})"
+        return (
+            f"MirrorProblem({type(self.potential).__name__}, n = {n}, d = "
+            f"{d}{'' if self.beta0 is None else ', from beta0'})"
+        )
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it is.
+    """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it
+    is.
 
     primal, dual: for minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual.
-    residual: ‖constraint violation‖_∞/‖y‖_∞, whatever the units of the labels; ‖constraint violation‖_∞ where these are all zero.
+    residual: ‖constraint violation‖_∞/‖y‖_∞, whatever the units of the labels; ‖constraint
+    violation‖_∞ where these are all zero.
     kind: 'exact', 'closed-form', 'bound' or 'heuristic'.
-    membership: distance of ∇φ(β) − ∇φ(β₀) from Im Xᵀ relative to max(1, ‖∇φ‖_∞), where that is part of the proof.
+    membership: distance of ∇φ(β) − ∇φ(β₀) from Im Xᵀ relative to max(1, ‖∇φ‖_∞), where that is part
+    of the proof.
     """
 
     primal: float
@@ -178,18 +197,24 @@ class Limit(Generic[State]):
     def __repr__(self) -> str:
         low, high = sorted((self.certificate.primal, self.certificate.dual))
         bracket = f"in [{low:.6g}, {high:.6g}], {self.certificate.kind}"
-        return f"Limit({self.objective:.6g} {bracket}, value {_shape(self.value)}{f'; {self.source}' if self.source else ''})"
+        return (
+            f"Limit({self.objective:.6g} {bracket}, value "
+            f"{_shape(self.value)}{f'; {self.source}' if self.source else ''})"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """A flow that was integrated, or a path: states at times, loss, error estimate, and why it stopped.
+    """A flow that was integrated, or a path: states at times, loss, error estimate, and why it
+    stopped.
 
     states: the type of the start, with a leading time axis on every leaf.
-    error: an estimate of the sup-norm error of each state, over all its leaves; predictor_error: the same of the predictor that
-    it stands for, `problem.model.effective(state)`: β for diagonal networks, M for factorisations, β again in mirror flows. Both
-    are estimates, no bounds. loss: the loss as the problem defines it.
-    polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale takes out of float range.
+    error: an estimate of the sup-norm error of each state, over all its leaves; predictor_error:
+    the same of the predictor that it stands for, `problem.model.effective(state)`: β for diagonal
+    networks, M for factorisations, β again in mirror flows. Both are estimates, no bounds. loss:
+    the loss as the problem defines it.
+    polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale
+    takes out of float range.
     """
 
     times: Array
@@ -220,7 +245,8 @@ class Trajectory:
 
     @property
     def unique(self) -> bool:
-        """Whether no moment was met from which the flow could have gone another way, too; stats['branches'] has those."""
+        """Whether no moment was met from which the flow could have gone another way, too;
+        stats['branches'] has those."""
         return not self.stats.get("branches", ())
 
     def at(self, t: float) -> Any:
@@ -228,14 +254,20 @@ class Trajectory:
         t = real_number("t", t)
         start = self.times[0] if self.interpolant is None else 0.0
         if not start <= t <= self.times[-1]:
-            raise InputError(f"t: {t:g} lies outside the integrated interval [{start:g}, {self.times[-1]:g}]")
+            raise InputError(
+                f"t: {t:g} lies outside the integrated interval [{start:g}, {self.times[-1]:g}]"
+            )
         if self.interpolant is None:  # a path of jumps: the state entered last
-            return leaf_map(lambda leaf: leaf[int(np.searchsorted(self.times, t, side="right")) - 1], self.states)
+            return leaf_map(
+                lambda leaf: leaf[int(np.searchsorted(self.times, t, side="right")) - 1],
+                self.states,
+            )
         return self.interpolant(t)
 
 
 def grown(leaf: Array, log_factor: Any) -> Array:
-    """e^{log_factor}·leaf, the factor a number or one for each row; in two halves, since the factor alone may be out of range."""
+    """e^{log_factor}·leaf, the factor a number or one for each row; in two halves, since the factor
+    alone may be out of range."""
     half = np.exp(np.asarray(log_factor) / 2)
     half = half.reshape(half.shape + (1,) * (np.ndim(leaf) - 1)) if half.ndim else half
     with np.errstate(under="ignore"):
@@ -256,7 +288,9 @@ def _shape(value: Any) -> str:
 
 def leaves(state: Any) -> list[Any]:
     """The arrays of a state, in order."""
-    return [leaf for part in state for leaf in leaves(part)] if isinstance(state, tuple) else [state]
+    return (
+        [leaf for part in state for leaf in leaves(part)] if isinstance(state, tuple) else [state]
+    )
 
 
 def regrouped(state: tuple[Any, ...], parts: Sequence[Any]) -> Any:
@@ -305,8 +339,9 @@ class Reading:
 class Reported:
     """A number that a paper gives, to be compared with ours.
 
-    source: where, with the paper's words. runs: how many random runs the paper's number is the mean of; None where it is said of
-    every run. relation: "==", or "<=" and ">=" where the paper says at most or at least.
+    source: where, with the paper's words. runs: how many random runs the paper's number is the mean
+    of; None where it is said of every run. relation: "==", or "<=" and ">=" where the paper says at
+    most or at least.
     why: what explains a difference, or that we do not know; shown where there is one.
     incomparable: why the two cannot be compared, where they cannot.
     """
@@ -338,11 +373,17 @@ class Grid:
             table = instance(kind, getattr(self, kind), Mapping)
             if not all(isinstance(name, str) for name in table):
                 raise InputError(
-                    f"grid: {kind}: names are texts, found {next(name for name in table if not isinstance(name, str))!r}"
+                    f"grid: {kind}: names are texts, found "
+                    f"{next(name for name in table if not isinstance(name, str))!r}"
                 )
         for name, values in self.axes.items():
-            if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
-                raise InputError(f"grid: axis {name!r}: expected a sequence of values, found {type(values).__name__}")
+            if isinstance(values, (str, bytes, Mapping)) or not (
+                hasattr(values, "__len__") and hasattr(values, "__getitem__")
+            ):
+                raise InputError(
+                    f"grid: axis {name!r}: expected a sequence of values, found "
+                    f"{type(values).__name__}"
+                )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -359,7 +400,8 @@ class Grid:
         for name, values in reversed(list(self.axes.items())):
             index, k = divmod(index, len(values))
             value = values[k]
-            place[name] = value.item() if isinstance(value, np.generic) else value  # the plain number that names the point
+            # the plain number that names the point
+            place[name] = value.item() if isinstance(value, np.generic) else value
         return {**self.settings, **dict(reversed(place.items()))}
 
     def points(self) -> list[dict[str, Any]]:
@@ -371,8 +413,8 @@ class Grid:
 class Batched:
     """A point function that can also do many points in one vectorised call.
 
-    batch(settings) -> one dataset per setting, in order. A sweep hands it what is to be computed of a chunk; where it raises, the
-    chunk is computed point by point. Both functions are importable.
+    batch(settings) -> one dataset per setting, in order. A sweep hands it what is to be computed of
+    a chunk; where it raises, the chunk is computed point by point. Both functions are importable.
     """
 
     point: Callable[..., xarray.Dataset]
@@ -403,10 +445,12 @@ class Composed:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A figure of a paper as a sweep: `point(**setting)` at every point of a grid, summarised, drawn.
+    """A figure of a paper as a sweep: `point(**setting)` at every point of a grid, summarised,
+    drawn.
 
-    grids: at least 'quick' and 'paper'. summarise(data) -> dataset whose attributes hold the reported numbers by name
-    (`experiments.telling`). draw(summary) -> matplotlib figure. alt: the picture in words, for readers who do not see it.
+    grids: at least 'quick' and 'paper'. summarise(data) -> dataset whose attributes hold the
+    reported numbers by name (`experiments.telling`). draw(summary) -> matplotlib figure. alt: the
+    picture in words, for readers who do not see it.
     """
 
     id: str

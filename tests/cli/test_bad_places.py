@@ -42,7 +42,9 @@ def archive() -> bytes:
 def lying_header() -> bytes:
     """An array of a few bytes that claims 10¹⁵ entries."""
     array = io.BytesIO()
-    np.lib.format.write_array_header_1_0(array, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)})
+    np.lib.format.write_array_header_1_0(
+        array, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)}
+    )
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as file:
         file.writestr("X.npy", array.getvalue() + bytes(80))
@@ -91,8 +93,12 @@ def test_a_network_that_does_not_fit_into_memory(cli, tmp_path, monkeypatch):
     assert code == 2 and err.startswith("error: not enough memory (Unable to allocate 1.46 TiB)")
 
 
-@pytest.mark.parametrize("command", [("figure", "W/fig1", "--out"), ("numbers", "--only", "W/fig1", "--out")])
-def test_outputs_that_cannot_be_written_are_told_before_anything_is_computed(cli, tmp_path, command):
+@pytest.mark.parametrize(
+    "command", [("figure", "W/fig1", "--out"), ("numbers", "--only", "W/fig1", "--out")]
+)
+def test_outputs_that_cannot_be_written_are_told_before_anything_is_computed(
+    cli, tmp_path, command
+):
     (tmp_path / "x.png").mkdir()
     code, _, err = cli(*command, "x.png")
     assert code == 2 and "x.png is a folder" in err
@@ -122,8 +128,13 @@ def test_collect_writes_through_links_and_refuses_devices(cli, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link.nc").symlink_to(tmp_path / "real" / "out.nc")
     assert cli("sweep", "collect", "spec.toml", "-o", "link.nc")[0] == 0
-    assert (tmp_path / "link.nc").is_symlink() and (tmp_path / "real" / "out.nc").read_bytes()[:3] == b"CDF"
-    assert cli("sweep", "collect", "spec.toml", "-o", "link.nc")[0] == 0 and (tmp_path / "link.nc").is_symlink()
+    assert (tmp_path / "link.nc").is_symlink() and (tmp_path / "real" / "out.nc").read_bytes()[
+        :3
+    ] == b"CDF"
+    assert (
+        cli("sweep", "collect", "spec.toml", "-o", "link.nc")[0] == 0
+        and (tmp_path / "link.nc").is_symlink()
+    )
     os.mkfifo(tmp_path / "pipe.nc")
     for place, word in (("pipe.nc", "device or a pipe"), ("real", "is a folder")):
         code, _, err = cli("sweep", "collect", "spec.toml", "-o", place)
@@ -133,9 +144,17 @@ def test_collect_writes_through_links_and_refuses_devices(cli, tmp_path):
 def test_status_and_collect_write_nothing(cli, tmp_path):
     """A store that is empty and read-only could not be looked at."""
     code, out, _ = cli("sweep", "status", "spec.toml")
-    assert code == 0 and "2 points: 0 done, 0 failed, 2 to do" in out and not (tmp_path / "cache").exists()
+    assert (
+        code == 0
+        and "2 points: 0 done, 0 failed, 2 to do" in out
+        and not (tmp_path / "cache").exists()
+    )
     code, _, err = cli("sweep", "collect", "spec.toml", "--partial")
-    assert code == 2 and "no point of this sweep is stored" in err and not (tmp_path / "cache").exists()
+    assert (
+        code == 2
+        and "no point of this sweep is stored" in err
+        and not (tmp_path / "cache").exists()
+    )
 
 
 def test_a_store_with_an_impossible_name(cli, monkeypatch):
@@ -145,10 +164,14 @@ def test_a_store_with_an_impossible_name(cli, monkeypatch):
 
 
 def test_where_every_point_fails_the_reason_is_one_sentence(cli, tmp_path):
-    (tmp_path / "spec.toml").write_text('function = "gradient_flow"\n[axes]\nseed = [0]\n[settings]\nn=4\nd=9\nscale="a"\n')
+    (tmp_path / "spec.toml").write_text(
+        'function = "gradient_flow"\n[axes]\nseed = [0]\n[settings]\nn=4\nd=9\nscale="a"\n'
+    )
     code, _, err = cli("sweep", "run", "spec.toml", "--engine", "serial")
     assert code in (1, 2) and "error: " in err and "Traceback" not in err
-    (tmp_path / "spec.toml").write_text('function = "W/fig1"\npreset = "quick"\n[axes]\nseed = [0]\n[settings]\nn = "a"\n')
+    (tmp_path / "spec.toml").write_text(
+        'function = "W/fig1"\npreset = "quick"\n[axes]\nseed = [0]\n[settings]\nn = "a"\n'
+    )
     code, _, err = cli("sweep", "run", "spec.toml", "--engine", "serial")
     assert code in (1, 2) and "error: " in err and "Traceback" not in err
 
@@ -179,7 +202,14 @@ def test_a_time_limit_needs_processes(cli):
 def shell(command: str, **options) -> subprocess.CompletedProcess:
     paths = os.pathsep.join(entry for entry in sys.path if entry)
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHON": sys.executable}
-    return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(
+        ["sh", "-c", command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **options,
+    )
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
@@ -191,7 +221,11 @@ def test_a_full_disk_behind_stdout():
 def test_the_doctor_reports_from_a_folder_that_is_gone(tmp_path):
     (tmp_path / "gone").mkdir()
     done = shell('cd gone && rmdir ../gone && "$PYTHON" -m biasflow.cli doctor', cwd=tmp_path)
-    assert "Traceback" not in done.stderr and "the current folder is gone" in done.stdout and done.returncode == 0
+    assert (
+        "Traceback" not in done.stderr
+        and "the current folder is gone" in done.stdout
+        and done.returncode == 0
+    )
 
 
 def test_an_interruption_while_commands_load(monkeypatch):

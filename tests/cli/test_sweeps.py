@@ -46,8 +46,15 @@ def test_run_status_collect_clean(cli, tmp_path):
     spec = read_spec("spec.toml")
     with xarray.open_dataset("out.nc", engine="scipy") as data:
         expected = sweep(spec.point, spec.grid)
-        assert data.beta.values.tobytes() == expected.beta.values.tobytes() and data.beta.dims == ("n", "seed", "coordinate")
-        assert data.attrs["code_version"] == expected.attrs["code_version"] and data.attrs["seeds"] == '{"seed":[0,1]}'
+        assert data.beta.values.tobytes() == expected.beta.values.tobytes() and data.beta.dims == (
+            "n",
+            "seed",
+            "coordinate",
+        )
+        assert (
+            data.attrs["code_version"] == expected.attrs["code_version"]
+            and data.attrs["seeds"] == '{"seed":[0,1]}'
+        )
     assert cli("clean", "--yes")[0] == 0 and "4 done" in cli("status", "spec.toml")[1]
     assert cli("clean", "--all", "--yes")[0] == 0 and "no sweeps yet" in cli("status")[1]
 
@@ -67,7 +74,13 @@ def test_failures_are_told_with_their_traceback(cli):
     code, out, _ = cli("run", "broken.toml", "--engine", "serial")
     assert code == 1 and "4 of 6 points done, 2 failed" in out and "--retry-failed" in out
     code, out, _ = cli("status", "broken.toml")
-    assert code == 0 and "2 failed" in out and "failed at {'d': 10" in out and "Traceback" in out and "'seed': -1" in out
+    assert (
+        code == 0
+        and "2 failed" in out
+        and "failed at {'d': 10" in out
+        and "Traceback" in out
+        and "'seed': -1" in out
+    )
     assert cli("run", "broken.toml", "--engine", "serial", "--retry-failed")[0] == 1
     code, out, _ = cli("collect", "broken.toml", "-o", "out.nc")
     assert code == 0 and "4 points, 2 failed" in out
@@ -80,7 +93,9 @@ def test_collect_wants_every_point_unless_told(cli):
     assert code == 2 and "4 of 4 points are not stored" in err
     assert cli("collect", "spec.toml", "--partial")[0] == 2
     small = read_spec("spec.toml")
-    sweep(small.point, bf.Grid({"n": (4,), "seed": (0, 1)}, small.grid.settings), store=Store("cache"))
+    sweep(
+        small.point, bf.Grid({"n": (4,), "seed": (0, 1)}, small.grid.settings), store=Store("cache")
+    )
     assert cli("collect", "spec.toml", "--partial", "-o", "part.nc")[0] == 0
     with xarray.open_dataset("part.nc", engine="scipy") as data:
         assert data.missing.values.tolist() == [[0, 0], [1, 1]]
@@ -92,7 +107,12 @@ def test_stale_results_are_named_and_cleaned_after_asking(cli, monkeypatch, tmp_
         patch.setattr(store_module, "function_version", lambda function: "0123456789abcdef")
         sweep(read_spec("spec.toml").point, read_spec("spec.toml").grid, store=Store("cache"))
     code, out, _ = cli("status", "spec.toml")
-    assert code == 0 and "4 to do" in out and "[stale: 0123456789abcdef]: 4 points" in out and "never used" in out
+    assert (
+        code == 0
+        and "4 to do" in out
+        and "[stale: 0123456789abcdef]: 4 points" in out
+        and "never used" in out
+    )
     monkeypatch.setattr("builtins.input", lambda *prompt: "n")
     monkeypatch.setattr("typer.confirm", lambda *prompt: False)
     assert cli("clean")[0] == 1 and (tmp_path / "cache" / "0123456789abcdef").exists()
@@ -115,7 +135,11 @@ def test_clean_does_not_pull_the_floor_from_under_a_running_sweep(cli):
     "arguments, text, word",
     [
         (("run", "none.toml"), "", "no file none.toml"),
-        (("run", "spec.toml"), SPEC.replace("[4, 6]", "{ range = [1, 2000000] }"), "more than the limit of 1,000,000"),
+        (
+            ("run", "spec.toml"),
+            SPEC.replace("[4, 6]", "{ range = [1, 2000000] }"),
+            "more than the limit of 1,000,000",
+        ),
         (("run", "spec.toml"), SPEC.replace("[4, 6]", "[]"), "no points"),
         (("run", "spec.toml", "--address", "tcp://here:1"), SPEC, "--engine dask"),
         (("collect", "spec.toml", "-o", "nowhere/x.nc"), SPEC, "does not exist"),

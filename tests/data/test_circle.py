@@ -7,7 +7,10 @@ import biasflow as bf
 
 
 def test_training_and_test_points_have_the_same_teacher():
-    few, many = bf.data.circle_teacher(n=50, key=3), bf.data.circle_teacher(n=4000, key=3, spaced=True)
+    few, many = (
+        bf.data.circle_teacher(n=50, key=3),
+        bf.data.circle_teacher(n=4000, key=3, spaced=True),
+    )
     np.testing.assert_allclose(np.linalg.norm(few.X, axis=1), 1, rtol=1e-14)
     nearest = np.argmax(few.X @ many.X.T, axis=1)
     np.testing.assert_allclose(few.y, many.y[nearest], atol=0.02)
@@ -16,7 +19,8 @@ def test_training_and_test_points_have_the_same_teacher():
 
 def test_a_teacher_of_three_units_has_at_most_six_kinks():
     ds = bf.data.circle_teacher(n=3600, key=5, spaced=True)
-    harmonic = 2 * np.cos(2 * np.pi / 3600) * ds.y - np.roll(ds.y, 1) - np.roll(ds.y, -1)  # zero between kinks
+    # zero between kinks
+    harmonic = 2 * np.cos(2 * np.pi / 3600) * ds.y - np.roll(ds.y, 1) - np.roll(ds.y, -1)
     assert np.count_nonzero(np.abs(harmonic) > 1e-9) <= 12
 
 

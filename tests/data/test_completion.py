@@ -10,7 +10,10 @@ def test_observes_the_planted_matrix():
     ds = completion((6, 9), rank=2, observed=20, key=3)
     truth = ds.truth.reshape(6, 9)
     rows, cols, values = observed_entries(ds, (6, 9))
-    assert np.linalg.matrix_rank(truth) == 2 and values.size == len(set(zip(rows, cols, strict=True))) == 20
+    assert (
+        np.linalg.matrix_rank(truth) == 2
+        and values.size == len(set(zip(rows, cols, strict=True))) == 20
+    )
     np.testing.assert_array_equal(values, truth[rows, cols])
     np.testing.assert_allclose(ds.X @ ds.truth, ds.y)
 
@@ -45,9 +48,18 @@ def test_repeated_entries_count_once():
         (lambda: completion((3, 4), rank=0, observed=3), r"rank: .*at least 1"),
         (lambda: completion(9), r"shape: expected \(rows, cols\)"),
         (lambda: completion(key=-1), r"key: .*at least 0"),
-        (lambda: observed_entries(completion(), (5, 10)), r"shape: \(5, 10\) has 50 entries, the inputs have dimension 100"),
-        (lambda: observed_entries(bf.Dataset(np.ones((1, 4)), [1.0]), (2, 2)), r"X: row 0 is not the indicator"),
-        (lambda: observed_entries(bf.Dataset([[2.0, 0, 0, 0]], [1.0]), (2, 2)), r"X: row 0 is not the indicator"),
+        (
+            lambda: observed_entries(completion(), (5, 10)),
+            r"shape: \(5, 10\) has 50 entries, the inputs have dimension 100",
+        ),
+        (
+            lambda: observed_entries(bf.Dataset(np.ones((1, 4)), [1.0]), (2, 2)),
+            r"X: row 0 is not the indicator",
+        ),
+        (
+            lambda: observed_entries(bf.Dataset([[2.0, 0, 0, 0]], [1.0]), (2, 2)),
+            r"X: row 0 is not the indicator",
+        ),
     ],
 )
 def test_bad_input(make, words):
@@ -59,11 +71,19 @@ BAD_ENTRIES = [
     (((2, 2), [0, 2], [0, 0], [1.0, 1.0]), InputError, r"rows: position 2 lies outside 0, …, 1"),
     (((2, 2), [0, 1], [0, -1], [1.0, 1.0]), InputError, r"cols: position -1 lies outside"),
     (((2, 2), [0.5], [0], [1.0]), InputError, r"rows: position 0.5 lies outside"),
-    (((2, 2), [0, 0], [1, 1], [1.0, 2.0]), InconsistentError, r"values: entry \(0, 1\) is given as 1 and as 2"),
+    (
+        ((2, 2), [0, 0], [1, 1], [1.0, 2.0]),
+        InconsistentError,
+        r"values: entry \(0, 1\) is given as 1 and as 2",
+    ),
     (((2, 2), [0], [0], [np.nan]), InputError, r"values: entry \(0,\) is nan"),
     (((2, 2), [np.nan], [0], [1.0]), InputError, r"rows: entry \(0,\) is nan"),
     (((2, 2), [], [], []), InputError, r"values: expected a non-empty vector"),
-    (((2, 2), [0, 1], [0], [1.0, 1.0]), InputError, r"cols: expected 2 positions, one per value, found shape \(1,\)"),
+    (
+        ((2, 2), [0, 1], [0], [1.0, 1.0]),
+        InputError,
+        r"cols: expected 2 positions, one per value, found shape \(1,\)",
+    ),
     ((4, [0], [0], [1.0]), InputError, r"shape: expected \(rows, cols\)"),
 ]
 

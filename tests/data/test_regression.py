@@ -36,7 +36,9 @@ def test_without_noise_the_truth_interpolates():
 
 
 def test_the_noise_level_leaves_inputs_alone():
-    assert np.array_equal(sparse_regression(5, 9, 2, noise_var=0.0).X, sparse_regression(5, 9, 2, noise_var=1.0).X)
+    assert np.array_equal(
+        sparse_regression(5, 9, 2, noise_var=0.0).X, sparse_regression(5, 9, 2, noise_var=1.0).X
+    )
 
 
 def test_with_bias():

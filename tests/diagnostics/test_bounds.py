@@ -1,4 +1,5 @@
-"""R's bounds with their constants, and the sharper ones: they hold, follow the clock, and are silent where they must be."""
+"""R's bounds with their constants, and the sharper ones: they hold, follow the clock, and are
+silent where they must be."""
 
 import numpy as np
 import pytest
@@ -29,20 +30,34 @@ def measured(problem, flow, times):
 
 
 BANDS = {  # 5–95% over 200–300 seeds of an independent prototype (theory.md)
-    "fig2": ((20, 50, 50, 1.0), {
-        "kappa1": (4.9e-2, 1.1e-1), "kappa2": (1.3e-5, 3.5e-5), "inf_r": (0.103, 0.130), "inverse_norm": (1.05, 1.53),
-        "mass": (11.3, 18.6), "asymptotic_rate": (0.54, 1.21),
-    }),
-    "fig3": ((10, 100, 20, 1e-4), {
-        "kappa1": (0.7e-9, 3.2e-9), "kappa2": (1.8e-7, 8.4e-7), "inf_r": (6.2e-9, 7.4e-9), "inverse_norm": (1.5, 3.1),
-        "mass": (6.6, 15.7),
-    }),
-}  # fmt: skip
+    "fig2": (
+        (20, 50, 50, 1.0),
+        {
+            "kappa1": (4.9e-2, 1.1e-1),
+            "kappa2": (1.3e-5, 3.5e-5),
+            "inf_r": (0.103, 0.130),
+            "inverse_norm": (1.05, 1.53),
+            "mass": (11.3, 18.6),
+            "asymptotic_rate": (0.54, 1.21),
+        },
+    ),
+    "fig3": (
+        (10, 100, 20, 1e-4),
+        {
+            "kappa1": (0.7e-9, 3.2e-9),
+            "kappa2": (1.8e-7, 8.4e-7),
+            "inf_r": (6.2e-9, 7.4e-9),
+            "inverse_norm": (1.5, 3.1),
+            "mass": (6.6, 15.7),
+        },
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BANDS)
 def test_constants_of_the_papers_settings(name):
-    """The median of five seeds lies in a 5–95% band but for chance 2e-3; printed formulas are recomputed beside."""
+    """The median of five seeds lies in a 5–95% band but for chance 2e-3; printed formulas are
+    recomputed beside."""
     setting, bands = BANDS[name]
     found = [convergence_bounds(random_problem(*setting, seed)) for seed in range(100, 105)]
     for constant, (low, high) in bands.items():
@@ -53,16 +68,25 @@ def test_constants_of_the_papers_settings(name):
         assert printed == pytest.approx(bounds.C, rel=1e-10)
         assert bounds.kappa1 == pytest.approx(bounds.inf_r / bounds.inverse_norm**2, rel=1e-12)
         assert bounds.kappa2 == pytest.approx(1 / (bounds.C * bounds.inverse_norm) ** 2, rel=1e-12)
-        assert bounds.sharp_rate == pytest.approx(4 * bounds.kappa1) and bounds.sharp_rate < bounds.asymptotic_rate
+        assert (
+            bounds.sharp_rate == pytest.approx(4 * bounds.kappa1)
+            and bounds.sharp_rate < bounds.asymptotic_rate
+        )
         assert bounds.speed == 1
 
 
-@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([3.0, 1.0, 0.05]), loss=st.sampled_from(["half", "sum", "half-mean"]))
+@given(
+    seed=st.integers(0, 10**6),
+    alpha=st.sampled_from([3.0, 1.0, 0.05]),
+    loss=st.sampled_from(["half", "sum", "half-mean"]),
+)
 @settings(max_examples=12, deadline=None)
 def test_every_bound_bounds(seed, alpha, loss):
-    """D and F, with errors of the flow of 1e-10, at times over the whole flow; D from its own definition."""
+    """D and F, with errors of the flow of 1e-10, at times over the whole flow; D from its own
+    definition."""
     problem = network(seed, alpha=alpha, loss=loss)
-    assume(np.linalg.matrix_rank(problem.model.features(problem.data.X)) == problem.data.n)  # some neuron sees every sample
+    # some neuron sees every sample
+    assume(np.linalg.matrix_rank(problem.model.features(problem.data.X)) == problem.data.n)
     flow = flow_of(problem)
     bounds = convergence_bounds(problem, flow)
     times = flow.times[-1] * np.concatenate([[0.0], np.geomspace(1e-4, 1, 60)])
@@ -80,9 +104,13 @@ def test_every_bound_bounds(seed, alpha, loss):
 
 def test_sharp_rate_is_attained_at_the_identity():
     """X = I, small β beside r: D decays at 4·inf r, four times what R prints."""
-    problem = bf.MirrorProblem(bf.ScaledPotential(0.5, bf.Hypentropy(100.0)), np.eye(3), [1e-3, -2e-3, 1e-3])
+    problem = bf.MirrorProblem(
+        bf.ScaledPotential(0.5, bf.Hypentropy(100.0)), np.eye(3), [1e-3, -2e-3, 1e-3]
+    )
     bounds = convergence_bounds(problem)
-    assert bounds.sharp_rate == pytest.approx(400.0) and bounds.asymptotic_rate == pytest.approx(400.0, rel=1e-9)
+    assert bounds.sharp_rate == pytest.approx(400.0) and bounds.asymptotic_rate == pytest.approx(
+        400.0, rel=1e-9
+    )
     assert bounds.kappa1 == pytest.approx(100.0) and bounds.inverse_norm == pytest.approx(1.0)
 
 
@@ -93,8 +121,17 @@ def test_clock_of_the_loss(loss, speed):
     one, two = convergence_bounds(half, flow_of(half)), convergence_bounds(other, flow_of(other))
     assert two.speed == pytest.approx(speed) and one.speed == 1
     times = np.geomspace(1e-2, 100, 20)
-    for name in ("linear", "sublinear", "sharp_linear", "sharp_sublinear", "objective", "sharp_objective"):
-        np.testing.assert_allclose(getattr(two, name)(times / speed), getattr(one, name)(times), rtol=1e-7, err_msg=name)
+    for name in (
+        "linear",
+        "sublinear",
+        "sharp_linear",
+        "sharp_sublinear",
+        "objective",
+        "sharp_objective",
+    ):
+        np.testing.assert_allclose(
+            getattr(two, name)(times / speed), getattr(one, name)(times), rtol=1e-7, err_msg=name
+        )
     for name in ("kappa1", "kappa2", "sharp_rate", "asymptotic_rate"):
         assert getattr(two, name) == pytest.approx(speed * getattr(one, name), rel=1e-7), name
     for name in ("inf_r", "inverse_norm", "mass", "C", "start_divergence", "dual_norm"):
@@ -109,9 +146,12 @@ def test_network_and_its_mirror_problem_have_the_same_bounds():
 
 
 def test_mirror_flow_under_another_loss_records_its_own_clock():
-    """The problem of a trajectory is the flow that was integrated, whatever the loss's normalisation."""
+    """The problem of a trajectory is the flow that was integrated, whatever the loss's
+    normalisation."""
     X, y = np.random.default_rng(0).standard_normal((3, 5)), np.ones(3)
-    flow = bf.mirror_flow(bf.Hypentropy(0.5), X, y, loss=SquareLoss("half-mean"), t1=2.0, rtol=1e-10)
+    flow = bf.mirror_flow(
+        bf.Hypentropy(0.5), X, y, loss=SquareLoss("half-mean"), t1=2.0, rtol=1e-10
+    )
     again = bf.mirror_flow(flow.problem.potential, X, y, t1=2.0, rtol=1e-10)
     np.testing.assert_allclose(flow.final, again.final, atol=1e-8)
     assert np.max(np.abs(flow.final - bf.mirror_flow(bf.Hypentropy(0.5), X, y, t1=2.0).final)) > 0.1
@@ -123,12 +163,20 @@ class TestNothingToSay:
         problem.params0.b[2] = problem.params0.a[2]
         X = problem.model.features(problem.data.X)
         truth = problem.model.effective(problem.params0) * np.linspace(0.5, 2, 10)
-        reached = Problem(problem.model, bf.Dataset(problem.data.X, X @ truth), problem.loss, problem.params0)
+        reached = Problem(
+            problem.model, bf.Dataset(problem.data.X, X @ truth), problem.loss, problem.params0
+        )
         bounds = convergence_bounds(reached)
-        assert bounds.inf_r == 0 and bounds.kappa1 == bounds.sharp_rate == bounds.kappa2 == 0 and np.isposinf(bounds.C)
+        assert (
+            bounds.inf_r == 0
+            and bounds.kappa1 == bounds.sharp_rate == bounds.kappa2 == 0
+            and np.isposinf(bounds.C)
+        )
         assert np.isfinite(bounds.dual_norm) and bounds.asymptotic_rate > 0
         times = np.array([1.0, 10.0])
-        assert np.all(bounds.linear(times) == bounds.start_divergence) and np.all(bounds.sharp_sublinear(1e6) < 1e-3)
+        assert np.all(bounds.linear(times) == bounds.start_divergence) and np.all(
+            bounds.sharp_sublinear(1e6) < 1e-3
+        )
 
     def test_r_below_float_range(self):
         """log r = −5000: R's linear rate is zero in floats, C and κ₂ are not lost."""
@@ -137,25 +185,39 @@ class TestNothingToSay:
         bounds = convergence_bounds(problem)
         assert bounds.inf_r == 0 and bounds.kappa1 == 0
         assert 16 * (5000 + np.log(2 * bounds.mass / 8)) == pytest.approx(bounds.C, rel=1e-9)
-        assert 0 < bounds.kappa2 < 1e-9 and np.isfinite(bounds.start_divergence) and np.isfinite(bounds.dual_norm)
+        assert (
+            0 < bounds.kappa2 < 1e-9
+            and np.isfinite(bounds.start_divergence)
+            and np.isfinite(bounds.dual_norm)
+        )
         flow = bf.mirror_flow(problem.potential, X, y)
         best = bf.bregman_projection(problem.potential, X, y)
-        D = 2 * np.array([problem.potential.divergence(best.value, beta) for beta in flow.states[1:]])
+        D = 2 * np.array(
+            [problem.potential.divergence(best.value, beta) for beta in flow.states[1:]]
+        )
         late = flow.states[1:][:, np.argmax(np.abs(best.value))] != 0
-        assert np.all(D[late] <= bounds.sharp_sublinear(flow.times[1:][late]) * (1 + 1e-6) + 1e-6 * D[late].max())
+        assert np.all(
+            D[late]
+            <= bounds.sharp_sublinear(flow.times[1:][late]) * (1 + 1e-6) + 1e-6 * D[late].max()
+        )
 
     def test_potentials_that_are_not_hypentropies(self):
         with pytest.raises(bf.RefusedError, match="multiple of a hypentropy, found Euclidean"):
             convergence_bounds(bf.MirrorProblem(bf.Euclidean(), np.eye(2), [1.0, 1.0]))
         model = bf.DiagonalNetwork(3)
         with pytest.raises(bf.RefusedError, match="multiple of a hypentropy"):
-            convergence_bounds(Problem(model, bf.data.hypercube(2, 3), SquareLoss(), model.init(1.0, dim=3)))
+            convergence_bounds(
+                Problem(model, bf.data.hypercube(2, 3), SquareLoss(), model.init(1.0, dim=3))
+            )
 
     def test_bad_input(self):
-        with pytest.raises(bf.InputError, match="problem: expected Problem or MirrorProblem, found str"):
+        with pytest.raises(
+            bf.InputError, match="problem: expected Problem or MirrorProblem, found str"
+        ):
             convergence_bounds("no")
         problem = bf.MirrorProblem(bf.Hypentropy(1.0), [[1.0], [1.0]], [1.0, -1.0], [0.5])
-        assert convergence_bounds(problem).kappa1 == 0  # labels that cannot be fitted: X has rank below n
+        # labels that cannot be fitted: X has rank below n
+        assert convergence_bounds(problem).kappa1 == 0
         other = bf.mirror_flow(bf.Hypentropy(1.0), [[1.0]], [1.0])
         with pytest.raises(bf.InputError, match="the flow of another problem"):
             convergence_bounds(problem, other)
@@ -177,11 +239,14 @@ class TestLocal:
     def problem(self, name, seed=0):
         rng = np.random.default_rng(seed)
         X, beta0 = rng.standard_normal((3, 6)), rng.uniform(0.2, 1, 6)
-        return bf.MirrorProblem(POTENTIALS[name], X, X @ rng.uniform(0.2, 1, 6), beta0 if name == "entropy" else None)
+        return bf.MirrorProblem(
+            POTENTIALS[name], X, X @ rng.uniform(0.2, 1, 6), beta0 if name == "entropy" else None
+        )
 
     @pytest.mark.parametrize("name", POTENTIALS)
     def test_weighted_rate_tends_to_half_the_final_one(self, name):
-        """At radius zero ω is (φ*)'' at the limit, and D ~ e^{−2λ_min t}: the theorem loses the factor two of R §5.3."""
+        """At radius zero ω is (φ*)'' at the limit, and D ~ e^{−2λ_min t}: the theorem loses the
+        factor two of R §5.3."""
         problem = self.problem(name)
         limit = bf.bregman_projection(problem.potential, problem.X, problem.y, problem.beta0)
         weight = problem.potential.at(limit.value).weight()
@@ -215,21 +280,27 @@ class TestLocal:
         points = [problem.potential.at(beta) for beta in flow.states]
         gap = np.array([np.sum(best.divergence(point)) for point in points])
         assert np.all(np.diff(gap) <= 1e-12) and gap[0] == pytest.approx(found.radius)
-        shifts, weights = np.array([p.eta - best.eta for p in points]), np.array([p.weight() for p in points])
+        shifts, weights = (
+            np.array([p.eta - best.eta for p in points]),
+            np.array([p.weight() for p in points]),
+        )
         assert np.all(weights >= found.least_weight * (1 - 1e-9))
         assert np.max(np.abs(shifts)) <= found.spread["linf"] * (1 + 1e-9)
         assert np.max(np.linalg.norm(shifts, axis=1)) <= found.spread["l2"] * (1 + 1e-9)
-        assert 0 < found.linear <= found.weighted * (1 + 1e-12) and found.lipschitz == pytest.approx(
-            1 / np.min(found.least_weight)
-        )
+        assert 0 < found.linear <= found.weighted * (
+            1 + 1e-12
+        ) and found.lipschitz == pytest.approx(1 / np.min(found.least_weight))
         for rate in (found.linear, found.weighted):
             assert np.all(gap <= gap[0] * np.exp(-rate * flow.times) * (1 + 1e-8) + 1e-9 * gap[0])
         for rate in found.sublinear.values():
             assert np.all(gap <= 1 / (rate * flow.times + 1 / gap[0]) * (1 + 1e-8) + 1e-9 * gap[0])
 
     def test_limit_on_the_wall_has_no_rate(self):
-        """(φ*)'' = β vanishes there: no Lipschitz constant, no linear rate, and no finite spread."""
-        problem = bf.MirrorProblem(bf.Entropy(), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]), [1.0, 0.0], [0.2, 0.3, 0.4])
+        """(φ*)'' = β vanishes there: no Lipschitz constant, no linear rate, and no finite
+        spread."""
+        problem = bf.MirrorProblem(
+            bf.Entropy(), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]), [1.0, 0.0], [0.2, 0.3, 0.4]
+        )
         found = local_bounds(problem)
         assert list(found.least_weight[1:]) == [0.0, 0.0] and found.least_weight[0] > 0
         assert found.lipschitz == np.inf and found.linear == 0 and found.weighted == 0

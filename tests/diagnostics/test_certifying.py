@@ -10,7 +10,9 @@ def trained(log_norm=12.0):
     ds = bf.data.clusters(14, k=2, key=0)
     biased = bf.data.with_bias(ds)
     model = bf.TwoLayer(60, 3)
-    flow = bf.gradient_flow(model, biased, bf.SmoothMargin(), model.init(0.3), rtol=1e-2, log_norm=log_norm)
+    flow = bf.gradient_flow(
+        model, biased, bf.SmoothMargin(), model.init(0.3), rtol=1e-2, log_norm=log_norm
+    )
     return ds, flow
 
 
@@ -22,7 +24,9 @@ def test_the_gap_closes_along_the_flow_and_brackets_the_max_margin():
     for certificate in found:
         assert certificate.margin <= gamma.certificate.dual
         assert certificate.upper >= gamma.objective * (1 - 1e-12)
-        assert certificate.gap == pytest.approx(certificate.direction_slack + certificate.sample_slack, abs=1e-15)
+        assert certificate.gap == pytest.approx(
+            certificate.direction_slack + certificate.sample_slack, abs=1e-15
+        )
     assert found[-1].gap < 0.2 * found[0].gap
 
 

@@ -15,7 +15,9 @@ def network(*neurons):
 
 def test_clusters_of_two_directions():
     u, v = np.array([0.6, 0.8]), np.array([-1.0, 0.0])
-    found = bf.clusters(network([2, *(1.5 * u)], [1, *(2 * u)], [-1, *(4 * v)], [0, 1, 1], [1, 0, 0]))
+    found = bf.clusters(
+        network([2, *(1.5 * u)], [1, *(2 * u)], [-1, *(4 * v)], [0, 1, 1], [1, 0, 0])
+    )
     first, second = found
     assert (first.sign, second.sign) == (1, -1)
     assert first.direction == pytest.approx(u) and second.direction == pytest.approx(v)
@@ -29,10 +31,13 @@ def test_signs_and_opposite_directions_are_kept_apart():
 
 def test_a_cluster_reaches_as_far_as_its_angle():
     angles = np.array([0.0, 0.04, 0.2])
-    params = bf.TwoLayerParams(np.array([3.0, 1.0, 1.0]), np.column_stack([np.cos(angles), np.sin(angles)]))
+    params = bf.TwoLayerParams(
+        np.array([3.0, 1.0, 1.0]), np.column_stack([np.cos(angles), np.sin(angles)])
+    )
     near, far = bf.clusters(params, angle=0.05)
     assert list(near.neurons) == [0, 1] and list(far.neurons) == [2]
-    assert near.spread == pytest.approx(0.03, rel=1e-3)  # the direction is a quarter of the way to the second
+    # the direction is a quarter of the way to the second
+    assert near.spread == pytest.approx(0.03, rel=1e-3)
     assert len(bf.clusters(params, angle=0.3)) == 1
 
 
@@ -45,7 +50,10 @@ def test_light_clusters_are_left_out():
 @given(st.floats(-250, 100))
 def test_clusters_do_not_depend_on_the_scale(exponent):
     start = bf.TwoLayer(20, 3).init(1.0, key=1)
-    plain, scaled = bf.clusters(start), bf.clusters(bf.TwoLayerParams(*(10**exponent * leaf for leaf in start)))
+    plain, scaled = (
+        bf.clusters(start),
+        bf.clusters(bf.TwoLayerParams(*(10**exponent * leaf for leaf in start))),
+    )
     assert [list(c.neurons) for c in plain] == [list(c.neurons) for c in scaled]
     assert [c.share for c in scaled] == pytest.approx([c.share for c in plain], rel=1e-9)
 
@@ -75,7 +83,11 @@ def test_kinks_are_those_of_the_function():
 
 def test_near_kinks_merge_and_opposite_ones_cancel():
     (kink,) = bf.kinks(network([1, 1, 0], [3, 1, -1e-4]))
-    assert kink.change == pytest.approx(4) and kink.position == pytest.approx(0.75e-4) and list(kink.neurons) == [0, 1]
+    assert (
+        kink.change == pytest.approx(4)
+        and kink.position == pytest.approx(0.75e-4)
+        and list(kink.neurons) == [0, 1]
+    )
     assert len(bf.kinks(network([1, 1, 0], [3, 1, -1e-4]), apart=1e-5)) == 2
     line = network([1, 1, 0.5], [-1, -1, -0.5], [1, 1, -1])  # the first two are x + ½
     assert [k.position for k in bf.kinks(line)] == pytest.approx([1.0])
@@ -83,9 +95,13 @@ def test_near_kinks_merge_and_opposite_ones_cancel():
 
 def test_the_two_point_network_ends_with_two_kinks():
     ds, model = bf.data.two_points(), bf.TwoLayer(60, 2)
-    flow = bf.gradient_flow(model, ds, bf.SquareLoss("half-mean"), model.init(1e-6 / np.sqrt(60), key=0))
+    flow = bf.gradient_flow(
+        model, ds, bf.SquareLoss("half-mean"), model.init(1e-6 / np.sqrt(60), key=0)
+    )
     found = bf.clusters(flow.final)
-    assert [c.sign for c in found] == [-1, 1] and [c.mass for c in found] == pytest.approx([2 / 5**0.5, 1 / 5**0.5], rel=1e-3)
+    assert [c.sign for c in found] == [-1, 1] and [c.mass for c in found] == pytest.approx(
+        [2 / 5**0.5, 1 / 5**0.5], rel=1e-3
+    )
     assert [k.position for k in bf.kinks(flow.final)] == pytest.approx([-0.5, 2.0], abs=1e-5)
 
 

@@ -11,11 +11,14 @@ def test_one_pair():
     """One difference δ: Δ_r = ‖δ‖ for every r."""
     for rank in (1, 2, 3):
         limit = bf.interclass_distance([[0.0, 0, 0], [3.0, 0, 4]], [1, -1], rank)
-        assert limit.objective == pytest.approx(5, rel=1e-4) and limit.certificate.dual == pytest.approx(5, rel=1e-4)
+        assert limit.objective == pytest.approx(
+            5, rel=1e-4
+        ) and limit.certificate.dual == pytest.approx(5, rel=1e-4)
 
 
 def test_orthogonal_differences():
-    """δ = e₁, …, e_d: the sum of the squared lengths of their projections is r, so Δ_r = √(r/d), reached by a flat frame."""
+    """δ = e₁, …, e_d: the sum of the squared lengths of their projections is r, so Δ_r = √(r/d),
+    reached by a flat frame."""
     X = np.vstack([np.zeros(4), np.eye(4)])
     for rank in (1, 2, 3):
         limit = bf.interclass_distance(X, [1, -1, -1, -1, -1], rank)
@@ -27,14 +30,18 @@ def test_brackets_grow_with_rank_and_end_exact():
     ds = bf.data.clusters(40, 5, 3, key=1)
     limits = [bf.interclass_distance(ds.X, ds.y, rank) for rank in range(1, 6)]
     for small, large in itertools.pairwise(limits):
-        assert small.objective <= large.certificate.dual and small.objective <= small.certificate.dual
+        assert (
+            small.objective <= large.certificate.dual and small.objective <= small.certificate.dual
+        )
     assert limits[-1].certificate.kind == "exact" and limits[-1].certificate.gap <= 1e-14
     full = min(np.linalg.norm(a - b) for a in ds.X[ds.y > 0] for b in ds.X[ds.y < 0])
     assert limits[-1].objective == pytest.approx(full, rel=1e-12)
     frame = limits[1].value
     np.testing.assert_allclose(frame.T @ frame, np.eye(2), atol=1e-12)
     i, j = limits[1].stats["pair"]
-    assert ds.y[i] != ds.y[j] and np.linalg.norm((ds.X[i] - ds.X[j]) @ frame) == pytest.approx(limits[1].objective)
+    assert ds.y[i] != ds.y[j] and np.linalg.norm((ds.X[i] - ds.X[j]) @ frame) == pytest.approx(
+        limits[1].objective
+    )
 
 
 def test_relaxation_against_clarabel():
@@ -43,10 +50,17 @@ def test_relaxation_against_clarabel():
     differences = np.random.default_rng(0).standard_normal((300, 5))
     P, t = cp.Variable((5, 5), symmetric=True), cp.Variable()
     rows = np.einsum("ki,kj->kij", differences, differences).reshape(300, -1)
-    problem = cp.Problem(cp.Maximize(t), [rows @ cp.vec(P, order="C") >= t, P >> 0, np.eye(5) - P >> 0, cp.trace(P) == 2])
+    problem = cp.Problem(
+        cp.Maximize(t),
+        [rows @ cp.vec(P, order="C") >= t, P >> 0, np.eye(5) - P >> 0, cp.trace(P) == 2],
+    )
     problem.solve(solver=cp.CLARABEL)
     upper, found, gap = fantope_bound(differences, 2, 1e-4)
-    assert gap <= 1e-4 and upper >= float(t.value) - 1e-7 and upper == pytest.approx(float(t.value), rel=2e-4)
+    assert (
+        gap <= 1e-4
+        and upper >= float(t.value) - 1e-7
+        and upper == pytest.approx(float(t.value), rel=2e-4)
+    )
     assert np.trace(found) == pytest.approx(2)
 
 
@@ -69,7 +83,9 @@ def test_wide_inputs_are_bounded_too():
 def test_bad_input(X, y, rank, words):
     with pytest.raises(bf.InputError) as caught:
         bf.interclass_distance(X, y, rank)
-    assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words)
+    assert str(caught.value).startswith(words[0]) and all(
+        word in str(caught.value) for word in words
+    )
 
 
 def test_equal_points_have_distance_zero():
@@ -82,19 +98,30 @@ class TestMarginBound:
 
     def test_by_hand(self):
         bound = bf.margin_bound(self.X, 0.1, 0.1)
-        assert bound.complexity == pytest.approx(4 * np.sqrt(2 / 2) / 0.1) and bound.supremum == pytest.approx(np.sqrt(2) / 2)
+        assert bound.complexity == pytest.approx(
+            4 * np.sqrt(2 / 2) / 0.1
+        ) and bound.supremum == pytest.approx(np.sqrt(2) / 2)
         assert bound.union == pytest.approx(np.sqrt(np.log(np.log2(4 * np.sqrt(0.5) / 0.1)) / 2))
         assert bound.confidence == pytest.approx(np.sqrt(np.log(10) / 4))
-        assert bound.value == pytest.approx(bound.complexity + bound.union + bound.confidence) and bound.vacuous
-        assert bf.margin_bound(self.X, 0.1, space="F2").rademacher == pytest.approx(np.sqrt(2 / (6 * 2)))
+        assert (
+            bound.value == pytest.approx(bound.complexity + bound.union + bound.confidence)
+            and bound.vacuous
+        )
+        assert bf.margin_bound(self.X, 0.1, space="F2").rademacher == pytest.approx(
+            np.sqrt(2 / (6 * 2))
+        )
         assert bf.margin_bound(self.X, 0.1, rademacher=1e-3).complexity == pytest.approx(0.04)
 
     def test_rademacher_bounds(self):
-        """E sup over the unit ball of |Σε_if(x_i)|/n, the supremum found exactly for each of 200 draws of signs."""
+        """E sup over the unit ball of |Σε_if(x_i)|/n, the supremum found exactly for each of 200
+        draws of signs."""
         rng = np.random.default_rng(0)
         X = rng.uniform(-1, 1, (12, 2))
         one = bf.Particles(np.eye(3), np.ones(3), np.zeros(3))
-        draws = [bf.margin_certificate(one, X, rng.choice([-1.0, 1.0], 12), weights=np.ones(12)).upper for _ in range(200)]
+        draws = [
+            bf.margin_certificate(one, X, rng.choice([-1.0, 1.0], 12), weights=np.ones(12)).upper
+            for _ in range(200)
+        ]
         assert np.mean(draws) <= bf.margin_bound(X, 0.01).rademacher
 
     @pytest.mark.parametrize(
@@ -110,4 +137,6 @@ class TestMarginBound:
     def test_bad_input(self, arguments, words):
         with pytest.raises(bf.InputError) as caught:
             bf.margin_bound(self.X, **arguments)
-        assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words)
+        assert str(caught.value).startswith(words[0]) and all(
+            word in str(caught.value) for word in words
+        )

@@ -18,7 +18,9 @@ def jacobian(params, x):
         h = np.maximum(W @ sample, 0)
         hidden = (A * (h > 0))[:, :, None] * sample
         output = np.eye(len(A))[:, :, None] * h
-        rows.append(np.concatenate([hidden.reshape(len(A), -1), output.reshape(len(A), -1)], axis=1))
+        rows.append(
+            np.concatenate([hidden.reshape(len(A), -1), output.reshape(len(A), -1)], axis=1)
+        )
     return np.array(rows)
 
 
@@ -31,10 +33,15 @@ def test_against_the_jacobian():
     K0, K1 = (np.einsum("icp,jcp->ij", J, J) for J in (J0, J1))
     moved = tangent_movement(network, start, end, x)
     assert moved.gradient == pytest.approx(1 - np.mean(cosines), abs=ROUNDING)
-    assert moved.kernel == pytest.approx(1 - np.sum(K0 * K1) / np.linalg.norm(K0) / np.linalg.norm(K1), abs=ROUNDING)
+    assert moved.kernel == pytest.approx(
+        1 - np.sum(K0 * K1) / np.linalg.norm(K0) / np.linalg.norm(K1), abs=ROUNDING
+    )
 
 
-@pytest.mark.parametrize("network, shape", [(WideNetwork(30, 8), (4, 8)), (VggNetwork(((4,), (6,)), side=4), (4, 4, 4, 3))])
+@pytest.mark.parametrize(
+    "network, shape",
+    [(WideNetwork(30, 8), (4, 8)), (VggNetwork(((4,), (6,)), side=4), (4, 4, 4, 3))],
+)
 def test_scaling_all_weights_moves_nothing(network, shape):
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     moved = tangent_movement(network, network.init(1.0), network.init(5.0), x)
@@ -45,12 +52,19 @@ def test_scaling_all_weights_moves_nothing(network, shape):
 def test_scales_whose_fourth_powers_float32_does_not_hold(scale):
     network = WideNetwork(30, 8)
     x = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
-    moved, expected = (tangent_movement(network, network.init(s, key=0), network.init(s, key=1), x) for s in (scale, 1.0))
-    assert (moved.gradient, moved.kernel) == pytest.approx((expected.gradient, expected.kernel), abs=ROUNDING)
+    moved, expected = (
+        tangent_movement(network, network.init(s, key=0), network.init(s, key=1), x)
+        for s in (scale, 1.0)
+    )
+    assert (moved.gradient, moved.kernel) == pytest.approx(
+        (expected.gradient, expected.kernel), abs=ROUNDING
+    )
 
 
 def test_a_gradient_that_died_is_at_distance_one():
     network = WideNetwork(10, 8)
     start = network.init(1.0)
     dead = ClassifierParams((0 * start.hidden[0],), 0 * start.output)
-    assert tangent_movement(network, start, dead, np.ones((3, 8), np.float32)).gradient == pytest.approx(1)
+    assert tangent_movement(
+        network, start, dead, np.ones((3, 8), np.float32)
+    ).gradient == pytest.approx(1)

@@ -1,4 +1,5 @@
-"""Phases of a flow: made-up losses whose phases are known, and small-scale flows against the exact path of jumps."""
+"""Phases of a flow: made-up losses whose phases are known, and small-scale flows against the exact
+path of jumps."""
 
 import itertools
 
@@ -13,21 +14,31 @@ PROBLEM = bf.MirrorProblem(bf.Euclidean(), [[1.0]], [1.0])
 
 
 def made_up(times, loss, result=Result.CONVERGED):
-    return bf.Trajectory(times, np.zeros((len(times), 1)), loss, np.zeros(len(times)), (), {}, result, PROBLEM)
+    return bf.Trajectory(
+        times, np.zeros((len(times), 1)), loss, np.zeros(len(times)), (), {}, result, PROBLEM
+    )
 
 
 def stairs(times, jumps, heights, rate):
-    """Plateaus at heights, left at the jumps by drops of length ~1/rate; after the last jump exponential decay to zero."""
+    """Plateaus at heights, left at the jumps by drops of length ~1/rate; after the last jump
+    exponential decay to zero."""
     levels = np.array([*heights, 0.0])
     drops = -np.diff(levels)
-    return sum(drop * np.exp(-np.logaddexp(0, rate * (times - jump))) for drop, jump in zip(drops, jumps, strict=True))
+    return sum(
+        drop * np.exp(-np.logaddexp(0, rate * (times - jump)))
+        for drop, jump in zip(drops, jumps, strict=True)
+    )
 
 
 def covers(found, times):
     """Phases in order, without gaps, from the first time to the last, with the losses handed on."""
     assert found[0].start == times[0] and found[-1].end == times[-1]
     for one, two in itertools.pairwise(found):
-        assert one.end == two.start > one.start and one.loss_end == two.loss_start and one.name != two.name
+        assert (
+            one.end == two.start > one.start
+            and one.loss_end == two.loss_start
+            and one.name != two.name
+        )
 
 
 class TestMadeUp:
@@ -47,17 +58,23 @@ class TestMadeUp:
         times = np.linspace(0, 130, 4000)
         found = phases(made_up(times, stairs(times, [20, 60, 100], [1.0, 0.3, 0.05], 2.0)))
         covers(found, times)
-        assert [p.name for p in found][:4] == ["escape", "drop", "plateau", "drop"] and found[-1].name == "final convergence"
+        assert [p.name for p in found][:4] == ["escape", "drop", "plateau", "drop"] and found[
+            -1
+        ].name == "final convergence"
         drops = [p for p in found if p.name == "drop"]
         for drop, jump in zip(drops, (20, 60, 100), strict=False):
             assert drop.start - 2 < jump < drop.end + 2 and drop.end - drop.start < 8
         assert abs(found[-1].start - 100) < 3 and found[-1].rate == pytest.approx(2.0, rel=0.1)
         assert found[0].loss_end > 0.85 and found[0].end == pytest.approx(20, abs=2)
         plateau = found[2]
-        assert (plateau.loss_start, plateau.loss_end) == (pytest.approx(0.3, rel=0.2), pytest.approx(0.3, rel=0.2))
+        assert (plateau.loss_start, plateau.loss_end) == (
+            pytest.approx(0.3, rel=0.2),
+            pytest.approx(0.3, rel=0.2),
+        )
 
     def test_a_start_that_falls_at_once(self):
-        """A steep start is not the long plateau after it: that one starts once the loss has fallen to a fifth at most."""
+        """A steep start is not the long plateau after it: that one starts once the loss has fallen
+        to a fifth at most."""
         times = np.linspace(0, 60, 3000)
         found = phases(made_up(times, 0.9 * np.exp(-3 * times) + stairs(times, [30], [0.1], 3.0)))
         covers(found, times)
@@ -65,7 +82,9 @@ class TestMadeUp:
         assert plateau.name == "plateau" and plateau.start < 2 and plateau.loss_start < 0.2
         assert plateau.end == pytest.approx(30, abs=2) and found[-1].name == "final convergence"
 
-    @pytest.mark.parametrize("result", [Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL])
+    @pytest.mark.parametrize(
+        "result", [Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL]
+    )
     def test_partial_flows_have_no_final_convergence(self, result):
         times = np.linspace(0, 130, 4000)
         found = phases(made_up(times, stairs(times, [20, 60, 100], [1.0, 0.3, 0.05], 2.0), result))
@@ -78,7 +97,9 @@ class TestMadeUp:
     def test_the_excess_over_an_infimum_is_read(self, result):
         times = np.linspace(0, 40, 500)
         found = phases(made_up(times, 5 + np.exp(-times), result))
-        assert [p.name for p in found] == ["final convergence"] and found[0].loss_start == pytest.approx(1.0)
+        assert [p.name for p in found] == ["final convergence"] and found[
+            0
+        ].loss_start == pytest.approx(1.0)
 
     def test_too_little_to_say(self):
         assert phases(made_up(np.array([0.0, 1.0]), np.array([1.0, 0.5]))) == ()
@@ -86,7 +107,9 @@ class TestMadeUp:
 
     def test_one_phase(self):
         phase = Phase("drop", 1.0, 3.0, 1.0, np.exp(-4.0))
-        assert phase.rate == pytest.approx(2.0) and str(phase).startswith("drop: t = 1 to 3, loss 1 to 0.0183, rate 2")
+        assert phase.rate == pytest.approx(2.0) and str(phase).startswith(
+            "drop: t = 1 to 3, loss 1 to 0.0183, rate 2"
+        )
 
     def test_bad_input(self):
         with pytest.raises(bf.InputError, match="trajectory: expected Trajectory, found str"):
@@ -109,7 +132,8 @@ class TestMadeUp:
 
 
 def jumps_and_phases(flow, X, y, to_time):
-    """Each jump of the exact path that halves the loss, and the nearest end of a phase that falls."""
+    """Each jump of the exact path that halves the loss, and the nearest end of a phase that
+    falls."""
     path = bf.saddle_path(X, y)
     found = phases(flow)
     falling = [p for p in found if p.name in ("drop", "final convergence")]
@@ -125,8 +149,13 @@ def jumps_and_phases(flow, X, y, to_time):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_diagonal_flow_at_tiny_scale_follows_the_path_of_jumps(seed):
-    """α = 1e-60: W's mirror time is 4t under ½‖·‖², and times come in units of log(1/r), r = 2α²."""
-    ds, model, alpha = bf.data.sparse_regression(n=4, d=6, sparsity=2, key=seed), bf.DiagonalNetwork(2), 1e-60
+    """α = 1e-60: W's mirror time is 4t under ½‖·‖², and times come in units of log(1/r), r =
+    2α²."""
+    ds, model, alpha = (
+        bf.data.sparse_regression(n=4, d=6, sparsity=2, key=seed),
+        bf.DiagonalNetwork(2),
+        1e-60,
+    )
     flow = bf.gradient_flow(model, ds, SquareLoss(), model.init(alpha, dim=6))
     found = jumps_and_phases(flow, ds.X, ds.y, -np.log(2 * alpha**2) / 4)
     assert sum(p.name == "plateau" for p in found) >= 1 and found[-1].name == "final convergence"
@@ -146,12 +175,15 @@ def test_fixed_directions_at_tiny_scale_follow_the_path_of_jumps(seed):
 
 
 def test_final_rate_is_the_asymptotic_one():
-    """The loss finally decays as D does, at 2λ_min; its mean over the phase, which starts at half the rate, is near."""
+    """The loss finally decays as D does, at 2λ_min; its mean over the phase, which starts at half
+    the rate, is near."""
     problem = bf.Problem(*_network(3))
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=1e-10)
     final = phases(flow)[-1]
     assert final.name == "final convergence"
-    assert final.rate == pytest.approx(bf.convergence_bounds(problem, flow).asymptotic_rate, rel=0.25)
+    assert final.rate == pytest.approx(
+        bf.convergence_bounds(problem, flow).asymptotic_rate, rel=0.25
+    )
 
 
 def _network(seed):
@@ -164,7 +196,9 @@ def test_few_saved_times_do_not_coarsen_the_phases():
     model = bf.DiagonalNetwork(2)
     ds = bf.data.sparse_regression(n=4, d=6, sparsity=2, key=0)
     full = phases(bf.gradient_flow(model, ds, SquareLoss(), model.init(1e-20, dim=6), t1=30.0))
-    few = phases(bf.gradient_flow(model, ds, SquareLoss(), model.init(1e-20, dim=6), times=[0.0, 30.0]))
+    few = phases(
+        bf.gradient_flow(model, ds, SquareLoss(), model.init(1e-20, dim=6), times=[0.0, 30.0])
+    )
     assert [p.name for p in few] == [p.name for p in full]
     np.testing.assert_allclose([p.end for p in few], [p.end for p in full], rtol=0.05)
 

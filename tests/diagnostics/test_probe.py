@@ -1,4 +1,5 @@
-"""The regime probe: its measures against their definitions, its verdicts where the regime is known, its words."""
+"""The regime probe: its measures against their definitions, its verdicts where the regime is known,
+its words."""
 
 import jax
 import jax.numpy as jnp
@@ -36,20 +37,32 @@ START, END = init(0), moved(init(0), 0.3)
 
 @pytest.fixture(scope="module")
 def found():
-    return bf.probe(network, [START, moved(START, 0.1), END], X, Y, seeds=3, init=init, times=[0, 1, 5])
+    return bf.probe(
+        network, [START, moved(START, 0.1), END], X, Y, seeds=3, init=init, times=[0, 1, 5]
+    )
 
 
 def diagonal_run(alpha, key=0):
     ds = bf.data.sparse_regression(n=15, d=40, sparsity=3, noise_var=0.0, key=key)
     model = bf.DiagonalNetwork(2)
     start = model.init(alpha, dim=40)
-    return model, [start, bf.gradient_flow(model, ds, bf.SquareLoss("sum"), start).final], ds.X, ds.y
+    return (
+        model,
+        [start, bf.gradient_flow(model, ds, bf.SquareLoss("sum"), start).final],
+        ds.X,
+        ds.y,
+    )
 
 
 def test_measures_are_their_definitions(found):
     with jax_in_double():
         J0, J = (
-            np.hstack([np.asarray(part).reshape(20, -1) for part in jax.jit(jax.jacrev(lambda w: network(w, jnp.asarray(X))))(w)])
+            np.hstack(
+                [
+                    np.asarray(part).reshape(20, -1)
+                    for part in jax.jit(jax.jacrev(lambda w: network(w, jnp.asarray(X))))(w)
+                ]
+            )
             for w in ([jnp.asarray(leaf) for leaf in START], [jnp.asarray(leaf) for leaf in END])
         )
         f0, f = (np.asarray(network(w, X)) for w in (START, END))
@@ -73,7 +86,8 @@ def test_measures_are_their_definitions(found):
     }
     assert set(found.final) == set(expected) == MEASURES
     for name, value in expected.items():
-        assert found.final[name].value == pytest.approx(value, rel=1e-6), name  # f in JAX's own single precision where eager
+        # f in JAX's own single precision where eager
+        assert found.final[name].value == pytest.approx(value, rel=1e-6), name
         assert found.final[name].error >= 0
 
 
@@ -83,22 +97,32 @@ def two_layer_run(key, amount=0.3):
 
 
 def test_the_error_is_what_other_inputs_would_do():
-    """The same weights on 40 fresh draws of inputs: the spread of each movement is its jackknife error within a factor of 1.6.
+    """The same weights on 40 fresh draws of inputs: the spread of each movement is its jackknife
+    error within a factor of 1.6.
 
-    A standard deviation from 40 draws is known to 11%, the median jackknife error is biased by a few percent at n = 40."""
+    A standard deviation from 40 draws is known to 11%, the median jackknife error is biased by a
+    few percent at n = 40."""
     rng, run = np.random.default_rng(3), two_layer_run(0)
     values = [bf.probe(SMALL, run, rng.standard_normal((40, 5)), seeds=1).final for _ in range(40)]
     for name in ("kernel_movement", "gradient_distance", "linear_gap"):
         spread = np.std([value[name].value for value in values], ddof=1)
-        assert spread / 1.6 <= np.median([value[name].error for value in values]) <= 1.6 * spread, name
+        assert spread / 1.6 <= np.median([value[name].error for value in values]) <= 1.6 * spread, (
+            name
+        )
 
 
 def test_the_distances_alone_are_those_of_the_probe(found):
-    assert bf.kernel_distance(network, START, END, X) == pytest.approx(found.final["kernel_movement"].value, rel=1e-12)
+    assert bf.kernel_distance(network, START, END, X) == pytest.approx(
+        found.final["kernel_movement"].value, rel=1e-12
+    )
     assert bf.gradient_distance(network, START, END, X, memory=1e5) == pytest.approx(
         found.final["gradient_distance"].value, rel=1e-12
     )
-    assert np.isnan(bf.kernel_distance(SMALL, bf.TwoLayerParams(np.zeros(30), np.zeros((30, 5))), SMALL.init(1.0), X))
+    assert np.isnan(
+        bf.kernel_distance(
+            SMALL, bf.TwoLayerParams(np.zeros(30), np.zeros((30, 5))), SMALL.init(1.0), X
+        )
+    )
     with pytest.raises(bf.InputError, match=r"params: .*shape"):
         bf.gradient_distance(network, START, [START[0], np.ones(9)], X)
 
@@ -114,23 +138,36 @@ def test_the_null_reference_is_another_seed(found):
 def test_shuffled_weights_are_a_reference_too(found):
     shuffled = bf.probe(network, [START, END], X, Y, seeds=3)
     assert "shuffling" in shuffled.drawn
-    assert shuffled.null["kernel_movement"].value == pytest.approx(found.null["kernel_movement"].value, rel=1.0)
+    assert shuffled.null["kernel_movement"].value == pytest.approx(
+        found.null["kernel_movement"].value, rel=1.0
+    )
     assert shuffled.final == found.final  # the reference changes nothing else
 
 
 @pytest.mark.parametrize(("alpha", "verdict"), [(1e-3, "rich"), (30.0, "kernel")])
-def test_diagonal_networks_are_rich_from_small_scales_and_kernel_machines_from_large_ones(alpha, verdict):
+def test_diagonal_networks_are_rich_from_small_scales_and_kernel_machines_from_large_ones(
+    alpha, verdict
+):
     probed = bf.probe(*diagonal_run(alpha))
     assert probed.verdict == verdict
     assert probed.homogeneity and probed.homogeneity.degree == pytest.approx(2)
-    assert not np.isfinite(probed.null["kernel_turn"].value) or probed.null["kernel_movement"].value == 0
+    assert (
+        not np.isfinite(probed.null["kernel_turn"].value)
+        or probed.null["kernel_movement"].value == 0
+    )
     assert "init=" in probed.describe()  # equal weights have nothing to shuffle
 
 
 def test_a_linear_model_is_a_kernel_machine_exactly():
     probed = bf.probe(lambda w, X: X @ w, [np.ones(5), RNG.standard_normal(5)], X)
     assert probed.verdict == "kernel"
-    assert max(probed.final[name].value for name in ("kernel_movement", "gradient_distance", "linear_gap")) <= 1e-12
+    assert (
+        max(
+            probed.final[name].value
+            for name in ("kernel_movement", "gradient_distance", "linear_gap")
+        )
+        <= 1e-12
+    )
     assert np.isnan(probed.final["label_alignment"].value)
 
 
@@ -151,10 +188,21 @@ def test_several_runs_widen_the_error():
 def test_words_and_picture(found, tmp_path):
     text = found.describe()
     assert text.startswith(f"Verdict: {found.verdict}") and "\n" not in text and str(found) == text
-    for words in ("seed", "tangent kernel", "Linearised at its start", "cosine distance", "labels", "homogeneous", "jackknife"):
+    for words in (
+        "seed",
+        "tangent kernel",
+        "Linearised at its start",
+        "cosine distance",
+        "labels",
+        "homogeneous",
+        "jackknife",
+    ):
         assert words in text, words
     figure = found.plot()
-    assert len(figure.axes) == 3 and len(bf.probe(SMALL, two_layer_run(0), X, seeds=1).plot().axes) == 2
+    assert (
+        len(figure.axes) == 3
+        and len(bf.probe(SMALL, two_layer_run(0), X, seeds=1).plot().axes) == 2
+    )
     figure.savefig(tmp_path / "probe.png")
     assert all(axis.get_xlabel() for axis in figure.axes)
 
@@ -181,22 +229,35 @@ def test_networks_of_other_libraries_give_the_same_numbers():
         return (jax.nn.relu(X @ W + b) @ V + c)[:, 0]
 
     weights = [
-        [(RNG.standard_normal((5, 6)), RNG.standard_normal(6)), (RNG.standard_normal((6, 1)), np.ones(1))] for _ in range(2)
+        [
+            (RNG.standard_normal((5, 6)), RNG.standard_normal(6)),
+            (RNG.standard_normal((6, 1)), np.ones(1)),
+        ]
+        for _ in range(2)
     ]
     expected = bf.probe(dense, weights, X, Y, seeds=1).final
     modules, states = [], []
     for layers in weights:
         template = eqx.nn.MLP(5, 1, 6, 1, key=jax.random.PRNGKey(0))
-        where = lambda m: [part for layer in m.layers for part in (layer.weight, layer.bias)]  # noqa: E731
+
+        def where(m):
+            return [part for layer in m.layers for part in (layer.weight, layer.bias)]
+
         modules.append(eqx.tree_at(where, template, [part for W, b in layers for part in (W.T, b)]))
-        tensors = {f"{k}.{name}": torch.tensor(part) for (W, b), k in zip(layers, (0, 2), strict=True)
-                   for name, part in (("weight", W.T), ("bias", b))}  # fmt: skip
+        tensors = {
+            f"{k}.{name}": torch.tensor(part)
+            for (W, b), k in zip(layers, (0, 2), strict=True)
+            for name, part in (("weight", W.T), ("bias", b))
+        }
         states.append(tensors)
     net = torch.nn.Sequential(torch.nn.Linear(5, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1))
     for fn, checkpoints in ((modules[0], modules), (net, states)):
         probed = bf.probe(fn, checkpoints, X, Y, seeds=1).final
         for name in MEASURES:
-            assert probed[name].value == pytest.approx(expected[name].value, rel=1e-9), (type(fn).__name__, name)
+            assert probed[name].value == pytest.approx(expected[name].value, rel=1e-9), (
+                type(fn).__name__,
+                name,
+            )
 
 
 class TestBadInput:
@@ -207,14 +268,22 @@ class TestBadInput:
             ([START, [START[0], np.ones(9)]], ("checkpoints[1]", "shape (9,)", "(8,)")),
             ([START, [START[0]]], ("checkpoints[1]", "1 leaves", "2 at [1]")),
             ([START, {"W": START[0], "a": START[1]}], ("checkpoints[1]", "differs", "['W']")),
-            ([START, [START[0] * np.nan, START[1]]], ("checkpoints[1][0]", "nan", "diverged", "step size")),
-            ([[1e200 * START[0], 1e308 * np.ones(8)], START], ("checkpoints[0]", "overflows", "1e+308")),
+            (
+                [START, [START[0] * np.nan, START[1]]],
+                ("checkpoints[1][0]", "nan", "diverged", "step size"),
+            ),
+            (
+                [[1e200 * START[0], 1e308 * np.ones(8)], START],
+                ("checkpoints[0]", "overflows", "1e+308"),
+            ),
         ],
     )
     def test_checkpoints(self, checkpoints, words):
         with pytest.raises(bf.InputError) as caught:
             bf.probe(network, checkpoints, X)
-        assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words), str(caught.value)
+        assert str(caught.value).startswith(words[0]) and all(
+            word in str(caught.value) for word in words
+        ), str(caught.value)
 
     def test_the_rest(self):
         for arguments, options, words in (
@@ -224,7 +293,11 @@ class TestBadInput:
             ((network, [START, END], X), {"times": [0.0]}, "times: expected length 2"),
             ((network, [START, END], X), {"seeds": 0}, "seeds"),
             ((network, [START, END], X), {"runs": [[START]]}, r"runs\[0\]: expected at least two"),
-            ((network, [START, END], X), {"init": lambda seed: [np.ones(3), np.ones(2)]}, r"init\(1\)"),
+            (
+                (network, [START, END], X),
+                {"init": lambda seed: [np.ones(3), np.ones(2)]},
+                r"init\(1\)",
+            ),
         ):
             with pytest.raises(bf.InputError, match=words):
                 bf.probe(*arguments, **options)
@@ -240,11 +313,15 @@ def test_class_numbers_are_read_as_one_class_against_the_rest():
 
 
 def test_a_start_without_a_kernel_is_left_by_features_alone():
-    """At w = 0 a product of two weights has no gradient: whatever was learned, the linearised network misses."""
+    """At w = 0 a product of two weights has no gradient: whatever was learned, the linearised
+    network misses."""
     inputs = np.random.default_rng(0).standard_normal((8, 2))
     found = bf.probe(lambda w, X: w[0] * (X @ w[1:]), [np.zeros(3), np.ones(3)], inputs, seeds=1)
     assert found.verdict == "rich" and found.final["linear_gap"].value == 1.0
-    assert np.isnan(found.final["kernel_movement"].value) and "vanishes at the start" in found.describe()
+    assert (
+        np.isnan(found.final["kernel_movement"].value)
+        and "vanishes at the start" in found.describe()
+    )
 
 
 def test_a_network_that_died_learned_no_features():

@@ -20,7 +20,9 @@ def summary():
 
 def test_both_regimes(summary):
     identity = summary.sel(k=0)
-    assert float(identity["reconstruction"].isel(alpha=0).max()) < 0.01 * float(identity["unobserved"].min())
+    assert float(identity["reconstruction"].isel(alpha=0).max()) < 0.01 * float(
+        identity["unobserved"].min()
+    )
     assert float(identity["change"].isel(alpha=-1).max()) < 1e-4
     assert float(identity["excess_frobenius"].isel(alpha=-1).max()) < 1e-4
     assert float(summary["excess_nuclear"].min()) > -1e-8 and float(summary["gap"].max()) < 1e-8
@@ -30,7 +32,9 @@ def test_the_flow_goes_to_the_planted_matrix_where_another_has_less_nuclear_norm
     identity = summary.sel(k=0).isel(alpha=0)
     others = differing(identity)
     assert np.any(others)
-    assert np.all(identity["distance_nuclear"].values[others] > 10 * identity["reconstruction"].values[others])
+    assert np.all(
+        identity["distance_nuclear"].values[others] > 10 * identity["reconstruction"].values[others]
+    )
 
 
 def test_wider_starts_turn_earlier(summary):
@@ -43,8 +47,13 @@ def test_wider_starts_turn_earlier(summary):
 @pytest.mark.parametrize("name", ["W/fig3", "W/fig5"])
 def test_draws(summary, name):
     figure = experiment(name).draw(summary)
-    assert len(figure.axes) == 3 and all(axis.get_xlabel() and axis.get_ylabel() for axis in figure.axes)
+    assert len(figure.axes) == 3 and all(
+        axis.get_xlabel() and axis.get_ylabel() for axis in figure.axes
+    )
 
 
 def test_the_papers_limits_are_ours(summary):
-    assert [number.agreement for number in numbers_of("W/fig3", "quick", summary)] == ["agrees", "agrees"]
+    assert [number.agreement for number in numbers_of("W/fig3", "quick", summary)] == [
+        "agrees",
+        "agrees",
+    ]

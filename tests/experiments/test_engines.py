@@ -7,7 +7,10 @@ from biasflow.experiments import experiment
 from biasflow.records import Grid
 from biasflow.run import Dask, Processes, Store, sweep
 
-SAMPLES = {"W/fig1": {"n": (60, 100), "seed": (0,)}, "W/fig2": {"depth": (2, 10), "n": (60,), "seed": (0,)}}
+SAMPLES = {
+    "W/fig1": {"n": (60, 100), "seed": (0,)},
+    "W/fig2": {"depth": (2, 10), "n": (60,), "seed": (0,)},
+}
 
 
 def assert_engines_agree(id: str, grid: Grid, folder, serial: bool) -> None:
@@ -18,12 +21,17 @@ def assert_engines_agree(id: str, grid: Grid, folder, serial: bool) -> None:
     others += [sweep(point, grid)] if serial else []
     for other in others:
         xarray.testing.assert_identical(processes, other)
-        assert all(processes[name].values.tobytes() == other[name].values.tobytes() for name in processes.variables)
+        assert all(
+            processes[name].values.tobytes() == other[name].values.tobytes()
+            for name in processes.variables
+        )
 
 
 @pytest.mark.parametrize("id", SAMPLES)
 def test_points_of_paper_size_are_the_same_everywhere(id, tmp_path):
-    assert_engines_agree(id, Grid(SAMPLES[id], experiment(id).grids["paper"].settings), tmp_path, serial=True)
+    assert_engines_agree(
+        id, Grid(SAMPLES[id], experiment(id).grids["paper"].settings), tmp_path, serial=True
+    )
 
 
 @pytest.mark.slow

@@ -36,27 +36,46 @@ def test_unknown_figure_and_preset():
 
 def test_fig1_reported_numbers_over_seeds():
     """The paper's ≈ 0.9 (ℓ2) and ≈ 0.01 (ℓ1) at full size, over eight data sets."""
-    grid = Grid({"n": (100,), "seed": tuple(range(8))}, {"d": 1000, "sparsity": 5, "noise_var": 0.01, "alphas": [1e-3]})
+    grid = Grid(
+        {"n": (100,), "seed": tuple(range(8))},
+        {"d": 1000, "sparsity": 5, "noise_var": 0.01, "alphas": [1e-3]},
+    )
     data = sweep(point, grid)
-    assert [n.agreement for n in numbers_of("W/fig1", "quick", experiment("W/fig1").summarise(data))] == ["agrees", "agrees"]
-    assert 0.85 < float(data["error_l2"].median()) < 0.97 and 0.005 < float(data["error_l1"].median()) < 0.025
-    assert float(data["error_l1"].median()) <= float(data["error"].median()) <= float(data["error_l2"].median())
+    assert [
+        n.agreement for n in numbers_of("W/fig1", "quick", experiment("W/fig1").summarise(data))
+    ] == ["agrees", "agrees"]
+    assert (
+        0.85 < float(data["error_l2"].median()) < 0.97
+        and 0.005 < float(data["error_l1"].median()) < 0.025
+    )
+    assert (
+        float(data["error_l1"].median())
+        <= float(data["error"].median())
+        <= float(data["error_l2"].median())
+    )
 
 
 def test_threshold_is_where_recovery_ends():
     data, model = bf.data.sparse_regression(60, 200, 3, key=0), bf.DiagonalNetwork(2)
     unit = largest_unit(model, data)
-    errors = [population_error(data, bf.limit(model, data, log_scale=(unit + s) * np.log(10) / 2).value) for s in (-0.05, 0.05)]
+    errors = [
+        population_error(data, bf.limit(model, data, log_scale=(unit + s) * np.log(10) / 2).value)
+        for s in (-0.05, 0.05)
+    ]
     assert errors[0] <= 0.025 < errors[1]
 
 
 def test_threshold_is_nan_where_nothing_recovers():
-    assert np.isnan(largest_unit(bf.DiagonalNetwork(2), bf.data.sparse_regression(5, 100, 5, key=0)))
+    assert np.isnan(
+        largest_unit(bf.DiagonalNetwork(2), bf.data.sparse_regression(5, 100, 5, key=0))
+    )
 
 
 def test_q2_is_the_papers():
     z = np.linspace(0, 10, 50)
-    assert coordinate_regulariser(2, z) == pytest.approx(2 - np.sqrt(4 + z**2) + z * np.arcsinh(z / 2), abs=1e-13)
+    assert coordinate_regulariser(2, z) == pytest.approx(
+        2 - np.sqrt(4 + z**2) + z * np.arcsinh(z / 2), abs=1e-13
+    )
 
 
 def test_q3_integrates_the_inverse_of_h():
@@ -70,13 +89,16 @@ def test_q3_integrates_the_inverse_of_h():
 def test_ratio_runs_from_l1_to_l2(depth):
     rich, lazy = sparse_to_dense_ratio(depth, np.array([1e-60, 1e6]), 100)
     assert lazy == pytest.approx(1, abs=1e-6)
-    assert rich == pytest.approx(0.1, rel=0.05 if depth == 2 else 1e-6)  # depth 2 gets there logarithmically
+    # depth 2 gets there logarithmically
+    assert rich == pytest.approx(0.1, rel=0.05 if depth == 2 else 1e-6)
 
 
 def test_small_grid_draws():
     figure = experiment("W/descent")
     settings = {**figure.grids["quick"].settings, "n": 6, "d": 12, "steps": 20_000}
-    summary = figure.summarise(sweep(figure.point, Grid({"share": (0.1, 0.3), "batch": (0, 5), "seed": (0,)}, settings)))
+    summary = figure.summarise(
+        sweep(figure.point, Grid({"share": (0.1, 0.3), "batch": (0, 5), "seed": (0,)}, settings))
+    )
     assert summary.attrs["largest relative distance from the projection"] < 1e-6
     assert len(figure.draw(summary).axes) == 3
 

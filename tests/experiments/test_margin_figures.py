@@ -7,12 +7,29 @@ import xarray
 import biasflow as bf
 from biasflow.experiments import experiment
 from biasflow.experiments.margin import shipping
-from biasflow.experiments.margin.performance import CURVES, FRACTION, GRIDS, SETTING, SUPERIOR, WIDTHS
+from biasflow.experiments.margin.performance import (
+    CURVES,
+    FRACTION,
+    GRIDS,
+    SETTING,
+    SUPERIOR,
+    WIDTHS,
+)
 from biasflow.experiments.margin.training import STEPS, batch, error_rate, point, samples, start
 from biasflow.records import Grid
 from biasflow.run import sweep
 
-SMALL = {**SETTING, "preset": "paper", "n": 20, "d": 4, "m": 12, "steps": 40, "tests": 200, "dtype": "float64", "effort": 1}
+SMALL = {
+    **SETTING,
+    "preset": "paper",
+    "n": 20,
+    "d": 4,
+    "m": 12,
+    "steps": 40,
+    "tests": 200,
+    "dtype": "float64",
+    "effort": 1,
+}
 FEW = ("both n=32", "output n=32", "kernel n=32", "both d=5", "both m=8")
 
 
@@ -25,7 +42,9 @@ def test_shipped_data_are_whole(preset):
     assert np.all(np.isfinite(data["test_error"].sel(curve=trained)))
     bounds = data.sel(curve="gamma")
     assert np.all(
-        (bounds["lower"] > 0) & (bounds["lower"] <= bounds["believed"] + 1e-9) & (bounds["believed"] <= bounds["upper"])
+        (bounds["lower"] > 0)
+        & (bounds["lower"] <= bounds["believed"] + 1e-9)
+        & (bounds["believed"] <= bounds["upper"])
     )
 
 
@@ -47,7 +66,9 @@ def test_both_layers_err_less_and_kernels_less_than_their_training(preset):
     assert 0.9 < summary.attrs[FRACTION] <= 1.0 + 1e-6
     mean = data["test_error"].mean("seed")
     for n in (128, 256, 512):
-        both, output, kernel = (float(mean.sel(curve=f"{kind} n={n}")) for kind in ("both", "output", "kernel"))
+        both, output, kernel = (
+            float(mean.sel(curve=f"{kind} n={n}")) for kind in ("both", "output", "kernel")
+        )
         assert both < kernel < output
 
 
@@ -83,7 +104,9 @@ def test_unknown_curve():
 
 def test_draws_small_and_shipped():
     small = {**SMALL, "steps": 20}
-    quick = sweep(experiment("C/fig2").point, Grid({"curve": CURVES, "seed": (0, 1)}, small, chunk=2))
+    quick = sweep(
+        experiment("C/fig2").point, Grid({"curve": CURVES, "seed": (0, 1)}, small, chunk=2)
+    )
     figure = experiment("C/fig2")
     assert len(figure.draw(figure.summarise(quick)).axes) == 8
     whole = shipping.shipped("code")

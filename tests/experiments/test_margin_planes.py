@@ -1,4 +1,5 @@
-"""C/fig1, C/fig3 and C/fig4: the numbers, what the pictures rest on, and the animation; networks smaller than quick."""
+"""C/fig1, C/fig3 and C/fig4: the numbers, what the pictures rest on, and the animation; networks
+smaller than quick."""
 
 import io
 
@@ -17,7 +18,15 @@ from biasflow.records import Grid
 from biasflow.report import gif
 from biasflow.run import sweep
 
-SMALL1 = {"n": 30, "m": 60, "k": 3, "steps": 20_000, "scales": [1.0, 40.0], "end": 300.0, "rtol": 1e-3}
+SMALL1 = {
+    "n": 30,
+    "m": 60,
+    "k": 3,
+    "steps": 20_000,
+    "scales": [1.0, 40.0],
+    "end": 300.0,
+    "rtol": 1e-3,
+}
 SMALL3 = {"n": 40, "k": 3, "m": 100, "end": 300.0, "frames": 12, "rtol": 1e-3}
 GRIDS = {
     "C/fig1": Grid({"seed": (0, 2)}, SMALL1),
@@ -52,7 +61,10 @@ KNOWN = {
         "margin over γ₁ at the end": (0.97, 1.0),
         "closest angle to the tangent kernel's max margin, σ = 40 (degrees)": (8.0, 35.0),
     },
-    "C/fig4": {"largest change of ‖a‖² − b² from the set": (0.0, 1e-9), "trajectories from the set that reach a = 0": (0.0, 0.0)},
+    "C/fig4": {
+        "largest change of ‖a‖² − b² from the set": (0.0, 1e-9),
+        "trajectories from the set that reach a = 0": (0.0, 0.0),
+    },
 }
 """What training sets of either preset gave one by one: C prints none of these."""
 
@@ -91,8 +103,11 @@ def test_no_training_beats_the_certified_margins(summaries):
 
 
 def test_steps_stand_for_the_time_of_the_flow(summaries):
-    """C's steps are Euler's method on the flow; later on they are too long for it, and oscillate."""
-    assert elapsed(np.array([0.0, 1.0, 3.0])) == pytest.approx([0, 0.5, 0.5 * (1 + 2**-0.5 + 3**-0.5)])
+    """C's steps are Euler's method on the flow; later on they are too long for it, and
+    oscillate."""
+    assert elapsed(np.array([0.0, 1.0, 3.0])) == pytest.approx(
+        [0, 0.5, 0.5 * (1 + 2**-0.5 + 3**-0.5)]
+    )
     summary = summaries("C/fig1").isel(seed=0)
     for time in (5.0, 10.0):
         flow = np.interp(time, summary["time"], summary["margin"].sel(sigma=1.0))
@@ -103,7 +118,9 @@ def test_steps_stand_for_the_time_of_the_flow(summaries):
 def test_starts_have_the_scale_of_c():
     unit = bf.TwoLayer(50, 3).init(1.0, key=0, balanced=False)
     start = scaled(unit, 40.0)
-    assert np.allclose(start.W * np.sqrt(50), 40 * unit.W) and np.allclose(start.a * np.sqrt(50), 40 * unit.a)
+    assert np.allclose(start.W * np.sqrt(50), 40 * unit.W) and np.allclose(
+        start.a * np.sqrt(50), 40 * unit.a
+    )
 
 
 # C/fig3.
@@ -111,7 +128,9 @@ def test_starts_have_the_scale_of_c():
 
 def test_starts_are_antisymmetric():
     start = antisymmetric(20, 400.0, 3)
-    assert np.max(np.abs(bf.TwoLayer(20, 3)(start, augmented(SQUARE[::50])))) < 1e-12 * np.sum(start.W**2)
+    assert np.max(np.abs(bf.TwoLayer(20, 3)(start, augmented(SQUARE[::50])))) < 1e-12 * np.sum(
+        start.W**2
+    )
 
 
 def test_one_training_shows_two_biases(summaries):
@@ -151,7 +170,9 @@ def test_the_plane_and_the_set_are_invariant_and_deaths_are_on_time(summaries):
     summary = summaries("C/fig4")
     assert np.max(np.abs(summary["field_bias"])) < 1e-12
     assert summary.attrs["distance from the plane"] < 1e-12
-    assert summary.attrs["share of trajectories from elsewhere that reach a = 0"] == pytest.approx(2 / 6)
+    assert summary.attrs["share of trajectories from elsewhere that reach a = 0"] == pytest.approx(
+        2 / 6
+    )
     assert summary.attrs["error of their arrival times"] < 1e-6
     assert summary.attrs["largest change of ‖a‖² − b² off the set"] < 1e-8
 
@@ -167,5 +188,9 @@ def test_neurons_off_the_plane_keep_the_set_too():
 
 
 def test_arrival_is_never_from_the_set_or_inside():
-    assert arrival(0.2, (0.5, -0.5)) == np.inf and arrival(0.2, (0.5, -0.3)) == np.inf and arrival(0.2, (0.3, 0.5)) == np.inf
+    assert (
+        arrival(0.2, (0.5, -0.5)) == np.inf
+        and arrival(0.2, (0.5, -0.3)) == np.inf
+        and arrival(0.2, (0.3, 0.5)) == np.inf
+    )
     assert arrival(0.2, (-0.3, -0.5)) == pytest.approx(np.arctanh(0.6) / 0.2)

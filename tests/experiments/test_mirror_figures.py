@@ -16,8 +16,12 @@ from biasflow.run import sweep
 def test_hypentropies_are_the_papers():
     x = np.array([-2.0, -0.3, 0.5, 1.7])
     for alpha in (1e-3, 1.0, 10.0):
-        assert hypentropy(alpha, x) == pytest.approx(x * np.arcsinh(x / alpha) - np.sqrt(x**2 + alpha**2) + alpha, rel=1e-9)
-    assert hypentropy(0.0, x) == pytest.approx(np.abs(x) * np.log(np.abs(x)) - np.abs(x) + 1, rel=1e-12)
+        assert hypentropy(alpha, x) == pytest.approx(
+            x * np.arcsinh(x / alpha) - np.sqrt(x**2 + alpha**2) + alpha, rel=1e-9
+        )
+    assert hypentropy(0.0, x) == pytest.approx(
+        np.abs(x) * np.log(np.abs(x)) - np.abs(x) + 1, rel=1e-12
+    )
 
 
 def test_fig1_runs_from_l2_to_l1():
@@ -33,13 +37,17 @@ def test_neuron_inside_the_cone_is_the_librarys_flow(a0, b0):
     """Two data points ±1: R's reduction, integrated in the dual, is the closed form."""
     data = bf.Dataset([[1.0], [-1.0]], [1.0, 1.0])
     model, times = bf.FixedDirections([[1.0]]), np.array([0.1, 0.5, 1.5, 3.0])
-    flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), ([a0], [b0]), times=times, rtol=1e-10)
+    flow = bf.gradient_flow(
+        model, data, bf.SquareLoss("half"), ([a0], [b0]), times=times, rtol=1e-10
+    )
     a, b, kink = one_neuron(a0, b0, times)
     assert np.max(np.abs(np.column_stack([a, b]) - np.column_stack(flow.states))) < 1e-8
     assert kink == np.inf
 
 
-@pytest.mark.parametrize(("a0", "b0"), [(0.3, 1.2), (-0.3, 1.2), (1.5, -1.8), (-0.6, -2.0), (0.01, -0.5)])
+@pytest.mark.parametrize(
+    ("a0", "b0"), [(0.3, 1.2), (-0.3, 1.2), (1.5, -1.8), (-0.6, -2.0), (0.01, -0.5)]
+)
 def test_neuron_outside_the_cone_is_scipys(a0, b0):
     def field(t, w):
         residual = 1 - w[1] * abs(w[0])
@@ -49,7 +57,9 @@ def test_neuron_outside_the_cone_is_scipys(a0, b0):
         return w[0]
 
     at_kink.terminal = True
-    run = solve_ivp(field, (0, 4), [a0, b0], method="DOP853", rtol=1e-12, atol=1e-14, events=at_kink)
+    run = solve_ivp(
+        field, (0, 4), [a0, b0], method="DOP853", rtol=1e-12, atol=1e-14, events=at_kink
+    )
     a, b, kink = one_neuron(a0, b0, run.t)
     assert (kink < np.inf) == (b0 < 0)
     assert np.max(np.abs(np.stack([a, b]) - run.y)) < 1e-8
@@ -94,7 +104,9 @@ def test_fig5_notices_a_wrong_probability():
     point = experiment("R/fig5").point
     found = point(d=3, law="gaussian", neurons=20_000, widths=[1], seed=0)
     wrong = point(d=4, law="gaussian", neurons=20_000, widths=[1], seed=0)
-    assert abs(float(found["count"][0]) - float(wrong["exact"][0]) * 20_000) > 10 * np.sqrt(20_000 * 0.1)
+    assert abs(float(found["count"][0]) - float(wrong["exact"][0]) * 20_000) > 10 * np.sqrt(
+        20_000 * 0.1
+    )
 
 
 def test_wilson_covers():
@@ -145,7 +157,9 @@ def over_seeds():
     def swept(name, **axes):
         key = name, *axes.items()
         if key not in known:
-            known[key] = sweep(experiment(name).point, Grid(axes, experiment(name).grids["quick"].settings))
+            known[key] = sweep(
+                experiment(name).point, Grid(axes, experiment(name).grids["quick"].settings)
+            )
         return known[key]
 
     return swept
@@ -153,7 +167,8 @@ def over_seeds():
 
 @pytest.mark.parametrize(("name", "axes"), SEEDS)
 def test_constants_over_seeds(over_seeds, name, axes):
-    """R's setting at full size: the median lies in the 5–95% band of an independent prototype, and so do most seeds.
+    """R's setting at full size: the median lies in the 5–95% band of an independent prototype, and
+    so do most seeds.
 
     Of 1000 seeds 86 to 91% have inf r and ‖Xᵀ†‖ inside their bands; of these 40, 72% at least.
     """
@@ -168,7 +183,9 @@ def test_constants_over_seeds(over_seeds, name, axes):
 @pytest.mark.parametrize(("name", "axes"), SEEDS[:2])
 def test_bounds_hold_and_the_final_rate_is_exact(over_seeds, name, axes):
     data = over_seeds(name, **axes)
-    assert experiment(name).summarise(data).attrs["largest ratio of a curve to its bound"] <= 1 + 1e-9
+    assert (
+        experiment(name).summarise(data).attrs["largest ratio of a curve to its bound"] <= 1 + 1e-9
+    )
     curves = data["divergence"].transpose("seed", "share").values
     assert np.max((curves[:, 1:] / curves[:, :-1])[curves[:, 1:] > 1e-14 * curves[:, :1]]) < 1
     for seed in range(5):
@@ -176,11 +193,13 @@ def test_bounds_hold_and_the_final_rate_is_exact(over_seeds, name, axes):
         D, times = run["divergence"].values, run["share"].values * float(run["end"])
         tail = (D / D[0] > 1e-16) & (D / D[0] < 1e-13)
         slope = -np.polyfit(times[tail], np.log(D[tail]), 1)[0]
-        assert 0.99 < slope / float(run["asymptotic_rate"]) < 1.15  # from above: faster modes have not died out entirely
+        # from above: faster modes have not died out entirely
+        assert 0.99 < slope / float(run["asymptotic_rate"]) < 1.15
 
 
 def test_divergence_is_the_gap_of_the_dual():
-    """D_φ(β*, β(t)) = f(ν(t)) − f*, f the convex dual of which ν descends: two routes, one through β and one through ν."""
+    """D_φ(β*, β(t)) = f(ν(t)) − f*, f the convex dual of which ν descends: two routes, one through
+    β and one through ν."""
     problem = random_problem(10, 100, 20, 1e-4, seed=3)
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=1e-10)
     kept = np.arange(0, len(flow.times), 50)
@@ -193,13 +212,16 @@ def test_divergence_is_the_gap_of_the_dual():
     best = bf.bregman_projection(mirrored.potential, mirrored.X, mirrored.y, mirrored.beta0)
     gaps = np.array([dual(flow.stats["nu"][k]) for k in kept]) - dual(best.stats["nu"])
     divergence, objective = measured(flow, flow.times[kept])
-    assert 2 * gaps == pytest.approx(divergence, abs=1e-11 * divergence[0])  # the difference cancels below that
+    # the difference cancels below that
+    assert 2 * gaps == pytest.approx(divergence, abs=1e-11 * divergence[0])
     assert objective == pytest.approx(flow.loss[kept], rel=1e-6, abs=1e-18)
 
 
 def test_small_fig6_draws():
     figure = experiment("R/fig6")
-    data = sweep(figure.point, Grid({"n": (4, 8), "seed": (0, 1)}, {"d": 20, "m": 40, "alpha": 1e-3}))
+    data = sweep(
+        figure.point, Grid({"n": (4, 8), "seed": (0, 1)}, {"d": 20, "m": 40, "alpha": 1e-3})
+    )
     renamed = data.assign_coords(n=[10, 100])
     summary = figure.summarise(renamed)
     assert {r.name for r in figure.reported} <= set(summary.attrs)

@@ -9,7 +9,14 @@ from PIL import Image
 import biasflow as bf
 from biasflow.experiments import experiment
 from biasflow.experiments.relu.lines import SETTING2, SETTING4, SETTING5, point as line_point
-from biasflow.experiments.relu.running import ITERATION, early_directions, flow_at, misalignment, sliding, turning_points
+from biasflow.experiments.relu.running import (
+    ITERATION,
+    early_directions,
+    flow_at,
+    misalignment,
+    sliding,
+    turning_points,
+)
 from biasflow.experiments.relu.teacher import point as teacher_point, principal
 from biasflow.experiments.relu.timeline import epsilon, point, predicted_ends, pulls
 from biasflow.records import Grid
@@ -17,7 +24,14 @@ from biasflow.report import gif
 from biasflow.report.numbers import numbers_of
 from biasflow.run import sweep
 
-SMALL6 = {"n": 12, "d": 24, "m": 10, "scale": 1e-12, "frames": [0, 40000, 80000, 200000], "end": 200_000}
+SMALL6 = {
+    "n": 12,
+    "d": 24,
+    "m": 10,
+    "scale": 1e-12,
+    "frames": [0, 40000, 80000, 200000],
+    "end": 200_000,
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +43,9 @@ def summaries():
         chosen = experiment(name)
         source = {"B/fig3": "B/fig2", "B/fig7": "B/fig6"}.get(name, name)
         if source not in known:
-            grid = Grid({"seed": (0, 1, 2)}, SMALL6) if source == "B/fig6" else chosen.grids["quick"]
+            grid = (
+                Grid({"seed": (0, 1, 2)}, SMALL6) if source == "B/fig6" else chosen.grids["quick"]
+            )
             known[source] = sweep(chosen.point, grid)
         return chosen.summarise(known[source])
 
@@ -61,7 +77,8 @@ KNOWN = {
         "distance from the tangent-kernel interpolator": (0.3, 1.5),
     },
 }
-"""Medians over seeds, within the range over 100 other starts of our own (fig 4: 24, fig 5: 60): a change is our doing."""
+"""Medians over seeds, within the range over 100 other starts of our own (fig 4: 24, fig 5: 60): a
+change is our doing."""
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -74,24 +91,32 @@ def test_numbers_are_what_they_were(summaries, name):
 @pytest.mark.parametrize("name", ["B/fig1", "B/fig2", "B/fig3", "B/fig4", "B/fig5"])
 def test_where_the_paper_differs_from_us(summaries, name):
     found = numbers_of(name, "quick", summaries(name))
-    assert {n.reported.name for n in found if n.agreement == "differs"} <= {"iteration that leaves the first saddle"}
+    assert {n.reported.name for n in found if n.agreement == "differs"} <= {
+        "iteration that leaves the first saddle"
+    }
     assert all(n.why for n in found if n.agreement != "agrees")
 
 
-@pytest.mark.parametrize("name", ["B/fig1", "B/fig2", "B/fig3", "B/fig4", "B/fig5", "B/fig6", "B/fig7"])
+@pytest.mark.parametrize(
+    "name", ["B/fig1", "B/fig2", "B/fig3", "B/fig4", "B/fig5", "B/fig6", "B/fig7"]
+)
 def test_draws(summaries, name):
     assert experiment(name).draw(summaries(name)).axes
 
 
 def test_fig6_and_fig7_report_what_they_say(summaries):
     for name in ("B/fig6", "B/fig7"):
-        assert {reported.name for reported in experiment(name).reported} <= set(summaries(name).attrs)
+        assert {reported.name for reported in experiment(name).reported} <= set(
+            summaries(name).attrs
+        )
 
 
 @pytest.mark.parametrize("name", ["B/fig2", "B/fig4", "B/fig5", "B/fig6"])
 def test_animations_are_small_gifs_that_move(summaries, name):
     summary = summaries(name)
-    few = summary.isel(frame=np.unique(np.linspace(0, summary.sizes["frame"] - 1, 4).round().astype(int)))
+    few = summary.isel(
+        frame=np.unique(np.linspace(0, summary.sizes["frame"] - 1, 4).round().astype(int))
+    )
     content = gif(experiment(name).animate(few))
     with Image.open(io.BytesIO(content)) as movie:
         assert movie.format == "GIF" and movie.n_frames == 4 and movie.info["loop"] == 0
@@ -108,11 +133,14 @@ def test_iterations_are_the_authors():
     start = model.init(1e-2 / np.sqrt(60), key=0)
     a, W = start.a.copy(), start.W.copy()
     for _ in range(2000):
-        gradient = model.gradient(bf.TwoLayerParams(a, W), ds.X, 2 / ds.n * (model(bf.TwoLayerParams(a, W), ds.X) - ds.y))
+        gradient = model.gradient(
+            bf.TwoLayerParams(a, W), ds.X, 2 / ds.n * (model(bf.TwoLayerParams(a, W), ds.X) - ds.y)
+        )
         a, W = a - 1e-3 * gradient.a, W - 1e-3 * gradient.W
     flow = flow_at(ds, model, start, np.array([0, 2000]))
     assert flow.times[-1] == 2000 * ITERATION
-    assert np.max(np.abs(flow.final.W - W)) < 5e-3 * np.max(np.abs(W))  # the step's error: 1e-3 times rates of order one
+    # the step's error: 1e-3 times rates of order one
+    assert np.max(np.abs(flow.final.W - W)) < 5e-3 * np.max(np.abs(W))
 
 
 def test_sliding_pairs_have_zero_preactivations():
@@ -126,14 +154,17 @@ def test_sliding_pairs_have_zero_preactivations():
 def test_turning_points_of_a_staircase():
     """Loss that falls to 0.3 around 1000, and to nothing around 3000."""
     iterations = np.linspace(0, 5000, 5001)
-    loss = 0.7 / (1 + np.exp((iterations - 1000) / 30)) + 0.3 / (1 + np.exp((iterations - 3000) / 30))
+    loss = 0.7 / (1 + np.exp((iterations - 1000) / 30)) + 0.3 / (
+        1 + np.exp((iterations - 3000) / 30)
+    )
 
     class Flow:
         times = iterations * ITERATION
 
     Flow.loss = loss
     found = turning_points(Flow)
-    assert found["left_first"] == pytest.approx(1000 - 30 * np.log(6), abs=2)  # a seventh of the first drop
+    # a seventh of the first drop
+    assert found["left_first"] == pytest.approx(1000 - 30 * np.log(6), abs=2)
     assert 1500 < found["saddle"] < 2500 and found["saddle_loss"] == pytest.approx(0.3, rel=1e-3)
     assert found["left_second"] == pytest.approx(3000 - 30 * np.log(9), abs=2)
     assert found["reached_second"] < found["saddle"] < found["left_second"] < found["done"]
@@ -148,7 +179,9 @@ def test_misalignment_vanishes_where_alignment_ends():
     angles = misalignment(flow, early_directions(flow))
     assert angles[0] > 0.3 > 1e-3 > angles[2] > 0 and angles[1] > angles[2]
     large = flow_at(ds, model, model.init(10.0, key=2), np.array([0, 10]))
-    assert not np.any(early_directions(large)) and np.all(np.isnan(misalignment(large, early_directions(large))))
+    assert not np.any(early_directions(large)) and np.all(
+        np.isnan(misalignment(large, early_directions(large)))
+    )
 
 
 def test_epsilon_is_the_largest_allowed():
@@ -169,7 +202,8 @@ def test_fig1_midpoints_are_exact(summaries):
     assert summary.attrs["largest distance of a midpoint from the exact formula"] < 1e-7
     assert abs(summary.attrs["excess of the squared norm over the least"]) < 1e-8
     far = np.abs(summary["half"] - summary["midpoint"]).max(("seed", "cluster"))
-    # exact as the scale vanishes: at 1e-10 the flow still differs, below it only by the accuracy of flow and bisection
+    # exact as the scale vanishes: at 1e-10 the flow still differs, below it only by the accuracy of
+    # flow and bisection
     assert 1e-8 < far.sel(scale=1e-10) < 1e-6 and far.sel(scale=[1e-20, 1e-40, 1e-80]).max() < 1e-8
 
 
@@ -197,10 +231,14 @@ def test_fig4_slides_and_ends_with_a_pinned_kink(summaries):
 
 
 def test_fig5_is_lazier_than_fig4_but_not_the_kernels(summaries):
-    """Small starts end as the minimum-norm interpolator; large ones near neither, nearer to the kernel's in most runs."""
+    """Small starts end as the minimum-norm interpolator; large ones near neither, nearer to the
+    kernel's in most runs."""
     lazy, rich = summaries("B/fig5"), summaries("B/fig4")
     assert float(rich["rich_distance"].median()) < 0.2 * float(rich["lazy_distance"].median())
-    assert float((lazy["lazy_distance"] < lazy["rich_distance"]).mean()) > 0.5 and float(lazy["lazy_distance"].min()) > 0.3
+    assert (
+        float((lazy["lazy_distance"] < lazy["rich_distance"]).mean()) > 0.5
+        and float(lazy["lazy_distance"].min()) > 0.3
+    )
 
 
 def test_kernel_reference_interpolates():
@@ -208,15 +246,20 @@ def test_kernel_reference_interpolates():
     x = found["x"].values
     for name in ("lazy", "least"):
         on_data = np.interp(found["input"].values, x, found[name].values)
-        assert on_data == pytest.approx(found["label"].values, abs=0.6)  # the kernel's jumps lie between the points of the grid
+        # the kernel's jumps lie between the points of the grid
+        assert on_data == pytest.approx(found["label"].values, abs=0.6)
     assert SETTING2["m"] == SETTING4["m"] == SETTING5["m"] == 60
 
 
 def test_principal_components_of_two_directions():
     rng = np.random.default_rng(0)
-    W = np.outer(rng.standard_normal(50), [3.0, 0, 0, 4.0]) + np.outer(rng.standard_normal(50), [0, 1.0, 0, 0])
+    W = np.outer(rng.standard_normal(50), [3.0, 0, 0, 4.0]) + np.outer(
+        rng.standard_normal(50), [0, 1.0, 0, 0]
+    )
     shares, plane = principal(W)
-    assert shares[:2].sum() == pytest.approx(1) and plane @ plane.T == pytest.approx(np.eye(2), abs=1e-12)
+    assert shares[:2].sum() == pytest.approx(1) and plane @ plane.T == pytest.approx(
+        np.eye(2), abs=1e-12
+    )
     assert np.max(np.abs(W - W @ plane.T @ plane)) < 1e-12
 
 

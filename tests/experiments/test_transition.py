@@ -1,4 +1,5 @@
-"""The scale at which a network leaves the kernel regime, over trainings swept over scales and seeds."""
+"""The scale at which a network leaves the kernel regime, over trainings swept over scales and
+seeds."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ SCALES = np.geomspace(0.03, 1.0, 6)
 
 
 def diagonal(scale, seed, n=8):
-    """A diagonal network of depth two on sparse regression, by its exact limit: the weights from β and w₊w₋ = α²."""
+    """A diagonal network of depth two on sparse regression, by its exact limit: the weights from β
+    and w₊w₋ = α²."""
     ds = bf.data.sparse_regression(n=n, d=20, sparsity=2, noise_var=0.0, key=seed)
     model = bf.DiagonalNetwork(2)
     beta = bf.limit(model, ds, scale=scale).value
@@ -21,7 +23,12 @@ def diagonal(scale, seed, n=8):
 
 def diverging(scale, seed):
     model, (start, end), X, y = diagonal(scale, seed)
-    return model, [start, bf.DiagonalParams(end.plus * np.nan, end.minus) if scale > 0.9 else end], X, y
+    return (
+        model,
+        [start, bf.DiagonalParams(end.plus * np.nan, end.minus) if scale > 0.9 else end],
+        X,
+        y,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +42,8 @@ def test_the_transition_lies_between_its_bounds_and_the_measure_crosses_there(fo
     k = int(np.searchsorted(SCALES, found.scale))
     means = found.values.mean(axis=1)
     assert means[k - 1] >= 0.5 >= means[k]
-    assert found.high / found.low >= found.resolution * (1 - 1e-12)  # no finer than the scales tried
+    # no finer than the scales tried
+    assert found.high / found.low >= found.resolution * (1 - 1e-12)
     assert found.resolution == pytest.approx(SCALES[1] / SCALES[0])
     assert "Transition at scale" in str(found) and len(found.plot().axes) == 1
 
@@ -49,12 +57,15 @@ def single(scale, seed):
 
 
 def test_one_coordinate_crosses_where_theory_says():
-    """w± = αe^{±η/2} with β = 2α²sinh η: the linearised network has 2α(w₊ − w₋), so that the gap is 1 − 1/cosh(η/2), a half
-    where cosh(η/2) = 2, at β = 8√3·α²."""
+    """w± = αe^{±η/2} with β = 2α²sinh η: the linearised network has 2α(w₊ − w₋), so that the gap is
+    1 − 1/cosh(η/2), a half where cosh(η/2) = 2, at β = 8√3·α²."""
     scales = np.geomspace(0.1, 1.0, 41)
     found = bf.transition_scale(single, scales, 1)
-    np.testing.assert_allclose(found.values[:, 0], 1 - 1 / np.cosh(np.arcsinh(1 / (2 * scales**2)) / 2), rtol=1e-9)
-    assert found.scale == pytest.approx((8 * np.sqrt(3)) ** -0.5, rel=1e-3)  # linear between scales 6% apart
+    np.testing.assert_allclose(
+        found.values[:, 0], 1 - 1 / np.cosh(np.arcsinh(1 / (2 * scales**2)) / 2), rtol=1e-9
+    )
+    # linear between scales 6% apart
+    assert found.scale == pytest.approx((8 * np.sqrt(3)) ** -0.5, rel=1e-3)
     assert found.low < (8 * np.sqrt(3)) ** -0.5 < found.high
 
 
@@ -80,16 +91,23 @@ def test_a_training_that_diverges_is_masked_and_counted():
 
 def test_scales_on_one_side_say_so():
     found = bf.transition_scale(diagonal, [3.0, 10.0], 2)
-    assert np.isnan(found.scale) and "kernel side" in found.describe() and "below 3" in found.describe()
+    assert (
+        np.isnan(found.scale)
+        and "kernel side" in found.describe()
+        and "below 3" in found.describe()
+    )
     found.plot()
 
 
 def test_the_interval_covers_what_seeds_do():
-    """Curves that cross at e^z with z normal of deviation 0.3: the interval over 20 seeds has about 2·1.96·0.3/√20 of width."""
+    """Curves that cross at e^z with z normal of deviation 0.3: the interval over 20 seeds has about
+    2·1.96·0.3/√20 of width."""
     rng, logs = np.random.default_rng(0), np.linspace(-3, 3, 61)
     values = 1 / (1 + np.exp(2 * (logs[:, None] - 0.3 * rng.standard_normal(20))))
     scale, low, high, _ = _crossing(logs, values, 0.5)
-    assert low < 1 < high and np.log(high / low) == pytest.approx(2 * 1.96 * 0.3 / np.sqrt(20), rel=0.4)
+    assert low < 1 < high and np.log(high / low) == pytest.approx(
+        2 * 1.96 * 0.3 / np.sqrt(20), rel=0.4
+    )
     assert abs(np.log(scale)) < 0.3
 
 

@@ -1,4 +1,5 @@
-"""Batches of trainings of classifiers: one step against NumPy, lanes against single runs, every way to end."""
+"""Batches of trainings of classifiers: one step against NumPy, lanes against single runs, every way
+to end."""
 
 import numpy as np
 import pytest
@@ -39,17 +40,26 @@ def test_one_step_is_gradient_descent():
     W, A, loss = reference_step(run.start, arrays.train_x, arrays.train_y, 0.3)
     assert np.asarray(run.params.hidden[0]) == pytest.approx(W, abs=200 * EPS)
     assert np.asarray(run.params.output) == pytest.approx(A, abs=200 * EPS)
-    assert run.history[0, 1] == pytest.approx(loss, rel=200 * EPS) and run.history[:, 0].tolist() == [0, 1]
+    assert run.history[0, 1] == pytest.approx(loss, rel=200 * EPS) and run.history[
+        :, 0
+    ].tolist() == [0, 1]
 
 
 def test_lanes_do_not_change_a_run():
     arrays, schedule = made(), Schedule(8, 20, 5, loss=1e-2)
-    runs = [Run(1.0, 0.3, 0), Run(2.0, 0.1, 1), Run(0.5, 0.3, 2), Run(1.0, 1e-4, 3), Run(1.0, 0.3, 4)]
+    runs = [
+        Run(1.0, 0.3, 0),
+        Run(2.0, 0.1, 1),
+        Run(0.5, 0.3, 2),
+        Run(1.0, 1e-4, 3),
+        Run(1.0, 0.3, 4),
+    ]
     together = train_classifiers(NETWORK, arrays, runs, schedule)
     alone = train_classifiers(NETWORK, arrays, runs, Schedule(8, 20, 5, loss=1e-2, lanes=1))
     for run, lane, single in zip(runs, together, alone, strict=True):
         assert lane.run == run and single.result == lane.result
-        assert lane.history == pytest.approx(single.history, rel=1e-3, abs=1e-5)  # rounding, grown over at most 100 steps
+        # rounding, grown over at most 100 steps
+        assert lane.history == pytest.approx(single.history, rel=1e-3, abs=1e-5)
     assert {lane.result for lane in together} == {Result.CONVERGED, Result.STEP_LIMIT}
 
 
@@ -64,7 +74,10 @@ def test_ways_to_end():
 
 def test_a_run_that_never_fits_is_said_to_have_used_its_epochs():
     arrays = made()
-    noisy = Arrays(np.repeat(arrays.train_x[:20], 2, axis=0), np.arange(40) % 2, arrays.test_x, arrays.test_y)  # contradictory
+    # contradictory
+    noisy = Arrays(
+        np.repeat(arrays.train_x[:20], 2, axis=0), np.arange(40) % 2, arrays.test_x, arrays.test_y
+    )
     (run,) = train_classifiers(NETWORK, noisy, [Run(1.0, 0.1)], Schedule(8, 20, 10))
     assert run.result is Result.STEP_LIMIT and run.final["train_error"] == 0.5
 
@@ -76,20 +89,31 @@ def test_unbiased_starts_compute_zero():
 
 def test_seeds_reproduce_and_differ():
     arrays, schedule = made(), Schedule(8, 5, 5)
-    first, again, other = (train_classifiers(NETWORK, arrays, [Run(1.0, 0.1, key)], schedule)[0] for key in (0, 0, 1))
-    assert np.array_equal(first.history, again.history) and not np.array_equal(first.history, other.history)
+    first, again, other = (
+        train_classifiers(NETWORK, arrays, [Run(1.0, 0.1, key)], schedule)[0] for key in (0, 0, 1)
+    )
+    assert np.array_equal(first.history, again.history) and not np.array_equal(
+        first.history, other.history
+    )
 
 
 def test_readout_is_logistic_regression():
-    """Full batches go to the optimum that scikit-learn finds; labels with noise, so that there is one."""
+    """Full batches go to the optimum that scikit-learn finds; labels with noise, so that there is
+    one."""
     import jax.numpy as jnp
     from sklearn.linear_model import LogisticRegression
 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(200, 6)).astype(np.float32), rng.integers(3, size=200)
     arrays, begin = Arrays(x, y, x[:5], y[:5]), ClassifierParams((), jnp.zeros((3, 6), jnp.float32))
-    chances = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8, max_iter=1000).fit(x, y).predict_log_proba(x)
-    (run,) = train_classifiers(Readout(), arrays, [Run(1.0, 0.5)], Schedule(200, 500, 500), start=lambda run: begin)
+    chances = (
+        LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8, max_iter=1000)
+        .fit(x, y)
+        .predict_log_proba(x)
+    )
+    (run,) = train_classifiers(
+        Readout(), arrays, [Run(1.0, 0.5)], Schedule(200, 500, 500), start=lambda run: begin
+    )
     assert run.final["train_loss"] == pytest.approx(-np.mean(chances[np.arange(200), y]), abs=1e-5)
 
 

@@ -1,4 +1,5 @@
-"""The compiled dual flow: against the interpreted one at all scales, its error estimate, plateaus, refusals, and its kernels."""
+"""The compiled dual flow: against the interpreted one at all scales, its error estimate, plateaus,
+refusals, and its kernels."""
 
 import subprocess
 import sys
@@ -22,7 +23,8 @@ def compiled(potential, X, y, *args, **kwargs):
 
 
 def agree(potential, X, y, beta0=None, rtol=1e-8, until=0.9, **kwargs):
-    """Both flows at common times lie within their error estimates of each other; the compiled one."""
+    """Both flows at common times lie within their error estimates of each other; the compiled
+    one."""
     end = until * bf.mirror_flow(potential, X, y, beta0, **kwargs).times[-1]
     times = np.append(0.0, np.geomspace(1e-4 * end, end, 60))
     theirs = bf.mirror_flow(potential, X, y, beta0, times=times, rtol=1e-10, **kwargs)
@@ -47,23 +49,37 @@ def test_scales_below_float_range(small, log_alpha):
 
 @pytest.mark.parametrize("seed", range(20, 26))
 def test_the_error_covers_the_flow_inside_its_steps(seed):
-    """Between the ends of a step the dense output has an error of its own, which errors at the ends do not know of."""
+    """Between the ends of a step the dense output has an error of its own, which errors at the ends
+    do not know of."""
     rng = np.random.default_rng(seed)
     ds = bf.data.sparse_regression(n=6, d=24, sparsity=3, noise_var=0.01, key=seed)
-    potential, rtol = bf.Hypentropy(log_alpha=-(10 ** rng.uniform(0, 3.5))), 10 ** rng.uniform(-8, -5)
+    potential, rtol = (
+        bf.Hypentropy(log_alpha=-(10 ** rng.uniform(0, 3.5))),
+        10 ** rng.uniform(-8, -5),
+    )
     knots = compiled(potential, ds.X, ds.y, rtol=rtol).times
     knots = knots[knots < 0.95 * knots[-1]]
-    times = np.append(0.0, (knots[:-1, None] + np.diff(knots)[:, None] * rng.uniform(0, 1, (len(knots) - 1, 1))).ravel())
+    times = np.append(
+        0.0,
+        (
+            knots[:-1, None] + np.diff(knots)[:, None] * rng.uniform(0, 1, (len(knots) - 1, 1))
+        ).ravel(),
+    )
     ours = compiled(potential, ds.X, ds.y, times=times, rtol=rtol)
     exact = bf.mirror_flow(potential, ds.X, ds.y, times=times, rtol=1e-12)
-    distance, size = np.max(np.abs(ours.states - exact.states), axis=1), np.max(np.abs(exact.states))
+    distance, size = (
+        np.max(np.abs(ours.states - exact.states), axis=1),
+        np.max(np.abs(exact.states)),
+    )
     assert np.all(distance <= ours.error + exact.error + (ROUNDING + 1e-3 * rtol) * size)
     assert np.max(ours.error) <= 1e3 * rtol * size
 
 
 def test_a_scale_and_a_factor_per_coordinate_from_a_start(small):
     rng = np.random.default_rng(0)
-    potential = bf.ScaledPotential(np.exp(rng.normal(size=small.d)), bf.Hypentropy(np.exp(rng.normal(-3, 2, small.d))))
+    potential = bf.ScaledPotential(
+        np.exp(rng.normal(size=small.d)), bf.Hypentropy(np.exp(rng.normal(-3, 2, small.d)))
+    )
     beta0 = 0.3 * rng.standard_normal(small.d)
     ours = agree(potential, small.X, small.y, beta0, loss=bf.SquareLoss("sum"))
     assert np.allclose(ours.states[0], beta0, rtol=1e-12)
@@ -95,7 +111,8 @@ def test_ends_at_the_projection_at_any_tolerance(small, alpha, rtol):
     assert flow.result is bf.Result.CONVERGED
     assert flow.loss[-1] <= 1e-20 * flow.loss[0]
     exact = bf.bregman_projection(potential, small.X, small.y).value
-    assert np.max(np.abs(flow.final - exact)) <= flow.error[-1] + 1e-8  # loss 1e-20 leaves β within 1e-10·κ(X)
+    # loss 1e-20 leaves β within 1e-10·κ(X)
+    assert np.max(np.abs(flow.final - exact)) <= flow.error[-1] + 1e-8
 
 
 def test_ends_when_the_interpreted_flow_does(small):
@@ -103,8 +120,14 @@ def test_ends_when_the_interpreted_flow_does(small):
         reference = bf.mirror_flow(bf.Hypentropy(alpha), small.X, small.y, rtol=1e-10)
         for rtol in (1e-4, 1e-8):
             flow = compiled(bf.Hypentropy(alpha), small.X, small.y, rtol=rtol)
-            before = np.interp(np.log(1e-16), np.log(flow.loss[::-1] / flow.loss[0]), flow.times[::-1])
-            expected = np.interp(np.log(1e-16), np.log(reference.loss[::-1] / reference.loss[0]), reference.times[::-1])
+            before = np.interp(
+                np.log(1e-16), np.log(flow.loss[::-1] / flow.loss[0]), flow.times[::-1]
+            )
+            expected = np.interp(
+                np.log(1e-16),
+                np.log(reference.loss[::-1] / reference.loss[0]),
+                reference.times[::-1],
+            )
             assert before == pytest.approx(expected, rel=0.1)
 
 
@@ -150,9 +173,13 @@ def test_saves_at_times_and_between(small):
     for k, t in enumerate(times):
         assert np.allclose(flow.at(t), flow.states[k], rtol=1e-12, atol=1e-14)
     assert flow.stats["nu"].shape == (4, small.n)
-    assert np.allclose(0.1 * np.sinh(flow.stats["nu"] @ small.X), flow.states, rtol=1e-10, atol=1e-14)
+    assert np.allclose(
+        0.1 * np.sinh(flow.stats["nu"] @ small.X), flow.states, rtol=1e-10, atol=1e-14
+    )
     whole = compiled(bf.Hypentropy(0.1), small.X, small.y)
-    assert np.max(np.abs(whole.at(0.4) - flow.states[2])) <= np.max(whole.error) + np.max(flow.error)
+    assert np.max(np.abs(whole.at(0.4) - flow.states[2])) <= np.max(whole.error) + np.max(
+        flow.error
+    )
 
 
 def test_t1_is_reached_exactly(small):
@@ -163,7 +190,11 @@ def test_t1_is_reached_exactly(small):
 
 def test_results_are_those_of_the_interpreted_flow(small):
     zero = compiled(bf.Hypentropy(0.1), small.X, np.zeros(small.n))
-    assert zero.result is bf.Result.CONVERGED and np.array_equal(zero.times, [0.0]) and not np.any(zero.states)
+    assert (
+        zero.result is bf.Result.CONVERGED
+        and np.array_equal(zero.times, [0.0])
+        and not np.any(zero.states)
+    )
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((9, 4)), rng.standard_normal(9)
     short = compiled(bf.Hypentropy(0.1), X, y)
@@ -182,7 +213,10 @@ def test_rank_deficient_but_consistent(small):
     X, y = np.vstack([small.X, small.X[:2]]), np.append(small.y, small.y[:2])
     flow = compiled(bf.Hypentropy(0.1), X, y)
     assert flow.result is bf.Result.CONVERGED
-    assert np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, y).value)) <= flow.error[-1] + 1e-8
+    assert (
+        np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, y).value))
+        <= flow.error[-1] + 1e-8
+    )
 
 
 def test_a_step_limit_throws_or_returns(small, monkeypatch):
@@ -206,7 +240,9 @@ def test_refusals(small):
         bf.mirror_flow(bf.Hypentropy(0.1), small.X, small.y, method="fast")
     model = bf.DiagonalNetwork(depth=3)
     with pytest.raises(bf.RefusedError, match="hypentropy"):
-        bf.gradient_flow(model, small, bf.SquareLoss(), model.init(scale=0.1, dim=small.d), method="compiled")
+        bf.gradient_flow(
+            model, small, bf.SquareLoss(), model.init(scale=0.1, dim=small.d), method="compiled"
+        )
 
 
 @pytest.mark.parametrize("normalisation", ["sum", "half-mean"])
@@ -216,11 +252,16 @@ def test_gradient_flow_of_a_diagonal_network(small, normalisation):
     ours = bf.gradient_flow(model, small, loss, start, method="compiled")
     assert ours.result is bf.Result.CONVERGED and ours.stats["method"] == "compiled"
     theirs = bf.gradient_flow(model, small, loss, start, times=ours.times[1:-5], rtol=1e-10)
-    distance = np.max(np.abs(model.effective(ours.states)[1:-5] - model.effective(theirs.states)), axis=1)
+    distance = np.max(
+        np.abs(model.effective(ours.states)[1:-5] - model.effective(theirs.states)), axis=1
+    )
     assert np.all(distance <= ours.error[1:-5] + theirs.error)
     assert np.allclose(
         ours.loss,
-        [loss(model(type(start)(*(leaf[k] for leaf in ours.states)), small.X), small.y) for k in range(len(ours.times))],
+        [
+            loss(model(type(start)(*(leaf[k] for leaf in ours.states)), small.X), small.y)
+            for k in range(len(ours.times))
+        ],
         rtol=1e-6,
         atol=1e-18,
     )
@@ -228,9 +269,14 @@ def test_gradient_flow_of_a_diagonal_network(small, normalisation):
 
 def test_never_chosen_by_default(small):
     model = bf.DiagonalNetwork(depth=2)
-    flow = bf.gradient_flow(model, small, bf.SquareLoss(), model.init(scale=0.1, dim=small.d), t1=0.1)
+    flow = bf.gradient_flow(
+        model, small, bf.SquareLoss(), model.init(scale=0.1, dim=small.d), t1=0.1
+    )
     assert flow.stats["method"] == "dual"
-    code = "import sys, biasflow.flows.methods, biasflow.flows.compiled; sys.exit('numba' in sys.modules)"
+    code = (
+        "import sys, biasflow.flows.methods, biasflow.flows.compiled; sys.exit('numba' in "
+        "sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -247,12 +293,15 @@ def test_the_mirror_kernel_is_accurate_to_rounding():
 
 
 def one_step(y, h):
-    """Rodas5P on ẏ = (y₂, −sin y₁ − y₂³): the solution, the embedded one, and the dense output half-way."""
+    """Rodas5P on ẏ = (y₂, −sin y₁ − y₂³): the solution, the embedded one, and the dense output
+    half-way."""
     f = lambda y: np.array([y[1], -np.sin(y[0]) - y[1] ** 3])  # noqa: E731
     J = np.array([[0.0, 1.0], [-np.cos(y[0]), -3 * y[1] ** 2]])
     K = np.zeros((rodas.STAGES, 2))
     for s in range(rodas.STAGES):
-        K[s] = np.linalg.solve(np.eye(2) / (rodas.GAMMA * h) - J, f(y + rodas.A[s] @ K) + rodas.C[s] @ K / h)
+        K[s] = np.linalg.solve(
+            np.eye(2) / (rodas.GAMMA * h) - J, f(y + rodas.A[s] @ K) + rodas.C[s] @ K / h
+        )
     new, (a, b, c) = y + rodas.B @ K, rodas.H @ K
     return new, new - K[-1], 0.5 * y + 0.5 * (new + 0.5 * (a + 0.5 * (b + 0.5 * c)))
 
@@ -264,9 +313,21 @@ def test_the_tableau_has_its_orders():
     steps = (0.05, 0.025)
     for h in steps:
         exact = solve_ivp(
-            lambda t, y: [y[1], -np.sin(y[0]) - y[1] ** 3], (0, h), y, "DOP853", [h / 2, h], rtol=1e-13, atol=1e-15
+            lambda t, y: [y[1], -np.sin(y[0]) - y[1] ** 3],
+            (0, h),
+            y,
+            "DOP853",
+            [h / 2, h],
+            rtol=1e-13,
+            atol=1e-15,
         ).y
         ends = one_step(y, h)
-        errors.append([np.linalg.norm(v - e) for v, e in zip(ends, (exact[:, 1], exact[:, 1], exact[:, 0]), strict=True)])
+        errors.append(
+            [
+                np.linalg.norm(v - e)
+                for v, e in zip(ends, (exact[:, 1], exact[:, 1], exact[:, 0]), strict=True)
+            ]
+        )
     order = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))[-1]
-    assert order[0] > 5.5 and order[1] > 4.7 and order[2] > 4.7  # of one step: order 5, 4 and 4 of the method
+    # of one step: order 5, 4 and 4 of the method
+    assert order[0] > 5.5 and order[1] > 4.7 and order[2] > 4.7

@@ -1,4 +1,5 @@
-"""One verb for every limit: the theorem is named, the flow ends there, and what nobody knows is refused."""
+"""One verb for every limit: the theorem is named, the flow ends there, and what nobody knows is
+refused."""
 
 import numpy as np
 import pytest
@@ -71,7 +72,11 @@ def test_classes_that_nothing_separates_and_starts_that_do_not_move_have_no_dire
         bf.limit(bf.Problem(model, equal, bf.LogisticLoss(), model.init(0.1)))
     zero = bf.TwoLayerParams(np.zeros(4), np.zeros((4, 2)))
     with pytest.raises(bf.RefusedError, match="zero"):
-        bf.limit(bf.Problem(model, bf.Dataset([[1.0, 1.0], [2.0, 1.0]], [1.0, -1.0]), bf.LogisticLoss(), zero))
+        bf.limit(
+            bf.Problem(
+                model, bf.Dataset([[1.0, 1.0], [2.0, 1.0]], [1.0, -1.0]), bf.LogisticLoss(), zero
+            )
+        )
 
 
 def _problem(model, loss):

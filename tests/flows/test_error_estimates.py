@@ -11,7 +11,15 @@ from scipy.integrate import solve_ivp
 import biasflow as bf
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-CELLS = ("depth 2, dual", "depth 2, compiled", "depth 3, dual", "mirror_flow", "factored", "ReLU, events", "deep")
+CELLS = (
+    "depth 2, dual",
+    "depth 2, compiled",
+    "depth 3, dual",
+    "mirror_flow",
+    "factored",
+    "ReLU, events",
+    "deep",
+)
 """Not those whose estimates are known to be too small at times: margin flows (docs/cost.md)."""
 SEEDS = (30_000, 30_001, 30_002)
 """Of problems that no table contains."""
@@ -26,19 +34,29 @@ def weights_of(ds, depth, start, times):
         return np.concatenate([w[:d] ** (depth - 1) * pull, -(w[d:] ** (depth - 1)) * pull])
 
     flat = np.concatenate(start)
-    run = solve_ivp(velocity, (0, times[-1]), flat, "DOP853", times, rtol=1e-13, atol=1e-15 * np.min(flat))
+    run = solve_ivp(
+        velocity, (0, times[-1]), flat, "DOP853", times, rtol=1e-13, atol=1e-15 * np.min(flat)
+    )
     return bf.DiagonalParams(run.y[:d].T, run.y[d:].T)
 
 
 @pytest.mark.parametrize("method", ["dual", "compiled"])
 def test_error_is_that_of_the_weights_and_predictor_error_that_of_beta(method):
-    """On the plateau β = w₊² − w₋² is tiny: so is its error, and that of the weights is 1/(2α) times as large."""
+    """On the plateau β = w₊² − w₋² is tiny: so is its error, and that of the weights is 1/(2α)
+    times as large."""
     rng = np.random.default_rng(5)
-    ds, model = bf.Dataset(rng.standard_normal((3, 6)), rng.standard_normal(3)), bf.DiagonalNetwork(2)
+    ds, model = (
+        bf.Dataset(rng.standard_normal((3, 6)), rng.standard_normal(3)),
+        bf.DiagonalNetwork(2),
+    )
     start, times = model.init(1e-3, dim=6), np.array([0.1, 0.3, 0.6])
-    flow = bf.gradient_flow(model, ds, bf.SquareLoss("half"), start, times=times, rtol=1e-4, method=method)
+    flow = bf.gradient_flow(
+        model, ds, bf.SquareLoss("half"), start, times=times, rtol=1e-4, method=method
+    )
     true = weights_of(ds, 2, start, times)
-    off = np.max([np.max(np.abs(a - b), axis=1) for a, b in zip(flow.states, true, strict=True)], axis=0)
+    off = np.max(
+        [np.max(np.abs(a - b), axis=1) for a, b in zip(flow.states, true, strict=True)], axis=0
+    )
     of_beta = np.max(np.abs(model.effective(flow.states) - model.effective(true)), axis=1)
     assert np.all(off > 20 * of_beta)
     assert np.all(off <= 3 * flow.error) and np.all(of_beta <= 3 * flow.predictor_error)
@@ -57,7 +75,11 @@ def test_no_error_exceeds_its_estimate_on_fresh_problems(cell, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import error_estimates
 
-    found = [pair for seed in SEEDS for pair in error_estimates.ratios(error_estimates.examine(cell, seed))]
+    found = [
+        pair
+        for seed in SEEDS
+        for pair in error_estimates.ratios(error_estimates.examine(cell, seed))
+    ]
     assert len(found) >= 8
     assert max(over for over, _ in found) <= 1
     assert np.median([slack for _, slack in found]) <= 30
@@ -71,8 +93,9 @@ ONCE = [
     ("deep", 20_086),
     ("deep", 20_130),
 ]
-"""Defects that cancel over long steps, seen at too few nodes; decay at rates of the past; a second run much like the first;
-pre-activations that linger near a kink, where rounder ones change nothing."""
+"""Defects that cancel over long steps, seen at too few nodes; decay at rates of the past; a second
+run much like the first; pre-activations that linger near a kink, where rounder ones change
+nothing."""
 
 
 @pytest.mark.parametrize(("cell", "seed"), ONCE)
@@ -98,6 +121,8 @@ def test_a_factorisation_that_ends_with_its_first_step_knows_its_error():
         return -np.concatenate([(G @ V).ravel(), (G.T @ U).ravel()])
 
     flat = np.concatenate([start.U.ravel(), start.V.ravel()])
-    true = solve_ivp(velocity, (0, 0.5 * first), flat, "DOP853", rtol=1e-13, atol=1e-15, max_step=0.05 * first).y[:, -1]
+    true = solve_ivp(
+        velocity, (0, 0.5 * first), flat, "DOP853", rtol=1e-13, atol=1e-15, max_step=0.05 * first
+    ).y[:, -1]
     off = np.max(np.abs(np.concatenate([flow.final.U.ravel(), flow.final.V.ravel()]) - true))
     assert len(flow.times) == 2 and 1e-13 < off <= flow.error[-1] < 5 * off

@@ -17,14 +17,21 @@ def test_large_scales_converge_to_min_l2(small, r):
     assert flow.result is bf.Result.CONVERGED
     assert flow.loss[-1] <= 1e-20 * flow.loss[0]
     predicted = bf.bregman_projection(bf.Hypentropy(r), small.X, small.y).value
-    assert np.max(np.abs(flow.final - predicted)) <= 1e-9  # residual 1e-10 of the start, well conditioned X
+    # residual 1e-10 of the start, well conditioned X
+    assert np.max(np.abs(flow.final - predicted)) <= 1e-9
 
 
 @pytest.mark.parametrize("c", [1e-12, 1e-3, 1e6])
 def test_labels_and_scale_together_change_nothing(small, c):
     """β and r scaled by c: the same flow in units of c, and in the same time."""
     plain = bf.mirror_flow(bf.Hypentropy(0.1), small.X, small.y, times=[0.1, 1.0])
-    scaled = bf.mirror_flow(bf.Hypentropy(0.1 * c), small.X, c * small.y, times=[0.1 / c, 1.0 / c], loss=bf.SquareLoss("half"))
+    scaled = bf.mirror_flow(
+        bf.Hypentropy(0.1 * c),
+        small.X,
+        c * small.y,
+        times=[0.1 / c, 1.0 / c],
+        loss=bf.SquareLoss("half"),
+    )
     assert scaled.states / c == pytest.approx(plain.states, rel=1e-5, abs=1e-6)
 
 
@@ -38,4 +45,6 @@ def test_the_least_squares_projection_is_reached_to_rounding():
 @pytest.mark.parametrize("c", [1e200, 1e-200])
 def test_minimum_norms_at_extreme_units(small, c):
     for solve in (bf.min_l1, bf.min_l2):
-        assert c * solve(c * small.X, small.y).value == pytest.approx(solve(small.X, small.y).value, rel=1e-9, abs=1e-12)
+        assert c * solve(c * small.X, small.y).value == pytest.approx(
+            solve(small.X, small.y).value, rel=1e-9, abs=1e-12
+        )

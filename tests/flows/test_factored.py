@@ -1,4 +1,5 @@
-"""Flows of matrix factorisations: closed forms, the plain weights as a witness, invariants, any scale and width."""
+"""Flows of matrix factorisations: closed forms, the plain weights as a witness, invariants, any
+scale and width."""
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ SUM = bf.SquareLoss("sum")
 
 def random_start(model, seed=0, scale=0.3):
     rng = np.random.default_rng(seed)
-    return bf.FactorParams(*(scale * rng.standard_normal((size, model.rank)) for size in model.shape))
+    return bf.FactorParams(
+        *(scale * rng.standard_normal((size, model.rank)) for size in model.shape)
+    )
 
 
 def sensing(seed=0, shape=(3, 4), n=5):
@@ -29,7 +32,8 @@ def test_agrees_with_the_weights(kind, normalisation):
     model, ds, loss = bf.MatrixFactorisation((3, 4), 8), sensing(), bf.SquareLoss(normalisation)
     times = [0.01, 0.1, 0.5, 2.0]
     ours, plain = (
-        bf.gradient_flow(model, ds, loss, start_of(kind, model), times=times, rtol=1e-10, method=m) for m in (None, "weights")
+        bf.gradient_flow(model, ds, loss, start_of(kind, model), times=times, rtol=1e-10, method=m)
+        for m in (None, "weights")
     )
     assert ours.stats["method"] == "factored" and plain.stats["method"] == "weights"
     for mine, theirs in zip(ours.states, plain.states, strict=True):
@@ -39,13 +43,17 @@ def test_agrees_with_the_weights(kind, normalisation):
 
 
 def test_a_fully_observed_direction_has_a_closed_form():
-    """One entry of a 1×1 matrix, U = V = w: ẇ = −2w(w² − y), so w²(t) = y/(1 + (y/w₀² − 1)e^{−4yt})."""
+    """One entry of a 1×1 matrix, U = V = w: ẇ = −2w(w² − y), so w²(t) = y/(1 + (y/w₀² −
+    1)e^{−4yt})."""
     model, ds = bf.MatrixFactorisation((1, 1), 1), bf.Dataset([[1.0]], [2.0])
     start, times = bf.FactorParams([[1e-3]], [[1e-3]]), np.linspace(0.2, 4, 12)
     flow = bf.gradient_flow(model, ds, SUM, start, times=times)
     exact = 2 / (1 + (2 / 1e-6 - 1) * np.exp(-8 * times))
     found = model.effective(flow.states)[:, 0, 0]
-    assert np.all(np.abs(found - exact) <= flow.predictor_error + 1e-15) and np.max(flow.predictor_error) < 1e-5
+    assert (
+        np.all(np.abs(found - exact) <= flow.predictor_error + 1e-15)
+        and np.max(flow.predictor_error) < 1e-5
+    )
 
 
 def test_dense_output_is_as_accurate_as_the_steps():
@@ -53,9 +61,13 @@ def test_dense_output_is_as_accurate_as_the_steps():
     start, between = model.init(0.05), np.linspace(0.05, 3, 30)
     sampled = bf.gradient_flow(model, ds, SUM, start, times=between, rtol=1e-7)
     reference = bf.gradient_flow(model, ds, SUM, start, times=between, rtol=1e-10)
-    away = np.max(np.abs(model.effective(sampled.states) - model.effective(reference.states)), axis=(1, 2))
+    away = np.max(
+        np.abs(model.effective(sampled.states) - model.effective(reference.states)), axis=(1, 2)
+    )
     assert np.all(away <= 2 * sampled.predictor_error + 1e-9) and np.max(away) < 1e-5
-    np.testing.assert_allclose(model.effective(sampled.at(between[7])), model.effective(sampled.states)[7], atol=1e-15)
+    np.testing.assert_allclose(
+        model.effective(sampled.at(between[7])), model.effective(sampled.states)[7], atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("kind", ["identity", "biased"])
@@ -72,14 +84,18 @@ def test_invariants(kind):
 
 
 def test_only_the_gram_matrix_of_the_start_matters():
-    """Rotating the columns, or padding them with zeros, rotates and pads the weights and leaves M alone."""
+    """Rotating the columns, or padding them with zeros, rotates and pads the weights and leaves M
+    alone."""
     ds = sensing(1)
     narrow, wide = bf.MatrixFactorisation((3, 4), 8), bf.MatrixFactorisation((3, 4), 30)
     start = random_start(narrow)
     turn = np.linalg.qr(np.random.default_rng(5).standard_normal((30, 30)))[0][:8]
     flows = [
         bf.gradient_flow(model, ds, SUM, params, times=[0.3, 3.0], rtol=1e-10)
-        for model, params in ((narrow, start), (wide, bf.FactorParams(start.U @ turn, start.V @ turn)))
+        for model, params in (
+            (narrow, start),
+            (wide, bf.FactorParams(start.U @ turn, start.V @ turn)),
+        )
     ]
     np.testing.assert_allclose(flows[0].states.U @ turn, flows[1].states.U, atol=1e-8)
     assert flows[0].stats["unknowns"] == flows[1].stats["unknowns"] == 7 * 7
@@ -100,11 +116,17 @@ def test_compression(kind, columns):
 def test_any_scale(alpha):
     """Error estimates hold at every scale, and small starts end at the planted matrix."""
     ds, model = bf.data.completion((6, 6), 1, 24, key=1), bf.MatrixFactorisation((6, 6), 12)
-    flow, sharp = (bf.gradient_flow(model, ds, SUM, model.init(alpha), rtol=rtol) for rtol in (1e-6, 1e-9))
+    flow, sharp = (
+        bf.gradient_flow(model, ds, SUM, model.init(alpha), rtol=rtol) for rtol in (1e-6, 1e-9)
+    )
     assert flow.result in (bf.Result.CONVERGED, bf.Result.FLOOR)
     size = float(np.max(np.abs(ds.y)))
-    left = 1e-7 * size  # a loss of 1e-20 leaves residuals of 1e-10, more where the entries barely determine the rest
-    assert np.max(np.abs(model.effective(flow.final) - model.effective(sharp.final))) <= flow.predictor_error[-1] + left
+    # a loss of 1e-20 leaves residuals of 1e-10, more where the entries barely determine the rest
+    left = 1e-7 * size
+    assert (
+        np.max(np.abs(model.effective(flow.final) - model.effective(sharp.final)))
+        <= flow.predictor_error[-1] + left
+    )
     assert flow.stats["steps"] < 400
     if alpha <= 1e-9:
         np.testing.assert_allclose(model.effective(flow.final).ravel(), ds.truth, atol=1e-4 * size)
@@ -115,7 +137,9 @@ def test_the_small_scale_limit_is_the_planted_matrix_and_not_the_least_nuclear_n
     least = bf.min_nuclear_norm((10, 10), *bf.data.observed_entries(ds, (10, 10)))
     M = model.effective(bf.gradient_flow(model, ds, SUM, model.init(1e-8)).final)
     assert np.linalg.norm(M.ravel() - ds.truth) < 1e-4
-    assert np.linalg.norm(M, "nuc") > least.certificate.primal + 0.3 and least.certificate.gap < 1e-10
+    assert (
+        np.linalg.norm(M, "nuc") > least.certificate.primal + 0.3 and least.certificate.gap < 1e-10
+    )
 
 
 def test_large_scales_leave_unobserved_entries_at_zero():
@@ -145,7 +169,11 @@ def test_rank_one_factors_that_cannot_fit_end_stationary():
 def test_already_fitted_or_nothing_moves():
     model = bf.MatrixFactorisation((2, 2), 4)
     zero = bf.gradient_flow(model, bf.Dataset([[1.0, 0, 0, 0]], [0.0]), SUM, model.init(0.1))
-    assert zero.result is bf.Result.CONVERGED and zero.times.tolist() == [0.0] and zero.error[0] < 1e-15
+    assert (
+        zero.result is bf.Result.CONVERGED
+        and zero.times.tolist() == [0.0]
+        and zero.error[0] < 1e-15
+    )
     one, nothing = bf.Dataset([[1.0, 0, 0, 0]], [1.0]), (np.zeros((2, 4)), np.zeros((2, 4)))
     assert bf.gradient_flow(model, one, SUM, nothing).result is bf.Result.STATIONARY
     assert not np.any(bf.gradient_flow(model, one, SUM, nothing, times=[3.0]).final.U)
@@ -156,27 +184,39 @@ def test_descent_follows_the_flow():
     start = model.init(0.3)
     descent = bf.gradient_descent(model, ds, SUM, start, stepsize=1e-4, steps=5000)
     flow = bf.gradient_flow(model, ds, SUM, start, times=[0.5])
-    np.testing.assert_allclose(model.effective(descent.final), model.effective(flow.final), atol=1e-2)
+    np.testing.assert_allclose(
+        model.effective(descent.final), model.effective(flow.final), atol=1e-2
+    )
 
 
 class TestBadInput:
     def test_a_start_below_rounding(self):
         ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 6)
-        with pytest.raises(bf.ScaleError, match=r"params0: weights up to 1e-20 drown in the rounding.*needs"):
+        with pytest.raises(
+            bf.ScaleError, match=r"params0: weights up to 1e-20 drown in the rounding.*needs"
+        ):
             bf.gradient_flow(model, ds, SUM, model.init(1e-20))
 
     def test_a_start_whose_loss_overflows(self):
         ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 2)
         far = np.full((3, 2), 1e100)
-        with pytest.raises(bf.ScaleError, match=r"params0: weights up to 1e\+100 make a loss that overflows"):
+        with pytest.raises(
+            bf.ScaleError, match=r"params0: weights up to 1e\+100 make a loss that overflows"
+        ):
             bf.gradient_flow(model, ds, SUM, bf.FactorParams(far, far))
 
     def test_other_models_are_refused(self):
         network = bf.DiagonalNetwork(2)
-        with pytest.raises(bf.RefusedError, match=r"factored flow is for MatrixFactorisation, found DiagonalNetwork"):
+        with pytest.raises(
+            bf.RefusedError,
+            match=r"factored flow is for MatrixFactorisation, found DiagonalNetwork",
+        ):
             bf.gradient_flow(network, sensing(), SUM, network.init(0.1, dim=12), method="factored")
 
-    @pytest.mark.parametrize("given, words", [({"t1": -1.0}, "t1"), ({"rtol": 0.0}, "rtol"), ({"times": [2.0, 1.0]}, "times")])
+    @pytest.mark.parametrize(
+        "given, words",
+        [({"t1": -1.0}, "t1"), ({"rtol": 0.0}, "rtol"), ({"times": [2.0, 1.0]}, "times")],
+    )
     def test_arguments(self, given, words):
         model = bf.MatrixFactorisation((3, 4), 8)
         with pytest.raises(bf.InputError, match=words):

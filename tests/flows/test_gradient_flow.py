@@ -1,4 +1,5 @@
-"""Gradient flow on diagonal networks: the dual and the weights agree, invariants are kept, methods refuse with a reason."""
+"""Gradient flow on diagonal networks: the dual and the weights agree, invariants are kept, methods
+refuse with a reason."""
 
 import numpy as np
 import pytest
@@ -28,7 +29,10 @@ def start_of(kind, depth, d):
 
 
 def both_ways(model, ds, loss, start, times):
-    return [bf.gradient_flow(model, ds, loss, start, times=times, method=method) for method in ("dual", "weights")]
+    return [
+        bf.gradient_flow(model, ds, loss, start, times=times, method=method)
+        for method in ("dual", "weights")
+    ]
 
 
 @pytest.mark.parametrize("normalisation", LOSSES)
@@ -50,8 +54,12 @@ def test_dual_and_weights_agree(small, depth, kind, normalisation):
     times = np.array([0.05, 0.3, 1.0, 3.0]) / (2 * loss.factor(small.n))
     dual, weights = both_ways(model, small, loss, start_of(kind, depth, small.d), times)
     assert np.array_equal(dual.times, weights.times)
-    distance = np.max(np.abs(model.effective(dual.states) - model.effective(weights.states)), axis=1)
-    assert np.all(distance <= 3 * (np.max(dual.predictor_error) + np.max(weights.predictor_error)) + ROUNDING)
+    distance = np.max(
+        np.abs(model.effective(dual.states) - model.effective(weights.states)), axis=1
+    )
+    assert np.all(
+        distance <= 3 * (np.max(dual.predictor_error) + np.max(weights.predictor_error)) + ROUNDING
+    )
     assert np.max(dual.predictor_error) < 1e-5
     assert np.max(np.abs(dual.states.plus - weights.states.plus)) < 1e-4
     assert np.max(np.abs(dual.states.minus - weights.states.minus)) < 1e-4
@@ -66,7 +74,10 @@ def test_both_end_at_the_limit(small, depth, kind):
     for method in ("dual", "weights"):
         flow = bf.gradient_flow(model, small, bf.SquareLoss("half"), start, method=method)
         assert flow.result is bf.Result.CONVERGED
-        assert np.max(np.abs(model.effective(flow.final) - predicted)) <= 3 * np.max(flow.predictor_error) + 1e-8
+        assert (
+            np.max(np.abs(model.effective(flow.final) - predicted))
+            <= 3 * np.max(flow.predictor_error) + 1e-8
+        )
 
 
 def test_the_limit_does_not_depend_on_the_normalisation(small):
@@ -79,9 +90,13 @@ def test_the_limit_does_not_depend_on_the_normalisation(small):
 @pytest.mark.parametrize("kind", ["uniform", "biased"])
 def test_depth_two_conserves_the_product_of_the_weights(small, kind):
     start = start_of(kind, 2, small.d)
-    for flow in both_ways(bf.DiagonalNetwork(2), small, bf.SquareLoss("sum"), start, [0.1, 1.0, 5.0]):
+    for flow in both_ways(
+        bf.DiagonalNetwork(2), small, bf.SquareLoss("sum"), start, [0.1, 1.0, 5.0]
+    ):
         products = flow.states.plus * flow.states.minus
-        assert np.max(np.abs(products / (start.plus * start.minus) - 1)) < (1e-12 if flow.stats["method"] == "dual" else 1e-5)
+        assert np.max(np.abs(products / (start.plus * start.minus) - 1)) < (
+            1e-12 if flow.stats["method"] == "dual" else 1e-5
+        )
 
 
 @pytest.mark.parametrize("depth", [3, 4])
@@ -92,21 +107,27 @@ def test_deeper_conserves_the_sum_of_negative_powers(small, depth, kind):
     def invariant(params):
         return params.plus ** (2.0 - depth) + params.minus ** (2.0 - depth)
 
-    for flow in both_ways(bf.DiagonalNetwork(depth), small, bf.SquareLoss("sum"), start, [0.1, 1.0, 5.0]):
+    for flow in both_ways(
+        bf.DiagonalNetwork(depth), small, bf.SquareLoss("sum"), start, [0.1, 1.0, 5.0]
+    ):
         drift = np.max(np.abs(invariant(flow.states) / invariant(start) - 1))
         assert drift < (1e-12 if flow.stats["method"] == "dual" else 1e-5)
 
 
 def test_signs_of_the_weights_are_kept(small):
     start = bf.DiagonalParams(np.where(np.arange(small.d) % 2, -0.4, 0.4), np.full(small.d, -0.4))
-    dual, weights = both_ways(bf.DiagonalNetwork(2), small, bf.SquareLoss("half"), start, [0.5, 2.0])
+    dual, weights = both_ways(
+        bf.DiagonalNetwork(2), small, bf.SquareLoss("half"), start, [0.5, 2.0]
+    )
     assert np.all(np.sign(dual.states.plus) == np.sign(start.plus))
     assert np.max(np.abs(dual.states.plus - weights.states.plus)) < 1e-5
 
 
 def test_states_have_the_type_of_the_start(small):
     model = bf.DiagonalNetwork(2)
-    flow = bf.gradient_flow(model, small, bf.SquareLoss("sum"), model.init(0.1, dim=small.d), times=[0.1, 0.4])
+    flow = bf.gradient_flow(
+        model, small, bf.SquareLoss("sum"), model.init(0.1, dim=small.d), times=[0.1, 0.4]
+    )
     assert isinstance(flow.states, bf.DiagonalParams) and flow.states.plus.shape == (2, small.d)
     assert isinstance(flow.final, bf.DiagonalParams) and flow.final.minus.shape == (small.d,)
     assert np.array_equal(flow.at(0.1).plus, flow.states.plus[0])
@@ -149,7 +170,9 @@ def test_giving_up_raises_or_returns_what_there_is(small, monkeypatch):
     assert len(partial.times) > 1
 
 
-@pytest.mark.parametrize("wrong", [np.ones(3), (np.ones(3), np.ones(3)), (np.full(12, np.nan), np.ones(12))])
+@pytest.mark.parametrize(
+    "wrong", [np.ones(3), (np.ones(3), np.ones(3)), (np.full(12, np.nan), np.ones(12))]
+)
 def test_bad_starts_are_named(small, wrong):
     with pytest.raises(bf.InputError, match="params0"):
         bf.gradient_flow(bf.DiagonalNetwork(2), small, bf.SquareLoss(), wrong)
@@ -159,4 +182,7 @@ def test_the_smallest_float_scales(small):
     model = bf.DiagonalNetwork(2)
     flow = bf.gradient_flow(model, small, bf.SquareLoss("half"), model.init(1e-100, dim=small.d))
     predicted = bf.limit(model, small, scale=1e-100).value
-    assert np.max(np.abs(model.effective(flow.final) - predicted)) <= 3 * np.max(flow.predictor_error) + 1e-6
+    assert (
+        np.max(np.abs(model.effective(flow.final) - predicted))
+        <= 3 * np.max(flow.predictor_error) + 1e-6
+    )

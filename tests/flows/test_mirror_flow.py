@@ -1,4 +1,5 @@
-"""The dual flow: closed forms, where it goes, how accurate it says it is, and what it does where labels are out of reach."""
+"""The dual flow: closed forms, where it goes, how accurate it says it is, and what it does where
+labels are out of reach."""
 
 import numpy as np
 import pytest
@@ -16,13 +17,19 @@ def small():
 
 
 def projection_distance(trajectory, potential, ds, beta0=None):
-    return np.max(np.abs(trajectory.final - bf.bregman_projection(potential, ds.X, ds.y, beta0).value))
+    return np.max(
+        np.abs(trajectory.final - bf.bregman_projection(potential, ds.X, ds.y, beta0).value)
+    )
 
 
-@pytest.mark.parametrize(("normalisation", "speed"), [("half", 1.0), ("sum", 2.0), ("half-mean", 1 / 6)])
+@pytest.mark.parametrize(
+    ("normalisation", "speed"), [("half", 1.0), ("sum", 2.0), ("half-mean", 1 / 6)]
+)
 def test_euclidean_flow_is_the_matrix_exponential(small, normalisation, speed):
     times = np.array([0.01, 0.1, 0.5, 2.0]) / speed
-    flow = bf.mirror_flow(bf.Euclidean(), small.X, small.y, times=times, loss=bf.SquareLoss(normalisation))
+    flow = bf.mirror_flow(
+        bf.Euclidean(), small.X, small.y, times=times, loss=bf.SquareLoss(normalisation)
+    )
     gram = small.X @ small.X.T
     for k, t in enumerate(times):
         residual = -sl.expm(-speed * t * gram) @ small.y
@@ -37,12 +44,16 @@ def test_the_flow_ends_at_the_projection(small, alpha):
     flow = bf.mirror_flow(potential, small.X, small.y)
     assert flow.result is bf.Result.CONVERGED
     assert flow.loss[-1] <= 1e-20 * flow.loss[0]
-    assert projection_distance(flow, potential, small) <= flow.error[-1] + 1e-8  # loss 1e-20 leaves β within 1e-10·κ(X)
+    # loss 1e-20 leaves β within 1e-10·κ(X)
+    assert projection_distance(flow, potential, small) <= flow.error[-1] + 1e-8
 
 
 def test_from_a_start_with_a_scale_per_coordinate(small):
     rng = np.random.default_rng(0)
-    potential, beta0 = bf.Hypentropy(np.exp(rng.normal(-3, 2, small.d))), 0.3 * rng.standard_normal(small.d)
+    potential, beta0 = (
+        bf.Hypentropy(np.exp(rng.normal(-3, 2, small.d))),
+        0.3 * rng.standard_normal(small.d),
+    )
     flow = bf.mirror_flow(potential, small.X, small.y, beta0)
     assert np.allclose(flow.states[0], beta0, rtol=1e-12)
     assert projection_distance(flow, potential, small, beta0) <= flow.error[-1] + 1e-8
@@ -58,7 +69,8 @@ def test_depth_potentials(small, depth):
 @pytest.mark.parametrize("alpha", [1.0, 1e-4, 1e-20])
 def test_the_loss_falls(small, alpha):
     flow = bf.mirror_flow(bf.Hypentropy(alpha), small.X, small.y)
-    assert np.all(np.diff(flow.loss) <= 1e-7 * flow.loss[:-1] + 1e-12 * flow.loss[0])  # the accuracy asked for
+    # the accuracy asked for
+    assert np.all(np.diff(flow.loss) <= 1e-7 * flow.loss[:-1] + 1e-12 * flow.loss[0])
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-6])
@@ -79,10 +91,13 @@ def test_the_error_estimate_is_honest_and_follows_the_tolerance(small, alpha):
 def test_plateaus_are_not_jumped_over(log_alpha):
     ds = bf.data.sparse_regression(n=6, d=14, sparsity=3, noise_var=0.0, key=4)
     path, clock = bf.saddle_path(ds.X, ds.y), -log_alpha
-    flow = bf.mirror_flow(bf.Hypentropy(log_alpha=log_alpha), ds.X, ds.y, t1=1.3 * clock * path.times[-1])
+    flow = bf.mirror_flow(
+        bf.Hypentropy(log_alpha=log_alpha), ds.X, ds.y, t1=1.3 * clock * path.times[-1]
+    )
     beyond = np.append(path.times[1:], 1.3 * path.times[-1])
     for k, (start, end) in enumerate(zip(path.times, beyond, strict=True)):
-        if end - start > 0.2 * path.times[-1]:  # long plateaus: half-way through, the flow sits on the saddle
+        # long plateaus: half-way through, the flow sits on the saddle
+        if end - start > 0.2 * path.times[-1]:
             assert np.max(np.abs(flow.at(clock * (start + end) / 2) - path.states[k])) < 20 / clock
     for (tau, entered, _), _ in zip(path.events, path.times[1:], strict=False):
         for i in entered:
@@ -102,7 +117,10 @@ def test_saves_exactly_at_the_times_asked_for(small):
     for k in (0, 5, len(whole.times) - 1):
         assert np.array_equal(whole.at(whole.times[k]), whole.states[k])
     between = whole.at(0.4)
-    assert np.max(np.abs(between - flow.states[2])) <= np.max(whole.error) + np.max(flow.error) + ROUNDING
+    assert (
+        np.max(np.abs(between - flow.states[2]))
+        <= np.max(whole.error) + np.max(flow.error) + ROUNDING
+    )
 
 
 def test_t1_is_reached_and_not_passed(small):
@@ -135,14 +153,20 @@ def test_labels_at_zero_are_already_fitted(small):
 def test_one_sample():
     X, y = np.array([[1.0, 2.0, -1.0]]), np.array([3.0])
     flow = bf.mirror_flow(bf.Hypentropy(0.01), X, y)
-    assert np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.01), X, y).value)) <= flow.error[-1] + 1e-9
+    assert (
+        np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.01), X, y).value))
+        <= flow.error[-1] + 1e-9
+    )
 
 
 def test_rank_deficient_but_consistent(small):
     X, y = np.vstack([small.X, small.X[:2]]), np.append(small.y, small.y[:2])
     flow = bf.mirror_flow(bf.Hypentropy(0.1), X, y)
     assert flow.result is bf.Result.CONVERGED
-    assert np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, y).value)) <= flow.error[-1] + 1e-8
+    assert (
+        np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, y).value))
+        <= flow.error[-1] + 1e-8
+    )
 
 
 def test_inconsistent_labels_lead_to_the_projection_onto_least_squares():
@@ -152,11 +176,16 @@ def test_inconsistent_labels_lead_to_the_projection_onto_least_squares():
     flow = bf.mirror_flow(bf.Hypentropy(0.1), X, y)
     assert flow.result is bf.Result.STATIONARY
     assert flow.loss[-1] == pytest.approx(0.5 * np.sum((fitted - y) ** 2), rel=1e-8)
-    assert np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, fitted).value)) < 1e-4  # excess loss 1e-10
+    # excess loss 1e-10
+    assert (
+        np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, fitted).value))
+        < 1e-4
+    )
 
 
 def test_an_orthant_out_of_reach_is_recognised():
-    X, y = np.array([[1.0, 2.0], [1.0, -1.0]]), np.array([-1.0, 0.5])  # β ≥ 0 cannot make the first label negative
+    # β ≥ 0 cannot make the first label negative
+    X, y = np.array([[1.0, 2.0], [1.0, -1.0]]), np.array([-1.0, 0.5])
     flow = bf.mirror_flow(bf.Hypentropy(0.0, sign=1.0), X, y, beta0=[0.1, 0.1])
     assert flow.result is bf.Result.INFEASIBLE
     assert np.all(flow.final > 0)
@@ -166,7 +195,8 @@ def test_an_orthant_out_of_reach_is_recognised():
 
 
 def test_a_limit_on_the_boundary_of_the_orthant():
-    X, y = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]), np.array([1.0, 0.0])  # β ≥ 0 forces β₂ = β₃ = 0
+    # β ≥ 0 forces β₂ = β₃ = 0
+    X, y = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]), np.array([1.0, 0.0])
     potential, beta0 = bf.Hypentropy(0.0, sign=1.0), np.full(3, 0.1)
     limit = bf.bregman_projection(potential, X, y, beta0)
     assert np.allclose(limit.value, [1.0, 0.0, 0.0], atol=1e-9)

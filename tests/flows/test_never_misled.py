@@ -1,4 +1,5 @@
-"""What a flow says is so: losses of the user's own, neurons that are dead, classes never separated, memory never taken."""
+"""What a flow says is so: losses of the user's own, neurons that are dead, classes never separated,
+memory never taken."""
 
 import tracemalloc
 
@@ -30,10 +31,13 @@ class Doubled(bf.ExponentialLoss):
 
 @pytest.mark.parametrize("model", [bf.TwoLayer(6, 3), bf.SignedTwoLayer(6, 3)])
 def test_a_loss_of_the_users_own_is_followed_as_it_is(model):
-    """−S of e^{2u} at f is that of e^u at 2f: gradient descent with a small step says where its flow is."""
+    """−S of e^{2u} at f is that of e^u at 2f: gradient descent with a small step says where its
+    flow is."""
     start, loss = model.init(0.7), bf.SmoothMargin(Doubled())
     flow = bf.gradient_flow(model, bf.Dataset(X, CLASSES), loss, start, t1=1.0, rtol=1e-6)
-    plain = bf.gradient_flow(model, bf.Dataset(X, CLASSES), bf.SmoothMargin(), start, t1=1.0, rtol=1e-6)
+    plain = bf.gradient_flow(
+        model, bf.Dataset(X, CLASSES), bf.SmoothMargin(), start, t1=1.0, rtol=1e-6
+    )
     down = bf.gradient_descent(model, bf.Dataset(X, CLASSES), loss, start, 2e-4, 5000)
     apart = max(np.max(np.abs(a - b)) for a, b in zip(flow.final, down.final, strict=True))
     others = max(np.max(np.abs(a - b)) for a, b in zip(plain.final, down.final, strict=True))
@@ -41,18 +45,25 @@ def test_a_loss_of_the_users_own_is_followed_as_it_is(model):
 
 
 def test_a_loss_without_the_exponentials_tail_is_not_refused():
-    flow = bf.gradient_flow(bf.TwoLayer(6, 3), bf.Dataset(X, CLASSES), Doubled(), bf.TwoLayer(6, 3).init(0.7), t1=1.0)
+    flow = bf.gradient_flow(
+        bf.TwoLayer(6, 3), bf.Dataset(X, CLASSES), Doubled(), bf.TwoLayer(6, 3).init(0.7), t1=1.0
+    )
     assert flow.result is bf.Result.REACHED_T1 and flow.loss[-1] < flow.loss[0]
 
 
 def test_asking_a_method_takes_no_memory():
-    """Whether the margin flow fits was found by forming two n × n arrays: 6.4 GB at n = 20 000, for flows without it too."""
+    """Whether the margin flow fits was found by forming two n × n arrays: 6.4 GB at n = 20 000, for
+    flows without it too."""
     ds = bf.Dataset(RNG.standard_normal((20_000, 3)), np.sign(RNG.standard_normal(20_000)))
     model = bf.TwoLayer(4, 3)
     tracemalloc.start()
     try:
-        assert "square" not in (refusal(bf.Problem(model, ds, bf.SmoothMargin(), model.init(0.1))) or "")
-        assert "needs an exponential" in refusal(bf.Problem(model, ds, bf.SquareLoss("half"), model.init(0.1)))
+        assert "square" not in (
+            refusal(bf.Problem(model, ds, bf.SmoothMargin(), model.init(0.1))) or ""
+        )
+        assert "needs an exponential" in refusal(
+            bf.Problem(model, ds, bf.SquareLoss("half"), model.init(0.1))
+        )
         with pytest.raises(bf.RefusedError, match=r"20000 × 20000 systems, .* GiB; margin_ascent"):
             bf.gradient_flow(model, ds, bf.SmoothMargin(), model.init(0.1), t1=1.0)
         assert tracemalloc.get_traced_memory()[1] < 1e8
@@ -62,7 +73,10 @@ def test_asking_a_method_takes_no_memory():
 
 def test_relu_flows_hold_no_square_arrays_of_samples():
     """Cosines of all pairs of inputs took 8n² bytes, twice, for the few that are ever asked for."""
-    ds, model = bf.Dataset(RNG.standard_normal((3000, 3)), RNG.standard_normal(3000)), bf.TwoLayer(4, 3)
+    ds, model = (
+        bf.Dataset(RNG.standard_normal((3000, 3)), RNG.standard_normal(3000)),
+        bf.TwoLayer(4, 3),
+    )
     tracemalloc.start()
     try:
         network(bf.Problem(model, ds, bf.SquareLoss("half"), model.init(0.1)))
@@ -78,7 +92,9 @@ def test_dead_neurons_are_named():
     start.a[:] = np.abs(start.a)
     flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), start, t1=1.0)
     assert {1, 3} <= set(flow.stats["dead"])
-    assert {1, 3} <= set(bf.gradient_flow(model, data, bf.SmoothMargin(), start, t1=1.0).stats["dead"])
+    assert {1, 3} <= set(
+        bf.gradient_flow(model, data, bf.SmoothMargin(), start, t1=1.0).stats["dead"]
+    )
     none = leaf_map(lambda leaf: -np.abs(leaf), start)
     assert bf.gradient_flow(model, data, bf.SquareLoss("half"), none).stats["dead"] == (0, 1, 2, 3)
     tiny = bf.gradient_flow(model, data, bf.SquareLoss("half"), start, log_scale=-1e4, times=[1.0])
@@ -86,7 +102,8 @@ def test_dead_neurons_are_named():
 
 
 def test_stationary_says_no_more_than_is_known():
-    """A flow that stops short of interpolation was said to have found a positive infimum, at a loss of 2.7e-19 too."""
+    """A flow that stops short of interpolation was said to have found a positive infimum, at a loss
+    of 2.7e-19 too."""
     assert "infimum" not in bf.Result.STATIONARY.value
 
 
@@ -109,7 +126,11 @@ def test_the_default_step_of_an_ascent_follows_the_inputs(activation, j):
 def test_an_ascent_that_never_separated_says_so():
     same = bf.Dataset(X[[0, 0, 1, 2]], [1.0, -1.0, 1.0, -1.0])
     run = bf.margin_ascent(same, bf.TwoLayer(6, 3).init(0.5), 100)
-    assert run.result is bf.Result.UNSEPARATED and "no step separated" in run.result.value and not run.result.success
+    assert (
+        run.result is bf.Result.UNSEPARATED
+        and "no step separated" in run.result.value
+        and not run.result.success
+    )
     apart = bf.margin_ascent(bf.Dataset(X, CLASSES), bf.TwoLayer(6, 3).init(0.5), 2000)
     assert apart.result is bf.Result.REACHED_T1 and apart.stats["best_margin"][-1] > 0
 
@@ -142,6 +163,8 @@ def test_flows_of_every_model_are_compared():
     lazy = bf.gradient_flow(deep, bf.Dataset(x, y), half, start)
     assert bf.compare(lazy, bf.tangent_kernel_limit(deep, bf.Dataset(x, y), start)).distance < 1e-6
     classifier = bf.TwoLayer(30, 3)
-    grown = bf.gradient_flow(classifier, bf.Dataset(X, CLASSES), bf.SmoothMargin(), classifier.init(0.5), log_norm=8.0)
+    grown = bf.gradient_flow(
+        classifier, bf.Dataset(X, CLASSES), bf.SmoothMargin(), classifier.init(0.5), log_norm=8.0
+    )
     best = bf.f1_max_margin(X[:, :2], CLASSES)
     assert bf.compare(grown, best).relative < 1.0

@@ -1,4 +1,5 @@
-"""The exact jump process at vanishing initialisation, by hand on small examples and against flows from tiny scales."""
+"""The exact jump process at vanishing initialisation, by hand on small examples and against flows
+from tiny scales."""
 
 import numpy as np
 import pytest
@@ -69,9 +70,11 @@ def test_every_plateau_satisfies_its_optimality_conditions(key):
         force = ds.X.T @ (ds.y - ds.X @ beta)
         support = beta != 0
         assert np.all(np.abs(force[support]) < 1e-9 * pull)  # least squares on the support
-        assert np.all(np.abs(s[support] - np.sign(beta[support])) < 1e-8)  # which lies where |s| = 1, with its sign
+        # which lies where |s| = 1, with its sign
+        assert np.all(np.abs(s[support] - np.sign(beta[support])) < 1e-8)
         at_wall = (np.abs(s) > 1 - 1e-9) & ~support
-        assert np.all(s[at_wall] * force[at_wall] < 1e-9 * pull)  # the others at the wall are pushed back
+        # the others at the wall are pushed back
+        assert np.all(s[at_wall] * force[at_wall] < 1e-9 * pull)
         assert np.max(np.abs(s)) <= 1 + 1e-8
         if k + 1 < len(path.times):
             s = s + (path.times[k + 1] - path.times[k]) * force

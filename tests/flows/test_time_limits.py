@@ -1,4 +1,5 @@
-"""Flows that would take minutes, or for ever, end in the time they are given, and say what there is and what to loosen."""
+"""Flows that would take minutes, or for ever, end in the time they are given, and say what there is
+and what to loosen."""
 
 import time
 
@@ -8,14 +9,24 @@ import pytest
 import biasflow as bf
 from biasflow.flows.deadlines import Deadline
 
-HALF, SMOOTH, EXPONENTIAL, LOGISTIC = bf.SquareLoss("half"), bf.SmoothMargin(), bf.ExponentialLoss(), bf.LogisticLoss()
+HALF, SMOOTH, EXPONENTIAL, LOGISTIC = (
+    bf.SquareLoss("half"),
+    bf.SmoothMargin(),
+    bf.ExponentialLoss(),
+    bf.LogisticLoss(),
+)
 LIMIT, LATE = 1.0, 2.0
 """Seconds given, and by how many more a flow may miss them."""
 rng = np.random.default_rng(0)
 X = np.c_[rng.standard_normal((6, 3)), np.ones(6)]
 CLASSES, LABELS = np.sign(rng.standard_normal(6)), rng.standard_normal(6)
 COLUMNS, ROWS = np.logspace(-12, 12, 4), np.logspace(-12, 12, 6)[:, None]
-RELU, SQUARED, DEEP, WIDE = bf.TwoLayer(8, 4), bf.SignedTwoLayer(8, 4), bf.DeepNetwork((4, 8, 8)), bf.TwoLayer(30, 2)
+RELU, SQUARED, DEEP, WIDE = (
+    bf.TwoLayer(8, 4),
+    bf.SignedTwoLayer(8, 4),
+    bf.DeepNetwork((4, 8, 8)),
+    bf.TwoLayer(30, 2),
+)
 DIAGONAL, CUBIC = bf.DiagonalNetwork(2), bf.DiagonalNetwork(3)
 DIRECTIONS = rng.standard_normal((9, 4))
 FIXED = bf.FixedDirections(DIRECTIONS / np.linalg.norm(DIRECTIONS, axis=1, keepdims=True))
@@ -24,37 +35,75 @@ NOISE = bf.Dataset(rng.standard_normal((20, 2)), rng.standard_normal(20))
 
 
 def flow(model, x, y, loss, start, **ends):
-    return lambda time_s: bf.gradient_flow(model, bf.Dataset(x, y), loss, start, time_s=time_s, **ends)
+    return lambda time_s: bf.gradient_flow(
+        model, bf.Dataset(x, y), loss, start, time_s=time_s, **ends
+    )
 
 
 SLOW = {
     "smooth margin to t = 1e300": flow(RELU, X, CLASSES, SMOOTH, RELU.init(0.5), t1=1e300),
-    "smooth margin, columns of mixed units": flow(RELU, X * COLUMNS, CLASSES, SMOOTH, RELU.init(0.5), t1=10.0),
-    "smooth margin, rows of mixed units": flow(RELU, X * ROWS, CLASSES, SMOOTH, RELU.init(0.5), t1=10.0),
-    "exponential loss at 1e-13": flow(RELU, X, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=10.0, rtol=1e-13),
-    "exponential loss, inputs of 1e160": flow(RELU, 1e160 * X, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=1.0),
-    "exponential loss, inputs of 1e300": flow(RELU, 1e300 * X, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=1.0),
-    "exponential loss, rows of mixed units": flow(RELU, X * ROWS, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=1.0),
-    "logistic loss, inputs of 1e300": flow(SQUARED, 1e300 * X, CLASSES, LOGISTIC, SQUARED.init(0.5), t1=1.0),
+    "smooth margin, columns of mixed units": flow(
+        RELU, X * COLUMNS, CLASSES, SMOOTH, RELU.init(0.5), t1=10.0
+    ),
+    "smooth margin, rows of mixed units": flow(
+        RELU, X * ROWS, CLASSES, SMOOTH, RELU.init(0.5), t1=10.0
+    ),
+    "exponential loss at 1e-13": flow(
+        RELU, X, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=10.0, rtol=1e-13
+    ),
+    "exponential loss, inputs of 1e160": flow(
+        RELU, 1e160 * X, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=1.0
+    ),
+    "exponential loss, inputs of 1e300": flow(
+        RELU, 1e300 * X, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=1.0
+    ),
+    "exponential loss, rows of mixed units": flow(
+        RELU, X * ROWS, CLASSES, EXPONENTIAL, RELU.init(0.5), t1=1.0
+    ),
+    "logistic loss, inputs of 1e300": flow(
+        SQUARED, 1e300 * X, CLASSES, LOGISTIC, SQUARED.init(0.5), t1=1.0
+    ),
     "logistic loss, an input and its mirror image": flow(
         SQUARED, np.r_[X[:5], -X[:1]], CLASSES, LOGISTIC, SQUARED.init(0.5), t1=10.0
     ),
-    "fixed directions, columns of mixed units": flow(FIXED, X * COLUMNS, LABELS, HALF, FIXED.init(0.3)),
+    "fixed directions, columns of mixed units": flow(
+        FIXED, X * COLUMNS, LABELS, HALF, FIXED.init(0.3)
+    ),
     "mirror flow, columns of mixed units": lambda time_s: bf.mirror_flow(
         bf.Hypentropy(0.1), (X * COLUMNS)[:3], LABELS[:3], time_s=time_s
     ),
-    "depth 3, columns of mixed units": flow(CUBIC, (X * COLUMNS)[:3], LABELS[:3], HALF, CUBIC.init(0.3, dim=4)),
-    "weights, labels of 1e150": flow(DIAGONAL, X[:3], 1e150 * LABELS[:3], HALF, DIAGONAL.init(0.3, dim=4), method="weights"),
-    "shifted inputs": flow(RELU, X + 1e6 * np.array([1, 1, 1, 0]), CLASSES, SMOOTH, RELU.init(0.5), log_norm=20.0),
+    "depth 3, columns of mixed units": flow(
+        CUBIC, (X * COLUMNS)[:3], LABELS[:3], HALF, CUBIC.init(0.3, dim=4)
+    ),
+    "weights, labels of 1e150": flow(
+        DIAGONAL, X[:3], 1e150 * LABELS[:3], HALF, DIAGONAL.init(0.3, dim=4), method="weights"
+    ),
+    "shifted inputs": flow(
+        RELU, X + 1e6 * np.array([1, 1, 1, 0]), CLASSES, SMOOTH, RELU.init(0.5), log_norm=20.0
+    ),
     "equal inputs of both classes": flow(
-        RELU, X[[0, 0, 2, 3, 4, 5]], np.r_[1, -1, CLASSES[2:]], SMOOTH, RELU.init(0.5), log_norm=20.0
+        RELU,
+        X[[0, 0, 2, 3, 4, 5]],
+        np.r_[1, -1, CLASSES[2:]],
+        SMOOTH,
+        RELU.init(0.5),
+        log_norm=20.0,
     ),
     "a deep network from 1e10": flow(DEEP, X, LABELS, HALF, DEEP.init(1e10)),
-    "labels of noise": lambda time_s: bf.gradient_flow(WIDE, NOISE, HALF, WIDE.init(0.1), time_s=time_s),
+    "labels of noise": lambda time_s: bf.gradient_flow(
+        WIDE, NOISE, HALF, WIDE.init(0.1), time_s=time_s
+    ),
     "a ReLU network to t = 1e300": flow(RELU, X, LABELS, HALF, RELU.init(0.5), t1=1e300),
-    "a diagonal network to t = 1e300": flow(DIAGONAL, X[:3], LABELS[:3], HALF, DIAGONAL.init(0.3, dim=4), t1=1e300),
+    "a diagonal network to t = 1e300": flow(
+        DIAGONAL, X[:3], LABELS[:3], HALF, DIAGONAL.init(0.3, dim=4), t1=1e300
+    ),
     "matrices from a small start": flow(
-        MATRICES, rng.standard_normal((60, 144)), rng.standard_normal(60), HALF, MATRICES.init(1e-6), rtol=1e-13
+        MATRICES,
+        rng.standard_normal((60, 144)),
+        rng.standard_normal(60),
+        HALF,
+        MATRICES.init(1e-6),
+        rtol=1e-13,
     ),
 }
 
@@ -74,9 +123,14 @@ def test_time_limits_are_kept(case):
         assert found.result.success
     except bf.ConvergenceError as gave_up:
         words, partial = str(gave_up), gave_up.partial
-        assert partial.result in (bf.Result.TIME_LIMIT, bf.Result.UNCHECKED) and not partial.result.success
+        assert (
+            partial.result in (bf.Result.TIME_LIMIT, bf.Result.UNCHECKED)
+            and not partial.result.success
+        )
         assert "`.partial`" in words and "stiffest rate" in words and "time_s" in words
-        assert partial.times.size == partial.loss.size == partial.error.size and np.all(np.isfinite(partial.loss))
+        assert partial.times.size == partial.loss.size == partial.error.size and np.all(
+            np.isfinite(partial.loss)
+        )
     except bf.InputError as refused:
         assert "float range" in str(refused) or "overflows" in str(refused)
     assert time.monotonic() - begun <= LIMIT + LATE
@@ -129,7 +183,8 @@ def test_the_error_is_unknown_where_the_second_run_did_not_get():
 
 
 def test_a_compilation_that_began_before_a_clock_does_not_stop_it():
-    """Compilers tell every thread: the end of another's, whose begin this clock has not seen, counted as a pause for ever."""
+    """Compilers tell every thread: the end of another's, whose begin this clock has not seen,
+    counted as a pause for ever."""
     clock = Deadline(1e-3)
     clock.resume()
     time.sleep(0.01)
@@ -150,17 +205,25 @@ def test_a_dual_flow_with_many_saved_times_keeps_its_time():
         throw=False,
     )
     assert time.monotonic() - began < LIMIT + LATE
-    assert not found.result.success and len(found.error) == len(found.times) and np.isnan(found.error[-1])
+    assert (
+        not found.result.success
+        and len(found.error) == len(found.times)
+        and np.isnan(found.error[-1])
+    )
 
 
 def test_verdicts_and_bounds_on_timestamps_keep_their_time():
     """Inputs of about 1e9 with differences of one: the library's own flow went on for ever."""
     stamps, model = np.random.default_rng(0).standard_normal((4, 6)) + 1e9, bf.DiagonalNetwork(2)
     began = time.monotonic()
-    problem = bf.Problem(model, bf.Dataset(stamps, LABELS[:4]), bf.SquareLoss("sum"), model.init(0.1, dim=6))
+    problem = bf.Problem(
+        model, bf.Dataset(stamps, LABELS[:4]), bf.SquareLoss("sum"), model.init(0.1, dim=6)
+    )
     assert bf.verify("R/thm2.7", problem, time_s=LIMIT).status is bf.Status.INCONCLUSIVE
     assert time.monotonic() - began < LIMIT + LATE
     began = time.monotonic()
     with pytest.raises(bf.ConvergenceError, match="time limit"):
-        bf.convergence_bounds(bf.MirrorProblem(bf.Hypentropy(0.1), stamps, LABELS[:4], None), time_s=LIMIT)
+        bf.convergence_bounds(
+            bf.MirrorProblem(bf.Hypentropy(0.1), stamps, LABELS[:4], None), time_s=LIMIT
+        )
     assert time.monotonic() - began < LIMIT + LATE

@@ -51,7 +51,7 @@ RECORDS = {
     "Processes",
     "__version__",
 }
-"""Public names without a call of their own to fuzz: records and abstract classes, the loss of image classifiers, engines that
-start processes, stores."""
+"""Public names without a call of their own to fuzz: records and abstract classes, the loss of image
+classifiers, engines that start processes, stores."""
 NOT_FUZZED = {"falsify", "transition_scale"}
 """Searches that start processes; their own tests look at them."""

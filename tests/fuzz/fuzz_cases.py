@@ -24,13 +24,15 @@ from biasflow.run.sweeping import make_ledger
 CLEAR, RIGHT, FOREIGN, HANG, WRONG = "clear error", "right", "foreign exception", "hang", "wrong"
 OUTCOMES = (CLEAR, RIGHT, FOREIGN, HANG, WRONG)
 SECONDS = 60.0
-"""For one case. Bases take at most a few seconds, and searches among them have a time limit of five."""
+"""For one case. Bases take at most a few seconds, and searches among them have a time limit of
+five."""
 SEED = 0
 
 
 @functools.cache
 def all_cases() -> tuple[str, ...]:
-    """'entry | argument | mutation', every one of them, shuffled so that any first part is a sample."""
+    """'entry | argument | mutation', every one of them, shuffled so that any first part is a
+    sample."""
     found = [
         f"{name} | {argument} | {mutation.name}"
         for name, entry in entries().items()
@@ -89,13 +91,25 @@ def _value(entry: Entry, argument: str) -> Any:
         X, labels = np.asarray(entry.arguments["X"]), entry.arguments.get("y")
         length = len(labels) if argument == "weights" and labels is not None else X.shape[1]
         value = X[:2] if argument == "other" else np.full(length, 0.1)
-    return np.asarray(value, dtype=float) if isinstance(value, list) and entry.kinds[argument] in ARRAYS else value
+    return (
+        np.asarray(value, dtype=float)
+        if isinstance(value, list) and entry.kinds[argument] in ARRAYS
+        else value
+    )
 
 
 def _place(error: Exception) -> str:
     """The last line of biasflow that the error passed through."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/biasflow/" in frame.filename]
-    return f"{frames[-1].filename.split('/biasflow/')[-1]}:{frames[-1].lineno}" if frames else "the call"
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "/biasflow/" in frame.filename
+    ]
+    return (
+        f"{frames[-1].filename.split('/biasflow/')[-1]}:{frames[-1].lineno}"
+        if frames
+        else "the call"
+    )
 
 
 def fuzz(
@@ -105,8 +119,13 @@ def fuzz(
     grid, store = Grid({"case": tuple(cases)}), Store(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        data = sweep(case, grid, store=store, engine=Processes(workers), point_time_s=SECONDS, watch=watch)
-    found = {one: (str(data.outcome.values[k]), str(data.detail.values[k])) for k, one in enumerate(cases)}
+        data = sweep(
+            case, grid, store=store, engine=Processes(workers), point_time_s=SECONDS, watch=watch
+        )
+    found = {
+        one: (str(data.outcome.values[k]), str(data.detail.values[k]))
+        for k, one in enumerate(cases)
+    }
     ledger = make_ledger(case, grid, store)
     ledger.look_for_failures(range(grid.size))
     for k, failure in ledger.failed.items():  # stopped, or dead

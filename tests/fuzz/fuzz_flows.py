@@ -60,16 +60,41 @@ def flow(model: Any, loss: Any, params0: Any, X: Any, y: Any, **options: Any) ->
     return bf.gradient_flow(model, bf.Dataset(X, y), loss, params0, **options)
 
 
-def flow_entry(model: Any, loss: Any, params0: Any, X: Any, y: Any, labels: str = VECTOR, **options: Any) -> Entry:
-    names = ("gradient_flow", "Dataset", type(model).__name__, type(params0).__name__, type(loss).__name__)
-    kinds = {"X": MATRIX, "y": labels, **FLOW_KINDS, "params0": PARAMS, "loss": OBJECT, "method": CHOICE}
-    base = {"model": model, "loss": loss, "params0": params0, "X": X, "y": y, "time_s": TIME_S, **options}
+def flow_entry(
+    model: Any, loss: Any, params0: Any, X: Any, y: Any, labels: str = VECTOR, **options: Any
+) -> Entry:
+    names = (
+        "gradient_flow",
+        "Dataset",
+        type(model).__name__,
+        type(params0).__name__,
+        type(loss).__name__,
+    )
+    kinds = {
+        "X": MATRIX,
+        "y": labels,
+        **FLOW_KINDS,
+        "params0": PARAMS,
+        "loss": OBJECT,
+        "method": CHOICE,
+    }
+    base = {
+        "model": model,
+        "loss": loss,
+        "params0": params0,
+        "X": X,
+        "y": y,
+        "time_s": TIME_S,
+        **options,
+    }
     return Entry(names, flow, base, kinds, descends=True)
 
 
 @functools.cache
 def _ascended() -> Any:
-    return bf.margin_ascent(bf.data.with_bias(bf.Dataset(planar[:, :2], classes)), start, 20, records=3)
+    return bf.margin_ascent(
+        bf.data.with_bias(bf.Dataset(planar[:, :2], classes)), start, 20, records=3
+    )
 
 
 def flow_entries() -> dict[str, Entry]:
@@ -77,14 +102,24 @@ def flow_entries() -> dict[str, Entry]:
     margin, logistic = bf.SmoothMargin(), bf.LogisticLoss()
     return {
         "flow diagonal": flow_entry(diagonal, half, diagonal.init(0.1, dim=6), X, y),
-        "flow diagonal compiled": flow_entry(diagonal, half, diagonal.init(0.1, dim=6), X, y, method="compiled"),
-        "flow diagonal weights": flow_entry(diagonal, half, diagonal.init(0.1, dim=6), X, y, method="weights", t1=5.0),
+        "flow diagonal compiled": flow_entry(
+            diagonal, half, diagonal.init(0.1, dim=6), X, y, method="compiled"
+        ),
+        "flow diagonal weights": flow_entry(
+            diagonal, half, diagonal.init(0.1, dim=6), X, y, method="weights", t1=5.0
+        ),
         "flow depth 3": flow_entry(deeper, half, deeper.init(0.3, dim=6), X, y),
-        "flow product": flow_entry(product, half, bf.ProductParams(np.full(6, 0.3), np.full(6, 0.2)), X, y),
+        "flow product": flow_entry(
+            product, half, bf.ProductParams(np.full(6, 0.3), np.full(6, 0.2)), X, y
+        ),
         "flow relu": flow_entry(two, mean, start, small, target),
         "flow margin": flow_entry(two, margin, start, planar, classes, LABELS, t1=2.0),
-        "flow signed logistic": flow_entry(signed, logistic, signed.init(0.5, key=1), planar, classes, LABELS, log_norm=3.0),
-        "flow exponential": flow_entry(two, bf.ExponentialLoss(), start, planar, classes, LABELS, log_norm=3.0),
+        "flow signed logistic": flow_entry(
+            signed, logistic, signed.init(0.5, key=1), planar, classes, LABELS, log_norm=3.0
+        ),
+        "flow exponential": flow_entry(
+            two, bf.ExponentialLoss(), start, planar, classes, LABELS, log_norm=3.0
+        ),
         "flow deep": flow_entry(deep, mean, deep.init(0.7, key=1), small, target, t1=1.0),
         "flow fixed directions": flow_entry(fixed, half, fixed_start, small, target, t1=3.0),
         "flow factorisation": Entry(
@@ -92,7 +127,13 @@ def flow_entries() -> dict[str, Entry]:
             lambda rows, cols, values, params0, **options: bf.gradient_flow(
                 factors, bf.data.from_entries((3, 3), rows, cols, values), half, params0, **options
             ),
-            {"rows": rows, "cols": columns, "values": values, "params0": factors.init(0.5), "time_s": TIME_S},
+            {
+                "rows": rows,
+                "cols": columns,
+                "values": values,
+                "params0": factors.init(0.5),
+                "time_s": TIME_S,
+            },
             {"rows": INDICES, "cols": INDICES, "values": VECTOR, **FLOW_KINDS},
             descends=True,
         ),
@@ -121,7 +162,14 @@ def flow_entries() -> dict[str, Entry]:
             ("gradient_descent",),
             lambda X, y, **rest: bf.gradient_descent(diagonal, bf.Dataset(X, y), half, **rest),
             {"X": X, "y": y, "params0": diagonal.init(0.3, dim=6), "stepsize": 0.01, "steps": 100},
-            {**X_y, "params0": PARAMS, "stepsize": NUMBER, "steps": WORK, "batch": COUNT, "key": COUNT},
+            {
+                **X_y,
+                "params0": PARAMS,
+                "stepsize": NUMBER,
+                "steps": WORK,
+                "batch": COUNT,
+                "key": COUNT,
+            },
         ),
         "effective_limit": Entry(
             ("effective_limit",),
@@ -135,7 +183,15 @@ def flow_entries() -> dict[str, Entry]:
             ("train_batch", "TrainedBatch", "TrainedRun"),
             lambda X, y, **rest: bf.train_batch(two, bf.Dataset(X, y), mean, **rest),
             {"X": small, "y": target, "starts": [start], "stepsizes": [0.1], "steps": 50},
-            {**X_y, "starts": LIST, "stepsizes": VECTOR, "steps": WORK, "threshold": NUMBER, "batch": COUNT, "dtype": CHOICE},
+            {
+                **X_y,
+                "starts": LIST,
+                "stepsizes": VECTOR,
+                "steps": WORK,
+                "threshold": NUMBER,
+                "batch": COUNT,
+                "dtype": CHOICE,
+            },
         ),
         "margin_ascent": Entry(
             ("margin_ascent", "InverseRootStep", "TwoLayerParams"),
@@ -143,7 +199,15 @@ def flow_entries() -> dict[str, Entry]:
                 bf.Dataset(X, y), bf.TwoLayerParams(a, W), steps, bf.InverseRootStep(size), **rest
             ),
             {"X": planar, "y": classes, "a": start.a, "W": start.W, "steps": 50},
-            {**X_labels, "a": VECTOR, "W": MATRIX, "steps": WORK, "size": NUMBER, "training": CHOICE, "dtype": CHOICE},
+            {
+                **X_labels,
+                "a": VECTOR,
+                "W": MATRIX,
+                "steps": WORK,
+                "size": NUMBER,
+                "training": CHOICE,
+                "dtype": CHOICE,
+            },
         ),
         "margin_ascents": Entry(
             ("margin_ascents", "ConstantStep"),
@@ -151,11 +215,20 @@ def flow_entries() -> dict[str, Entry]:
                 [(bf.Dataset(X, y), start)] * 2, steps, bf.ConstantStep(size), **rest
             ),
             {"X": planar, "y": classes, "steps": 50},
-            {**X_labels, "steps": WORK, "size": NUMBER, "loss": CHOICE, "activation": CHOICE, "method": CHOICE},
+            {
+                **X_labels,
+                "steps": WORK,
+                "size": NUMBER,
+                "loss": CHOICE,
+                "activation": CHOICE,
+                "method": CHOICE,
+            },
         ),
         "margin_certificates": Entry(
             ("margin_certificates",),
-            lambda trajectory=None, every=1: bf.margin_certificates(_ascended() if trajectory is None else trajectory, every),
+            lambda trajectory=None, every=1: bf.margin_certificates(
+                _ascended() if trajectory is None else trajectory, every
+            ),
             {"every": 1},
             {"trajectory": OBJECT, "every": COUNT},
             finite=False,
@@ -164,6 +237,13 @@ def flow_entries() -> dict[str, Entry]:
             ("feature_ascent", "FeatureAscent"),
             bf.feature_ascent,
             {"Z": signed_rows, "steps": 50},
-            {"Z": MATRIX, "steps": WORK, "training": CHOICE, "start": SCALE, "loss": CHOICE, "keep": INDICES},
+            {
+                "Z": MATRIX,
+                "steps": WORK,
+                "training": CHOICE,
+                "start": SCALE,
+                "loss": CHOICE,
+                "keep": INDICES,
+            },
         ),
     }

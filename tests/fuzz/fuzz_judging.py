@@ -19,13 +19,19 @@ ROUNDING = 1e-9
 EXACT_KINDS = ("exact", "closed-form")
 
 
-def fault(entry: Entry, mutation: Mutation, given: Mapping[str, Any], argument: str, base: Any, found: Any) -> str:
+def fault(
+    entry: Entry, mutation: Mutation, given: Mapping[str, Any], argument: str, base: Any, found: Any
+) -> str:
     """What is wrong with a result, or nothing."""
     if mutation.kind == BAD and not (mutation.name == "a generator" and _alike(base, found)):
         return "returned where the argument is no data"
     if mutation.kind == SAME and not _alike(base, found):
         return "differs from the result for the same data"
-    if isinstance(found, tuple) and found and all(isinstance(part, bf.Trajectory) for part in found):
+    if (
+        isinstance(found, tuple)
+        and found
+        and all(isinstance(part, bf.Trajectory) for part in found)
+    ):
         return next(filter(None, (_of_trajectory(part, entry.descends) for part in found)), "")
     if isinstance(found, bf.TrainedBatch) and not all(result.success for result in found.results):
         return ""
@@ -33,7 +39,11 @@ def fault(entry: Entry, mutation: Mutation, given: Mapping[str, Any], argument: 
         return _of_trajectory(found, entry.descends)
     if isinstance(found, bf.Limit) and (wrong := _of_limit(entry, given, found)):
         return wrong
-    if mutation.kind == SCALED and argument in entry.degree and (wrong := _of_law(entry.degree[argument], mutation, base, found)):
+    if (
+        mutation.kind == SCALED
+        and argument in entry.degree
+        and (wrong := _of_law(entry.degree[argument], mutation, base, found))
+    ):
         return wrong
     if entry.finite and not all(math.isfinite(number) for number in numbers(found)):
         return "not finite"
@@ -43,7 +53,12 @@ def fault(entry: Entry, mutation: Mutation, given: Mapping[str, Any], argument: 
 def _of_trajectory(flow: Any, descends: bool) -> str:
     if not flow.result.success:
         return ""  # it says that it gave up
-    for name, values in (("times", flow.times), ("loss", flow.loss), ("error", flow.error), ("states", flow.states)):
+    for name, values in (
+        ("times", flow.times),
+        ("loss", flow.loss),
+        ("error", flow.error),
+        ("states", flow.states),
+    ):
         if not all(math.isfinite(number) for number in numbers(values)):
             return f"success with {name} that are not finite"
     if descends and flow.loss[-1] > flow.loss[0] + CLOSE * abs(flow.loss[0]):
@@ -55,7 +70,10 @@ def _of_trajectory(flow: Any, descends: bool) -> str:
 
 def _of_limit(entry: Entry, given: Mapping[str, Any], limit: Any) -> str:
     certificate = limit.certificate
-    if any(math.isnan(number) for number in (limit.objective, certificate.primal, certificate.dual, certificate.residual)):
+    if any(
+        math.isnan(number)
+        for number in (limit.objective, certificate.primal, certificate.dual, certificate.residual)
+    ):
         return "NaN in the certificate"
     if certificate.kind not in EXACT_KINDS:
         return ""
@@ -78,13 +96,20 @@ def _size(array: Any) -> float:
 
 def _of_law(degree: float, mutation: Mutation, base: Any, found: Any) -> str:
     """The objective grows by 2^(degree·power); beyond floats it cannot be told."""
-    one, other = (float(result.objective) if isinstance(result, bf.Limit) else float(result) for result in (base, found))
+    one, other = (
+        float(result.objective) if isinstance(result, bf.Limit) else float(result)
+        for result in (base, found)
+    )
     if not one:
         return ""
     log_expected = math.log2(abs(one)) + degree * mutation.power
     if not -1020 < log_expected < 1020:
         return ""
-    return "" if other and abs(math.log2(abs(other)) - log_expected) <= CLOSE else "breaks the scaling law"
+    return (
+        ""
+        if other and abs(math.log2(abs(other)) - log_expected) <= CLOSE
+        else "breaks the scaling law"
+    )
 
 
 def _alike(base: Any, found: Any) -> bool:
@@ -96,9 +121,14 @@ def _alike(base: Any, found: Any) -> bool:
             np.all(np.abs(ends[0] - ends[1]) <= room + CLOSE * np.max(np.abs(ends[0])))
         )
     if isinstance(base, bf.Limit) and isinstance(found, bf.Limit):
-        base, found = (base.objective, base.certificate.primal), (found.objective, found.certificate.primal)
+        base, found = (
+            (base.objective, base.certificate.primal),
+            (found.objective, found.certificate.primal),
+        )
     one, other = np.array(numbers(base)), np.array(numbers(found))
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=CLOSE, atol=CLOSE, equal_nan=True))
+    return one.shape == other.shape and bool(
+        np.allclose(one, other, rtol=CLOSE, atol=CLOSE, equal_nan=True)
+    )
 
 
 def numbers(found: Any, depth: int = 0) -> list[float]:
@@ -111,14 +141,25 @@ def numbers(found: Any, depth: int = 0) -> list[float]:
         return found.astype(float).ravel().tolist() if found.dtype.kind in "fiu" else []
     if isinstance(found, Mapping):
         return [number for part in found.values() for number in numbers(part, depth + 1)]
-    if isinstance(found, bf.Limit):  # its stats may hold bounds that nobody has yet; what is only a bound may be open from above
+    # its stats may hold bounds that nobody has yet; what is only a bound may be open from above
+    if isinstance(found, bf.Limit):
         certificate = found.certificate
-        above = 0.0 if certificate.kind == "bound" and certificate.primal == math.inf else certificate.primal
-        return numbers((found.value, found.objective, certificate.dual, above, certificate.residual), depth + 1)
+        above = (
+            0.0
+            if certificate.kind == "bound" and certificate.primal == math.inf
+            else certificate.primal
+        )
+        return numbers(
+            (found.value, found.objective, certificate.dual, above, certificate.residual), depth + 1
+        )
     if isinstance(found, (tuple, list)):
         return [number for part in found for number in numbers(part, depth + 1)]
     if hasattr(found, "data_vars"):
-        return [number for variable in found.data_vars.values() for number in numbers(variable.values, depth + 1)]
+        return [
+            number
+            for variable in found.data_vars.values()
+            for number in numbers(variable.values, depth + 1)
+        ]
     if hasattr(found, "__dataclass_fields__"):
         names = [name for name in found.__dataclass_fields__ if not name.startswith("_")]
         return [number for name in names for number in numbers(getattr(found, name), depth + 1)]

@@ -83,7 +83,9 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "bregman_projection": Entry(
             ("bregman_projection", "Hypentropy"),
-            lambda alpha, X, y, beta0=None: bf.bregman_projection(bf.Hypentropy(alpha), X, y, beta0),
+            lambda alpha, X, y, beta0=None: bf.bregman_projection(
+                bf.Hypentropy(alpha), X, y, beta0
+            ),
             {"alpha": 0.1, "X": X, "y": y},
             {"alpha": SCALE, **X_y, "beta0": VECTOR},
             residual=misfit,
@@ -117,8 +119,12 @@ def limit_entries() -> dict[str, Entry]:
             {"alpha": 0.1, "X": X, "y": y},
             {"alpha": SCALE, **X_y, "beta0": VECTOR},
         ),
-        "min_l1": Entry(("min_l1",), bf.min_l1, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit),
-        "min_l2": Entry(("min_l2",), bf.min_l2, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit),
+        "min_l1": Entry(
+            ("min_l1",), bf.min_l1, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit
+        ),
+        "min_l2": Entry(
+            ("min_l2",), bf.min_l2, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit
+        ),
         "kernel_interpolator": Entry(
             ("kernel_interpolator",),
             bf.kernel_interpolator,
@@ -170,8 +176,22 @@ def limit_entries() -> dict[str, Entry]:
             {"K": 0.5},
             unit={"K": 0.5},
         ),
-        "l1_max_margin": Entry(("l1_max_margin",), bf.l1_max_margin, {"Z": signed_rows}, {"Z": MATRIX}, {"Z": 1}, unit={"Z": 1}),
-        "l2_max_margin": Entry(("l2_max_margin",), bf.l2_max_margin, {"Z": signed_rows}, {"Z": MATRIX}, {"Z": 1}, unit={"Z": 1}),
+        "l1_max_margin": Entry(
+            ("l1_max_margin",),
+            bf.l1_max_margin,
+            {"Z": signed_rows},
+            {"Z": MATRIX},
+            {"Z": 1},
+            unit={"Z": 1},
+        ),
+        "l2_max_margin": Entry(
+            ("l2_max_margin",),
+            bf.l2_max_margin,
+            {"Z": signed_rows},
+            {"Z": MATRIX},
+            {"Z": 1},
+            unit={"Z": 1},
+        ),
         "margin_certificate": Entry(
             ("margin_certificate", "MarginCertificate"),
             bf.margin_certificate,
@@ -186,11 +206,16 @@ def limit_entries() -> dict[str, Entry]:
             unit={"X": 1},
         ),
         "arc_cosine_kernel": Entry(
-            ("arc_cosine_kernel",), bf.arc_cosine_kernel, {"X": planar}, {"X": MATRIX, "other": MATRIX, "activation": CHOICE}
+            ("arc_cosine_kernel",),
+            bf.arc_cosine_kernel,
+            {"X": planar},
+            {"X": MATRIX, "other": MATRIX, "activation": CHOICE},
         ),
         "kkt_point": Entry(
             ("kkt_point", "kkt_residual", "KktPoint"),
-            lambda X, y, a, W, kink=1e-10: bf.kkt_point(bf.TwoLayerParams(a, W), bf.Dataset(X, y), kink),
+            lambda X, y, a, W, kink=1e-10: bf.kkt_point(
+                bf.TwoLayerParams(a, W), bf.Dataset(X, y), kink
+            ),
             {"X": small, "y": target, "a": start.a, "W": start.W},
             {**X_y, "a": VECTOR, "W": MATRIX, "kink": TOLERANCE},
         ),
@@ -211,7 +236,14 @@ def limit_entries() -> dict[str, Entry]:
             ("tangent_kernel",),
             bf.tangent_kernel,
             {"fn": shallow, "params": weights, "X": small},
-            {"X": MATRIX, "other": MATRIX, "output": COUNT, "memory": NUMBER, "fn": OBJECT, "params": OBJECT},
+            {
+                "X": MATRIX,
+                "other": MATRIX,
+                "output": COUNT,
+                "memory": NUMBER,
+                "fn": OBJECT,
+                "params": OBJECT,
+            },
         ),
         "tangent_interpolator": Entry(
             ("tangent_interpolator", "TangentPredictor"),

@@ -11,7 +11,15 @@ import numpy as np
 import biasflow as bf
 
 MATRIX, VECTOR, LABELS = "matrix", "vector", "labels"
-SCALE, NUMBER, COUNT, WORK, CHOICE, TIMES, TOLERANCE = "scale", "number", "count", "work", "choice", "times", "tolerance"
+SCALE, NUMBER, COUNT, WORK, CHOICE, TIMES, TOLERANCE = (
+    "scale",
+    "number",
+    "count",
+    "work",
+    "choice",
+    "times",
+    "tolerance",
+)
 OBJECT, PARAMS, INDICES, SHAPE, LIST = "object", "params", "indices", "shape", "list"
 ARRAYS = (MATRIX, VECTOR, LABELS)
 
@@ -20,10 +28,12 @@ ARRAYS = (MATRIX, VECTOR, LABELS)
 class Entry:
     """A call of something public.
 
-    covers: the public names that it stands for; kinds: of the arguments that are mutated; degree: by which power of an argument's
-    scale the result's `objective` (or the result itself, a number) grows, where that is a law; finite: whether every number in
-    the result is finite whenever there is a result; residual: of a result, from the arguments, relative to the labels; descends:
-    a gradient flow, whose loss never grows; unit: the powers of the sizes of arguments up to whose rounding a margin is known.
+    covers: the public names that it stands for; kinds: of the arguments that are mutated; degree:
+    by which power of an argument's scale the result's `objective` (or the result itself, a number)
+    grows, where that is a law; finite: whether every number in the result is finite whenever there
+    is a result; residual: of a result, from the arguments, relative to the labels; descends: a
+    gradient flow, whose loss never grows; unit: the powers of the sizes of arguments up to whose
+    rounding a margin is known.
     """
 
     covers: tuple[str, ...]
@@ -77,7 +87,11 @@ signed = bf.SignedTwoLayer(6, 3)
 deep = bf.DeepNetwork((3, 4, 1))
 fixed, fixed_start = bf.random_network(8, 3, 0.5, key=1)
 factors = bf.MatrixFactorisation((3, 3), 6)
-rows, columns, values = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]), np.array([1.0, 2.0, 0.5, -1.0])
+rows, columns, values = (
+    np.array([0, 0, 1, 2]),
+    np.array([0, 1, 1, 2]),
+    np.array([1.0, 2.0, 0.5, -1.0]),
+)
 weights = {"W": draw(3, 4, seed=5), "a": draw(4, seed=6)}
 moved = {"W": weights["W"] + 0.1, "a": weights["a"] - 0.1}
 X_y, X_labels = {"X": MATRIX, "y": VECTOR}, {"X": MATRIX, "y": LABELS}

@@ -1,4 +1,5 @@
-"""What is done to an argument: the same data in another dress, data that is none, and data at the edge of what there is."""
+"""What is done to an argument: the same data in another dress, data that is none, and data at the
+edge of what there is."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ from fuzz_material import (
 import biasflow as bf
 
 SAME, BAD, EDGE, SCALED = "same", "bad", "edge", "scaled"
-"""Same: the base's result is expected; bad: a clear error; edge: a result that makes sense, or a clear error; scaled: the same,
-and where the entry has a law, that law."""
+"""Same: the base's result is expected; bad: a clear error; edge: a result that makes sense, or a
+clear error; scaled: the same, and where the entry has a law, that law."""
 POWERS = (-1000, -530, -100, -40, -10, 10, 40, 100, 530, 1000)
 """Of two: scaling by them is exact, from 1e-301 to 1e301."""
 
@@ -60,7 +61,12 @@ def mutations(kind: str) -> Iterator[Mutation]:
         yield from _edges(kind)
         if kind != LABELS:
             for power in POWERS:
-                yield Mutation(f"times 2^{power}", SCALED, lambda A, p=power: np.ldexp(np.asarray(A, dtype=float), p), power)
+                yield Mutation(
+                    f"times 2^{power}",
+                    SCALED,
+                    lambda A, p=power: np.ldexp(np.asarray(A, dtype=float), p),
+                    power,
+                )
     for name, kind_of, value in VALUES.get(kind, ()):
         yield Mutation(name, kind_of, lambda _, v=value: v)
 
@@ -69,7 +75,9 @@ def _dressed(kind: str) -> Iterator[Mutation]:
     def frame(A: Any) -> Any:
         import pandas
 
-        return pandas.DataFrame(A) if np.ndim(A) == 2 else pandas.Series(A, index=range(len(A))[::-1])
+        return (
+            pandas.DataFrame(A) if np.ndim(A) == 2 else pandas.Series(A, index=range(len(A))[::-1])
+        )
 
     def labelled(A: Any) -> Any:
         import xarray
@@ -131,7 +139,9 @@ def _spoiled(kind: str) -> Iterator[Mutation]:
         "sparse": _sparse,
         "dates": lambda A: A.astype("datetime64[s]"),
         "masked": lambda A: np.ma.masked_array(A, mask=first(A)),
-        "masked rows": lambda A: [np.ma.masked_array(row, mask=first(row)) for row in np.atleast_2d(A)],
+        "masked rows": lambda A: [
+            np.ma.masked_array(row, mask=first(row)) for row in np.atleast_2d(A)
+        ],
         "a generator": lambda A: (row for row in A),
         "no rows": lambda A: np.empty((0, *A.shape[1:])),
         "no columns": lambda A: np.empty((*A.shape[:-1], 0)),
@@ -190,10 +200,21 @@ def _edges(kind: str) -> Iterator[Mutation]:
 
 
 def _values(bad: dict[str, Any], edge: dict[str, Any]) -> tuple[tuple[str, str, Any], ...]:
-    return tuple((name, kind, value) for kind, values in ((BAD, bad), (EDGE, edge)) for name, value in values.items())
+    return tuple(
+        (name, kind, value)
+        for kind, values in ((BAD, bad), (EDGE, edge))
+        for name, value in values.items()
+    )
 
 
-NO_NUMBERS: dict[str, Any] = {"NaN": np.nan, "a word": "a", "a mapping": {}, "complex": 1j, "an object": object(), "bytes": b"x"}
+NO_NUMBERS: dict[str, Any] = {
+    "NaN": np.nan,
+    "a word": "a",
+    "a mapping": {},
+    "complex": 1j,
+    "an object": object(),
+    "bytes": b"x",
+}
 ODD_NUMBERS: dict[str, Any] = {
     "zero": 0,
     "minus zero": -0.0,
@@ -221,7 +242,14 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
     NUMBER: _values(NO_NUMBERS, ODD_NUMBERS),
     TOLERANCE: _values({**NO_NUMBERS, "-1": -1.0}, {**ODD_NUMBERS, "1e-13": 1e-13, "one": 1.0}),
     COUNT: _values(
-        {**NO_NUMBERS, "-1": -1, "-10**20": -(10**20), "a fraction": 1.5, "inf": np.inf, "a pair": [3, 3]},
+        {
+            **NO_NUMBERS,
+            "-1": -1,
+            "-10**20": -(10**20),
+            "a fraction": 1.5,
+            "inf": np.inf,
+            "a pair": [3, 3],
+        },
         {
             "zero": 0,
             "one": 1,
@@ -237,7 +265,17 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
     ),
     WORK: _values(
         {**NO_NUMBERS, "-1": -1, "a fraction": 1.5, "inf": np.inf, "a pair": [3, 3]},
-        {"zero": 0, "one": 1, "two": 2, "2.0": 2.0, "int8": np.int8(3), "True": True, "None": None, "text": "3", "seven": 7},
+        {
+            "zero": 0,
+            "one": 1,
+            "two": 2,
+            "2.0": 2.0,
+            "int8": np.int8(3),
+            "True": True,
+            "None": None,
+            "text": "3",
+            "seven": 7,
+        },
     ),
     CHOICE: _values(
         {
@@ -255,7 +293,13 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
         {"None": None},
     ),
     TIMES: _values(
-        {"NaN": [np.nan, 1.0], "a word": "abc", "complex": [1j], "a mapping": {}, "nested": [[[0.0]], [[1.0]]]},
+        {
+            "NaN": [np.nan, 1.0],
+            "a word": "abc",
+            "complex": [1j],
+            "a mapping": {},
+            "nested": [[[0.0]], [[1.0]]],
+        },
         {
             "none": [],
             "unsorted": [3.0, 1.0, 2.0],
@@ -355,7 +399,14 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
         },
     ),
     LIST: _values(
-        {"None": None, "a number": 1, "a mapping": {}, "objects": [object()], "NaN": [np.nan], "None inside": [None]},
+        {
+            "None": None,
+            "a number": 1,
+            "a mapping": {},
+            "objects": [object()],
+            "NaN": [np.nan],
+            "None inside": [None],
+        },
         {
             "none": [],
             "a word": "abc",

@@ -87,7 +87,9 @@ def diagnostic_entries() -> dict[str, Entry]:
         ),
         "local_bounds": Entry(
             ("local_bounds", "LocalBounds"),
-            lambda alpha, X, y, radius=None: bf.local_bounds(bf.MirrorProblem(bf.Hypentropy(alpha), X, y), radius),
+            lambda alpha, X, y, radius=None: bf.local_bounds(
+                bf.MirrorProblem(bf.Hypentropy(alpha), X, y), radius
+            ),
             {"alpha": 0.1, "X": X, "y": y},
             {"alpha": SCALE, **X_y, "radius": NUMBER},
             finite=False,
@@ -117,7 +119,14 @@ def diagnostic_entries() -> dict[str, Entry]:
             ("margin_bound", "MarginBound"),
             bf.margin_bound,
             {"X": planar, "margin": 0.1},
-            {"X": MATRIX, "margin": NUMBER, "delta": NUMBER, "radius": NUMBER, "space": CHOICE, "rademacher": NUMBER},
+            {
+                "X": MATRIX,
+                "margin": NUMBER,
+                "delta": NUMBER,
+                "radius": NUMBER,
+                "space": CHOICE,
+                "rademacher": NUMBER,
+            },
             finite=False,
         ),
         "clusters": Entry(
@@ -139,17 +148,27 @@ def diagnostic_entries() -> dict[str, Entry]:
             {"loss": NUMBER, "divergence": NUMBER},
             finite=False,
         ),
-        "trajectory at a time": Entry(("Trajectory",), lambda t: known_flow().at(t), {"t": 1.0}, {"t": NUMBER}),
+        "trajectory at a time": Entry(
+            ("Trajectory",), lambda t: known_flow().at(t), {"t": 1.0}, {"t": NUMBER}
+        ),
         "compare": Entry(
             ("compare", "Comparison", "Limit", "Certificate"),
-            lambda alpha: bf.compare(known_flow(), bf.bregman_projection(bf.Hypentropy(alpha), X, y)).distance,
+            lambda alpha: (
+                bf.compare(known_flow(), bf.bregman_projection(bf.Hypentropy(alpha), X, y)).distance
+            ),
             {"alpha": 0.1},
             {"alpha": SCALE},
         ),
         "verify": Entry(
             ("verify", "Problem", "Verdict", "claims"),
             lambda claim, X, y, scale=0.1, **rest: str(
-                bf.verify(claim, bf.Problem(two0(), bf.Dataset(X, y), bf.SquareLoss("sum"), two0().init(scale, dim=6)), **rest)
+                bf.verify(
+                    claim,
+                    bf.Problem(
+                        two0(), bf.Dataset(X, y), bf.SquareLoss("sum"), two0().init(scale, dim=6)
+                    ),
+                    **rest,
+                )
             ),
             {"claim": "R/thm2.7", "X": X, "y": y, "time_s": 10.0},
             {"claim": CHOICE, **X_y, "scale": SCALE, "key": COUNT, "time_s": NUMBER},
@@ -240,8 +259,16 @@ def other_entries() -> dict[str, Entry]:
         ),
         "sphere_measure": Entry(
             ("sphere_measure", "SphereMeasure", "transport_growth", "TransportGrowth"),
-            lambda a, W, X, y, weights: bf.transport_growth(bf.sphere_measure(two, bf.TwoLayerParams(a, W)), X, y, weights),
-            {"a": start.a, "W": start.W, "X": inputs, "y": np.array([1.0, -1.0, 1.0, -1.0]), "weights": np.full(4, 0.25)},
+            lambda a, W, X, y, weights: bf.transport_growth(
+                bf.sphere_measure(two, bf.TwoLayerParams(a, W)), X, y, weights
+            ),
+            {
+                "a": start.a,
+                "W": start.W,
+                "X": inputs,
+                "y": np.array([1.0, -1.0, 1.0, -1.0]),
+                "weights": np.full(4, 0.25),
+            },
             {"a": VECTOR, "W": MATRIX, "X": MATRIX, "y": LABELS, "weights": VECTOR},
         ),
         "data sparse": Entry(
@@ -271,7 +298,12 @@ def other_entries() -> dict[str, Entry]:
         "data entries": Entry(
             ("data",),
             lambda **given: bf.data.from_entries(**given).X,
-            {"shape": (3, 3), "rows": np.array([0, 1]), "cols": np.array([0, 2]), "values": np.array([1.0, 2.0])},
+            {
+                "shape": (3, 3),
+                "rows": np.array([0, 1]),
+                "cols": np.array([0, 2]),
+                "values": np.array([1.0, 2.0]),
+            },
             {"shape": SHAPE, "rows": INDICES, "cols": INDICES, "values": VECTOR},
         ),
         "dataset": Entry(
@@ -284,10 +316,20 @@ def other_entries() -> dict[str, Entry]:
             ("sweep", "Grid", "Serial"),
             lambda values, **rest: bf.sweep(length_point, bf.Grid({"a": values}), **rest),
             {"values": (1, 2)},
-            {"values": LIST, "chunk": COUNT, "max_points": COUNT, "point_time_s": NUMBER, "failures": CHOICE, "engine": OBJECT},
+            {
+                "values": LIST,
+                "chunk": COUNT,
+                "max_points": COUNT,
+                "point_time_s": NUMBER,
+                "failures": CHOICE,
+                "engine": OBJECT,
+            },
         ),
         "figure": Entry(
-            ("figure", "figures"), lambda id, preset="quick": bf.figure(id, preset), {"id": "W/fig4f"}, {"id": CHOICE}
+            ("figure", "figures"),
+            lambda id, preset="quick": bf.figure(id, preset),
+            {"id": "W/fig4f"},
+            {"id": CHOICE},
         ),
     }
 

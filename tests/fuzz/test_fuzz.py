@@ -1,4 +1,5 @@
-"""The fuzzer covers what is public; a sample runs with every suite, the whole of it with the slow set."""
+"""The fuzzer covers what is public; a sample runs with every suite, the whole of it with the slow
+set."""
 
 import inspect
 import os
@@ -42,7 +43,11 @@ LEAST = 5000
 
 
 def test_everything_public_is_covered():
-    errors = {name for name in bf.__all__ if isinstance(getattr(bf, name), type) and issubclass(getattr(bf, name), Exception)}
+    errors = {
+        name
+        for name in bf.__all__
+        if isinstance(getattr(bf, name), type) and issubclass(getattr(bf, name), Exception)
+    }
     rooms = {name for name in bf.__all__ if inspect.ismodule(getattr(bf, name))}
     covered = {name for entry in entries().values() for name in entry.covers}
     assert covered <= set(bf.__all__)
@@ -58,7 +63,8 @@ def test_a_sample_over_clean_functions():
 
 
 def test_the_fuzzer_notices_what_it_is_for(monkeypatch):
-    """A function that forgets to look at its arguments, one that raises what it likes, one that is off by a factor."""
+    """A function that forgets to look at its arguments, one that raises what it likes, one that is
+    off by a factor."""
     base_result("min_l2")
     genuine = bf.min_l2
 
@@ -68,11 +74,17 @@ def test_the_fuzzer_notices_what_it_is_for(monkeypatch):
         monkeypatch.setitem(entries(), "min_l2", replace(entries()["min_l2"], call=with_))
 
     replaced(lambda X, y: genuine([[1.0]], [1.0]))
-    assert outcome_of("min_l2 | X | a NaN")[0] == WRONG and outcome_of("min_l2 | y | as lists")[0] == WRONG
+    assert (
+        outcome_of("min_l2 | X | a NaN")[0] == WRONG
+        and outcome_of("min_l2 | y | as lists")[0] == WRONG
+    )
     replaced(lambda X, y: {}["nothing"])
     assert outcome_of("min_l2 | X | zeros")[0] == FOREIGN
     replaced(lambda X, y: genuine(X, y if max(y) < 1e3 else [2 * label for label in y]))
-    assert outcome_of("min_l2 | y | times 2^40")[0] == WRONG and outcome_of("min_l2 | y | times 2^-40")[0] == RIGHT
+    assert (
+        outcome_of("min_l2 | y | times 2^40")[0] == WRONG
+        and outcome_of("min_l2 | y | times 2^-40")[0] == RIGHT
+    )
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""Cases that the fuzzer found, one or two of each kind of defect, each of which was foreign, wrong or endless once."""
+"""Cases that the fuzzer found, one or two of each kind of defect, each of which was foreign, wrong
+or endless once."""
 
 import numpy as np
 import pytest
@@ -97,8 +98,12 @@ def limit_of(case):
 def test_brackets_that_were_open_from_above(case):
     found = limit_of(case)
     certificate = found.certificate
-    assert certificate.dual <= found.objective * (1 + 1e-12) and found.objective * (1 - 1e-12) <= certificate.primal
-    assert certificate.primal - certificate.dual <= 1e-4 * certificate.primal  # a condition of 1e9 leaves 1e-7 of the slopes open
+    assert (
+        certificate.dual <= found.objective * (1 + 1e-12)
+        and found.objective * (1 - 1e-12) <= certificate.primal
+    )
+    # a condition of 1e9 leaves 1e-7 of the slopes open
+    assert certificate.primal - certificate.dual <= 1e-4 * certificate.primal
 
 
 def test_zero_labels_have_the_divergence_zero():
@@ -109,7 +114,11 @@ def test_zero_labels_have_the_divergence_zero():
 
 def test_what_does_not_interpolate_is_no_unique_minimum():
     found = limit_of("min_norm_interpolator | X | rows from 1e-12 to 1e12")
-    assert found.certificate.residual > 1e-6 and found.certificate.kind == "bound" and found.stats["unique"] is None
+    assert (
+        found.certificate.residual > 1e-6
+        and found.certificate.kind == "bound"
+        and found.stats["unique"] is None
+    )
 
 
 def test_more_features_than_fit():
@@ -123,5 +132,10 @@ def test_tolerances_of_one_or_more_are_refused(method):
     for rtol in (1.0, 1e300):
         with pytest.raises(bf.InputError, match="rtol: expected a relative error below one"):
             bf.gradient_flow(
-                model, bf.Dataset([[1.0, 2.0]], [1.0]), bf.SquareLoss("half"), model.init(0.1, dim=2), rtol=rtol, method=method
+                model,
+                bf.Dataset([[1.0, 2.0]], [1.0]),
+                bf.SquareLoss("half"),
+                model.init(0.1, dim=2),
+                rtol=rtol,
+                method=method,
             )

@@ -1,4 +1,5 @@
-"""Ends of flows of every method and verdicts of every claim, as this processor's kernels compute them; written to a JSON file.
+"""Ends of flows of every method and verdicts of every claim, as this processor's kernels compute
+them; written to a JSON file.
 
 Run in a process of its own: `python sample_of_results.py OUT.json flows|claims`.
 """
@@ -12,7 +13,8 @@ import biasflow as bf
 from biasflow.records import leaves
 
 T1 = 20.0
-"""Where flows end that could converge: when they are called so depends on their steps, and errors are those at a time."""
+"""Where flows end that could converge: when they are called so depends on their steps, and errors
+are those at a time."""
 
 
 def flow_problems():
@@ -33,14 +35,35 @@ def flow_problems():
     rng = np.random.default_rng(0)
     fixed = bf.FixedDirections(rng.standard_normal((20, 3)), normalise=True)
     inputs = bf.Dataset(rng.standard_normal((6, 3)), rng.standard_normal(6))
-    problems["dual fixed directions"] = (fixed, inputs, bf.SquareLoss("half"), fixed.init(0.5), {"method": "dual", "t1": T1})
+    problems["dual fixed directions"] = (
+        fixed,
+        inputs,
+        bf.SquareLoss("half"),
+        fixed.init(0.5),
+        {"method": "dual", "t1": T1},
+    )
     completion = bf.data.completion((6, 6), 1, observed=24, key=0)
     factors = bf.MatrixFactorisation((6, 6), 12)
-    problems["factored"] = (factors, completion, bf.SquareLoss("half"), factors.init(1e-2), {"t1": T1})
+    problems["factored"] = (
+        factors,
+        completion,
+        bf.SquareLoss("half"),
+        factors.init(1e-2),
+        {"t1": T1},
+    )
     for key in range(2):
-        data = bf.Dataset(np.random.default_rng(key).standard_normal((6, 3)), np.random.default_rng(key).standard_normal(6))
+        data = bf.Dataset(
+            np.random.default_rng(key).standard_normal((6, 3)),
+            np.random.default_rng(key).standard_normal(6),
+        )
         relu = bf.TwoLayer(12, 3)
-        problems[f"events {key}"] = (relu, data, bf.SquareLoss("half-mean"), relu.init(0.1, key=key), {"t1": T1})
+        problems[f"events {key}"] = (
+            relu,
+            data,
+            bf.SquareLoss("half-mean"),
+            relu.init(0.1, key=key),
+            {"t1": T1},
+        )
     labelled = bf.data.with_bias(bf.data.clusters(n=16, k=2, key=1))
     relu, squared = bf.TwoLayer(24, 3), bf.SignedTwoLayer(24, 3)
     for name, model in (("relu", relu), ("squared", squared)):
@@ -55,7 +78,13 @@ def flow_problems():
         {"t1": 3.0, "method": "weights"},
     )
     deep = bf.DeepNetwork((3, 6, 6, 1))
-    problems["general deep"] = (deep, inputs, bf.SquareLoss("half"), deep.init(1.0, key=0), {"t1": 1.0, "rtol": 1e-6})
+    problems["general deep"] = (
+        deep,
+        inputs,
+        bf.SquareLoss("half"),
+        deep.init(1.0, key=0),
+        {"t1": 1.0, "rtol": 1e-6},
+    )
     return problems
 
 
@@ -65,14 +94,24 @@ def ends_of_flows():
     for name, (model, data, loss, start, options) in flow_problems().items():
         flow = bf.gradient_flow(model, data, loss, start, **options)
         weights = flow.stats["method"] == "margin"  # its predictor's error is a bound only
-        state = np.concatenate([np.ravel(leaf) for leaf in (leaves(flow.final) if weights else [model.effective(flow.final)])])
+        state = np.concatenate(
+            [
+                np.ravel(leaf)
+                for leaf in (leaves(flow.final) if weights else [model.effective(flow.final)])
+            ]
+        )
         error = flow.error if weights else flow.predictor_error
-        ends[name] = {"state": state.tolist(), "error": float(error[-1]), "result": flow.result.name}
+        ends[name] = {
+            "state": state.tolist(),
+            "error": float(error[-1]),
+            "result": flow.result.name,
+        }
     return ends
 
 
 def verdicts():
-    """{claim: status on its example of key 0}, with the checks for whoever has to find out why they differ"""
+    """{claim: status on its example of key 0}, with the checks for whoever has to find out why they
+    differ"""
     found = {}
     for name in bf.claims():
         verdict = bf.verify(name, key=0, time_s=300.0)  # a busy machine changes no status

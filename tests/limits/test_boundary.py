@@ -1,4 +1,5 @@
-"""Where mirror flow goes when labels are out of reach: least squares on the boundary, then projection (R, Theorem 2.3)."""
+"""Where mirror flow goes when labels are out of reach: least squares on the boundary, then
+projection (R, Theorem 2.3)."""
 
 import cvxpy as cp
 import numpy as np
@@ -7,21 +8,35 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import nnls
 
 import biasflow as bf
-from biasflow import Entropy, Euclidean, Hypentropy, InputError, bregman_projection, mirror_flow, mirror_limit
+from biasflow import (
+    Entropy,
+    Euclidean,
+    Hypentropy,
+    InputError,
+    bregman_projection,
+    mirror_flow,
+    mirror_limit,
+)
 
 
 def half_lines(signs):
     """α = 0 and that sign where a sign is given, α = 0.1 elsewhere."""
-    return Hypentropy(np.where(np.asarray(signs) == 0, 0.1, 0.0), sign=np.where(np.asarray(signs) == 0, 1.0, signs))
+    return Hypentropy(
+        np.where(np.asarray(signs) == 0, 0.1, 0.0),
+        sign=np.where(np.asarray(signs) == 0, 1.0, signs),
+    )
 
 
 def kkt(X, y, value, signs, tolerance=1e-9):
-    """Optimality of least squares with signs: β in its closed orthant, slopes outward or zero, zero wherever β is free."""
+    """Optimality of least squares with signs: β in its closed orthant, slopes outward or zero, zero
+    wherever β is free."""
     slope = X.T @ (X @ value - y)
     size = np.linalg.norm(X, axis=0) * max(np.linalg.norm(y), 1e-300)
     assert np.all(signs * value >= 0)
     assert np.all(signs * slope >= -tolerance * size)
-    assert np.all(np.abs(slope[(signs == 0) | (value != 0)]) <= tolerance * size[(signs == 0) | (value != 0)])
+    assert np.all(
+        np.abs(slope[(signs == 0) | (value != 0)]) <= tolerance * size[(signs == 0) | (value != 0)]
+    )
 
 
 class TestClosedForms:
@@ -35,7 +50,9 @@ class TestClosedForms:
         X = np.array([[1.0, 2.0, 0.5], [0.3, 1.0, 1.0]])
         limit = mirror_limit(Entropy(), X, [-1.0, -2.0], [0.1, 0.2, 0.3])
         assert not np.any(limit.value) and list(limit.stats["wall"]) == [0, 1, 2]
-        assert limit.objective == pytest.approx(0.6) and limit.stats["infimum"] == pytest.approx(2.5)
+        assert limit.objective == pytest.approx(0.6) and limit.stats["infimum"] == pytest.approx(
+            2.5
+        )
         assert limit.certificate.gap == 0 and limit.certificate.residual == 0
         flow = mirror_flow(Entropy(), X, [-1.0, -2.0], [0.1, 0.2, 0.3])
         assert flow.result is bf.Result.INFEASIBLE
@@ -46,11 +63,14 @@ class TestClosedForms:
         """β_i = β₀_i·e^{⟨x_i, ν⟩}: equal columns keep their ratio, whatever else is at the wall."""
         X = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
         limit = mirror_limit(Entropy(), X, [2.0, -1.0], [ratio, 1.0, 0.5])
-        np.testing.assert_allclose(limit.value, [2 * ratio / (1 + ratio), 2 / (1 + ratio), 0.0], rtol=1e-9)
+        np.testing.assert_allclose(
+            limit.value, [2 * ratio / (1 + ratio), 2 / (1 + ratio), 0.0], rtol=1e-9
+        )
         assert list(limit.stats["wall"]) == [2]
 
     def test_wall_holds_all_that_vanish_in_every_minimiser(self):
-        """Held without being pushed: inconsistent rows whose fit is zero leave no room for a positive β."""
+        """Held without being pushed: inconsistent rows whose fit is zero leave no room for a
+        positive β."""
         limit = mirror_limit(Entropy(), [[1.0, 1.0], [0.0, 0.0]], [0.0, 1.0], [1.0, 1.0])
         assert not np.any(limit.value) and list(limit.stats["wall"]) == [0, 1]
         assert limit.stats["infimum"] == pytest.approx(0.5)
@@ -70,7 +90,10 @@ class TestClosedForms:
         for potential in (Hypentropy(0.1), Euclidean(), bf.DepthPotential(3, scale=0.5)):
             limit = mirror_limit(potential, X, y)
             np.testing.assert_allclose(limit.value, best, atol=1e-9)
-            assert limit.stats["infimum"] == pytest.approx(rest[0] / 2) and limit.stats["wall"].size == 0
+            assert (
+                limit.stats["infimum"] == pytest.approx(rest[0] / 2)
+                and limit.stats["wall"].size == 0
+            )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -78,10 +101,22 @@ def test_feasible_labels_give_the_bregman_projection(seed):
     rng = np.random.default_rng(seed)
     X, beta0 = rng.standard_normal((3, 7)), rng.uniform(0.1, 1, 7)
     y = X @ rng.uniform(0, 1, 7)
-    for potential, start in ((Entropy(), beta0), (Hypentropy(0.01), None), (half_lines([1, 1, 1, 0, 0, 0, 0]), beta0)):
-        limit, projection = mirror_limit(potential, X, y, start), bregman_projection(potential, X, y, start)
-        assert np.array_equal(limit.value, projection.value) and limit.objective == projection.objective
-        assert limit.stats["infimum"] == 0 and np.array_equal(limit.stats["wall"], projection.stats["boundary"])
+    for potential, start in (
+        (Entropy(), beta0),
+        (Hypentropy(0.01), None),
+        (half_lines([1, 1, 1, 0, 0, 0, 0]), beta0),
+    ):
+        limit, projection = (
+            mirror_limit(potential, X, y, start),
+            bregman_projection(potential, X, y, start),
+        )
+        assert (
+            np.array_equal(limit.value, projection.value)
+            and limit.objective == projection.objective
+        )
+        assert limit.stats["infimum"] == 0 and np.array_equal(
+            limit.stats["wall"], projection.stats["boundary"]
+        )
         assert np.array_equal(limit.stats["fit"], y)
 
 
@@ -95,14 +130,21 @@ def test_feasible_on_the_boundary_only():
 @given(seed=st.integers(0, 10**6), tall=st.booleans(), scale=st.sampled_from([1e-8, 1.0, 1e8]))
 @settings(max_examples=30, deadline=None)
 def test_unique_least_squares_is_scipys_nnls(seed, tall, scale):
-    """Independent columns in the support make the minimiser unique; signs are absorbed in the columns."""
+    """Independent columns in the support make the minimiser unique; signs are absorbed in the
+    columns."""
     rng = np.random.default_rng(seed)
     n, d = (6, 4) if tall else (4, 4)
-    X, y, signs = rng.standard_normal((n, d)), scale * rng.standard_normal(n), rng.choice([-1.0, 1.0], d)
+    X, y, signs = (
+        rng.standard_normal((n, d)),
+        scale * rng.standard_normal(n),
+        rng.choice([-1.0, 1.0], d),
+    )
     limit = mirror_limit(half_lines(signs), X, y, signs * scale * rng.uniform(0.1, 1, d))
     best = signs * nnls(X * signs, y)[0]
     np.testing.assert_allclose(limit.value, best, atol=1e-8 * scale)
-    assert limit.stats["infimum"] == pytest.approx(0.5 * np.sum((X @ best - y) ** 2), rel=1e-6, abs=1e-18 * scale**2)
+    assert limit.stats["infimum"] == pytest.approx(
+        0.5 * np.sum((X @ best - y) ** 2), rel=1e-6, abs=1e-18 * scale**2
+    )
     kkt(X, y, limit.value, signs)
 
 
@@ -112,34 +154,47 @@ def test_mixed_signs_satisfy_the_optimality_conditions(seed):
     """β in its orthant minimises F; on the coordinates inside, ∇φ(β) − ∇φ(β₀) ∈ Im Xᵀ."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(1, 5)), int(rng.integers(2, 8))
-    X, y, signs = rng.standard_normal((n, d)), rng.standard_normal(n), rng.choice([-1.0, 0.0, 1.0], d)
+    X, y, signs = (
+        rng.standard_normal((n, d)),
+        rng.standard_normal(n),
+        rng.choice([-1.0, 0.0, 1.0], d),
+    )
     beta0 = np.where(signs == 0, rng.standard_normal(d), signs * rng.uniform(0.1, 1, d))
     potential = half_lines(signs)
     limit = mirror_limit(potential, X, y, beta0)
     kkt(X, y, limit.value, signs, 1e-8)
     assert limit.certificate.residual < 1e-9
-    inside = np.setdiff1d(np.flatnonzero(np.abs(limit.value) > 1e-290), limit.stats["boundary"])  # e^{−1000} is inside, and zero
+    # e^{−1000} is inside, and zero
+    inside = np.setdiff1d(np.flatnonzero(np.abs(limit.value) > 1e-290), limit.stats["boundary"])
     if inside.size:
-        change = (potential.oriented(beta0).at(limit.value).eta - potential.oriented(beta0).at(beta0).eta)[inside]
+        change = (
+            potential.oriented(beta0).at(limit.value).eta - potential.oriented(beta0).at(beta0).eta
+        )[inside]
         rows = X[:, inside].T
         rest = change - rows @ np.linalg.lstsq(rows, change, rcond=None)[0]
-        # condition: labels drawn next to the edge of the cone leave β of size 1e-9 with η accurate to 1e-6 or so
+        # condition: labels drawn next to the edge of the cone leave β of size 1e-9 with η accurate
+        # to 1e-6 or so
         assert np.max(np.abs(rest)) < 1e-6 * max(1.0, np.max(np.abs(change)))
 
 
 def cvxpy_limit(X, y, signs, beta0):
     """KL from β₀ over the face of minimisers, which is {Xβ = ŷ, signs·β ≥ 0}."""
     fitted = cp.Variable(X.shape[1])
-    cp.Problem(cp.Minimize(cp.sum_squares((X * signs) @ fitted - y)), [fitted >= 0]).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(cp.sum_squares((X * signs) @ fitted - y)), [fitted >= 0]).solve(
+        solver=cp.CLARABEL
+    )
     b = cp.Variable(X.shape[1])
     constraints = [(X * signs) @ b == (X * signs) @ np.maximum(fitted.value, 0)]
-    cp.Problem(cp.Minimize(cp.sum(cp.kl_div(b, np.abs(beta0)))), constraints).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(cp.sum(cp.kl_div(b, np.abs(beta0)))), constraints).solve(
+        solver=cp.CLARABEL
+    )
     return signs * b.value
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_against_cvxpy_where_minimisers_are_many(seed):
-    """Two columns for each of three directions, one of them out of reach: the KL projection picks one of many fits."""
+    """Two columns for each of three directions, one of them out of reach: the KL projection picks
+    one of many fits."""
     rng = np.random.default_rng(seed)
     base, signs = rng.uniform(0.2, 1, (3, 3)), rng.choice([-1.0, 1.0], 6)
     X = np.hstack([base, base @ rng.dirichlet(np.ones(3), 3).T]) * signs
@@ -147,15 +202,21 @@ def test_against_cvxpy_where_minimisers_are_many(seed):
     beta0 = signs * rng.uniform(0.1, 1, 6)
     limit = mirror_limit(half_lines(signs), X, y, beta0)
     assert (limit.stats["infimum"] > 1e-6) == bool(seed % 2)
-    np.testing.assert_allclose(limit.value, cvxpy_limit(X, y, signs, beta0), atol=2e-4)  # Clarabel's exponential cone, twice
+    # Clarabel's exponential cone, twice
+    np.testing.assert_allclose(limit.value, cvxpy_limit(X, y, signs, beta0), atol=2e-4)
     kkt(X, y, limit.value, signs)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_end_of_the_flow(seed):
-    """The flow stops when F is within 1e-10 of its start's excess; β is then known to about the square root of that."""
+    """The flow stops when F is within 1e-10 of its start's excess; β is then known to about the
+    square root of that."""
     rng = np.random.default_rng(seed)
-    X, y, signs = rng.standard_normal((4, 6)), rng.standard_normal(4), np.array([1.0, 1.0, -1.0, -1.0, 1.0, 0.0])
+    X, y, signs = (
+        rng.standard_normal((4, 6)),
+        rng.standard_normal(4),
+        np.array([1.0, 1.0, -1.0, -1.0, 1.0, 0.0]),
+    )
     beta0 = signs * rng.uniform(0.3, 1, 6)
     limit = mirror_limit(half_lines(signs), X, y, beta0)
     flow = mirror_flow(half_lines(signs), X, y, beta0)
@@ -170,9 +231,21 @@ def test_end_of_the_flow(seed):
         (("no", np.eye(2), [1.0, 1.0]), InputError, "potential: expected Potential, found str"),
         ((Entropy(), np.eye(2), [1.0]), InputError, r"y: expected shape \(2,\)"),
         ((Entropy(), [[np.nan]], [1.0]), InputError, r"X: entry \(0, 0\) is nan"),
-        ((Entropy(), np.eye(2), [1.0, 1.0], [1.0]), InputError, "beta0: expected length 2, found 1"),
-        ((Hypentropy(0.0), np.eye(2), [1.0, 1.0], [1.0, 0.0]), bf.DomainError, "beta0: coordinate 1 is zero where alpha is zero"),
-        ((Entropy(), np.eye(2), [1.0, 1.0], [1.0, -1.0]), bf.DomainError, "coordinate 1 is -1, outside its half-line"),
+        (
+            (Entropy(), np.eye(2), [1.0, 1.0], [1.0]),
+            InputError,
+            "beta0: expected length 2, found 1",
+        ),
+        (
+            (Hypentropy(0.0), np.eye(2), [1.0, 1.0], [1.0, 0.0]),
+            bf.DomainError,
+            "beta0: coordinate 1 is zero where alpha is zero",
+        ),
+        (
+            (Entropy(), np.eye(2), [1.0, 1.0], [1.0, -1.0]),
+            bf.DomainError,
+            "coordinate 1 is -1, outside its half-line",
+        ),
         ((Hypentropy(0.0), np.eye(2), [-1.0, 1.0]), bf.DomainError, "zero without a sign"),
     ],
 )

@@ -17,21 +17,31 @@ K = PLANE @ PLANE.T + 0.3 * np.eye(4)
 )
 def test_least_norms_are_those_of_their_functions(norm, solve):
     for found in (bf.min_norm(X, Y, norm=norm), bf.min_norm(bf.Dataset(X, Y), norm=norm)):
-        assert found.objective == solve(X, Y).objective and found.certificate == solve(X, Y).certificate
+        assert (
+            found.objective == solve(X, Y).objective
+            and found.certificate == solve(X, Y).certificate
+        )
 
 
 def test_least_norms_of_kernels_and_matrices():
-    assert np.array_equal(bf.min_norm(PLANE, SIGNS, norm=K).value, bf.kernel_interpolator(K, SIGNS).value)
+    assert np.array_equal(
+        bf.min_norm(PLANE, SIGNS, norm=K).value, bf.kernel_interpolator(K, SIGNS).value
+    )
     entries = (3, 2), [0, 1, 2], [0, 0, 1], [1.0, 2.0, 3.0]
     data = bf.data.from_entries(*entries)
-    assert bf.min_norm(data, norm="nuclear", shape=(3, 2)).objective == bf.min_nuclear_norm(*entries).objective
+    assert (
+        bf.min_norm(data, norm="nuclear", shape=(3, 2)).objective
+        == bf.min_nuclear_norm(*entries).objective
+    )
     assert bf.min_norm(data, norm="frobenius", shape=(3, 2)).objective == pytest.approx(14**0.5)
 
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_linear_margins_against_a_cone_program(order):
     beta, gamma = cp.Variable(2), cp.Variable()
-    program = cp.Problem(cp.Maximize(gamma), [cp.multiply(SIGNS, PLANE @ beta) >= gamma, cp.norm(beta, order) <= 1])
+    program = cp.Problem(
+        cp.Maximize(gamma), [cp.multiply(SIGNS, PLANE @ beta) >= gamma, cp.norm(beta, order) <= 1]
+    )
     program.solve(solver="CLARABEL")
     found = bf.max_margin(PLANE, SIGNS, norm=f"l{order}")
     assert found.objective == pytest.approx(program.value, abs=1e-6)
@@ -41,9 +51,17 @@ def test_linear_margins_against_a_cone_program(order):
 
 
 def test_margins_are_those_of_their_functions():
-    assert bf.max_margin(PLANE, SIGNS, norm="f2").objective == bf.f2_max_margin(PLANE, SIGNS).objective
-    assert bf.max_margin(bf.Dataset(PLANE, SIGNS), norm=K).objective == bf.kernel_max_margin(K, SIGNS).objective
-    assert bf.max_margin(PLANE, SIGNS, norm="f1", gap=1e-6).objective == bf.f1_max_margin(PLANE, SIGNS, gap=1e-6).objective
+    assert (
+        bf.max_margin(PLANE, SIGNS, norm="f2").objective == bf.f2_max_margin(PLANE, SIGNS).objective
+    )
+    assert (
+        bf.max_margin(bf.Dataset(PLANE, SIGNS), norm=K).objective
+        == bf.kernel_max_margin(K, SIGNS).objective
+    )
+    assert (
+        bf.max_margin(PLANE, SIGNS, norm="f1", gap=1e-6).objective
+        == bf.f1_max_margin(PLANE, SIGNS, gap=1e-6).objective
+    )
 
 
 @pytest.mark.parametrize(

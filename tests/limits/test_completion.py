@@ -15,7 +15,8 @@ def entries_of(key, shape=(10, 10), rank=1, observed=60):
 
 
 def prove(limit, entries):
-    """The proof, from scratch: M fits, ‖Λ‖_op ≤ 1 with Λ zero off the entries, ‖M‖_* − ⟨y, λ⟩ is the gap."""
+    """The proof, from scratch: M fits, ‖Λ‖_op ≤ 1 with Λ zero off the entries, ‖M‖_* − ⟨y, λ⟩ is
+    the gap."""
     rows, cols, values = entries
     multiplier = limit.stats["multiplier"].copy()
     np.testing.assert_array_equal(limit.value[rows, cols], values)
@@ -40,26 +41,35 @@ def test_certificate(key):
     assert limit.stats["unique"]
 
 
-@pytest.mark.parametrize("shape, rank, observed", [((10, 10), 2, 60), ((4, 7), 1, 15), ((7, 4), 1, 15), ((12, 12), 3, 90)])
+@pytest.mark.parametrize(
+    "shape, rank, observed",
+    [((10, 10), 2, 60), ((4, 7), 1, 15), ((7, 4), 1, 15), ((12, 12), 3, 90)],
+)
 def test_other_shapes_and_ranks(shape, rank, observed):
     entries, _ = entries_of(0, shape, rank, observed)
     assert prove(bf.min_nuclear_norm(shape, *entries), entries) <= 1e-7
 
 
-@pytest.mark.parametrize("key, shape, observed", [(0, (6, 6), 20), (2, (10, 10), 60), (4, (5, 8), 12)])
+@pytest.mark.parametrize(
+    "key, shape, observed", [(0, (6, 6), 20), (2, (10, 10), 60), (4, (5, 8), 12)]
+)
 def test_against_cvxpy(key, shape, observed):
     entries, _ = entries_of(key, shape, 1, observed)
     limit = bf.min_nuclear_norm(shape, *entries)
     M = cp.Variable(shape)
-    program = cp.Problem(cp.Minimize(cp.normNuc(M)), [M[entries.rows, entries.cols] == entries.values])
+    program = cp.Problem(
+        cp.Minimize(cp.normNuc(M)), [M[entries.rows, entries.cols] == entries.values]
+    )
     program.solve(solver="CLARABEL")
     assert limit.objective == pytest.approx(program.value, rel=1e-6)  # Clarabel stops at 1e-8
     if limit.stats["unique"]:
-        np.testing.assert_allclose(limit.value, M.value, atol=1e-3)  # its M is known to the root of its gap only
+        # its M is known to the root of its gap only
+        np.testing.assert_allclose(limit.value, M.value, atol=1e-3)
 
 
 def test_often_it_is_not_the_planted_matrix():
-    """Of rank-one matrices with 60 of 100 entries observed, nearly half have a completion of smaller nuclear norm, provably."""
+    """Of rank-one matrices with 60 of 100 entries observed, nearly half have a completion of
+    smaller nuclear norm, provably."""
     smaller = 0
     for key in range(20):
         entries, truth = entries_of(key)
@@ -71,7 +81,8 @@ def test_often_it_is_not_the_planted_matrix():
 
 
 def test_a_two_by_two_by_hand():
-    """[[1, ·], [1, 1]] has the completion of ones; [[1, ·], [0, 1]] fills in zero, with nuclear norm two."""
+    """[[1, ·], [1, 1]] has the completion of ones; [[1, ·], [0, 1]] fills in zero, with nuclear
+    norm two."""
     ones = bf.min_nuclear_norm((2, 2), [0, 1, 1], [0, 0, 1], [1.0, 1.0, 1.0])
     np.testing.assert_allclose(ones.value, np.ones((2, 2)), atol=1e-6)
     assert ones.objective == pytest.approx(2.0, abs=1e-9)

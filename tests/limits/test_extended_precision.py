@@ -1,4 +1,5 @@
-"""Brackets against 60 digits or rationals, for the functions whose certificates are worked out in float64."""
+"""Brackets against 60 digits or rationals, for the functions whose certificates are worked out in
+float64."""
 
 import itertools
 import sys
@@ -35,7 +36,8 @@ def contains(certificate, truth, width=1e-6):
 
 
 def divergence_at_least(X, y, eta0, beta_of, conjugate, nu):
-    """min D_φ(β, β₀) subject to Xβ = y by Newton's method on ν, at all digits: D = ⟨y, ν⟩ − Σφ*(η₀ + Xᵀν) + Σφ*(η₀)."""
+    """min D_φ(β, β₀) subject to Xβ = y by Newton's method on ν, at all digits: D = ⟨y, ν⟩ − Σφ*(η₀
+    + Xᵀν) + Σφ*(η₀)."""
     rows, y = rows_of(X), [mp.mpf(float(value)) for value in y]
     n, d = X.shape
     nu = mp.matrix([mp.mpf(float(value)) for value in nu])
@@ -57,13 +59,18 @@ def divergence_at_least(X, y, eta0, beta_of, conjugate, nu):
     else:
         raise AssertionError("no convergence")
     eta = shifted(nu)
-    return mp.fdot(y, list(nu)) - mp.fsum(conjugate(i, eta[i]) - conjugate(i, eta0[i]) for i in range(d))
+    return mp.fdot(y, list(nu)) - mp.fsum(
+        conjugate(i, eta[i]) - conjugate(i, eta0[i]) for i in range(d)
+    )
 
 
 def hypentropic(alpha):
     """β, (φ*)'' and φ* of the hypentropy at η."""
     alpha = mp.mpf(float(alpha))
-    return lambda i, eta: (alpha * mp.sinh(eta), alpha * mp.cosh(eta)), lambda i, eta: 2 * alpha * mp.sinh(eta / 2) ** 2
+    return lambda i, eta: (
+        alpha * mp.sinh(eta),
+        alpha * mp.cosh(eta),
+    ), lambda i, eta: 2 * alpha * mp.sinh(eta / 2) ** 2
 
 
 def data(seed, n=3, d=6):
@@ -78,8 +85,15 @@ def test_projections_by_the_hypentropy(alpha, moved):
         X, y, start = data(seed)
         start = start if moved else None
         found = bf.bregman_projection(bf.Hypentropy(alpha), X, y, start)
-        assert bf.mirror_limit(bf.Hypentropy(alpha), X, y, start).certificate.primal == found.certificate.primal
-        eta0 = [mp.mpf(0)] * 6 if start is None else [mp.asinh(mp.mpf(float(b)) / mp.mpf(alpha)) for b in start]
+        assert (
+            bf.mirror_limit(bf.Hypentropy(alpha), X, y, start).certificate.primal
+            == found.certificate.primal
+        )
+        eta0 = (
+            [mp.mpf(0)] * 6
+            if start is None
+            else [mp.asinh(mp.mpf(float(b)) / mp.mpf(alpha)) for b in start]
+        )
         truth = divergence_at_least(X, y, eta0, *hypentropic(alpha), found.stats["nu"])
         contains(found.certificate, truth, 1e-10)
         assert found.certificate.kind == "exact"
@@ -88,7 +102,8 @@ def test_projections_by_the_hypentropy(alpha, moved):
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("units", [1.0, 2.0**-40, 2.0**530])
 def test_projections_onto_least_squares_fits(d, units):
-    """More rows than columns: one β fits best, of which the divergence is known. Was open from above."""
+    """More rows than columns: one β fits best, of which the divergence is known. Was open from
+    above."""
     X, y, _ = data(11, n=6, d=d)
     alpha = mp.mpf(0.1)
     found = bf.mirror_limit(bf.Hypentropy(0.1), units * X, y)
@@ -104,8 +119,14 @@ def test_projections_onto_least_squares_fits(d, units):
 def test_limits_of_diagonal_networks(scale):
     X, y, _ = data(5)
     found = bf.limit(bf.DiagonalNetwork(2), bf.Dataset(X, y), scale=scale)
-    truth = divergence_at_least(X, y, [mp.mpf(0)] * 6, *hypentropic(2 * mp.mpf(scale) ** 2), found.stats["nu"])
-    assert found.certificate.dual <= truth * (1 + 1e-14) and truth * (1 - 1e-14) <= found.certificate.primal  # 2α² is rounded
+    truth = divergence_at_least(
+        X, y, [mp.mpf(0)] * 6, *hypentropic(2 * mp.mpf(scale) ** 2), found.stats["nu"]
+    )
+    # 2α² is rounded
+    assert (
+        found.certificate.dual <= truth * (1 + 1e-14)
+        and truth * (1 - 1e-14) <= found.certificate.primal
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.5, 20.0])
@@ -132,14 +153,20 @@ def test_projections_on_half_lines():
     found = bf.bregman_projection(bf.Hypentropy(0.0), X, y, start)
     eta0 = [mp.log(mp.mpf(float(b))) for b in start]
     truth = divergence_at_least(
-        X, y, eta0, lambda i, eta: (mp.exp(eta), mp.exp(eta)), lambda i, eta: mp.exp(eta), found.stats["nu"]
+        X,
+        y,
+        eta0,
+        lambda i, eta: (mp.exp(eta), mp.exp(eta)),
+        lambda i, eta: mp.exp(eta),
+        found.stats["nu"],
     )
     contains(found.certificate, truth, 1e-9)
 
 
 @pytest.mark.parametrize("apart", [2.0**-30, 2.0**-46, 2.0**-52])
 def test_rows_that_depend_by_rounding_only(apart):
-    """β = (1, 1) is the only solution: of ℓ1 norm 2, of ℓ2 norm √2, and of kernel norm √(aᵀKa) for a = K⁻¹y."""
+    """β = (1, 1) is the only solution: of ℓ1 norm 2, of ℓ2 norm √2, and of kernel norm √(aᵀKa) for
+    a = K⁻¹y."""
     X, y = np.array([[1.0, 0.0], [1.0, apart]]), np.array([1.0, 1.0 + apart])
     contains(bf.min_l1(X, y).certificate, 2)
     contains(bf.min_l2(X, y).certificate, mp.sqrt(2))
@@ -149,7 +176,10 @@ def test_rows_that_depend_by_rounding_only(apart):
     K, target = np.array([[1.0, 1.0], [1.0, 1.0 + apart]]), np.array([1.0, 1.0])
     contains(bf.kernel_interpolator(K, target).certificate, 1)
     if apart < 2.0**-50:
-        assert bf.min_l1(X, y).certificate.kind == "bound" and "in exact arithmetic" in bf.min_l1(X, y).stats["note"]
+        assert (
+            bf.min_l1(X, y).certificate.kind == "bound"
+            and "in exact arithmetic" in bf.min_l1(X, y).stats["note"]
+        )
         assert bf.min_l1(X, y).certificate.gap == np.inf
 
 
@@ -158,31 +188,50 @@ def test_rows_that_depend_whatever_the_precision():
     X = rng.integers(-4, 5, (3, 8)).astype(float)
     X = np.vstack([X, 2 * X[0] - X[2]])
     y = X @ rng.integers(-3, 4, 8)
-    for found in (bf.min_l1(X, y), bf.min_l2(X, y), bf.bregman_projection(bf.Hypentropy(0.1), X, y)):
-        assert found.certificate.kind != "bound" and found.certificate.gap < 1e-9 and found.stats["rank"] == 3
+    for found in (
+        bf.min_l1(X, y),
+        bf.min_l2(X, y),
+        bf.bregman_projection(bf.Hypentropy(0.1), X, y),
+    ):
+        assert (
+            found.certificate.kind != "bound"
+            and found.certificate.gap < 1e-9
+            and found.stats["rank"] == 3
+        )
     y[3] = np.nextafter(y[3], np.inf)  # now no β solves it
     assert bf.min_l2(X, y).certificate.primal == np.inf
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_l1_margins(seed):
-    """The value of the game in rationals: the best of all square subgames (Shapley and Snow, 1950)."""
+    """The value of the game in rationals: the best of all square subgames (Shapley and Snow,
+    1950)."""
     Z = np.random.default_rng(seed).standard_normal((3, 4)) * 10.0 ** (seed * np.arange(4))
     whole = [[Fraction(float(value)) for value in row] for row in Z]
     values = []
     for k in (1, 2, 3):
-        for rows, columns in itertools.product(itertools.combinations(range(3), k), itertools.combinations(range(4), k)):
+        for rows, columns in itertools.product(
+            itertools.combinations(range(3), k), itertools.combinations(range(4), k)
+        ):
             a = _equalising([[whole[i][j] for j in columns] for i in rows])
             if a is not None and min(a) >= 0:
-                values.append(min(sum(row[j] * share for j, share in zip(columns, a, strict=True)) for row in whole))
+                values.append(
+                    min(
+                        sum(row[j] * share for j, share in zip(columns, a, strict=True))
+                        for row in whole
+                    )
+                )
     certificate = bf.l1_max_margin(Z).certificate
     assert Fraction(certificate.primal) <= max(values) <= Fraction(certificate.dual)
 
 
 def _equalising(square):
-    """a with Σa = 1 and all entries of Ma equal, by Cramer's rule on (M −1; 1 0); None where there is none."""
+    """a with Σa = 1 and all entries of Ma equal, by Cramer's rule on (M −1; 1 0); None where there
+    is none."""
     k = len(square)
-    system = [[*row, Fraction(-1), Fraction(0)] for row in square] + [[Fraction(1)] * k + [Fraction(0), Fraction(1)]]
+    system = [[*row, Fraction(-1), Fraction(0)] for row in square] + [
+        [Fraction(1)] * k + [Fraction(0), Fraction(1)]
+    ]
     for i in range(k + 1):
         pivot = next((j for j in range(i, k + 1) if system[j][i]), None)
         if pivot is None:
@@ -191,12 +240,15 @@ def _equalising(square):
         system[i] = [value / system[i][i] for value in system[i]]
         for j in range(k + 1):
             if j != i:
-                system[j] = [x - system[j][i] * z for x, z in zip(system[j], system[i], strict=True)]
+                system[j] = [
+                    x - system[j][i] * z for x, z in zip(system[j], system[i], strict=True)
+                ]
     return [row[-1] for row in system[:k]]
 
 
 def largest_gain(rows, weights):
-    """max over unit u of |Σ_i w_i(⟨u, x_i⟩)₊| in R² or R³: attained where u is, within its face, along Σ_S w_ix_i."""
+    """max over unit u of |Σ_i w_i(⟨u, x_i⟩)₊| in R² or R³: attained where u is, within its face,
+    along Σ_S w_ix_i."""
     n, dim = len(rows), len(rows[0])
     best = mp.mpf(0)
     for size in range(dim):
@@ -208,13 +260,22 @@ def largest_gain(rows, weights):
                     basis.append([value / mp.norm(mp.matrix(v)) for value in v])
             for chosen in itertools.product((0, 1), repeat=n):
                 g = _off(
-                    [mp.fsum(c * w * row[k] for c, w, row in zip(chosen, weights, rows, strict=True)) for k in range(dim)], basis
+                    [
+                        mp.fsum(
+                            c * w * row[k] for c, w, row in zip(chosen, weights, rows, strict=True)
+                        )
+                        for k in range(dim)
+                    ],
+                    basis,
                 )
                 length = mp.norm(mp.matrix(g))
                 if length > 0:
                     for side in (1, -1):
                         u = [side * value / length for value in g]
-                        gain = mp.fsum(w * max(mp.fdot(u, row), 0) for w, row in zip(weights, rows, strict=True))
+                        gain = mp.fsum(
+                            w * max(mp.fdot(u, row), 0)
+                            for w, row in zip(weights, rows, strict=True)
+                        )
                         best = max(best, abs(gain))
     return best
 
@@ -228,7 +289,8 @@ def _off(v, basis):
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_f1_margins(offset):
-    """The margin of the network found and the largest gain under the weights found, both at 60 digits, lie within the bracket."""
+    """The margin of the network found and the largest gain under the weights found, both at 60
+    digits, lie within the bracket."""
     X = np.random.default_rng(2).standard_normal((5, 2)) + offset
     y = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     found = bf.f1_max_margin(X, y, time_s=5.0)
@@ -237,18 +299,32 @@ def test_f1_margins(offset):
     masses = [mp.exp(mp.mpf(float(value))) for value in network.log_masses]
     units = [[value / mp.norm(mp.matrix(u)) for value in u] for u in rows_of(network.directions)]
     margins = [
-        mp.fsum(m * s * max(mp.fdot(u, row), 0) for m, s, u in zip(masses, network.signs, units, strict=True)) * label / 2
+        mp.fsum(
+            m * s * max(mp.fdot(u, row), 0)
+            for m, s, u in zip(masses, network.signs, units, strict=True)
+        )
+        * label
+        / 2
         for row, label in zip(rows, y, strict=True)
     ]
     assert found.certificate.primal <= min(margins) / mp.fsum(masses)
     p = [mp.mpf(float(value)) for value in found.stats["weights"]]
-    gain = largest_gain(rows, [value * label / mp.fsum(p) / 2 for value, label in zip(p, y, strict=True)])
-    assert gain <= found.certificate.dual * (1 + 1e-30) and found.certificate.primal <= found.certificate.dual
+    gain = largest_gain(
+        rows, [value * label / mp.fsum(p) / 2 for value, label in zip(p, y, strict=True)]
+    )
+    assert (
+        gain <= found.certificate.dual * (1 + 1e-30)
+        and found.certificate.primal <= found.certificate.dual
+    )
 
 
 def test_tangent_margins():
     rng = np.random.default_rng(0)
-    model, X, y = bf.TwoLayer(12, 3), rng.standard_normal((5, 3)), np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    model, X, y = (
+        bf.TwoLayer(12, 3),
+        rng.standard_normal((5, 3)),
+        np.array([1.0, -1.0, 1.0, -1.0, 1.0]),
+    )
     start = model.init(0.7, key=2)
     found = bf.tangent_max_margin(model, start, X, y)
     with mp.workdps(150):
@@ -257,25 +333,36 @@ def test_tangent_margins():
         K = mp.matrix(5, 5)
         for i, k in itertools.product(range(5), repeat=2):
             both = [j for j in range(12) if hidden[i][j] > 0 and hidden[k][j] > 0]
-            K[i, k] = mp.fsum(hidden[i][j] * hidden[k][j] + a[j] ** 2 * mp.fdot(rows[i], rows[k]) for j in both)
+            K[i, k] = mp.fsum(
+                hidden[i][j] * hidden[k][j] + a[j] ** 2 * mp.fdot(rows[i], rows[k]) for j in both
+            )
         truth = digits.margin(K, y)
-    assert found.certificate.primal <= truth <= found.certificate.dual and found.certificate.kind == "exact"
+    assert (
+        found.certificate.primal <= truth <= found.certificate.dual
+        and found.certificate.kind == "exact"
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_networks_of_vanishing_initialisation(seed):
-    """Inputs along axes of any lengths, and rows of a Hadamard matrix, are orthogonal without rounding."""
+    """Inputs along axes of any lengths, and rows of a Hadamard matrix, are orthogonal without
+    rounding."""
     rng = np.random.default_rng(seed)
     hadamard = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
     for X in (np.diag(rng.uniform(0.1, 3.0, 4)), hadamard * rng.uniform(0.5, 1.0)):
         y = rng.standard_normal(4)
         rows, labels = rows_of(X), [mp.mpf(float(value)) for value in y]
         squares = [label**2 / mp.fdot(row, row) for label, row in zip(labels, rows, strict=True)]
-        truth = 2 * sum(mp.sqrt(mp.fsum(s for s, v in zip(squares, y, strict=True) if side * v > 0)) for side in (1, -1))
+        truth = 2 * sum(
+            mp.sqrt(mp.fsum(s for s, v in zip(squares, y, strict=True) if side * v > 0))
+            for side in (1, -1)
+        )
         contains(bf.min_norm_interpolator(X, y).certificate, truth, 1e-12)
         a, W = np.repeat([0.01, -0.01], 30), rng.standard_normal((60, 4)) * 0.005
         try:
-            contains(bf.saddle_limit(bf.Dataset(X, y), bf.TwoLayerParams(a, W)).certificate, truth, 1e-12)
+            contains(
+                bf.saddle_limit(bf.Dataset(X, y), bf.TwoLayerParams(a, W)).certificate, truth, 1e-12
+            )
         except bf.AssumptionError:
             continue
 
@@ -300,7 +387,9 @@ def test_least_norm_networks_in_the_plane(seed):
     F = mp.matrix([[max(mp.fdot(u, row), 0) for u in units] for row in rows])
     more = F.T * mp.lu_solve(F * F.T, left)
     norm = mp.fdot(a, a) + mp.fsum(mp.fdot(w, w) for w in W) + 2 * mp.fsum(abs(c) for c in more)
-    assert found.certificate.dual <= norm and found.certificate.primal >= mp.fdot(a, a) + mp.fsum(mp.fdot(w, w) for w in W)
+    assert found.certificate.dual <= norm and found.certificate.primal >= mp.fdot(a, a) + mp.fsum(
+        mp.fdot(w, w) for w in W
+    )
     assert norm <= found.certificate.primal
 
 
@@ -313,13 +402,21 @@ def test_inverse_norms(least):
     trace, det = gram[0][0] + gram[1][1], gram[0][0] * gram[1][1] - gram[0][1] ** 2
     small = 2 * det / (trace + mp.sqrt(trace**2 - 4 * det))  # the least eigenvalue
     columns = list(zip(*rows, strict=True))
-    corners = [_solved(columns[i], columns[j], side) for i, j in itertools.combinations(range(5), 2) for side in (1, -1)]
-    inside = [u for u in corners if max(abs(mp.fdot(u, x)) for x in columns) <= 1 + mp.mpf(10) ** -40]
+    corners = [
+        _solved(columns[i], columns[j], side)
+        for i, j in itertools.combinations(range(5), 2)
+        for side in (1, -1)
+    ]
+    inside = [
+        u for u in corners if max(abs(mp.fdot(u, x)) for x in columns) <= 1 + mp.mpf(10) ** -40
+    ]
     across = [(-x[1], x[0]) for x in columns]
     truths = {
         "l2": 1 / mp.sqrt(small),
         "linf": max(mp.norm(mp.matrix(u)) for u in inside),
-        "l1": max(mp.norm(mp.matrix(u)) / mp.fsum(abs(mp.fdot(u, x)) for x in columns) for u in across),
+        "l1": max(
+            mp.norm(mp.matrix(u)) / mp.fsum(abs(mp.fdot(u, x)) for x in columns) for u in across
+        ),
     }
     for norm, truth in truths.items():
         certificate = bf.inverse_norm(X, norm, time_s=3.0).certificate

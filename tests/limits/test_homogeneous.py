@@ -37,7 +37,8 @@ def max_margin():
 
 
 def balanced(v, depth, width=3):
-    """Every layer of rank one and of the same size: the KKT point of a deep linear network at the max-margin direction."""
+    """Every layer of rank one and of the same size: the KKT point of a deep linear network at the
+    max-margin direction."""
     e = np.eye(width)[0]
     return [np.outer(v, e), *(np.outer(e, e) for _ in range(depth - 2)), e]
 
@@ -62,7 +63,8 @@ class TestHomogeneity:
         assert not later and later.spread > 1e-3
 
     def test_eulers_identity_alone_is_not_enough(self):
-        """f = exp(w) has ⟨w, ∇f⟩ = w·f, the same multiple at every input, and is not homogeneous."""
+        """f = exp(w) has ⟨w, ∇f⟩ = w·f, the same multiple at every input, and is not
+        homogeneous."""
         found = bf.homogeneity(lambda w, X: jnp.exp(w) * X[:, 0], np.array(2.0), X)
         assert found.euler <= 1e-12 and found.stretched > 0.1 and not found
 
@@ -77,7 +79,8 @@ class TestMarginKkt:
         found = bf.margin_kkt(linear, 7.0 * v, X, Y)
         assert found.residual <= 1e-10 and found.margin == pytest.approx(gamma, rel=1e-10)
         assert found.support.size <= 5
-        assert found.multipliers @ np.ones(12) == pytest.approx(1 / gamma**2, rel=1e-9)  # Σλ = ‖θ‖² for a linear network
+        # Σλ = ‖θ‖² for a linear network
+        assert found.multipliers @ np.ones(12) == pytest.approx(1 / gamma**2, rel=1e-9)
 
     def test_other_directions_are_not(self):
         v, gamma = max_margin()
@@ -87,7 +90,8 @@ class TestMarginKkt:
 
     @pytest.mark.parametrize("depth", [2, 3, 4])
     def test_deep_linear_networks(self, depth):
-        """Balanced layers along the max-margin direction v: γ of the network is γ(v)/D^{D/2}, and every residual is rounding."""
+        """Balanced layers along the max-margin direction v: γ of the network is γ(v)/D^{D/2}, and
+        every residual is rounding."""
         v, gamma = max_margin()
         found = bf.margin_kkt(deep, balanced(v, depth), X, Y)
         assert found.residual <= 1e-9 and found.homogeneity.degree == pytest.approx(depth)
@@ -114,13 +118,21 @@ class TestMarginKkt:
         theta = w / np.min(Y * (X @ w))
         left = theta - (found.multipliers * Y) @ X
         assert found.epsilon == pytest.approx(np.linalg.norm(left), rel=1e-9)
-        assert found.delta == pytest.approx(np.max(found.multipliers * (Y * (X @ theta) - 1)), rel=1e-9)
+        assert found.delta == pytest.approx(
+            np.max(found.multipliers * (Y * (X @ theta) - 1)), rel=1e-9
+        )
 
     @pytest.mark.parametrize(
         "fn, params, labels, error, words",
         [
             (linear, -np.ones(4), Y, bf.AssumptionError, ("margin", "not classified rightly")),
-            (lambda w, X: X @ w[:4] + w[4] ** 2, np.ones(5), Y, bf.AssumptionError, ("homogeneous", "not homogeneous", "biases")),
+            (
+                lambda w, X: X @ w[:4] + w[4] ** 2,
+                np.ones(5),
+                Y,
+                bf.AssumptionError,
+                ("homogeneous", "not homogeneous", "biases"),
+            ),
             (lambda w, X: X @ w, np.ones((4, 3)), Y, bf.InputError, ("fn", "3 outputs")),
             (linear, np.ones(4), X[:, 0], bf.InputError, ("y", "±1")),
         ],
@@ -128,14 +140,20 @@ class TestMarginKkt:
     def test_bad_input(self, fn, params, labels, error, words):
         with pytest.raises(error) as caught:
             bf.margin_kkt(fn, params, X, labels)
-        assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words), str(caught.value)
+        assert str(caught.value).startswith(words[0]) and all(
+            word in str(caught.value) for word in words
+        ), str(caught.value)
 
 
 def trained(steps, rate):
-    """Checkpoints of normalised gradient descent on the exponential loss, a three-layer network with ReLUs."""
+    """Checkpoints of normalised gradient descent on the exponential loss, a three-layer network
+    with ReLUs."""
     with jax_in_double():
         inputs, labels = jnp.asarray(X), jnp.asarray(Y)
-        params = [jnp.asarray(RNG_START.standard_normal(shape)) / 2 for shape in ((4, 10), (10, 10), (10,))]
+        params = [
+            jnp.asarray(RNG_START.standard_normal(shape)) / 2
+            for shape in ((4, 10), (10, 10), (10,))
+        ]
         log_loss = lambda w: jax.scipy.special.logsumexp(-labels * relu(w, inputs))  # noqa: E731
 
         def step(w, _):
@@ -171,7 +189,8 @@ class TestSmoothedMargin:
 
     @pytest.mark.parametrize("loss", ["exponential", "logistic"])
     def test_against_the_definition(self, loss):
-        """ℓ⁻¹(Σℓ(q_i))/‖w‖ where floats still hold the loss; at a thousand times the size only logarithms do."""
+        """ℓ⁻¹(Σℓ(q_i))/‖w‖ where floats still hold the loss; at a thousand times the size only
+        logarithms do."""
         w = 30 * max_margin()[0]
         q = Y * (X @ w)
         total = np.sum(np.exp(-q)) if loss == "exponential" else np.sum(np.log1p(np.exp(-q)))
@@ -179,7 +198,10 @@ class TestSmoothedMargin:
         found = bf.smoothed_margin(linear, [w, 1e3 * w], X, Y, loss)
         assert found.values[0] == pytest.approx(inverse / 30, rel=1e-12)
         assert found.log_loss[0] == pytest.approx(np.log(total), rel=1e-12)
-        assert found.values[1] == pytest.approx(found.margins[1], rel=1e-3) and found.log_loss[1] < -1e3
+        assert (
+            found.values[1] == pytest.approx(found.margins[1], rel=1e-3)
+            and found.log_loss[1] < -1e3
+        )
 
     def test_bad_input(self):
         with pytest.raises(bf.InputError, match="checkpoints: expected at least one"):

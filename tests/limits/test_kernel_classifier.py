@@ -1,4 +1,5 @@
-"""Exact kernel classifiers: the kernel against sampled networks, the blocked factorisation against one solve."""
+"""Exact kernel classifiers: the kernel against sampled networks, the blocked factorisation against
+one solve."""
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ def test_the_kernel_is_the_expected_tangent_kernel():
     W, a = rng.normal(size=(m, d)) * np.sqrt(2 / d), rng.normal(size=m) * np.sqrt(2 / m)
     output, hidden = tangent_gram(W, a, x)
     width = 7
-    error = 20 / np.sqrt(m)  # several standard errors of means over m neurons, entries of order ‖x‖² ≈ d
+    # several standard errors of means over m neurons, entries of order ‖x‖² ≈ d
+    error = 20 / np.sqrt(m)
     expected = np.asarray(WideKernel(width, "output")(x, x))
     assert expected == pytest.approx(output * width / m, abs=error * width * 4)
     assert np.asarray(WideKernel(width)(x, x)) - expected == pytest.approx(hidden, abs=error * 4)
@@ -57,7 +59,8 @@ def test_bad_input():
 
 
 def test_inputs_that_cannot_be_interpolated():
-    """Twice the same input with two classes; a blank input, on which every function of the kernel's is zero."""
+    """Twice the same input with two classes; a blank input, on which every function of the kernel's
+    is zero."""
     rng = np.random.default_rng(3)
     x, y = rng.random((120, 20)), rng.integers(0, 10, 120)
     kernel = WideKernel(50)
@@ -67,11 +70,16 @@ def test_inputs_that_cannot_be_interpolated():
     for spoiled in (repeated, blank):
         with pytest.raises(bf.ConvergenceError, match="repeated"):
             kernel_classifier(kernel, (spoiled, y), (x, y))
-    assert not np.any(np.isnan(np.asarray(kernel(blank, x)))) and not np.any(np.asarray(kernel(blank, x))[5])
+    assert not np.any(np.isnan(np.asarray(kernel(blank, x)))) and not np.any(
+        np.asarray(kernel(blank, x))[5]
+    )
 
 
 def test_classes_that_do_not_fit():
     x = np.eye(3)
-    for name, train, test in (("train", (x, [0, 1, 10]), (x, [0, 1, 2])), ("test", (x, [0, 1, 2]), (x, [0, 1]))):
+    for name, train, test in (
+        ("train", (x, [0, 1, 10]), (x, [0, 1, 2])),
+        ("test", (x, [0, 1, 2]), (x, [0, 1])),
+    ):
         with pytest.raises(bf.InputError, match=f"{name}: expected a class"):
             kernel_classifier(WideKernel(50), train, test)

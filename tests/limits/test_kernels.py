@@ -33,14 +33,17 @@ def random_params(seed=0, d=15):
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_tangent_kernel_against_finite_differences(depth):
-    """Central differences with h = 1e-5: truncation h² times third derivatives, rounding eps/h, both about 1e-10."""
+    """Central differences with h = 1e-5: truncation h² times third derivatives, rounding eps/h,
+    both about 1e-10."""
     model, ds, params = DiagonalNetwork(depth), dataset(), random_params()
     flat, h = np.concatenate(params), 1e-5
 
     def predict(w):
         return model(DiagonalParams(w[:15], w[15:]), ds.X)
 
-    jacobian = np.array([(predict(flat + h * e) - predict(flat - h * e)) / (2 * h) for e in np.eye(30)]).T
+    jacobian = np.array(
+        [(predict(flat + h * e) - predict(flat - h * e)) / (2 * h) for e in np.eye(30)]
+    ).T
     K = tangent_kernel(model, params, ds.X)
     np.testing.assert_allclose(K, jacobian @ jacobian.T, rtol=1e-7, atol=1e-7 * np.max(np.abs(K)))
     assert np.array_equal(K, K.T) or np.max(np.abs(K - K.T)) <= 1e-14 * np.max(K)
@@ -73,7 +76,9 @@ def test_any_start_linearises_to_its_weighted_projection():
     expected = beta0 + k * (ds.X.T @ np.linalg.solve(kernel, ds.y - ds.X @ beta0))
     result = tangent_kernel_limit(model, ds, params)
     np.testing.assert_allclose(result.value, expected, atol=1e-11)
-    assert result.objective == pytest.approx(np.sqrt(np.sum((expected - beta0) ** 2 / k)), rel=1e-11)
+    assert result.objective == pytest.approx(
+        np.sqrt(np.sum((expected - beta0) ** 2 / k)), rel=1e-11
+    )
 
 
 class TestKernelInterpolator:
@@ -84,7 +89,11 @@ class TestKernelInterpolator:
         result = kernel_interpolator(K, y)
         np.testing.assert_allclose(K @ result.value, y, atol=1e-12)
         assert result.objective == pytest.approx(np.sqrt(y @ np.linalg.solve(K, y)), rel=1e-11)
-        assert result.certificate.gap <= 1e-11 and result.certificate.residual <= 1e-12 and result.stats["rank"] == 5
+        assert (
+            result.certificate.gap <= 1e-11
+            and result.certificate.residual <= 1e-12
+            and result.stats["rank"] == 5
+        )
 
     def test_singular_but_consistent(self):
         A = np.random.default_rng(1).standard_normal((5, 3))
@@ -97,7 +106,8 @@ class TestKernelInterpolator:
             kernel_interpolator(K, y + np.random.default_rng(2).standard_normal(5))
 
     def test_a_mode_of_rounding_does_not_fit_labels(self):
-        """A factorisation of one column a side cannot reach these entries; its kernel is singular but for rounding."""
+        """A factorisation of one column a side cannot reach these entries; its kernel is singular
+        but for rounding."""
         for key in range(6):
             ds, model = data.completion((3, 3), 1, 5), MatrixFactorisation((3, 3), 2)
             with pytest.raises(InconsistentError, match="not in the range of K"):
@@ -120,7 +130,9 @@ class TestKernelInterpolator:
     def test_bad_input(self, K, y, words):
         with pytest.raises(InputError) as caught:
             kernel_interpolator(K, y)
-        assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words)
+        assert str(caught.value).startswith(words[0]) and all(
+            word in str(caught.value) for word in words
+        )
 
 
 class TestLimit:
@@ -136,7 +148,10 @@ class TestLimit:
 
     def test_the_normalisation_of_the_loss_does_not_matter(self):
         model, ds, params = DiagonalNetwork(3), dataset(5), random_params(6)
-        values = [limit(model, ds, SquareLoss(c), params0=params).value for c in ("half", "sum", "half-mean")]
+        values = [
+            limit(model, ds, SquareLoss(c), params0=params).value
+            for c in ("half", "sum", "half-mean")
+        ]
         for value in values[1:]:
             np.testing.assert_allclose(value, values[0], atol=1e-11)
 
@@ -144,7 +159,9 @@ class TestLimit:
         model, ds = DiagonalNetwork(2), dataset(6)
         alpha = 10.0 ** np.linspace(-3, 0, 15)
         np.testing.assert_allclose(
-            limit(model, ds, scale=alpha).value, limit(model, ds, params0=model.init(alpha)).value, atol=1e-11
+            limit(model, ds, scale=alpha).value,
+            limit(model, ds, params0=model.init(alpha)).value,
+            atol=1e-11,
         )
 
     def test_scales_below_float_range(self):
@@ -158,7 +175,11 @@ class TestLimit:
         "arguments, error, words",
         [
             ({}, InputError, ("limit", "exactly one", "none")),
-            ({"scale": 1.0, "log_scale": 0.0}, InputError, ("limit", "exactly one", "scale, log_scale")),
+            (
+                {"scale": 1.0, "log_scale": 0.0},
+                InputError,
+                ("limit", "exactly one", "scale, log_scale"),
+            ),
             ({"scale": 1.0, "params0": random_params()}, InputError, ("limit", "params0, scale")),
             ({"scale": 0.0}, ScaleError, ("scale", "positive", "log_scale")),
             ({"scale": -1.0}, ScaleError, ("scale", "positive")),
@@ -168,8 +189,16 @@ class TestLimit:
             ({"scale": [1.0, 2.0]}, InputError, ("alpha", "2", "(15,)")),
             ({"params0": random_params(d=3)}, InputError, ("params0.plus", "15", "3")),
             ({"params0": 3.0}, InputError, ("params0", "DiagonalParams")),
-            ({"params0": DiagonalParams(np.zeros(15), np.zeros(15))}, RefusedError, ("limit", "both weights zero")),
-            ({"params0": random_params(), "loss": "square"}, InputError, ("loss", "SquareLoss", "str")),
+            (
+                {"params0": DiagonalParams(np.zeros(15), np.zeros(15))},
+                RefusedError,
+                ("limit", "both weights zero"),
+            ),
+            (
+                {"params0": random_params(), "loss": "square"},
+                InputError,
+                ("loss", "SquareLoss", "str"),
+            ),
         ],
     )
     def test_bad_arguments(self, arguments, error, words):

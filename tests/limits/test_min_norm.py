@@ -1,4 +1,5 @@
-"""Minimum-norm two-layer ReLU interpolators: closed forms, an independent cone program, certificates, errors."""
+"""Minimum-norm two-layer ReLU interpolators: closed forms, an independent cone program,
+certificates, errors."""
 
 import itertools
 import time
@@ -14,7 +15,10 @@ from biasflow.limits.relu.relaxation import relaxed_maximum
 from biasflow.limits.relu.samples import read_samples
 
 FIG2 = (np.array([[-0.5, 1.0], [2.0, 1.0]]), np.array([-1.0, 1.0]))
-FIG4 = (np.array([[-1.5, 1.0], [-1.0, 1.0], [0.0, 1.0], [0.25, 1.0], [2.0, 1.0]]), np.array([0.7, -0.3, -0.3, 0.4, 0.2]))
+FIG4 = (
+    np.array([[-1.5, 1.0], [-1.0, 1.0], [0.0, 1.0], [0.25, 1.0], [2.0, 1.0]]),
+    np.array([0.7, -0.3, -0.3, 0.4, 0.2]),
+)
 
 
 def predict(params, X):
@@ -26,7 +30,8 @@ def with_bias(x):
 
 
 def cone_program(X, y):
-    """½‖θ‖² by Clarabel: one vector per activation pattern and sign (convex program over all patterns, tried by sign vectors)."""
+    """½‖θ‖² by Clarabel: one vector per activation pattern and sign (convex program over all
+    patterns, tried by sign vectors)."""
     patterns = [np.array(p, dtype=float) for p in itertools.product([0, 1], repeat=len(y))]
     terms, fit = [], 0
     for active in patterns:
@@ -43,7 +48,9 @@ def cone_program(X, y):
 def check(limit, X, y, gap=1e-9):
     """The certificate, recomputed: interpolation, balance, the objective, and λ on many neurons."""
     params, proof = limit.value, limit.certificate
-    np.testing.assert_allclose(predict(params, X), y, atol=1e-11 * max(1.0, np.max(np.abs(y))) * max(1.0, limit.objective))
+    np.testing.assert_allclose(
+        predict(params, X), y, atol=1e-11 * max(1.0, np.max(np.abs(y))) * max(1.0, limit.objective)
+    )
     np.testing.assert_allclose(np.abs(params.a), np.linalg.norm(params.W, axis=1), rtol=1e-12)
     assert limit.objective == pytest.approx(np.sum(params.a**2) + np.sum(params.W**2), rel=1e-14)
     assert proof.dual <= proof.primal and limit.objective <= proof.primal
@@ -52,14 +59,23 @@ def check(limit, X, y, gap=1e-9):
     lam = limit.stats["multipliers"]
     assert proof.dual <= 2 * y @ lam <= proof.dual * (1 + gap)  # rounding was taken off
     u = np.random.default_rng(0).standard_normal((4000, X.shape[1]))
-    u = np.vstack([u / np.linalg.norm(u, axis=1)[:, None], params.W / np.linalg.norm(params.W, axis=1)[:, None]])
+    u = np.vstack(
+        [
+            u / np.linalg.norm(u, axis=1)[:, None],
+            params.W / np.linalg.norm(params.W, axis=1)[:, None],
+        ]
+    )
     assert np.max(np.abs(np.maximum(u @ X.T, 0.0) @ lam)) <= 1 + 1e-9
 
 
 def test_two_points_of_figure_two():
     limit = bf.min_norm_interpolator(*FIG2)
     assert limit.objective == pytest.approx(6 / np.sqrt(5), rel=1e-14)
-    assert limit.certificate.kind == "closed-form" and limit.stats["unique"] and limit.value.a.size == 2
+    assert (
+        limit.certificate.kind == "closed-form"
+        and limit.stats["unique"]
+        and limit.value.a.size == 2
+    )
     check(limit, *FIG2)
 
 
@@ -95,14 +111,16 @@ def test_against_the_cone_program_over_all_patterns(n, d, seed):
     rng = np.random.default_rng([n, d, seed])
     X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
     limit = bf.min_norm_interpolator(X, y)
-    assert limit.objective == pytest.approx(2 * cone_program(X, y), rel=1e-6)  # Clarabel stops at 1e-8
+    # Clarabel stops at 1e-8
+    assert limit.objective == pytest.approx(2 * cone_program(X, y), rel=1e-6)
     check(limit, X, y)
 
 
 def test_five_points_of_figure_four():
     limit = bf.min_norm_interpolator(*FIG4)
     assert limit.objective == pytest.approx(2 * cone_program(*FIG4), rel=1e-6)
-    assert limit.objective == pytest.approx(16.4079539116143, rel=1e-12)  # as first computed, gap 1e-14
+    # as first computed, gap 1e-14
+    assert limit.objective == pytest.approx(16.4079539116143, rel=1e-12)
     assert limit.stats["method"] == "arcs" and limit.stats["unique"]
     check(limit, *FIG4, gap=1e-11)
 
@@ -116,7 +134,8 @@ def test_one_dimensional_inputs_with_a_bias(n, labels):
     limit = bf.min_norm_interpolator(with_bias(x), y)
     assert limit.certificate.kind in ("exact", "closed-form") and limit.value.a.size <= n + 1
     check(limit, with_bias(x), y)
-    assert limit.stats["unique"]  # penalising the bias makes the function unique (Boursier & Flammarion 2023)
+    # penalising the bias makes the function unique (Boursier & Flammarion 2023)
+    assert limit.stats["unique"]
 
 
 @pytest.mark.parametrize(("n", "d"), [(12, 3), (10, 4), (8, 5), (7, 20)])
@@ -134,12 +153,14 @@ def test_two_minimisers_are_noticed():
     limit = bf.min_norm_interpolator(X, y)  # {(1, 1), (−1, −1)} or {(1, −1), (−1, 1)}
     assert limit.objective == pytest.approx(4 * np.sqrt(2), rel=1e-12)
     assert not limit.stats["unique"] and not limit.stats["unique_measure"]
-    more = bf.min_norm_interpolator(np.vstack([X, [[1.0, 1.0]]]), np.append(y, 2.0))  # only the first fits this
+    # only the first fits this
+    more = bf.min_norm_interpolator(np.vstack([X, [[1.0, 1.0]]]), np.append(y, 2.0))
     assert more.objective == pytest.approx(4 * np.sqrt(2), rel=1e-12) and more.stats["unique"]
 
 
 def test_one_function_of_two_measures():
-    """Σ_k λ_kx_k = 0: both neurons of a line are tight, and mass moves between them without changing h."""
+    """Σ_k λ_kx_k = 0: both neurons of a line are tight, and mass moves between them without
+    changing h."""
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((15, 3)), rng.standard_normal(15)
     limit = bf.min_norm_interpolator(X, y)
@@ -166,7 +187,9 @@ def test_invariances(n, d):
         (np.vstack([X, 2 * X[:1], np.zeros((1, d))]), np.append(y, [2 * y[0], 0.0]), 1.0),
         (embedded, y, 1.0),
     ]:
-        assert bf.min_norm_interpolator(inputs, labels).objective == pytest.approx(factor * norm, rel=1e-9)
+        assert bf.min_norm_interpolator(inputs, labels).objective == pytest.approx(
+            factor * norm, rel=1e-9
+        )
 
 
 def test_zero_labels_and_one_dimension():
@@ -182,7 +205,9 @@ def test_many_patterns_give_a_bracket():
     limit = bf.min_norm_interpolator(X, y, time_s=2.0, key=1)
     proof = limit.certificate
     assert limit.stats["method"] == "columns" and limit.stats["unique"] is None
-    assert proof.kind == ("exact" if proof.gap <= 1e-9 else "bound") and 0 < proof.dual <= proof.primal
+    assert (
+        proof.kind == ("exact" if proof.gap <= 1e-9 else "bound") and 0 < proof.dual <= proof.primal
+    )
     assert proof.dual >= 0.5 * proof.primal
     np.testing.assert_allclose(predict(limit.value, X), y, atol=1e-9)
 
@@ -194,7 +219,9 @@ def test_the_bracket_contains_the_exact_minimum(monkeypatch):
     monkeypatch.setattr("biasflow.limits.relu.min_norm.MAX_CELLS", 0)
     bracket = bf.min_norm_interpolator(X, y, time_s=2.0)
     assert bracket.stats["method"] == "columns"
-    assert bracket.certificate.dual <= exact * (1 + 1e-9) and exact <= bracket.certificate.primal * (1 + 1e-9)
+    assert bracket.certificate.dual <= exact * (
+        1 + 1e-9
+    ) and exact <= bracket.certificate.primal * (1 + 1e-9)
     assert bracket.objective == pytest.approx(exact, rel=1e-3)
 
 
@@ -213,7 +240,10 @@ def test_arcs_and_cells_find_the_same_maximum():
     samples = read_samples(rng.standard_normal((9, 2)), np.ones(9)).directions
     for _ in range(5):
         lam = rng.standard_normal(9)
-        values = [np.max(o.maxima(lam).features(samples) @ lam) for o in (CircleOracle(samples), CellsOracle(samples))]
+        values = [
+            np.max(o.maxima(lam).features(samples) @ lam)
+            for o in (CircleOracle(samples), CellsOracle(samples))
+        ]
         assert values[0] == pytest.approx(values[1], rel=1e-12)
 
 
@@ -263,7 +293,8 @@ def test_malformed_input(X, y, options, message):
 
 
 def test_the_time_limit_includes_newtons_steps_and_the_proof():
-    """75 inputs in 150 dimensions took three times the limit: neither Newton's method nor the proof looked at the clock."""
+    """75 inputs in 150 dimensions took three times the limit: neither Newton's method nor the proof
+    looked at the clock."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((75, 150)), rng.standard_normal(75)
     started = time.monotonic()

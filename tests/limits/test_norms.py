@@ -29,7 +29,9 @@ def test_least_l2_against_the_pseudo_inverse(seed):
 
 def test_least_l2_of_dependent_and_badly_scaled_rows():
     X, y = problem(7)
-    mixing = np.vstack([np.diag(10.0 ** np.linspace(-5, 5, 8)), np.random.default_rng(0).standard_normal((3, 8))])
+    mixing = np.vstack(
+        [np.diag(10.0 ** np.linspace(-5, 5, 8)), np.random.default_rng(0).standard_normal((3, 8))]
+    )
     limit = min_l2(mixing @ X, mixing @ y)
     assert limit.stats["rank"] == 8
     np.testing.assert_allclose(limit.value, np.linalg.pinv(X) @ y, atol=1e-9)
@@ -50,7 +52,10 @@ def test_least_l1_against_linear_programming(seed):
     nu = limit.stats["nu"]
     assert np.max(np.abs(X.T @ nu)) <= 1 + 1e-12
     assert y @ nu == pytest.approx(limit.objective, rel=1e-10)
-    assert limit.certificate.gap <= 1e-10 and limit.certificate.dual <= limit.certificate.primal + 1e-12
+    assert (
+        limit.certificate.gap <= 1e-10
+        and limit.certificate.dual <= limit.certificate.primal + 1e-12
+    )
     assert limit.stats["unique"] and limit.stats["support"].size <= 8
     assert np.count_nonzero(limit.value) == limit.stats["support"].size
 
@@ -76,7 +81,9 @@ def test_small_and_large_labels():
     for scale in (1e-12, 1e12):
         limit = min_l1(X, scale * y)
         np.testing.assert_allclose(limit.value / scale, reference.value, atol=1e-9)
-        np.testing.assert_allclose(min_l2(X, scale * y).value / scale, min_l2(X, y).value, atol=1e-12)
+        np.testing.assert_allclose(
+            min_l2(X, scale * y).value / scale, min_l2(X, y).value, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("function", [min_l1, min_l2])
@@ -112,11 +119,15 @@ def test_wide_brackets_are_called_so_and_rows_that_were_left_out_are_named():
             certificate = solve(X, y).certificate
             assert certificate.kind == kind and certificate.dual <= truth <= certificate.primal
     for solve in (bf.min_l1, bf.min_l2):
-        assert "up to rounding" in solve([[1.0, 0.0], [1.0, 2.0**-52]], [1.0, 1.0 + 2.0**-52]).stats["note"]
+        assert (
+            "up to rounding"
+            in solve([[1.0, 0.0], [1.0, 2.0**-52]], [1.0, 1.0 + 2.0**-52]).stats["note"]
+        )
 
 
 def test_what_only_floats_cannot_solve_is_not_called_unsolvable():
-    """Timestamps a minute apart beside a bias: two rows, two unknowns, one solution; and one system that has none."""
+    """Timestamps a minute apart beside a bias: two rows, two unknowns, one solution; and one system
+    that has none."""
     X = [[1.7e9, 1.0], [1.7e9 + 60, 1.0]]
     for solve in (bf.min_l1, bf.min_l2):
         with pytest.raises(bf.InconsistentError, match="though not exactly"):

@@ -1,4 +1,5 @@
-"""Bregman projections: closed forms, other software, and certificates over the whole range of scales."""
+"""Bregman projections: closed forms, other software, and certificates over the whole range of
+scales."""
 
 import cvxpy as cp
 import numpy as np
@@ -26,7 +27,8 @@ LOG_ALPHAS = (13.8, 0.0, -7.0, -50.0, -230.0, -2300.0, -23000.0)
 
 
 def proved(limit, X, y, residual=1e-10) -> np.ndarray:
-    """The certificate, recomputed where it can be. Rounding floor: eps·log(1/α) ≈ 5e-12 at log α = −23 000."""
+    """The certificate, recomputed where it can be. Rounding floor: eps·log(1/α) ≈ 5e-12 at log α =
+    −23 000."""
     certificate = limit.certificate
     assert certificate.kind == "exact"
     assert np.max(np.abs(X @ limit.value - y)) <= residual * max(1.0, np.max(np.abs(y)))
@@ -73,16 +75,27 @@ def problem(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
         case "small labels":
             return X, 1e-8 * (X @ truth + 0.1 * rng.standard_normal(n))
         case "dependent rows":
-            X = np.rint(np.ldexp(X, 10)) / 2**10  # sums of these are exact, and the rows dependent whatever the precision
+            # sums of these are exact, and the rows dependent whatever the precision
+            X = np.rint(np.ldexp(X, 10)) / 2**10
             X = np.vstack([X, rng.integers(-3, 4, (4, n)) @ X])
             return X, X @ truth
     raise AssertionError(kind)
 
 
 KINDS = (
-    "noisy", "sparse", "square", "one row", "correlated", "rows", "columns", "integers", "binary", "twins", "small labels",
+    "noisy",
+    "sparse",
+    "square",
+    "one row",
+    "correlated",
+    "rows",
+    "columns",
+    "integers",
+    "binary",
+    "twins",
+    "small labels",
     "dependent rows",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,7 +109,9 @@ def test_hypentropy_from_a_cold_start(kind, log_alpha):
     # the dual point is one of the original rows: η = Xᵀν
     eta = Hypentropy(log_alpha=log_alpha).grad(beta)
     visible = np.abs(beta) > 1e-290
-    np.testing.assert_allclose((X.T @ limit.stats["nu"])[visible], eta[visible], atol=1e-8 * max(1.0, np.max(np.abs(eta))))
+    np.testing.assert_allclose(
+        (X.T @ limit.stats["nu"])[visible], eta[visible], atol=1e-8 * max(1.0, np.max(np.abs(eta)))
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,12 +127,15 @@ def test_labels_that_are_sparse_up_to_small_noise(log_alpha):
     """Support entries a million times smaller than others must neither be lost nor frozen."""
     X, y = problem("nearly sparse", 3)
     proved(bregman_projection(Hypentropy(log_alpha=log_alpha), X, y), X, y)
-    proved(bregman_projection(DepthPotential(3, log_scale=log_alpha / 3), X, y), X, y, residual=1e-9)
+    proved(
+        bregman_projection(DepthPotential(3, log_scale=log_alpha / 3), X, y), X, y, residual=1e-9
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-60, 1e-12, 1e12, 1e60])
 def test_units_of_the_labels_do_not_matter(scale):
-    """Φ_α(β) is homogeneous jointly in (α, β), so that the projection at (cα, cy) is c times that at (α, y)."""
+    """Φ_α(β) is homogeneous jointly in (α, β), so that the projection at (cα, cy) is c times that
+    at (α, y)."""
     X, y = problem("noisy", 4)
     reference = bregman_projection(Hypentropy(1e-5), X, y).value
     scaled = bregman_projection(Hypentropy(1e-5 * scale), X, scale * y).value / scale
@@ -140,10 +158,21 @@ def test_many_seeds(kind):
         for log_alpha in LOG_ALPHAS:
             proved(bregman_projection(Hypentropy(log_alpha=log_alpha), X, y), X, y)
             for depth in (3, 5, 20):
-                proved(bregman_projection(DepthPotential(depth, log_scale=log_alpha / depth), X, y), X, y)
+                proved(
+                    bregman_projection(DepthPotential(depth, log_scale=log_alpha / depth), X, y),
+                    X,
+                    y,
+                )
 
 
-POTENTIALS = [Euclidean(), Hypentropy(1e3), Hypentropy(1.0), Hypentropy(1e-30), DepthPotential(3, 1.0), DepthPotential(5, 1e-6)]
+POTENTIALS = [
+    Euclidean(),
+    Hypentropy(1e3),
+    Hypentropy(1.0),
+    Hypentropy(1e-30),
+    DepthPotential(3, 1.0),
+    DepthPotential(5, 1e-6),
+]
 
 
 @pytest.mark.parametrize("potential", POTENTIALS, ids=repr)
@@ -155,7 +184,9 @@ def test_identity_design_returns_the_labels(potential):
 def test_one_equation_euclidean():
     x, beta0 = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.1, -1.0])
     expected = beta0 + x * (2.0 - x @ beta0) / (x @ x)
-    np.testing.assert_allclose(bregman_projection(Euclidean(), x[None], [2.0], beta0).value, expected, rtol=8 * EPS)
+    np.testing.assert_allclose(
+        bregman_projection(Euclidean(), x[None], [2.0], beta0).value, expected, rtol=8 * EPS
+    )
 
 
 def test_one_equation_entropy_is_the_simplex():
@@ -172,22 +203,28 @@ def test_one_equation_hypentropy_with_equal_columns():
 
 def test_euclidean_is_least_norm():
     X, y = problem("noisy", 6)
-    np.testing.assert_allclose(bregman_projection(Euclidean(), X, y).value, min_l2(X, y).value, atol=1e-12)
+    np.testing.assert_allclose(
+        bregman_projection(Euclidean(), X, y).value, min_l2(X, y).value, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-2])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_hypentropy_against_clarabel(alpha, seed):
-    """φ_α is conic: √(x²+α²) a norm, and x·arcsinh(x/α) = max over η; here through D = Σ kl of β = u − v, uv = α²/4.
+    """φ_α is conic: √(x²+α²) a norm, and x·arcsinh(x/α) = max over η; here through D = Σ kl of β =
+    u − v, uv = α²/4.
 
-    With u = (R+β)/2, v = (R−β)/2: φ_α(β) = min over u−v = β of kl(u, α/2) + kl(v, α/2), kl(a, b) = a·log(a/b) − a + b.
-    Clarabel stops at 1e-8; φ is 1/R-strongly convex, so points agree to about √(1e-8·2R).
+    With u = (R+β)/2, v = (R−β)/2: φ_α(β) = min over u−v = β of kl(u, α/2) + kl(v, α/2), kl(a, b) =
+    a·log(a/b) − a + b. Clarabel stops at 1e-8; φ is 1/R-strongly convex, so points agree to about
+    √(1e-8·2R).
     """
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((3, 7)), rng.standard_normal(3)
     u, v = cp.Variable(7), cp.Variable(7)
     half = np.full(7, alpha / 2)
-    cone = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(u, half) + cp.kl_div(v, half))), [X @ (u - v) == y])
+    cone = cp.Problem(
+        cp.Minimize(cp.sum(cp.kl_div(u, half) + cp.kl_div(v, half))), [X @ (u - v) == y]
+    )
     cone.solve(solver="CLARABEL")
     limit = bregman_projection(Hypentropy(alpha), X, y)
     assert limit.objective == pytest.approx(cone.value, rel=1e-6, abs=1e-6)
@@ -206,7 +243,9 @@ def test_entropy_against_clarabel():
     np.testing.assert_allclose(limit.value, b.value, atol=2e-4)
 
 
-@pytest.mark.parametrize("potential", [Euclidean(), Hypentropy(1.0), Hypentropy(1e-12), DepthPotential(3, 0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "potential", [Euclidean(), Hypentropy(1.0), Hypentropy(1e-12), DepthPotential(3, 0.5)], ids=repr
+)
 def test_idempotent(potential):
     X, y = problem("noisy", 7)
     first = bregman_projection(potential, X, y).value
@@ -215,7 +254,9 @@ def test_idempotent(potential):
     assert 0 <= again.objective <= 1e-18
 
 
-@pytest.mark.parametrize("potential", [Euclidean(), Hypentropy(1.0), Hypentropy(1e-12), DepthPotential(4, 0.3)], ids=repr)
+@pytest.mark.parametrize(
+    "potential", [Euclidean(), Hypentropy(1.0), Hypentropy(1e-12), DepthPotential(4, 0.3)], ids=repr
+)
 def test_from_a_start_and_pythagoras(potential):
     """D(b, β₀) = D(b, β*) + D(β*, β₀) for every interpolator b."""
     X, y = problem("noisy", 8)
@@ -249,7 +290,9 @@ def test_scaling_the_potential_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    "potential", [Euclidean(), Hypentropy(1e-20), Hypentropy(log_alpha=-2300.0), DepthPotential(3, 1e-9)], ids=repr
+    "potential",
+    [Euclidean(), Hypentropy(1e-20), Hypentropy(log_alpha=-2300.0), DepthPotential(3, 1e-9)],
+    ids=repr,
 )
 def test_zero_labels(potential):
     X, _ = problem("noisy", 11)
@@ -287,14 +330,20 @@ def test_inconsistent_dependent_rows():
 def test_a_zero_row_is_dropped_or_inconsistent():
     X, y = problem("noisy", 15)
     limit = bregman_projection(Hypentropy(1e-3), np.vstack([X, np.zeros(30)]), np.append(y, 0.0))
-    np.testing.assert_allclose(limit.value, bregman_projection(Hypentropy(1e-3), X, y).value, atol=1e-11)
+    np.testing.assert_allclose(
+        limit.value, bregman_projection(Hypentropy(1e-3), X, y).value, atol=1e-11
+    )
     with pytest.raises(InconsistentError):
         bregman_projection(Hypentropy(1e-3), np.vstack([X, np.zeros(30)]), np.append(y, 1.0))
 
 
 def test_no_constraint_at_all_returns_the_start():
-    assert np.array_equal(bregman_projection(Hypentropy(1.0), np.zeros((1, 2)), [0.0], [1.0, -2.0]).value, [1.0, -2.0])
-    assert np.array_equal(bregman_projection(Euclidean(), np.zeros((2, 2)), [0.0, 0.0]).value, [0.0, 0.0])
+    assert np.array_equal(
+        bregman_projection(Hypentropy(1.0), np.zeros((1, 2)), [0.0], [1.0, -2.0]).value, [1.0, -2.0]
+    )
+    assert np.array_equal(
+        bregman_projection(Euclidean(), np.zeros((2, 2)), [0.0, 0.0]).value, [0.0, 0.0]
+    )
 
 
 class TestHalfLines:
@@ -310,15 +359,20 @@ class TestHalfLines:
             beta = proved(limit, X, y)
             assert np.all(beta * sign > 0) and limit.stats["boundary"].size == 0
             change = np.log(np.abs(beta / beta0)) * sign
-            assert np.max(np.abs(change - X.T @ np.linalg.lstsq(X.T, change, rcond=None)[0])) <= 1e-10
+            assert (
+                np.max(np.abs(change - X.T @ np.linalg.lstsq(X.T, change, rcond=None)[0])) <= 1e-10
+            )
 
     def test_the_sign_of_the_start_wins(self):
         """`oriented` takes the signs of β₀ where α = 0."""
-        beta = bregman_projection(Hypentropy(0.0), np.array([[1.0, -1.0]]), [3.0], [1.0, -1.0]).value
+        beta = bregman_projection(
+            Hypentropy(0.0), np.array([[1.0, -1.0]]), [3.0], [1.0, -1.0]
+        ).value
         np.testing.assert_allclose(beta, [1.5, -1.5], rtol=1e-13)
 
     def test_boundary(self):
-        """Rows (1,1,0,0) with label 0 force β₁ = β₂ = 0 (R, Theorem 2.3); the rest is a projection of its own."""
+        """Rows (1,1,0,0) with label 0 force β₁ = β₂ = 0 (R, Theorem 2.3); the rest is a projection
+        of its own."""
         X = np.array([[1.0, 1.0, 0.0, 0.0], [0.3, -0.2, 1.0, 2.0]])
         limit = bregman_projection(Entropy(), X, [0.0, 3.0], [1.0, 1.0, 1.0, 1.0])
         assert list(limit.stats["boundary"]) == [0, 1]
@@ -326,11 +380,15 @@ class TestHalfLines:
         inner = bregman_projection(Entropy(), X[1:, 2:], [3.0], [1.0, 1.0]).value
         np.testing.assert_allclose(limit.value[2:], inner, rtol=1e-12)
         assert limit.certificate.residual <= 1e-14
-        assert limit.objective == pytest.approx(2.0 + Entropy().divergence(inner, [1.0, 1.0]), rel=1e-12)
+        assert limit.objective == pytest.approx(
+            2.0 + Entropy().divergence(inner, [1.0, 1.0]), rel=1e-12
+        )
 
     def test_boundary_with_free_coordinates(self):
         X = np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 2.0]])
-        limit = bregman_projection(Hypentropy([0.0, 0.0, 1e-3, 1.0], sign=1.0), X, [0.0, -3.0], [1.0, 1.0, 0.0, 0.0])
+        limit = bregman_projection(
+            Hypentropy([0.0, 0.0, 1e-3, 1.0], sign=1.0), X, [0.0, -3.0], [1.0, 1.0, 0.0, 0.0]
+        )
         assert list(limit.stats["boundary"]) == [0, 1] and np.all(limit.value[2:] < 0)
         proved(limit, X, np.array([0.0, -3.0]))
 
@@ -339,8 +397,13 @@ class TestHalfLines:
         rng = np.random.default_rng(seed)
         X, sign = rng.standard_normal((6, 10)), rng.choice([-1.0, 1.0], 10)
         free = np.arange(10) < 2
-        separator = rng.standard_normal(6)  # tilt the columns until `separator` proves infeasibility
-        tilt = np.where(free, X.T @ separator, np.maximum(sign * (X.T @ separator), 0) * sign + 0.1 * sign * ~free)
+        # tilt the columns until `separator` proves infeasibility
+        separator = rng.standard_normal(6)
+        tilt = np.where(
+            free,
+            X.T @ separator,
+            np.maximum(sign * (X.T @ separator), 0) * sign + 0.1 * sign * ~free,
+        )
         X -= np.outer(separator, tilt) / (separator @ separator)
         y = separator + 0.01 * rng.standard_normal(6)
         potential = Hypentropy(np.where(free, 1e-3, 0.0), sign=sign)
@@ -353,7 +416,8 @@ class TestHalfLines:
         assert np.all(np.abs((X.T @ g)[free]) <= tolerance)
 
     def test_the_farkas_vector_speaks_of_the_rows_given(self):
-        """Dependent, badly scaled rows are replaced by others inside; the certificate must not be."""
+        """Dependent, badly scaled rows are replaced by others inside; the certificate must not
+        be."""
         X = np.array([[1e4, 1e4, 1e4], [2e-3, 2e-3, 2e-3], [0.0, 1.0, 2.0]])
         y = np.array([-1e4, -2e-3, 1.0])
         with pytest.raises(InfeasibleError) as caught:
@@ -391,7 +455,8 @@ class TestHalfLines:
 
     @pytest.mark.parametrize("seed", [4, 5, 10])
     def test_zero_labels_with_a_start_and_tiny_scales_beside(self, seed):
-        """Confined coordinates are forced to zero; the free ones fall from β₀ through a hundred orders of magnitude."""
+        """Confined coordinates are forced to zero; the free ones fall from β₀ through a hundred
+        orders of magnitude."""
         rng = np.random.default_rng(seed)
         X, beta0 = rng.standard_normal((11, 11)), 10.0 ** rng.uniform(-3, 3, 11)
         alpha = np.where(np.arange(11) < 6, 10.0 ** rng.uniform(-100, 0, 11), 0.0)
@@ -403,7 +468,8 @@ class TestHalfLines:
 class TestEnds:
     @pytest.mark.parametrize("seed", [30, 31])
     def test_vanishing_alpha_is_least_l1(self, seed):
-        """‖β_α‖₁ − ‖β_1‖₁ ≤ C/log(1/α): at log α = −23 000 about d·log d/23 000, and far less when the vertex is unique."""
+        """‖β_α‖₁ − ‖β_1‖₁ ≤ C/log(1/α): at log α = −23 000 about d·log d/23 000, and far less when
+        the vertex is unique."""
         X, y = problem("noisy", seed)
         least = min_l1(X, y)
         assert least.stats["unique"]
@@ -412,14 +478,18 @@ class TestEnds:
             DepthPotential(3, log_scale=-2300.0),
             DepthPotential(5, log_scale=-500.0),
         ):
-            np.testing.assert_allclose(bregman_projection(potential, X, y).value, least.value, atol=1e-9)
+            np.testing.assert_allclose(
+                bregman_projection(potential, X, y).value, least.value, atol=1e-9
+            )
 
     def test_huge_alpha_is_least_l2(self):
         """Relative difference β²/(6α²)."""
         X, y = problem("noisy", 32)
         least = min_l2(X, y)
         for potential in (Hypentropy(1e6), DepthPotential(3, 1e3), DepthPotential(10, 10.0)):
-            np.testing.assert_allclose(bregman_projection(potential, X, y).value, least.value, atol=1e-10)
+            np.testing.assert_allclose(
+                bregman_projection(potential, X, y).value, least.value, atol=1e-10
+            )
 
     @pytest.mark.parametrize("alpha", [3.0, 0.1, 1e-3])
     def test_depth_two_is_w_theorem_1(self, alpha):
@@ -457,7 +527,11 @@ class TestEnds:
         ((Euclidean(), [[1.0, 2.0]], [1.0], [1.0]), InputError, ("beta0", "2", "1")),
         ((Euclidean(), [[1.0, 2.0]], [1.0], [1.0, np.nan]), InputError, ("beta0", "nan")),
         ((Hypentropy([1.0, 1.0, 1.0]), [[1.0, 2.0]], [1.0]), InputError, ("alpha", "3", "(2,)")),
-        ((DepthPotential(3, [1.0, 1.0, 1.0]), [[1.0, 2.0]], [1.0]), InputError, ("scale", "3", "(2,)")),
+        (
+            (DepthPotential(3, [1.0, 1.0, 1.0]), [[1.0, 2.0]], [1.0]),
+            InputError,
+            ("scale", "3", "(2,)"),
+        ),
         ((Euclidean(), [[0.0, 0.0]], [1.0]), InconsistentError, ("X, y", "rank 0")),
     ],
 )
@@ -475,14 +549,25 @@ def test_bad_input(arguments, error, words):
         (bf.Entropy(), [[2.0**31, -1.0, 1.0]], [0.0], [1.0, 2.0**32, 2.0**31], 0.0),
         (bf.Entropy(), [[1.7e9, -1.0, 1.0]], [0.0], [1.0, 3.4e9, 1.7e9], 0.0),
         (bf.Hypentropy(0.0), [[1.0, -1e-9, 0.0]], [0.0], [1.0, 1e9, 1.0], 0.0),
-        (bf.Hypentropy(0.0), [[1.0, -1e-12, 0.0], [0.0, 1.0, 1.0]], [0.0, 3.0], [1e-15, 1.0, 2.0], 5.972e-12),
+        (
+            bf.Hypentropy(0.0),
+            [[1.0, -1e-12, 0.0], [0.0, 1.0, 1.0]],
+            [0.0, 3.0],
+            [1e-15, 1.0, 2.0],
+            5.972e-12,
+        ),
     ],
 )
 def test_entries_of_mixed_units_force_no_coordinate_to_zero(potential, X, y, start, truth):
-    """A linear program that drops entries below 1e-9 called coordinates zero that are not, and the bracket exact."""
+    """A linear program that drops entries below 1e-9 called coordinates zero that are not, and the
+    bracket exact."""
     found = bf.bregman_projection(potential, X, y, start)
     low, high = found.certificate.dual, found.certificate.primal
-    assert low <= truth * 1.001 and truth * 0.999 <= high and np.all(found.value[np.array(start) > 0] > 0)
+    assert (
+        low <= truth * 1.001
+        and truth * 0.999 <= high
+        and np.all(found.value[np.array(start) > 0] > 0)
+    )
 
 
 def test_labels_that_mixed_units_put_within_reach_are_not_called_out_of_reach():

@@ -1,4 +1,5 @@
-"""Limits and measures over the range of floats: labels and inputs in any unit, each by its scaling law."""
+"""Limits and measures over the range of floats: labels and inputs in any unit, each by its scaling
+law."""
 
 import mpmath as mp
 import numpy as np
@@ -49,7 +50,10 @@ def test_the_bracket_of_a_kernel_interpolator_against_50_digits(condition):
 def test_tangent_limits_at_the_ends_of_floats(scale):
     model, data = bf.DiagonalNetwork(2), bf.Dataset(X, scale * Y)
     params = model.init(1.0, dim=7)
-    for limit in (bf.tangent_interpolator(model, params, X, scale * Y), bf.tangent_kernel_limit(model, data, params)):
+    for limit in (
+        bf.tangent_interpolator(model, params, X, scale * Y),
+        bf.tangent_kernel_limit(model, data, params),
+    ):
         c = limit.certificate
         assert 0 < c.dual <= limit.objective <= c.primal < np.inf
         assert c.primal - c.dual <= 1e-11 * c.primal and c.residual < 1e-12
@@ -58,7 +62,10 @@ def test_tangent_limits_at_the_ends_of_floats(scale):
 @pytest.mark.parametrize("power", [-990, -530, 530, 990])
 @pytest.mark.parametrize("rank", [1, 7])
 def test_distances_of_classes_scale_with_the_inputs(power, rank):
-    base, far = bf.interclass_distance(X, CLASSES, rank), bf.interclass_distance(np.ldexp(X, power), CLASSES, rank)
+    base, far = (
+        bf.interclass_distance(X, CLASSES, rank),
+        bf.interclass_distance(np.ldexp(X, power), CLASSES, rank),
+    )
     assert base.objective > 0 and far.objective == np.ldexp(base.objective, power)
     assert far.certificate.dual == np.ldexp(base.certificate.dual, power)
     assert np.array_equal(far.value, base.value)
@@ -70,7 +77,11 @@ def test_the_bracket_of_a_distance_holds_in_exact_arithmetic():
         c = bf.interclass_distance(Z, CLASSES, 3).certificate
         with mp.workdps(50):
             rows = [[mp.mpf(float(a)) for a in row] for row in Z]
-            gaps = [[a - b for a, b in zip(rows[i], rows[j], strict=True)] for i in (0, 1) for j in (2, 3)]
+            gaps = [
+                [a - b for a, b in zip(rows[i], rows[j], strict=True)]
+                for i in (0, 1)
+                for j in (2, 3)
+            ]
             truth = min(mp.sqrt(mp.fdot(g, g)) for g in gaps)
             assert c.primal <= truth <= c.dual <= c.primal * (1 + 1e-13)
 
@@ -79,7 +90,9 @@ def test_the_bracket_of_a_distance_holds_in_exact_arithmetic():
 def test_movement_of_kernels_at_any_scale(scale):
     model = bf.DiagonalNetwork(2)
     start, end = model.init(1.0, dim=7), model.init(1.5, dim=7)
-    assert bf.kernel_distance(model, start, end, X * 1e-60) == pytest.approx(bf.kernel_distance(model, start, end, X), rel=1e-12)
+    assert bf.kernel_distance(model, start, end, X * 1e-60) == pytest.approx(
+        bf.kernel_distance(model, start, end, X), rel=1e-12
+    )
     if scale > 1e-160:
         assert bf.kernel_distance(model, start, end, X * scale) == pytest.approx(1.25, rel=1e-12)
     with pytest.raises(bf.InputError, match="float range"):
@@ -132,7 +145,8 @@ def test_norms_of_matrices_lie_in_their_brackets_at_50_digits(scale):
 
 @pytest.mark.parametrize("size", [1e-200, 1e-12, 1.0, 1e12])
 def test_residuals_do_not_depend_on_the_units_of_the_labels(size):
-    """β = 0 violates Xβ = y by all of y; of labels below one it used to be judged by a share of their size."""
+    """β = 0 violates Xβ = y by all of y; of labels below one it used to be judged by a share of
+    their size."""
     assert bf.min_l1(X, size * Y).certificate.residual < 1e-13
     assert bf.min_l2(X, size * Y).certificate.residual < 1e-13
     assert bf.bregman_projection(bf.Hypentropy(size), X, size * Y).certificate.residual < 1e-12

@@ -14,7 +14,9 @@ def test_two_classes_are_logistic():
 
 
 @pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
-@pytest.mark.parametrize(("gap", "expected"), [(60.0, 2 * np.exp(-60.0)), (-300.0, 300 + np.log(2)), (0.0, np.log(3))])
+@pytest.mark.parametrize(
+    ("gap", "expected"), [(60.0, 2 * np.exp(-60.0)), (-300.0, 300 + np.log(2)), (0.0, np.log(3))]
+)
 def test_rows_are_accurate_at_both_ends(xp, gap, expected):
     logits = xp.asarray([[gap, 0.0, 0.0]], dtype=xp.float32)
     assert float(LOSS.rows(logits, xp.asarray([0]))[0]) == pytest.approx(expected, rel=30 * EPS)

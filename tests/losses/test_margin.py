@@ -26,14 +26,18 @@ def exact_log_risk(loss, margins):
 @pytest.mark.parametrize("size", [1e-3, 1.0, 9.0, 11.5, 12.0, 40.0, 745.0, 1e6, -30.0, -1e6])
 def test_the_logarithm_of_the_risk_has_all_its_digits(loss, size):
     margins = size * np.array([1.0, 1.5, 0.9, 2.0, 1.1])
-    assert loss.log_risk(Y * margins, Y) == pytest.approx(exact_log_risk(loss, margins), rel=1e-14, abs=1e-15)
+    assert loss.log_risk(Y * margins, Y) == pytest.approx(
+        exact_log_risk(loss, margins), rel=1e-14, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_risk_is_the_mean(loss):
     f = np.array([0.3, 2.0, -1.0, 0.7, 5.0])
     exponentials = np.exp(-Y * f)
-    by_hand = np.mean(exponentials if isinstance(loss, bf.ExponentialLoss) else np.log1p(exponentials))
+    by_hand = np.mean(
+        exponentials if isinstance(loss, bf.ExponentialLoss) else np.log1p(exponentials)
+    )
     assert loss(f, Y) == pytest.approx(by_hand, rel=1e-14)
     assert bf.SmoothMargin(loss)(f, Y) == pytest.approx(math.log(by_hand), rel=1e-14)
     assert bf.SmoothMargin(loss)(np.stack([f, 2 * f]), Y).shape == (2,)
@@ -54,7 +58,9 @@ def test_weights_are_a_soft_argmin(inner):
     np.testing.assert_allclose(loss.weights(Y * margins, Y), [0, 0.5, 0.5, 0, 0], atol=1e-9)
     small = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     if isinstance(inner, bf.ExponentialLoss):
-        np.testing.assert_allclose(loss.weights(Y * small, Y), np.exp(-small) / np.sum(np.exp(-small)), rtol=1e-14)
+        np.testing.assert_allclose(
+            loss.weights(Y * small, Y), np.exp(-small) / np.sum(np.exp(-small)), rtol=1e-14
+        )
     else:  # ℓ'/Σℓ, which does not sum to one
         expected = 1 / (1 + np.exp(small)) / np.sum(np.log1p(np.exp(-small)))
         np.testing.assert_allclose(loss.weights(Y * small, Y), expected, rtol=1e-14)
@@ -67,7 +73,9 @@ def test_jax_agrees(loss):
     with jax_in_double():
         arrays = jax.numpy.asarray(f), jax.numpy.asarray(Y)
         np.testing.assert_allclose(loss(*arrays), loss(f, Y), rtol=1e-13)
-        np.testing.assert_allclose(jax.grad(loss)(*arrays), loss.gradient(f, Y), rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(
+            jax.grad(loss)(*arrays), loss.gradient(f, Y), rtol=1e-12, atol=1e-300
+        )
 
 
 def test_bad_input():
@@ -98,11 +106,18 @@ def test_flow_and_descent_need_an_end_and_go_down(loss):
 
 def test_what_needs_a_square_loss_says_so():
     network = bf.TwoLayer(4, 2)
-    with pytest.raises(bf.RefusedError, match="method 'dual': the dual flow needs a square loss, found LogisticLoss"):
+    with pytest.raises(
+        bf.RefusedError,
+        match="method 'dual': the dual flow needs a square loss, found LogisticLoss",
+    ):
         bf.gradient_flow(MODEL, DATA, LOSSES[1], START, t1=1.0, method="dual")
-    with pytest.raises(bf.RefusedError, match="method 'events': the event-driven flow needs a square loss"):
+    with pytest.raises(
+        bf.RefusedError, match="method 'events': the event-driven flow needs a square loss"
+    ):
         bf.gradient_flow(network, DATA, LOSSES[1], network.init(1.0), t1=1.0, method="events")
-    with pytest.raises(bf.RefusedError, match="effective_limit: needs a square loss, found LogisticLoss"):
+    with pytest.raises(
+        bf.RefusedError, match="effective_limit: needs a square loss, found LogisticLoss"
+    ):
         bf.effective_limit(MODEL, DATA, LOSSES[1], START, 0.1, 10)
     with pytest.raises(bf.RefusedError, match="limit: needs a square loss"):
         bf.limit(MODEL, DATA, LOSSES[0], params0=START)

@@ -21,7 +21,8 @@ def test_gradient_is_the_derivative(name):
     rng = np.random.default_rng(0)
     f, y, v, h = rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4), 1e-3
     loss = SquareLoss(name)
-    slope = (loss(f + h * v, y) - loss(f - h * v, y)) / (2 * h)  # exact for a quadratic, up to rounding eps/h
+    # exact for a quadratic, up to rounding eps/h
+    slope = (loss(f + h * v, y) - loss(f - h * v, y)) / (2 * h)
     assert loss.gradient(f, y) @ v == pytest.approx(slope, rel=1e-11)
 
 
@@ -40,5 +41,7 @@ def test_the_default_is_half():
 
 @pytest.mark.parametrize("name", ["mean", "", None, 0.5])
 def test_unknown_normalisation(name):
-    with pytest.raises(InputError, match="normalisation: expected one of 'half', 'sum', 'half-mean'"):
+    with pytest.raises(
+        InputError, match="normalisation: expected one of 'half', 'sum', 'half-mean'"
+    ):
         SquareLoss(name)

@@ -33,7 +33,9 @@ def layer_by_layer(model, params, x):
     slope = {"relu": 0.0, "leaky_relu": 0.01, "linear": 1.0}[model.activation]
     hidden = x
     for k, weight in enumerate(params.weights):
-        before = np.array([row @ hidden for row in weight]) + (params.biases[k] if model.bias else 0)
+        before = np.array([row @ hidden for row in weight]) + (
+            params.biases[k] if model.bias else 0
+        )
         hidden = np.array([z if z > 0 else slope * z for z in before])
     return before[0]
 
@@ -43,7 +45,9 @@ def test_predictions_are_the_composition_of_the_layers(model):
     params, X, _ = some(model)
     if model.symmetric:
         copies = [leaf_map(lambda leaf, k=k: leaf[k], params) for k in (0, 1)]
-        by_hand = [layer_by_layer(model, copies[0], x) - layer_by_layer(model, copies[1], x) for x in X]
+        by_hand = [
+            layer_by_layer(model, copies[0], x) - layer_by_layer(model, copies[1], x) for x in X
+        ]
     else:
         by_hand = [layer_by_layer(model, params, x) for x in X]
     np.testing.assert_allclose(model(params, X), by_hand, rtol=1e-12, atol=1e-12)
@@ -59,7 +63,9 @@ def test_gradient_and_jacobian_agree_with_jax(model):
         expected = jax.jit(jax.jacobian(lambda w: model(w, jax.numpy.asarray(X))))(on_jax)
     jacobian, gradient = model.jacobian(params, X), model.gradient(params, X, g)
     assert isinstance(gradient, DeepParams)
-    for ours, theirs, pulled in zip(leaves(jacobian), jax.tree.leaves(expected), leaves(gradient), strict=True):
+    for ours, theirs, pulled in zip(
+        leaves(jacobian), jax.tree.leaves(expected), leaves(gradient), strict=True
+    ):
         assert theirs.dtype == "float64"
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(pulled, np.tensordot(g, ours, 1), rtol=1e-11, atol=1e-11)
@@ -74,7 +80,10 @@ def test_gradient_is_the_slope_of_finite_differences(model):
         arrays = iter(leaves(direction))
         return model(leaf_map(lambda leaf: leaf + sign * step * next(arrays), params), X) @ g
 
-    slope = sum(np.sum(a * b) for a, b in zip(leaves(model.gradient(params, X, g)), leaves(direction), strict=True))
+    slope = sum(
+        np.sum(a * b)
+        for a, b in zip(leaves(model.gradient(params, X, g)), leaves(direction), strict=True)
+    )
     assert (moved(1) - moved(-1)) / (2 * step) == pytest.approx(slope, rel=1e-6)
 
 
@@ -84,7 +93,9 @@ def test_a_leading_axis_of_parameters_is_kept(model):
     others = iter(leaves(two))
     stacked = leaf_map(lambda leaf: np.stack([leaf, next(others)]), one)
     np.testing.assert_allclose(model(stacked, X), [model(one, X), model(two, X)], atol=1e-12)
-    np.testing.assert_array_equal(model.effective(stacked), [model.effective(one), model.effective(two)])
+    np.testing.assert_array_equal(
+        model.effective(stacked), [model.effective(one), model.effective(two)]
+    )
     assert model.effective(one).shape == (model.size,)
     gradient = model.gradient(stacked, X, np.stack([g, g]))
     for both, single in zip(leaves(gradient), leaves(model.gradient(two, X, g)), strict=True):
@@ -97,7 +108,9 @@ def test_networks_without_biases_are_homogeneous_of_the_degree_of_their_depth(de
     model = DeepNetwork((3, *[6] * (depth - 1)), symmetric=symmetric)
     params, X, _ = some(model)
     assert model.homogeneity == model.depth == depth
-    np.testing.assert_allclose(model(leaf_map(lambda leaf: 3 * leaf, params), X), 3.0**depth * model(params, X), rtol=1e-12)
+    np.testing.assert_allclose(
+        model(leaf_map(lambda leaf: 3 * leaf, params), X), 3.0**depth * model(params, X), rtol=1e-12
+    )
 
 
 def test_with_biases_only_weighted_homogeneity_is_left():
@@ -105,8 +118,13 @@ def test_with_biases_only_weighted_homogeneity_is_left():
     params, X, _ = some(model)
     with pytest.raises(bf.RefusedError, match="not homogeneous"):
         _ = model.homogeneity
-    assert not np.allclose(model(leaf_map(lambda leaf: 3 * leaf, params), X), 27 * model(params, X), rtol=0.1)
-    weighted = DeepParams(tuple(3 * W for W in params.weights), tuple(3.0**k * b for k, b in enumerate(params.biases, 1)))
+    assert not np.allclose(
+        model(leaf_map(lambda leaf: 3 * leaf, params), X), 27 * model(params, X), rtol=0.1
+    )
+    weighted = DeepParams(
+        tuple(3 * W for W in params.weights),
+        tuple(3.0**k * b for k, b in enumerate(params.biases, 1)),
+    )
     np.testing.assert_allclose(model(weighted, X), 27 * model(params, X), rtol=1e-12)
     assert DeepNetwork((3,), bias=True).homogeneity == 1
 
@@ -126,7 +144,10 @@ def test_starts_scale_and_have_the_variance_of_he():
 
 
 def test_a_symmetric_start_is_zero_with_twice_the_kernel():
-    model, X = DeepNetwork((2, 9, 7, 5), symmetric=True), np.random.default_rng(0).standard_normal((8, 2))
+    model, X = (
+        DeepNetwork((2, 9, 7, 5), symmetric=True),
+        np.random.default_rng(0).standard_normal((8, 2)),
+    )
     params = model.init(1.3, key=4)
     assert np.all(model(params, X) == 0)
     plain = dataclasses.replace(model, symmetric=False)
@@ -142,7 +163,10 @@ def test_biases_start_at_zero():
 def test_rounded_kinks_are_smooth_and_close():
     model, X = DeepNetwork((3, 5, 4)), np.random.default_rng(0).standard_normal((2000, 3))
     params = model.init(1.0)
-    distances = [np.max(np.abs(dataclasses.replace(model, rounding=r)(params, X) - model(params, X))) for r in (1e-2, 1e-3)]
+    distances = [
+        np.max(np.abs(dataclasses.replace(model, rounding=r)(params, X) - model(params, X)))
+        for r in (1e-2, 1e-3)
+    ]
     assert distances[1] < 0.3 * distances[0] < 0.3 * 0.05
     assert model.nonsmooth(params) is not None
     assert dataclasses.replace(model, rounding=1e-3).nonsmooth(params) is None

@@ -44,7 +44,9 @@ def test_call_and_effective(depth):
     model = DiagonalNetwork(depth)
     beta = params.plus**depth - params.minus**depth
     assert np.array_equal(model.effective(params), beta)
-    np.testing.assert_allclose(model(params, ds.X), ds.X @ beta, atol=1e-14 * np.max(np.abs(beta)) * 100)
+    np.testing.assert_allclose(
+        model(params, ds.X), ds.X @ beta, atol=1e-14 * np.max(np.abs(beta)) * 100
+    )
     stacked = DiagonalParams(np.stack([params.plus] * 3), np.stack([params.minus] * 3))
     assert model.effective(stacked).shape == (3, 7) and model(stacked, ds.X).shape == (3, 5)
 
@@ -60,10 +62,15 @@ def test_derivatives_against_finite_differences(depth):
     gradient = model.gradient(params, ds.X, loss.gradient(model(params, ds.X), ds.y))
     numeric = difference(lambda w: loss(model(w, ds.X), ds.y), params)
     for exact, approximate in zip(gradient, numeric, strict=True):
-        np.testing.assert_allclose(exact, approximate, rtol=1e-6, atol=1e-8 * np.max(np.abs(np.concatenate(gradient))))
+        np.testing.assert_allclose(
+            exact, approximate, rtol=1e-6, atol=1e-8 * np.max(np.abs(np.concatenate(gradient)))
+        )
     rng = np.random.default_rng(0)
     direction, h = DiagonalParams(rng.standard_normal(7), rng.standard_normal(7)), 1e-6
-    ahead, behind = (DiagonalParams(*(w + s * h * v for w, v in zip(params, direction, strict=True))) for s in (1, -1))
+    ahead, behind = (
+        DiagonalParams(*(w + s * h * v for w, v in zip(params, direction, strict=True)))
+        for s in (1, -1)
+    )
     slope = (model.effective(ahead) - model.effective(behind)) / (2 * h)
     np.testing.assert_allclose(model.linearised(params, direction), slope, rtol=1e-6, atol=1e-7)
 
@@ -83,7 +90,9 @@ def test_homogeneity(depth, c):
 
 def test_init():
     params = DiagonalNetwork(3).init(0.1, dim=4)
-    assert np.array_equal(params.plus, np.full(4, 0.1)) and np.array_equal(params.minus, params.plus)
+    assert np.array_equal(params.plus, np.full(4, 0.1)) and np.array_equal(
+        params.minus, params.plus
+    )
     assert not np.any(DiagonalNetwork(3).effective(params))
     vector = DiagonalNetwork(2).init([0.1, 0.2])
     assert np.array_equal(vector.minus, [0.1, 0.2])
@@ -104,10 +113,26 @@ def test_init():
         (lambda: DiagonalNetwork(2).init(np.ones((2, 2))), InputError, ("scale", "(2, 2)")),
         (lambda: DiagonalNetwork(2).init(0.1, dim=0), InputError, ("dim", "1")),
         (lambda: DiagonalNetwork(2).potential(), InputError, ("scale", "exactly one")),
-        (lambda: DiagonalNetwork(3).potential(scale=1.0, log_scale=0.0), InputError, ("scale", "exactly one")),
-        (lambda: DiagonalNetwork(2).checked(DiagonalParams([1.0], [np.nan]), 1), InputError, ("params0.minus", "nan")),
-        (lambda: DiagonalNetwork(2).checked(DiagonalParams([1.0, 2.0], [1.0]), 2), InputError, ("params0.minus", "2", "1")),
-        (lambda: DiagonalNetwork(2).checked((1.0, 2.0, 3.0), 2), InputError, ("params0", "DiagonalParams")),
+        (
+            lambda: DiagonalNetwork(3).potential(scale=1.0, log_scale=0.0),
+            InputError,
+            ("scale", "exactly one"),
+        ),
+        (
+            lambda: DiagonalNetwork(2).checked(DiagonalParams([1.0], [np.nan]), 1),
+            InputError,
+            ("params0.minus", "nan"),
+        ),
+        (
+            lambda: DiagonalNetwork(2).checked(DiagonalParams([1.0, 2.0], [1.0]), 2),
+            InputError,
+            ("params0.minus", "2", "1"),
+        ),
+        (
+            lambda: DiagonalNetwork(2).checked((1.0, 2.0, 3.0), 2),
+            InputError,
+            ("params0", "DiagonalParams"),
+        ),
     ],
 )
 def test_bad_input(make, error, words):
@@ -122,7 +147,9 @@ def test_potentials_of_the_scale():
     assert isinstance(two, Hypentropy) and two.alpha == pytest.approx(0.02, rel=8 * EPS)
     deep = DiagonalNetwork(4).potential(log_scale=-3.0)
     assert isinstance(deep, DepthPotential) and deep.depth == 4 and deep.log_alpha == -3.0
-    assert float(DiagonalNetwork(2).potential(log_scale=-5000.0).log_alpha) == pytest.approx(np.log(2) - 10000.0)
+    assert float(DiagonalNetwork(2).potential(log_scale=-5000.0).log_alpha) == pytest.approx(
+        np.log(2) - 10000.0
+    )
 
 
 def velocity(model, loss, ds, params):
@@ -152,12 +179,15 @@ def test_mirror_form_of_an_unbiased_start(depth):
     form = mirror(Problem(model, ds, SquareLoss(), params))
     assert form.beta0 is None
     dbeta = velocity(model, SquareLoss(), ds, params)
-    np.testing.assert_allclose(form.potential.hessian_diag(np.zeros(7)) * dbeta, ds.X.T @ ds.y, rtol=1e-12)
+    np.testing.assert_allclose(
+        form.potential.hessian_diag(np.zeros(7)) * dbeta, ds.X.T @ ds.y, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_lift_returns_the_weights_with_their_invariant(depth):
-    """The lift inverts β = w₊^D − w₋^D along the flow: it gives back the start, and keeps what is conserved."""
+    """The lift inverts β = w₊^D − w₋^D along the flow: it gives back the start, and keeps what is
+    conserved."""
     ds, params = setting(5)
     model = DiagonalNetwork(depth)
     form = model.mirror_form(params, SquareLoss(), ds.n)
@@ -169,7 +199,9 @@ def test_lift_returns_the_weights_with_their_invariant(depth):
     np.testing.assert_allclose(model.effective(weights), beta, rtol=1e-11, atol=1e-12)
 
     def conserved(w):
-        return w.plus * w.minus if depth == 2 else w.plus ** (2.0 - depth) + w.minus ** (2.0 - depth)
+        return (
+            w.plus * w.minus if depth == 2 else w.plus ** (2.0 - depth) + w.minus ** (2.0 - depth)
+        )
 
     np.testing.assert_allclose(conserved(weights), conserved(params), rtol=1e-11)
 
@@ -183,7 +215,11 @@ def test_one_sided_start_lives_on_half_lines():
     dbeta = velocity(DiagonalNetwork(2), SquareLoss(), ds, params)
     force = -ds.X.T @ (ds.X @ form.beta0 - ds.y)
     np.testing.assert_allclose(form.potential.hessian_diag(form.beta0) * dbeta, force, rtol=1e-12)
-    lifted = DiagonalNetwork(2).mirror_form(params, SquareLoss(), ds.n).lift(form.potential.at(form.beta0))
+    lifted = (
+        DiagonalNetwork(2)
+        .mirror_form(params, SquareLoss(), ds.n)
+        .lift(form.potential.at(form.beta0))
+    )
     np.testing.assert_allclose(lifted.plus, params.plus, rtol=1e-14)
     np.testing.assert_allclose(lifted.minus, params.minus, rtol=1e-14)
 
@@ -208,7 +244,9 @@ def test_signs_of_weights_are_kept_at_depth_two():
 )
 def test_refusals_say_why(depth, plus, minus, loss, words):
     ds, _ = setting(8, d=2)
-    problem = Problem(DiagonalNetwork(depth), ds, loss, DiagonalParams(np.array(plus), np.array(minus)))
+    problem = Problem(
+        DiagonalNetwork(depth), ds, loss, DiagonalParams(np.array(plus), np.array(minus))
+    )
     with pytest.raises(RefusedError, match=f"mirror: .*{words}"):
         mirror(problem)
 
@@ -216,4 +254,6 @@ def test_refusals_say_why(depth, plus, minus, loss, words):
 def test_weights_whose_powers_overflow_are_refused():
     ds, _ = setting(9, d=2)
     with pytest.raises(ScaleError, match=r"params0.*log_scale"):
-        DiagonalNetwork(10).mirror_form(DiagonalParams(np.full(2, 1e-60), np.full(2, 1e-60)), SquareLoss(), ds.n)
+        DiagonalNetwork(10).mirror_form(
+            DiagonalParams(np.full(2, 1e-60), np.full(2, 1e-60)), SquareLoss(), ds.n
+        )

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow import FactorParams, InputError, MatrixFactorisation, RefusedError, ScaleError, SquareLoss
+from biasflow import (
+    FactorParams,
+    InputError,
+    MatrixFactorisation,
+    RefusedError,
+    ScaleError,
+    SquareLoss,
+)
 from biasflow.limits.tangent.precision import jax_in_double
 
 SHAPE = (3, 4)
@@ -15,12 +22,15 @@ def setting(seed=0, rank=5, n=6):
 
 
 def flat_differences(function, params, h=1e-5):
-    """Central differences in all weights: exact up to rounding for a function that is quadratic in them."""
+    """Central differences in all weights: exact up to rounding for a function that is quadratic in
+    them."""
     flat = np.concatenate([np.ravel(leaf) for leaf in params])
     cut = params.U.size
 
     def at(w):
-        return function(FactorParams(w[:cut].reshape(params.U.shape), w[cut:].reshape(params.V.shape)))
+        return function(
+            FactorParams(w[:cut].reshape(params.U.shape), w[cut:].reshape(params.V.shape))
+        )
 
     return np.array([(at(flat + h * e) - at(flat - h * e)) / (2 * h) for e in np.eye(flat.size)])
 
@@ -29,7 +39,9 @@ def test_predictions_are_inner_products_with_the_product():
     model, params, X, _ = setting()
     M = params.U @ params.V.T
     np.testing.assert_allclose(model.effective(params), M)
-    np.testing.assert_allclose(model(params, X), [np.sum(M * x.reshape(SHAPE)) for x in X], atol=1e-13)
+    np.testing.assert_allclose(
+        model(params, X), [np.sum(M * x.reshape(SHAPE)) for x in X], atol=1e-13
+    )
     assert model.features(X) is X and model.homogeneity == 2 and model.nonsmooth(params) is None
     twice = FactorParams(2 * params.U, 2 * params.V)
     np.testing.assert_allclose(model(twice, X), 4 * model(params, X), atol=1e-12)
@@ -53,7 +65,9 @@ def test_derivatives_against_differences():
     direction = FactorParams(rng.standard_normal((3, 5)), rng.standard_normal((4, 5)))
     along = np.concatenate([np.ravel(leaf) for leaf in direction])
     effective = flat_differences(lambda w: model.effective(w).ravel(), params)
-    np.testing.assert_allclose(model.linearised(params, direction).ravel(), along @ effective, atol=1e-8)
+    np.testing.assert_allclose(
+        model.linearised(params, direction).ravel(), along @ effective, atol=1e-8
+    )
 
 
 def test_runs_under_jax():
@@ -86,9 +100,11 @@ class TestStarts:
 
     def test_gaussian_factors_are_standard(self):
         U, V = MatrixFactorisation((20, 20), 2000).init(2.0, start="gaussian")
-        numbers = np.concatenate([U[:, :1000].ravel(), V[:, :1000].ravel()]) / 2  # 40 000 numbers: four standard errors
+        # 40 000 numbers: four standard errors
+        numbers = np.concatenate([U[:, :1000].ravel(), V[:, :1000].ravel()]) / 2
         assert abs(numbers.mean()) < 4 / 200 and abs(numbers.var() - 1) < 4 * np.sqrt(2) / 200
-        assert abs(np.mean(U[:, :1000] * V[:, :1000])) < 4 * 4 / np.sqrt(20000)  # U₀ and V₀ are independent
+        # U₀ and V₀ are independent
+        assert abs(np.mean(U[:, :1000] * V[:, :1000])) < 4 * 4 / np.sqrt(20000)
 
 
 def test_no_mirror_form_and_its_gradients_do_not_commute():
@@ -109,18 +125,39 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "make, words",
         [
-            (lambda: MatrixFactorisation((3, 4), 0), r"rank: expected an integer of at least 1, found 0"),
+            (
+                lambda: MatrixFactorisation((3, 4), 0),
+                r"rank: expected an integer of at least 1, found 0",
+            ),
             (lambda: MatrixFactorisation((3, 4), 2.5), r"rank: expected an integer"),
             (lambda: MatrixFactorisation((3, 0), 2), r"shape\[1\]: .*at least 1, found 0"),
             (lambda: MatrixFactorisation(3, 2), r"shape: expected \(rows, cols\), found 3"),
             (lambda: MatrixFactorisation((3, 4, 5), 2), r"shape: expected \(rows, cols\)"),
-            (lambda: MatrixFactorisation((3, 4), 6).init(0.1), r"rank: the identity start needs .* = 8 columns or more, found 6"),
-            (lambda: MatrixFactorisation((3, 4), 5).init(0.1, start="gaussian"), r"rank: an unbiased start .*even.*found 5"),
-            (lambda: MatrixFactorisation((3, 4), 8).init(0.1, start="zero"), r"start: expected one of 'identity', 'gaussian'"),
-            (lambda: MatrixFactorisation((3, 4), 8).init(0.1, dim=7), r"dim: 7 does not fit .* 12 entries"),
+            (
+                lambda: MatrixFactorisation((3, 4), 6).init(0.1),
+                r"rank: the identity start needs .* = 8 columns or more, found 6",
+            ),
+            (
+                lambda: MatrixFactorisation((3, 4), 5).init(0.1, start="gaussian"),
+                r"rank: an unbiased start .*even.*found 5",
+            ),
+            (
+                lambda: MatrixFactorisation((3, 4), 8).init(0.1, start="zero"),
+                r"start: expected one of 'identity', 'gaussian'",
+            ),
+            (
+                lambda: MatrixFactorisation((3, 4), 8).init(0.1, dim=7),
+                r"dim: 7 does not fit .* 12 entries",
+            ),
             (lambda: MatrixFactorisation((3, 4), 8).init(np.nan), r"scale: .*finite.*nan"),
-            (lambda: MatrixFactorisation((3, 4), 8).init([0.1, 0.2]), r"scale: expected a positive number"),
-            (lambda: MatrixFactorisation((3, 4), 8).init(0.1, key=-1, start="gaussian"), r"key: .*at least 0"),
+            (
+                lambda: MatrixFactorisation((3, 4), 8).init([0.1, 0.2]),
+                r"scale: expected a positive number",
+            ),
+            (
+                lambda: MatrixFactorisation((3, 4), 8).init(0.1, key=-1, start="gaussian"),
+                r"key: .*at least 0",
+            ),
         ],
     )
     def test_malformed(self, make, words):
@@ -135,7 +172,10 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "params, words",
         [
-            ((np.ones((3, 5)), np.ones((4, 4))), r"params0\.V: expected shape \(4, 5\), found \(4, 4\)"),
+            (
+                (np.ones((3, 5)), np.ones((4, 4))),
+                r"params0\.V: expected shape \(4, 5\), found \(4, 4\)",
+            ),
             ((np.ones((4, 5)), np.ones((4, 5))), r"params0\.U: expected shape \(3, 5\)"),
             ((np.ones((3, 5)), np.full((4, 5), np.nan)), r"params0\.V: entry \(0, 0\) is nan"),
             ((np.ones((3, 5)),), r"params0: expected FactorParams\(U, V\), found tuple"),
@@ -143,9 +183,17 @@ class TestBadInput:
     )
     def test_parameters(self, params, words):
         with pytest.raises(InputError, match=words):
-            bf.gradient_flow(MatrixFactorisation(SHAPE, 5), bf.Dataset(np.ones((2, 12)), [1.0, 1.0]), SquareLoss(), params)
+            bf.gradient_flow(
+                MatrixFactorisation(SHAPE, 5),
+                bf.Dataset(np.ones((2, 12)), [1.0, 1.0]),
+                SquareLoss(),
+                params,
+            )
 
     def test_inputs_of_another_dimension(self):
         model, params, _, _ = setting()
-        with pytest.raises(InputError, match=r"X: inputs have dimension 11, matrices of shape \(3, 4\) have 12 entries"):
+        with pytest.raises(
+            InputError,
+            match=r"X: inputs have dimension 11, matrices of shape \(3, 4\) have 12 entries",
+        ):
             bf.gradient_flow(model, bf.Dataset(np.ones((2, 11)), [1.0, 1.0]), SquareLoss(), params)

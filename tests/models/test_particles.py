@@ -7,19 +7,31 @@ import biasflow as bf
 def particles(seed=0, k=7, d=2):
     rng = np.random.default_rng(seed)
     u = rng.standard_normal((k, d + 1))
-    return bf.Particles(u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], k), rng.standard_normal(k))
+    return bf.Particles(
+        u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], k), rng.standard_normal(k)
+    )
 
 
 def test_values_by_hand():
-    one = bf.Particles(np.array([[0.6, 0.8], [-1.0, 0.0]]), np.array([1.0, -1.0]), np.log([2.0, 3.0]))
+    one = bf.Particles(
+        np.array([[0.6, 0.8], [-1.0, 0.0]]), np.array([1.0, -1.0]), np.log([2.0, 3.0])
+    )
     np.testing.assert_allclose(one([[1.0], [-2.0]]), [0.5 * 2 * 1.4, -0.5 * 3 * 2.0], rtol=1e-14)
-    assert one.norm == pytest.approx(5) and one.margin([[1.0], [-2.0]], [1, -1]) == pytest.approx(1.4 / 5)
+    assert one.norm == pytest.approx(5) and one.margin([[1.0], [-2.0]], [1, -1]) == pytest.approx(
+        1.4 / 5
+    )
 
 
 def test_masses_beyond_float_range_have_margins():
-    p, X, y = particles(), np.random.default_rng(1).standard_normal((5, 2)), np.array([1.0, -1, 1, 1, -1])
+    p, X, y = (
+        particles(),
+        np.random.default_rng(1).standard_normal((5, 2)),
+        np.array([1.0, -1, 1, 1, -1]),
+    )
     huge = p._replace(log_masses=p.log_masses + 5000)
-    assert huge.margin(X, y) == pytest.approx(p.margin(X, y), rel=1e-12) and huge.log_norm == pytest.approx(p.log_norm + 5000)
+    assert huge.margin(X, y) == pytest.approx(
+        p.margin(X, y), rel=1e-12
+    ) and huge.log_norm == pytest.approx(p.log_norm + 5000)
 
 
 def test_support_is_the_same_measure():
@@ -34,14 +46,20 @@ def test_support_is_the_same_measure():
 
 
 def test_balanced_neurons_keep_their_mass():
-    """C, Π₂: mass a² + ‖w‖² where |a| = ‖w‖; less elsewhere (Proposition 9). Neurons without a function have none."""
-    a, W = np.array([0.5, -2.0, 0.0, 1.0]), np.array([[0.3, 0.4], [0.0, 2.0], [1.0, 1.0], [0.0, 0.0]])
+    """C, Π₂: mass a² + ‖w‖² where |a| = ‖w‖; less elsewhere (Proposition 9). Neurons without a
+    function have none."""
+    a, W = (
+        np.array([0.5, -2.0, 0.0, 1.0]),
+        np.array([[0.3, 0.4], [0.0, 2.0], [1.0, 1.0], [0.0, 0.0]]),
+    )
     p = bf.as_particles((a, W))
     np.testing.assert_allclose(p.masses, [0.5, 8.0], rtol=1e-14)
-    assert bf.as_particles((np.array([1e-200]), np.array([[1e-200, 0.0]]))).log_norm == pytest.approx(
-        np.log(2) - 400 * np.log(10)
+    assert bf.as_particles(
+        (np.array([1e-200]), np.array([[1e-200, 0.0]]))
+    ).log_norm == pytest.approx(np.log(2) - 400 * np.log(10))
+    assert bf.as_particles(p).signs is not None and np.array_equal(
+        bf.as_particles(p).directions, p.directions
     )
-    assert bf.as_particles(p).signs is not None and np.array_equal(bf.as_particles(p).directions, p.directions)
 
 
 def test_inputs_come_without_the_bias_column():

@@ -18,20 +18,29 @@ def test_derivatives_against_finite_differences():
     ds, params = setting(1)
     rng, h = np.random.default_rng(0), 1e-6
     direction = bf.ProductParams(rng.standard_normal(7), rng.standard_normal(7))
-    ahead, behind = (bf.ProductParams(*(w + s * h * v for w, v in zip(params, direction, strict=True))) for s in (1, -1))
+    ahead, behind = (
+        bf.ProductParams(*(w + s * h * v for w, v in zip(params, direction, strict=True)))
+        for s in (1, -1)
+    )
     slope = (MODEL.effective(ahead) - MODEL.effective(behind)) / (2 * h)
     np.testing.assert_allclose(MODEL.linearised(params, direction), slope, atol=1e-8)
     jacobian = MODEL.jacobian(params, ds.X)
-    np.testing.assert_allclose(jacobian.u @ direction.u + jacobian.v @ direction.v, ds.X @ slope, atol=1e-7)
+    np.testing.assert_allclose(
+        jacobian.u @ direction.u + jacobian.v @ direction.v, ds.X @ slope, atol=1e-7
+    )
     output = rng.standard_normal(5)
     gradient = MODEL.gradient(params, ds.X, output)
-    assert gradient.u @ direction.u + gradient.v @ direction.v == pytest.approx(output @ ds.X @ slope, rel=1e-7)
+    assert gradient.u @ direction.u + gradient.v @ direction.v == pytest.approx(
+        output @ ds.X @ slope, rel=1e-7
+    )
 
 
 def test_it_is_a_pair_of_weights_per_coordinate():
     ds, params = setting(2)
     pair = MODEL.paired(params)
-    np.testing.assert_allclose(bf.DiagonalNetwork(2).effective(pair), MODEL.effective(params), atol=1e-15)
+    np.testing.assert_allclose(
+        bf.DiagonalNetwork(2).effective(pair), MODEL.effective(params), atol=1e-15
+    )
     np.testing.assert_allclose(MODEL(params, ds.X), bf.DiagonalNetwork(2)(pair, ds.X), atol=1e-13)
     assert MODEL.homogeneity == 2
     stacked = bf.ProductParams(np.stack([params.u] * 3), np.stack([params.v] * 3))
@@ -42,7 +51,10 @@ def test_it_is_a_pair_of_weights_per_coordinate():
 def test_dual_flow_and_weights_agree(normalisation):
     ds, params = setting(3)
     loss = bf.SquareLoss(normalisation)
-    flows = [bf.gradient_flow(MODEL, ds, loss, params, t1=2.0, method=method) for method in ("dual", "weights")]
+    flows = [
+        bf.gradient_flow(MODEL, ds, loss, params, t1=2.0, method=method)
+        for method in ("dual", "weights")
+    ]
     ends = [flow.final for flow in flows]
     for one, two in zip(*ends, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-6)
@@ -59,12 +71,16 @@ def test_the_limit_from_a_scale_is_that_of_its_start():
 
 def test_a_unit_without_weights_never_moves():
     ds, params = setting(5)
-    dead = bf.ProductParams(np.where(np.arange(7) == 2, 0.0, params.u), np.where(np.arange(7) == 2, 0.0, params.v))
+    dead = bf.ProductParams(
+        np.where(np.arange(7) == 2, 0.0, params.u), np.where(np.arange(7) == 2, 0.0, params.v)
+    )
     with pytest.raises(bf.RefusedError, match="coordinate 2"):
         bf.mirror(bf.Problem(MODEL, ds, bf.SquareLoss("sum"), dead))
 
 
-@pytest.mark.parametrize("wrong", [(np.ones(7),), 3.0, (np.ones(7), np.ones(6)), (np.ones(7), np.full(7, np.nan))])
+@pytest.mark.parametrize(
+    "wrong", [(np.ones(7),), 3.0, (np.ones(7), np.ones(6)), (np.ones(7), np.full(7, np.nan))]
+)
 def test_wrong_parameters_are_named(wrong):
     with pytest.raises(bf.InputError, match="params0"):
         MODEL.checked(wrong, 7)

@@ -11,10 +11,14 @@ X = np.random.default_rng(0).standard_normal((4, 3))
 
 def test_predictions_are_the_sum_over_neurons():
     params = MODEL.init(0.7, key=1)
-    by_hand = [sum(s * max(w @ x, 0.0) ** 2 for s, w in zip(MODEL.signs, params.W, strict=True)) for x in X]
+    by_hand = [
+        sum(s * max(w @ x, 0.0) ** 2 for s, w in zip(MODEL.signs, params.W, strict=True)) for x in X
+    ]
     np.testing.assert_allclose(MODEL(params, X), by_hand, rtol=1e-13)
     stacked = bf.SignedTwoLayerParams(np.stack([params.W, 3 * params.W]))
-    np.testing.assert_allclose(MODEL(stacked, X), np.stack([by_hand, np.multiply(9, by_hand)]), rtol=1e-13)
+    np.testing.assert_allclose(
+        MODEL(stacked, X), np.stack([by_hand, np.multiply(9, by_hand)]), rtol=1e-13
+    )
     assert MODEL.homogeneity == 2
     assert np.array_equal(bf.SignedTwoLayer(3, 2).signs, [1, -1, 1])
 
@@ -26,7 +30,9 @@ def test_gradient_and_jacobian_are_derivatives():
         return MODEL(bf.SignedTwoLayerParams(flat.reshape(5, 3)), X)
 
     flat = params.W.ravel()
-    differences = np.array([(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(flat.size)])
+    differences = np.array(
+        [(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(flat.size)]
+    )
     jacobian = MODEL.jacobian(params, X).W.reshape(4, -1)
     np.testing.assert_allclose(jacobian, differences.T, atol=1e-8)
     np.testing.assert_allclose(MODEL.gradient(params, X, g).W.ravel(), jacobian.T @ g, atol=1e-12)

@@ -16,7 +16,9 @@ def test_the_predictor_is_the_network(model):
     np.testing.assert_allclose(measure(DATA.X), model(params, DATA.X), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(np.linalg.norm(measure.points, axis=1), 1.0, rtol=1e-14)
     beta = sum(np.sum(leaf**2) for leaf in params)
-    assert measure.log_norm == pytest.approx(np.log(beta), rel=1e-13) and np.sum(measure.shares) == pytest.approx(1.0)
+    assert measure.log_norm == pytest.approx(np.log(beta), rel=1e-13) and np.sum(
+        measure.shares
+    ) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -39,10 +41,17 @@ def test_transport_and_growth_are_those_of_the_flow(model):
     weights = bf.SmoothMargin().weights(model(states[1], DATA.X), DATA.y)
     moves = bf.transport_growth(now, DATA.X, DATA.y, weights)
     size = np.max(np.abs(moves.velocity))
-    np.testing.assert_allclose((after.points - before.points) / (2 * h), moves.velocity, atol=1e-5 * size)  # h² and rtol/h
-    np.testing.assert_allclose((after.log_masses - before.log_masses) / (2 * h), moves.growth, atol=1e-5 * size)
+    # h² and rtol/h
+    np.testing.assert_allclose(
+        (after.points - before.points) / (2 * h), moves.velocity, atol=1e-5 * size
+    )
+    np.testing.assert_allclose(
+        (after.log_masses - before.log_masses) / (2 * h), moves.growth, atol=1e-5 * size
+    )
     np.testing.assert_allclose(moves.growth, 4 * moves.potential, rtol=1e-13)
-    np.testing.assert_allclose(now.features(DATA.X).T @ (weights * DATA.y), moves.potential, atol=1e-13)
+    np.testing.assert_allclose(
+        now.features(DATA.X).T @ (weights * DATA.y), moves.potential, atol=1e-13
+    )
     shares = (after.shares - before.shares) / (2 * h) / now.shares  # eq. 12
     np.testing.assert_allclose(shares, moves.growth - now.shares @ moves.growth, atol=1e-5 * size)
 

@@ -18,7 +18,9 @@ def some(model, key=0):
 def test_predictions_are_the_sum_over_neurons(model):
     params, X, _ = some(model)
     slope = model.negative_slope
-    by_hand = [sum(a * max(w @ x, slope * (w @ x)) for a, w in zip(*params, strict=True)) for x in X]
+    by_hand = [
+        sum(a * max(w @ x, slope * (w @ x)) for a, w in zip(*params, strict=True)) for x in X
+    ]
     np.testing.assert_allclose(model(params, X), by_hand, rtol=1e-13, atol=1e-13)
 
 
@@ -26,7 +28,9 @@ def test_predictions_are_the_sum_over_neurons(model):
 def test_a_leading_axis_of_parameters_is_kept(model):
     (a, W), X, _ = some(model)
     stacked = bf.TwoLayerParams(np.stack([a, 2 * a]), np.stack([W, 2 * W]))
-    np.testing.assert_allclose(model(stacked, X), np.stack([model((p := bf.TwoLayerParams(a, W)), X), 4 * model(p, X)]))
+    np.testing.assert_allclose(
+        model(stacked, X), np.stack([model((p := bf.TwoLayerParams(a, W)), X), 4 * model(p, X)])
+    )
     assert model.effective(stacked).shape == (2, 5, 3)
 
 
@@ -38,18 +42,24 @@ def test_gradient_and_jacobian_are_derivatives(model):
     def value(v):
         return model(bf.TwoLayerParams(v[:5], v[5:].reshape(5, 3)), X)
 
-    differences = np.array([(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(flat.size)])
+    differences = np.array(
+        [(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(flat.size)]
+    )
     jacobian = model.jacobian(params, X)
     joined = np.hstack([jacobian.a, jacobian.W.reshape(4, -1)])
     np.testing.assert_allclose(joined, differences.T, atol=1e-8)
     gradient = model.gradient(params, X, g)
-    np.testing.assert_allclose(np.concatenate([gradient.a, gradient.W.ravel()]), joined.T @ g, atol=1e-12)
+    np.testing.assert_allclose(
+        np.concatenate([gradient.a, gradient.W.ravel()]), joined.T @ g, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_network_is_homogeneous_of_degree_two(model):
     params, X, _ = some(model)
-    np.testing.assert_allclose(model(bf.TwoLayerParams(3 * params.a, 3 * params.W), X), 9 * model(params, X), rtol=1e-13)
+    np.testing.assert_allclose(
+        model(bf.TwoLayerParams(3 * params.a, 3 * params.W), X), 9 * model(params, X), rtol=1e-13
+    )
     assert model.homogeneity == 2
 
 
@@ -63,7 +73,10 @@ def test_linearised_is_the_derivative_of_the_effective_predictor():
     model = MODELS[0]
     params, direction = model.init(1.0, key=1), model.init(1.0, key=2)
     step = 1e-6
-    moved = [bf.TwoLayerParams(params.a + s * direction.a, params.W + s * direction.W) for s in (step, -step)]
+    moved = [
+        bf.TwoLayerParams(params.a + s * direction.a, params.W + s * direction.W)
+        for s in (step, -step)
+    ]
     difference = (model.effective(moved[0]) - model.effective(moved[1])) / (2 * step)
     np.testing.assert_allclose(model.linearised(params, direction), difference, atol=1e-8)
 

@@ -13,7 +13,8 @@ NEAR = (1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.7, 1.0)
 
 @pytest.fixture(autouse=True)
 def precision():
-    """D_φ at relative distance 1e-12 cancels 24 digits of β·η, and α = 1e-100 next to β = 1e100 another 400."""
+    """D_φ at relative distance 1e-12 cancels 24 digits of β·η, and α = 1e-100 next to β = 1e100
+    another 400."""
     with mp.workdps(700):
         yield
 
@@ -24,7 +25,10 @@ def close(measured, exact, size=1.0, ulps=8.0) -> None:
         return
     error = abs(mp.mpf(float(measured)) - exact)
     bound = ulps * EPS * max(1.0, float(size)) * abs(exact)
-    assert error <= bound, f"found {float(measured)!r}, exact {mp.nstr(exact, 20)}: {mp.nstr(error / bound, 4)} times the bound"
+    assert error <= bound, (
+        f"found {float(measured)!r}, exact {mp.nstr(exact, 20)}: {mp.nstr(error / bound, 4)} "
+        "times the bound"
+    )
 
 
 class HypentropyReference:
@@ -67,16 +71,30 @@ def test_hypentropy(alpha, sign):
 def test_hypentropy_divergence_of_near_far_and_opposite_points(alpha):
     potential, exact = Hypentropy(alpha), HypentropyReference(alpha)
     for size in SIZES:
-        for other in (*(size * (1 + t) for t in NEAR), size * (1 - 1e-7), 37 * size, size / 53, -size, -size * 1e-9, 0.0):
+        for other in (
+            *(size * (1 + t) for t in NEAR),
+            size * (1 - 1e-7),
+            37 * size,
+            size / 53,
+            -size,
+            -size * 1e-9,
+            0.0,
+        ):
             for x, x0 in ((size, other), (other, size)):
                 # the distance x − x0 is exact up to one rounding of x: 1 + t itself is a float
                 amplification = max(abs(exact.grad(mp.mpf(x))), abs(exact.grad(mp.mpf(x0))))
-                close(potential.divergence(x, x0), exact.divergence(mp.mpf(x), mp.mpf(x0)), amplification, ulps=16)
+                close(
+                    potential.divergence(x, x0),
+                    exact.divergence(mp.mpf(x), mp.mpf(x0)),
+                    amplification,
+                    ulps=16,
+                )
 
 
 @pytest.mark.parametrize("log_alpha", [-750.0, -2300.0, -23000.0])
 def test_hypentropy_below_float_range(log_alpha):
-    """α itself is zero in floats. There η = log 2|β| − log α to far below rounding, and β = ½·exp(log α + η)."""
+    """α itself is zero in floats. There η = log 2|β| − log α to far below rounding, and β =
+    ½·exp(log α + η)."""
     potential = Hypentropy(log_alpha=log_alpha)
     with mp.workdps(60):
         for size in (1e-300, 1e-8, 1.0, 1e5):
@@ -87,9 +105,17 @@ def test_hypentropy_below_float_range(log_alpha):
             close(potential.hessian_diag(size), 1 / x)
             h = float(eta)
             back = mp.exp(mp.mpf(log_alpha) + mp.mpf(h)) / 2
-            for method in (potential.grad_conjugate, potential.conjugate, potential.hessian_conjugate_diag):
+            for method in (
+                potential.grad_conjugate,
+                potential.conjugate,
+                potential.hessian_conjugate_diag,
+            ):
                 close(method(h), back, abs(h))
-            for other, amplification in ((size * (1 + 1e-9), 1.0), (1.5 * size, 1.0), (3 * size, abs(eta))):
+            for other, amplification in (
+                (size * (1 + 1e-9), 1.0),
+                (1.5 * size, 1.0),
+                (3 * size, abs(eta)),
+            ):
                 y = mp.mpf(other)  # α vanishes against both: Kullback–Leibler
                 close(potential.divergence(other, size), y * mp.log(y / x) - y + x, amplification)
             close(potential.divergence(size, -size), 2 * x * eta)
@@ -110,7 +136,11 @@ def test_half_line(sign):
             close(potential.hessian_conjugate_diag(sign * h), mp.exp(h), abs(h))
             for other in (*(size * (1 + t) for t in NEAR), 37 * size, size / 53):
                 y = mp.mpf(other)
-                close(potential.divergence(sign * other, sign * size), y * mp.log(y / x) - y + x, 4 + abs(log_x))
+                close(
+                    potential.divergence(sign * other, sign * size),
+                    y * mp.log(y / x) - y + x,
+                    4 + abs(log_x),
+                )
         assert potential.divergence(0.0, sign * 2.0) == 2.0
 
 
@@ -120,7 +150,9 @@ def test_euclidean():
         assert potential.grad(x) == potential.grad_conjugate(x) == x
         close(potential.value(x), mp.mpf(x) ** 2 / 2)
         close(potential.conjugate(x), mp.mpf(x) ** 2 / 2)
-        close(potential.divergence(x * (1 + 1e-9), x), (mp.mpf(x * (1 + 1e-9)) - mp.mpf(x)) ** 2 / 2)
+        close(
+            potential.divergence(x * (1 + 1e-9), x), (mp.mpf(x * (1 + 1e-9)) - mp.mpf(x)) ** 2 / 2
+        )
         assert potential.hessian_diag(x) == potential.hessian_conjugate_diag(x) == 1.0
 
 
@@ -137,7 +169,12 @@ def test_scaled():
         close(potential.grad_conjugate(h), exact.alpha * mp.sinh(h / c), abs(h / c))
         close(potential.conjugate(h), c * exact.alpha * 2 * mp.sinh(h / c / 2) ** 2, abs(h / c))
         close(potential.hessian_conjugate_diag(h), exact.alpha * mp.cosh(h / c) / c, abs(h / c))
-        close(potential.divergence(size * 1.001, size), c * exact.divergence(mp.mpf(size * 1.001), x), abs(eta), ulps=16)
+        close(
+            potential.divergence(size * 1.001, size),
+            c * exact.divergence(mp.mpf(size * 1.001), x),
+            abs(eta),
+            ulps=16,
+        )
 
 
 class DepthReference:
@@ -175,7 +212,8 @@ DEPTHS = (3, 4, 5, 10, 50)
 
 
 def depth_amplification(depth, log_alpha, slack) -> float:
-    """Rounding of log slack and of D·log α is what every result inherits: the bound is a few eps times their size."""
+    """Rounding of log slack and of D·log α is what every result inherits: the bound is a few eps
+    times their size."""
     return max(1.0, abs(float(mp.log(slack))), abs(depth * log_alpha))
 
 
@@ -220,13 +258,24 @@ def test_depth_divergence_of_near_far_and_opposite_points(depth, log_unit):
                 amplification = depth_amplification(depth, log_alpha, s0)
                 v = exact.value(x)
                 # just outside the quadrature's range (ratio e) two or three digits cancel; hence 64
-                close(potential.divergence(other, size), v - v0 - (1 - s0) * (x - x0), amplification, ulps=64)
-                close(potential.divergence(-other, size), v - v0 + (1 - s0) * (x + x0), amplification, ulps=16)
+                close(
+                    potential.divergence(other, size),
+                    v - v0 - (1 - s0) * (x - x0),
+                    amplification,
+                    ulps=64,
+                )
+                close(
+                    potential.divergence(-other, size),
+                    v - v0 + (1 - s0) * (x + x0),
+                    amplification,
+                    ulps=16,
+                )
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_depth_potential_below_float_range(depth):
-    """At log α = −2300/D and below, slack = (α^D/β)^{1/p}(1 + …) with corrections far below rounding."""
+    """At log α = −2300/D and below, slack = (α^D/β)^{1/p}(1 + …) with corrections far below
+    rounding."""
     for log_unit in (-2300.0, -23000.0):
         log_alpha = log_unit / depth
         potential, p = DepthPotential(depth, log_scale=log_alpha), depth / (depth - 2)
@@ -236,4 +285,6 @@ def test_depth_potential_below_float_range(depth):
             close(point.log_slack, expected)
             back = point.moved(np.array(0.0))
             close(back.beta, mp.mpf(size), abs(expected))
-            assert potential.value(size) == pytest.approx(size, rel=8 * EPS + 3 * float(mp.exp(expected)))
+            assert potential.value(size) == pytest.approx(
+                size, rel=8 * EPS + 3 * float(mp.exp(expected))
+            )

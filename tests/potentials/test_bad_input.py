@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from biasflow import DepthPotential, DomainError, Entropy, Euclidean, Hypentropy, InputError, ScaledPotential, ScaleError
+from biasflow import (
+    DepthPotential,
+    DomainError,
+    Entropy,
+    Euclidean,
+    Hypentropy,
+    InputError,
+    ScaledPotential,
+    ScaleError,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,13 +44,29 @@ from biasflow import DepthPotential, DomainError, Entropy, Euclidean, Hypentropy
         (lambda: ScaledPotential(0.0, Euclidean()), InputError, ("factor", "positive")),
         (lambda: ScaledPotential(-2.0, Euclidean()), InputError, ("factor", "positive")),
         (lambda: ScaledPotential(np.nan, Euclidean()), InputError, ("factor", "finite")),
-        (lambda: Hypentropy(0.0).grad_conjugate([1.0]), DomainError, ("alpha", "sign", "log_alpha")),
-        (lambda: Hypentropy(0.0, sign=1.0).grad([1.0, -2.0]), DomainError, ("beta", "1", "-2", "half-line")),
+        (
+            lambda: Hypentropy(0.0).grad_conjugate([1.0]),
+            DomainError,
+            ("alpha", "sign", "log_alpha"),
+        ),
+        (
+            lambda: Hypentropy(0.0, sign=1.0).grad([1.0, -2.0]),
+            DomainError,
+            ("beta", "1", "-2", "half-line"),
+        ),
         (lambda: Entropy().value([-1.0]), DomainError, ("beta", "half-line")),
-        (lambda: DepthPotential(3, 1.0).grad_conjugate([0.0, 1.0]), DomainError, ("eta", "(−1, 1)")),
+        (
+            lambda: DepthPotential(3, 1.0).grad_conjugate([0.0, 1.0]),
+            DomainError,
+            ("eta", "(−1, 1)"),
+        ),
         (lambda: DepthPotential(3, 1.0).conjugate(-1.5), DomainError, ("eta", "1.5")),
         (lambda: Hypentropy([1.0, 2.0]).grad([1.0, 2.0, 3.0]), InputError, ("alpha", "2", "(3,)")),
-        (lambda: DepthPotential(3, [1.0, 2.0]).grad([1.0, 2.0, 3.0]), InputError, ("scale", "2", "(3,)")),
+        (
+            lambda: DepthPotential(3, [1.0, 2.0]).grad([1.0, 2.0, 3.0]),
+            InputError,
+            ("scale", "2", "(3,)"),
+        ),
         (lambda: Hypentropy(1.0).grad([1.0, np.nan]), InputError, ("beta", "(1,)", "nan")),
         (lambda: Hypentropy(1.0).conjugate([np.inf]), InputError, ("eta", "inf")),
         (lambda: Hypentropy(1.0).divergence([1.0], [np.nan]), InputError, ("beta0", "nan")),

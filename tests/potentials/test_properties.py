@@ -23,7 +23,10 @@ FREE = {
     "depth 50": DepthPotential(50, [0.5, 0.9, 1.0, 1.1, 2.0]),
     "scaled": ScaledPotential([0.5, 1.0, 2.0, 3.0, 1e3], Hypentropy(1e-3)),
 }
-CONFINED = {"entropy": (Entropy(), np.ones(D)), "hypentropy with zeros": (MIXED, np.where(MIXED.alpha == 0, SIGNS, 0.0))}
+CONFINED = {
+    "entropy": (Entropy(), np.ones(D)),
+    "hypentropy with zeros": (MIXED, np.where(MIXED.alpha == 0, SIGNS, 0.0)),
+}
 POTENTIALS = {**{name: (potential, np.zeros(D)) for name, potential in FREE.items()}, **CONFINED}
 every_potential = pytest.mark.parametrize("name", POTENTIALS)
 
@@ -38,7 +41,8 @@ def place(raw, sides) -> np.ndarray:
 
 
 def unit(eta) -> float:
-    """Results inherit the rounding of η: eps·max(1, |η|). 100 covers the sums, the powers and log D·α of the deep potentials."""
+    """Results inherit the rounding of η: eps·max(1, |η|). 100 covers the sums, the powers and log
+    D·α of the deep potentials."""
     return 100 * EPS * max(1.0, float(np.max(np.abs(eta))))
 
 
@@ -49,13 +53,16 @@ def test_mirror_maps_invert(name, raw):
     potential, sides = POTENTIALS[name]
     beta = place(raw, sides)
     eta = potential.grad(beta)
-    inner = np.abs(eta) < 0.999 if name.startswith("depth") else np.isfinite(eta)  # elsewhere 1 − |η| has lost digits
+    # elsewhere 1 − |η| has lost digits
+    inner = np.abs(eta) < 0.999 if name.startswith("depth") else np.isfinite(eta)
     slack = np.min(1 - np.abs(eta[inner]), initial=1.0) if name.startswith("depth") else 1.0
     back = potential.grad_conjugate(np.where(inner, eta, 0.0))
     np.testing.assert_allclose(back[inner], beta[inner], rtol=unit(eta) / slack)
     point = potential.at(beta)
     again = point.moved(np.zeros(D))
-    depth_digits = 1 + np.max(np.abs(np.log(np.abs(beta) / 1e-10))) if name.startswith("depth") else 1.0
+    depth_digits = (
+        1 + np.max(np.abs(np.log(np.abs(beta) / 1e-10))) if name.startswith("depth") else 1.0
+    )
     np.testing.assert_allclose(again.beta, beta, rtol=unit(eta) * depth_digits)
     np.testing.assert_allclose(potential.hessian_diag(beta) * point.weight(), 1.0, rtol=4 * EPS)
 
@@ -95,7 +102,9 @@ def test_gradient_is_monotone(name, raw, other):
     change = potential.at(b1).minus(potential.at(b0))
     assert np.all(change * np.sign(b1 - b0) >= 0)
     np.testing.assert_allclose(
-        change, potential.grad(b1) - potential.grad(b0), atol=unit(potential.grad(b1)) + unit(potential.grad(b0))
+        change,
+        potential.grad(b1) - potential.grad(b0),
+        atol=unit(potential.grad(b1)) + unit(potential.grad(b0)),
     )
 
 
@@ -111,9 +120,13 @@ def test_three_point_identity(name, raw, second, third):
     """D(a,c) = D(a,b) + D(b,c) + ⟨∇φ(b) − ∇φ(c), a − b⟩, up to rounding of its largest term."""
     potential, sides = POTENTIALS[name]
     a, b, c = (potential.at(place(p, sides)) for p in (raw, second, third))
-    terms = np.array([a.divergence(c), -a.divergence(b), -b.divergence(c), -b.minus(c) * (a.beta - b.beta)])
+    terms = np.array(
+        [a.divergence(c), -a.divergence(b), -b.divergence(c), -b.minus(c) * (a.beta - b.beta)]
+    )
     digits = max(unit(p.eta) for p in (a, b, c))
-    scale = np.max(np.abs(terms), axis=0) + sum(np.abs(p.beta * p.eta) + np.abs(p.conjugate()) for p in (a, b, c))
+    scale = np.max(np.abs(terms), axis=0) + sum(
+        np.abs(p.beta * p.eta) + np.abs(p.conjugate()) for p in (a, b, c)
+    )
     assert np.all(np.abs(np.sum(terms, axis=0)) <= 4 * digits * scale)
 
 
@@ -137,7 +150,8 @@ def test_scaled_is_factor_times(raw, other, factor):
 @given(raw=points)
 @fast
 def test_gradient_is_the_derivative(name, raw):
-    """Central differences over h = 1e-4·|β|: the error is h²/6 of the third derivative, relative 1e-7, rounding 1e-11."""
+    """Central differences over h = 1e-4·|β|: the error is h²/6 of the third derivative, relative
+    1e-7, rounding 1e-11."""
     potential, sides = POTENTIALS[name]
     beta = place(raw, sides)
     step = 1e-4 * np.abs(beta)
@@ -149,15 +163,20 @@ def test_gradient_is_the_derivative(name, raw):
 def test_sums_run_over_the_last_axis_only():
     potential, beta = Hypentropy(0.5), np.linspace(-2, 2, 12).reshape(3, 4)
     assert potential.value(beta).shape == (3,)
-    np.testing.assert_allclose(potential.value(beta), [potential.value(row) for row in beta], rtol=1e-15)
+    np.testing.assert_allclose(
+        potential.value(beta), [potential.value(row) for row in beta], rtol=1e-15
+    )
     assert potential.grad(beta).shape == (3, 4)
 
 
 def test_hypentropy_interpolates_between_its_ends():
-    """Φ_α ~ ‖β‖²/(2α) for large α (relative correction β²/(12α²)); ~ ‖β‖₁·log(1/α) for small α (correction 1/log α)."""
+    """Φ_α ~ ‖β‖²/(2α) for large α (relative correction β²/(12α²)); ~ ‖β‖₁·log(1/α) for small α
+    (correction 1/log α)."""
     beta = np.array([0.3, -2.0, 1.1])
     assert Hypentropy(1e5).value(beta) * 1e5 == pytest.approx(0.5 * beta @ beta, rel=1e-9)
-    assert Hypentropy(log_alpha=-1e6).value(beta) / 1e6 == pytest.approx(np.sum(np.abs(beta)), rel=1e-5)
+    assert Hypentropy(log_alpha=-1e6).value(beta) / 1e6 == pytest.approx(
+        np.sum(np.abs(beta)), rel=1e-5
+    )
 
 
 def test_vector_alpha_is_coordinatewise():
@@ -165,9 +184,15 @@ def test_vector_alpha_is_coordinatewise():
     sign = np.array([0.0, 7.0, 0.0, 1.0, -1.0])  # read only where alpha is zero
     potential = Hypentropy(alpha, sign=sign)
     single = [Hypentropy(a, sign=s if a == 0 else None) for a, s in zip(alpha, sign, strict=True)]
-    assert np.array_equal(potential.grad(beta), [p.grad(b) for p, b in zip(single, beta, strict=True)])
-    assert potential.value(beta) == pytest.approx(sum(float(p.value(b)) for p, b in zip(single, beta, strict=True)), rel=8 * EPS)
-    np.testing.assert_allclose(potential.grad_conjugate(potential.grad(beta)), beta, rtol=1000 * EPS)
+    assert np.array_equal(
+        potential.grad(beta), [p.grad(b) for p, b in zip(single, beta, strict=True)]
+    )
+    assert potential.value(beta) == pytest.approx(
+        sum(float(p.value(b)) for p, b in zip(single, beta, strict=True)), rel=8 * EPS
+    )
+    np.testing.assert_allclose(
+        potential.grad_conjugate(potential.grad(beta)), beta, rtol=1000 * EPS
+    )
     assert list(potential.half_lines(5)) == [0, 0, 0, 1, -1]
 
 

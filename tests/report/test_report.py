@@ -71,7 +71,9 @@ def test_the_page_holds_figures_numbers_and_claims(tmp_path):
 def test_the_page_refers_to_nothing_outside_itself(tmp_path):
     reproduce(tmp_path, "quick")
     page, _, source = read_page(tmp_path)
-    assert page.references and all(ref.startswith(("#", "data:image/png;base64,")) for ref in page.references)
+    assert page.references and all(
+        ref.startswith(("#", "data:image/png;base64,")) for ref in page.references
+    )
     assert {ref[1:] for ref in page.references if ref.startswith("#")} <= page.anchors
     assert not re.search(r"https?://|@import|url\(|<script|<link", source)
     assert "$" not in source
@@ -101,7 +103,9 @@ def moving(summary):
 
 @pytest.fixture
 def animated(monkeypatch):
-    monkeypatch.setattr(stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=moving))
+    monkeypatch.setattr(
+        stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=moving)
+    )
 
 
 def test_animations_are_on_the_page_and_beside_it(tmp_path, animated):
@@ -126,7 +130,9 @@ def test_an_animation_that_fails_is_on_the_page_with_its_reason(tmp_path, monkey
     def broken(summary):
         raise ZeroDivisionError("no frames")
 
-    monkeypatch.setattr(stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=broken))
+    monkeypatch.setattr(
+        stub_science, "EXPERIMENT", dataclasses.replace(stub_science.EXPERIMENT, animate=broken)
+    )
     assert "no frames" in reproduce(tmp_path, "quick").figures[0].failure
 
 
@@ -141,7 +147,9 @@ def test_a_rerun_computes_nothing_and_shows_the_same(tmp_path):
     assert first.figures[0].image == second.figures[0].image
 
 
-@pytest.mark.parametrize("only, figures, claims", [("W/fig1", 1, 0), ("R/eq3", 0, 1), ("R", 0, 2), ("W", 1, 1)])
+@pytest.mark.parametrize(
+    "only, figures, claims", [("W/fig1", 1, 0), ("R/eq3", 0, 1), ("R", 0, 2), ("W", 1, 1)]
+)
 def test_only_chooses_an_id_or_a_paper(tmp_path, only, figures, claims):
     report = reproduce(tmp_path, "quick", only=only)
     assert (len(report.figures), len(report.claims)) == (figures, claims)
@@ -161,7 +169,11 @@ def test_after_an_interrupt_the_page_holds_what_is_finished(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         reproduce(tmp_path, "quick", Store(tmp_path / "store"), interrupt)
     page, text, _ = read_page(tmp_path)
-    assert "Interrupted" in text and {"W-fig1", "W-thm1", "R-eq3"} <= page.anchors and "R-sharp" not in page.anchors
+    assert (
+        "Interrupted" in text
+        and {"W-fig1", "W-thm1", "R-eq3"} <= page.anchors
+        and "R-sharp" not in page.anchors
+    )
 
 
 def test_what_fails_is_on_the_page_with_its_reason(tmp_path, monkeypatch):
@@ -186,7 +198,9 @@ def test_stored_verdicts_equal_fresh_ones(tmp_path):
     fresh = check_claim("R/eq3", (0, 1), Store(tmp_path))
     stored = check_claim("R/eq3", (0, 1), Store(tmp_path))
     assert len(stub_science.CALLS) == 2
-    assert {k: v.checks for k, v in stored.verdicts.items()} == {k: v.checks for k, v in fresh.verdicts.items()}
+    assert {k: v.checks for k, v in stored.verdicts.items()} == {
+        k: v.checks for k, v in fresh.verdicts.items()
+    }
     assert all(v.status == "inconclusive" for v in stored.verdicts.values())
 
 
@@ -201,7 +215,9 @@ def test_the_row_of_a_quantity_is_its_worst_example():
 
 def test_a_spoiled_hypothesis_is_marked_with_its_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        stub_science.theory, "verify", lambda id, problem=None, key=0, time_s=None: stub_science.verify(id, "spoiled", key)
+        stub_science.theory,
+        "verify",
+        lambda id, problem=None, key=0, time_s=None: stub_science.verify(id, "spoiled", key),
     )
     reproduce(tmp_path, "quick", only="W/thm1")
     _, text, _ = read_page(tmp_path)
@@ -215,40 +231,71 @@ def compared(reading, runs, kind=1, relation="==", error=0.0, **words):
 
 def test_readings_are_as_good_as_they_are_printed():
     assert Reading.printed("6.2e-2") == Reading(0.062, pytest.approx(0.0005), "printed to 2 digits")
-    assert Reading.printed("0.13").within == pytest.approx(0.005) and Reading.printed("4.0e5").within == pytest.approx(5e3)
+    assert Reading.printed("0.13").within == pytest.approx(0.005) and Reading.printed(
+        "4.0e5"
+    ).within == pytest.approx(5e3)
     assert Reading.printed("3e-1") == Reading(0.3, pytest.approx(0.05), "printed to 1 digit")
-    assert Reading.rounded(5000, 1000).within == 500 and Reading.plot(0, 180).within == pytest.approx(1.8)
+    assert Reading.rounded(5000, 1000).within == 500 and Reading.plot(
+        0, 180
+    ).within == pytest.approx(1.8)
 
 
 def test_a_further_run_agrees_as_often_as_it_should():
-    """Of 2000 papers whose run is drawn like ours, 95% agree (4 standard errors: 2%); of others, ten deviations off, none."""
+    """Of 2000 papers whose run is drawn like ours, 95% agree (4 standard errors: 2%); of others,
+    ten deviations off, none."""
     rng = np.random.default_rng(0)
     draws = rng.normal(5, 1, (2000, 9))
     agree = [compared(Reading.exact(float(own)), runs) == "agrees" for own, *runs in draws]
     assert np.mean(agree) == pytest.approx(0.95, abs=0.02)
-    positive = [compared(Reading.exact(float(np.exp(own))), np.exp(runs)) == "agrees" for own, *runs in draws]
+    positive = [
+        compared(Reading.exact(float(np.exp(own))), np.exp(runs)) == "agrees"
+        for own, *runs in draws
+    ]
     assert np.mean(positive) == pytest.approx(0.95, abs=0.02)
     assert compared(Reading.exact(15.0), draws[0, 1:]) == "differs"
 
 
 def test_the_mean_of_many_runs_is_looked_for_more_narrowly():
     runs = (0.9, 1.0, 1.1, 1.0)
-    assert compared(Reading.exact(1.2), runs, 1) == "agrees" and compared(Reading.exact(1.2), runs, 100) == "differs"
+    assert (
+        compared(Reading.exact(1.2), runs, 1) == "agrees"
+        and compared(Reading.exact(1.2), runs, 100) == "differs"
+    )
 
 
 def test_reading_and_error_widen():
-    assert compared(Reading(2.0, 0.5, ""), (1.5, 1.5)) == "agrees" and compared(Reading(2.0, 0.4, ""), (1.5, 1.5)) == "differs"
+    assert (
+        compared(Reading(2.0, 0.5, ""), (1.5, 1.5)) == "agrees"
+        and compared(Reading(2.0, 0.4, ""), (1.5, 1.5)) == "differs"
+    )
     assert compared(Reading(2.0, 0.4, ""), (1.5, 1.5), error=0.2) == "agrees"
 
 
 def test_what_is_said_of_every_run_must_be_met_by_every_run():
     zero = Reading.plot(0.0, 1.0)
-    assert compared(zero, (0.0, 0.01), None) == "agrees" and compared(zero, (0.0, 0.02), None) == "differs"
-    assert compared(zero, (0.0, float("nan")), None) == "differs" and compared(zero, (0.0, 0.02), None, error=0.02) == "agrees"
-    assert compared(Reading.exact(1.0), (0.2, 0.9), None, "<=") == "agrees" == compared(Reading.exact(0.1), (0.2,), None, ">=")
-    assert compared(Reading.exact(1.0), (0.2, 1.1), None, "<=") == "differs" == compared(Reading.exact(1.0), (0.2,), None, ">=")
+    assert (
+        compared(zero, (0.0, 0.01), None) == "agrees"
+        and compared(zero, (0.0, 0.02), None) == "differs"
+    )
+    assert (
+        compared(zero, (0.0, float("nan")), None) == "differs"
+        and compared(zero, (0.0, 0.02), None, error=0.02) == "agrees"
+    )
+    assert (
+        compared(Reading.exact(1.0), (0.2, 0.9), None, "<=")
+        == "agrees"
+        == compared(Reading.exact(0.1), (0.2,), None, ">=")
+    )
+    assert (
+        compared(Reading.exact(1.0), (0.2, 1.1), None, "<=")
+        == "differs"
+        == compared(Reading.exact(1.0), (0.2,), None, ">=")
+    )
 
 
 def test_one_run_agrees_within_its_reading_or_cannot_be_compared():
-    assert compared(Reading(1.0, 0.1, ""), (1.05,)) == "agrees" and compared(Reading(1.0, 0.1, ""), (1.2,)) == "not comparable"
+    assert (
+        compared(Reading(1.0, 0.1, ""), (1.05,)) == "agrees"
+        and compared(Reading(1.0, 0.1, ""), (1.2,)) == "not comparable"
+    )
     assert compared(Reading.exact(1.0), (1.0, 1.0), incomparable="no number") == "not comparable"

@@ -58,20 +58,31 @@ def test_pages_and_other_papers_do_not_count():
     everything = set(closures.all_modules())
     for chosen in EXPERIMENTS:
         found = set(closure(versions.roots_of(chosen.point)))
-        assert found < everything and not any(name.startswith(("biasflow.report", "biasflow.cli")) for name in found)
-    assert not any(name.startswith("biasflow.flows") for name in closure(versions.roots_of(experiment("W/fig1").point)))
+        assert found < everything and not any(
+            name.startswith(("biasflow.report", "biasflow.cli")) for name in found
+        )
+    assert not any(
+        name.startswith("biasflow.flows")
+        for name in closure(versions.roots_of(experiment("W/fig1").point))
+    )
 
 
 def test_a_verdict_rests_on_the_module_of_its_claim_and_not_on_the_register():
     for claim in CLAIMS:
         roots = roots_of_claim(claim)
-        assert len(roots) == 2 and roots[0].rpartition(".")[0].endswith((".mirror", ".relu", ".margin", ".regimes"))
-        assert claim.check.__module__ in closure(roots) and "biasflow.theory.verifying" not in closure(roots)
+        assert len(roots) == 2 and roots[0].rpartition(".")[0].endswith(
+            (".mirror", ".relu", ".margin", ".regimes")
+        )
+        assert claim.check.__module__ in closure(
+            roots
+        ) and "biasflow.theory.verifying" not in closure(roots)
 
 
 def test_names_that_packages_hand_on_lead_to_their_home():
     follow = closures._targets
-    assert list(follow("biasflow.experiments.library", Import(2, "flows", "gradient_flow", ""))) == ["biasflow.flows.methods"]
+    assert list(
+        follow("biasflow.experiments.library", Import(2, "flows", "gradient_flow", ""))
+    ) == ["biasflow.flows.methods"]
     assert list(follow("biasflow.flows", Import(1, "", "dual", "dual"))) == ["biasflow.flows.dual"]
     assert list(follow("biasflow.flows", Import(0, "numpy", "", "np"))) == []
 

@@ -13,16 +13,30 @@ import xarray
 import engine_points
 from biasflow.errors import InputError
 from biasflow.records import Batched, Grid
-from biasflow.run import Dask, EngineError, Processes, Serial, Store, SweepError, files, shards as shards_module, sweep
+from biasflow.run import (
+    Dask,
+    EngineError,
+    Processes,
+    Serial,
+    Store,
+    SweepError,
+    files,
+    shards as shards_module,
+    sweep,
+)
 from biasflow.run.sweeping import assembled, make_ledger
 
-GRID = Grid({"scale": (1e-3, 0.1, 2.0), "seed": tuple(range(4))}, {"n": 6}, {"scale": "1", "value": "m"})
+GRID = Grid(
+    {"scale": (1e-3, 0.1, 2.0), "seed": tuple(range(4))}, {"n": 6}, {"scale": "1", "value": "m"}
+)
 
 
 def identical(a: xarray.Dataset, b: xarray.Dataset) -> None:
     xarray.testing.assert_identical(a, b)
     for name in a.variables:
-        assert a[name].values.tobytes() == b[name].values.tobytes() and a[name].dtype == b[name].dtype
+        assert (
+            a[name].values.tobytes() == b[name].values.tobytes() and a[name].dtype == b[name].dtype
+        )
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +46,12 @@ def expected():
 
 @pytest.mark.parametrize("workers, chunk", [(1, None), (2, None), (2, 5), (3, 100)])
 def test_processes_and_chunks_do_not_change_a_bit(expected, tmp_path, workers, chunk):
-    identical(sweep(engine_points.point, GRID, store=Store(tmp_path), engine=Processes(workers), chunk=chunk), expected)
+    identical(
+        sweep(
+            engine_points.point, GRID, store=Store(tmp_path), engine=Processes(workers), chunk=chunk
+        ),
+        expected,
+    )
 
 
 def test_without_a_store_results_travel_through_the_pipe(expected):
@@ -41,10 +60,15 @@ def test_without_a_store_results_travel_through_the_pipe(expected):
 
 def test_dask_does_not_change_a_bit(expected, tmp_path):
     pytest.importorskip("distributed")
-    identical(sweep(engine_points.point, GRID, store=Store(tmp_path), engine=Dask(workers=2), chunk=2), expected)
+    identical(
+        sweep(engine_points.point, GRID, store=Store(tmp_path), engine=Dask(workers=2), chunk=2),
+        expected,
+    )
 
 
-def test_a_worker_that_does_not_see_the_store_hands_its_results_back(expected, tmp_path, monkeypatch):
+def test_a_worker_that_does_not_see_the_store_hands_its_results_back(
+    expected, tmp_path, monkeypatch
+):
     monkeypatch.setattr(shards_module.Shelf, "reachable", lambda self: False)
     with ThreadPoolExecutor(2) as executor:
         identical(sweep(engine_points.point, GRID, executor, Store(tmp_path), chunk=5), expected)
@@ -75,34 +99,56 @@ def test_batches_go_through_one_call(tmp_path):
 
 
 def test_a_batch_that_raises_is_computed_point_by_point():
-    data = sweep(Batched(engine_points.double, engine_points.broken_batch), Grid({"x": (1, 2)}), chunk=2)
+    data = sweep(
+        Batched(engine_points.double, engine_points.broken_batch), Grid({"x": (1, 2)}), chunk=2
+    )
     assert data.twice.values.tolist() == [2.0, 4.0] and data.company.values.tolist() == [1, 1]
 
 
 def test_failures_are_masked_recorded_and_retried_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(engine_points, "CALLS", [])
     store, grid = Store(tmp_path), Grid({"x": tuple(range(5))})
-    with pytest.warns(RuntimeWarning, match=r"1 of 5 points failed; the first at {'x': 3}: ArithmeticError: three"):
+    with pytest.warns(
+        RuntimeWarning, match=r"1 of 5 points failed; the first at {'x': 3}: ArithmeticError: three"
+    ):
         data = sweep(engine_points.not_three, grid, store=store, chunk=2)
     assert data.failed.values.tolist() == [False, False, False, True, False]
     assert np.isnan(data.v.values[3]) and data.v.values[4] == 4.0 and data.word.values[3] == ""
     (path,) = tmp_path.rglob("failures/*.json")
-    assert "ArithmeticError" in path.read_text() and '"x":3' in path.read_text() and "not_three" in path.read_text()
+    assert (
+        "ArithmeticError" in path.read_text()
+        and '"x":3' in path.read_text()
+        and "not_three" in path.read_text()
+    )
     engine_points.CALLS.clear()
     with pytest.warns(RuntimeWarning, match="1 of 5"):
         sweep(engine_points.not_three, grid, store=store, chunk=2)
     assert engine_points.CALLS == []
     monkeypatch.setattr(engine_points, "FIXED", True)
     whole = sweep(engine_points.not_three, grid, store=store, chunk=2, retry_failed=True)
-    assert engine_points.CALLS == [3] and "failed" not in whole and whole.v.values.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert (
+        engine_points.CALLS == [3]
+        and "failed" not in whole
+        and whole.v.values.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    )
     assert not list(tmp_path.rglob("failures/*.json"))
 
 
 def test_failures_can_raise_after_the_rest_is_done(tmp_path):
     with pytest.raises(SweepError, match="1 of 5 points failed") as caught:
-        sweep(engine_points.not_three, Grid({"x": tuple(range(5))}), store=Store(tmp_path), failures="raise")
+        sweep(
+            engine_points.not_three,
+            Grid({"x": tuple(range(5))}),
+            store=Store(tmp_path),
+            failures="raise",
+        )
     assert caught.value.failures[0].setting == {"x": 3}
-    assert make_ledger(engine_points.not_three, Grid({"x": tuple(range(5))}), Store(tmp_path)).done.sum() == 4
+    assert (
+        make_ledger(
+            engine_points.not_three, Grid({"x": tuple(range(5))}), Store(tmp_path)
+        ).done.sum()
+        == 4
+    )
 
 
 @pytest.mark.parametrize("engine", [Serial(), Processes(1)])
@@ -144,7 +190,11 @@ def test_a_store_that_is_complete_may_be_read_only(expected, tmp_path, monkeypat
     monkeypatch.setattr(files.tempfile, "mkstemp", refused)
     identical(sweep(engine_points.point, GRID, store=Store(tmp_path)), expected)
     with pytest.raises(files.StoreError, match="Read-only"):
-        sweep(engine_points.point, Grid({"scale": (5.0,), "seed": (0,)}, {"n": 6}), store=Store(tmp_path))
+        sweep(
+            engine_points.point,
+            Grid({"scale": (5.0,), "seed": (0,)}, {"n": 6}),
+            store=Store(tmp_path),
+        )
 
 
 def test_a_damaged_shard_costs_only_its_own_points(expected, tmp_path, monkeypatch):
@@ -197,14 +247,18 @@ print(bf.sweep(f, bf.Grid({"x": (1, 2)}), workers=2).v.values.tolist())
 
 def test_a_script_without_a_guard_is_told_so(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode != 0 and 'if __name__ == "__main__":' in done.stderr.splitlines()[-1]
 
 
 def test_a_guarded_script_sweeps_its_own_function(tmp_path):
     guarded = SCRIPT.replace("\nprint", '\nif __name__ == "__main__":\n    print')
     (tmp_path / "script.py").write_text(guarded)
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.strip() == "[1.0, 2.0]", done.stderr
 
 
@@ -212,7 +266,10 @@ def test_a_broken_executor_is_a_clear_error(tmp_path):
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor, pytest.raises(EngineError):
+    with (
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor,
+        pytest.raises(EngineError),
+    ):
         sweep(engine_points.dies, Grid({"x": (1, 2)}), executor, Store(tmp_path))
 
 

@@ -1,4 +1,5 @@
-"""Points that misbehave cost themselves, never their neighbours, and never answer for somebody else."""
+"""Points that misbehave cost themselves, never their neighbours, and never answer for somebody
+else."""
 
 import json
 import os
@@ -14,7 +15,15 @@ import pytest
 import fault_points
 from biasflow.errors import InputError
 from biasflow.records import Batched, Grid
-from biasflow.run import Processes, Serial, Store, StoreError, SweepError, sweep, versions as versions_module
+from biasflow.run import (
+    Processes,
+    Serial,
+    Store,
+    StoreError,
+    SweepError,
+    sweep,
+    versions as versions_module,
+)
 from biasflow.run.encoding import sealed_json, unsealed_json
 from biasflow.run.surveying import survey
 from biasflow.run.sweeping import make_ledger
@@ -23,7 +32,9 @@ GRID = Grid({"x": tuple(range(6))})
 ENGINES = [Serial(), Processes(1)]
 
 
-@pytest.mark.parametrize("function", [fault_points.huge_at_three, fault_points.odd_attribute_at_three])
+@pytest.mark.parametrize(
+    "function", [fault_points.huge_at_three, fault_points.odd_attribute_at_three]
+)
 @pytest.mark.parametrize("chunk", [2, 6])
 def test_a_point_that_cannot_be_stored_leaves_its_neighbours_alone(tmp_path, function, chunk):
     """The whole chunk used to fail."""
@@ -41,7 +52,8 @@ from biasflow.records import Grid
 from biasflow.run import Processes, Serial, Store, sweep
 if __name__ == "__main__":
     engine = Serial() if sys.argv[1] == "serial" else Processes(1)
-    data = sweep(fault_points.forks, Grid({"x": (1, 2, 3)}), store=Store(sys.argv[2]), engine=engine)
+    grid = Grid({"x": (1, 2, 3)})
+    data = sweep(fault_points.forks, grid, store=Store(sys.argv[2]), engine=engine)
     print(data.v.values.tolist(), "failed" in data)
 """
 
@@ -52,24 +64,38 @@ def test_a_forked_child_does_not_answer_for_its_parent(tmp_path, engine):
     """The child's value used to be stored, or its failure recorded."""
     (tmp_path / "script.py").write_text(FORKING)
     command = [sys.executable, str(tmp_path / "script.py"), engine, str(tmp_path / "store")]
-    done = subprocess.run(command, capture_output=True, text=True, env=_plain_environment(), timeout=120)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=_plain_environment(), timeout=120
+    )
     assert done.stdout == "[1.0, 2.0, 3.0] False\n", done.stderr
-    assert done.stderr.count("a process forked by the point function came back with it and was ended") == 3
+    assert (
+        done.stderr.count("a process forked by the point function came back with it and was ended")
+        == 3
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_error_that_cannot_speak_is_one_failed_point(tmp_path, engine):
-    with pytest.warns(RuntimeWarning, match=r"1 of 6 .* Speechless: \(no message: its __str__ raises ValueError\)"):
-        data = sweep(fault_points.speechless_at_two, GRID, store=Store(tmp_path), engine=engine, chunk=3)
+    with pytest.warns(
+        RuntimeWarning, match=r"1 of 6 .* Speechless: \(no message: its __str__ raises ValueError\)"
+    ):
+        data = sweep(
+            fault_points.speechless_at_two, GRID, store=Store(tmp_path), engine=engine, chunk=3
+        )
     assert data.failed.values.tolist() == [x == 2 for x in range(6)]
 
 
 def test_a_point_beyond_its_time_is_stopped_and_recorded(tmp_path):
     grid, begin = Grid({"x": tuple(range(4))}, {"victim": 1}), time.monotonic()
     with pytest.warns(RuntimeWarning, match=r"1 of 4 .* TimeLimit: not done within 8 s"):
-        data = sweep(fault_points.hangs, grid, store=Store(tmp_path), workers=1, chunk=4, point_time_s=8.0)
-    assert data.failed.values.tolist() == [False, True, False, False] and data.v.values[2] == np.sin(2)
-    assert time.monotonic() - begin < 120  # two starts of a worker on a busy machine; the point itself never ends
+        data = sweep(
+            fault_points.hangs, grid, store=Store(tmp_path), workers=1, chunk=4, point_time_s=8.0
+        )
+    assert data.failed.values.tolist() == [False, True, False, False] and data.v.values[
+        2
+    ] == np.sin(2)
+    # two starts of a worker on a busy machine; the point itself never ends
+    assert time.monotonic() - begin < 120
     ledger = make_ledger(fault_points.hangs, grid, Store(tmp_path))
     ledger.look_for_failures(range(4))
     assert ledger.failed[1].kind == "TimeLimit" and ledger.done.sum() == 3
@@ -88,7 +114,8 @@ def test_a_limit_does_not_change_results(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "limit, engine, word", [(5.0, Serial(), "Serial cannot stop a point"), (-1.0, Processes(1), "point_time_s")]
+    "limit, engine, word",
+    [(5.0, Serial(), "Serial cannot stop a point"), (-1.0, Processes(1), "point_time_s")],
 )
 def test_limits_that_cannot_be_kept_are_refused(limit, engine, word):
     with pytest.raises(InputError, match=word):
@@ -118,7 +145,8 @@ def test_sealed_records_notice_every_flipped_bit():
 
 @pytest.mark.parametrize("pattern", ["about.json", "failures/*.json"])
 def test_damaged_records_cost_a_warning(tmp_path, pattern):
-    """KeyError: 'token' from about.json, TypeError from a failure's record, before they had checksums."""
+    """KeyError: 'token' from about.json, TypeError from a failure's record, before they had
+    checksums."""
     function, store = fault_points.speechless_at_two, Store(tmp_path)
     with pytest.warns(RuntimeWarning, match="1 of 6"):
         sweep(function, GRID, store=store)
@@ -163,18 +191,29 @@ print(jax.config.jax_enable_x64, jax.numpy.zeros(1).dtype)
 
 
 def test_a_sweep_here_is_in_double_and_leaves_the_process_in_single():
-    """A sweep in the user's own process used to switch JAX over: for good, where its function was what imported JAX."""
-    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, env=_plain_environment(), timeout=120)
+    """A sweep in the user's own process used to switch JAX over: for good, where its function was
+    what imported JAX."""
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE],
+        capture_output=True,
+        text=True,
+        env=_plain_environment(),
+        timeout=120,
+    )
     assert done.stdout.split() == ["True", "{'float64'}", "False", "float32"], done.stderr
 
 
 def _plain_environment() -> dict[str, str]:
     paths = [entry for entry in sys.path if entry]
-    return {**{k: v for k, v in os.environ.items() if k != "JAX_ENABLE_X64"}, "PYTHONPATH": os.pathsep.join(paths)}
+    return {
+        **{k: v for k, v in os.environ.items() if k != "JAX_ENABLE_X64"},
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
 
 
 def test_two_sweeps_at_once_give_what_one_gives():
-    """Each used to switch JAX and BLAS for the whole process, and back while the other was still at work."""
+    """Each used to switch JAX and BLAS for the whole process, and back while the other was still at
+    work."""
     import jax
 
     before, grid = jax.config.jax_enable_x64, Grid({"x": tuple(range(40))})
@@ -184,7 +223,11 @@ def test_two_sweeps_at_once_give_what_one_gives():
         found[name] = sweep(function, grid)
         seen.append(jax.config.jax_enable_x64)
 
-    functions = {"jax": fault_points.in_jax, "again": fault_points.in_jax, "numpy": fault_points.result}
+    functions = {
+        "jax": fault_points.in_jax,
+        "again": fault_points.in_jax,
+        "numpy": fault_points.result,
+    }
     threads = [threading.Thread(target=work, args=item) for item in functions.items()]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
@@ -201,5 +244,7 @@ def test_another_jax_is_another_key_and_is_told(monkeypatch):
     assert told["jax_version"] == versions["jax"] and told["jaxlib_version"] == versions["jaxlib"]
     before = versions_module.code_version()
     other = versions_module.installed_version
-    monkeypatch.setattr(versions_module, "installed_version", lambda name: "0.0.1" if name == "jax" else other(name))
+    monkeypatch.setattr(
+        versions_module, "installed_version", lambda name: "0.0.1" if name == "jax" else other(name)
+    )
     assert versions_module.code_version.__wrapped__() != before

@@ -22,7 +22,9 @@ def put(store: Store, *points: xarray.Dataset) -> str:
     (stack,) = stacked(list(enumerate(points)))
     keys = [f"key{row}" for row in range(len(points))]
     settings = [{"scale": row} for row in range(len(points))]
-    return store.shelf(point).put("chunk", keys, settings, shards.shard_bytes(keys, settings, "cpu", stack))
+    return store.shelf(point).put(
+        "chunk", keys, settings, shards.shard_bytes(keys, settings, "cpu", stack)
+    )
 
 
 def rich_dataset() -> xarray.Dataset:
@@ -38,7 +40,14 @@ def rich_dataset() -> xarray.Dataset:
             "word": "hello",
         },
         coords={"t": [0, 1, 2], "name": ("t", ["a", "bb", "ccc"])},
-        attrs={"number": 0.1, "text": "é", "flag": True, "none": None, "list": [1, 2.5], "inf": np.inf},
+        attrs={
+            "number": 0.1,
+            "text": "é",
+            "flag": True,
+            "none": None,
+            "list": [1, 2.5],
+            "inf": np.inf,
+        },
     )
 
 
@@ -62,9 +71,14 @@ def test_a_shard_is_netcdf_that_other_tools_open(tmp_path):
 
 
 def test_points_of_different_shapes_go_to_different_stacks():
-    ragged = [(k, xarray.Dataset({"v": ("t", np.zeros(k % 2 + 1))}, attrs={"k": k})) for k in range(4)]
+    ragged = [
+        (k, xarray.Dataset({"v": ("t", np.zeros(k % 2 + 1))}, attrs={"k": k})) for k in range(4)
+    ]
     assert [stack.rows for stack in stacked(ragged)] == [(0, 2), (1, 3)]
-    assert [stack.attrs for stack in stacked(ragged)] == [({"k": 0}, {"k": 2}), ({"k": 1}, {"k": 3})]
+    assert [stack.attrs for stack in stacked(ragged)] == [
+        ({"k": 0}, {"k": 2}),
+        ({"k": 1}, {"k": 3}),
+    ]
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=8))
@@ -113,7 +127,8 @@ def test_a_function_outside_the_package_is_keyed_by_its_source_too(tmp_path, mon
     module = importlib.import_module("outside_points")
     before = Store(tmp_path).key(module.f, {"x": 1})
     source.write_text("def f(x):\n    return x + 100\n")
-    with pytest.raises(InputError, match="changed since it was imported"):  # the old code would be stored under the new name
+    # the old code would be stored under the new name
+    with pytest.raises(InputError, match="changed since it was imported"):
         Store(tmp_path).key(module.f, {"x": 1})
     importlib.invalidate_caches()
     assert Store(tmp_path).key(importlib.reload(module).f, {"x": 1}) != before
@@ -178,10 +193,21 @@ def test_the_index_is_what_the_files_say(tmp_path):
 
 def test_records_round_trip_and_damage_is_noticed(tmp_path):
     store = Store(tmp_path)
-    address = {"kind": "verdict", "roots": ("biasflow.theory.judging",), "claim": "W/thm1", "key": 0}
+    address = {
+        "kind": "verdict",
+        "roots": ("biasflow.theory.judging",),
+        "claim": "W/thm1",
+        "key": 0,
+    }
     assert store.read_record(**address) is None and not list(tmp_path.iterdir())
-    store.write_record({"measured": np.float64(0.1), "bound": float("inf"), "failures": [None, "é"]}, **address)
-    assert store.read_record(**address) == {"measured": 0.1, "bound": float("inf"), "failures": [None, "é"]}
+    store.write_record(
+        {"measured": np.float64(0.1), "bound": float("inf"), "failures": [None, "é"]}, **address
+    )
+    assert store.read_record(**address) == {
+        "measured": 0.1,
+        "bound": float("inf"),
+        "failures": [None, "é"],
+    }
     assert store.read_record(**{**address, "key": 1}) is None
     (path,) = tmp_path.rglob("records/*.json")
     path.write_text("{")

@@ -17,7 +17,12 @@ GRID = Grid({"scale": (1.0, 2.5, 0.5), "kind": ("rich", "kernel")}, {"n": 4})
 def point(scale: float, kind: str, n: int) -> xarray.Dataset:
     calls.append((scale, kind))
     return xarray.Dataset(
-        {"path": ("t", scale * np.arange(float(n))), "kind_length": len(kind), "good": scale > 0.7, "tag": kind.upper()},
+        {
+            "path": ("t", scale * np.arange(float(n))),
+            "kind_length": len(kind),
+            "good": scale > 0.7,
+            "tag": kind.upper(),
+        },
         coords={"t": np.arange(n)},
         attrs={"unit": "none", "scale": scale},
     )
@@ -34,12 +39,20 @@ def forget_calls():
 
 def test_axes_come_first_in_order_with_their_coordinates():
     result = sweep(point, GRID)
-    assert result.path.dims == ("scale", "kind", "t") and result.kind_length.dims == ("scale", "kind")
-    assert result.scale.values.tolist() == [1.0, 2.5, 0.5] and result.kind.values.tolist() == ["rich", "kernel"]
+    assert result.path.dims == ("scale", "kind", "t") and result.kind_length.dims == (
+        "scale",
+        "kind",
+    )
+    assert result.scale.values.tolist() == [1.0, 2.5, 0.5] and result.kind.values.tolist() == [
+        "rich",
+        "kernel",
+    ]
     assert result.t.dims == ("t",)
     assert calls == [(scale, kind) for scale in (1.0, 2.5, 0.5) for kind in ("rich", "kernel")]
     np.testing.assert_array_equal(result.path.sel(scale=2.5, kind="kernel"), 2.5 * np.arange(4.0))
-    assert result.good.dtype == bool and str(result.tag.sel(scale=0.5, kind="rich").values) == "RICH"
+    assert (
+        result.good.dtype == bool and str(result.tag.sel(scale=0.5, kind="rich").values) == "RICH"
+    )
 
 
 def test_attributes_say_where_the_result_comes_from():
@@ -82,13 +95,22 @@ def test_a_sweep_resumes_where_it_stopped(tmp_path):
 def test_a_larger_grid_reuses_the_points_of_a_smaller_one(tmp_path):
     sweep(point, GRID, store=Store(tmp_path))
     calls.clear()
-    sweep(point, Grid({"kind": ("kernel", "rich"), "scale": (1.0, 3.0)}, {"n": 4}), store=Store(tmp_path))
+    sweep(
+        point,
+        Grid({"kind": ("kernel", "rich"), "scale": (1.0, 3.0)}, {"n": 4}),
+        store=Store(tmp_path),
+    )
     assert calls == [(3.0, "kernel"), (3.0, "rich")]
 
 
 def test_progress_counts_up_to_the_number_of_points(tmp_path):
     told = []
-    sweep(point, GRID, store=Store(tmp_path), progress=lambda done, total, label: told.append((done, total, label)))
+    sweep(
+        point,
+        GRID,
+        store=Store(tmp_path),
+        progress=lambda done, total, label: told.append((done, total, label)),
+    )
     assert told == [(done, 6, "point") for done in range(7)]
 
 
@@ -103,7 +125,8 @@ def test_threads_give_what_the_serial_sweep_gives(tmp_path, monkeypatch, most_ch
 
 def test_spawned_processes_give_what_the_serial_sweep_gives(tmp_path, monkeypatch):
     (tmp_path / "spawned_points.py").write_text(
-        "import xarray\n\ndef square(x):\n    return xarray.Dataset({'square': x * x, 'half': x / 2})\n"
+        "import xarray\n\ndef square(x):\n    return xarray.Dataset({'square': x * x, 'half': x / "
+        "2})\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     square = importlib.import_module("spawned_points").square
@@ -194,7 +217,8 @@ def changing(x):
 
 
 @pytest.mark.parametrize(
-    "function, word", [(ragged, "'v' has dim"), (drifting, "coordinate 't' differs"), (changing, "variables are")]
+    "function, word",
+    [(ragged, "'v' has dim"), (drifting, "coordinate 't' differs"), (changing, "variables are")],
 )
 def test_points_that_do_not_fit_together_are_refused(function, word):
     with pytest.raises(InputError, match=word):

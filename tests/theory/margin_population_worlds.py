@@ -9,7 +9,15 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.losses import margin as losses
-from biasflow.theory.margin import directions, discs, energy, injectivity, optimality, populations, regularity
+from biasflow.theory.margin import (
+    directions,
+    discs,
+    energy,
+    injectivity,
+    optimality,
+    populations,
+    regularity,
+)
 from biasflow.theory.margin.examples import cluster_data, interval_data
 
 
@@ -22,7 +30,9 @@ def slower(factor):
         def other(*args):
             with patch.context() as inner:
                 inner.setattr(
-                    bf.SignedTwoLayer, "gradient", lambda self, *rest: type(right(self, *rest))(factor * right(self, *rest).W)
+                    bf.SignedTwoLayer,
+                    "gradient",
+                    lambda self, *rest: type(right(self, *rest))(factor * right(self, *rest).W),
                 )
                 return flow(*args)
 
@@ -48,7 +58,11 @@ def printed_sign(patch):
 def integrals_times(factor):
     def spoil(patch):
         right = energy.Gaining.integrated
-        patch.setattr(energy.Gaining, "integrated", lambda self, rate: (factor * right(self, rate)[0], right(self, rate)[1]))
+        patch.setattr(
+            energy.Gaining,
+            "integrated",
+            lambda self, rate: (factor * right(self, rate)[0], right(self, rate)[1]),
+        )
 
     return spoil
 
@@ -70,7 +84,9 @@ def own_tail(patch):
 
 def weights_of(change):
     """Another ∇S: change(scores)."""
-    return lambda patch: patch.setattr(losses.SmoothMargin, "weights", lambda self, f, y: change(y * f))
+    return lambda patch: patch.setattr(
+        losses.SmoothMargin, "weights", lambda self, f, y: change(y * f)
+    )
 
 
 def soft_argmin(scores):
@@ -90,7 +106,9 @@ def not_normalised(scores):
 def smooth_margin_times(factor):
     def spoil(patch):
         right = losses.SmoothMargin.__call__
-        patch.setattr(losses.SmoothMargin, "__call__", lambda self, f, y: factor * right(self, f, y))
+        patch.setattr(
+            losses.SmoothMargin, "__call__", lambda self, f, y: factor * right(self, f, y)
+        )
 
     return spoil
 
@@ -138,14 +156,18 @@ def other_gates(slope):
 
 def hidden_as(change):
     """Another activation: change(projections)."""
-    return lambda patch: patch.setattr(bf.TwoLayer, "hidden", lambda self, params, X: change(params.W @ X.T))
+    return lambda patch: patch.setattr(
+        bf.TwoLayer, "hidden", lambda self, params, X: change(params.W @ X.T)
+    )
 
 
 def no_bias(patch):
     """Features of x without the one, on inputs some of which are multiples of each other."""
     patch.setattr(injectivity, "augmented", lambda X: X)
     data = cluster_data(0)
-    return {"problem": bf.Dataset(np.vstack([data.X, 2 * data.X[:1]]), np.append(data.y, data.y[0]))}
+    return {
+        "problem": bf.Dataset(np.vstack([data.X, 2 * data.X[:1]]), np.append(data.y, data.y[0]))
+    }
 
 
 OVER = (directions, "l1_max_margin")
@@ -154,7 +176,11 @@ OVER = (directions, "l1_max_margin")
 def fewer(patch):
     """The margin over half of the directions."""
     right = directions.l1_max_margin
-    patch.setattr(directions, "l1_max_margin", lambda Z: right(np.where(np.arange(Z.shape[1]) % 2 == 0, Z, 0.0)))
+    patch.setattr(
+        directions,
+        "l1_max_margin",
+        lambda Z: right(np.where(np.arange(Z.shape[1]) % 2 == 0, Z, 0.0)),
+    )
 
 
 def by_norm_two(found, Z):
@@ -182,7 +208,9 @@ def wider_intervals(patch):
 def an_atom(patch):
     """An interval of no length that has mass."""
     right = populations._share
-    patch.setattr(populations, "_share", lambda found, piece, part: right(found, piece, part) + 0.01)
+    patch.setattr(
+        populations, "_share", lambda found, piece, part: right(found, piece, part) + 0.01
+    )
 
 
 def inputs_alone(patch):
@@ -218,7 +246,11 @@ def redrawn(change):
 
     def spoil(patch):
         right = discs.clusters
-        patch.setattr(discs, "clusters", lambda *args, **named: bf.Dataset(*change(*right(*args, **named)[:2])))
+        patch.setattr(
+            discs,
+            "clusters",
+            lambda *args, **named: bf.Dataset(*change(*right(*args, **named)[:2])),
+        )
 
     return spoil
 
@@ -268,8 +300,14 @@ WORLDS = (
     World("C/prop29", "the inputs' own max margin given", inputs_alone),
     World("C/prop29", "the middles of intervals alone", centres_for_ends),
     World("C/prop29", "λ even on its places", even_weights),
-    World("C/prop29", "max J × 0.999", wrapped(optimality, "gain_of", lambda found, *_: 0.999 * found)),
-    World("C/sec7", "1/(3k − 2)", lambda patch: patch.setattr(discs, "promised", lambda k: 1 / (3 * k - 2))),
+    World(
+        "C/prop29", "max J × 0.999", wrapped(optimality, "gain_of", lambda found, *_: 0.999 * found)
+    ),
+    World(
+        "C/sec7",
+        "1/(3k − 2)",
+        lambda patch: patch.setattr(discs, "promised", lambda k: 1 / (3 * k - 2)),
+    ),
     World("C/sec7", "discs half as large again", redrawn(widened)),
     World("C/sec7", "classes of points, not of discs", redrawn(own_classes)),
     World("C/sec7", "inputs twice as far out", redrawn(lambda X, y: (2 * X, y))),

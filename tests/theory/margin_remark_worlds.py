@@ -32,7 +32,11 @@ def scattered_flow(patch):
 
     def turned(*args, **named):
         found = right(*args, **named)
-        turn = 1e-3 * np.random.default_rng(0).standard_normal(found.states.W.shape) * np.abs(found.states.W).max()
+        turn = (
+            1e-3
+            * np.random.default_rng(0).standard_normal(found.states.W.shape)
+            * np.abs(found.states.W).max()
+        )
         return dataclasses.replace(found, states=found.states._replace(W=found.states.W + turn))
 
     patch.setattr(points, "gradient_flow", turned)
@@ -78,7 +82,11 @@ def of_fewer_samples(patch):
 def rough_kernel(patch):
     """A kernel with a kink."""
     right = sparsity.circle_kernel
-    patch.setattr(sparsity, "circle_kernel", lambda rows, others: right(rows, others) - 0.01 * np.abs(rows @ others.T - 1.0))
+    patch.setattr(
+        sparsity,
+        "circle_kernel",
+        lambda rows, others: right(rows, others) - 0.01 * np.abs(rows @ others.T - 1.0),
+    )
 
 
 def bound_times(factor):
@@ -90,9 +98,12 @@ def bound_times(factor):
 
 
 def constants_of_rank_alone(patch):
-    """Lemma 20 as printed, r = 1: c(Δ₁/R)² whatever R, c as at R = 1, on inputs a hundred times smaller."""
+    """Lemma 20 as printed, r = 1: c(Δ₁/R)² whatever R, c as at R = 1, on inputs a hundred times
+    smaller."""
     patch.setattr(
-        projections.Line, "bound", property(lambda self: 1 / (2 + 16 * np.sqrt(2) * (self.radius / self.distance) ** 2))
+        projections.Line,
+        "bound",
+        property(lambda self: 1 / (2 + 16 * np.sqrt(2) * (self.radius / self.distance) ** 2)),
     )
     data = cluster_data(0, 12, d=3, k=2)
     return {"problem": bf.Dataset(data.X / 100, data.y)}
@@ -101,14 +112,20 @@ def constants_of_rank_alone(patch):
 def penalty(change):
     """Another weight decay: change(½Σa², ½Σ‖w‖²)."""
     return lambda patch: patch.setattr(
-        decay, "weight_decay", lambda network: change(np.sum(network.a**2) / 2, np.sum(network.W**2) / 2)
+        decay,
+        "weight_decay",
+        lambda network: change(np.sum(network.a**2) / 2, np.sum(network.W**2) / 2),
     )
 
 
 def half_a_gain(patch):
     """A dual that sees half of what neurons gain: a lower bound that is none."""
     right = decay.Decayed.gain
-    patch.setattr(decay.Decayed, "gain", lambda self, q: 0.9 * right(self, q) if np.ptp(q) > 0 else right(self, q))
+    patch.setattr(
+        decay.Decayed,
+        "gain",
+        lambda self, q: 0.9 * right(self, q) if np.ptp(q) > 0 else right(self, q),
+    )
 
 
 def conjugate_times(factor):
@@ -134,7 +151,9 @@ def fading(patch):
     patch.setattr(
         interchange.Trained,
         "state",
-        lambda self, k: type(self.problem.params0)(*(np.exp(self.log_norms[k] / 2) * leaf for leaf in right_states(self, k))),
+        lambda self, k: type(self.problem.params0)(
+            *(np.exp(self.log_norms[k] / 2) * leaf for leaf in right_states(self, k))
+        ),
     )
 
 
@@ -165,7 +184,11 @@ WORLDS = (
     World("C/interchange", "the sign of Corollary 11 as printed", must_grow),
     World("C/sparse", "two atoms for each", wrapped(sparsity, "few_atoms", twice_the_atoms)),
     World("C/sparse", "a random measure", wrapped(sparsity, "f1_max_margin", random_measure)),
-    World("C/sparse", "γ₁ × 1.001", wrapped(sparsity, "f1_max_margin", scaled(objective=1.001, primal=1.001, dual=1.001))),
+    World(
+        "C/sparse",
+        "γ₁ × 1.001",
+        wrapped(sparsity, "f1_max_margin", scaled(objective=1.001, primal=1.001, dual=1.001)),
+    ),
     World("C/sparse", "γ₁ of fewer samples given", limit_of_fewer_labels),
     World("C/sparse", "a kernel with a kink", rough_kernel),
     World("C/weight-decay", "decay of the output layer alone", penalty(lambda a, w: 2 * a)),
@@ -174,7 +197,11 @@ WORLDS = (
     World("C/weight-decay", "the path norm squared", penalty(lambda a, w: (a + w) ** 2)),
     World("C/weight-decay", "a bound that neurons pass", half_a_gain),
     World("C/weight-decay", "a dual value × 1.001", conjugate_times(1.001)),
-    World("C/sec6", "γ₁ × 1.2, no classifier of it", wrapped(*SOLVER, scaled(objective=1.2, primal=1.2, dual=1.2))),
+    World(
+        "C/sec6",
+        "γ₁ × 1.2, no classifier of it",
+        wrapped(*SOLVER, scaled(objective=1.2, primal=1.2, dual=1.2)),
+    ),
     World("C/sec6", "γ₁'s upper bound halved", wrapped(*SOLVER, scaled(dual=0.5))),
     World("C/sec6", "twenty times the bound", bound_times(20.0)),
     World("C/sec6", "constants of r alone, as printed, on small inputs", constants_of_rank_alone),

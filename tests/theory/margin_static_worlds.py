@@ -10,7 +10,12 @@ from biasflow.limits.margin import f2
 from biasflow.losses import margin as losses
 from biasflow.models import SphereMeasure
 from biasflow.theory.margin import assumptions, generalisation, margins, softmin, unseen, variation
-from biasflow.theory.margin.examples import cluster_data, network_problem, relu_problem, smooth_problem
+from biasflow.theory.margin.examples import (
+    cluster_data,
+    network_problem,
+    relu_problem,
+    smooth_problem,
+)
 
 
 def wrapped(module, name, change):
@@ -29,9 +34,13 @@ def scaled(**factors):
     def change(found, *_):
         proof = found.certificate
         proof = dataclasses.replace(
-            proof, primal=proof.primal * factors.get("primal", 1), dual=proof.dual * factors.get("dual", 1)
+            proof,
+            primal=proof.primal * factors.get("primal", 1),
+            dual=proof.dual * factors.get("dual", 1),
         )
-        return dataclasses.replace(found, objective=found.objective * factors.get("objective", 1), certificate=proof)
+        return dataclasses.replace(
+            found, objective=found.objective * factors.get("objective", 1), certificate=proof
+        )
 
     return change
 
@@ -43,7 +52,11 @@ def with_stats(**entries):
 def random_measure(found, X, *_):
     rng = np.random.default_rng(5)
     u = rng.standard_normal((50, X.shape[1] + 1))
-    value = bf.Particles(u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], 50), np.full(50, -np.log(50)))
+    value = bf.Particles(
+        u / np.linalg.norm(u, axis=1)[:, None],
+        rng.choice([-1.0, 1.0], 50),
+        np.full(50, -np.log(50)),
+    )
     return dataclasses.replace(found, value=value)
 
 
@@ -53,7 +66,11 @@ def even_weights(found, X, *_):
 
 def other_labels(patch):
     original = margins.f1_max_margin
-    patch.setattr(margins, "f1_max_margin", lambda X, y, **named: original(X, np.append(-y[:1], y[1:]), **named))
+    patch.setattr(
+        margins,
+        "f1_max_margin",
+        lambda X, y, **named: original(X, np.append(-y[:1], y[1:]), **named),
+    )
 
 
 def limit_of(solver, change):
@@ -79,7 +96,11 @@ def half_sphere(patch):
 
 def other_kernel(patch):
     original = f2.f2_bracket
-    patch.setattr(f2, "f2_bracket", lambda X, y, activation, deadline: original(X, y, "squared_relu", deadline))
+    patch.setattr(
+        f2,
+        "f2_bracket",
+        lambda X, y, activation, deadline: original(X, y, "squared_relu", deadline),
+    )
 
 
 def larger_kernel(found, *_):
@@ -91,7 +112,13 @@ def uniform_kernel_weights(patch):
 
     def even(X, y, **named):
         found = original(X, y, **named)
-        return found if named else dataclasses.replace(found, value=dataclasses.replace(found.value, coefficients=np.asarray(y)))
+        return (
+            found
+            if named
+            else dataclasses.replace(
+                found, value=dataclasses.replace(found.value, coefficients=np.asarray(y))
+            )
+        )
 
     patch.setattr(margins, "f2_max_margin", even)
 
@@ -111,7 +138,9 @@ def first_axes(dual=None):
 
 
 def below_full_rank(change):
-    return lambda found, X, y, rank, *rest: change(found, X, y, rank) if rank < X.shape[1] else found
+    return lambda found, X, y, rank, *rest: (
+        change(found, X, y, rank) if rank < X.shape[1] else found
+    )
 
 
 def skewed(found, *_):
@@ -129,7 +158,14 @@ def half_as_heavy(particles, *_):
 def sphere_with(**changes):
     def change(measure, *_):
         named = {name: make(measure) for name, make in changes.items()}
-        return SphereMeasure(**{"model": measure.model, "neurons": measure.neurons, "log_masses": measure.log_masses, **named})
+        return SphereMeasure(
+            **{
+                "model": measure.model,
+                "neurons": measure.neurons,
+                "log_masses": measure.log_masses,
+                **named,
+            }
+        )
 
     return change
 
@@ -139,7 +175,9 @@ def calls(kind, change):
 
     def spoil(patch):
         original = kind.__call__
-        patch.setattr(kind, "__call__", lambda self, params, X: change(original(self, params, X), params, X))
+        patch.setattr(
+            kind, "__call__", lambda self, params, X: change(original(self, params, X), params, X)
+        )
 
     return spoil
 
@@ -150,7 +188,9 @@ def gradients(factor):
         patch.setattr(
             bf.SignedTwoLayer,
             "gradient",
-            lambda self, params, X, out: type(params)(factor(params.W) * original(self, params, X, out).W),
+            lambda self, params, X, out: type(params)(
+                factor(params.W) * original(self, params, X, out).W
+            ),
         )
 
     return spoil
@@ -169,7 +209,9 @@ def printed_gradient(patch):
 def weights_changed(change):
     def spoil(patch):
         original = losses.SmoothMargin.weights
-        patch.setattr(losses.SmoothMargin, "weights", lambda self, f, y: change(original, self, f, y))
+        patch.setattr(
+            losses.SmoothMargin, "weights", lambda self, f, y: change(original, self, f, y)
+        )
 
     return spoil
 
@@ -177,7 +219,9 @@ def weights_changed(change):
 def smooth_margin_changed(change):
     def spoil(patch):
         original = losses.SmoothMargin.__call__
-        patch.setattr(losses.SmoothMargin, "__call__", lambda self, f, y: change(original(self, f, y), f))
+        patch.setattr(
+            losses.SmoothMargin, "__call__", lambda self, f, y: change(original(self, f, y), f)
+        )
 
     return spoil
 
@@ -226,7 +270,9 @@ class Tail(bf.MarginLoss):
 
 
 def with_loss(kind):
-    return lambda patch: {"problem": dataclasses.replace(network_problem(0), loss=bf.SmoothMargin(Tail(kind)))}
+    return lambda patch: {
+        "problem": dataclasses.replace(network_problem(0), loss=bf.SmoothMargin(Tail(kind)))
+    }
 
 
 def inputs_moved(move):
@@ -251,7 +297,9 @@ def kernel_margin(found, X, y, *_):
 
 def power_of_f1(power, rank=1):
     def spoil(patch):
-        change = lambda found, *_: dataclasses.replace(found, objective=found.objective**power)  # noqa: E731
+        def change(found, *_):
+            return dataclasses.replace(found, objective=found.objective**power)
+
         wrapped(generalisation, "f1_max_margin", change)(patch)
         return {"problem": bf.Alternating(2, (3, 5, 7), 0.1, 0.2)} if rank == 2 else None
 
@@ -260,7 +308,9 @@ def power_of_f1(power, rank=1):
 
 def power_of_f2(power):
     return wrapped(
-        generalisation, "f2_max_margin", lambda found, *_: dataclasses.replace(found, objective=found.objective**power)
+        generalisation,
+        "f2_max_margin",
+        lambda found, *_: dataclasses.replace(found, objective=found.objective**power),
     )
 
 
@@ -278,7 +328,9 @@ def kernel_as_good_as_f1(patch):
 
 def bound_with(**factors):
     def change(bound, *_):
-        return dataclasses.replace(bound, **{name: getattr(bound, name) * factor for name, factor in factors.items()})
+        return dataclasses.replace(
+            bound, **{name: getattr(bound, name) * factor for name, factor in factors.items()}
+        )
 
     return wrapped(unseen, "margin_bound", change)
 
@@ -292,7 +344,9 @@ def kernel_half(**factors):
         def other(X, margin, *args, **named):
             found = right(X, margin, *args, **named)
             some = factors if named.get("space") == "F2" else {}
-            return dataclasses.replace(found, **{name: factor * getattr(found, name) for name, factor in some.items()})
+            return dataclasses.replace(
+                found, **{name: factor * getattr(found, name) for name, factor in some.items()}
+            )
 
         patch.setattr(generalisation, "margin_bound", other)
 
@@ -304,7 +358,11 @@ def bound_over(divisor):
 
 
 def power_of_the_bound(patch):
-    wrapped(generalisation, "margin_bound", lambda bound, *_: dataclasses.replace(bound, complexity=bound.complexity**1.1))(patch)
+    wrapped(
+        generalisation,
+        "margin_bound",
+        lambda bound, *_: dataclasses.replace(bound, complexity=bound.complexity**1.1),
+    )(patch)
 
 
 def printed_rademacher(patch):
@@ -317,9 +375,12 @@ def printed_rademacher(patch):
 
 
 def silent_bound(patch):
-    """A bound too small for any error: only the share of fresh samples can tell, since the formula is changed with it."""
+    """A bound too small for any error: only the share of fresh samples can tell, since the formula
+    is changed with it."""
     bound_with(complexity=1e-9, union=0.0, confidence=0.0)(patch)
-    patch.setattr(unseen, "_written_out", lambda data, margin: unseen.margin_bound(data.X, margin).value)
+    patch.setattr(
+        unseen, "_written_out", lambda data, margin: unseen.margin_bound(data.X, margin).value
+    )
 
 
 def opposite_classifier(found, *_):
@@ -327,7 +388,11 @@ def opposite_classifier(found, *_):
 
 
 G1, G2, E10 = "C/gamma1", "C/gamma2", "C/eq10"
-F1, F2, DISTANCE = (margins, "f1_max_margin"), (margins, "f2_max_margin"), (margins, "interclass_distance")
+F1, F2, DISTANCE = (
+    (margins, "f1_max_margin"),
+    (margins, "f2_max_margin"),
+    (margins, "interclass_distance"),
+)
 
 WORLDS = (
     World(G1, "upper bound × 0.9", wrapped(*F1, scaled(dual=0.9))),
@@ -336,12 +401,24 @@ WORLDS = (
     World(G1, "a random network for the maximiser", wrapped(*F1, random_measure)),
     World(G1, "even weights", wrapped(*F1, even_weights)),
     World(G1, "the maximiser for another label", other_labels),
-    World(G1, "a measure of mass 1.1", wrapped(*F1, lambda found, *_: dataclasses.replace(found, value=heavier(found.value)))),
+    World(
+        G1,
+        "a measure of mass 1.1",
+        wrapped(*F1, lambda found, *_: dataclasses.replace(found, value=heavier(found.value))),
+    ),
     World(G1, "a limit given, of a random network", limit_of(bf.f1_max_margin, random_measure)),
     World(
-        G1, "a limit given, the solver's own", limit_of(bf.f1_max_margin, lambda found, *_: found), "still true", "it is right"
+        G1,
+        "a limit given, the solver's own",
+        limit_of(bf.f1_max_margin, lambda found, *_: found),
+        "still true",
+        "it is right",
     ),
-    World(G2, "a limit given, with its bracket × 0.8", limit_of(bf.f2_max_margin, scaled(objective=0.8, primal=0.8, dual=0.8))),
+    World(
+        G2,
+        "a limit given, with its bracket × 0.8",
+        limit_of(bf.f2_max_margin, scaled(objective=0.8, primal=0.8, dual=0.8)),
+    ),
     World(G2, "F1's limit given", limit_of(bf.f1_max_margin, lambda found, *_: found)),
     World(G2, "both brackets × 0.8", wrapped(*F2, scaled(objective=0.8, primal=0.8, dual=0.8))),
     World(G2, "the kernel of squared ReLUs", other_kernel),
@@ -351,12 +428,20 @@ WORLDS = (
     World(G2, "a first layer on half of the sphere", half_sphere),
     World(E10, "the first axes, upper bound 1000", wrapped(*DISTANCE, first_axes(1000.0))),
     World(E10, "upper bounds × 100", wrapped(*DISTANCE, below_full_rank(scaled(dual=100.0)))),
-    World(E10, "other axes, with the solver's upper bounds", wrapped(*DISTANCE, below_full_rank(first_axes()))),
+    World(
+        E10,
+        "other axes, with the solver's upper bounds",
+        wrapped(*DISTANCE, below_full_rank(first_axes())),
+    ),
     World(E10, "upper bounds × 0.9", wrapped(*DISTANCE, below_full_rank(scaled(dual=0.9)))),
     World(E10, "lower bounds × 1.01", wrapped(*DISTANCE, scaled(objective=1.01, primal=1.01))),
     World(E10, "frames that are not orthonormal", wrapped(*DISTANCE, skewed)),
     World("C/prop9", "balanced masses × 1.1", wrapped(variation, "as_particles", heavier)),
-    World("C/prop9", "the path norm itself, without the factor two", wrapped(variation, "as_particles", half_as_heavy)),
+    World(
+        "C/prop9",
+        "the path norm itself, without the factor two",
+        wrapped(variation, "as_particles", half_as_heavy),
+    ),
     World(
         "C/prop9",
         "norms for squared norms in Π₂",
@@ -364,8 +449,15 @@ WORLDS = (
     ),
     World("C/prop9", "outputs × 1.001", calls(bf.TwoLayer, lambda f, params, X: 1.001 * f)),
     World("C/A1", "a bias of the output", calls(bf.TwoLayer, lambda f, params, X: f + 1e-6)),
-    World("C/A1", "degree one", calls(bf.TwoLayer, lambda f, params, X: f / np.linalg.norm(params.a))),
-    World("C/A1", "degree 2.01", calls(bf.SignedTwoLayer, lambda f, params, X: f * np.linalg.norm(params.W) ** 0.01), key=1),
+    World(
+        "C/A1", "degree one", calls(bf.TwoLayer, lambda f, params, X: f / np.linalg.norm(params.a))
+    ),
+    World(
+        "C/A1",
+        "degree 2.01",
+        calls(bf.SignedTwoLayer, lambda f, params, X: f * np.linalg.norm(params.W) ** 0.01),
+        key=1,
+    ),
     World(
         "C/A1",
         "no T that changes the sign",
@@ -377,13 +469,31 @@ WORLDS = (
     World("C/A2", "ℓ ~ |u|e^u", with_loss("with a factor u")),
     World("C/A2", "a slope that vanishes for large u", with_loss("saturating")),
     World("C/A2", "a slope that is not that of ℓ", with_loss("wrong slope")),
-    World("C/A2", "ℓ = e^u + e^{1.5u}", with_loss("a faster term"), "still true", "the second term is smaller by e^{u/2}"),
+    World(
+        "C/A2",
+        "ℓ = e^u + e^{1.5u}",
+        with_loss("a faster term"),
+        "still true",
+        "the second term is smaller by e^{u/2}",
+    ),
     World("C/A3", "two equal inputs", inputs_moved(0.0)),
-    World("C/A3", "two inputs 1e-9 apart", inputs_moved(1e-9), "still true", "distinct inputs have distinct kinks"),
+    World(
+        "C/A3",
+        "two inputs 1e-9 apart",
+        inputs_moved(1e-9),
+        "still true",
+        "distinct inputs have distinct kinks",
+    ),
     World("C/A3", "gradients × 1.01", gradients(lambda W: 1.01)),
-    World("C/A3", "gradients that jump where w₁ changes sign", gradients(lambda W: np.sign(W[:, :1]))),
+    World(
+        "C/A3", "gradients that jump where w₁ changes sign", gradients(lambda W: np.sign(W[:, :1]))
+    ),
     World("C/A3", "ReLUs", lambda patch: {"problem": relu_problem(0)}),
-    World("C/pi2", "a network that is not the sum of its neurons", calls(bf.TwoLayer, lambda f, params, X: f + 1e-9)),
+    World(
+        "C/pi2",
+        "a network that is not the sum of its neurons",
+        calls(bf.TwoLayer, lambda f, params, X: f + 1e-9),
+    ),
     World(
         "C/pi2",
         "norms for squared norms",
@@ -392,40 +502,102 @@ WORLDS = (
     World(
         "C/pi2",
         "equal masses",
-        wrapped(assumptions, "sphere_measure", sphere_with(log_masses=lambda m: np.full(80, m.log_norm - np.log(80)))),
+        wrapped(
+            assumptions,
+            "sphere_measure",
+            sphere_with(log_masses=lambda m: np.full(80, m.log_norm - np.log(80))),
+        ),
     ),
-    World("C/pi2", "mass × 1.001", wrapped(assumptions, "sphere_measure", sphere_with(log_masses=lambda m: m.log_masses + 1e-3))),
+    World(
+        "C/pi2",
+        "mass × 1.001",
+        wrapped(
+            assumptions, "sphere_measure", sphere_with(log_masses=lambda m: m.log_masses + 1e-3)
+        ),
+    ),
     World(
         "C/pi2",
         "neurons in another order",
         wrapped(
-            assumptions, "sphere_measure", sphere_with(neurons=lambda m: type(m.neurons)(*(leaf[::-1] for leaf in m.neurons)))
+            assumptions,
+            "sphere_measure",
+            sphere_with(neurons=lambda m: type(m.neurons)(*(leaf[::-1] for leaf in m.neurons))),
         ),
     ),
-    World("C/lem13", "the minimum for the soft minimum", smooth_margin_changed(lambda value, f: -np.min(f, axis=-1))),
-    World("C/lem13", "the mean score for the soft minimum", smooth_margin_changed(lambda value, f: -np.mean(f, axis=-1))),
+    World(
+        "C/lem13",
+        "the minimum for the soft minimum",
+        smooth_margin_changed(lambda value, f: -np.min(f, axis=-1)),
+    ),
+    World(
+        "C/lem13",
+        "the mean score for the soft minimum",
+        smooth_margin_changed(lambda value, f: -np.mean(f, axis=-1)),
+    ),
     World("C/lem13", "the sum of losses for their mean", sum_for_mean),
     World(
-        "C/lem13", "ℓ' for ℓ", lambda patch: patch.setattr(losses.LogisticLoss, "log_loss", losses.LogisticLoss.log_slope), key=1
+        "C/lem13",
+        "ℓ' for ℓ",
+        lambda patch: patch.setattr(losses.LogisticLoss, "log_loss", losses.LogisticLoss.log_slope),
+        key=1,
     ),
     World("C/lem14", "∇S as printed", printed_gradient, key=1),
-    World("C/lem14", "∇S as printed, for the exponential", printed_gradient, "still true", "ℓ' = ℓ for the exponential"),
-    World("C/lem14", "weights × 0.999", weights_changed(lambda old, self, f, y: 0.999 * old(self, f, y))),
-    World("C/lem14", "equal weights", weights_changed(lambda old, self, f, y: np.full(f.shape, 1 / f.shape[-1]))),
+    World(
+        "C/lem14",
+        "∇S as printed, for the exponential",
+        printed_gradient,
+        "still true",
+        "ℓ' = ℓ for the exponential",
+    ),
+    World(
+        "C/lem14",
+        "weights × 0.999",
+        weights_changed(lambda old, self, f, y: 0.999 * old(self, f, y)),
+    ),
+    World(
+        "C/lem14",
+        "equal weights",
+        weights_changed(lambda old, self, f, y: np.full(f.shape, 1 / f.shape[-1])),
+    ),
     World("C/lem15", "∇S as printed", printed_gradient, key=1),
-    World("C/eq6", "half the scores in ∇S", weights_changed(lambda old, self, f, y: old(self, f / 2, y))),
-    World("C/eq6", "a mean of squares for a variance", wrapped(softmin, "_variance", lambda found, p, v: float(p @ v**2))),
-    World("C/eq6", "the soft maximum", wrapped(softmin, "_second_derivative", lambda found, *_: -found)),
-    World("C/eq6", "ρ(ρ − 1) + 0.01", wrapped(softmin, "_bulge", lambda found, u: found + 0.01), key=1),
+    World(
+        "C/eq6",
+        "half the scores in ∇S",
+        weights_changed(lambda old, self, f, y: old(self, f / 2, y)),
+    ),
+    World(
+        "C/eq6",
+        "a mean of squares for a variance",
+        wrapped(softmin, "_variance", lambda found, p, v: float(p @ v**2)),
+    ),
+    World(
+        "C/eq6",
+        "the soft maximum",
+        wrapped(softmin, "_second_derivative", lambda found, *_: -found),
+    ),
+    World(
+        "C/eq6", "ρ(ρ − 1) + 0.01", wrapped(softmin, "_bulge", lambda found, u: found + 0.01), key=1
+    ),
     World(
         "C/eq6",
         "∇S of the exponential for the logistic loss",
         weights_changed(lambda old, self, f, y: np.exp(-f) / np.sum(np.exp(-f))),
         key=1,
     ),
-    World("C/eq6", "a concave logistic S", wrapped(softmin, "_second_derivative", lambda found, *_: -found), key=1),
-    World("C/lem15", "half the scores", weights_changed(lambda old, self, f, y: old(self, f / 2, y))),
-    World("C/lem15", "equal weights", weights_changed(lambda old, self, f, y: np.full(f.shape, 1 / f.shape[-1]))),
+    World(
+        "C/eq6",
+        "a concave logistic S",
+        wrapped(softmin, "_second_derivative", lambda found, *_: -found),
+        key=1,
+    ),
+    World(
+        "C/lem15", "half the scores", weights_changed(lambda old, self, f, y: old(self, f / 2, y))
+    ),
+    World(
+        "C/lem15",
+        "equal weights",
+        weights_changed(lambda old, self, f, y: np.full(f.shape, 1 / f.shape[-1])),
+    ),
     World(
         "C/lem15",
         "the largest scores for the least",
@@ -437,21 +609,31 @@ WORLDS = (
     World("C/lem20", "γ₁^1.1 on checkerboards", power_of_f1(1.1, rank=2)),
     World("C/lem20", "γ₁^1.25 on checkerboards", power_of_f1(1.25, rank=2), slow=True),
     World("C/lem20", "γ₂^1.1", power_of_f2(1.1)),
-    World("C/thm8", "F2's margin for F1's", wrapped(generalisation, "f1_max_margin", kernel_margin)),
+    World(
+        "C/thm8", "F2's margin for F1's", wrapped(generalisation, "f1_max_margin", kernel_margin)
+    ),
     World("C/thm8", "F2's classifier for F1's", f2_for_f1),
     World("C/thm8", "F2's classifier for F1's, another line", f2_for_f1, key=1),
     World("C/thm8", "the first term to the power 1.1", power_of_the_bound),
-    World("C/thm8", "a solver that sees further coordinates", wrapped(generalisation, "f1_max_margin", sees_the_dimension)),
+    World(
+        "C/thm8",
+        "a solver that sees further coordinates",
+        wrapped(generalisation, "f1_max_margin", sees_the_dimension),
+    ),
     World("C/thm8", "a kernel that does not see further coordinates", kernel_as_good_as_f1),
     World("C/thm8", "Rad_n of F2 half as large", kernel_half(rademacher=0.5)),
     World("C/thm8", "F2's margin to the power 1.1", power_of_f2(1.1)),
-    World("C/thm8", "log₂(R/Δ_r) alone in B", wrapped(generalisation, "_union_factor", lambda *_: 1)),
+    World(
+        "C/thm8", "log₂(R/Δ_r) alone in B", wrapped(generalisation, "_union_factor", lambda *_: 1)
+    ),
     World("C/thm22", "the bound / 2", bound_over(2)),
     World("C/thm22", "the bound / 8", bound_over(8)),
     World("C/thm22", "Rad_n ≤ 1/√n as printed", printed_rademacher),
     World("C/thm22", "Rad_n / 4", bound_with(rademacher=0.25)),
     World("C/thm22", "a bound below every error, formula and all", silent_bound),
-    World("C/thm22", "the opposite classifier", wrapped(unseen, "f1_max_margin", opposite_classifier)),
+    World(
+        "C/thm22", "the opposite classifier", wrapped(unseen, "f1_max_margin", opposite_classifier)
+    ),
 )
 FEWER: dict[str, str] = {}
 CONSISTENT: dict[str, str] = {}

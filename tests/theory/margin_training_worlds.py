@@ -8,8 +8,22 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.flows.ascent.features import FeatureAscent
-from biasflow.theory.margin import fixed, growth, projected, rates, trained, training, transport, widths
-from biasflow.theory.margin.examples import line_problem, plane_problem, population_problem, relu_problem
+from biasflow.theory.margin import (
+    fixed,
+    growth,
+    projected,
+    rates,
+    trained,
+    training,
+    transport,
+    widths,
+)
+from biasflow.theory.margin.examples import (
+    line_problem,
+    plane_problem,
+    population_problem,
+    relu_problem,
+)
 
 RATES = ("C/prop6", "C/prop7", "C/lem17", "C/lem18")
 
@@ -23,8 +37,16 @@ def times_steps(factor):
         def other(Z, steps, training="directions", **named):
             largest = float(np.max(np.abs(Z)))
             if training == "directions":
-                return ascent(Z, steps, training, bf.InverseRootStep(factor / (16 * largest)), **named)
-            return ascent(Z, steps, training, bf.InverseRootStep(factor * np.sqrt(2) / largest, with_norm=True), **named)
+                return ascent(
+                    Z, steps, training, bf.InverseRootStep(factor / (16 * largest)), **named
+                )
+            return ascent(
+                Z,
+                steps,
+                training,
+                bf.InverseRootStep(factor * np.sqrt(2) / largest, with_norm=True),
+                **named,
+            )
 
         patch.setattr(fixed, "feature_ascent", other)
         patch.setattr(rates, "feature_ascent", other)
@@ -37,7 +59,11 @@ def slack_times(factor):
 
     def spoil(patch):
         right = FeatureAscent.guarantee
-        patch.setattr(FeatureAscent, "guarantee", lambda self, gamma: gamma - factor * (gamma - right(self, gamma)))
+        patch.setattr(
+            FeatureAscent,
+            "guarantee",
+            lambda self, gamma: gamma - factor * (gamma - right(self, gamma)),
+        )
 
     return spoil
 
@@ -49,7 +75,11 @@ def allowed_times(factor):
         right = rates._slow
         patch.setattr(rates, "_slow", lambda *args: factor * right(*args))
         guarantee = FeatureAscent.guarantee
-        patch.setattr(FeatureAscent, "guarantee", lambda self, gamma: gamma - factor * (gamma - guarantee(self, gamma)))
+        patch.setattr(
+            FeatureAscent,
+            "guarantee",
+            lambda self, gamma: gamma - factor * (gamma - guarantee(self, gamma)),
+        )
 
     return spoil
 
@@ -57,7 +87,11 @@ def allowed_times(factor):
 def margin_times(name, factor):
     def spoil(patch):
         right = getattr(fixed, name)
-        patch.setattr(fixed, name, lambda Z: dataclasses.replace(right(Z), objective=factor * right(Z).objective))
+        patch.setattr(
+            fixed,
+            name,
+            lambda Z: dataclasses.replace(right(Z), objective=factor * right(Z).objective),
+        )
 
     return spoil
 
@@ -76,7 +110,9 @@ def other_projection(patch):
         run = ascent(Z, steps, training, **named)
         if training == "directions":
             return run
-        return dataclasses.replace(run, iterates=run.iterates * (1 - 1e-6 * np.arange(len(run.iterates))[:, None]))
+        return dataclasses.replace(
+            run, iterates=run.iterates * (1 - 1e-6 * np.arange(len(run.iterates))[:, None])
+        )
 
     patch.setattr(rates, "feature_ascent", moved)
 
@@ -84,8 +120,12 @@ def other_projection(patch):
 def logistic_iterates(patch):
     """The library's ascent with another loss."""
     ascent = rates.feature_ascent
-    patch.setattr(rates, "feature_ascent", lambda *args, **named: ascent(*args, loss="logistic", **named))
-    patch.setattr(fixed, "feature_ascent", lambda *args, **named: ascent(*args, loss="logistic", **named))
+    patch.setattr(
+        rates, "feature_ascent", lambda *args, **named: ascent(*args, loss="logistic", **named)
+    )
+    patch.setattr(
+        fixed, "feature_ascent", lambda *args, **named: ascent(*args, loss="logistic", **named)
+    )
 
 
 def growth_of(factor):
@@ -110,7 +150,9 @@ def gamma_times(factor, name="f1_max_margin"):
         def wrong(X, y, **named):
             found = right(X, y, **named)
             other = dataclasses.replace(
-                found.certificate, dual=factor * found.certificate.dual, primal=factor * found.certificate.primal
+                found.certificate,
+                dual=factor * found.certificate.dual,
+                primal=factor * found.certificate.primal,
             )
             return dataclasses.replace(found, objective=factor * found.objective, certificate=other)
 
@@ -127,8 +169,15 @@ def given_limit(problem, factor, squared):
         solver = trained.squared_f1_max_margin if squared else trained.f1_max_margin
         found = solver(asked.data.X[:, :-1], asked.data.y)
         bounds = found.certificate
-        wrong = dataclasses.replace(bounds, dual=factor * bounds.dual, primal=factor * bounds.primal)
-        return {"problem": asked, "limit": dataclasses.replace(found, objective=factor * found.objective, certificate=wrong)}
+        wrong = dataclasses.replace(
+            bounds, dual=factor * bounds.dual, primal=factor * bounds.primal
+        )
+        return {
+            "problem": asked,
+            "limit": dataclasses.replace(
+                found, objective=factor * found.objective, certificate=wrong
+            ),
+        }
 
     return spoil
 
@@ -145,7 +194,9 @@ def short_training(patch):
         if log_norm is None:
             return right(*args, **named)
         flow = right(*args, log_norm=9.0, **named)
-        return dataclasses.replace(flow, states=type(flow.states)(*(np.exp(10.5) * leaf for leaf in flow.states)))
+        return dataclasses.replace(
+            flow, states=type(flow.states)(*(np.exp(10.5) * leaf for leaf in flow.states))
+        )
 
     patch.setattr(trained, "gradient_flow", brief)
 
@@ -158,7 +209,9 @@ def frozen_directions(patch):
         def radial(self, params, X, output, right=right):
             found = right(self, params, X, output)
             W = params.W
-            along = np.sum(W * found.W, axis=-1, keepdims=True) / np.maximum(np.sum(W * W, axis=-1, keepdims=True), 1e-300)
+            along = np.sum(W * found.W, axis=-1, keepdims=True) / np.maximum(
+                np.sum(W * W, axis=-1, keepdims=True), 1e-300
+            )
             return found._replace(W=along * W)
 
         patch.setattr(view, "gradient", radial)
@@ -171,7 +224,9 @@ def moved_final(patch):
     def turned(self, k):
         found = right(self, k)
         rng = np.random.default_rng(0)
-        W = found.W + 0.05 * np.linalg.norm(found.W, axis=1)[:, None] * rng.standard_normal(found.W.shape)
+        W = found.W + 0.05 * np.linalg.norm(found.W, axis=1)[:, None] * rng.standard_normal(
+            found.W.shape
+        )
         return found._replace(W=W)
 
     patch.setattr(trained.Trained, "state", turned)
@@ -182,7 +237,9 @@ class Polynomial(bf.MarginLoss):
     """ℓ(−u) = 1/(1 + u) for u > 0, 1 − u for u ≤ 0: no exponential tail."""
 
     def log_loss(self, margins):
-        return np.where(margins > 0, -np.log1p(np.maximum(margins, 0)), np.log1p(np.maximum(-margins, 0)))
+        return np.where(
+            margins > 0, -np.log1p(np.maximum(margins, 0)), np.log1p(np.maximum(-margins, 0))
+        )
 
     def log_slope(self, margins):
         return np.where(margins > 0, -2 * np.log1p(np.maximum(margins, 0)), 0.0)
@@ -192,13 +249,17 @@ class Polynomial(bf.MarginLoss):
 
 
 def polynomial_tail(problem):
-    return lambda patch: {"problem": dataclasses.replace(problem(0), loss=bf.SmoothMargin(Polynomial()))}
+    return lambda patch: {
+        "problem": dataclasses.replace(problem(0), loss=bf.SmoothMargin(Polynomial()))
+    }
 
 
 def twice(problem):
     def spoil(patch):
         asked = problem(0)
-        data = bf.Dataset(np.vstack([asked.data.X, asked.data.X[:1]]), np.append(asked.data.y, asked.data.y[0]))
+        data = bf.Dataset(
+            np.vstack([asked.data.X, asked.data.X[:1]]), np.append(asked.data.y, asked.data.y[0])
+        )
         return {"problem": dataclasses.replace(asked, data=data)}
 
     return spoil
@@ -215,7 +276,11 @@ def half_space(problem):
 
 def unbalanced(patch):
     asked = relu_problem(0, balanced=True)
-    return {"problem": dataclasses.replace(asked, params0=asked.params0._replace(a=1.001 * asked.params0.a))}
+    return {
+        "problem": dataclasses.replace(
+            asked, params0=asked.params0._replace(a=1.001 * asked.params0.a)
+        )
+    }
 
 
 def wrong_gradient(leaf, factor):
@@ -289,7 +354,9 @@ def moving_in(module, **changes):
 
         def wrong(*args):
             found = right(*args)
-            return found._replace(**{name: factor * getattr(found, name) for name, factor in changes.items()})
+            return found._replace(
+                **{name: factor * getattr(found, name) for name, factor in changes.items()}
+            )
 
         patch.setattr(module, "transport_growth", wrong)
 
@@ -302,7 +369,8 @@ def printed_equation(patch):
         transport.Moving,
         "weights",
         lambda self, params: self.problem.loss.weights(
-            self.problem.model(params, self.problem.data.X) / np.sum(params.W**2), self.problem.data.y
+            self.problem.model(params, self.problem.data.X) / np.sum(params.W**2),
+            self.problem.data.y,
         ),
     )
 
@@ -317,7 +385,9 @@ def wrong_flow(factor):
         def slow(*args):
             with patch.context() as inner:
                 inner.setattr(
-                    bf.SignedTwoLayer, "gradient", lambda self, *rest: type(right(self, *rest))(factor * right(self, *rest).W)
+                    bf.SignedTwoLayer,
+                    "gradient",
+                    lambda self, *rest: type(right(self, *rest))(factor * right(self, *rest).W),
                 )
                 return flow(*args)
 
@@ -327,13 +397,18 @@ def wrong_flow(factor):
 
 
 def weights_that_move(patch):
-    """Shares that go on passing between two neighbours on the margin: J' hardly changes, its gradient does."""
+    """Shares that go on passing between two neighbours on the margin: J' hardly changes, its
+    gradient does."""
     right = trained._late_weights
 
     def moving(evidence):
         p, early, last = right(evidence)
         k = int(np.argmax(p[1]))
-        near = k + 1 if k + 1 < p.shape[1] and evidence.network.data.y[k + 1] == evidence.network.data.y[k] else k - 1
+        near = (
+            k + 1
+            if k + 1 < p.shape[1] and evidence.network.data.y[k + 1] == evidence.network.data.y[k]
+            else k - 1
+        )
         p = p.copy()
         p[0, [k, near]] = p[0, [near, k]]
         return p, early, last
@@ -352,7 +427,9 @@ def paced(module, change):
                 inner.setattr(
                     bf.SignedTwoLayer,
                     "gradient",
-                    lambda self, params, X, output: type(params)(change(params.W, right(self, params, X, output).W)),
+                    lambda self, params, X, output: type(params)(
+                        change(params.W, right(self, params, X, output).W)
+                    ),
                 )
                 return flow(*args, **named)
 
@@ -362,7 +439,11 @@ def paced(module, change):
 
 
 def radial_only(W, slope):
-    return W * np.sum(W * slope, axis=1, keepdims=True) / np.maximum(np.sum(W * W, axis=1, keepdims=True), 1e-300)
+    return (
+        W
+        * np.sum(W * slope, axis=1, keepdims=True)
+        / np.maximum(np.sum(W * W, axis=1, keepdims=True), 1e-300)
+    )
 
 
 def turned_away(W, slope):
@@ -371,7 +452,9 @@ def turned_away(W, slope):
 
 
 def rates_of(low, high):
-    return lambda patch: patch.setattr(growth, "step_rates", lambda M, v: (4 * (M + low * v), 4 * (M + high * v)))
+    return lambda patch: patch.setattr(
+        growth, "step_rates", lambda M, v: (4 * (M + low * v), 4 * (M + high * v))
+    )
 
 
 def exponent_of_norm(factor):
@@ -399,7 +482,9 @@ def halves_of_length(patch):
 
     def other(problem, key=0):
         parts, owner = right(problem, key)
-        return dataclasses.replace(parts, params0=bf.SignedTwoLayerParams(parts.params0.W / np.sqrt(projected.PARTS))), owner
+        return dataclasses.replace(
+            parts, params0=bf.SignedTwoLayerParams(parts.params0.W / np.sqrt(projected.PARTS))
+        ), owner
 
     patch.setattr(projected, "split", other)
 
@@ -425,7 +510,11 @@ WORLDS = (
     World("C/prop7", "allowed ×0.05", allowed_times(0.05)),
     World("C/prop6", "γ₁^(m) ×1.01", margin_times("l1_max_margin", 1.01)),
     World("C/prop7", "γ₂^(m) ×0.99", margin_times("l2_max_margin", 0.99)),
-    World("C/prop6", "γ₂^(m) for γ₁^(m)", lambda patch: patch.setattr(fixed, "l1_max_margin", fixed.l2_max_margin)),
+    World(
+        "C/prop6",
+        "γ₂^(m) for γ₁^(m)",
+        lambda patch: patch.setattr(fixed, "l1_max_margin", fixed.l2_max_margin),
+    ),
     World("C/prop6", "the logistic loss", logistic_iterates),
     World("C/mirror", "half of the growth", wrong_recursion),
     World("C/mirror", "another projection", other_projection),
@@ -435,9 +524,18 @@ WORLDS = (
     World("C/lem17", "a norm that is held", still_norm),
     World("C/lem18", "8η for 4η", growth_of(8.0)),
     World("C/lem18", "4.01η for 4η", growth_of(4.01)),
-    World("C/lem18", "η for 4η, as printed", growth_of(1.0), "still true", "a weaker bound, which the growth exceeds"),
+    World(
+        "C/lem18",
+        "η for 4η, as printed",
+        growth_of(1.0),
+        "still true",
+        "a weaker bound, which the growth exceeds",
+    ),
     World("C/lem18", "a norm that is held", still_norm),
-    *(World("C/thm3", f"γ₁ ×{g:g}", gamma_times(g, "squared_f1_max_margin"), slow=g != 1.005) for g in (0.995, 1.005, 1.02)),
+    *(
+        World("C/thm3", f"γ₁ ×{g:g}", gamma_times(g, "squared_f1_max_margin"), slow=g != 1.005)
+        for g in (0.995, 1.005, 1.02)
+    ),
     World("C/thm3", "a limit given, ×1.01", given_limit(lambda: line_problem(0), 1.01, True)),
     World("C/thm3", "training ends early", short_training),
     World("C/thm3", "neurons that never turn", frozen_directions),
@@ -446,7 +544,12 @@ WORLDS = (
     World("C/thm3", "an input twice", twice(line_problem)),
     World("C/thm3", "neurons of a half space", half_space(line_problem)),
     *(World("C/cor4", f"γ₁ ×{g:g}", gamma_times(g), slow=g != 1.005) for g in (0.995, 1.005, 1.02)),
-    World("C/cor4", "a limit given, ×0.99", given_limit(lambda: plane_problem(0), 0.99, False), slow=True),
+    World(
+        "C/cor4",
+        "a limit given, ×0.99",
+        given_limit(lambda: plane_problem(0), 0.99, False),
+        slow=True,
+    ),
     World("C/cor4", "F2 for F1", f2_for_f1, slow=True),
     World("C/cor4", "training ends early", short_training),
     World("C/cor4", "every neuron turned a little", moved_final),
@@ -455,7 +558,9 @@ WORLDS = (
     World("C/thm5", "training ends early", short_training, key=1),
     World("C/thm5", "neurons of a half space", half_space(population_problem), key=1),
     World("C/thm5", "a polynomial tail", polynomial_tail(population_problem), key=1),
-    World("C/thm5", "shares that go on moving between neighbours: (*) fails", weights_that_move, key=1),
+    World(
+        "C/thm5", "shares that go on moving between neighbours: (*) fails", weights_that_move, key=1
+    ),
     World("C/thm10", "neurons that grow half as fast", paced(growth, lambda W, slope: slope / 2)),
     World("C/thm10", "neurons that turn away", paced(growth, turned_away)),
     World("C/thm10", "rates 4(M + v) and 4(M − 3v)", rates_of(1.0, -3.0)),
@@ -469,7 +574,9 @@ WORLDS = (
     World(
         "C/appC2",
         "features that are not 2-homogeneous",
-        paced(projected, lambda W, slope: slope + 1e-3 * slope * np.linalg.norm(W, axis=1)[:, None]),
+        paced(
+            projected, lambda W, slope: slope + 1e-3 * slope * np.linalg.norm(W, axis=1)[:, None]
+        ),
     ),
     World(
         "C/appC2",
@@ -480,7 +587,10 @@ WORLDS = (
     World("C/lem26", "the output layer learns 1% faster", wrong_gradient("a", 1.01)),
     World("C/lem26", "the input layer learns 1% slower", wrong_gradient("W", 0.99)),
     World("C/lem26", "an output weight turns", decaying_outputs),
-    *(World("C/thm2", f"prefactor m^(−{p:g})", prefactor(p), slow=p != 0.8) for p in (0.9, 0.8, 0.6, 0.0)),
+    *(
+        World("C/thm2", f"prefactor m^(−{p:g})", prefactor(p), slow=p != 0.8)
+        for p in (0.9, 0.8, 0.6, 0.0)
+    ),
     World("C/thm2", "a law twice as wide", law_of(2.0)),
     World("C/thm2", "a polynomial tail", polynomial_tail(line_problem)),
     *(
@@ -499,7 +609,9 @@ FEWER: dict[str, str] = {}
 CONSISTENT = {
     "C/thm3": "m → ∞: finitely many neurons have no full support, and the theorem gives no rate",
     "C/cor4": "m, t → ∞, without a rate; ReLUs are outside (A3)",
-    "C/thm2": "m → ∞: the theorem gives no rate, and distances are seen to fall on finitely many neurons",
+    "C/thm2": (
+        "m → ∞: the theorem gives no rate, and distances are seen to fall on finitely many neurons"
+    ),
     "C/thm5": "a density of the inputs, and m, t → ∞",
 }
 """Claims whose examples are at best consistent, and what is missing."""

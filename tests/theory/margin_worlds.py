@@ -7,5 +7,10 @@ import margin_training_worlds as training
 
 WORLDS = static.WORLDS + training.WORLDS + population.WORLDS + remark.WORLDS
 FEWER = {**static.FEWER, **training.FEWER, **population.FEWER, **remark.FEWER}
-CONSISTENT = {**static.CONSISTENT, **training.CONSISTENT, **population.CONSISTENT, **remark.CONSISTENT}
+CONSISTENT = {
+    **static.CONSISTENT,
+    **training.CONSISTENT,
+    **population.CONSISTENT,
+    **remark.CONSISTENT,
+}
 """Claims whose examples are at best consistent, and what is missing."""

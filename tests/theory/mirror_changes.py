@@ -32,7 +32,9 @@ def wrong_limit(change):
 
         def new(potential, X, y, beta0=None):
             found = old(potential, X, y, beta0)
-            return dataclasses.replace(found, value=change(bf.MirrorProblem(potential, X, y, beta0), found.value))
+            return dataclasses.replace(
+                found, value=change(bf.MirrorProblem(potential, X, y, beta0), found.value)
+            )
 
         patch.setattr(evidence, "bregman_projection", new)
 
@@ -54,7 +56,9 @@ def other_flow(patch):
     def spoiled(potential, d, start=None):
         inner = getattr(potential, "potential", potential)
         if isinstance(inner, bf.Hypentropy) and np.all(inner.alpha > 0):
-            return formulas_of(bf.ScaledPotential(potential.factor, bf.Hypentropy(1.001 * inner.alpha)), d, start)
+            return formulas_of(
+                bf.ScaledPotential(potential.factor, bf.Hypentropy(1.001 * inner.alpha)), d, start
+            )
         return formulas_of(bf.ScaledPotential(1.0, bf.Hypentropy(1.0)), d, start)
 
     patch.setattr(witness, "formulas_of", spoiled)
@@ -81,7 +85,9 @@ def replaced(module, name, **changes):
 
         def new(*args, **options):
             found = old(*args, **options)
-            return dataclasses.replace(found, **{field: _times(getattr(found, field), f) for field, f in changes.items()})
+            return dataclasses.replace(
+                found, **{field: _times(getattr(found, field), f) for field, f in changes.items()}
+            )
 
         patch.setattr(module, name, new)
 

@@ -6,7 +6,18 @@ import dataclasses
 from fractions import Fraction
 
 import numpy as np
-from mirror_changes import KEY, W, kernel_limit, moved_limit, other_flow, replaced, scaled, slower, slower_flow, wrong_limit
+from mirror_changes import (
+    KEY,
+    W,
+    kernel_limit,
+    moved_limit,
+    other_flow,
+    replaced,
+    scaled,
+    slower,
+    slower_flow,
+    wrong_limit,
+)
 from worlds import World
 
 import biasflow as bf
@@ -27,12 +38,18 @@ from biasflow.theory.mirror.formulas import formulas_of
 def other_scale(p, best):
     """The projection for r ten times larger."""
     factor, inner = p.potential.factor, p.potential.potential
-    return bf.bregman_projection(bf.ScaledPotential(factor, bf.Hypentropy(10 * inner.alpha)), p.X, p.y, p.beta0).value
+    return bf.bregman_projection(
+        bf.ScaledPotential(factor, bf.Hypentropy(10 * inner.alpha)), p.X, p.y, p.beta0
+    ).value
 
 
 def euclidean_flow(patch):
     """Gradient flow in β, the kernel regime's, handed out as this potential's."""
-    patch.setattr(witness, "formulas_of", lambda potential, d, start=None: formulas_of(bf.Euclidean(), d, start))
+    patch.setattr(
+        witness,
+        "formulas_of",
+        lambda potential, d, start=None: formulas_of(bf.Euclidean(), d, start),
+    )
 
 
 def pushed_flow(patch):
@@ -68,7 +85,9 @@ def scaled_divergence(factor):
 
     def spoil(patch):
         old = measured.Measured.divergence
-        patch.setattr(measured.Measured, "divergence", lambda self, target: factor * old(self, target))
+        patch.setattr(
+            measured.Measured, "divergence", lambda self, target: factor * old(self, target)
+        )
 
     return spoil
 
@@ -91,7 +110,11 @@ def halved_rate(factor):
 def no_minimisers(patch):
     """Points in place of minimisers: off their affine space by a thousandth."""
     old = rates.minimisers
-    patch.setattr(rates, "minimisers", lambda m: tuple(dataclasses.replace(t, beta=1.001 * t.beta) for t in old(m)))
+    patch.setattr(
+        rates,
+        "minimisers",
+        lambda m: tuple(dataclasses.replace(t, beta=1.001 * t.beta) for t in old(m)),
+    )
 
 
 def start_on_the_wall(patch):
@@ -102,9 +125,14 @@ def start_on_the_wall(patch):
 
 
 def other_labels(patch):
-    """The second start is followed under other labels, whose ∇F is the opposite there: solutions part."""
+    """The second start is followed under other labels, whose ∇F is the opposite there: solutions
+    part."""
     old = bias.primal_flow
-    patch.setattr(bias, "primal_flow", lambda p, *rest: old(dataclasses.replace(p, y=2 * p.X @ p.beta0 - p.y), *rest))
+    patch.setattr(
+        bias,
+        "primal_flow",
+        lambda p, *rest: old(dataclasses.replace(p, y=2 * p.X @ p.beta0 - p.y), *rest),
+    )
 
 
 def bounded_potential(name):
@@ -118,7 +146,8 @@ def bounded_potential(name):
 
 
 def other_weights(patch):
-    """Samples of their own weights in the least squares that labels out of reach are replaced by."""
+    """Samples of their own weights in the least squares that labels out of reach are replaced
+    by."""
     p = claim("R/thm2.2").example(KEY)
 
     def new(X, y):
@@ -159,7 +188,9 @@ def twin_exchange(eps):
 
 def wrong_fit(patch):
     """Least squares without regard to the signs: the fit that no point of the domain has."""
-    patch.setattr(boundary, "least_squares_fit", lambda X, y, signs: X @ np.linalg.lstsq(X, y, rcond=None)[0])
+    patch.setattr(
+        boundary, "least_squares_fit", lambda X, y, signs: X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    )
 
 
 def cubic_objective(patch):
@@ -167,14 +198,19 @@ def cubic_objective(patch):
     old = local.objective
 
     def new(X, y, beta):
-        residuals = [sum((a * b for a, b in zip(row, beta, strict=True)), -label) for row, label in zip(X, y, strict=True)]
+        residuals = [
+            sum((a * b for a, b in zip(row, beta, strict=True)), -label)
+            for row, label in zip(X, y, strict=True)
+        ]
         return old(X, y, beta) + sum((abs(r) ** 3 for r in residuals), Fraction()) / 1000
 
     patch.setattr(local, "objective", new)
 
 
 def plain_distance(patch):
-    patch.setattr(local, "mahalanobis", lambda X, first, second: 0.5 * float(np.sum((first - second) ** 2)))
+    patch.setattr(
+        local, "mahalanobis", lambda X, first, second: 0.5 * float(np.sum((first - second) ** 2))
+    )
 
 
 def late_weights(patch):
@@ -183,7 +219,9 @@ def late_weights(patch):
 
     def new(m):
         f = m.formulas
-        moved = dataclasses.replace(f, weight=lambda beta: f.weight(m.start) if beta is m.best else f.weight(beta))
+        moved = dataclasses.replace(
+            f, weight=lambda beta: f.weight(m.start) if beta is m.best else f.weight(beta)
+        )
         object.__setattr__(m, "formulas", moved)
         return old(m)
 
@@ -213,7 +251,13 @@ WORLDS: tuple[World, ...] = (
     W("R/thm2.2", "limit for another r", wrong_limit(other_scale)),
     W("R/thm2.2", "the flow is that of another r", other_flow),
     W("R/thm2.2", "the flow is that of ½‖·‖²", euclidean_flow),
-    W("R/thm2.2", "the same flow, slower", slower_flow, "still true", "the limit does not depend on the clock"),
+    W(
+        "R/thm2.2",
+        "the same flow, slower",
+        slower_flow,
+        "still true",
+        "the limit does not depend on the clock",
+    ),
     W("R/thm2.3", "mass exchanged between equal columns, 1e-2", twin_exchange(1e-2)),
     W("R/thm2.3", "mass exchanged between equal columns, 1e-3", twin_exchange(1e-3)),
     W("R/thm2.3", "mass exchanged between equal columns, 1e-4", twin_exchange(1e-4)),
@@ -248,7 +292,11 @@ WORLDS: tuple[World, ...] = (
     W("R/lem2.5", "limit moved in the null space by 1e-3", moved_limit(1e-3)),
     W("R/lem2.5", "limit of the kernel regime", kernel_limit),
     W("R/lem2.5", "the flow is that of another r", other_flow),
-    W("R/thm2.6", "κ larger by a half, both norms", replaced(local, "local_bounds", linear=1.5, weighted=1.5)),
+    W(
+        "R/thm2.6",
+        "κ larger by a half, both norms",
+        replaced(local, "local_bounds", linear=1.5, weighted=1.5),
+    ),
     W("R/thm2.6", "κ larger by a half, ℓ2 alone", replaced(local, "local_bounds", linear=1.5)),
     W("R/thm2.6", "κ times 20", replaced(local, "local_bounds", linear=20.0, weighted=20.0)),
     W("R/thm2.6", "limit moved in the null space by 1e-3", moved_limit(1e-3)),

@@ -5,7 +5,17 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from mirror_changes import KEY, W, kernel_limit, moved_limit, other_flow, replaced, scaled, slower_flow, wrong_limit
+from mirror_changes import (
+    KEY,
+    W,
+    kernel_limit,
+    moved_limit,
+    other_flow,
+    replaced,
+    scaled,
+    slower_flow,
+    wrong_limit,
+)
 from worlds import World
 
 import biasflow as bf
@@ -41,7 +51,9 @@ def garbage_norm(patch):
             "linf": np.abs(v).max(),
         }
         u = u / sizes[norm]
-        return Limit(u, float(np.linalg.norm(u)), Certificate(1.0, 1e9, 0.0, "bound"), {"norm": norm})
+        return Limit(
+            u, float(np.linalg.norm(u)), Certificate(1.0, 1e9, 0.0, "bound"), {"norm": norm}
+        )
 
     patch.setattr(operator_norm, "inverse_norm", new)
 
@@ -73,7 +85,9 @@ def largest_singular(patch):
         if norm != "l2" or not np.isfinite(found.objective):
             return found
         size = 1 / np.linalg.svd(X, compute_uv=False)[0]
-        return dataclasses.replace(found, objective=size, certificate=Certificate(size, size, 0.0, "exact"))
+        return dataclasses.replace(
+            found, objective=size, certificate=Certificate(size, size, 0.0, "exact")
+        )
 
     patch.setattr(operator_norm, "inverse_norm", new)
 
@@ -108,7 +122,9 @@ def wrong_merge(patch):
     def new(problem):
         found = old(problem)
         potential = bf.ScaledPotential(0.5, bf.Hypentropy(1.001 * np.asarray(found.r)))
-        return dataclasses.replace(found, mirror=dataclasses.replace(found.mirror, potential=potential))
+        return dataclasses.replace(
+            found, mirror=dataclasses.replace(found.mirror, potential=potential)
+        )
 
     patch.setattr(networks, "merge_directions", new)
 
@@ -146,7 +162,11 @@ def linear_features(patch):
 
 def without_cross_terms(patch):
     """r_k from Σ(a_ia_j − b_ib_j)² alone."""
-    patch.setattr(networks, "printed_radius", lambda a, b: float(np.linalg.norm(np.outer(a, a) - np.outer(b, b)) / 2))
+    patch.setattr(
+        networks,
+        "printed_radius",
+        lambda a, b: float(np.linalg.norm(np.outer(a, a) - np.outer(b, b)) / 2),
+    )
 
 
 def half_radius(patch):
@@ -168,7 +188,9 @@ def bounded_gradient(patch):
 
     def at(self, beta):
         found = old(self, beta)
-        return dataclasses.replace(found, eta=np.arctan(beta / np.where(self.alpha > 0, self.alpha, 1.0)))
+        return dataclasses.replace(
+            found, eta=np.arctan(beta / np.where(self.alpha > 0, self.alpha, 1.0))
+        )
 
     patch.setattr(bf.Hypentropy, "at", at)
 
@@ -181,7 +203,11 @@ def inverse_off(patch):
 def open_wall(patch):
     """Points across the wall are taken in."""
     old = bf.Hypentropy.at
-    patch.setattr(bf.Hypentropy, "at", lambda self, beta: old(self, np.where(self.alpha == 0, self.sign * np.abs(beta), beta)))
+    patch.setattr(
+        bf.Hypentropy,
+        "at",
+        lambda self, beta: old(self, np.where(self.alpha == 0, self.sign * np.abs(beta), beta)),
+    )
 
 
 def shallow_wall(patch):
@@ -201,7 +227,9 @@ def point(name, change):
 
     def spoil(patch):
         old = getattr(hypentropy.HypentropyPoint, name)
-        patch.setattr(hypentropy.HypentropyPoint, name, lambda self, *args: change(self, old(self, *args)))
+        patch.setattr(
+            hypentropy.HypentropyPoint, name, lambda self, *args: change(self, old(self, *args))
+        )
 
     return spoil
 
@@ -222,13 +250,16 @@ def hinge_shares(patch):
 
 
 def logistic_is_hinge(patch):
-    """A hinge whose minimisers do not share Xβ, called logistic; its flow starts at a margin of log 2."""
+    """A hinge whose minimisers do not share Xβ, called logistic; its flow starts at a margin of log
+    2."""
     patch.setattr(ablations, "logistic", objectives.squared_hinge)
 
 
 def other_objective_flow(patch):
     def spoiled(potential, d, start=None):
-        return formulas_of(bf.ScaledPotential(0.5, bf.Hypentropy(1.001 * potential.potential.alpha)), d, start)
+        return formulas_of(
+            bf.ScaledPotential(0.5, bf.Hypentropy(1.001 * potential.potential.alpha)), d, start
+        )
 
     patch.setattr(objectives, "formulas_of", spoiled)
 
@@ -236,7 +267,11 @@ def other_objective_flow(patch):
 def printed_sign(patch):
     """The derivative of the difference as printed, with a minus."""
     old = measured.Measured.integral
-    patch.setattr(measured.Measured, "integral", lambda self, density, index: old(self, lambda beta: -density(beta), index))
+    patch.setattr(
+        measured.Measured,
+        "integral",
+        lambda self, density, index: old(self, lambda beta: -density(beta), index),
+    )
 
 
 def closed_form(change):
@@ -270,13 +305,19 @@ def equal_clocks(patch):
     """W's weights at R's times, not at half of them."""
     old = widths.witness_flow
     patch.setattr(
-        widths, "witness_flow", lambda p, times=None, **rest: old(p, times=None if times is None else 2 * times, **rest)
+        widths,
+        "witness_flow",
+        lambda p, times=None, **rest: old(p, times=None if times is None else 2 * times, **rest),
     )
 
 
 def off_the_edge(patch):
     p = claim("R/pair").example(KEY)
-    return {"problem": dataclasses.replace(p, params0=FixedDirectionsParams(p.params0.a, 0.999 * p.params0.b))}
+    return {
+        "problem": dataclasses.replace(
+            p, params0=FixedDirectionsParams(p.params0.a, 0.999 * p.params0.b)
+        )
+    }
 
 
 def scaled_weights(power):
@@ -302,11 +343,19 @@ WORLDS: tuple[World, ...] = (
     W("R/lemA3", "φ' off by 1e-13", gradient_off),
     W("R/lemA3", "φ'' off by 1e-13", point("weight", lambda self, found: found * (1 + 1e-13))),
     W("R/lemA3", "φ without + α", point("value", lambda self, found: found - self.alpha)),
-    W("R/lemA3", "φ'' = 1/(|x| + α)", point("weight", lambda self, found: np.abs(self.beta) + self.alpha)),
+    W(
+        "R/lemA3",
+        "φ'' = 1/(|x| + α)",
+        point("weight", lambda self, found: np.abs(self.beta) + self.alpha),
+    ),
     W("R/lem3.6", "κ₁ larger by a half", replaced(hypentropic, "convergence_bounds", kappa1=1.5)),
     W("R/lem3.6", "κ₁ times 40", replaced(hypentropic, "convergence_bounds", kappa1=40.0)),
     W("R/lem3.6", "limit of the kernel regime", kernel_limit),
-    W("R/lem3.6", "the curvature near β* times 4", replaced(hypentropic, "local_bounds", weighted=4.0)),
+    W(
+        "R/lem3.6",
+        "the curvature near β* times 4",
+        replaced(hypentropic, "local_bounds", weighted=4.0),
+    ),
     W("R/lem3.7", "κ₂ larger by a half", replaced(hypentropic, "convergence_bounds", kappa2=1.5)),
     W("R/lem3.7", "κ₂ times 1e5", replaced(hypentropic, "convergence_bounds", kappa2=1e5)),
     W("R/lem3.7", "C halved", replaced(hypentropic, "convergence_bounds", C=0.5)),
@@ -333,19 +382,45 @@ WORLDS: tuple[World, ...] = (
     W("R/lemA2", "weight decay on a", decayed),
     W("R/lemA2", "the first layer's gradient reversed", wrong_gradient(a=-1.0)),
     W("R/lemA2", "a start outside the cone", outside_cone),
-    W("R/lemA2", "both layers slower", wrong_gradient(0.5, 0.5), "still true", "a²−b² is conserved at any pace"),
+    W(
+        "R/lemA2",
+        "both layers slower",
+        wrong_gradient(0.5, 0.5),
+        "still true",
+        "a²−b² is conserved at any pace",
+    ),
     W("R/sec5.1", "the hinge's minimisers share Xβ", hinge_shares),
     W("R/sec5.1", "a hinge called logistic", logistic_is_hinge),
     W("R/sec5.1", "the flows are those of another r", other_objective_flow),
     W("R/sec5.1", "the sign as printed", printed_sign),
     W("R/sec5.1", "limit of the kernel regime", kernel_limit),
-    W("R/lem5.1", "exponent 1/(n+1)", closed_form(lambda p, t: (p.beta0 ** (-p.n) + p.mu * t) ** (-1 / (p.n + 1)))),
-    W("R/lem5.1", "μ off by 1e-6", closed_form(lambda p, t: (p.beta0 ** (-p.n) + (1 + 1e-6) * p.mu * t) ** (-1 / p.n))),
+    W(
+        "R/lem5.1",
+        "exponent 1/(n+1)",
+        closed_form(lambda p, t: (p.beta0 ** (-p.n) + p.mu * t) ** (-1 / (p.n + 1))),
+    ),
+    W(
+        "R/lem5.1",
+        "μ off by 1e-6",
+        closed_form(lambda p, t: (p.beta0 ** (-p.n) + (1 + 1e-6) * p.mu * t) ** (-1 / p.n)),
+    ),
     W("R/lem5.1", "the flow of another power", another_power),
     W("R/lem5.1", "D_φ off by 1e-9", point("divergence", lambda self, found: found * (1 + 1e-9))),
-    W("R/sec5.3", "κ of Theorem 2.6 off by a thousandth", replaced(ablations, "local_bounds", linear=1.001)),
-    W("R/sec5.3", "κ of Theorem 2.6 doubled: no factor is lost", replaced(ablations, "local_bounds", linear=2.0)),
-    W("R/sec5.3", "the exact rate off by a thousandth", scaled(ablations, "asymptotic_rate", 1.001)),
+    W(
+        "R/sec5.3",
+        "κ of Theorem 2.6 off by a thousandth",
+        replaced(ablations, "local_bounds", linear=1.001),
+    ),
+    W(
+        "R/sec5.3",
+        "κ of Theorem 2.6 doubled: no factor is lost",
+        replaced(ablations, "local_bounds", linear=2.0),
+    ),
+    W(
+        "R/sec5.3",
+        "the exact rate off by a thousandth",
+        scaled(ablations, "asymptotic_rate", 1.001),
+    ),
     W("R/sec5.3", "the flow is that of another potential", other_flow),
     W("R/sec5.3", "the flow is slower by a thousandth", slower_flow),
     W("R/pair", "r_k without its cross terms", without_cross_terms),

@@ -33,7 +33,11 @@ def twins_that_stay(patch):
 
     def changed(problem, shift, label=0.0):
         length = np.linalg.norm(shift)
-        return real(problem, shift if length == 0 else 1e-3 * np.linalg.norm(problem.X[0]) * shift / length, label)
+        return real(
+            problem,
+            shift if length == 0 else 1e-3 * np.linalg.norm(problem.X[0]) * shift / length,
+            label,
+        )
 
     patch.setattr(twins, "with_twin", changed)
 
@@ -44,7 +48,9 @@ def other_responses(patch):
     patch.setattr(
         twins,
         "with_twin",
-        lambda p, shift, label=0.0: real(p, shift, float(np.linalg.norm(shift) / np.linalg.norm(p.X[0])) * np.max(np.abs(p.y))),
+        lambda p, shift, label=0.0: real(
+            p, shift, float(np.linalg.norm(shift) / np.linalg.norm(p.X[0])) * np.max(np.abs(p.y))
+        ),
     )
 
 
@@ -63,7 +69,11 @@ def potential_with(key=0, **changes):
 
     def spoil(patch):
         problem = claim("R/legendre").example(key)
-        return {"problem": dataclasses.replace(problem, **{name: change(problem) for name, change in changes.items()})}
+        return {
+            "problem": dataclasses.replace(
+                problem, **{name: change(problem) for name, change in changes.items()}
+            )
+        }
 
     return spoil
 
@@ -85,7 +95,11 @@ def slow_flow(patch):
 
     def changed(p, rtol, times=None):
         found = real(p, rtol, None if times is None else times / 4)
-        return found if isinstance(found, str) else (4 * found[0], np.column_stack([found[1][:, :-1], 4 * found[1][:, -1]]))
+        return (
+            found
+            if isinstance(found, str)
+            else (4 * found[0], np.column_stack([found[1][:, :-1], 4 * found[1][:, -1]]))
+        )
 
     patch.setattr(legendre, "_followed", changed)
 
@@ -139,7 +153,11 @@ def one_neuron(patch):
 def other_weights(patch):
     """Gaussian weights where uniform ones are asked for, and the other way round."""
     real = cone.drawn
-    patch.setattr(cone, "drawn", lambda rng, kind, shape: real(rng, "uniform" if kind == "Gaussian" else "Gaussian", shape))
+    patch.setattr(
+        cone,
+        "drawn",
+        lambda rng, kind, shape: real(rng, "uniform" if kind == "Gaussian" else "Gaussian", shape),
+    )
 
 
 def slower_decay(patch):
@@ -166,13 +184,27 @@ WORLDS: tuple[World, ...] = (
     World("R/cone", "failures that do not fall with d", slower_decay),
     World("R/cone", "40 dimensions: one more in p_d", in_high_dimension(other_dimension)),
     World("R/cone", "40 dimensions: p_d times 1.1", in_high_dimension(likelier)),
-    World("R/cone", "40 dimensions: draws that are aimed, not weighed", in_high_dimension(straight_aim)),
+    World(
+        "R/cone",
+        "40 dimensions: draws that are aimed, not weighed",
+        in_high_dimension(straight_aim),
+    ),
     World("R/legendre", "the interpolator nearest in ℓ2", nearest_in_l2),
-    World("R/legendre", "the projection moved inside the null space by 1e-6", moved_projection, key=1),
+    World(
+        "R/legendre", "the projection moved inside the null space by 1e-6", moved_projection, key=1
+    ),
     World("R/legendre", "a flow four times slower", slow_flow),
     World("R/legendre", "∇φ pushed out of Im Xᵀ", sideways_flow, key=2),
-    World("R/legendre", "φ twice as large as its gradient says", potential_with(value=lambda p: lambda b: 2 * p.value(b))),
-    World("R/legendre", "∇φ* of another norm", potential_with(inverse=lambda p: legendre.power_norm(1.6)[2])),
+    World(
+        "R/legendre",
+        "φ twice as large as its gradient says",
+        potential_with(value=lambda p: lambda b: 2 * p.value(b)),
+    ),
+    World(
+        "R/legendre",
+        "∇φ* of another norm",
+        potential_with(inverse=lambda p: legendre.power_norm(1.6)[2]),
+    ),
 )
 FEWER: dict[str, str] = {}
 CONSISTENT: dict[str, str] = {}

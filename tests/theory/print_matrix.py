@@ -12,7 +12,13 @@ for world in WORLDS:
     before, after = unspoiled(world.claim, world.key).status, verdict_in(world).status
     noticed = after not in ("holds", before)
     missed += noticed != (world.outcome == "noticed")
-    word = "noticed" if noticed else f"still true: {world.why}" if world.outcome == "still true" else "MISSED"
+    word = (
+        "noticed"
+        if noticed
+        else f"still true: {world.why}"
+        if world.outcome == "still true"
+        else "MISSED"
+    )
     print(f"| `{world.claim}` | {world.change} | {before} | {after} | {word} |", flush=True)
 print(f"\n{len(WORLDS)} worlds, {missed} missed")
 sys.exit(missed > 0)

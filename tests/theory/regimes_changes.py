@@ -26,7 +26,8 @@ def with_limit(name, change, key=0):
 
 
 def null_space(share):
-    """The limit moved by a share of its largest entry inside the null space of X: it still interpolates."""
+    """The limit moved by a share of its largest entry inside the null space of X: it still
+    interpolates."""
 
     def change(evidence):
         X, beta = evidence.mirror.X, evidence.limit.value
@@ -57,13 +58,19 @@ def forbidden(model):
 def another_radius(patch):
     """r = α² in place of 2α²."""
     real = hyperbola._log_radius
-    patch.setattr(hyperbola, "_log_radius", lambda plus, minus: (real(plus, minus)[0] - np.log(2.0), real(plus, minus)[1]))
+    patch.setattr(
+        hyperbola,
+        "_log_radius",
+        lambda plus, minus: (real(plus, minus)[0] - np.log(2.0), real(plus, minus)[1]),
+    )
 
 
 def smaller_unit(patch):
     """The library's potential at r = α² in place of 2α²."""
     patch.setattr(
-        bf.DiagonalNetwork, "potential", lambda self, scale=None, log_scale=None: Hypentropy(log_alpha=2 * np.log(scale))
+        bf.DiagonalNetwork,
+        "potential",
+        lambda self, scale=None, log_scale=None: Hypentropy(log_alpha=2 * np.log(scale)),
     )
 
 
@@ -88,7 +95,9 @@ def slowed(patch):
     patch.setattr(
         bf.DiagonalNetwork,
         "gradient",
-        lambda self, params, X, g: bf.DiagonalParams(*(0.5 * part for part in real(self, params, X, g))),
+        lambda self, params, X, g: bf.DiagonalParams(
+            *(0.5 * part for part in real(self, params, X, g))
+        ),
     )
 
 

@@ -42,7 +42,11 @@ def wrong_law(patch):
 
 def quicker_alpha(patch):
     """α ∝ ε^{1/(D−1)} in place of ε^{1/(D−2)}."""
-    patch.setattr(thresholds, "disproportion", lambda log, order, d: np.exp((order - 1) * log) if order > 2 else np.exp(log))
+    patch.setattr(
+        thresholds,
+        "disproportion",
+        lambda log, order, d: np.exp((order - 1) * log) if order > 2 else np.exp(log),
+    )
 
 
 def without_halving(patch):
@@ -54,13 +58,19 @@ def without_halving(patch):
 def polynomial_two(patch):
     """D = 2 with a power of α in place of its logarithm."""
     real = thresholds.disproportion
-    patch.setattr(thresholds, "disproportion", lambda log, order, d: np.exp(log) if order == 2 else real(log, order, d))
+    patch.setattr(
+        thresholds,
+        "disproportion",
+        lambda log, order, d: np.exp(log) if order == 2 else real(log, order, d),
+    )
 
 
 def same_order(patch):
     """Other orders whose limits are those of the own."""
     real = thresholds.nearest
-    patch.setattr(thresholds, "nearest", lambda problem, order, end: real(problem, problem.model.depth, end))
+    patch.setattr(
+        thresholds, "nearest", lambda problem, order, end: real(problem, problem.model.depth, end)
+    )
 
 
 def next_decay(patch):
@@ -71,18 +81,28 @@ def next_decay(patch):
 def deeper_potential(patch):
     """The library's regulariser one order deeper than the network."""
     real = bf.DiagonalNetwork.potential
-    patch.setattr(bf.DiagonalNetwork, "potential", lambda self, **options: real(bf.DiagonalNetwork(self.depth + 1), **options))
+    patch.setattr(
+        bf.DiagonalNetwork,
+        "potential",
+        lambda self, **options: real(bf.DiagonalNetwork(self.depth + 1), **options),
+    )
 
 
 def power_in_place_of_q(exponent):
     """|β|^p in place of q: for a p-norm the ratio does not depend on α."""
-    return lambda patch: patch.setattr(thresholds, "relative_value", lambda x, order: x ** (exponent - 1))
+    return lambda patch: patch.setattr(
+        thresholds, "relative_value", lambda x, order: x ** (exponent - 1)
+    )
 
 
 def bumped(patch):
     """Q with a bump, so that the ratio is not monotone."""
     real = thresholds.relative_value
-    patch.setattr(thresholds, "relative_value", lambda x, order: real(x, order) * (1 + 0.3 * np.sin(np.log(x))))
+    patch.setattr(
+        thresholds,
+        "relative_value",
+        lambda x, order: real(x, order) * (1 + 0.3 * np.sin(np.log(x))),
+    )
 
 
 def constant_rate(factor):
@@ -107,7 +127,11 @@ def rate_by_norm(patch):
 def warm_start(patch):
     """A start that does not shrink: α^{2−D} is only told to."""
     real = bf.DiagonalNetwork.init
-    patch.setattr(bf.DiagonalNetwork, "init", lambda self, scale, **options: real(self, np.sqrt(scale), **options))
+    patch.setattr(
+        bf.DiagonalNetwork,
+        "init",
+        lambda self, scale, **options: real(self, np.sqrt(scale), **options),
+    )
 
 
 WORLDS: tuple[World, ...] = (
@@ -115,7 +139,11 @@ WORLDS: tuple[World, ...] = (
     World("W/thm3", "another conservation law and another potential, D = 4", wrong_law, key=1),
     World("W/thm3", "q_{D+1}", next_depth),
     World("W/thm3", "∇_w raises", forbidden(bf.DiagonalNetwork)),
-    World("W/thm3", "the limit moved inside the null space by 1e-6", with_limit("W/thm3", null_space(1e-6))),
+    World(
+        "W/thm3",
+        "the limit moved inside the null space by 1e-6",
+        with_limit("W/thm3", null_space(1e-6)),
+    ),
     World("W/thm3", "the kernel solution as limit", with_limit("W/thm3", kernel_solution)),
     World("W/thm3", "the rich solution as limit", with_limit("W/thm3", rich_solution)),
     World("W/lem4", "half of the bound: 4c for 2c", divided(deeper, "lemma_4_bound", 2.0)),
@@ -129,7 +157,9 @@ WORLDS: tuple[World, ...] = (
     World(
         "W/lem4",
         "α^{3−D}",
-        lambda patch: patch.setattr(deeper, "lemma_4_bound", lambda a, D, c: a ** (3 - D) / (2 * c * D * (D - 2))),
+        lambda patch: patch.setattr(
+            deeper, "lemma_4_bound", lambda a, D, c: a ** (3 - D) / (2 * c * D * (D - 2))
+        ),
     ),
     World("W/lem4", "∇L halved", slowed),
     World("W/lem4", "∇_w raises", forbidden(bf.DiagonalNetwork)),
@@ -141,7 +171,11 @@ WORLDS: tuple[World, ...] = (
     World("W/sec5", "∇_w raises", forbidden(bf.DiagonalNetwork)),
     World("W/unique", "limits of the own order", same_order),
     World("W/unique", "q_{D+1}'", next_decay),
-    World("W/unique", "the limit moved inside the null space by 1e-6", with_limit("W/unique", null_space(1e-6))),
+    World(
+        "W/unique",
+        "the limit moved inside the null space by 1e-6",
+        with_limit("W/unique", null_space(1e-6)),
+    ),
     World("W/unique", "∇_w raises", forbidden(bf.DiagonalNetwork)),
     World("W/eq58", "ℓ1 in place of Q", power_in_place_of_q(1.0)),
     World("W/eq58", "ℓ2² in place of Q", power_in_place_of_q(2.0)),

@@ -36,7 +36,9 @@ def at_another_scale(evidence):
 
 def printed_clock(patch):
     real = diagonal.hyperbolic_form
-    patch.setattr(diagonal, "hyperbolic_form", lambda plus, minus, factor, P: real(plus, minus, 2 * factor, P))
+    patch.setattr(
+        diagonal, "hyperbolic_form", lambda plus, minus, factor, P: real(plus, minus, 2 * factor, P)
+    )
 
 
 def clock_and_exponent(patch):
@@ -62,16 +64,24 @@ def both_epsilons(factor):
 
 
 def in_place_of_q(norm):
-    return lambda patch: patch.setattr(lemmas, "by_definition", lambda problem, beta: norm(problem, beta))
+    return lambda patch: patch.setattr(
+        lemmas, "by_definition", lambda problem, beta: norm(problem, beta)
+    )
 
 
 def steeper_lemma_3(patch):
-    patch.setattr(lemmas, "lemma_3_epsilon", lambda alpha, norm: float((alpha / np.sqrt(norm) - 1) ** -8.0))
+    patch.setattr(
+        lemmas, "lemma_3_epsilon", lambda alpha, norm: float((alpha / np.sqrt(norm) - 1) ** -8.0)
+    )
 
 
 def without_dimension(patch):
     """Lemma 1 without its e^{−d/(2ε‖β‖₁)}."""
-    patch.setattr(lemmas, "lemma_1_epsilon", lambda alpha, norm, d: max(float(np.log(2 * norm) / (2 * np.log(1 / alpha))), 1e-3))
+    patch.setattr(
+        lemmas,
+        "lemma_1_epsilon",
+        lambda alpha, norm, d: max(float(np.log(2 * norm) / (2 * np.log(1 / alpha))), 1e-3),
+    )
 
 
 def swapped(patch):
@@ -126,7 +136,9 @@ def without_shift(patch):
 
     def changed(model, data, loss, params0, step, steps, **options):
         predicted, params = real(model, data, loss, params0, step, steps, **options)
-        potential = Hypentropy(log_alpha=np.log(2 * params0.plus * params0.minus) + predicted.stats["log_gain"])
+        potential = Hypentropy(
+            log_alpha=np.log(2 * params0.plus * params0.minus) + predicted.stats["log_gain"]
+        )
         value = bf.bregman_projection(potential, data.X, data.y)
         return dataclasses.replace(value, stats=predicted.stats), params
 
@@ -153,7 +165,11 @@ def fewer_samples(patch):
 def dense_truth(patch):
     """A planted predictor with entries everywhere."""
     real = samples.sparse_regression
-    patch.setattr(samples, "sparse_regression", lambda n, d, sparsity, noise, key: real(n, d, d, noise, key=key))
+    patch.setattr(
+        samples,
+        "sparse_regression",
+        lambda n, d, sparsity, noise, key: real(n, d, d, noise, key=key),
+    )
 
 
 """Claims whose examples are at best consistent, and what is missing."""
@@ -166,19 +182,37 @@ WORLDS: tuple[World, ...] = (
         "the clock of the library's own flow twice as fast",
         printed_clock,
         "still true",
-        "that flow is no evidence here: the limit does not depend on a clock, and the formula is compared with raw gradients",
+        "that flow is no evidence here: the limit does not depend on a clock, and the formula is "
+        "compared with raw gradients",
     ),
     World("W/thm1", "∇_w raises", forbidden(bf.DiagonalNetwork)),
     World("W/thm1", "w₋ descends at half speed", one_sided),
     World("W/thm1", "r = α² in place of 2α²", another_radius),
-    World("W/thm1", "the limit moved inside the null space by 1e-3", with_limit("W/thm1", null_space(1e-3))),
-    World("W/thm1", "the limit moved inside the null space by 1e-8", with_limit("W/thm1", null_space(1e-8))),
+    World(
+        "W/thm1",
+        "the limit moved inside the null space by 1e-3",
+        with_limit("W/thm1", null_space(1e-3)),
+    ),
+    World(
+        "W/thm1",
+        "the limit moved inside the null space by 1e-8",
+        with_limit("W/thm1", null_space(1e-8)),
+    ),
     World("W/thm1", "the kernel solution as limit", with_limit("W/thm1", kernel_solution)),
     World("W/thm1", "the limit at another scale", with_limit("W/thm1", at_another_scale)),
     World("W/thm1", "a flow off by 1e-3 in its second half", spoiled_flow),
     World("W/thm2", "the kernel solution as limit", with_limit("W/thm2", kernel_solution)),
-    World("W/thm2", "the rich solution as limit, α = 10", with_limit("W/thm2", rich_solution, 1), key=1),
-    World("W/thm2", "the limit moved inside the null space by 1e-6", with_limit("W/thm2", null_space(1e-6))),
+    World(
+        "W/thm2",
+        "the rich solution as limit, α = 10",
+        with_limit("W/thm2", rich_solution, 1),
+        key=1,
+    ),
+    World(
+        "W/thm2",
+        "the limit moved inside the null space by 1e-6",
+        with_limit("W/thm2", null_space(1e-6)),
+    ),
     World("W/thm2", "∇_w raises, α = 10", forbidden(bf.DiagonalNetwork), key=1),
     World(
         "W/thm2",
@@ -194,7 +228,11 @@ WORLDS: tuple[World, ...] = (
     World("W/lem1", "ε/5", divided(lemmas, "lemma_1_epsilon", 5.0), key=1),
     World("W/lem1", "no threshold for d", without_dimension),
     World("W/lem1", "the library's potential at r = α²", smaller_unit),
-    World("W/lem1", "the kernel regime's ℓ2 in place of Q", in_place_of_q(lambda p, b: float(np.sum(b**2)))),
+    World(
+        "W/lem1",
+        "the kernel regime's ℓ2 in place of Q",
+        in_place_of_q(lambda p, b: float(np.sum(b**2))),
+    ),
     World("W/lem2", "5ε", divided(lemmas, "lemma_2_epsilon", 0.2), key=1),
     World(
         "W/lem2",
@@ -212,7 +250,8 @@ WORLDS: tuple[World, ...] = (
         "ε/30",
         divided(lemmas, "lemma_3_epsilon", 30.0),
         "still true",
-        "the deviation is (‖β‖/α²)²/48 to leading order: ε may be 48 times smaller, as its sharpness says",
+        "the deviation is (‖β‖/α²)²/48 to leading order: ε may be 48 times smaller, as its "
+        "sharpness says",
     ),
     World("W/lem3", "ε/100", divided(lemmas, "lemma_3_epsilon", 100.0)),
     World("W/lem3", "ε^{−1/8} in place of ε^{−1/4}", steeper_lemma_3),
@@ -220,7 +259,11 @@ WORLDS: tuple[World, ...] = (
     World("W/lem3", "the library's potential at r = α²", smaller_unit),
     World("W/samples", "a fifth of the samples", fewer_samples),
     World("W/samples", "a dense planted predictor", dense_truth),
-    World("W/samples", "min ℓ2 in place of min ℓ1", lambda patch: patch.setattr(samples, "min_l1", bf.min_l2)),
+    World(
+        "W/samples",
+        "min ℓ2 in place of min ℓ1",
+        lambda patch: patch.setattr(samples, "min_l1", bf.min_l2),
+    ),
     World(
         "W/samples",
         "a kernel regime that needs √d",
@@ -229,7 +272,11 @@ WORLDS: tuple[World, ...] = (
     World("W/limit", "random plateaus", another_path(random_plateaus)),
     World("W/limit", "jumps 5% later", another_path(late_jumps)),
     World("W/limit", "an end at min ℓ2", another_path(kernel_end)),
-    World("W/limit", "the clock as printed, 4c", lambda patch: patch.setattr(vanishing, "EXPONENT", 4.0)),
+    World(
+        "W/limit",
+        "the clock as printed, 4c",
+        lambda patch: patch.setattr(vanishing, "EXPONENT", 4.0),
+    ),
     World("W/limit", "a biased start that is not uniform", biased_start),
     World("W/descent", "gradient flow's limit, at r", at_r),
     World("W/descent", "r_eff without the shift", without_shift),

@@ -81,7 +81,11 @@ def scaled_by_width(patch):
 
     def started(problem, k=None, key=0):
         start = real(problem, k, key)
-        return start if k is None else dataclasses.replace(start, params0=completion.scaled(start.params0, k**-0.5))
+        return (
+            start
+            if k is None
+            else dataclasses.replace(start, params0=completion.scaled(start.params0, k**-0.5))
+        )
 
     patch.setattr(completion, "started", started)
 
@@ -131,7 +135,11 @@ def slow_output_layer(patch):
 
 def another_pair(patch):
     """w± = u ± v in place of half of it."""
-    patch.setattr(bf.ProductNetwork, "paired", lambda self, params: bf.DiagonalParams(params.u + params.v, params.u - params.v))
+    patch.setattr(
+        bf.ProductNetwork,
+        "paired",
+        lambda self, params: bf.DiagonalParams(params.u + params.v, params.u - params.v),
+    )
 
 
 def least_nuclear_norm(patch):
@@ -165,7 +173,11 @@ WORLDS: tuple[World, ...] = (
     World("W/fn2", "v descends at half speed", slow_output_layer, key=1),
     World("W/fn2", "w± = u ± v", another_pair),
     World("W/fn2", "r = |u² − v²|/4", another_radius, key=1),
-    World("W/fn2", "the limit moved inside the null space by 1e-6", with_limit("W/fn2", null_space(1e-6))),
+    World(
+        "W/fn2",
+        "the limit moved inside the null space by 1e-6",
+        with_limit("W/fn2", null_space(1e-6)),
+    ),
     World("W/fn2", "∇_w raises", forbidden(bf.ProductNetwork)),
     World("W/sec3", "a network that mistakes its degree", mistaken_degree),
     World("W/sec3", "a wrong derivative in the kernel", wrong_jacobian),
@@ -176,12 +188,19 @@ WORLDS: tuple[World, ...] = (
     World("W/sec6", "Gaussian factors of variance 1/k", scaled_by_width),
     World("W/sec6", "layers swapped in the kernel as printed", layers_swapped, slow=True),
     World("W/sec6", "∇_w raises", forbidden(bf.MatrixFactorisation)),
-    World("W/sec6-rich", "the completion of least nuclear norm, where it is another", least_nuclear_norm, key=2),
+    World(
+        "W/sec6-rich",
+        "the completion of least nuclear norm, where it is another",
+        least_nuclear_norm,
+        key=2,
+    ),
     World("W/sec6-rich", "zeros on the unobserved entries", zeros_elsewhere),
     World(
         "W/sec6-rich",
         "large starts",
-        lambda patch: patch.setattr(recovery, "SMALL", tuple(1e8 * unit for unit in recovery.SMALL)),
+        lambda patch: patch.setattr(
+            recovery, "SMALL", tuple(1e8 * unit for unit in recovery.SMALL)
+        ),
     ),
     World("W/sec6-rich", "∇_w raises", forbidden(bf.MatrixFactorisation)),
 )

@@ -1,4 +1,5 @@
-"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at zero, width, norms."""
+"""Worlds for W's claims on parametrisations: the recipe of appendix A, biased starts, the saddle at
+zero, width, norms."""
 
 import dataclasses
 
@@ -66,7 +67,9 @@ def miscounted(patch):
 
 def growing(patch):
     """α·w₀ itself, whose bias grows like α^D."""
-    patch.setattr(biased, "bounded_start", lambda problem, alpha: biased.scaled(problem.params0, alpha))
+    patch.setattr(
+        biased, "bounded_start", lambda problem, alpha: biased.scaled(problem.params0, alpha)
+    )
 
 
 def without_bias(patch):
@@ -83,14 +86,18 @@ def with_labels(patch):
 def from_the_even_part(patch):
     """The flow with labels zero from the unbiased part, which is at rest."""
     real = biased.silent
-    patch.setattr(biased, "silent", lambda p: dataclasses.replace(real(p), params0=biased.unbiased_part(p)))
+    patch.setattr(
+        biased, "silent", lambda p: dataclasses.replace(real(p), params0=biased.unbiased_part(p))
+    )
 
 
 def another_invariant(patch):
     """Weights whose product, or sum of powers 2 − D, is not kept."""
     real = biased.weights_at
     patch.setattr(
-        biased, "weights_at", lambda p, beta: real(dataclasses.replace(p, params0=biased.scaled(p.params0, 1.005)), beta)
+        biased,
+        "weights_at",
+        lambda p, beta: real(dataclasses.replace(p, params0=biased.scaled(p.params0, 1.005)), beta),
     )
 
 
@@ -104,7 +111,11 @@ def one_order_higher(patch):
     """w^{D+1} in place of w^D."""
     real = saddle.along_weight
     patch.setattr(
-        saddle, "along_weight", lambda problem, i, sign, step: real(problem, i, sign, step ** (1 + 1 / problem.model.depth))
+        saddle,
+        "along_weight",
+        lambda problem, i, sign, step: real(
+            problem, i, sign, step ** (1 + 1 / problem.model.depth)
+        ),
     )
 
 
@@ -119,7 +130,11 @@ def steeper(factor):
 def not_stationary(patch):
     """Points that are no least squares on their support."""
     real = saddle.stationary_point
-    patch.setattr(saddle, "stationary_point", lambda problem, key: bf.DiagonalParams(*(1.1 * w for w in real(problem, key))))
+    patch.setattr(
+        saddle,
+        "stationary_point",
+        lambda problem, key: bf.DiagonalParams(*(1.1 * w for w in real(problem, key))),
+    )
 
 
 def doubled_start(patch):
@@ -146,7 +161,9 @@ def another_size(shift):
 
     def spoil(patch):
         real = wide.wide_start
-        patch.setattr(wide, "wide_start", lambda problem, k, s, key: real(problem, k, s + shift, key))
+        patch.setattr(
+            wide, "wide_start", lambda problem, k, s, key: real(problem, k, s + shift, key)
+        )
 
     return spoil
 
@@ -174,7 +191,9 @@ def no_face(patch):
 
 def another_bridge(power):
     """|β|^p in place of |β|^{2/D}."""
-    return lambda patch: patch.setattr(explicit, "bridge", lambda beta, order: np.sum(np.abs(beta) ** power, axis=-1))
+    return lambda patch: patch.setattr(
+        explicit, "bridge", lambda beta, order: np.sum(np.abs(beta) ** power, axis=-1)
+    )
 
 
 def fewer_vertices(patch):
@@ -208,7 +227,11 @@ WORLDS: tuple[World, ...] = (
     World("W/appA", "w₋ descends at half speed", one_sided),
     World("W/appA", "the library's r = α²", another_radius),
     World("W/appA", "the library's q_{D+1}", next_depth, key=1),
-    World("W/appA", "a limit given, moved by 1e-6 in the null space", with_limit("W/appA", null_space(1e-6))),
+    World(
+        "W/appA",
+        "a limit given, moved by 1e-6 in the null space",
+        with_limit("W/appA", null_space(1e-6)),
+    ),
     World("W/appA", "min ℓ2 given as the limit", with_limit("W/appA", kernel_solution)),
     World("W/appA", "∇_w raises", forbidden(bf.DiagonalNetwork)),
     World("W/sec3-bias", "a bias that grows with α", growing),

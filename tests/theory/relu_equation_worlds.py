@@ -44,12 +44,24 @@ def unfitted(s, cluster, params):
 
 WORLDS = (
     World("B/eq9", "D_j with inputs that are off", patched(early_equations, "pulls", ungated)),
-    World("B/eq9", "D_j with the other sign", patched(early_equations, "pulls", lambda *a: -PULLS(*a))),
-    World("B/eq9", "D_j times 1.001", patched(early_equations, "pulls", lambda *a: 1.001 * PULLS(*a))),
+    World(
+        "B/eq9", "D_j with the other sign", patched(early_equations, "pulls", lambda *a: -PULLS(*a))
+    ),
+    World(
+        "B/eq9", "D_j times 1.001", patched(early_equations, "pulls", lambda *a: 1.001 * PULLS(*a))
+    ),
     flow_world("B/eq9", "1.01 times slower", everywhere=True),
-    World("B/eq28", "ρ̃ − ρ − ln λ, as printed", patched(early_equations, "logged", lambda sizes, log: sizes + log)),
+    World(
+        "B/eq28",
+        "ρ̃ − ρ − ln λ, as printed",
+        patched(early_equations, "logged", lambda sizes, log: sizes + log),
+    ),
     World("B/eq28", "tanh(1.1‖D_+‖t)", patched(early_equations, "TANH", 1.1)),
-    World("B/eq28", "a label of one percent more in (28)", patched(early_equations, "without_scale", other_labels)),
+    World(
+        "B/eq28",
+        "a label of one percent more in (28)",
+        patched(early_equations, "without_scale", other_labels),
+    ),
     World("B/eq28", "directions that stay", patched(early_equations, "without_scale", still)),
     flow_world("B/eq28", "1.01 times slower"),
     World("B/eq19", "u_± forgotten", patched(fitting, "left_over", unfitted)),

@@ -1,4 +1,5 @@
-"""Worlds for B's claims on assumptions, phases and the limit (§2, §4, App. B to D): spoiled flows, and changed constants."""
+"""Worlds for B's claims on assumptions, phases and the limit (§2, §4, App. B to D): spoiled flows,
+and changed constants."""
 
 import dataclasses
 
@@ -64,8 +65,14 @@ TRUE = {
     "a times 1 + 1e-10": ("lem1 limit thm1", "below the error that the flow states"),
     "1.3 times slower": ("thm1 limit kkt", "the limit does not depend on the clock"),
     "start λ^0.9": ("thm1 limit kkt", "the limit does not depend on λ"),
-    "first label times 1.5": ("lem1 lem5", "they hold for any labels: balance, and the PL inequality at balanced states"),
-    "idle neurons of 1e-2": ("lem6 timeline u-plus", SILENT + ": neurons that are off, outside the clusters"),
+    "first label times 1.5": (
+        "lem1 lem5",
+        "they hold for any labels: balance, and the PL inequality at balanced states",
+    ),
+    "idle neurons of 1e-2": (
+        "lem6 timeline u-plus",
+        SILENT + ": neurons that are off, outside the clusters",
+    ),
 }
 
 
@@ -112,34 +119,51 @@ def solver(change):
     """The solver for least norms, spoiled: change(limit, X, y)."""
     found = minimal.min_norm_interpolator
     return constants(
-        lambda patch: patch.setattr(minimal, "min_norm_interpolator", lambda X, y, **k: change(found(X, y, **k), X, y))
+        lambda patch: patch.setattr(
+            minimal, "min_norm_interpolator", lambda X, y, **k: change(found(X, y, **k), X, y)
+        )
     )
 
 
 def suboptimal(limit, X, y):
-    """A balanced interpolator of many times the least norm, with the multipliers of the minimiser."""
-    problem = bf.Problem(bf.TwoLayer(2, X.shape[1]), bf.Dataset(X, y), bf.SquareLoss(), bf.TwoLayer(2, X.shape[1]).init(1.0))
+    """A balanced interpolator of many times the least norm, with the multipliers of the
+    minimiser."""
+    problem = bf.Problem(
+        bf.TwoLayer(2, X.shape[1]),
+        bf.Dataset(X, y),
+        bf.SquareLoss(),
+        bf.TwoLayer(2, X.shape[1]).init(1.0),
+    )
     a, W = networks.kernel_interpolator(problem)
     lengths = np.linalg.norm(W, axis=1)
     size = np.sqrt(np.abs(a) * lengths)
     value = bf.TwoLayerParams(np.sign(a) * size, W / lengths[:, None] * size[:, None])
-    return dataclasses.replace(limit, value=value, objective=float(np.sum(value.a**2) + np.sum(value.W**2)))
+    return dataclasses.replace(
+        limit, value=value, objective=float(np.sum(value.a**2) + np.sum(value.W**2))
+    )
 
 
 def enlarged(limit, X, y):
     a, W = limit.value
-    return dataclasses.replace(limit, value=bf.TwoLayerParams(1.7 * a, 1.7 * W), objective=1.7**2 * limit.objective)
+    return dataclasses.replace(
+        limit, value=bf.TwoLayerParams(1.7 * a, 1.7 * W), objective=1.7**2 * limit.objective
+    )
 
 
 def half_dual(limit, X, y):
-    stats = {**limit.stats, "multipliers": 0.5 * np.asarray(limit.stats["multipliers"]) + 0.01 * np.abs(y)}
+    stats = {
+        **limit.stats,
+        "multipliers": 0.5 * np.asarray(limit.stats["multipliers"]) + 0.01 * np.abs(y),
+    }
     return dataclasses.replace(limit, stats=stats)
 
 
 def data_of(X=None, y=None, a=None):
     def make():
         p = orthonormal_problem(0)
-        data = bf.Dataset(p.data.X if X is None else X(p.data.X), p.data.y if y is None else np.array(y))
+        data = bf.Dataset(
+            p.data.X if X is None else X(p.data.X), p.data.y if y is None else np.array(y)
+        )
         params = p.params0 if a is None else bf.TwoLayerParams(a(p.params0.a), p.params0.W)
         return dataclasses.replace(p, data=data, params0=params)
 
@@ -162,7 +186,11 @@ def shifted_gate(patch):
 
 def step_with(gate):
     found = remarks._step
-    return constants(lambda patch: patch.setattr(remarks, "_step", lambda p, params, step, g, k: found(p, params, step, gate, k)))
+    return constants(
+        lambda patch: patch.setattr(
+            remarks, "_step", lambda p, params, step, g, k: found(p, params, step, gate, k)
+        )
+    )
 
 
 def opening(problem, flow):
@@ -173,7 +201,9 @@ def opening(problem, flow):
 
 def sliding(problem, flow):
     """Gates that do not close: neurons slide."""
-    return dataclasses.replace(flow, events=tuple(event._replace(kind="slide in") for event in flow.events))
+    return dataclasses.replace(
+        flow, events=tuple(event._replace(kind="slide in") for event in flow.events)
+    )
 
 
 def rising(problem, flow):
@@ -186,17 +216,37 @@ OTHER = (
     World("B/lem1", "gradient of a times 1.0001", uneven_gradient),
     World("B/lem1", "σ' of another activation", shifted_gate),
     World("B/assumption-1", "inputs off by 2e-10", data_of(X=lambda X: X * (1 + 1e-10))),
-    World("B/assumption-1", "one product of 1e-9", data_of(X=lambda X: X + 1e-9 * np.outer([1.0, 0.0], X[1]))),
+    World(
+        "B/assumption-1",
+        "one product of 1e-9",
+        data_of(X=lambda X: X + 1e-9 * np.outer([1.0, 0.0], X[1])),
+    ),
     World("B/assumption-1", "inputs twice as long", data_of(X=lambda X: 2 * X)),
-    World("B/assumption-1", "inputs off by 2e-12", data_of(X=lambda X: X * (1 + 1e-12)), "still true", "that is rounding"),
+    World(
+        "B/assumption-1",
+        "inputs off by 2e-12",
+        data_of(X=lambda X: X * (1 + 1e-12)),
+        "still true",
+        "that is rounding",
+    ),
     World("B/assumption-2", "labels of equal squares", data_of(y=(0.7, -0.7))),
     World("B/assumption-2", "a zero label", data_of(y=(0.7, 0.0))),
     World("B/assumption-2", "one sign only", data_of(y=(0.7, 0.5))),
-    World("B/assumption-2", "labels one ulp apart", data_of(y=(0.7, -np.nextafter(0.7, 1))), "still true", "they differ"),
+    World(
+        "B/assumption-2",
+        "labels one ulp apart",
+        data_of(y=(0.7, -np.nextafter(0.7, 1))),
+        "still true",
+        "they differ",
+    ),
     World("B/assumption-3", "no negative outputs", data_of(a=np.abs)),
     World("B/assumption-3", "no positive outputs", data_of(a=lambda a: -np.abs(a))),
     World(
-        "B/assumption-3", "signs of the cones' neurons flipped", data_of(a=lambda a: -a), "still true", "others are in the cones"
+        "B/assumption-3",
+        "signs of the cones' neurons flipped",
+        data_of(a=lambda a: -a),
+        "still true",
+        "others are in the cones",
     ),
     World("B/lem6", "(11) without s_j", unsigned_law),
     World("B/timeline", "ε times 10", epsilon_times(10)),
@@ -230,7 +280,12 @@ OTHER = (
     World("B/lem5", "a limit twice as large", handed(grown(2.0))),
     World("B/lem5", "a limit half as large", handed(grown(0.5))),
     World("B/lem5", "a limit whose neurons are off", handed(turned_off)),
-    World("B/lem5", "one neuron for each label", handed(one_for_each, lambda key: orthonormal_problem(3)), key=3),
+    World(
+        "B/lem5",
+        "one neuron for each label",
+        handed(one_for_each, lambda key: orthonormal_problem(3)),
+        key=3,
+    ),
     World("B/prop1", "least norm times 1.0001", least_norm_times(1.0001)),
     World("B/prop1", "minimiser times 1.7", solver(enlarged)),
     World("B/prop1", "another interpolator", solver(suboptimal)),
@@ -245,7 +300,9 @@ OTHER = (
     World("B/eq8", "masses on half a circle only", patched(minimal, "directions", half_circle)),
     World("B/eq8", "masses of linear neurons", patched(minimal, "least_mass", linear_mass)),
     World(
-        "B/eq8", "norm of a network ten times too large", patched(minimal, "variation_norm", lambda p: 10 * bf.variation_norm(p))
+        "B/eq8",
+        "norm of a network ten times too large",
+        patched(minimal, "variation_norm", lambda p: 10 * bf.variation_norm(p)),
     ),
     World("B/kkt", "minimiser times 1.7", solver(enlarged)),
     World("B/kkt", "another interpolator", solver(suboptimal)),
@@ -272,12 +329,19 @@ def _slow(name, change):
 
 WORLDS: tuple[World, ...] = (
     *(
-        World(f"B/{name}", change, spoiled(FLOWS[change], everywhere=name == "lem1"), slow=_slow(name, change))
+        World(
+            f"B/{name}",
+            change,
+            spoiled(FLOWS[change], everywhere=name == "lem1"),
+            slow=_slow(name, change),
+        )
         for change, names in NOTICED.items()
         for name in names.split()
     ),
     *(
-        World(f"B/{name}", change, spoiled(FLOWS[change]), "still true", why, slow=_slow(name, change))
+        World(
+            f"B/{name}", change, spoiled(FLOWS[change]), "still true", why, slow=_slow(name, change)
+        )
         for change, (names, why) in TRUE.items()
         for name in names.split()
     ),

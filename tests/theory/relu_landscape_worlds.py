@@ -54,7 +54,9 @@ def shrinking(problem, state, end):
     """All neurons a hundred decades smaller once the flow has begun."""
     factor = 1e-60
     begun = np.any(state.W != problem.params0.W, axis=(-1, -2), keepdims=True)
-    return bf.TwoLayerParams(np.where(begun[..., 0], factor, 1.0) * state.a, np.where(begun, factor, 1.0) * state.W)
+    return bf.TwoLayerParams(
+        np.where(begun[..., 0], factor, 1.0) * state.a, np.where(begun, factor, 1.0) * state.W
+    )
 
 
 def plain(problem):
@@ -89,7 +91,9 @@ def _tilted(patch, found, s, q):
 def whole_ball(patch):
     """A ball in which neurons of the second cluster can be turned off."""
     patch.setattr(landscape, "safe_radius", lambda s, centre: 1.2 * np.sqrt(s.n * s.second.rate))
-    patch.setattr(Setting, "power", lambda self, share: 1e9 if share == 1 / 240 else POWER(self, share))
+    patch.setattr(
+        Setting, "power", lambda self, share: 1e9 if share == 1 / 240 else POWER(self, share)
+    )
 
 
 def independent(up, down, m):
@@ -120,20 +124,36 @@ def level_norm(params):
 
 WORLDS = (
     World("B/lem13", "tilts of the clusters forgotten in the bound", constants(forgetful)),
-    World("B/lem13", "(iv) thirty times as loose, its bound not", constants(lambda patch: loose_tilt(patch, 30.0))),
-    World("B/lem13", "λ^{ε'} where it is not small", patched(landscape, "_small_enough", lambda s: 0.5 * s.second.rate)),
+    World(
+        "B/lem13",
+        "(iv) thirty times as loose, its bound not",
+        constants(lambda patch: loose_tilt(patch, 30.0)),
+    ),
+    World(
+        "B/lem13",
+        "λ^{ε'} where it is not small",
+        patched(landscape, "_small_enough", lambda s: 0.5 * s.second.rate),
+    ),
     World(
         "B/lem13",
         "labels of correlated inputs",
-        without("B/lem13", "B/assumption-1", with_problem(lambda: correlated(orthonormal_problem(0)))),
+        without(
+            "B/lem13", "B/assumption-1", with_problem(lambda: correlated(orthonormal_problem(0)))
+        ),
     ),
-    World("B/lem14", "as printed: neurons that are off count", patched(landscape, "active_mass", least_mass_of_all)),
+    World(
+        "B/lem14",
+        "as printed: neurons that are off count",
+        patched(landscape, "active_mass", least_mass_of_all),
+    ),
     World("B/lem14", "a factor 2.001", patched(landscape, "LEMMA_14", 2.001)),
     World("B/lem14", "a factor 1.999", patched(landscape, "LEMMA_14", 1.999)),
     World(
         "B/lem14",
         "correlated inputs",
-        without("B/lem14", "B/assumption-1", with_problem(lambda: correlated(orthonormal_problem(0)))),
+        without(
+            "B/lem14", "B/assumption-1", with_problem(lambda: correlated(orthonormal_problem(0)))
+        ),
     ),
     World("B/lem15", "a ball in which clusters can be turned off", constants(whole_ball)),
     World("B/lem15", "a limit half as large", handed(grown(0.5))),
@@ -147,7 +167,11 @@ WORLDS = (
     World("B/thm2", "ε/240 times 2", power_of(1 / 240, 2), "still true", LOOSE),
     World("B/rem1", "as printed: L ≤ μr²", patched(ending, "FACTOR", 1.0)),
     World("B/rem1", "a length of √(L/μ)/2", patched(ending, "LENGTH", 0.5)),
-    World("B/rem1", "μ eight times too large", patched(ending, "least_constant", lambda *a: 8 * LEAST_CONSTANT(*a))),
+    World(
+        "B/rem1",
+        "μ eight times too large",
+        patched(ending, "least_constant", lambda *a: 8 * LEAST_CONSTANT(*a)),
+    ),
     flow_world("B/rem1", "frozen at the saddle"),
     World("B/lem7", "ε times 5", epsilon_times(5)),
     World("B/lem7", "λ^{3ε}", power_of(1.0, 3)),
@@ -164,27 +188,55 @@ WORLDS = (
     World("B/lem9", "neurons that shrink with time", spoiled(states(shrinking))),
     World("B/lem16", "as printed", other_bound(early_lemmas.printed_bound)),
     World("B/lem16", "c for c/a", other_bound(lambda p, t: np.log(p.start + p.c) + p.b * t / p.a)),
-    World("B/lem16", "without e^{bt/a}", other_bound(lambda p, t: np.log(p.start + p.c / p.a) + 0 * t)),
-    World("B/lem16", "b/(10a) for b/a", other_bound(lambda p, t: np.log(p.start + p.c / p.a) + 0.1 * p.b * t / p.a)),
+    World(
+        "B/lem16", "without e^{bt/a}", other_bound(lambda p, t: np.log(p.start + p.c / p.a) + 0 * t)
+    ),
+    World(
+        "B/lem16",
+        "b/(10a) for b/a",
+        other_bound(lambda p, t: np.log(p.start + p.c / p.a) + 0.1 * p.b * t / p.a),
+    ),
     World("B/width", "cones as if independent", patched(relaxations, "likelihood", independent)),
     World("B/width", "signs forgotten", patched(relaxations, "likelihood", signless)),
     World("B/width", "widths linear in n", patched(relaxations, "half_width", polynomial)),
     World("B/saddles", "falls counted once", patched(relaxations, "QUIET", 1e-30)),
-    World("B/saddles", "larger starts that are small ones", patched(relaxations, "NEAR_ONE", 1e-12)),
-    World("B/saddles", "larger starts in the regime of kernels", patched(relaxations, "NEAR_ONE", 20.0)),
-    World("B/saddles", "an excess that does not fall with λ", patched(relaxations, "squared_norm", level_norm)),
-    World("B/saddles", "every flow frozen at the saddle", spoiled(FLOWS["frozen at the saddle"], everywhere=True)),
+    World(
+        "B/saddles", "larger starts that are small ones", patched(relaxations, "NEAR_ONE", 1e-12)
+    ),
+    World(
+        "B/saddles",
+        "larger starts in the regime of kernels",
+        patched(relaxations, "NEAR_ONE", 20.0),
+    ),
+    World(
+        "B/saddles",
+        "an excess that does not fall with λ",
+        patched(relaxations, "squared_norm", level_norm),
+    ),
+    World(
+        "B/saddles",
+        "every flow frozen at the saddle",
+        spoiled(FLOWS["frozen at the saddle"], everywhere=True),
+    ),
     World("B/saddles", "every flow ends at least norm", spoiled(least_norm_flow, everywhere=True)),
     World("B/unbalanced", "1 − κ times 1.2", slowest_times(1.2)),
     World("B/unbalanced", "least norm times 1.05", least_norm_times(1.05)),
     flow_world("B/unbalanced", "frozen at the saddle"),
     flow_world("B/unbalanced", "a times 1 + 1e-6"),
     flow_world("B/unbalanced", "leaky, slope 0.05"),
-    World("B/leaky", "slope 0.31 in the prediction", constants(lambda patch: leaky_prediction(patch, 1.03))),
+    World(
+        "B/leaky",
+        "slope 0.31 in the prediction",
+        constants(lambda patch: leaky_prediction(patch, 1.03)),
+    ),
     World(
         "B/leaky",
         "one cluster of least norm",
-        patched(robustness, "leaky_least", lambda y, slope: (2 * float(np.hypot(y[0], y[1] / slope)), 0.0)),
+        patched(
+            robustness,
+            "leaky_least",
+            lambda y, slope: (2 * float(np.hypot(y[0], y[1] / slope)), 0.0),
+        ),
     ),
     World("B/leaky", "every flow 1.001 times too large", spoiled(scaled(1.001), everywhere=True)),
     World("B/leaky", "the flow of a ReLU", spoiled(of_problem(plain), everywhere=True)),

@@ -3,7 +3,18 @@
 import dataclasses
 
 import numpy as np
-from relu_spoils import constants, grown, handed, label_times, of_problem, scaled, slowed, spoiled, unsigned_law, with_problem
+from relu_spoils import (
+    constants,
+    grown,
+    handed,
+    label_times,
+    of_problem,
+    scaled,
+    slowed,
+    spoiled,
+    unsigned_law,
+    with_problem,
+)
 from worlds import World
 
 import biasflow as bf
@@ -13,7 +24,8 @@ from biasflow.theory.relu.examples import ordinary_problem
 from biasflow.theory.relu.setting import Setting
 
 FIGURE_2, GAUSSIAN = 1, 2
-"""Keys of `ordinary_problem`: the two points of Figure 2, and Gaussian labels on inputs of any lengths, below float range."""
+"""Keys of `ordinary_problem`: the two points of Figure 2, and Gaussian labels on inputs of any
+lengths, below float range."""
 
 
 def without_lengths(name, value):
@@ -58,7 +70,9 @@ def at_gaussian(function):
 
 
 WORLDS = (
-    World("B/assumption-2", "Figure 2: labels with ‖D_+‖ = ‖D_−‖", figure_2((-2.0, 1.0)), key=FIGURE_2),
+    World(
+        "B/assumption-2", "Figure 2: labels with ‖D_+‖ = ‖D_−‖", figure_2((-2.0, 1.0)), key=FIGURE_2
+    ),
     World(
         "B/assumption-2",
         "Figure 2: labels of equal squares",
@@ -73,11 +87,26 @@ WORLDS = (
         without_lengths("least_norm", lambda s: 2 * s.n * (s.first.rate + s.second.rate)),
         key=FIGURE_2,
     ),
-    World("B/prop1", "Gaussian labels: λ_k without lengths", without_lengths("multipliers", printed_multipliers), key=GAUSSIAN),
-    World("B/kkt", "Gaussian labels: λ_k without lengths", without_lengths("multipliers", printed_multipliers), key=GAUSSIAN),
+    World(
+        "B/prop1",
+        "Gaussian labels: λ_k without lengths",
+        without_lengths("multipliers", printed_multipliers),
+        key=GAUSSIAN,
+    ),
+    World(
+        "B/kkt",
+        "Gaussian labels: λ_k without lengths",
+        without_lengths("multipliers", printed_multipliers),
+        key=GAUSSIAN,
+    ),
     World("B/kkt", "Gaussian labels: θ times 1.001", spoiled(scaled(1.001)), key=GAUSSIAN),
     World("B/limit", "Gaussian labels: θ* along D_±", at_gaussian(along_pull), key=GAUSSIAN),
-    World("B/limit", "Gaussian labels: a limit grown by 1e-4", at_gaussian(grown(1 + 1e-4)), key=GAUSSIAN),
+    World(
+        "B/limit",
+        "Gaussian labels: a limit grown by 1e-4",
+        at_gaussian(grown(1 + 1e-4)),
+        key=GAUSSIAN,
+    ),
     World("B/limit", "Gaussian labels: θ times 1 + 1e-7", spoiled(scaled(1 + 1e-7)), key=GAUSSIAN),
     World(
         "B/limit",
@@ -87,12 +116,26 @@ WORLDS = (
         "the limit does not depend on λ",
         key=GAUSSIAN,
     ),
-    World("B/timeline", "Gaussian labels: clusters that do not turn", constants(logistic), key=GAUSSIAN),
+    World(
+        "B/timeline",
+        "Gaussian labels: clusters that do not turn",
+        constants(logistic),
+        key=GAUSSIAN,
+    ),
     World("B/timeline", "Gaussian labels: start λ^0.99", spoiled(log_power(0.99)), key=GAUSSIAN),
-    World("B/timeline", "Gaussian labels: 1 + 1e-5 times slower", spoiled(slowed(1 + 1e-5)), key=GAUSSIAN),
-    World("B/u-plus", "Gaussian labels: clusters that do not turn", constants(logistic), key=GAUSSIAN),
+    World(
+        "B/timeline",
+        "Gaussian labels: 1 + 1e-5 times slower",
+        spoiled(slowed(1 + 1e-5)),
+        key=GAUSSIAN,
+    ),
+    World(
+        "B/u-plus", "Gaussian labels: clusters that do not turn", constants(logistic), key=GAUSSIAN
+    ),
     World("B/u-plus", "Gaussian labels: start λ^0.99", spoiled(log_power(0.99)), key=GAUSSIAN),
     World("B/lem2", "Gaussian labels: start λ^0.9", spoiled(log_power(0.9)), key=GAUSSIAN),
-    World("B/lem2", "Gaussian labels: first label times 1.5", spoiled(label_times(1.5)), key=GAUSSIAN),
+    World(
+        "B/lem2", "Gaussian labels: first label times 1.5", spoiled(label_times(1.5)), key=GAUSSIAN
+    ),
     World("B/lem6", "Gaussian labels: (11) without s_j", unsigned_law, key=GAUSSIAN),
 )

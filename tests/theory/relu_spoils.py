@@ -1,7 +1,7 @@
 """Changes that worlds for the claims of theory/relu are made of.
 
-Flows are spoiled where claims get them: the witness. Witnesses of unchanged problems are kept, so that a world costs what its
-change costs.
+Flows are spoiled where claims get them: the witness. Witnesses of unchanged problems are kept, so
+that a world costs what its change costs.
 """
 
 import dataclasses
@@ -34,7 +34,13 @@ KEPT = {}
 
 def kept_flow(problem, t1=None, times=None, *, time_s=60.0, rtol=1e-10):
     """The witness, computed once for each problem."""
-    arrays = (problem.data.X, problem.data.y, problem.params0.a, problem.params0.W, np.asarray(problem.log_scale))
+    arrays = (
+        problem.data.X,
+        problem.data.y,
+        problem.params0.a,
+        problem.params0.W,
+        np.asarray(problem.log_scale),
+    )
     name = (t1, problem.model, problem.loss, *(array.tobytes() for array in arrays))
     if name not in KEPT:
         KEPT[name] = witness_flow(problem, t1, times, time_s=60.0)
@@ -42,12 +48,32 @@ def kept_flow(problem, t1=None, times=None, *, time_s=60.0, rtol=1e-10):
 
 
 def spoiled(change, everywhere=False):
-    """All witnesses of the main flow changed; those of other flows a claim asks for only if `everywhere`."""
+    """All witnesses of the main flow changed; those of other flows a claim asks for only if
+    `everywhere`."""
 
     def spoil(patch):
-        patch.setattr(evidence_module, "witness_flow", lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k)))
-        other = (lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k))) if everywhere else kept_flow
-        for module in (assumptions, convergence, early_equations, ending, lazy, nearly, relaxations, remarks, robustness, scale):
+        patch.setattr(
+            evidence_module,
+            "witness_flow",
+            lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k)),
+        )
+        other = (
+            (lambda problem, *a, **k: change(problem, kept_flow(problem, *a, **k)))
+            if everywhere
+            else kept_flow
+        )
+        for module in (
+            assumptions,
+            convergence,
+            early_equations,
+            ending,
+            lazy,
+            nearly,
+            relaxations,
+            remarks,
+            robustness,
+            scale,
+        ):
             patch.setattr(module, "witness_flow", other)
 
     return spoil
@@ -60,7 +86,9 @@ def states(function):
         new = function(problem, flow.states, flow.final)
         loss = problem.loss(problem.model(new, problem.data.X), problem.data.y)
         at = flow.interpolant
-        return dataclasses.replace(flow, states=new, loss=loss, interpolant=lambda t: function(problem, at(t), flow.final))
+        return dataclasses.replace(
+            flow, states=new, loss=loss, interpolant=lambda t: function(problem, at(t), flow.final)
+        )
 
     return change
 
@@ -140,34 +168,45 @@ def of_problem(other):
 
 def leaky(slope):
     def other(problem):
-        return dataclasses.replace(problem, model=bf.TwoLayer(problem.model.width, problem.model.dim, "leaky_relu", slope))
+        return dataclasses.replace(
+            problem, model=bf.TwoLayer(problem.model.width, problem.model.dim, "leaky_relu", slope)
+        )
 
     return of_problem(other)
 
 
 def label_times(factor):
     return of_problem(
-        lambda p: dataclasses.replace(p, data=bf.Dataset(p.data.X, p.data.y * np.append(factor, np.ones(p.data.n - 1))))
+        lambda p: dataclasses.replace(
+            p, data=bf.Dataset(p.data.X, p.data.y * np.append(factor, np.ones(p.data.n - 1)))
+        )
     )
 
 
 def start_power(power):
     def other(problem):
         top = np.max(np.abs(problem.params0.W))
-        return dataclasses.replace(problem, params0=bf.TwoLayerParams(*(leaf / top * top**power for leaf in problem.params0)))
+        return dataclasses.replace(
+            problem,
+            params0=bf.TwoLayerParams(*(leaf / top * top**power for leaf in problem.params0)),
+        )
 
     return of_problem(other)
 
 
 def correlated(problem):
     X = problem.data.X + 0.3 * problem.data.X[::-1]
-    return dataclasses.replace(problem, data=bf.Dataset(X / np.linalg.norm(X, axis=1, keepdims=True), problem.data.y))
+    return dataclasses.replace(
+        problem, data=bf.Dataset(X / np.linalg.norm(X, axis=1, keepdims=True), problem.data.y)
+    )
 
 
 def slowed(factor):
     def change(problem, flow):
         at = flow.interpolant
-        return dataclasses.replace(flow, times=flow.times * factor, interpolant=lambda t: at(t / factor))
+        return dataclasses.replace(
+            flow, times=flow.times * factor, interpolant=lambda t: at(t / factor)
+        )
 
     return change
 
@@ -217,26 +256,40 @@ POWER = Setting.power
 
 
 def epsilon_times(factor):
-    return constants(lambda patch: patch.setattr(Setting, "epsilon", property(lambda self: factor * EPSILON(self))))
+    return constants(
+        lambda patch: patch.setattr(
+            Setting, "epsilon", property(lambda self: factor * EPSILON(self))
+        )
+    )
 
 
 def power_of(share, factor):
     """The printed share of ε times a factor."""
 
     def change(patch):
-        patch.setattr(Setting, "power", lambda self, other: POWER(self, other * (factor if abs(other - share) < 1e-9 else 1)))
+        patch.setattr(
+            Setting,
+            "power",
+            lambda self, other: POWER(self, other * (factor if abs(other - share) < 1e-9 else 1)),
+        )
 
     return constants(change)
 
 
 def least_norm_times(factor):
     value = Setting.least_norm.fget
-    return constants(lambda patch: patch.setattr(Setting, "least_norm", property(lambda self: factor * value(self))))
+    return constants(
+        lambda patch: patch.setattr(
+            Setting, "least_norm", property(lambda self: factor * value(self))
+        )
+    )
 
 
 def slowest_times(factor):
     value = Setting.slowest.fget
-    return constants(lambda patch: patch.setattr(Setting, "slowest", property(lambda self: factor * value(self))))
+    return constants(
+        lambda patch: patch.setattr(Setting, "slowest", property(lambda self: factor * value(self)))
+    )
 
 
 def handed(function, make=orthonormal_problem):
@@ -252,7 +305,9 @@ def handed(function, make=orthonormal_problem):
 def grown(factor):
     def function(problem):
         found = course._predicted(Setting(problem))
-        return dataclasses.replace(found, value=bf.TwoLayerParams(factor * found.value.a, factor * found.value.W))
+        return dataclasses.replace(
+            found, value=bf.TwoLayerParams(factor * found.value.a, factor * found.value.W)
+        )
 
     return function
 
@@ -269,7 +324,9 @@ def without(name, hypothesis, spoil):
         kept = tuple(h for h in verifying.claim(name).hypotheses if h.id != hypothesis)
         assert len(kept) < len(verifying.claim(name).hypotheses)
         bold = dataclasses.replace(verifying.claim(name), hypotheses=kept)
-        patch.setattr(verifying, "CLAIMS", tuple(bold if c.id == name else c for c in verifying.CLAIMS))
+        patch.setattr(
+            verifying, "CLAIMS", tuple(bold if c.id == name else c for c in verifying.CLAIMS)
+        )
         return spoil(patch)
 
     return constants(change)
@@ -288,7 +345,9 @@ def unsigned_law(patch):
     found = assumptions._equation_11
 
     def printed(evidence, p, flow):
-        return found(evidence, p, dataclasses.replace(flow, interpolant=lambda t: _unsigned(flow.at(t))))
+        return found(
+            evidence, p, dataclasses.replace(flow, interpolant=lambda t: _unsigned(flow.at(t)))
+        )
 
     spoiled(lambda problem, flow: flow)(patch)
     patch.setattr(assumptions, "_equation_11", printed)
@@ -306,7 +365,9 @@ def least_norm_flow(problem, flow):
     a, W = np.zeros(m), np.zeros((m, problem.data.d))
     a[:2], W[:2] = two.a, two.W
     T = len(flow.times)
-    return dataclasses.replace(flow, states=bf.TwoLayerParams(np.tile(a, (T, 1)), np.tile(W, (T, 1, 1))))
+    return dataclasses.replace(
+        flow, states=bf.TwoLayerParams(np.tile(a, (T, 1)), np.tile(W, (T, 1, 1)))
+    )
 
 
 def flow_world(name, change, everywhere=False, slow=False):

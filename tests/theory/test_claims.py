@@ -87,13 +87,23 @@ def numbers(problem):
     return NUMBERS[type(problem)](problem)
 
 
-@pytest.mark.parametrize("name", [n for n in REGRESSIONS if n not in ("R/lem5.1", "R/legendre", "B/assumption-1", "B/lem16")])
+@pytest.mark.parametrize(
+    "name",
+    [n for n in REGRESSIONS if n not in ("R/lem5.1", "R/legendre", "B/assumption-1", "B/lem16")],
+)
 def test_inconsistent_labels_are_refused_where_the_claim_needs_them_and_harmless_elsewhere(name):
     problem = claim(name).example(0)
     if isinstance(problem, bf.MirrorProblem):
-        spoiled = dataclasses.replace(problem, X=np.vstack([problem.X, problem.X[0]]), y=np.append(problem.y, problem.y[0] + 1))
+        spoiled = dataclasses.replace(
+            problem,
+            X=np.vstack([problem.X, problem.X[0]]),
+            y=np.append(problem.y, problem.y[0] + 1),
+        )
     else:
-        data = bf.Dataset(np.vstack([problem.data.X, problem.data.X[0]]), np.append(problem.data.y, problem.data.y[0] + 1))
+        data = bf.Dataset(
+            np.vstack([problem.data.X, problem.data.X[0]]),
+            np.append(problem.data.y, problem.data.y[0] + 1),
+        )
         spoiled = dataclasses.replace(problem, data=data)
     verdict = bf.verify(name, spoiled)
     if name not in ANY_LABELS:
@@ -101,7 +111,13 @@ def test_inconsistent_labels_are_refused_where_the_claim_needs_them_and_harmless
         assert verdict.checks == ()
         assert any(
             words in str(verdict)
-            for words in ("no β solves", "needs n =", "not orthonormal", "not orthogonal", "positive multiples")
+            for words in (
+                "no β solves",
+                "needs n =",
+                "not orthonormal",
+                "not orthogonal",
+                "positive multiples",
+            )
         )
     else:
         assert verdict.status == "holds", str(verdict)
@@ -112,7 +128,9 @@ def test_claims_about_networks_refuse_mirror_problems(name):
     assert bf.verify(name, mirror_problem(0)).status == "does not apply"
 
 
-@pytest.mark.parametrize(("name", "depth"), [("W/thm1", 3), ("W/lem1", 3), ("W/limit", 4), ("W/thm3", 2), ("W/lem4", 2)])
+@pytest.mark.parametrize(
+    ("name", "depth"), [("W/thm1", 3), ("W/lem1", 3), ("W/limit", 4), ("W/thm3", 2), ("W/lem4", 2)]
+)
 def test_the_wrong_depth_is_refused(name, depth):
     verdict = bf.verify(name, diagonal_problem(0, depth=depth))
     assert verdict.status == "does not apply"
@@ -153,7 +171,8 @@ def test_a_wrong_prediction_is_called_violated():
 
 
 def test_the_exponent_as_printed_is_violated(monkeypatch):
-    """W prints −4 in (6) and (16) for ‖·‖²; −8 is right: with −4 the formula misses by far more than the integration error."""
+    """W prints −4 in (6) and (16) for ‖·‖²; −8 is right: with −4 the formula misses by far more
+    than the integration error."""
     from biasflow.theory.regimes import depth_two
 
     def formula(verdict):
@@ -161,7 +180,10 @@ def test_the_exponent_as_printed_is_violated(monkeypatch):
 
     problem = diagonal_problem(0)
     assert formula(bf.verify("W/thm1", problem)).status == "holds"
-    assert bf.verify("W/thm1", dataclasses.replace(problem, loss=bf.SquareLoss("half"))).status == "holds"
+    assert (
+        bf.verify("W/thm1", dataclasses.replace(problem, loss=bf.SquareLoss("half"))).status
+        == "holds"
+    )
     monkeypatch.setattr(depth_two, "EXPONENT", 4.0)
     printed = formula(bf.verify("W/thm1", problem))
     assert printed.status == "violated" and printed.measured > 0.1
@@ -183,7 +205,8 @@ def test_unknown_claims_suggest_the_nearest():
 
 
 def test_the_sharp_rate_is_attained_at_the_identity():
-    """X = I, r constant, symmetric start near the limit: D decays at exactly the sharp rate, four times R's κ₁."""
+    """X = I, r constant, symmetric start near the limit: D decays at exactly the sharp rate, four
+    times R's κ₁."""
     r, n = 0.3, 4
     y = np.full(n, 1e-6)  # near β = 0 the inverse curvature is 2r everywhere
     potential = bf.ScaledPotential(0.5, bf.Hypentropy(r))
@@ -193,14 +216,16 @@ def test_the_sharp_rate_is_attained_at_the_identity():
 
 
 def test_theorem_2_6_as_printed_is_violated():
-    """∇φ is √101/√1.01-Lipschitz on the sublevel set, a line: R's rate would be 10.1, the flow has 4, a Hessian bound 1.01."""
+    """∇φ is √101/√1.01-Lipschitz on the sublevel set, a line: R's rate would be 10.1, the flow has
+    4, a Hessian bound 1.01."""
     X, curvature = np.array([[1.0, 10.0]]), np.array([1.0, 100.0])
     problem = bf.MirrorProblem(bf.ScaledPotential(curvature, bf.Euclidean()), X, np.array([1.0]))
     flow = bf.mirror_flow(problem.potential, X, problem.y, times=[0.5, 1.5])
     best = bf.bregman_projection(problem.potential, X, problem.y).value
     D = [bf.bregman(problem.potential, best, beta) for beta in flow.states]
     rate = np.log(D[0] / D[1])
-    on_the_set = np.linalg.norm(X) / np.linalg.norm(X / curvature)  # ‖Δη‖/‖Δβ‖, the same for every pair of points
+    # ‖Δη‖/‖Δβ‖, the same for every pair of points
+    on_the_set = np.linalg.norm(X) / np.linalg.norm(X / curvature)
     printed = np.linalg.norm(X) ** 2 / on_the_set
     assert rate == pytest.approx(4.0, rel=1e-6)
     assert printed == pytest.approx(10.1)
@@ -209,12 +234,17 @@ def test_theorem_2_6_as_printed_is_violated():
 
 
 def test_the_limit_under_a_squared_hinge_is_not_the_projection():
-    """The second sample is fitted first and pushes β₂ on the way; (1, 0) fits both and is nearer to the start."""
+    """The second sample is fitted first and pushes β₂ on the way; (1, 0) fits both and is nearer to
+    the start."""
     from biasflow.theory.mirror.objectives import objective_flow, squared_hinge
 
     X, potential = np.array([[1.0, 0.0], [3.0, 1.0]]), bf.Euclidean()
-    reached = objective_flow(squared_hinge(np.ones(2)), bf.MirrorProblem(potential, X, np.ones(2), np.zeros(2)), 10.0).final
+    reached = objective_flow(
+        squared_hinge(np.ones(2)), bf.MirrorProblem(potential, X, np.ones(2), np.zeros(2)), 10.0
+    ).final
     rival = np.array([1.0, 0.0])
     assert np.all(X @ reached > 1 - 1e-6)
     assert np.all(X @ rival >= 1)
-    assert bf.bregman(potential, reached, np.zeros(2)) > bf.bregman(potential, rival, np.zeros(2)) * (1 + 1e-3)
+    assert bf.bregman(potential, reached, np.zeros(2)) > bf.bregman(
+        potential, rival, np.zeros(2)
+    ) * (1 + 1e-3)

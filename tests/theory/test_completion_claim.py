@@ -37,7 +37,9 @@ def test_general_sensing_a_full_matrix_and_biased_starts_are_refused():
     full = bf.data.completion((4, 4), 1, 16)
     assert "every entry is observed" in refusal(dataclasses.replace(problem, data=full))
     U, V = problem.params0
-    assert "UVᵀ is not zero" in refusal(dataclasses.replace(problem, params0=bf.FactorParams(U + 0.01, V)))
+    assert "UVᵀ is not zero" in refusal(
+        dataclasses.replace(problem, params0=bf.FactorParams(U + 0.01, V))
+    )
     zero = bf.Dataset(problem.data.X, np.zeros(problem.data.n))
     assert "nothing to learn" in refusal(dataclasses.replace(problem, data=zero))
 
@@ -52,14 +54,16 @@ def test_problems_without_two_regimes_are_refused():
 
 
 def test_kernel_spread_is_one_in_the_mean():
-    """Rows of Gaussian factors: E⟨u_i, u_j⟩² = k against E‖u_i‖² = k; eight draws, five standard errors."""
+    """Rows of Gaussian factors: E⟨u_i, u_j⟩² = k against E‖u_i‖² = k; eight draws, five standard
+    errors."""
     problem = completion_problem(1, (8, 8), 40)
     spreads = [kernel_spread(problem, 256, key) for key in range(8)]
     assert abs(np.mean(spreads) - 1) < 5 * np.std(spreads, ddof=1) / np.sqrt(8)
 
 
 def test_correlated_rows_are_no_delta_kernel():
-    """Rows of U₀ that share a direction couple entries of a column: the kernel limit then changes unobserved entries."""
+    """Rows of U₀ that share a direction couple entries of a column: the kernel limit then changes
+    unobserved entries."""
     problem = completion_problem(0)
     model, shared = problem.model, np.eye(4) + 0.5
     start = bf.FactorParams(np.hstack([shared, -shared]), np.hstack([shared, shared]))
@@ -71,12 +75,15 @@ def test_correlated_rows_are_no_delta_kernel():
 def test_the_transition_scale_scales_with_the_root_of_the_labels():
     problem = started(completion_problem(0))
     quadruple = bf.Dataset(problem.data.X, 4 * problem.data.y)
-    ratio = transition_scale(dataclasses.replace(problem, data=quadruple)) / transition_scale(problem)
+    ratio = transition_scale(dataclasses.replace(problem, data=quadruple)) / transition_scale(
+        problem
+    )
     assert abs(np.log(ratio / 2)) < 2 * HALFWAY
 
 
 def test_columns_can_be_narrowed_without_changing_the_flow():
-    """An orthogonal matrix on the right changes neither UVᵀ nor its flow, by raw gradients from both starts."""
+    """An orthogonal matrix on the right changes neither UVᵀ nor its flow, by raw gradients from
+    both starts."""
     problem = started(completion_problem(0), 12, key=1)
     wide, narrow = (raw_limit(p, 0.05, 1e-9, 20.0)[0] for p in (problem, narrowed(problem)))
     assert narrowed(problem).model.rank < problem.model.rank

@@ -1,4 +1,5 @@
-"""Searches find what is false, name problems so that they can be rebuilt, keep to their time, and go on where they stopped."""
+"""Searches find what is false, name problems so that they can be rebuilt, keep to their time, and
+go on where they stopped."""
 
 import dataclasses
 import time
@@ -24,7 +25,9 @@ def labels(key):
     return bf.Dataset(rng.standard_normal((6, 2)), 0.3 * rng.standard_normal(6) + 0.2)
 
 
-MEAN = bf.Claim("X/mean", "the labels have a mean of at most one", "nowhere", (), labels, mean_is_small)
+MEAN = bf.Claim(
+    "X/mean", "the labels have a mean of at most one", "nowhere", (), labels, mean_is_small
+)
 
 
 def test_moves_lead_to_a_violation_that_random_problems_do_not_show():
@@ -65,7 +68,9 @@ def test_searches_with_other_keys_look_at_other_problems(tmp_path):
 
 
 def test_a_search_that_can_judge_nothing_says_so():
-    refused = dataclasses.replace(MEAN, hypotheses=(bf.Hypothesis("never", "never", lambda evidence: "no"),))
+    refused = dataclasses.replace(
+        MEAN, hypotheses=(bf.Hypothesis("never", "never", lambda evidence: "no"),)
+    )
     with pytest.raises(bf.InputError, match=r"no problem.*hypotheses fail, .*no"):
         bf.falsify(refused, time_s=0.5, problems=5)
     broken = dataclasses.replace(MEAN, example=lambda key: 1 / 0)
@@ -73,7 +78,9 @@ def test_a_search_that_can_judge_nothing_says_so():
         bf.falsify(broken, time_s=0.5, problems=5)
 
 
-@pytest.mark.parametrize("keywords", [{"time_s": 0.0}, {"problems": 0}, {"key": -1}, {"time_s": np.inf}])
+@pytest.mark.parametrize(
+    "keywords", [{"time_s": 0.0}, {"problems": 0}, {"key": -1}, {"time_s": np.inf}]
+)
 def test_bad_budgets_are_refused(keywords):
     with pytest.raises(bf.InputError):
         bf.falsify(MEAN, **keywords)
@@ -83,11 +90,18 @@ def test_bad_budgets_are_refused(keywords):
 
 def test_progress_is_told_in_seconds():
     told = []
-    bf.falsify(MEAN, time_s=1.5, problems=5, progress=lambda done, total, label: told.append((done, total, label)))
+    bf.falsify(
+        MEAN,
+        time_s=1.5,
+        problems=5,
+        progress=lambda done, total, label: told.append((done, total, label)),
+    )
     assert told and all(done <= total == 1 and label == "X/mean" for done, total, label in told)
 
 
-@pytest.mark.parametrize("name", ["R/thm2.2", "W/thm1", "C/gamma1", "C/lem13", "R/lem5.1", "C/lem20"])
+@pytest.mark.parametrize(
+    "name", ["R/thm2.2", "W/thm1", "C/gamma1", "C/lem13", "R/lem5.1", "C/lem20"]
+)
 def test_every_kind_of_problem_can_be_moved(name):
     statement = claim(name)
     moved = [problem_at(statement, f"0 {letter}1") for letter in "xcysw"]

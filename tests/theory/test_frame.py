@@ -1,4 +1,5 @@
-"""What verdicts are made of: checks on both sides of their bound, statuses, evidence of the user's own, bad input."""
+"""What verdicts are made of: checks on both sides of their bound, statuses, evidence of the user's
+own, bad input."""
 
 import dataclasses
 
@@ -10,7 +11,9 @@ from biasflow.theory import claim
 from biasflow.theory.examples import diagonal_problem, mirror_problem
 from biasflow.theory.fits import exponent_check, fitted_exponent, share_check
 
-NEVER = bf.Claim("X/raises", "a claim that raises", "nowhere", (), diagonal_problem, lambda evidence: 1 / 0)
+NEVER = bf.Claim(
+    "X/raises", "a claim that raises", "nowhere", (), diagonal_problem, lambda evidence: 1 / 0
+)
 
 
 def check(measured, relation, bound, error=0.0, **notes):
@@ -82,8 +85,14 @@ def test_verdicts_are_as_bad_as_their_worst_check():
 
 def test_null_models_that_pass_are_told():
     empty = verdict(check(1.0, "<=", 2.0, null=1.5), null="the kernel solution")
-    assert empty.informative is False and "not informative here: the kernel solution passes too" in str(empty)
-    assert verdict(check(1.0, "<=", 2.0, null=1.5), check(1.0, "<=", 2.0, null=3.0)).informative is True
+    assert (
+        empty.informative is False
+        and "not informative here: the kernel solution passes too" in str(empty)
+    )
+    assert (
+        verdict(check(1.0, "<=", 2.0, null=1.5), check(1.0, "<=", 2.0, null=3.0)).informative
+        is True
+    )
 
 
 def test_a_limit_seen_from_finitely_many_places_is_consistent_at_best():
@@ -106,10 +115,20 @@ def test_hypotheses_are_tested_in_order_up_to_the_first_that_fails():
     for structural, status in ((False, "hypotheses fail"), (True, "does not apply")):
         seen.clear()
         one = dataclasses.replace(
-            NEVER, hypotheses=(hypothesis("a", None), hypothesis("b", "no", structural), hypothesis("c", None))
+            NEVER,
+            hypotheses=(
+                hypothesis("a", None),
+                hypothesis("b", "no", structural),
+                hypothesis("c", None),
+            ),
         )
         found = bf.verify(one)
-        assert found.status == status and seen == ["a", "b"] and found.why == "no" and found.checks == ()
+        assert (
+            found.status == status
+            and seen == ["a", "b"]
+            and found.why == "no"
+            and found.checks == ()
+        )
 
 
 def test_a_claim_that_raises_is_inconclusive_with_the_reason():
@@ -124,7 +143,8 @@ def test_power_laws_and_their_errors():
     slope, error, decades = fitted_exponent(x, 3 * x**0.7)
     assert slope == pytest.approx(0.7) and error < 1e-9 and decades == pytest.approx(5.0)
     late = fitted_exponent(x, x**0.7 / (1 + 3 * x**0.5))
-    assert abs(late[0] - 0.7) <= late[1]  # the next term of an expansion: the curvature that it makes is in the error
+    # the next term of an expansion: the curvature that it makes is in the error
+    assert abs(late[0] - 0.7) <= late[1]
     assert exponent_check("q", x, x**0.7, 0.75, witness="w").status == "violated"
     noisy = x**0.7 * np.exp(0.1 * np.random.default_rng(0).standard_normal(12))
     assert exponent_check("q", x, noisy, 0.7, witness="w").status == "holds"
@@ -133,12 +153,16 @@ def test_power_laws_and_their_errors():
 def test_a_fitted_exponent_covers_the_truth_on_noisy_power_laws():
     x, missed = np.geomspace(1e-4, 1e-1, 8), 0
     for seed in range(400):
-        slope, error, _ = fitted_exponent(x, x * np.exp(0.05 * np.random.default_rng(seed).standard_normal(8)))
+        slope, error, _ = fitted_exponent(
+            x, x * np.exp(0.05 * np.random.default_rng(seed).standard_normal(8))
+        )
         missed += abs(slope - 1) > error
     assert missed <= 12  # 99% confidence: 4 expected, 12 with probability below 1e-3
 
 
-@pytest.mark.parametrize(("successes", "status"), [(400, "holds"), (380, "inconclusive"), (330, "violated")])
+@pytest.mark.parametrize(
+    ("successes", "status"), [(400, "holds"), (380, "inconclusive"), (330, "violated")]
+)
 def test_shares_are_judged_by_an_exact_interval(successes, status):
     assert share_check("q", successes, 400, 0.95, witness="draws").status == status
 
@@ -163,7 +187,10 @@ def test_a_flow_of_ones_own_is_evidence():
 )
 def test_a_flow_that_does_not_follow_the_gradient_is_not_judged(spoil):
     flow = flow_of(diagonal_problem(0))
-    later = [np.vstack([own[:1], leaf[1:]]) for own, leaf in zip(flow.states, spoil(flow.states), strict=True)]
+    later = [
+        np.vstack([own[:1], leaf[1:]])
+        for own, leaf in zip(flow.states, spoil(flow.states), strict=True)
+    ]
     found = bf.verify("W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(*later)))
     assert found.status == "does not apply" and "no gradient flow" in found.why
 
@@ -173,12 +200,15 @@ def test_one_state_off_is_found_wherever_it_is(place):
     flow = flow_of(diagonal_problem(0))
     plus = flow.states.plus.copy()
     plus[place] *= 1.001
-    found = bf.verify("W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(plus, flow.states.minus)))
+    found = bf.verify(
+        "W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(plus, flow.states.minus))
+    )
     assert found.status == "does not apply"
 
 
 @pytest.mark.parametrize(
-    ("name", "stride"), [(name, stride) for name in ("W/thm1", "R/eq3", "R/lemA1") for stride in (1, 10, 40)]
+    ("name", "stride"),
+    [(name, stride) for name in ("W/thm1", "R/eq3", "R/lemA1") for stride in (1, 10, 40)],
 )
 def test_states_of_a_gradient_flow_are_never_held_against_a_theorem(name, stride):
     problem = diagonal_problem(1, scale=0.3)
@@ -191,7 +221,8 @@ def test_states_of_a_gradient_flow_are_never_held_against_a_theorem(name, stride
 
 @pytest.mark.parametrize("key", [0, 2])
 def test_the_librarys_own_flow_from_far_below_rounding_is_one(key):
-    """Between jumps, states tell the weights that wait no better than to the error of those that have grown."""
+    """Between jumps, states tell the weights that wait no better than to the error of those that
+    have grown."""
     problem = diagonal_problem(key, scale=1e-30)
     found = bf.verify("W/thm2", problem, flow=flow_of(problem))
     assert found.status == "holds", str(found)
@@ -202,7 +233,9 @@ def test_a_flow_under_another_loss_with_the_same_first_velocity_is_found_out():
     labelled = bf.Dataset(problem.data.X, np.sign(problem.data.y))
     start, model = problem.model.init(0.3, dim=8), problem.model
     flow = bf.gradient_flow(model, labelled, bf.ExponentialLoss(), start, t1=5.0)
-    found = bf.verify("W/thm1", bf.Problem(model, labelled, bf.SquareLoss("half-mean"), start), flow=flow)
+    found = bf.verify(
+        "W/thm1", bf.Problem(model, labelled, bf.SquareLoss("half-mean"), start), flow=flow
+    )
     assert found.status == "does not apply", str(found)
 
 
@@ -210,7 +243,12 @@ def test_the_right_predictor_with_wrong_weights_is_no_flow():
     flow = flow_of(diagonal_problem(0))
     plus, minus = (leaf.copy() for leaf in flow.states)
     plus[-1], minus[-1] = np.sqrt(plus[-1] ** 2 + 1), np.sqrt(minus[-1] ** 2 + 1)
-    assert bf.verify("W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(plus, minus))).status == "does not apply"
+    assert (
+        bf.verify(
+            "W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(plus, minus))
+        ).status
+        == "does not apply"
+    )
 
 
 def test_labels_beyond_floats_are_left_open():
@@ -223,7 +261,10 @@ def test_labels_beyond_floats_are_left_open():
 def test_single_precision_states_start_where_the_problem_does():
     problem, run = diagonal_problem(0), descended(diagonal_problem(0), 1e-5, 500, 4)
     single = [tuple(leaf.astype(np.float32) for leaf in state) for state in run.states]
-    assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, single)).status in ("holds", "inconclusive")
+    assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, single)).status in (
+        "holds",
+        "inconclusive",
+    )
 
 
 def test_evidence_that_a_claim_does_not_look_at_is_not_passed_over_in_silence():
@@ -233,7 +274,10 @@ def test_evidence_that_a_claim_does_not_look_at_is_not_passed_over_in_silence():
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
     for name, given in (("limit", {"limit": limit}), ("flow", {"flow": flow})):
         verdict = bf.verify("W/lem1", problem, **given)
-        assert verdict.status == "does not apply" and f"nothing about the {name} given" in verdict.reason, str(verdict)
+        assert (
+            verdict.status == "does not apply"
+            and f"nothing about the {name} given" in verdict.reason
+        ), str(verdict)
 
 
 def test_a_wrong_limit_is_violated():
@@ -268,9 +312,16 @@ def test_checkpoints_of_a_training_loop_are_a_flow_as_far_as_their_steps_are_sma
 def test_states_may_be_mappings():
     problem, run = diagonal_problem(0), descended(diagonal_problem(0), 1e-5, 2000, 5)
     named = [{"plus": plus, "minus": minus} for plus, minus in run.states]
-    assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, named)).status in ("holds", "inconclusive")
+    assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, named)).status in (
+        "holds",
+        "inconclusive",
+    )
     with pytest.raises(bf.InputError, match="no minus"):
-        bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, [{"plus": plus} for plus, _ in run.states]))
+        bf.verify(
+            "R/eq3",
+            problem,
+            flow=bf.Checkpoints(run.times, [{"plus": plus} for plus, _ in run.states]),
+        )
 
 
 def test_checkpoints_need_their_problem():
@@ -330,7 +381,15 @@ def test_a_flow_of_another_problem_is_refused():
 
 @pytest.mark.parametrize(
     "keywords",
-    [{"time_s": 0.0}, {"time_s": -1.0}, {"time_s": np.nan}, {"flow": 3}, {"limit": np.ones(3)}, {"key": -1}, {"problem": "mine"}],
+    [
+        {"time_s": 0.0},
+        {"time_s": -1.0},
+        {"time_s": np.nan},
+        {"flow": 3},
+        {"limit": np.ones(3)},
+        {"key": -1},
+        {"problem": "mine"},
+    ],
 )
 def test_bad_arguments_are_refused(keywords):
     with pytest.raises(bf.InputError):

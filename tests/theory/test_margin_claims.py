@@ -9,7 +9,13 @@ import biasflow as bf
 from biasflow.limits.margin.circle import squared_f1_max_margin
 from biasflow.theory import claim
 from biasflow.theory.examples import diagonal_problem
-from biasflow.theory.margin.examples import cluster_data, feature_problem, line_problem, relu_problem, smooth_problem
+from biasflow.theory.margin.examples import (
+    cluster_data,
+    feature_problem,
+    line_problem,
+    relu_problem,
+    smooth_problem,
+)
 from biasflow.theory.margin.transport import printed_defect
 
 MARGIN_CLAIMS = [name for name in bf.claims() if name.startswith("C/")]
@@ -53,7 +59,8 @@ def test_a_network_needs_its_bias_column_and_its_loss(name):
     assert "SmoothMargin" in str(bf.verify(name, squared))
 
 
-@pytest.mark.parametrize("name", [n for n in ON_DATA if n not in ("C/thm22", "C/prop29")])  # prop29: on a line
+# prop29: on a line
+@pytest.mark.parametrize("name", [n for n in ON_DATA if n not in ("C/thm22", "C/prop29")])
 def test_claims_about_data_take_a_network_s_problem_too(name):
     assert bf.verify(name, relu_problem(1)).status == "holds"
 
@@ -64,7 +71,10 @@ def test_a_relu_does_not_satisfy_a3():
 
 def test_repeated_inputs_violate_a3():
     problem = smooth_problem(0)
-    twice = bf.Dataset(np.vstack([problem.data.X, problem.data.X[:1]]), np.append(problem.data.y, problem.data.y[0]))
+    twice = bf.Dataset(
+        np.vstack([problem.data.X, problem.data.X[:1]]),
+        np.append(problem.data.y, problem.data.y[0]),
+    )
     assert bf.verify("C/A3", dataclasses.replace(problem, data=twice)).status == "violated"
 
 
@@ -75,7 +85,9 @@ def test_scores_that_are_not_positive_are_refused():
 
 
 def test_equal_scores_have_none_off_the_margin():
-    assert "all scores are equal" in str(bf.verify("C/lem15", bf.Scores(np.full(3, 0.5), bf.ExponentialLoss())))
+    assert "all scores are equal" in str(
+        bf.verify("C/lem15", bf.Scores(np.full(3, 0.5), bf.ExponentialLoss()))
+    )
 
 
 def test_one_class_has_no_distance():
@@ -84,7 +96,8 @@ def test_one_class_has_no_distance():
 
 
 def test_the_norms_of_c_lack_a_factor():
-    """x = ±1, both labels +1: γ₁ = ½ < γ₂ = √(¼ + 1/(4π)), so ‖f‖_{F1} ≤ ‖f‖_{F2} as printed is violated."""
+    """x = ±1, both labels +1: γ₁ = ½ < γ₂ = √(¼ + 1/(4π)), so ‖f‖_{F1} ≤ ‖f‖_{F2} as printed is
+    violated."""
     X, y = np.array([[-1.0], [1.0]]), np.ones(2)
     one, two = bf.f1_max_margin(X, y), bf.f2_max_margin(X, y)
     assert one.certificate.dual == pytest.approx(0.5, rel=1e-9)
@@ -93,14 +106,16 @@ def test_the_norms_of_c_lack_a_factor():
 
 
 def test_equation_12_as_printed_is_violated():
-    """With J' at ν̄ instead of ν the rates are off by a good share, where the corrected form is right to the integration error."""
+    """With J' at ν̄ instead of ν the rates are off by a good share, where the corrected form is
+    right to the integration error."""
     problem = smooth_problem(0, scale=3.0)
     assert printed_defect(problem, 1.0) > 0.5
     assert bf.verify("C/eq12", problem).status == "holds"
 
 
 def test_the_rademacher_bound_as_printed_is_violated():
-    """1/√n without the radius fails for inputs far from zero: one sample gives sup|f(x)| = ½√(R²+1)."""
+    """1/√n without the radius fails for inputs far from zero: one sample gives sup|f(x)| =
+    ½√(R²+1)."""
     X, ones = np.array([[10.0]]), np.ones(1)
     network = bf.Particles(np.array([[1.0, 0.0]]), ones, np.zeros(1))
     value = bf.margin_certificate(network, X, ones, weights=ones).upper
@@ -110,7 +125,12 @@ def test_the_rademacher_bound_as_printed_is_violated():
 
 @pytest.mark.parametrize(
     ("settings", "words"),
-    [({"rank": 3}, "1 or 2"), ({"sizes": (3, 5)}, "three"), ({"sizes": (5, 4, 3)}, "growing"), ({"centre": np.nan}, "finite")],
+    [
+        ({"rank": 3}, "1 or 2"),
+        ({"sizes": (3, 5)}, "three"),
+        ({"sizes": (5, 4, 3)}, "growing"),
+        ({"centre": np.nan}, "finite"),
+    ],
 )
 def test_families_check_their_settings(settings, words):
     with pytest.raises(bf.InputError, match=words):
@@ -133,23 +153,33 @@ def test_a_start_off_the_invariant_set_is_refused(name):
 def test_neurons_of_one_half_space_are_no_full_support(name):
     problem = claim(name).example(0)
     W = problem.params0.W * np.where(problem.params0.W[:, :1] > 0, 1, -1)
-    assert "from every neuron" in str(bf.verify(name, dataclasses.replace(problem, params0=problem.params0._replace(W=W))))
+    assert "from every neuron" in str(
+        bf.verify(name, dataclasses.replace(problem, params0=problem.params0._replace(W=W)))
+    )
 
 
 def test_too_few_neurons_do_not_reach_the_max_margin():
-    """C, after Theorem 3: a Dirac stays a Dirac. Two neurons end well below γ₁, so that the theorem needs its support."""
+    """C, after Theorem 3: a Dirac stays a Dirac. Two neurons end well below γ₁, so that the theorem
+    needs its support."""
     problem = line_problem(0)
     data = bf.Dataset(problem.data.X[:, :-1], problem.data.y)
     gamma = squared_f1_max_margin(data.X, data.y).certificate.dual
     model = bf.SignedTwoLayer(2, 2)
-    flow = bf.gradient_flow(model, problem.data, problem.loss, model.init(1.0), t1=60.0, rtol=1e-3, throw=False)
+    flow = bf.gradient_flow(
+        model, problem.data, problem.loss, model.init(1.0), t1=60.0, rtol=1e-3, throw=False
+    )
     assert flow.stats["margin"][-1] < 0.5 * gamma
 
 
 def test_features_that_do_not_separate_are_refused():
     problem = feature_problem(0)
     model = bf.TwoLayer(1, 2)
-    single = bf.Problem(model, problem.data, problem.loss, bf.TwoLayerParams(problem.params0.a[:1], problem.params0.W[:1]))
+    single = bf.Problem(
+        model,
+        problem.data,
+        problem.loss,
+        bf.TwoLayerParams(problem.params0.a[:1], problem.params0.W[:1]),
+    )
     assert "do not separate" in str(bf.verify("C/prop6", single))
 
 
@@ -163,14 +193,18 @@ def cancelling(key):
     problem = relu_problem(key, m=20)
     a, W = problem.params0
     return dataclasses.replace(
-        problem, model=bf.TwoLayer(40, 3), params0=bf.TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W]))
+        problem,
+        model=bf.TwoLayer(40, 3),
+        params0=bf.TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W])),
     )
 
 
 def silent(key):
     """One neuron that is off on every sample: f = 0."""
     problem = relu_problem(key, m=1)
-    return dataclasses.replace(problem, params0=bf.TwoLayerParams(np.ones(1), np.array([[0.0, 0.0, -1.0]])))
+    return dataclasses.replace(
+        problem, params0=bf.TwoLayerParams(np.ones(1), np.array([[0.0, 0.0, -1.0]]))
+    )
 
 
 @pytest.mark.parametrize("name", ["C/A1", "C/pi2", "C/prop9"])
@@ -182,17 +216,24 @@ def test_identities_hold_where_the_start_predicts_nothing(name, problem):
 @pytest.mark.parametrize("name", ["C/A1", "C/pi2", "C/prop9"])
 def test_identities_still_fail_for_another_network(name, monkeypatch):
     call = bf.TwoLayer.__call__
-    monkeypatch.setattr(bf.TwoLayer, "__call__", lambda self, params, X: call(self, params, X) + 1e-9)
+    monkeypatch.setattr(
+        bf.TwoLayer, "__call__", lambda self, params, X: call(self, params, X) + 1e-9
+    )
     assert bf.verify(name, relu_problem(0)).status == "violated"
 
 
-@pytest.mark.parametrize("X, y", [([[0.7]], [-1.0]), ([[-1000.0], [1000.0], [-999.0]], [1.0, -1.0, 1.0])])
+@pytest.mark.parametrize(
+    "X, y", [([[0.7]], [-1.0]), ([[-1000.0], [1000.0], [-999.0]], [1.0, -1.0, 1.0])]
+)
 def test_gamma2_of_a_single_sample_and_of_samples_far_apart(X, y):
     assert bf.verify("C/gamma2", bf.Dataset(np.array(X), np.array(y))).status == "holds"
 
 
 def test_gamma2_of_samples_too_close_is_inconclusive():
-    assert bf.verify("C/gamma2", bf.Dataset(np.array([[-1e-6], [1e-6]]), np.array([1.0, -1.0]))).status == "inconclusive"
+    assert (
+        bf.verify("C/gamma2", bf.Dataset(np.array([[-1e-6], [1e-6]]), np.array([1.0, -1.0]))).status
+        == "inconclusive"
+    )
 
 
 @pytest.mark.parametrize("factor", [1.5, 0.7])
@@ -201,11 +242,18 @@ def test_another_kernel_than_that_of_the_features_would_show(factor, monkeypatch
 
     def other(*args):
         found = bracket(*args)
-        return dataclasses.replace(found, lower=factor**0.5 * found.lower, upper=factor**0.5 * found.upper)
+        return dataclasses.replace(
+            found, lower=factor**0.5 * found.lower, upper=factor**0.5 * found.upper
+        )
 
     bracket = f2.f2_bracket
     monkeypatch.setattr(f2, "f2_bracket", other)
-    assert bf.verify("C/gamma2", bf.Dataset(np.array([[1.0], [2.0], [-1.0]]), np.array([1.0, 1.0, -1.0]))).status == "violated"
+    assert (
+        bf.verify(
+            "C/gamma2", bf.Dataset(np.array([[1.0], [2.0], [-1.0]]), np.array([1.0, 1.0, -1.0]))
+        ).status
+        == "violated"
+    )
 
 
 @pytest.mark.parametrize("name", ["C/prop6", "C/prop7", "C/mirror", "C/lem17", "C/lem18"])
@@ -213,7 +261,9 @@ def test_a_neuron_without_a_direction_is_refused(name):
     problem = feature_problem(0)
     a, W = problem.params0
     W = np.where(np.arange(24)[:, None] == 3, 0.0, W)
-    assert "neuron 3 are zero" in str(bf.verify(name, dataclasses.replace(problem, params0=bf.TwoLayerParams(a, W))))
+    assert "neuron 3 are zero" in str(
+        bf.verify(name, dataclasses.replace(problem, params0=bf.TwoLayerParams(a, W)))
+    )
 
 
 @pytest.mark.parametrize("name", ["C/lem17", "C/lem18"])
@@ -223,14 +273,19 @@ def test_lemmas_about_large_t_say_where_t_is_not_large(name):
 
 
 def test_a_dead_neuron_supports_nothing():
-    """One of two neurons of a sign without a direction: the other is too far from the opposite side."""
+    """One of two neurons of a sign without a direction: the other is too far from the opposite
+    side."""
     problem = relu_problem(0, m=2)
     lone = bf.TwoLayerParams(np.array([1.0, -1.0]), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
-    assert "from every neuron of sign +1" in str(bf.verify("C/cor4", dataclasses.replace(problem, params0=lone)))
+    assert "from every neuron of sign +1" in str(
+        bf.verify("C/cor4", dataclasses.replace(problem, params0=lone))
+    )
 
 
 def test_training_that_stands_still_is_inconclusive_and_huge_starts_are_refused():
-    data = bf.data.with_bias(bf.Dataset(np.array([[-1.0], [0.2], [1.3], [2.0]]), np.array([1.0, -1.0, 1.0, 1.0])))
+    data = bf.data.with_bias(
+        bf.Dataset(np.array([[-1.0], [0.2], [1.3], [2.0]]), np.array([1.0, -1.0, 1.0, 1.0]))
+    )
     model = bf.TwoLayer(40, 2)
     a, W = model.init(1 / np.sqrt(40), key=0, balanced=False)
     a[0], W[0] = 0.0, 0.0

@@ -1,4 +1,5 @@
-"""C's energy, clock and populations: what is printed, where it fails, and data written in other ways."""
+"""C's energy, clock and populations: what is printed, where it fails, and data written in other
+ways."""
 
 import dataclasses
 
@@ -7,7 +8,12 @@ import pytest
 
 import biasflow as bf
 from biasflow.theory.margin import energy, populations
-from biasflow.theory.margin.examples import any_interval_problem, exponential_problem, interval_problem, relu_problem
+from biasflow.theory.margin.examples import (
+    any_interval_problem,
+    exponential_problem,
+    interval_problem,
+    relu_problem,
+)
 
 
 def check_of(verdict, words):
@@ -15,7 +21,8 @@ def check_of(verdict, words):
 
 
 def test_corollary_11_as_printed_is_violated():
-    """Where ‖ν‖ grows −n·d/dt(1/‖ν‖) is positive, and larger than d/dt S; with the other sign log n suffices."""
+    """Where ‖ν‖ grows −n·d/dt(1/‖ν‖) is positive, and larger than d/dt S; with the other sign log n
+    suffices."""
     found = energy.Gaining(exponential_problem(0))
     n = found.problem.data.n
     t = found.end / 4
@@ -56,4 +63,7 @@ def test_a_bias_may_stand_in_any_column(column):
     start = problem.params0._replace(W=problem.params0.W[:, order])
     verdict = bf.verify("C/lem26", dataclasses.replace(problem, data=data, params0=start))
     assert verdict.status == "holds", str(verdict)
-    assert bf.verify("C/gamma1", dataclasses.replace(problem, data=data, params0=start)).status == "holds"
+    assert (
+        bf.verify("C/gamma1", dataclasses.replace(problem, data=data, params0=start)).status
+        == "holds"
+    )

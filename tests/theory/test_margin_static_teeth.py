@@ -1,4 +1,5 @@
-"""C's static claims: second routes against known values, truth tables near the boundary, rounding that blames no theorem."""
+"""C's static claims: second routes against known values, truth tables near the boundary, rounding
+that blames no theorem."""
 
 import dataclasses
 
@@ -38,7 +39,8 @@ STATIC = [
 
 @pytest.mark.parametrize("name", STATIC)
 def test_nothing_is_blamed_on_a_theorem_by_rounding(name):
-    """Scales over eight decades, inputs far from zero, nearly equal, repeated: no verdict is violated, none ends in an error."""
+    """Scales over eight decades, inputs far from zero, nearly equal, repeated: no verdict is
+    violated, none ends in an error."""
     statement = claim(name)
     for key in range(16):
         verdict = bf.verify(name, statement.family(key))
@@ -64,14 +66,18 @@ def test_the_largest_gain_over_cells_is_attained_and_never_exceeded():
 
 
 def test_the_kernel_by_quadrature_is_the_closed_form():
-    """Up to the roundings of two lengths, an angle, its functions and their products: eight of the largest entry."""
+    """Up to the roundings of two lengths, an angle, its functions and their products: eight of the
+    largest entry."""
     rows = augmented(np.random.default_rng(2).standard_normal((6, 3)))
     closed = bf.arc_cosine_kernel(rows[:, :-1])
-    assert np.max(np.abs(circle_kernel(rows, rows) - closed)) < 8 * np.finfo(float).eps * np.max(closed)
+    assert np.max(np.abs(circle_kernel(rows, rows) - closed)) < 8 * np.finfo(float).eps * np.max(
+        closed
+    )
 
 
 def test_gamma2_with_fifty_digits_lies_in_the_bracket_that_the_claim_approves():
-    """The kernel, and the linear system on the support, with fifty digits: an SVM whose multipliers are positive is solved."""
+    """The kernel, and the linear system on the support, with fifty digits: an SVM whose multipliers
+    are positive is solved."""
     data = cluster_data(1)
     found = bf.f2_max_margin(data.X, data.y)
     support = np.flatnonzero(found.stats["weights"] > 1e-9)
@@ -82,9 +88,19 @@ def test_gamma2_with_fifty_digits_lies_in_the_bracket_that_the_claim_approves():
             la, lb = (mpmath.sqrt(mpmath.fsum(v * v for v in each)) for each in (a, b))
             cosine = mpmath.fsum(v * w for v, w in zip(a, b, strict=True)) / (la * lb)
             theta = mpmath.acos(min(cosine, mpmath.mpf(1)))
-            return la * lb * (mpmath.sin(theta) + (mpmath.pi - theta) * cosine) / (2 * mpmath.pi * len(a))
+            return (
+                la
+                * lb
+                * (mpmath.sin(theta) + (mpmath.pi - theta) * cosine)
+                / (2 * mpmath.pi * len(a))
+            )
 
-        G = mpmath.matrix([[float(data.y[i] * data.y[j]) * kernel(rows[i], rows[j]) for j in support] for i in support])
+        G = mpmath.matrix(
+            [
+                [float(data.y[i] * data.y[j]) * kernel(rows[i], rows[j]) for j in support]
+                for i in support
+            ]
+        )
         u = mpmath.lu_solve(G, mpmath.ones(len(support), 1))
         exact = 1 / mpmath.sqrt(mpmath.fsum(u))
         assert min(u) > 0
@@ -113,18 +129,28 @@ def test_a_sweep_of_projections_contains_what_a_fine_grid_of_angles_finds():
 
 def test_the_zigzag_and_its_weights_bracket_gamma1():
     for k in (5, 12, 33):
-        x, y = np.sort(np.random.default_rng(k).uniform(-1, 1, k)), np.where(np.arange(k) % 2 == 0, 1.0, -1.0)
+        x, y = (
+            np.sort(np.random.default_rng(k).uniform(-1, 1, k)),
+            np.where(np.arange(k) % 2 == 0, 1.0, -1.0),
+        )
         low, high = alternating_bracket(x, y)
         found = bf.f1_max_margin(x[:, None], y).certificate
         assert low <= found.dual and found.primal <= high * (1 + 1e-12)
-    low, high = alternating_bracket(np.linspace(-1, 1, 2**14 + 1), np.where(np.arange(2**14 + 1) % 2 == 0, 1.0, -1.0))
+    low, high = alternating_bracket(
+        np.linspace(-1, 1, 2**14 + 1), np.where(np.arange(2**14 + 1) % 2 == 0, 1.0, -1.0)
+    )
     limit = 1 / (2 * (np.sqrt(2) + np.arcsinh(1)))  # (k − 1)²γ₁ → 1/(2∫√(1 + t²)dt)
-    assert low * 2**28 == pytest.approx(limit, rel=2e-4) and high * 2**28 == pytest.approx(limit, rel=2e-4)
+    assert low * 2**28 == pytest.approx(limit, rel=2e-4) and high * 2**28 == pytest.approx(
+        limit, rel=2e-4
+    )
 
 
 def test_differences_with_sixty_digits_are_the_gradient():
     u = np.array([0.3, 1.0, 700.0])
-    assert np.max(np.abs(precise_gradient(u, bf.ExponentialLoss()) - np.exp(-u) / np.sum(np.exp(-u)))) < 1e-15
+    assert (
+        np.max(np.abs(precise_gradient(u, bf.ExponentialLoss()) - np.exp(-u) / np.sum(np.exp(-u))))
+        < 1e-15
+    )
 
 
 TAILS = [
@@ -150,7 +176,10 @@ def test_a3_needs_distinct_inputs_however_close(distance, status):
     problem = smooth_problem(0)
     X = problem.data.X.copy()
     X[0] = X[1] + distance * np.append(np.ones(X.shape[1] - 1), 0.0)
-    assert bf.verify("C/A3", dataclasses.replace(problem, data=bf.Dataset(X, problem.data.y))).status == status
+    assert (
+        bf.verify("C/A3", dataclasses.replace(problem, data=bf.Dataset(X, problem.data.y))).status
+        == status
+    )
 
 
 def test_projections_in_four_dimensions_have_no_sweep_and_are_consistent():
@@ -160,7 +189,8 @@ def test_projections_in_four_dimensions_have_no_sweep_and_are_consistent():
 
 
 def test_a_frame_that_is_not_the_best_is_said_to_be_so(monkeypatch):
-    """A poor solver makes the verdict inconclusive, with the share of Δ_r that it reaches, and does not blame eq. (10)."""
+    """A poor solver makes the verdict inconclusive, with the share of Δ_r that it reaches, and does
+    not blame eq. (10)."""
     from biasflow.theory.margin import margins
 
     solver = margins.interclass_distance
@@ -187,10 +217,14 @@ def test_checkerboards_are_consistent_with_the_exponents():
 
 
 def test_samples_are_farther_apart_than_the_population():
-    """Δ₂(P) = 1/(3k−1) for clusters in the plane; every sample exceeds it, where C prints ≤, and less so the more there are."""
+    """Δ₂(P) = 1/(3k−1) for clusters in the plane; every sample exceeds it, where C prints ≤, and
+    less so the more there are."""
     for k in (2, 3):
         few, many = (
-            [bf.interclass_distance(d.X, d.y, 2).objective for d in (cluster_data(key, n, 2, k) for key in range(5))]
+            [
+                bf.interclass_distance(d.X, d.y, 2).objective
+                for d in (cluster_data(key, n, 2, k) for key in range(5))
+            ]
             for n in (30, 300)
         )
         assert min(few) > 1 / (3 * k - 1) and min(many) > 1 / (3 * k - 1)
@@ -212,7 +246,8 @@ def test_theorem_8_tells_f1_from_f2():
 
 
 def test_theorem_22_speaks_about_ordinary_data_and_says_where_it_tells_nothing():
-    """Bounds above one hold for every classifier: the verdict holds, and says that an untrained network passes too."""
+    """Bounds above one hold for every classifier: the verdict holds, and says that an untrained
+    network passes too."""
     verdict = bf.verify("C/thm22", cluster_data(1, n=30))
     assert verdict.status == "holds", str(verdict)
     assert verdict.informative is False and "not informative" in str(verdict)
@@ -223,11 +258,17 @@ def bad_limits(limit):
     value, proof = limit.value, limit.certificate
     nothing = dataclasses.replace(proof, primal=0.0, dual=0.0)
     unknown = dataclasses.replace(proof, primal=np.nan, dual=np.nan)
-    values = [None, np.ones(3), value._replace(signs=-value.signs), value._replace(signs=value.signs[:-1])]
+    values = [
+        None,
+        np.ones(3),
+        value._replace(signs=-value.signs),
+        value._replace(signs=value.signs[:-1]),
+    ]
     values += [value._replace(directions=c * value.directions) for c in (0.0, np.nan)]
     values += [value._replace(directions=np.hstack([value.directions] * 2))]
     return [dataclasses.replace(limit, value=each) for each in values] + [
-        dataclasses.replace(limit, objective=float(each.primal), certificate=each) for each in (nothing, unknown)
+        dataclasses.replace(limit, objective=float(each.primal), certificate=each)
+        for each in (nothing, unknown)
     ]
 
 
@@ -241,7 +282,8 @@ def test_a_limit_that_is_none_never_holds(name):
 
 
 def test_gamma2_falls_with_the_radius_at_a_fixed_shape():
-    """x = R·(1, 2, 3) with labels +, −, +: Δ/R is the same, γ₂ falls as R^{−1/2}, γ₁ does not fall."""
+    """x = R·(1, 2, 3) with labels +, −, +: Δ/R is the same, γ₂ falls as R^{−1/2}, γ₁ does not
+    fall."""
     shape, y = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, -1.0, 1.0])
     small, large = (bf.f2_max_margin(R * shape, y).objective for R in (1e2, 1e4))
     assert small / large == pytest.approx(10.0, rel=0.02)

@@ -1,4 +1,5 @@
-"""The witness of mirror flow and the formulas it uses; evidence of the user's own; false alarms that were found."""
+"""The witness of mirror flow and the formulas it uses; evidence of the user's own; false alarms
+that were found."""
 
 import dataclasses
 
@@ -10,7 +11,12 @@ import biasflow as bf
 from biasflow.data import hypercube
 from biasflow.models import random_network
 from biasflow.theory import claim
-from biasflow.theory.examples import boundary_problem, diagonal_problem, half_line_problem, mirror_problem
+from biasflow.theory.examples import (
+    boundary_problem,
+    diagonal_problem,
+    half_line_problem,
+    mirror_problem,
+)
 from biasflow.theory.mirror.formulas import formulas_of
 from biasflow.theory.mirror.operator_norm import least_singular, vertex_norm
 from biasflow.theory.mirror.witness import primal_flow
@@ -43,7 +49,8 @@ def test_formulas_on_half_lines_and_at_their_wall():
     start = np.array([1.0, -2.0, 0.5])
     f = formulas_of(bf.Hypentropy([0.0, 0.0, 0.3]), 3, start)
     assert list(f.signs) == [1, -1, 0]
-    assert f.divergence(np.zeros(3), start)[:2] == pytest.approx([1.0, 2.0])  # D_φ(0, β) = |β| for the entropy
+    # D_φ(0, β) = |β| for the entropy
+    assert f.divergence(np.zeros(3), start)[:2] == pytest.approx([1.0, 2.0])
 
 
 def test_a_potential_of_ones_own_is_known_by_its_gradient_alone():
@@ -63,7 +70,9 @@ def test_the_error_of_the_witness_covers_the_truth(example, key):
     problem = example(key)
     flow = primal_flow(problem, None, None, 1e-10, 20.0)
     assert not isinstance(flow, str)
-    own = bf.mirror_flow(problem.potential, problem.X, problem.y, problem.beta0, times=flow.times[1:], rtol=1e-11)
+    own = bf.mirror_flow(
+        problem.potential, problem.X, problem.y, problem.beta0, times=flow.times[1:], rtol=1e-11
+    )
     distance = np.max(np.abs(own.states - flow.states[1:]), axis=1)
     assert np.all(distance <= flow.error[1:] + own.error)
     assert np.max(flow.error) <= 1e-6 * np.max(np.abs(flow.states))
@@ -71,7 +80,11 @@ def test_the_error_of_the_witness_covers_the_truth(example, key):
 
 def test_the_witness_at_tiny_scales_and_its_time_limit():
     problem = mirror_problem(0)
-    tiny = dataclasses.replace(problem, potential=bf.ScaledPotential(0.5, bf.Hypentropy(np.full(24, 1e-30))), beta0=np.zeros(24))
+    tiny = dataclasses.replace(
+        problem,
+        potential=bf.ScaledPotential(0.5, bf.Hypentropy(np.full(24, 1e-30))),
+        beta0=np.zeros(24),
+    )
     flow = primal_flow(tiny, None, None, 1e-10, 20.0)
     assert not isinstance(flow, str)
     best = bf.bregman_projection(tiny.potential, tiny.X, tiny.y, tiny.beta0).value
@@ -81,7 +94,11 @@ def test_the_witness_at_tiny_scales_and_its_time_limit():
 
 def test_below_floats_there_is_no_independent_witness_and_nothing_is_claimed():
     problem = mirror_problem(0)
-    tiny = dataclasses.replace(problem, potential=bf.ScaledPotential(0.5, bf.Hypentropy(log_alpha=-3000.0)), beta0=np.zeros(24))
+    tiny = dataclasses.replace(
+        problem,
+        potential=bf.ScaledPotential(0.5, bf.Hypentropy(log_alpha=-3000.0)),
+        beta0=np.zeros(24),
+    )
     for name in ("R/thm2.2", "R/eq3", "R/lemA1"):
         assert bf.verify(name, tiny).status in ("consistent", "inconclusive")
 
@@ -99,13 +116,16 @@ def test_a_users_flow_is_judged_and_a_wrong_limit_is_not_taken(name):
 
 
 def test_a_deep_network_whose_curvature_changes_late_is_no_violation():
-    """The error of the late rate was that of a hypentropy: depth 5 with large labels was called violated."""
+    """The error of the late rate was that of a hypentropy: depth 5 with large labels was called
+    violated."""
     rng = np.random.default_rng(1017)
     n, d = int(rng.integers(1, 8)), int(rng.integers(2, 20))
     X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2)
     y = rng.standard_normal(n) * 10.0 ** rng.uniform(-2, 2)
     model = bf.DiagonalNetwork(int(rng.integers(2, 6)))
-    problem = bf.Problem(model, bf.Dataset(X, y), bf.SquareLoss("sum"), model.init(10.0 ** rng.uniform(-1, 1), dim=d))
+    problem = bf.Problem(
+        model, bf.Dataset(X, y), bf.SquareLoss("sum"), model.init(10.0 ** rng.uniform(-1, 1), dim=d)
+    )
     assert (model.depth, X.shape) == (5, (7, 18))
     assert bf.verify("R/sharp", problem).status in ("holds", "inconclusive")
 
@@ -175,7 +195,9 @@ ABOUT_NONE = (
     "R/twins",
 )
 ABOUT_A_LIMIT = [
-    name for name in bf.claims() if name.startswith("R/") and name not in (*ABOUT_NONE, "R/lem5.1", "R/legendre")
+    name
+    for name in bf.claims()
+    if name.startswith("R/") and name not in (*ABOUT_NONE, "R/lem5.1", "R/legendre")
 ]  # the last two have limits of their own
 
 
@@ -193,10 +215,18 @@ def test_a_wrong_limit_is_violated(name):
     aside = np.random.default_rng(1).standard_normal(m.X.shape[1])
     aside -= np.linalg.pinv(m.X) @ (m.X @ aside)
     size = np.max(np.abs(found.value))
-    for value in (0 * found.value, 1.001 * found.value, found.value + 1e-6 * size * aside, np.full(m.X.shape[1], 1e300)):
+    for value in (
+        0 * found.value,
+        1.001 * found.value,
+        found.value + 1e-6 * size * aside,
+        np.full(m.X.shape[1], 1e300),
+    ):
         verdict = bf.verify(name, problem, limit=dataclasses.replace(found, value=value))
         assert verdict.status == "violated", str(verdict)
-    assert bf.verify(name, problem, limit=dataclasses.replace(found, value=None)).status == "inconclusive"
+    assert (
+        bf.verify(name, problem, limit=dataclasses.replace(found, value=None)).status
+        == "inconclusive"
+    )
     assert bf.verify(name, problem, limit=found).status == "holds"
 
 
@@ -207,7 +237,9 @@ def test_a_limit_is_not_ignored_in_silence(name):
     assert verdict.status == "inconclusive" and "about no limit" in verdict.why
 
 
-@pytest.mark.parametrize("name", ["R/lemA1", "R/eq3", "R/thm2.6", "R/lemA2", "R/thm3.4", "R/sec5.3"])
+@pytest.mark.parametrize(
+    "name", ["R/lemA1", "R/eq3", "R/thm2.6", "R/lemA2", "R/thm3.4", "R/sec5.3"]
+)
 def test_a_piece_of_a_flow_does_not_speak_for_all_times(name):
     problem = claim(name).example(0)
     whole = witness_flow(problem, time_s=60.0)
@@ -217,7 +249,9 @@ def test_a_piece_of_a_flow_does_not_speak_for_all_times(name):
     assert any(words in verdict.why for words in ("not seen", "to go", "not followed"))
 
 
-@pytest.mark.parametrize("name", ["R/lemA1", "R/thm2.2", "R/eq3", "R/thm2.6", "R/lem3.6", "R/sec5.3"])
+@pytest.mark.parametrize(
+    "name", ["R/lemA1", "R/thm2.2", "R/eq3", "R/thm2.6", "R/lem3.6", "R/sec5.3"]
+)
 def test_a_start_that_is_a_minimiser_is_no_example(name):
     p = claim(name).example(0)
     verdict = bf.verify(name, bf.MirrorProblem(p.potential, p.X, p.X @ p.beta0, p.beta0))
@@ -233,21 +267,31 @@ def test_labels_whose_squares_are_no_floats_are_left_open(name):
 
 @pytest.mark.parametrize("key", [0, 1])
 def test_the_sublinear_bound_of_figure_3_moves_in_iterations_not_in_time(key):
-    """R finds it 'relatively accurate' in the slow phase. In t it has not left D₀; at t/10⁻⁴, in iterations, it falls below D."""
+    """R finds it 'relatively accurate' in the slow phase. In t it has not left D₀; at t/10⁻⁴, in
+    iterations, it falls below D."""
     model, params = random_network(20, 100, 1e-4, key=key)
     p = bf.Problem(model, hypercube(10, 100, key), bf.SquareLoss("half"), params)
     flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0)
     bounds, m = bf.convergence_bounds(p, flow), bf.mirror(p)
     best = m.potential.at(bf.bregman_projection(m.potential, m.X, m.y, m.beta0).value)
-    D = np.array([2 * np.sum(best.divergence(m.potential.at(beta))) for beta in p.model.effective(flow.states)])
+    D = np.array(
+        [
+            2 * np.sum(best.divergence(m.potential.at(beta)))
+            for beta in p.model.effective(flow.states)
+        ]
+    )
     slow = (1e-3 * D[0] <= D) & (flow.times > 0)
     times, D = flow.times[slow], D[slow]
     assert np.all(bounds.sublinear(times) >= 0.99 * bounds.start_divergence)
-    assert np.min(bounds.sublinear(times / 1e-4) / D) < 0.5 and np.median(bounds.sublinear(times / 1e-4) / D) > 0.2
+    assert (
+        np.min(bounds.sublinear(times / 1e-4) / D) < 0.5
+        and np.median(bounds.sublinear(times / 1e-4) / D) > 0.2
+    )
 
 
 def test_the_inverse_of_a_gradient_need_not_be_lipschitz_and_solutions_do_not_part():
-    """φ = x⁴/4 is Legendre with ∇φ = x³ onto R, ∇φ* = η^{1/3}. Under F = ½x² η reaches zero in finite time, and stays."""
+    """φ = x⁴/4 is Legendre with ∇φ = x³ onto R, ∇φ* = η^{1/3}. Under F = ½x² η reaches zero in
+    finite time, and stays."""
     assert np.cbrt(1e-12) / 1e-12 > 1e7  # no Lipschitz constant near zero
 
     def solution(start, t):
@@ -255,7 +299,10 @@ def test_the_inverse_of_a_gradient_need_not_be_lipschitz_and_solutions_do_not_pa
 
     t, h = np.linspace(0, 3, 301), 1e-6
     for start in (1.0, 0.9):
-        slope = (solution(start, t + h) - solution(start, np.maximum(t - h, 0))) / (h + np.minimum(t, h))
+        slope = (solution(start, t + h) - solution(start, np.maximum(t - h, 0))) / (
+            h + np.minimum(t, h)
+        )
         assert slope == pytest.approx(-np.cbrt(solution(start, t)), abs=1e-3)
     apart = np.abs(solution(1.0, t) - solution(0.9, t))
-    assert np.all(np.diff(apart) <= 0) and apart[-1] == 0  # both are at zero: they meet, and do not part
+    # both are at zero: they meet, and do not part
+    assert np.all(np.diff(apart) <= 0) and apart[-1] == 0

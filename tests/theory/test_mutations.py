@@ -31,4 +31,6 @@ def test_a_changed_world_is_noticed_unless_the_claim_is_still_true_there(world):
 @pytest.mark.parametrize("name", bf.claims())
 def test_every_claim_has_worlds_in_which_it_is_false(name):
     false = [world for world in WORLDS if world.claim == name and world.outcome == "noticed"]
-    assert len(false) >= 3 or (name in FEWER and false), f"{len(false)} worlds, and no reason for so few"
+    assert len(false) >= 3 or (name in FEWER and false), (
+        f"{len(false)} worlds, and no reason for so few"
+    )

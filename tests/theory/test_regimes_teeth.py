@@ -1,4 +1,5 @@
-"""What W's verdicts rest on: the routes that share nothing with the library, and when a theorem tells nothing."""
+"""What W's verdicts rest on: the routes that share nothing with the library, and when a theorem
+tells nothing."""
 
 import dataclasses
 
@@ -12,11 +13,19 @@ from biasflow.theory.examples import diagonal_problem
 from biasflow.theory.regimes.ends import residual_integrals
 from biasflow.theory.regimes.log_weights import log_flow
 from biasflow.theory.regimes.recovery import rank_one_completion
-from biasflow.theory.regimes.regulariser import beyond_linear, depth_value, dual_slope, hypentropic_value
+from biasflow.theory.regimes.regulariser import (
+    beyond_linear,
+    depth_value,
+    dual_slope,
+    hypentropic_value,
+)
 from biasflow.theory.witness import witness_flow
 
 
-@pytest.mark.parametrize(("size", "log_alpha"), [(1e-4, 0.0), (1.0, 0.0), (30.0, 0.0), (1.0, -30.0), (1e3, -300.0), (1e-3, 3.0)])
+@pytest.mark.parametrize(
+    ("size", "log_alpha"),
+    [(1e-4, 0.0), (1.0, 0.0), (30.0, 0.0), (1.0, -30.0), (1e3, -300.0), (1e-3, 3.0)],
+)
 def test_quadrature_of_the_definition_agrees_with_50_digits(size, log_alpha):
     with mpmath.workdps(50):
         unit = mpmath.exp(2 * mpmath.mpf(log_alpha))
@@ -54,10 +63,15 @@ def test_the_residual_is_added_up_to_its_error():
 
 
 def test_theorem_2_tells_nothing_on_data_like_those_of_figure_1():
-    """n/d = 1/10: the kernel solution satisfies what the theorem promises of the rich one, and the verdict says so."""
+    """n/d = 1/10: the kernel solution satisfies what the theorem promises of the rich one, and the
+    verdict says so."""
     data = bf.data.sparse_regression(20, 200, 3, 0.01, key=0)
     model = bf.DiagonalNetwork(2)
-    verdict = bf.verify("W/thm2", bf.Problem(model, data, bf.SquareLoss("sum"), model.init(1e-8, dim=200)), time_s=300.0)
+    verdict = bf.verify(
+        "W/thm2",
+        bf.Problem(model, data, bf.SquareLoss("sum"), model.init(1e-8, dim=200)),
+        time_s=300.0,
+    )
     assert verdict.informative is False and "not informative here" in str(verdict)
     assert verdict.status == "holds"
     assert verdict.sharpness > 100
@@ -75,10 +89,13 @@ def test_lemma_3_could_be_48_times_sharper():
     assert bf.verify("W/lem3", key=2).sharpness == pytest.approx(48, rel=0.1)
 
 
-def test_small_starts_complete_to_the_planted_matrix_where_the_nuclear_norm_has_another_completion():
+def test_small_starts_complete_to_the_planted_matrix_where_the_nuclear_norm_does_not():
     problem = claim("W/sec6-rich").example(2)
     i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
-    planted, least = rank_one_completion(problem), bf.min_nuclear_norm(problem.model.shape, i, j, values).value
+    planted, least = (
+        rank_one_completion(problem),
+        bf.min_nuclear_norm(problem.model.shape, i, j, values).value,
+    )
     np.testing.assert_allclose(planted.ravel(), problem.data.truth, rtol=1e-9)
     assert bf.verify("W/sec6-rich", problem).status == "holds"
     assert np.max(np.abs(planted - least)) > 0.1 * np.max(np.abs(planted))
@@ -86,20 +103,26 @@ def test_small_starts_complete_to_the_planted_matrix_where_the_nuclear_norm_has_
 
 @pytest.mark.parametrize("depth", [3, 5])
 def test_values_of_q_d_from_both_sides(depth):
-    """Quadrature of h_D⁻¹ below one, x less what it lacks above: the same where they meet, and the library's potential."""
+    """Quadrature of h_D⁻¹ below one, x less what it lacks above: the same where they meet, and the
+    library's potential."""
     p = depth / (depth - 2)
     for x in (0.1, 1.0, 30.0):
         z = float(dual_slope(np.array(x), depth))
         exact = x * z - ((1 - z) ** (1 - p) + (1 + z) ** (1 - p) - 2) / (p - 1)
         assert depth_value(x, depth) == pytest.approx(exact, rel=1e-11)
-        assert bf.DiagonalNetwork(depth).potential(scale=1.0).value(np.array([x])) == pytest.approx(exact, rel=1e-11)
+        assert bf.DiagonalNetwork(depth).potential(scale=1.0).value(np.array([x])) == pytest.approx(
+            exact, rel=1e-11
+        )
 
 
 def test_labels_that_are_exactly_sparse_slow_the_jumps_down():
-    """An active coordinate that ends at zero is not pushed there: its decay is algebraic, and the rate has a logarithm."""
+    """An active coordinate that ends at zero is not pushed there: its decay is algebraic, and the
+    rate has a logarithm."""
     data = bf.data.sparse_regression(n=3, d=7, sparsity=1, noise_var=0.0, key=2)
     model = bf.DiagonalNetwork(2)
-    verdict = bf.verify("W/limit", bf.Problem(model, data, bf.SquareLoss("sum"), model.init(0.1, dim=7)))
+    verdict = bf.verify(
+        "W/limit", bf.Problem(model, data, bf.SquareLoss("sum"), model.init(0.1, dim=7))
+    )
     assert verdict.status == "hypotheses fail" and "rank" in str(verdict)
 
 
@@ -140,7 +163,9 @@ def test_starts_that_are_uniform_up_to_rounding_are_admitted(name):
 
 
 ODD = {
-    "one column a million times as large": lambda X: X * np.where(np.arange(X.shape[1]) == 3, 1e6, 1.0),
+    "one column a million times as large": lambda X: (
+        X * np.where(np.arange(X.shape[1]) == 3, 1e6, 1.0)
+    ),
     "columns over twelve decades": lambda X: X * 10.0 ** np.linspace(-6, 6, X.shape[1]),
     "samples twice": lambda X: np.vstack([X, X[:2]]),
     "columns twice": lambda X: np.hstack([X, X[:, :3]]),
@@ -152,13 +177,21 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("name", ["W/thm1", "W/thm2", "W/lem1", "W/lem2", "W/lem3", "W/thm3", "W/lem4"])
+@pytest.mark.parametrize(
+    "name", ["W/thm1", "W/thm2", "W/lem1", "W/lem2", "W/lem3", "W/thm3", "W/lem4"]
+)
 def test_odd_data_make_no_theorem_false(name, odd):
     rng = np.random.default_rng(5)
     X = ODD[odd](rng.standard_normal((6, 15)))
     model = bf.DiagonalNetwork(3 if name in ("W/thm3", "W/lem4") else 2)
-    data = bf.Dataset(X, X @ rng.standard_normal(X.shape[1]) * (1e-8 if odd == "labels of 1e-8" else 1.0))
-    verdict = bf.verify(name, bf.Problem(model, data, bf.SquareLoss("sum"), model.init(0.1, dim=X.shape[1])), time_s=10)
+    data = bf.Dataset(
+        X, X @ rng.standard_normal(X.shape[1]) * (1e-8 if odd == "labels of 1e-8" else 1.0)
+    )
+    verdict = bf.verify(
+        name,
+        bf.Problem(model, data, bf.SquareLoss("sum"), model.init(0.1, dim=X.shape[1])),
+        time_s=10,
+    )
     assert verdict.status != "violated", str(verdict)
     assert "Error" not in verdict.why
 

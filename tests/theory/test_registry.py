@@ -10,25 +10,31 @@ COMPLETE = ("R", "B", "C", "W")
 """Papers all of whose statements and figures are here."""
 IDS = {
     "R": (
-        "lemA1 thm2.2 thm2.3 eq2 eq3 lem2.4 lem2.5 thm2.6 thm2.7 lem3.3 lemA3 thm3.4 lem3.5 lemA2 lem3.6 lem3.7 sec5.1 lem5.1"
+        "lemA1 thm2.2 thm2.3 eq2 eq3 lem2.4 lem2.5 thm2.6 thm2.7 lem3.3 lemA3 thm3.4 lem3.5 lemA2 "
+        "lem3.6 lem3.7 sec5.1 lem5.1"
         " sec5.3 sec5.4 sharp sec4 pair legendre twins cone",
         "fig1 fig2 fig3 fig4 fig5 fig6",
     ),
     "B": (
-        "lem1 assumption-1 assumption-2 assumption-3 lem2 lem3 lem4 lem5 lem6 u-plus fact1 thm1 prop1 prop2 eq8 kkt limit lem12"
-        " remarks timeline lem7 lem9 lem13 lem14 lem15 lem16 thm2 rem1 width saddles unbalanced leaky nearly scale"
+        "lem1 assumption-1 assumption-2 assumption-3 lem2 lem3 lem4 lem5 lem6 u-plus fact1 thm1 "
+        "prop1 prop2 eq8 kkt limit lem12"
+        " remarks timeline lem7 lem9 lem13 lem14 lem15 lem16 thm2 rem1 width saddles unbalanced "
+        "leaky nearly scale"
         " lazy kkt-only"
         " eq9 eq19 eq28",
         "fig1 fig2 fig3 fig4 fig5 fig6 fig7",
     ),
     "C": (
-        "A1 A2 A3 pi2 prop9 gamma1 gamma2 thm2 thm3 cor4 thm5 prop6 prop7 mirror eq10 eq11 eq12 lem13 lem14 lem15 lem17 lem18"
-        " lem26 lem20 thm8 thm22 energy cor11 clock lem23 lem24 lem25 lem28 sec4 dirac sparse sec6 weight-decay interchange A4"
+        "A1 A2 A3 pi2 prop9 gamma1 gamma2 thm2 thm3 cor4 thm5 prop6 prop7 mirror eq10 eq11 eq12 "
+        "lem13 lem14 lem15 lem17 lem18"
+        " lem26 lem20 thm8 thm22 energy cor11 clock lem23 lem24 lem25 lem28 sec4 dirac sparse "
+        "sec6 weight-decay interchange A4"
         " eq6 prop29 thm10 growth appC2 sec7",
         "fig1 fig2 fig3 fig4",
     ),
     "W": (
-        "sec3 sec3-bias fn1 fn2 hilbert thm1 appA thm2 lem1 lem2 lem3 thm3 lem4 sec5 unique eq58 explicit saddle escape samples"
+        "sec3 sec3-bias fn1 fn2 hilbert thm1 appA thm2 lem1 lem2 lem3 thm3 lem4 sec5 unique eq58 "
+        "explicit saddle escape samples"
         " limit sec6 sec6-rich sec8 descent",
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent",
     ),

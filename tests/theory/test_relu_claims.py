@@ -20,7 +20,9 @@ from biasflow.theory.relu.setting import Setting
 
 def with_data(problem, X=None, y=None):
     data = problem.data
-    return dataclasses.replace(problem, data=bf.Dataset(data.X if X is None else X, data.y if y is None else y))
+    return dataclasses.replace(
+        problem, data=bf.Dataset(data.X if X is None else X, data.y if y is None else y)
+    )
 
 
 def test_assumptions_are_violated_where_they_fail():
@@ -29,19 +31,29 @@ def test_assumptions_are_violated_where_they_fail():
     assert bf.verify("B/assumption-1", skewed).status == "violated"
     equal = with_data(problem, y=np.array([0.5, -0.5]))
     assert bf.verify("B/assumption-2", equal).status == "violated"
-    empty = dataclasses.replace(problem, params0=bf.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W))
+    empty = dataclasses.replace(
+        problem, params0=bf.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
+    )
     verdict = bf.verify("B/assumption-3", empty)
     assert verdict.status == "violated" and "S_{−,1} (none)" in str(verdict)
 
 
 def test_lemmas_name_the_assumption_that_fails():
     problem = orthonormal_problem(0)
-    empty = dataclasses.replace(problem, params0=bf.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W))
+    empty = dataclasses.replace(
+        problem, params0=bf.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
+    )
     verdict = bf.verify("B/lem4", empty)
-    assert verdict.status == "hypotheses fail" and "S_{−,1} is empty" in str(verdict) and "not minimal" in str(verdict)
+    assert (
+        verdict.status == "hypotheses fail"
+        and "S_{−,1} is empty" in str(verdict)
+        and "not minimal" in str(verdict)
+    )
     large = orthonormal_problem(0, scale=0.1)
     assert "needs at most 1e-06" in str(bf.verify("B/lem2", large))
-    assert "relu" in str(bf.verify("B/lem1", dataclasses.replace(problem, model=bf.TwoLayer(30, 6, "leaky_relu"))))
+    assert "relu" in str(
+        bf.verify("B/lem1", dataclasses.replace(problem, model=bf.TwoLayer(30, 6, "leaky_relu")))
+    )
 
 
 @pytest.mark.parametrize("name", [n for n in bf.claims() if n.startswith("B/")])
@@ -59,9 +71,13 @@ def test_the_clock_follows_the_loss(normalisation):
 
 
 def test_epsilon_is_the_largest_that_b2_allows():
-    """α and β with 1/n²: with the printed ones, without it, ε would be far larger and Lemma 3 false at once."""
+    """α and β with 1/n²: with the printed ones, without it, ε would be far larger and Lemma 3 false
+    at once."""
     s = Setting(orthonormal_problem(3))
-    shares = [np.min(y**2) / np.sum(y**2) / 2 for y in (s.y[s.first.sign * s.y > 0], s.y[s.second.sign * s.y > 0])]
+    shares = [
+        np.min(y**2) / np.sum(y**2) / 2
+        for y in (s.y[s.first.sign * s.y > 0], s.y[s.second.sign * s.y > 0])
+    ]
     for eps, allowed in ((s.epsilon, True), (1.001 * s.epsilon, False)):
         one = (1 + 3 * eps) * max(1 - shares[0], 1 / s.ratio) <= 1 - eps + 1e-15
         two = (1 + 3 * s.ratio * eps) * (1 - shares[1]) <= 1 - eps + 1e-15
@@ -72,7 +88,10 @@ def test_roles_swap_with_the_labels():
     """Flipping all labels and signs flips everything and nothing else."""
     problem = orthonormal_problem(1)
     flipped = with_data(
-        dataclasses.replace(problem, params0=bf.TwoLayerParams(-problem.params0.a, problem.params0.W)), y=-problem.data.y
+        dataclasses.replace(
+            problem, params0=bf.TwoLayerParams(-problem.params0.a, problem.params0.W)
+        ),
+        y=-problem.data.y,
     )
     one, two = Setting(problem), Setting(flipped)
     assert one.first.sign == -two.first.sign and one.epsilon == two.epsilon and one.ends == two.ends
@@ -86,7 +105,9 @@ def test_a_wrong_limit_is_found_out():
     from biasflow.theory.verifying import claim
 
     problem = orthonormal_problem(2)
-    other = dataclasses.replace(problem, params0=in_cones(problem.model.init(1.0, key=99), problem.data, 1e-80))
+    other = dataclasses.replace(
+        problem, params0=in_cones(problem.model.init(1.0, key=99), problem.data, 1e-80)
+    )
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
     assert judge(claim("B/limit"), Evidence(other, flow)).status == "violated"
 
@@ -103,16 +124,26 @@ def test_a_wrong_limit_is_found_out():
     ],
 )
 def test_assumption_2_near_its_boundary(y, status):
-    assert bf.verify("B/assumption-2", with_data(orthonormal_problem(0), y=np.array(y))).status == status
+    assert (
+        bf.verify("B/assumption-2", with_data(orthonormal_problem(0), y=np.array(y))).status
+        == status
+    )
 
 
-@pytest.mark.parametrize(("factor", "status"), [(1.0, "holds"), (1 + 1e-12, "holds"), (1 + 1e-10, "violated"), (2.0, "violated")])
+@pytest.mark.parametrize(
+    ("factor", "status"),
+    [(1.0, "holds"), (1 + 1e-12, "holds"), (1 + 1e-10, "violated"), (2.0, "violated")],
+)
 def test_assumption_1_near_its_boundary(factor, status):
     problem = orthonormal_problem(0)
-    assert bf.verify("B/assumption-1", with_data(problem, X=factor * problem.data.X)).status == status
+    assert (
+        bf.verify("B/assumption-1", with_data(problem, X=factor * problem.data.X)).status == status
+    )
 
 
-@pytest.mark.parametrize(("product", "status"), [(1e-300, "holds"), (0.0, "holds"), (-1e-300, "violated")])
+@pytest.mark.parametrize(
+    ("product", "status"), [(1e-300, "holds"), (0.0, "holds"), (-1e-300, "violated")]
+)
 def test_assumption_3_near_its_boundary(product, status):
     """One neuron of each sign; the positive one is active, on the kink, or just off."""
     X, y = np.eye(2), np.array([1.0, -2.0])
@@ -144,15 +175,23 @@ def test_tiny_labels_do_not_make_the_limit_empty():
     )
     assert bf.verify("B/limit", small).status == "holds"
     found = saddle_limit(small)
-    wrong = dataclasses.replace(found, value=bf.TwoLayerParams(1.05 * found.value.a, 1.05 * found.value.W))
+    wrong = dataclasses.replace(
+        found, value=bf.TwoLayerParams(1.05 * found.value.a, 1.05 * found.value.W)
+    )
     assert bf.verify("B/limit", small, limit=wrong).status == "violated"
 
 
 def test_a_norm_excess_of_ten_per_cent_is_noticed_at_the_edge_of_small_starts():
     """Where idle neurons are as large as the hypothesis allows."""
-    problem = next(p for p in (pairs_at(10.0**-k) for k in range(6, 120)) if verdict_of("B/limit", p).status == "holds")
+    problem = next(
+        p
+        for p in (pairs_at(10.0**-k) for k in range(6, 120))
+        if verdict_of("B/limit", p).status == "holds"
+    )
     found = saddle_limit(problem)
-    wrong = dataclasses.replace(found, value=bf.TwoLayerParams(np.sqrt(1.1) * found.value.a, np.sqrt(1.1) * found.value.W))
+    wrong = dataclasses.replace(
+        found, value=bf.TwoLayerParams(np.sqrt(1.1) * found.value.a, np.sqrt(1.1) * found.value.W)
+    )
     assert bf.verify("B/limit", problem, limit=wrong).status == "violated"
 
 
@@ -166,7 +205,9 @@ def verdict_of(name, problem):
 
 def saddle_limit(problem):
     s = Setting(problem)
-    return bf.saddle_limit(problem.data, bf.TwoLayerParams(*(leaf / s.scale for leaf in problem.params0)))
+    return bf.saddle_limit(
+        problem.data, bf.TwoLayerParams(*(leaf / s.scale for leaf in problem.params0))
+    )
 
 
 def test_a_flow_of_ones_own_is_judged():
@@ -175,7 +216,10 @@ def test_a_flow_of_ones_own_is_judged():
     assert bf.verify("B/limit", flow=flow).status == "holds"
     larger = bf.TwoLayerParams(1.001 * flow.states.a, 1.001 * flow.states.W)
     larger.a[0], larger.W[0] = flow.states.a[0], flow.states.W[0]
-    assert bf.verify("B/limit", flow=dataclasses.replace(flow, states=larger)).status == "does not apply"
+    assert (
+        bf.verify("B/limit", flow=dataclasses.replace(flow, states=larger)).status
+        == "does not apply"
+    )
 
 
 def test_unbalanced_starts_conserve_their_difference():
@@ -191,9 +235,12 @@ FIGURE_2 = ("assumption-2", "assumption-3", "lem6", "u-plus", "limit", "kkt", "p
 
 @pytest.mark.parametrize("name", FIGURE_2)
 def test_the_papers_figure_2_is_admitted_at_its_own_scale(name):
-    """x = (−0.5, 1), (2, 1), m = 60, λ = 1e-6/√m: inputs that are not normalised, labels with Σ_+y² = Σ_−y²."""
+    """x = (−0.5, 1), (2, 1), m = 60, λ = 1e-6/√m: inputs that are not normalised, labels with Σ_+y²
+    = Σ_−y²."""
     model = bf.TwoLayer(60, 2)
-    problem = bf.Problem(model, bf.data.two_points(), bf.SquareLoss("half-mean"), model.init(1e-6 / np.sqrt(60)))
+    problem = bf.Problem(
+        model, bf.data.two_points(), bf.SquareLoss("half-mean"), model.init(1e-6 / np.sqrt(60))
+    )
     assert bf.verify(f"B/{name}", problem).status == "holds"
 
 
@@ -205,7 +252,8 @@ def test_printed_powers_are_for_normalised_inputs():
 
 
 def gaussian_problem(n=12, m=40):
-    """Gaussian labels on orthogonal inputs whose lengths vary by a factor of four, from the scale that they need."""
+    """Gaussian labels on orthogonal inputs whose lengths vary by a factor of four, from the scale
+    that they need."""
     rng = np.random.default_rng(5)
     X = bf.data.orthonormal(n, n + 3, 5).X * rng.uniform(0.5, 2.0, (n, 1))
     return _gaussian_labels(bf.Dataset(X, rng.standard_normal(n)), m, 5, 10.0)
@@ -221,11 +269,16 @@ def test_gaussian_labels_at_n_12(name):
 
 def test_a_flow_from_below_float_range_can_be_handed_in():
     problem = ordinary_problem(2)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, log_scale=problem.log_scale)
+    flow = bf.gradient_flow(
+        problem.model, problem.data, problem.loss, problem.params0, log_scale=problem.log_scale
+    )
     assert bf.verify("B/limit", problem, flow=flow).status == "holds"
-    wrong = dataclasses.replace(flow, states=bf.TwoLayerParams(*(1.001 * leaf for leaf in flow.states)))
+    wrong = dataclasses.replace(
+        flow, states=bf.TwoLayerParams(*(1.001 * leaf for leaf in flow.states))
+    )
     assert bf.verify("B/limit", problem, flow=wrong).status == "does not apply"
-    mute = dataclasses.replace(flow, polar=None)  # its stated errors are held against a witness from the start
+    # its stated errors are held against a witness from the start
+    mute = dataclasses.replace(flow, polar=None)
     assert bf.verify("B/limit", problem, flow=mute).status == "holds"
     states = [tuple(leaf[k] for leaf in flow.states) for k in range(len(flow.times))]
     verdict = bf.verify("B/limit", problem, flow=bf.Checkpoints(flow.times, states))
@@ -233,7 +286,9 @@ def test_a_flow_from_below_float_range_can_be_handed_in():
 
 
 def test_claims_that_read_floats_do_not_apply_below_them():
-    verdict = bf.verify(dataclasses.replace(bf.theory.claim("B/limit"), below_floats=False), ordinary_problem(2))
+    verdict = bf.verify(
+        dataclasses.replace(bf.theory.claim("B/limit"), below_floats=False), ordinary_problem(2)
+    )
     assert verdict.status == "does not apply" and "below float range" in verdict.reason
 
 
@@ -253,7 +308,8 @@ def test_lineages_move_the_scale_of_starts_below_float_range():
 
 
 def test_theorem_1_is_decided_where_a_neuron_lacks_a_tiny_label():
-    """Such a neuron adds 1 − κ of its mass to the norm, below all errors: the exponent is then read off that mass."""
+    """Such a neuron adds 1 − κ of its mass to the norm, below all errors: the exponent is then read
+    off that mass."""
     data, model = bf.Dataset(np.eye(3), np.array([1.0, 1e-3, -0.6])), bf.TwoLayer(4, 3)
     start = in_cones(model.init(1.0, key=1), data, 1.0)
     W, a = start.W.copy(), start.a.copy()
@@ -277,13 +333,15 @@ def test_starts_below_float_range_are_read(name):
 
 
 def test_kinks_that_grow_slowly_are_counted_only_where_they_are_apart():
-    """Two labels of 0.11 are fitted within 12/‖D_+‖ of one another, 6.5 of their own times: three falls are seen of four."""
+    """Two labels of 0.11 are fitted within 12/‖D_+‖ of one another, 6.5 of their own times: three
+    falls are seen of four."""
     problem = pairs_family(39)
     assert bf.verify("B/saddles", problem, time_s=120.0).status is bf.Status.INCONCLUSIVE
 
 
 def test_theorem_1_on_inputs_of_any_lengths_counts_what_idle_neurons_spare():
-    """With 1 − κ_j, which holds for orthonormal inputs, for what a neuron adds to the norm the exponent was called violated."""
+    """With 1 − κ_j, which holds for orthonormal inputs, for what a neuron adds to the norm the
+    exponent was called violated."""
     from biasflow.theory.relu.examples import ordinary_problem
 
     assert bf.verify("B/thm1", ordinary_problem(5), time_s=300.0).status == "holds"
@@ -294,6 +352,8 @@ def test_a_saddle_that_larger_starts_see_where_the_labels_differ_is_no_violation
     from biasflow.theory.relu.examples import in_cones
 
     model, data = bf.TwoLayer(16, 4), bf.Dataset(np.eye(4), [3.0, 3.0, -0.3, -0.3])
-    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), in_cones(model.init(1.0, key=0), data, 1e-12))
+    problem = bf.Problem(
+        model, data, bf.SquareLoss("half-mean"), in_cones(model.init(1.0, key=0), data, 1e-12)
+    )
     verdict = bf.verify("B/saddles", problem, time_s=300.0)
     assert verdict.status != "violated" and verdict.checks

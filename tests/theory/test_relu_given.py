@@ -22,7 +22,9 @@ def with_value(limit, value):
     return dataclasses.replace(limit, value=value)
 
 
-@pytest.mark.parametrize("name", ["B/thm1", "B/limit", "B/lem12", "B/fact1", "B/lem5", "B/prop1", "B/kkt"])
+@pytest.mark.parametrize(
+    "name", ["B/thm1", "B/limit", "B/lem12", "B/fact1", "B/lem5", "B/prop1", "B/kkt"]
+)
 def test_another_interpolator_is_violated(name):
     """One neuron for each label: it fits, and is neither of least norm nor where the flow ends."""
     problem = claim(name).example(3)
@@ -30,7 +32,13 @@ def test_another_interpolator_is_violated(name):
     assert np.allclose(problem.model(wrong.value, problem.data.X), problem.data.y)
     if name == "B/lem12":  # one label of each sign: shares of the clusters are what is wrong
         assert (
-            bf.verify(name, problem, limit=with_value(wrong, bf.TwoLayerParams(1.5 * wrong.value.a, 1.5 * wrong.value.W))).status
+            bf.verify(
+                name,
+                problem,
+                limit=with_value(
+                    wrong, bf.TwoLayerParams(1.5 * wrong.value.a, 1.5 * wrong.value.W)
+                ),
+            ).status
             == "violated"
         )
     else:
@@ -48,7 +56,11 @@ def test_another_interpolator_is_violated(name):
 )
 def test_a_limit_that_is_no_network_on_these_inputs_is_refused(name, change, words):
     problem = claim(name).example(0)
-    limit = predicted(problem) if name != "B/eq8" else bf.min_norm_interpolator(problem.data.X, problem.data.y)
+    limit = (
+        predicted(problem)
+        if name != "B/eq8"
+        else bf.min_norm_interpolator(problem.data.X, problem.data.y)
+    )
     with pytest.raises(bf.InputError, match=words):
         bf.verify(name, problem, limit=with_value(limit, change(*limit.value)))
 
@@ -61,7 +73,8 @@ def test_a_limit_of_another_kind_or_width_is_no_verdict():
     fewer = bf.TwoLayerParams(limit.value.a[:-1], limit.value.W[:-1])
     verdict = bf.verify("B/limit", problem, limit=with_value(limit, fewer))
     assert verdict.status == "inconclusive" and "expected 30 neurons" in verdict.why
-    assert bf.verify("B/prop1", problem, limit=with_value(limit, fewer)).status == "holds"  # says nothing about their number
+    # says nothing about their number
+    assert bf.verify("B/prop1", problem, limit=with_value(limit, fewer)).status == "holds"
 
 
 def test_the_limit_zero_is_not_called_right():
@@ -74,7 +87,10 @@ def test_the_limit_zero_is_not_called_right():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for name in ("B/thm1", "B/kkt", "B/lem5"):
-            assert bf.verify(name, problem, limit=with_value(predicted(problem), zero)).status == "violated"
+            assert (
+                bf.verify(name, problem, limit=with_value(predicted(problem), zero)).status
+                == "violated"
+            )
 
 
 def odd(X, y, scale=1e-8, m=12):
@@ -89,7 +105,9 @@ ODD = {
     "offset": odd(RNG.standard_normal((5, 3)) + 100, RNG.standard_normal(5), 0.1),
     "a sample twice": odd(np.vstack([ROWS, ROWS[:1]]), np.append(LABELS, LABELS[0])),
     "more samples than dimensions": odd(RNG.standard_normal((9, 2)), RNG.standard_normal(9), 0.1),
-    "unscaled columns": odd(RNG.standard_normal((5, 4)) * (1e-6, 1, 1e3, 1e6), RNG.standard_normal(5), 0.1),
+    "unscaled columns": odd(
+        RNG.standard_normal((5, 4)) * (1e-6, 1, 1e3, 1e6), RNG.standard_normal(5), 0.1
+    ),
     "orthogonal, of any length": odd(ROWS * np.array([[1.0], [30.0], [0.01], [5.0]]), LABELS),
     "nearly orthogonal": odd(ROWS + 1e-7 * RNG.standard_normal(ROWS.shape), LABELS),
     "one sample": odd(ROWS[:1], LABELS[:1]),

@@ -1,4 +1,5 @@
-"""The ReLU witness against the library's flow, and against plain gradient descent extrapolated in its step."""
+"""The ReLU witness against the library's flow, and against plain gradient descent extrapolated in
+its step."""
 
 import dataclasses
 
@@ -58,7 +59,8 @@ def test_gradient_descent_tends_to_it_linearly_in_the_step(loss, activation):
     witness = gated_flow(problem, t1, None, 1e-10, 60.0)
     gaps = [distance(descent(problem, t1, steps), witness.final) for steps in (4000, 8000)]
     assert gaps[0] <= 3e-3
-    assert gaps[1] <= 0.65 * gaps[0]  # O(η); where neurons slide, descent zigzags, and one halving is not exactly a half
+    # O(η); where neurons slide, descent zigzags, and one halving is not exactly a half
+    assert gaps[1] <= 0.65 * gaps[0]
     assert gaps[1] >= 100 * float(witness.error[-1])
 
 
@@ -74,13 +76,17 @@ def test_what_it_cannot_follow_is_a_sentence():
     model = bf.TwoLayer(1, 1)
     data = bf.Dataset(np.array([[1.0], [-1.0]]), np.array([1.0, 1.0]))
     start = bf.TwoLayerParams(np.array([0.5]), np.array([[0.0]]))
-    assert "kink" in gated_flow(bf.Problem(model, data, bf.SquareLoss(), start), 1.0, None, 1e-10, 5.0)
+    assert "kink" in gated_flow(
+        bf.Problem(model, data, bf.SquareLoss(), start), 1.0, None, 1e-10, 5.0
+    )
     assert "time limit" in gated_flow(general_problem(1), None, None, 1e-10, 1e-3)
 
 
 def test_a_dead_network_stays():
     problem = orthonormal_problem(0)
-    dead = dataclasses.replace(problem, params0=bf.TwoLayerParams(problem.params0.a, -np.abs(problem.params0.W)))
+    dead = dataclasses.replace(
+        problem, params0=bf.TwoLayerParams(problem.params0.a, -np.abs(problem.params0.W))
+    )
     X = np.eye(problem.data.d)[: problem.data.n]
     dead = dataclasses.replace(dead, data=bf.Dataset(X, problem.data.y))
     witness = gated_flow(dead, None, None, 1e-10, 5.0)

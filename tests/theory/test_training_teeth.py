@@ -1,4 +1,5 @@
-"""What C's claims on training rest on: raw gradients, searched margins, plain recursions; and verdicts for finite widths."""
+"""What C's claims on training rest on: raw gradients, searched margins, plain recursions; and
+verdicts for finite widths."""
 
 import dataclasses
 
@@ -10,7 +11,12 @@ from worlds import PATIENT_S
 import biasflow as bf
 from biasflow.theory import claim
 from biasflow.theory.margin import plain, rates, trained
-from biasflow.theory.margin.examples import feature_problem, line_problem, population_problem, relu_problem
+from biasflow.theory.margin.examples import (
+    feature_problem,
+    line_problem,
+    population_problem,
+    relu_problem,
+)
 from biasflow.theory.margin.raw import raw_flow, scores, searched_margin
 from biasflow.theory.margin.setting import output_features, signed_features
 from biasflow.theory.margin.trained import Trained
@@ -19,7 +25,9 @@ from biasflow.theory.margin.trained import Trained
 def clusters(key, n, m, scale, k):
     data = bf.data.with_bias(bf.data.clusters(n, k=k, key=key))
     model = bf.TwoLayer(m, 3)
-    return bf.Problem(model, data, bf.SmoothMargin(), model.init(scale / np.sqrt(m), key=key, balanced=True))
+    return bf.Problem(
+        model, data, bf.SmoothMargin(), model.init(scale / np.sqrt(m), key=key, balanced=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +55,15 @@ def test_the_margin_flow_follows_losses_as_they_are_and_theorem_3_asks_for_their
 def test_a_polynomial_tail_is_followed_as_in_the_weights_themselves():
     problem = dataclasses.replace(line_problem(0), loss=bf.SmoothMargin(Polynomial()))
     ours, weights = (
-        bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, t1=0.1, times=[0.05, 0.1], method=method)
+        bf.gradient_flow(
+            problem.model,
+            problem.data,
+            problem.loss,
+            problem.params0,
+            t1=0.1,
+            times=[0.05, 0.1],
+            method=method,
+        )
         for method in ("margin", "weights")
     )
     for one, other in zip(ours.final, weights.final, strict=True):
@@ -65,7 +81,9 @@ def test_a_searched_margin_is_the_certified_one(problem):
 def test_raw_gradients_lead_where_the_margin_flow_does():
     problem = relu_problem(5)
     raw = raw_flow(problem, np.array([1.0, 2.0]))
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, times=[0.0, 1.0, 2.0], rtol=1e-5)
+    flow = bf.gradient_flow(
+        problem.model, problem.data, problem.loss, problem.params0, times=[0.0, 1.0, 2.0], rtol=1e-5
+    )
     assert np.array_equal(raw.times, [1.0, 2.0])
     for state, t in zip(raw.states, raw.times, strict=True):
         assert np.max(np.abs(scores(problem, state) - scores(problem, flow.at(t)))) < 1e-3
@@ -77,7 +95,8 @@ def test_raw_gradients_stop_where_their_number_ends():
 
 
 def test_the_error_of_raw_gradients_covers_kinks_that_they_step_across():
-    """Told by one looser run alone, which by chance ends near, 0.0019 ± 0.0008 was called a violation."""
+    """Told by one looser run alone, which by chance ends near, 0.0019 ± 0.0008 was called a
+    violation."""
     check = trained.raw_check(Trained(claim("C/cor4").family(35)))
     assert check.status == "holds" and check.measured > 1e-3, str(check)
 
@@ -96,21 +115,31 @@ def test_half_of_the_growth_is_no_recursion_of_c():
     Z = signed_features(feature_problem(0))
     run = bf.feature_ascent(Z, 10, keep=range(11))
     g = rates._gradient(Z, run.beta[5] * (Z @ run.iterates[5]))
-    right, wrong = (rates._multiplied(run.iterates[5], eta, g) for eta in (run.step_sizes[5], run.step_sizes[5] / 2))
+    right, wrong = (
+        rates._multiplied(run.iterates[5], eta, g)
+        for eta in (run.step_sizes[5], run.step_sizes[5] / 2)
+    )
     assert np.max(np.abs(right / np.sum(right) - run.iterates[6])) < 1e-15
     assert np.max(np.abs(wrong / np.sum(wrong) - run.iterates[6])) > 1e-6
 
 
 def test_a_user_s_flow_that_ends_early_is_inconclusive():
     problem = line_problem(0, m=60)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, t1=1.0, method="weights")
+    flow = bf.gradient_flow(
+        problem.model, problem.data, problem.loss, problem.params0, t1=1.0, method="weights"
+    )
     verdict = bf.verify("C/cor4", flow=flow)
     assert verdict.status == "inconclusive" and "training ends at" in verdict.why
 
 
 def test_the_ladder_of_narrower_networks_has_a_time_limit(monkeypatch):
-    """It had none: on seven inputs with columns of sizes 0.01 and 100 C/cor4 went on for a quarter of an hour."""
+    """It had none: on seven inputs with columns of sizes 0.01 and 100 C/cor4 went on for a quarter
+    of an hour."""
     seen, right = [], trained.gradient_flow
-    monkeypatch.setattr(trained, "gradient_flow", lambda *args, **named: (seen.append(named["time_s"]), right(*args, **named))[1])
+    monkeypatch.setattr(
+        trained,
+        "gradient_flow",
+        lambda *args, **named: (seen.append(named["time_s"]), right(*args, **named))[1],
+    )
     trained._for_want_of_width(trained.Trained(line_problem(0, n=4, m=16), time_s=20.0), True)
     assert len(seen) >= 3 and all(limit is not None for limit in seen)

@@ -1,4 +1,5 @@
-"""Verdicts say what the numbers allow: no more on partial flows, nothing on what is not a flow, no false alarms."""
+"""Verdicts say what the numbers allow: no more on partial flows, nothing on what is not a flow, no
+false alarms."""
 
 import dataclasses
 import warnings
@@ -34,23 +35,32 @@ def test_a_flow_under_way_says_nothing_about_its_limit():
 @pytest.mark.parametrize("times", [[1.0, 2.0], [50.0]])
 def test_saving_late_does_not_change_verdicts(times):
     problem = diagonal_problem(0)
-    comparison = bf.compare(flow_of(problem, times=times), bf.limit(problem.model, problem.data, params0=problem.params0))
+    comparison = bf.compare(
+        flow_of(problem, times=times),
+        bf.limit(problem.model, problem.data, params0=problem.params0),
+    )
     assert "violated" not in statuses(comparison).values(), str(comparison)
 
 
 def test_weights_flows_are_judged_too():
     problem = diagonal_problem(0, depth=3, scale=0.5)
-    comparison = bf.compare(flow_of(problem, method="weights"), bf.limit(problem.model, problem.data, params0=problem.params0))
+    comparison = bf.compare(
+        flow_of(problem, method="weights"),
+        bf.limit(problem.model, problem.data, params0=problem.params0),
+    )
     assert statuses(comparison)["W/lem4"] == "holds"
     assert "violated" not in statuses(comparison).values(), str(comparison)
 
 
 def test_a_flow_that_does_not_follow_the_gradient_is_told_apart():
-    """Its second half is off by one part in a thousand: no theorem on gradient flow says anything of it, and none is listed."""
+    """Its second half is off by one part in a thousand: no theorem on gradient flow says anything
+    of it, and none is listed."""
     problem = diagonal_problem(0)
     flow = flow_of(problem)
     late = np.where(np.arange(len(flow.times)) > len(flow.times) // 2, 1.001, 1.0)[:, None]
-    spoiled = dataclasses.replace(flow, states=bf.DiagonalParams(flow.states.plus * late, flow.states.minus))
+    spoiled = dataclasses.replace(
+        flow, states=bf.DiagonalParams(flow.states.plus * late, flow.states.minus)
+    )
     comparison = bf.compare(spoiled, bf.limit(problem.model, problem.data, params0=problem.params0))
     assert set(statuses(comparison).values()) == {"does not apply"}
     assert "no gradient flow" in str(comparison) and "W/thm1" not in str(comparison)
@@ -58,15 +68,21 @@ def test_a_flow_that_does_not_follow_the_gradient_is_told_apart():
 
 def test_without_time_to_measure_the_defect_a_comparison_is_at_best_consistent(monkeypatch):
     problem = diagonal_problem(0)
-    monkeypatch.setattr("biasflow.theory.comparing.flow_defect", lambda flow, time_s: "no time was left")
-    comparison = bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, params0=problem.params0))
+    monkeypatch.setattr(
+        "biasflow.theory.comparing.flow_defect", lambda flow, time_s: "no time was left"
+    )
+    comparison = bf.compare(
+        flow_of(problem), bf.limit(problem.model, problem.data, params0=problem.params0)
+    )
     assert statuses(comparison)["W/thm1"] == "consistent"
     assert "holds" not in statuses(comparison).values() and "no time was left" in str(comparison)
 
 
 def test_other_models_claims_are_not_listed():
     problem = diagonal_problem(0)
-    text = str(bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, params0=problem.params0)))
+    text = str(
+        bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, params0=problem.params0))
+    )
     assert "W/thm3" not in text and "W/lem4" not in text
 
 
@@ -76,8 +92,13 @@ def test_descent_and_jumps_are_no_flows():
     comparison = bf.compare(path, bf.min_l1(problem.data.X, problem.data.y))
     assert comparison.relative < 1e-9
     assert comparison.verdicts == ()
-    run = bf.gradient_descent(problem.model, problem.data, problem.loss, problem.params0, 1e-3, 1000)
-    assert bf.compare(run, bf.limit(problem.model, problem.data, params0=problem.params0)).verdicts == ()
+    run = bf.gradient_descent(
+        problem.model, problem.data, problem.loss, problem.params0, 1e-3, 1000
+    )
+    assert (
+        bf.compare(run, bf.limit(problem.model, problem.data, params0=problem.params0)).verdicts
+        == ()
+    )
 
 
 def test_a_limit_of_another_shape_is_refused():
@@ -86,16 +107,25 @@ def test_a_limit_of_another_shape_is_refused():
         bf.compare(flow_of(problem), bf.min_l2(np.eye(3), np.ones(3)))
 
 
-@pytest.mark.parametrize("X", [np.eye(6), np.eye(12)[:5], np.random.default_rng(0).standard_normal((8, 8))])
+@pytest.mark.parametrize(
+    "X", [np.eye(6), np.eye(12)[:5], np.random.default_rng(0).standard_normal((8, 8))]
+)
 def test_the_kernel_limit_on_designs_where_every_scale_agrees(X):
     model = bf.DiagonalNetwork(2)
-    problem = bf.Problem(model, bf.Dataset(X, np.arange(1.0, len(X) + 1)), bf.SquareLoss(), model.init(0.1, dim=X.shape[1]))
+    problem = bf.Problem(
+        model,
+        bf.Dataset(X, np.arange(1.0, len(X) + 1)),
+        bf.SquareLoss(),
+        model.init(0.1, dim=X.shape[1]),
+    )
     assert bf.verify("W/sec3", problem).status == "holds"
 
 
 def test_a_path_that_is_not_unique_is_refused():
     model = bf.DiagonalNetwork(2)
-    problem = bf.Problem(model, bf.Dataset([[1.0, 1.0]], [1.0]), bf.SquareLoss(), model.init(0.1, dim=2))
+    problem = bf.Problem(
+        model, bf.Dataset([[1.0, 1.0]], [1.0]), bf.SquareLoss(), model.init(0.1, dim=2)
+    )
     assert not bf.saddle_path(problem.data.X, problem.data.y).stats["unique"]
     assert bf.verify("W/limit", problem).status == "hypotheses fail"
 
@@ -108,27 +138,40 @@ def test_the_exponential_bound_is_trivial_on_half_lines():
 
 
 def test_thresholds_that_are_not_monotone():
-    """At this scale only middling ε qualify: larger ones make the first threshold stricter again."""
+    """At this scale only middling ε qualify: larger ones make the first threshold stricter
+    again."""
     eps = least_epsilon_l1(0.0838, 2.0, 24)
     assert eps is not None
-    assert min((2 * (1 + eps) * 2) ** (-(2 + eps) / (2 * eps)), np.exp(-24 / (eps * 2))) * (1 + 1e-9) >= 0.0838
+    assert (
+        min((2 * (1 + eps) * 2) ** (-(2 + eps) / (2 * eps)), np.exp(-24 / (eps * 2))) * (1 + 1e-9)
+        >= 0.0838
+    )
 
 
 POTENTIAL_ONLY = {"R/lem3.3", "R/lemA3", "R/lem5.1", "B/lem16", "R/legendre", "R/cone"}
 
 
-@pytest.mark.parametrize("name", [n for n in bf.claims() if n not in POTENTIAL_ONLY and not n.startswith("C/")])
+@pytest.mark.parametrize(
+    "name", [n for n in bf.claims() if n not in POTENTIAL_ONLY and not n.startswith("C/")]
+)
 def test_zero_labels_are_refused_where_nothing_moves(name):
     """A mirror flow from elsewhere than zero goes on its way to zero labels as to any others."""
     problem = claim(name).example(0)
     if isinstance(problem, bf.MirrorProblem):
         elsewhere = dataclasses.replace(problem, y=np.zeros_like(problem.y))
-        assert bf.verify(name, elsewhere).status in ("holds", "consistent", "inconclusive", "hypotheses fail")
+        assert bf.verify(name, elsewhere).status in (
+            "holds",
+            "consistent",
+            "inconclusive",
+            "hypotheses fail",
+        )
         if np.any(problem.potential.half_lines(problem.X.shape[1])):
             return  # zero is the end of a half-line, where no flow starts
         spoiled = dataclasses.replace(elsewhere, beta0=None)
     else:
-        spoiled = dataclasses.replace(problem, data=bf.Dataset(problem.data.X, np.zeros(problem.data.n)))
+        spoiled = dataclasses.replace(
+            problem, data=bf.Dataset(problem.data.X, np.zeros(problem.data.n))
+        )
     assert bf.verify(name, spoiled).status == "hypotheses fail"
 
 
@@ -142,10 +185,14 @@ def test_theorem_1_at_every_ratio_of_scale_and_labels(scale, labels):
 
 @pytest.mark.parametrize(("scale", "labels"), [(1e4, 1.0), (1.0, 1e-6)])
 def test_theorem_1_is_left_open_where_the_weights_have_no_digits_for_it(scale, labels):
-    """The predictor is a difference of weights that agree to seven digits or more: raw gradients cannot follow it."""
+    """The predictor is a difference of weights that agree to seven digits or more: raw gradients
+    cannot follow it."""
     problem = diagonal_problem(0, scale=scale)
     data = bf.Dataset(problem.data.X, labels * problem.data.y)
-    assert bf.verify("W/thm1", dataclasses.replace(problem, data=data)).status in ("consistent", "inconclusive")
+    assert bf.verify("W/thm1", dataclasses.replace(problem, data=data)).status in (
+        "consistent",
+        "inconclusive",
+    )
 
 
 def edge_problem(key):
@@ -163,11 +210,14 @@ def test_networks_on_the_edge_of_the_cone(name, key):
 
 
 def test_weights_that_cross_the_kink_are_stopped():
-    """A neuron on the edge decays until rounding takes it across a = 0, where its flow is not defined."""
+    """A neuron on the edge decays until rounding takes it across a = 0, where its flow is not
+    defined."""
     stopped = 0
     for key in range(8):
         p = edge_problem(key)
-        flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0, t1=300.0, method="weights", throw=False)
+        flow = bf.gradient_flow(
+            p.model, p.data, p.loss, p.params0, t1=300.0, method="weights", throw=False
+        )
         stopped += flow.result is bf.Result.KINK
         assert np.all(flow.states.a > -1e-9)
     assert stopped > 0
@@ -183,13 +233,18 @@ def test_small_labels_on_the_boundary_are_not_called_violations():
 
 
 def test_a_limit_on_the_wall_has_the_objective_of_its_potential():
-    potential, start = bf.ScaledPotential(0.5, bf.Hypentropy(np.zeros(2), sign=np.ones(2))), np.array([0.3, 0.2])
+    potential, start = (
+        bf.ScaledPotential(0.5, bf.Hypentropy(np.zeros(2), sign=np.ones(2))),
+        np.array([0.3, 0.2]),
+    )
     limit = bf.mirror_limit(potential, np.eye(2), np.array([-1.0, 1.0]), start)
     assert limit.objective == pytest.approx(bf.bregman(potential, limit.value, start))
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-8])
-@pytest.mark.parametrize("name", ["R/thm3.4", "R/lem3.5", "R/lemA2", "R/sec5.1", "R/sharp", "R/thm2.6", "R/lem3.6"])
+@pytest.mark.parametrize(
+    "name", ["R/thm3.4", "R/lem3.5", "R/lemA2", "R/sec5.1", "R/sharp", "R/thm2.6", "R/lem3.6"]
+)
 def test_tiny_networks_are_judged_or_left_open(name, scale):
     model, params = bf.random_network(12, 3, scale, key=0)
     problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
@@ -203,7 +258,11 @@ def test_radii_whose_squares_underflow_are_compared_without_dividing_by_zero():
         warnings.simplefilter("always", RuntimeWarning)
         verdict = bf.verify("R/lem3.5", problem)
     assert not [str(warning.message) for warning in said if warning.category is RuntimeWarning]
-    radii = [check for check in verdict.checks if check.quantity.startswith(("r_k² as printed", "drift of r_k²"))]
+    radii = [
+        check
+        for check in verdict.checks
+        if check.quantity.startswith(("r_k² as printed", "drift of r_k²"))
+    ]
     assert len(radii) == 2 and all(check.status in ("holds", "consistent") for check in radii)
 
 

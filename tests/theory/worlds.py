@@ -1,8 +1,9 @@
 """Worlds in which a claim is false, or is changed and stays true: the rows of the mutation matrix.
 
-A world names what is changed in it. `spoil(patch)` makes the change with a `pytest.MonkeyPatch`, and may return keywords for
-`verify` (a problem, a limit, a flow). 'noticed': the verdict is then neither holds nor what it is without the change.
-'still true': the statement does not depend on what was changed, `why` says so, and the verdict is what it was.
+A world names what is changed in it. `spoil(patch)` makes the change with a `pytest.MonkeyPatch`,
+and may return keywords for `verify` (a problem, a limit, a flow). 'noticed': the verdict is then
+neither holds nor what it is without the change. 'still true': the statement does not depend on what
+was changed, `why` says so, and the verdict is what it was.
 """
 
 from __future__ import annotations
@@ -56,4 +57,8 @@ def contents(problem: Any) -> Any:
         return [problem.X, problem.y]
     if isinstance(problem, bf.MirrorProblem):
         return [problem.potential, problem.X, problem.y, problem.beta0]
-    return {field.name: getattr(problem, field.name) for field in fields(problem) if field.name != "loss"}
+    return {
+        field.name: getattr(problem, field.name)
+        for field in fields(problem)
+        if field.name != "loss"
+    }

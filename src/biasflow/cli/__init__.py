@@ -7,8 +7,9 @@ INTERRUPTED = 130  # exit code
 
 
 def main() -> None:
-    """Entry point. BLAS threads are capped to one unless the environment says otherwise: matrices here are small, and threads
-    that wait for each other on a busy machine cost far more than they give."""
+    """Entry point. BLAS threads are capped to one unless the environment says otherwise: matrices
+    here are small, and threads that wait for each other on a busy machine cost far more than they
+    give."""
     for variable in BLAS_THREADS:
         os.environ.setdefault(variable, "1")
     try:

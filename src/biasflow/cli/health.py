@@ -11,7 +11,11 @@ from ..run.versions import installed_version
 
 EXTRAS = (
     ("equinox", ("equinox",), "probes of equinox modules; any JAX function is probed without it"),
-    ("dask", ("dask", "distributed", "dask-jobqueue"), "sweeps on Dask and Slurm (`biasflow sweep run --engine dask`)"),
+    (
+        "dask",
+        ("dask", "distributed", "dask-jobqueue"),
+        "sweeps on Dask and Slurm (`biasflow sweep run --engine dask`)",
+    ),
     ("torch", ("torch",), "probes of PyTorch modules, and comparisons with PyTorch"),
     ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),
 )
@@ -25,7 +29,9 @@ def diagnosis() -> str:
         ("precision", _precision()),
         ("locations", _locations()),
     )
-    return "\n".join(f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections)
+    return "\n".join(
+        f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections
+    )
 
 
 def _versions() -> Iterator[str]:
@@ -41,7 +47,10 @@ def _extras() -> Iterator[str]:
         missing = [name for name, version in versions.items() if version is None]
         present = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
         if missing:
-            advice = f"missing {', '.join(missing)}: needed for {feature}; pip install 'biasflow[{extra}]'"
+            advice = (
+                f"missing {', '.join(missing)}: needed for {feature}; pip install "
+                f"'biasflow[{extra}]'"
+            )
             yield f"{extra:<12}{advice}" + (f" (present: {present})" if present else "")
         else:
             yield f"{extra:<12}{present}: {feature}"
@@ -53,8 +62,11 @@ def _devices() -> Iterator[str]:
         try:
             import jax
 
-            yield "jax         " + ", ".join(f"{device.platform}:{device.id} {device.device_kind}" for device in jax.devices())
-        except Exception as reason:  # a broken driver raises whatever it likes, and the doctor must still report
+            yield "jax         " + ", ".join(
+                f"{device.platform}:{device.id} {device.device_kind}" for device in jax.devices()
+            )
+        # a broken driver raises whatever it likes, and the doctor must still report
+        except Exception as reason:
             yield f"jax         unusable: {reason}"
 
 
@@ -80,11 +92,15 @@ def _locations() -> Iterator[str]:
 
 
 def _folder(path: Path, variable: str) -> str:
-    source = f"from {variable}" if os.environ.get(variable) else f"default; {variable} names another"
+    source = (
+        f"from {variable}" if os.environ.get(variable) else f"default; {variable} names another"
+    )
     try:
         path = path.absolute()
     except OSError as reason:
-        return f"{path} ({source}): not usable, since the current folder is gone ({reason.strerror})"
+        return (
+            f"{path} ({source}): not usable, since the current folder is gone ({reason.strerror})"
+        )
     existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         return f"{path} ({source}): not writable"

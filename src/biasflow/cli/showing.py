@@ -20,7 +20,8 @@ ID_WIDTH = 16
 
 
 def one_line(id: str, text: str, source: str = OWN) -> str:
-    """An id, the package it comes from where that is not ours, and as much of the text as the terminal holds."""
+    """An id, the package it comes from where that is not ours, and as much of the text as the
+    terminal holds."""
     room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
     text = " ".join([*([f"[{source}]"] if source != OWN else []), *text.split()])
     return f"  {id:<{ID_WIDTH}}{text if len(text) <= room else text[: room - 1] + '…'}"
@@ -31,14 +32,19 @@ def numbers_table(numbers: Iterable[Number]) -> str:
 
     lines = []
     for number in numbers:
-        values = f"paper {paper_in_words(number)}, ours {number.ours:.4g} {runs_in_words(number)}".rstrip()
+        values = (
+            f"paper {paper_in_words(number)}, ours {number.ours:.4g} {runs_in_words(number)}"
+        ).rstrip()
         why = f"\n    {number.why}" if number.why else ""
         lines.append(f"  {number.reported.name}: {values}: {number.agreement}{why}\n")
     return "".join(lines)
 
 
 def counts(statuses: Iterable[str]) -> str:
-    return ", ".join(f"{count} {status}" for status, count in sorted(Counter(statuses).items())) or "none"
+    return (
+        ", ".join(f"{count} {status}" for status, count in sorted(Counter(statuses).items()))
+        or "none"
+    )
 
 
 def report_lines(report: Report, page: Path) -> str:
@@ -63,9 +69,21 @@ def report_lines(report: Report, page: Path) -> str:
 def bars() -> Iterator[Progress]:
     """A bar with an ETA for each label that reports progress, on stderr."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description:<12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     eta = (TextColumn("ETA"), TimeRemainingColumn())
     with Progress(*columns, *eta, console=Console(stderr=True)) as display:
         tasks: dict[str, int] = {}
@@ -87,12 +105,19 @@ def sweep_bar(label: str) -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[news]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[news]}"),
+    )
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as display:
         bar = display.add_task(label, total=None, news="")
 
         def watch(tally: Tally) -> None:
-            display.update(bar, total=tally.total, completed=tally.done + tally.failed, news=tally_line(tally))
+            display.update(
+                bar, total=tally.total, completed=tally.done + tally.failed, news=tally_line(tally)
+            )
 
         yield watch
 
@@ -129,10 +154,21 @@ def survey_lines(store: Store) -> Iterator[str]:
     found = survey(store)
     yield f"store {store.folder}" + ("" if found else ": no sweeps yet")
     for one in found:
-        parts = [f"{one.points} points", f"{one.failed} failed", f"{one.running} chunks running", f"{one.bytes / 1e6:.1f} MB"]
-        parts += [f"{one.abandoned} abandoned locks"] * bool(one.abandoned) + [f"{one.leftovers} leftover files"] * bool(
-            one.leftovers
+        parts = [
+            f"{one.points} points",
+            f"{one.failed} failed",
+            f"{one.running} chunks running",
+            f"{one.bytes / 1e6:.1f} MB",
+        ]
+        parts += [f"{one.abandoned} abandoned locks"] * bool(one.abandoned) + [
+            f"{one.leftovers} leftover files"
+        ] * bool(one.leftovers)
+        yield (
+            f"  {one.function} [{'' if one.current else 'stale: '}{one.version}]: "
+            f"{', '.join(parts)}"
         )
-        yield f"  {one.function} [{'' if one.current else 'stale: '}{one.version}]: {', '.join(parts)}"
     if stale_folders(store):
-        yield "results of other code versions are there but never used; `biasflow sweep clean` deletes them"
+        yield (
+            "results of other code versions are there but never used; `biasflow sweep clean` "
+            "deletes them"
+        )

@@ -24,7 +24,9 @@ sweeps = typer.Typer(
     no_args_is_help=True,
 )
 
-SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="a TOML file; docs/sweeps.md says how to write one")]
+SpecArgument = Annotated[
+    Path, typer.Argument(metavar="SPEC", help="a TOML file; docs/sweeps.md says how to write one")
+]
 
 
 class EngineName(enum.StrEnum):
@@ -39,15 +41,29 @@ def run(
     engine: Annotated[
         EngineName, typer.Option(help="where points are computed; the numbers are the same")
     ] = EngineName.processes,
-    workers: Annotated[int | None, typer.Option(min=1, help="by default one per core; Slurm jobs with --slurm")] = None,
-    address: Annotated[str | None, typer.Option(help="of a Dask scheduler, such as tcp://host:8786")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="by default one per core; Slurm jobs with --slurm")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="of a Dask scheduler, such as tcp://host:8786")
+    ] = None,
     slurm: Annotated[
-        bool, typer.Option("--slurm", help="Dask workers as Slurm jobs; [slurm] in SPEC or Dask's own config")
+        bool,
+        typer.Option(
+            "--slurm", help="Dask workers as Slurm jobs; [slurm] in SPEC or Dask's own config"
+        ),
     ] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="compute points again that failed before")] = False,
-    force: Annotated[bool, typer.Option("--force", help="sweep grids beyond the limit of 1,000,000 points")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="compute points again that failed before")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="sweep grids beyond the limit of 1,000,000 points")
+    ] = False,
     point_time_s: Annotated[
-        float | None, typer.Option("--point-time", min=0.001, help="seconds after which a point is stopped and has failed")
+        float | None,
+        typer.Option(
+            "--point-time", min=0.001, help="seconds after which a point is stopped and has failed"
+        ),
     ] = None,
 ) -> None:
     """Compute every point that is not stored yet. Run it again to go on after an interruption."""
@@ -62,7 +78,8 @@ def run(
     most = max(MOST_POINTS, described.grid.size) if force else MOST_POINTS
     try:
         with sweep_bar(described.name) as watch, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "sweep: ", RuntimeWarning)  # told below, from the dataset
+            # told below, from the dataset
+            warnings.filterwarnings("ignore", "sweep: ", RuntimeWarning)
             result = sweep(
                 described.point,
                 described.grid,
@@ -75,20 +92,31 @@ def run(
                 point_time_s=point_time_s,
             )
     except KeyboardInterrupt:
-        typer.echo("interrupted: finished chunks are kept; run the command again to go on", err=True)
+        typer.echo(
+            "interrupted: finished chunks are kept; run the command again to go on", err=True
+        )
         raise typer.Exit(INTERRUPTED) from None
     except BiasflowError:
         raise
-    except Exception:  # a point's own, raised since no point came out; what is not in the records is our own mistake
+    # a point's own, raised since no point came out; what is not in the records is our own mistake
+    except Exception:
         known = _known(described)
         if not known.failed:
             raise
         first = known.failed[min(known.failed)]
-        typer.echo(f"error: every point failed; the first at {dict(first.setting)}: {first}", err=True)
-        typer.echo(f"`biasflow sweep status {spec}` shows where; --retry-failed computes them again", err=True)
+        typer.echo(
+            f"error: every point failed; the first at {dict(first.setting)}: {first}", err=True
+        )
+        typer.echo(
+            f"`biasflow sweep status {spec}` shows where; --retry-failed computes them again",
+            err=True,
+        )
         raise typer.Exit(SOME_FAILED) from None
     failed = int(result["failed"].sum()) if "failed" in result else 0
-    typer.echo(f"{described.name}: {described.grid.size - failed} of {described.grid.size} points done, {failed} failed")
+    typer.echo(
+        f"{described.name}: {described.grid.size - failed} of {described.grid.size} points done, "
+        f"{failed} failed"
+    )
     if failed:
         typer.echo(f"`biasflow sweep status {spec}` shows why; --retry-failed computes them again")
         raise typer.Exit(SOME_FAILED)
@@ -96,7 +124,10 @@ def run(
 
 @sweeps.command()
 def status(
-    spec: Annotated[Path | None, typer.Argument(metavar="[SPEC]", help="a TOML file; by default everything in the store")] = None,
+    spec: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SPEC]", help="a TOML file; by default everything in the store"),
+    ] = None,
 ) -> None:
     """How far a sweep is, what failed and why, and what earlier code left."""
     from ..experiments.specs import read_spec
@@ -109,7 +140,10 @@ def status(
         ledger = _known(described)
         missing = len(ledger.open(range(described.grid.size)))
         done, failed = int(ledger.done.sum()), len(ledger.failed)
-        typer.echo(f"{described.name}: {described.grid.size} points: {done} done, {failed} failed, {missing} to do")
+        typer.echo(
+            f"{described.name}: {described.grid.size} points: {done} done, {failed} failed, "
+            f"{missing} to do"
+        )
         for line in failure_lines(ledger.failed.values()):
             typer.echo(line)
     for line in survey_lines(store):
@@ -119,9 +153,14 @@ def status(
 @sweeps.command()
 def collect(
     spec: SpecArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="the netCDF file to write")] = Path("sweep.nc"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="the netCDF file to write")] = Path(
+        "sweep.nc"
+    ),
     partial: Annotated[
-        bool, typer.Option("--partial", help="also where points are missing: they are NaN, marked in `missing`")
+        bool,
+        typer.Option(
+            "--partial", help="also where points are missing: they are NaN, marked in `missing`"
+        ),
     ] = False,
 ) -> None:
     """Write what is stored of a sweep into one netCDF file with labelled axes. Computes nothing."""
@@ -136,18 +175,24 @@ def collect(
     missing = len(ledger.open(range(described.grid.size)))
     if missing and not partial:
         raise InputError(
-            f"{missing} of {described.grid.size} points are not stored; `biasflow sweep run {spec}` computes them, "
+            f"{missing} of {described.grid.size} points are not stored; `biasflow sweep run "
+            f"{spec}` computes them, "
             "--partial collects without them"
         )
     if not ledger.done.any():
         raise InputError("no point of this sweep is stored, so there is nothing to collect")
     write_netcdf(finished_dataset(ledger, assembly), target)
-    typer.echo(f"{int(ledger.done.sum())} points, {len(ledger.failed)} failed, {missing} missing: written to {out}")
+    typer.echo(
+        f"{int(ledger.done.sum())} points, {len(ledger.failed)} failed, {missing} missing: "
+        f"written to {out}"
+    )
 
 
 @sweeps.command()
 def clean(
-    everything: Annotated[bool, typer.Option("--all", help="also the results of the present code")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="also the results of the present code")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
 ) -> None:
     """Delete results of earlier code, and what killed runs left behind."""
@@ -158,7 +203,13 @@ def clean(
     folders = all_folders(store) if everything else stale_folders(store)
     for folder in folders:
         typer.echo(f"{folder}")
-    if folders and not yes and not typer.confirm(f"delete {len(folders)} folder{'s' if len(folders) > 1 else ''} with results?"):
+    if (
+        folders
+        and not yes
+        and not typer.confirm(
+            f"delete {len(folders)} folder{'s' if len(folders) > 1 else ''} with results?"
+        )
+    ):
         raise typer.Exit(SOME_FAILED)
     remove(folders)
     leftovers = tidy(store)
@@ -181,6 +232,8 @@ def _known(described: Spec) -> Any:
     from ..run.sweeping import make_ledger
 
     size = described.grid.size
-    ledger = make_ledger(described.point, described.grid, default_store(), described.chunk, size, make_shelf=False)
+    ledger = make_ledger(
+        described.point, described.grid, default_store(), described.chunk, size, make_shelf=False
+    )
     ledger.look_for_failures(range(size))
     return ledger

@@ -34,7 +34,8 @@ def on_examples(ids: Sequence[str], keys: int) -> set[str]:
 
 
 def on_found(id: str, lineage: str | None) -> set[str]:
-    """Print a claim's verdict on a problem that a search found, by default the tightest of them; the statuses met."""
+    """Print a claim's verdict on a problem that a search found, by default the tightest of them;
+    the statuses met."""
     from .. import theory
     from ..run import default_store
 
@@ -45,9 +46,16 @@ def on_found(id: str, lineage: str | None) -> set[str]:
 
 
 def on_data(
-    ids: Sequence[str], path: Path, network: str, scale: float, depth: int, width: int, everything: bool = False
+    ids: Sequence[str],
+    path: Path,
+    network: str,
+    scale: float,
+    depth: int,
+    width: int,
+    everything: bool = False,
 ) -> set[str]:
-    """Print each claim's verdict on a network trained on the file; claims about something else only where asked for."""
+    """Print each claim's verdict on a network trained on the file; claims about something else only
+    where asked for."""
     from .. import theory
 
     problem = NETWORKS[network](read_data(path), scale, depth, width)
@@ -88,7 +96,8 @@ def _relu(data: Dataset, scale: float, depth: int, width: int) -> Problem:
 
 
 def _margin(data: Dataset, scale: float, depth: int, width: int) -> Problem:
-    """A two-layer ReLU network with a bias, trained on the smooth margin of classes ±1, from a balanced start (C)."""
+    """A two-layer ReLU network with a bias, trained on the smooth margin of classes ±1, from a
+    balanced start (C)."""
     from ..data import with_bias
     from ..losses import SmoothMargin
     from ..models import TwoLayer
@@ -120,11 +129,17 @@ def _read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
         lines = [line for line in file if line.strip()]
     numeric = [_is_number(field) for field in lines[0].split(",")] if lines else []
     if any(numeric) and not all(numeric):
-        raise ValueError(f"line 1 mixes numbers with something else: {lines[0].strip()[:60]!r}; a header has no numbers")
+        raise ValueError(
+            f"line 1 mixes numbers with something else: {lines[0].strip()[:60]!r}; a header has "
+            "no numbers"
+        )
     rows = lines if all(numeric) else lines[1:]
     table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.empty((0, 0))
     if table.size == 0 or table.shape[1] < 2:
-        raise ValueError(f"needs at least one row, one column of inputs and one of labels; found shape {table.shape}")
+        raise ValueError(
+            "needs at least one row, one column of inputs and one of labels; found shape "
+            f"{table.shape}"
+        )
     return table[:, :-1], table[:, -1]
 
 

@@ -11,7 +11,8 @@ from ..errors import InputError
 def file_to_write(option: str, path: Path) -> Path:
     """The file behind `path`, links followed; InputError where a file cannot be written there.
 
-    Files are written under another name and renamed, which would replace a link or a device node instead of writing to it.
+    Files are written under another name and renamed, which would replace a link or a device node
+    instead of writing to it.
     """
     try:
         target = Path(os.path.realpath(path))

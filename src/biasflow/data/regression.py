@@ -11,24 +11,35 @@ from ..inputs import Array, has_bias, positive_int, real_number
 from ..records import Dataset
 
 
-def sparse_regression(n: int, d: int, sparsity: int, noise_var: float = 0.01, key: int = 0) -> Dataset:
-    """x ~ N(0, I_d), y = ⟨β*, x⟩ + N(0, noise_var), β* with `sparsity` entries 1/√sparsity (W, §4)."""
+def sparse_regression(
+    n: int, d: int, sparsity: int, noise_var: float = 0.01, key: int = 0
+) -> Dataset:
+    """x ~ N(0, I_d), y = ⟨β*, x⟩ + N(0, noise_var), β* with `sparsity` entries 1/√sparsity (W,
+    §4)."""
     n, d, sparsity = positive_int("n", n), positive_int("d", d), positive_int("sparsity", sparsity)
     if sparsity > d:
         raise InputError(f"sparsity: {sparsity} exceeds d = {d}")
     variance = real_number("noise_var", noise_var, "a finite number of at least zero")
     if not variance >= 0 or not np.isfinite(variance):
-        raise InputError(f"noise_var: expected a finite number of at least zero, found {noise_var!r}")
+        raise InputError(
+            f"noise_var: expected a finite number of at least zero, found {noise_var!r}"
+        )
     rng = np.random.default_rng(positive_int("key", key, least=0))
     X = drawn(n, d, lambda: rng.standard_normal((n, d)))
     truth = np.zeros(d)
     truth[:sparsity] = 1 / np.sqrt(sparsity)
     y = X @ truth + np.sqrt(variance) * rng.standard_normal(n)
-    return Dataset(X, y, f"sparse regression n={n} d={d} sparsity={sparsity} noise_var={variance:g} key={key}", truth)
+    return Dataset(
+        X,
+        y,
+        f"sparse regression n={n} d={d} sparsity={sparsity} noise_var={variance:g} key={key}",
+        truth,
+    )
 
 
 def hypercube(n: int, d: int, key: int = 0) -> Dataset:
-    """x uniform on [−1, 1]^d, labels ±1 with equal chance: nothing to learn, everything to fit (R, §4)."""
+    """x uniform on [−1, 1]^d, labels ±1 with equal chance: nothing to learn, everything to fit (R,
+    §4)."""
     rng = np.random.default_rng(positive_int("key", key, least=0))
     shape = positive_int("n", n), positive_int("d", d)
     X = drawn(*shape, lambda: rng.uniform(-1.0, 1.0, shape))
@@ -44,8 +55,12 @@ def drawn(n: int, d: int, draw: Callable[[], Array]) -> Array:
 
 
 def with_bias(ds: Dataset) -> Dataset:
-    """The same data with a last input coordinate equal to one; data that has it already is refused."""
+    """The same data with a last input coordinate equal to one; data that has it already is
+    refused."""
     if has_bias(ds.X):
-        raise InputError("ds: its last column is one for every sample already; a second bias would change every norm")
+        raise InputError(
+            "ds: its last column is one for every sample already; a second bias would change "
+            "every norm"
+        )
     truth = None if ds.truth is None else np.append(ds.truth, 0.0)
     return Dataset(np.hstack([ds.X, np.ones((ds.n, 1))]), ds.y, ds.name, truth)

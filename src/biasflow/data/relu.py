@@ -13,7 +13,8 @@ FINE = 1000
 
 
 def two_points() -> Dataset:
-    """Two points on a line with a bias coordinate, orthogonal: x = (−0.5, 1), (2, 1), y = −1, 1 (B, figs. 2 and 3)."""
+    """Two points on a line with a bias coordinate, orthogonal: x = (−0.5, 1), (2, 1), y = −1, 1 (B,
+    figs. 2 and 3)."""
     return Dataset([[-0.5, 1.0], [2.0, 1.0]], [-1.0, 1.0], "B/fig2 two points")  # type: ignore[arg-type]
 
 
@@ -24,7 +25,8 @@ def five_points() -> Dataset:
 
 
 def gaussian_teacher(n: int = 75, d: int = 150, neurons: int = 6, key: int = 0) -> Dataset:
-    """x ~ N(0, I_d), labelled by a two-layer ReLU network with w ~ N(0, I_d/d) and a ~ N(0, 1)/neurons (B, figs. 6 and 7).
+    """x ~ N(0, I_d), labelled by a two-layer ReLU network with w ~ N(0, I_d/d) and a ~ N(0,
+    1)/neurons (B, figs. 6 and 7).
 
     The paper does not say how its teacher is scaled; this one gives the times of its figure.
     """
@@ -32,11 +34,14 @@ def gaussian_teacher(n: int = 75, d: int = 150, neurons: int = 6, key: int = 0) 
     rng = np.random.default_rng(positive_int("key", key, least=0))
     X = rng.standard_normal((n, d))
     W, a = rng.standard_normal((neurons, d)) / np.sqrt(d), rng.standard_normal(neurons) / neurons
-    return Dataset(X, np.maximum(X @ W.T, 0) @ a, f"Gaussian teacher n={n} d={d} neurons={neurons} key={key}")
+    return Dataset(
+        X, np.maximum(X @ W.T, 0) @ a, f"Gaussian teacher n={n} d={d} neurons={neurons} key={key}"
+    )
 
 
 def orthonormal(n: int, d: int, key: int = 0) -> Dataset:
-    """n random orthonormal inputs in dimension d ≥ n, labels ± uniform on [½, 3/2]: B's assumptions 1 and 2."""
+    """n random orthonormal inputs in dimension d ≥ n, labels ± uniform on [½, 3/2]: B's assumptions
+    1 and 2."""
     n, d = positive_int("n", n), positive_int("d", d)
     if n > d:
         raise InputError(f"n: {n} orthonormal inputs do not fit into dimension {d}")
@@ -47,10 +52,12 @@ def orthonormal(n: int, d: int, key: int = 0) -> Dataset:
 
 
 def circle_teacher(n: int = 10, neurons: int = 3, key: int = 0, spaced: bool = False) -> Dataset:
-    """n points on the unit circle, labelled by a two-layer ReLU network with w ~ N(0, I) and a ~ N(0, 1) (W, fig. 4a-d).
+    """n points on the unit circle, labelled by a two-layer ReLU network with w ~ N(0, I) and a ~
+    N(0, 1) (W, fig. 4a-d).
 
-    The points are drawn uniformly; spaced: evenly spaced instead, for tests of the same teacher. The paper does not say how its
-    teacher is drawn; this one is scaled to mean square 1 over the circle, so that predicting zero has error 1.
+    The points are drawn uniformly; spaced: evenly spaced instead, for tests of the same teacher.
+    The paper does not say how its teacher is drawn; this one is scaled to mean square 1 over the
+    circle, so that predicting zero has error 1.
     """
     n, neurons = positive_int("n", n), positive_int("neurons", neurons)
     rng = np.random.default_rng(positive_int("key", key, least=0))
@@ -63,4 +70,8 @@ def circle_teacher(n: int = 10, neurons: int = 3, key: int = 0, spaced: bool = F
 
     X, y = outputs(2 * np.pi * np.arange(n) / n if spaced else drawn)
     size = np.sqrt(np.mean(outputs(2 * np.pi * np.arange(FINE) / FINE)[1] ** 2))
-    return Dataset(X, y / size, f"circle teacher n={n} neurons={neurons} key={key}" + (" spaced" if spaced else ""))
+    return Dataset(
+        X,
+        y / size,
+        f"circle teacher n={n} neurons={neurons} key={key}" + (" spaced" if spaced else ""),
+    )

@@ -1,4 +1,5 @@
-"""What a flow did, and what it could do: bounds on its speed, phases, arrival, clusters, and whether it is a mirror flow."""
+"""What a flow did, and what it could do: bounds on its speed, phases, arrival, clusters, and
+whether it is a mirror flow."""
 
 from .arrival import Arrival, time_to
 from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bounds

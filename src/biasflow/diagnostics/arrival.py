@@ -38,22 +38,31 @@ class Arrival:
         if np.isfinite(self.time):
             lines = [f"{self.quantity} ≤ {self.level:g} at t = {self.time:.6g} ± {self.error:.1g}"]
         else:
-            lines = [f"{self.quantity} ≤ {self.level:g} was not reached; the flow {self.result.value}"]
+            lines = [
+                f"{self.quantity} ≤ {self.level:g} was not reached; the flow {self.result.value}"
+            ]
         lines += [f"  bound, {name}: t ≤ {bound:.4g}" for name, bound in self.bounds.items()]
         return "\n".join(lines + [f"  {phase}" for phase in self.phases])
 
 
-def time_to(trajectory: Trajectory, *, loss: float | None = None, divergence: float | None = None) -> Arrival:
-    """When the flow first has a loss, or a Bregman divergence D_φ(β*, β(t)) from its limit, of at most the level given.
+def time_to(
+    trajectory: Trajectory, *, loss: float | None = None, divergence: float | None = None
+) -> Arrival:
+    """When the flow first has a loss, or a Bregman divergence D_φ(β*, β(t)) from its limit, of at
+    most the level given.
 
-    The loss is the problem's own. Measured on the flow's dense output, with an error from the flow's own estimate. Bounds: for
-    mirror flows R's equation (3) and R/sharp, and for hypentropies Lemmas 3.6 and 3.7; empty for other flows.
+    The loss is the problem's own. Measured on the flow's dense output, with an error from the
+    flow's own estimate. Bounds: for mirror flows R's equation (3) and R/sharp, and for hypentropies
+    Lemmas 3.6 and 3.7; empty for other flows.
     """
     instance("trajectory", trajectory, Trajectory)
     if (loss is None) == (divergence is None):
         raise InputError("time_to: give exactly one of loss and divergence")
     if trajectory.interpolant is None:
-        raise InputError("trajectory: no dense output here; time_to is about flows, not about descent or paths of jumps")
+        raise InputError(
+            "trajectory: no dense output here; time_to is about flows, not about descent or paths "
+            "of jumps"
+        )
     if loss is not None:
         level = positive_float("loss", loss)
         measure, name = _loss_of(trajectory), "loss"
@@ -76,14 +85,19 @@ def _divergence_of(trajectory: Trajectory) -> Callable[[float], float]:
 
     def measure(t: float) -> float:
         state = trajectory.at(t)
-        beta = state if isinstance(trajectory.problem, MirrorProblem) else trajectory.problem.model.effective(state)
+        beta = (
+            state
+            if isinstance(trajectory.problem, MirrorProblem)
+            else trajectory.problem.model.effective(state)
+        )
         return float(np.sum(best.divergence(found.potential.at(beta))))
 
     return measure
 
 
 def _first(trajectory: Trajectory, measure: Callable[[float], float], level: float) -> float:
-    """The first time at the level. Loss and divergence never rise along a flow: bisection over its steps, then within one."""
+    """The first time at the level. Loss and divergence never rise along a flow: bisection over its
+    steps, then within one."""
     times = np.concatenate([[0.0], trajectory.times[trajectory.times > 0]])
     if measure(0.0) <= level:
         return 0.0
@@ -105,14 +119,18 @@ def _time_error(trajectory: Trajectory, measure: Callable[[float], float], time:
     if not np.isfinite(time) or time == 0:
         return 0.0
     step = 1e-3 * min(time, max(trajectory.times[-1] - time, 1e-3 * time))
-    before, after = np.sqrt(max(measure(time - step), 0.0)), np.sqrt(max(measure(min(time + step, trajectory.times[-1])), 0.0))
+    before, after = (
+        np.sqrt(max(measure(time - step), 0.0)),
+        np.sqrt(max(measure(min(time + step, trajectory.times[-1])), 0.0)),
+    )
     slope = (before - after) / (2 * step)
     worst = _root_error(trajectory, time)
     return worst / slope if slope > 0 else float("inf")
 
 
 def _root_error(trajectory: Trajectory, time: float) -> float:
-    """How much of the error of the predictor, or of the weights where the mirror form has none, may show in √loss."""
+    """How much of the error of the predictor, or of the weights where the mirror form has none, may
+    show in √loss."""
     p, errors = trajectory.problem, trajectory.predictor_error
     try:
         design = as_mirror(p).X
@@ -160,4 +178,8 @@ def _hypentropic(known: ConvergenceBounds, level: float) -> dict[str, float]:
 
 def _over_half(problem: Problem | MirrorProblem) -> float:
     """The problem's loss over ½‖Xβ−y‖²."""
-    return 1.0 if isinstance(problem, MirrorProblem) else 2 * float(problem.loss.factor(problem.data.n))
+    return (
+        1.0
+        if isinstance(problem, MirrorProblem)
+        else 2 * float(problem.loss.factor(problem.data.n))
+    )

@@ -1,7 +1,9 @@
-"""How fast a mirror flow must converge: R's bounds with their constants, global (§3.2) and local (§2.2), and sharper ones.
+"""How fast a mirror flow must converge: R's bounds with their constants, global (§3.2) and local
+(§2.2), and sharper ones.
 
-All bounds speak about one mirror flow d/dt ∇φ(β) = −Xᵀ(Xβ−y) and D = D(β*, β(t)), β* its limit. Where X has rank below n, or r
-vanishes somewhere, the linear rates are zero and the bounds say nothing, as they should.
+All bounds speak about one mirror flow d/dt ∇φ(β) = −Xᵀ(Xβ−y) and D = D(β*, β(t)), β* its limit.
+Where X has rank below n, or r vanishes somewhere, the linear rates are zero and the bounds say
+nothing, as they should.
 """
 
 from __future__ import annotations
@@ -21,17 +23,20 @@ from ..records import Limit, MirrorProblem, Problem, Trajectory
 from .operator import inverse_norm
 
 FARTHEST = 1e5
-"""Change of η beyond which a sublevel set is called unbounded: e^{1e5} is out of any float's range."""
+"""Change of η beyond which a sublevel set is called unbounded: e^{1e5} is out of any float's
+range."""
 BISECTIONS = 80
 
 
 @dataclass(frozen=True, eq=False)
 class ConvergenceBounds:
-    """The constants of R's Lemmas 3.6 and 3.7 for a hypentropy Φ_r, and bounds on D_{Φ_r}(β*, β(t)) as functions of time.
+    """The constants of R's Lemmas 3.6 and 3.7 for a hypentropy Φ_r, and bounds on D_{Φ_r}(β*, β(t))
+    as functions of time.
 
-    inf_r, inverse_norm ‖Xᵀ†‖, mass M = sup‖β(t)‖₁, C = 2m·log(1 + 2M/(m·inf r)); kappa1 and kappa2 as R prints them; sharp_rate
-    and asymptotic_rate of D (R/sharp; the last is exact, not a bound); start_divergence D_{Φ_r}(β*, β₀); dual_norm ‖ν*‖ for
-    ½Φ_r. speed: mirror time of ½Φ_r that passes in a unit of the flow's own time, 1 under ½‖·‖².
+    inf_r, inverse_norm ‖Xᵀ†‖, mass M = sup‖β(t)‖₁, C = 2m·log(1 + 2M/(m·inf r)); kappa1 and kappa2
+    as R prints them; sharp_rate and asymptotic_rate of D (R/sharp; the last is exact, not a bound);
+    start_divergence D_{Φ_r}(β*, β₀); dual_norm ‖ν*‖ for ½Φ_r. speed: mirror time of ½Φ_r that
+    passes in a unit of the flow's own time, 1 under ½‖·‖².
     """
 
     inf_r: float
@@ -61,7 +66,9 @@ class ConvergenceBounds:
     def sharp_sublinear(self, t: Any) -> Array:
         """‖ν*‖²/t (R/sharp), at most D₀."""
         with np.errstate(divide="ignore"):
-            return np.minimum(self.dual_norm**2 / (self.speed * np.asarray(t, dtype=float)), self.start_divergence)
+            return np.minimum(
+                self.dual_norm**2 / (self.speed * np.asarray(t, dtype=float)), self.start_divergence
+            )
 
     def objective(self, t: Any) -> Array:
         """F ≤ ½D₀/t (R, equation 3: D_φ = ½D_{Φ_r})."""
@@ -75,9 +82,13 @@ class ConvergenceBounds:
 
 
 def convergence_bounds(
-    problem: Problem | MirrorProblem, trajectory: Trajectory | None = None, *, time_s: float | None = None
+    problem: Problem | MirrorProblem,
+    trajectory: Trajectory | None = None,
+    *,
+    time_s: float | None = None,
 ) -> ConvergenceBounds:
-    """R's global bounds and the sharper ones, for a network or mirror flow whose potential is a multiple of a hypentropy.
+    """R's global bounds and the sharper ones, for a network or mirror flow whose potential is a
+    multiple of a hypentropy.
 
     trajectory: the flow of the problem, where M = sup‖β(t)‖₁ is read off at the saved times
     and at the limit; integrated where it is not given, for at most time_s seconds.
@@ -91,7 +102,11 @@ def convergence_bounds(
         raise InputError("trajectory: it is the flow of another problem")
     limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
     best, start = found.potential.at(limit.value), origin_of(found)
-    betas = trajectory.states if isinstance(problem, MirrorProblem) else problem.model.effective(trajectory.states)
+    betas = (
+        trajectory.states
+        if isinstance(problem, MirrorProblem)
+        else problem.model.effective(trajectory.states)
+    )
     speed, m = 1 / (2 * factor), found.X.shape[1]
     log_r = float(np.min(inner.log_units(m)))
     inf_r, op = float(np.exp(log_r)), inverse_norm(found.X).objective
@@ -117,11 +132,12 @@ def convergence_bounds(
 class LocalBounds:
     """R's Theorems 2.6 and 2.7 once D_φ(β*, β) ≤ radius, for any separable φ.
 
-    The sublevel set lies in the box Π{D_{φ_i}(β*_i, ·) ≤ radius}, which is convex: least_weight ω_i is the least (φ*)'' on its
-    side i, so φ'' ≤ L_φ = 1/min ω there, which is what the proof of Theorem 2.6 needs (a Lipschitz constant on the sublevel set
-    alone is not enough). spread: C_φ = sup‖∇φ(β) − ∇φ(β*)‖_* over the box, by norm. linear: κ = 1/(L_φ‖Xᵀ†‖²) in ℓ2, and
-    weighted: 1/‖Xᵀ†‖² in the norm ‖v‖² = Σω_iv_i² with L = 1, never smaller. sublinear: κ₂ = 1/(C_φ‖Xᵀ†‖)² by norm, with the
-    upper end of a bracketed norm.
+    The sublevel set lies in the box Π{D_{φ_i}(β*_i, ·) ≤ radius}, which is convex: least_weight ω_i
+    is the least (φ*)'' on its side i, so φ'' ≤ L_φ = 1/min ω there, which is what the proof of
+    Theorem 2.6 needs (a Lipschitz constant on the sublevel set alone is not enough). spread: C_φ =
+    sup‖∇φ(β) − ∇φ(β*)‖_* over the box, by norm. linear: κ = 1/(L_φ‖Xᵀ†‖²) in ℓ2, and
+    weighted: 1/‖Xᵀ†‖² in the norm ‖v‖² = Σω_iv_i² with L = 1, never smaller. sublinear: κ₂ =
+    1/(C_φ‖Xᵀ†‖)² by norm, with the upper end of a bracketed norm.
     """
 
     radius: float
@@ -133,16 +149,27 @@ class LocalBounds:
     sublinear: dict[str, float]
 
 
-def local_bounds(problem: Problem | MirrorProblem, radius: float | None = None, norms: tuple[str, ...] = ("l2",)) -> LocalBounds:
-    """The constants of R's local theorems at a radius (None: D_φ(β*, β₀), so that they hold from the start)."""
+def local_bounds(
+    problem: Problem | MirrorProblem, radius: float | None = None, norms: tuple[str, ...] = ("l2",)
+) -> LocalBounds:
+    """The constants of R's local theorems at a radius (None: D_φ(β*, β₀), so that they hold from
+    the start)."""
     found = as_mirror(problem)
     limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
     best, start = found.potential.at(limit.value), origin_of(found)
-    radius = float(np.sum(best.divergence(start))) if radius is None else positive_float("radius", radius)
+    radius = (
+        float(np.sum(best.divergence(start)))
+        if radius is None
+        else positive_float("radius", radius)
+    )
     up, down = _reach(best, radius), _reach(best, radius, -1.0)
     omega = _least_weight(found.potential, best, up, down)
     farthest = np.maximum(up, down)
-    spread = {"l2": float(np.linalg.norm(farthest)), "l1": float(np.sum(farthest)), "linf": float(np.max(farthest))}
+    spread = {
+        "l2": float(np.linalg.norm(farthest)),
+        "l1": float(np.sum(farthest)),
+        "linf": float(np.max(farthest)),
+    }
     op = inverse_norm(found.X).objective
     weighted = inverse_norm(found.X, weights=omega).objective
     upper = {norm: inverse_norm(found.X, norm).certificate.dual for norm in norms}
@@ -170,7 +197,11 @@ def asymptotic_rate(problem: MirrorProblem, limit: Limit) -> float:
     weight = problem.potential.at(limit.value).weight()
     singular = np.linalg.svd(problem.X * np.sqrt(weight), compute_uv=False)
     rounding = max(problem.X.shape) * np.finfo(float).eps * float(singular[0])
-    return 0.0 if len(singular) < len(problem.y) or singular[-1] <= rounding else 2 * float(singular[-1]) ** 2
+    return (
+        0.0
+        if len(singular) < len(problem.y) or singular[-1] <= rounding
+        else 2 * float(singular[-1]) ** 2
+    )
 
 
 def as_mirror(problem: Problem | MirrorProblem) -> MirrorProblem:
@@ -189,7 +220,10 @@ def same_problem(first: Problem | MirrorProblem, second: Problem | MirrorProblem
             return False
         one, two = (first.X, first.y, first.beta0), (second.X, second.y, second.beta0)
     else:
-        one, two = (first.data.X, first.data.y, *first.params0), (second.data.X, second.data.y, *second.params0)
+        one, two = (
+            (first.data.X, first.data.y, *first.params0),
+            (second.data.X, second.data.y, *second.params0),
+        )
     return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(one, two, strict=True))
 
 
@@ -203,20 +237,29 @@ def flow_of(problem: Problem | MirrorProblem, time_s: float | None = None) -> Tr
 def origin_of(problem: MirrorProblem) -> MirrorPoint:
     """The start as a mirror point."""
     d = problem.X.shape[1]
-    return problem.potential.at_dual(np.zeros(d)) if problem.beta0 is None else problem.potential.at(problem.beta0)
+    return (
+        problem.potential.at_dual(np.zeros(d))
+        if problem.beta0 is None
+        else problem.potential.at(problem.beta0)
+    )
 
 
 def hypentropy_of(potential: Potential) -> tuple[float, Hypentropy]:
     """(c, Φ_r) where the potential is c·Φ_r with one number c."""
     if isinstance(potential, Hypentropy):
         return 1.0, potential
-    if isinstance(potential, ScaledPotential) and isinstance(potential.potential, Hypentropy) and np.ptp(potential.factor) == 0:
+    if (
+        isinstance(potential, ScaledPotential)
+        and isinstance(potential.potential, Hypentropy)
+        and np.ptp(potential.factor) == 0
+    ):
         return float(np.ravel(potential.factor)[0]), potential.potential
     raise RefusedError(f"needs a multiple of a hypentropy, found {type(potential).__name__}")
 
 
 def _reach(best: MirrorPoint, radius: float, side: float = 1.0) -> Array:
-    """The |δ| per coordinate at which D_{φ_i}(β*_i, β_i) reaches the radius when η_i moves by ±δ; inf where it never does."""
+    """The |δ| per coordinate at which D_{φ_i}(β*_i, β_i) reaches the radius when η_i moves by ±δ;
+    inf where it never does."""
 
     def beyond(delta: Array) -> Mask:
         with np.errstate(all="ignore"):
@@ -235,10 +278,11 @@ def _reach(best: MirrorPoint, radius: float, side: float = 1.0) -> Array:
 
 
 def _least_weight(potential: Potential, best: MirrorPoint, up: Array, down: Array) -> Array:
-    """inf (φ*)'' per coordinate for η between η*−down and η*+up: at the end nearer to η = 0, at 0 where it lies between.
+    """inf (φ*)'' per coordinate for η between η*−down and η*+up: at the end nearer to η = 0, at 0
+    where it lies between.
 
-    On a half-line (φ*)'' = |β| falls towards the wall. Every potential here is even with (φ*)'' growing in |η|, or lives on
-    half-lines.
+    On a half-line (φ*)'' = |β| falls towards the wall. Every potential here is even with (φ*)''
+    growing in |η|, or lives on half-lines.
     """
     d = best.eta.size
     signs = potential.half_lines(d)

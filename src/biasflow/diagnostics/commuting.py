@@ -1,8 +1,9 @@
-"""Is a gradient flow on weights a mirror flow on the predictor? The Lie brackets of the coordinate gradients decide.
+"""Is a gradient flow on weights a mirror flow on the predictor? The Lie brackets of the coordinate
+gradients decide.
 
-Let G(w) ∈ R^p be the coordinates of the predictor. If all brackets [∇G_i, ∇G_j] = ∇²G_j∇G_i − ∇²G_i∇G_j vanish, G(w(t)) follows
-a mirror flow for every loss (Li, Wang, Lee and Arora 2022). If some bracket is not even in the kernel of ∂G, no mirror flow
-serves all losses.
+Let G(w) ∈ R^p be the coordinates of the predictor. If all brackets [∇G_i, ∇G_j] = ∇²G_j∇G_i −
+∇²G_i∇G_j vanish, G(w(t)) follows a mirror flow for every loss (Li, Wang, Lee and Arora 2022). If
+some bracket is not even in the kernel of ∂G, no mirror flow serves all losses.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ..potentials import Potential
 from ..records import leaves
 
 STEP = 1e-4
-"""Relative step of the differences. Four-point formulas lose nothing to it; rounding, twice divided by it, is 1e-8."""
+"""Relative step of the differences. Four-point formulas lose nothing to it; rounding, twice divided
+by it, is 1e-8."""
 TOLERANCE = 1e-5
 """Relative defect below which brackets count as zero; the error estimate is added."""
 CLEAN = 1e-3
@@ -33,17 +35,20 @@ TRIES = 10
 LINEAR = 1e-2
 """Curvature, in units of gradient² over parameter, below which a model counts as linear there."""
 SPREAD = 0.1
-"""Relative size of the random displacements at which the brackets are looked at besides the point given."""
+"""Relative size of the random displacements at which the brackets are looked at besides the point
+given."""
 
 
 @dataclass(frozen=True, eq=False)
 class CommutingDefect:
     """How far the coordinate gradients of a model are from commuting.
 
-    defect: the largest ‖[∇G_i, ∇G_j]‖ over pairs and points, each relative to the larger of ‖∇²G_j∇G_i‖, ‖∇²G_i∇G_j‖ and
-    √(‖∇²G_i∇G_i‖·‖∇²G_j∇G_j‖); error: its numerical error; pair: where it is largest.
-    kernel_defect: the same for ∂G·[∇G_i, ∇G_j], relative to its own scale: where it does not vanish, no potential exists for
-    all losses. potential: the mirror flow's potential where it is known (under ½‖·‖²).
+    defect: the largest ‖[∇G_i, ∇G_j]‖ over pairs and points, each relative to the larger of
+    ‖∇²G_j∇G_i‖, ‖∇²G_i∇G_j‖ and √(‖∇²G_i∇G_i‖·‖∇²G_j∇G_j‖); error: its numerical error; pair: where
+    it is largest.
+    kernel_defect: the same for ∂G·[∇G_i, ∇G_j], relative to its own scale: where it does not
+    vanish, no potential exists for all losses. potential: the mirror flow's potential where it is
+    known (under ½‖·‖²).
     """
 
     defect: float
@@ -63,32 +68,49 @@ class CommutingDefect:
     def __str__(self) -> str:
         where = f"relative bracket {self.defect:.2g} ± {self.error:.1g} at {self.points} points"
         if self.commutes:
-            known = f"its potential is {self.potential!r}" if self.potential is not None else "its potential is not known here"
+            known = (
+                f"its potential is {self.potential!r}"
+                if self.potential is not None
+                else "its potential is not known here"
+            )
             return f"a mirror flow: the coordinate gradients commute ({where}); {known}"
         i, j = self.pair
         if self.kernel_defect > TOLERANCE + self.error:
             return (
-                f"not a mirror flow: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), and the brackets move the predictor"
+                f"not a mirror flow: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), and the brackets move the "
+                "predictor"
                 f" (relative {self.kernel_defect:.2g}), so no potential serves all losses"
             )
-        return f"not commuting: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), though the brackets do not move the predictor to first order"
+        return (
+            f"not commuting: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), though the brackets do not move "
+            "the predictor to first order"
+        )
 
 
 def commuting_defect(
-    model: Model | Callable[..., Any], params: Any, X: ArrayLike | None = None, *, points: int = 3, key: int = 0
+    model: Model | Callable[..., Any],
+    params: Any,
+    X: ArrayLike | None = None,
+    *,
+    points: int = 3,
+    key: int = 0,
 ) -> CommutingDefect:
-    """Whether the gradient flow of a model is a mirror flow, by the relative Lie-bracket defect of its coordinate gradients.
+    """Whether the gradient flow of a model is a mirror flow, by the relative Lie-bracket defect of
+    its coordinate gradients.
 
-    model: a biasflow model, whose coordinates are those of its effective predictor (predictions on X where X is given), or any
-    callable from parameters (and X, where given) to a vector of predictions: NumPy functions are differentiated by differences,
-    JAX ones exactly. params: an array or a (nested) tuple of arrays. The brackets are taken there and at `points` random points
-    nearby: vanishing at one point alone proves nothing. Cost: p directional derivatives of the p gradients.
+    model: a biasflow model, whose coordinates are those of its effective predictor (predictions on
+    X where X is given), or any callable from parameters (and X, where given) to a vector of
+    predictions: NumPy functions are differentiated by differences, JAX ones exactly. params: an
+    array or a (nested) tuple of arrays. The brackets are taken there and at `points` random points
+    nearby: vanishing at one point alone proves nothing. Cost: p directional derivatives of the p
+    gradients.
     """
     points, key = positive_int("points", points, least=0), positive_int("key", key, least=0)
     function = _function(model, X)
     if isinstance(model, Model) and not hasattr(params, "_fields"):
         raise InputError(
-            f"params: expected the model's own parameters, as model.init returns them, found {type(params).__name__}"
+            "params: expected the model's own parameters, as model.init returns them, found "
+            f"{type(params).__name__}"
         )
     flat, unflatten = _flatten(params)
     derivatives = _derivatives(model, function, unflatten, flat, X)
@@ -96,13 +118,16 @@ def commuting_defect(
     size = np.abs(flat) + SPREAD * _size(flat)
     found = []
     for k in range(1 + TRIES * points):
-        one = _brackets(derivatives, flat if k == 0 else flat + SPREAD * size * rng.uniform(-1, 1, flat.size))
+        one = _brackets(
+            derivatives, flat if k == 0 else flat + SPREAD * size * rng.uniform(-1, 1, flat.size)
+        )
         found += [one] if one[2] <= CLEAN else []
         if len(found) == 1 + points:
             break
     if not found:
         raise ConvergenceError(
-            "commuting_defect: derivatives could not be taken: the model has kinks, or noise, wherever it was tried"
+            "commuting_defect: derivatives could not be taken: the model has kinks, or noise, "
+            "wherever it was tried"
         )
     worst = max(found, key=lambda one: one[0])
     kernel, error = max(one[1] for one in found), max(one[2] for one in found)
@@ -111,7 +136,8 @@ def commuting_defect(
 
 
 Derivatives = Callable[[Array], tuple[Array, Array, Array]]
-"""w -> the Jacobian (p, P), its derivatives along each of its rows (p, p, P), and their error (same shape)."""
+"""w -> the Jacobian (p, P), its derivatives along each of its rows (p, p, P), and their error (same
+shape)."""
 
 
 def _function(model: Any, X: ArrayLike | None) -> Callable[[Any], Any]:
@@ -119,16 +145,20 @@ def _function(model: Any, X: ArrayLike | None) -> Callable[[Any], Any]:
     if not isinstance(model, Model):
         if not callable(model):
             raise InputError(
-                f"model: expected a model or a callable from parameters to predictions, found {type(model).__name__}"
+                "model: expected a model or a callable from parameters to predictions, found "
+                f"{type(model).__name__}"
             )
         return model if inputs is None else lambda params: model(params, inputs)
     if inputs is None and isinstance(model, DeepNetwork):
-        raise RefusedError("commuting_defect: a deep network has no predictor smaller than its weights; give X")
+        raise RefusedError(
+            "commuting_defect: a deep network has no predictor smaller than its weights; give X"
+        )
     return model.effective if inputs is None else lambda params: model(params, inputs)
 
 
 def _flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
-    """Parameters as one vector, and the way back. Tuples, lists and dictionaries of arrays may nest."""
+    """Parameters as one vector, and the way back. Tuples, lists and dictionaries of arrays may
+    nest."""
     leaves: list[Array] = []
 
     def mapped(node: Any, leaf: Callable[[Any], Any]) -> Any:
@@ -154,7 +184,9 @@ def _flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
     return np.concatenate([leaf.ravel() for leaf in leaves]) if leaves else np.zeros(0), unflatten
 
 
-def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, flat: Array, X: ArrayLike | None) -> Derivatives:
+def _derivatives(
+    model: Any, function: Callable[[Any], Any], unflatten: Any, flat: Array, X: ArrayLike | None
+) -> Derivatives:
     try:
         output = function(unflatten(flat))
     except BiasflowError:
@@ -173,7 +205,12 @@ def _derivatives(model: Any, function: Callable[[Any], Any], unflatten: Any, fla
         inputs = matrix("X", X)
 
         def exact(w: Array) -> Array:
-            return np.hstack([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves(model.jacobian(unflatten(w), inputs))])
+            return np.hstack(
+                [
+                    np.reshape(leaf, (len(leaf), -1))
+                    for leaf in leaves(model.jacobian(unflatten(w), inputs))
+                ]
+            )
 
         return _by_differences(exact)
     return _by_differences(lambda w: _jacobian(lambda v: np.ravel(function(unflatten(v))), w))
@@ -184,7 +221,9 @@ def _check_predictions(output: Any) -> None:
     if values.dtype != np.float64:
         raise InputError(f"model: expected float64 predictions, found {values.dtype}")
     if not np.all(np.isfinite(values)):
-        raise InputError(f"model: expected finite predictions, found {values[~np.isfinite(values)].flat[0]}")
+        raise InputError(
+            f"model: expected finite predictions, found {values[~np.isfinite(values)].flat[0]}"
+        )
 
 
 def _by_jax(function: Callable[[Any], Any], unflatten: Any) -> Derivatives:
@@ -199,7 +238,13 @@ def _by_jax(function: Callable[[Any], Any], unflatten: Any) -> Derivatives:
             J, dJ = np.asarray(rows), np.asarray(moved)
         if dJ.dtype != np.float64:
             raise InputError(f"model: computes in {dJ.dtype}; a bracket needs float64")
-        return J, dJ, np.full_like(dJ, np.finfo(float).eps * max(1.0, float(np.max(np.abs(dJ), initial=0.0))))
+        return (
+            J,
+            dJ,
+            np.full_like(
+                dJ, np.finfo(float).eps * max(1.0, float(np.max(np.abs(dJ), initial=0.0)))
+            ),
+        )
 
     return at
 
@@ -215,7 +260,10 @@ def _by_differences(jacobian: Callable[[Array], Array]) -> Derivatives:
                 dJ[i], error[i] = 0.0, 0.0
                 continue
             fine, coarse = (_along(jacobian, w, g, h * STEP * size / top) for h in (1.0, 2.0))
-            dJ[i], error[i] = fine, np.abs(fine - coarse) + 1e-15 * np.abs(J).max() * top / (STEP * size)
+            dJ[i], error[i] = (
+                fine,
+                np.abs(fine - coarse) + 1e-15 * np.abs(J).max() * top / (STEP * size),
+            )
         return J, dJ, error
 
     return at
@@ -228,7 +276,10 @@ def _size(w: Array) -> float:
 
 def _along(function: Callable[[Array], Array], w: Array, g: Array, h: float) -> Array:
     """The derivative along g by a four-point formula."""
-    return (8 * (function(w + h * g) - function(w - h * g)) - (function(w + 2 * h * g) - function(w - 2 * h * g))) / (12 * h)
+    return (
+        8 * (function(w + h * g) - function(w - h * g))
+        - (function(w + 2 * h * g) - function(w - 2 * h * g))
+    ) / (12 * h)
 
 
 def _jacobian(values: Callable[[Array], Array], w: Array) -> Array:
@@ -237,7 +288,8 @@ def _jacobian(values: Callable[[Array], Array], w: Array) -> Array:
 
 
 def _brackets(derivatives: Derivatives, w: Array) -> tuple[float, float, float, tuple[int, int]]:
-    """(defect, kernel defect, error, worst pair) at a point. dJ[i, j] = ∇²G_j∇G_i; every pair is measured on its own scale."""
+    """(defect, kernel defect, error, worst pair) at a point. dJ[i, j] = ∇²G_j∇G_i; every pair is
+    measured on its own scale."""
     J, dJ, error = derivatives(w)
     slopes = np.linalg.norm(J, axis=1)
     if not np.any(slopes):

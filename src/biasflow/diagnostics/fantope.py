@@ -1,7 +1,9 @@
-"""max_P min_k ⟨δ_k, Pδ_k⟩ over 0 ≤ P ≤ 1, tr P = r, and the weights that bound it: a barrier method with cutting planes.
+"""max_P min_k ⟨δ_k, Pδ_k⟩ over 0 ≤ P ≤ 1, tr P = r, and the weights that bound it: a barrier method
+with cutting planes.
 
-Duality: for weights λ in the simplex, min_k ⟨δ_k, Pδ_k⟩ ≤ ⟨P, M⟩ ≤ the sum of the r largest eigenvalues of M = Σλ_kδ_kδ_kᵀ. On
-the central path λ_k is inversely proportional to the slack of pair k.
+Duality: for weights λ in the simplex, min_k ⟨δ_k, Pδ_k⟩ ≤ ⟨P, M⟩ ≤ the sum of the r largest
+eigenvalues of M = Σλ_kδ_kδ_kᵀ. On the central path λ_k is inversely proportional to the slack of
+pair k.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ SHRINK = 0.15
 NEWTON = 30
 """Most Newton steps to a centre."""
 CENTRED = 1e-3
-"""Squared Newton decrement that ends them: half of it bounds what a centre is off by, in units of the barrier's weight."""
+"""Squared Newton decrement that ends them: half of it bounds what a centre is off by, in units of
+the barrier's weight."""
 FIRST = 3
 """Pairs to begin with per free entry of P: the closest; as many may join in a round."""
 ROUNDS = 30
@@ -26,7 +29,8 @@ WEIGHINGS = 600
 
 
 def fantope_bound(differences: Array, rank: int, gap: float) -> tuple[float, Array, float]:
-    """An upper bound on max_P min_k, the P found, and the relative gap between the two. differences δ (K, d)."""
+    """An upper bound on max_P min_k, the P found, and the relative gap between the two. differences
+    δ (K, d)."""
     unit = float(np.min(np.sum(differences**2, axis=1)))
     if unit == 0:
         return 0.0, np.eye(differences.shape[1]) * rank / differences.shape[1], 0.0
@@ -62,7 +66,8 @@ def _top(differences: Array, weights: Array, rank: int) -> float:
 
 
 def _centred_path(differences: Array, rank: int, gap: float) -> tuple[Array, float]:
-    """Follow the barrier t + μ[Σlog(⟨A_k, P⟩ − t) + log det P + log det(1 − P)] down to a relative gap: P, and the best bound."""
+    """Follow the barrier t + μ[Σlog(⟨A_k, P⟩ − t) + log det P + log det(1 − P)] down to a relative
+    gap: P, and the best bound."""
     K, d = differences.shape
     basis = _symmetric_basis(d)
     A = np.einsum("kij,ni,nj->nk", basis, differences, differences, optimize=True)
@@ -96,12 +101,16 @@ def _coordinates(basis: Array, P: Array) -> Array:
     return basis.reshape(basis.shape[0], -1) @ P.ravel()
 
 
-def _newton(A: Array, basis: Array, P: Array, t: float, mu: float, rank: int) -> tuple[Array, float, float]:
+def _newton(
+    A: Array, basis: Array, P: Array, t: float, mu: float, rank: int
+) -> tuple[Array, float, float]:
     """Newton step for (P, t) with tr P fixed, and its squared decrement."""
     flat, d = basis.reshape(basis.shape[0], -1), P.shape[0]
     inverses = [np.linalg.inv(P), np.linalg.inv(np.eye(d) - P)]
     recip = 1 / (A @ (flat @ P.ravel()) - t)
-    slope = np.append(A.T @ recip + flat @ (inverses[0] - inverses[1]).ravel(), 1 / mu - np.sum(recip))
+    slope = np.append(
+        A.T @ recip + flat @ (inverses[0] - inverses[1]).ravel(), 1 / mu - np.sum(recip)
+    )
     H = np.zeros((slope.size, slope.size))
     scaled = A * recip[:, None]
     H[:-1, :-1] = scaled.T @ scaled
@@ -116,7 +125,9 @@ def _newton(A: Array, basis: Array, P: Array, t: float, mu: float, rank: int) ->
     return (step[:-1] @ flat).reshape(d, d), float(step[-1]), float(slope @ step)
 
 
-def _moved(A: Array, basis: Array, P: Array, t: float, step: Array, dt: float) -> tuple[Array, float]:
+def _moved(
+    A: Array, basis: Array, P: Array, t: float, step: Array, dt: float
+) -> tuple[Array, float]:
     """The longest of 1, ½, ¼, … that stays inside."""
     length = 1.0
     for _ in range(50):
@@ -129,8 +140,13 @@ def _moved(A: Array, basis: Array, P: Array, t: float, step: Array, dt: float) -
 
 
 def _weighing(differences: Array, rank: int, gap: float) -> tuple[float, Array]:
-    """Multiplicative weights: λ_k ∝ exp(−Σ gains of pair k), each round's P the top eigenprojection under λ."""
-    total, best, mean = np.zeros(differences.shape[0]), np.inf, np.zeros((differences.shape[1],) * 2)
+    """Multiplicative weights: λ_k ∝ exp(−Σ gains of pair k), each round's P the top eigenprojection
+    under λ."""
+    total, best, mean = (
+        np.zeros(differences.shape[0]),
+        np.inf,
+        np.zeros((differences.shape[1],) * 2),
+    )
     for k in range(WEIGHINGS):
         weights = np.exp(np.min(total) - total)
         weights /= np.sum(weights)

@@ -14,7 +14,8 @@ from .fantope import fantope_bound
 
 EPS = float(np.finfo(float).eps)
 ANNEALING = 400
-"""Steps of an ascent; the temperature falls by 2.5 % in each, from a third of the mean squared distance."""
+"""Steps of an ascent; the temperature falls by 2.5 % in each, from a third of the mean squared
+distance."""
 COOLING, WARMEST, COLDEST = 0.975, 0.3, 1e-5
 LEAST_GAP = 1e-12
 """Relative: the barrier's Hessian loses its last digits beyond."""
@@ -25,17 +26,22 @@ LONGEST = 0.3
 def interclass_distance(
     X: ArrayLike, y: ArrayLike, rank: int, *, starts: int = 8, gap: float = 1e-4, key: int = 0
 ) -> Limit[Array]:
-    """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a bracket.
+    """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a
+    bracket.
 
-    value: an orthonormal frame V (d, r) with P = VVᵀ; objective: its distance, so Δ_r ≥ objective. It is found by ascents of the
-    softened minimum over frames from several starts. certificate.dual ≥ Δ_r: the sum of the r largest eigenvalues of Σλ_kδ_kδ_kᵀ
-    bounds Δ_r² for any weights λ on the pairs' differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to
-    a relative `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest after projection), relaxation_gap.
+    value: an orthonormal frame V (d, r) with P = VVᵀ; objective: its distance, so Δ_r ≥ objective.
+    It is found by ascents of the softened minimum over frames from several starts. certificate.dual
+    ≥ Δ_r: the sum of the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the
+    pairs' differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a
+    relative `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest after
+    projection), relaxation_gap.
     """
     X, rank, starts = matrix("X", X), positive_int("rank", rank), positive_int("starts", starts)
     y, d, gap = labels("y", y, X.shape[0]), X.shape[1], positive_float("gap", gap)
     if gap < LEAST_GAP:
-        raise InputError(f"gap: {gap:g} is below what the rounding of the barrier method reaches, {LEAST_GAP:g}")
+        raise InputError(
+            f"gap: {gap:g} is below what the rounding of the barrier method reaches, {LEAST_GAP:g}"
+        )
     if rank > d:
         raise InputError(f"rank: {rank} exceeds the dimension {d} of the inputs")
     plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
@@ -45,34 +51,59 @@ def interclass_distance(
     X = np.ldexp(X, -unit)  # squares of the differences then neither overflow nor all vanish
     differences = (X[plus][:, None] - X[minus][None]).reshape(-1, d)
     power = int(np.frexp(np.max(np.abs(differences)))[1])
-    differences = np.ldexp(differences, -power)  # squares stay in float range; undone at the end, exactly
+    # squares stay in float range; undone at the end, exactly
+    differences = np.ldexp(differences, -power)
     if np.any((np.sum(differences**2, axis=1) == 0) & np.any(differences != 0, axis=1)):
-        raise InputError("X: a pair of points is closer than 1e-154 of the largest difference, whose square is below float range")
+        raise InputError(
+            "X: a pair of points is closer than 1e-154 of the largest difference, whose square is "
+            "below float range"
+        )
     if rank == d:
         return _limit(differences, np.eye(d), None, plus, minus, 0.0, unit + power)
     upper, relaxed, reached = fantope_bound(differences, rank, gap)
     rng = np.random.default_rng(positive_int("key", key, least=0))
-    frames = [np.linalg.eigh(relaxed)[1][:, -rank:], *(_frame(rng.standard_normal((d, rank))) for _ in range(starts - 1))]
-    best = max((_ascended(differences, frame) for frame in frames), key=lambda frame: _least(differences, frame))
+    frames = [
+        np.linalg.eigh(relaxed)[1][:, -rank:],
+        *(_frame(rng.standard_normal((d, rank))) for _ in range(starts - 1)),
+    ]
+    best = max(
+        (_ascended(differences, frame) for frame in frames),
+        key=lambda frame: _least(differences, frame),
+    )
     return _limit(differences, best, upper, plus, minus, reached, unit + power)
 
 
 def _limit(
-    differences: Array, frame: Array, upper: float | None, plus: Index, minus: Index, reached: float, unit: int
+    differences: Array,
+    frame: Array,
+    upper: float | None,
+    plus: Index,
+    minus: Index,
+    reached: float,
+    unit: int,
 ) -> Limit[Array]:
-    """In units of 2^unit. ‖Vᵀδ‖ is good to (d + r + 4)u·‖δ‖ + u·‖x_i‖, and to ‖VᵀV − 1‖, by which V misses being a frame."""
+    """In units of 2^unit. ‖Vᵀδ‖ is good to (d + r + 4)u·‖δ‖ + u·‖x_i‖, and to ‖VᵀV − 1‖, by which V
+    misses being a frame."""
     d, rank = frame.shape
     lengths = row_lengths(differences @ frame)
     closest = int(np.argmin(lengths))
     doubt = (d + rank + 4) * EPS * float(np.linalg.norm(differences[closest]))
-    skew = float(np.linalg.norm(frame.T @ frame - np.eye(rank))) + rank * d * EPS if upper is not None else 0.0
+    skew = (
+        float(np.linalg.norm(frame.T @ frame - np.eye(rank))) + rank * d * EPS
+        if upper is not None
+        else 0.0
+    )
     distance = float(lengths[closest])
     lower = max(distance - doubt, 0.0) * (1 - skew)
-    dual = distance + doubt if upper is None else max(float(np.sqrt(upper)), lower) * (1 + d * d * EPS)
+    dual = (
+        distance + doubt if upper is None else max(float(np.sqrt(upper)), lower) * (1 + d * d * EPS)
+    )
     lower, dual = float(np.ldexp(lower, unit)), float(np.ldexp(dual, unit))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
     kind = "exact" if upper is None else "bound"
-    return Limit(frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached})
+    return Limit(
+        frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached}
+    )
 
 
 def _frame(V: Array) -> Array:
@@ -84,7 +115,8 @@ def _least(differences: Array, V: Array) -> float:
 
 
 def _ascended(differences: Array, V: Array) -> Array:
-    """Ascent of the soft minimum of ‖Vᵀδ_k‖² on the Stiefel manifold while it cools; the best frame met."""
+    """Ascent of the soft minimum of ‖Vᵀδ_k‖² on the Stiefel manifold while it cools; the best frame
+    met."""
     best, best_value = V, -np.inf
     warm = WARMEST * float(np.mean(np.sum((differences @ V) ** 2, axis=1)))
     for _ in range(ANNEALING):

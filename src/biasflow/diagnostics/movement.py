@@ -9,10 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Movement:
-    """gradient: W's gradient distance, 1 − cos between ∇_w f_c(w₀, x) and ∇_w f_c(w, x), averaged over inputs x and outputs c.
+    """gradient: W's gradient distance, 1 − cos between ∇_w f_c(w₀, x) and ∇_w f_c(w, x), averaged
+    over inputs x and outputs c.
 
-    kernel: 1 − ⟨K₀, K⟩/(‖K₀‖‖K‖) for K(x, x') = Σ_c⟨∇f_c(x), ∇f_c(x')⟩, Frobenius. Both are free of scale: a network in the
-    kernel regime has zero.
+    kernel: 1 − ⟨K₀, K⟩/(‖K₀‖‖K‖) for K(x, x') = Σ_c⟨∇f_c(x), ∇f_c(x')⟩, Frobenius. Both are free of
+    scale: a network in the kernel regime has zero.
     """
 
     gradient: float
@@ -36,8 +37,11 @@ def _program(network: Any) -> Any:
     import jax.numpy as jnp
 
     def gradients(params: Any, probe: Any, c: Any) -> tuple[list[Any], Any]:
-        """Of output c, divided by their largest entry, and that entry: fourth powers of them overflow float32 at large scales."""
-        slopes = jax.vmap(jax.grad(lambda params, x: network(params, x[None])[0, c]), (None, 0))(params, probe)
+        """Of output c, divided by their largest entry, and that entry: fourth powers of them
+        overflow float32 at large scales."""
+        slopes = jax.vmap(jax.grad(lambda params, x: network(params, x[None])[0, c]), (None, 0))(
+            params, probe
+        )
         leaves = [leaf.reshape(len(probe), -1) for leaf in jax.tree.leaves(slopes)]
         size = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in leaves]))
         return [leaf / jnp.where(size == 0, 1, size) for leaf in leaves], size
@@ -61,7 +65,9 @@ def _program(network: Any) -> Any:
     def movement(start: Any, end: Any, probe: Any) -> tuple[Any, Any]:
         with jax.default_matmul_precision("float32"):
             outputs = jnp.arange(start.output.shape[0])
-            before, after, distances = jax.lax.map(lambda c: one_output((start, end), probe, c), outputs)
+            before, after, distances = jax.lax.map(
+                lambda c: one_output((start, end), probe, c), outputs
+            )
         return jnp.mean(distances), 1 - jnp.sum(total(*before) * total(*after))
 
     return jax.jit(movement)

@@ -20,7 +20,8 @@ from ..records import Certificate, Limit
 NORMS = ("l2", "l1", "linf")
 EPS = float(np.finfo(float).eps)
 PROGRAM = 64.0
-"""Roundings, for each row and column, of the eigenvalues that bound the norm from above, in well-conditioned coordinates."""
+"""Roundings, for each row and column, of the eigenvalues that bound the norm from above, in
+well-conditioned coordinates."""
 ITERATIONS = 400
 """Frank–Wolfe steps on the upper bound: it improves by a per cent or so after that."""
 SOFTNESS = 30.0
@@ -31,15 +32,23 @@ SETTLED = 1e-9
 
 
 def inverse_norm(
-    X: ArrayLike, norm: str = "l2", *, weights: ArrayLike | None = None, starts: int = 6, key: int = 0, time_s: float = 20.0
+    X: ArrayLike,
+    norm: str = "l2",
+    *,
+    weights: ArrayLike | None = None,
+    starts: int = 6,
+    key: int = 0,
+    time_s: float = 20.0,
 ) -> Limit[Array]:
-    """‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} over u ∈ R^n; infinite where X (n, m) has rank below n (R, §5.4).
+    """‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} over u ∈ R^n; infinite where X (n, m) has rank below n (R,
+    §5.4).
 
-    norm: ‖·‖_* on R^m. 'l2', with `weights` ω ≥ 0 for ‖v‖² = Σω_iv_i²: exact, 1/σ_min(X·diag(√ω)). 'l1' and 'linf': a convex
-    maximisation, hard in general, so a bracket. `value` is the u found, `objective` its ‖u‖₂; certificate.primal is the lower
-    bound that it proves, rounding taken off, certificate.dual the upper one. That comes from ‖v‖_∞² ≥ Σp_iv_i² for p in the
-    simplex and ‖v‖₁² ≥ E⟨s, v⟩² for random signs s: both give ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe. time_s:
-    both searches end by then; the bracket is what they have.
+    norm: ‖·‖_* on R^m. 'l2', with `weights` ω ≥ 0 for ‖v‖² = Σω_iv_i²: exact, 1/σ_min(X·diag(√ω)).
+    'l1' and 'linf': a convex maximisation, hard in general, so a bracket. `value` is the u found,
+    `objective` its ‖u‖₂; certificate.primal is the lower bound that it proves, rounding taken off,
+    certificate.dual the upper one. That comes from ‖v‖_∞² ≥ Σp_iv_i² for p in the simplex and ‖v‖₁²
+    ≥ E⟨s, v⟩² for random signs s: both give ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe.
+    time_s: both searches end by then; the bracket is what they have.
     """
     X = matrix("X", X)
     one_of("norm", norm, NORMS)
@@ -60,7 +69,9 @@ def inverse_norm(
     if norm == "l2":
         bounds = (1 - 4 * EPS) / (least + noise), (1 + 4 * EPS) / (least - noise)
         kind = "exact" if bounds[1] - bounds[0] <= WIDE * bounds[0] else "bound"
-        return Limit(left[:, -1] / least, 1 / least, Certificate(*bounds, 0.0, kind), {"norm": norm})
+        return Limit(
+            left[:, -1] / least, 1 / least, Certificate(*bounds, 0.0, kind), {"norm": norm}
+        )
     if n == 1:
         size = 1 / _size(X[0], norm)
         bounds = size * (1 - (m + 4) * EPS), size * (1 + (m + 4) * EPS)
@@ -74,25 +85,37 @@ def inverse_norm(
     best = max(found, key=lambda point: float(np.linalg.norm(inverse * point)))
     u = left @ (inverse * best) / values[0]
     lower, upper = _rounded(X, norm, u, upper / float(values[0]), noise)
-    return Limit(u, float(np.linalg.norm(u)), Certificate(lower, upper, 0.0, "bound"), {"norm": norm})
+    return Limit(
+        u, float(np.linalg.norm(u)), Certificate(lower, upper, 0.0, "bound"), {"norm": norm}
+    )
 
 
 def _singular(X: Array, norm: str, least: float) -> tuple[Certificate, dict[str, str]]:
-    """Where the least singular value is zero up to rounding: infinite, or at least what rounding leaves of it."""
+    """Where the least singular value is zero up to rounding: infinite, or at least what rounding
+    leaves of it."""
     n, m = X.shape
     if n > m or (n * X.size <= MOST_WORK and exact_ranks(X, np.zeros(n))[0] < n):
         return Certificate(np.inf, np.inf, 0.0, "exact"), {"norm": norm}
-    size = {"l2": 1.0, "l1": float(np.sqrt(m)), "linf": 1.0}[norm]  # ‖v‖₂ ≥ ‖v‖_∞ ≥ …, ‖v‖₁ ≤ √m‖v‖₂
+    # ‖v‖₂ ≥ ‖v‖_∞ ≥ …, ‖v‖₁ ≤ √m‖v‖₂
+    size = {"l2": 1.0, "l1": float(np.sqrt(m)), "linf": 1.0}[norm]
     note = "the rank is below n up to rounding, in exact arithmetic it may not be"
-    return Certificate((1 - 4 * EPS) / (size * least), np.inf, 0.0, "bound"), {"norm": norm, "note": note}
+    return Certificate((1 - 4 * EPS) / (size * least), np.inf, 0.0, "bound"), {
+        "norm": norm,
+        "note": note,
+    }
 
 
 def _rounded(X: Array, norm: str, u: Array, upper: float, noise: float) -> tuple[float, float]:
-    """The lower bound of u itself, and the upper one, found in singular coordinates, for X: they are off by `noise`, so that the
-    ball of u with ‖Xᵀu‖_* ≤ 1 is one of radius up to 1 + √m·noise·‖u‖."""
+    """The lower bound of u itself, and the upper one, found in singular coordinates, for X: they
+    are off by `noise`, so that the ball of u with ‖Xᵀu‖_* ≤ 1 is one of radius up to 1 +
+    √m·noise·‖u‖."""
     n, m = X.shape
     doubt = (n + 2) * EPS * (np.abs(u) @ np.abs(X))
-    lower = float(np.linalg.norm(u)) * (1 - (n + 4) * EPS) / (_size(np.abs(u @ X) + doubt, norm) * (1 + (m + 4) * EPS))
+    lower = (
+        float(np.linalg.norm(u))
+        * (1 - (n + 4) * EPS)
+        / (_size(np.abs(u @ X) + doubt, norm) * (1 + (m + 4) * EPS))
+    )
     off = float(np.sqrt(m)) * noise * upper + PROGRAM * (n + m) * EPS
     upper = upper * (1 + 2 * off) if off < 0.5 else np.inf
     return lower, max(upper, lower)
@@ -103,7 +126,8 @@ def _size(v: Array, norm: str) -> float:
 
 
 def _upper(V: Array, inverse: Array, norm: str, deadline: float) -> tuple[float, Array]:
-    """√λ_max(S·M⁻¹·S), S = diag(1/σ), M in the hull of V·v·vᵀ·Vᵀ, v a unit or sign vector; with the s it comes from."""
+    """√λ_max(S·M⁻¹·S), S = diag(1/σ), M in the hull of V·v·vᵀ·Vᵀ, v a unit or sign vector; with the
+    s it comes from."""
     atom = _column_atom if norm == "linf" else _sign_atom
     M = V @ V.T / (V.shape[1] if norm == "linf" else 1)
     best, vector = np.inf, np.eye(len(V))[-1]
@@ -111,13 +135,17 @@ def _upper(V: Array, inverse: Array, norm: str, deadline: float) -> tuple[float,
         if k and time.monotonic() > deadline:
             break
         try:
-            factor = sl.solve_triangular(sl.cholesky(M, lower=True), np.diag(inverse), lower=True)  # L⁻¹S
+            # L⁻¹S
+            factor = sl.solve_triangular(sl.cholesky(M, lower=True), np.diag(inverse), lower=True)
         except np.linalg.LinAlgError:
             break
-        values, vectors = sl.eigh(factor.T @ factor)  # S·M⁻¹·S, whose large eigenvalues are the accurate ones
-        values = 1 / np.maximum(values[::-1], np.finfo(float).eps * values[-1])  # those of G, the least first
+        # S·M⁻¹·S, whose large eigenvalues are the accurate ones
+        values, vectors = sl.eigh(factor.T @ factor)
+        # those of G, the least first
+        values = 1 / np.maximum(values[::-1], np.finfo(float).eps * values[-1])
         vectors = vectors[:, ::-1]
-        directions = vectors / inverse[:, None]  # eigenvectors in the coordinates of the atoms, up to size
+        # eigenvectors in the coordinates of the atoms, up to size
+        directions = vectors / inverse[:, None]
         if 1 / values[0] < best:
             best, vector = 1 / float(values[0]), directions[:, 0]
         cold = np.exp(-SOFTNESS * np.sqrt(k + 1) * (values - values[0]) / np.mean(values))
@@ -139,7 +167,8 @@ def _sign_atom(X: Array, vectors: Array, share: Array) -> Array:
 
 
 def _ascend(V: Array, inverse: Array, norm: str, start: Array, deadline: float) -> Array:
-    """A convex function has its maximum at a vertex: climb by linear programs max ⟨s_k/σ², s⟩ over the ball ‖Vs‖_* ≤ 1."""
+    """A convex function has its maximum at a vertex: climb by linear programs max ⟨s_k/σ², s⟩ over
+    the ball ‖Vs‖_* ≤ 1."""
     solve = _linf_program(V) if norm == "linf" else _l1_program(V)
     point = start / _size(V.T @ start, norm)
     for _ in range(ASCENTS):
@@ -148,7 +177,9 @@ def _ascend(V: Array, inverse: Array, norm: str, start: Array, deadline: float) 
             break
         slope = inverse * (inverse * point / np.max(np.abs(inverse * point)))
         better = solve(slope / np.max(np.abs(slope)), left)
-        if better is None or np.linalg.norm(inverse * better) <= (1 + SETTLED) * np.linalg.norm(inverse * point):
+        if better is None or np.linalg.norm(inverse * better) <= (1 + SETTLED) * np.linalg.norm(
+            inverse * point
+        ):
             break
         point = better / max(1.0, _size(V.T @ better, norm))
     return point / _size(V.T @ point, norm)
@@ -159,7 +190,12 @@ def _linf_program(X: Array) -> Callable[[Array, float], Array | None]:
 
     def solve(direction: Array, left: float) -> Array | None:
         found = linprog(
-            -direction, A_ub=A, b_ub=np.ones(len(A)), bounds=(None, None), method="highs", options={"time_limit": left}
+            -direction,
+            A_ub=A,
+            b_ub=np.ones(len(A)),
+            bounds=(None, None),
+            method="highs",
+            options={"time_limit": left},
         )
         return found.x[:n] if found.status == 0 else None
 
@@ -169,12 +205,17 @@ def _linf_program(X: Array) -> Callable[[Array, float], Array | None]:
 def _l1_program(X: Array) -> Callable[[Array, float], Array | None]:
     """|Xᵀu|_i ≤ t_i, Σt ≤ 1."""
     n, m = X.shape
-    A = sparse.block_array([[X.T, -sparse.eye_array(m)], [-X.T, -sparse.eye_array(m)], [None, np.ones((1, m))]], format="csr")
+    A = sparse.block_array(
+        [[X.T, -sparse.eye_array(m)], [-X.T, -sparse.eye_array(m)], [None, np.ones((1, m))]],
+        format="csr",
+    )
     b = np.append(np.zeros(2 * m), 1.0)
 
     def solve(direction: Array, left: float) -> Array | None:
         cost = np.append(-direction, np.zeros(m))
-        found = linprog(cost, A_ub=A, b_ub=b, bounds=(None, None), method="highs", options={"time_limit": left})
+        found = linprog(
+            cost, A_ub=A, b_ub=b, bounds=(None, None), method="highs", options={"time_limit": left}
+        )
         return found.x[:n] if found.status == 0 else None
 
     return solve

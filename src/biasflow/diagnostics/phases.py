@@ -1,4 +1,5 @@
-"""The phases of a flow, read off its loss: escape from the start, plateaus, drops between them, final convergence."""
+"""The phases of a flow, read off its loss: escape from the start, plateaus, drops between them,
+final convergence."""
 
 from __future__ import annotations
 
@@ -14,15 +15,18 @@ from ..records import MirrorProblem, Result, Trajectory
 FLAT = 0.1
 """Share of the loss that a plateau may lose."""
 LONG = 0.1
-"""Share of the time elapsed by its end that a stretch must last to be a plateau: plateaus come in every length."""
+"""Share of the time elapsed by its end that a stretch must last to be a plateau: plateaus come in
+every length."""
 LAST = 0.5
 """The same where the flow ends on it, and nothing after it can tell."""
 CONTRAST = 4.0
-"""How much faster than on a plateau the loss must fall at some later time: a steady decay has no plateaus."""
+"""How much faster than on a plateau the loss must fall at some later time: a steady decay has no
+plateaus."""
 TAIL = 1e-4
 """Loss, relative to its start, below which the final rate is read off."""
 NEAR = 1e-2
-"""Loss, relative to the start of the final phase, down to which its speed is compared with that of plateaus."""
+"""Loss, relative to the start of the final phase, down to which its speed is compared with that of
+plateaus."""
 STEADY = 0.5
 """Share of the final rate above which a flow is in its final, exponential phase."""
 ENOUGH = 200
@@ -31,7 +35,8 @@ ENOUGH = 200
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of a flow. name: 'escape', 'plateau', 'drop' or 'final convergence'; rate: −d log(loss)/dt, its mean."""
+    """A stretch of a flow. name: 'escape', 'plateau', 'drop' or 'final convergence'; rate: −d
+    log(loss)/dt, its mean."""
 
     name: str
     start: float
@@ -47,7 +52,8 @@ class Phase:
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: t = {self.start:.4g} to {self.end:.4g}, loss {self.loss_start:.3g} to {self.loss_end:.3g},"
+            f"{self.name}: t = {self.start:.4g} to {self.end:.4g}, loss {self.loss_start:.3g} to "
+            f"{self.loss_end:.3g},"
             f" rate {self.rate:.3g}"
         )
 
@@ -55,22 +61,26 @@ class Phase:
 def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
     """The phases of a flow in time order, without gaps.
 
-    Final convergence: the exponential end, where the loss decays at no less than half its last rate; only flows that reached
-    their limit have it. Before it, a plateau is made of stretches over each of which the loss falls by less than 10%, and which
-    last at least a tenth of the time elapsed by its end, while the loss falls four times faster later; a drop is what lies
-    between. The plateau at the start is the escape, slow at small initialisation, for the start is next to a saddle. Where the
-    loss has a positive infimum, the excess over its last value is read.
+    Final convergence: the exponential end, where the loss decays at no less than half its last
+    rate; only flows that reached their limit have it. Before it, a plateau is made of stretches
+    over each of which the loss falls by less than 10%, and which last at least a tenth of the time
+    elapsed by its end, while the loss falls four times faster later; a drop is what lies between.
+    The plateau at the start is the escape, slow at small initialisation, for the start is next to a
+    saddle. Where the loss has a positive infimum, the excess over its last value is read.
     """
     instance("trajectory", trajectory, Trajectory)
     times, loss = loss_curve(trajectory)
     if trajectory.result in (Result.STATIONARY, Result.INFEASIBLE, Result.FLOOR):
         loss = loss - loss[-1]
-    last, known = float(times[-1]), (loss > 0) & np.append(np.diff(times) > 0, True)  # events may save a time twice
+    # events may save a time twice
+    last, known = float(times[-1]), (loss > 0) & np.append(np.diff(times) > 0, True)
     times, loss = times[known], loss[known]
     if len(times) < 3:
         return ()
     end = (
-        _final_start(times, loss) if trajectory.result.success and trajectory.result is not Result.REACHED_T1 else len(times) - 1
+        _final_start(times, loss)
+        if trajectory.result.success and trajectory.result is not Result.REACHED_T1
+        else len(times) - 1
     )
     found = _before(times, loss, end)
     if end < len(times) - 1:
@@ -79,11 +89,20 @@ def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
 
 
 def loss_curve(trajectory: Trajectory) -> tuple[Array, Array]:
-    """Times and losses: as saved, or on a denser grid where few were saved and the flow knows more."""
+    """Times and losses: as saved, or on a denser grid where few were saved and the flow knows
+    more."""
     times, loss = trajectory.times, trajectory.loss
     if trajectory.interpolant is None or len(times) >= ENOUGH or not times[-1] > 0:
         return times, loss
-    dense = np.unique(np.concatenate([times, np.linspace(0.0, times[-1], ENOUGH), times[-1] * np.geomspace(1e-6, 1.0, ENOUGH)]))
+    dense = np.unique(
+        np.concatenate(
+            [
+                times,
+                np.linspace(0.0, times[-1], ENOUGH),
+                times[-1] * np.geomspace(1e-6, 1.0, ENOUGH),
+            ]
+        )
+    )
     return dense, np.array([loss_at(trajectory, t) for t in dense])
 
 
@@ -96,14 +115,20 @@ def loss_at(trajectory: Trajectory, t: float) -> float:
 
 
 def _final_start(times: Array, loss: Array) -> int:
-    """The index after the last step that is slower than half the final rate; the last index where there is no tail."""
+    """The index after the last step that is slower than half the final rate; the last index where
+    there is no tail."""
     positive = loss > 0
     tail = np.flatnonzero(positive & (loss <= TAIL * loss[0]))
     if tail.size < 3:
         return len(times) - 1
     first, last = tail[0], tail[-1]
-    middle = int(np.searchsorted(-np.log(loss[tail]), 0.5 * (-np.log(loss[first]) - np.log(loss[last])))) + first
-    final = np.log(loss[middle] / loss[last]) / (times[last] - times[middle]) if last > middle else 0.0
+    middle = (
+        int(np.searchsorted(-np.log(loss[tail]), 0.5 * (-np.log(loss[first]) - np.log(loss[last]))))
+        + first
+    )
+    final = (
+        np.log(loss[middle] / loss[last]) / (times[last] - times[middle]) if last > middle else 0.0
+    )
     steps = np.flatnonzero(positive[1:] & positive[:-1])
     rates = np.log(loss[steps] / loss[steps + 1]) / np.diff(times)[steps]
     slow = steps[(rates < STEADY * final) & (steps < middle)]
@@ -113,7 +138,8 @@ def _final_start(times: Array, loss: Array) -> int:
 def _before(times: Array, loss: Array, end: int) -> list[Phase]:
     """Plateaus and drops up to an index."""
     rates = np.log(loss[:-1] / loss[1:]) / np.diff(times)
-    rates = np.where(loss[1:] >= NEAR * loss[end], rates, 0.0)  # the last digits of an excess say nothing about speed
+    # the last digits of an excess say nothing about speed
+    rates = np.where(loss[1:] >= NEAR * loss[end], rates, 0.0)
     later = np.maximum.accumulate(rates[::-1])[::-1]  # the fastest decay from each step on
     flat, k = np.zeros(end, dtype=bool), 0  # per step, whether it belongs to a plateau
     while k < end:
@@ -132,7 +158,8 @@ def _before(times: Array, loss: Array, end: int) -> list[Phase]:
 
 
 def _is_plateau(times: Array, loss: Array, later: Array, k: int, far: int) -> bool:
-    """Whether a flat stretch is long, and slow against what comes after it; at the end of a flow, long must do."""
+    """Whether a flat stretch is long, and slow against what comes after it; at the end of a flow,
+    long must do."""
     length = times[far] - times[k]
     if far == len(times) - 1:
         return bool(length >= LAST * times[far])

@@ -16,16 +16,30 @@ if TYPE_CHECKING:
 
     from ..run import Engine, Progress
 
-EXPERIMENTS: tuple[Experiment, ...] = (*mirror.EXPERIMENTS, *regimes.EXPERIMENTS, *relu.EXPERIMENTS, *margin.EXPERIMENTS)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *mirror.EXPERIMENTS,
+    *regimes.EXPERIMENTS,
+    *relu.EXPERIMENTS,
+    *margin.EXPERIMENTS,
+)
 
-__all__ = ["EXPERIMENTS", "REGISTER", "TransitionScale", "experiment", "figure", "figures", "transition_scale"]
+__all__ = [
+    "EXPERIMENTS",
+    "REGISTER",
+    "TransitionScale",
+    "experiment",
+    "figure",
+    "figures",
+    "transition_scale",
+]
 
 
 REGISTER = Register("figure", "biasflow.figures", Experiment, EXPERIMENTS)
 
 
 def figures() -> tuple[str, ...]:
-    """The ids of all figures: the papers', then those that other packages offer (`biasflow.offers`)."""
+    """The ids of all figures: the papers', then those that other packages offer
+    (`biasflow.offers`)."""
     return REGISTER.ids
 
 
@@ -44,11 +58,20 @@ def figure(
     """The data of a figure: its sweep, summarised. `experiment(id).draw(data)` draws it.
 
     id: of a figure that `figures()` lists, or an `Experiment` of your own.
-    A point that fails makes the figure fail, after all others are computed; it is tried again next time.
+    A point that fails makes the figure fail, after all others are computed; it is tried again next
+    time.
     """
     chosen = id if isinstance(id, Experiment) else experiment(id)
     if preset not in chosen.grids:
         raise unknown("preset", preset, list(chosen.grids))
     grid = chosen.grids[preset]
-    swept = sweep(chosen.point, grid, store=store, progress=progress, engine=engine, retry_failed=True, failures="raise")
+    swept = sweep(
+        chosen.point,
+        grid,
+        store=store,
+        progress=progress,
+        engine=engine,
+        retry_failed=True,
+        failures="raise",
+    )
     return chosen.summarise(swept)

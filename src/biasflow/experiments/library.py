@@ -1,9 +1,10 @@
 """Public functions as point functions, so that a spec can name them.
 
-A spec holds numbers and strings, while the functions take data sets, models and losses. Each adapter here makes those from plain
-settings, the same everywhere: sparse regression data (n, d, sparsity, noise_var, seed) and a diagonal network (depth) started at
-`scale`. It returns what the function found as plain variables: `beta` and, for limits, the certificate; for flows, how they
-ended.
+A spec holds numbers and strings, while the functions take data sets, models and losses. Each
+adapter here makes those from plain
+settings, the same everywhere: sparse regression data (n, d, sparsity, noise_var, seed) and a
+diagonal network (depth) started at `scale`. It returns what the function found as plain variables:
+`beta` and, for limits, the certificate; for flows, how they ended.
 """
 
 from __future__ import annotations
@@ -25,20 +26,30 @@ if TYPE_CHECKING:
 
 
 def limit_point(
-    n: int, d: int, seed: int, scale: float, sparsity: int = 5, noise_var: float = 0.01, depth: int = 2
+    n: int,
+    d: int,
+    seed: int,
+    scale: float,
+    sparsity: int = 5,
+    noise_var: float = 0.01,
+    depth: int = 2,
 ) -> xarray.Dataset:
     """`bf.limit` of a diagonal network."""
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
     return _of_limit(data, limit(DiagonalNetwork(depth), data, scale=scale))
 
 
-def min_l1_point(n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01) -> xarray.Dataset:
+def min_l1_point(
+    n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01
+) -> xarray.Dataset:
     """`bf.min_l1`."""
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
     return _of_limit(data, min_l1(data.X, data.y))
 
 
-def min_l2_point(n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01) -> xarray.Dataset:
+def min_l2_point(
+    n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01
+) -> xarray.Dataset:
     """`bf.min_l2`."""
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
     return _of_limit(data, min_l2(data.X, data.y))
@@ -56,10 +67,20 @@ def gradient_flow_point(
     rtol: float = 1e-8,
     method: str = "dual",
 ) -> xarray.Dataset:
-    """`bf.gradient_flow` of a diagonal network with the loss ½‖·‖², until t1 or until it converges."""
+    """`bf.gradient_flow` of a diagonal network with the loss ½‖·‖², until t1 or until it
+    converges."""
     data, model = sparse_regression(n, d, sparsity, noise_var, key=seed), DiagonalNetwork(depth)
     end = None if np.isinf(t1) else t1
-    flow = gradient_flow(model, data, SquareLoss("half"), model.init(scale, dim=d), t1=end, rtol=rtol, method=method, throw=False)
+    flow = gradient_flow(
+        model,
+        data,
+        SquareLoss("half"),
+        model.init(scale, dim=d),
+        t1=end,
+        rtol=rtol,
+        method=method,
+        throw=False,
+    )
     return _of_flow(data, flow, model.effective(flow.final))
 
 
@@ -75,14 +96,19 @@ def gradient_descent_point(
     depth: int = 2,
     batch: int = 0,
 ) -> xarray.Dataset:
-    """`bf.gradient_descent` on a diagonal network with the loss ½‖·‖². batch 0: all samples; `seed` draws the batches too."""
+    """`bf.gradient_descent` on a diagonal network with the loss ½‖·‖². batch 0: all samples; `seed`
+    draws the batches too."""
     data, model = sparse_regression(n, d, sparsity, noise_var, key=seed), DiagonalNetwork(depth)
     start = model.init(scale, dim=d)
-    run = gradient_descent(model, data, SquareLoss("half"), start, stepsize, steps, batch=batch or None, key=seed)
+    run = gradient_descent(
+        model, data, SquareLoss("half"), start, stepsize, steps, batch=batch or None, key=seed
+    )
     return _of_flow(data, run, model.effective(run.final))
 
 
-def saddle_path_point(n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01) -> xarray.Dataset:
+def saddle_path_point(
+    n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01
+) -> xarray.Dataset:
     """`bf.saddle_path`: where it ends, and after how many jumps."""
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
     path = saddle_path(data.X, data.y)
@@ -90,13 +116,27 @@ def saddle_path_point(n: int, d: int, seed: int, sparsity: int = 5, noise_var: f
 
 
 def margin_ascent_point(
-    n: int, d: int, m: int, seed: int, steps: int, k: int = 3, size: float = 0.5, preset: str = "paper", dtype: str = "float64"
+    n: int,
+    d: int,
+    m: int,
+    seed: int,
+    steps: int,
+    k: int = 3,
+    size: float = 0.5,
+    preset: str = "paper",
+    dtype: str = "float64",
 ) -> xarray.Dataset:
-    """`bf.margin_ascent` of both layers with steps size/√(t+1), on clusters with their bias column, from a balanced start."""
+    """`bf.margin_ascent` of both layers with steps size/√(t+1), on clusters with their bias column,
+    from a balanced start."""
     import xarray
 
-    ds, model = with_bias(clusters(n, d, k, key=seed, preset=preset)), TwoLayer(m, d + 1 - (preset == "code"))
-    run = margin_ascent(ds, model.init(1 / np.sqrt(m), key=seed), steps, InverseRootStep(size), dtype=dtype)
+    ds, model = (
+        with_bias(clusters(n, d, k, key=seed, preset=preset)),
+        TwoLayer(m, d + 1 - (preset == "code")),
+    )
+    run = margin_ascent(
+        ds, model.init(1 / np.sqrt(m), key=seed), steps, InverseRootStep(size), dtype=dtype
+    )
     test = with_bias(clusters(4000, d, k, key=seed, draw=1, preset=preset))
     error = float(np.mean(test.y * model(run.final, test.X) < 0))
     numbers = {name: float(run.stats[name][-1]) for name in ("margin", "best_margin", "log_norm")}
@@ -106,7 +146,10 @@ def margin_ascent_point(
 def _of_limit(data: Dataset, found: Limit[Any]) -> xarray.Dataset:
     certificate = found.certificate
     return _of_beta(data, found.value).assign(
-        objective=found.objective, gap=certificate.gap, residual=certificate.residual, certificate=certificate.kind
+        objective=found.objective,
+        gap=certificate.gap,
+        residual=certificate.residual,
+        certificate=certificate.kind,
     )
 
 

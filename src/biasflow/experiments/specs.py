@@ -1,12 +1,13 @@
-"""Sweeps described in TOML. A spec names a figure or a function of `LIBRARY`; nothing is imported for it.
+"""Sweeps described in TOML. A spec names a figure or a function of `LIBRARY`; nothing is imported
+for it.
 
 function = "limit"          # or the id of a figure, such as "W/fig1"
 preset = "quick"            # figures only: axes and settings that are not given below come from it
 chunk = 20                  # points stored together; optional
 
 [axes]
-scale = { geomspace = [1e-4, 10.0, 11] }    # also linspace = [first, last, count], range = [start, stop, step]
-seed = { range = [0, 20] }
+scale = { geomspace = [1e-4, 10.0, 11] }    # also linspace = [first, last, count], range = [start,
+stop, step] seed = { range = [0, 20] }
 n = [40, 80]
 
 [settings]
@@ -72,19 +73,31 @@ def parse_spec(content: Mapping[str, Any]) -> Spec:
     axes, settings, units = (_table(content, name) for name in ("axes", "settings", "units"))
     name = content.get("function")
     if not isinstance(name, str):
-        raise InputError(f"spec: function: expected the id of a figure or a function's name, found {name!r}")
+        raise InputError(
+            f"spec: function: expected the id of a figure or a function's name, found {name!r}"
+        )
     point, grid = _function(name, content.get("preset"))
     wanted = {axis: _values(axis, values) for axis, values in axes.items()}
     _check_names(name, point, [*wanted, *settings])
     both = [axis for axis in wanted if axis in settings]
     if both:
         raise InputError(f"spec: {both[0]!r} is both an axis and a setting")
-    kept = {axis: values for axis, values in grid.axes.items() if axis not in wanted and axis not in settings}
+    kept = {
+        axis: values
+        for axis, values in grid.axes.items()
+        if axis not in wanted and axis not in settings
+    }
     others = {key: value for key, value in grid.settings.items() if key not in wanted}
     full = Grid({**kept, **wanted}, {**others, **settings}, {**grid.units, **units}, grid.chunk)
     _check_complete(name, point, full)
     chunk = content.get("chunk")
-    return Spec(name, point, full, None if chunk is None else positive_int("chunk", chunk), _table(content, "slurm"))
+    return Spec(
+        name,
+        point,
+        full,
+        None if chunk is None else positive_int("chunk", chunk),
+        _table(content, "slurm"),
+    )
 
 
 def _function(name: str, preset: Any) -> tuple[Callable[..., xarray.Dataset], Grid]:
@@ -114,7 +127,10 @@ def _values(axis: str, given: Any) -> Sequence[Any]:
     if isinstance(given, list):
         return tuple(given)
     if not isinstance(given, dict) or len(given) != 1:
-        raise InputError(f"spec: axis {axis!r}: expected a list, or one of {', '.join(SPACINGS)}; found {given!r}")
+        raise InputError(
+            f"spec: axis {axis!r}: expected a list, or one of {', '.join(SPACINGS)}; found "
+            f"{given!r}"
+        )
     ((spacing, arguments),) = given.items()
     if spacing not in SPACINGS:
         raise unknown(f"spacing of the axis {axis!r}", spacing, list(SPACINGS))
@@ -130,7 +146,9 @@ MOST_VALUES = 10_000_000
 
 def _counted(count: int) -> int:
     if not isinstance(count, int) or not 1 <= count <= MOST_VALUES:
-        raise InputError(f"spacing: the count must be an integer from 1 to {MOST_VALUES:,}, found {count!r}")
+        raise InputError(
+            f"spacing: the count must be an integer from 1 to {MOST_VALUES:,}, found {count!r}"
+        )
     return count
 
 
@@ -142,7 +160,11 @@ def _geomspace(first: float, last: float, count: int) -> Sequence[float]:
     return tuple(float(value) for value in np.geomspace(first, last, _counted(count)))
 
 
-SPACINGS: Mapping[str, Callable[..., Sequence[Any]]] = {"range": range, "linspace": _linspace, "geomspace": _geomspace}
+SPACINGS: Mapping[str, Callable[..., Sequence[Any]]] = {
+    "range": range,
+    "linspace": _linspace,
+    "geomspace": _geomspace,
+}
 
 
 def _check_names(name: str, point: Callable[..., Any], given: Sequence[str]) -> None:
@@ -155,28 +177,48 @@ def _check_names(name: str, point: Callable[..., Any], given: Sequence[str]) -> 
 def _check_complete(name: str, point: Callable[..., Any], grid: Grid) -> None:
     given = {*grid.axes, *grid.settings}
     needed, rest = _signature(point)
-    if rest:  # the figure is drawn from any of its presets: what is missing from the nearest of them is missing
-        presets = [[key for key in (*preset.axes, *preset.settings) if key not in given] for preset in _presets(name)]
+    # the figure is drawn from any of its presets: what is missing from the nearest of them is
+    # missing
+    if rest:
+        presets = [
+            [key for key in (*preset.axes, *preset.settings) if key not in given]
+            for preset in _presets(name)
+        ]
         missing = min(presets, key=len)
     else:
-        missing = [key for key, default in needed.items() if default is inspect.Parameter.empty and key not in given]
+        missing = [
+            key
+            for key, default in needed.items()
+            if default is inspect.Parameter.empty and key not in given
+        ]
     if missing:
         hint = "; `preset` fills in what is not given" if name not in LIBRARY else ""
-        raise InputError(f"spec: {name} needs {', '.join(missing)} among its axes or settings{hint}")
+        raise InputError(
+            f"spec: {name} needs {', '.join(missing)} among its axes or settings{hint}"
+        )
 
 
 def _known_names(name: str, point: Callable[..., Any]) -> list[str]:
-    """What a spec may give: the parameters, and where the point hands further ones on, those of the figure's presets."""
+    """What a spec may give: the parameters, and where the point hands further ones on, those of the
+    figure's presets."""
     parameters, rest = _signature(point)
-    handed_on = [key for preset in _presets(name) for key in (*preset.axes, *preset.settings)] if rest else []
+    handed_on = (
+        [key for preset in _presets(name) for key in (*preset.axes, *preset.settings)]
+        if rest
+        else []
+    )
     return list(dict.fromkeys([*parameters, *handed_on]))
 
 
 def _signature(point: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
     """The parameters of a point with their defaults, and whether it takes others beside them."""
-    parameters = inspect.signature(point.point if isinstance(point, Batched) else point).parameters.values()
+    parameters = inspect.signature(
+        point.point if isinstance(point, Batched) else point
+    ).parameters.values()
     rest = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-    return {p.name: p.default for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD}, rest
+    return {
+        p.name: p.default for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD
+    }, rest
 
 
 def _presets(name: str) -> Sequence[Grid]:

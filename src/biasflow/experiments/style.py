@@ -9,18 +9,29 @@ import numpy as np
 from ..inputs import Array
 
 COLOURS = ("#2460d8", "#b5330f", "#1ec18e", "#a93d9b", "#d9a51e", "#333333")
-"""Blue, red, green, purple, amber, black: readers without red or green cones see them ten noticeable differences apart."""
+"""Blue, red, green, purple, amber, black: readers without red or green cones see them ten
+noticeable differences apart."""
 MUTED = "#6e6e6e"
 MARK = "#8a6400"
 """Amber dark enough for small print: what a paper says, beside our curves."""
 
 
-def panels(count: int, height: float = 3.4, width: float = 4.4, rows: int = 1, run_on: bool = False) -> tuple[Any, list[Any]]:
-    """A figure with panels side by side, lettered; further rows have the same letters, or run on."""
+def panels(
+    count: int, height: float = 3.4, width: float = 4.4, rows: int = 1, run_on: bool = False
+) -> tuple[Any, list[Any]]:
+    """A figure with panels side by side, lettered; further rows have the same letters, or run
+    on."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
+    with rc_context(
+        {
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+        }
+    ):
         figure = Figure(figsize=(width * count, height * rows), layout="constrained")
         axes = list(np.ravel(figure.subplots(rows, count)))
     letters = "abcdefgh" if run_on else "abcdefgh"[:count] * rows

@@ -1,4 +1,5 @@
-"""At which initialisation scale does a network leave the kernel regime? Trained over scales and seeds, probed, interpolated."""
+"""At which initialisation scale does a network leave the kernel regime? Trained over scales and
+seeds, probed, interpolated."""
 
 from __future__ import annotations
 
@@ -30,12 +31,14 @@ COVERAGE = (0.025, 0.975)
 
 @dataclass(frozen=True, eq=False)
 class TransitionScale:
-    """The scale α at which a measure of movement crosses a level, over trainings at many scales and seeds.
+    """The scale α at which a measure of movement crosses a level, over trainings at many scales and
+    seeds.
 
-    scale: where the seeds' mean, made monotone in α and interpolated in log α, crosses the level; low, high: a 95% interval, by
-    drawing seeds with replacement, widened to the spacing of the scales (`resolution`, a factor) where it is narrower. All NaN
-    where nothing crosses: `describe()` says on which side. data: what the sweep returned, with the measures, their errors and
-    the kernel movement for each (scale, seed).
+    scale: where the seeds' mean, made monotone in α and interpolated in log α, crosses the level;
+    low, high: a 95% interval, by drawing seeds with replacement, widened to the spacing of the
+    scales (`resolution`, a factor) where it is narrower. All NaN
+    where nothing crosses: `describe()` says on which side. data: what the sweep returned, with the
+    measures, their errors and the kernel movement for each (scale, seed).
     """
 
     scale: float
@@ -59,15 +62,24 @@ class TransitionScale:
         """The transition in one sentence or two."""
         words = self.measure.replace("_", " ")
         failed = int(np.sum(~np.isfinite(self.values)))
-        lost = f" {failed} of {self.values.size} trainings failed and are left out." if failed else ""
+        lost = (
+            f" {failed} of {self.values.size} trainings failed and are left out." if failed else ""
+        )
         if np.isfinite(self.scale):
             return (
-                f"Transition at scale {self.scale:.3g} (95% interval {self.low:.3g} to {self.high:.3g}): there the {words} falls"
-                f" through {self.level:g}; below it the network learns features, above it trains like a kernel machine.{lost}"
+                f"Transition at scale {self.scale:.3g} (95% interval {self.low:.3g} to "
+                f"{self.high:.3g}): there the {words} falls"
+                f" through {self.level:g}; below it the network learns features, above it trains "
+                f"like a kernel machine.{lost}"
             )
         side = "kernel" if np.nanmean(self.values) < self.level else "rich"
-        beyond = f"below {self.scales[0]:.3g}" if side == "kernel" else f"above {self.scales[-1]:.3g}"
-        return f"No transition: at every scale the {words} is on the {side} side of {self.level:g}; look {beyond}.{lost}"
+        beyond = (
+            f"below {self.scales[0]:.3g}" if side == "kernel" else f"above {self.scales[-1]:.3g}"
+        )
+        return (
+            f"No transition: at every scale the {words} is on the {side} side of "
+            f"{self.level:g}; look {beyond}.{lost}"
+        )
 
     def __str__(self) -> str:
         return self.describe()
@@ -80,12 +92,25 @@ class TransitionScale:
         axis.plot(self.scales, self.values, "o", color=COLOURS[0], alpha=0.35, ms=4)
         means = _means(self.values)
         known = np.isfinite(means)
-        axis.plot(self.scales[known], _falling(means[known]), color=COLOURS[0], lw=2, label="mean over seeds")
+        axis.plot(
+            self.scales[known],
+            _falling(means[known]),
+            color=COLOURS[0],
+            lw=2,
+            label="mean over seeds",
+        )
         axis.axhline(self.level, color=MUTED, ls=":", lw=1)
         if np.isfinite(self.scale):
-            axis.axvspan(self.low, self.high, color=COLOURS[1], alpha=0.15, lw=0, label="95% interval")
+            axis.axvspan(
+                self.low, self.high, color=COLOURS[1], alpha=0.15, lw=0, label="95% interval"
+            )
             axis.axvline(self.scale, color=COLOURS[1], label=f"transition at {self.scale:.3g}")
-        axis.set(xscale="log", xlabel="initialisation scale α", ylabel=self.measure.replace("_", " "), ylim=(0, None))
+        axis.set(
+            xscale="log",
+            xlabel="initialisation scale α",
+            ylabel=self.measure.replace("_", " "),
+            ylim=(0, None),
+        )
         axis.legend(frameon=False, fontsize=8)
         axis.set_title("rich to the left, kernel to the right", fontsize=9.5)
         return figure
@@ -104,34 +129,47 @@ def transition_scale(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> TransitionScale:
-    """Where a network leaves the kernel regime: trained over initialisation scales and seeds with `sweep`, every training probed.
+    """Where a network leaves the kernel regime: trained over initialisation scales and seeds with
+    `sweep`, every training probed.
 
-    train: train(scale, seed, **settings) -> (fn, checkpoints, X, y), what `probe` takes, the first checkpoint the start; defined
-    at the top of a module where processes or a store are used. scales: increasing, at least two. measure: 'linear_gap' (the
-    default; at 0.5 half of what was learned is beyond the linearised network), 'gradient_distance' or 'kernel_turn'. level: what
-    it crosses.
-    A training that diverges is masked, with a warning, and named in `describe()`.
+    train: train(scale, seed, **settings) -> (fn, checkpoints, X, y), what `probe` takes, the first
+    checkpoint the start; defined at the top of a module where processes or a store are used.
+    scales: increasing, at least two. measure: 'linear_gap' (the default; at 0.5 half of what was
+    learned is beyond the linearised network), 'gradient_distance' or 'kernel_turn'. level: what it
+    crosses. A training that diverges is masked, with a warning, and named in `describe()`.
     """
     alphas = vector("scales", scales)
     if alphas.size < 2 or np.any(np.diff(alphas) <= 0) or alphas[0] <= 0:
         raise ScaleError("scales: expected at least two positive numbers in increasing order")
     one_of("measure", measure, MEASURES)
     count, level = positive_int("seeds", seeds), positive_float("level", level)
-    grid = Grid({"scale": tuple(alphas.tolist()), "seed": tuple(range(count))}, {**(settings or {})})
-    data = sweep(Composed(measured_run, train), grid, store=store, engine=engine, workers=workers, progress=progress)
+    grid = Grid(
+        {"scale": tuple(alphas.tolist()), "seed": tuple(range(count))}, {**(settings or {})}
+    )
+    data = sweep(
+        Composed(measured_run, train),
+        grid,
+        store=store,
+        engine=engine,
+        workers=workers,
+        progress=progress,
+    )
     values = np.asarray(data[measure].transpose("scale", "seed").values, dtype=float)
     found, low, high, resolution = _crossing(np.log(alphas), values, level)
     return TransitionScale(found, low, high, measure, level, resolution, data)
 
 
 def measured_run(run: Any) -> xarray.Dataset:
-    """What a sweep keeps of one training: the bounded measures, their errors, and the kernel movement."""
+    """What a sweep keeps of one training: the bounded measures, their errors, and the kernel
+    movement."""
     import xarray
 
     try:
         fn, checkpoints, X, y = run
     except (TypeError, ValueError):
-        raise InputError(f"train: expected it to return (fn, checkpoints, X, y), found {type(run).__name__}") from None
+        raise InputError(
+            f"train: expected it to return (fn, checkpoints, X, y), found {type(run).__name__}"
+        ) from None
     final = probe(fn, [checkpoints[0], checkpoints[-1]], X, y, seeds=1).final
     kept = {name: final[name] for name in (*MEASURES, "kernel_movement")}
     errors = {f"{name}_error": estimate.error for name, estimate in kept.items()}
@@ -139,7 +177,8 @@ def measured_run(run: Any) -> xarray.Dataset:
 
 
 def _crossing(log_scales: Array, values: Array, level: float) -> tuple[float, float, float, float]:
-    """The crossing of the mean over seeds, a bootstrap interval over seeds, and the factor between the scales around it."""
+    """The crossing of the mean over seeds, a bootstrap interval over seeds, and the factor between
+    the scales around it."""
     place = _cross(log_scales, _means(values), level)
     if not np.isfinite(place):
         return float("nan"), float("nan"), float("nan"), float("nan")
@@ -162,7 +201,8 @@ def _means(values: Array) -> Array:
 
 
 def _cross(log_scales: Array, means: Array, level: float) -> float:
-    """Where the means, made non-increasing, fall through the level, linearly in log α; NaN where they do not."""
+    """Where the means, made non-increasing, fall through the level, linearly in log α; NaN where
+    they do not."""
     known = np.isfinite(means)
     places, heights = log_scales[known], _falling(means[known])
     above = np.flatnonzero(heights >= level)

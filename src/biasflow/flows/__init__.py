@@ -1,4 +1,5 @@
-"""Flows: integrated accurately at any scale, descended, or followed in the limit of vanishing initialisation."""
+"""Flows: integrated accurately at any scale, descended, or followed in the limit of vanishing
+initialisation."""
 
 from .ascent import (
     ConstantStep,

@@ -1,4 +1,5 @@
-"""Many runs of gradient descent or SGD at once: the step is compiled once and takes all runs along (W, §7)."""
+"""Many runs of gradient descent or SGD at once: the step is compiled once and takes all runs along
+(W, §7)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ..inputs import Array, Index, Mask, instance, one_of, positive_float, positive_int, real_array, vector
+from ..inputs import (
+    Array,
+    Index,
+    Mask,
+    instance,
+    one_of,
+    positive_float,
+    positive_int,
+    real_array,
+    vector,
+)
 from ..limits.tangent.precision import jax_in_double
 from ..losses import Loss
 from ..models import Model
@@ -51,7 +62,8 @@ class TrainedRun:
 class TrainedBatch:
     """Runs that were trained together; `batch[k]` is the k-th as a `TrainedRun`.
 
-    params: the type of the starts, with a leading axis of runs on every leaf; of a diverged run, those at which it was found out.
+    params: the type of the starts, with a leading axis of runs on every leaf; of a diverged run,
+    those at which it was found out.
     loss: as the loss defines it, infinite where it overflowed; steps: taken until the run stopped.
     """
 
@@ -66,7 +78,13 @@ class TrainedBatch:
 
     def __getitem__(self, k: int) -> TrainedRun:
         params = leaf_map(lambda leaf: leaf[k], self.params)
-        return TrainedRun(params, float(self.loss[k]), int(self.steps[k]), float(self.stepsizes[k]), self.results[k])
+        return TrainedRun(
+            params,
+            float(self.loss[k]),
+            int(self.steps[k]),
+            float(self.stepsizes[k]),
+            self.results[k],
+        )
 
     @property
     def converged(self) -> Mask:
@@ -79,7 +97,9 @@ class TrainedBatch:
 
     def __str__(self) -> str:
         counts = {result: self.results.count(result) for result in dict.fromkeys(self.results)}
-        return f"{len(self)} runs: " + "; ".join(f"{count} {result.value}" for result, count in counts.items())
+        return f"{len(self)} runs: " + "; ".join(
+            f"{count} {result.value}" for result, count in counts.items()
+        )
 
 
 def train_batch(
@@ -95,15 +115,19 @@ def train_batch(
     dtype: str = "float64",
     progress: Progress | None = None,
 ) -> TrainedBatch:
-    """w ← w − γ∇L(w) for a batch of runs, each until its loss is at most `threshold`, it diverges, or `steps` are taken.
+    """w ← w − γ∇L(w) for a batch of runs, each until its loss is at most `threshold`, it diverges,
+    or `steps` are taken.
 
-    ds: one data set for all runs, or one a run, all of the same size. loss: any sum over samples. starts: parameters, one set a
-    run. stepsizes: γ, one number or one a run. batch: SGD on that many samples a step, drawn without replacement by the run's key
-    (default: its place), the gradient scaled to be unbiased; the loss of all samples is then looked at once an epoch, else at
-    every step. A run has diverged where its loss is not finite or 1e8 times that of its start. One that no step moves any more is
-    stationary where its gradient is zero (a ReLU network that died), else at the rounding floor; this is looked at with the
-    progress. Runs that have stopped leave the batch.
-    dtype: 'float64' or 'float32'. progress(steps, running, runs) is called about once a second; an interrupt gets through then.
+    ds: one data set for all runs, or one a run, all of the same size. loss: any sum over samples.
+    starts: parameters, one set a run. stepsizes: γ, one number or one a run. batch: SGD on that
+    many samples a step, drawn without replacement by the run's key (default: its place), the
+    gradient scaled to be unbiased; the loss of all samples is then looked at once an epoch, else at
+    every step. A run has diverged where its loss is not finite or 1e8 times that of its start. One
+    that no step moves any more is stationary where its gradient is zero (a ReLU network that died),
+    else at the rounding floor; this is looked at with the progress. Runs that have stopped leave
+    the batch.
+    dtype: 'float64' or 'float32'. progress(steps, running, runs) is called about once a second; an
+    interrupt gets through then.
     """
     instance("model", model, Model)
     instance("loss", loss, Loss)
@@ -113,7 +137,9 @@ def train_batch(
         raise InputError("ds: expected one data set, or one a run, found none")
     for one in datasets:
         loss.checked(one.y)
-        loss.factor(one.n)  # refuses where the loss is no sum over samples: its value then says little about convergence
+        # refuses where the loss is no sum over samples: its value then says little about
+        # convergence
+        loss.factor(one.n)
     params, runs = _starts(model, datasets, starts)
     X, y = _samples(datasets, runs)
     gamma = _stepsizes(stepsizes, runs)
@@ -126,12 +152,25 @@ def train_batch(
         raise InputError(f"keys: expected one a run, {runs}, found {len(seeds)}")
     one_of("dtype", dtype, DTYPES)
     with jax_in_double():
-        return _train(model, loss, params, (X, y), (gamma, np.array(seeds)), steps, threshold, batch, dtype, progress)
+        return _train(
+            model,
+            loss,
+            params,
+            (X, y),
+            (gamma, np.array(seeds)),
+            steps,
+            threshold,
+            batch,
+            dtype,
+            progress,
+        )
 
 
 def _starts(model: Model, datasets: list[Dataset], starts: Sequence[Any]) -> tuple[Any, int]:
     """The starts as one state with a leading axis of runs."""
-    checked = [model.checked(start, datasets[0].d) for start in instance("starts", starts, Iterable)]
+    checked = [
+        model.checked(start, datasets[0].d) for start in instance("starts", starts, Iterable)
+    ]
     if not checked:
         raise InputError("starts: expected at least one run, found none")
     return stack(checked), len(checked)
@@ -144,7 +183,9 @@ def _samples(datasets: list[Dataset], runs: int) -> tuple[Array, Array]:
     if len(datasets) != runs:
         raise InputError(f"ds: expected one data set, or one a run, {runs}, found {len(datasets)}")
     if len({one.X.shape for one in datasets}) > 1:
-        raise InputError(f"ds: expected data sets of one size, found {sorted({one.X.shape for one in datasets})}")
+        raise InputError(
+            f"ds: expected data sets of one size, found {sorted({one.X.shape for one in datasets})}"
+        )
     return np.stack([one.X for one in datasets]), np.stack([one.y for one in datasets])
 
 
@@ -159,7 +200,9 @@ def _stepsizes(stepsizes: ArrayLike, runs: int) -> Array:
 class _Running:
     """The runs that have not stopped, on JAX's side."""
 
-    def __init__(self, params: Any, X: Array, y: Array, per_run: tuple[NDArray[Any], ...], dtype: str) -> None:
+    def __init__(
+        self, params: Any, X: Array, y: Array, per_run: tuple[NDArray[Any], ...], dtype: str
+    ) -> None:
         import jax
 
         jnp: Any = jax.numpy
@@ -168,7 +211,10 @@ class _Running:
         self.params = leaf_map(lambda leaf: jnp.asarray(leaf, dtype), params)
         self.data = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
         self.shared = X.ndim == 2
-        self.per_run = tuple(jnp.asarray(value, dtype if value.dtype.kind == "f" else value.dtype) for value in per_run)
+        self.per_run = tuple(
+            jnp.asarray(value, dtype if value.dtype.kind == "f" else value.dtype)
+            for value in per_run
+        )
 
     def advance(self, compiled: Any, *settings: Any) -> tuple[NDArray[np.int_], Array]:
         """Go on; which code each run has now, and its loss."""
@@ -209,18 +255,28 @@ def _train(
     chunk = int(np.clip(CHUNK_WORK / (size * n * period), 1, -(-LONGEST_CHUNK // period)))
 
     now = _Running(params, X, y, (gamma, limits, seeds, np.zeros(runs, dtype=int)), dtype)
-    final, codes, used, done = leaf_map(np.array, params), np.zeros(runs, dtype=int), np.zeros(runs, dtype=int), 0
+    final, codes, used, done = (
+        leaf_map(np.array, params),
+        np.zeros(runs, dtype=int),
+        np.zeros(runs, dtype=int),
+        0,
+    )
     while now.place.size and done < steps:
         rounds = min(chunk, -(-(steps - done) // period))
         code, value = now.advance(advance, threshold, steps, rounds)
         done = min(steps, done + rounds * period)
-        codes[now.place], used[now.place], losses[now.place] = code, np.asarray(now.per_run[-1]), value
+        codes[now.place], used[now.place], losses[now.place] = (
+            code,
+            np.asarray(now.per_run[-1]),
+            value,
+        )
         for kept, leaf in zip(leaves(final), leaves(now.params), strict=True):
             kept[now.place] = np.asarray(leaf)
         running = np.flatnonzero(code == RUNNING)
         if progress is not None:
             progress(done, running.size, runs)
-        if 2 * running.size <= now.place.size:  # compiled anew for the smaller batch, at most log₂(runs) times
+        # compiled anew for the smaller batch, at most log₂(runs) times
+        if 2 * running.size <= now.place.size:
             now.keep(running)
     losses = np.where(np.isnan(losses), np.inf, losses)
     return TrainedBatch(final, losses, used, gamma, tuple(RESULTS[code] for code in codes))

@@ -1,9 +1,11 @@
-"""Stochastic gradient descent on the cross-entropy of image classifiers: several runs in one compiled batch (W, App. E).
+"""Stochastic gradient descent on the cross-entropy of image classifiers: several runs in one
+compiled batch (W, App. E).
 
-A run is a start scale, a step size and a key. Runs of one network advance together, `every` epochs in one compiled call (scan
-over epochs and batches, permutations drawn on the device); a run leaves when it has converged, diverged or used its epochs, and
-the others close ranks. Weights are float32; `precision` is that of the products in training ('tensorfloat32' or 'float32'; a CPU
-has float32 only). Losses and errors are always measured in float32.
+A run is a start scale, a step size and a key. Runs of one network advance together, `every` epochs
+in one compiled call (scan over epochs and batches, permutations drawn on the device); a run leaves
+when it has converged, diverged or used its epochs, and the others close ranks. Weights are float32;
+`precision` is that of the products in training ('tensorfloat32' or 'float32'; a CPU has float32
+only). Losses and errors are always measured in float32.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ HISTORY = ("epoch", "train_loss", "train_error", "test_error")
 
 @dataclass(frozen=True)
 class Run:
-    """One training: start scale α, step size, key of start and batches; unbiased: learn f(w) − f(w₀), which starts at zero."""
+    """One training: start scale α, step size, key of start and batches; unbiased: learn f(w) −
+    f(w₀), which starts at zero."""
 
     scale: float
     step: float
@@ -45,7 +48,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Batch size, most epochs, epochs between measurements, the loss that ends a run (with no training error), most lanes."""
+    """Batch size, most epochs, epochs between measurements, the loss that ends a run (with no
+    training error), most lanes."""
 
     batch: int = 256
     epochs: int = 500
@@ -65,7 +69,8 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A run that stopped: why, its history (measurements × `HISTORY`, the start first), the weights it began and ended with."""
+    """A run that stopped: why, its history (measurements × `HISTORY`, the start first), the weights
+    it began and ended with."""
 
     run: Run
     result: Result
@@ -95,29 +100,40 @@ def train_classifiers(
     schedule: Schedule,
     start: Callable[[Run], Any] | None = None,
 ) -> list[Trained]:
-    """Train every run until its loss is below `schedule.loss` with no training error, until it diverges, or its epochs are used.
+    """Train every run until its loss is below `schedule.loss` with no training error, until it
+    diverges, or its epochs are used.
 
     start(run): where it begins; by default network.init(run.scale, key=run.key).
     Results are in the order of the runs; how runs are batched changes them by rounding at most.
     """
     if len(arrays.train_x) < schedule.batch:
-        raise InputError(f"batch: {schedule.batch} is more than the {len(arrays.train_x)} training images")
+        raise InputError(
+            f"batch: {schedule.batch} is more than the {len(arrays.train_x)} training images"
+        )
     begin = start or (lambda run: network.init(run.scale, key=run.key))
     trained: list[Trained] = []
     with jax_in_double():  # as everywhere; what is float32 here says so
         for first in range(0, len(runs), schedule.lanes):
-            trained += _together(network, arrays, runs[first : first + schedule.lanes], schedule, begin)
+            trained += _together(
+                network, arrays, runs[first : first + schedule.lanes], schedule, begin
+            )
     return trained
 
 
-def advancing(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule) -> Callable[[], Any]:
-    """A function that advances these runs by `schedule.every` epochs from their starts, for timing."""
+def advancing(
+    network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule
+) -> Callable[[], Any]:
+    """A function that advances these runs by `schedule.every` epochs from their starts, for
+    timing."""
     import jax
     import jax.numpy as jnp
 
     with jax_in_double():
         lanes = _Lanes(network, arrays, schedule)
-        params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(network.init(run.scale, key=run.key) for run in runs))
+        params = jax.tree.map(
+            lambda *leaves: jnp.stack(leaves),
+            *(network.init(run.scale, key=run.key) for run in runs),
+        )
         shifts = lanes.shifts(params, runs)
 
     def advance() -> Any:
@@ -127,7 +143,9 @@ def advancing(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Sched
     return advance
 
 
-def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any) -> list[Trained]:
+def _together(
+    network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any
+) -> list[Trained]:
     import jax
     import jax.numpy as jnp
 
@@ -153,15 +171,22 @@ def _together(network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Sched
             break
         kept = _close_ranks([i in ended for i in alive])
         if len(kept) < len(alive):
-            params, shifts = jax.tree.map(lambda leaf, kept=kept: leaf[np.array(kept)], (params, shifts))
+            params, shifts = jax.tree.map(
+                lambda leaf, kept=kept: leaf[np.array(kept)], (params, shifts)
+            )
             alive = [alive[lane] for lane in kept]
-    return [Trained(run, ended[i][0], np.array(histories[i]), starts[i], ended[i][1]) for i, run in enumerate(runs)]
+    return [
+        Trained(run, ended[i][0], np.array(histories[i]), starts[i], ended[i][1])
+        for i, run in enumerate(runs)
+    ]
 
 
 def _close_ranks(over: Sequence[bool]) -> list[int]:
-    """The lanes to keep: a quarter of them, or a quarter of that, as long as all that run fit; lanes that are over fill up.
+    """The lanes to keep: a quarter of them, or a quarter of that, as long as all that run fit;
+    lanes that are over fill up.
 
-    Each number of lanes is a program to compile, which can take as long as many epochs: hence quarters.
+    Each number of lanes is a program to compile, which can take as long as many epochs: hence
+    quarters.
     """
     running = [lane for lane, is_over in enumerate(over) if not is_over]
     size = len(over)
@@ -186,7 +211,10 @@ class _Lanes:
     def __init__(self, network: Any, arrays: Arrays, schedule: Schedule) -> None:
         import jax.numpy as jnp
 
-        self.train = jnp.asarray(arrays.train_x, jnp.float32), jnp.asarray(arrays.train_y, jnp.int32)
+        self.train = (
+            jnp.asarray(arrays.train_x, jnp.float32),
+            jnp.asarray(arrays.train_y, jnp.int32),
+        )
         self.test = jnp.asarray(arrays.test_x, jnp.float32), jnp.asarray(arrays.test_y, jnp.int32)
         self.programs = _programs(network, schedule.batch, schedule.every, schedule.precision)
 
@@ -196,17 +224,26 @@ class _Lanes:
         import jax.numpy as jnp
 
         steps = jnp.asarray([run.step for run in runs], jnp.float32)
-        keys = jnp.stack([jax.random.fold_in(jax.random.fold_in(jax.random.key(run.key), 1), epoch) for run in runs])
+        keys = jnp.stack(
+            [
+                jax.random.fold_in(jax.random.fold_in(jax.random.key(run.key), 1), epoch)
+                for run in runs
+            ]
+        )
         return self.programs.advance(params, steps, keys, shifts[0], *self.train)
 
     def measured(self, params: Any, shifts: Any) -> Array:
         """Training loss, training error and test error of each lane."""
         train = self.programs.measure(params, shifts[0], *self.train)
         test = self.programs.measure(params, shifts[1], *self.test)
-        return np.stack([*(np.asarray(row, np.float64) for row in train), np.asarray(test[1], np.float64)], axis=1)
+        return np.stack(
+            [*(np.asarray(row, np.float64) for row in train), np.asarray(test[1], np.float64)],
+            axis=1,
+        )
 
     def shifts(self, params: Any, runs: Sequence[Run]) -> Any:
-        """What is subtracted from the logits: those at the start for unbiased runs, else one zero per lane."""
+        """What is subtracted from the logits: those at the start for unbiased runs, else one zero
+        per lane."""
         import jax.numpy as jnp
 
         if not any(run.unbiased for run in runs):
@@ -249,14 +286,20 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
 
     def by_blocks(params: Any, function: Callable[..., Any], *arrays: Any) -> Any:
         with jax.default_matmul_precision("float32"):
-            return jax.lax.map(lambda sample: function(params, *sample), arrays, batch_size=min(BLOCK, len(arrays[0])))
+            return jax.lax.map(
+                lambda sample: function(params, *sample),
+                arrays,
+                batch_size=min(BLOCK, len(arrays[0])),
+            )
 
     def logits(params: Any, X: Any) -> Any:
         return by_blocks(params, lambda params, x: network(params, x[None])[0], X)
 
     def measure(params: Any, shift: Any, X: Any, Y: Any) -> Any:
         values = logits(params, X) - shift
-        return cross_entropy(values, Y), jnp.mean(jnp.argmax(values, axis=-1) != Y, dtype=jnp.float32)
+        return cross_entropy(values, Y), jnp.mean(
+            jnp.argmax(values, axis=-1) != Y, dtype=jnp.float32
+        )
 
     return _Programs(
         jax.jit(_mapped(advance, (0, 0, 0, 0, None, None))),
@@ -273,7 +316,8 @@ def _mapped(function: Callable[..., Any], axes: tuple[int | None, ...]) -> Calla
         if len(jax.tree.leaves(arguments[0])[0]) > 1:
             return jax.vmap(function, axes)(*arguments)
         squeezed = (
-            jax.tree.map(lambda leaf: leaf[0], value) if axis == 0 else value for value, axis in zip(arguments, axes, strict=True)
+            jax.tree.map(lambda leaf: leaf[0], value) if axis == 0 else value
+            for value, axis in zip(arguments, axes, strict=True)
         )
         return jax.tree.map(lambda leaf: leaf[None], function(*squeezed))
 

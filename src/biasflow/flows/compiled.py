@@ -1,6 +1,7 @@
 """The dual flow of hypentropy potentials, compiled: flow, stopping rules and records as in `dual`.
 
-Compiling takes seconds, once per machine; `marching` says how a step is taken and where the error estimate comes from.
+Compiling takes seconds, once per machine; `marching` says how a step is taken and where the error
+estimate comes from.
 """
 
 from __future__ import annotations
@@ -31,9 +32,14 @@ LEAST = 1e-13
 
 def refusal(potential: Potential) -> str | None:
     """None where the compiled flow knows the potential, else a sentence that says what it knows."""
-    if isinstance(potential.potential if isinstance(potential, ScaledPotential) else potential, Hypentropy):
+    if isinstance(
+        potential.potential if isinstance(potential, ScaledPotential) else potential, Hypentropy
+    ):
         return None
-    return "the compiled flow knows the hypentropy Φ_r and its multiples only; leave `method` to the default"
+    return (
+        "the compiled flow knows the hypentropy Φ_r and its multiples only; leave `method` to "
+        "the default"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,20 +61,40 @@ class CompiledFlow:
         k = int(np.searchsorted(times, t))
         if k == 0 or times[k] == t:
             return nus[k]
-        theta, (first, second, third) = (t - times[k - 1]) / (times[k] - times[k - 1]), pieces[k - 1].reshape(3, -1)
-        return (1 - theta) * nus[k - 1] + theta * (nus[k] + (1 - theta) * (first + theta * (second + theta * third)))
+        theta, (first, second, third) = (
+            (t - times[k - 1]) / (times[k] - times[k - 1]),
+            pieces[k - 1].reshape(3, -1),
+        )
+        return (1 - theta) * nus[k - 1] + theta * (
+            nus[k] + (1 - theta) * (first + theta * (second + theta * third))
+        )
 
     def point_at(self, t: float) -> MirrorPoint:
         return self.origin.moved(self.X.T @ self.dense(t))
 
-    def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
+    def trajectory(
+        self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
+    ) -> Trajectory:
         _, eta, beta, halves, of_beta, moved = self.sampled
         point = at(self.origin, eta, beta)
         states, losses = view(point), 2 * loss.factor(len(self.y)) * halves
-        outward = np.where(eta < 0, -moved, moved) * (self.origin.factor if isinstance(self.origin, ScaledPoint) else 1.0)
+        outward = np.where(eta < 0, -moved, moved) * (
+            self.origin.factor if isinstance(self.origin, ScaledPoint) else 1.0
+        )
         error = largest_difference(states, view(point.moved(outward)))
         dense = lambda t: view(self.point_at(t))  # noqa: E731
-        return Trajectory(self.times, states, losses, error, (), self.stats, self.result, problem, dense, predictor_error=of_beta)
+        return Trajectory(
+            self.times,
+            states,
+            losses,
+            error,
+            (),
+            self.stats,
+            self.result,
+            problem,
+            dense,
+            predictor_error=of_beta,
+        )
 
 
 def integrate_compiled(
@@ -95,7 +121,10 @@ def integrate_compiled(
     looks = np.empty(0) if wanted is None else wanted
     deadline = deadline_of(time_s)
     with deadline.flag(deadline.both) as stop:
-        field, run = arguments[0], announced("dual flow", march, *arguments, looks, stop, deadline=deadline)
+        field, run = (
+            arguments[0],
+            announced("dual flow", march, *arguments, looks, stop, deadline=deadline),
+        )
     knots, (status, evaluations, rejected) = run[0], run[5:]
     saved = knots if wanted is None else wanted[wanted <= knots[-1]]
     if wanted is not None and saved.size < wanted.size:
@@ -108,18 +137,33 @@ def integrate_compiled(
         "rejected": rejected,
         "nu": sampled[0],
     }
-    result = (ending, Result.FLOOR, Result.REACHED_T1, Result.STEP_LIMIT, Result.STEP_TOO_SMALL, Result.TIME_LIMIT)[status]
+    result = (
+        ending,
+        Result.FLOOR,
+        Result.REACHED_T1,
+        Result.STEP_LIMIT,
+        Result.STEP_TOO_SMALL,
+        Result.TIME_LIMIT,
+    )[status]
     return CompiledFlow(origin, X, y, run, saved, sampled, result, stats)
 
 
 def march_arguments(
-    origin: MirrorPoint, signs: Array, X: Array, y: Array, speed: float, t1: float | None, rtol: float
+    origin: MirrorPoint,
+    signs: Array,
+    X: Array,
+    y: Array,
+    speed: float,
+    t1: float | None,
+    rtol: float,
 ) -> tuple[tuple[Any, ...], Result]:
     """What `marching.march` is called with, and how a converged flow is called."""
     rtol = relative_tolerance("rtol", rtol)
     target, infimum, ending = reachable(signs, X, y)
     field, extent = dual_field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
+    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
+        target - X @ origin.beta
+    )
     end = np.inf if t1 is None else t1
     return (field, end, threshold, max(rtol, LEAST) * extent, np.sqrt(rtol), MAX_STEPS), ending
 
@@ -129,7 +173,9 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
     from .marching import Field
 
     d = X.shape[1]
-    factor, inner = (origin.factor, origin.inner) if isinstance(origin, ScaledPoint) else (np.ones(d), origin)
+    factor, inner = (
+        (origin.factor, origin.inner) if isinstance(origin, ScaledPoint) else (np.ones(d), origin)
+    )
     assert isinstance(inner, HypentropyPoint)
     free, plain = ~np.isneginf(inner.log_alpha), inner.alpha >= SMALLEST_NORMAL
     floor = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
@@ -177,5 +223,10 @@ def least_change(X: Array, residual: Array) -> Array:
 def at(origin: MirrorPoint, eta: Array, beta: Array) -> MirrorPoint:
     """Points over a leading time axis, of the potential of `origin`."""
     if isinstance(origin, ScaledPoint):
-        return ScaledPoint(beta, origin.factor * eta, origin.factor, dataclasses.replace(origin.inner, beta=beta, eta=eta))
+        return ScaledPoint(
+            beta,
+            origin.factor * eta,
+            origin.factor,
+            dataclasses.replace(origin.inner, beta=beta, eta=eta),
+        )
     return dataclasses.replace(origin, beta=beta, eta=eta)

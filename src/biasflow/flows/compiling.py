@@ -1,7 +1,9 @@
 """Compilation of Numba kernels: once, cached on disk, and announced while it happens.
 
-Only entry points are cached. Numba's cache of a function looks at that function's own file and at the variables it closes over,
-so an entry point closes over a stamp of all sources its kernels come from: a change in any of them compiles anew.
+Only entry points are cached. Numba's cache of a function looks at that function's own file and at
+the variables it closes over,
+so an entry point closes over a stamp of all sources its kernels come from: a change in any of them
+compiles anew.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ REORDERED = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def stamp(*sources: str) -> int:
-    """A number that changes with any of the source files, and with how they are compiled, which is said here."""
+    """A number that changes with any of the source files, and with how they are compiled, which is
+    said here."""
     contents = b"".join(Path(source).read_bytes() for source in (__file__, *sources))
     return int(hashlib.sha256(contents).hexdigest()[:12], 16)
 
@@ -43,12 +46,18 @@ def finite(kernel: Kernel) -> Kernel:
 
 
 def entry(kernel: Kernel) -> Kernel:
-    """Compile an entry point, cached on disk; without the interpreter's lock, so that a clock can be watched meanwhile."""
-    return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDERED)(kernel))
+    """Compile an entry point, cached on disk; without the interpreter's lock, so that a clock can
+    be watched meanwhile."""
+    return cast(
+        Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDERED)(kernel)
+    )
 
 
-def announced(kernels: str, call: Callable[..., Any], *arguments: Any, deadline: Deadline | None = None) -> Any:
-    """Call, and say so on stderr if something has to be compiled first; `kernels` says what, as in 'dual flow'.
+def announced(
+    kernels: str, call: Callable[..., Any], *arguments: Any, deadline: Deadline | None = None
+) -> Any:
+    """Call, and say so on stderr if something has to be compiled first; `kernels` says what, as in
+    'dual flow'.
 
     deadline: a clock that stands still meanwhile.
     """
@@ -59,7 +68,11 @@ def announced(kernels: str, call: Callable[..., Any], *arguments: Any, deadline:
 
         def on_start(self, event: Any) -> None:
             if not self.said:
-                print(f"biasflow: compiling the {kernels} kernels; this happens once and is cached", file=sys.stderr, flush=True)
+                print(
+                    f"biasflow: compiling the {kernels} kernels; this happens once and is cached",
+                    file=sys.stderr,
+                    flush=True,
+                )
             self.said = True
             if deadline is not None:
                 deadline.pause()

@@ -1,6 +1,8 @@
-"""Time limits of flows: one clock for a run and for the second run that tells its error; compilation does not count.
+"""Time limits of flows: one clock for a run and for the second run that tells its error;
+compilation does not count.
 
-Compiled code cannot look at a clock. It reads a flag at every step, which a thread raises when the time is over.
+Compiled code cannot look at a clock. It reads a flag at every step, which a thread raises when the
+time is over.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from numpy.typing import NDArray
 from ..inputs import positive_float
 
 FIRST_RUN, BOTH_RUNS = 0.25, 0.85
-"""Shares of the time for the run itself, and with the one that tells its error, which is tighter and takes twice as many steps or
-more; states and errors at all saved times take the rest."""
+"""Shares of the time for the run itself, and with the one that tells its error, which is tighter
+and takes twice as many steps or more; states and errors at all saved times take the rest."""
 LOOK = 0.02
 """Seconds between two looks at the clock while compiled code runs."""
 
@@ -36,7 +38,12 @@ class Deadline:
 
     def __init__(self, seconds: float | None = None) -> None:
         self.seconds = np.inf if seconds is None else positive_float("time_s", seconds)
-        self._begun, self._paused, self._pauses, self._lock = time.monotonic(), 0.0, 0, threading.Lock()
+        self._begun, self._paused, self._pauses, self._lock = (
+            time.monotonic(),
+            0.0,
+            0,
+            threading.Lock(),
+        )
 
     def first(self) -> bool:
         """Whether the time of the run itself is over."""
@@ -54,7 +61,8 @@ class Deadline:
                 self._paused = time.monotonic()
 
     def resume(self) -> None:
-        """Undo a `pause`; without one, as where another thread's compilation began before this clock, nothing happens."""
+        """Undo a `pause`; without one, as where another thread's compilation began before this
+        clock, nothing happens."""
         with self._lock:
             if self._pauses == 0:
                 return

@@ -1,9 +1,9 @@
 """Mirror flow in its n-dimensional dual: ν̇ = y − X∇φ*(∇φ(β₀) + Xᵀν), whatever d is (R, §2).
 
-The right-hand side is minus the gradient of a convex function of ν: smooth, stiff, with the symmetric Jacobian −X·diag(w)·Xᵀ.
-LSODA with that Jacobian integrates it; on plateaus, where ν grows linearly and a multistep method would jump over whole
-transitions, steps are capped so that no β may grow by more
-than e² within one once it is significant. The error estimate is what the defect of
+The right-hand side is minus the gradient of a convex function of ν: smooth, stiff, with the
+symmetric Jacobian −X·diag(w)·Xᵀ. LSODA with that Jacobian integrates it; on plateaus, where ν grows
+linearly and a multistep method would jump over whole transitions, steps are capped so that no β may
+grow by more than e² within one once it is significant. The error estimate is what the defect of
 its dense output makes along the flow (`transport`).
 """
 
@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InconsistentError, InfeasibleError, RefusedError, unknown
-from ..inputs import SMALLEST_NORMAL, Array, instance, positive_float, relative_tolerance, system, vector
+from ..inputs import (
+    SMALLEST_NORMAL,
+    Array,
+    instance,
+    positive_float,
+    relative_tolerance,
+    system,
+    vector,
+)
 from ..limits.boundary import least_squares_fit
 from ..limits.constraints import reduce_constraints
 from ..limits.half_lines import forced_zeros
@@ -46,25 +54,30 @@ ROUNDINGS = 8.0
 """Roundings of η, β and the weights that an error estimate allows for."""
 EPS = float(np.finfo(float).eps)
 RELATIVE = 100 * EPS
-"""LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are relative errors of β."""
+"""LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are
+relative errors of β."""
 MAX_STEPS = 500_000
 INSPECT = 8
-"""Steps after which the point is looked at, unless something grew before: most steps then cost the integrator's work only."""
+"""Steps after which the point is looked at, unless something grew before: most steps then cost the
+integrator's work only."""
 NEARLY, IDLE, SHARPER, SHARPEST = 1e-10, 20, 0.01, 1e-7
-"""Where the loss is nearly gone but made no progress for some inspections, the flow sits at the tolerance, which is sharpened."""
+"""Where the loss is nearly gone but made no progress for some inspections, the flow sits at the
+tolerance, which is sharpened."""
 CALM = 0.2
-"""Share of the capped growth below which the cap is lifted: the plateau or the transition is over."""
+"""Share of the capped growth below which the cap is lifted: the plateau or the transition is
+over."""
 START = 1e-3
 """First step of a segment, as a share of the capped one."""
 HORIZON = 1e15
 """Final time in capped steps where none was given: LSODA wants a finite one."""
 STANDING = 50
-"""Steps in a row too short for the clock to show, after which a segment is given up: LSODA says t + h = t, and goes on."""
+"""Steps in a row too short for the clock to show, after which a segment is given up: LSODA says t +
+h = t, and goes on."""
 SMALLEST_STEP = 1e-14
 """Relative step below which the integration gives up."""
 BEYOND = 1e12
-"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them: in units of the largest β that
-least squares would make, at least one."""
+"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them:
+in units of the largest β that least squares would make, at least one."""
 
 
 def mirror_flow(
@@ -81,13 +94,16 @@ def mirror_flow(
     *,
     time_s: float | None = None,
 ) -> Trajectory:
-    """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said otherwise.
+    """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said
+    otherwise.
 
-    t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times: where to save (default: every
-    step). rtol: error allowed per step, relative for large β and absolute in η for small ones. states are β, (T, d);
-    stats['nu'] are the dual points, (T, n). The problem recorded is the flow's own: its potential is φ over the speed of L.
-    method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples: much faster, after some seconds
-    of compilation once per machine). time_s: seconds after which it gives up, compilation not counted.
+    t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times:
+    where to save (default: every step). rtol: error allowed per step, relative for large β and
+    absolute in η for small ones. states are β, (T, d); stats['nu'] are the dual points, (T, n). The
+    problem recorded is the flow's own: its potential is φ over the speed of L.
+    method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples:
+    much faster, after some seconds of compilation once per machine). time_s: seconds after which it
+    gives up, compilation not counted.
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
@@ -96,12 +112,29 @@ def mirror_flow(
         potential = potential.oriented(start)
     loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
     speed = 2 * loss.factor(len(y))
-    problem = MirrorProblem(potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start)
+    problem = MirrorProblem(
+        potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start
+    )
     deadline, own = Deadline(time_s), own_mirror(potential, X, y, start)
-    origin = own.potential.at_dual(np.zeros(X.shape[1])) if own.start is None else own.potential.at(own.start)
+    origin = (
+        own.potential.at_dual(np.zeros(X.shape[1]))
+        if own.start is None
+        else own.potential.at(own.start)
+    )
     integrate = integrator(method, own.potential)
-    flow = integrate(origin, potential.half_lines(X.shape[1]), own.X, own.y, speed, *own.units.ends(t1, times), rtol, deadline)
-    trajectory = flow.trajectory(MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta)
+    flow = integrate(
+        origin,
+        potential.half_lines(X.shape[1]),
+        own.X,
+        own.y,
+        speed,
+        *own.units.ends(t1, times),
+        rtol,
+        deadline,
+    )
+    trajectory = flow.trajectory(
+        MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta
+    )
     return returned("mirror_flow", own.units.restored(judged(trajectory), problem), throw)
 
 
@@ -121,7 +154,8 @@ def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
 
 @dataclass(frozen=True, eq=False)
 class DualFlow:
-    """An integrated dual flow: dense ν(t), the saved points with their error, and why it stopped."""
+    """An integrated dual flow: dense ν(t), the saved points with their error, and why it
+    stopped."""
 
     origin: MirrorPoint
     X: Array
@@ -137,7 +171,9 @@ class DualFlow:
     def point_at(self, t: float) -> MirrorPoint:
         return self.origin.moved(self.X.T @ self.dense(t))
 
-    def trajectory(self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]) -> Trajectory:
+    def trajectory(
+        self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
+    ) -> Trajectory:
         states = stack([view(point) for point in self.points])
         losses = np.array([loss(self.X @ point.beta, self.y) for point in self.points])
         error, of_beta = self._errors(states, view)
@@ -155,7 +191,8 @@ class DualFlow:
         )
 
     def _errors(self, states: Any, view: Callable[[MirrorPoint], Any]) -> tuple[Array, Array]:
-        """Of the states, and of β: what the errors of ν and the rounding of η do to them, away from zero where they do most.
+        """Of the states, and of β: what the errors of ν and the rounding of η do to them, away from
+        zero where they do most.
 
         NaN where there was no time for them.
         """
@@ -167,18 +204,26 @@ class DualFlow:
             state = leaf_map(itemgetter(k), states)
             blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * float(np.linalg.norm(nus[k])))
             shift = np.max(np.abs(self.errors[k] @ self.X), axis=0) + blur
-            sizes = max(float(np.max(np.abs(leaf))) for leaf in leaves(state)), float(np.max(np.abs(point.beta)))
+            sizes = (
+                max(float(np.max(np.abs(leaf))) for leaf in leaves(state)),
+                float(np.max(np.abs(point.beta))),
+            )
             moved = _moved(point, state, np.where(point.eta < 0, -shift, shift), view)
             found[k] = np.array(moved) + ROUNDINGS * EPS * np.array(sizes)
         return found[:, 0], found[:, 1]
 
 
-def _moved(point: MirrorPoint, state: Any, shift: Array, view: Callable[[MirrorPoint], Any]) -> tuple[float, float]:
+def _moved(
+    point: MirrorPoint, state: Any, shift: Array, view: Callable[[MirrorPoint], Any]
+) -> tuple[float, float]:
     """How far a shift of η moves the state and β; where it leads beyond a wall, the other way."""
     for way in (shift, -shift):
         with np.errstate(all="ignore"):
             other = point.moved(way)
-            gaps = [np.max(np.abs(a - b)) for a, b in zip(leaves(state), leaves(view(other)), strict=True)]
+            gaps = [
+                np.max(np.abs(a - b))
+                for a, b in zip(leaves(state), leaves(view(other)), strict=True)
+            ]
             found = float(max(gaps)), float(np.max(np.abs(point.beta - other.beta)))
         if np.isfinite(found).all():
             return found
@@ -213,7 +258,9 @@ def integrate_dual(
         t1 = float(wanted[-1])
     target, infimum, ending = reachable(signs, X, y)
     field = _Field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(target - X @ origin.beta)
+    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
+        target - X @ origin.beta
+    )
     run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol, deadline.first)
     evaluations, started = run.evaluations, time.process_time()
     saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
@@ -231,7 +278,9 @@ def integrate_dual(
         "restarts": run.restarts,
         "nu": np.array(nus),
     }
-    return DualFlow(origin, X, y, run.dense, saved, points, errors, run.result, stats, deadline.both)
+    return DualFlow(
+        origin, X, y, run.dense, saved, points, errors, run.result, stats, deadline.both
+    )
 
 
 class _Field:
@@ -248,7 +297,9 @@ class _Field:
         self.log_significant = float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = np.nan_to_num(change / (np.abs(origin.beta) + self.floor), nan=0.0)
-            rounded = np.nan_to_num((np.abs(origin.beta) + change) / (np.abs(origin.beta) + self.floor), nan=0.0)
+            rounded = np.nan_to_num(
+                (np.abs(origin.beta) + change) / (np.abs(origin.beta) + self.floor), nan=0.0
+            )
         self.extent = min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
         self.noise = EPS * min(1.0, float(np.max(rounded)))
         self.evaluations = 0
@@ -268,12 +319,18 @@ class _Field:
         most = self.beyond
         weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=most, posinf=most), most)
         top = float(np.max(weight))
-        return -self.speed * top * weighted_gram(self.X, weight / top) if top > 0 else np.zeros((len(nu), len(nu)))
+        return (
+            -self.speed * top * weighted_gram(self.X, weight / top)
+            if top > 0
+            else np.zeros((len(nu), len(nu)))
+        )
 
     def relative_weight(self, point: MirrorPoint) -> Array:
-        """|d log β/dη|: how a change of η shows in β, relative for large β, in units of the scale for small."""
+        """|d log β/dη|: how a change of η shows in β, relative for large β, in units of the scale
+        for small."""
         weight = point.weight()
-        with np.errstate(invalid="ignore"):  # 0/0 where everything underflowed: a change of η is one of log β
+        # 0/0 where everything underflowed: a change of η is one of log β
+        with np.errstate(invalid="ignore"):
             relative = weight / (np.abs(point.beta) + np.minimum(self.floor, weight))
         return relative if np.isfinite(relative).all() else np.nan_to_num(relative, nan=1.0)
 
@@ -308,16 +365,22 @@ class _Run:
 Stop = Callable[[MirrorPoint, Array], Result | None]
 
 
-def _integrate(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
-    """LSODA in segments: a step that let some β grow too far is taken back and the next segment is capped."""
+def _integrate(
+    field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]
+) -> _Run:
+    """LSODA in segments: a step that let some β grow too far is taken back and the next segment is
+    capped."""
     import warnings
 
-    with warnings.catch_warnings(), np.errstate(all="ignore"):  # a failed step is handled here, not announced
+    # a failed step is handled here, not announced
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return _segments(field, t1, stop, rtol, over)
 
 
-def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]) -> _Run:
+def _segments(
+    field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]
+) -> _Run:
     from scipy.integrate import LSODA
 
     times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
@@ -358,7 +421,8 @@ def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Ca
         sound, travelled, lowest, idle, standing = len(times), 0.0, np.inf, 0, 0
         while result is None and solver.status == "running":
             solver.step()
-            if solver.status != "failed" and solver.t <= times[-1]:  # what it moved is a jump of the next piece
+            # what it moved is a jump of the next piece
+            if solver.status != "failed" and solver.t <= times[-1]:
                 standing += 1
                 if standing <= STANDING and not over():
                     continue
@@ -375,7 +439,12 @@ def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Ca
             travelled += growth
             if over():
                 result = Result.TIME_LIMIT
-            if result is None and len(times) < sound + INSPECT and travelled < 1 and solver.status == "running":
+            if (
+                result is None
+                and len(times) < sound + INSPECT
+                and travelled < 1
+                and solver.status == "running"
+            ):
                 continue
             point = field.point(solver.y)
             if not np.isfinite(point.beta).all():
@@ -389,14 +458,21 @@ def _segments(field: _Field, t1: float | None, stop: Stop, rtol: float, over: Ca
                 result = Result.REACHED_T1
             if result is None and len(times) > MAX_STEPS:
                 result = Result.STEP_LIMIT
-            calm = capped and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
+            calm = (
+                capped
+                and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
+            )
             lowest, idle = (half(force), 0) if half(force) < 0.9 * lowest else (lowest, idle + 1)
-            stuck = t1 is None and idle >= IDLE and lowest < NEARLY * initial and sharpness > SHARPEST
+            stuck = (
+                t1 is None and idle >= IDLE and lowest < NEARLY * initial and sharpness > SHARPEST
+            )
             sharpness *= SHARPER if stuck else 1.0
             if calm or stuck or (field.norms * relative).max() > 3 * sensitivity:
                 capped = capped and not calm
                 break
-    return _Run(np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0))
+    return _Run(
+        np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0)
+    )
 
 
 def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Stop:
@@ -411,7 +487,8 @@ def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result)
 
 
 def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
-    """The labels that the flow approaches, the infimum of ½‖Xβ − target‖², and how a converged flow is called."""
+    """The labels that the flow approaches, the infimum of ½‖Xβ − target‖², and how a converged flow
+    is called."""
     try:
         reduce_constraints(X, y)
         target, ending = y, Result.CONVERGED

@@ -35,17 +35,22 @@ def limit(
 
     problem, and by what:
 
-    - a model with a mirror form (diagonal, u∘v and fixed-direction networks) under a square loss: the point that fits the labels
-      and is nearest to the start in its Bregman divergence (W, Theorems 1 and 3; R, Theorem 2.2). value: β
+    - a model with a mirror form (diagonal, u∘v and fixed-direction networks) under a square loss:
+    the point that fits the labels
+      and is nearest to the start in its Bregman divergence (W, Theorems 1 and 3; R, Theorem 2.2).
+      value: β
     - a `MirrorProblem`: the same, for labels out of reach too (R, Theorem 2.3)
-    - a `TwoLayer` network under a square loss, inputs orthogonal: where the flow from λ·params0 ends as λ → 0 (B, Theorem 1).
+    - a `TwoLayer` network under a square loss, inputs orthogonal: where the flow from λ·params0
+    ends as λ → 0 (B, Theorem 1).
       value: the network; the flow from the start itself ends as near to it as the start is small
-    - a `TwoLayer` network under an exponential or logistic loss, inputs with a bias column: the classifier of largest margin in
+    - a `TwoLayer` network under an exponential or logistic loss, inputs with a bias column: the
+    classifier of largest margin in
       F1, where directions of wide networks go (C, Theorem 3). value: `Particles`
 
-    Elsewhere RefusedError says what is known. `limit(model, data, loss, params0=…)` makes the problem itself; for models with a
-    mirror form scale α (the model's own start at α), or log_scale (α below float range), stands for params0. The limit does not
-    depend on the normalisation of the square loss.
+    Elsewhere RefusedError says what is known. `limit(model, data, loss, params0=…)` makes the
+    problem itself; for models with a mirror form scale α (the model's own start at α), or log_scale
+    (α below float range), stands for params0. The limit does not depend on the normalisation of the
+    square loss.
     """
     if isinstance(problem, Model):
         data = instance("ds", ds, Dataset)
@@ -53,7 +58,12 @@ def limit(
             problem = Problem(problem, data, SquareLoss() if loss is None else loss, params0)
         else:
             found = mirror_form_limit(
-                problem, instance("ds", ds, Dataset), loss, params0=params0, scale=scale, log_scale=log_scale
+                problem,
+                instance("ds", ds, Dataset),
+                loss,
+                params0=params0,
+                scale=scale,
+                log_scale=log_scale,
             )
             return dataclasses.replace(found, source=PROJECTION)
     elif any(given is not None for given in (ds, loss, params0, scale, log_scale)):
@@ -72,25 +82,37 @@ def _of_networks(problem: Problem) -> Limit[Any]:
             return dataclasses.replace(saddle_limit(data, problem.params0), source=VANISHING)
         if isinstance(model, MatrixFactorisation):
             raise RefusedError(
-                "limit: no theorem says where factorisations go; W (§6) has min_frobenius_norm for large starts, and "
+                "limit: no theorem says where factorisations go; W (§6) has min_frobenius_norm "
+                "for large starts, and "
                 "min_nuclear_norm as a conjecture for small ones"
             )
         if isinstance(model, DeepNetwork | TwoLayer | SignedTwoLayer):
             raise RefusedError(
-                f"limit: no theorem says where a {type(model).__name__} goes; from large starts it follows tangent_interpolator"
+                f"limit: no theorem says where a {type(model).__name__} goes; from large starts "
+                "it follows tangent_interpolator"
                 " (W, §3), and gradient_flow integrates it"
             )
         found = mirror_form_limit(model, data, loss, params0=problem.params0)
         return dataclasses.replace(found, source=PROJECTION)
-    if isinstance(loss, MarginLoss | SmoothMargin) and isinstance(model, TwoLayer) and not model.negative_slope:
+    if (
+        isinstance(loss, MarginLoss | SmoothMargin)
+        and isinstance(model, TwoLayer)
+        and not model.negative_slope
+    ):
         if not (data.X.shape[1] > 1 and np.all(data.X[:, -1] == 1)):
-            raise RefusedError("limit: F1 margins are of inputs (x, 1); append a bias column (data.with_bias)")
+            raise RefusedError(
+                "limit: F1 margins are of inputs (x, 1); append a bias column (data.with_bias)"
+            )
         if not any(np.any(leaf) for leaf in leaves(problem.params0)):
             raise RefusedError("limit: the start is zero, from where no flow moves")
         margin = f1_max_margin(data.X[:, :-1], data.y)
         if not margin.certificate.primal > 0:
-            raise RefusedError("limit: no network is shown to separate these classes, so that no direction is known")
+            raise RefusedError(
+                "limit: no network is shown to separate these classes, so that no direction is "
+                "known"
+            )
         return dataclasses.replace(margin, source=DIRECTION)
     raise RefusedError(
-        f"limit: none of the papers says where a {type(model).__name__} goes under {type(loss).__name__}; see gradient_flow"
+        f"limit: none of the papers says where a {type(model).__name__} goes under "
+        f"{type(loss).__name__}; see gradient_flow"
     )

@@ -1,15 +1,19 @@
-"""Gradient flow of matrix factorisations, stiff and of any width, at the cost of its stacked factors' row space.
+"""Gradient flow of matrix factorisations, stiff and of any width, at the cost of its stacked
+factors' row space.
 
-Stack W = [U; V]. With G = ∂L/∂M the flow is Ẇ = −S(G)W, S(G) = [[0, G], [Gᵀ, 0]], so W(t) = T(t)W(0) and M depends on the start
-through W(0)W(0)ᵀ alone. Written as W(0) = YQᵀ with orthonormal columns in Q, only Y moves: (rows + cols) × rank W(0), whatever
-the width. From an unbiased start Y is block diagonal, and UVᵀ then sums small products only: large scales cancel nothing.
+Stack W = [U; V]. With G = ∂L/∂M the flow is Ẇ = −S(G)W, S(G) = [[0, G], [Gᵀ, 0]], so W(t) =
+T(t)W(0) and M depends on the start through W(0)W(0)ᵀ alone. Written as W(0) = YQᵀ with orthonormal
+columns in Q, only Y moves: (rows + cols) × rank W(0), whatever the width. From an unbiased start Y
+is block diagonal, and UVᵀ then sums small products only: large scales cancel nothing.
 
-Near its limit the flow is stiff: residuals in directions that only small factors reach decay at a rate of their squares. Rodas5P
-(`rodas`) takes the exact Jacobian, −S(G)X − S(Gʹ(X))W, whose first term acts on rows and whose second has the rank of the
+Near its limit the flow is stiff: residuals in directions that only small factors reach decay at a
+rate of their squares. Rodas5P (`rodas`) takes the exact Jacobian, −S(G)X − S(Gʹ(X))W, whose first
+term acts on rows and whose second has the rank of the
 observations: a stage is solved by matrices of size rows + cols and n.
 
-The error is the distance from a second run that takes every step in two halves: what is of fifth order is a 32nd there, also
-where a first step reaches the end or steps grow as fast as they may, and two tolerances would take the same ones.
+The error is the distance from a second run that takes every step in two halves: what is of fifth
+order is a 32nd there, also where a first step reaches the end or steps grow as fast as they may,
+and two tolerances would take the same ones.
 """
 
 from __future__ import annotations
@@ -34,7 +38,8 @@ from .times import save_times
 
 EPS = float(np.finfo(float).eps)
 LEAST = 1e-13
-"""Least tolerance of a step; also the least start beside √(‖y‖/‖X‖): smaller factors drown in the rounding of those that grow."""
+"""Least tolerance of a step; also the least start beside √(‖y‖/‖X‖): smaller factors drown in the
+rounding of those that grow."""
 MAX_STEPS = 50_000
 MOST_REJECTED = 60
 SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 8.0
@@ -49,12 +54,17 @@ ORTHOGONAL = 1e-10
 
 
 def integrate_factored(
-    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, time_s: float | Deadline | None = None
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    time_s: float | Deadline | None = None,
 ) -> Trajectory:
-    """The flow of a MatrixFactorisation under a square loss, until t1 or until converged, with dense output.
+    """The flow of a MatrixFactorisation under a square loss, until t1 or until converged, with
+    dense output.
 
-    Both errors, of the factors and of M = UVᵀ, come from a second run. Steps are chosen for M, so that late losses are known to
-    their order of magnitude only.
+    Both errors, of the factors and of M = UVᵀ, come from a second run. Steps are chosen for M, so
+    that late losses are known to their order of magnitude only.
     """
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = max(relative_tolerance("rtol", rtol), LEAST)
@@ -73,22 +83,42 @@ def integrate_factored(
     others = np.array([check.at(t) for t in saved])
     errors = []
     ours, theirs = states @ frame.T, others @ frame.T
-    products = field.product(states), field.product(others), field.product(np.abs(ours))  # the last: what rounding sees of M
+    # the last: what rounding sees of M
+    products = field.product(states), field.product(others), field.product(np.abs(ours))
     for mine, other, rounded in ((ours, theirs, np.abs(ours)), products):
-        errors.append(TWICE * largest_difference(mine, other) + ROUNDINGS * EPS * np.max(rounded, axis=(1, 2)))
+        errors.append(
+            TWICE * largest_difference(mine, other) + ROUNDINGS * EPS * np.max(rounded, axis=(1, 2))
+        )
         errors[-1][saved > check.end * (1 + 1e-12)] = np.nan  # where the other run gave up before
     losses = np.array([float(problem.loss(field.residual(Y) + field.y, field.y)) for Y in states])
-    stats = {"method": "factored", "steps": len(run.ends) - 1, "rejected": run.rejected, "unknowns": start.size}
+    stats = {
+        "method": "factored",
+        "steps": len(run.ends) - 1,
+        "rejected": run.rejected,
+        "unknowns": start.size,
+    }
 
     def lift(Y: Array) -> FactorParams:
         return FactorParams(*(part @ frame.T for part in field.split(Y)))
 
     lifted, at = stack([lift(Y) for Y in states]), lambda t: lift(run.at(t))
-    return Trajectory(saved, lifted, losses, errors[0], (), stats, run.result, problem, at, predictor_error=errors[1])
+    return Trajectory(
+        saved,
+        lifted,
+        losses,
+        errors[0],
+        (),
+        stats,
+        run.result,
+        problem,
+        at,
+        predictor_error=errors[1],
+    )
 
 
 def compress(params: FactorParams) -> tuple[Array, Array]:
-    """Y (rows + cols, m) and Q (rank, m) with [U; V] = YQᵀ, QᵀQ = 1; Y is block diagonal from an unbiased start."""
+    """Y (rows + cols, m) and Q (rank, m) with [U; V] = YQᵀ, QᵀQ = 1; Y is block diagonal from an
+    unbiased start."""
     (left, first), (right, second) = _row_space(params.U), _row_space(params.V)
     if np.max(np.abs(first.T @ second), initial=0.0) > ORTHOGONAL:
         return _row_space(np.vstack(params))
@@ -111,7 +141,10 @@ def check_start(problem: Problem) -> None:
     least = LEAST * float(np.sqrt(np.max(np.abs(problem.data.y))) / np.sqrt(inputs))
     largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
     if 0 < largest < least:
-        raise ScaleError(f"params0: weights up to {largest:g} drown in the rounding of those they grow into; needs {least:g}")
+        raise ScaleError(
+            f"params0: weights up to {largest:g} drown in the rounding of those they grow into; "
+            f"needs {least:g}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,18 +191,26 @@ class _Field:
         sizes = np.abs(self.X) @ self.product(np.abs(Y)).ravel() + np.abs(self.y)
         if np.all(np.abs(residual) <= ROUNDINGS * EPS * sizes):
             return Result.FLOOR
-        if np.all(np.abs(force) <= ROUNDINGS * EPS * self.turned(np.abs(self.slopes(residual)), np.abs(Y))):
+        if np.all(
+            np.abs(force) <= ROUNDINGS * EPS * self.turned(np.abs(self.slopes(residual)), np.abs(Y))
+        ):
             return Result.STATIONARY
         return None
 
 
 class _Stages:
-    """(1/(γh) − J)⁻¹ at a point: k + R·S(G'(k))Y = R·b, R = (1/(γh) + S)⁻¹, an n × n system for the change of the residual."""
+    """(1/(γh) − J)⁻¹ at a point: k + R·S(G'(k))Y = R·b, R = (1/(γh) + S)⁻¹, an n × n system for the
+    change of the residual."""
 
     def __init__(self, field: _Field, Y: Array, residual: Array, step: float) -> None:
         self.field, self.parts = field, field.split(Y)
         p, E, size = field.rows, field.inputs, Y.shape[0]
-        system, G, Z, n = np.eye(size) / (GAMMA * step), field.slopes(residual), Y @ Y.T, len(residual)
+        system, G, Z, n = (
+            np.eye(size) / (GAMMA * step),
+            field.slopes(residual),
+            Y @ Y.T,
+            len(residual),
+        )
         system[:p, p:], system[p:, :p] = G, G.T
         self.Y, self.R = Y, np.linalg.inv(system)
         first, cross, last = self.R[:p, :p], self.R[:p, p:], self.R[p:, p:]
@@ -201,27 +242,46 @@ class _Run:
         k = int(np.searchsorted(self.ends, t))
         if k == 0 or k == len(self.ends) or self.ends[k] == t:
             return self.values[min(k, len(self.ends) - 1)]
-        theta, (first, second, third) = (t - self.ends[k - 1]) / (self.ends[k] - self.ends[k - 1]), self.pieces[k - 1]
+        theta, (first, second, third) = (
+            (t - self.ends[k - 1]) / (self.ends[k] - self.ends[k - 1]),
+            self.pieces[k - 1],
+        )
         bent = first + theta * (second + theta * third)
         return (1 - theta) * self.values[k - 1] + theta * (self.values[k] + (1 - theta) * bent)
 
 
-def _march(field: _Field, start: Array, t1: float | None, rtol: float, over: Callable[[], bool]) -> _Run:
-    """Rodas5P. A step may miss every factor by rtol of itself or of the start, and M by rtol of the labels."""
+def _march(
+    field: _Field, start: Array, t1: float | None, rtol: float, over: Callable[[], bool]
+) -> _Run:
+    """Rodas5P. A step may miss every factor by rtol of itself or of the start, and M by rtol of the
+    labels."""
     Y, t, rejected = start, 0.0, 0
     residual, force = field.residual(Y), field(Y)
     threshold = CONVERGED * float(residual @ residual)
-    floor, size = float(np.max(np.abs(start))), float(max(np.max(np.abs(field.y)), np.max(np.abs(residual))))
+    floor, size = (
+        float(np.max(np.abs(start))),
+        float(max(np.max(np.abs(field.y)), np.max(np.abs(residual)))),
+    )
     step = _first_step(field, Y, residual)
     ends, values, pieces = [0.0], [Y], []
     result = Result.STEP_LIMIT
     while len(ends) <= MAX_STEPS:
-        stopped = _stopped(field, Y, residual, force, threshold) if t1 is None else Result.REACHED_T1 if t >= t1 else None
+        stopped = (
+            _stopped(field, Y, residual, force, threshold)
+            if t1 is None
+            else Result.REACHED_T1
+            if t >= t1
+            else None
+        )
         stopped = Result.TIME_LIMIT if stopped is None and over() else stopped
         if stopped is not None:
             result = stopped
             break
-        allowed = rtol * np.minimum(floor + np.abs(Y), size / _longest_row(Y)) + EPS * np.max(np.abs(Y)) + SMALLEST_NORMAL
+        allowed = (
+            rtol * np.minimum(floor + np.abs(Y), size / _longest_row(Y))
+            + EPS * np.max(np.abs(Y))
+            + SMALLEST_NORMAL
+        )
         step = step if t1 is None else min(step, t1 - t)
         for _ in range(MOST_REJECTED):
             K, missed = _step(field, Y, residual, force, step, allowed)
@@ -263,18 +323,30 @@ def _bending(K: Array) -> Array:
     return np.asarray((H @ K.reshape(STAGES, -1)).reshape(-1, *K.shape[1:]))
 
 
-def _stopped(field: _Field, Y: Array, residual: Array, force: Array, threshold: float) -> Result | None:
-    return Result.CONVERGED if float(residual @ residual) <= threshold else field.at_rest(Y, residual, force)
+def _stopped(
+    field: _Field, Y: Array, residual: Array, force: Array, threshold: float
+) -> Result | None:
+    return (
+        Result.CONVERGED
+        if float(residual @ residual) <= threshold
+        else field.at_rest(Y, residual, force)
+    )
 
 
 def _first_step(field: _Field, Y: Array, residual: Array) -> float:
     """A share of the inverse of a bound on the Jacobian."""
-    rate = np.linalg.norm(field.slopes(residual), 2) + field.slope * np.linalg.norm(Y, 2) ** 2 * np.linalg.norm(field.X, 2) ** 2
+    rate = (
+        np.linalg.norm(field.slopes(residual), 2)
+        + field.slope * np.linalg.norm(Y, 2) ** 2 * np.linalg.norm(field.X, 2) ** 2
+    )
     return FIRST / float(rate) if rate > 0 else 1.0
 
 
-def _step(field: _Field, Y: Array, residual: Array, force: Array, step: float, allowed: Array) -> tuple[Any, float]:
-    """The stages of a step, and its error in units of what is allowed; FAR_OFF where something overflowed."""
+def _step(
+    field: _Field, Y: Array, residual: Array, force: Array, step: float, allowed: Array
+) -> tuple[Any, float]:
+    """The stages of a step, and its error in units of what is allowed; FAR_OFF where something
+    overflowed."""
     K = np.zeros((STAGES, *Y.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         try:
@@ -283,7 +355,9 @@ def _step(field: _Field, Y: Array, residual: Array, force: Array, step: float, a
             return K, FAR_OFF
         K[0] = stages.solve(force)
         for i in range(1, STAGES):
-            K[i] = stages.solve(field(Y + _combined(A[i, :i], K[:i])) + _combined(C[i, :i] / step, K[:i]))
+            K[i] = stages.solve(
+                field(Y + _combined(A[i, :i], K[:i])) + _combined(C[i, :i] / step, K[:i])
+            )
         missed = float(np.max(np.abs(K[-1]) / allowed))
     return K, missed if np.isfinite(missed) else FAR_OFF
 

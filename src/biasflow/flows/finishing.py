@@ -12,7 +12,8 @@ from ..inputs import Array
 from ..records import MirrorProblem, Problem, Result, Trajectory, leaf_map, leaves
 
 ROUNDINGS = 16.0
-"""Roundings of predictions, in units of the terms they are sums of, that a loss which seems to grow is allowed."""
+"""Roundings of predictions, in units of the terms they are sums of, that a loss which seems to grow
+is allowed."""
 EPS = float(np.finfo(float).eps)
 POWERS = 12
 """Power iterations for the stiffest rate, which is told to some digits only."""
@@ -26,10 +27,13 @@ LOOSEN = {
 
 
 def judged(flow: Trajectory) -> Trajectory:
-    """The same flow, without success where a number in it is not finite or its loss grew: gradient flow descends."""
+    """The same flow, without success where a number in it is not finite or its loss grew: gradient
+    flow descends."""
     if not flow.result.success:
         return flow
-    finite = all(np.all(np.isfinite(leaf)) for leaf in (flow.times, flow.loss, *leaves(flow.states)))
+    finite = all(
+        np.all(np.isfinite(leaf)) for leaf in (flow.times, flow.loss, *leaves(flow.states))
+    )
     if not finite or _grew(flow):
         return dataclasses.replace(flow, result=Result.DIVERGED)
     known = np.all(np.isfinite(flow.error)) and np.all(np.isfinite(flow.predictor_error))
@@ -37,23 +41,33 @@ def judged(flow: Trajectory) -> Trajectory:
 
 
 def returned(who: str, flow: Trajectory, throw: bool) -> Trajectory:
-    """The flow, or the error that it gave up; numbers that left the range of floats on the way back to its units count too."""
+    """The flow, or the error that it gave up; numbers that left the range of floats on the way back
+    to its units count too."""
     flow = judged(flow)
     if throw and not flow.result.success:
-        raise ConvergenceError(f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow)
+        raise ConvergenceError(
+            f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow
+        )
     return flow
 
 
 def _advice(flow: Trajectory) -> str:
     """Where the flow so far is, how stiff it is, and what to loosen."""
     rate = stiffest_rate(flow)
-    stiff = f", where the stiffest rate is {rate:.3g}" if np.isfinite(rate) else ", where the stiffest rate is out of float range"
+    stiff = (
+        f", where the stiffest rate is {rate:.3g}"
+        if np.isfinite(rate)
+        else ", where the stiffest rate is out of float range"
+    )
     loosen = LOOSEN.get(flow.result)
-    return f"`.partial` of this error holds the flow up to there{stiff}" + ("" if loosen is None else f"; {loosen}")
+    return f"`.partial` of this error holds the flow up to there{stiff}" + (
+        "" if loosen is None else f"; {loosen}"
+    )
 
 
 def stiffest_rate(flow: Trajectory) -> float:
-    """The fastest rate at which the flow answers a small change of its last state, NaN where that is not finite.
+    """The fastest rate at which the flow answers a small change of its last state, NaN where that
+    is not finite.
 
     By power iteration on the gradient's derivative along a direction, taken by differences.
     """
@@ -74,7 +88,12 @@ def _largest_rate(problem: Problem, state: Any) -> float:
         parts = iter(np.split(flat, ends[:-1]))
         params = leaf_map(lambda leaf: next(parts).reshape(np.shape(leaf)), state)
         outputs = problem.loss.gradient(problem.model(params, problem.data.X), problem.data.y)
-        return np.concatenate([np.ravel(leaf) for leaf in leaves(problem.model.gradient(params, problem.data.X, outputs))])
+        return np.concatenate(
+            [
+                np.ravel(leaf)
+                for leaf in leaves(problem.model.gradient(params, problem.data.X, outputs))
+            ]
+        )
 
     arrays = leaves(state)
     ends = np.cumsum([int(np.size(leaf)) for leaf in arrays])
@@ -94,10 +113,17 @@ def _grew(flow: Trajectory) -> bool:
     if worst == 0 and flow.times[0] == 0:
         return False
     start, state = _start(flow), leaf_map(lambda leaf: leaf[worst], flow.states)
-    first, values, labels = _loss(flow.problem, start), _predictions(flow.problem, state), _labels(flow.problem)
+    first, values, labels = (
+        _loss(flow.problem, start),
+        _predictions(flow.problem, state),
+        _labels(flow.problem),
+    )
     if _loss_of(flow.problem, values) <= first:
         return False
-    known = [float(error[worst]) if np.isfinite(error[worst]) else 0.0 for error in (flow.error, flow.predictor_error)]
+    known = [
+        float(error[worst]) if np.isfinite(error[worst]) else 0.0
+        for error in (flow.error, flow.predictor_error)
+    ]
     blur = _blur(flow.problem, state, *known) + _blur(flow.problem, start, 0.0, 0.0)
     if isinstance(flow.problem, MirrorProblem) or flow.problem.loss.attained:
         nearest = values + np.clip(labels - values, -blur, blur)
@@ -108,7 +134,11 @@ def _grew(flow: Trajectory) -> bool:
 
 
 def _start(flow: Trajectory) -> Any:
-    return flow.at(0.0) if flow.interpolant is not None else leaf_map(lambda leaf: leaf[0], flow.states)
+    return (
+        flow.at(0.0)
+        if flow.interpolant is not None
+        else leaf_map(lambda leaf: leaf[0], flow.states)
+    )
 
 
 def _labels(problem: Problem | MirrorProblem) -> Array:
@@ -131,14 +161,20 @@ def _loss(problem: Problem | MirrorProblem, state: Any) -> float:
     return _loss_of(problem, _predictions(problem, state))
 
 
-def _blur(problem: Problem | MirrorProblem, state: Any, error: float, predictor_error: float) -> Array:
-    """How far predictions may be off: by the error of a predictor they are linear in, or of the weights, and by rounding."""
+def _blur(
+    problem: Problem | MirrorProblem, state: Any, error: float, predictor_error: float
+) -> Array:
+    """How far predictions may be off: by the error of a predictor they are linear in, or of the
+    weights, and by rounding."""
     labels = np.abs(_labels(problem))
     if isinstance(problem, MirrorProblem):
         size = np.abs(problem.X)
         return size @ (error + ROUNDINGS * EPS * np.abs(state)) + ROUNDINGS * EPS * labels
     slopes = leaves(problem.model.jacobian(state, problem.data.X))
-    pairs = [(np.abs(J).reshape(len(labels), -1), np.ravel(np.abs(w))) for J, w in zip(slopes, leaves(state), strict=True)]
+    pairs = [
+        (np.abs(J).reshape(len(labels), -1), np.ravel(np.abs(w)))
+        for J, w in zip(slopes, leaves(state), strict=True)
+    ]
     rounding = ROUNDINGS * EPS * (sum(J @ w for J, w in pairs) + labels)
     try:
         reach = predictor_error * np.sum(np.abs(problem.model.features(problem.data.X)), axis=1)

@@ -1,7 +1,9 @@
-"""What the compiled dual flow computes at a point: β and its inverse curvature for all coordinates, forces, and linear algebra.
+"""What the compiled dual flow computes at a point: β and its inverse curvature for all coordinates,
+forces, and linear algebra.
 
-A coordinate is free, β = r·sinh η, or on a half-line, β = s·e^{sη}. Both are c·e^{L+a}·(1 − e^{−2a}) with its own a ≥ 0, c and L;
-the last factor is absent on half-lines. Where r is a normal float, c = r/2 and L = 0; below, c = 1/2 and L = log r.
+A coordinate is free, β = r·sinh η, or on a half-line, β = s·e^{sη}. Both are c·e^{L+a}·(1 −
+e^{−2a}) with its own a ≥ 0, c and L; the last factor is absent on half-lines. Where r is a normal
+float, c = r/2 and L = 0; below, c = 1/2 and L = log r.
 """
 
 from __future__ import annotations
@@ -46,8 +48,11 @@ def expm1_parts(x: float) -> Any:
 
 
 @inner
-def mirror(eta: Any, scale: Any, shift: Any, sign: Any, inverse: Any, beyond: float, beta: Any, weight: Any) -> None:
-    """β and w = (φ*)'' at η, in place; both are cut off at `beyond`, where only trial steps look."""
+def mirror(
+    eta: Any, scale: Any, shift: Any, sign: Any, inverse: Any, beyond: float, beta: Any, weight: Any
+) -> None:
+    """β and w = (φ*)'' at η, in place; both are cut off at `beyond`, where only trial steps
+    look."""
     for j in range(eta.size):
         free = sign[j] == 0.0
         size = abs(eta[j]) if free else sign[j] * eta[j]
@@ -145,7 +150,8 @@ def gram(X: Any, weight: Any, room: Any, out: Any) -> None:
 
 @inner
 def factorise(G: Any, speed: float, diagonal: float, U: Any) -> None:
-    """UᵀU = diagonal + speed·G, the diagonal of U inverted; pivots that rounding made negative are raised to rounding."""
+    """UᵀU = diagonal + speed·G, the diagonal of U inverted; pivots that rounding made negative are
+    raised to rounding."""
     n = G.shape[0]
     for i in range(n):
         row = U[i]

@@ -54,29 +54,45 @@ class FlowMethod(ABC):
         """Why the method does not fit, its start included."""
         reason = self.refuses(problem)
         if reason is None and not problem.in_floats and not self.below_floats:
-            return f"the start e^{np.min(problem.log_scale):g}·params0 is below float range, where {self.name!r} cannot start"
+            return (
+                f"the start e^{np.min(problem.log_scale):g}·params0 is below float range, "
+                f"where {self.name!r} cannot start"
+            )
         return reason
 
     def taking(self, branch: tuple[int, ...]) -> FlowMethod:
         """The method that takes these ways where there are several."""
         if any(branch):
-            raise RefusedError(f"branch: a choice for method 'events', which {self.name!r} does not offer")
+            raise RefusedError(
+                f"branch: a choice for method 'events', which {self.name!r} does not offer"
+            )
         return self
 
     def check(self, problem: Problem, log_norm: float | None) -> None:
-        """An error where the flow cannot start there, or cannot end at this log-norm; in the units that were given."""
+        """An error where the flow cannot start there, or cannot end at this log-norm; in the units
+        that were given."""
         if log_norm is not None:
-            raise RefusedError(f"log_norm: a cap for method 'margin', which {self.name!r} does not know")
+            raise RefusedError(
+                f"log_norm: a cap for method 'margin', which {self.name!r} does not know"
+            )
 
     @abstractmethod
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: Array | None,
+        log_norm: float | None,
+        deadline: Deadline,
     ) -> Trajectory:
-        """The flow until t1, until log Σ‖w‖² is log_norm, until converged, or until the deadline."""
+        """The flow until t1, until log Σ‖w‖² is log_norm, until converged, or until the
+        deadline."""
 
 
 class Dual(FlowMethod):
-    """Through the mirror form, in the n-dimensional dual; for hypentropies also as compiled code."""
+    """Through the mirror form, in the n-dimensional dual; for hypentropies also as compiled
+    code."""
 
     rtol = RTOL
 
@@ -94,15 +110,27 @@ class Dual(FlowMethod):
         return refusal(form.potential) if self.compiled else None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: Array | None,
+        log_norm: float | None,
+        deadline: Deadline,
     ) -> Trajectory:
         form = _form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
         X, y = problem.model.features(problem.data.X), problem.data.y
-        origin = form.potential.at_dual(np.zeros(X.shape[1])) if form.beta0 is None else form.potential.at(form.beta0)
+        origin = (
+            form.potential.at_dual(np.zeros(X.shape[1]))
+            if form.beta0 is None
+            else form.potential.at(form.beta0)
+        )
         integrate = integrator(self.name, form.potential)
-        flow = integrate(origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol, deadline)
+        flow = integrate(
+            origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol, deadline
+        )
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
         # weights of size w are known to a few eps·w, and hold β to a few eps·w^D only
         size = np.max([np.max(np.abs(leaf), axis=1) for leaf in trajectory.states], axis=0)
@@ -115,7 +143,8 @@ class Dual(FlowMethod):
 
 
 class EventDriven(FlowMethod):
-    """Two-layer ReLU networks: smooth pieces between changes of activation, sliding in Filippov's sense."""
+    """Two-layer ReLU networks: smooth pieces between changes of activation, sliding in Filippov's
+    sense."""
 
     name = "events"
     rtol = RTOL
@@ -129,19 +158,29 @@ class EventDriven(FlowMethod):
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, TwoLayer):
-            return f"the event-driven flow is for TwoLayer networks, found {type(problem.model).__name__}"
+            return (
+                "the event-driven flow is for TwoLayer networks, found "
+                f"{type(problem.model).__name__}"
+            )
         if not isinstance(problem.loss, SquareLoss):
             return f"the event-driven flow needs a square loss, found {type(problem.loss).__name__}"
         return None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: Array | None,
+        log_norm: float | None,
+        deadline: Deadline,
     ) -> Trajectory:
         return integrate_events(problem, t1, rtol, times, deadline, self.branch)
 
 
 class Factored(FlowMethod):
-    """Matrix factorisations: a stiff method in the row space of the stacked factors, at the same cost for every width."""
+    """Matrix factorisations: a stiff method in the row space of the stacked factors, at the same
+    cost for every width."""
 
     name = "factored"
     rtol = RTOL
@@ -152,19 +191,29 @@ class Factored(FlowMethod):
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, MatrixFactorisation):
-            return f"the factored flow is for MatrixFactorisation, found {type(problem.model).__name__}"
+            return (
+                "the factored flow is for MatrixFactorisation, found "
+                f"{type(problem.model).__name__}"
+            )
         if not isinstance(problem.loss, SquareLoss):
             return f"the factored flow needs a square loss, found {type(problem.loss).__name__}"
         return None
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: Array | None,
+        log_norm: float | None,
+        deadline: Deadline,
     ) -> Trajectory:
         return integrate_factored(problem, t1, rtol, times, deadline)
 
 
 class Weights(FlowMethod):
-    """The weights themselves, by a general stiff integrator: slow, and independent of all theory."""
+    """The weights themselves, by a general stiff integrator: slow, and independent of all
+    theory."""
 
     name = "weights"
     rtol = RTOL
@@ -173,13 +222,20 @@ class Weights(FlowMethod):
         return problem.model.nonsmooth(problem.params0)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: Array | None,
+        log_norm: float | None,
+        deadline: Deadline,
     ) -> Trajectory:
         return integrate_weights(problem, t1, rtol, times, time_s=deadline)
 
 
 class Margin(FlowMethod):
-    """Two-layer networks under losses without a minimiser: implicit in the dual, whatever the norm has grown to."""
+    """Two-layer networks under losses without a minimiser: implicit in the dual, whatever the norm
+    has grown to."""
 
     name = "margin"
     rtol = 1e-4
@@ -191,29 +247,53 @@ class Margin(FlowMethod):
         return margin.refusal(problem)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: Array | None,
+        log_norm: float | None,
+        deadline: Deadline,
     ) -> Trajectory:
         return margin.integrate_margin(problem, t1, rtol, times, log_norm, deadline)
 
 
 class General(FlowMethod):
-    """Small deep networks: kinks are rounded, the weights integrated; a flow with rounder kinks measures the error."""
+    """Small deep networks: kinks are rounded, the weights integrated; a flow with rounder kinks
+    measures the error."""
 
     name = "general"
     rtol = RTOL
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, DeepNetwork):
-            return f"the flow with rounded kinks is for DeepNetwork, found {type(problem.model).__name__}"
+            return (
+                "the flow with rounded kinks is for DeepNetwork, found "
+                f"{type(problem.model).__name__}"
+            )
         return too_many_weights(problem.model)
 
     def integrate(
-        self, problem: Problem, t1: float | None, rtol: float, times: Array | None, log_norm: float | None, deadline: Deadline
+        self,
+        problem: Problem,
+        t1: float | None,
+        rtol: float,
+        times: Array | None,
+        log_norm: float | None,
+        deadline: Deadline,
     ) -> Trajectory:
         return integrate_rounded(problem, t1, rtol, times, deadline)
 
 
-METHODS: tuple[FlowMethod, ...] = (Dual(), EventDriven(), Margin(), Factored(), Weights(), General(), Dual(compiled=True))
+METHODS: tuple[FlowMethod, ...] = (
+    Dual(),
+    EventDriven(),
+    Margin(),
+    Factored(),
+    Weights(),
+    General(),
+    Dual(compiled=True),
+)
 
 
 def gradient_flow(
@@ -232,41 +312,52 @@ def gradient_flow(
     time_s: float | None = None,
     branch: int | Sequence[int] = 0,
 ) -> Trajectory:
-    """ẇ = −∇L(w) from e^{log_scale}·params0. states have the type of params0 with a leading time axis.
+    """ẇ = −∇L(w) from e^{log_scale}·params0. states have the type of params0 with a leading time
+    axis.
 
-    t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need an end. times: where to save
-    (default: every step). method, by default the first that fits: 'dual' (through the mirror form, any initialisation scale),
-    'events' (two-layer ReLU networks under the square loss; the trajectory's events are GateEvents), 'margin' (two-layer networks
-    under exponential and logistic losses), 'factored' (matrix factorisations), 'weights' (integrates w itself), 'general' (deep
-    ReLU networks of at most 400 weights, kinks rounded); 'compiled' is 'dual' for hypentropies, much faster once it is compiled.
-    rtol: 1e-8, for 'margin' 1e-4, unless said otherwise. throw: raise where the integration gave up, else return what there is.
+    t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need
+    an end. times: where to save (default: every step). method, by default the first that fits:
+    'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks
+    under the square loss; the trajectory's events are GateEvents), 'margin' (two-layer networks
+    under exponential and logistic losses), 'factored' (matrix factorisations), 'weights'
+    (integrates w itself), 'general' (deep ReLU networks of at most 400 weights, kinks rounded);
+    'compiled' is 'dual' for hypentropies, much faster once it is compiled.
+    rtol: 1e-8, for 'margin' 1e-4, unless said otherwise. throw: raise where the integration gave
+    up, else return what there is.
 
-    log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin = min y·f/Σ‖w‖² (T,), with
-    log_norm_error and margin_error; the samples' weights ∇S (T, n), as the last step saw them, with weights_error in total
-    variation; smooth_time, C's clock (T,), and for the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the
-    plain sum of weights over √m, in the same time.
+    log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin =
+    min y·f/Σ‖w‖² (T,), with log_norm_error and margin_error; the samples' weights ∇S (T, n), as the
+    last step saw them, with weights_error in total variation; smooth_time, C's clock (T,), and for
+    the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the plain sum of weights
+    over √m, in the same time.
 
-    time_s: seconds after which it gives up where it is, compilation not counted; most of it is for its error, which is not finite
-    where it is not known.
+    time_s: seconds after which it gives up where it is, compilation not counted; most of it is for
+    its error, which is not finite where it is not known.
 
-    Of ReLU networks, stats['dead'] names the neurons that are off on every input in the end, which nothing moves any more.
+    Of ReLU networks, stats['dead'] names the neurons that are off on every input in the end, which
+    nothing moves any more.
 
-    branch: of 'events', where Filippov's solution is not unique (`Trajectory.unique` is False): stats['branches'] has the moments
-    from which a neuron could go several ways, each a Branch, and branch= the number of the way to take at each, in order, or at
-    the first. Zero, the way where nothing is said, closes gates on kinks that push away on both sides, and opens those whose
-    pre-activations then grow. Such kinks are met at the start, where a neuron slides while its output weight changes sign, and
-    at w = 0. States between two ways, which stay on the kink for a while, are solutions, too; they are not offered.
+    branch: of 'events', where Filippov's solution is not unique (`Trajectory.unique` is False):
+    stats['branches'] has the moments from which a neuron could go several ways, each a Branch, and
+    branch= the number of the way to take at each, in order, or at the first. Zero, the way where
+    nothing is said, closes gates on kinks that push away on both sides, and opens those whose
+    pre-activations then grow. Such kinks are met at the start, where a neuron slides while its
+    output weight changes sign, and at w = 0. States between two ways, which stay on the kink for a
+    while, are solutions, too; they are not offered.
 
-    log_scale: how small the start is, without a floor for 'events': one number, or one for each neuron. States are then zero as
-    long as they are below float range; polar(t) has unit neurons and logarithms of their norms, and stats log_norms these at
-    every time saved (T, m).
+    log_scale: how small the start is, without a floor for 'events': one number, or one for each
+    neuron. States are then zero as long as they are below float range; polar(t) has unit neurons
+    and logarithms of their norms, and stats log_norms these at every time saved (T, m).
     """
     deadline = Deadline(time_s)
     instance("model", model, Model)
     instance("ds", ds, Dataset)
     instance("loss", loss, Loss).checked(ds.y)
     if t1 is None and times is None and log_norm is None and not loss.attained:
-        raise InputError(f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or log_norm to end at")
+        raise InputError(
+            f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or "
+            "log_norm to end at"
+        )
     problem = Problem(model, ds, loss, model.checked(params0, ds.d), log_scale)
     units = own_units(problem)
     own, (end, wanted) = units.problem(problem), units.ends(t1, times)
@@ -288,15 +379,19 @@ def gradient_flow(
     cap = None if log_norm is None else log_norm - 2 * units.states * LOG2
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
     trajectory = chosen.integrate(own, end, tolerance, wanted, cap, deadline)
-    degree = 1 if units == Units() or isinstance(model, DeepNetwork) else int(model.homogeneity)  # what stands for deep ones is w
+    # what stands for deep ones is w
+    degree = 1 if units == Units() or isinstance(model, DeepNetwork) else int(model.homogeneity)
     flow = _naming_dead(units.restored(judged(trajectory), problem, degree), problem)
     return returned("gradient_flow", flow, throw)
 
 
 def _naming_dead(flow: Trajectory, problem: Problem) -> Trajectory:
-    """The flow with the neurons that are off on every input in the end, which no gradient moves any more."""
+    """The flow with the neurons that are off on every input in the end, which no gradient moves any
+    more."""
     model, data = problem.model, problem.data
-    if not isinstance(model, TwoLayer | SignedTwoLayer) or (isinstance(model, TwoLayer) and model.negative_slope > 0):
+    if not isinstance(model, TwoLayer | SignedTwoLayer) or (
+        isinstance(model, TwoLayer) and model.negative_slope > 0
+    ):
         return flow
     last = flow.final if flow.polar is None else flow.polar(float(flow.times[-1]))[0]
     dead = np.flatnonzero(np.all(last.W @ data.X.T <= 0, axis=1))
@@ -304,7 +399,8 @@ def _naming_dead(flow: Trajectory, problem: Problem) -> Trajectory:
 
 
 def _first_that_fits(problem: Problem) -> FlowMethod:
-    """The first method that does not refuse; those after it are not asked, since asking can be costly."""
+    """The first method that does not refuse; those after it are not asked, since asking can be
+    costly."""
     refusal = None
     for method in METHODS:
         refusal = method.cannot(problem)

@@ -1,10 +1,12 @@
-"""Rodas5P, an L-stable, stiffly accurate Rosenbrock method of order 5 with one of order 4 embedded, and dense output of order 4.
+"""Rodas5P, an L-stable, stiffly accurate Rosenbrock method of order 5 with one of order 4 embedded,
+and dense output of order 4.
 
-G. Steinebach, Construction of Rosenbrock–Wanner method Rodas5P and numerical benchmarks within the Julia Differential Equations
-package, BIT Numerical Mathematics 63:27 (2023). For ẏ = f(y) with Jacobian J, in the variables that need no product with J:
+G. Steinebach, Construction of Rosenbrock–Wanner method Rodas5P and numerical benchmarks within the
+Julia Differential Equations package, BIT Numerical Mathematics 63:27 (2023). For ẏ = f(y) with
+Jacobian J, in the variables that need no product with J:
 
-    (1/(γh) − J)·k_i = f(y + Σ_{j<i} A_ij k_j) + Σ_{j<i} C_ij k_j/h,    y₁ = y + Σ_j B_j k_j,    error estimate k_8,
-    y(θ) = (1−θ)·y + θ·(y₁ + (1−θ)·(D₁ + θ·(D₂ + θ·D₃))),    D_l = Σ_j H_lj k_j.
+    (1/(γh) − J)·k_i = f(y + Σ_{j<i} A_ij k_j) + Σ_{j<i} C_ij k_j/h,    y₁ = y + Σ_j B_j k_j,
+    error estimate k_8, y(θ) = (1−θ)·y + θ·(y₁ + (1−θ)·(D₁ + θ·(D₂ + θ·D₃))),    D_l = Σ_j H_lj k_j.
 
 `tests/flows/test_compiled.py` checks the order of all three.
 """
@@ -15,7 +17,13 @@ import numpy as np
 
 STAGES = 8
 GAMMA = 0.21193756319429014
-_LAST = (-7.502846399306121, 2.561846144803919, -11.627539656261098, -0.18268767659942256, 0.030198172008377946)
+_LAST = (
+    -7.502846399306121,
+    2.561846144803919,
+    -11.627539656261098,
+    -0.18268767659942256,
+    0.030198172008377946,
+)
 _A = (
     (),
     (3.0,),
@@ -32,8 +40,21 @@ _C = (
     (-17.97296035885952, -2.859693295451294),
     (147.12150275711716, -1.41221402718213, 71.68940251302358),
     (165.43517024871676, -0.4592823456491126, 42.90938336958603, -5.961986721573306),
-    (24.854864614690072, -3.0009227002832186, 47.4931110020768, 5.5814197821558125, -0.6610691825249471),
-    (30.91273214028599, -3.1208243349937974, 77.79954646070892, 34.28646028294783, -19.097331116725623, -28.087943162872662),
+    (
+        24.854864614690072,
+        -3.0009227002832186,
+        47.4931110020768,
+        5.5814197821558125,
+        -0.6610691825249471,
+    ),
+    (
+        30.91273214028599,
+        -3.1208243349937974,
+        77.79954646070892,
+        34.28646028294783,
+        -19.097331116725623,
+        -28.087943162872662,
+    ),
     (
         37.80277123390563,
         -3.2571969029072276,

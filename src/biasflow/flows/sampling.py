@@ -12,8 +12,8 @@ from .kernels import dual_point, forces, half_square, largest, mirror, moves
 from .marching import EPS, Field, between
 
 CAUTION, KNOWN = 4.0, 2.0
-"""Factors on the error that is pushed along, to first order over steps in which weights may grow by e², and on its copy with
-other signs, which tells what may have cancelled."""
+"""Factors on the error that is pushed along, to first order over steps in which weights may grow by
+e², and on its copy with other signs, which tells what may have cancelled."""
 ROUNDINGS = 8.0
 """Roundings of η and β that an error estimate allows for."""
 
@@ -30,8 +30,18 @@ def spread(weight: Any, factor: Any, moved: Any) -> float:
 
 
 def _entry(version: int) -> Any:
-    def sample(field: Field, y: Any, times: Any, nus: Any, errors: Any, pieces: Any, insides: Any, saved: Any) -> Any:
-        """ν, η, β, ½‖Xβ − y‖², the error of β and those of η at increasing times within the integrated interval."""
+    def sample(
+        field: Field,
+        y: Any,
+        times: Any,
+        nus: Any,
+        errors: Any,
+        pieces: Any,
+        insides: Any,
+        saved: Any,
+    ) -> Any:
+        """ν, η, β, ½‖Xβ − y‖², the error of β and those of η at increasing times within the
+        integrated interval."""
         (n, d), many = field.X.shape, saved.size
         nu, eta, beta = np.empty((many, n)), np.empty((many, d)), np.empty((many, d))
         losses, error, off = np.empty(many), np.empty(many), np.empty((many, d))
@@ -42,20 +52,39 @@ def _entry(version: int) -> Any:
             if times[k] == saved[i] or k == 0:
                 nu[i] = nus[k]
             else:
-                between(nus[k - 1], nus[k], pieces[k - 1], (saved[i] - times[k - 1]) / (times[k] - times[k - 1]), nu[i])
+                between(
+                    nus[k - 1],
+                    nus[k],
+                    pieces[k - 1],
+                    (saved[i] - times[k - 1]) / (times[k] - times[k - 1]),
+                    nu[i],
+                )
             dual_point(field.X, nu[i], field.eta0, field.inverse, eta[i])
-            mirror(eta[i], field.scale, field.shift, field.sign, field.inverse, np.inf, beta[i], weight)
+            mirror(
+                eta[i], field.scale, field.shift, field.sign, field.inverse, np.inf, beta[i], weight
+            )
             forces(field.X, beta[i], y, 1.0, residual)
             losses[i] = half_square(residual)
             pair = insides[i] if times[k] != saved[i] else errors[k]
             moves(field.X, pair[0], field.inverse, off[i])
             moves(field.X, pair[1], field.inverse, moved)
             for j in range(d):
-                off[i, j] = max(CAUTION * off[i, j], KNOWN * moved[j]) + ROUNDINGS * EPS * abs(eta[i, j])
+                off[i, j] = max(CAUTION * off[i, j], KNOWN * moved[j]) + ROUNDINGS * EPS * abs(
+                    eta[i, j]
+                )
             error[i] = spread(weight, field.factor, off[i]) + ROUNDINGS * EPS * largest(beta[i])
         return nu, eta, beta, losses, error, off
 
     return entry(sample)
 
 
-sample = _entry(stamp(__file__, compiling.__file__, kernels.__file__, marching.__file__, rodas.__file__, transport.__file__))
+sample = _entry(
+    stamp(
+        __file__,
+        compiling.__file__,
+        kernels.__file__,
+        marching.__file__,
+        rodas.__file__,
+        transport.__file__,
+    )
+)

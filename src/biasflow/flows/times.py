@@ -11,8 +11,16 @@ from ..inputs import Array, real_array
 
 def save_times(times: ArrayLike, t1: float | None) -> Array:
     wanted = real_array("times", times)
-    if wanted.ndim != 1 or wanted.size == 0 or np.any(np.diff(wanted) <= 0) or wanted[0] < 0 or wanted[-1] == 0:
-        raise InputError("times: expected an increasing vector of non-negative times, the last positive")
+    if (
+        wanted.ndim != 1
+        or wanted.size == 0
+        or np.any(np.diff(wanted) <= 0)
+        or wanted[0] < 0
+        or wanted[-1] == 0
+    ):
+        raise InputError(
+            "times: expected an increasing vector of non-negative times, the last positive"
+        )
     if t1 is not None and wanted[-1] > t1 * (1 + 1e-12):
         raise InputError(f"times: the last, {wanted[-1]:g}, lies after t1 = {t1:g}")
     return wanted

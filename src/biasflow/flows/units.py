@@ -1,9 +1,12 @@
-"""Problems in units of their own: powers of two in which inputs and labels are of size one, and flows taken back from there.
+"""Problems in units of their own: powers of two in which inputs and labels are of size one, and
+flows taken back from there.
 
-Gradient flow of a model with f(c·w, x) = c^D·f(w, x) and f(w, c·x) = c^p·f(w, x) follows scaling laws. With inputs 2^j, weights
-2^k and labels 2^e, e = Dk + pj, the flow of a square loss is the same in the time 2^{2k−2e}; with e = 0 that of every loss is.
-Mirror flows do the same where their potential has a unit. Multiplying by powers of two rounds nothing, so that flows which are
-integrated in their own units follow these laws to the last bit, and no tolerance of an integrator has a scale.
+Gradient flow of a model with f(c·w, x) = c^D·f(w, x) and f(w, c·x) = c^p·f(w, x) follows scaling
+laws. With inputs 2^j, weights 2^k and labels 2^e, e = Dk + pj, the flow of a square loss is the
+same in the time 2^{2k−2e}; with e = 0 that of every loss is. Mirror flows do the same where their
+potential has a unit. Multiplying by powers of two rounds nothing, so that flows which are
+integrated in their own units follow these laws to the last bit, and no tolerance of an integrator
+has a scale.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from ..records import Dataset, MirrorProblem, Problem, Trajectory, leaf_map, lea
 from .times import save_times
 
 FURTHEST = 1000
-"""Exponent of the unit of time up to which floats hold the times of a flow, with some decades to spare."""
+"""Exponent of the unit of time up to which floats hold the times of a flow, with some decades to
+spare."""
 LOG2 = float(np.log(2.0))
 
 
@@ -33,7 +37,8 @@ LOG2 = float(np.log(2.0))
 class Units:
     """Exponents of two, each of what is given over what it is in the problem's own units.
 
-    states: the weights, or β of a mirror flow. metric: of ‖ẇ‖² over the square of time; for a mirror flow that of φ.
+    states: the weights, or β of a mirror flow. metric: of ‖ẇ‖² over the square of time; for a
+    mirror flow that of φ.
     """
 
     states: int = 0
@@ -44,7 +49,8 @@ class Units:
     def __post_init__(self) -> None:
         if abs(self.time) > FURTHEST:
             raise InputError(
-                f"X, y: the flow's own unit of time is 2^{self.time}, beyond float range; scale the inputs by 2^{-self.inputs}"
+                f"X, y: the flow's own unit of time is 2^{self.time}, beyond float range; scale "
+                f"the inputs by 2^{-self.inputs}"
                 f" and the labels by 2^{-self.labels}"
             )
 
@@ -61,7 +67,8 @@ class Units:
         return np.ldexp(X, -self.inputs), np.ldexp(y, -self.labels)
 
     def ends(self, t1: float | None, times: ArrayLike | None) -> tuple[float | None, Array | None]:
-        """The final time and the times to save in the problem's own units, or an error that names the one that is wrong."""
+        """The final time and the times to save in the problem's own units, or an error that names
+        the one that is wrong."""
         t1 = None if t1 is None else positive_float("t1", t1)
         wanted = None if times is None else save_times(times, t1)
         last = t1 if t1 is not None else None if wanted is None else float(wanted[-1])
@@ -70,20 +77,28 @@ class Units:
         with np.errstate(over="ignore", under="ignore"):
             if not SMALLEST_NORMAL <= np.ldexp(last, -self.time) < np.inf:
                 name = "times" if t1 is None else "t1"
-                raise InputError(f"{name}: {last:g} is beyond float range in the flow's own unit of time, 2^{self.time}")
+                raise InputError(
+                    f"{name}: {last:g} is beyond float range in the flow's own unit of time, "
+                    f"2^{self.time}"
+                )
             return (None if t1 is None else float(np.ldexp(t1, -self.time))), (
                 None if wanted is None else np.ldexp(wanted, -self.time)
             )
 
     def problem(self, problem: Problem) -> Problem:
-        """The problem in its own units. A start that leaves the range of floats there is refused, or kept by its logarithm."""
+        """The problem in its own units. A start that leaves the range of floats there is refused,
+        or kept by its logarithm."""
         X, y = self.data(problem.data.X, problem.data.y)
         data, factor = Dataset(X, y, problem.data.name), -self.states * LOG2
         if not problem.in_floats:
-            return Problem(problem.model, data, problem.loss, problem.params0, problem.log_scale + factor)
+            return Problem(
+                problem.model, data, problem.loss, problem.params0, problem.log_scale + factor
+            )
         with np.errstate(over="ignore", under="ignore"):
             params = leaf_map(lambda leaf: np.ldexp(leaf, -self.states), problem.params0)
-        if self.states != 0 and not all(_held(*pair) for pair in zip(leaves(problem.params0), leaves(params), strict=True)):
+        if self.states != 0 and not all(
+            _held(*pair) for pair in zip(leaves(problem.params0), leaves(params), strict=True)
+        ):
             try:
                 return Problem(problem.model, data, problem.loss, problem.params0, factor)
             except RefusedError:
@@ -96,7 +111,8 @@ class Units:
         largest = max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in leaves(problem.start))
         size = float(np.max(np.abs(problem.data.y)))
         raise ScaleError(
-            f"params0, y: weights up to {largest:g} and labels up to {size:g} make a loss that overflows; in units of"
+            f"params0, y: weights up to {largest:g} and labels up to {size:g} make a loss that "
+            "overflows; in units of"
             f" 2^{self.states} and 2^{self.labels} the flow is the same"
             if np.isfinite(loss)
             else f"params0: weights up to {largest:g} make a loss that overflows"
@@ -106,12 +122,17 @@ class Units:
         """What to say where the start leaves the range of floats in the problem's own units."""
         sizes = np.concatenate([np.ravel(np.abs(leaf)) for leaf in leaves(problem.params0)])
         return ScaleError(
-            f"params0: weights between {np.min(sizes[sizes > 0]):g} and {np.max(sizes):g} do not fit in floats beside inputs up"
-            f" to {np.max(np.abs(problem.data.X)):g} and labels up to {np.max(np.abs(problem.data.y)):g}"
+            f"params0: weights between {np.min(sizes[sizes > 0]):g} and {np.max(sizes):g} do not "
+            "fit in floats beside inputs up"
+            f" to {np.max(np.abs(problem.data.X)):g} and labels up to "
+            f"{np.max(np.abs(problem.data.y)):g}"
         )
 
-    def restored(self, flow: Trajectory, problem: Problem | MirrorProblem, degree: int = 1) -> Trajectory:
-        """A flow of the problem in its own units as that of the problem given. degree: of the predictor in the states."""
+    def restored(
+        self, flow: Trajectory, problem: Problem | MirrorProblem, degree: int = 1
+    ) -> Trajectory:
+        """A flow of the problem in its own units as that of the problem given. degree: of the
+        predictor in the states."""
         if self == Units():
             return dataclasses.replace(flow, problem=problem)
         at, polar = flow.interpolant, flow.polar
@@ -125,11 +146,15 @@ class Units:
             return unit, log_norms + self.states * LOG2
 
         with np.errstate(over="ignore", under="ignore"):
-            times, errors = np.ldexp(flow.times, self.time), np.stack([flow.error, flow.predictor_error])
+            times, errors = (
+                np.ldexp(flow.times, self.time),
+                np.stack([flow.error, flow.predictor_error]),
+            )
             scaled = np.ldexp(errors, [[self.states], [degree * self.states]])
             if not np.isfinite(times[-1]) or np.any(np.isinf(scaled) & np.isfinite(errors)):
                 raise InputError(
-                    f"X, y: the flow ends at {flow.times[-1]:g} in units of 2^{self.time}, with an error in units of"
+                    f"X, y: the flow ends at {flow.times[-1]:g} in units of 2^{self.time}, with "
+                    "an error in units of"
                     f" 2^{degree * self.states}, beyond float range"
                 )
             return Trajectory(
@@ -137,7 +162,10 @@ class Units:
                 states(flow.states),
                 np.ldexp(flow.loss, 2 * self.labels) if _is_square(problem) else flow.loss,
                 scaled[0],
-                tuple(regrouped(event, [float(np.ldexp(event[0], self.time)), *event[1:]]) for event in flow.events),
+                tuple(
+                    regrouped(event, [float(np.ldexp(event[0], self.time)), *event[1:]])
+                    for event in flow.events
+                ),
                 self._stats(flow.stats),
                 flow.result,
                 problem,
@@ -157,11 +185,24 @@ class Units:
             "rounding": self.states + self.inputs,
         }
         shifts = {"log_norm": 2 * self.states, "log_norms": self.states, "log_time": self.time}
-        scaled = {name: np.ldexp(stats[name], power) for name, power in factors.items() if name in stats}
+        scaled = {
+            name: np.ldexp(stats[name], power) for name, power in factors.items() if name in stats
+        }
         plain = {name: float(value) for name, value in scaled.items() if np.ndim(value) == 0}
-        shifted = {name: stats[name] + power * LOG2 for name, power in shifts.items() if name in stats}
-        moved = [branch._replace(time=float(np.ldexp(branch.time, self.time))) for branch in stats.get("branches", ())]
-        return {**stats, **scaled, **plain, **shifted, **({"branches": tuple(moved)} if moved else {})}
+        shifted = {
+            name: stats[name] + power * LOG2 for name, power in shifts.items() if name in stats
+        }
+        moved = [
+            branch._replace(time=float(np.ldexp(branch.time, self.time)))
+            for branch in stats.get("branches", ())
+        ]
+        return {
+            **stats,
+            **scaled,
+            **plain,
+            **shifted,
+            **({"branches": tuple(moved)} if moved else {}),
+        }
 
 
 def _held(given: Array, scaled: Array) -> bool:
@@ -181,7 +222,8 @@ def exponent(array: Any) -> int:
 
 
 def own_units(problem: Problem) -> Units:
-    """Those of inputs and labels, as far as the model has laws; the weights' where every label is zero."""
+    """Those of inputs and labels, as far as the model has laws; the weights' where every label is
+    zero."""
     model, X, y = problem.model, problem.data.X, problem.data.y
     try:
         D = int(model.homogeneity)
@@ -212,7 +254,8 @@ class OwnMirror:
 
 
 def own_mirror(potential: Potential, X: Array, y: Array, start: Array | None) -> OwnMirror:
-    """The mirror flow of φ in units of inputs and labels where φ has a unit, in units of the inputs alone where it has none."""
+    """The mirror flow of φ in units of inputs and labels where φ has a unit, in units of the inputs
+    alone where it has none."""
     j, d = exponent(X), X.shape[1]
     b = exponent(y) - j if np.any(y) else 0 if start is None else exponent(start)
     measured = potential.in_units(b)
@@ -227,10 +270,14 @@ def own_mirror(potential: Potential, X: Array, y: Array, start: Array | None) ->
         begin = None if start is None else np.ldexp(start, -b)
         if start is not None and begin is not None and not _held(start, begin):
             least = np.min(np.abs(start[start != 0]))
-            raise ScaleError(f"beta0: entries down to {least:g} do not fit in floats beside labels up to {largest:g}")
+            raise ScaleError(
+                f"beta0: entries down to {least:g} do not fit in floats beside labels up to "
+                f"{largest:g}"
+            )
         if not np.isfinite(largest * largest * len(y)):
             raise ScaleError(
-                f"y: labels up to {largest:g} make a loss that overflows; with β in units of 2^{b} and y of 2^{units.labels} the"
+                f"y: labels up to {largest:g} make a loss that overflows; with β in units of "
+                f"2^{b} and y of 2^{units.labels} the"
                 " flow is the same"
             )
     own_X, own_y = units.data(X, y)

@@ -1,4 +1,5 @@
-"""Gradient flow on the weights themselves, for smooth models: the independent witness of every reduction."""
+"""Gradient flow on the weights themselves, for smooth models: the independent witness of every
+reduction."""
 
 from __future__ import annotations
 
@@ -20,12 +21,15 @@ MAX_STEPS = 200_000
 STATIONARY = 1e-13
 """Size of the gradient, relative to its start, at which the flow stands still."""
 DENSE_JACOBIAN = 400
-"""Weights up to which LSODA, which forms a Jacobian by differences when stiff, is the faster choice."""
+"""Weights up to which LSODA, which forms a Jacobian by differences when stiff, is the faster
+choice."""
 METHOD_RTOL_FLOOR = 1e-13
 SHARPER = 1e-3
-"""Factor on the tolerance where the loss seems to grow: weights much larger than what they have to move hide their move in it."""
+"""Factor on the tolerance where the loss seems to grow: weights much larger than what they have to
+move hide their move in it."""
 BEGIN, ORDER = 1e-3, 8
-"""The first step, in units of the time in which the largest weight could double, and the order of DOP853."""
+"""The first step, in units of the time in which the largest weight could double, and the order of
+DOP853."""
 
 
 def integrate_weights(
@@ -36,12 +40,18 @@ def integrate_weights(
     finer: Problem | None = None,
     time_s: float | Deadline | None = None,
 ) -> Trajectory:
-    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run estimates the error.
+    """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run
+    estimates the error.
 
-    finer: a better approximation of the problem that is meant, which the tighter run then takes. time_s: seconds after which it
-    gives up, the second run not counted, or a deadline for all; the error is NaN where the second run does not get.
+    finer: a better approximation of the problem that is meant, which the tighter run then takes.
+    time_s: seconds after which it gives up, the second run not counted, or a deadline for all; the
+    error is NaN where the second run does not get.
     """
-    deadline = time_s if isinstance(time_s, Deadline) else Deadline(None if time_s is None else time_s / FIRST_RUN)
+    deadline = (
+        time_s
+        if isinstance(time_s, Deadline)
+        else Deadline(None if time_s is None else time_s / FIRST_RUN)
+    )
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = relative_tolerance("rtol", rtol)
     wanted = None if times is None else save_times(times, t1)
@@ -49,7 +59,11 @@ def integrate_weights(
         t1 = float(wanted[-1])
     field = _WeightField(problem)
     run = _integrate(field, t1, rtol, deadline.first)
-    while field.loss(run[1][-1]) > field.loss(run[1][0]) and rtol / 10 > METHOD_RTOL_FLOOR and not deadline.first():
+    while (
+        field.loss(run[1][-1]) > field.loss(run[1][0])
+        and rtol / 10 > METHOD_RTOL_FLOOR
+        and not deadline.first()
+    ):
         rtol = SHARPER * rtol
         run = _integrate(field, t1, rtol, deadline.first)
     end = float(run[0][-1])
@@ -58,8 +72,13 @@ def integrate_weights(
     factor, share = (TWICE, TIGHTER) if room else (1.0, LOOSER)
     better = field
     if finer is not None:
-        better, share = _WeightField(finer), share * TIGHTER  # within rounded kinks errors follow the tolerance loosely
-    check = _integrate(better, end, share * rtol, deadline.both, begin=CALMER * BEGIN) if end > 0 else run
+        # within rounded kinks errors follow the tolerance loosely
+        better, share = _WeightField(finer), share * TIGHTER
+    check = (
+        _integrate(better, end, share * rtol, deadline.both, begin=CALMER * BEGIN)
+        if end > 0
+        else run
+    )
     ends, values, pieces, result = run
     saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
     if saved.size < (0 if wanted is None else wanted.size):
@@ -70,24 +89,40 @@ def integrate_weights(
     error, predictor_error = _rounding(states), _rounding(effective)
     others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
     error = error + factor * largest_difference(states, others)
-    predictor_error = predictor_error + factor * largest_difference(effective, problem.model.effective(others))
+    predictor_error = predictor_error + factor * largest_difference(
+        effective, problem.model.effective(others)
+    )
     for unknown in (error, predictor_error):
         unknown[saved > check[0][-1] * (1 + 1e-12)] = np.nan  # where the other run gave up before
     losses = np.array([field.loss(flat) for flat in flats])
     stats = {"method": "weights", "steps": len(ends) - 1}
     at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
-    return Trajectory(saved, states, losses, error, (), stats, result, problem, at, predictor_error=predictor_error)
+    return Trajectory(
+        saved,
+        states,
+        losses,
+        error,
+        (),
+        stats,
+        result,
+        problem,
+        at,
+        predictor_error=predictor_error,
+    )
 
 
 def _rounding(states: Any) -> Array:
     """A few roundings of the largest entry at each time."""
-    sizes = [np.max(np.abs(leaf).reshape(len(leaf), -1), axis=1, initial=0.0) for leaf in leaves(states)]
+    sizes = [
+        np.max(np.abs(leaf).reshape(len(leaf), -1), axis=1, initial=0.0) for leaf in leaves(states)
+    ]
     return np.asarray(ROUNDINGS * np.finfo(float).eps * np.max(sizes, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class SecondRun:
-    """The weights by DOP853, which has no line in common with LSODA: the ends of its steps, and the state at any time."""
+    """The weights by DOP853, which has no line in common with LSODA: the ends of its steps, and the
+    state at any time."""
 
     ends: Array
     at: Callable[[float], Any]
@@ -95,14 +130,18 @@ class SecondRun:
 
 
 def second_run(problem: Problem, t1: float, rtol: float, time_s: float, steps: int) -> SecondRun:
-    """ẇ = −∇L(w) to t1, or as far as it goes, by the method that `integrate_weights` does not use for few weights.
+    """ẇ = −∇L(w) to t1, or as far as it goes, by the method that `integrate_weights` does not use
+    for few weights.
 
-    Its first step is what the tolerance allows: while steps grow as fast as they may, two runs would otherwise be the same one.
+    Its first step is what the tolerance allows: while steps grow as fast as they may, two runs
+    would otherwise be the same one.
     """
     from scipy.integrate import DOP853
 
     field = _WeightField(problem)
-    ends, values, pieces, result = _integrate(field, t1, rtol, Deadline(time_s).both, DOP853, rtol ** (1 / ORDER), steps)
+    ends, values, pieces, result = _integrate(
+        field, t1, rtol, Deadline(time_s).both, DOP853, rtol ** (1 / ORDER), steps
+    )
     return SecondRun(ends, lambda t: field.unflatten(_dense(ends, values, pieces, t)), result)
 
 
@@ -126,7 +165,9 @@ class _WeightField:
     def __call__(self, t: float, flat: Array) -> Array:
         p, params = self.problem, self.unflatten(flat)
         output = p.loss.gradient(p.model(params, p.data.X), p.data.y)
-        return -np.concatenate([np.ravel(leaf) for leaf in leaves(p.model.gradient(params, p.data.X, output))])
+        return -np.concatenate(
+            [np.ravel(leaf) for leaf in leaves(p.model.gradient(params, p.data.X, output))]
+        )
 
 
 def _integrate(
@@ -148,7 +189,15 @@ def _integrate(
     bound = 1e15 * first if t1 is None else t1
     tolerance = max(rtol / 10, METHOD_RTOL_FLOOR)
     kind = method or (LSODA if start.size <= DENSE_JACOBIAN else DOP853)
-    solver = kind(field, 0.0, start, bound, first_step=min(first, bound), rtol=tolerance, atol=tolerance * scale)
+    solver = kind(
+        field,
+        0.0,
+        start,
+        bound,
+        first_step=min(first, bound),
+        rtol=tolerance,
+        atol=tolerance * scale,
+    )
     ends, values = [0.0], [start]
     pieces: list[Any] = []
     still = Result.CONVERGED if loss0 == 0 and field.problem.loss.attained else Result.STATIONARY

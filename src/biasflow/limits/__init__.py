@@ -3,7 +3,14 @@
 from .boundary import mirror_limit
 from .by_norm import max_margin, min_norm
 from .completion import min_frobenius_norm, min_nuclear_norm
-from .homogeneous import Homogeneity, MarginKkt, SmoothedMargin, homogeneity, margin_kkt, smoothed_margin
+from .homogeneous import (
+    Homogeneity,
+    MarginKkt,
+    SmoothedMargin,
+    homogeneity,
+    margin_kkt,
+    smoothed_margin,
+)
 from .kernels import kernel_interpolator
 from .margin import (
     FeatureClassifier,

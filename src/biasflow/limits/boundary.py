@@ -1,4 +1,5 @@
-"""Where mirror flow goes whatever the labels: onto the minimisers of F, on the boundary if need be (R, Theorem 2.3)."""
+"""Where mirror flow goes whatever the labels: onto the minimisers of F, on the boundary if need be
+(R, Theorem 2.3)."""
 
 from __future__ import annotations
 
@@ -18,17 +19,22 @@ from .projection import bregman_projection, projection_onto, wall_divergence
 ROUNDED = 32 * float(np.finfo(float).eps)
 """Of the divergence at a wall, relative."""
 PUSHED = 1e-7
-"""Slope of F, relative to its largest possible one, above which a coordinate is held at the wall."""
+"""Slope of F, relative to its largest possible one, above which a coordinate is held at the
+wall."""
 
 
-def mirror_limit(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None = None) -> Limit[Array]:
-    """The limit of mirror flow: argmin D_φ(β, β₀) over the minimisers of F = ½‖Xβ−y‖² on the closed domain (R, Theorem 2.3).
+def mirror_limit(
+    potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None = None
+) -> Limit[Array]:
+    """The limit of mirror flow: argmin D_φ(β, β₀) over the minimisers of F = ½‖Xβ−y‖² on the closed
+    domain (R, Theorem 2.3).
 
-    Where Xβ = y can be solved inside the domain or on its boundary this is `bregman_projection`. Elsewhere all minimisers share
-    ŷ = Xβ (stats['fit']), since F is strictly convex in it, and the projection is onto Xβ = ŷ. The certificate's bracket
-    is then for ŷ without rounding, given the wall; for the ŷ that is returned where the rank of X is open in exact arithmetic
-    (stats['note']) or the signs force more zeros. stats['infimum'] is the least F, and stats['wall'] the coordinates that vanish
-    in every minimiser.
+    Where Xβ = y can be solved inside the domain or on its boundary this is `bregman_projection`.
+    Elsewhere all minimisers share ŷ = Xβ (stats['fit']), since F is strictly convex in it, and the
+    projection is onto Xβ = ŷ. The certificate's bracket is then for ŷ without rounding, given the
+    wall; for the ŷ that is returned where the rank of X is open in exact arithmetic (stats['note'])
+    or the signs force more zeros. stats['infimum'] is the least F, and stats['wall'] the
+    coordinates that vanish in every minimiser.
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)
@@ -41,12 +47,20 @@ def mirror_limit(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayL
         fit, wall = least_squares_fit(X, y, potential.half_lines(X.shape[1]))
         found = _inside(potential, X, y, fit, start, wall)
     residual = float(np.max(np.abs(X @ found.value - fit))) / label_size(y)
-    stats = {**found.stats, "fit": fit, "infimum": 0.5 * float(np.sum((fit - y) ** 2)), "wall": found.stats["boundary"]}
-    return dataclasses.replace(found, certificate=dataclasses.replace(found.certificate, residual=residual), stats=stats)
+    stats = {
+        **found.stats,
+        "fit": fit,
+        "infimum": 0.5 * float(np.sum((fit - y) ** 2)),
+        "wall": found.stats["boundary"],
+    }
+    return dataclasses.replace(
+        found, certificate=dataclasses.replace(found.certificate, residual=residual), stats=stats
+    )
 
 
 def least_squares_fit(X: Array, y: Array, signs: Array) -> tuple[Array, Index]:
-    """(ŷ, wall): the fit that all least-squares solutions with these signs share, and the coordinates that F pushes to zero."""
+    """(ŷ, wall): the fit that all least-squares solutions with these signs share, and the
+    coordinates that F pushes to zero."""
     free = np.linalg.lstsq(X, y, rcond=None)[0]
     confined = signs != 0
     if not np.any(confined):
@@ -61,11 +75,17 @@ def least_squares_fit(X: Array, y: Array, signs: Array) -> tuple[Array, Index]:
         size = np.linalg.norm(X, axis=0) * np.linalg.norm(X @ beta - y)
         wall = confined & (slope > PUSHED * size)
         kept = np.flatnonzero(~wall)
-        fit = X[:, kept] @ np.linalg.lstsq(X[:, kept], y, rcond=None)[0] if kept.size else np.zeros_like(y)
+        fit = (
+            X[:, kept] @ np.linalg.lstsq(X[:, kept], y, rcond=None)[0]
+            if kept.size
+            else np.zeros_like(y)
+        )
         return fit, np.flatnonzero(wall)
 
 
-def _inside(potential: Potential, X: Array, y: Array, fit: Array, start: Array | None, wall: Index) -> Limit[Array]:
+def _inside(
+    potential: Potential, X: Array, y: Array, fit: Array, start: Array | None, wall: Index
+) -> Limit[Array]:
     """The projection onto Xβ = ŷ with the pushed coordinates at zero."""
     d = X.shape[1]
     kept = np.setdiff1d(np.arange(d), wall)
@@ -73,10 +93,20 @@ def _inside(potential: Potential, X: Array, y: Array, fit: Array, start: Array |
     origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
     left = wall_divergence(potential, origin, wall)
     if kept.size == 0:
-        return Limit(value, left, Certificate(left, left, 0.0, "exact"), {"nu": np.zeros(len(fit)), "boundary": wall})
-    part = projection_onto(potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept], y)
+        return Limit(
+            value,
+            left,
+            Certificate(left, left, 0.0, "exact"),
+            {"nu": np.zeros(len(fit)), "boundary": wall},
+        )
+    part = projection_onto(
+        potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept], y
+    )
     value[kept] = part.value
-    bounds = (part.certificate.primal + left) * (1 + ROUNDED), (part.certificate.dual + left) * (1 - ROUNDED)
+    bounds = (
+        (part.certificate.primal + left) * (1 + ROUNDED),
+        (part.certificate.dual + left) * (1 - ROUNDED),
+    )
     certificate = dataclasses.replace(part.certificate, primal=bounds[0], dual=bounds[1])
     boundary = np.sort(np.concatenate([wall, kept[part.stats["boundary"]]]))
     return Limit(value, part.objective + left, certificate, {**part.stats, "boundary": boundary})

@@ -1,4 +1,5 @@
-"""The two questions of the papers, each by one verb: the interpolator of least norm, the classifier of largest margin."""
+"""The two questions of the papers, each by one verb: the interpolator of least norm, the classifier
+of largest margin."""
 
 from __future__ import annotations
 
@@ -25,16 +26,22 @@ ROUNDED = 4 * float(np.finfo(float).eps)
 """What a root and a product may be off by, and more."""
 
 
-def min_norm(X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str | ArrayLike, **options: Any) -> Limit[Any]:
+def min_norm(
+    X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str | ArrayLike, **options: Any
+) -> Limit[Any]:
     """Of all that fit the labels, the one of least norm: h(x_i) = y_i, ‖h‖ least.
 
     X, y: inputs (n, d) and labels (n,), or a `Dataset` alone. norm: over what, and measured how:
 
-    - 'l2', 'l1': β with Xβ = y, the kernel and the rich limit of diagonal networks (W, §4); `min_l2`, `min_l1`
-    - 'frobenius', 'nuclear': matrices with observed entries, `shape=(rows, cols)` says of what shape (W, §6);
+    - 'l2', 'l1': β with Xβ = y, the kernel and the rich limit of diagonal networks (W, §4);
+    `min_l2`, `min_l1`
+    - 'frobenius', 'nuclear': matrices with observed entries, `shape=(rows, cols)` says of what
+    shape (W, §6);
       `min_frobenius_norm`, `min_nuclear_norm`
-    - 'relu': two-layer ReLU networks of any width, ‖θ‖² (B, eq. 34); options gap, time_s, key; `min_norm_interpolator`
-    - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs, which are then not looked at; `kernel_interpolator`
+    - 'relu': two-layer ReLU networks of any width, ‖θ‖² (B, eq. 34); options gap, time_s, key;
+    `min_norm_interpolator`
+    - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs, which are then not looked
+    at; `kernel_interpolator`
 
     The limit has what that function gives, with its certificate.
     """
@@ -49,13 +56,16 @@ def min_norm(X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str | 
     return solvers[norm](inputs, targets, **options)
 
 
-def max_margin(X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str | ArrayLike, **options: Any) -> Limit[Any]:
+def max_margin(
+    X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str | ArrayLike, **options: Any
+) -> Limit[Any]:
     """Of all classifiers of norm at most one, the one of largest margin: min_i y_ih(x_i) greatest.
 
     X, y: inputs (n, d) and labels ±1, or a `Dataset` alone. norm: over what, and measured how:
 
     - 'l2', 'l1': h(x) = ⟨β, x⟩ with ‖β‖₂ ≤ 1, or ‖β‖₁ ≤ 1; `l2_max_margin`, `l1_max_margin`
-    - 'f1', 'f2': two-layer ReLU networks trained in both layers, or in the output layer alone (C, eqs. 4 and 5); X without the
+    - 'f1', 'f2': two-layer ReLU networks trained in both layers, or in the output layer alone (C,
+    eqs. 4 and 5); X without the
       bias column; options as for `f1_max_margin`, `f2_max_margin`
     - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs; `kernel_max_margin`
 
@@ -65,7 +75,12 @@ def max_margin(X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str 
     targets = labels("y", targets)
     if not isinstance(norm, str):
         return kernel_max_margin(_kernel(norm, len(targets)), targets, **options)
-    solvers: Mapping[str, Solver] = {"f1": f1_max_margin, "f2": f2_max_margin, "l1": _l1_margin, "l2": _l2_margin}
+    solvers: Mapping[str, Solver] = {
+        "f1": f1_max_margin,
+        "f2": f2_max_margin,
+        "l1": _l1_margin,
+        "l2": _l2_margin,
+    }
     if norm not in solvers:
         raise unknown("norm", norm, list(solvers))
     return solvers[norm](inputs, targets, **options)
@@ -84,13 +99,19 @@ def _read(verb: str, X: ArrayLike | Dataset, y: ArrayLike | None) -> tuple[Array
 def _kernel(K: ArrayLike, n: int) -> ArrayLike:
     K = matrix("norm", K)
     if K.shape != (n, n):
-        raise InputError(f"norm: a kernel matrix of {n} inputs has the shape {(n, n)}, found {K.shape}")
+        raise InputError(
+            f"norm: a kernel matrix of {n} inputs has the shape {(n, n)}, found {K.shape}"
+        )
     return K
 
 
-def _of_matrices(norm: str, X: Array, y: Array, *, shape: tuple[int, int] | None = None) -> Limit[Any]:
+def _of_matrices(
+    norm: str, X: Array, y: Array, *, shape: tuple[int, int] | None = None
+) -> Limit[Any]:
     if shape is None:
-        raise InputError(f"shape: norm={norm!r} is of matrices; say of what shape, as in shape=(5, 4)")
+        raise InputError(
+            f"shape: norm={norm!r} is of matrices; say of what shape, as in shape=(5, 4)"
+        )
     entries = observed_entries(Dataset(X, y), shape)
     solve = min_nuclear_norm if norm == "nuclear" else min_frobenius_norm
     return solve(shape, entries.rows, entries.cols, entries.values)
@@ -100,9 +121,14 @@ def _l2_margin(X: Array, y: Array, **options: Any) -> Limit[Any]:
     """Signed features are the inputs themselves; theirs is a margin over √d‖a‖ ≤ 1."""
     found = l2_max_margin(y[:, None] * X, **options)
     root = math.sqrt(X.shape[1])
-    lower, upper = found.certificate.primal * root * (1 - ROUNDED), found.certificate.dual * root * (1 + ROUNDED)
+    lower, upper = (
+        found.certificate.primal * root * (1 - ROUNDED),
+        found.certificate.dual * root * (1 + ROUNDED),
+    )
     certificate = dataclasses.replace(found.certificate, primal=lower, dual=upper)
-    return dataclasses.replace(found, value=root * found.value, objective=lower, certificate=certificate)
+    return dataclasses.replace(
+        found, value=root * found.value, objective=lower, certificate=certificate
+    )
 
 
 def _l1_margin(X: Array, y: Array, **options: Any) -> Limit[Any]:
@@ -111,4 +137,6 @@ def _l1_margin(X: Array, y: Array, **options: Any) -> Limit[Any]:
     found = l1_max_margin(np.hstack([signed, -signed]), **options)
     plus, minus = np.split(found.value, 2)
     beta = plus - minus
-    return dataclasses.replace(found, value=beta, stats={**found.stats, "support": np.flatnonzero(beta)})
+    return dataclasses.replace(
+        found, value=beta, stats={**found.stats, "support": np.flatnonzero(beta)}
+    )

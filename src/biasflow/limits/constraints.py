@@ -13,12 +13,14 @@ from ..inputs import Array
 WELL_CONDITIONED = 1e-10
 """Reciprocal condition of XXᵀ above which rank n is beyond doubt (condition of X below 1e5)."""
 CONSISTENCY = 1e-9
-"""Relative residual above which Xβ = y is called inconsistent: far above rounding, far below any noise."""
+"""Relative residual above which Xβ = y is called inconsistent: far above rounding, far below any
+noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """Rows of X that span all of them, of unit length, orthonormalised where X is ill conditioned: basis = transform·X.
+    """Rows of X that span all of them, of unit length, orthonormalised where X is ill conditioned:
+    basis = transform·X.
 
     ν of the original rows is lift(ν of the basis)."""
 
@@ -32,7 +34,8 @@ class Constraints:
 
 
 def solvable(X: Array, y: Array) -> bool:
-    """Whether some β solves Xβ = y in exact arithmetic; no, where that would take too long to tell."""
+    """Whether some β solves Xβ = y in exact arithmetic; no, where that would take too long to
+    tell."""
     from .rank import MOST_WORK, exact_ranks
 
     if len(X) * X.size > MOST_WORK:
@@ -42,14 +45,18 @@ def solvable(X: Array, y: Array) -> bool:
 
 
 def reduce_constraints(X: Array, y: Array) -> Constraints:
-    """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least residual."""
+    """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least
+    residual."""
     n, d = X.shape
     largest = np.where(np.any(X, axis=1), np.max(np.abs(X), axis=1), 1.0)
     scaled, labels = X / largest[:, None], y / largest
     length = np.where(np.any(X, axis=1), np.linalg.norm(scaled, axis=1), 1.0)
     scaled, labels, unit = scaled / length[:, None], labels / length, 1 / (largest * length)
     if not np.all(np.isfinite(unit)):
-        raise InputError(f"X: a row with entries up to {np.min(largest):g} is too small for floats; rescale it with its label")
+        raise InputError(
+            f"X: a row with entries up to {np.min(largest):g} is too small for floats; rescale it "
+            "with its label"
+        )
     if n <= d:
         gram = scaled @ scaled.T
         try:
@@ -68,12 +75,15 @@ def reduce_constraints(X: Array, y: Array) -> Constraints:
         why = f"n = {n} exceeds d = {d}" if n > d else f"X has rank {rank} < n = {n}"
         if n <= d and solvable(X, y):
             raise InconsistentError(
-                f"X, y: floats cannot solve Xβ = y: X has rank {rank} < n = {n} to rounding, though not exactly; columns with an"
+                f"X, y: floats cannot solve Xβ = y: X has rank {rank} < n = {n} to rounding, "
+                "though not exactly; columns with an"
                 " offset are better centred, those of mixed units rescaled"
             )
         raise InconsistentError(
-            f"X, y: no β solves Xβ = y ({why}); the least residual is {np.linalg.norm(outside / unit):.3g}."
-            " mirror_flow converges to the projection onto the least-squares solutions instead, which mirror_limit computes"
+            f"X, y: no β solves Xβ = y ({why}); the least residual is "
+            f"{np.linalg.norm(outside / unit):.3g}."
+            " mirror_flow converges to the projection onto the least-squares solutions instead, "
+            "which mirror_limit computes"
         )
     transform = u.T / s[:, None]
     return Constraints(vt, transform @ labels, rank, transform * unit)

@@ -1,7 +1,9 @@
-"""Sums of products of floats without rounding, as integers, and the way back to floats with outward rounding.
+"""Sums of products of floats without rounding, as integers, and the way back to floats with outward
+rounding.
 
-A float is an integer times a power of two, so that products and sums of floats are too. `exact_gram` splits a matrix into slices
-of few bits, whose products float64 sums exactly (Ozaki, Ogita, Oishi & Rump, 2012), and adds these up as Python integers.
+A float is an integer times a power of two, so that products and sums of floats are too.
+`exact_gram` splits a matrix into slices of few bits, whose products float64 sums exactly (Ozaki,
+Ogita, Oishi & Rump, 2012), and adds these up as Python integers.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ def exact_gram(A: Array, deadline: float) -> Integers | None: ...
 
 
 def exact_gram(A: Array, deadline: float = math.inf) -> Integers | None:
-    """AAᵀ without rounding, A (n, k); None where it takes until after the deadline, on the clock of `time.monotonic`."""
+    """AAᵀ without rounding, A (n, k); None where it takes until after the deadline, on the clock of
+    `time.monotonic`."""
     bits = (MANTISSA - 1 - max(A.shape[1] - 1, 1).bit_length()) // 2
     parts, products = slices(A, bits), []
     for i, one in enumerate(parts):
@@ -72,7 +75,11 @@ def exact_gram(A: Array, deadline: float = math.inf) -> Integers | None:
             if time.monotonic() > deadline:
                 return None
             product = one.entries @ other.entries.T
-            products.append(Slice(product if one is other else product + product.T, one.exponent + other.exponent))
+            products.append(
+                Slice(
+                    product if one is other else product + product.T, one.exponent + other.exponent
+                )
+            )
     return _sum(products, (A.shape[0], A.shape[0]), deadline)
 
 
@@ -92,12 +99,17 @@ def _sum(parts: list[Slice], shape: Any, deadline: float = math.inf) -> Integers
     for part in parts:
         if time.monotonic() > deadline:
             return None
-        total = total + part.entries.astype(np.int64).astype(object) * (1 << (part.exponent - exponent))
+        total = total + part.entries.astype(np.int64).astype(object) * (
+            1 << (part.exponent - exponent)
+        )
     return Integers(total, exponent)
 
 
-def root_bounds(numerator: int, denominator: int, exponent: int, divisor: Any = libmp.fone) -> tuple[float, float]:
-    """Floats around √(numerator/denominator·2^exponent/divisor), divisor an mpf of libmp good to 100 bits."""
+def root_bounds(
+    numerator: int, denominator: int, exponent: int, divisor: Any = libmp.fone
+) -> tuple[float, float]:
+    """Floats around √(numerator/denominator·2^exponent/divisor), divisor an mpf of libmp good to
+    100 bits."""
     if numerator <= 0:
         return 0.0, 0.0
     ratio = libmp.mpf_div(libmp.from_int(numerator), libmp.from_int(denominator), GUARD)

@@ -1,4 +1,5 @@
-"""Can labels be reached with prescribed signs? A linear program answers, with a proof either way."""
+"""Can labels be reached with prescribed signs? A linear program answers, with a proof either
+way."""
 
 from __future__ import annotations
 
@@ -15,15 +16,17 @@ SEPARATION = 1e-7
 SWEEPS = 4
 """Times that rows and columns are scaled in turn."""
 SHOWN = 1e-9
-"""Of the sum of its terms, up to which a product counts as zero: rounding of a program's solution."""
+"""Of the sum of its terms, up to which a product counts as zero: rounding of a program's
+solution."""
 
 
 def forced_zeros(X: Array, y: Array, signs: Array) -> Mask:
     """Which coordinates vanish in every β with Xβ = y and signs_i·β_i ≥ 0 wherever signs_i ≠ 0.
 
-    The program max Σt, t ≤ 1, signs·β ≥ t, Xβ = λy, λ ≥ 1 has t_i = 0 exactly there. It does not depend on units of rows and
-    columns, and is solved in units in which entries are near one: HiGHS drops those below 1e-9. Infeasible labels raise an
-    InfeasibleError with a Farkas vector.
+    The program max Σt, t ≤ 1, signs·β ≥ t, Xβ = λy, λ ≥ 1 has t_i = 0 exactly there. It does not
+    depend on units of rows and
+    columns, and is solved in units in which entries are near one: HiGHS drops those below 1e-9.
+    Infeasible labels raise an InfeasibleError with a Farkas vector.
     """
     n, d = X.shape
     scaled, rows = _in_own_units(np.hstack([X, y[:, None]]))
@@ -36,7 +39,15 @@ def forced_zeros(X: Array, y: Array, signs: Array) -> Mask:
     inequality[np.arange(k), d + np.arange(k)] = 1.0
     cost = np.concatenate([np.zeros(d), -np.ones(k), [0.0]])
     bounds = [(None, None)] * d + [(0, 1)] * k + [(1, None)]
-    solution = linprog(cost, A_ub=inequality, b_ub=np.zeros(k), A_eq=equality, b_eq=np.zeros(n), bounds=bounds, method="highs")
+    solution = linprog(
+        cost,
+        A_ub=inequality,
+        b_ub=np.zeros(k),
+        A_eq=equality,
+        b_eq=np.zeros(n),
+        bounds=bounds,
+        method="highs",
+    )
     if solution.status == 2:
         raise _infeasible(X, y, signs, scaled, rows)
     if solution.status != 0:
@@ -47,7 +58,8 @@ def forced_zeros(X: Array, y: Array, signs: Array) -> Mask:
 
 
 def _in_own_units(A: Array) -> tuple[Array, Array]:
-    """(A with rows and columns times powers of two that bring its entries near one, the rows' powers)."""
+    """(A with rows and columns times powers of two that bring its entries near one, the rows'
+    powers)."""
     size = np.abs(A)
     with np.errstate(divide="ignore"):
         logs = np.where(size > 0, np.log2(size), np.nan)
@@ -68,7 +80,8 @@ def _middle(logs: Array, axis: int) -> Array:
 
 
 def _infeasible(X: Array, y: Array, signs: Array, scaled: Array, rows: Array) -> InfeasibleError:
-    """max ⟨y, g⟩ with ⟨x_i, g⟩ = 0 on free coordinates, signs_i⟨x_i, g⟩ ≤ 0 on confined ones, ‖g‖_∞ ≤ 1, in those units."""
+    """max ⟨y, g⟩ with ⟨x_i, g⟩ = 0 on free coordinates, signs_i⟨x_i, g⟩ ≤ 0 on confined ones, ‖g‖_∞
+    ≤ 1, in those units."""
     free, confined = signs == 0, np.flatnonzero(signs)
     inner, target = scaled[:, :-1], scaled[:, -1]
     solution = linprog(
@@ -85,11 +98,16 @@ def _infeasible(X: Array, y: Array, signs: Array, scaled: Array, rows: Array) ->
     g = g / largest
     reach = float(y @ g) / (float(np.max(np.abs(y), initial=0.0)) or 1.0)
     if not _separates(X, y, signs, g):
-        words = f"y: labels seem out of reach with the signs prescribed where alpha is zero ({confined.size} coordinates)"
+        words = (
+            "y: labels seem out of reach with the signs prescribed where alpha is zero "
+            f"({confined.size} coordinates)"
+        )
         return InfeasibleError(f"{words}, which floats cannot show", np.full(X.shape[0], np.nan))
     return InfeasibleError(
-        f"y: labels out of reach with the signs prescribed where alpha is zero ({confined.size} coordinates):"
-        f" a vector g separates them, ⟨y, g⟩ = {reach:.3g} > 0 while sign_i⟨x_i, g⟩ ≤ 0 for all of them",
+        f"y: labels out of reach with the signs prescribed where alpha is zero ({confined.size} "
+        "coordinates):"
+        f" a vector g separates them, ⟨y, g⟩ = {reach:.3g} > 0 while sign_i⟨x_i, g⟩ ≤ 0 for all "
+        "of them",
         g,
     )
 

@@ -1,9 +1,11 @@
-"""Homogeneous networks under losses with an exponential tail: normalised margins, and how near to a KKT point (Lyu and Li 2019).
+"""Homogeneous networks under losses with an exponential tail: normalised margins, and how near to a
+KKT point (Lyu and Li 2019).
 
-For f(cw, x) = c^L·f(w, x) and labels ±1, gradient flow on Σ_i e^{−y_if(w, x_i)} or the logistic loss, once the data are fitted,
-tends in direction to KKT points of
+For f(cw, x) = c^L·f(w, x) and labels ±1, gradient flow on Σ_i e^{−y_if(w, x_i)} or the logistic
+loss, once the data are fitted, tends in direction to KKT points of
 
-    min ½‖θ‖²  subject to  q_i(θ) = y_if(θ, x_i) ≥ 1:    θ = Σ_i λ_i∇q_i(θ), λ ≥ 0, λ_i(q_i(θ) − 1) = 0,
+    min ½‖θ‖²  subject to  q_i(θ) = y_if(θ, x_i) ≥ 1:    θ = Σ_i λ_i∇q_i(θ), λ ≥ 0, λ_i(q_i(θ) − 1)
+    = 0,
 
 and its smoothed normalised margin never falls. Both are measured here on any network, of any depth.
 """
@@ -25,7 +27,8 @@ from .tangent.functions import Leaves, read_inputs
 from .tangent.kernels import MEMORY, Tangent, tangent
 
 HOMOGENEOUS = 1e-6
-"""Relative defect of f(cw) = c^L·f(w), and of Euler's identity, above which a network is not called homogeneous."""
+"""Relative defect of f(cw) = c^L·f(w), and of Euler's identity, above which a network is not called
+homogeneous."""
 STRETCH = 2.0
 """c at which f(cw) = c^L·f(w) is tried, besides Euler's identity, which looks at c = 1."""
 LOSSES = ("exponential", "logistic")
@@ -39,9 +42,11 @@ MONOTONE = 1e-9
 
 @dataclass(frozen=True)
 class Homogeneity:
-    """The degree L with f(cw, x) = c^L·f(w, x), as measured: by Euler's identity ⟨w, ∇f⟩ = L·f in least squares over the inputs.
+    """The degree L with f(cw, x) = c^L·f(w, x), as measured: by Euler's identity ⟨w, ∇f⟩ = L·f in
+    least squares over the inputs.
 
-    degree: L = Σ_i f_i⟨w, ∇f_i⟩/Σ_i f_i². euler: ‖⟨w, ∇f⟩ − L·f‖/‖L·f‖ over the inputs. stretched: ‖f(2w) − 2^L·f(w)‖/‖2^L·f(w)‖.
+    degree: L = Σ_i f_i⟨w, ∇f_i⟩/Σ_i f_i². euler: ‖⟨w, ∇f⟩ − L·f‖/‖L·f‖ over the inputs. stretched:
+    ‖f(2w) − 2^L·f(w)‖/‖2^L·f(w)‖.
     spread: standard deviation over the inputs of ⟨w, ∇f_i⟩/f_i, weighted by f_i².
     """
 
@@ -59,7 +64,8 @@ class Homogeneity:
 
 
 def homogeneity(fn: Any, params: Any, X: ArrayLike, *, output: int | None = None) -> Homogeneity:
-    """Whether f(cw, x) = c^L·f(w, x), and for which L, measured on inputs X. fn, output: as for `tangent_kernel`."""
+    """Whether f(cw, x) = c^L·f(w, x), and for which L, measured on inputs X. fn, output: as for
+    `tangent_kernel`."""
     inputs = read_inputs(X)
     return measured_homogeneity(tangent(fn, params, inputs, output), inputs)
 
@@ -68,11 +74,15 @@ def measured_homogeneity(at: Tangent, X: Array) -> Homogeneity:
     values, slopes = at.predictions(X), _along_weights(at, X)
     total = float(values @ values)
     if not (np.isfinite(total) and total > 0):
-        raise InputError(f"fn: f(w, X) has norm {np.sqrt(total):g}: no degree of homogeneity can be read off it")
+        raise InputError(
+            f"fn: f(w, X) has norm {np.sqrt(total):g}: no degree of homogeneity can be read off it"
+        )
     degree = float(values @ slopes) / total
     scale = max(abs(degree), 1e-300) * float(np.sqrt(total))
     euler = float(np.linalg.norm(slopes - degree * values)) / scale
-    stretched = Tangent(at.function, tuple(STRETCH * leaf for leaf in at.leaves), at.memory).predictions(X)
+    stretched = Tangent(
+        at.function, tuple(STRETCH * leaf for leaf in at.leaves), at.memory
+    ).predictions(X)
     expected = STRETCH**degree * values
     defect = float(np.linalg.norm(stretched - expected) / np.linalg.norm(expected))
     return Homogeneity(degree, euler, defect, euler * abs(degree))
@@ -80,17 +90,22 @@ def measured_homogeneity(at: Tangent, X: Array) -> Homogeneity:
 
 def _along_weights(at: Tangent, X: Array) -> Array:
     """⟨w, ∇f(w, x_i)⟩."""
-    return np.concatenate([at.function.pushforward(at.leaves, X[block], at.leaves) for block in at.blocks(X)])
+    return np.concatenate(
+        [at.function.pushforward(at.leaves, X[block], at.leaves) for block in at.blocks(X)]
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class MarginKkt:
-    """How near a network's direction is to a KKT point of the max-margin problem, with the multipliers that prove it.
+    """How near a network's direction is to a KKT point of the max-margin problem, with the
+    multipliers that prove it.
 
-    θ = w/q_min^{1/L} is the network scaled to margin one. margin: γ = q_min/‖w‖^L. multipliers: λ ≥ 0 (n,), which minimise the
-    sum of squares of the two residuals. stationarity: ‖θ − Σ_i λ_i∇q_i(θ)‖/‖θ‖; complementarity: max_i λ_i(q_i(θ) − 1)·L/‖θ‖², in
-    units of Σ_i λ_iq_i = ‖θ‖²/L at a KKT point. In Lyu and Li's words θ is an (ε, δ)-KKT point with `epsilon` and `delta`, for
-    these multipliers; with others one of the two may be smaller. Networks with kinks are differentiated where they are
+    θ = w/q_min^{1/L} is the network scaled to margin one. margin: γ = q_min/‖w‖^L. multipliers: λ ≥
+    0 (n,), which minimise the sum of squares of the two residuals. stationarity: ‖θ − Σ_i
+    λ_i∇q_i(θ)‖/‖θ‖; complementarity: max_i λ_i(q_i(θ) − 1)·L/‖θ‖², in units of Σ_i λ_iq_i = ‖θ‖²/L
+    at a KKT point. In Lyu and Li's words θ is an (ε, δ)-KKT point with `epsilon` and `delta`, for
+    these multipliers; with others one of the two may be smaller. Networks with kinks are
+    differentiated where they are
     differentiable: on a kink the residual is that of one of the subgradients.
     """
 
@@ -122,19 +137,29 @@ class MarginKkt:
 
     def __str__(self) -> str:
         return (
-            f"normalised margin {self.margin:.4g} for a network homogeneous of degree {self.homogeneity.degree:.4g}; relative KKT"
-            f" residuals: stationarity {self.stationarity:.2g}, complementarity {self.complementarity:.2g};"
+            f"normalised margin {self.margin:.4g} for a network homogeneous of degree "
+            f"{self.homogeneity.degree:.4g}; relative KKT"
+            f" residuals: stationarity {self.stationarity:.2g}, complementarity "
+            f"{self.complementarity:.2g};"
             f" {self.support.size} of {self.multipliers.size} inputs carry the margin"
         )
 
 
 def margin_kkt(
-    fn: Any, params: Any, X: ArrayLike, y: ArrayLike, *, output: int | None = None, memory: float = MEMORY
+    fn: Any,
+    params: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    output: int | None = None,
+    memory: float = MEMORY,
 ) -> MarginKkt:
-    """The approximate KKT certificate of a homogeneous network for the max-margin problem (Lyu and Li 2019), labels ±1.
+    """The approximate KKT certificate of a homogeneous network for the max-margin problem (Lyu and
+    Li 2019), labels ±1.
 
-    fn, output, memory: as for `tangent_kernel`. The multipliers are non-negative least squares on the Gram matrix of the ∇q_i; no
-    Jacobian is held. Raises AssumptionError where the network is not homogeneous, or does not classify every input rightly.
+    fn, output, memory: as for `tangent_kernel`. The multipliers are non-negative least squares on
+    the Gram matrix of the ∇q_i; no Jacobian is held. Raises AssumptionError where the network is
+    not homogeneous, or does not classify every input rightly.
     """
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
@@ -143,7 +168,10 @@ def margin_kkt(
     q = y * at.predictions(inputs)
     if np.min(q) <= 0:
         k = int(np.argmin(q))
-        raise AssumptionError("margin", f"input {k} is not classified rightly: y·f = {q[k]:.3g}; the margin must be positive")
+        raise AssumptionError(
+            "margin",
+            f"input {k} is not classified rightly: y·f = {q[k]:.3g}; the margin must be positive",
+        )
     L, least = degree.degree, float(np.min(q))
     shrink = least ** (-1 / L)
     theta = tuple(shrink * leaf for leaf in at.leaves)
@@ -151,13 +179,16 @@ def margin_kkt(
     lam = _multipliers(scaled, inputs, y, q / least, size, L)
     left = _minus(theta, scaled, inputs, lam * y)
     complementarity = float(np.max(lam * (q / least - 1))) * L / size**2
-    return MarginKkt(least / norm(at.leaves) ** L, lam, norm(left) / size, complementarity, size, degree)
+    return MarginKkt(
+        least / norm(at.leaves) ** L, lam, norm(left) / size, complementarity, size, degree
+    )
 
 
 def _multipliers(at: Tangent, X: Array, y: Array, q: Array, size: float, L: float) -> Array:
     """λ ≥ 0 that minimises ‖θ − Σλ_ih_i‖²/‖θ‖² + Σ_i(λ_i(q_i − 1)L/‖θ‖²)², h_i = ∇q_i(θ).
 
-    With ⟨h_i, θ⟩ = Lq_i (Euler) and BBᵀ the Gram matrix of the h_i, the first term is ‖Bᵀλ − c‖²/‖θ‖² and a constant, Bc = Lq.
+    With ⟨h_i, θ⟩ = Lq_i (Euler) and BBᵀ the Gram matrix of the h_i, the first term is ‖Bᵀλ −
+    c‖²/‖θ‖² and a constant, Bc = Lq.
     """
     B = y[:, None] * kernel_factor(at.kernel(X))
     c, *_ = np.linalg.lstsq(B, L * q, rcond=None)
@@ -177,8 +208,10 @@ def _homogeneous(at: Tangent, X: Array) -> Homogeneity:
     if not found or found.degree <= 0:
         raise AssumptionError(
             "homogeneous",
-            f"the network is not homogeneous in its weights: ⟨w, ∇f⟩/f = {found.degree:.3g} ± {found.spread:.2g} over the inputs,"
-            f" and f(2w) misses 2^L·f(w) by {found.stretched:.2g}; biases beyond the first layer do that",
+            f"the network is not homogeneous in its weights: ⟨w, ∇f⟩/f = {found.degree:.3g} ± "
+            f"{found.spread:.2g} over the inputs,"
+            f" and f(2w) misses 2^L·f(w) by {found.stretched:.2g}; biases beyond the first layer "
+            "do that",
         )
     return found
 
@@ -190,10 +223,12 @@ def norm(leaves: Sequence[Array]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SmoothedMargin:
-    """The smoothed normalised margin γ̃ = ℓ⁻¹(L(w))/‖w‖^L at each checkpoint, L(w) = Σ_i ℓ(q_i) (Lyu and Li 2019, eq. 3).
+    """The smoothed normalised margin γ̃ = ℓ⁻¹(L(w))/‖w‖^L at each checkpoint, L(w) = Σ_i ℓ(q_i)
+    (Lyu and Li 2019, eq. 3).
 
-    margins: γ = q_min/‖w‖^L, which γ̃ approaches from below. separated: whether L(w) < ℓ(0), from where on the theorem speaks;
-    before it, γ̃ is negative. log_loss: log L(w). increasing: γ̃ never falls between separated checkpoints, up to rounding.
+    margins: γ = q_min/‖w‖^L, which γ̃ approaches from below. separated: whether L(w) < ℓ(0), from
+    where on the theorem speaks; before it, γ̃ is negative. log_loss: log L(w). increasing: γ̃ never
+    falls between separated checkpoints, up to rounding.
     """
 
     values: Array
@@ -208,36 +243,53 @@ class SmoothedMargin:
 
     @property
     def fall(self) -> float:
-        """The largest relative fall between consecutive separated checkpoints: zero where there is none."""
+        """The largest relative fall between consecutive separated checkpoints: zero where there is
+        none."""
         kept = self.values[self.separated]
         return float(np.max(-np.diff(kept) / np.abs(kept[:-1]), initial=0.0))
 
 
 def smoothed_margin(
-    fn: Any, checkpoints: Sequence[Any], X: ArrayLike, y: ArrayLike, loss: str = "exponential", *, output: int | None = None
+    fn: Any,
+    checkpoints: Sequence[Any],
+    X: ArrayLike,
+    y: ArrayLike,
+    loss: str = "exponential",
+    *,
+    output: int | None = None,
 ) -> SmoothedMargin:
-    """The smoothed normalised margin along training, which gradient flow never lets fall once the data are fitted.
+    """The smoothed normalised margin along training, which gradient flow never lets fall once the
+    data are fitted.
 
-    loss: 'exponential' ℓ(q) = e^{−q}, or 'logistic' ℓ(q) = log(1 + e^{−q}), summed over the inputs. Computed in logarithms:
-    losses below the range of floats are no matter. A fall along checkpoints of gradient descent means that the step was too
-    large for the flow's theorem; a network that is not homogeneous is refused.
+    loss: 'exponential' ℓ(q) = e^{−q}, or 'logistic' ℓ(q) = log(1 + e^{−q}), summed over the inputs.
+    Computed in logarithms: losses below the range of floats are no matter. A fall along checkpoints
+    of gradient descent means that the step was too large for the flow's theorem; a network that is
+    not homogeneous is refused.
     """
     one_of("loss", loss, LOSSES)
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
     if not isinstance(checkpoints, Iterable):
-        raise InputError(f"checkpoints: expected a list of parameters along training, found {type(checkpoints).__name__}")
+        raise InputError(
+            "checkpoints: expected a list of parameters along training, found "
+            f"{type(checkpoints).__name__}"
+        )
     checkpoints = tuple(checkpoints)
     if not checkpoints:
         raise InputError("checkpoints: expected at least one, found none")
     at = tangent(fn, checkpoints[0], inputs, output, name="checkpoints[0]")
     rows = []
-    degree = _homogeneous(Tangent(at.function, at.function.leaves(_named(-1, checkpoints), checkpoints[-1])), inputs)
+    degree = _homogeneous(
+        Tangent(at.function, at.function.leaves(_named(-1, checkpoints), checkpoints[-1])), inputs
+    )
     for k, params in enumerate(checkpoints):
         leaves = at.function.leaves(_named(k, checkpoints), params)
         q = y * at.function.predictions(leaves, inputs)
         if not np.all(np.isfinite(q)):
-            raise InputError(f"checkpoints[{k}]: predictions are not finite: training diverged, or the scale overflows")
+            raise InputError(
+                f"checkpoints[{k}]: predictions are not finite: training diverged, or the scale "
+                "overflows"
+            )
         log_loss, inverse = _smooth_minimum(q, loss)
         unit = norm(leaves) ** degree.degree
         rows.append((inverse / unit, float(np.min(q)) / unit, log_loss))
@@ -250,7 +302,8 @@ def _named(k: int, checkpoints: Sequence[Any]) -> str:
 
 
 def _smooth_minimum(q: Array, loss: str) -> tuple[float, float]:
-    """log L = log Σℓ(q_i) and ℓ⁻¹(L): −log L, and −log(e^L − 1) for the logistic loss, which is −log L − log(expm1(L)/L)."""
+    """log L = log Σℓ(q_i) and ℓ⁻¹(L): −log L, and −log(e^L − 1) for the logistic loss, which is
+    −log L − log(expm1(L)/L)."""
     terms = -q if loss == "exponential" else _log_logistic(q)
     top = float(np.max(terms))
     log_loss = top + float(np.log(np.sum(np.exp(terms - top))))

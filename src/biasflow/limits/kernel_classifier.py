@@ -1,12 +1,15 @@
-"""Exact kernel classifiers of wide networks on data sets too large for one matrix factorisation call.
+"""Exact kernel classifiers of wide networks on data sets too large for one matrix factorisation
+call.
 
-The tangent kernel of a bias-free two-layer ReLU network of width m with He's start is, in expectation and for every output,
+The tangent kernel of a bias-free two-layer ReLU network of width m with He's start is, in
+expectation and for every output,
 
     K(x, x') = (m/d)·‖x‖‖x'‖(sin θ + (π−θ)cos θ)/π + ⟨x, x'⟩(π−θ)/π
 
-(first term: output layer, a random-feature kernel; second: hidden layer; outputs do not interact; Cho & Saul 2009, Jacot et al.
-2018). Gradient flow of the square loss on one-hot labels from an unbiased start goes to its interpolator of least norm, which is
-computed here by a Cholesky factorisation in blocks, float64, on whatever device JAX has.
+(first term: output layer, a random-feature kernel; second: hidden layer; outputs do not interact;
+Cho & Saul 2009, Jacot et al. 2018). Gradient flow of the square loss on one-hot labels from an
+unbiased start goes to its interpolator of least norm, which is computed here by a Cholesky
+factorisation in blocks, float64, on whatever device JAX has.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ UNFIT = 1e-3
 
 @dataclass(frozen=True)
 class WideKernel:
-    """The expected tangent kernel of a network of this width; layers 'output': of its output layer alone."""
+    """The expected tangent kernel of a network of this width; layers 'output': of its output layer
+    alone."""
 
     width: int
     layers: str = "all"
@@ -48,13 +52,20 @@ class WideKernel:
         products = x @ other.T
         norms = lengths * others
         theta = jnp.arccos(jnp.clip(products / jnp.where(norms == 0, 1, norms), -1, 1))
-        output = self.width / x.shape[1] * norms * (jnp.sin(theta) + (np.pi - theta) * jnp.cos(theta)) / np.pi
+        output = (
+            self.width
+            / x.shape[1]
+            * norms
+            * (jnp.sin(theta) + (np.pi - theta) * jnp.cos(theta))
+            / np.pi
+        )
         return output if self.layers == "output" else output + products * (np.pi - theta) / np.pi
 
 
 @dataclass(frozen=True)
 class KernelErrors:
-    """Shares of images misclassified, and ‖Kc − y‖_∞ of the coefficients c, recomputed from the kernel."""
+    """Shares of images misclassified, and ‖Kc − y‖_∞ of the coefficients c, recomputed from the
+    kernel."""
 
     train_error: float
     test_error: float
@@ -62,38 +73,63 @@ class KernelErrors:
 
 
 def kernel_classifier(
-    kernel: Callable[[Any, Any], Any], train: tuple[Any, Any], test: tuple[Any, Any], block: int = LARGEST_BLOCK
+    kernel: Callable[[Any, Any], Any],
+    train: tuple[Any, Any],
+    test: tuple[Any, Any],
+    block: int = LARGEST_BLOCK,
 ) -> KernelErrors:
-    """The least-norm interpolator of one-hot labels minus their mean 1/10, applied to the test inputs.
+    """The least-norm interpolator of one-hot labels minus their mean 1/10, applied to the test
+    inputs.
 
-    train, test: inputs (n, d) and classes (n,), 0 to 9. Memory: n²/2 float64. Raises ConvergenceError where K is not positive
-    definite, or so nearly singular that the coefficients do not interpolate.
+    train, test: inputs (n, d) and classes (n,), 0 to 9. Memory: n²/2 float64. Raises
+    ConvergenceError where K is not positive definite, or so nearly singular that the coefficients
+    do not interpolate.
     """
     import jax
     import jax.numpy as jnp
 
     for part, (x, y) in (("train", train), ("test", test)):
         if len(x) != len(y) or len(x) == 0 or np.min(y) < 0 or np.max(y) >= CLASSES:
-            raise InputError(f"{part}: expected a class from 0 to {CLASSES - 1} for each of {len(x)} inputs, found {np.shape(y)}")
+            raise InputError(
+                f"{part}: expected a class from 0 to {CLASSES - 1} for each of {len(x)} inputs, "
+                f"found {np.shape(y)}"
+            )
     block = positive_int("block", block)
     with jax_in_double(), jax.default_matmul_precision("float32"):
-        parts = [jnp.asarray(train[0][i : i + block], jnp.float64) for i in range(0, len(train[0]), block)]
+        parts = [
+            jnp.asarray(train[0][i : i + block], jnp.float64)
+            for i in range(0, len(train[0]), block)
+        ]
         target = np.eye(CLASSES)[np.asarray(train[1])] - 1 / CLASSES
         wanted = [jnp.asarray(target[i : i + block]) for i in range(0, len(target), block)]
         compiled = jax.jit(kernel)
         coefficients = _solved(_factor(compiled, parts), wanted)
-        fitted = [sum(compiled(x, z) @ c for z, c in zip(parts, coefficients, strict=True)) for x in parts]
-        queries = [jnp.asarray(test[0][i : i + block], jnp.float64) for i in range(0, len(test[0]), block)]
-        guessed = [sum(compiled(x, z) @ c for z, c in zip(parts, coefficients, strict=True)) for x in queries]
+        fitted = [
+            sum(compiled(x, z) @ c for z, c in zip(parts, coefficients, strict=True)) for x in parts
+        ]
+        queries = [
+            jnp.asarray(test[0][i : i + block], jnp.float64) for i in range(0, len(test[0]), block)
+        ]
+        guessed = [
+            sum(compiled(x, z) @ c for z, c in zip(parts, coefficients, strict=True))
+            for x in queries
+        ]
     if fitted[0].dtype != jnp.float64:
         raise ConvergenceError(f"kernel_classifier: expected float64, found {fitted[0].dtype}")
-    fits, guesses = np.concatenate([np.asarray(f) for f in fitted]), np.concatenate([np.asarray(g) for g in guessed])
+    fits, guesses = (
+        np.concatenate([np.asarray(f) for f in fitted]),
+        np.concatenate([np.asarray(g) for g in guessed]),
+    )
     if not np.all(np.isfinite(fits)):
-        raise ConvergenceError("kernel_classifier: the kernel matrix is not positive definite in float64; are inputs repeated?")
+        raise ConvergenceError(
+            "kernel_classifier: the kernel matrix is not positive definite in float64; are inputs "
+            "repeated?"
+        )
     residual = float(np.max(np.abs(fits - target)))
     if residual > UNFIT:
         raise ConvergenceError(
-            f"kernel_classifier: ‖Kc − y‖_∞ = {residual:.1e}: no interpolation in float64; are inputs repeated?"
+            f"kernel_classifier: ‖Kc − y‖_∞ = {residual:.1e}: no interpolation in float64; are "
+            "inputs repeated?"
         )
     return KernelErrors(_share_wrong(fits, train[1]), _share_wrong(guesses, test[1]), residual)
 
@@ -126,7 +162,11 @@ def _solved(L: list[list[Any]], wanted: list[Any]) -> list[Any]:
     count = len(wanted)
     forward: list[Any] = []
     for i in range(count):
-        forward.append(solve_triangular(L[i][i], wanted[i] - sum(L[i][k] @ forward[k] for k in range(i)), lower=True))
+        forward.append(
+            solve_triangular(
+                L[i][i], wanted[i] - sum(L[i][k] @ forward[k] for k in range(i)), lower=True
+            )
+        )
     solution: list[Any] = [None] * count
     for i in reversed(range(count)):
         rest = forward[i] - sum(L[k][i].T @ solution[k] for k in range(i + 1, count))

@@ -1,11 +1,13 @@
 """Newton's method for Bregman projections, started cold at any scale.
 
-The unknowns are ν ∈ Rⁿ with ∇φ(β) = ∇φ(β₀) + Xᵀν and Xβ = y. Every coordinate keeps an *anchor*: a point (β_i, η_i) of
-the mirror curve, at which the curve is replaced by its tangent. One linear system H δν = y − Xβ − X(w·e), H = X·diag(w)·Xᵀ,
-moves all tangents at once; e is what an anchor still misses of ∇φ(β₀) + Xᵀν. The new anchor is taken on the curve at the
-new η where |β| falls or stays small (the exponential side is safe), and at the new β where it grows (the logarithmic side
-is). Errors never explode, and differences of η are formed from β where β is large, so slacks far below rounding survive.
-Small scales are reached by lowering a floor under the scale; the anchors carry over.
+The unknowns are ν ∈ Rⁿ with ∇φ(β) = ∇φ(β₀) + Xᵀν and Xβ = y. Every coordinate keeps an *anchor*: a
+point (β_i, η_i) of the mirror curve, at which the curve is replaced by its tangent. One linear
+system H δν = y − Xβ − X(w·e), H = X·diag(w)·Xᵀ, moves all tangents at once; e is what an anchor
+still misses of ∇φ(β₀) + Xᵀν. The new anchor is taken on the curve at the new η where |β| falls or
+stays small (the exponential side is safe), and at the new β where it grows (the logarithmic side
+is). Errors never explode, and differences of η are formed from β where β is large, so slacks far
+below rounding survive. Small scales are reached by lowering a floor under the scale; the anchors
+carry over.
 """
 
 from __future__ import annotations
@@ -21,18 +23,21 @@ from ..potentials.base import MirrorPoint, Potential
 REVIVAL = 0.3
 """Share of the largest |β| up to which an anchor may grow on the exponential side."""
 KEPT = 1e-12
-"""Share of the largest |β| above which a coordinate keeps its β, not its η, when the scale changes."""
+"""Share of the largest |β| above which a coordinate keeps its β, not its η, when the scale
+changes."""
 NEGLIGIBLE = 1e-20
 """Relative weight below which a column does not change the sum in H, and a β does not change Xβ."""
 RIDGE = 4 * np.finfo(float).eps
 VANISHED = 1e-8
-"""Share of the start that counts as the size of labels that are all zero: residuals stop at 1e-22 of the start."""
+"""Share of the start that counts as the size of labels that are all zero: residuals stop at 1e-22
+of the start."""
 ROUGH = 1e-9
 """Accuracy asked of the intermediate problems of the continuation."""
 STALLED = 1e-9
 """Accuracy beyond which Newton's method no longer stalls on nonlinearity, only on rounding."""
 FIRST_FLOOR = 5.0
-"""The continuation starts at units of β e⁵ times below the least-squares solution: there Newton needs a handful of steps."""
+"""The continuation starts at units of β e⁵ times below the least-squares solution: there Newton
+needs a handful of steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,25 +85,36 @@ def solve_gram(H: Array, rhs: Array) -> Array:
 
 
 def project(
-    potential: Potential, X: Array, y: Array, beta0: Array | None, tol: float, max_iterations: int = 3000
+    potential: Potential,
+    X: Array,
+    y: Array,
+    beta0: Array | None,
+    tol: float,
+    max_iterations: int = 3000,
 ) -> NewtonSolution:
-    """Solve for the Bregman projection from a cold start, lowering the floor under the scales as far as needed."""
+    """Solve for the Bregman projection from a cold start, lowering the floor under the scales as
+    far as needed."""
     n, d = X.shape
     if X.size == 0:  # no constraint, or every coordinate forced: nothing moves
-        return NewtonSolution(NewtonState(_origin(potential, beta0, d), np.zeros(d), np.zeros(n), 0.0, 0.0), 0, True)
+        return NewtonSolution(
+            NewtonState(_origin(potential, beta0, d), np.zeros(d), np.zeros(n), 0.0, 0.0), 0, True
+        )
     log_units = potential.log_units(d)
     finite = log_units[np.isfinite(log_units)]
     lowest = float(np.min(finite)) if finite.size else np.inf
     floor = max(lowest, _log_size(X, y, beta0) - FIRST_FLOOR) if finite.size else np.inf
     least = float(np.max(np.abs(y)))
-    if least == 0 and beta0 is not None:  # the limit may be zero itself: then only the start has a size
+    # the limit may be zero itself: then only the start has a size
+    if least == 0 and beta0 is not None:
         least = VANISHED * float(np.max(np.abs(beta0)))
     used, converged = 0, False
     while not converged:
         current = potential.raised(floor) if floor > lowest else potential
         origin = _origin(current, beta0, d)
         start = NewtonState(origin, np.zeros(d), np.zeros(X.shape[0]), np.inf, np.inf)
-        state, count, converged = _newton(current, X, y, start, ROUGH if floor > lowest else tol, 60, least)
+        state, count, converged = _newton(
+            current, X, y, start, ROUGH if floor > lowest else tol, 60, least
+        )
         used += count
         if not converged and (floor > _log_size(X, y, beta0) + FIRST_FLOOR or not finite.size):
             return NewtonSolution(state, used, False)
@@ -117,7 +133,9 @@ def project(
         new_origin = _origin(lowered, beta0, d)
         moved = _transfer(lowered, state, new_origin.minus(origin))
         last = target <= lowest
-        trial, count, converged = _newton(lowered, X, y, moved, tol if last else ROUGH, 40 if last else 10, least)
+        trial, count, converged = _newton(
+            lowered, X, y, moved, tol if last else ROUGH, 40 if last else 10, least
+        )
         used += count
         if not converged:
             drop = min(drop, potential.stride) / 4
@@ -128,19 +146,33 @@ def project(
 
 
 def _newton(
-    potential: Potential, X: Array, y: Array, start: NewtonState, tol: float, limit: int, least: float
+    potential: Potential,
+    X: Array,
+    y: Array,
+    start: NewtonState,
+    tol: float,
+    limit: int,
+    least: float,
 ) -> tuple[NewtonState, int, bool]:
     point, misfit, nu = start.point, start.misfit, start.nu
     state, before = start, np.inf
     for k in range(limit + 1):
         beta, weight = point.beta, point.weight()
-        if not (np.all(np.isfinite(beta)) and np.all(np.isfinite(weight)) and np.all(np.isfinite(misfit))):
+        if not (
+            np.all(np.isfinite(beta))
+            and np.all(np.isfinite(weight))
+            and np.all(np.isfinite(misfit))
+        ):
             return state, k, False
         residual = y - X @ beta
         largest = max(float(np.max(np.abs(beta))), np.finfo(float).tiny)
         size = max(least, largest)  # rows have unit length: Xβ is known to eps·|β|
         state = NewtonState(
-            point, misfit, nu, float(np.max(np.abs(residual))) / size, float(np.max(np.abs(misfit * weight))) / size
+            point,
+            misfit,
+            nu,
+            float(np.max(np.abs(residual))) / size,
+            float(np.max(np.abs(misfit * weight))) / size,
         )
         now = max(state.residual, state.mismatch)
         stalled = k > 3 and now < STALLED and now > 0.9 * before
@@ -156,8 +188,11 @@ def _newton(
     return state, limit, False
 
 
-def _new_anchors(potential: Potential, point: MirrorPoint, move: Array, largest: float) -> tuple[MirrorPoint, Array]:
-    """Anchors after η should move by `move`: on the curve at η + move, or at the tangent's β where that is safer."""
+def _new_anchors(
+    potential: Potential, point: MirrorPoint, move: Array, largest: float
+) -> tuple[MirrorPoint, Array]:
+    """Anchors after η should move by `move`: on the curve at η + move, or at the tangent's β where
+    that is safer."""
     moved = point.moved(move)
     size = np.where(np.isnan(moved.beta), np.inf, np.abs(moved.beta))
     revival = REVIVAL * largest
@@ -184,7 +219,8 @@ def _transfer(lowered: Potential, state: NewtonState, origin_shift: Array) -> Ne
 
 
 def _settled(state: NewtonState, jump: NewtonState) -> bool:
-    """Whether a jump to the final scale changes nothing visible: η by less than eps, small β negligible before and after."""
+    """Whether a jump to the final scale changes nothing visible: η by less than eps, small β
+    negligible before and after."""
     if not np.any(jump.point.beta):
         return not np.any(state.point.beta)
     sizes = [np.abs(side.point.beta) / np.max(np.abs(side.point.beta)) for side in (state, jump)]
@@ -200,4 +236,6 @@ def _log_size(X: Array, y: Array, beta0: Array | None) -> float:
     """log of the largest entry of the least-squares solution (or of β₀)."""
     start = np.zeros(X.shape[1]) if beta0 is None else beta0
     shift = X.T @ solve_gram(X @ X.T, y - X @ start)
-    return float(np.log(max(np.max(np.abs(start + shift)), np.max(np.abs(start)), np.finfo(float).tiny)))
+    return float(
+        np.log(max(np.max(np.abs(start + shift)), np.max(np.abs(start)), np.finfo(float).tiny))
+    )

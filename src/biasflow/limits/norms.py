@@ -17,15 +17,18 @@ from .rounding import kind_of, norm_bracket
 ON_SUPPORT = 1e-9
 """Share of the largest entry below which an entry of a linear program's vertex counts as zero."""
 REFINED = 3
-"""Refinements with residuals of X itself: the first removes the ridge, the others what the condition of XXᵀ costs, up to 1e10."""
+"""Refinements with residuals of X itself: the first removes the ridge, the others what the
+condition of XXᵀ costs, up to 1e10."""
 FEASIBLE = 1e-8
 """Largest relative violation of Xβ = y that is returned."""
 STRICT = 1e-7
-"""Distance of |⟨x_i, ν⟩| from one that proves an entry zero in every minimiser (HiGHS' dual tolerance)."""
+"""Distance of |⟨x_i, ν⟩| from one that proves an entry zero in every minimiser (HiGHS' dual
+tolerance)."""
 
 
 def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
-    """argmin ‖β‖₂ subject to Xβ = y: the kernel-regime limit of diagonal networks (W, §4). objective: ‖β‖₂."""
+    """argmin ‖β‖₂ subject to Xβ = y: the kernel-regime limit of diagonal networks (W, §4).
+    objective: ‖β‖₂."""
     X, y = system(X, y)
     constraints = reduce_constraints(X, y)
     basis, target = constraints.basis, constraints.target
@@ -40,22 +43,31 @@ def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     residual = float(np.max(np.abs(X @ beta - y))) / label_size(y)
     _check(residual, "min_l2")
     nu = constraints.lift(nu)
-    certificate, note = _certificate(X, y, beta, nu, constraints.rank, "l2", residual, "closed-form")
+    certificate, note = _certificate(
+        X, y, beta, nu, constraints.rank, "l2", residual, "closed-form"
+    )
     return Limit(beta, norm, certificate, {"rank": constraints.rank, "nu": nu, **note})
 
 
 def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
-    """argmin ‖β‖₁ subject to Xβ = y: the rich-regime limit of diagonal networks (W, §4). objective: ‖β‖₁.
+    """argmin ‖β‖₁ subject to Xβ = y: the rich-regime limit of diagonal networks (W, §4). objective:
+    ‖β‖₁.
 
-    A linear program (HiGHS). Certificate: ν with ‖Xᵀν‖_∞ ≤ 1 proves ‖β‖₁ ≥ ⟨y, ν⟩. stats: support, nu, and `unique`: whether the
-    certificate proves that there is no other minimiser.
+    A linear program (HiGHS). Certificate: ν with ‖Xᵀν‖_∞ ≤ 1 proves ‖β‖₁ ≥ ⟨y, ν⟩. stats: support,
+    nu, and `unique`: whether the certificate proves that there is no other minimiser.
     """
     X, y = system(X, y)
     constraints = reduce_constraints(X, y)
     basis, target = constraints.basis, constraints.target
     d = X.shape[1]
     size = float(np.max(np.abs(target), initial=0.0)) or 1.0  # HiGHS' tolerances are absolute
-    solution = linprog(np.ones(2 * d), A_eq=np.hstack([basis, -basis]), b_eq=target / size, bounds=(0, None), method="highs")
+    solution = linprog(
+        np.ones(2 * d),
+        A_eq=np.hstack([basis, -basis]),
+        b_eq=target / size,
+        bounds=(0, None),
+        method="highs",
+    )
     if solution.status != 0:
         raise ConvergenceError(f"min_l1: {solution.message}")
     beta = size * (solution.x[:d] - solution.x[d:])
@@ -82,14 +94,20 @@ def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
 def _certificate(
     X: Array, y: Array, beta: Array, nu: Array, rank: int, norm: str, residual: float, kind: str
 ) -> tuple[Certificate, dict[str, str]]:
-    """The bracket, both ends zero where y is; a 'bound' where rounding leaves it wide, or rows of X depend by rounding only."""
+    """The bracket, both ends zero where y is; a 'bound' where rounding leaves it wide, or rows of X
+    depend by rounding only."""
     if not np.any(y):
         return Certificate(0.0, 0.0, residual, kind), {}
     settled, note = settled_rank(X, y, rank)
-    primal, dual = norm_bracket(X, y, beta, nu, norm, independent_rows(X, rank) if settled else None)
+    primal, dual = norm_bracket(
+        X, y, beta, nu, norm, independent_rows(X, rank) if settled else None
+    )
     return Certificate(primal, dual, residual, kind_of(primal, dual, kind)), note
 
 
 def _check(residual: float, name: str) -> None:
     if not residual <= FEASIBLE:
-        raise ConvergenceError(f"{name}: the solution found violates Xβ = y by {residual:.2g} (relative); rescale X and y")
+        raise ConvergenceError(
+            f"{name}: the solution found violates Xβ = y by {residual:.2g} (relative); rescale X "
+            "and y"
+        )

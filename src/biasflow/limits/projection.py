@@ -19,34 +19,45 @@ from .rank import independent_rows, settled_rank
 from .rounding import EPS, WIDE, kind_of, outward, row_exponents
 
 TOLERANCE = 2e-14
-"""Residual and mismatch asked of the final Newton iteration; it also stops where rounding ends its progress."""
+"""Residual and mismatch asked of the final Newton iteration; it also stops where rounding ends its
+progress."""
 ACCEPTED = 1e-9
-"""Misfit relative to the sums |X||β| of which Xβ = y is made, above which the solver says that it failed: the rounding floor at
-log α = −23 000 is about 1e-11."""
+"""Misfit relative to the sums |X||β| of which Xβ = y is made, above which the solver says that it
+failed: the rounding floor at log α = −23 000 is about 1e-11."""
 TINY = 1e-300
 """Keeps that size from being zero."""
 
 
-def bregman_projection(potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None = None) -> Limit[Array]:
+def bregman_projection(
+    potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None = None
+) -> Limit[Array]:
     """argmin_β D_φ(β, β₀) subject to Xβ = y, through its n-dimensional dual.
 
-    The point is characterised by Xβ = y and ∇φ(β) − ∇φ(β₀) ∈ Im Xᵀ (R, Theorem 2.2). β₀ = None is the minimiser of φ.
-    Coordinates on half-lines (α_i = 0) keep the sign of β₀ or of the potential; those that every solution sets to zero lie
-    on the boundary (R, Theorem 2.3) and are returned as zeros.
+    The point is characterised by Xβ = y and ∇φ(β) − ∇φ(β₀) ∈ Im Xᵀ (R, Theorem 2.2). β₀ = None is
+    the minimiser of φ. Coordinates on half-lines (α_i = 0) keep the sign of β₀ or of the potential;
+    those that every solution sets to zero lie on the boundary (R, Theorem 2.3) and are returned as
+    zeros.
 
-    stats: iterations, rank, nu (the dual point; on the boundary, of the remaining coordinates), boundary (their indices).
-    Raises InconsistentError where Xβ = y has no solution, InfeasibleError with a Farkas vector where only the signs forbid it.
+    stats: iterations, rank, nu (the dual point; on the boundary, of the remaining coordinates),
+    boundary (their indices). Raises InconsistentError where Xβ = y has no solution, InfeasibleError
+    with a Farkas vector where only the signs forbid it.
     """
     return projection_onto(potential, X, y, beta0)
 
 
 def projection_onto(
-    potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None, source: Array | None = None
+    potential: Potential,
+    X: ArrayLike,
+    y: ArrayLike,
+    beta0: ArrayLike | None,
+    source: Array | None = None,
 ) -> Limit[Array]:
-    """`bregman_projection`; source: where y is the least-squares fit of other labels, these: the bracket is for their own fit
-    then, where the rank of X is settled and no coordinate is forced to zero."""
+    """`bregman_projection`; source: where y is the least-squares fit of other labels, these: the
+    bracket is for their own fit then, where the rank of X is settled and no coordinate is forced to
+    zero."""
     instance("potential", potential, Potential)
-    potential, unit = _without_unit(potential)  # c·φ has the same projection, and c times the divergence and ν
+    # c·φ has the same projection, and c times the divergence and ν
+    potential, unit = _without_unit(potential)
     X, y = system(X, y)
     d = X.shape[1]
     start = None if beta0 is None else vector("beta0", beta0, d)
@@ -56,61 +67,100 @@ def projection_onto(
     constraints = reduce_constraints(X, y)
     signs = potential.half_lines(d)
     try:
-        zero = forced_zeros(constraints.basis, constraints.target, signs) if np.any(signs) else np.zeros(d, dtype=bool)
+        zero = (
+            forced_zeros(constraints.basis, constraints.target, signs)
+            if np.any(signs)
+            else np.zeros(d, dtype=bool)
+        )
     except InfeasibleError as reason:  # its proof in terms of the rows given
         raise InfeasibleError(str(reason), constraints.lift(reason.certificate)) from None
     inside = np.flatnonzero(~zero)
     inner, basis = (
-        (potential.restricted(inside), constraints.basis[:, inside]) if np.any(zero) else (potential, constraints.basis)
+        (potential.restricted(inside), constraints.basis[:, inside])
+        if np.any(zero)
+        else (potential, constraints.basis)
     )
-    solution = project(inner, basis, constraints.target, None if start is None else start[inside], TOLERANCE)
+    solution = project(
+        inner, basis, constraints.target, None if start is None else start[inside], TOLERANCE
+    )
     beta = np.zeros(d)
     beta[inside] = solution.state.point.beta
     nu = constraints.lift(solution.state.nu)
     misfit = float(np.max(np.abs(X @ beta - y)))
     sums = beta if np.any(y) or start is None else start  # zero labels have no size of their own
-    residual, relative = misfit / label_size(y), misfit / max(float(np.max(np.abs(X) @ np.abs(sums))), TINY)
+    residual, relative = (
+        misfit / label_size(y),
+        misfit / max(float(np.max(np.abs(X) @ np.abs(sums))), TINY),
+    )
     origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
     with np.errstate(under="ignore", over="ignore"):
         objective = float(np.sum(potential.at(beta).divergence(origin)))
-        inner_origin = inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
+        inner_origin = (
+            inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
+        )
         membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
         moving = (
             inside if start is None else inside[(signs[inside] == 0) | (start[inside] != 0)]
         )  # zero on a half-line stays zero
-        left, rank = (X[:, moving], reduce_constraints(X[:, moving], y).rank) if 0 < moving.size < d else (X, constraints.rank)
+        left, rank = (
+            (X[:, moving], reduce_constraints(X[:, moving], y).rank)
+            if 0 < moving.size < d
+            else (X, constraints.rank)
+        )
         fitted = source if moving.size == d else None
         settled, note = settled_rank(left, y if fitted is None else np.zeros_like(y), rank)
         doubt = _fit_doubt(X, fitted, y, beta, rank) if settled and fitted is not None else None
         rows = independent_rows(left, rank) if settled else None
         part = potential if moving.size == d else potential.restricted(moving)
         begin = part.at_dual(np.zeros(moving.size)) if start is None else part.at(start[moving])
-        primal, dual = divergence_bracket(part, left, y, begin, beta[moving], nu, rows, doubt) if moving.size else (0.0, 0.0)
+        primal, dual = (
+            divergence_bracket(part, left, y, begin, beta[moving], nu, rows, doubt)
+            if moving.size
+            else (0.0, 0.0)
+        )
         wall = wall_divergence(potential, origin, np.flatnonzero(zero))
-        bounds = outward((primal + wall) * (1 + ROUNDINGS * EPS), (dual + wall) * (1 - ROUNDINGS * EPS), unit)
+        bounds = outward(
+            (primal + wall) * (1 + ROUNDINGS * EPS), (dual + wall) * (1 - ROUNDINGS * EPS), unit
+        )
         objective, nu = float(np.ldexp(objective, unit)), np.ldexp(nu, unit)
-    kind = kind_of(*bounds, "exact") if residual <= WIDE else "bound"  # the point itself is off where labels drown in rounding
+    # the point itself is off where labels drown in rounding
+    kind = kind_of(*bounds, "exact") if residual <= WIDE else "bound"
     certificate = Certificate(*bounds, residual, kind, membership)
-    stats = {"iterations": solution.iterations, "rank": constraints.rank, "nu": nu, "boundary": np.flatnonzero(zero), **note}
+    stats = {
+        "iterations": solution.iterations,
+        "rank": constraints.rank,
+        "nu": nu,
+        "boundary": np.flatnonzero(zero),
+        **note,
+    }
     result = Limit(beta, objective, certificate, stats)
     if not solution.converged or relative > ACCEPTED:
         raise ConvergenceError(
-            f"bregman_projection: stopped after {solution.iterations} iterations with residual {residual:.2e}", result
+            f"bregman_projection: stopped after {solution.iterations} iterations with residual "
+            f"{residual:.2e}",
+            result,
         )
     return result
 
 
 def wall_divergence(potential: Potential, origin: MirrorPoint, wall: Index) -> float:
-    """D_φ(0, β₀) of coordinates at the wall of their half-line: |β₀| for the hypentropy at α = 0."""
+    """D_φ(0, β₀) of coordinates at the wall of their half-line: |β₀| for the hypentropy at α =
+    0."""
     inner = potential.restricted(wall)
-    return float(np.sum(inner.at(np.zeros(wall.size)).divergence(inner.at(origin.beta[wall])))) if wall.size else 0.0
+    return (
+        float(np.sum(inner.at(np.zeros(wall.size)).divergence(inner.at(origin.beta[wall]))))
+        if wall.size
+        else 0.0
+    )
 
 
 def _fit_doubt(X: Array, y: Array, fit: Array, beta: Array, rank: int) -> Array:
-    """How far a computed fit may be from the least-squares fit Py of y, P the projection onto the range of X, of this rank.
+    """How far a computed fit may be from the least-squares fit Py of y, P the projection onto the
+    range of X, of this rank.
 
-    Py − f = P(y − f) − (f − Pf), where ‖f − Pf‖ ≤ ‖f − Xβ‖ for any β and ‖Pv‖ ≤ ‖Xᵀv‖/σ, σ the least singular value that is not
-    zero; columns, whose units leave P alone, are scaled to size one."""
+    Py − f = P(y − f) − (f − Pf), where ‖f − Pf‖ ≤ ‖f − Xβ‖ for any β and ‖Pv‖ ≤ ‖Xᵀv‖/σ, σ the
+    least singular value that is not zero; columns, whose units leave P alone, are scaled to size
+    one."""
     n, d = X.shape
     if rank == 0:
         return np.zeros(n)
@@ -125,7 +175,8 @@ def _fit_doubt(X: Array, y: Array, fit: Array, beta: Array, rank: int) -> Array:
 
 
 def _membership(point: MirrorPoint, origin: MirrorPoint, shift: Array) -> float:
-    """‖∇φ(β) − ∇φ(β₀) − Xᵀν‖_∞/max(1, ‖∇φ(β)‖_∞); a β that underflowed has no gradient to compare."""
+    """‖∇φ(β) − ∇φ(β₀) − Xᵀν‖_∞/max(1, ‖∇φ(β)‖_∞); a β that underflowed has no gradient to
+    compare."""
     known = np.isfinite(point.eta) & (np.abs(point.beta) > SMALLEST_NORMAL)
     eta = np.where(known, point.eta, 0.0)
     distance = np.where(known, eta - origin.eta - shift, 0.0)

@@ -1,8 +1,10 @@
-"""The rank of a matrix of floats in exact arithmetic, for what singular values within rounding of zero leave open.
+"""The rank of a matrix of floats in exact arithmetic, for what singular values within rounding of
+zero leave open.
 
-Floats are integers times a power of two. The rank modulo a prime is never above that over the rationals, so that a full one is
-proven by a single prime. It is below only where the prime divides every minor of the largest size that is not zero: a minor of B
-bits has at most B/30 prime factors beyond 2^30, of fifty million that a draw chooses from.
+Floats are integers times a power of two. The rank modulo a prime is never above that over the
+rationals, so that a full one is proven by a single prime. It is below only where the prime divides
+every minor of the largest size that is not zero: a minor of B bits has at most B/30 prime factors
+beyond 2^30, of fifty million that a draw chooses from.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from .exact import as_integers
 from .rounding import row_exponents
 
 PRIMES = 4
-"""Primes that are drawn: one misleads with a probability below 1e-5 where minors have 10 000 bits, all with one of 1e-20."""
+"""Primes that are drawn: one misleads with a probability below 1e-5 where minors have 10 000 bits,
+all with one of 1e-20."""
 BITS = 31
 """Primes have this many: products of two residues fit into 63."""
 WITNESSES = (2, 3, 5, 7)
@@ -26,17 +29,27 @@ MOST_WORK = 4e8
 
 
 def settled_rank(X: Array, y: Array, rank: int) -> tuple[bool, dict[str, str]]:
-    """Whether in exact arithmetic X has this rank and Xβ = y a solution; and a note for stats where rows were left out."""
+    """Whether in exact arithmetic X has this rank and Xβ = y a solution; and a note for stats where
+    rows were left out."""
     n = len(X)
     if rank == n:
         return True, {}
     left_out = f"{n - rank} of {n} rows follow from the others up to rounding"
     if n * X.size > MOST_WORK:
-        return False, {"note": f"{left_out}; whether they do in exact arithmetic is open, and so is the optimum from above"}
+        return False, {
+            "note": (
+                f"{left_out}; whether they do in exact arithmetic is open, and so is the "
+                "optimum from above"
+            )
+        }
     own, whole = exact_ranks(X, y)
     if own == whole == rank:
         return True, {"note": f"{left_out}, and in exact arithmetic"}
-    why = "no solution is left" if whole > own else f"the rank is {own}, not {rank}, and the optimum open from above"
+    why = (
+        "no solution is left"
+        if whole > own
+        else f"the rank is {own}, not {rank}, and the optimum open from above"
+    )
     return False, {"note": f"{left_out}; in exact arithmetic {why}"}
 
 

@@ -1,8 +1,10 @@
-"""Brackets of least norms that hold in exact arithmetic: evaluated in float64, with a derived bound on its rounding taken off.
+"""Brackets of least norms that hold in exact arithmetic: evaluated in float64, with a derived bound
+on its rounding taken off.
 
-For min ‖β‖ subject to Xβ = y any ν proves ⟨y, ν⟩/‖Xᵀν‖_* from below. A β that leaves r = y − Xβ proves ‖β‖ + c‖r‖₂/σ from above:
-X has a right inverse that costs at most c/σ, σ its least singular value, c = 1 for ℓ2 and √d for ℓ1. A sum of n products is good
-to n + 2 roundings of the sum of their absolute values (Higham, Accuracy and Stability, §3.1).
+For min ‖β‖ subject to Xβ = y any ν proves ⟨y, ν⟩/‖Xᵀν‖_* from below. A β that leaves r = y − Xβ
+proves ‖β‖ + c‖r‖₂/σ from above: X has a right inverse that costs at most c/σ, σ its least singular
+value, c = 1 for ℓ2 and √d for ℓ1. A sum of n products is good to n + 2 roundings of the sum of
+their absolute values (Higham, Accuracy and Stability, §3.1).
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import scipy.linalg as sl
 from ..inputs import SMALLEST_NORMAL, Array, Index, length
 
 EPS = float(np.finfo(float).eps)
-"""Twice the unit roundoff: room for terms of higher order and for the rounding of the bounds themselves."""
+"""Twice the unit roundoff: room for terms of higher order and for the rounding of the bounds
+themselves."""
 WIDE = 1e-6
 """Relative width of a bracket up to which it counts as the number itself, as for margins."""
 CLEAR = 1e-8
-"""Least over largest eigenvalue of XXᵀ above which it shows the least singular value; below, X itself is decomposed."""
+"""Least over largest eigenvalue of XXᵀ above which it shows the least singular value; below, X
+itself is decomposed."""
 
 
 def kind_of(primal: float, dual: float, kind: str) -> str:
@@ -28,18 +32,27 @@ def kind_of(primal: float, dual: float, kind: str) -> str:
 
 
 def outward(primal: float, dual: float, exponent: int) -> tuple[float, float]:
-    """Both bounds times 2^exponent; where the result is no normal float, rounded away from each other."""
+    """Both bounds times 2^exponent; where the result is no normal float, rounded away from each
+    other."""
     with np.errstate(over="ignore", under="ignore"):
         above, below = float(np.ldexp(primal, exponent)), float(np.ldexp(dual, exponent))
     above = math.nextafter(above, math.inf) if primal > 0 and above < SMALLEST_NORMAL else above
-    below = math.nextafter(below, 0.0) if below < SMALLEST_NORMAL or (math.isinf(below) and math.isfinite(dual)) else below
+    below = (
+        math.nextafter(below, 0.0)
+        if below < SMALLEST_NORMAL or (math.isinf(below) and math.isfinite(dual))
+        else below
+    )
     return above, below
 
 
-def norm_bracket(X: Array, y: Array, beta: Array, nu: Array, norm: str, rows: Index | None) -> tuple[float, float]:
-    """(primal, dual) around min ‖β‖ subject to Xβ = y, for X and y as they are given. norm: 'l1' or 'l2'.
+def norm_bracket(
+    X: Array, y: Array, beta: Array, nu: Array, norm: str, rows: Index | None
+) -> tuple[float, float]:
+    """(primal, dual) around min ‖β‖ subject to Xβ = y, for X and y as they are given. norm: 'l1' or
+    'l2'.
 
-    rows: independent ones from which all others follow, None where that is not known: then nothing is from above.
+    rows: independent ones from which all others follow, None where that is not known: then nothing
+    is from above.
     """
     basis = slice(None) if rows is None else rows
     n, d = X.shape
@@ -48,7 +61,11 @@ def norm_bracket(X: Array, y: Array, beta: Array, nu: Array, norm: str, rows: In
     point, multiplier = np.ldexp(beta, -unit), np.ldexp(nu, units)
     multiplier = multiplier / (float(np.max(np.abs(multiplier))) or 1.0)
     correlation, doubt = np.abs(multiplier @ A), (n + 2) * EPS * (np.abs(multiplier) @ np.abs(A))
-    reach = float(np.max(correlation + doubt)) if norm == "l1" else length(correlation + doubt) * (1 + d * EPS)
+    reach = (
+        float(np.max(correlation + doubt))
+        if norm == "l1"
+        else length(correlation + doubt) * (1 + d * EPS)
+    )
     gain = float(b @ multiplier) - (n + 2) * EPS * float(np.abs(b) @ np.abs(multiplier))
     dual = max(gain / reach, 0.0) * (1 - 4 * EPS) if reach > 0 else 0.0
     A, b = A[basis], b[basis]

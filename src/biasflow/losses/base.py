@@ -14,7 +14,8 @@ class Loss(ABC):
     @property
     @abstractmethod
     def attained(self) -> bool:
-        """Whether some finite predictions reach the infimum; where none do, flows grow for ever and need an end."""
+        """Whether some finite predictions reach the infimum; where none do, flows grow for ever and
+        need an end."""
 
     @abstractmethod
     def checked(self, labels: Array) -> Array:

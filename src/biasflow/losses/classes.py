@@ -14,7 +14,8 @@ from .base import Loss
 
 @dataclass(frozen=True)
 class CrossEntropyLoss(Loss):
-    """(1/n)Σ log Σ_c exp(f_ic − f_iy_i) of logits f (..., n, classes) against classes y (n,), counted from 0."""
+    """(1/n)Σ log Σ_c exp(f_ic − f_iy_i) of logits f (..., n, classes) against classes y (n,),
+    counted from 0."""
 
     @property
     def attained(self) -> bool:
@@ -31,7 +32,8 @@ class CrossEntropyLoss(Loss):
         return 1 / n
 
     def rows(self, logits: Any, labels: Any) -> Any:
-        """log(1 + Σ_{c≠y} exp(f_c − f_y)) of each row: accurate where it is tiny, finite where it is large."""
+        """log(1 + Σ_{c≠y} exp(f_c − f_y)) of each row: accurate where it is tiny, finite where it
+        is large."""
         xp, right = logits.__array_namespace__(), _one_hot(logits, labels)
         gaps = logits - xp.sum(xp.where(right, logits, 0), axis=-1, keepdims=True)
         others = xp.where(right, -xp.inf, gaps)
@@ -43,7 +45,8 @@ class CrossEntropyLoss(Loss):
         return self.rows(predictions, labels).mean(-1)
 
     def gradient(self, predictions: Any, labels: Any) -> Any:
-        """(softmax(f) − e_y)/n; the entry of the right class is minus the sum of the others, so that it keeps its digits."""
+        """(softmax(f) − e_y)/n; the entry of the right class is minus the sum of the others, so
+        that it keeps its digits."""
         xp, right = predictions.__array_namespace__(), _one_hot(predictions, labels)
         top = xp.max(predictions, axis=-1, keepdims=True)
         powers = xp.exp(predictions - top)
@@ -55,7 +58,17 @@ def _one_hot(logits: Any, labels: Any) -> Any:
     """(n, classes): true at each row's own class."""
     xp = logits.__array_namespace__()
     if logits.ndim < 2 or logits.shape[-1] < 2:
-        raise InputError("predictions: expected logits (n, classes) of two classes or more; LogisticLoss takes a number each")
-    if isinstance(labels, np.ndarray) and labels.size and not 0 <= labels.min() <= labels.max() < logits.shape[-1]:
-        raise InputError(f"labels: found {labels.min()} to {labels.max()} for logits of {logits.shape[-1]} classes, from 0")
+        raise InputError(
+            "predictions: expected logits (n, classes) of two classes or more; LogisticLoss takes "
+            "a number each"
+        )
+    if (
+        isinstance(labels, np.ndarray)
+        and labels.size
+        and not 0 <= labels.min() <= labels.max() < logits.shape[-1]
+    ):
+        raise InputError(
+            f"labels: found {labels.min()} to {labels.max()} for logits of {logits.shape[-1]} "
+            "classes, from 0"
+        )
     return xp.asarray(labels)[..., None] == xp.arange(logits.shape[-1])

@@ -1,4 +1,5 @@
-"""Losses of the margins u_i = y_i·f_i that only infinite margins minimise, and C's smooth margin (C, §2).
+"""Losses of the margins u_i = y_i·f_i that only infinite margins minimise, and C's smooth margin
+(C, §2).
 
 Everything is computed from logarithms, so that margins of ±10⁶ neither over- nor underflow.
 """
@@ -14,11 +15,13 @@ from ..inputs import Array, instance, labels as classes
 from .base import Loss
 
 TINY = 1e-5
-"""Size of e^{−u} below which log(log(1 + e^{−u})) is taken from its series: the next term is below rounding."""
+"""Size of e^{−u} below which log(log(1 + e^{−u})) is taken from its series: the next term is below
+rounding."""
 
 
 class MarginLoss(Loss):
-    """The mean risk (1/n)Σℓ(−y_i·f_i), ℓ increasing with an exponential tail (C, Assumption (A2))."""
+    """The mean risk (1/n)Σℓ(−y_i·f_i), ℓ increasing with an exponential tail (C, Assumption
+    (A2))."""
 
     @abstractmethod
     def log_loss(self, margins: Any) -> Any:
@@ -81,8 +84,12 @@ class LogisticLoss(MarginLoss):
         small = xp.exp(-abs(margins))
         far = small < TINY
         safe = xp.where(far, 1.0, small)
-        right = xp.where(far, small * (5 * small / 24 - 0.5), xp.log(xp.log1p(safe) / safe)) - margins
-        left = xp.log(xp.where(margins < 0, -margins, 0.0) + xp.log1p(xp.where(margins < 0, small, 1.0)))
+        right = (
+            xp.where(far, small * (5 * small / 24 - 0.5), xp.log(xp.log1p(safe) / safe)) - margins
+        )
+        left = xp.log(
+            xp.where(margins < 0, -margins, 0.0) + xp.log1p(xp.where(margins < 0, small, 1.0))
+        )
         return xp.where(margins >= 0, right, left)
 
     def log_slope(self, margins: Any) -> Any:
@@ -98,7 +105,8 @@ class LogisticLoss(MarginLoss):
 
 @dataclass(frozen=True)
 class SmoothMargin(Loss):
-    """−S(y·f) with S(u) = −log((1/n)Σℓ(−u_i)): C's objective, whose flow is that of the risk in another clock (C, eq. 6)."""
+    """−S(y·f) with S(u) = −log((1/n)Σℓ(−u_i)): C's objective, whose flow is that of the risk in
+    another clock (C, eq. 6)."""
 
     loss: MarginLoss = field(default_factory=ExponentialLoss)
 
@@ -113,7 +121,9 @@ class SmoothMargin(Loss):
         return self.loss.checked(labels)
 
     def factor(self, n: int) -> float:
-        raise RefusedError("SmoothMargin: not a sum over samples, so that a batch gives no unbiased gradient")
+        raise RefusedError(
+            "SmoothMargin: not a sum over samples, so that a batch gives no unbiased gradient"
+        )
 
     def __call__(self, predictions: Any, labels: Any) -> Any:
         return self.loss.log_risk(predictions, labels)
@@ -123,12 +133,16 @@ class SmoothMargin(Loss):
         return -labels * self.weights(predictions, labels)
 
     def weights(self, predictions: Any, labels: Any) -> Any:
-        """∇S(u)_i = ℓ'(−u_i)/Σ_jℓ(−u_j), (..., n): the soft-argmin, summing to one, where ℓ is the exponential.
+        """∇S(u)_i = ℓ'(−u_i)/Σ_jℓ(−u_j), (..., n): the soft-argmin, summing to one, where ℓ is the
+        exponential.
 
-        C, Appendix C.2 prints ℓ' in the denominator too, which is the gradient of S for the exponential only.
+        C, Appendix C.2 prints ℓ' in the denominator too, which is the gradient of S for the
+        exponential only.
         """
         margins = labels * predictions
-        total = _log_mean_exp(self.loss.log_loss(margins)) + margins.__array_namespace__().log(labels.shape[0])
+        total = _log_mean_exp(self.loss.log_loss(margins)) + margins.__array_namespace__().log(
+            labels.shape[0]
+        )
         logs = self.loss.log_slope(margins) - total[..., None]
         return logs.__array_namespace__().exp(logs)
 

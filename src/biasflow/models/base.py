@@ -17,7 +17,8 @@ from ..records import grown, leaf_map, leaves
 
 @dataclass(frozen=True, eq=False)
 class MirrorForm:
-    """β follows d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ in the flow's own time, X the model's features; `lift` gives the weights."""
+    """β follows d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ in the flow's own time, X the model's features;
+    `lift` gives the weights."""
 
     potential: Potential
     beta0: Array | None
@@ -47,26 +48,34 @@ class Model(ABC):
 
     @abstractmethod
     def checked(self, params: Any, d: int) -> Any:
-        """Parameters as finite arrays of the right shapes for inputs of dimension d, or an error."""
+        """Parameters as finite arrays of the right shapes for inputs of dimension d, or an
+        error."""
 
     def placed(self, params0: Any, log_scale: Any) -> tuple[Any, Any]:
-        """The start e^{log_scale}·params0 as parameters in floats, and what is left of log_scale: zero."""
+        """The start e^{log_scale}·params0 as parameters in floats, and what is left of log_scale:
+        zero."""
         scale = read_log_scale(log_scale)
         if not held(params0, scale):
-            raise RefusedError(f"log_scale: {type(self).__name__} starts in floats, which do not hold e^{scale:g} times params0")
+            raise RefusedError(
+                f"log_scale: {type(self).__name__} starts in floats, which do not hold "
+                f"e^{scale:g} times params0"
+            )
         return leaf_map(lambda leaf: grown(leaf, scale), params0), 0.0
 
     @abstractmethod
     def gradient(self, params: Any, X: Any, output_gradient: Any) -> Any:
-        """Gradient in the parameters of a function of the predictions on X whose gradient is given."""
+        """Gradient in the parameters of a function of the predictions on X whose gradient is
+        given."""
 
     @abstractmethod
     def jacobian(self, params: Any, X: Any) -> Any:
-        """∂f(w, x_i)/∂w for every input: the type of the parameters with a leading axis n on every leaf."""
+        """∂f(w, x_i)/∂w for every input: the type of the parameters with a leading axis n on every
+        leaf."""
 
     @abstractmethod
     def linearised(self, params: Any, direction: Any) -> Any:
-        """Derivative of the effective predictor at the parameters along a direction of the same type."""
+        """Derivative of the effective predictor at the parameters along a direction of the same
+        type."""
 
     @abstractmethod
     def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
@@ -74,22 +83,26 @@ class Model(ABC):
 
     @abstractmethod
     def features(self, X: Any) -> Any:
-        """The design (n, p) in which the model is linear: f(w, X) = features(X)·effective(w); a refusal where there is none."""
+        """The design (n, p) in which the model is linear: f(w, X) = features(X)·effective(w); a
+        refusal where there is none."""
 
     @abstractmethod
     def nonsmooth(self, params0: Any) -> str | None:
-        """None where the model stays smooth along the flow from here, else a sentence that says where it may not."""
+        """None where the model stays smooth along the flow from here, else a sentence that says
+        where it may not."""
 
     @abstractmethod
     def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
-        """The mirror flow that the effective predictor follows on n samples, or a sentence that says why there is none.
+        """The mirror flow that the effective predictor follows on n samples, or a sentence that
+        says why there is none.
 
         params0 is what `checked` returned.
         """
 
 
 def read_log_scale(value: Any, rows: int | None = None) -> Any:
-    """log_scale as a finite number; where the model has rows that may have their own, also an array of so many."""
+    """log_scale as a finite number; where the model has rows that may have their own, also an array
+    of so many."""
     array = real_array("log_scale", value)
     if array.ndim == 0:
         return float(array)
@@ -102,14 +115,24 @@ def read_log_scale(value: Any, rows: int | None = None) -> Any:
 def held(params: Any, log_scale: Any) -> bool:
     """Whether floats hold e^{log_scale}·params, each entry to full precision."""
     for leaf in leaves(params):
-        shift = np.reshape(log_scale, np.shape(log_scale) + (1,) * (np.ndim(leaf) - 1)) if np.ndim(log_scale) else log_scale
+        shift = (
+            np.reshape(log_scale, np.shape(log_scale) + (1,) * (np.ndim(leaf) - 1))
+            if np.ndim(log_scale)
+            else log_scale
+        )
         logs = (np.log(np.abs(leaf, where=leaf != 0, out=np.ones_like(leaf))) + shift)[leaf != 0]
         if np.any(logs > LARGEST_LOG):
-            raise ScaleError(f"log_scale: e^{np.max(log_scale):g} times params0 is above float range")
+            raise ScaleError(
+                f"log_scale: e^{np.max(log_scale):g} times params0 is above float range"
+            )
         if np.any(logs < SMALLEST_LOG):
             return False
     return True
 
 
-SMALLEST_LOG, LARGEST_LOG = float(np.log(SMALLEST_NORMAL)) + 1e-9, float(np.log(np.finfo(np.float64).max)) - 1e-9
-"""Logarithms of the numbers that floats hold to full precision, by more than the rounding of a logarithm."""
+SMALLEST_LOG, LARGEST_LOG = (
+    float(np.log(SMALLEST_NORMAL)) + 1e-9,
+    float(np.log(np.finfo(np.float64).max)) - 1e-9,
+)
+"""Logarithms of the numbers that floats hold to full precision, by more than the rounding of a
+logarithm."""

@@ -1,7 +1,8 @@
-"""Networks for images, in JAX and float32: a wide hidden layer, a VGG11-like stack, and a linear readout (W, App. E).
+"""Networks for images, in JAX and float32: a wide hidden layer, a VGG11-like stack, and a linear
+readout (W, App. E).
 
-All are free of biases, so that they are homogeneous: scaling the start by α scales the outputs by α^D. They are written for one
-batch of inputs (n, ...) and give logits (n, classes).
+All are free of biases, so that they are homogeneous: scaling the start by α scales the outputs by
+α^D. They are written for one batch of inputs (n, ...) and give logits (n, classes).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ PIXELS = ("unit", "standardised")
 
 
 class ClassifierParams(NamedTuple):
-    """Weights below the output layer (a tuple of arrays, bottom first), and the output layer (classes, features)."""
+    """Weights below the output layer (a tuple of arrays, bottom first), and the output layer
+    (classes, features)."""
 
     hidden: tuple[Any, ...]
     output: Any
@@ -27,9 +29,11 @@ class ClassifierParams(NamedTuple):
 
 @dataclass(frozen=True)
 class WideNetwork:
-    """f(x) = A·relu(Wx), W (width, inputs), A (classes, width); started at α·N(0, 2/n_in) (W, fig. 4e).
+    """f(x) = A·relu(Wx), W (width, inputs), A (classes, width); started at α·N(0, 2/n_in) (W, fig.
+    4e).
 
-    pixels: 'unit' for numbers in [0, 1], 'standardised' for mean zero and variance one over the training images; W does not say.
+    pixels: 'unit' for numbers in [0, 1], 'standardised' for mean zero and variance one over the
+    training images; W does not say.
     """
 
     width: int
@@ -49,7 +53,11 @@ class WideNetwork:
     def prepared(self, train: Any, test: Any) -> tuple[Any, Any]:
         """Pixels (n, h, w, c) as rows of numbers."""
         middle, spread = (0.0, PIXEL) if self.pixels == "unit" else (np.mean(train), np.std(train))
-        rows = [(np.reshape(x, (len(x), -1)).astype(np.float32) - np.float32(middle)) / np.float32(spread) for x in (train, test)]
+        rows = [
+            (np.reshape(x, (len(x), -1)).astype(np.float32) - np.float32(middle))
+            / np.float32(spread)
+            for x in (train, test)
+        ]
         return rows[0], rows[1]
 
     def init(self, scale: float, *, key: int = 0) -> ClassifierParams:
@@ -72,9 +80,11 @@ class WideNetwork:
 
 @dataclass(frozen=True)
 class VggNetwork:
-    """Blocks of 3×3 convolutions, each block followed by 2×2 max pooling, and one fully connected layer (W, figs. 4f and 6).
+    """Blocks of 3×3 convolutions, each block followed by 2×2 max pooling, and one fully connected
+    layer (W, figs. 4f and 6).
 
-    blocks: channels. The default is W's 64-M-128-M-256-256-M-512-512-M-FC; started at α·U(−√(6/n_in), √(6/n_in)).
+    blocks: channels. The default is W's 64-M-128-M-256-256-M-512-512-M-FC; started at
+    α·U(−√(6/n_in), √(6/n_in)).
     side, colours: of the images.
     """
 
@@ -88,10 +98,13 @@ class VggNetwork:
         return sum(map(len, self.blocks)) + 1
 
     def prepared(self, train: Any, test: Any) -> tuple[Any, Any]:
-        """Pixels (n, h, w, c), each colour with mean zero over the training images, and all of them with variance one."""
+        """Pixels (n, h, w, c), each colour with mean zero over the training images, and all of them
+        with variance one."""
         middle = np.mean(train, axis=(0, 1, 2), dtype=np.float64).astype(np.float32)
         spread = np.float32(np.std(train, dtype=np.float64))
-        return (train.astype(np.float32) - middle) / spread, (test.astype(np.float32) - middle) / spread
+        return (train.astype(np.float32) - middle) / spread, (
+            test.astype(np.float32) - middle
+        ) / spread
 
     def init(self, scale: float, *, key: int = 0) -> ClassifierParams:
         """α times the uniform start of He et al."""
@@ -100,7 +113,9 @@ class VggNetwork:
         channels = [self.colours, *(width for block in self.blocks for width in block)]
         keys = jax.random.split(_key(key), len(channels))
         shapes = [(3, 3, below, above) for below, above in itertools.pairwise(channels)]
-        hidden = tuple(_uniform(k, shape, 9 * shape[2], scale) for k, shape in zip(keys, shapes, strict=False))
+        hidden = tuple(
+            _uniform(k, shape, 9 * shape[2], scale) for k, shape in zip(keys, shapes, strict=False)
+        )
         inputs = channels[-1] * (self.side // 2 ** len(self.blocks)) ** 2
         return ClassifierParams(hidden, _uniform(keys[-1], (self.classes, inputs), inputs, scale))
 
@@ -112,9 +127,13 @@ class VggNetwork:
         for block in self.blocks:
             for _ in block:
                 x = jax.nn.relu(
-                    jax.lax.conv_general_dilated(x, next(layers), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+                    jax.lax.conv_general_dilated(
+                        x, next(layers), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+                    )
                 )
-            x = x.reshape(x.shape[0], x.shape[1] // 2, 2, x.shape[2] // 2, 2, x.shape[3]).max(axis=(2, 4))
+            x = x.reshape(x.shape[0], x.shape[1] // 2, 2, x.shape[2] // 2, 2, x.shape[3]).max(
+                axis=(2, 4)
+            )
         return x.reshape(x.shape[0], -1)
 
     def __call__(self, params: ClassifierParams, x: Any) -> Any:

@@ -27,7 +27,8 @@ class DiagonalParams(NamedTuple):
 
 @dataclass(frozen=True)
 class DiagonalNetwork(Model):
-    """f(w, x) = ⟨w₊^D − w₋^D, x⟩, D ≥ 2 (W, §§4–5). A linear predictor whose parametrisation decides its bias."""
+    """f(w, x) = ⟨w₊^D − w₋^D, x⟩, D ≥ 2 (W, §§4–5). A linear predictor whose parametrisation
+    decides its bias."""
 
     depth: int = 2
 
@@ -52,7 +53,9 @@ class DiagonalNetwork(Model):
     def gradient(self, params: DiagonalParams, X: Any, output_gradient: Any) -> DiagonalParams:
         """∇_w of a function of the predictions Xβ whose gradient is given: ±D·w±^{D−1}·Xᵀg."""
         D, beta_gradient = self.depth, X.T @ output_gradient
-        return DiagonalParams(D * params.plus ** (D - 1) * beta_gradient, -D * params.minus ** (D - 1) * beta_gradient)
+        return DiagonalParams(
+            D * params.plus ** (D - 1) * beta_gradient, -D * params.minus ** (D - 1) * beta_gradient
+        )
 
     def jacobian(self, params: DiagonalParams, X: Any) -> DiagonalParams:
         D = self.depth
@@ -60,10 +63,13 @@ class DiagonalNetwork(Model):
 
     def linearised(self, params: DiagonalParams, direction: DiagonalParams) -> Any:
         D = self.depth
-        return D * (params.plus ** (D - 1) * direction.plus - params.minus ** (D - 1) * direction.minus)
+        return D * (
+            params.plus ** (D - 1) * direction.plus - params.minus ** (D - 1) * direction.minus
+        )
 
     def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> DiagonalParams:
-        """w₊ = w₋ = α·1 (W's unbiased start: β = 0). `scale` is a number, or a vector with one α per coordinate.
+        """w₊ = w₋ = α·1 (W's unbiased start: β = 0). `scale` is a number, or a vector with one α
+        per coordinate.
 
         The start is deterministic; `key` is accepted for uniformity with random initialisations.
         """
@@ -73,7 +79,9 @@ class DiagonalNetwork(Model):
                 raise InputError("dim: needed to broadcast a scalar scale")
             alpha = np.full(positive_int("dim", dim), float(alpha))
         elif alpha.ndim > 1 or (dim is not None and alpha.size != dim):
-            raise InputError(f"scale: expected a number or a vector of length {dim}, found shape {alpha.shape}")
+            raise InputError(
+                f"scale: expected a number or a vector of length {dim}, found shape {alpha.shape}"
+            )
         return DiagonalParams(alpha.copy(), alpha.copy())
 
     def checked(self, params: Any, d: int) -> DiagonalParams:
@@ -81,11 +89,16 @@ class DiagonalNetwork(Model):
         try:
             plus, minus = params
         except (TypeError, ValueError):
-            raise InputError(f"params0: expected DiagonalParams(plus, minus), found {type(params).__name__}") from None
+            raise InputError(
+                f"params0: expected DiagonalParams(plus, minus), found {type(params).__name__}"
+            ) from None
         return DiagonalParams(vector("params0.plus", plus, d), vector("params0.minus", minus, d))
 
-    def potential(self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None) -> Potential:
-        """The potential whose Bregman projection is the limit from α·1: Φ_{2α²} for D = 2, α^D·Q_α^D for D ≥ 3."""
+    def potential(
+        self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None
+    ) -> Potential:
+        """The potential whose Bregman projection is the limit from α·1: Φ_{2α²} for D = 2,
+        α^D·Q_α^D for D ≥ 3."""
         _, log_alpha = log_of_scale("scale", scale, log_scale)
         if self.depth == 2:
             return Hypentropy(log_alpha=np.log(2.0) + 2 * log_alpha)
@@ -100,9 +113,11 @@ class DiagonalNetwork(Model):
         return None
 
     def mirror_form(self, params0: DiagonalParams, loss: Any, n: int) -> MirrorForm | str:
-        """The mirror flow that β follows, in the flow's own time, or a sentence that says why there is none.
+        """The mirror flow that β follows, in the flow's own time, or a sentence that says why there
+        is none.
 
-        D = 2, under c‖·‖²: |w₊||w₋| is conserved, and the potential is Φ_r/(8c), r = 2|w₊w₋| (W, §4).
+        D = 2, under c‖·‖²: |w₊||w₋| is conserved, and the potential is Φ_r/(8c), r = 2|w₊w₋| (W,
+        §4).
         """
         if not isinstance(loss, SquareLoss):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
@@ -113,7 +128,8 @@ class DiagonalNetwork(Model):
 
 
 def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:
-    """w₊^{2−D} + w₋^{2−D} is conserved: the depth potential at α^{2−D}, its mean; ∇φ = ½α^{D−2}(w₋^{2−D} − w₊^{2−D})."""
+    """w₊^{2−D} + w₋^{2−D} is conserved: the depth potential at α^{2−D}, its mean; ∇φ =
+    ½α^{D−2}(w₋^{2−D} − w₊^{2−D})."""
     plus, minus = params0
     if np.any(plus <= 0) or np.any(minus <= 0):
         return f"a network of depth {depth} needs positive weights at the start"
@@ -122,7 +138,8 @@ def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:
     mean = (a + b) / 2
     if not np.all(np.isfinite(mean)):
         raise ScaleError(
-            f"params0: weights down to {min(plus.min(), minus.min()):g} overflow in w^(2−D); use bf.limit with log_scale"
+            f"params0: weights down to {min(plus.min(), minus.min()):g} overflow in w^(2−D); use "
+            "bf.limit with log_scale"
         )
     log_alpha = np.log(mean) / (2 - depth)
     factor = mean / (2 * c * depth * (depth - 2))
@@ -134,6 +151,8 @@ def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:
         inner = cast(DepthPoint, cast(ScaledPoint, point).inner)
         low = np.exp((np.log(mean) + inner.log_slack) / (2 - depth))
         high = (mean * (1 + np.abs(inner.eta))) ** (1 / (2 - depth))
-        return DiagonalParams(np.where(inner.eta > 0, low, high), np.where(inner.eta > 0, high, low))
+        return DiagonalParams(
+            np.where(inner.eta > 0, low, high), np.where(inner.eta > 0, high, low)
+        )
 
     return MirrorForm(potential, plus**depth - minus**depth if biased else None, lift)

@@ -17,8 +17,10 @@ STARTS = ("identity", "gaussian")
 STREAM = 2
 """Start of the random stream, so that data drawn with the same key are independent of the start."""
 NO_MIRROR = (
-    "UVᵀ follows no mirror flow that serves all losses: the gradients of its entries do not commute (commuting_defect);"
-    " min_nuclear_norm and min_frobenius_norm give completions of least norm, tangent_kernel_limit the limit from a large start"
+    "UVᵀ follows no mirror flow that serves all losses: the gradients of its entries do not "
+    "commute (commuting_defect);"
+    " min_nuclear_norm and min_frobenius_norm give completions of least norm, "
+    "tangent_kernel_limit the limit from a large start"
 )
 
 
@@ -33,7 +35,8 @@ class FactorParams(NamedTuple):
 class MatrixFactorisation(Model):
     """f((U, V), X) = ⟨UVᵀ, X⟩ with `rank` columns in U (rows, rank) and V (cols, rank) (W, §6).
 
-    An input is a matrix of this shape, flattened by rows: in completion the indicator of an entry, in sensing any matrix.
+    An input is a matrix of this shape, flattened by rows: in completion the indicator of an entry,
+    in sensing any matrix.
     The flow sees a start through UUᵀ, UVᵀ and VVᵀ only: see `flows/factored.py`.
     """
 
@@ -72,22 +75,32 @@ class MatrixFactorisation(Model):
     def linearised(self, params: FactorParams, direction: FactorParams) -> Any:
         return direction.U @ params.V.T + params.U @ direction.V.T
 
-    def init(self, scale: Any, *, dim: int | None = None, key: int = 0, start: str = "identity") -> FactorParams:
+    def init(
+        self, scale: Any, *, dim: int | None = None, key: int = 0, start: str = "identity"
+    ) -> FactorParams:
         """W's unbiased start U = α[U₀, −U₀], V = α[V₀, V₀], of k = rank/2 columns each: UVᵀ = 0.
 
-        'identity': U₀ and V₀ are the identity, k ≥ max(rows, cols), zeros beside it; 'gaussian': N(0, 1) entries, any k.
+        'identity': U₀ and V₀ are the identity, k ≥ max(rows, cols), zeros beside it; 'gaussian':
+        N(0, 1) entries, any k.
         """
         one_of("start", start, STARTS)
         if dim is not None and dim != self.shape[0] * self.shape[1]:
-            raise InputError(f"dim: {dim} does not fit matrices of shape {self.shape}: {self.shape[0] * self.shape[1]} entries")
+            raise InputError(
+                f"dim: {dim} does not fit matrices of shape {self.shape}: "
+                f"{self.shape[0] * self.shape[1]} entries"
+            )
         alpha = positive_scale(scale)
         k, odd = divmod(self.rank, 2)
         if odd:
-            raise InputError(f"rank: an unbiased start [U₀, −U₀] needs an even number of columns, found {self.rank}")
+            raise InputError(
+                "rank: an unbiased start [U₀, −U₀] needs an even number of columns, found "
+                f"{self.rank}"
+            )
         if start == "identity":
             if k < max(self.shape):
                 raise InputError(
-                    f"rank: the identity start needs 2·max{self.shape} = {2 * max(self.shape)} columns or more,"
+                    f"rank: the identity start needs 2·max{self.shape} = {2 * max(self.shape)} "
+                    "columns or more,"
                     f" found {self.rank}; use start='gaussian'"
                 )
             first, second = (np.eye(size, k) for size in self.shape)
@@ -99,15 +112,22 @@ class MatrixFactorisation(Model):
     def checked(self, params: Any, d: int) -> FactorParams:
         rows, cols = self.shape
         if d != rows * cols:
-            raise InputError(f"X: inputs have dimension {d}, matrices of shape {self.shape} have {rows * cols} entries")
+            raise InputError(
+                f"X: inputs have dimension {d}, matrices of shape {self.shape} have {rows * cols} "
+                "entries"
+            )
         try:
             U, V = params
         except (TypeError, ValueError):
-            raise InputError(f"params0: expected FactorParams(U, V), found {type(params).__name__}") from None
+            raise InputError(
+                f"params0: expected FactorParams(U, V), found {type(params).__name__}"
+            ) from None
         U, V = matrix("params0.U", U), matrix("params0.V", V)
         for name, factor, size in (("U", U, rows), ("V", V, cols)):
             if factor.shape != (size, self.rank):
-                raise InputError(f"params0.{name}: expected shape {(size, self.rank)}, found {factor.shape}")
+                raise InputError(
+                    f"params0.{name}: expected shape {(size, self.rank)}, found {factor.shape}"
+                )
         return FactorParams(U, V)
 
     def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:

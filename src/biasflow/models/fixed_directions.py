@@ -1,4 +1,5 @@
-"""Two-layer ReLU networks whose first-layer directions are fixed and whose magnitudes train (R, §3)."""
+"""Two-layer ReLU networks whose first-layer directions are fixed and whose magnitudes train (R,
+§3)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, RefusedError
-from ..inputs import Array, Index, Mask, instance, log_of_scale, matrix, one_of, positive_float, positive_int, vector
+from ..inputs import (
+    Array,
+    Index,
+    Mask,
+    instance,
+    log_of_scale,
+    matrix,
+    one_of,
+    positive_float,
+    positive_int,
+    vector,
+)
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential, ScaledPotential
 from ..records import MirrorProblem, Problem
@@ -23,7 +35,8 @@ LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
 }
 """Laws of one weight, of size one."""
 STREAM = 43
-"""Start of the random stream, so that data drawn with the same key are independent of the network."""
+"""Start of the random stream, so that data drawn with the same key are independent of the
+network."""
 EDGE = 1e-9
 """Relative distance from the edge a = |b| of the cone up to which a neuron counts as on it."""
 UNIT = 1e-9
@@ -43,11 +56,14 @@ class FixedDirectionsParams(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FixedDirections(Model):
-    """f(w, x) = Σ_j b_j(⟨a_jθ_j, x⟩)₊ with unit directions θ_j, the rows of `directions` (m, k), fixed (R, §3).
+    """f(w, x) = Σ_j b_j(⟨a_jθ_j, x⟩)₊ with unit directions θ_j, the rows of `directions` (m, k),
+    fixed (R, §3).
 
-    From a_j > 0, a_j² ≥ b_j², each a_j²−b_j² is conserved and a_j keeps its sign (R, Lemma A.2), so f is linear in β_j = a_jb_j
-    with the features (⟨θ_j, x⟩)₊, and β follows a mirror flow with potential ½Φ_r, r = ½(a²−b²) (R, Theorem 3.4).
-    normalise: divide each direction by its norm; without it, directions that are not unit are an error.
+    From a_j > 0, a_j² ≥ b_j², each a_j²−b_j² is conserved and a_j keeps its sign (R, Lemma A.2), so
+    f is linear in β_j = a_jb_j with the features (⟨θ_j, x⟩)₊, and β follows a mirror flow with
+    potential ½Φ_r, r = ½(a²−b²) (R, Theorem 3.4).
+    normalise: divide each direction by its norm; without it, directions that are not unit are an
+    error.
     """
 
     directions: Array
@@ -57,13 +73,17 @@ class FixedDirections(Model):
         directions = matrix("directions", self.directions)
         norms = _norms(directions)
         if np.any(norms == 0):
-            raise InputError(f"directions: {_rows('direction', norms == 0)} zero; a direction must be a unit vector")
+            raise InputError(
+                f"directions: {_rows('direction', norms == 0)} zero; a direction must be a unit "
+                "vector"
+            )
         if self.normalise:
             directions = directions / norms[:, None]
         elif np.any(np.abs(norms - 1) > UNIT):
             worst = int(np.argmax(np.abs(norms - 1)))
             raise InputError(
-                f"directions: {_rows('direction', np.abs(norms - 1) > UNIT)} not unit (‖θ_{worst}‖ = {norms[worst]:g});"
+                f"directions: {_rows('direction', np.abs(norms - 1) > UNIT)} not unit "
+                f"(‖θ_{worst}‖ = {norms[worst]:g});"
                 " pass normalise=True to divide by the norms"
             )
         object.__setattr__(self, "directions", directions)
@@ -84,7 +104,9 @@ class FixedDirections(Model):
         """Σ_j b_j(a_jz_j)₊ with z = ⟨θ, x⟩: b·a₊·z₊ + b·a₋·z₋, whatever the sign of a."""
         z = X @ self.directions.T
         a, b = params
-        return (b * np.maximum(a, 0)) @ np.maximum(z, 0).T + (b * np.maximum(-a, 0)) @ np.maximum(-z, 0).T
+        return (b * np.maximum(a, 0)) @ np.maximum(z, 0).T + (b * np.maximum(-a, 0)) @ np.maximum(
+            -z, 0
+        ).T
 
     def effective(self, params: FixedDirectionsParams) -> Any:
         """β = ab, neuron by neuron; leading axes are kept."""
@@ -93,10 +115,15 @@ class FixedDirections(Model):
     def features(self, X: Any) -> Any:
         """(⟨θ_j, x_i⟩)₊, (n, m)."""
         if np.shape(X)[-1] != self.directions.shape[1]:
-            raise InputError(f"X: inputs have dimension {np.shape(X)[-1]}, the directions {self.directions.shape[1]}")
+            raise InputError(
+                f"X: inputs have dimension {np.shape(X)[-1]}, the directions "
+                f"{self.directions.shape[1]}"
+            )
         return np.maximum(X @ self.directions.T, 0)
 
-    def gradient(self, params: FixedDirectionsParams, X: Any, output_gradient: Any) -> FixedDirectionsParams:
+    def gradient(
+        self, params: FixedDirectionsParams, X: Any, output_gradient: Any
+    ) -> FixedDirectionsParams:
         jacobian = self.jacobian(params, X)
         return FixedDirectionsParams(output_gradient @ jacobian.a, output_gradient @ jacobian.b)
 
@@ -109,52 +136,74 @@ class FixedDirections(Model):
     def linearised(self, params: FixedDirectionsParams, direction: FixedDirectionsParams) -> Any:
         return params.a * direction.b + params.b * direction.a
 
-    def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> FixedDirectionsParams:
-        """a = α, b = 0: the unbiased start (f = 0, r = α²/2). `scale` is a number, or one α per neuron.
+    def init(
+        self, scale: ArrayLike, *, dim: int | None = None, key: int = 0
+    ) -> FixedDirectionsParams:
+        """a = α, b = 0: the unbiased start (f = 0, r = α²/2). `scale` is a number, or one α per
+        neuron.
 
-        The start is deterministic; `key` is accepted for uniformity. For R's random start see `bf.split_network`.
+        The start is deterministic; `key` is accepted for uniformity. For R's random start see
+        `bf.split_network`.
         """
         alpha, _ = log_of_scale("scale", scale, None)
         if dim is not None and positive_int("dim", dim) != self.directions.shape[1]:
-            raise InputError(f"dim: {dim} does not fit directions in dimension {self.directions.shape[1]}")
+            raise InputError(
+                f"dim: {dim} does not fit directions in dimension {self.directions.shape[1]}"
+            )
         if alpha.ndim > 1 or (alpha.ndim == 1 and alpha.size != self.width):
-            raise InputError(f"scale: expected a number or a vector of length {self.width}, found shape {alpha.shape}")
-        return FixedDirectionsParams(np.broadcast_to(alpha, (self.width,)).copy(), np.zeros(self.width))
+            raise InputError(
+                f"scale: expected a number or a vector of length {self.width}, found shape "
+                f"{alpha.shape}"
+            )
+        return FixedDirectionsParams(
+            np.broadcast_to(alpha, (self.width,)).copy(), np.zeros(self.width)
+        )
 
     def checked(self, params: Any, d: int) -> FixedDirectionsParams:
         """Parameters as arrays with a > 0, or an error that names the neurons."""
         if d != self.directions.shape[1]:
-            raise InputError(f"X: inputs have dimension {d}, the directions {self.directions.shape[1]}")
+            raise InputError(
+                f"X: inputs have dimension {d}, the directions {self.directions.shape[1]}"
+            )
         try:
             a, b = params
         except (TypeError, ValueError):
-            raise InputError(f"params0: expected FixedDirectionsParams(a, b), found {type(params).__name__}") from None
+            raise InputError(
+                f"params0: expected FixedDirectionsParams(a, b), found {type(params).__name__}"
+            ) from None
         a, b = vector("params0.a", a, self.width), vector("params0.b", b, self.width)
         if np.any(a <= 0):
             raise InputError(
-                f"params0.a: must be positive; {_rows('neuron', a <= 0)} not. Where a < 0, flip θ and a: the network is the same"
+                f"params0.a: must be positive; {_rows('neuron', a <= 0)} not. Where a < 0, flip θ "
+                "and a: the network is the same"
             )
         return FixedDirectionsParams(a, b)
 
     def nonsmooth(self, params0: FixedDirectionsParams) -> str | None:
-        """Inside the cone a² ≥ b² a never reaches zero (R, Lemma A.2); outside it may, and ReLU has its kink there."""
+        """Inside the cone a² ≥ b² a never reaches zero (R, Lemma A.2); outside it may, and ReLU has
+        its kink there."""
         a, b = params0
         outside = a < np.abs(b) * (1 - EDGE)
         if not np.any(outside):
             return None
         worst = int(np.argmax(np.abs(b) - a))
         return (
-            f"R/lemA2: a² ≥ b² fails: {_rows('neuron', outside)} outside the cone (a_{worst} = {a[worst]:g},"
-            f" b_{worst} = {b[worst]:g}): a may reach zero, the kink of ReLU, where the flow is not defined"
+            f"R/lemA2: a² ≥ b² fails: {_rows('neuron', outside)} outside the cone (a_{worst} = "
+            f"{a[worst]:g},"
+            f" b_{worst} = {b[worst]:g}): a may reach zero, the kink of ReLU, where the flow is "
+            "not defined"
         )
 
-    def potential(self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None) -> Potential:
+    def potential(
+        self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None
+    ) -> Potential:
         """The potential whose Bregman projection is the limit from a = α, b = 0: Φ_{α²/2}."""
         _, log_alpha = log_of_scale("scale", scale, log_scale)
         return Hypentropy(log_alpha=2 * log_alpha - np.log(2.0))
 
     def mirror_form(self, params0: FixedDirectionsParams, loss: Any, n: int) -> MirrorForm | str:
-        """R, Theorem 3.4: (a ± b)/2 move on hyperbolas, and under c‖·‖² β = ab has the potential Φ_r/(4c), r = ½(a²−b²)."""
+        """R, Theorem 3.4: (a ± b)/2 move on hyperbolas, and under c‖·‖² β = ab has the potential
+        Φ_r/(4c), r = ½(a²−b²)."""
         if not isinstance(loss, SquareLoss):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
         failure = self.nonsmooth(params0)
@@ -171,10 +220,12 @@ def _from_hyperbola(plus: Array, minus: Array) -> FixedDirectionsParams:
 def random_network(
     width: int, dim: int, scale: float, *, law: str = "uniform", key: int = 0
 ) -> tuple[FixedDirections, FixedDirectionsParams]:
-    """R's random start (§4), split: all weights iid of size s = α/√m, neurons outside the cone a² ≥ b² drawn again.
+    """R's random start (§4), split: all weights iid of size s = α/√m, neurons outside the cone a² ≥
+    b² drawn again.
 
-    law: 'uniform' on [−s, s] (R's figures) or 'gaussian' of standard deviation s. Neurons are independent, so drawing only the
-    failing ones again has the law of drawing the whole network again, as R does.
+    law: 'uniform' on [−s, s] (R's figures) or 'gaussian' of standard deviation s. Neurons are
+    independent, so drawing only the failing ones again has the law of drawing the whole network
+    again, as R does.
     """
     m, k = positive_int("width", width), positive_int("dim", dim)
     s = positive_float("scale", scale) / np.sqrt(m)
@@ -190,10 +241,11 @@ def random_network(
 
 
 def split_network(W: ArrayLike, b: ArrayLike) -> tuple[FixedDirections, FixedDirectionsParams]:
-    """A two-layer network Σ_j b_j(⟨w_j, x⟩)₊ with rows w_j of W (m, k) split into directions w_j/‖w_j‖ and magnitudes (R, §4).
+    """A two-layer network Σ_j b_j(⟨w_j, x⟩)₊ with rows w_j of W (m, k) split into directions
+    w_j/‖w_j‖ and magnitudes (R, §4).
 
-    Returns the model with these directions fixed, and its start (a, b), a_j = ‖w_j‖. Nothing is said about a² ≥ b² here: the flow
-    checks it, and R resamples until it holds.
+    Returns the model with these directions fixed, and its start (a, b), a_j = ‖w_j‖. Nothing is
+    said about a² ≥ b² here: the flow checks it, and R resamples until it holds.
     """
     W = matrix("W", W)
     a = _norms(W)
@@ -204,7 +256,8 @@ def split_network(W: ArrayLike, b: ArrayLike) -> tuple[FixedDirections, FixedDir
 
 @dataclass(frozen=True, eq=False)
 class MergedProblem:
-    """The mirror flow of a network whose equal directions were merged: β_k = Σ_{j in group k} a_jb_j.
+    """The mirror flow of a network whose equal directions were merged: β_k = Σ_{j in group k}
+    a_jb_j.
 
     groups (m,): the merged coordinate of every neuron; r (p,): the hypentropy's parameter.
     """
@@ -215,11 +268,12 @@ class MergedProblem:
 
 
 def merge_directions(problem: Problem) -> MergedProblem:
-    """Merge the neurons with equal directions (R, Lemma 3.5): ½Φ_r with r_k = ½‖a+b‖·‖a−b‖ over each group.
+    """Merge the neurons with equal directions (R, Lemma 3.5): ½Φ_r with r_k = ½‖a+b‖·‖a−b‖ over
+    each group.
 
-    That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A group of one is Theorem 3.4; the
-    pair a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight with r = 2w₊w₋, at half its speed. Directions count as equal
-    within 1e-9.
+    That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A
+    group of one is Theorem 3.4; the pair a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight
+    with r = 2w₊w₋, at half its speed. Directions count as equal within 1e-9.
     """
     instance("problem", problem, Problem)
     model = instance("problem.model", problem.model, FixedDirections)
@@ -252,7 +306,9 @@ def _equal_rows(rows: Array) -> tuple[Index, Index]:
     from scipy.spatial import cKDTree
 
     pairs = cKDTree(rows).query_pairs(EQUAL, output_type="ndarray")
-    links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows)))
+    links = coo_array(
+        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows))
+    )
     labels = connected_components(links, directed=False)[1]
     _, first, groups = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(first)

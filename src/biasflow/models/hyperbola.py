@@ -1,7 +1,9 @@
-"""Two weights per coordinate on a hyperbola: w₊ = w₊₀·e^{δ/2}, w₋ = w₋₀·e^{−δ/2}, and β = w₊² − w₋² = r·sinh η.
+"""Two weights per coordinate on a hyperbola: w₊ = w₊₀·e^{δ/2}, w₋ = w₋₀·e^{−δ/2}, and β = w₊² − w₋²
+= r·sinh η.
 
-Depth-2 diagonal networks (W, §4) and networks with fixed directions, w± = (a ± b)/2 (R, Theorem 3.4), both move so: w₊w₋ is
-conserved, and β follows a mirror flow with a multiple of the hypentropy Φ_r, r = 2|w₊w₋|.
+Depth-2 diagonal networks (W, §4) and networks with fixed directions, w± = (a ± b)/2 (R, Theorem
+3.4), both move so: w₊w₋ is conserved, and β follows a mirror flow with a multiple of the hypentropy
+Φ_r, r = 2|w₊w₋|.
 """
 
 from __future__ import annotations
@@ -16,10 +18,14 @@ from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
 from .base import MirrorForm
 
 
-def hyperbolic_form(plus: Array, minus: Array, factor: float, params: Callable[[Array, Array], Any]) -> MirrorForm | str:
-    """The mirror form with potential factor·Φ_r; `params(plus, minus)` turns moved weights into the model's own.
+def hyperbolic_form(
+    plus: Array, minus: Array, factor: float, params: Callable[[Array, Array], Any]
+) -> MirrorForm | str:
+    """The mirror form with potential factor·Φ_r; `params(plus, minus)` turns moved weights into the
+    model's own.
 
-    A coordinate with one weight at zero stays on its half-line (r = 0); with both at zero it never moves, which is refused.
+    A coordinate with one weight at zero stays on its half-line (r = 0); with both at zero it never
+    moves, which is refused.
     """
     log_r, failure = _log_radius(np.abs(plus), np.abs(minus))
     if failure is not None:
@@ -34,7 +40,8 @@ def hyperbolic_form(plus: Array, minus: Array, factor: float, params: Callable[[
         delta = point.eta / factor - eta0
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             return params(
-                np.where(plus == 0, 0.0, plus * np.exp(delta / 2)), np.where(minus == 0, 0.0, minus * np.exp(-delta / 2))
+                np.where(plus == 0, 0.0, plus * np.exp(delta / 2)),
+                np.where(minus == 0, 0.0, minus * np.exp(-delta / 2)),
             )
 
     return MirrorForm(ScaledPotential(factor, potential), beta0 if biased else None, lift)
@@ -54,10 +61,20 @@ def _log_radius(plus: Array, minus: Array) -> tuple[Array, str | None]:
     with np.errstate(divide="ignore"):
         log_r = np.log(2.0) + np.log(plus) + np.log(minus)
     if np.any(dead):
-        return log_r, f"coordinate {int(np.flatnonzero(dead)[0])} starts with both weights zero and never moves: drop that column"
+        return (
+            log_r,
+            f"coordinate {int(np.flatnonzero(dead)[0])} starts with both weights zero and never "
+            "moves: drop that column",
+        )
     one_sided = np.isneginf(log_r)
     with np.errstate(under="ignore"):
-        lost = np.any((np.exp(log_r) < SMALLEST_NORMAL) & ~one_sided) or np.any((plus**2 == minus**2) & one_sided)
+        lost = np.any((np.exp(log_r) < SMALLEST_NORMAL) & ~one_sided) or np.any(
+            (plus**2 == minus**2) & one_sided
+        )
     if np.any(one_sided) and lost:
-        return log_r, "weights that are zero on one side and below 1e-150 on another do not fit in floats together"
+        return (
+            log_r,
+            "weights that are zero on one side and below 1e-150 on another do not fit in floats "
+            "together",
+        )
     return log_r, None

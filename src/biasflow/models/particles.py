@@ -17,9 +17,11 @@ EQUAL = 9
 
 
 class Particles(NamedTuple):
-    """A measure ν = Σ_j mass_j·δ_{θ_j} with θ_j = (u_j, s_j)/√2, the balanced neurons of C, Proposition 9.
+    """A measure ν = Σ_j mass_j·δ_{θ_j} with θ_j = (u_j, s_j)/√2, the balanced neurons of C,
+    Proposition 9.
 
-    f(x) = ∫φ(θ, x)dν = ½Σ_j mass_j·s_j(⟨u_j, (x, 1)⟩)₊. directions: u (k, d+1), unit rows, the bias coordinate last.
+    f(x) = ∫φ(θ, x)dν = ½Σ_j mass_j·s_j(⟨u_j, (x, 1)⟩)₊. directions: u (k, d+1), unit rows, the bias
+    coordinate last.
     signs: s (k,), ±1. log_masses: (k,); −∞ is no mass. Inputs come without the bias column.
     """
 
@@ -36,7 +38,11 @@ class Particles(NamedTuple):
     def log_norm(self) -> float:
         """log Σ_j mass_j, −∞ for the zero measure."""
         top = float(np.max(self.log_masses, initial=-np.inf))
-        return top + float(np.log(np.sum(np.exp(self.log_masses - top)))) if np.isfinite(top) else -np.inf
+        return (
+            top + float(np.log(np.sum(np.exp(self.log_masses - top))))
+            if np.isfinite(top)
+            else -np.inf
+        )
 
     @property
     def norm(self) -> float:
@@ -46,7 +52,11 @@ class Particles(NamedTuple):
     @property
     def shares(self) -> Array:
         """mass_j/Σmass, summing to one; zeros for the zero measure."""
-        return np.exp(self.log_masses - self.log_norm) if np.isfinite(self.log_norm) else np.zeros(len(self.signs))
+        return (
+            np.exp(self.log_masses - self.log_norm)
+            if np.isfinite(self.log_norm)
+            else np.zeros(len(self.signs))
+        )
 
     @property
     def support(self) -> Particles:
@@ -54,7 +64,10 @@ class Particles(NamedTuple):
         kept = np.isfinite(self.log_masses)
         u, s, log_masses = self.directions[kept], self.signs[kept], self.log_masses[kept]
         _, first, group = np.unique(
-            np.round(np.column_stack([u, s]), EQUAL) + 0.0, axis=0, return_index=True, return_inverse=True
+            np.round(np.column_stack([u, s]), EQUAL) + 0.0,
+            axis=0,
+            return_index=True,
+            return_inverse=True,
         )
         sums = np.full(first.size, -np.inf)
         np.logaddexp.at(sums, group.ravel(), log_masses)
@@ -63,7 +76,11 @@ class Particles(NamedTuple):
 
     def features(self, X: ArrayLike) -> Array:
         """φ(θ_j, x_i) = ½s_j(⟨u_j, (x_i, 1)⟩)₊, (n, k)."""
-        return 0.5 * self.signs * np.maximum(augmented(X, self.directions.shape[1] - 1) @ self.directions.T, 0.0)
+        return (
+            0.5
+            * self.signs
+            * np.maximum(augmented(X, self.directions.shape[1] - 1) @ self.directions.T, 0.0)
+        )
 
     def __call__(self, X: ArrayLike) -> Array:
         """f(x_i), (n,)."""
@@ -83,22 +100,27 @@ def augmented(X: ArrayLike, dim: int | None = None) -> Array:
     """Inputs (n, d) with a last coordinate one."""
     X = matrix("X", X)
     if dim is not None and X.shape[1] != dim:
-        raise InputError(f"X: expected {dim} columns, inputs without the bias column, found shape {X.shape}")
+        raise InputError(
+            f"X: expected {dim} columns, inputs without the bias column, found shape {X.shape}"
+        )
     return np.hstack([X, np.ones((X.shape[0], 1))])
 
 
 def as_particles(network: Any) -> Particles:
-    """A measure from `Particles`, or from the parameters (a, W) of h(x) = Σ_j a_j(⟨w_j, (x, 1)⟩)₊, W (m, d+1).
+    """A measure from `Particles`, or from the parameters (a, W) of h(x) = Σ_j a_j(⟨w_j, (x, 1)⟩)₊,
+    W (m, d+1).
 
-    A neuron has mass 2|a_j|‖w_j‖, the least that gives its function; for balanced neurons, |a_j| = ‖w_j‖, that is its mass
-    a_j² + ‖w_j‖² in Π₂ (C, eq. 3 and Proposition 9).
+    A neuron has mass 2|a_j|‖w_j‖, the least that gives its function; for balanced neurons, |a_j| =
+    ‖w_j‖, that is its mass a_j² + ‖w_j‖² in Π₂ (C, eq. 3 and Proposition 9).
     """
     if isinstance(network, Particles):
         return _checked(network)
     try:
         a, W = network
     except (TypeError, ValueError):
-        raise InputError(f"network: expected Particles or parameters (a, W), found {type(network).__name__}") from None
+        raise InputError(
+            f"network: expected Particles or parameters (a, W), found {type(network).__name__}"
+        ) from None
     a, W = real_array("network.a", a), matrix("network.W", W)
     if a.shape != (W.shape[0],):
         raise InputError(f"network: expected a (m,) and W (m, d+1), found {a.shape} and {W.shape}")
@@ -107,7 +129,9 @@ def as_particles(network: Any) -> Particles:
     size = np.max(np.abs(W), axis=1, initial=0.0)
     lengths = np.linalg.norm(W / size[:, None], axis=1)
     return Particles(
-        W / size[:, None] / lengths[:, None], np.sign(a), np.log(2.0) + np.log(np.abs(a)) + np.log(size) + np.log(lengths)
+        W / size[:, None] / lengths[:, None],
+        np.sign(a),
+        np.log(2.0) + np.log(np.abs(a)) + np.log(size) + np.log(lengths),
     )
 
 
@@ -116,7 +140,8 @@ def _checked(particles: Particles) -> Particles:
     log_masses = np.asarray(particles.log_masses, dtype=float)
     if s.shape != (u.shape[0],) or log_masses.shape != s.shape:
         raise InputError(
-            f"particles: expected one sign and one log mass per direction {u.shape}, found {s.shape}, {log_masses.shape}"
+            f"particles: expected one sign and one log mass per direction {u.shape}, found "
+            f"{s.shape}, {log_masses.shape}"
         )
     if np.any(np.abs(s) != 1):
         raise InputError(f"signs: expected ±1, found {s[np.abs(s) != 1][0]:g}")
@@ -125,6 +150,7 @@ def _checked(particles: Particles) -> Particles:
     off = np.abs(np.linalg.norm(u, axis=1) - 1)
     if np.any(off > UNIT):
         raise InputError(
-            f"directions: row {int(np.argmax(off))} has norm {np.linalg.norm(u[np.argmax(off)]):g}, must be a unit vector"
+            f"directions: row {int(np.argmax(off))} has norm "
+            f"{np.linalg.norm(u[np.argmax(off)]):g}, must be a unit vector"
         )
     return Particles(u, s, log_masses)

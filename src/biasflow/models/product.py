@@ -26,9 +26,11 @@ class ProductParams(NamedTuple):
 
 @dataclass(frozen=True)
 class ProductNetwork(Model):
-    """f((u, v), x) = ⟨u∘v, x⟩: each input has one unit, with the weight u_i into it and v_i out of it.
+    """f((u, v), x) = ⟨u∘v, x⟩: each input has one unit, with the weight u_i into it and v_i out of
+    it.
 
-    It is the depth-2 diagonal network with w± = (u ± v)/2, whose flow it follows at half the speed: u² − v² is conserved.
+    It is the depth-2 diagonal network with w± = (u ± v)/2, whose flow it follows at half the speed:
+    u² − v² is conserved.
     """
 
     @property
@@ -57,7 +59,8 @@ class ProductNetwork(Model):
         return params.v * direction.u + params.u * direction.v
 
     def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> ProductParams:
-        """u = α·1, v = 0: unbiased, and no saddle. `scale` is a number, or a vector with one α per coordinate."""
+        """u = α·1, v = 0: unbiased, and no saddle. `scale` is a number, or a vector with one α per
+        coordinate."""
         u = DiagonalNetwork(2).init(scale, dim=dim, key=key).plus
         return ProductParams(u, np.zeros_like(u))
 
@@ -66,15 +69,20 @@ class ProductNetwork(Model):
         try:
             u, v = params
         except (TypeError, ValueError):
-            raise InputError(f"params0: expected ProductParams(u, v), found {type(params).__name__}") from None
+            raise InputError(
+                f"params0: expected ProductParams(u, v), found {type(params).__name__}"
+            ) from None
         return ProductParams(vector("params0.u", u, d), vector("params0.v", v, d))
 
     def paired(self, params: ProductParams) -> DiagonalParams:
         """The weights w± = (u ± v)/2 of the depth-2 diagonal network with the same predictor."""
         return DiagonalParams((params.u + params.v) / 2, (params.u - params.v) / 2)
 
-    def potential(self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None) -> Potential:
-        """The potential whose Bregman projection is the limit from u = α·1, v = 0: Φ_r, r = |u² − v²|/2 = α²/2."""
+    def potential(
+        self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None
+    ) -> Potential:
+        """The potential whose Bregman projection is the limit from u = α·1, v = 0: Φ_r, r = |u² −
+        v²|/2 = α²/2."""
         _, log_alpha = log_of_scale("scale", scale, log_scale)
         return Hypentropy(log_alpha=2 * log_alpha - np.log(2.0))
 
@@ -87,8 +95,11 @@ class ProductNetwork(Model):
         return None
 
     def mirror_form(self, params0: ProductParams, loss: Any, n: int) -> MirrorForm | str:
-        """Φ_r/(4c) under c‖·‖², r = |u² − v²|/2; half-lines where |u| = |v|, refused where both are zero."""
+        """Φ_r/(4c) under c‖·‖², r = |u² − v²|/2; half-lines where |u| = |v|, refused where both are
+        zero."""
         if not isinstance(loss, SquareLoss):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
         plus, minus = self.paired(params0)
-        return hyperbolic_form(plus, minus, 1 / (4 * loss.factor(n)), lambda p, m: ProductParams(p + m, p - m))
+        return hyperbolic_form(
+            plus, minus, 1 / (4 * loss.factor(n)), lambda p, m: ProductParams(p + m, p - m)
+        )

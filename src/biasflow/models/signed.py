@@ -1,4 +1,5 @@
-"""Two-layer networks h(x) = Σ_j ε_j(⟨w_j, x⟩)₊² with fixed signs: C's smooth, balanced, 2-homogeneous feature (C, §2)."""
+"""Two-layer networks h(x) = Σ_j ε_j(⟨w_j, x⟩)₊² with fixed signs: C's smooth, balanced,
+2-homogeneous feature (C, §2)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from .base import MirrorForm, Model
 from .two_layer import positive_scale
 
 STREAM = 2
-"""Start of the random stream, so that data drawn with the same key are independent of the network."""
+"""Start of the random stream, so that data drawn with the same key are independent of the
+network."""
 
 
 class SignedTwoLayerParams(NamedTuple):
@@ -26,7 +28,8 @@ class SignedTwoLayerParams(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SignedTwoLayer(Model):
-    """h(x) = Σ_j ε_j(⟨w_j, x⟩)₊², squared ReLUs with signs ε (m,) that are not trained (by default +, −, +, …).
+    """h(x) = Σ_j ε_j(⟨w_j, x⟩)₊², squared ReLUs with signs ε (m,) that are not trained (by default
+    +, −, +, …).
 
     The gradient is Lipschitz, so that the flow has no events.
     """
@@ -39,7 +42,9 @@ class SignedTwoLayer(Model):
         m = positive_int("width", self.width)
         positive_int("dim", self.dim)
         alternating = 1.0 - 2.0 * (np.arange(m) % 2)
-        object.__setattr__(self, "signs", alternating if self.signs is None else labels("signs", self.signs, m))
+        object.__setattr__(
+            self, "signs", alternating if self.signs is None else labels("signs", self.signs, m)
+        )
 
     @property
     def homogeneity(self) -> int:
@@ -65,8 +70,12 @@ class SignedTwoLayer(Model):
         """ε_j‖w_j‖w_j, (..., m, d), which determines h."""
         return self._signs[:, None] * _norms(params.W) * params.W
 
-    def gradient(self, params: SignedTwoLayerParams, X: Any, output_gradient: Any) -> SignedTwoLayerParams:
-        return SignedTwoLayerParams(2 * self._signs[:, None] * ((self.hidden(params, X) * output_gradient) @ X))
+    def gradient(
+        self, params: SignedTwoLayerParams, X: Any, output_gradient: Any
+    ) -> SignedTwoLayerParams:
+        return SignedTwoLayerParams(
+            2 * self._signs[:, None] * ((self.hidden(params, X) * output_gradient) @ X)
+        )
 
     def jacobian(self, params: SignedTwoLayerParams, X: Any) -> SignedTwoLayerParams:
         slopes = 2 * self._signs[:, None] * self.hidden(params, X)
@@ -91,26 +100,36 @@ class SignedTwoLayer(Model):
         try:
             (W,) = params
         except (TypeError, ValueError):
-            raise InputError(f"params0: expected SignedTwoLayerParams(W), found {type(params).__name__}") from None
+            raise InputError(
+                f"params0: expected SignedTwoLayerParams(W), found {type(params).__name__}"
+            ) from None
         if d != self.dim:
             raise InputError(f"ds: the model takes inputs of dimension {self.dim}, found {d}")
         W = matrix("params0.W", W)
         if W.shape != (self.width, self.dim):
-            raise InputError(f"params0.W: expected shape ({self.width}, {self.dim}), found {W.shape}")
+            raise InputError(
+                f"params0.W: expected shape ({self.width}, {self.dim}), found {W.shape}"
+            )
         return SignedTwoLayerParams(W)
 
     def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
         raise RefusedError("SignedTwoLayer: its flow is no mirror flow")
 
     def features(self, X: Any) -> Any:
-        raise RefusedError("SignedTwoLayer: not linear in a predictor: the activation pattern changes along the flow")
+        raise RefusedError(
+            "SignedTwoLayer: not linear in a predictor: the activation pattern changes along the "
+            "flow"
+        )
 
     def nonsmooth(self, params0: SignedTwoLayerParams) -> str | None:
         """A squared ReLU has a Lipschitz gradient."""
         return None
 
     def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
-        return "a squared ReLU network has no mirror form: the activation pattern changes along the flow"
+        return (
+            "a squared ReLU network has no mirror form: the activation pattern changes along "
+            "the flow"
+        )
 
     @property
     def _signs(self) -> Array:

@@ -1,4 +1,5 @@
-"""Networks as measures on the sphere of their neurons, and how these move and grow (C, eq. 3 and Appendix C.1)."""
+"""Networks as measures on the sphere of their neurons, and how these move and grow (C, eq. 3 and
+Appendix C.1)."""
 
 from __future__ import annotations
 
@@ -16,9 +17,11 @@ from .two_layer import TwoLayer
 
 @dataclass(frozen=True, eq=False)
 class SphereMeasure:
-    """Π₂ of a network: ν = Σ_j mass_j·δ_{θ_j}, θ_j the neuron's weights over their norm, mass_j that norm squared (C, eq. 3).
+    """Π₂ of a network: ν = Σ_j mass_j·δ_{θ_j}, θ_j the neuron's weights over their norm, mass_j
+    that norm squared (C, eq. 3).
 
-    neurons: the θ_j in the type of the parameters. log_masses: (m,), −∞ for a neuron that is zero, whose θ_j is any.
+    neurons: the θ_j in the type of the parameters. log_masses: (m,), −∞ for a neuron that is zero,
+    whose θ_j is any.
     """
 
     model: TwoLayer | SignedTwoLayer
@@ -27,7 +30,8 @@ class SphereMeasure:
 
     @property
     def points(self) -> Array:
-        """θ (m, p), unit rows: (w_j, a_j) of a TwoLayer, p = d + 1; w_j of a SignedTwoLayer, whose signs stay with the model."""
+        """θ (m, p), unit rows: (w_j, a_j) of a TwoLayer, p = d + 1; w_j of a SignedTwoLayer, whose
+        signs stay with the model."""
         return _rows(self.neurons)
 
     @property
@@ -50,7 +54,8 @@ class SphereMeasure:
 
 
 class TransportGrowth(NamedTuple):
-    """∂_tν = −div(ν∇J') + 4J'ν particle by particle (C, eq. 11): J'(θ_j) (m,), dθ_j/dt (m, p), d log mass_j/dt (m,)."""
+    """∂_tν = −div(ν∇J') + 4J'ν particle by particle (C, eq. 11): J'(θ_j) (m,), dθ_j/dt (m, p), d
+    log mass_j/dt (m,)."""
 
     potential: Array
     velocity: Array
@@ -58,7 +63,8 @@ class TransportGrowth(NamedTuple):
 
 
 def sphere_measure(model: TwoLayer | SignedTwoLayer, params: Any) -> SphereMeasure:
-    """Π₂(μ) of the network: its neurons projected onto the sphere, weighted by their squared norms (C, eq. 3)."""
+    """Π₂(μ) of the network: its neurons projected onto the sphere, weighted by their squared norms
+    (C, eq. 3)."""
     instance("model", model, (TwoLayer, SignedTwoLayer))
     params = model.checked(params, model.dim)
     largest = np.max(np.abs(_rows(params)), axis=1)
@@ -68,20 +74,26 @@ def sphere_measure(model: TwoLayer | SignedTwoLayer, params: Any) -> SphereMeasu
     neurons = type(params)(*((leaf.T / scale).T for leaf in params))
     neurons.W[largest == 0, 0] = 1.0
     with np.errstate(divide="ignore"):
-        return SphereMeasure(model, neurons, 2 * (np.log(largest) + np.log(np.where(largest > 0, norms, 1.0))))
+        return SphereMeasure(
+            model, neurons, 2 * (np.log(largest) + np.log(np.where(largest > 0, norms, 1.0)))
+        )
 
 
-def transport_growth(measure: SphereMeasure, X: ArrayLike, y: ArrayLike, weights: ArrayLike) -> TransportGrowth:
+def transport_growth(
+    measure: SphereMeasure, X: ArrayLike, y: ArrayLike, weights: ArrayLike
+) -> TransportGrowth:
     """How the flow of the smooth margin moves Π₂(μ), in C's clock, where ∇S = weights (n,).
 
-    J'(θ) = Σ_i weights_i·y_i·φ(θ, x_i); dθ/dt is its gradient along the sphere, d log mass/dt = 4J'(θ) (C, eq. 11). The
-    normalised measure's growth is that less its mean, Σ_j share_j·growth_j; C, eq. 12 prints J'_ν̄ for J'_ν, the potential
-    at the true norm.
+    J'(θ) = Σ_i weights_i·y_i·φ(θ, x_i); dθ/dt is its gradient along the sphere, d log mass/dt =
+    4J'(θ) (C, eq. 11). The normalised measure's growth is that less its mean, Σ_j share_j·growth_j;
+    C, eq. 12 prints J'_ν̄ for J'_ν, the potential at the true norm.
     """
     instance("measure", measure, SphereMeasure)
     X = _inputs(measure.model, X)
     y = labels("y", y, X.shape[0])
-    gradient = _rows(measure.model.gradient(measure.neurons, X, y * vector("weights", weights, X.shape[0])))
+    gradient = _rows(
+        measure.model.gradient(measure.neurons, X, y * vector("weights", weights, X.shape[0]))
+    )
     along = np.sum(measure.points * gradient, axis=1)
     return TransportGrowth(along / 2, gradient - along[:, None] * measure.points, 2 * along)
 
@@ -89,7 +101,9 @@ def transport_growth(measure: SphereMeasure, X: ArrayLike, y: ArrayLike, weights
 def _inputs(model: TwoLayer | SignedTwoLayer, X: ArrayLike) -> Array:
     found = matrix("X", X)
     if found.shape[1] != model.dim:
-        raise InputError(f"X: the model takes inputs of dimension {model.dim}, found {found.shape[1]}")
+        raise InputError(
+            f"X: the model takes inputs of dimension {model.dim}, found {found.shape[1]}"
+        )
     return found
 
 

@@ -8,14 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, RefusedError, ScaleError
-from ..inputs import SMALLEST_NORMAL, Array, matrix, one_of, positive_float, positive_int, real_number, vector
+from ..inputs import (
+    SMALLEST_NORMAL,
+    Array,
+    matrix,
+    one_of,
+    positive_float,
+    positive_int,
+    real_number,
+    vector,
+)
 from ..potentials import Potential
 from ..records import grown, leaf_map
 from .base import MirrorForm, Model, held, read_log_scale
 
 ACTIVATIONS = ("relu", "leaky_relu")
 STREAM = 1
-"""Start of the random stream, so that data drawn with the same key are independent of the network."""
+"""Start of the random stream, so that data drawn with the same key are independent of the
+network."""
 LEAKY_SLOPE = 0.01
 """The slope of a leaky ReLU on the negative side where none is given."""
 
@@ -31,9 +41,9 @@ class TwoLayerParams(NamedTuple):
 class TwoLayer(Model):
     """h(x) = Σ_j a_j σ(⟨w_j, x⟩), the plain sum over `width` neurons in dimension `dim` (B, eq. 1).
 
-    activation: 'relu', or 'leaky_relu' with `slope` in (0, 1) on the negative side. σ'(0) is the slope of the negative side
-    (B, App. D: the only choice for which orthogonal data have a global solution); the flow itself slides along zeros, in
-    Filippov's sense.
+    activation: 'relu', or 'leaky_relu' with `slope` in (0, 1) on the negative side. σ'(0) is the
+    slope of the negative side (B, App. D: the only choice for which orthogonal data have a global
+    solution); the flow itself slides along zeros, in Filippov's sense.
     """
 
     width: int
@@ -86,7 +96,8 @@ class TwoLayer(Model):
         return (params.a[..., None, :] @ self.hidden(params, X))[..., 0, :]
 
     def effective(self, params: TwoLayerParams) -> Any:
-        """The products a_j·w_j, (..., m, d): with the signs of a they determine h, since σ is positively homogeneous."""
+        """The products a_j·w_j, (..., m, d): with the signs of a they determine h, since σ is
+        positively homogeneous."""
         return params.a[..., None] * params.W
 
     def gradient(self, params: TwoLayerParams, X: Any, output_gradient: Any) -> TwoLayerParams:
@@ -95,15 +106,21 @@ class TwoLayer(Model):
 
     def jacobian(self, params: TwoLayerParams, X: Any) -> TwoLayerParams:
         gates = self.gates(params, X)
-        return TwoLayerParams(self.hidden(params, X).T, (params.a[:, None] * gates).T[:, :, None] * X[:, None, :])
+        return TwoLayerParams(
+            self.hidden(params, X).T, (params.a[:, None] * gates).T[:, :, None] * X[:, None, :]
+        )
 
     def linearised(self, params: TwoLayerParams, direction: TwoLayerParams) -> Any:
         return direction.a[..., None] * params.W + params.a[..., None] * direction.W
 
-    def init(self, scale: float, *, dim: int | None = None, key: int = 0, balanced: bool = True) -> TwoLayerParams:
-        """w_j = λ·g_j with g_j ~ N(0, I_d), a_j = ±‖w_j‖ with a random sign (B, eq. 3); unbalanced: a_j ~ λ·N(0, 1) instead.
+    def init(
+        self, scale: float, *, dim: int | None = None, key: int = 0, balanced: bool = True
+    ) -> TwoLayerParams:
+        """w_j = λ·g_j with g_j ~ N(0, I_d), a_j = ±‖w_j‖ with a random sign (B, eq. 3); unbalanced:
+        a_j ~ λ·N(0, 1) instead.
 
-        A λ below float range is written init(1.0) with log_scale = log λ, where a flow or a `Problem` is asked for.
+        A λ below float range is written init(1.0) with log_scale = log λ, where a flow or a
+        `Problem` is asked for.
         """
         lam = positive_scale(scale)
         if dim is not None and dim != self.dim:
@@ -115,20 +132,26 @@ class TwoLayer(Model):
         return TwoLayerParams(lam * outputs, lam * g)
 
     def checked(self, params: Any, d: int) -> TwoLayerParams:
-        """Parameters as finite arrays (m,) and (m, d), or an error that names the one that is wrong."""
+        """Parameters as finite arrays (m,) and (m, d), or an error that names the one that is
+        wrong."""
         try:
             a, W = params
         except (TypeError, ValueError):
-            raise InputError(f"params0: expected TwoLayerParams(a, W), found {type(params).__name__}") from None
+            raise InputError(
+                f"params0: expected TwoLayerParams(a, W), found {type(params).__name__}"
+            ) from None
         if d != self.dim:
             raise InputError(f"ds: the model takes inputs of dimension {self.dim}, found {d}")
         a, W = vector("params0.a", a, self.width), matrix("params0.W", W)
         if W.shape != (self.width, self.dim):
-            raise InputError(f"params0.W: expected shape ({self.width}, {self.dim}), found {W.shape}")
+            raise InputError(
+                f"params0.W: expected shape ({self.width}, {self.dim}), found {W.shape}"
+            )
         return TwoLayerParams(a, W)
 
     def placed(self, params0: TwoLayerParams, log_scale: Any) -> tuple[TwoLayerParams, Any]:
-        """Parameters in floats and zero where floats hold e^{log_scale}·params0, else both as they are: flows take logarithms."""
+        """Parameters in floats and zero where floats hold e^{log_scale}·params0, else both as they
+        are: flows take logarithms."""
         scale = read_log_scale(log_scale, self.width)
         if not held(params0, scale):
             return params0, scale
@@ -136,18 +159,27 @@ class TwoLayer(Model):
 
     def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
         raise RefusedError(
-            "TwoLayer: its flow is no mirror flow; bf.saddle_limit gives the limit of vanishing initialisation on orthogonal "
+            "TwoLayer: its flow is no mirror flow; bf.saddle_limit gives the limit of vanishing "
+            "initialisation on orthogonal "
             "data, bf.min_norm_interpolator the minimum-norm interpolator"
         )
 
     def features(self, X: Any) -> Any:
-        raise RefusedError("TwoLayer: not linear in a predictor: the activation pattern changes along the flow")
+        raise RefusedError(
+            "TwoLayer: not linear in a predictor: the activation pattern changes along the flow"
+        )
 
     def nonsmooth(self, params0: TwoLayerParams) -> str | None:
-        return "a ReLU network's gradient jumps where activations change, which a smooth integrator steps over; use 'events'"
+        return (
+            "a ReLU network's gradient jumps where activations change, which a smooth "
+            "integrator steps over; use 'events'"
+        )
 
     def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
-        return "a two-layer ReLU network has no mirror form: the activation pattern changes along the flow"
+        return (
+            "a two-layer ReLU network has no mirror form: the activation pattern changes along "
+            "the flow"
+        )
 
 
 def positive_scale(scale: Any) -> float:
@@ -157,7 +189,8 @@ def positive_scale(scale: Any) -> float:
         raise InputError(f"scale: expected a positive finite number, found {number:g}")
     if number < SMALLEST_NORMAL:
         raise ScaleError(
-            f"scale: found {number:g}, needs at least {SMALLEST_NORMAL:g}: from zero nothing moves. A start below float range"
+            f"scale: found {number:g}, needs at least {SMALLEST_NORMAL:g}: from zero nothing "
+            "moves. A start below float range"
             " is init(1.0) with log_scale=log λ in gradient_flow or Problem"
         )
     return number
@@ -168,5 +201,7 @@ def two_layer_for(params: Any, d: int) -> TwoLayer:
     try:
         a, _ = params
     except (TypeError, ValueError):
-        raise InputError(f"params0: expected TwoLayerParams(a, W), found {type(params).__name__}") from None
+        raise InputError(
+            f"params0: expected TwoLayerParams(a, W), found {type(params).__name__}"
+        ) from None
     return TwoLayer(vector("params0.a", a).size, d)

@@ -7,4 +7,13 @@ from .euclidean import Euclidean
 from .hypentropy import Hypentropy
 from .scaled import ScaledPotential
 
-__all__ = ["DepthPotential", "Entropy", "Euclidean", "Hypentropy", "MirrorPoint", "Potential", "ScaledPotential", "bregman"]
+__all__ = [
+    "DepthPotential",
+    "Entropy",
+    "Euclidean",
+    "Hypentropy",
+    "MirrorPoint",
+    "Potential",
+    "ScaledPotential",
+    "bregman",
+]

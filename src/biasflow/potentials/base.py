@@ -1,4 +1,5 @@
-"""What a potential is: a separable Legendre function φ(β) = Σφ_i(β_i), seen through its mirror map η = ∇φ(β)."""
+"""What a potential is: a separable Legendre function φ(β) = Σφ_i(β_i), seen through its mirror map
+η = ∇φ(β)."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from ..inputs import Array, Index, Mask, instance, real_array
 class MirrorPoint(ABC):
     """One point seen on both sides of the mirror map: β and η = ∇φ(β), coordinate by coordinate.
 
-    Each side is the accurate one somewhere: β where it is large, η where β underflows. Solvers keep points and
-    ask for what they need; nothing is recomputed through the ill-conditioned direction.
+    Each side is the accurate one somewhere: β where it is large, η where β underflows. Solvers keep
+    points and ask for what they need; nothing is recomputed through the ill-conditioned direction.
     """
 
     beta: Array
@@ -46,7 +47,8 @@ class MirrorPoint(ABC):
 
     @abstractmethod
     def log_size(self) -> Array:
-        """log|β| without underflow, to within a constant; +inf where growth is not exponential in η."""
+        """log|β| without underflow, to within a constant; +inf where growth is not exponential in
+        η."""
 
     @abstractmethod
     def divergence(self, start: Self) -> Array:
@@ -65,8 +67,9 @@ class MirrorPoint(ABC):
 class Potential(ABC):
     """A separable Legendre potential. Subclasses say how to make points; the rest follows.
 
-    `value`, `conjugate` and `divergence` sum over the last axis; `grad`, `grad_conjugate`, `hessian_diag` and
-    `hessian_conjugate_diag` work coordinate by coordinate (both Hessians are diagonal).
+    `value`, `conjugate` and `divergence` sum over the last axis; `grad`, `grad_conjugate`,
+    `hessian_diag` and `hessian_conjugate_diag` work coordinate by coordinate (both Hessians are
+    diagonal).
     """
 
     @abstractmethod
@@ -79,7 +82,8 @@ class Potential(ABC):
 
     @abstractmethod
     def carried(self, point: Any, shift: Array) -> MirrorPoint:
-        """The point of this potential at the η of another's point of the same family, plus a shift."""
+        """The point of this potential at the η of another's point of the same family, plus a
+        shift."""
 
     @abstractmethod
     def oriented(self, beta0: Array) -> Potential:
@@ -91,11 +95,13 @@ class Potential(ABC):
 
     @abstractmethod
     def raised(self, log_floor: float) -> Potential:
-        """The same potential with every scale whose unit of β is below e^{log_floor} raised to it (half-lines stay)."""
+        """The same potential with every scale whose unit of β is below e^{log_floor} raised to it
+        (half-lines stay)."""
 
     @abstractmethod
     def log_units(self, d: int) -> Array:
-        """log of the β at which each coordinate turns from quadratic to steep; −inf on half-lines."""
+        """log of the β at which each coordinate turns from quadratic to steep; −inf on
+        half-lines."""
 
     @property
     @abstractmethod
@@ -107,8 +113,8 @@ class Potential(ABC):
         """±1 where coordinate i is confined to the half-line of that sign, 0 where it is free."""
 
     def in_units(self, exponent: int) -> tuple[Potential, int] | None:
-        """(ψ, s) with D_φ(2^e·β, 2^e·β₀) = 2^s·D_ψ(β, β₀), of the same kind: the potential of β in units of 2^e; None where there
-        is no such ψ, or none is known."""
+        """(ψ, s) with D_φ(2^e·β, 2^e·β₀) = 2^s·D_ψ(β, β₀), of the same kind: the potential of β in
+        units of 2^e; None where there is no such ψ, or none is known."""
         return None
 
     def value(self, beta: ArrayLike) -> Array:
@@ -138,7 +144,9 @@ class Potential(ABC):
 
     def divergence(self, beta: ArrayLike, beta0: ArrayLike) -> Array:
         """D_φ(β, β₀) = φ(β) − φ(β₀) − ⟨∇φ(β₀), β − β₀⟩."""
-        return _total(self.at(real_array("beta", beta)).divergence(self.at(real_array("beta0", beta0))))
+        return _total(
+            self.at(real_array("beta", beta)).divergence(self.at(real_array("beta0", beta0)))
+        )
 
 
 def bregman(potential: Potential, b1: ArrayLike, b0: ArrayLike) -> float:
@@ -146,7 +154,10 @@ def bregman(potential: Potential, b1: ArrayLike, b0: ArrayLike) -> float:
     instance("potential", potential, Potential)
     first, second = real_array("b1", b1), real_array("b0", b0)
     if first.ndim > 1 or first.shape != second.shape or not first.size:
-        raise InputError(f"b1, b0: expected two vectors of one length, found shapes {first.shape} and {second.shape}")
+        raise InputError(
+            f"b1, b0: expected two vectors of one length, found shapes {first.shape} and "
+            f"{second.shape}"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         found = float(potential.divergence(first, second))
     if not np.isfinite(found):

@@ -12,7 +12,8 @@ _HALF_LINE = Hypentropy(0.0, sign=1.0)
 
 
 class Entropy(Potential):
-    """φ(β) = Σβ_i log β_i − β_i + 1 for β > 0; ∇φ = log β, φ* = Σe^η − 1, D_φ the Kullback–Leibler divergence."""
+    """φ(β) = Σβ_i log β_i − β_i + 1 for β > 0; ∇φ = log β, φ* = Σe^η − 1, D_φ the Kullback–Leibler
+    divergence."""
 
     def __repr__(self) -> str:
         return "Entropy()"

@@ -1,4 +1,5 @@
-"""The hypentropy φ_α(x) = x·arcsinh(x/α) − √(x²+α²) + α, and its half-line form at α = 0 (R, Definitions 3.1, 3.2)."""
+"""The hypentropy φ_α(x) = x·arcsinh(x/α) − √(x²+α²) + α, and its half-line form at α = 0 (R,
+Definitions 3.1, 3.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from .special import FAR, LOG2, SERIES_RADIUS, scaled_sinh, sinh_minus
 
 @dataclass(frozen=True, eq=False)
 class HypentropyPoint(MirrorPoint):
-    """A point of Φ_α: β = α·sinh η, or β = s·e^{sη} where α = 0. R = √(β²+α²) is its inverse curvature."""
+    """A point of Φ_α: β = α·sinh η, or β = s·e^{sη} where α = 0. R = √(β²+α²) is its inverse
+    curvature."""
 
     alpha: Array
     log_alpha: Array
@@ -34,7 +36,8 @@ class HypentropyPoint(MirrorPoint):
     def value(self) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
             interior = self.beta * self.eta - self.beta * (self.beta / (self.alpha + self.radius))
-            u = np.clip(self.sign * self.eta, -1.0, 1.0)  # log|β|; near 1 the terms of |β|log|β| − |β| + 1 cancel
+            # log|β|; near 1 the terms of |β|log|β| − |β| + 1 cancel
+            u = np.clip(self.sign * self.eta, -1.0, 1.0)
             near = self.radius * (2 * np.sinh(u / 2) ** 2 - sinh_minus(u))
             half_line = np.where(self.beta == 0, 1.0, self.beta * self.eta - self.radius + 1.0)
             half_line = np.where(np.abs(u) < SERIES_RADIUS, near, half_line)
@@ -72,14 +75,17 @@ class HypentropyPoint(MirrorPoint):
     def log_size(self) -> Array:
         if self.plain:
             return self.log_alpha + np.abs(self.eta)
-        return np.where(self._on_half_line(), self.sign * self.eta, self.log_alpha + np.abs(self.eta))
+        return np.where(
+            self._on_half_line(), self.sign * self.eta, self.log_alpha + np.abs(self.eta)
+        )
 
     def divergence(self, start: Self) -> Array:
         delta = self.minus(start)
         with np.errstate(over="ignore", invalid="ignore"):
             small = np.clip(delta, -1.0, 1.0)
             half = np.sinh(small / 2)
-            near = 2 * (self.radius * half) * half - self.beta * sinh_minus(small)  # in this order: half² may underflow
+            # in this order: half² may underflow
+            near = 2 * (self.radius * half) * half - self.beta * sinh_minus(small)
             far = np.where(self.beta == 0, 0.0, self.beta * delta) - self.radius + start.radius
         return np.where(np.abs(delta) < SERIES_RADIUS, near, far)
 
@@ -108,21 +114,33 @@ class Hypentropy(Potential):
 
     R, Definitions 3.1 and 3.2; α²·Q_α of W, Theorem 1, is Φ_{2α²}.
 
-    alpha, log_alpha: a number or one per coordinate, exactly one of the two; the logarithm reaches any scale.
-    sign: ±1 where α is zero (that coordinate lives on the open half-line of that sign); read nowhere else.
+    alpha, log_alpha: a number or one per coordinate, exactly one of the two; the logarithm reaches
+    any scale.
+    sign: ±1 where α is zero (that coordinate lives on the open half-line of that sign); read
+    nowhere else.
     """
 
     def __init__(
-        self, alpha: ArrayLike | None = None, *, log_alpha: ArrayLike | None = None, sign: ArrayLike | None = None
+        self,
+        alpha: ArrayLike | None = None,
+        *,
+        log_alpha: ArrayLike | None = None,
+        sign: ArrayLike | None = None,
     ) -> None:
         self.alpha, self.log_alpha = log_of_scale("alpha", alpha, log_alpha, zero=True)
         if self.alpha.ndim > 1:
-            raise InputError(f"alpha: expected a number or a vector, found shape {self.alpha.shape}")
+            raise InputError(
+                f"alpha: expected a number or a vector, found shape {self.alpha.shape}"
+            )
         self.sign: Array | None = None if sign is None else real_array("sign", sign)
         zero = np.isneginf(self.log_alpha)
         if self.sign is not None and np.any(zero):
-            if self.sign.ndim > 1 or (self.sign.ndim and self.alpha.ndim and self.sign.size != self.alpha.size):
-                raise InputError(f"sign: shape {self.sign.shape} does not fit alpha {self.alpha.shape}")
+            if self.sign.ndim > 1 or (
+                self.sign.ndim and self.alpha.ndim and self.sign.size != self.alpha.size
+            ):
+                raise InputError(
+                    f"sign: shape {self.sign.shape} does not fit alpha {self.alpha.shape}"
+                )
             there = np.broadcast_arrays(self.sign, zero)
             if not np.all(np.abs(there[0][there[1]]) == 1):
                 raise DomainError("sign: must be +1 or −1 wherever alpha is zero")
@@ -135,12 +153,17 @@ class Hypentropy(Potential):
         alpha, log_alpha = self._scales(beta)
         zero = np.isneginf(log_alpha)
         size = np.abs(beta)
-        sign = np.sign(beta) if self.sign is None else np.where(zero, np.broadcast_to(self.sign, beta.shape), 0.0)
+        sign = (
+            np.sign(beta)
+            if self.sign is None
+            else np.where(zero, np.broadcast_to(self.sign, beta.shape), 0.0)
+        )
         wrong = zero & (beta * sign < 0)
         if np.any(wrong):
             i = int(np.flatnonzero(wrong)[0])
             raise DomainError(
-                f"beta: coordinate {i} is {beta.flat[i]:g}, outside its half-line of sign {sign.flat[i]:+.0f} (alpha = 0)"
+                f"beta: coordinate {i} is {beta.flat[i]:g}, outside its half-line of sign "
+                f"{sign.flat[i]:+.0f} (alpha = 0)"
             )
         plain = _plain(alpha)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
@@ -150,9 +173,15 @@ class Hypentropy(Potential):
                 return HypentropyPoint(beta, eta, alpha, log_alpha, sign, plain)
             log_ratio = np.log(size) - log_alpha
             far = log_ratio + LOG2 + 0.25 * np.exp(-2 * np.maximum(log_ratio, 10.0))
-            eta = np.where((alpha > 0) & np.isfinite(alpha) & np.isfinite(ratio), np.arcsinh(ratio), far)
+            eta = np.where(
+                (alpha > 0) & np.isfinite(alpha) & np.isfinite(ratio), np.arcsinh(ratio), far
+            )
             tiny = (alpha == 0) | ~np.isfinite(alpha)
-            eta = np.where(tiny & ~zero & (log_ratio < 10), np.arcsinh(np.exp(np.minimum(log_ratio, 10.0))), eta)
+            eta = np.where(
+                tiny & ~zero & (log_ratio < 10),
+                np.arcsinh(np.exp(np.minimum(log_ratio, 10.0))),
+                eta,
+            )
             eta = np.where(beta == 0, 0.0, np.sign(beta) * eta)
             eta = np.where(zero, sign * np.log(size), eta)
         return HypentropyPoint(beta, eta, alpha, log_alpha, sign, plain)
@@ -179,7 +208,8 @@ class Hypentropy(Potential):
         if np.any(zero & (beta0 == 0)):
             i = int(np.flatnonzero(zero & (beta0 == 0))[0])
             raise DomainError(
-                f"beta0: coordinate {i} is zero where alpha is zero: it would never move; give it a sign or drop the column"
+                f"beta0: coordinate {i} is zero where alpha is zero: it would never move; give it "
+                "a sign or drop the column"
             )
         return _hypentropy(self.alpha, self.log_alpha, np.sign(beta0))
 
@@ -214,10 +244,15 @@ class Hypentropy(Potential):
     def _scales(self, like: Array) -> tuple[Array, Array]:
         try:
             np.broadcast_to(0.0 if self.sign is None else self.sign, like.shape)
-            return np.broadcast_to(self.alpha, like.shape), np.broadcast_to(self.log_alpha, like.shape)
+            return np.broadcast_to(self.alpha, like.shape), np.broadcast_to(
+                self.log_alpha, like.shape
+            )
         except ValueError:
             length = max(self.alpha.size, 1 if self.sign is None else self.sign.size)
-            raise InputError(f"alpha: length {length} (of alpha or sign) does not fit a point of shape {like.shape}") from None
+            raise InputError(
+                f"alpha: length {length} (of alpha or sign) does not fit a point of shape "
+                f"{like.shape}"
+            ) from None
 
 
 def _hypentropy(alpha: Array, log_alpha: Array, sign: Array | None) -> Hypentropy:

@@ -47,7 +47,8 @@ class ScaledPoint(MirrorPoint):
 
 
 class ScaledPotential(Potential):
-    """c·φ: mirror flow runs c times slower, the limit is unchanged. `factor` is a number or one per coordinate."""
+    """c·φ: mirror flow runs c times slower, the limit is unchanged. `factor` is a number or one per
+    coordinate."""
 
     def __init__(self, factor: ArrayLike, potential: Potential) -> None:
         self.factor = real_array("factor", factor)

@@ -16,7 +16,12 @@ SERIES_RADIUS = 0.6
 def sinh_minus(delta: Array) -> Array:
     """sinh δ − δ."""
     d2 = delta * delta
-    series = delta * d2 / 6 * (1 + d2 / 20 * (1 + d2 / 42 * (1 + d2 / 72 * (1 + d2 / 110 * (1 + d2 / 156)))))
+    series = (
+        delta
+        * d2
+        / 6
+        * (1 + d2 / 20 * (1 + d2 / 42 * (1 + d2 / 72 * (1 + d2 / 110 * (1 + d2 / 156)))))
+    )
     with np.errstate(over="ignore"):
         return np.where(np.abs(delta) < SERIES_RADIUS, series, np.sinh(delta) - delta)
 
@@ -36,7 +41,9 @@ def log_sinh(x: Array) -> Array:
 def log_expm1(x: Array) -> Array:
     """log(eˣ − 1) for x ≥ 0."""
     with np.errstate(divide="ignore"):
-        return np.where(x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1.0))), np.log(np.expm1(np.minimum(x, 1.0))))
+        return np.where(
+            x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1.0))), np.log(np.expm1(np.minimum(x, 1.0)))
+        )
 
 
 def scaled_sinh(log_scale: Array, scale: Array, x: Array) -> Array:
@@ -45,4 +52,6 @@ def scaled_sinh(log_scale: Array, scale: Array, x: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         direct = scale * np.sinh(np.minimum(a, FAR))
         far = np.exp(log_scale + a - LOG2) * -np.expm1(-2 * a)
-    return np.sign(x) * np.where((a <= FAR) & (scale >= SMALLEST_NORMAL) & np.isfinite(scale), direct, far)
+    return np.sign(x) * np.where(
+        (a <= FAR) & (scale >= SMALLEST_NORMAL) & np.isfinite(scale), direct, far
+    )

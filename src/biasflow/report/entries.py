@@ -15,7 +15,16 @@ from ..experiments.telling import ERROR, RUNS
 from ..records import Experiment, Grid, Reported
 from ..theory.verdicts import Check, Claim, Verdict
 
-SEVERITY = ("failed", "violated", "inconclusive", "does not apply", "hypotheses fail", "consistent", "holds")  # worst first
+# worst first
+SEVERITY = (
+    "failed",
+    "violated",
+    "inconclusive",
+    "does not apply",
+    "hypotheses fail",
+    "consistent",
+    "holds",
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,8 @@ PAPERS = (
     Paper(
         "R",
         "D. A. R. Robin",
-        "Non-linear parameterizations of least-squares gradient flow: mirror flow, implicit bias and convergence speed",
+        "Non-linear parameterizations of least-squares gradient flow: mirror flow, implicit bias "
+        "and convergence speed",
         2021,
     ),
     Paper(
@@ -43,7 +53,8 @@ PAPERS = (
     Paper(
         "C",
         "L. Chizat, F. Bach",
-        "Implicit bias of gradient descent for wide two-layer neural networks trained with the logistic loss",
+        "Implicit bias of gradient descent for wide two-layer neural networks trained with the "
+        "logistic loss",
         2020,
     ),
 )
@@ -70,14 +81,16 @@ class Agreement(enum.StrEnum):
 
 
 LEVEL = 0.95
-"""Probability with which a further run of ours falls into the interval that the paper's is looked for in."""
+"""Probability with which a further run of ours falls into the interval that the paper's is looked
+for in."""
 ONE_RUN = "One run of ours has no spread to compare with."
 UNKNOWN = "We do not know why."
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a paper reports, beside ours: the middle of our runs, each of them, and the error of each."""
+    """A number that a paper reports, beside ours: the middle of our runs, each of them, and the
+    error of each."""
 
     reported: Reported
     ours: float
@@ -88,15 +101,20 @@ class Number:
     def of(cls, reported: Reported, attributes: Mapping[str, Any]) -> Number:
         """Ours as a summary tells it."""
         runs = attributes.get(RUNS + reported.name, ())
-        return cls(reported, float(attributes[reported.name]), tuple(runs), float(attributes.get(ERROR + reported.name, 0.0)))
+        return cls(
+            reported,
+            float(attributes[reported.name]),
+            tuple(runs),
+            float(attributes.get(ERROR + reported.name, 0.0)),
+        )
 
     @property
     def interval(self) -> tuple[float, float]:
         """Where the paper's number would lie if its runs were like ours.
 
-        Of random runs: Student's prediction interval for the mean of as many runs as the paper's, on a logarithmic scale where
-        the paper's number and all of ours are positive. Else from our least run to our largest. Either
-        way widened by the error of a run.
+        Of random runs: Student's prediction interval for the mean of as many runs as the paper's,
+        on a logarithmic scale where the paper's number and all of ours are positive. Else from our
+        least run to our largest. Either way widened by the error of a run.
         """
         runs = np.array([run for run in self.runs if np.isfinite(run)] or [self.ours])
         low, high = float(np.min(runs)), float(np.max(runs))
@@ -111,12 +129,21 @@ class Number:
 
     @property
     def agreement(self) -> Agreement:
-        """Whether the paper's number, within its reading, lies in the interval; said of every run, whether each meets it."""
+        """Whether the paper's number, within its reading, lies in the interval; said of every run,
+        whether each meets it."""
         if self.reported.incomparable:
             return Agreement.NOT_COMPARABLE
         if self.reported.runs is None:
-            return Agreement.AGREES if all(map(self._meets, self.runs or (self.ours,))) else Agreement.DIFFERS
-        (low, high), value, within = self.interval, self.reported.reading.value, self.reported.reading.within
+            return (
+                Agreement.AGREES
+                if all(map(self._meets, self.runs or (self.ours,)))
+                else Agreement.DIFFERS
+            )
+        (low, high), value, within = (
+            self.interval,
+            self.reported.reading.value,
+            self.reported.reading.within,
+        )
         least, most = value - within <= high, value + within >= low
         if {"==": least and most, "<=": most, ">=": least}[self.reported.relation]:
             return Agreement.AGREES
@@ -124,7 +151,9 @@ class Number:
 
     def _meets(self, run: float) -> bool:
         beyond, room = run - self.reported.reading.value, self.reported.reading.within + self.error
-        return {"==": abs(beyond) <= room, "<=": beyond <= room, ">=": -beyond <= room}[self.reported.relation]
+        return {"==": abs(beyond) <= room, "<=": beyond <= room, ">=": -beyond <= room}[
+            self.reported.relation
+        ]
 
     @property
     def why(self) -> str:
@@ -138,7 +167,8 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class FigureEntry:
-    """A figure that was drawn, or the sentence that says why it was not. movie: a GIF, where the experiment moves."""
+    """A figure that was drawn, or the sentence that says why it was not. movie: a GIF, where the
+    experiment moves."""
 
     experiment: Experiment
     preset: str
@@ -159,7 +189,8 @@ class FigureEntry:
 
 @dataclass(frozen=True, eq=False)
 class ClaimEntry:
-    """A claim and its verdict on each of its examples, by key; `failure` says why an example has none."""
+    """A claim and its verdict on each of its examples, by key; `failure` says why an example has
+    none."""
 
     claim: Claim
     verdicts: Mapping[int, Verdict]
@@ -172,7 +203,9 @@ class ClaimEntry:
     @property
     def status(self) -> str:
         """That of the worst example."""
-        found = [verdict.status for verdict in self.verdicts.values()] + (["failed"] if self.failure else [])
+        found = [verdict.status for verdict in self.verdicts.values()] + (
+            ["failed"] if self.failure else []
+        )
         return min(found, key=SEVERITY.index, default="inconclusive")
 
     def tightest(self) -> list[tuple[int, Check]]:

@@ -34,7 +34,11 @@ def all_numbers(
     """By figure; figures without such numbers are not computed."""
     wanted = [id for id in ids if experiments.experiment(id).reported]
     return {
-        id: numbers_of(id, preset, experiments.figure(id, preset=preset, store=store, progress=progress, engine=engine))
+        id: numbers_of(
+            id,
+            preset,
+            experiments.figure(id, preset=preset, store=store, progress=progress, engine=engine),
+        )
         for id in wanted
     }
 
@@ -43,12 +47,13 @@ HEAD = """# The papers' numbers and ours
 
 {counts} Made by `{command}`.
 
-A number *agrees* where the paper's, as well as it can be read, lies in the interval that a further run of ours falls into with
-probability 95% (Student's prediction interval for as many runs as the paper's number is a mean of, on a logarithmic scale where
-all are positive); where the paper says it of every run, each of ours must meet it, within its error. Bands are not fitted to our
-runs (sizes that a paper does not state are, and the row says so): of numbers that do agree, one in twenty comes out as different
-by chance. With few runs the interval is wide, and agreement says little. Where they differ, the reason is given as far as we
-know it.
+A number *agrees* where the paper's, as well as it can be read, lies in the interval that a further
+run of ours falls into with probability 95% (Student's prediction interval for as many runs as the
+paper's number is a mean of, on a logarithmic scale where all are positive); where the paper says it
+of every run, each of ours must meet it, within its error. Bands are not fitted to our runs (sizes
+that a paper does not state are, and the row says so): of numbers that do agree, one in twenty comes
+out as different by chance. With few runs the interval is wide, and agreement says little. Where
+they differ, the reason is given as far as we know it.
 
 | figure | number | paper | read | ours | our runs | | where, and why they differ |
 |---|---|---|---|---|---|---|---|
@@ -58,19 +63,33 @@ know it.
 def numbers_page(found: Mapping[str, Sequence[Number]], command: str) -> str:
     """A table of all numbers, with their counts."""
     rows = "\n".join(_row(id, number) for id, numbers in found.items() for number in numbers)
-    return HEAD.format(counts=counted([n for numbers in found.values() for n in numbers]), command=command) + rows + "\n"
+    return (
+        HEAD.format(
+            counts=counted([n for numbers in found.values() for n in numbers]), command=command
+        )
+        + rows
+        + "\n"
+    )
 
 
 def counted(numbers: Sequence[Number]) -> str:
     """How many of the papers' numbers are ours too, in a sentence."""
     found = Counter(number.agreement for number in numbers)
-    others = f"{found[Agreement.DIFFERS]} differ, {found[Agreement.NOT_COMPARABLE]} are not comparable"
-    return f"Of {len(numbers)} numbers of the papers {found[Agreement.AGREES]} agree with ours, {others}."
+    others = (
+        f"{found[Agreement.DIFFERS]} differ, {found[Agreement.NOT_COMPARABLE]} are not comparable"
+    )
+    return (
+        f"Of {len(numbers)} numbers of the papers {found[Agreement.AGREES]} agree with ours, "
+        f"{others}."
+    )
 
 
 def paper_in_words(number: Number) -> str:
     """The paper's number with its precision."""
-    reading, relation = number.reported.reading, {"==": "", "<=": "≤ ", ">=": "≥ "}[number.reported.relation]
+    reading, relation = (
+        number.reported.reading,
+        {"==": "", "<=": "≤ ", ">=": "≥ "}[number.reported.relation],
+    )
     return f"{relation}{reading.value:.4g}" + (f" ± {reading.within:.2g}" if reading.within else "")
 
 
@@ -85,6 +104,12 @@ def runs_in_words(number: Number) -> str:
 def _row(id: str, number: Number) -> str:
     reported = number.reported
     why = f" {number.why}" if number.why else ""
-    cells = [f"`{id}`", reported.name, paper_in_words(number), reported.reading.how, f"{number.ours + 0.0:.4g}"]
+    cells = [
+        f"`{id}`",
+        reported.name,
+        paper_in_words(number),
+        reported.reading.how,
+        f"{number.ours + 0.0:.4g}",
+    ]
     cells += [runs_in_words(number), f"**{number.agreement}**", f"{reported.source}.{why}"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

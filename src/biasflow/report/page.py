@@ -26,17 +26,29 @@ MOST_SHOWN = 4
 
 def render(report: Report) -> str:
     """The whole page; it refers to nothing outside itself."""
-    papers = [paper for paper in _papers(report) if any(_belongs_to(entry, paper) for entry in _entries(report))]
+    papers = [
+        paper
+        for paper in _papers(report)
+        if any(_belongs_to(entry, paper) for entry in _entries(report))
+    ]
     style = Markup((resources.files(__package__) / "page.css").read_text(encoding="utf-8"))
     return (
-        _environment().get_template("page.html.j2").render(report=report, papers=papers, tiles=list(_tiles(report)), style=style)
+        _environment()
+        .get_template("page.html.j2")
+        .render(report=report, papers=papers, tiles=list(_tiles(report)), style=style)
     )
 
 
 def _environment() -> Environment:
     """Every value is escaped, and a name that the template does not know is an error."""
     loader = PackageLoader(__package__, "")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.tests["belongs_to"] = _belongs_to
     made.filters |= {
         "anchor": lambda entry: entry.id.replace("/", "-"),
@@ -79,17 +91,29 @@ def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
             yield f"{statuses[status]}", _claims_that(status, statuses[status]), status
     if report.numbers:
         agree = f"{report.agreements[Agreement.AGREES]}/{len(report.numbers)}"
-        others = [f"{report.agreements[other]} {words}" for other, words in OTHERS.items() if report.agreements[other]]
+        others = [
+            f"{report.agreements[other]} {words}"
+            for other, words in OTHERS.items()
+            if report.agreements[other]
+        ]
         text = ", ".join(["of the papers' numbers agree with ours", *others])
         yield agree, text, "differs" if report.agreements[Agreement.DIFFERS] else "agrees"
     if report.figures:
         drawn = sum(figure.failure is None for figure in report.figures)
-        yield f"{drawn}/{len(report.figures)}", "figures drawn", "holds" if drawn == len(report.figures) else "failed"
+        yield (
+            f"{drawn}/{len(report.figures)}",
+            "figures drawn",
+            "holds" if drawn == len(report.figures) else "failed",
+        )
 
 
 def _claims_that(status: str, count: int) -> str:
     noun = "claim" if count == 1 else "claims"
-    verbs = {"holds": "holds" if count == 1 else "hold", "hypotheses fail": "whose hypotheses fail", "failed": "failed to run"}
+    verbs = {
+        "holds": "holds" if count == 1 else "hold",
+        "hypotheses fail": "whose hypotheses fail",
+        "failed": "failed to run",
+    }
     return f"{noun} {verbs.get(status, status)}"
 
 
@@ -110,22 +134,43 @@ def _settings(axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[
     for name, values in axes.items():
         yield f"{name}: {_span(values)}"
     for name, value in settings.items():
-        yield f"{name}: {_span(value)}" if isinstance(value, list | tuple) else f"{name} = {_value(value)}"
+        yield (
+            f"{name}: {_span(value)}"
+            if isinstance(value, list | tuple)
+            else f"{name} = {_value(value)}"
+        )
 
 
 def _span(values: Sequence[Any]) -> str:
     """A list of values, its middle left out where it is long."""
     shown = [_value(value) for value in values]
-    return ", ".join(shown) if len(shown) <= MOST_SHOWN else f"{shown[0]}, {shown[1]}, …, {shown[-1]} ({len(shown)} values)"
+    return (
+        ", ".join(shown)
+        if len(shown) <= MOST_SHOWN
+        else f"{shown[0]}, {shown[1]}, …, {shown[-1]} ({len(shown)} values)"
+    )
 
 
 def _evidence(entry: ClaimEntry) -> Iterator[str]:
-    """What the statement was compared with, what would make it empty, and what keeps it from holding."""
+    """What the statement was compared with, what would make it empty, and what keeps it from
+    holding."""
     claim = entry.claim
-    yield f"Evidence ({claim.kind}): {claim.witness}." if claim.witness else f"Evidence that counts: {claim.kind.evidence}."
+    yield (
+        f"Evidence ({claim.kind}): {claim.witness}."
+        if claim.witness
+        else f"Evidence that counts: {claim.kind.evidence}."
+    )
     if claim.null:
-        told = [verdict.informative for verdict in entry.verdicts.values() if verdict.informative is not None]
-        empty = f" On {told.count(False)} of {len(told)} examples it passes too: not informative there." if False in told else ""
+        told = [
+            verdict.informative
+            for verdict in entry.verdicts.values()
+            if verdict.informative is not None
+        ]
+        empty = (
+            f" On {told.count(False)} of {len(told)} examples it passes too: not informative there."
+            if False in told
+            else ""
+        )
         yield f"Null model: {claim.null}.{empty}"
     yield from dict.fromkeys(verdict.why for verdict in entry.verdicts.values() if verdict.why)
 
@@ -133,9 +178,17 @@ def _evidence(entry: ClaimEntry) -> Iterator[str]:
 def _hypotheses(entry: ClaimEntry) -> Iterator[tuple[str, dict[int, str]]]:
     """Each hypothesis with the examples on which it fails, and why."""
     for place, hypothesis in enumerate(entry.claim.hypotheses):
-        tested = {key: v.hypotheses[place][1] for key, v in entry.verdicts.items() if place < len(v.hypotheses)}
-        yield hypothesis.statement, {key: str(failure) for key, failure in tested.items() if failure is not None}
+        tested = {
+            key: v.hypotheses[place][1]
+            for key, v in entry.verdicts.items()
+            if place < len(v.hypotheses)
+        }
+        yield (
+            hypothesis.statement,
+            {key: str(failure) for key, failure in tested.items() if failure is not None},
+        )
 
 
 def _value(value: Any, digits: int = 4) -> str:
-    return f"{value + 0.0:.{digits}g}" if isinstance(value, float) else str(value)  # + 0.0 drops the sign of −0
+    # + 0.0 drops the sign of −0
+    return f"{value + 0.0:.{digits}g}" if isinstance(value, float) else str(value)

@@ -34,7 +34,9 @@ def headless() -> None:
 def png(figure: Any) -> bytes:
     """The figure as PNG; it is closed if pyplot holds it."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, bbox_inches="tight", metadata={"Software": "biasflow"})
+    figure.savefig(
+        buffer, format="png", dpi=DPI, bbox_inches="tight", metadata={"Software": "biasflow"}
+    )
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
     return buffer.getvalue()

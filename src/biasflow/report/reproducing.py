@@ -1,4 +1,5 @@
-"""Every figure and claim that exists, computed where the store does not have it, then written as a page."""
+"""Every figure and claim that exists, computed where the store does not have it, then written as a
+page."""
 
 from __future__ import annotations
 
@@ -35,15 +36,17 @@ def reproduce(
 ) -> Report:
     """Write `folder/index.html` and `folder/figures/*.png`, animations beside them as GIF.
 
-    only: the id of one figure or claim, or the tag of a paper; engine: where the points of figures are computed.
-    A figure or claim that fails is on the page with its reason. After Ctrl-C the page holds what is finished and says so,
-    and KeyboardInterrupt is raised again.
+    only: the id of one figure or claim, or the tag of a paper; engine: where the points of figures
+    are computed. A figure or claim that fails is on the page with its reason. After Ctrl-C the page
+    holds what is finished and says so, and KeyboardInterrupt is raised again.
     Raises UnknownNameError where `only` names nothing, StoreError where results cannot be kept.
     """
     folder = writable_folder(folder)
     figure_ids, claim_ids = _chosen(experiments.figures(), only), _chosen(theory.claims(), only)
     if not figure_ids and not claim_ids:
-        raise unknown("figure, claim or paper", str(only), [*experiments.figures(), *theory.claims()])
+        raise unknown(
+            "figure, claim or paper", str(only), [*experiments.figures(), *theory.claims()]
+        )
     figures: list[FigureEntry] = []
     claims: list[ClaimEntry] = []
     tell = progress or (lambda done, total, label: None)
@@ -67,18 +70,26 @@ def reproduce(
 
 
 def make_figure(
-    id: str, preset: str, store: Store | None = None, progress: Progress | None = None, engine: Engine | None = None
+    id: str,
+    preset: str,
+    store: Store | None = None,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> FigureEntry:
     """Compute, draw and compare one figure. The seconds are those of the run that computed it."""
     headless()
     experiment = experiments.experiment(id)
     start = time.perf_counter()
     try:
-        summary = experiments.figure(id, preset=preset, store=store, progress=_labelled(id, progress), engine=engine)
+        summary = experiments.figure(
+            id, preset=preset, store=store, progress=_labelled(id, progress), engine=engine
+        )
         seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
         numbers = numbers_of(id, preset, summary)
         movie = b"" if experiment.animate is None else gif(experiment.animate(summary))
-        return FigureEntry(experiment, preset, seconds, png(experiment.draw(summary)), movie, numbers)
+        return FigureEntry(
+            experiment, preset, seconds, png(experiment.draw(summary)), movie, numbers
+        )
     except StoreError:
         raise
     except Exception as error:
@@ -100,19 +111,35 @@ def check_claim(id: str, keys: Sequence[int], store: Store | None = None) -> Cla
 
 
 def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
-    address: dict[str, Any] = {"kind": "verdict", "roots": roots_of_claim(claim), "claim": claim.id, "key": key}
+    address: dict[str, Any] = {
+        "kind": "verdict",
+        "roots": roots_of_claim(claim),
+        "claim": claim.id,
+        "key": key,
+    }
     if store and not address["roots"]:
         address["version"] = function_version(claim.check)
     record = store.read_record(**address) if store else None
     if record is not None:
         hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=False))
         ruling = None if record["ruling"] is None else Status(record["ruling"])
-        return Verdict(claim, hypotheses, tuple(Check(**check) for check in record["checks"]), ruling, record["reason"])
+        return Verdict(
+            claim,
+            hypotheses,
+            tuple(Check(**check) for check in record["checks"]),
+            ruling,
+            record["reason"],
+        )
     verdict = theory.verify(claim.id, key=key, time_s=EVIDENCE_SECONDS)
     if store:
         failures = [failure for _, failure in verdict.hypotheses]
         checks = [dataclasses.asdict(check) for check in verdict.checks]
-        found = {"failures": failures, "checks": checks, "ruling": verdict.ruling, "reason": verdict.reason}
+        found = {
+            "failures": failures,
+            "checks": checks,
+            "ruling": verdict.ruling,
+            "reason": verdict.reason,
+        }
         store.write_record(found, **address)
     return verdict
 
@@ -121,7 +148,12 @@ def _first_seconds(id: str, preset: str, store: Store | None, seconds: float) ->
     if store is None:
         return seconds
     roots = roots_of(experiments.experiment(id).point)
-    address: dict[str, Any] = {"kind": "figure-seconds", "roots": roots, "figure": id, "preset": preset}
+    address: dict[str, Any] = {
+        "kind": "figure-seconds",
+        "roots": roots,
+        "figure": id,
+        "preset": preset,
+    }
     earlier = store.read_record(**address)
     if earlier is None:
         store.write_record(seconds, **address)
@@ -160,5 +192,7 @@ def writable_folder(folder: Path | str) -> Path:
         (path / ".writable").touch()
         (path / ".writable").unlink()
     except OSError as reason:
-        raise InputError(f"folder: cannot write the report into {path}: {reason.strerror or reason}") from None
+        raise InputError(
+            f"folder: cannot write the report into {path}: {reason.strerror or reason}"
+        ) from None
     return path

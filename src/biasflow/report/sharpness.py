@@ -34,11 +34,15 @@ class SharpnessRow:
     failure: str = ""
 
 
-def search_row(id: str, time_s: float, problems: int, key: int, store: Store | None) -> SharpnessRow:
+def search_row(
+    id: str, time_s: float, problems: int, key: int, store: Store | None
+) -> SharpnessRow:
     """A search in this process, summed up."""
     statement = theory.claim(id)
     try:
-        found = theory.falsify(id, time_s=time_s, problems=problems, key=key, store=store, engine=Serial())
+        found = theory.falsify(
+            id, time_s=time_s, problems=problems, key=key, store=store, engine=Serial()
+        )
     except Exception as error:
         return SharpnessRow(id, str(statement.kind), failure=f"{type(error).__name__}: {error}")
     tightest = found.tightest
@@ -85,20 +89,22 @@ def search_rows(
 
 HEAD = """# How sharp are the theorems?
 
-For each claim listed, problems of its family were tried at random, and the tightest ones moved further (`biasflow falsify`): at
-least {problems} problems or {time_s:g} seconds each. *Slack* is what is left at the tightest problem, as a share of the larger
-side of the inequality; for an equality, of its error: negative would be a violation. *Tighter by* is the factor by which every
-bound of the claim could be tightened on all problems judged and still hold: a theorem with a large one says less than is true.
-For powers of λ and α the printed exponent stands before the one that would be attained. *Null model fails* says on which share of
-the problems something that knows nothing of the theorem (named) fails the checks: where it passes, "holds" carries no news.
+For each claim listed, problems of its family were tried at random, and the tightest ones moved
+further (`biasflow falsify`): at least {problems} problems or {time_s:g} seconds each. *Slack* is
+what is left at the tightest problem, as a share of the larger side of the inequality; for an
+equality, of its error: negative would be a violation. *Tighter by* is the factor by which every
+bound of the claim could be tightened on all problems judged and still hold: a theorem with a large
+one says less than is true. For powers of λ and α the printed exponent stands before the one that
+would be attained. *Null model fails* says on which share of the problems something that knows
+nothing of the theorem (named) fails the checks: where it passes, "holds" carries no news.
 
-Made by `{command}`; how many problems fit into the time depends on the machine, each problem
-is the same everywhere and is rerun by `biasflow verify ID --problem LINEAGE`. Assumptions fail where they fail: "violated"
-is no alarm there.
+Made by `{command}`; how many problems fit into the time depends on the machine, each problem is the
+same everywhere and is rerun by `biasflow verify ID --problem LINEAGE`. Assumptions fail where they
+fail: "violated" is no alarm there.
 
 | claim | evidence | judged / tried | verdicts | tightest check | slack | tighter by | exponents | null model fails | lineage |
 |---|---|---|---|---|---|---|---|---|---|
-"""
+"""  # noqa: E501
 
 
 def sharpness_page(rows: Sequence[SharpnessRow], time_s: float, problems: int, command: str) -> str:
@@ -111,10 +117,21 @@ def _line(row: SharpnessRow) -> str:
     if row.failure:
         return f"| `{row.id}` | {row.kind} | | {_cell(row.failure)} | | | | | | |"
     counts = ", ".join(f"{count} {status}" for status, count in row.statuses)
-    sharp = "" if row.sharpness is None else "∞" if np.isinf(row.sharpness) else f"{row.sharpness:.3g}"
+    sharp = (
+        "" if row.sharpness is None else "∞" if np.isinf(row.sharpness) else f"{row.sharpness:.3g}"
+    )
     exponents = "; ".join(f"{printed:.3g} → {best:.3g}" for printed, best in row.exponents)
     null = "" if row.informative is None else f"{row.informative:.0%} ({row.null})"
-    cells = [row.kind, f"{row.judged} / {row.tried}", counts, _cell(row.quantity), f"{row.slack:.2g}", sharp, exponents, null]
+    cells = [
+        row.kind,
+        f"{row.judged} / {row.tried}",
+        counts,
+        _cell(row.quantity),
+        f"{row.slack:.2g}",
+        sharp,
+        exponents,
+        null,
+    ]
     return f"| `{row.id}` | {' | '.join(cells)} | `{row.lineage}` |"
 
 

@@ -1,4 +1,5 @@
-"""Sweeps over grids of settings, the engines that compute them, and the store that remembers their points."""
+"""Sweeps over grids of settings, the engines that compute them, and the store that remembers their
+points."""
 
 from .clusters import Dask
 from .driving import Tally, Watch

@@ -1,8 +1,11 @@
-"""Which of our modules a result rests on: those that its function's module imports, and theirs, read without being run.
+"""Which of our modules a result rests on: those that its function's module imports, and theirs,
+read without being run.
 
-What counts of a module is its syntax tree: comments, docstrings and layout are not part of it. A name that a package only hands
-on (`from ..flows import gradient_flow`) leads to the module that defines it, so that a package's other modules do not count.
-Reading a tree takes milliseconds, and there are hundreds: what was read is remembered by the hash of the file.
+What counts of a module is its syntax tree: comments, docstrings and layout are not part of it. A
+name that a package only hands on (`from ..flows import gradient_flow`) leads to the module that
+defines it, so that a package's other modules do not count.
+Reading a tree takes milliseconds, and there are hundreds: what was read is remembered by the hash
+of the file.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ FORMAT = "2"
 
 @dataclass(frozen=True)
 class Import:
-    """`from .module import name as alias`, or `import module` where there is no name; level: how many dots."""
+    """`from .module import name as alias`, or `import module` where there is no name; level: how
+    many dots."""
 
     level: int
     module: str
@@ -40,7 +44,8 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """What counts of a file: a hash of its tree, what it imports, and a hash of what it does beside importing and naming."""
+    """What counts of a file: a hash of its tree, what it imports, and a hash of what it does beside
+    importing and naming."""
 
     code: str
     imports: tuple[Import, ...]
@@ -48,7 +53,8 @@ class Source:
 
 
 def tree_hash(text: bytes) -> str:
-    """A hash that comments, docstrings and layout do not change; of the text itself where it is no Python."""
+    """A hash that comments, docstrings and layout do not change; of the text itself where it is no
+    Python."""
     try:
         return _digest(_bare(ast.parse(text)))
     except (SyntaxError, ValueError):
@@ -56,7 +62,8 @@ def tree_hash(text: bytes) -> str:
 
 
 def closure(roots: Iterable[str]) -> dict[str, str]:
-    """The modules that these ones rest on, themselves included, with a hash of each; dotted names within this package."""
+    """The modules that these ones rest on, themselves included, with a hash of each; dotted names
+    within this package."""
     found: dict[str, str] = {}
     waiting = [name for name in roots if name in _snapshot()]
     while waiting:
@@ -65,7 +72,8 @@ def closure(roots: Iterable[str]) -> dict[str, str]:
             source = _source(name)
             found[name] = source.code
             waiting += [target for entry in source.imports for target in _targets(name, entry)]
-    for name in list(found):  # packages on the way to a module run too, and may do more than hand names on
+    # packages on the way to a module run too, and may do more than hand names on
+    for name in list(found):
         parts = name.split(".")
         for k in range(1, len(parts)):
             package = ".".join(parts[:k])
@@ -80,7 +88,8 @@ def all_modules() -> tuple[str, ...]:
 
 
 def _targets(module: str, entry: Import) -> Iterator[str]:
-    """The module that an import leads to, past packages that only hand a name on; none outside this package."""
+    """The module that an import leads to, past packages that only hand a name on; none outside this
+    package."""
     base = _absolute(module, entry)
     if base is None:
         return
@@ -90,7 +99,11 @@ def _targets(module: str, entry: Import) -> Iterator[str]:
         return
     if base not in _snapshot():
         return
-    handed_on = [one for one in _source(base).imports if entry.name and one.alias == entry.name] if _is_package(base) else []
+    handed_on = (
+        [one for one in _source(base).imports if entry.name and one.alias == entry.name]
+        if _is_package(base)
+        else []
+    )
     if handed_on:
         yield from _targets(base, handed_on[-1])
     else:
@@ -140,7 +153,10 @@ def _memory() -> dict[str, Source]:
     try:
         content: Any = json.loads((cache_folder() / MEMORY).read_bytes())
         entries = content["sources"].items() if content["format"] == FORMAT else ()
-        return {key: Source(one["code"], tuple(Import(**entry) for entry in one["imports"]), one["own"]) for key, one in entries}
+        return {
+            key: Source(one["code"], tuple(Import(**entry) for entry in one["imports"]), one["own"])
+            for key, one in entries
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -151,7 +167,9 @@ def _remember() -> None:
         kept = {key: asdict(source) for key, source in _memory().items() if key in present}
         _fresh.clear()
         with contextlib.suppress(StoreError):  # it only saves time
-            write_whole(cache_folder() / MEMORY, json.dumps({"format": FORMAT, "sources": kept}).encode())
+            write_whole(
+                cache_folder() / MEMORY, json.dumps({"format": FORMAT, "sources": kept}).encode()
+            )
 
 
 def _read(text: bytes) -> Source:
@@ -160,11 +178,22 @@ def _read(text: bytes) -> Source:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
-            imports.update({Import(node.level, module, one.name, one.asname or one.name): None for one in node.names})
+            imports.update(
+                {
+                    Import(node.level, module, one.name, one.asname or one.name): None
+                    for one in node.names
+                }
+            )
         elif isinstance(node, ast.Import):
-            imports.update({Import(0, one.name, "", one.asname or one.name): None for one in node.names})
+            imports.update(
+                {Import(0, one.name, "", one.asname or one.name): None for one in node.names}
+            )
     code = _digest(tree)
-    tree.body = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom) and not _names_exports(one)]
+    tree.body = [
+        one
+        for one in tree.body
+        if not isinstance(one, ast.Import | ast.ImportFrom) and not _names_exports(one)
+    ]
     return Source(code, tuple(imports), _digest(tree))
 
 
@@ -189,8 +218,16 @@ def _bare(tree: ast.Module) -> ast.Module:
 
 def _counting(statement: ast.stmt) -> list[ast.stmt]:
     """What counts of a statement: itself, nothing, or what happens where no type checker looks."""
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str):
+    if (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    ):
         return []
-    if isinstance(statement, ast.If) and isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING":
+    if (
+        isinstance(statement, ast.If)
+        and isinstance(statement.test, ast.Name)
+        and statement.test.id == "TYPE_CHECKING"
+    ):
         return [kept for one in statement.orelse for kept in _counting(one)]
     return [statement]

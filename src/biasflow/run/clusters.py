@@ -22,11 +22,14 @@ QUIET = "ERROR"
 class Dask(Engine):
     """Dask distributed.
 
-    address: of a scheduler that is up, such as 'tcp://host:8786'; otherwise a cluster is started and stopped with the sweep.
+    address: of a scheduler that is up, such as 'tcp://host:8786'; otherwise a cluster is started
+    and stopped with the sweep.
     workers: of the cluster started: processes here, jobs on Slurm.
-    slurm: keyword arguments of `dask_jobqueue.SLURMCluster`, such as queue, cores, memory, walltime; they may come from
+    slurm: keyword arguments of `dask_jobqueue.SLURMCluster`, such as queue, cores, memory,
+    walltime; they may come from
         Dask's own configuration instead, so that an empty mapping is enough.
-    patience: seconds to wait for a scheduler that does not answer, and for the first worker; a Slurm job may be queued for longer
+    patience: seconds to wait for a scheduler that does not answer, and for the first worker; a
+    Slurm job may be queued for longer
         and is waited for without limit.
     """
 
@@ -108,7 +111,8 @@ class _DaskPool(Pool):
         return self._known_threads
 
     def _reconnected(self) -> list[Finished]:
-        """With a new client, hand out again everything that was out: nothing that is shelved is in there."""
+        """With a new client, hand out again everything that was out: nothing that is shelved is in
+        there."""
         self._resources.close()
         self._connect()
         for task in self._out.values():
@@ -130,7 +134,11 @@ def _client(engine: Dask, resources: ExitStack) -> Any:
     except ImportError:
         raise EngineError("dask: not installed; pip install 'biasflow[dask]'") from None
     environment = dict.fromkeys(THREAD_SETTINGS, "1")
-    resources.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.admin.tick.limit": "1h"}))
+    resources.enter_context(
+        dask.config.set(
+            {"distributed.scheduler.allowed-failures": 0, "distributed.admin.tick.limit": "1h"}
+        )
+    )
     try:
         if engine.address is not None:
             target: Any = engine.address
@@ -145,12 +153,17 @@ def _client(engine: Dask, resources: ExitStack) -> Any:
                 "env": environment,
                 **engine.options,
             }
-            target = resources.enter_context(LocalCluster(n_workers=workers, processes=True, **settings))
-        return resources.enter_context(Client(target, timeout=engine.patience, set_as_default=False))
+            target = resources.enter_context(
+                LocalCluster(n_workers=workers, processes=True, **settings)
+            )
+        return resources.enter_context(
+            Client(target, timeout=engine.patience, set_as_default=False)
+        )
     except (OSError, TimeoutError) as reason:
         where = engine.address or "the cluster"
         raise EngineError(
-            f"dask: no answer from {where} within {engine.patience:g} s ({reason}); finished chunks are kept"
+            f"dask: no answer from {where} within {engine.patience:g} s ({reason}); finished "
+            "chunks are kept"
         ) from None
 
 
@@ -161,12 +174,14 @@ def _slurm(engine: Dask) -> Any:
         raise EngineError("dask: Slurm needs dask-jobqueue; pip install 'biasflow[dask]'") from None
     cluster = SLURMCluster(**dict(engine.slurm or {}))
     jobs = engine.workers or 1
-    cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)  # replaces jobs that die or reach their wall time
+    # replaces jobs that die or reach their wall time
+    cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
     return cluster
 
 
 def _lost(error: BaseException) -> str | None:
-    """KilledWorker: the task's worker died. A cancelled future: the scheduler is gone, and with it the task."""
+    """KilledWorker: the task's worker died. A cancelled future: the scheduler is gone, and with it
+    the task."""
     from distributed.scheduler import KilledWorker
 
     if isinstance(error, KilledWorker):

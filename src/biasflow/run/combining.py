@@ -28,7 +28,10 @@ def check_axes(grid: Grid) -> None:
             if all(isinstance(value, kind) for value in values):
                 break
         else:
-            raise InputError(f"grid: axis {name!r} needs values that are all numbers or all strings, found {tuple(values)!r}")
+            raise InputError(
+                f"grid: axis {name!r} needs values that are all numbers or all strings, found "
+                f"{tuple(values)!r}"
+            )
         if name in grid.settings:
             raise InputError(f"grid: {name!r} is both an axis and a setting")
         if any(value != value for value in values):
@@ -40,7 +43,8 @@ def check_axes(grid: Grid) -> None:
 class Assembly:
     """A dataset filled stack by stack, in any order; memory is the result's and one stack's.
 
-    Every variable gets the grid's axes before its own dimensions; coordinates shared by all points stay as they are.
+    Every variable gets the grid's axes before its own dimensions; coordinates shared by all points
+    stay as they are.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -70,7 +74,9 @@ class Assembly:
                     array = self._arrays[column.name] = array.astype(kind)
                 array[where] = column.values
         for attrs in stack.attrs:
-            self._attrs = {name: value for name, value in self._attrs.items() if _same(value, attrs.get(name))}
+            self._attrs = {
+                name: value for name, value in self._attrs.items() if _same(value, attrs.get(name))
+            }
         self._have[where] = True
 
     def dataset(self, masks: dict[str, np.ndarray[Any, Any]]) -> xarray.Dataset:
@@ -94,9 +100,14 @@ class Assembly:
                 )
         for name, mask in masks.items():
             variables[name] = (axes, mask.reshape(shape))
-        coordinates = {name: (name, np.asarray(values), self._with_unit(name, {})) for name, values in self._grid.axes.items()}
+        coordinates = {
+            name: (name, np.asarray(values), self._with_unit(name, {}))
+            for name, values in self._grid.axes.items()
+        }
         whole = xarray.Dataset({**variables, **coordinates}, attrs=dict(self._attrs))
-        return whole.set_coords([name for name, column in self._columns.items() if column.coordinate])
+        return whole.set_coords(
+            [name for name, column in self._columns.items() if column.coordinate]
+        )
 
     def _with_unit(self, name: Any, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**attrs, "units": self._grid.units[name]} if name in self._grid.units else attrs
@@ -107,10 +118,14 @@ class Assembly:
             if clash or column.name in (FAILED, MISSING):
                 name = (clash or [column.name])[0]
                 what = "is an axis of the grid" if clash else "is what a sweep calls its mask"
-                raise InputError(f"point: {name!r} {what} and cannot be a variable or a dimension of a point too")
+                raise InputError(
+                    f"point: {name!r} {what} and cannot be a variable or a dimension of a point too"
+                )
             self._columns[column.name] = column
             if not column.shared:
-                self._arrays[column.name] = np.zeros((self._grid.size, *column.values.shape[1:]), column.values.dtype)
+                self._arrays[column.name] = np.zeros(
+                    (self._grid.size, *column.values.shape[1:]), column.values.dtype
+                )
         self._attrs, self._first = dict(stack.attrs[0]), index
 
     def _check(self, index: int, stack: Stack) -> None:
@@ -119,14 +134,19 @@ class Assembly:
         here = f"point: at {self._grid.point(index)}"
         there = f"at the point {self._grid.point(self._first)}"
         if set(found) != set(self._columns):
-            raise InputError(f"{here} the variables are {_names(found)}, {there} {_names(self._columns)}")
+            raise InputError(
+                f"{here} the variables are {_names(found)}, {there} {_names(self._columns)}"
+            )
         for name, column in self._columns.items():
             other = found[name]
             if (other.dims, _shape(other)) != (column.dims, _shape(column)):
                 sizes = [dict(zip(c.dims, _shape(c), strict=True)) for c in (other, column)]
                 raise InputError(f"{here} {name!r} has dimensions {sizes[0]}, {there} {sizes[1]}")
             if column.shared and not _equal(other.values, column.values):
-                raise InputError(f"point: the coordinate {name!r} differs from point to point; return it as a variable instead")
+                raise InputError(
+                    f"point: the coordinate {name!r} differs from point to point; return it as a "
+                    "variable instead"
+                )
 
 
 def _names(columns: dict[Any, Column]) -> list[str]:

@@ -1,4 +1,5 @@
-"""The driver's loop: chunks claimed, handed to workers, and accounted for, whatever happens to the workers."""
+"""The driver's loop: chunks claimed, handed to workers, and accounted for, whatever happens to the
+workers."""
 
 from __future__ import annotations
 
@@ -20,14 +21,16 @@ from .tasks import Outcome, Task, here, shelve
 from .versions import function_version
 
 PATIENCE = 2
-"""So many workers may die of a task before it is split, or, where it is one point, recorded as failed."""
+"""So many workers may die of a task before it is split, or, where it is one point, recorded as
+failed."""
 TICK_SECONDS = 0.2
 """How often the display moves on, and chunks that others hold are looked at."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How a sweep stands, in points. found: in the store at the start; elsewhere: held by other drivers on the same store."""
+    """How a sweep stands, in points. found: in the store at the start; elsewhere: held by other
+    drivers on the same store."""
 
     label: str
     total: int
@@ -53,7 +56,8 @@ Watch = Callable[[Tally], None]
 
 @dataclass(frozen=True)
 class Chunk:
-    """Points start..stop of the grid. Boundaries depend on the grid (and the chunk size asked for), on nothing else."""
+    """Points start..stop of the grid. Boundaries depend on the grid (and the chunk size asked for),
+    on nothing else."""
 
     start: int
     stop: int
@@ -66,7 +70,8 @@ class Chunk:
 
 @final
 class Ledger:
-    """What is known of each point of a grid: done, failed, or to be computed. index: None without a store."""
+    """What is known of each point of a grid: done, failed, or to be computed. index: None without a
+    store."""
 
     def __init__(self, grid: Grid, size: int, keys: Sequence[str], index: Index | None) -> None:
         self.grid, self.keys, self.index = grid, keys, index
@@ -74,7 +79,9 @@ class Ledger:
         self.failed: dict[int, Failure] = {}
         self.blocks: list[tuple[tuple[int, ...], Stack]] = []
         self.devices: set[str] = set()
-        self.chunks = [self._chunk(start, min(start + size, grid.size)) for start in range(0, grid.size, size)]
+        self.chunks = [
+            self._chunk(start, min(start + size, grid.size)) for start in range(0, grid.size, size)
+        ]
 
     def look(self, indices: Sequence[int]) -> None:
         """Bring these points up to date with the shelf."""
@@ -85,13 +92,23 @@ class Ledger:
 
     def look_for_failures(self, indices: Sequence[int]) -> None:
         if self.index is not None and (recorded := self.index.shelf.failures()):
-            self.failed.update({i: recorded[self.keys[i]] for i in indices if not self.done[i] and self.keys[i] in recorded})
+            self.failed.update(
+                {
+                    i: recorded[self.keys[i]]
+                    for i in indices
+                    if not self.done[i] and self.keys[i] in recorded
+                }
+            )
 
     def open(self, indices: Sequence[int]) -> list[int]:
         return [i for i in indices if not self.done[i] and i not in self.failed]
 
     def _chunk(self, start: int, stop: int) -> Chunk:
-        return Chunk(start, stop, shard_name(self.keys[start:stop]).partition(".")[0] if self.keys else f"{start}")
+        return Chunk(
+            start,
+            stop,
+            shard_name(self.keys[start:stop]).partition(".")[0] if self.keys else f"{start}",
+        )
 
 
 @final
@@ -108,18 +125,29 @@ class Driver:
         retry: bool,
         point_time_s: float | None = None,
     ) -> None:
-        self._function, self._ledger, self._engine, self._watch, self._retry = function, ledger, engine, watch, retry
+        self._function, self._ledger, self._engine, self._watch, self._retry = (
+            function,
+            ledger,
+            engine,
+            watch,
+            retry,
+        )
         self._point_time_s = point_time_s
         self._chunks = deque(chunk for chunk in ledger.chunks if ledger.open(chunk.indices))
         self._again: deque[tuple[Task, int]] = deque()  # tasks whose worker died, with how often
-        self._live: dict[tuple[int, ...], int] = {}  # tasks that are out, by their points, with how often their worker died
-        self._open: dict[str, int] = {}  # chunks that are ours, with how many tasks they still wait for
-        self._littered: set[str] = set()  # chunks that lost a worker, perhaps in the middle of a write
+        # tasks that are out, by their points, with how often their worker died
+        self._live: dict[tuple[int, ...], int] = {}
+        # chunks that are ours, with how many tasks they still wait for
+        self._open: dict[str, int] = {}
+        # chunks that lost a worker, perhaps in the middle of a write
+        self._littered: set[str] = set()
         self._locks: Locks | None = None
         self._held_elsewhere = 0
         self._start = time.perf_counter()
         done = int(ledger.done.sum())
-        self._tally = Tally(label, ledger.grid.size, done, len(ledger.failed), found=done + len(ledger.failed))
+        self._tally = Tally(
+            label, ledger.grid.size, done, len(ledger.failed), found=done + len(ledger.failed)
+        )
 
     def run(self) -> None:
         self._tell()
@@ -159,7 +187,8 @@ class Driver:
         self._held_elsewhere = sum(len(self._ledger.open(chunk.indices)) for chunk in self._chunks)
 
     def _begin(self, pool: Pool, chunk: Chunk) -> None:
-        """Compute what is missing of a chunk that is ours now: somebody may have finished it before it was."""
+        """Compute what is missing of a chunk that is ours now: somebody may have finished it before
+        it was."""
         before = int(self._ledger.done[chunk.start : chunk.stop].sum()), len(self._ledger.failed)
         if self._ledger.index is not None:
             if self._locks is not None and self._locks.inherited(chunk.key):
@@ -167,13 +196,19 @@ class Driver:
             self._ledger.look(chunk.indices)
             if not self._retry:
                 self._ledger.look_for_failures(chunk.indices)
-        came = int(self._ledger.done[chunk.start : chunk.stop].sum()) - before[0], len(self._ledger.failed) - before[1]
-        self._tally = replace(self._tally, done=self._tally.done + came[0], failed=self._tally.failed + came[1])
+        came = (
+            int(self._ledger.done[chunk.start : chunk.stop].sum()) - before[0],
+            len(self._ledger.failed) - before[1],
+        )
+        self._tally = replace(
+            self._tally, done=self._tally.done + came[0], failed=self._tally.failed + came[1]
+        )
         missing = self._ledger.open(chunk.indices)
         if not missing:
             self._release(chunk.key)
             return
-        parts = [missing] if self._point_time_s is None else [[i] for i in missing]  # a point to be stopped stops alone
+        # a point to be stopped stops alone
+        parts = [missing] if self._point_time_s is None else [[i] for i in missing]
         self._open[chunk.key] = len(parts)
         for part in parts:
             self._submit(pool, self._task(chunk, part))
@@ -184,7 +219,17 @@ class Driver:
         named = tuple(keys[i] for i in points) if keys else ()
         version = function_version(self._function) if index else ""
         shelf = index.shelf if index else None
-        return Task(self._function, chunk.key, tuple(points), settings, named, shelf, here(), version, self._point_time_s)
+        return Task(
+            self._function,
+            chunk.key,
+            tuple(points),
+            settings,
+            named,
+            shelf,
+            here(),
+            version,
+            self._point_time_s,
+        )
 
     def _submit(self, pool: Pool, task: Task, losses: int = 0) -> None:
         self._live[task.indices] = losses
@@ -206,7 +251,9 @@ class Driver:
                 self._again.append((half, PATIENCE - 1 if len(half.indices) > 1 else 0))
             self._open[task.chunk] += 1
         else:
-            failure = Failure(task.settings[0], "WorkerDied", f"{finished.reason}, {PATIENCE} times", "")
+            failure = Failure(
+                task.settings[0], "WorkerDied", f"{finished.reason}, {PATIENCE} times", ""
+            )
             self._take(task, Outcome({0: failure}))
 
     def _take(self, task: Task, outcome: Outcome) -> None:
@@ -228,14 +275,17 @@ class Driver:
                 ledger.done[i] = True
         failed = len(outcome.failures)
         came = len(task.indices) - failed
-        self._tally = replace(self._tally, done=self._tally.done + came, failed=self._tally.failed + failed)
+        self._tally = replace(
+            self._tally, done=self._tally.done + came, failed=self._tally.failed + failed
+        )
         self._open[task.chunk] -= 1
         if not self._open[task.chunk]:
             del self._open[task.chunk]
             self._release(task.chunk)
 
     def _release(self, chunk: str) -> None:
-        """Give up a chunk all of whose tasks are done: nobody writes to it now, so what is unfinished there is rubbish."""
+        """Give up a chunk all of whose tasks are done: nobody writes to it now, so what is
+        unfinished there is rubbish."""
         if chunk in self._littered and self._ledger.index is not None:
             self._ledger.index.shelf.sweep_up(chunk)
         if self._locks is not None:
@@ -250,4 +300,6 @@ class Driver:
     def _tell(self) -> None:
         running = sum(len(indices) for indices in self._live)
         seconds = time.perf_counter() - self._start
-        self._watch(replace(self._tally, running=running, elsewhere=self._held_elsewhere, seconds=seconds))
+        self._watch(
+            replace(self._tally, running=running, elsewhere=self._held_elsewhere, seconds=seconds)
+        )

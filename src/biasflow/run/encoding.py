@@ -1,9 +1,12 @@
-"""Datasets as bytes: netCDF by SciPy, a JSON trailer, a checksum; every supported value comes back as it went in.
+"""Datasets as bytes: netCDF by SciPy, a JSON trailer, a checksum; every supported value comes back
+as it went in.
 
-netCDF 3 has no booleans and no 64-bit integers, and its attributes lose their types, so the original types, attributes and
-order travel as JSON in one attribute. Readers of netCDF ignore what follows the body:
+netCDF 3 has no booleans and no 64-bit integers, and its attributes lose their types, so the
+original types, attributes and order travel as JSON in one attribute. Readers of netCDF ignore what
+follows the body:
 
-    netCDF body | trailer (JSON) | length of the trailer (8 bytes, big-endian) | SHA-256 of all before
+    netCDF body | trailer (JSON) | length of the trailer (8 bytes, big-endian) | SHA-256 of all
+    before
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def canonical_json(name: str, value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_plain)
     except TypeError as reason:
-        raise InputError(f"{name}: expected numbers, strings, None, lists and mappings of them; {reason}") from None
+        raise InputError(
+            f"{name}: expected numbers, strings, None, lists and mappings of them; {reason}"
+        ) from None
 
 
 def _plain(value: Any) -> Any:
@@ -57,21 +62,30 @@ def unsealed_json(data: bytes) -> Any:
 
 
 def encode(dataset: xarray.Dataset, trailer: Mapping[str, Any] | None = None) -> bytes:
-    variables = {name: (v.dims, as_written(v.values), dict(v.attrs)) for name, v in dataset.variables.items()}
-    return encode_variables(variables, {"attrs": dict(dataset.attrs), "coords": list(dataset.coords)}, trailer or {})
+    variables = {
+        name: (v.dims, as_written(v.values), dict(v.attrs)) for name, v in dataset.variables.items()
+    }
+    return encode_variables(
+        variables, {"attrs": dict(dataset.attrs), "coords": list(dataset.coords)}, trailer or {}
+    )
 
 
 def encode_variables(
-    variables: Mapping[Any, tuple[Sequence[Any], Any, dict[str, Any]]], about: dict[str, Any], trailer: Mapping[str, Any]
+    variables: Mapping[Any, tuple[Sequence[Any], Any, dict[str, Any]]],
+    about: dict[str, Any],
+    trailer: Mapping[str, Any],
 ) -> bytes:
-    """Names with dimensions, values and attributes as bytes. By SciPy directly: a shard of one point would wait for xarray."""
+    """Names with dimensions, values and attributes as bytes. By SciPy directly: a shard of one
+    point would wait for xarray."""
     from scipy.io import netcdf_file
 
     described, buffer = [], _Buffer()
     with netcdf_file(buffer, "w", mmap=False) as file:
         for name, (dims, values, attrs) in variables.items():
             written = _packed(name, values)
-            described.append([name, values.dtype.str, attrs, None if values.size else [list(dims), values.shape]])
+            described.append(
+                [name, values.dtype.str, attrs, None if values.size else [list(dims), values.shape]]
+            )
             if values.size:  # netCDF 3 takes a length of zero for a growing dimension
                 _put(file, name, dims, written)
         setattr(file, ABOUT, canonical_json("attrs", {**about, "variables": described}).encode())
@@ -97,7 +111,9 @@ def _put(file: Any, name: str, dims: Sequence[Any], values: Any) -> None:
     if encoding:
         fixed = np.char.encode(values, "utf-8")
         fixed = fixed.astype(f"S{max(1, fixed.dtype.itemsize)}")
-        values = np.ascontiguousarray(fixed).view("S1").reshape((*values.shape, fixed.dtype.itemsize))
+        values = (
+            np.ascontiguousarray(fixed).view("S1").reshape((*values.shape, fixed.dtype.itemsize))
+        )
         dims = (*dims, f"string{fixed.dtype.itemsize}")
     for dimension, length in zip(dims, values.shape, strict=True):
         if dimension not in file.dimensions:
@@ -116,7 +132,9 @@ def decode(data: bytes) -> xarray.Dataset:
     return xarray.Dataset(variables, attrs=about["attrs"]).set_coords(about["coords"])
 
 
-def decode_variables(data: bytes) -> tuple[dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]], dict[str, Any]]:
+def decode_variables(
+    data: bytes,
+) -> tuple[dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]], dict[str, Any]]:
     from scipy.io import netcdf_file
 
     body, _ = _parts(data)
@@ -166,9 +184,15 @@ def _packed(name: Any, values: Any) -> Any:
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "b":
         return values.astype(np.int8)
-    if kind in "iu" and (not values.size or (int(values.min()) >= -EXACT_INTEGER and int(values.max()) <= EXACT_INTEGER)):
+    if kind in "iu" and (
+        not values.size
+        or (int(values.min()) >= -EXACT_INTEGER and int(values.max()) <= EXACT_INTEGER)
+    ):
         return values.astype(np.float64)
     if kind == "U" or (kind == "f" and size in (4, 8)):
         return values
     found = "integers beyond 2^53" if kind in "iu" else f"entries of type {values.dtype}"
-    raise InputError(f"dataset: variable {name!r} has {found}; the store holds booleans, integers, float32, float64 and strings")
+    raise InputError(
+        f"dataset: variable {name!r} has {found}; the store holds booleans, integers, float32, "
+        "float64 and strings"
+    )

@@ -1,6 +1,8 @@
-"""Where chunks are computed: here, on somebody's executor, in processes of our own, on a Dask cluster.
+"""Where chunks are computed: here, on somebody's executor, in processes of our own, on a Dask
+cluster.
 
-An `Engine` is a frozen description; opened, it is a `Pool` that takes tasks and gives back what became of them.
+An `Engine` is a frozen description; opened, it is a `Pool` that takes tasks and gives back what
+became of them.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class EngineError(BiasflowError, RuntimeError):
 
 @dataclass(frozen=True)
 class Finished:
-    """A task and its outcome; without one, its worker died, for the reason given, or was stopped since the task took too long."""
+    """A task and its outcome; without one, its worker died, for the reason given, or was stopped
+    since the task took too long."""
 
     task: Task
     outcome: Outcome | None
@@ -52,7 +55,8 @@ class Pool(ABC):
 
 
 class Engine(ABC):
-    """How to bring workers up and down. stops_points: whether it can stop a point that takes too long, whatever that is doing."""
+    """How to bring workers up and down. stops_points: whether it can stop a point that takes too
+    long, whatever that is doing."""
 
     stops_points: ClassVar[bool] = False
 
@@ -109,17 +113,22 @@ class Executing(Engine):
 def _broken(error: BaseException) -> str | None:
     if isinstance(error, BrokenExecutor):
         raise EngineError(
-            f"the executor is broken ({error}); what was finished is kept. `engine=Processes()` replaces workers that die"
+            f"the executor is broken ({error}); what was finished is kept. `engine=Processes()` "
+            "replaces workers that die"
         ) from None
     return None
 
 
 @final
 class FuturePool(Pool):
-    """Tasks as futures. lost: from an exception to the reason why the worker died, or None where that is not what it means."""
+    """Tasks as futures. lost: from an exception to the reason why the worker died, or None where
+    that is not what it means."""
 
     def __init__(
-        self, submit: Callable[..., Future[Outcome]], width: Callable[[], int], lost: Callable[[BaseException], str | None]
+        self,
+        submit: Callable[..., Future[Outcome]],
+        width: Callable[[], int],
+        lost: Callable[[BaseException], str | None],
     ) -> None:
         self._submit, self._width, self._lost = submit, width, lost
         self._tasks: dict[Future[Outcome], Task] = {}

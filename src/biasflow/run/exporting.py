@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def write_netcdf(dataset: xarray.Dataset, path: Path) -> None:
-    """netCDF 3, whole or not at all. Integers beyond 32 bits become floats, booleans 0 and 1: the format has neither."""
+    """netCDF 3, whole or not at all. Integers beyond 32 bits become floats, booleans 0 and 1: the
+    format has neither."""
     plain = dataset.copy()
     for name, variable in dataset.variables.items():
         values = as_written(variable.values)
@@ -25,5 +26,8 @@ def write_netcdf(dataset: xarray.Dataset, path: Path) -> None:
             fits = not values.size or (values.min() >= -(2**31) and values.max() < 2**31)
             values = values.astype(np.int32 if fits else np.float64)
         plain[name] = (variable.dims, values, variable.attrs)
-    plain.attrs = {name: value if isinstance(value, (str, int, float)) else str(value) for name, value in dataset.attrs.items()}
+    plain.attrs = {
+        name: value if isinstance(value, (str, int, float)) else str(value)
+        for name, value in dataset.attrs.items()
+    }
     write_whole(path, bytes(plain.to_netcdf(None, engine="scipy")))

@@ -21,28 +21,35 @@ class StoreError(BiasflowError, OSError):
 
 
 def read_whole(path: Path, parse: Callable[[bytes], Any]) -> Any:
-    """What `parse` makes of the file; None where there is none, or, with a warning, where it is damaged."""
+    """What `parse` makes of the file; None where there is none, or, with a warning, where it is
+    damaged."""
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as reason:
-        raise StoreError(f"store: cannot read {path}: {reason.strerror}; BIASFLOW_CACHE names another folder") from None
+        raise StoreError(
+            f"store: cannot read {path}: {reason.strerror}; BIASFLOW_CACHE names another folder"
+        ) from None
     try:
         return parse(data)
     except (ValueError, KeyError, TypeError) as reason:
-        warnings.warn(f"store: {path} is damaged ({reason}); computing it again", RuntimeWarning, stacklevel=4)
+        warnings.warn(
+            f"store: {path} is damaged ({reason}); computing it again", RuntimeWarning, stacklevel=4
+        )
         return None
 
 
 def write_whole(path: Path, data: bytes, prefix: str = "") -> None:
-    """All of `data` under `path`, or nothing. The name of the temporary file starts with a dot and `prefix`."""
+    """All of `data` under `path`, or nothing. The name of the temporary file starts with a dot and
+    `prefix`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, data, prefix)
     except OSError as reason:
         raise StoreError(
-            f"store: cannot write to {path.parent}: {reason.strerror}; BIASFLOW_CACHE names another folder"
+            f"store: cannot write to {path.parent}: {reason.strerror}; BIASFLOW_CACHE names "
+            "another folder"
         ) from None
 
 

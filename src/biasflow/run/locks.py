@@ -1,9 +1,10 @@
 """Who computes which chunk, when several drivers share a store.
 
-A lock is a file `<chunk>.<generation>.lock`, created exclusively, that names its owner; the highest generation counts. Where
-its owner is gone, whoever creates the next generation owns the chunk: exclusive creation lets one win, and no lock is removed
-but by an owner that is done. Whoever gets a lock looks at the shelf again before computing, so an outdated view
-costs a look, not a computation.
+A lock is a file `<chunk>.<generation>.lock`, created exclusively, that names its owner; the highest
+generation counts. Where
+its owner is gone, whoever creates the next generation owns the chunk: exclusive creation lets one
+win, and no lock is removed but by an owner that is done. Whoever gets a lock looks at the shelf
+again before computing, so an outdated view costs a look, not a computation.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class Locks:
             signed = _create(path, self._owner)
         except OSError as reason:
             raise StoreError(
-                f"store: cannot lock {self._folder}: {reason.strerror}; BIASFLOW_CACHE names another folder"
+                f"store: cannot lock {self._folder}: {reason.strerror}; BIASFLOW_CACHE names "
+                "another folder"
             ) from None
         if not signed:
             return False
@@ -100,13 +102,17 @@ class Locks:
             path.unlink(missing_ok=True)
 
     def bury(self) -> None:
-        """Remove locks whose owner is gone: one killed between its last write and the release leaves a lock that nobody needs."""
-        for chunk in {path.name.partition(".")[0] for path in self._folder.glob("*.lock")} - set(self._held):
+        """Remove locks whose owner is gone: one killed between its last write and the release
+        leaves a lock that nobody needs."""
+        for chunk in {path.name.partition(".")[0] for path in self._folder.glob("*.lock")} - set(
+            self._held
+        ):
             if self.acquire(chunk):
                 self.release(chunk)
 
     def _stale(self, path: Path) -> bool:
-        """Whether its owner is gone, or has not been seen to move for long; by our own clock, as clocks differ."""
+        """Whether its owner is gone, or has not been seen to move for long; by our own clock, as
+        clocks differ."""
         try:
             beat = path.stat().st_mtime_ns
         except FileNotFoundError:
@@ -117,14 +123,17 @@ class Locks:
             return gone
         seen, since = self._watched.get(path, (beat, time.monotonic()))
         self._watched[path] = (seen, since) if seen == beat else (beat, time.monotonic())
-        return time.monotonic() - self._watched[path][1] > (STALE_SECONDS if owner else UNSIGNED_SECONDS)
+        return time.monotonic() - self._watched[path][1] > (
+            STALE_SECONDS if owner else UNSIGNED_SECONDS
+        )
 
     def _keep_warm(self) -> None:
         while not self._closing.wait(BEAT_SECONDS):
             for paths in list(self._held.values()):
                 try:
                     os.utime(paths[-1])
-                except OSError:  # released just now, or a disk in trouble that the next write reports
+                # released just now, or a disk in trouble that the next write reports
+                except OSError:
                     continue
 
 
@@ -179,12 +188,16 @@ def _generations(folder: Path, chunk: str) -> Iterator[tuple[int, Path]]:
 
 
 def _machine() -> str:
-    """Host, boot and process-number space: within one, a process number means one process at a time."""
-    return " ".join([platform.node(), _text("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")])
+    """Host, boot and process-number space: within one, a process number means one process at a
+    time."""
+    return " ".join(
+        [platform.node(), _text("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")]
+    )
 
 
 def _started(pid: int) -> str | None:
-    """When the process started, in clock ticks since boot; None for one that has ended, waited for or not."""
+    """When the process started, in clock ticks since boot; None for one that has ended, waited for
+    or not."""
     fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields[19] if fields and fields[0] not in "ZX" else None
 

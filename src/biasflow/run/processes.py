@@ -1,7 +1,7 @@
 """Processes of our own: spawned, on one thread each, watched, and gone when the driver is gone.
 
-Not a `ProcessPoolExecutor`: there a worker that dies takes every pending task with it and leaves no word about which one it
-was at, and workers outlive a driver that is killed.
+Not a `ProcessPoolExecutor`: there a worker that dies takes every pending task with it and leaves no
+word about which one it was at, and workers outlive a driver that is killed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _spawning = threading.Lock()
 class Processes(Engine):
     """Spawned processes on this machine, as many as there are cores unless told otherwise.
 
-    The function is imported in each: a script needs `if __name__ == "__main__":` around what it runs.
+    The function is imported in each: a script needs `if __name__ == "__main__":` around what it
+    runs.
     """
 
     workers: int | None = None
@@ -88,7 +89,10 @@ class _Worker:
         self.process: SpawnProcess = context.Process(
             target=_serve, args=(theirs, os.getpid()), name="biasflow worker", daemon=True
         )
-        with _spawning, _environment({**dict.fromkeys(THREAD_SETTINGS, "1"), DOUBLE_PRECISION: "1"}):
+        with (
+            _spawning,
+            _environment({**dict.fromkeys(THREAD_SETTINGS, "1"), DOUBLE_PRECISION: "1"}),
+        ):
             self.process.start()
         theirs.close()
 
@@ -98,12 +102,17 @@ class _Worker:
         self.process.kill()
         self.process.join()
         code = self.process.exitcode or 0
-        return f"the worker died of {signal.Signals(-code).name}" if code < 0 else f"the worker exited with code {code}"
+        return (
+            f"the worker died of {signal.Signals(-code).name}"
+            if code < 0
+            else f"the worker exited with code {code}"
+        )
 
 
 @contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Set for the processes started inside: libraries read their number of threads once, when they load."""
+    """Set for the processes started inside: libraries read their number of threads once, when they
+    load."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:
@@ -126,11 +135,15 @@ class _ProcessPool(Pool):
 
     @property
     def width(self) -> int:
-        return 2 * self._most  # one at work and one at hand for each: no worker waits while the driver keeps its books
+        # one at work and one at hand for each: no worker waits while the driver keeps its books
+        return 2 * self._most
 
     def submit(self, task: Task) -> None:
         self._waiting.append(task)
-        if len(self._waiting) > sum(worker.task is None for worker in self._workers) and len(self._workers) < self._most:
+        if (
+            len(self._waiting) > sum(worker.task is None for worker in self._workers)
+            and len(self._workers) < self._most
+        ):
             self._workers.append(_Worker())
         self._hand_out()
 
@@ -138,7 +151,9 @@ class _ProcessPool(Pool):
         by_pipe = {worker.pipe: worker for worker in self._workers}
         finished: list[Finished] = []
         next_deadline = min((worker.deadline for worker in self._workers), default=math.inf)
-        for pipe in connection.wait(list(by_pipe), max(0.0, min(seconds, next_deadline - time.monotonic()))):
+        for pipe in connection.wait(
+            list(by_pipe), max(0.0, min(seconds, next_deadline - time.monotonic()))
+        ):
             worker = by_pipe[pipe]  # type: ignore[index]
             try:
                 news = pickle.loads(worker.pipe.recv_bytes())
@@ -147,14 +162,17 @@ class _ProcessPool(Pool):
                 continue
             self._false_starts = 0
             if news in (BEGUN, OVER) and worker.task is not None and worker.task.time_s is not None:
-                worker.deadline = time.monotonic() + worker.task.time_s if news == BEGUN else math.inf
+                worker.deadline = (
+                    time.monotonic() + worker.task.time_s if news == BEGUN else math.inf
+                )
                 continue
             if worker.ready and worker.task is not None:
                 finished.append(Finished(worker.task, news))
                 worker.task, worker.deadline = None, math.inf
             worker.ready = True
         now = time.monotonic()
-        for worker in [w for w in self._workers if w.deadline <= now and not w.pipe.poll()]:  # its news may be waiting for us
+        # its news may be waiting for us
+        for worker in [w for w in self._workers if w.deadline <= now and not w.pipe.poll()]:
             finished += self._buried(worker, stopped=True)
         self._hand_out()
         return finished
@@ -185,7 +203,8 @@ class _ProcessPool(Pool):
             self._false_starts += 1
             if self._false_starts >= MOST_FALSE_STARTS:
                 raise EngineError(
-                    f"workers do not start ({reason}); their own words are above. A script that sweeps in processes keeps what it"
+                    f"workers do not start ({reason}); their own words are above. A script that "
+                    "sweeps in processes keeps what it"
                     ' runs under `if __name__ == "__main__":`'
                 )
         if self._waiting or worker.task is not None:
@@ -198,13 +217,15 @@ def _packed(task: Task) -> bytes:
         return pickle.dumps(task)
     except Exception as reason:
         raise InputError(
-            f"function: cannot be sent to another process ({reason}); define it at the top of a module, and give it plain values"
+            f"function: cannot be sent to another process ({reason}); define it at the top of a "
+            "module, and give it plain values"
         ) from None
 
 
 def _serve(pipe: Any, driver: int) -> None:
     """The life of a worker: tasks in, outcomes out, until the driver hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the driver decides
+    # Ctrl-C reaches the whole terminal; the driver decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with(driver)
     settle_worker()
     assert_double_precision()
@@ -214,7 +235,9 @@ def _serve(pipe: Any, driver: int) -> None:
             packed = pipe.recv_bytes()
         except EOFError:
             return
-        pipe.send_bytes(pickle.dumps(_outcome(packed, lambda news: pipe.send_bytes(pickle.dumps(news)))))
+        pipe.send_bytes(
+            pickle.dumps(_outcome(packed, lambda news: pipe.send_bytes(pickle.dumps(news))))
+        )
 
 
 def _outcome(packed: bytes, tell: Callable[[str], None]) -> Outcome:
@@ -223,19 +246,27 @@ def _outcome(packed: bytes, tell: Callable[[str], None]) -> Outcome:
     except Exception as reason:
         found = f"{type(reason).__name__}: {reason}"
         return Outcome(
-            fatal=InputError(f"function: a worker cannot import it ({found}); define it in a file that is on its path")
+            fatal=InputError(
+                f"function: a worker cannot import it ({found}); define it in a file that is on "
+                "its path"
+            )
         )
     try:
         return perform(task) if task.time_s is None else perform(task, tell)
     except Exception as reason:
-        return Outcome(fatal=EngineError(f"a worker cannot go on: {type(reason).__name__}: {reason}"))
+        return Outcome(
+            fatal=EngineError(f"a worker cannot go on: {type(reason).__name__}: {reason}")
+        )
 
 
 def _die_with(driver: int) -> None:
-    """No worker survives its driver: by the kernel's hand on Linux, by a thread that watches everywhere."""
+    """No worker survives its driver: by the kernel's hand on Linux, by a thread that watches
+    everywhere."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_watch, args=(parent.sentinel,), name="biasflow-watch", daemon=True).start()
+        threading.Thread(
+            target=_watch, args=(parent.sentinel,), name="biasflow-watch", daemon=True
+        ).start()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != driver:  # it was gone before the kernel was asked

@@ -1,8 +1,9 @@
-"""The shelf of one function in one version: a shard per chunk, its failures, its locks. The files are the only truth.
+"""The shelf of one function in one version: a shard per chunk, its failures, its locks. The files
+are the only truth.
 
 about.json           which function, which version, and a checksum
-<key>.nc             a shard: points stacked in netCDF, with their keys, settings and provenance (see `encoding`)
-failures/<key>.json  points that failed: setting, traceback, and a checksum
+<key>.nc             a shard: points stacked in netCDF, with their keys, settings and provenance
+(see `encoding`) failures/<key>.json  points that failed: setting, traceback, and a checksum
 locks/               chunks that a driver is computing now (see `locks`)
 .<chunk>-*.part      a file that somebody is writing, or was when it was killed
 *.damaged            a shard whose checksum was wrong, set aside
@@ -28,7 +29,8 @@ ABOUT_FILE, FAILURES, LOCKS, SHARD, DAMAGED = "about.json", "failures", "locks",
 
 @dataclass(frozen=True)
 class Failure:
-    """A point that raised, or that killed its worker. error: the exception itself, where it is at hand."""
+    """A point that raised, or that killed its worker. error: the exception itself, where it is at
+    hand."""
 
     setting: Mapping[str, Any]
     kind: str
@@ -42,7 +44,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Shelf:
-    """A folder of shards. token: tells this folder from one of the same name on another machine's disk."""
+    """A folder of shards. token: tells this folder from one of the same name on another machine's
+    disk."""
 
     folder: Path
     token: str
@@ -50,11 +53,15 @@ class Shelf:
     def reachable(self) -> bool:
         """Whether this process sees the folder that the driver sees."""
         try:
-            return bool(unsealed_json((self.folder / ABOUT_FILE).read_bytes())["token"] == self.token)
+            return bool(
+                unsealed_json((self.folder / ABOUT_FILE).read_bytes())["token"] == self.token
+            )
         except (OSError, ValueError):
             return False
 
-    def put(self, chunk: str, keys: Sequence[str], settings: Sequence[Mapping[str, Any]], data: bytes) -> str:
+    def put(
+        self, chunk: str, keys: Sequence[str], settings: Sequence[Mapping[str, Any]], data: bytes
+    ) -> str:
         """Write one shard that holds these points; its name."""
         name = shard_name(keys)
         write_whole(self.folder / name, data, prefix=f"{chunk}-")
@@ -64,12 +71,15 @@ class Shelf:
         """Record failures by the keys of their points."""
         entries = {}
         for key, failure in failures.items():
-            entries[key] = {name: value for name, value in asdict(_bare(failure)).items() if name != "error"}
+            entries[key] = {
+                name: value for name, value in asdict(_bare(failure)).items() if name != "error"
+            }
         path = self.folder / FAILURES / f"{_digest(failures)}.json"
         write_whole(path, sealed_json("failure", entries), prefix=f"{chunk}-")
 
     def read(self, name: str) -> Stack | None:
-        """The points of a shard, or None, with a warning, where it is damaged; it is then set aside."""
+        """The points of a shard, or None, with a warning, where it is damaged; it is then set
+        aside."""
         stack: Stack | None = read_whole(self.folder / name, stack_from_bytes)
         if stack is None:
             self._set_aside(name)
@@ -84,12 +94,15 @@ class Shelf:
 
     def shards(self) -> list[str]:
         try:
-            return sorted(entry.name for entry in os.scandir(self.folder) if entry.name.endswith(SHARD))
+            return sorted(
+                entry.name for entry in os.scandir(self.folder) if entry.name.endswith(SHARD)
+            )
         except FileNotFoundError:
             return []
         except OSError as reason:
             raise StoreError(
-                f"store: cannot read {self.folder}: {reason.strerror}; BIASFLOW_CACHE names another folder"
+                f"store: cannot read {self.folder}: {reason.strerror}; BIASFLOW_CACHE names "
+                "another folder"
             ) from None
 
     def failures(self) -> dict[str, Failure]:
@@ -127,7 +140,9 @@ class Shelf:
         except FileNotFoundError:
             pass
         except OSError as reason:
-            warnings.warn(f"store: cannot set {path} aside: {reason.strerror}", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"store: cannot set {path} aside: {reason.strerror}", RuntimeWarning, stacklevel=3
+            )
 
 
 class Index:
@@ -156,9 +171,13 @@ class Index:
         return key in self.where
 
 
-def shard_bytes(keys: Sequence[str], settings: Sequence[Mapping[str, Any]], device: str, stack: Stack) -> bytes:
+def shard_bytes(
+    keys: Sequence[str], settings: Sequence[Mapping[str, Any]], device: str, stack: Stack
+) -> bytes:
     """InputError where the stack holds what cannot be stored."""
-    return stack_to_bytes(stack, {"keys": list(keys), "settings": [dict(s) for s in settings], "device": device})
+    return stack_to_bytes(
+        stack, {"keys": list(keys), "settings": [dict(s) for s in settings], "device": device}
+    )
 
 
 def shard_name(keys: Iterable[str]) -> str:

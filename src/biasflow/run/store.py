@@ -1,4 +1,5 @@
-"""What was computed once: the shards of each sweep, and small records, by the hash of what made them."""
+"""What was computed once: the shards of each sweep, and small records, by the hash of what made
+them."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ KEY_DIGITS = 40  # of SHA-256, in hexadecimal: 160 bits
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results, with a subfolder for each version of each set of modules that results rest on.
+    """A folder of results, with a subfolder for each version of each set of modules that results
+    rest on.
 
-    A file is written under a temporary name, synced and renamed: an interrupted run leaves whole files only.
-    A damaged file counts as missing, with a warning.
+    A file is written under a temporary name, synced and renamed: an interrupted run leaves whole
+    files only. A damaged file counts as missing, with a warning.
 
         <code version>/rests_on.json                which modules the results here rest on
         <code version>/records/<key>.json           records, such as verdicts, with their checksums
@@ -43,7 +45,9 @@ class Store:
 
     def addresses(self, function: Callable[..., Any]) -> Callable[[Mapping[str, Any]], str]:
         """From settings to addresses, for many settings of one function."""
-        start = hashlib.sha256("\0".join(("point", function_name(function), function_version(function), "")).encode())
+        start = hashlib.sha256(
+            "\0".join(("point", function_name(function), function_version(function), "")).encode()
+        )
 
         def address(setting: Mapping[str, Any]) -> str:
             digest = start.copy()
@@ -53,7 +57,8 @@ class Store:
         return address
 
     def shelf(self, function: Callable[..., Any], make: bool = True) -> Shelf:
-        """Where the points of this function in its present version are; without `make` nothing is written for it."""
+        """Where the points of this function in its present version are; without `make` nothing is
+        written for it."""
         name, version = function_name(function), function_version(function)
         safe = re.sub(r"[^A-Za-z0-9_.]+", "-", name.replace("biasflow.", ""))[-60:]
         tag = hashlib.sha256(f"{name}\0{version}".encode()).hexdigest()[:12]
@@ -68,13 +73,18 @@ class Store:
         return Shelf(folder, str(found["token"]))
 
     def read_record(self, kind: str, roots: Iterable[str] = (), **fields: Any) -> Any:
-        """A record, such as a verdict, as JSON gives it, or None; roots: modules that made it, by default all."""
+        """A record, such as a verdict, as JSON gives it, or None; roots: modules that made it, by
+        default all."""
         return read_whole(self._record(kind, roots, fields, make=False), unsealed_json)
 
-    def write_record(self, record: Any, kind: str, roots: Iterable[str] = (), **fields: Any) -> None:
+    def write_record(
+        self, record: Any, kind: str, roots: Iterable[str] = (), **fields: Any
+    ) -> None:
         write_whole(self._record(kind, roots, fields, make=True), sealed_json("record", record))
 
-    def _record(self, kind: str, roots: Iterable[str], fields: Mapping[str, Any], make: bool) -> Path:
+    def _record(
+        self, kind: str, roots: Iterable[str], fields: Mapping[str, Any], make: bool
+    ) -> Path:
         text = "\0".join(("record", kind, canonical_json("record", fields)))
         key = hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
         return self._rest_on(roots, make) / RECORDS / f"{key}.json"

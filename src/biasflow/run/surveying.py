@@ -43,8 +43,12 @@ def survey(store: Store) -> list[Survey]:
     except OSError as reason:
         if isinstance(reason, StoreError):
             raise
-        raise StoreError(f"store: cannot look at {store.folder}: {reason.strerror}; BIASFLOW_CACHE names another") from None
-    found = [_surveyed(about.parent) for about in sorted(store.folder.glob(f"*/{SWEEPS}/*/{ABOUT_FILE}"))]
+        raise StoreError(
+            f"store: cannot look at {store.folder}: {reason.strerror}; BIASFLOW_CACHE names another"
+        ) from None
+    found = [
+        _surveyed(about.parent) for about in sorted(store.folder.glob(f"*/{SWEEPS}/*/{ABOUT_FILE}"))
+    ]
     return sorted(found, key=lambda one: (not one.current, one.function, one.version))
 
 
@@ -57,7 +61,9 @@ def _surveyed(folder: Path) -> Survey:
     index = Index(shelf)
     index.refresh()
     running, abandoned = live_locks(folder / LOCKS)
-    leftovers = sum(1 for place in (folder, folder / FAILURES) for path in place.glob("*") if _is_rubbish(path))
+    leftovers = sum(
+        1 for place in (folder, folder / FAILURES) for path in place.glob("*") if _is_rubbish(path)
+    )
     size = sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
     return Survey(
         folder,
@@ -88,7 +94,9 @@ def is_current(folder: Path) -> bool:
 
 
 def all_folders(store: Store) -> list[Path]:
-    return [path for path in sorted(store.folder.glob("*")) if path.is_dir() and _is_version(path.name)]
+    return [
+        path for path in sorted(store.folder.glob("*")) if path.is_dir() and _is_version(path.name)
+    ]
 
 
 def remove(folders: Iterable[Path]) -> None:
@@ -106,7 +114,8 @@ def remove(folders: Iterable[Path]) -> None:
 
 
 def tidy(store: Store) -> int:
-    """Delete what killed writers left, and shards set aside as damaged, on shelves where nobody is at work; how many files."""
+    """Delete what killed writers left, and shards set aside as damaged, on shelves where nobody is
+    at work; how many files."""
     count = 0
     for one in survey(store):
         if not one.running:

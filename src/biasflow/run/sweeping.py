@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     Point = Callable[..., xarray.Dataset]
 
 MOST_CHUNKS = 1000
-"""A chunk costs an engine milliseconds and the store a file; in grids larger than this, points travel together."""
+"""A chunk costs an engine milliseconds and the store a file; in grids larger than this, points
+travel together."""
 MOST_POINTS = 1_000_000
 SEEDS = ("seed", "key")
 """What axes and settings are called that choose random numbers."""
@@ -43,7 +44,8 @@ class Progress(Protocol):
 
 
 class SweepError(BiasflowError, RuntimeError):
-    """Points of a sweep failed; the others are in the store, if there is one. failures: by setting, in order."""
+    """Points of a sweep failed; the others are in the store, if there is one. failures: by setting,
+    in order."""
 
     def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:
         super().__init__(message)
@@ -66,23 +68,34 @@ def sweep(
     point_time_s: float | None = None,
     watch: Watch | None = None,
 ) -> xarray.Dataset:
-    """`function(**setting)` at every point of the grid, as one dataset with the grid's axes in front.
+    """`function(**setting)` at every point of the grid, as one dataset with the grid's axes in
+    front.
 
-    function: pure, importable, returns an xarray.Dataset with the same variables, dimensions and shapes everywhere;
+    function: pure, importable, returns an xarray.Dataset with the same variables, dimensions and
+    shapes everywhere;
         `Batched(point, batch)` computes a chunk in one call.
-    engine: `Serial()` (the default), `Processes(workers)` or `Dask(...)`; workers=N means Processes(N);
-        executor: any `concurrent.futures.Executor` instead. The result does not depend on it, bit for bit.
-    store: points found there are not computed again; each chunk of new ones is there as soon as it is finished.
+    engine: `Serial()` (the default), `Processes(workers)` or `Dask(...)`; workers=N means
+    Processes(N);
+        executor: any `concurrent.futures.Executor` instead. The result does not depend on it, bit
+        for bit.
+    store: points found there are not computed again; each chunk of new ones is there as soon as it
+    is finished.
         Several drivers may share one: none computes what another is computing or has computed.
-    chunk: points that travel, and are stored, together; by default the grid's own, else 1, or N/1000 beyond 1000 points.
-    failures: 'mask' fills points that raise with NaN, marks them in a variable `failed` and warns; 'raise' raises SweepError at
-        the end. Where every point fails, the first error is raised. They are recorded, and computed again only with retry_failed.
+    chunk: points that travel, and are stored, together; by default the grid's own, else 1, or
+    N/1000 beyond 1000 points.
+    failures: 'mask' fills points that raise with NaN, marks them in a variable `failed` and warns;
+    'raise' raises SweepError at
+        the end. Where every point fails, the first error is raised. They are recorded, and computed
+        again only with retry_failed.
     max_points: a larger grid is refused.
-    point_time_s: a point that takes longer is stopped and recorded as failed, and its worker replaced. For `Processes`: no other
-        engine can stop a point, and they refuse a limit. Points are then computed and stored one by one, a `Batched` too.
-    Attributes of the result say which code, libraries, device and settings made it. A grid without axes gives the point's own
-    dataset.
-    Raises InputError where the points do not fit together, StoreError where the store cannot be used.
+    point_time_s: a point that takes longer is stopped and recorded as failed, and its worker
+    replaced. For `Processes`: no other
+        engine can stop a point, and they refuse a limit. Points are then computed and stored one by
+        one, a `Batched` too.
+    Attributes of the result say which code, libraries, device and settings made it. A grid without
+    axes gives the point's own dataset.
+    Raises InputError where the points do not fit together, StoreError where the store cannot be
+    used.
     """
     one_of("failures", failures, ("mask", "raise"))
     instance("grid", grid, Grid)
@@ -93,7 +106,9 @@ def sweep(
         ledger.look_for_failures(range(grid.size))
     label = short_name(function)
     for _ in range(ROUNDS):
-        Driver(function, ledger, engine, label, _watcher(progress, watch), retry_failed, point_time_s).run()
+        Driver(
+            function, ledger, engine, label, _watcher(progress, watch), retry_failed, point_time_s
+        ).run()
         assembly = assembled(ledger)
         if not ledger.open(range(grid.size)):
             break
@@ -115,7 +130,8 @@ def make_ledger(
     """What the store knows of a grid that makes sense; without `make_shelf` nothing is written."""
     if grid.size > positive_int("max_points", max_points):
         raise InputError(
-            f"grid: {grid.size:,} points are more than the limit of {max_points:,}; raise max_points (--force) if you mean it"
+            f"grid: {grid.size:,} points are more than the limit of {max_points:,}; raise "
+            "max_points (--force) if you mean it"
         )
     check_axes(grid)
     chunk = grid.chunk if chunk is None else chunk
@@ -132,7 +148,8 @@ def make_ledger(
 
 
 def assembled(ledger: Ledger) -> Assembly:
-    """Everything that is done, shard by shard; a shard that turns out damaged makes its points open again."""
+    """Everything that is done, shard by shard; a shard that turns out damaged makes its points open
+    again."""
     assembly = Assembly(ledger.grid)
     for indices, stack in sorted(ledger.blocks, key=lambda block: min(block[0])):
         assembly.place(indices, stack)
@@ -180,7 +197,8 @@ def _check_time_limit(point_time_s: float | None, engine: Engine) -> None:
         positive_float("point_time_s", point_time_s)
         if not engine.stops_points:
             raise InputError(
-                f"point_time_s: {type(engine).__name__} cannot stop a point that does not end by itself; engine=Processes() can"
+                f"point_time_s: {type(engine).__name__} cannot stop a point that does not end by "
+                "itself; engine=Processes() can"
             )
 
 
@@ -204,18 +222,32 @@ def _report(ledger: Ledger, policy: str) -> None:
     first, count = failed[0], f"{len(failed)} of {ledger.grid.size} points failed"
     message = f"{count}; the first at {dict(first.setting)}: {first}"
     if ledger.done.any() and policy == "mask":
-        warnings.warn(f"sweep: {message}; they are NaN in the result, marked in `{FAILED}`", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"sweep: {message}; they are NaN in the result, marked in `{FAILED}`",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     elif not ledger.done.any() and first.error is not None:
         raise first.error
     else:
         detail = "".join(f"\n{line}" for line in first.traceback.splitlines())
-        raise SweepError(f"sweep: {message}; retry_failed (--retry-failed) computes them again{detail}", failed)
+        raise SweepError(
+            f"sweep: {message}; retry_failed (--retry-failed) computes them again{detail}", failed
+        )
 
 
 def _provenance(result: xarray.Dataset, ledger: Ledger) -> dict[str, str]:
     grid = ledger.grid
-    versions = {f"{name}_version": value for name, value in environment().items() if name != "platform"}
-    floats = sorted({variable.dtype.name for variable in result.data_vars.values() if variable.dtype.kind == "f"})
+    versions = {
+        f"{name}_version": value for name, value in environment().items() if name != "platform"
+    }
+    floats = sorted(
+        {
+            variable.dtype.name
+            for variable in result.data_vars.values()
+            if variable.dtype.kind == "f"
+        }
+    )
     seeds = {
         name: list(grid.axes[name]) if name in grid.axes else grid.settings[name]
         for name in SEEDS

@@ -26,7 +26,13 @@ from .versions import function_version
 if TYPE_CHECKING:
     import xarray
 
-THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+THREAD_SETTINGS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 DOUBLE_PRECISION = "JAX_ENABLE_X64"
 BEGUN, OVER = "begun", "over"
 """What is told of a point with a time limit."""
@@ -34,7 +40,8 @@ BEGUN, OVER = "begun", "over"
 
 @dataclass(frozen=True)
 class Task:
-    """Some points of a chunk. keys: empty without a shelf; indices: places in the grid; driver: the process that asks;
+    """Some points of a chunk. keys: empty without a shelf; indices: places in the grid; driver: the
+    process that asks;
     version: of its code, where results are stored; time_s: after which the engine stops it."""
 
     function: Callable[..., Any]
@@ -52,7 +59,9 @@ class Task:
         return self._part(slice(None, middle)), self._part(slice(middle, None))
 
     def _part(self, some: slice) -> Task:
-        return replace(self, indices=self.indices[some], settings=self.settings[some], keys=self.keys[some])
+        return replace(
+            self, indices=self.indices[some], settings=self.settings[some], keys=self.keys[some]
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task. failures: by row; blocks: what the worker did not shelve itself; fatal: stops the sweep."""
+    """What became of a task. failures: by row; blocks: what the worker did not shelve itself;
+    fatal: stops the sweep."""
 
     failures: dict[int, Failure] = field(default_factory=dict)
     blocks: tuple[Block, ...] = ()
@@ -82,7 +92,8 @@ def here() -> tuple[str, int]:
 def perform(task: Task, tell: Callable[[str], None] = lambda news: None) -> Outcome:
     """Compute every point of the task, and shelve what was computed where the shelf is in sight.
 
-    tell: told when a point begins and when it is over; what comes before and after is not the point's own time.
+    tell: told when a point begins and when it is over; what comes before and after is not the
+    point's own time.
     """
     if task.driver != here():
         settle_worker()
@@ -98,11 +109,17 @@ def perform(task: Task, tell: Callable[[str], None] = lambda news: None) -> Outc
             blocks = []
     except StoreError as reason:
         return Outcome(fatal=reason)
-    return Outcome({row: _portable(failure) for row, failure in failures.items()}, tuple(blocks), device, shelved)
+    return Outcome(
+        {row: _portable(failure) for row, failure in failures.items()},
+        tuple(blocks),
+        device,
+        shelved,
+    )
 
 
 def _other_code(task: Task) -> StoreError | None:
-    """A worker that runs other code than its driver must not shelve anything under the driver's version."""
+    """A worker that runs other code than its driver must not shelve anything under the driver's
+    version."""
     try:
         mine = function_version(task.function)
     except InputError as reason:
@@ -110,7 +127,8 @@ def _other_code(task: Task) -> StoreError | None:
     if mine == task.version:
         return None
     return StoreError(
-        f"worker: runs version {mine} of the code, the driver {task.version}; restart the workers with the same code"
+        f"worker: runs version {mine} of the code, the driver {task.version}; restart the workers "
+        "with the same code"
     )
 
 
@@ -119,29 +137,42 @@ def shelve(task: Task, blocks: Sequence[Block], failures: dict[int, Failure]) ->
     if task.shelf is None:
         return
     for block in blocks:
-        keys, settings = [task.keys[row] for row in block.rows], [task.settings[row] for row in block.rows]
+        keys, settings = (
+            [task.keys[row] for row in block.rows],
+            [task.settings[row] for row in block.rows],
+        )
         task.shelf.put(task.chunk, keys, settings, block.data)
     if failures:
-        task.shelf.put_failures(task.chunk, {task.keys[row]: failure for row, failure in failures.items()})
+        task.shelf.put_failures(
+            task.chunk, {task.keys[row]: failure for row, failure in failures.items()}
+        )
 
 
-def _computed(task: Task, tell: Callable[[str], None]) -> tuple[list[tuple[int, xarray.Dataset]], dict[int, Failure]]:
+def _computed(
+    task: Task, tell: Callable[[str], None]
+) -> tuple[list[tuple[int, xarray.Dataset]], dict[int, Failure]]:
     """The points that came out, and the failures of the others, by row."""
     import xarray  # noqa: F401  # not on the first point's time
 
     if isinstance(task.function, Batched) and len(task.settings) > 1:
         try:
-            batch = functools.partial(task.function.batch, [dict(setting) for setting in task.settings])
+            batch = functools.partial(
+                task.function.batch, [dict(setting) for setting in task.settings]
+            )
             points = list(_called(batch))
             if len(points) == len(task.settings):
-                return [(row, _checked(point, task.settings[row])) for row, point in enumerate(points)], {}
+                return [
+                    (row, _checked(point, task.settings[row])) for row, point in enumerate(points)
+                ], {}
         except Exception:  # point by point says which one is to blame
             pass
     results, failures = [], {}
     for row, setting in enumerate(task.settings):
         tell(BEGUN)
         try:
-            results.append((row, _checked(_called(functools.partial(task.function, **setting)), setting)))
+            results.append(
+                (row, _checked(_called(functools.partial(task.function, **setting)), setting))
+            )
         except (Exception, SystemExit) as error:
             error.add_note(f"at the point {setting}")
             failures[row] = failure_of(setting, error)
@@ -150,9 +181,11 @@ def _computed(task: Task, tell: Callable[[str], None]) -> tuple[list[tuple[int, 
 
 
 def _called(compute: Callable[[], Any]) -> Any:
-    """The result in double precision. A process that was forked inside and comes back ends here: its parent gives the answer.
+    """The result in double precision. A process that was forked inside and comes back ends here:
+    its parent gives the answer.
 
-    JAX is put in double precision for this thread alone. Where the function is what brought JAX in, it began without: once more.
+    JAX is put in double precision for this thread alone. Where the function is what brought JAX in,
+    it began without: once more.
     """
     mine, bare = os.getpid(), "jax" not in sys.modules
     try:
@@ -170,7 +203,10 @@ def _called(compute: Callable[[], Any]) -> Any:
 
 
 STDERR = 2
-STRAY = b"biasflow: a process forked by the point function came back with it and was ended; the point is its parent's\n"
+STRAY = (
+    b"biasflow: a process forked by the point function came back with it and was ended; the "
+    b"point is its parent's\n"
+)
 
 
 @contextmanager
@@ -186,7 +222,9 @@ def _checked(point: Any, setting: dict[str, Any]) -> xarray.Dataset:
     import xarray
 
     if not isinstance(point, xarray.Dataset):
-        raise InputError(f"function: expected an xarray.Dataset at {setting}, found {type(point).__name__}")
+        raise InputError(
+            f"function: expected an xarray.Dataset at {setting}, found {type(point).__name__}"
+        )
     return point.load()
 
 
@@ -203,8 +241,14 @@ def _message(error: BaseException) -> str:
         return f"(no message: its __str__ raises {type(reason).__name__})"
 
 
-def _blocks(task: Task, points: Sequence[tuple[int, xarray.Dataset]], failures: dict[int, Failure], device: str) -> list[Block]:
-    """The points as stacks, as bytes where they go to a shelf. One that cannot be stored is a failure, its neighbours are not."""
+def _blocks(
+    task: Task,
+    points: Sequence[tuple[int, xarray.Dataset]],
+    failures: dict[int, Failure],
+    device: str,
+) -> list[Block]:
+    """The points as stacks, as bytes where they go to a shelf. One that cannot be stored is a
+    failure, its neighbours are not."""
     blocks = []
     for stack in stacked(points):
         if task.shelf is None:
@@ -216,7 +260,9 @@ def _blocks(task: Task, points: Sequence[tuple[int, xarray.Dataset]], failures: 
         except InputError:
             alone = [_why_unstorable(task, stack.only([k]), device) for k in range(len(stack.rows))]
             found = zip(stack.rows, alone, strict=True)
-            failures.update({row: failure_of(task.settings[row], why) for row, why in found if why is not None})
+            failures.update(
+                {row: failure_of(task.settings[row], why) for row, why in found if why is not None}
+            )
             kept = stack.only([k for k, why in enumerate(alone) if why is None])
             if not kept.rows:
                 continue
@@ -226,7 +272,12 @@ def _blocks(task: Task, points: Sequence[tuple[int, xarray.Dataset]], failures: 
 
 
 def _shard(task: Task, stack: Stack, device: str) -> bytes:
-    return shard_bytes([task.keys[row] for row in stack.rows], [task.settings[row] for row in stack.rows], device, stack)
+    return shard_bytes(
+        [task.keys[row] for row in stack.rows],
+        [task.settings[row] for row in stack.rows],
+        device,
+        stack,
+    )
 
 
 def _why_unstorable(task: Task, stack: Stack, device: str) -> InputError | None:
@@ -265,11 +316,14 @@ def assert_double_precision() -> None:
         raise RuntimeError(f"NumPy makes {np.asarray(0.5).dtype} by default here, not float64")
     jax = sys.modules.get("jax")
     if jax is not None and not jax.config.jax_enable_x64:
-        raise RuntimeError("JAX is in single precision here, though it was told to compute in double")
+        raise RuntimeError(
+            "JAX is in single precision here, though it was told to compute in double"
+        )
 
 
 class _OneThread:
-    """BLAS on one thread while any sweep of this process computes points here; the last to leave undoes it."""
+    """BLAS on one thread while any sweep of this process computes points here; the last to leave
+    undoes it."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
@@ -300,7 +354,9 @@ def _device() -> str:
     if jax is None:
         return "cpu"
     platforms = {
-        f"{device.platform}" if device.platform == "cpu" else f"{device.platform} {device.device_kind}"
+        f"{device.platform}"
+        if device.platform == "cpu"
+        else f"{device.platform} {device.device_kind}"
         for device in jax.devices()
     }
     return ", ".join(sorted(platforms))

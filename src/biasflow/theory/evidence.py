@@ -1,4 +1,5 @@
-"""What a claim may look at: a problem, its flow, its limit, each computed once and only if asked for."""
+"""What a claim may look at: a problem, its flow, its limit, each computed once and only if asked
+for."""
 
 from __future__ import annotations
 
@@ -25,15 +26,25 @@ ARRIVED = 1e-3
 class Evidence:
     """A problem with its trajectory and limit; what is not given is computed on first use.
 
-    trajectory: what was given, else the witness, which follows ∇L alone, else the library's own flow. `source` names the first
+    trajectory: what was given, else the witness, which follows ∇L alone, else the library's own
+    flow. `source` names the first
     two and is empty for the last: checks on it are then at best consistent.
     time_s: seconds that evidence may take; what does not fit is left out, and the verdict says so.
     """
 
     def __init__(
-        self, problem: Any, trajectory: Trajectory | None = None, limit: Limit | None = None, time_s: float = 30.0
+        self,
+        problem: Any,
+        trajectory: Trajectory | None = None,
+        limit: Limit | None = None,
+        time_s: float = 30.0,
     ) -> None:
-        self.problem, self._flow, self._limit, self._looked_at = problem, trajectory, limit, set[str]()
+        self.problem, self._flow, self._limit, self._looked_at = (
+            problem,
+            trajectory,
+            limit,
+            set[str](),
+        )
         self.deadline = time.monotonic() + time_s
 
     @property
@@ -57,13 +68,17 @@ class Evidence:
     def ignored(self) -> tuple[str, ...]:
         """What was handed in and never looked at."""
         given = (("flow", self._flow), ("limit", self._limit))
-        return tuple(name for name, value in given if value is not None and name not in self._looked_at)
+        return tuple(
+            name for name, value in given if value is not None and name not in self._looked_at
+        )
 
     @property
     def network(self) -> Problem:
         """The problem, for claims about a parametrised model."""
         if isinstance(self.problem, MirrorProblem):
-            raise InputError("problem: a claim about a network needs a Problem, found a MirrorProblem")
+            raise InputError(
+                "problem: a claim about a network needs a Problem, found a MirrorProblem"
+            )
         return self.problem
 
     @cached_property
@@ -79,12 +94,17 @@ class Evidence:
 
     @property
     def source(self) -> str:
-        """Where the trajectory comes from, if from something that does not assume what is claimed."""
+        """Where the trajectory comes from, if from something that does not assume what is
+        claimed."""
         if self.given_flow is not None:
             return "the flow given, which follows ∇L"
         if isinstance(self.witness, str):
             return ""
-        return "β̇ = −∇F/φ'' followed in β" if isinstance(self.problem, MirrorProblem) else "∇L followed in the weights"
+        return (
+            "β̇ = −∇F/φ'' followed in β"
+            if isinstance(self.problem, MirrorProblem)
+            else "∇L followed in the weights"
+        )
 
     @property
     def missing(self) -> str:
@@ -97,7 +117,9 @@ class Evidence:
         p = self.problem
         if isinstance(p, MirrorProblem):
             return mirror_flow(p.potential, p.X, p.y, p.beta0, time_s=self.time_left)
-        return gradient_flow(p.model, p.data, p.loss, p.params0, log_scale=p.log_scale, time_s=self.time_left)
+        return gradient_flow(
+            p.model, p.data, p.loss, p.params0, log_scale=p.log_scale, time_s=self.time_left
+        )
 
     @cached_property
     def limit(self) -> Limit:
@@ -121,7 +143,11 @@ class Evidence:
     def projection(self) -> Limit:
         """The projection for the mirror problem's own potential, clock included."""
         m = self.mirror
-        return self.limit if isinstance(self.problem, MirrorProblem) else bregman_projection(m.potential, m.X, m.y, m.beta0)
+        return (
+            self.limit
+            if isinstance(self.problem, MirrorProblem)
+            else bregman_projection(m.potential, m.X, m.y, m.beta0)
+        )
 
     @cached_property
     def l1(self) -> Limit:
@@ -134,11 +160,19 @@ class Evidence:
     @cached_property
     def origin(self) -> MirrorPoint:
         m = self.mirror
-        return m.potential.at_dual(np.zeros(m.X.shape[1])) if m.beta0 is None else m.potential.at(m.beta0)
+        return (
+            m.potential.at_dual(np.zeros(m.X.shape[1]))
+            if m.beta0 is None
+            else m.potential.at(m.beta0)
+        )
 
     def effective(self, state: Any) -> Any:
         """β at a state of the trajectory, or at all of them."""
-        return state if isinstance(self.problem, MirrorProblem) else self.problem.model.effective(state)
+        return (
+            state
+            if isinstance(self.problem, MirrorProblem)
+            else self.problem.model.effective(state)
+        )
 
     @cached_property
     def predictors(self) -> Array:
@@ -147,7 +181,8 @@ class Evidence:
 
     @cached_property
     def points(self) -> list[MirrorPoint]:
-        """The mirror points along the trajectory: from its dual points where it has them, else from β."""
+        """The mirror points along the trajectory: from its dual points where it has them, else from
+        β."""
         if "nu" in self.trajectory.stats:
             return [self.origin.moved(self.mirror.X.T @ nu) for nu in self.trajectory.stats["nu"]]
         return [self.mirror.potential.at(beta) for beta in self.predictors]
@@ -174,7 +209,8 @@ class Evidence:
 
     @cached_property
     def remaining(self) -> float:
-        """How far β still is from its limit when the flow stops: the Newton step from there, in sup norm."""
+        """How far β still is from its limit when the flow stops: the Newton step from there, in sup
+        norm."""
         m, point = self.mirror, self.points[-1]
         weight = point.weight()
         top = float(np.max(weight))
@@ -185,12 +221,14 @@ class Evidence:
 
     @property
     def arrived(self) -> bool:
-        """Whether the flow ended so near its limit, by its own account, that their distance can be judged."""
+        """Whether the flow ended so near its limit, by its own account, that their distance can be
+        judged."""
         return self.distance_error <= ARRIVED * float(np.max(np.abs(self.limit.value)))
 
     @cached_property
     def distance_error(self) -> float:
-        """What a distance between flow and limit may owe to numerics: integration, early stop, rounding."""
+        """What a distance between flow and limit may owe to numerics: integration, early stop,
+        rounding."""
         size = float(np.max(np.abs(self.limit.value)))
         rounding = max(1.0, float(np.max(np.abs(self.origin.eta)))) * np.finfo(float).eps * size
         return (

@@ -1,8 +1,10 @@
-"""The search for a problem on which a claim fails, or is tightest: random members of its family, then moves of the best.
+"""The search for a problem on which a claim fails, or is tightest: random members of its family,
+then moves of the best.
 
-A problem is named by its lineage, such as '17 y3 s8': member 17 of the claim's family, moved twice (the letter says what was
-moved, the number seeds it). Lineages are short, and rebuild the problem wherever the code is the same. The search is a sweep:
-points are stored as they are finished, so that a search that is cut off goes on where it stopped.
+A problem is named by its lineage, such as '17 y3 s8': member 17 of the claim's family, moved twice
+(the letter says what was moved, the number seeds it). Lineages are short, and rebuild the problem
+wherever the code is the same. The search is a sweep: points are stored as they are finished, so
+that a search that is cut off goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -46,13 +48,16 @@ MEMBERS = 1_000_000
 """Keys of a search start at key·MEMBERS, so that searches with different keys share no problem."""
 
 
-# Moves: each returns the problem changed a little, or None where there is nothing of the kind to change.
+# Moves: each returns the problem changed a little, or None where there is nothing of the kind to
+# change.
 
 
 def _noise(array: Any, rng: np.random.Generator, size: float) -> Any:
     """Every column moved by a share of its own spread, or of its size where it has none."""
     spread = np.std(array, axis=0)
-    return array + size * np.where(spread > 0, spread, np.max(np.abs(array), axis=0)) * rng.standard_normal(np.shape(array))
+    return array + size * np.where(
+        spread > 0, spread, np.max(np.abs(array), axis=0)
+    ) * rng.standard_normal(np.shape(array))
 
 
 def _moved_data(data: Dataset, move: str, rng: np.random.Generator, size: float) -> Dataset | None:
@@ -65,7 +70,9 @@ def _moved_data(data: Dataset, move: str, rng: np.random.Generator, size: float)
     return None
 
 
-def _moved_network(problem: Problem, move: str, rng: np.random.Generator, size: float) -> Problem | None:
+def _moved_network(
+    problem: Problem, move: str, rng: np.random.Generator, size: float
+) -> Problem | None:
     if move in "xcy":
         data = _moved_data(problem.data, move, rng, size)
         return None if data is None else dataclasses.replace(problem, data=data)
@@ -73,37 +80,63 @@ def _moved_network(problem: Problem, move: str, rng: np.random.Generator, size: 
         factor = float(np.exp(2 * size * rng.standard_normal()))
         if not problem.in_floats:
             return dataclasses.replace(problem, log_scale=problem.log_scale * factor)
-        return dataclasses.replace(problem, params0=leaf_map(lambda leaf: factor * leaf, problem.params0))
+        return dataclasses.replace(
+            problem, params0=leaf_map(lambda leaf: factor * leaf, problem.params0)
+        )
     if move == "w":
         return dataclasses.replace(
-            problem, params0=leaf_map(lambda leaf: leaf * np.exp(size * rng.standard_normal(np.shape(leaf))), problem.params0)
+            problem,
+            params0=leaf_map(
+                lambda leaf: leaf * np.exp(size * rng.standard_normal(np.shape(leaf))),
+                problem.params0,
+            ),
         )
     return None
 
 
-def _moved_mirror(problem: MirrorProblem, move: str, rng: np.random.Generator, size: float) -> MirrorProblem | None:
+def _moved_mirror(
+    problem: MirrorProblem, move: str, rng: np.random.Generator, size: float
+) -> MirrorProblem | None:
     if move in "xcy":
-        data = _moved_data(Dataset(problem.X, 2.0 * problem.y), move, rng, size)  # ±1 are labels like any here
+        # ±1 are labels like any here
+        data = _moved_data(Dataset(problem.X, 2.0 * problem.y), move, rng, size)
         return None if data is None else dataclasses.replace(problem, X=data.X, y=data.y / 2)
     if move == "s" and problem.beta0 is not None:
-        return dataclasses.replace(problem, beta0=problem.beta0 * np.exp(size * rng.standard_normal(problem.beta0.shape)))
+        return dataclasses.replace(
+            problem, beta0=problem.beta0 * np.exp(size * rng.standard_normal(problem.beta0.shape))
+        )
     return None
 
 
-def _moved_scores(problem: Scores, move: str, rng: np.random.Generator, size: float) -> Scores | None:
+def _moved_scores(
+    problem: Scores, move: str, rng: np.random.Generator, size: float
+) -> Scores | None:
     return (
-        Scores(problem.margins * np.exp(size * rng.standard_normal(problem.margins.shape)), problem.loss) if move == "y" else None
+        Scores(
+            problem.margins * np.exp(size * rng.standard_normal(problem.margins.shape)),
+            problem.loss,
+        )
+        if move == "y"
+        else None
     )
 
 
-def _moved_power(problem: PowerProblem, move: str, rng: np.random.Generator, size: float) -> PowerProblem | None:
+def _moved_power(
+    problem: PowerProblem, move: str, rng: np.random.Generator, size: float
+) -> PowerProblem | None:
     mu, beta0 = np.exp(size * rng.standard_normal(2)) * (problem.mu, problem.beta0)
     return PowerProblem(problem.n, float(mu), float(beta0)) if move == "s" else None
 
 
-def _moved_grid(problem: Alternating, move: str, rng: np.random.Generator, size: float) -> Alternating | None:
+def _moved_grid(
+    problem: Alternating, move: str, rng: np.random.Generator, size: float
+) -> Alternating | None:
     angle, centre = size * rng.standard_normal(2)
-    return dataclasses.replace(problem, angle=problem.angle + angle, centre=problem.centre + centre) if move == "x" else None
+    return (
+        dataclasses.replace(problem, angle=problem.angle + angle, centre=problem.centre + centre)
+        if move == "x"
+        else None
+    )
 
 
 MOVES: tuple[tuple[type, Callable[..., Any]], ...] = (
@@ -121,12 +154,16 @@ LINEAGE = re.compile(rf"\d+( [{LETTERS}]\d+)*")
 def problem_at(statement: Claim, lineage: str) -> Any:
     """The problem that a lineage names."""
     if not LINEAGE.fullmatch(instance("lineage", lineage, str)):
-        raise InputError(f"lineage: expected a number and moves, such as '17 y3 s8', found {lineage!r}")
+        raise InputError(
+            f"lineage: expected a number and moves, such as '17 y3 s8', found {lineage!r}"
+        )
     first, *moves = lineage.split()
     problem = (statement.family or statement.example)(int(first))
     for move in moves:
         seed = int(move[1:])
-        changed = _moved(problem, move[0], np.random.default_rng((seed, 29)), SIZES[seed % len(SIZES)])
+        changed = _moved(
+            problem, move[0], np.random.default_rng((seed, 29)), SIZES[seed % len(SIZES)]
+        )
         problem = problem if changed is None else changed
     return problem
 
@@ -139,14 +176,21 @@ def _moved(problem: Any, move: str, rng: np.random.Generator, size: float) -> An
 
 
 def tightness(check: Check) -> float:
-    """Slack in units of the larger side, between −1 and 1; for '==' what is left of the error; NaN where nothing was judged."""
+    """Slack in units of the larger side, between −1 and 1; for '==' what is left of the error; NaN
+    where nothing was judged."""
     if check.status in (Status.INCONCLUSIVE, Status.HYPOTHESES_FAIL):
         return float("nan")
     if check.relation == "==":
         exact = 1.0 if check.measured == check.bound else -1.0
         return 1 - abs(check.measured - check.bound) / check.error if check.error > 0 else exact
     size = max(abs(check.measured), abs(check.bound))
-    return 0.0 if size == 0 else float(np.clip(check.slack / size, -1.0, 1.0)) if np.isfinite(size) else 1.0
+    return (
+        0.0
+        if size == 0
+        else float(np.clip(check.slack / size, -1.0, 1.0))
+        if np.isfinite(size)
+        else 1.0
+    )
 
 
 def searched_point(claim_id: str, lineage: str, time_s: float) -> xarray.Dataset:
@@ -173,9 +217,11 @@ def _row(verdict: Verdict) -> xarray.Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Falsification:
-    """The tightest problem that a search found. lineage names it; statuses counts the verdicts of all that were tried.
+    """The tightest problem that a search found. lineage names it; statuses counts the verdicts of
+    all that were tried.
 
-    sharpness: the least factor by which some bound could be tightened on every problem that was judged; None without bounds.
+    sharpness: the least factor by which some bound could be tightened on every problem that was
+    judged; None without bounds.
     informative: the share of judged problems on which the null model fails; None without one.
     """
 
@@ -206,12 +252,17 @@ class Falsification:
 
     @property
     def slack(self) -> float:
-        """The least slack found, in units of the larger side (of the error, for equalities); negative: violated."""
+        """The least slack found, in units of the larger side (of the error, for equalities);
+        negative: violated."""
         return float("nan") if self.tightest is None else tightness(self.tightest)
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {status}" for status, count in self.statuses.items())
-        sharp = "" if self.sharpness is None else f"; every bound could be {self.sharpness:.3g} times tighter"
+        sharp = (
+            ""
+            if self.sharpness is None
+            else f"; every bound could be {self.sharpness:.3g} times tighter"
+        )
         return (
             f"{self.claim.id}: {self.tried} problems in {self.seconds:.0f} s ({counts}){sharp}\n"
             f"tightest: problem '{self.lineage}', slack {self.slack:.3g}\n{self.verdict}"
@@ -232,12 +283,18 @@ def falsify(
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> Falsification:
-    """Search for the problem with the least slack: `problems` random ones, then moves of the best, until `time_s` seconds are up.
+    """Search for the problem with the least slack: `problems` random ones, then moves of the best,
+    until `time_s` seconds are up.
 
-    With a store a search goes on where it was cut off, and a longer one reuses a shorter. Claims that are not in the library are
-    searched in this process. Raises InputError where no problem of the family could be judged in the time given.
+    With a store a search goes on where it was cut off, and a longer one reuses a shorter. Claims
+    that are not in the library are searched in this process. Raises InputError where no problem of
+    the family could be judged in the time given.
     """
-    statement = claim(claim_or_id) if isinstance(claim_or_id, str) else instance("claim_or_id", claim_or_id, Claim)
+    statement = (
+        claim(claim_or_id)
+        if isinstance(claim_or_id, str)
+        else instance("claim_or_id", claim_or_id, Claim)
+    )
     time_s, problems, key = (
         positive_float("time_s", time_s),
         positive_int("problems", problems),
@@ -247,7 +304,9 @@ def falsify(
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         shelf = store or Store(Path(scratch))
-        search = _Search(statement, registered, shelf, engine or Processes(), progress, begun, time_s)
+        search = _Search(
+            statement, registered, shelf, engine or Processes(), progress, begun, time_s
+        )
         members = [str(key * MEMBERS + k) for k in range(problems)]
         search.look_at(members, begun + RANDOM_SHARE * time_s if problems > 1 else begun + time_s)
         for turn in range(1_000_000):
@@ -260,8 +319,14 @@ def falsify(
     problem = problem_at(statement, lineage)
     rows = search.rows.values()
     counts = Counter(STATUSES[int(row["status"])] for row in rows)
-    sharp = [float(row["sharpness"]) for row in search.judged.values() if not np.isnan(row["sharpness"])]
-    telling = [float(row["informative"]) for row in search.judged.values() if not np.isnan(row["informative"])]
+    sharp = [
+        float(row["sharpness"]) for row in search.judged.values() if not np.isnan(row["sharpness"])
+    ]
+    telling = [
+        float(row["informative"])
+        for row in search.judged.values()
+        if not np.isnan(row["informative"])
+    ]
     found = Falsification(
         statement,
         lineage,
@@ -281,12 +346,18 @@ def tightest_known(claim_id: str, store: Store) -> str:
     """The lineage of the tightest problem that searches with this store have found."""
     record = store.read_record(**_address(claim(claim_id)))
     if record is None:
-        raise InputError(f"{claim_id}: no search with this code yet; run `biasflow falsify {claim_id}` first")
+        raise InputError(
+            f"{claim_id}: no search with this code yet; run `biasflow falsify {claim_id}` first"
+        )
     return str(record["lineage"])
 
 
 def _address(statement: Claim) -> dict[str, Any]:
-    return {"kind": "falsified", "roots": (*roots_of_claim(statement), __name__), "claim": statement.id}
+    return {
+        "kind": "falsified",
+        "roots": (*roots_of_claim(statement), __name__),
+        "claim": statement.id,
+    }
 
 
 class _Search:
@@ -302,7 +373,12 @@ class _Search:
         begun: float,
         time_s: float,
     ) -> None:
-        self.statement, self.registered, self.store, self.engine = statement, registered, store, engine
+        self.statement, self.registered, self.store, self.engine = (
+            statement,
+            registered,
+            store,
+            engine,
+        )
         self.progress, self.begun, self.time_s = progress, begun, time_s
         self.rows: dict[str, Mapping[str, float]] = {}
         self.unmade: list[str] = []
@@ -313,18 +389,30 @@ class _Search:
         if not tried and self.unmade:
             return f"claim_or_id: no problem of {id} could be made; the first: {self.unmade[0]}"
         if not tried:
-            return f"time_s: no problem of {id} could be judged in {self.time_s:g} s; give more time"
-        first = verify(self.statement, problem_at(self.statement, next(iter(self.rows))), time_s=self.time_s)
-        return f"claim_or_id: no problem of {id} could be judged, of {tried} tried; the first: {first.status}, {first.why}"
+            return (
+                f"time_s: no problem of {id} could be judged in {self.time_s:g} s; give more time"
+            )
+        first = verify(
+            self.statement, problem_at(self.statement, next(iter(self.rows))), time_s=self.time_s
+        )
+        return (
+            f"claim_or_id: no problem of {id} could be judged, of {tried} tried; the first: "
+            f"{first.status}, {first.why}"
+        )
 
     @property
     def judged(self) -> dict[str, Mapping[str, float]]:
-        return {lineage: row for lineage, row in self.rows.items() if not np.isnan(row["tightness"])}
+        return {
+            lineage: row for lineage, row in self.rows.items() if not np.isnan(row["tightness"])
+        }
 
     @property
     def best(self) -> list[str]:
         """Lineages from the tightest on; of equals the shorter and earlier first."""
-        return sorted(self.judged, key=lambda lineage: (self.judged[lineage]["tightness"], len(lineage), lineage))
+        return sorted(
+            self.judged,
+            key=lambda lineage: (self.judged[lineage]["tightness"], len(lineage), lineage),
+        )
 
     def moves(self, turn: int, key: int) -> list[str]:
         """Children of the tightest problems, not looked at yet."""
@@ -343,7 +431,11 @@ class _Search:
         if not self.registered:
             self._look_here(lineages, deadline)
             return
-        grid = Grid({"lineage": lineages}, {"claim_id": self.statement.id, "time_s": min(PROBLEM_SECONDS, self.time_s)}, chunk=1)
+        grid = Grid(
+            {"lineage": lineages},
+            {"claim_id": self.statement.id, "time_s": min(PROBLEM_SECONDS, self.time_s)},
+            chunk=1,
+        )
 
         def watch(tally: Tally) -> None:
             self._tell(tally.done + tally.failed)
@@ -351,7 +443,9 @@ class _Search:
                 raise _OutOfTime
 
         try:
-            data: xarray.Dataset | None = sweep(searched_point, grid, store=self.store, engine=self.engine, watch=watch)
+            data: xarray.Dataset | None = sweep(
+                searched_point, grid, store=self.store, engine=self.engine, watch=watch
+            )
         except _OutOfTime:
             ledger = make_ledger(searched_point, grid, self.store)
             data = finished_dataset(ledger, assembled(ledger)) if ledger.done.any() else None
@@ -359,7 +453,10 @@ class _Search:
             return
         missing = data[MISSING].values if MISSING in data else np.zeros(len(lineages), dtype=bool)
         for k, lineage in enumerate(lineages):
-            row = {name: float(data[name].values[k]) for name in ("tightness", "check", "sharpness", "status", "informative")}
+            row = {
+                name: float(data[name].values[k])
+                for name in ("tightness", "check", "sharpness", "status", "informative")
+            }
             if not missing[k] and not np.isnan(row["status"]):
                 self.rows[lineage] = row
 
@@ -379,4 +476,8 @@ class _Search:
     def _tell(self, more: int) -> None:
         """Progress in seconds: what a search is given is time."""
         if self.progress is not None:
-            self.progress(int(min(time.monotonic() - self.begun, self.time_s)), max(int(self.time_s), 1), self.statement.id)
+            self.progress(
+                int(min(time.monotonic() - self.begun, self.time_s)),
+                max(int(self.time_s), 1),
+                self.statement.id,
+            )

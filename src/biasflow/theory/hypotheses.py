@@ -1,4 +1,5 @@
-"""Conditions that several theorems share. Each test returns None, or a sentence that says what fails."""
+"""Conditions that several theorems share. Each test returns None, or a sentence that says what
+fails."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from .evidence import Evidence
 from .verdicts import Hypothesis, on_problem
 
 EVEN = 1e-12
-"""Relative differences of the weights of a start that is uniform: what thousands of operations in double precision may leave."""
+"""Relative differences of the weights of a start that is uniform: what thousands of operations in
+double precision may leave."""
 FLOATS = 600.0
 """Largest |log r| for which r, and its ratios to β, are floats."""
 
@@ -50,7 +52,10 @@ def _nontrivial(problem: Any) -> str | None:
 def _unique(evidence: Evidence) -> str | None:
     if evidence.l1.stats["unique"] and evidence.path.stats["unique"]:
         return None
-    return "several interpolators share the least ℓ1 norm, or a plateau is not the only fit of its kind"
+    return (
+        "several interpolators share the least ℓ1 norm, or a plateau is not the only fit of "
+        "its kind"
+    )
 
 
 def _full_rank(problem: Any) -> str | None:
@@ -82,15 +87,22 @@ def _uniform(problem: Any) -> str | None:
     if failure is not None:
         return failure
     problem.model.checked(problem.params0, problem.data.d)
-    return None if start_scale(problem) > 0 and start_spread(problem) <= EVEN else "the start is not α·1 with α > 0"
+    return (
+        None
+        if start_scale(problem) > 0 and start_spread(problem) <= EVEN
+        else "the start is not α·1 with α > 0"
+    )
 
 
 def _reached(problem: Any) -> str | None:
-    """Labels reachable inside the domain: always on all of R^d, by a linear program on half-lines."""
+    """Labels reachable inside the domain: always on all of R^d, by a linear program on
+    half-lines."""
     from ..limits.half_lines import forced_zeros
 
     problem = problem if isinstance(problem, MirrorProblem) else mirror(problem)
-    potential = problem.potential if problem.beta0 is None else problem.potential.oriented(problem.beta0)
+    potential = (
+        problem.potential if problem.beta0 is None else problem.potential.oriented(problem.beta0)
+    )
     signs = potential.half_lines(problem.X.shape[1])
     if not np.any(signs):
         return None
@@ -98,7 +110,11 @@ def _reached(problem: Any) -> str | None:
         zero = forced_zeros(problem.X, problem.y, signs)
     except BiasflowError as error:
         return str(error)
-    return f"every solution has β_{int(np.flatnonzero(zero)[0])} = 0, on the boundary of the domain" if np.any(zero) else None
+    return (
+        f"every solution has β_{int(np.flatnonzero(zero)[0])} = 0, on the boundary of the domain"
+        if np.any(zero)
+        else None
+    )
 
 
 def _half_lines(problem: Any) -> Any:
@@ -108,7 +124,11 @@ def _half_lines(problem: Any) -> Any:
 
 
 def _confined(problem: Any) -> str | None:
-    return None if np.any(_half_lines(problem)) else "the domain is all of R^d: Theorem 2.2 speaks about it"
+    return (
+        None
+        if np.any(_half_lines(problem))
+        else "the domain is all of R^d: Theorem 2.2 speaks about it"
+    )
 
 
 def _free(problem: Any) -> str | None:
@@ -144,20 +164,33 @@ def _representable(problem: Any) -> str | None:
     units = problem.potential.log_units(problem.X.shape[1])
     extreme = np.isfinite(units) & (np.abs(units) > FLOATS)
     return (
-        f"log r_{int(np.flatnonzero(extreme)[0])} = {units[extreme][0]:g}: the formulas leave the range of floats"
+        f"log r_{int(np.flatnonzero(extreme)[0])} = {units[extreme][0]:g}: the formulas leave the "
+        "range of floats"
         if np.any(extreme)
         else None
     )
 
 
 def _felt(problem: Any) -> str | None:
-    return None if np.any(problem.model.features(problem.data.X)) else "no direction is active on any input: nothing moves"
+    return (
+        None
+        if np.any(problem.model.features(problem.data.X))
+        else "no direction is active on any input: nothing moves"
+    )
 
 
 def _euclidean(problem: Any) -> str | None:
     potential = as_mirror(problem).potential
-    inner = potential.potential if isinstance(potential, ScaledPotential) and np.ptp(potential.factor) == 0 else potential
-    return None if isinstance(inner, Euclidean) else f"found {type(inner).__name__}, needs the Euclidean potential"
+    inner = (
+        potential.potential
+        if isinstance(potential, ScaledPotential) and np.ptp(potential.factor) == 0
+        else potential
+    )
+    return (
+        None
+        if isinstance(inner, Euclidean)
+        else f"found {type(inner).__name__}, needs the Euclidean potential"
+    )
 
 
 def _fixed(problem: Any) -> str | None:
@@ -196,7 +229,8 @@ def start_scale(problem: Problem) -> float:
 
 
 def start_spread(problem: Problem) -> float:
-    """How far the weights of a start are from its first one, relative to that one: rounding, for a uniform start."""
+    """How far the weights of a start are from its first one, relative to that one: rounding, for a
+    uniform start."""
     weights = np.concatenate([np.ravel(leaf) for leaf in problem.params0])
     return float(np.max(np.abs(weights / weights[0] - 1))) if weights[0] != 0 else float("inf")
 
@@ -204,22 +238,49 @@ def start_spread(problem: Problem) -> float:
 DIAGONAL = Hypothesis("diagonal", "a diagonal network", on_problem(_diagonal), structural=True)
 CONSISTENT = Hypothesis("consistent", "Xβ = y has a solution", on_problem(consistent_failure))
 NONTRIVIAL = Hypothesis("nontrivial", "y ≠ 0", on_problem(_nontrivial))
-UNIQUE = Hypothesis("unique", "the minimum-ℓ1 interpolator and every plateau on the way are unique", _unique)
+UNIQUE = Hypothesis(
+    "unique", "the minimum-ℓ1 interpolator and every plateau on the way are unique", _unique
+)
 FULL_RANK = Hypothesis("full rank", "X has rank n", on_problem(_full_rank))
 SQUARE = Hypothesis("square", "the loss is a square loss", on_problem(_square))
-MIRROR = Hypothesis("mirror", "the flow is a mirror flow of a Legendre potential", on_problem(_mirror), structural=True)
-UNIFORM = Hypothesis("uniform", "the start is α·1 (unbiased: F(w₀) = 0)", on_problem(_uniform))
-REACHED = Hypothesis("reached", "minimisers of F exist inside the domain of φ", on_problem(_reached))
-HALF_LINES = Hypothesis(
-    "half-lines", "some coordinates live on a half-line, so that the domain has a boundary", on_problem(_confined)
+MIRROR = Hypothesis(
+    "mirror",
+    "the flow is a mirror flow of a Legendre potential",
+    on_problem(_mirror),
+    structural=True,
 )
-CONTINUOUS = Hypothesis("continuous", "φ extends continuously to the boundary, and ∇φ is onto", on_problem(_onto))
+UNIFORM = Hypothesis("uniform", "the start is α·1 (unbiased: F(w₀) = 0)", on_problem(_uniform))
+REACHED = Hypothesis(
+    "reached", "minimisers of F exist inside the domain of φ", on_problem(_reached)
+)
+HALF_LINES = Hypothesis(
+    "half-lines",
+    "some coordinates live on a half-line, so that the domain has a boundary",
+    on_problem(_confined),
+)
+CONTINUOUS = Hypothesis(
+    "continuous", "φ extends continuously to the boundary, and ∇φ is onto", on_problem(_onto)
+)
 FREE = Hypothesis("free", "the domain is R^d and ∇φ is onto", on_problem(_free))
-HYPENTROPY = Hypothesis("hypentropy", "the potential is a multiple of a hypentropy", on_problem(_hypentropy), structural=True)
+HYPENTROPY = Hypothesis(
+    "hypentropy",
+    "the potential is a multiple of a hypentropy",
+    on_problem(_hypentropy),
+    structural=True,
+)
 POSITIVE = Hypothesis("positive", "inf r > 0", on_problem(_positive))
-EUCLIDEAN = Hypothesis("Euclidean", "φ is a multiple of ½‖·‖²", on_problem(_euclidean), structural=True)
-FIXED = Hypothesis("fixed directions", "a two-layer network with fixed directions", on_problem(_fixed), structural=True)
+EUCLIDEAN = Hypothesis(
+    "Euclidean", "φ is a multiple of ½‖·‖²", on_problem(_euclidean), structural=True
+)
+FIXED = Hypothesis(
+    "fixed directions",
+    "a two-layer network with fixed directions",
+    on_problem(_fixed),
+    structural=True,
+)
 CONE = Hypothesis("cone", "a_j² ≥ b_j² for every neuron (R/lemA2)", on_problem(_cone))
 REPRESENTABLE = Hypothesis("floats", "r and 1/r are floats", on_problem(_representable))
 FELT = Hypothesis("felt", "some direction is active on some input", on_problem(_felt))
-POWER = Hypothesis("power", "entropy with F = μx^{n+1}/(n(n+1)) on x > 0", on_problem(_power), structural=True)
+POWER = Hypothesis(
+    "power", "entropy with F = μx^{n+1}/(n(n+1)) on x > 0", on_problem(_power), structural=True
+)

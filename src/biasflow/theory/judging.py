@@ -9,11 +9,18 @@ from .verdicts import Check, Claim, Hypothesis, Status, Verdict
 
 
 def judge(statement: Claim, evidence: Evidence) -> Verdict:
-    """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that fails nothing is predicted."""
+    """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that
+    fails nothing is predicted."""
     outcomes: list[tuple[Hypothesis, str | None]] = []
     problem = evidence.problem
     if isinstance(problem, Problem) and not problem.in_floats and not statement.below_floats:
-        return Verdict(statement, (), (), Status.DOES_NOT_APPLY, "the start is below float range, which this claim does not read")
+        return Verdict(
+            statement,
+            (),
+            (),
+            Status.DOES_NOT_APPLY,
+            "the start is below float range, which this claim does not read",
+        )
     try:
         for hypothesis in statement.hypotheses:
             outcomes.append((hypothesis, hypothesis.test(evidence)))
@@ -24,11 +31,22 @@ def judge(statement: Claim, evidence: Evidence) -> Verdict:
     except ScaleError as refusal:  # in words, for numbers beyond floats
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, str(refusal))
     except Exception as error:  # a claim that cannot be evaluated is an open question, not a crash
-        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, f"{type(error).__name__}: {error}")
+        return Verdict(
+            statement, tuple(outcomes), (), Status.INCONCLUSIVE, f"{type(error).__name__}: {error}"
+        )
     if not all(isinstance(check, Check) for check in checks):
-        return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, "its check returned something else than checks")
+        return Verdict(
+            statement,
+            tuple(outcomes),
+            (),
+            Status.INCONCLUSIVE,
+            "its check returned something else than checks",
+        )
     verdict = Verdict(statement, tuple(outcomes), checks)
     if ignored and verdict.status is not Status.VIOLATED:
-        words = f"it says nothing about the {' and the '.join(ignored)} given; leave {'them' if len(ignored) > 1 else 'it'} out"
+        words = (
+            f"it says nothing about the {' and the '.join(ignored)} given; leave "
+            f"{'them' if len(ignored) > 1 else 'it'} out"
+        )
         return Verdict(statement, tuple(outcomes), (), Status.DOES_NOT_APPLY, words)
     return verdict

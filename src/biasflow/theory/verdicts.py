@@ -1,4 +1,5 @@
-"""Claims and what is said of them: checks that can fail, their sharpness, and verdicts that say what evidence they rest on."""
+"""Claims and what is said of them: checks that can fail, their sharpness, and verdicts that say
+what evidence they rest on."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 TELLING = 0.1
 """Error of an equality, over the size of what is compared, above which it says nothing."""
 DECADES = 3.0
-"""Decades over which an exponent must be fitted for an asymptotic statement to hold rather than to be consistent."""
+"""Decades over which an exponent must be fitted for an asymptotic statement to hold rather than to
+be consistent."""
 
 
 class Status(enum.StrEnum):
@@ -36,12 +38,20 @@ class Status(enum.StrEnum):
 
 
 _MEANINGS = {
-    Status.HOLDS: "every check is inside its bound by more than the error, against evidence that does not assume the statement",
-    Status.CONSISTENT: "no check is outside its bound, but the evidence shares an assumption with the statement, or is finite",
+    Status.HOLDS: (
+        "every check is inside its bound by more than the error, against evidence that "
+        "does not assume the statement"
+    ),
+    Status.CONSISTENT: (
+        "no check is outside its bound, but the evidence shares an assumption with "
+        "the statement, or is finite"
+    ),
     Status.VIOLATED: "a check is outside its bound by more than the error",
     Status.INCONCLUSIVE: "the error exceeds the slack, or a check could not be made",
     Status.HYPOTHESES_FAIL: "the problem does not satisfy the claim's hypotheses",
-    Status.DOES_NOT_APPLY: "the claim speaks about another kind of problem, or the evidence is no gradient flow",
+    Status.DOES_NOT_APPLY: (
+        "the claim speaks about another kind of problem, or the evidence is no gradient flow"
+    ),
 }
 
 
@@ -68,19 +78,25 @@ _EVIDENCE = {
     Kind.EXISTENCE: "an exhibit with a certificate",
     Kind.UNIQUENESS: "strict convexity or a dual certificate",
     Kind.PROBABILITY: "an exact binomial test on fresh draws",
-    Kind.ASSUMPTION: "the definition, on the problem itself; where it is violated the assumption fails, not the theorem",
+    Kind.ASSUMPTION: (
+        "the definition, on the problem itself; where it is violated the assumption "
+        "fails, not the theorem"
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison: `measured` relation `bound`, known up to ± error. relation: '<=', '>=' or '=='.
+    """One comparison: `measured` relation `bound`, known up to ± error. relation: '<=', '>=' or
+    '=='.
 
-    witness: where the evidence comes from that does not assume the statement; without one the check is at best consistent.
-    reason: why the check could not be made, or what is missing. null: what `measured` is for the claim's null model.
-    base, exponent: where the bound is a constant times base^exponent; log_base in its place where no float holds the base. size:
-    for '==', the size against which the error is judged (by default |bound|, or one where that is zero). decades: over which a
-    fitted exponent was measured.
+    witness: where the evidence comes from that does not assume the statement; without one the check
+    is at best consistent.
+    reason: why the check could not be made, or what is missing. null: what `measured` is for the
+    claim's null model.
+    base, exponent: where the bound is a constant times base^exponent; log_base in its place where
+    no float holds the base. size: for '==', the size against which the error is judged (by default
+    |bound|, or one where that is zero). decades: over which a fitted exponent was measured.
     """
 
     quantity: str
@@ -104,13 +120,16 @@ class Check:
             try:
                 object.__setattr__(self, name, float(getattr(self, name)))
             except (TypeError, ValueError):
-                raise InputError(f"{name}: expected a number, found {getattr(self, name)!r}") from None
+                raise InputError(
+                    f"{name}: expected a number, found {getattr(self, name)!r}"
+                ) from None
         if self.error < 0:
             raise InputError(f"error: expected none or a positive one, found {self.error:g}")
 
     @property
     def slack(self) -> float:
-        """How far inside the bound, in units of the quantity; for '==' what the error leaves of the distance."""
+        """How far inside the bound, in units of the quantity; for '==' what the error leaves of the
+        distance."""
         return self._slack(self.measured)
 
     def _slack(self, measured: float) -> float:
@@ -148,11 +167,14 @@ class Check:
             return "no witness: the evidence shares an assumption with the statement"
         if not (np.isfinite(self.measured) and np.isfinite(self.bound)):
             return "could not be measured"
-        return f"the error {self.error:.2g} exceeds " + ("what tells" if self.relation == "==" else f"the slack {self.slack:.2g}")
+        return f"the error {self.error:.2g} exceeds " + (
+            "what tells" if self.relation == "==" else f"the slack {self.slack:.2g}"
+        )
 
     @property
     def sharpness(self) -> float | None:
-        """The factor by which the bound could be tightened here and still hold; None for equalities and bounds without a sign."""
+        """The factor by which the bound could be tightened here and still hold; None for equalities
+        and bounds without a sign."""
         if self.relation == "==" or not np.isfinite(self.measured) or self.bound <= 0:
             return None
         if self.relation == "<=":
@@ -161,8 +183,11 @@ class Check:
 
     @property
     def best_exponent(self) -> float | None:
-        """The exponent at which the bound would be attained here: the largest of a small base that still holds."""
-        log_base = self.log_base if self.base is None else np.log(self.base) if self.base > 0 else None
+        """The exponent at which the bound would be attained here: the largest of a small base that
+        still holds."""
+        log_base = (
+            self.log_base if self.base is None else np.log(self.base) if self.base > 0 else None
+        )
         if log_base is None or self.exponent is None or not (self.measured > 0 and self.bound > 0):
             return None
         return self.exponent + float(np.log(self.measured / self.bound) / log_base)
@@ -181,9 +206,14 @@ class Check:
         if self.best_exponent is not None:
             extra.append(f"exponent {self.exponent:.3g}, attained {self.best_exponent:.3g}")
         if self.null is not None:
-            extra.append(f"null model: {self.null:.3g}" + ("" if self.informative else ", passes too"))
+            extra.append(
+                f"null model: {self.null:.3g}" + ("" if self.informative else ", passes too")
+            )
         notes = f" [{'; '.join(extra)}]" if extra else ""
-        return f"{self.quantity}: {self.measured:.6g} {self.relation} {self.bound:.6g} (± {self.error:.1g}) {self.status}{notes}"
+        return (
+            f"{self.quantity}: {self.measured:.6g} {self.relation} {self.bound:.6g} (± "
+            f"{self.error:.1g}) {self.status}{notes}"
+        )
 
 
 def unknown_check(quantity: str, reason: str) -> Check:
@@ -193,9 +223,11 @@ def unknown_check(quantity: str, reason: str) -> Check:
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """A condition of a theorem: `test(evidence)` returns None where it holds, else a sentence that says what fails.
+    """A condition of a theorem: `test(evidence)` returns None where it holds, else a sentence that
+    says what fails.
 
-    structural: it says what kind of problem the claim is about; where it fails, the claim does not apply.
+    structural: it says what kind of problem the claim is about; where it fails, the claim does not
+    apply.
     """
 
     id: str
@@ -211,11 +243,14 @@ def on_problem(test: Callable[[Any], str | None]) -> Callable[[Evidence], str | 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claim:
-    """An executable statement of a paper. `example(key)` makes a random problem that satisfies its hypotheses.
+    """An executable statement of a paper. `example(key)` makes a random problem that satisfies its
+    hypotheses.
 
-    kind: what evidence counts. witness: what the statement is compared with, which does not assume it. null: the model that
-    would make the verdict empty if it passed too. family(key): problems among which `falsify` looks, by default the examples.
-    below_floats: whether it reads a start below float range, a `Problem` with a log_scale; to such it does not apply otherwise.
+    kind: what evidence counts. witness: what the statement is compared with, which does not assume
+    it. null: the model that would make the verdict empty if it passed too. family(key): problems
+    among which `falsify` looks, by default the examples.
+    below_floats: whether it reads a start below float range, a `Problem` with a log_scale; to such
+    it does not apply otherwise.
     """
 
     id: str
@@ -239,10 +274,12 @@ WORST_FIRST = (Status.VIOLATED, Status.INCONCLUSIVE, Status.CONSISTENT, Status.H
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
-    """A claim tested on a problem: which hypotheses hold, and what was measured against what was predicted.
+    """A claim tested on a problem: which hypotheses hold, and what was measured against what was
+    predicted.
 
-    hypotheses: those that were tested, in order; none is tested after the first that fails. ruling: a status that does not follow
-    from checks, with its reason (evidence that is no gradient flow, a check that raised).
+    hypotheses: those that were tested, in order; none is tested after the first that fails. ruling:
+    a status that does not follow from checks, with its reason (evidence that is no gradient flow, a
+    check that raised).
     """
 
     claim: Claim
@@ -265,7 +302,10 @@ class Verdict:
     @property
     def _finite(self) -> bool:
         """An asymptotic statement without a fitted exponent."""
-        return self.claim.kind is Kind.ASYMPTOTIC and max((c.decades or 0.0 for c in self.checks), default=0.0) < DECADES
+        return (
+            self.claim.kind is Kind.ASYMPTOTIC
+            and max((c.decades or 0.0 for c in self.checks), default=0.0) < DECADES
+        )
 
     @property
     def why(self) -> str:
@@ -282,13 +322,15 @@ class Verdict:
 
     @property
     def informative(self) -> bool | None:
-        """Whether the claim's null model fails at least one check; None where no check has a null model."""
+        """Whether the claim's null model fails at least one check; None where no check has a null
+        model."""
         found = [check.informative for check in self.checks if check.informative is not None]
         return any(found) if found else None
 
     @property
     def sharpness(self) -> float | None:
-        """The least factor by which a bound of the claim could be tightened here; None where no check is a bound."""
+        """The least factor by which a bound of the claim could be tightened here; None where no
+        check is a bound."""
         found = [check.sharpness for check in self.checks if check.sharpness is not None]
         return min(found) if found else None
 
@@ -299,9 +341,17 @@ class Verdict:
 
     def __str__(self) -> str:
         why = f" ({self.why})" if self.why else ""
-        empty = f"; not informative here: {self.claim.null or 'the null model'} passes too" if self.informative is False else ""
+        empty = (
+            f"; not informative here: {self.claim.null or 'the null model'} passes too"
+            if self.informative is False
+            else ""
+        )
         lines = [f"{self.claim.id}: {self.status}{why}{empty}. {self.claim.statement}"]
-        lines += [f"  hypothesis {h.id} fails: {failure}" for h, failure in self.hypotheses if failure is not None]
+        lines += [
+            f"  hypothesis {h.id} fails: {failure}"
+            for h, failure in self.hypotheses
+            if failure is not None
+        ]
         return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
 
     __repr__ = __str__

@@ -1,7 +1,9 @@
-"""Flows from the gradient of the loss alone, which share nothing with a mirror form or a limit; and whether a flow is one.
+"""Flows from the gradient of the loss alone, which share nothing with a mirror form or a limit; and
+whether a flow is one.
 
-A claim about gradient flow is compared with `witness_flow`. A flow that somebody hands in is taken apart: from each of its states
-the gradient is followed to the next one, and the distance there is its defect. Above its own error it is no gradient flow.
+A claim about gradient flow is compared with `witness_flow`. A flow that somebody hands in is taken
+apart: from each of its states the gradient is followed to the next one, and the distance there is
+its defect. Above its own error it is no gradient flow.
 """
 
 from __future__ import annotations
@@ -27,23 +29,33 @@ WITNESS_RTOL = 1e-10
 SEGMENTS = 6
 """Stretches of a flow on which its defect is measured."""
 LENIENT = 10.0
-"""Times its stated error by which a gradient flow may miss: estimates are of the order of the error, no bounds."""
+"""Times its stated error by which a gradient flow may miss: estimates are of the order of the
+error, no bounds."""
 COARSE = 1e-2
-"""Defect of checkpoints without a stated error, over how far the predictor moves, up to which they stand for a flow."""
+"""Defect of checkpoints without a stated error, over how far the predictor moves, up to which they
+stand for a flow."""
 ROUNDING = 1e-9
 """Distance, relative to the largest entry, that rounding and the witness leave on a stretch."""
 
 
 def witness_flow(
-    problem: Any, t1: float | None = None, times: ArrayLike | None = None, *, time_s: float, rtol: float = WITNESS_RTOL
+    problem: Any,
+    t1: float | None = None,
+    times: ArrayLike | None = None,
+    *,
+    time_s: float,
+    rtol: float = WITNESS_RTOL,
 ) -> Trajectory | str:
-    """The flow ẇ = −∇L(w) by raw gradients, or a sentence that says why there is none within `time_s` seconds."""
+    """The flow ẇ = −∇L(w) by raw gradients, or a sentence that says why there is none within
+    `time_s` seconds."""
     if isinstance(problem, MirrorProblem):
         from .mirror.witness import primal_flow
 
         return primal_flow(problem, t1, times, rtol, time_s)
     if t1 is None and times is None and not problem.loss.attained:
-        return f"{type(problem.loss).__name__} has no minimiser: its flow has no end to compare with"
+        return (
+            f"{type(problem.loss).__name__} has no minimiser: its flow has no end to compare with"
+        )
     if isinstance(problem.model, TwoLayer):
         from .relu.witness import gated_flow
 
@@ -55,15 +67,19 @@ def witness_flow(
         flow = integrate_weights(problem, t1, rtol, times, time_s=time_s)
     except (BiasflowError, ValueError, FloatingPointError) as reason:
         return f"the weights could not be followed: {reason}"
-    return flow if flow.result.success else f"the weights could not be followed: {flow.result.value}"
+    return (
+        flow if flow.result.success else f"the weights could not be followed: {flow.result.value}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoints:
     """Parameters at times, from any framework: what `verify(flow=…)` takes beside a `Trajectory`.
 
-    states: one set of parameters for each time, each of the model's type, or a tuple, list or mapping of arrays in its order.
-    error: of the predictor at each time, where it is known; otherwise it is measured, as the distance from a gradient flow.
+    states: one set of parameters for each time, each of the model's type, or a tuple, list or
+    mapping of arrays in its order.
+    error: of the predictor at each time, where it is known; otherwise it is measured, as the
+    distance from a gradient flow.
     """
 
     times: ArrayLike
@@ -72,21 +88,36 @@ class Checkpoints:
 
 
 def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoints) -> Trajectory:
-    """What was handed in as states of this problem at times, or an error that says what does not fit. Nothing is trusted yet."""
+    """What was handed in as states of this problem at times, or an error that says what does not
+    fit. Nothing is trusted yet."""
     instance("flow", flow, (Trajectory, Checkpoints))
     if isinstance(flow, Trajectory):
         if not same_problem(flow.problem, problem):
-            raise InputError("flow: it belongs to another problem; give verify the problem that it was computed for")
+            raise InputError(
+                "flow: it belongs to another problem; give verify the problem that it was "
+                "computed for"
+            )
         states = _unstacked(flow)
     else:
         if not isinstance(flow.states, Sequence):
-            raise InputError(f"flow.states: expected a list of parameters, found {type(flow.states).__name__}")
+            raise InputError(
+                f"flow.states: expected a list of parameters, found {type(flow.states).__name__}"
+            )
         states = [_parameters(problem, state, k) for k, state in enumerate(flow.states)]
     times = vector("flow.times", flow.times)
     if times.size != len(states) or times.size < (2 if isinstance(flow, Checkpoints) else 1):
-        raise InputError(f"flow: {times.size} times and {len(states)} states, needs as many of each, two at least")
-    if (isinstance(flow, Checkpoints) and times[0] != 0) or times[0] < 0 or np.any(np.diff(times) <= 0):
-        raise InputError("flow.times: expected times that start at 0, the problem's start, and increase")
+        raise InputError(
+            f"flow: {times.size} times and {len(states)} states, needs as many of each, two at "
+            "least"
+        )
+    if (
+        (isinstance(flow, Checkpoints) and times[0] != 0)
+        or times[0] < 0
+        or np.any(np.diff(times) <= 0)
+    ):
+        raise InputError(
+            "flow.times: expected times that start at 0, the problem's start, and increase"
+        )
     start = start_of(problem)
     if times[0] > 0:
         times, states = np.append(0.0, times), [start, *states]
@@ -97,9 +128,13 @@ def as_trajectory(problem: Problem | MirrorProblem, flow: Trajectory | Checkpoin
     result = flow.result if isinstance(flow, Trajectory) else Result.REACHED_T1
     stats = flow.stats if isinstance(flow, Trajectory) else {"method": "checkpoints"}
     polar = flow.polar if isinstance(flow, Trajectory) else None
-    of_predictor = _stated(flow, flow.predictor_error if isinstance(flow, Trajectory) else flow.error, times.size)
+    of_predictor = _stated(
+        flow, flow.predictor_error if isinstance(flow, Trajectory) else flow.error, times.size
+    )
     error = _stated(flow, flow.error, times.size)
-    return Trajectory(times, stacked, loss, error, (), stats, result, problem, None, polar, of_predictor)
+    return Trajectory(
+        times, stacked, loss, error, (), stats, result, problem, None, polar, of_predictor
+    )
 
 
 def _stated(flow: Trajectory | Checkpoints, stated: ArrayLike | None, count: int) -> Array:
@@ -112,30 +147,53 @@ def _stated(flow: Trajectory | Checkpoints, stated: ArrayLike | None, count: int
     except (TypeError, ValueError):
         raise InputError(words) from None
     known = np.broadcast_to(errors, (count,)) if errors.ndim == 0 else errors
-    if known.ndim != 1 or not 0 <= count - known.size <= 1:  # the start, where it was left out, has none
+    # the start, where it was left out, has none
+    if known.ndim != 1 or not 0 <= count - known.size <= 1:
         raise InputError(words)
     if isinstance(flow, Checkpoints) and not np.all((known >= 0) & np.isfinite(known)):
-        raise InputError("flow.error: expected finite errors of at least zero; leave it out where they are not known")
+        raise InputError(
+            "flow.error: expected finite errors of at least zero; leave it out where they are not "
+            "known"
+        )
     return np.append(np.zeros(count - known.size), known)
 
 
 def _start_rounding(flow: Trajectory | Checkpoints) -> float:
     """How far the first state may be from the start, relative: what its own precision leaves."""
     first = flow.states[0] if isinstance(flow, Checkpoints) and len(flow.states) else flow.states
-    parts = list(first.values()) if isinstance(first, dict) else leaves(tuple(first) if isinstance(first, list) else first)
-    single = any(getattr(leaf, "dtype", None) is not None and str(leaf.dtype).endswith(("float32", "float16")) for leaf in parts)
-    return 1e-3 if single and any("float16" in str(leaf.dtype) for leaf in parts) else 1e-6 if single else ROUNDING
+    parts = (
+        list(first.values())
+        if isinstance(first, dict)
+        else leaves(tuple(first) if isinstance(first, list) else first)
+    )
+    single = any(
+        getattr(leaf, "dtype", None) is not None
+        and str(leaf.dtype).endswith(("float32", "float16"))
+        for leaf in parts
+    )
+    return (
+        1e-3
+        if single and any("float16" in str(leaf.dtype) for leaf in parts)
+        else 1e-6
+        if single
+        else ROUNDING
+    )
 
 
 def same_problem(one: Any, other: Any) -> bool:
-    """Whether two problems have the same data and start, and the same velocity there: model, loss and potential show in it."""
+    """Whether two problems have the same data and start, and the same velocity there: model, loss
+    and potential show in it."""
     if one is other:
         return True
-    if type(one) is not type(other) or not all(np.array_equal(a, b) for a, b in zip(_data(one), _data(other), strict=True)):
+    if type(one) is not type(other) or not all(
+        np.array_equal(a, b) for a, b in zip(_data(one), _data(other), strict=True)
+    ):
         return False
     places = [start_of(p) if isinstance(p, MirrorProblem) else p.params0 for p in (one, other)]
     starts = [leaves(place) for place in places]
-    if len(starts[0]) != len(starts[1]) or not all(np.array_equal(a, b) for a, b in zip(*starts, strict=True)):
+    if len(starts[0]) != len(starts[1]) or not all(
+        np.array_equal(a, b) for a, b in zip(*starts, strict=True)
+    ):
         return False
     if isinstance(one, Problem) and not np.array_equal(one.log_scale, other.log_scale):
         return False
@@ -144,14 +202,22 @@ def same_problem(one: Any, other: Any) -> bool:
 
 
 def _data(problem: Any) -> tuple[Array, Array]:
-    return (problem.X, problem.y) if isinstance(problem, MirrorProblem) else (problem.data.X, problem.data.y)
+    return (
+        (problem.X, problem.y)
+        if isinstance(problem, MirrorProblem)
+        else (problem.data.X, problem.data.y)
+    )
 
 
 def start_of(problem: Any) -> Any:
     """The state at t = 0."""
     if not isinstance(problem, MirrorProblem):
         return problem.start
-    return problem.potential.at_dual(np.zeros(problem.X.shape[1])).beta if problem.beta0 is None else problem.beta0
+    return (
+        problem.potential.at_dual(np.zeros(problem.X.shape[1])).beta
+        if problem.beta0 is None
+        else problem.beta0
+    )
 
 
 def _parameters(problem: Any, state: Any, k: int) -> Any:
@@ -162,13 +228,22 @@ def _parameters(problem: Any, state: Any, k: int) -> Any:
     if isinstance(state, dict):
         names = set(getattr(start, "_fields", ()))
         if missing := names - set(state):
-            raise InputError(f"flow.states[{k}]: no {', '.join(sorted(missing))} among {', '.join(map(str, state))}")
+            raise InputError(
+                f"flow.states[{k}]: no {', '.join(sorted(missing))} among "
+                f"{', '.join(map(str, state))}"
+            )
         if foreign := set(map(str, state)) - names:
-            raise InputError(f"flow.states[{k}]: {', '.join(sorted(foreign))} belong to no {type(start).__name__}")
+            raise InputError(
+                f"flow.states[{k}]: {', '.join(sorted(foreign))} belong to no "
+                f"{type(start).__name__}"
+            )
         state = [state[name] for name in start._fields]
     if not isinstance(state, tuple | list) or len(state) != len(start):
         fields = ", ".join(getattr(start, "_fields", ()))
-        raise InputError(f"flow.states[{k}]: expected {len(start)} arrays, as in {type(start).__name__}({fields}), or a mapping")
+        raise InputError(
+            f"flow.states[{k}]: expected {len(start)} arrays, as in "
+            f"{type(start).__name__}({fields}), or a mapping"
+        )
     try:
         arrays = leaf_map(lambda leaf: np.asarray(leaf, dtype=np.float64), tuple(state))
     except (TypeError, ValueError, RuntimeError) as reason:
@@ -182,7 +257,9 @@ def _parameters(problem: Any, state: Any, k: int) -> Any:
 def downhill(problem: Any, state: Any) -> Any:
     """−∇L at a state; for a mirror flow its velocity −Xᵀ(Xβ − y)/φ''."""
     if isinstance(problem, MirrorProblem):
-        return -(problem.X.T @ (problem.X @ state - problem.y)) / problem.potential.hessian_diag(state)
+        return -(problem.X.T @ (problem.X @ state - problem.y)) / problem.potential.hessian_diag(
+            state
+        )
     output = problem.loss.gradient(problem.model(state, problem.data.X), problem.data.y)
     return leaf_map(np.negative, problem.model.gradient(state, problem.data.X, output))
 
@@ -195,10 +272,12 @@ def _loss(problem: Any, state: Any) -> float:
 
 @dataclass(frozen=True)
 class Defect:
-    """How far a flow is from following its gradient: `size`, against what its error and the witness's `allowed`.
+    """How far a flow is from following its gradient: `size`, against what its error and the
+    witness's `allowed`.
 
-    flow: the gradient followed from the first state of each stretch, which is what claims look at: nothing between the states
-    that were handed in is taken on trust. Its error is the stated one, or the distances met so far, and the witness's own.
+    flow: the gradient followed from the first state of each stretch, which is what claims look at:
+    nothing between the states that were handed in is taken on trust. Its error is the stated one,
+    or the distances met so far, and the witness's own.
     """
 
     size: float
@@ -211,24 +290,30 @@ class Defect:
 
 
 def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
-    """The largest distance of a flow's states from where the gradient leads; or why it is not known.
+    """The largest distance of a flow's states from where the gradient leads; or why it is not
+    known.
 
-    Distances are those of the weights and of the predictor, at every state. A flow with stated errors may be within them of the
-    gradient followed from the start; else, as a training with steps of its own, it is followed from stretch to stretch.
+    Distances are those of the weights and of the predictor, at every state. A flow with stated
+    errors may be within them of the gradient followed from the start; else, as a training with
+    steps of its own, it is followed from stretch to stretch.
     """
     if len(flow.times) < 2:
         return "one state is no flow"
     stated = bool(np.all(np.isfinite(flow.error)) and np.all(np.isfinite(flow.predictor_error)))
     whole = _defect_from_start(flow, time_s / 3) if stated else None
     return (
-        whole if whole is not None and whole.sound else _defect_by_stretches(flow, stated, 2 * time_s / 3 if stated else time_s)
+        whole
+        if whole is not None and whole.sound
+        else _defect_by_stretches(flow, stated, 2 * time_s / 3 if stated else time_s)
     )
 
 
 def _defect_from_start(flow: Trajectory, time_s: float) -> Defect | None:
-    """Against one witness, at the state that is farthest from it in units of the errors; None where there is no witness.
+    """Against one witness, at the state that is farthest from it in units of the errors; None where
+    there is no witness.
 
-    A restart on a plateau knows what is small no better than to the error of what is large: there only this tells.
+    A restart on a plateau knows what is small no better than to the error of what is large: there
+    only this tells.
     """
     problem = flow.problem
     run = witness_flow(problem, t1=float(flow.times[-1]), time_s=time_s)
@@ -240,15 +325,29 @@ def _defect_from_start(flow: Trajectory, time_s: float) -> Defect | None:
         there = run.at(t)
         for own, other, stated, made in (
             (state, there, flow.error, run.error),
-            (_effective(problem, state), _effective(problem, there), flow.predictor_error, run.predictor_error),
+            (
+                _effective(problem, state),
+                _effective(problem, there),
+                flow.predictor_error,
+                run.predictor_error,
+            ),
         ):
-            error = ROUNDING * max(_largest(own), _tiny()) + float(stated[k]) + float(np.interp(t, run.times, made))
-            worst = max(worst, (_distance(own, other), LENIENT * error), key=lambda pair: pair[0] / pair[1])
-    return Defect(*worst, _followed(flow, [(0.0, run)], [(worst[0], float(np.max(run.error)))], True))
+            error = (
+                ROUNDING * max(_largest(own), _tiny())
+                + float(stated[k])
+                + float(np.interp(t, run.times, made))
+            )
+            worst = max(
+                worst, (_distance(own, other), LENIENT * error), key=lambda pair: pair[0] / pair[1]
+            )
+    return Defect(
+        *worst, _followed(flow, [(0.0, run)], [(worst[0], float(np.max(run.error)))], True)
+    )
 
 
 def _defect_by_stretches(flow: Trajectory, stated: bool, time_s: float) -> Defect | str:
-    """From the first state of each of at most SEGMENTS stretches of equal movement, the gradient is followed to its last."""
+    """From the first state of each of at most SEGMENTS stretches of equal movement, the gradient is
+    followed to its last."""
     problem, deadline, times = flow.problem, time.monotonic() + time_s, flow.times
     states, errors = _unstacked(flow), np.maximum(flow.error, flow.predictor_error)
     effective = [_effective(problem, state) for state in states]
@@ -260,19 +359,31 @@ def _defect_by_stretches(flow: Trajectory, stated: bool, time_s: float) -> Defec
     for first, last in itertools.pairwise(ends):
         span = float(times[last] - times[first])
         again = _restarted(flow, states[first], first)
-        run = again if isinstance(again, str) else witness_flow(again, t1=span, time_s=max(deadline - time.monotonic(), 0.0))
+        run = (
+            again
+            if isinstance(again, str)
+            else witness_flow(again, t1=span, time_s=max(deadline - time.monotonic(), 0.0))
+        )
         if isinstance(run, str):
             return run
         apart = 0.0
         for k in range(first + 1, last + 1):
             there = run.at(min(float(times[k] - times[first]), float(run.times[-1])))
-            apart = max(apart, _distance(_effective(problem, there), effective[k]), _distance(there, states[k]))
+            apart = max(
+                apart,
+                _distance(_effective(problem, there), effective[k]),
+                _distance(there, states[k]),
+            )
         size = max(_largest(states[last]), _largest(effective[last]), _tiny())
-        own = float(max(np.max(run.error), np.max(run.predictor_error))) + (0.0 if stated else ROUNDING * size)
+        own = float(max(np.max(run.error), np.max(run.predictor_error))) + (
+            0.0 if stated else ROUNDING * size
+        )
         runs.append((float(times[first]), run))
         met.append((apart, own))
         if stated:
-            allowed = max(allowed, LENIENT * (ROUNDING * size + float(errors[first] + errors[last])))
+            allowed = max(
+                allowed, LENIENT * (ROUNDING * size + float(errors[first] + errors[last]))
+            )
         else:
             allowed = max(allowed, LENIENT * own)
     if not stated:
@@ -280,8 +391,14 @@ def _defect_by_stretches(flow: Trajectory, stated: bool, time_s: float) -> Defec
     return Defect(max(apart for apart, _ in met), allowed, _followed(flow, runs, met, stated))
 
 
-def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[tuple[float, float]], stated: bool) -> Trajectory:
-    """The stretches as one trajectory, at the witness's own steps, and the last state as it was handed in."""
+def _followed(
+    flow: Trajectory,
+    runs: list[tuple[float, Trajectory]],
+    met: list[tuple[float, float]],
+    stated: bool,
+) -> Trajectory:
+    """The stretches as one trajectory, at the witness's own steps, and the last state as it was
+    handed in."""
     begins = np.array([begin for begin, _ in runs])
     times, states, errors = [], [], []
     added = 0.0
@@ -290,7 +407,10 @@ def _followed(flow: Trajectory, runs: list[tuple[float, Trajectory]], met: list[
         for t, state, more in zip(run.times[:-1], _unstacked(run)[:-1], made[:-1], strict=True):
             times.append(begin + float(t))
             states.append(state)
-            before = [np.interp(times[-1], flow.times, error) for error in (flow.error, flow.predictor_error)]
+            before = [
+                np.interp(times[-1], flow.times, error)
+                for error in (flow.error, flow.predictor_error)
+            ]
             known = before + more if stated else np.full(2, added + apart + own)
             errors.append(known if times[-1] > 0 else np.zeros(2))
         added += apart
@@ -336,9 +456,14 @@ def _restarted(flow: Trajectory, state: Any, k: int) -> Any:
     if problem.in_floats or k == 0:
         return dataclasses.replace(problem, params0=state) if problem.in_floats else problem
     if flow.polar is None:
-        return "neurons below float range are zero in its states, and it has no `polar` to say what they are"
+        return (
+            "neurons below float range are zero in its states, and it has no `polar` to say "
+            "what they are"
+        )
     units, log_norms = flow.polar(float(flow.times[k]))
-    return dataclasses.replace(problem, params0=units, log_scale=np.where(np.isfinite(log_norms), log_norms, 0.0))
+    return dataclasses.replace(
+        problem, params0=units, log_scale=np.where(np.isfinite(log_norms), log_norms, 0.0)
+    )
 
 
 def _effective(problem: Any, state: Any) -> Any:
@@ -346,12 +471,17 @@ def _effective(problem: Any, state: Any) -> Any:
 
 
 def _unstacked(flow: Trajectory) -> list[Any]:
-    return [_filled(flow.states, [leaf[k] for leaf in leaves(flow.states)]) for k in range(len(flow.times))]
+    return [
+        _filled(flow.states, [leaf[k] for leaf in leaves(flow.states)])
+        for k in range(len(flow.times))
+    ]
 
 
 def leaf_stack(states: Sequence[Any]) -> Any:
     """States of one type as one state with a leading axis."""
-    return _filled(states[0], [np.stack(column) for column in zip(*map(leaves, states), strict=True)])
+    return _filled(
+        states[0], [np.stack(column) for column in zip(*map(leaves, states), strict=True)]
+    )
 
 
 def _filled(state: Any, arrays: Sequence[Any]) -> Any:
@@ -361,7 +491,10 @@ def _filled(state: Any, arrays: Sequence[Any]) -> Any:
 
 
 def _distance(one: Any, other: Any) -> float:
-    return max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(leaves(one), leaves(other), strict=True))
+    return max(
+        float(np.max(np.abs(a - b), initial=0.0))
+        for a, b in zip(leaves(one), leaves(other), strict=True)
+    )
 
 
 def _largest(state: Any) -> float:

@@ -1,4 +1,5 @@
-"""Gradient ascent on the smooth margin: against plain loops, padded and not, compiled and in JAX."""
+"""Gradient ascent on the smooth margin: against plain loops, padded and not, compiled and in
+JAX."""
 
 import numpy as np
 import pytest
@@ -27,17 +28,26 @@ def signed(params):
 
 def mean_loss(loss, u):
     """ℓ(−u) and ℓ'(−u)."""
-    return (np.exp(-u), np.exp(-u)) if loss == "exponential" else (np.log1p(np.exp(-u)), 1 / (1 + np.exp(u)))
+    return (
+        (np.exp(-u), np.exp(-u))
+        if loss == "exponential"
+        else (np.log1p(np.exp(-u)), 1 / (1 + np.exp(u)))
+    )
 
 
 def plain(ds, params, steps, rate, training, loss, squared):
-    """C's recursion in C's own coordinates w = √m·v, h = (1/m)Σφ(w_j, x), w ← w + η·m∇F_m; returns v and the best margin.
+    """C's recursion in C's own coordinates w = √m·v, h = (1/m)Σφ(w_j, x), w ← w + η·m∇F_m; returns
+    v and the best margin.
 
     rate(t, β) = η(t). For the output layer r = m·a and the norm is C's β(t).
     """
     X, y, m = ds.X, ds.y, params.a.size
     root = np.sqrt(m)
-    a, W = (params.a * m, params.W.copy()) if training == "output" else (params.a * root, params.W * root)
+    a, W = (
+        (params.a * m, params.W.copy())
+        if training == "output"
+        else (params.a * root, params.W * root)
+    )
     if squared:
         a = params.a.copy()
     theta = np.column_stack([np.zeros(m) if squared else a, W])
@@ -50,7 +60,11 @@ def plain(ds, params, steps, rate, training, loss, squared):
         features = active**2 if squared else active
         u = y * (features @ a) / m
         most = max(most, np.linalg.norm(a) / root)
-        beta = most if training == "output" else (np.sum(W**2) + (0.0 if squared else np.sum(a**2))) / m
+        beta = (
+            most
+            if training == "output"
+            else (np.sum(W**2) + (0.0 if squared else np.sum(a**2))) / m
+        )
         best = max(best, np.min(u) / beta)
         if t == steps:
             break
@@ -58,7 +72,10 @@ def plain(ds, params, steps, rate, training, loss, squared):
         q, eta = y * slope / np.sum(value), rate(t, beta)
         pulls = a[:, None] * (((2 * active if squared else active > 0) * q[:, None]).T @ X)
         if training == "directions":
-            r = r + eta * (np.sum(theta[:, 1:] * pulls, axis=1) + (0.0 if squared else theta[:, 0] * (active.T @ q)))
+            r = r + eta * (
+                np.sum(theta[:, 1:] * pulls, axis=1)
+                + (0.0 if squared else theta[:, 0] * (active.T @ q))
+            )
         elif training == "output":
             a = a + eta * (active.T @ q)
         else:
@@ -73,7 +90,12 @@ CASES = [
     ("both", "squared_relu", bf.ConstantStep(0.01), lambda t, beta: 0.01),
     ("directions", "relu", bf.InverseRootStep(0.3), lambda t, beta: 0.3 / np.sqrt(t + 1)),
     ("directions", "squared_relu", bf.InverseRootStep(0.3), lambda t, beta: 0.3 / np.sqrt(t + 1)),
-    ("output", "relu", bf.InverseRootStep(0.5, offset=2, with_norm=True), lambda t, beta: 0.5 * beta / np.sqrt(t + 2)),
+    (
+        "output",
+        "relu",
+        bf.InverseRootStep(0.5, offset=2, with_norm=True),
+        lambda t, beta: 0.5 * beta / np.sqrt(t + 2),
+    ),
     ("output", "relu", bf.ConstantStep(0.5), lambda t, beta: 0.5),
 ]
 
@@ -86,7 +108,9 @@ def test_against_a_plain_loop(training, activation, step, rate, loss, method):
     squared = activation == "squared_relu"
     params = signed(params) if squared else params
     expected, best = plain(ds, params, STEPS, rate, training, loss, squared)
-    run = bf.margin_ascent(ds, params, STEPS, step, training=training, loss=loss, activation=activation, method=method)
+    run = bf.margin_ascent(
+        ds, params, STEPS, step, training=training, loss=loss, activation=activation, method=method
+    )
     scale = max(np.max(np.abs(expected.a)), np.max(np.abs(expected.W)))
     outputs = run.problem.model.signs if squared else run.final.a
     assert np.max(np.abs(outputs - expected.a)) <= CLOSE * scale
@@ -105,9 +129,15 @@ def test_records(method):
     norms = np.sum(run.states.a**2, axis=1) + np.sum(run.states.W**2, axis=(1, 2))
     assert np.log(norms) == pytest.approx(run.stats["log_norm"], abs=1e-12)
     assert run.stats["margin"] == pytest.approx(
-        [np.min(ds.y * run.problem.model(run.states, ds.X)[k]) / norms[k] for k in range(norms.size)], abs=1e-14
+        [
+            np.min(ds.y * run.problem.model(run.states, ds.X)[k]) / norms[k]
+            for k in range(norms.size)
+        ],
+        abs=1e-14,
     )
-    assert np.all(np.diff(run.stats["best_margin"]) >= 0) and np.all(run.stats["best_margin"] >= run.stats["margin"])
+    assert np.all(np.diff(run.stats["best_margin"]) >= 0) and np.all(
+        run.stats["best_margin"] >= run.stats["margin"]
+    )
     assert np.sum(run.stats["weights"], axis=1) == pytest.approx(1)
     assert run.result is bf.Result.REACHED_T1 and not np.any(run.error)
 
@@ -130,7 +160,9 @@ def test_padding_changes_nothing():
         for (ds, params), run in zip(runs, together, strict=True):
             alone = bf.margin_ascent(ds, params, STEPS, training=training, method="compiled")
             assert run.final.W.shape == params.W.shape
-            assert np.max(np.abs(run.final.a - alone.final.a)) <= CLOSE * np.max(np.abs(alone.final.a))
+            assert np.max(np.abs(run.final.a - alone.final.a)) <= CLOSE * np.max(
+                np.abs(alone.final.a)
+            )
             assert run.stats["margin"] == pytest.approx(alone.stats["margin"], abs=CLOSE)
 
 
@@ -165,8 +197,21 @@ def test_padded_to_the_frame_of_the_fused_kernels():
     ds, params = network()
     starts = [BothLayers(False).start(params, ds)]
     with jax_in_double():
-        batch = Batch(BothLayers(False), starts, [bf.ConstantStep(0.1).schedule(1.0)], "exponential", "float32", "cpu", True)
-    assert [leaf.shape for leaf in (*batch.moving, *batch.fixed)] == [(1, 64), (1, 64, 16), (1, 32, 16), (1, 32)]
+        batch = Batch(
+            BothLayers(False),
+            starts,
+            [bf.ConstantStep(0.1).schedule(1.0)],
+            "exponential",
+            "float32",
+            "cpu",
+            True,
+        )
+    assert [leaf.shape for leaf in (*batch.moving, *batch.fixed)] == [
+        (1, 64),
+        (1, 64, 16),
+        (1, 32, 16),
+        (1, 32),
+    ]
     assert int(np.sum(batch.mask)) == ds.n
     ((a, W), _, _), *_ = batch.now()
     assert a.shape == params.a.shape and W.shape == params.W.shape
@@ -179,7 +224,11 @@ def test_soft_min_at_any_margin(loss):
     p, _, least = soft_min(np, u, 0.0, everyone, loss)
     step, unit = 1e-6, np.eye(5)
     slopes = [
-        (soft_min(np, u + step * e, 0.0, everyone, loss)[1] - soft_min(np, u - step * e, 0.0, everyone, loss)[1]) for e in unit
+        (
+            soft_min(np, u + step * e, 0.0, everyone, loss)[1]
+            - soft_min(np, u - step * e, 0.0, everyone, loss)[1]
+        )
+        for e in unit
     ]
     assert p == pytest.approx(np.array(slopes) / (2 * step), abs=1e-8) and least == -3
     p, smooth, _ = soft_min(np, np.array([0.3, 0.1, 0.2]), 60.0, everyone[:3], loss)
@@ -215,7 +264,13 @@ def test_bad_input():
     for message, (data, start) in wrong.items():
         with pytest.raises(bf.InputError, match=message):
             bf.margin_ascent(data, start, 10)
-    options = [{"training": "first"}, {"loss": "hinge"}, {"dtype": "float16"}, {"activation": "gelu"}, {"method": "torch"}]
+    options = [
+        {"training": "first"},
+        {"loss": "hinge"},
+        {"dtype": "float16"},
+        {"activation": "gelu"},
+        {"method": "torch"},
+    ]
     options += [
         {"records": 1},
         {"step": 0.1},

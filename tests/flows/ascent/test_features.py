@@ -1,4 +1,5 @@
-"""The recursions of C's Propositions 6 and 7: what they promise, and that faster code makes the same iterates."""
+"""The recursions of C's Propositions 6 and 7: what they promise, and that faster code makes the
+same iterates."""
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ def features(n=30, m=60, key=0):
     ds = bf.data.clusters(n, 2, 2, key=key)
     rng = np.random.default_rng(key)
     u = rng.standard_normal((m, 3))
-    phi = np.maximum(np.column_stack([ds.X, np.ones(n)]) @ (u / np.linalg.norm(u, axis=1)[:, None]).T, 0.0)
+    phi = np.maximum(
+        np.column_stack([ds.X, np.ones(n)]) @ (u / np.linalg.norm(u, axis=1)[:, None]).T, 0.0
+    )
     return ds.y[:, None] * phi * rng.choice([-1.0, 1.0], m)
 
 
@@ -32,7 +35,8 @@ def test_the_propositions_bounds_hold_at_every_step(training, key):
 
 @pytest.mark.parametrize("training", ["directions", "output"])
 def test_the_bounds_say_something_on_easy_features(training):
-    """All features positive and few: the promise is most of the margin, is kept, and half the margin would break it."""
+    """All features positive and few: the promise is most of the margin, is kept, and half the
+    margin would break it."""
     Z = np.random.default_rng(0).uniform(0.5, 1.0, (4, 3))
     gamma = MARGIN[training](Z).objective
     run = bf.feature_ascent(Z, 20_000, training)
@@ -48,7 +52,9 @@ def test_step_sizes_are_the_propositions():
     run = bf.feature_ascent(Z, 50, "directions")
     assert run.step_sizes == pytest.approx(1 / (16 * largest * np.sqrt(np.arange(50) + 1)))
     run = bf.feature_ascent(Z, 50, "output")
-    assert run.step_sizes == pytest.approx(run.beta[:-1] * np.sqrt(2) / (largest * np.sqrt(np.arange(50) + 1)))
+    assert run.step_sizes == pytest.approx(
+        run.beta[:-1] * np.sqrt(2) / (largest * np.sqrt(np.arange(50) + 1))
+    )
 
 
 @pytest.mark.parametrize("training", ["directions", "output"])
@@ -75,7 +81,8 @@ def test_against_the_weights_themselves(training):
 @pytest.mark.parametrize("method", ["compiled", "jax"])
 @pytest.mark.parametrize("training", ["directions", "output"])
 def test_networks_follow_the_same_recursion(training, method):
-    """`margin_ascent` with fixed directions, or the output layer, of a network whose features are Z."""
+    """`margin_ascent` with fixed directions, or the output layer, of a network whose features are
+    Z."""
     ds = bf.data.with_bias(bf.data.clusters(30, 2, 2, key=0))
     m, T = 40, 500
     rng = np.random.default_rng(0)
@@ -97,7 +104,13 @@ def test_networks_follow_the_same_recursion(training, method):
 
 def test_bad_input():
     Z = features()
-    for arguments in [(Z[0], 10), (Z * np.nan, 10), (Z, 0), (Z, 10, "both"), (Z, 10, "output", 0.1)]:
+    for arguments in [
+        (Z[0], 10),
+        (Z * np.nan, 10),
+        (Z, 0),
+        (Z, 10, "both"),
+        (Z, 10, "output", 0.1),
+    ]:
         with pytest.raises(bf.InputError):
             bf.feature_ascent(*arguments)
     with pytest.raises(bf.InputError, match="every feature vanishes"):

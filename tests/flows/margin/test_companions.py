@@ -1,4 +1,5 @@
-"""What tells the error of a margin flow: companions on other steps, against two flows from kink to kink."""
+"""What tells the error of a margin flow: companions on other steps, against two flows from kink to
+kink."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +18,16 @@ CELLS = ("smooth margin", "exponential", "logistic")
 FRESH = range(30_000, 30_008)
 """Of problems that no table contains."""
 ALIKE = (("smooth margin", 1068), ("exponential", 1206), ("logistic", 1170))
-"""Where a looser second run took the same steps: errors of 1e-5 and more beside estimates of 1e-16."""
-UNSEEN = (("exponential", 5019), ("smooth margin", 5129), ("logistic", 5169), ("smooth margin", 5078))
-"""Where one kink close to the end of a step is most of the error, and halving all steps changed it by a tenth or less."""
+"""Where a looser second run took the same steps: errors of 1e-5 and more beside estimates of
+1e-16."""
+UNSEEN = (
+    ("exponential", 5019),
+    ("smooth margin", 5129),
+    ("logistic", 5169),
+    ("smooth margin", 5078),
+)
+"""Where one kink close to the end of a step is most of the error, and halving all steps changed it
+by a tenth or less."""
 
 
 def exceeded(monkeypatch, cell, seed):
@@ -27,7 +35,10 @@ def exceeded(monkeypatch, cell, seed):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import error_estimates
 
-    return max((over for over, _ in error_estimates.ratios(error_estimates.examine(cell, seed))), default=0.0)
+    return max(
+        (over for over, _ in error_estimates.ratios(error_estimates.examine(cell, seed))),
+        default=0.0,
+    )
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -44,14 +55,22 @@ def test_errors_that_second_runs_share_are_seen(cell, seed, monkeypatch):
 
 def test_companions_end_no_step_where_the_march_does():
     for first, spacing, _ in GRIDS:
-        ends = Fraction(first).limit_denominator(9) + Fraction(spacing).limit_denominator(9) * np.arange(30)
+        ends = Fraction(first).limit_denominator(9) + Fraction(spacing).limit_denominator(
+            9
+        ) * np.arange(30)
         assert all(abs(end - round(end)) >= Fraction(1, 6) for end in ends)
 
 
-@pytest.mark.parametrize("steps, saved", [(100, [0, 10, 99, 100]), (100, list(range(101))), (5, [5]), (1, [0, 1])])
+@pytest.mark.parametrize(
+    "steps, saved", [(100, [0, 10, 99, 100]), (100, list(range(101))), (5, [5]), (1, [0, 1])]
+)
 def test_they_are_compared_at_the_end_and_seldom(steps, saved):
     places = compared_places(steps, saved)
-    assert places[-1] == steps and len(places) <= min(len(saved), 6 + steps // 6 + 1) and min(places) >= 1
+    assert (
+        places[-1] == steps
+        and len(places) <= min(len(saved), 6 + steps // 6 + 1)
+        and min(places) >= 1
+    )
 
 
 def network(key):
@@ -63,11 +82,17 @@ def network(key):
 @pytest.mark.parametrize("loss", [bf.SmoothMargin(), bf.LogisticLoss()])
 def test_the_other_branch_has_one_gate_changed_and_begins_within_the_error(loss):
     model, data, start = network(2)
-    march = March(view_of(model, data.X, data.y), getattr(loss, "loss", loss), isinstance(loss, bf.LogisticLoss), 1e-3)
+    march = March(
+        view_of(model, data.X, data.y),
+        getattr(loss, "loss", loss),
+        isinstance(loss, bf.LogisticLoss),
+        1e-3,
+    )
     weights = bf.SmoothMargin(march.loss).weights(model(start, data.X), data.y)
     march.run(normalised(start, weights), np.array([4.0]), np.inf)
     places = list(range(len(march.points)))
-    assert other_branch(march, places, np.zeros(len(places))) is None  # no gate of these comes within a local error
+    # no gate of these comes within a local error
+    assert other_branch(march, places, np.zeros(len(places))) is None
     found = other_branch(march, places, np.full(len(places), 0.3))
     ours, theirs = march.points[found.step].params.W, found.point.params.W
     changed = np.argwhere(np.sign(ours @ data.X.T) != np.sign(theirs @ data.X.T))
@@ -77,7 +102,8 @@ def test_the_other_branch_has_one_gate_changed_and_begins_within_the_error(loss)
 
 
 def test_goals_on_the_clock_of_the_risk_cost_few_steps():
-    """After one, steps are as long again as before: they began anew at the sliver that was left, 40 steps for 21."""
+    """After one, steps are as long again as before: they began anew at the sliver that was left, 40
+    steps for 21."""
     model, data, start = network(1)
     whole = bf.gradient_flow(model, data, bf.LogisticLoss(), start, t1=20.0, rtol=1e-4)
     times = np.linspace(1.0, 20.0, 8)
@@ -91,9 +117,14 @@ def test_errors_of_margins_norms_and_weights_cover_them():
     for key in range(6):
         n = int(rng.integers(3, 8))
         X = np.c_[rng.standard_normal((n, 2)), np.ones(n)]
-        data, model = bf.Dataset(X, np.where(X @ rng.standard_normal(3) > 0, 1.0, -1.0)), bf.TwoLayer(6, 3)
+        data, model = (
+            bf.Dataset(X, np.where(X @ rng.standard_normal(3) > 0, 1.0, -1.0)),
+            bf.TwoLayer(6, 3),
+        )
         loss = (bf.SmoothMargin(), bf.LogisticLoss())[key % 2]
-        flow = bf.gradient_flow(model, data, loss, model.init(0.5, key=key), t1=(1.0, 10.0)[key % 2], rtol=1e-4)
+        flow = bf.gradient_flow(
+            model, data, loss, model.init(0.5, key=key), t1=(1.0, 10.0)[key % 2], rtol=1e-4
+        )
         true = gated_flow(flow.problem, None, flow.times[1:], 1e-12, 20.0)
         assert not isinstance(true, str)
         predictions, stats = model(true.states, data.X), flow.stats

@@ -1,4 +1,5 @@
-"""The margin flow of ReLU networks at kinks: paths of single neurons, local errors, convergence, coverage, other kernels."""
+"""The margin flow of ReLU networks at kinks: paths of single neurons, local errors, convergence,
+coverage, other kernels."""
 
 import os
 import subprocess
@@ -26,7 +27,9 @@ def distance(ours, theirs):
 
 def average_gates(w, X, q, dt, a=1.0, slope=0.0):
     w, X, q = (np.array(x, dtype=float) for x in (w, X, q))
-    gates, slides = step_gates((X @ w)[None], np.array([a]), q, X, np.array([np.linalg.norm(w)]), slope, dt)
+    gates, slides = step_gates(
+        (X @ w)[None], np.array([a]), q, X, np.array([np.linalg.norm(w)]), slope, dt
+    )
     return gates[0], slides[0]
 
 
@@ -34,7 +37,8 @@ def average_gates(w, X, q, dt, a=1.0, slope=0.0):
 @pytest.mark.parametrize("start", [0.25, -0.25])
 @pytest.mark.parametrize("pull", [-0.3, 0.3])
 def test_a_neuron_reaches_a_kink_at_the_speed_of_its_own_side(start, pull, slope):
-    """x₀ pulls one way throughout; ⟨w, x₁⟩ changes sign at the speed before the kink, whichever side is faster."""
+    """x₀ pulls one way throughout; ⟨w, x₁⟩ changes sign at the speed before the kink, whichever
+    side is faster."""
     drive = -np.sign(start)
     X, q = [[1.0, 3.0], [1.0, 0.0]], [drive, pull]
     gates, slides = average_gates([start, 100.0], X, q, 0.8, slope=slope)
@@ -50,7 +54,8 @@ def test_a_neuron_stays_on_a_kink_that_attracts_it_from_both_sides():
     gates, slides = average_gates([0.3, 1.0], X, q, 2.0)
     until = 0.3 / 0.6 / 2.0
     assert list(slides) == [False, True]
-    assert gates[1] == pytest.approx(until + 0.4 * (1 - until), rel=1e-12)  # held by the gate that balances 0.4 − g
+    # held by the gate that balances 0.4 − g
+    assert gates[1] == pytest.approx(until + 0.4 * (1 - until), rel=1e-12)
 
 
 def test_the_order_of_kinks_counts():
@@ -71,7 +76,8 @@ def march(view, start, t, rtol):
 
 @pytest.mark.parametrize("key", [0, 1])
 def test_local_errors_are_what_they_are_said_to_be(key):
-    """Every step against a tight run from where it began: kinks hide nothing from the extrapolation."""
+    """Every step against a tight run from where it began: kinks hide nothing from the
+    extrapolation."""
     model, data, start = network(key)
     view = view_of(model, data.X, data.y)
     first = normalised(start, bf.SmoothMargin().weights(model(start, data.X), data.y))
@@ -79,9 +85,17 @@ def test_local_errors_are_what_they_are_said_to_be(key):
     said, true = np.array(path.local[1:]), []
     for k, point in enumerate(path.points[:-1]):
         exact = march(view, point, path.times[k + 1] - path.times[k], 1e-7).points[-1]
-        true.append(np.sqrt(sum(np.sum((a - b) ** 2) for a, b in zip(exact.params, path.points[k + 1].params, strict=True))))
+        true.append(
+            np.sqrt(
+                sum(
+                    np.sum((a - b) ** 2)
+                    for a, b in zip(exact.params, path.points[k + 1].params, strict=True)
+                )
+            )
+        )
     assert np.sum(true) <= 1.5 * np.sum(said)
-    assert np.max(true) <= 5e-4  # a few times rtol; the largest was 16 rtol when kinks were met at the wrong speed
+    # a few times rtol; the largest was 16 rtol when kinks were met at the wrong speed
+    assert np.max(true) <= 5e-4
 
 
 CASES = 10
@@ -92,11 +106,15 @@ RTOLS = (1e-3, 1e-4, 1e-5, 1e-6)
 def flows():
     """(cases, tolerances)"""
     problems = [network(key) for key in range(CASES)]
-    return [[bf.gradient_flow(m, ds, bf.SmoothMargin(), start, t1=8.0, rtol=r) for r in RTOLS] for m, ds, start in problems]
+    return [
+        [bf.gradient_flow(m, ds, bf.SmoothMargin(), start, t1=8.0, rtol=r) for r in RTOLS]
+        for m, ds, start in problems
+    ]
 
 
 def test_they_converge_with_the_tolerance(flows):
-    """Two decades of tolerance are worth one of error in every case, each a factor three in the geometric mean."""
+    """Two decades of tolerance are worth one of error in every case, each a factor three in the
+    geometric mean."""
     errors = np.array([[distance(flow.final, row[-1].final) for flow in row[:-1]] for row in flows])
     assert np.all(errors[:, 2] < errors[:, 0] / 10)
     assert np.all(np.diff(np.mean(np.log(errors), axis=0)) < -np.log(3))
@@ -108,7 +126,8 @@ def test_the_error_covers_the_distance_to_a_much_tighter_run(flows):
         for flow in loose:
             assert distance(flow.final, tight.final) <= flow.error[-1] + tight.error[-1]
             gap = abs(flow.stats["margin"][-1] - tight.stats["margin"][-1])
-            assert gap <= 2 * flow.stats["margin_error"][-1] + 1e-6  # one number may agree by chance
+            # one number may agree by chance
+            assert gap <= 2 * flow.stats["margin_error"][-1] + 1e-6
 
 
 def euler_path(model, data, start, t1, steps):
@@ -127,17 +146,22 @@ def euler_path(model, data, start, t1, steps):
 
 @pytest.mark.parametrize("key", range(10))
 def test_the_error_covers_the_distance_to_raw_gradients_in_small_steps(key):
-    """Richardson's extrapolation of two Euler paths; by their difference the witness may be off, as it chatters along kinks."""
+    """Richardson's extrapolation of two Euler paths; by their difference the witness may be off, as
+    it chatters along kinks."""
     model, data, start = network(key)
     flow = bf.gradient_flow(model, data, bf.SmoothMargin(), start, t1=3.0, rtol=1e-4)
     coarse, fine = (euler_path(model, data, start, 3.0, steps) for steps in (6000, 12000))
     best = tuple(2 * f - c for f, c in zip(fine, coarse, strict=True))
     off, doubt = distance(flow.final, best), distance(fine, coarse)
     assert off <= flow.error[-1] + doubt
-    assert flow.error[-1] + doubt < max(0.05, 30 * (off - doubt))  # of weights of order one, or where the error is no smaller
+    # of weights of order one, or where the error is no smaller
+    assert flow.error[-1] + doubt < max(0.05, 30 * (off - doubt))
 
 
-KERNELS = ({"OPENBLAS_CORETYPE": "Haswell"}, {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic"})
+KERNELS = (
+    {"OPENBLAS_CORETYPE": "Haswell"},
+    {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic"},
+)
 SCRIPT = """
 import sys
 import numpy as np
@@ -154,7 +178,8 @@ for key in range(4):
         ends[f"{key} {name}"] = np.append(flow.final.a, flow.final.W) / size
         ends[f"{key} {name} error"] = flow.stats["relative_error"][-1]
 problem = population_problem(7)
-flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=1e-3, log_norm=30.0)
+given = problem.model, problem.data, problem.loss, problem.params0
+flow = bf.gradient_flow(*given, rtol=1e-3, log_norm=30.0)
 ends["weights"], ends["weights error"] = flow.stats["weights"][-1], flow.stats["weights_error"][-1]
 np.savez(sys.argv[1], **ends)
 """
@@ -165,10 +190,15 @@ def test_other_kernels_of_the_processor_lead_to_the_same_end(tmp_path):
     running = []
     for k, kernels in enumerate(KERNELS):
         environment = {**os.environ, **kernels}
-        running.append(subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path / f"{k}.npz")], env=environment))
+        running.append(
+            subprocess.Popen(
+                [sys.executable, "-c", SCRIPT, str(tmp_path / f"{k}.npz")], env=environment
+            )
+        )
     assert [process.wait(timeout=600) for process in running] == [0, 0]
     ours, theirs = (np.load(tmp_path / f"{k}.npz") for k in range(2))
     for name in ours.files:
         if not name.endswith("error"):
-            allowed = float(ours[f"{name} error"] + theirs[f"{name} error"]) + 1e-9  # weights of a settled network: rounding
+            # weights of a settled network: rounding
+            allowed = float(ours[f"{name} error"] + theirs[f"{name} error"]) + 1e-9
             assert np.max(np.abs(ours[name] - theirs[name])) <= allowed, name

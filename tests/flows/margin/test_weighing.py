@@ -36,7 +36,9 @@ def test_the_logistic_equation_holds_where_it_is_not_the_exponential(log_norm):
     h = h - 0.06  # margins of both signs
     p = implicit_weights(bf.LogisticLoss(), h, K, 0.05, log_norm, np.full(30, 1 / 30))
     u = np.exp(log_norm) * (h + 0.05 * (K @ p))
-    np.testing.assert_allclose(p, bf.SmoothMargin(bf.LogisticLoss()).weights(u, np.ones(30)), atol=1e-9)
+    np.testing.assert_allclose(
+        p, bf.SmoothMargin(bf.LogisticLoss()).weights(u, np.ones(30)), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("loss", [bf.ExponentialLoss(), bf.LogisticLoss()])
@@ -44,5 +46,8 @@ def test_curvature_is_the_derivative_of_the_weights(loss):
     u, step = np.array([-2.0, 0.3, 1.0, 4.0]), 1e-6
     _, p, curvature = smooth_margin(loss, u)
     hessian = np.outer(p, p) - np.diag(curvature)
-    columns = [(smooth_margin(loss, u + step * e)[1] - smooth_margin(loss, u - step * e)[1]) / (2 * step) for e in np.eye(4)]
+    columns = [
+        (smooth_margin(loss, u + step * e)[1] - smooth_margin(loss, u - step * e)[1]) / (2 * step)
+        for e in np.eye(4)
+    ]
     np.testing.assert_allclose(hessian, np.array(columns).T, atol=1e-9)

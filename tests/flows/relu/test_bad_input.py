@@ -32,7 +32,10 @@ def test_one_zero_label_among_others():
 
 
 def test_contradicting_duplicates_end_at_their_mean():
-    ds, model = bf.Dataset([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, 2.0, -1.0]), bf.TwoLayer(20, 2)
+    ds, model = (
+        bf.Dataset([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, 2.0, -1.0]),
+        bf.TwoLayer(20, 2),
+    )
     flow = bf.gradient_flow(model, ds, B, model.init(1e-3, key=0))
     assert flow.result is bf.Result.STATIONARY
     np.testing.assert_allclose(model(flow.final, ds.X), [1.5, 1.5, -1.0], atol=1e-8)
@@ -52,12 +55,19 @@ def test_an_input_that_is_zero_has_its_loss_for_ever():
 
 def test_the_zero_network_is_refused():
     with pytest.raises(bf.ScaleError, match="every weight is zero"):
-        bf.gradient_flow(bf.TwoLayer(2, 2), bf.data.two_points(), B, bf.TwoLayerParams(np.zeros(2), np.zeros((2, 2))))
+        bf.gradient_flow(
+            bf.TwoLayer(2, 2),
+            bf.data.two_points(),
+            B,
+            bf.TwoLayerParams(np.zeros(2), np.zeros((2, 2))),
+        )
 
 
 def test_zero_neurons_among_others_stay_zero():
     ds, model = bf.data.two_points(), bf.TwoLayer(3, 2)
-    start = bf.TwoLayerParams(np.array([1.0, 0.0, -1.0]), np.array([[1.0, 0.0], [0.0, 0.0], [-0.6, 0.8]]))
+    start = bf.TwoLayerParams(
+        np.array([1.0, 0.0, -1.0]), np.array([[1.0, 0.0], [0.0, 0.0], [-0.6, 0.8]])
+    )
     flow = bf.gradient_flow(model, ds, B, start, t1=5.0)
     assert flow.final.a[1] == 0 and np.all(flow.final.W[1] == 0) and flow.final.a[0] != 1.0
 
@@ -120,6 +130,8 @@ def test_data_generators():
     with pytest.raises(bf.InputError, match="n: 5"):
         bf.data.orthonormal(5, 4)
     teacher = bf.data.gaussian_teacher(key=3)
-    assert teacher.X.shape == (75, 150) and np.array_equal(teacher.y, bf.data.gaussian_teacher(key=3).y)
+    assert teacher.X.shape == (75, 150) and np.array_equal(
+        teacher.y, bf.data.gaussian_teacher(key=3).y
+    )
     assert bf.data.two_points().X[0] @ bf.data.two_points().X[1] == 0
     assert bf.data.five_points().n == 5

@@ -1,4 +1,5 @@
-"""Where Filippov's solution is not unique: the flow says so, and takes the way that is asked for."""
+"""Where Filippov's solution is not unique: the flow says so, and takes the way that is asked
+for."""
 
 import numpy as np
 import pytest
@@ -11,14 +12,20 @@ TIMES = np.array([0.1, 0.5, 1.0, 3.0])
 
 
 def fitted(t, speed):
-    """p of ȧ = speed(1 − ap)p, ṗ = speed(1 − ap)a from a = 1, p = 0: sinh s, e^{2s} = 2 + √5·tanh(√5·speed·t/2 − atanh 1/√5)."""
+    """p of ȧ = speed(1 − ap)p, ṗ = speed(1 − ap)a from a = 1, p = 0: sinh s, e^{2s} = 2 +
+    √5·tanh(√5·speed·t/2 − atanh 1/√5)."""
     root = np.sqrt(5.0)
     return np.sinh(0.5 * np.log(2 + root * np.tanh(0.5 * root * speed * t - np.arctanh(1 / root))))
 
 
 def test_a_neuron_between_two_opposite_inputs_goes_either_way():
-    """f(±1) = 1 from a = 1, w = 0: to the left, which closes the gate of the first input, or to the right."""
-    ds, model, start = bf.Dataset([[1.0], [-1.0]], [1.0, 1.0]), bf.TwoLayer(1, 1), bf.TwoLayerParams(np.ones(1), np.zeros((1, 1)))
+    """f(±1) = 1 from a = 1, w = 0: to the left, which closes the gate of the first input, or to the
+    right."""
+    ds, model, start = (
+        bf.Dataset([[1.0], [-1.0]], [1.0, 1.0]),
+        bf.TwoLayer(1, 1),
+        bf.TwoLayerParams(np.ones(1), np.zeros((1, 1))),
+    )
     for branch, side in ((0, -1.0), (1, 1.0), ([1], 1.0)):
         flow = bf.gradient_flow(model, ds, B, start, times=TIMES, branch=branch)
         assert not flow.unique
@@ -39,7 +46,8 @@ def test_a_neuron_on_the_edge_of_death_dies_or_lives():
 
 
 TURNING = bf.Dataset([[1.0, 0.0], [-0.6, 0.8]], [-2.0, -1.0])
-"""A neuron on the kink of the first input, a > 0, slides; the second pulls a through zero, from where the kink pushes away."""
+"""A neuron on the kink of the first input, a > 0, slides; the second pulls a through zero, from
+where the kink pushes away."""
 START = bf.TwoLayerParams(np.array([0.3]), np.array([[0.0, 1.0]]))
 
 
@@ -53,15 +61,32 @@ def frozen(t, v, first):
 
 @pytest.mark.parametrize("branch", [0, 1])
 def test_a_sliding_neuron_whose_output_turns_leaves_either_way(branch):
-    """The slide: a = √K·sinh s, w₂ = √K·cosh s with K = 0.91, ṡ = −0.4(1 + 0.4K·sinh 2s); from then on gates are frozen."""
+    """The slide: a = √K·sinh s, w₂ = √K·cosh s with K = 0.91, ṡ = −0.4(1 + 0.4K·sinh 2s); from then
+    on gates are frozen."""
     K = 0.91
-    turn = quad(lambda s: 1 / (0.4 * (1 + 0.4 * K * np.sinh(2 * s))), 0.0, np.arcsinh(0.3 / np.sqrt(K)), epsabs=1e-14)[0]
+    turn = quad(
+        lambda s: 1 / (0.4 * (1 + 0.4 * K * np.sinh(2 * s))),
+        0.0,
+        np.arcsinh(0.3 / np.sqrt(K)),
+        epsabs=1e-14,
+    )[0]
     times = turn + np.array([-0.1, 0.0, 0.2, 1.0])
-    flow = bf.gradient_flow(bf.TwoLayer(1, 2), TURNING, B, START, times=times, rtol=1e-9, branch=branch)
+    flow = bf.gradient_flow(
+        bf.TwoLayer(1, 2), TURNING, B, START, times=times, rtol=1e-9, branch=branch
+    )
     (met,) = flow.stats["branches"]
     assert met.time == pytest.approx(turn, abs=1e-7)
     assert met[1:] == (0, (0,), 2, branch, True)
-    after = solve_ivp(frozen, (0, 1), [0.0, 0.0, np.sqrt(K)], "DOP853", [0.2, 1.0], args=(float(branch),), rtol=1e-12, atol=1e-14)
+    after = solve_ivp(
+        frozen,
+        (0, 1),
+        [0.0, 0.0, np.sqrt(K)],
+        "DOP853",
+        [0.2, 1.0],
+        args=(float(branch),),
+        rtol=1e-12,
+        atol=1e-14,
+    )
     found = np.column_stack([flow.states.a[2:], flow.states.W[2:, 0]])
     assert np.sign(found[0, 1]) == (1 if branch else -1)
     off = np.max(np.abs(found - after.y.T), axis=1)
@@ -69,13 +94,20 @@ def test_a_sliding_neuron_whose_output_turns_leaves_either_way(branch):
 
 
 def test_a_neuron_that_passes_zero_on_its_slide_goes_on_in_one_way():
-    """Unbalanced, in the plane, w comes to zero, where every kink is; no gates hold it there, and one ray leads on."""
+    """Unbalanced, in the plane, w comes to zero, where every kink is; no gates hold it there, and
+    one ray leads on."""
     rng = np.random.default_rng([5048, 5])
     m, d, n = (int(rng.integers(*ends)) for ends in ((2, 9), (2, 5), (1, 6)))
     X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
-    start = bf.TwoLayer(m, d).init(float(10.0 ** rng.uniform(-3, 0)), key=5048, balanced=bool(rng.random() < 0.7))
+    start = bf.TwoLayer(m, d).init(
+        float(10.0 ** rng.uniform(-3, 0)), key=5048, balanced=bool(rng.random() < 0.7)
+    )
     flow = bf.gradient_flow(bf.TwoLayer(m, d), bf.Dataset(X, y), B, start, t1=5.0)
-    assert {(e.sample, e.kind) for e in flow.events if 3.423 < e.time < 3.424} == {(0, "on"), (3, "off"), (2, "off")}
+    assert {(e.sample, e.kind) for e in flow.events if 3.423 < e.time < 3.424} == {
+        (0, "on"),
+        (3, "off"),
+        (2, "off"),
+    }
     assert flow.unique
 
 
@@ -89,23 +121,34 @@ def test_ordinary_flows_are_unique(key):
 
 def test_a_neuron_that_starts_at_zero_has_a_way_into_every_cone():
     """f(x) = 1 at two orthogonal inputs from a = 1, w = 0: towards one of them, both or none."""
-    ds, model, start = bf.Dataset(np.eye(2), [1.0, 1.0]), bf.TwoLayer(1, 2), bf.TwoLayerParams(np.ones(1), np.zeros((1, 2)))
+    ds, model, start = (
+        bf.Dataset(np.eye(2), [1.0, 1.0]),
+        bf.TwoLayer(1, 2),
+        bf.TwoLayerParams(np.ones(1), np.zeros((1, 2))),
+    )
     flows = [bf.gradient_flow(model, ds, B, start, times=TIMES, branch=[way]) for way in range(4)]
     assert all(flow.stats["branches"][0].ways == 4 for flow in flows)
     towards = [tuple(flow.states.W[-1, 0] > 0.1) for flow in flows]
-    assert towards[0] == (False, False) and set(towards) == {(a, b) for a in (False, True) for b in (False, True)}
+    assert towards[0] == (False, False) and set(towards) == {
+        (a, b) for a in (False, True) for b in (False, True)
+    }
     for flow, (first, second) in zip(flows, towards, strict=True):
         if first != second:
-            np.testing.assert_allclose(flow.states.W[:, 0, int(second)], fitted(TIMES, 0.5), atol=1e-8)
+            np.testing.assert_allclose(
+                flow.states.W[:, 0, int(second)], fitted(TIMES, 0.5), atol=1e-8
+            )
 
 
 def test_times_of_branches_are_in_the_units_given():
     ds = bf.Dataset(TURNING.X, 2.0**20 * TURNING.y)
     start = bf.TwoLayerParams(2.0**10 * START.a, 2.0**10 * START.W)
-    plain, large = bf.gradient_flow(bf.TwoLayer(1, 2), TURNING, B, START, t1=2.0), bf.gradient_flow(
-        bf.TwoLayer(1, 2), ds, B, start, t1=2.0**-19
-    )  # fmt: skip
-    assert large.stats["branches"][0].time == pytest.approx(2.0**-20 * plain.stats["branches"][0].time, rel=1e-6)
+    plain, large = (
+        bf.gradient_flow(bf.TwoLayer(1, 2), TURNING, B, START, t1=2.0),
+        bf.gradient_flow(bf.TwoLayer(1, 2), ds, B, start, t1=2.0**-19),
+    )
+    assert large.stats["branches"][0].time == pytest.approx(
+        2.0**-20 * plain.stats["branches"][0].time, rel=1e-6
+    )
 
 
 def test_ways_that_are_not_there_are_named():
@@ -114,4 +157,10 @@ def test_ways_that_are_not_there_are_named():
     with pytest.raises(bf.InputError, match="branch"):
         bf.gradient_flow(bf.TwoLayer(1, 2), TURNING, B, START, t1=0.1, branch=-1)
     with pytest.raises(bf.RefusedError, match="branch"):
-        bf.gradient_flow(bf.DiagonalNetwork(2), TURNING, bf.SquareLoss(), bf.DiagonalNetwork(2).init(0.1, dim=2), branch=1)
+        bf.gradient_flow(
+            bf.DiagonalNetwork(2),
+            TURNING,
+            bf.SquareLoss(),
+            bf.DiagonalNetwork(2).init(0.1, dim=2),
+            branch=1,
+        )

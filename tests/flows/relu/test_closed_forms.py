@@ -33,13 +33,17 @@ def test_a_neuron_slides_along_a_data_point_and_never_interpolates(lam):
     assert abs(flow.final.W[0] @ SLIDING.X[1]) < 1e-15
     middle = T_SLIDE + np.log(1.25 / (2 * lam) ** 2) / 0.8
     for t in (0.5 * middle, middle - 3, middle, middle + 3):
-        assert flow.at(t).a[0] ** 2 == pytest.approx(sliding_size(t, lam), rel=2e-8)  # relative error of log-size times log-size
+        # relative error of log-size times log-size
+        assert flow.at(t).a[0] ** 2 == pytest.approx(sliding_size(t, lam), rel=2e-8)
 
 
 def test_a_neuron_goes_off_and_stays_where_it_went_off():
-    """Orthonormal inputs, y = (1, −1), w₀ = λ(1, 1)/√2: ⟨w, x₂⟩ = 0 at √2·asinh 1 (theory of the early phase)."""
+    """Orthonormal inputs, y = (1, −1), w₀ = λ(1, 1)/√2: ⟨w, x₂⟩ = 0 at √2·asinh 1 (theory of the
+    early phase)."""
     lam, ds = 1e-9, bf.Dataset(np.eye(2), [1.0, -1.0])
-    flow = bf.gradient_flow(bf.TwoLayer(1, 2), ds, B, one_neuron(np.ones(2) / np.sqrt(2), lam), t1=3.0)
+    flow = bf.gradient_flow(
+        bf.TwoLayer(1, 2), ds, B, one_neuron(np.ones(2) / np.sqrt(2), lam), t1=3.0
+    )
     assert [(e.sample, e.kind) for e in flow.events] == [(1, "off")]
     assert flow.events[0].time == pytest.approx(np.sqrt(2) * np.arcsinh(1.0), abs=1e-10)
     assert abs(flow.final.W[0, 1]) < 1e-12 * lam
@@ -76,15 +80,23 @@ def test_one_input_with_a_constant_column_is_scalar():
     kappa = np.linalg.norm(x)
     start = bf.TwoLayerParams(np.array([np.sqrt(u0)]), np.sqrt(u0) * x[None] / kappa)
     flow = bf.gradient_flow(
-        bf.TwoLayer(1, 2), bf.Dataset(x[None], [y]), bf.SquareLoss("half"), start, times=[0.2, 0.5, 1.0], rtol=1e-10
+        bf.TwoLayer(1, 2),
+        bf.Dataset(x[None], [y]),
+        bf.SquareLoss("half"),
+        start,
+        times=[0.2, 0.5, 1.0],
+        rtol=1e-10,
     )
     capacity = y / kappa
-    exact = capacity / (1 + (capacity / u0 - 1) * np.exp(-2 * kappa * y * np.array([0.2, 0.5, 1.0])))
+    exact = capacity / (
+        1 + (capacity / u0 - 1) * np.exp(-2 * kappa * y * np.array([0.2, 0.5, 1.0]))
+    )
     np.testing.assert_allclose(flow.states.a[:, 0] ** 2, exact, rtol=1e-9)
 
 
 def test_an_unbalanced_output_weight_changes_sign():
-    """a² < ‖w‖²: with h negligible a = a₀cosh βt + u₀sinh βt passes zero (theory of the early phase)."""
+    """a² < ‖w‖²: with h negligible a = a₀cosh βt + u₀sinh βt passes zero (theory of the early
+    phase)."""
     ds, lam = bf.Dataset(np.eye(2), [1.0, 1.0]), 1e-10
     params = bf.TwoLayerParams(lam * np.array([-0.3]), lam * np.array([[1.0, 0.5]]))
     flow = bf.gradient_flow(bf.TwoLayer(1, 2), ds, B, params, t1=4.0)

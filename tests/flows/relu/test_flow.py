@@ -23,7 +23,9 @@ def invariant(params):
 
 CASES = [
     (key, scale, balanced, kind)
-    for key, (scale, balanced) in enumerate([(3.0, True), (0.3, True), (1e-6, True), (1e-40, True), (1.0, False), (1e-5, False)])
+    for key, (scale, balanced) in enumerate(
+        [(3.0, True), (0.3, True), (1e-6, True), (1e-40, True), (1.0, False), (1e-5, False)]
+    )
     for kind in ({}, LEAKY)
 ]
 
@@ -52,13 +54,15 @@ def test_descent_converges_to_the_flow_at_first_order(key, kind):
         descent = bf.gradient_descent(model, ds, B, start, stepsize, round(40.0 / stepsize))
         errors.append(np.max(np.abs(descent.final.W - flow.final.W)))
     assert errors[2] < 1e-4
-    assert errors[1] < errors[0] / 4 and errors[2] < errors[0] / 60  # descent meets its crossings a random share of a step late
+    # descent meets its crossings a random share of a step late
+    assert errors[1] < errors[0] / 4 and errors[2] < errors[0] / 60
     if not kind:
         assert any(event.kind == "slide in" for event in flow.events)
 
 
 def piecewise_reference(model, ds, start, t1):
-    """The same flow by SciPy: smooth pieces of the raw equation, SciPy's own event location. Only for flows without sliding."""
+    """The same flow by SciPy: smooth pieces of the raw equation, SciPy's own event location. Only
+    for flows without sliding."""
     m, d = start.W.shape
     y, gates, t = np.concatenate([start.a, start.W.ravel()]), start.W @ ds.X.T > 0, 0.0
     while t < t1:
@@ -88,13 +92,16 @@ def piecewise_reference(model, ds, start, t1):
 
 
 @pytest.mark.parametrize(
-    "key, balanced, kind", [(8, True, {}), (10, True, {}), (3, False, {}), (7, True, LEAKY), (14, False, LEAKY)]
+    "key, balanced, kind",
+    [(8, True, {}), (10, True, {}), (3, False, {}), (7, True, LEAKY), (14, False, LEAKY)],
 )
 def test_the_flow_agrees_with_scipy_between_events(key, balanced, kind):
     model, ds, start = random_problem(key, n=3, d=3, m=3, scale=1.0, balanced=balanced, **kind)
     flow = bf.gradient_flow(model, ds, B, start, t1=6.0, rtol=1e-10)
     assert flow.events
-    assert not any("slide" in event.kind for event in flow.events), "the reference cannot slide: choose another key"
+    assert not any("slide" in event.kind for event in flow.events), (
+        "the reference cannot slide: choose another key"
+    )
     reference = piecewise_reference(model, ds, start, 6.0)
     np.testing.assert_allclose(flow.final.W, reference.W, atol=1e-8)
     np.testing.assert_allclose(flow.final.a, reference.a, atol=1e-8)
@@ -148,14 +155,19 @@ def test_dense_output_saved_times_and_steps_agree(scale):
     for k, t in enumerate(times):
         size = np.max(np.abs(saved.states.W[k])) + 1e-300
         np.testing.assert_allclose(flow.at(t).W, saved.states.W[k], atol=2e-8 * size)
-    assert flow.times[0] == 0 and np.all(flow.states.W[0] == start.W) and np.all(np.diff(flow.times) > 0)
+    assert (
+        flow.times[0] == 0
+        and np.all(flow.states.W[0] == start.W)
+        and np.all(np.diff(flow.times) > 0)
+    )
     np.testing.assert_array_equal(flow.at(0.0).W, start.W)
     with pytest.raises(bf.InputError, match="outside"):
         flow.at(401.0)
 
 
 def test_scales_are_alike_when_time_is_shifted():
-    """Below rounding of h a smaller scale only delays: λ = 1e-30 and 1e-80 end at the same network."""
+    """Below rounding of h a smaller scale only delays: λ = 1e-30 and 1e-80 end at the same
+    network."""
     model, ds = bf.TwoLayer(6, 3), bf.data.orthonormal(3, 3, key=1)
     ends = [bf.gradient_flow(model, ds, B, model.init(scale, key=5)) for scale in (1e-60, 1e-80)]
     assert all(flow.result is bf.Result.CONVERGED for flow in ends)
@@ -165,10 +177,13 @@ def test_scales_are_alike_when_time_is_shifted():
 
 
 def test_parallel_inputs_switch_together():
-    """Duplicates, multiples and antiparallel inputs: the flow is that of descent, and the gates of a line change at once."""
+    """Duplicates, multiples and antiparallel inputs: the flow is that of descent, and the gates of
+    a line change at once."""
     x = np.array([[1.0], [2.0], [-1.5], [1.0]])
     ds, model = bf.Dataset(x, [1.0, 1.5, 0.5, 0.8]), bf.TwoLayer(4, 1)
-    start = bf.TwoLayerParams(np.array([0.3, -0.2, 0.4, 0.1]), np.array([[0.1], [0.2], [-0.3], [-0.05]]))
+    start = bf.TwoLayerParams(
+        np.array([0.3, -0.2, 0.4, 0.1]), np.array([[0.1], [0.2], [-0.3], [-0.05]])
+    )
     flow = bf.gradient_flow(model, ds, B, start, t1=30.0)
     descent = bf.gradient_descent(model, ds, B, start, 1e-4, 300_000)
     np.testing.assert_allclose(flow.final.W, descent.final.W, atol=2e-4)
@@ -216,31 +231,44 @@ def test_descent_that_diverges_or_converges_says_so():
     assert bf.gradient_descent(model, ds, B, start, 50.0, 1000).result is bf.Result.DIVERGED
     easy = bf.Dataset(np.eye(3), [1.0, 2.0, 0.5])
     model = bf.TwoLayer(30, 3)
-    assert bf.gradient_descent(model, easy, B, model.init(1.0, key=2), 0.1, 100_000).result is bf.Result.CONVERGED
+    assert (
+        bf.gradient_descent(model, easy, B, model.init(1.0, key=2), 0.1, 100_000).result
+        is bf.Result.CONVERGED
+    )
 
 
 def test_an_excursion_below_the_tolerance_does_not_stall_the_flow():
-    """A gate found on its wrong side by less than the tolerance is left to its velocity, not decided for ever.
+    """A gate found on its wrong side by less than the tolerance is left to its velocity, not
+    decided for ever.
 
-    At t = 217, near a saddle, a residual of 1e-9 changes sign and lets go a neuron that slid on its kink: which way is known at
-    rtol = 3e-9, and not at 3e-8, from where the two ways differ by 1e-3 in the end.
+    At t = 217, near a saddle, a residual of 1e-9 changes sign and lets go a neuron that slid on its
+    kink: which way is known at rtol = 3e-9, and not at 3e-8, from where the two ways differ by 1e-3
+    in the end.
     """
     ds, model = bf.data.gaussian_teacher(n=20, d=80), bf.TwoLayer(50, 80)
     start = model.init(1e-10 / np.sqrt(50 * 80))
     flow, fine = (bf.gradient_flow(model, ds, B, start, rtol=rtol) for rtol in (1e-6, 1e-9))
     assert flow.result is bf.Result.CONVERGED and flow.stats["steps"] < 5000
     assert flow.error[flow.times < 200][-1] < 1e-6 and fine.error[-1] < 1e-9
-    assert np.max(np.abs(flow.final.W - fine.at(min(flow.times[-1], fine.times[-1])).W)) < flow.error[-1] < 1e-2
+    assert (
+        np.max(np.abs(flow.final.W - fine.at(min(flow.times[-1], fine.times[-1])).W))
+        < flow.error[-1]
+        < 1e-2
+    )
 
 
 def test_events_do_not_cut_the_steps_and_cost_no_accuracy():
-    """Hundreds of gate changes in fewer steps; the error is within the tolerance, and the estimate says so."""
+    """Hundreds of gate changes in fewer steps; the error is within the tolerance, and the estimate
+    says so."""
     ds, model = bf.data.gaussian_teacher(n=20, d=40), bf.TwoLayer(50, 40)
     start, times = model.init(1e-3 / np.sqrt(50 * 40)), np.linspace(10.0, 200.0, 20)
     exact = bf.gradient_flow(model, ds, B, start, times=times, rtol=1e-10)
     for rtol in (1e-4, 1e-6, 1e-8):
         flow = bf.gradient_flow(model, ds, B, start, times=times, rtol=rtol)
-        error = max(np.max(np.abs(flow.states.W - exact.states.W)), np.max(np.abs(flow.states.a - exact.states.a)))
+        error = max(
+            np.max(np.abs(flow.states.W - exact.states.W)),
+            np.max(np.abs(flow.states.a - exact.states.a)),
+        )
         assert error < 10 * rtol and error <= 3 * np.max(flow.error)
     coarse = bf.gradient_flow(model, ds, B, start, times=times, rtol=1e-4)
     assert len(coarse.events) > 500 and coarse.stats["steps"] < len(coarse.events) / 3
@@ -248,14 +276,19 @@ def test_events_do_not_cut_the_steps_and_cost_no_accuracy():
 
 @pytest.mark.parametrize("key", range(4))
 def test_errors_are_told_where_two_tolerances_would_take_the_same_steps(key):
-    """Early, while steps grow as fast as they may, and late, at the limit of stability; and where a neuron has just died."""
+    """Early, while steps grow as fast as they may, and late, at the limit of stability; and where a
+    neuron has just died."""
     rng = np.random.default_rng([key, 77])
     ds, model = bf.Dataset(rng.standard_normal((3, 3)), rng.standard_normal(3)), bf.TwoLayer(4, 3)
-    start, times = model.init(0.3, key=key, balanced=False), np.array([0.02, 0.05, 0.1, 0.4, 1.0, 20.0])
+    start, times = (
+        model.init(0.3, key=key, balanced=False),
+        np.array([0.02, 0.05, 0.1, 0.4, 1.0, 20.0]),
+    )
     exact = bf.gradient_flow(model, ds, B, start, times=times, rtol=1e-12)
     flow = bf.gradient_flow(model, ds, B, start, times=times, rtol=1e-4)
     off = np.maximum(
-        np.max(np.abs(flow.states.a - exact.states.a), axis=1), np.max(np.abs(flow.states.W - exact.states.W), axis=(1, 2))
+        np.max(np.abs(flow.states.a - exact.states.a), axis=1),
+        np.max(np.abs(flow.states.W - exact.states.W), axis=(1, 2)),
     )
     assert np.all(off < flow.error + exact.error)
     assert np.sum(flow.error < 10 * off) >= 3

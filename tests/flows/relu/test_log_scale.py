@@ -25,7 +25,14 @@ def unfolded(problem, log_scale):
 
 
 def flow_of(problem, **options):
-    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, log_scale=problem.log_scale, **options)
+    return bf.gradient_flow(
+        problem.model,
+        problem.data,
+        problem.loss,
+        problem.params0,
+        log_scale=problem.log_scale,
+        **options,
+    )
 
 
 def test_a_start_that_floats_hold_is_written_in_floats():
@@ -43,10 +50,14 @@ def test_logarithms_and_floats_agree_where_both_exist(key):
     problem = orthonormal_problem(key, scale=1e-290)
     times = np.linspace(0, 4000, 41)
     floats = integrate_events(problem, None, 1e-8, times)
-    logs = integrate_events(unfolded(orthonormal_problem(key, scale=1.0), np.log(1e-290)), None, 1e-8, times)
+    logs = integrate_events(
+        unfolded(orthonormal_problem(key, scale=1.0), np.log(1e-290)), None, 1e-8, times
+    )
     np.testing.assert_allclose(logs.states.W, floats.states.W, atol=1e-9)
     np.testing.assert_allclose(logs.stats["log_norms"], floats.stats["log_norms"], atol=1e-9)
-    witness = witness_flow(unfolded(orthonormal_problem(key, scale=1.0), np.log(1e-290)), times=times, time_s=60)
+    witness = witness_flow(
+        unfolded(orthonormal_problem(key, scale=1.0), np.log(1e-290)), times=times, time_s=60
+    )
     np.testing.assert_allclose(witness.states.W, floats.states.W, atol=1e-8)
 
 
@@ -61,7 +72,9 @@ def test_growth_is_where_the_early_phase_says_at_1e_minus_11000(key):
     for cluster in s.clusters:
         offset = limit.stats["offset"][0 if cluster.sign > 0 else 1]
         middle = -LOG_TINY / cluster.rate + offset
-        assert float(cluster.size(flow.at(middle))) == pytest.approx(s.n * cluster.rate / 2, rel=1e-7)
+        assert float(cluster.size(flow.at(middle))) == pytest.approx(
+            s.n * cluster.rate / 2, rel=1e-7
+        )
 
 
 def test_states_are_zero_below_floats_and_polar_is_not():
@@ -85,12 +98,16 @@ def test_a_scale_for_each_neuron():
     flow = flow_of(at_scale(unit, scales))
     witness = witness_flow(at_scale(unit, scales), time_s=60)
     np.testing.assert_allclose(flow.final.W, witness.final.W, atol=1e-8)
-    np.testing.assert_allclose(flow.stats["log_norms"][0], np.log(np.sqrt(2) * np.abs(unit.params0.a)) + scales, atol=1e-9)
+    np.testing.assert_allclose(
+        flow.stats["log_norms"][0], np.log(np.sqrt(2) * np.abs(unit.params0.a)) + scales, atol=1e-9
+    )
 
 
 def test_early_alignment_only_shifts():
     p = orthonormal_problem(3, scale=1.0)
-    one, other = (bf.flows.early_alignment(p.data, p.params0, log_scale=shift) for shift in (0.0, -40000.0))
+    one, other = (
+        bf.flows.early_alignment(p.data, p.params0, log_scale=shift) for shift in (0.0, -40000.0)
+    )
     np.testing.assert_allclose(other.log_amplitudes + 40000.0, one.log_amplitudes, atol=1e-9)
     np.testing.assert_allclose(other.directions, one.directions, atol=1e-12)
     np.testing.assert_allclose(other.polar(30.0)[1] + 40000.0, one.polar(30.0)[1], atol=1e-9)
@@ -100,7 +117,9 @@ def test_unbalanced_and_general_data():
     rng = np.random.default_rng(0)
     data = bf.Dataset(rng.standard_normal((5, 3)), rng.standard_normal(5))
     model = bf.TwoLayer(10, 3)
-    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), model.init(1.0, key=1, balanced=False), -1500.0)
+    problem = bf.Problem(
+        model, data, bf.SquareLoss("half-mean"), model.init(1.0, key=1, balanced=False), -1500.0
+    )
     flow, witness = flow_of(problem, t1=9000.0), witness_flow(problem, t1=9000.0, time_s=60)
     if not isinstance(witness, str):
         np.testing.assert_allclose(flow.final.W, witness.final.W, atol=1e-6)
@@ -145,7 +164,14 @@ def test_methods_that_start_in_floats_say_so():
     p = at_scale(orthonormal_problem(0, scale=1.0), -5000.0)
     y = np.sign(p.data.y)
     with pytest.raises(RefusedError, match="below float range"):
-        bf.gradient_flow(p.model, bf.Dataset(p.data.X, y), bf.LogisticLoss(), p.params0, t1=1.0, log_scale=-5000.0)
+        bf.gradient_flow(
+            p.model,
+            bf.Dataset(p.data.X, y),
+            bf.LogisticLoss(),
+            p.params0,
+            t1=1.0,
+            log_scale=-5000.0,
+        )
 
 
 def test_problems_differ_in_their_scale():

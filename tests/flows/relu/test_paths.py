@@ -30,8 +30,12 @@ def test_alignment_is_the_flow_from_a_vanishing_start(key, balanced):
     t = 300.0 / np.max(aligned.rates)  # far beyond alignment, before squares overflow
     late, settled = aligned.at(t), (aligned.rates * (t - aligned.times) > 25) | (aligned.rates == 0)
     norms = np.linalg.norm(late.W, axis=1)
-    np.testing.assert_allclose((late.W / norms[:, None])[settled], aligned.directions[settled], atol=1e-9)
-    assert np.array_equal(np.sign(late.a)[settled], aligned.signs[settled]) and np.mean(settled) > 0.5
+    np.testing.assert_allclose(
+        (late.W / norms[:, None])[settled], aligned.directions[settled], atol=1e-9
+    )
+    assert (
+        np.array_equal(np.sign(late.a)[settled], aligned.signs[settled]) and np.mean(settled) > 0.5
+    )
 
 
 def test_amplitudes_are_those_of_the_exponential_growth():
@@ -40,18 +44,23 @@ def test_amplitudes_are_those_of_the_exponential_growth():
     growing = aligned.rates > 0
     t = np.max(aligned.times) + 30.0 / np.min(aligned.rates[growing])
     log_norm = np.log(np.linalg.norm(aligned.at(t).W, axis=1))
-    np.testing.assert_allclose((log_norm - aligned.rates * t)[growing], aligned.log_amplitudes[growing], atol=1e-9)
+    np.testing.assert_allclose(
+        (log_norm - aligned.rates * t)[growing], aligned.log_amplitudes[growing], atol=1e-9
+    )
 
 
 def test_directions_are_unit_and_fixed_points():
-    """Each limit direction is that of the pull of its own active inputs (B, §4.1), or the neuron is at rest."""
+    """Each limit direction is that of the pull of its own active inputs (B, §4.1), or the neuron is
+    at rest."""
     ds, _, start = orthonormal_start(2)
     aligned = bf.early_alignment(ds, start)
     np.testing.assert_allclose(np.linalg.norm(aligned.directions, axis=1), 1.0, rtol=1e-12)
     for j in range(40):
         D = (aligned.active[j] * ds.y) @ ds.X / ds.n
         if aligned.rates[j] > 0:
-            np.testing.assert_allclose(aligned.directions[j], aligned.signs[j] * D / np.linalg.norm(D), atol=1e-12)
+            np.testing.assert_allclose(
+                aligned.directions[j], aligned.signs[j] * D / np.linalg.norm(D), atol=1e-12
+            )
             assert aligned.rates[j] == pytest.approx(np.linalg.norm(D))
         else:
             assert not np.any(aligned.active[j])
@@ -68,7 +77,8 @@ def test_the_clock_of_alignment_is_the_loss_and_leaky_networks_align_too():
 
 @pytest.mark.parametrize("key", [0, 3, 4])
 def test_the_saddle_limit_is_where_the_flow_ends(key):
-    """θ* neuron by neuron; the gap closes like a small power of λ (the paper's λ^ε), so tiny scales are needed."""
+    """θ* neuron by neuron; the gap closes like a small power of λ (the paper's λ^ε), so tiny scales
+    are needed."""
     ds, model, start = orthonormal_start(key)
     limit = bf.saddle_limit(ds, start)
     gaps = []
@@ -85,7 +95,9 @@ def test_clusters_grow_along_the_predicted_logistic_curves(key):
     ds, model, start = orthonormal_start(key)
     limit, log_lam = bf.saddle_limit(ds, start), np.log(1e-80)
     flow = bf.gradient_flow(model, ds, B, scaled(start, 1e-80))
-    for neurons, rate, capacity, offset in zip(*(limit.stats[k] for k in ("neurons", "rate", "capacity", "offset")), strict=True):
+    for neurons, rate, capacity, offset in zip(
+        *(limit.stats[k] for k in ("neurons", "rate", "capacity", "offset")), strict=True
+    ):
         midpoint = -log_lam / rate + offset
         for s in (-2.0, 0.0, 2.0):
             size = np.sum(flow.at(midpoint + s / rate).a[neurons] ** 2)
@@ -107,19 +119,29 @@ def test_the_minimum_norm_of_unnormalised_orthogonal_inputs():
 
 
 def test_the_growth_of_a_cluster_that_turns():
-    """Two positive labels on inputs of different lengths: the neurons leave zero along D_+ and end along Σy_kx_k/‖x_k‖²."""
+    """Two positive labels on inputs of different lengths: the neurons leave zero along D_+ and end
+    along Σy_kx_k/‖x_k‖²."""
     ds, model = bf.Dataset(np.diag([0.5, 2.0, 1.0]), [1.0, 0.7, -0.2]), bf.TwoLayer(20, 3)
     start = model.init(1.0, key=3)
-    limit, flow = bf.saddle_limit(ds, start), bf.gradient_flow(model, ds, B, start, log_scale=-2000.0)
+    limit, flow = (
+        bf.saddle_limit(ds, start),
+        bf.gradient_flow(model, ds, B, start, log_scale=-2000.0),
+    )
     np.testing.assert_allclose(flow.final.W, limit.value.W, atol=1e-8)
     assert limit.objective == pytest.approx(2 * (np.hypot(1 / 0.5, 0.7 / 2.0) + 0.2), rel=1e-12)
-    (rate, _), (capacity, _), (offset, _) = (limit.stats[name] for name in ("rate", "capacity", "offset"))
+    (rate, _), (capacity, _), (offset, _) = (
+        limit.stats[name] for name in ("rate", "capacity", "offset")
+    )
     neurons = limit.stats["neurons"][0]
     middle = 2000.0 / rate + offset
     assert np.sum(flow.at(middle).W[neurons] ** 2) == pytest.approx(capacity / 2, rel=1e-7)
     early, late = (flow.at(t).W[neurons[0]] for t in (middle - 20 / rate, flow.times[-1]))
-    np.testing.assert_allclose(early[:2] / np.linalg.norm(early), [0.5, 1.4] / np.hypot(0.5, 1.4), atol=1e-6)
-    np.testing.assert_allclose(late[:2] / np.linalg.norm(late), [2.0, 0.35] / np.hypot(2.0, 0.35), atol=1e-7)
+    np.testing.assert_allclose(
+        early[:2] / np.linalg.norm(early), [0.5, 1.4] / np.hypot(0.5, 1.4), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        late[:2] / np.linalg.norm(late), [2.0, 0.35] / np.hypot(2.0, 0.35), atol=1e-7
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Flows that once stalled or crashed: outputs that turn, neurons that vanish, pulls that cancel, times long after the end."""
+"""Flows that once stalled or crashed: outputs that turn, neurons that vanish, pulls that cancel,
+times long after the end."""
 
 import time
 
@@ -15,8 +16,8 @@ B = bf.SquareLoss("half-mean")
 def test_a_sliding_neuron_whose_output_turns_does_not_stall(key, monkeypatch):
     """The sign that decides whether a slide ends is the one before the turn.
 
-    Where the output turns, what attracted repels, and the flow may leave by either side: it is not unique. Descent takes one side
-    or the other as its stepsize has it, the flow takes one of them.
+    Where the output turns, what attracted repels, and the flow may leave by either side: it is not
+    unique. Descent takes one side or the other as its stepsize has it, the flow takes one of them.
     """
     monkeypatch.setattr(driver, "MAX_STEPS", 2000)
     rng = np.random.default_rng(key)
@@ -28,8 +29,11 @@ def test_a_sliding_neuron_whose_output_turns_does_not_stall(key, monkeypatch):
     distances = []
     for stepsize in (1e-3, 0.87e-3, 0.8e-3, 0.6e-3):
         descent = bf.gradient_descent(model, ds, B, start, stepsize, round(20.0 / stepsize)).final
-        distances.append(max(np.max(np.abs(flow.final.W - descent.W)), np.max(np.abs(flow.final.a - descent.a))))
-    assert min(distances) < (6e-3 if key == 129 else 5e-3)  # with key 129 descent takes the other side at every stepsize tried
+        distances.append(
+            max(np.max(np.abs(flow.final.W - descent.W)), np.max(np.abs(flow.final.a - descent.a)))
+        )
+    # with key 129 descent takes the other side at every stepsize tried
+    assert min(distances) < (6e-3 if key == 129 else 5e-3)
 
 
 SHRINKING = bf.Dataset(
@@ -41,7 +45,9 @@ SHRINKING = bf.Dataset(
     ],
     [-1.5334186101749128, -1.4129496827385524, -0.7931073507484326, -0.9222415556856133],
 )
-SMALL = bf.TwoLayerParams(np.array([1.7513746280479643e-10]), np.array([[1.7259533203789203e-10, 2.9731838766400833e-11]]))
+SMALL = bf.TwoLayerParams(
+    np.array([1.7513746280479643e-10]), np.array([[1.7259533203789203e-10, 2.9731838766400833e-11]])
+)
 
 
 def test_a_balanced_neuron_that_shrinks_along_its_slide_never_turns():
@@ -80,7 +86,11 @@ def test_a_neuron_that_vanishes_is_at_rest():
     one = bf.TwoLayerParams(np.ones(1), np.ones((1, 1)))
     flow = bf.gradient_flow(bf.TwoLayer(1, 1), bf.Dataset([[1.0]], [-1.0]), B, one)
     assert flow.result is bf.Result.STATIONARY and flow.stats["steps"] < 1000
-    assert flow.final.a[0] == pytest.approx(flow.final.W[0, 0], rel=1e-15) and 0 < flow.final.a[0] < 1e-9  # to rounding
+    # to rounding
+    assert (
+        flow.final.a[0] == pytest.approx(flow.final.W[0, 0], rel=1e-15)
+        and 0 < flow.final.a[0] < 1e-9
+    )
     assert flow.loss[-1] == pytest.approx(0.5, abs=1e-9)
 
 
@@ -91,7 +101,9 @@ def test_times_long_after_the_end_cost_nothing():
     end = bf.gradient_flow(model, ds, B, start).final
     started = time.process_time()
     flow = bf.gradient_flow(model, ds, B, start, t1=3e6)
-    assert flow.result is bf.Result.REACHED_T1 and flow.times[-1] == 3e6 and flow.stats["steps"] < 1000
+    assert (
+        flow.result is bf.Result.REACHED_T1 and flow.times[-1] == 3e6 and flow.stats["steps"] < 1000
+    )
     np.testing.assert_allclose(flow.final.W, end.W, atol=1e-9)
     np.testing.assert_array_equal(flow.at(1e5).W, flow.final.W)
     times = np.array([1.0, 1e3, 1e6])
@@ -101,7 +113,9 @@ def test_times_long_after_the_end_cost_nothing():
     np.testing.assert_allclose(saved.states.W[1:], [end.W, end.W], atol=1e-9)
     assert saved.result is bf.Result.REACHED_T1 and np.all(saved.error < 1e-7)
     assert time.process_time() - started < 5
-    fitted = bf.gradient_flow(bf.TwoLayer(2, 2), bf.data.two_points(), B, bf.TwoLayer(2, 2).init(0.5, key=1), t1=1e7)
+    fitted = bf.gradient_flow(
+        bf.TwoLayer(2, 2), bf.data.two_points(), B, bf.TwoLayer(2, 2).init(0.5, key=1), t1=1e7
+    )
     assert fitted.result is bf.Result.REACHED_T1 and fitted.times[-1] == 1e7
 
 

@@ -1,4 +1,5 @@
-"""Flows whose steps stability binds: implicit ones between changes of gates, which are those of the explicit march."""
+"""Flows whose steps stability binds: implicit ones between changes of gates, which are those of the
+explicit march."""
 
 import time
 
@@ -23,7 +24,8 @@ def flow_of(problem, **options):
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_noise_in_the_plane_ends_at_a_stationary_point(seed):
-    """Explicit steps reached their limit of 400 000 after 45 s, at t = 15 000 for the first of these."""
+    """Explicit steps reached their limit of 400 000 after 45 s, at t = 15 000 for the first of
+    these."""
     flow = flow_of(noise_problem(seed))
     assert flow.result is bf.Result.STATIONARY and flow.stats["implicit_steps"] > 0
     assert flow.stats["steps"] + flow.stats["rejected"] < 50_000
@@ -49,10 +51,14 @@ def test_the_frozen_field_is_the_gradient_and_its_derivative_that_of_it():
     net = network(problem)
     field, Y = FrozenField(net.gates, net.geometry, net.start.shape), net.start.ravel()
     slope = problem.model.gradient(
-        problem.params0, problem.data.X, problem.loss.gradient(problem.model(problem.params0, problem.data.X), problem.data.y)
+        problem.params0,
+        problem.data.X,
+        problem.loss.gradient(problem.model(problem.params0, problem.data.X), problem.data.y),
     )
     h = 1e-6
-    ahead, behind = (net.params((Y + sign * h * field(0.0, Y)).reshape(net.start.shape)) for sign in (1, -1))
+    ahead, behind = (
+        net.params((Y + sign * h * field(0.0, Y)).reshape(net.start.shape)) for sign in (1, -1)
+    )
     np.testing.assert_allclose((ahead.a - behind.a) / (2 * h), -slope.a, atol=1e-8)
     np.testing.assert_allclose((ahead.W - behind.W) / (2 * h), -slope.W, atol=1e-8)
     along = np.random.default_rng(0).normal(size=Y.size)

@@ -1,4 +1,5 @@
-"""Margins to 120 digits by another road: kernels by their printed formula, the program by an active set, in mpmath."""
+"""Margins to 120 digits by another road: kernels by their printed formula, the program by an active
+set, in mpmath."""
 
 import mpmath as mp
 
@@ -16,10 +17,17 @@ def arc_cosine(X, squared=False):
             c = mp.fdot(a, b) / (lengths[i] * lengths[j])
             theta = mp.mpf(0) if i == j else mp.acos(c)
             if squared:
-                shape = 3 * mp.sin(theta) * mp.cos(theta) + (mp.pi - theta) * (1 + 2 * mp.cos(theta) ** 2)
+                shape = 3 * mp.sin(theta) * mp.cos(theta) + (mp.pi - theta) * (
+                    1 + 2 * mp.cos(theta) ** 2
+                )
                 K[i, j] = (lengths[i] * lengths[j]) ** 2 * shape / (2 * mp.pi * p * (p + 2))
             else:
-                K[i, j] = lengths[i] * lengths[j] * (mp.sin(theta) + (mp.pi - theta) * mp.cos(theta)) / (2 * mp.pi * p)
+                K[i, j] = (
+                    lengths[i]
+                    * lengths[j]
+                    * (mp.sin(theta) + (mp.pi - theta) * mp.cos(theta))
+                    / (2 * mp.pi * p)
+                )
     return K
 
 
@@ -30,7 +38,8 @@ def products(Z):
 
 
 def margin(K, y):
-    """γ of a kernel matrix, with a gap below 1e-60: min uᵀGu/2 − Σu over u ≥ 0, one sample in or out at a time."""
+    """γ of a kernel matrix, with a gap below 1e-60: min uᵀGu/2 − Σu over u ≥ 0, one sample in or
+    out at a time."""
     n = len(y)
     G = mp.matrix(n, n)
     for i in range(n):
@@ -39,7 +48,9 @@ def margin(K, y):
     inside, u = [], [mp.mpf(0)] * n
     for _ in range(50 * n):
         slopes = [1 - mp.fsum(G[i, j] * u[j] for j in inside) for i in range(n)]
-        entering = max((i for i in range(n) if i not in inside), key=lambda i: slopes[i], default=None)
+        entering = max(
+            (i for i in range(n) if i not in inside), key=lambda i: slopes[i], default=None
+        )
         if entering is None or slopes[entering] <= mp.mpf(10) ** -60:
             break
         inside = [*inside, entering]

@@ -1,4 +1,5 @@
-"""Properties of the brackets: invariance, nesting, budgets, determinism; the exact search against random neurons."""
+"""Properties of the brackets: invariance, nesting, budgets, determinism; the exact search against
+random neurons."""
 
 import numpy as np
 import pytest
@@ -39,7 +40,8 @@ class TestExactSearch:
 
     @pytest.mark.parametrize("d", [2, 3])
     def test_points_in_special_position(self, d):
-        """A lattice: many hyperplanes through one point, collinear triples. The climbing search never beats the exact one."""
+        """A lattice: many hyperplanes through one point, collinear triples. The climbing search
+        never beats the exact one."""
         grid = np.stack(np.meshgrid(*[np.arange(3.0)] * d), axis=-1).reshape(-1, d)[:14]
         rng = np.random.default_rng(0)
         rows, signed = (
@@ -52,10 +54,13 @@ class TestExactSearch:
         assert climbed.maximum >= exact.maximum * (1 - 1e-6)
 
     def test_equal_maxima(self):
-        """Regular polygon, one class: every neuron that sees all points gives the same; the candidates overflow their room."""
+        """Regular polygon, one class: every neuron that sees all points gives the same; the
+        candidates overflow their room."""
         angles = 2 * np.pi * np.arange(60) / 60
         rows = np.column_stack([np.cos(angles), np.sin(angles), np.ones(60)])
-        answer = search(rows, np.full(60, 1 / 60), nothing(2), np.random.default_rng(0), 0.0, np.inf)
+        answer = search(
+            rows, np.full(60, 1 / 60), nothing(2), np.random.default_rng(0), 0.0, np.inf
+        )
         assert answer.maximum == pytest.approx(0.5, rel=1e-12)
 
 
@@ -73,7 +78,9 @@ class TestInvariance:
             other = bf.f1_max_margin(X, y)
             assert other.certificate.kind == "exact"
             assert other.objective == pytest.approx(limit.objective, rel=2e-9)
-            assert other.stats["weights"].shape == (len(y),) and np.sum(other.stats["weights"]) == pytest.approx(1)
+            assert other.stats["weights"].shape == (len(y),) and np.sum(
+                other.stats["weights"]
+            ) == pytest.approx(1)
 
     def test_more_samples_less_margin(self, plane):
         ds, limit = plane
@@ -81,7 +88,8 @@ class TestInvariance:
         assert part.certificate.dual >= limit.objective
 
     def test_sizes(self):
-        """Inputs of size 1e-5 or 1e5: gaps are relative. Far away the bias does not matter: γ₁ scales with the inputs."""
+        """Inputs of size 1e-5 or 1e5: gaps are relative. Far away the bias does not matter: γ₁
+        scales with the inputs."""
         ds = bf.data.clusters(15, 2, 2, key=3)
         values = {}
         for size in (1e-5, 1.0, 1e5, 1e6):
@@ -94,10 +102,14 @@ class TestInvariance:
         ds, limit = plane
         rng = np.random.default_rng(0)
         u = rng.standard_normal((300, 3))
-        particles = bf.Particles(u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], 300), np.zeros(300))
+        particles = bf.Particles(
+            u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], 300), np.zeros(300)
+        )
         some = bf.l1_max_margin(ds.y[:, None] * particles.features(ds.X))
         assert some.objective <= limit.certificate.dual
-        with_optimal = np.hstack([particles.features(ds.X), limit.value.features(ds.X)]) * ds.y[:, None]
+        with_optimal = (
+            np.hstack([particles.features(ds.X), limit.value.features(ds.X)]) * ds.y[:, None]
+        )
         assert bf.l1_max_margin(with_optimal).objective == pytest.approx(limit.objective, rel=2e-9)
 
 
@@ -105,7 +117,11 @@ class TestBudgets:
     def test_history_is_nested(self, plane):
         _, limit = plane
         seconds, lower, upper, _ = np.array(limit.stats["history"]).T
-        assert np.all(np.diff(seconds) >= 0) and np.all(np.diff(lower) >= 0) and np.all(np.diff(upper) <= 0)
+        assert (
+            np.all(np.diff(seconds) >= 0)
+            and np.all(np.diff(lower) >= 0)
+            and np.all(np.diff(upper) <= 0)
+        )
         assert np.all(lower <= upper)
 
     def test_value_has_what_is_certified(self, plane):
@@ -121,7 +137,10 @@ class TestBudgets:
         rushed = bf.f1_max_margin(ds.X, ds.y, time_s=1e-6)
         assert rushed.stats["stopped"] == "time is up" and rushed.certificate.kind == "bound"
         for other in (loose, rushed):
-            assert other.objective <= limit.certificate.dual and other.certificate.dual >= limit.objective
+            assert (
+                other.objective <= limit.certificate.dual
+                and other.certificate.dual >= limit.objective
+            )
 
     def test_interrupt_keeps_the_bracket(self, plane, monkeypatch):
         ds, limit = plane
@@ -136,7 +155,10 @@ class TestBudgets:
         monkeypatch.setattr(generation, "search", interrupted)
         early = bf.f1_max_margin(ds.X, ds.y)
         assert early.stats["stopped"] == "interrupted" and early.certificate.kind == "bound"
-        assert 0 < early.objective <= limit.certificate.dual and limit.objective <= early.certificate.dual
+        assert (
+            0 < early.objective <= limit.certificate.dual
+            and limit.objective <= early.certificate.dual
+        )
 
     def test_the_same_key_gives_the_same(self):
         ds = bf.data.clusters(30, 6, 2, key=1)
@@ -154,12 +176,18 @@ class TestBudgets:
 
 
 def test_an_early_exact_bound_does_not_hide_what_is_believed():
-    """Few samples in many dimensions: weights with few support points are searched exactly, the best ones are not."""
+    """Few samples in many dimensions: weights with few support points are searched exactly, the
+    best ones are not."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 40)), rng.choice([-1.0, 1.0], 12)
     limit = bf.f1_max_margin(X, y, gap=1e-4, time_s=2)
-    assert limit.certificate.kind == "bound" and limit.objective <= limit.stats["heuristic_upper"] < limit.certificate.dual
-    assert limit.stats["heuristic_upper"] <= limit.objective * 1.01 and "faces" in limit.stats["note"]
+    assert (
+        limit.certificate.kind == "bound"
+        and limit.objective <= limit.stats["heuristic_upper"] < limit.certificate.dual
+    )
+    assert (
+        limit.stats["heuristic_upper"] <= limit.objective * 1.01 and "faces" in limit.stats["note"]
+    )
 
 
 @pytest.mark.parametrize("d", [2, 5])
@@ -179,7 +207,8 @@ def test_the_relaxation_is_a_bound(d):
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-6, 1e-4, 1.0])
 def test_the_upper_bound_holds_where_inputs_are_close(scale):
-    """Rows (x, 1) cancel almost completely; a direction that gains more than the bound would refute it."""
+    """Rows (x, 1) cancel almost completely; a direction that gains more than the bound would refute
+    it."""
     rng = np.random.default_rng(0)
     X, y = scale * rng.standard_normal((12, 2)), np.sign(rng.standard_normal(12))
     found = bf.f1_max_margin(X, y)

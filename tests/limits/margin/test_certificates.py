@@ -32,9 +32,13 @@ def test_residuals_add_up_to_the_gap(solved):
     ds, limit = solved
     for weights in (None, np.ones(ds.n), np.arange(ds.n)):
         certificate = bf.margin_certificate(network(0), ds.X, ds.y, weights=weights, gap=1e-6)
-        assert certificate.gap == pytest.approx(certificate.direction_slack + certificate.sample_slack, rel=1e-12)
+        assert certificate.gap == pytest.approx(
+            certificate.direction_slack + certificate.sample_slack, rel=1e-12
+        )
         assert certificate.direction_slack >= 0 and certificate.sample_slack >= 0
-        assert certificate.margin <= limit.objective and certificate.upper >= limit.objective * (1 - 1e-12)
+        assert certificate.margin <= limit.objective and certificate.upper >= limit.objective * (
+            1 - 1e-12
+        )
     best = bf.margin_certificate(network(0), ds.X, ds.y)
     assert best.upper == pytest.approx(limit.objective, rel=2e-9)
 
@@ -45,7 +49,9 @@ def test_a_network_and_its_measure_have_one_certificate(solved):
     predictions = np.maximum(np.hstack([ds.X, np.ones((ds.n, 1))]) @ W.T, 0) @ a
     particles = bf.as_particles((a, W))
     np.testing.assert_allclose(particles(ds.X), predictions, rtol=1e-12)
-    direct, scaled = (bf.margin_certificate(net, ds.X, ds.y, gap=1e-6) for net in (particles, (3 * a, 0.1 * W)))
+    direct, scaled = (
+        bf.margin_certificate(net, ds.X, ds.y, gap=1e-6) for net in (particles, (3 * a, 0.1 * W))
+    )
     assert direct.margin == pytest.approx(scaled.margin, rel=1e-12)
     assert direct.margin == pytest.approx(
         np.min(ds.y * predictions) / (2 * np.sum(np.abs(a) * np.linalg.norm(W, axis=1))), rel=1e-12
@@ -62,10 +68,18 @@ def test_equal_points_of_opposite_labels():
     X, y = [[0.5, 0.0], [1.0, 0.0], [0.5, 0.0]], [1, 1, -1]
     one, two = bf.f1_max_margin(X, y), bf.f2_max_margin(X, y)
     for limit in (one, two):
-        assert limit.objective == 0 and limit.certificate.dual == 0 and limit.certificate.kind == "exact"
+        assert (
+            limit.objective == 0
+            and limit.certificate.dual == 0
+            and limit.certificate.kind == "exact"
+        )
         assert "samples 0 and 2" in limit.stats["note"]
         np.testing.assert_array_equal(limit.stats["weights"], [0.5, 0, 0.5])
-    assert one.value.norm == pytest.approx(1) and not np.any(one.value(X)) and two.value.margin(X, y) == 0
+    assert (
+        one.value.norm == pytest.approx(1)
+        and not np.any(one.value(X))
+        and two.value.margin(X, y) == 0
+    )
     assert bf.f2_max_margin(X, y, features=50).objective == 0
     for weights in (None, [1, 0, 1]):
         certificate = bf.margin_certificate(network(0), X, y, weights=weights)
@@ -109,17 +123,37 @@ GOOD = ([[0.0, 1.0], [1.0, 0.0]], [1, -1])
         (lambda: bf.f2_max_margin(*GOOD, features=0), ("features", "at least 1")),
         (lambda: bf.f2_max_margin(*GOOD, features=[[1.0, 0.0]]), ("features", "(m, 3)")),
         (lambda: bf.kernel_max_margin([[1.0, 2.0], [0.0, 1.0]], [1, 1]), ("K", "symmetric")),
-        (lambda: bf.kernel_max_margin([[1.0, 0.0], [0.0, -1.0]], [1, 1]), ("K", "positive semi-definite")),
+        (
+            lambda: bf.kernel_max_margin([[1.0, 0.0], [0.0, -1.0]], [1, 1]),
+            ("K", "positive semi-definite"),
+        ),
         (lambda: bf.kernel_max_margin([[1.0]], [0.5]), ("y", "±1")),
         (lambda: bf.l1_max_margin([[np.inf]]), ("Z", "inf")),
         (lambda: bf.l2_max_margin([1.0]), ("Z", "matrix")),
         (lambda: bf.margin_certificate(3.0, *GOOD), ("network", "Particles", "float")),
-        (lambda: bf.margin_certificate((np.zeros(2), np.ones((2, 3))), *GOOD), ("network", "zero measure")),
-        (lambda: bf.margin_certificate((np.ones(2), np.ones((2, 2))), *GOOD), ("X", "expected 1 columns")),
+        (
+            lambda: bf.margin_certificate((np.zeros(2), np.ones((2, 3))), *GOOD),
+            ("network", "zero measure"),
+        ),
+        (
+            lambda: bf.margin_certificate((np.ones(2), np.ones((2, 2))), *GOOD),
+            ("X", "expected 1 columns"),
+        ),
         (lambda: bf.margin_certificate(network(0), *GOOD, weights=[1, -1]), ("weights", "-1")),
-        (lambda: bf.margin_certificate(bf.Particles(np.ones((1, 3)), np.ones(1), np.zeros(1)), *GOOD), ("directions", "unit")),
-        (lambda: bf.margin_certificate(bf.Particles(np.eye(3), np.zeros(3), np.zeros(3)), *GOOD), ("signs", "±1")),
-        (lambda: bf.margin_certificate(bf.Particles(np.eye(3), np.ones(2), np.zeros(3)), *GOOD), ("particles", "(3, 3)")),
+        (
+            lambda: bf.margin_certificate(
+                bf.Particles(np.ones((1, 3)), np.ones(1), np.zeros(1)), *GOOD
+            ),
+            ("directions", "unit"),
+        ),
+        (
+            lambda: bf.margin_certificate(bf.Particles(np.eye(3), np.zeros(3), np.zeros(3)), *GOOD),
+            ("signs", "±1"),
+        ),
+        (
+            lambda: bf.margin_certificate(bf.Particles(np.eye(3), np.ones(2), np.zeros(3)), *GOOD),
+            ("particles", "(3, 3)"),
+        ),
     ],
 )
 def test_bad_input(call, words):

@@ -27,7 +27,8 @@ def test_the_measure_has_the_margin_and_a_fine_grid_comes_near_it_from_below(key
     grid = y[:, None] * np.maximum(inputs @ np.stack([np.cos(angles), np.sin(angles)]), 0) ** 2
     coarse = bf.l1_max_margin(np.hstack([grid, -grid])).objective
     assert coarse <= found.certificate.dual
-    assert coarse >= found.objective * (1 - 1e-4)  # directions are at most 1e-3 off, and gains are stationary there
+    # directions are at most 1e-3 off, and gains are stationary there
+    assert coarse >= found.objective * (1 - 1e-4)
 
 
 def test_the_largest_gain_is_that_of_a_fine_grid():

@@ -11,13 +11,15 @@ GAP = 1e-9
 
 
 def patterns(rows):
-    """Activation patterns (C, n) of the rows' hyperplanes, from very many random neurons: all of them for few rows."""
+    """Activation patterns (C, n) of the rows' hyperplanes, from very many random neurons: all of
+    them for few rows."""
     u = np.random.default_rng(0).standard_normal((200_000, rows.shape[1]))
     return np.unique(u @ rows.T > 0, axis=0)
 
 
 def convex_program(X, y):
-    """γ₁ over activation patterns D: f = ½Σ_D D⟨v_D − w_D, (x,1)⟩ with v_D, w_D in the cone of D and Σ‖v_D‖ + ‖w_D‖ ≤ 1."""
+    """γ₁ over activation patterns D: f = ½Σ_D D⟨v_D − w_D, (x,1)⟩ with v_D, w_D in the cone of D
+    and Σ‖v_D‖ + ‖w_D‖ ≤ 1."""
     import cvxpy as cp
 
     rows = np.hstack([X, np.ones((len(y), 1))])
@@ -29,7 +31,9 @@ def convex_program(X, y):
             outputs = outputs + sign * cp.multiply(active.astype(float), rows @ v)
             total = total + cp.norm(v)
     t = cp.Variable()
-    problem = cp.Problem(cp.Maximize(t), [*constraints, cp.multiply(y, outputs) / 2 >= t, total <= 1])
+    problem = cp.Problem(
+        cp.Maximize(t), [*constraints, cp.multiply(y, outputs) / 2 >= t, total <= 1]
+    )
     problem.solve(solver=cp.CLARABEL)
     return float(t.value)
 
@@ -51,7 +55,8 @@ class TestClosedForms:
 
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_two_points_of_two_classes(self, d):
-        """f = ½·½((⟨e₁, x⟩)₊ − (⟨−e₁, x⟩)₊) has margin δ/4 at x = ±δe₁, and f is ½-Lipschitz: γ₁ ≤ δ/2."""
+        """f = ½·½((⟨e₁, x⟩)₊ − (⟨−e₁, x⟩)₊) has margin δ/4 at x = ±δe₁, and f is ½-Lipschitz: γ₁ ≤
+        δ/2."""
         delta = 0.3
         X = np.zeros((2, d))
         X[:, 0] = delta, -delta
@@ -73,7 +78,9 @@ class TestClosedForms:
         u /= np.linalg.norm(u, axis=1)[:, None]
         for activation, power in (("relu", 1), ("squared_relu", 2)):
             z = np.maximum(np.hstack([X, np.ones((3, 1))]) @ u.T, 0) ** power
-            np.testing.assert_allclose(bf.arc_cosine_kernel(X, activation=activation), z @ z.T / 1e6, rtol=0.01)
+            np.testing.assert_allclose(
+                bf.arc_cosine_kernel(X, activation=activation), z @ z.T / 1e6, rtol=0.01
+            )
 
     def test_games(self):
         """Rock, paper, scissors has value zero; a row that dominates has its own."""
@@ -84,7 +91,8 @@ class TestClosedForms:
         assert bf.l1_max_margin([[1.0, 2.0], [3.0, 5.0]]).objective == 2.0
 
     def test_nearest_points(self):
-        """The hull of e₁, …, e_n has its nearest point at distance 1/√n; features on both sides of the origin do not separate."""
+        """The hull of e₁, …, e_n has its nearest point at distance 1/√n; features on both sides of
+        the origin do not separate."""
         limit = bf.l2_max_margin(np.eye(4))
         assert limit.objective == pytest.approx(0.25, rel=1e-12)  # 1/√n over √m
         np.testing.assert_allclose(limit.value, 0.25, rtol=1e-12)
@@ -92,7 +100,9 @@ class TestClosedForms:
         assert lost.objective == 0 and not lost.stats["separable"] and not np.any(lost.value)
 
 
-@pytest.mark.parametrize("n, d, seed", [(6, 1, 0), (6, 2, 1), (7, 2, 2), (5, 3, 3), (6, 3, 4), (6, 4, 5)])
+@pytest.mark.parametrize(
+    "n, d, seed", [(6, 1, 0), (6, 2, 1), (7, 2, 2), (5, 3, 3), (6, 3, 4), (6, 4, 5)]
+)
 def test_against_the_convex_program(n, d, seed):
     """Clarabel's tolerance is 1e-8; its value lies in the bracket within ten times that."""
     rng = np.random.default_rng(seed)
@@ -108,7 +118,10 @@ def test_l1_and_l2_against_clarabel():
     rng = np.random.default_rng(3)
     Z = rng.standard_normal((12, 40)) + 0.2
     a, t = cp.Variable(40), cp.Variable()
-    for limit, ball in ((bf.l1_max_margin(Z), [cp.sum(a) == 1, a >= 0]), (bf.l2_max_margin(Z), [np.sqrt(40) * cp.norm(a) <= 1])):
+    for limit, ball in (
+        (bf.l1_max_margin(Z), [cp.sum(a) == 1, a >= 0]),
+        (bf.l2_max_margin(Z), [np.sqrt(40) * cp.norm(a) <= 1]),
+    ):
         cp.Problem(cp.Maximize(t), [Z @ a >= t, *ball]).solve(solver=cp.CLARABEL)
         assert limit.objective == pytest.approx(float(t.value), abs=1e-7)
         assert limit.certificate.dual - limit.certificate.primal <= 1e-12
@@ -117,7 +130,8 @@ def test_l1_and_l2_against_clarabel():
 
 
 def test_kernel_margin_against_scikit_learn():
-    """SVC has a free intercept; points (x, y) and (−x, −y) with an odd kernel make it vanish. To SVC's accuracy, about 1e-6."""
+    """SVC has a free intercept; points (x, y) and (−x, −y) with an odd kernel make it vanish. To
+    SVC's accuracy, about 1e-6."""
     from sklearn.svm import SVC
 
     rng = np.random.default_rng(1)
@@ -149,7 +163,9 @@ def test_random_features_approach_the_kernel():
     exact = bf.f2_max_margin(ds.X, ds.y).objective
     found = bf.f2_max_margin(ds.X, ds.y, features=40_000, key=3)
     assert found.objective == pytest.approx(exact, rel=0.05)
-    assert found.value.margin(ds.X, ds.y) == pytest.approx(found.objective, rel=1e-10) and found.value.norm == pytest.approx(1)
+    assert found.value.margin(ds.X, ds.y) == pytest.approx(
+        found.objective, rel=1e-10
+    ) and found.value.norm == pytest.approx(1)
     again = bf.f2_max_margin(ds.X, ds.y, features=found.value.directions)
     assert again.objective == found.objective
 

@@ -50,7 +50,9 @@ RAW = {
         [650 + 350 * RNG.standard_normal(20), 0.096 + 0.014 * RNG.standard_normal(20)]
     ),
     "temperatures in kelvin": 290 + 10 * RNG.random((14, 1)),
-    "calendar year and a measurement": np.column_stack([np.arange(2010.0, 2024.0), RNG.standard_normal(14)]),
+    "calendar year and a measurement": np.column_stack(
+        [np.arange(2010.0, 2024.0), RNG.standard_normal(14)]
+    ),
     "time stamps, a second apart": 1.7e9 + np.arange(10.0)[:, None],
     "mixed units": RNG.standard_normal((10, 3)) * [1e-12, 1.0, 1e12],
     "1e-9 apart": np.array([[0.3, 0.4], [0.3, 0.4 + 1e-9], [0.3 + 1e-9, 0.4], [1.0, -1.0]]),
@@ -87,11 +89,14 @@ def test_a_kernel_matrix_in_floats_is_known_to_its_rounding(offset, scale):
         assert limit.stats["separable"] is (True if limit.objective > 0 else None)
         width = (limit.certificate.dual - limit.certificate.primal) / limit.certificate.dual
         assert limit.certificate.kind == ("exact" if width <= 1e-6 else "bound")
-    contains(bf.kernel_max_margin(K, y), truth, max(1e-9, 8 * 2.0**-48 * float(np.max(K) / truth**2)))
+    contains(
+        bf.kernel_max_margin(K, y), truth, max(1e-9, 8 * 2.0**-48 * float(np.max(K) / truth**2))
+    )
 
 
 def test_an_exact_kernel_matrix():
-    """Rank one plus 1e-14: float64 sees γ² only to 10%, the matrix as given has it to every digit."""
+    """Rank one plus 1e-14: float64 sees γ² only to 10%, the matrix as given has it to every
+    digit."""
     rng = np.random.default_rng(0)
     K = np.ones((6, 6)) + np.diag(np.ldexp(np.round(rng.random(6) * 8 + 1), -46))
     y = np.array([1, -1, 1, -1, -1, 1])
@@ -108,7 +113,10 @@ def test_more_samples():
     limit = bf.f2_max_margin(X + 300, y)
     assert limit.certificate.kind == "exact"
     K = digits.arc_cosine(X + 300)
-    signed, p = mp.matrix([[K[i, j] * int(y[i] * y[j]) for j in range(60)] for i in range(60)]), limit.stats["weights"]
+    signed, p = (
+        mp.matrix([[K[i, j] * int(y[i] * y[j]) for j in range(60)] for i in range(60)]),
+        limit.stats["weights"],
+    )
     upper = mp.sqrt((mp.matrix(p).T * signed * mp.matrix(p))[0]) / mp.fsum(p)
     assert limit.certificate.primal < upper
 
@@ -125,7 +133,10 @@ def test_the_time_limit_is_honoured_with_an_honest_bracket():
 
 def test_weights_over_many_decades_stay_in_the_simplex():
     limit = bf.f2_max_margin(*points(4))
-    assert limit.stats["weights"].sum() == pytest.approx(1, rel=1e-14) and limit.stats["weights"].min() >= 0
+    assert (
+        limit.stats["weights"].sum() == pytest.approx(1, rel=1e-14)
+        and limit.stats["weights"].min() >= 0
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-12, 1.0, 1e12, 1e160, 1e290])
@@ -144,7 +155,11 @@ def test_l2_margins_whatever_the_units_and_offsets(offset, scale):
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
 def test_features_that_do_not_separate_are_shown_not_to(scale):
     rng = np.random.default_rng(2)
-    for Z in ([[1.0, 0.0], [-3.0, 0.0]], rng.standard_normal((12, 3)), np.ones((3, 2)) * [[1.0], [-2.0], [1.0]]):
+    for Z in (
+        [[1.0, 0.0], [-3.0, 0.0]],
+        rng.standard_normal((12, 3)),
+        np.ones((3, 2)) * [[1.0], [-2.0], [1.0]],
+    ):
         limit = bf.l2_max_margin(np.array(Z) * scale)
         assert limit.stats["separable"] is False and limit.certificate.kind == "exact", Z
         assert limit.certificate.dual == 0 and not np.any(limit.value)
@@ -157,16 +172,21 @@ def test_equal_inputs_with_features_give_a_classifier_of_features():
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9])
 def test_margins_of_random_features_hold_in_exact_arithmetic(offset):
-    X, y = points(12, n=3)  # far out every feature is linear: more than d + 1 samples are not separated
+    # far out every feature is linear: more than d + 1 samples are not separated
+    X, y = points(12, n=3)
     limit = bf.f2_max_margin(X + offset, y, features=12)
     rows = [[mp.mpf(float(v)) for v in row] + [mp.mpf(1)] for row in X + offset]
-    hidden = [[max(mp.fdot(row, map(mp.mpf, map(float, u))), 0) for u in limit.value.directions] for row in rows]
+    hidden = [
+        [max(mp.fdot(row, map(mp.mpf, map(float, u))), 0) for u in limit.value.directions]
+        for row in rows
+    ]
     K = mp.matrix([[mp.fdot(a, b) / 12 for b in hidden] for a in hidden])
     contains(limit, digits.margin(K, y), mp.inf)
 
 
 def test_l2_margins_of_columns_that_differ_by_decades_end_in_time():
-    """Sums of products without rounding have a thousand slices here: they took 80 seconds of the one given."""
+    """Sums of products without rounding have a thousand slices here: they took 80 seconds of the
+    one given."""
     Z = np.random.default_rng(0).standard_normal((60, 40)) * 10.0 ** np.linspace(-140, 140, 40)
     began = time.monotonic()
     certificate = bf.l2_max_margin(Z, time_s=1.0).certificate
@@ -175,11 +195,19 @@ def test_l2_margins_of_columns_that_differ_by_decades_end_in_time():
 
 def test_features_that_all_vanish_have_no_margin():
     limit = bf.l2_max_margin(np.zeros((3, 4)))
-    assert limit.certificate.kind == "exact" and limit.certificate.dual == 0 and limit.stats["separable"] is False
+    assert (
+        limit.certificate.kind == "exact"
+        and limit.certificate.dual == 0
+        and limit.stats["separable"] is False
+    )
 
 
 def test_asymmetry_counts_beside_the_entries_own_lengths():
-    """1e-3 of an entry of 5e-11 is nothing beside the largest, 1, and all beside √(k_iik_jj) = 1e-10."""
+    """1e-3 of an entry of 5e-11 is nothing beside the largest, 1, and all beside √(k_iik_jj) =
+    1e-10."""
     K = np.array([[1.0, 5.005e-11], [5e-11, 1e-20]])
     certificate = bf.kernel_max_margin(K, [1.0, 1.0]).certificate
-    assert certificate.kind == "bound" and certificate.dual - certificate.primal >= 1e-4 * certificate.dual
+    assert (
+        certificate.kind == "bound"
+        and certificate.dual - certificate.primal >= 1e-4 * certificate.dual
+    )

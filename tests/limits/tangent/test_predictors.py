@@ -23,7 +23,8 @@ def test_the_interpolator_fits_the_data_with_the_least_norm():
     K, cross = bf.tangent_kernel(network, PARAMS, X), bf.tangent_kernel(network, PARAMS, PLACES, X)
     start, elsewhere = (np.asarray(network(PARAMS, inputs)) for inputs in (X, PLACES))
     a = np.linalg.solve(K, Y - start)
-    np.testing.assert_allclose(found.value(PLACES), elsewhere + cross @ a, atol=1e-6)  # predictions above in single precision
+    # predictions above in single precision
+    np.testing.assert_allclose(found.value(PLACES), elsewhere + cross @ a, atol=1e-6)
     np.testing.assert_allclose(found.value(X), Y, atol=1e-11)
     assert found.objective == pytest.approx(np.sqrt(a @ K @ a), rel=1e-5)
     assert found.certificate.residual <= 1e-11 and found.certificate.gap <= 1e-9
@@ -32,7 +33,9 @@ def test_the_interpolator_fits_the_data_with_the_least_norm():
 def test_its_weights_are_the_shortest_step_that_fits_the_linearised_data():
     found = bf.tangent_interpolator(MODEL, WEIGHTS, X, Y).value
     step = [end - start for start, end in zip(WEIGHTS, found.params, strict=True)]
-    assert np.sqrt(sum(np.sum(s**2) for s in step)) == pytest.approx(bf.tangent_interpolator(MODEL, WEIGHTS, X, Y).objective)
+    assert np.sqrt(sum(np.sum(s**2) for s in step)) == pytest.approx(
+        bf.tangent_interpolator(MODEL, WEIGHTS, X, Y).objective
+    )
 
 
 def test_two_layer_networks_get_a_predictor_and_diagonal_ones_their_beta():
@@ -49,13 +52,21 @@ def test_two_layer_networks_get_a_predictor_and_diagonal_ones_their_beta():
 
 @pytest.mark.parametrize("normalisation", ["half", "sum", "half-mean"])
 def test_linearised_training_is_the_kernel_flow(normalisation):
-    """Against an integrated ḟ = −K∇L, and for a network that is linear against the exact flow of its weights."""
+    """Against an integrated ḟ = −K∇L, and for a network that is linear against the exact flow of
+    its weights."""
     from scipy.integrate import solve_ivp
 
     loss = bf.SquareLoss(normalisation)
     flow = bf.linearised_flow(MODEL, WEIGHTS, X, Y, loss)
     K, t = bf.tangent_kernel(MODEL, WEIGHTS, X), 0.3
-    solved = solve_ivp(lambda _, f: -K @ loss.gradient(f, Y), (0, t), flow.predictions(0), rtol=1e-10, atol=1e-12, method="LSODA")
+    solved = solve_ivp(
+        lambda _, f: -K @ loss.gradient(f, Y),
+        (0, t),
+        flow.predictions(0),
+        rtol=1e-10,
+        atol=1e-12,
+        method="LSODA",
+    )
     np.testing.assert_allclose(flow.predictions(t), solved.y[:, -1], atol=1e-8)
     np.testing.assert_allclose(flow.at(t)(X), flow.predictions(t), atol=1e-10)
     assert flow.loss(t) == pytest.approx(loss(solved.y[:, -1], Y), rel=1e-7)
@@ -67,7 +78,11 @@ def test_linearised_training_is_the_kernel_flow(normalisation):
 def test_modes_out_of_the_kernels_reach_do_not_move():
     inputs = np.vstack([X[:3], X[:1]])  # the same input with two labels
     flow = bf.linearised_flow(MODEL, WEIGHTS, inputs, [1.0, 0.0, 0.0, -1.0])
-    assert flow.predictions(np.inf)[0] == pytest.approx(flow.predictions(np.inf)[3], abs=1e-9) == pytest.approx(0.0, abs=1e-9)
+    assert (
+        flow.predictions(np.inf)[0]
+        == pytest.approx(flow.predictions(np.inf)[3], abs=1e-9)
+        == pytest.approx(0.0, abs=1e-9)
+    )
     with pytest.raises(bf.InconsistentError):
         bf.tangent_interpolator(MODEL, WEIGHTS, inputs, [1.0, 0.0, 0.0, -1.0])
 
@@ -76,7 +91,10 @@ def test_the_max_margin_of_the_tangent_kernel():
     labels = np.where(Y > 0, 1.0, -1.0)
     found = bf.tangent_max_margin(MODEL, WEIGHTS, X, labels)
     by_matrix = bf.kernel_max_margin(bf.tangent_kernel(MODEL, WEIGHTS, X), labels)
-    assert found.objective == pytest.approx(by_matrix.objective, rel=1e-10) and found.objective <= by_matrix.objective
+    assert (
+        found.objective == pytest.approx(by_matrix.objective, rel=1e-10)
+        and found.objective <= by_matrix.objective
+    )
     assert np.min(labels * found.value(X)) == pytest.approx(found.objective, rel=1e-9)
     size = np.sqrt(sum(np.sum(leaf**2) for leaf in found.value.direction))
     assert size == pytest.approx(1.0, rel=1e-9)  # ‖f‖ = 1 in the RKHS

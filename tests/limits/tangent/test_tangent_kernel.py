@@ -19,7 +19,10 @@ X = RNG.standard_normal((9, 6))
 
 def dense(widths, key=0):
     rng = np.random.default_rng(key)
-    return [(rng.standard_normal((a, b)) / a**0.5, rng.standard_normal(b)) for a, b in itertools.pairwise(widths)]
+    return [
+        (rng.standard_normal((a, b)) / a**0.5, rng.standard_normal(b))
+        for a, b in itertools.pairwise(widths)
+    ]
 
 
 def mlp(params, X):
@@ -51,7 +54,10 @@ FUNCTIONS = {
     "mlp": (mlp, dense([6, 12, 10, 1])),
     "jitted": (jax.jit(mlp), dense([6, 12, 10, 1])),
     "tied": (tied, {"W": RNG.standard_normal((6, 6)), "gain": np.array(0.5)}),
-    "convolution": (convolution, {"kernel": RNG.standard_normal((3, 1, 2, 2)), "read": RNG.standard_normal(18)}),
+    "convolution": (
+        convolution,
+        {"kernel": RNG.standard_normal((3, 1, 2, 2)), "read": RNG.standard_normal(18)},
+    ),
     "looped": (looped, {"W": RNG.standard_normal((3, 6, 6))}),
     "transposed": (transposed, bf.TwoLayer(8, 6).init(1.0)),
     "model": (bf.TwoLayer(8, 6), bf.TwoLayer(8, 6).init(1.0)),
@@ -63,7 +69,9 @@ def jacobian(fn, params, X):
     """The whole Jacobian, in double precision."""
     with jax_in_double():
         exact = jax.tree_util.tree_map(jnp.asarray, params)
-        leaves = jax.tree_util.tree_leaves(jax.jit(jax.jacrev(lambda w: fn(w, jnp.asarray(X))))(exact))
+        leaves = jax.tree_util.tree_leaves(
+            jax.jit(jax.jacrev(lambda w: fn(w, jnp.asarray(X))))(exact)
+        )
         return np.hstack([np.asarray(leaf).reshape(len(X), -1) for leaf in leaves])
 
 
@@ -91,7 +99,8 @@ def test_blocks_change_nothing(name):
 
 
 def test_what_is_taken_apart_and_what_is_not():
-    """Weights that enter by one product are; biases, tied weights, convolutions and small tensors are not."""
+    """Weights that enter by one product are; biases, tied weights, convolutions and small tensors
+    are not."""
     taken = {}
     for name, (fn, params) in FUNCTIONS.items():
         function = JaxFunction(fn, params)
@@ -103,10 +112,14 @@ def test_what_is_taken_apart_and_what_is_not():
 
 
 def test_a_transposed_weight_costs_no_more():
-    """Weights laid out the other way round are moved once for all inputs, and are no part of what one input needs."""
+    """Weights laid out the other way round are moved once for all inputs, and are no part of what
+    one input needs."""
     W, inputs = np.ones((60, 40)), RNG.standard_normal((3, 40))
     costs = []
-    for fn, weights in ((lambda w, X: jnp.tanh(X @ w).sum(1), W.T), (lambda w, X: jnp.tanh(X @ w.T).sum(1), W)):
+    for fn, weights in (
+        (lambda w, X: jnp.tanh(X @ w).sum(1), W.T),
+        (lambda w, X: jnp.tanh(X @ w.T).sum(1), W),
+    ):
         function = JaxFunction(fn, weights)
         costs.append(function.cost(function.leaves("params", weights), inputs))
     assert costs[0] == costs[1] < W.size
@@ -118,11 +131,17 @@ def test_models_in_numpy_and_in_jax_agree(name):
     own, traced = ModelFunction(model, params), JaxFunction(model, params)
     leaves = own.leaves("params", params)
     v, c = tuple(RNG.standard_normal(leaf.shape) for leaf in leaves), RNG.standard_normal(9)
-    np.testing.assert_allclose(own.predictions(leaves, X), traced.predictions(leaves, X), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(own.pushforward(leaves, X, v), traced.pushforward(leaves, X, v), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        own.predictions(leaves, X), traced.predictions(leaves, X), rtol=1e-12, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        own.pushforward(leaves, X, v), traced.pushforward(leaves, X, v), rtol=1e-12, atol=1e-12
+    )
     for one, other in zip(own.pullback(leaves, X, c), traced.pullback(leaves, X, c), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(Tangent(traced, leaves).kernel(X), Tangent(own, leaves).kernel(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        Tangent(traced, leaves).kernel(X), Tangent(own, leaves).kernel(X), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_a_large_model_goes_through_jax_and_stays_below_its_memory():
@@ -141,7 +160,9 @@ def test_a_large_model_goes_through_jax_and_stays_below_its_memory():
 def test_single_precision_weights_are_computed_in_double():
     params = jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, np.float32), dense([6, 12, 1]))
     K = bf.tangent_kernel(mlp, params, X)
-    exact = bf.tangent_kernel(mlp, jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, np.float64), params), X)
+    exact = bf.tangent_kernel(
+        mlp, jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, np.float64), params), X
+    )
     assert np.array_equal(K, exact)
 
 
@@ -153,20 +174,30 @@ def test_an_equinox_module_and_one_of_its_outputs():
         (W, b), (V, c) = weights
         return jax.nn.relu(X @ W.T + b) @ V[1] + c[1]
 
-    weights = [(np.asarray(layer.weight, np.float64), np.asarray(layer.bias, np.float64)) for layer in module.layers]
+    weights = [
+        (np.asarray(layer.weight, np.float64), np.asarray(layer.bias, np.float64))
+        for layer in module.layers
+    ]
     J = jacobian(second, weights, X)
-    np.testing.assert_allclose(bf.tangent_kernel(module, module, X, output=1), J @ J.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        bf.tangent_kernel(module, module, X, output=1), J @ J.T, rtol=1e-12, atol=1e-12
+    )
 
 
 def test_a_torch_module():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(6, 7), torch.nn.ReLU(), torch.nn.Linear(7, 1))
-    weights = [(module[k].weight.detach().double().numpy().T, module[k].bias.detach().double().numpy()) for k in (0, 2)]
+    weights = [
+        (module[k].weight.detach().double().numpy().T, module[k].bias.detach().double().numpy())
+        for k in (0, 2)
+    ]
     expected = bf.tangent_kernel(mlp, weights, X)
     for params in (module, module.state_dict()):
         np.testing.assert_allclose(bf.tangent_kernel(module, params, X), expected, rtol=1e-12)
-    np.testing.assert_allclose(bf.tangent_kernel(module, module, X, memory=2e3), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        bf.tangent_kernel(module, module, X, memory=2e3), expected, rtol=1e-12
+    )
 
 
 class TestBadInput:
@@ -176,11 +207,35 @@ class TestBadInput:
             (lambda w, X: X @ w, np.ones((6, 3)), X, {}, ("fn", "3 outputs", "output=0..2")),
             (lambda w, X: X @ w, np.ones((6, 3)), X, {"output": 3}, ("output", "0 to 2", "3")),
             (lambda w, X: (X @ w).sum(), np.ones(6), X, {}, ("fn", "each of 2 inputs")),
-            (lambda w, X: jnp.sqrt(jnp.abs(X @ w)), np.zeros(6), X, {}, ("fn", "gradient is not finite", "singular")),
-            (lambda w, X: jnp.exp(X @ w), np.full(6, 1e5), X, {}, ("fn", "f = inf", "1e+05", "overflows")),
+            (
+                lambda w, X: jnp.sqrt(jnp.abs(X @ w)),
+                np.zeros(6),
+                X,
+                {},
+                ("fn", "gradient is not finite", "singular"),
+            ),
+            (
+                lambda w, X: jnp.exp(X @ w),
+                np.full(6, 1e5),
+                X,
+                {},
+                ("fn", "f = inf", "1e+05", "overflows"),
+            ),
             (lambda w, X: X @ w, np.full(6, np.nan), X, {}, ("params", "nan", "finite")),
-            (lambda w, X: X @ w - jnp.mean(X @ w), np.ones(6), X, {}, ("fn", "depends on the others", "normalisation")),
-            (lambda w, X: np.maximum(np.asarray(X) @ np.asarray(w), 0), np.ones(6), X, {}, ("fn", "leaves JAX")),
+            (
+                lambda w, X: X @ w - jnp.mean(X @ w),
+                np.ones(6),
+                X,
+                {},
+                ("fn", "depends on the others", "normalisation"),
+            ),
+            (
+                lambda w, X: np.maximum(np.asarray(X) @ np.asarray(w), 0),
+                np.ones(6),
+                X,
+                {},
+                ("fn", "leaves JAX"),
+            ),
             (lambda w, X: X @ w, np.ones(6), X, {"memory": 10.0}, ("memory", "one input")),
             (lambda w, X: X @ w, np.ones(6), X, {"memory": -1.0}, ("memory", "positive")),
             (lambda w, X: X @ w, np.arange(6), X, {}, ("params", "no floating-point array")),
@@ -192,7 +247,9 @@ class TestBadInput:
     def test_is_named(self, fn, params, inputs, options, words):
         with pytest.raises(bf.InputError) as caught:
             bf.tangent_kernel(fn, params, inputs, **options)
-        assert str(caught.value).startswith(words[0]) and all(word in str(caught.value) for word in words), str(caught.value)
+        assert str(caught.value).startswith(words[0]) and all(
+            word in str(caught.value) for word in words
+        ), str(caught.value)
 
 
 class TestTorch:
@@ -207,7 +264,10 @@ class TestTorch:
         class Tied(torch.nn.Module):
             def __init__(self):
                 super().__init__()
-                self.first, self.second = torch.nn.Linear(6, 6, bias=False), torch.nn.Linear(6, 6, bias=False)
+                self.first, self.second = (
+                    torch.nn.Linear(6, 6, bias=False),
+                    torch.nn.Linear(6, 6, bias=False),
+                )
                 self.second.weight = self.first.weight
                 self.register_buffer("mix", torch.linspace(-1, 1, 6), persistent=False)
 
@@ -241,7 +301,10 @@ class TestTorch:
     def test_integers_are_named(self, torch):
         nn = torch.nn
         with pytest.raises(bf.InputError, match="float64 inputs"):
-            self.kernel(nn.Sequential(nn.Embedding(9, 1), nn.Flatten(), nn.Linear(3, 1)), np.arange(12).reshape(4, 3) % 9)
+            self.kernel(
+                nn.Sequential(nn.Embedding(9, 1), nn.Flatten(), nn.Linear(3, 1)),
+                np.arange(12).reshape(4, 3) % 9,
+            )
 
 
 def test_equal_first_and_last_inputs_hide_no_influence():

@@ -51,9 +51,20 @@ class Scene:
         self.drivers: list[subprocess.Popen] = []
 
     def start(self, **changes) -> subprocess.Popen:
-        environment = {**os.environ, fault_points.LOG: str(self.log), "PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, str(TESTS / "fault_driver.py"), json.dumps({**self.plan, **changes})]
-        driver = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        environment = {
+            **os.environ,
+            fault_points.LOG: str(self.log),
+            "PYTHONPATH": PATHS,
+            "OMP_NUM_THREADS": "1",
+        }
+        command = [
+            sys.executable,
+            str(TESTS / "fault_driver.py"),
+            json.dumps({**self.plan, **changes}),
+        ]
+        driver = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         self.drivers.append(driver)
         return driver
 
@@ -77,14 +88,21 @@ class Scene:
         with monkeypatch.context() as patch:
             patch.setenv(fault_points.LOG, str(self.log))
             return sweep(
-                self.function, fault_driver.grid_of(self.plan), store=Store(self.plan["store"]), chunk=self.plan["chunk"]
+                self.function,
+                fault_driver.grid_of(self.plan),
+                store=Store(self.plan["store"]),
+                chunk=self.plan["chunk"],
             )
 
     def undisturbed(self) -> xarray.Dataset:
         return sweep(self.function, fault_driver.grid_of(self.plan))
 
     def rubbish(self) -> list[str]:
-        return [path.name for path in Path(self.plan["store"]).rglob("*") if path.name.endswith((".part", ".lock"))]
+        return [
+            path.name
+            for path in Path(self.plan["store"]).rglob("*")
+            if path.name.endswith((".part", ".lock"))
+        ]
 
 
 @pytest.fixture

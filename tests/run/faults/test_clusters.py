@@ -19,10 +19,24 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at proces
 @pytest.fixture
 def cluster(tmp_path):
     """A scheduler and a worker in processes of their own: (scheduler, address)."""
-    environment = {**os.environ, "PYTHONPATH": PATHS, "FAULT_LOG": str(tmp_path / "log"), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": PATHS,
+        "FAULT_LOG": str(tmp_path / "log"),
+        "OMP_NUM_THREADS": "1",
+    }
     scheduler_log = (tmp_path / "scheduler").open("w")
     options = {"env": environment, "stdout": subprocess.DEVNULL, "cwd": tmp_path}
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard"]
+    dask = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--port",
+        "0",
+        "--host",
+        "127.0.0.1",
+        "--no-dashboard",
+    ]
     scheduler = subprocess.Popen(dask, stderr=scheduler_log, **options)
     started = []
 
@@ -60,7 +74,9 @@ def test_a_killed_scheduler_loses_nothing_that_is_stored(scene, monkeypatch, clu
     _, err = driver.communicate(timeout=PATIENCE)
     assert driver.returncode != 0 and "no answer" in err and "finished chunks are kept" in err
     stored, before = run.stored(), run.computed
-    assert len({x // 2 for x in before} - {x // 2 for x in stored}) <= 1, "at most the open chunk of the one worker"
+    assert len({x // 2 for x in before} - {x // 2 for x in stored}) <= 1, (
+        "at most the open chunk of the one worker"
+    )
     xarray.testing.assert_identical(run.finish(monkeypatch), run.undisturbed())
     assert not stored & set(run.computed[len(before) :]) and run.rubbish() == []
 

@@ -24,7 +24,9 @@ def test_a_killed_worker_costs_its_open_chunk(scene, monkeypatch):
     os.kill(victim, signal.SIGKILL)
     assert driver.wait(PATIENCE) == 0, driver.stderr.read()
     again = [x for x, times in Counter(run.computed).items() if times > 1]
-    assert len(again) <= 2 and len({x // 2 for x in again}) <= 1, "only points of the one open chunk"
+    assert len(again) <= 2 and len({x // 2 for x in again}) <= 1, (
+        "only points of the one open chunk"
+    )
     assert all(gone(pid) for pid in run.processes) and run.rubbish() == []
     before = len(run.computed)
     xarray.testing.assert_identical(run.finish(monkeypatch), run.undisturbed())
@@ -36,7 +38,9 @@ def test_a_worker_killed_in_the_middle_of_a_write_leaves_no_rubbish(scene, tmp_p
     run = scene(function="dies_writing", points=8, settings=settings, engine="processes", chunk=2)
     driver = run.start()
     assert driver.wait(PATIENCE) == 0, driver.stderr.read()
-    assert sorted(run.computed) == [0, 1, 2, 2, 3, 3, 4, 5, 6, 7], "the one open chunk is computed again"
+    assert sorted(run.computed) == [0, 1, 2, 2, 3, 3, 4, 5, 6, 7], (
+        "the one open chunk is computed again"
+    )
     assert run.stored() == set(range(8)) and run.rubbish() == []
 
 
@@ -81,7 +85,9 @@ def test_a_driver_killed_in_the_middle_of_a_write(scene, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("how, word", [("exit", "code 3"), ("segv", "SIGSEGV")])
 def test_a_task_that_crashes_the_interpreter_is_found_and_recorded(scene, monkeypatch, how, word):
-    run = scene(function="deadly", points=8, settings={"victim": 5, "how": how}, engine="processes", chunk=4)
+    run = scene(
+        function="deadly", points=8, settings={"victim": 5, "how": how}, engine="processes", chunk=4
+    )
     driver = run.start()
     _, err = driver.communicate(timeout=PATIENCE)
     assert driver.returncode == 0, err
@@ -103,7 +109,9 @@ def test_nan_is_a_result_like_any_other(scene, monkeypatch):
     before = len(run.computed)
     data = run.finish(monkeypatch)
     assert len(run.computed) == before == 9
-    assert "failed" not in data and np.isnan(data.v.values).tolist() == [x % 3 == 0 for x in range(9)]
+    assert "failed" not in data and np.isnan(data.v.values).tolist() == [
+        x % 3 == 0 for x in range(9)
+    ]
     xarray.testing.assert_identical(data, run.undisturbed())
 
 
@@ -155,7 +163,8 @@ def test_ctrl_c_stops_cleanly(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs inherit it as ignored
+        # a shell's background jobs inherit it as ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         eventually(lambda: len(list(tmp_path.rglob("*.nc"))) >= 2, "two shards")

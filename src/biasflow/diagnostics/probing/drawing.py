@@ -24,12 +24,20 @@ FLOOR = 1e-4
 
 
 def draw(probe: Probe) -> Any:
-    """Movements with their references, through time where there are several checkpoints, and f against its linearisation."""
+    """Movements with their references, through time where there are several checkpoints, and f
+    against its linearisation."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     count = 3 if len(probe.along) > 1 else 2
-    with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
+    with rc_context(
+        {
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+        }
+    ):
         figure = Figure(figsize=(1.2 + 4.2 * count, 3.9), layout="constrained")
         axes = figure.subplots(1, count)
     _movements(axes[0], probe)
@@ -41,7 +49,8 @@ def draw(probe: Probe) -> Any:
 
 
 def _movements(axis: Any, probe: Probe) -> None:
-    """A dot with two standard errors for each movement, a grey one for untrained networks of other seeds."""
+    """A dot with two standard errors for each movement, a grey one for untrained networks of other
+    seeds."""
     from .probe import KERNEL, RICH
 
     places = np.arange(len(SHOWN))[::-1]
@@ -52,7 +61,9 @@ def _movements(axis: Any, probe: Probe) -> None:
         values = np.array([estimates[name].value for name in SHOWN])
         errors = np.array([estimates[name].error for name in SHOWN])
         drawn = np.isfinite(values) & (values > 0)
-        reach = np.nan_to_num(np.vstack([np.minimum(2 * errors, np.maximum(values - FLOOR, 0)), 2 * errors]))
+        reach = np.nan_to_num(
+            np.vstack([np.minimum(2 * errors, np.maximum(values - FLOOR, 0)), 2 * errors])
+        )
         axis.errorbar(
             np.maximum(values, FLOOR)[drawn],
             (places + shift)[drawn],
@@ -68,8 +79,18 @@ def _movements(axis: Any, probe: Probe) -> None:
     axis.axvspan(RICH, axis.get_xlim()[1], color="#b5330f", alpha=0.07, lw=0)
     axis.set(yticks=places, yticklabels=list(SHOWN.values()), ylim=(-0.6, len(SHOWN) - 0.1))
     axis.set_xlabel("relative to the start (0: as it was)")
-    axis.text(KERNEL / 1.15, len(SHOWN) - 0.3, "kernel", ha="right", va="center", fontsize=8, color="#2460d8")
-    axis.text(RICH * 1.15, len(SHOWN) - 0.3, "rich", ha="left", va="center", fontsize=8, color="#b5330f")
+    axis.text(
+        KERNEL / 1.15,
+        len(SHOWN) - 0.3,
+        "kernel",
+        ha="right",
+        va="center",
+        fontsize=8,
+        color="#2460d8",
+    )
+    axis.text(
+        RICH * 1.15, len(SHOWN) - 0.3, "rich", ha="left", va="center", fontsize=8, color="#b5330f"
+    )
     axis.legend(frameon=False, fontsize=8, loc="lower left")
     axis.set_title("How far it moved (bars: two errors)", fontsize=10)
 
@@ -78,7 +99,16 @@ def _through_time(axis: Any, probe: Probe) -> None:
     for name, colour in COLOURS.items():
         values = np.array([one[name].value for one in probe.along])
         errors = np.array([one[name].error for one in probe.along])
-        axis.errorbar(probe.times[1:], values, yerr=2 * errors, color=colour, marker="o", ms=4, capsize=2, label=SHOWN[name])
+        axis.errorbar(
+            probe.times[1:],
+            values,
+            yerr=2 * errors,
+            color=colour,
+            marker="o",
+            ms=4,
+            capsize=2,
+            label=SHOWN[name],
+        )
     counted = np.array_equal(probe.times, np.arange(len(probe.times)))
     axis.set(xlabel="checkpoint" if counted else "time", ylabel="movement", yscale="log")
     axis.legend(frameon=False, fontsize=8)

@@ -1,4 +1,5 @@
-"""How far a network has moved from its start, in the eyes of the kernel regime: numbers, each with an error over inputs."""
+"""How far a network has moved from its start, in the eyes of the kernel regime: numbers, each with
+an error over inputs."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What is looked at of a network at one set of weights, on inputs X: the kernel, predictions, and ⟨w, ∇f⟩."""
+    """What is looked at of a network at one set of weights, on inputs X: the kernel, predictions,
+    and ⟨w, ∇f⟩."""
 
     at: Tangent
     kernel: Array
@@ -59,7 +61,8 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A start and an end on the same inputs. dots: ⟨∇f(w₀, x), ∇f(w, x)⟩; linear: f(w₀, x) + ⟨∇f(w₀, x), w − w₀⟩."""
+    """A start and an end on the same inputs. dots: ⟨∇f(w₀, x), ∇f(w, x)⟩; linear: f(w₀, x) +
+    ⟨∇f(w₀, x), w − w₀⟩."""
 
     start: View
     end: View
@@ -75,7 +78,8 @@ def view(at: Tangent, X: Array) -> View:
     largest = float(np.max(np.abs(kernel)))
     if largest > LARGEST:
         raise InputError(
-            f"fn: gradients of length up to {np.sqrt(largest):.3g}, whose kernel's norm overflows; training diverged?"
+            f"fn: gradients of length up to {np.sqrt(largest):.3g}, whose kernel's norm "
+            "overflows; training diverged?"
         )
     return View(at, kernel, values, _pushed(at, X, at.leaves))
 
@@ -89,7 +93,9 @@ def pair(start: View, end: View, X: Array, labels: Array | None) -> Pair:
 
 
 def _pushed(at: Tangent, X: Array, direction: tuple[Array, ...]) -> Array:
-    return np.concatenate([at.function.pushforward(at.leaves, X[block], direction) for block in at.blocks(X)])
+    return np.concatenate(
+        [at.function.pushforward(at.leaves, X[block], direction) for block in at.blocks(X)]
+    )
 
 
 def kernel_movement(p: Pair, kept: Index) -> float:
@@ -99,21 +105,27 @@ def kernel_movement(p: Pair, kept: Index) -> float:
 
 
 def kernel_turn(p: Pair, kept: Index) -> float:
-    """1 − ⟨K, K₀⟩_F/(‖K‖_F‖K₀‖_F) for centred kernels: how far its shape turned, whatever its size."""
+    """1 − ⟨K, K₀⟩_F/(‖K‖_F‖K₀‖_F) for centred kernels: how far its shape turned, whatever its
+    size."""
     K, K0 = (centred(v.kernel[np.ix_(kept, kept)]) for v in (p.end, p.start))
     return 1 - _ratio(np.sum(K * K0), np.linalg.norm(K) * np.linalg.norm(K0))
 
 
 def gradient_distance(p: Pair, kept: Index) -> float:
-    """The mean over x of 1 − cos(∇f(w₀, x), ∇f(w, x)) (W, §7); inputs at which a gradient vanishes are left out."""
+    """The mean over x of 1 − cos(∇f(w₀, x), ∇f(w, x)) (W, §7); inputs at which a gradient vanishes
+    are left out."""
     lengths = np.sqrt(np.diag(p.start.kernel)[kept] * np.diag(p.end.kernel)[kept])
     felt = lengths > 0
     return float(np.mean(1 - p.dots[kept][felt] / lengths[felt])) if np.any(felt) else float("nan")
 
 
 def linear_gap(p: Pair, kept: Index) -> float:
-    """‖f(w, X) − f₀(X) − ⟨∇f₀(X), w − w₀⟩‖/‖f(w, X) − f₀(X)‖: the part of what was learned that the linearised network misses."""
-    return _ratio(np.linalg.norm((p.end.values - p.linear)[kept]), np.linalg.norm((p.end.values - p.start.values)[kept]))
+    """‖f(w, X) − f₀(X) − ⟨∇f₀(X), w − w₀⟩‖/‖f(w, X) − f₀(X)‖: the part of what was learned that the
+    linearised network misses."""
+    return _ratio(
+        np.linalg.norm((p.end.values - p.linear)[kept]),
+        np.linalg.norm((p.end.values - p.start.values)[kept]),
+    )
 
 
 def weight_movement(p: Pair, kept: Index) -> float:
@@ -123,13 +135,15 @@ def weight_movement(p: Pair, kept: Index) -> float:
 
 
 def degree(p: Pair, kept: Index) -> float:
-    """L = Σf⟨w, ∇f⟩/Σf² at the end: Euler's identity says ⟨w, ∇f⟩ = L·f where f is homogeneous of degree L."""
+    """L = Σf⟨w, ∇f⟩/Σf² at the end: Euler's identity says ⟨w, ∇f⟩ = L·f where f is homogeneous of
+    degree L."""
     f = p.end.values[kept]
     return _ratio(f @ p.end.radial[kept], f @ f)
 
 
 def label_alignment(p: Pair, kept: Index) -> float:
-    """⟨K, yyᵀ⟩/(‖K‖_F‖y‖²) at the end, kernel and labels centred: how much of the kernel points to the labels."""
+    """⟨K, yyᵀ⟩/(‖K‖_F‖y‖²) at the end, kernel and labels centred: how much of the kernel points to
+    the labels."""
     return _alignment(p.end.kernel, p.labels, kept)
 
 
@@ -163,7 +177,8 @@ MOVEMENTS = (kernel_movement, gradient_distance, linear_gap)
 def estimates(p: Pair, groups: int = GROUPS) -> dict[str, Estimate]:
     """Every measure with the standard error of a jackknife over groups of inputs.
 
-    s² = (g − 1)/g·Σ_k(m_k − m̄)², m_k the measure without the k-th of g groups: what other inputs of the same kind would do.
+    s² = (g − 1)/g·Σ_k(m_k − m̄)², m_k the measure without the k-th of g groups: what other inputs
+    of the same kind would do.
     """
     n = p.start.values.size
     everything: Index = np.arange(n)
@@ -193,5 +208,7 @@ def read_labels(y: Any, n: int) -> Array | None:
         return None
     array = real_array("y", y)
     if array.shape != (n,):
-        raise InputError(f"y: expected {n} finite labels, one for each input, found shape {array.shape}")
+        raise InputError(
+            f"y: expected {n} finite labels, one for each input, found shape {array.shape}"
+        )
     return array

@@ -12,10 +12,21 @@ if TYPE_CHECKING:
     from .probe import Probe
 
 SENTENCES = {
-    "kernel": "it trained like a kernel machine: its features are those of its start, and only their weights were learned",
-    "rich": "it learned features: a linear model on its initial features does not describe what it learned",
-    "between": "it is neither a kernel machine nor far from one, or the errors are too large to tell",
-    "dead": "no weight moves its predictions on these inputs any more (every unit is off): there is nothing to judge",
+    "kernel": (
+        "it trained like a kernel machine: its features are those of its start, and only "
+        "their weights were learned"
+    ),
+    "rich": (
+        "it learned features: a linear model on its initial features does not describe what "
+        "it learned"
+    ),
+    "between": (
+        "it is neither a kernel machine nor far from one, or the errors are too large to tell"
+    ),
+    "dead": (
+        "no weight moves its predictions on these inputs any more (every unit is off): there "
+        "is nothing to judge"
+    ),
     "unmoved": "its predictions on these inputs are what they were: there is nothing to judge",
 }
 
@@ -32,8 +43,10 @@ def paragraph(probe: Probe) -> str:
 def _gap(probe: Probe) -> str:
     gap = probe.final["linear_gap"]
     return (
-        f"Linearised at its start, with the same change of weights, the network misses {gap} of what it learned on these"
-        f" {probe.trained.size} inputs (0: a kernel machine; a network that learned all of it by features: 1)."
+        f"Linearised at its start, with the same change of weights, the network misses {gap} of "
+        "what it learned on these"
+        f" {probe.trained.size} inputs (0: a kernel machine; a network that learned all of it by "
+        "features: 1)."
     )
 
 
@@ -41,22 +54,37 @@ def _kernel(probe: Probe) -> str:
     moved, null = probe.final["kernel_movement"], probe.null["kernel_movement"]
     if np.isnan(moved.value):
         return "Its tangent kernel vanishes at the start, so that its movement has no unit."
-    text = f"Its tangent kernel moved by {moved} of its own norm (its shape alone turned by {probe.final['kernel_turn']})"
+    text = (
+        f"Its tangent kernel moved by {moved} of its own norm (its shape alone turned by "
+        f"{probe.final['kernel_turn']})"
+    )
     if not _known(null):
-        return f"{text}; no reference over seeds: drawn {probe.drawn}, they have the same kernel (init= draws others)."
+        return (
+            f"{text}; no reference over seeds: drawn {probe.drawn}, they have the same kernel "
+            "(init= draws others)."
+        )
     times = moved.value / null.value
-    compared = f"{times:.1f} times as far as" if times >= 0.1 else f"{100 * times:.2g}% of the way that"
+    compared = (
+        f"{times:.1f} times as far as" if times >= 0.1 else f"{100 * times:.2g}% of the way that"
+    )
     ending = "a change of seed moves it" if times >= 0.1 else "a change of seed takes it"
-    return f"{text}; untrained networks of other seeds are {null} away, so training moved it {compared} {ending}."
+    return (
+        f"{text}; untrained networks of other seeds are {null} away, so training moved it "
+        f"{compared} {ending}."
+    )
 
 
 def _gradients(probe: Probe) -> str:
     turned, null = probe.final["gradient_distance"], probe.null["gradient_distance"]
     if np.isnan(turned.value):
-        return "The gradient vanishes at every input, at the start or now, so that its turn is not defined."
+        return (
+            "The gradient vanishes at every input, at the start or now, so that its turn is "
+            "not defined."
+        )
     seeds = f" ({null} between seeds)" if _known(null) else ""
     return (
-        f"The gradient at an input turned by {turned} in cosine distance{seeds}, and the weights moved by"
+        f"The gradient at an input turned by {turned} in cosine distance{seeds}, and the weights "
+        "moved by"
         f" {probe.final['weight_movement'].value:.2g} of their norm."
     )
 
@@ -78,14 +106,22 @@ def _degree(probe: Probe) -> str:
     if found:
         return f"The network is homogeneous of degree {found.degree:.4g} in its weights."
     return (
-        f"The network is not homogeneous in its weights (⟨w, ∇f⟩/f = {found.degree:.3g} ± {found.spread:.1g} over inputs), so"
+        f"The network is not homogeneous in its weights (⟨w, ∇f⟩/f = {found.degree:.3g} ± "
+        f"{found.spread:.1g} over inputs), so"
         " theorems on homogeneous networks do not apply to it as they stand."
     )
 
 
 def _errors(probe: Probe) -> str:
-    runs = f" and the spread of {probe.runs} runs" if probe.runs > 1 else "; give runs= for an error over trainings"
-    return f"Errors are standard errors over inputs (jackknife){runs}; other seeds were drawn {probe.drawn}."
+    runs = (
+        f" and the spread of {probe.runs} runs"
+        if probe.runs > 1
+        else "; give runs= for an error over trainings"
+    )
+    return (
+        f"Errors are standard errors over inputs (jackknife){runs}; other seeds were drawn "
+        f"{probe.drawn}."
+    )
 
 
 def _known(null: Estimate) -> bool:

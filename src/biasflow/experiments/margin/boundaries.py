@@ -1,4 +1,5 @@
-"""C/fig1: decision boundaries in the plane, both layers against the output layer, trained as in C and exact."""
+"""C/fig1: decision boundaries in the plane, both layers against the output layer, trained as in C
+and exact."""
 
 from __future__ import annotations
 
@@ -27,11 +28,14 @@ POINTS = 30
 """Times at which flows are saved, geometric from 1."""
 
 
-def point(seed: int, n: int, m: int, k: int, steps: int, scales: list[float], end: float, rtol: float) -> xarray.Dataset:
-    """One training set: the exact max margins, networks of width m after `steps` steps, and gradient flows until `end`.
+def point(
+    seed: int, n: int, m: int, k: int, steps: int, scales: list[float], end: float, rtol: float
+) -> xarray.Dataset:
+    """One training set: the exact max margins, networks of width m after `steps` steps, and
+    gradient flows until `end`.
 
-    Both layers: weights N(0, σ²) in C's h = (1/m)Σφ; steps ½/√(t+1) from the first σ of `scales`, flows from all. Output layer:
-    unit neurons, a = 0, the steps of Proposition 7.
+    Both layers: weights N(0, σ²) in C's h = (1/m)Σφ; steps ½/√(t+1) from the first σ of `scales`,
+    flows from all. Output layer: unit neurons, a = 0, the steps of Proposition 7.
     """
     import xarray
 
@@ -40,7 +44,14 @@ def point(seed: int, n: int, m: int, k: int, steps: int, scales: list[float], en
     run = margin_ascent(with_bias(ds), scaled(unit, scales[0]), steps)
     times = np.geomspace(1.0, end, POINTS)
     flows = [
-        gradient_flow(TwoLayer(m, 3), with_bias(ds), SmoothMargin(), scaled(unit, scale), times=times, rtol=rtol)
+        gradient_flow(
+            TwoLayer(m, 3),
+            with_bias(ds),
+            SmoothMargin(),
+            scaled(unit, scale),
+            times=times,
+            rtol=rtol,
+        )
         for scale in scales
     ]
     variables = {
@@ -57,7 +68,10 @@ def point(seed: int, n: int, m: int, k: int, steps: int, scales: list[float], en
         "best": run.stats["best_margin"][-1] / f1.objective,
         "step_time": ("step", elapsed(run.times)),
         "margin": (("sigma", "time"), [flow.stats["margin"] / f1.objective for flow in flows]),
-        "margin_error": ("sigma", [flow.stats["margin_error"][-1] / f1.objective for flow in flows]),
+        "margin_error": (
+            "sigma",
+            [flow.stats["margin_error"][-1] / f1.objective for flow in flows],
+        ),
         **output_layer(ds, unit.W / np.linalg.norm(unit.W, axis=1)[:, None], steps),
     }
     return xarray.Dataset(variables, {"sigma": scales, "step": run.times, "time": times})
@@ -79,7 +93,10 @@ def output_layer(ds: Dataset, directions: Array, steps: int) -> dict[str, Any]:
     """γ₂^(m) of these neurons, and where training them leads, in its units."""
     limit = f2_max_margin(ds.X, ds.y, features=directions)
     start, data = TwoLayerParams(np.zeros(len(directions)), directions), with_bias(ds)
-    run, authors = (margin_ascent(data, start, steps, step, training="output") for step in (Proposition7Step(), AUTHORS))
+    run, authors = (
+        margin_ascent(data, start, steps, step, training="output")
+        for step in (Proposition7Step(), AUTHORS)
+    )
     return {
         "gamma2_m": limit.objective,
         "output": (("y", "x"), on_square(FeatureClassifier(directions, run.final.a))),
@@ -101,7 +118,9 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
         "largest error of a flow's margin over γ₁": float(data["margin_error"].max()),
         "largest relative gap of γ₁": float(data["gamma1_gap"].max()),
         "largest relative gap of γ₂": float(data["gamma2_gap"].max()),
-        "steps of C, output layer: margin over γ₂ of the same neurons": float(data["output_margin"].median()),
+        "steps of C, output layer: margin over γ₂ of the same neurons": float(
+            data["output_margin"].median()
+        ),
         "the same with the authors' steps": float(data["output_authors"].median()),
     }
     return data.assign_attrs({**data.attrs, **attributes})
@@ -109,36 +128,58 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
 
 SCALES = [1.0, 3.0, 10.0, 40.0]
 QUICK = {"n": 40, "m": 100, "k": 4, "steps": 30_000, "scales": SCALES, "end": 300.0, "rtol": 3e-4}
-PAPER = {"n": 100, "m": 500, "k": 4, "steps": 300_000, "scales": SCALES, "end": 2000.0, "rtol": 3e-4}
+PAPER = {
+    "n": 100,
+    "m": 500,
+    "k": 4,
+    "steps": 300_000,
+    "scales": SCALES,
+    "end": 2000.0,
+    "rtol": 3e-4,
+}
 
 NO_MARGINS = (
-    "C draws decision boundaries and prints no margins; 1 is Theorem 3's, for infinitely wide networks and infinite time. C's"
+    "C draws decision boundaries and prints no margins; 1 is Theorem 3's, for infinitely wide "
+    "networks and infinite time. C's"
     " steps are not converged, and from σ = 1 the flow of some sets ends below γ₁ for good."
 )
 REPORTED = (
     Reported(
-        STEPS, Reading.exact(1.0), '§7: training both layers "leads to a max margin classifier in F1"', incomparable=NO_MARGINS
+        STEPS,
+        Reading.exact(1.0),
+        '§7: training both layers "leads to a max margin classifier in F1"',
+        incomparable=NO_MARGINS,
     ),
 )
 
 fig1 = Experiment(
     "C/fig1",
-    "Random training sets in the plane: sixteen clusters, classes at random. Above: both layers trained from weights N(0,"
-    " σ²), σ = 1, by C's steps, and the exact F1 max-margin classifier, which is piecewise affine. Middle: the output layer"
-    " alone: what training these m neurons tends to, exactly, and the exact F2 max margin of infinitely many, which is smooth."
-    " Dotted is where C's steps have come, which is no limit yet: at C's number of them (preset paper) some output layers do not"
-    " yet separate the classes. The numbers say how far; γ₁ and γ₂ are certified. Below: the same networks by gradient flow,"
-    " from four scales: from σ = 1 a set may stop below γ₁ for good, from large scales none does. Preset quick has fewer sets,"
-    " samples, neurons and steps; preset paper has 500 neurons, as the authors' notebook, where C's text says 1000.",
+    "Random training sets in the plane: sixteen clusters, classes at random. Above: both layers "
+    "trained from weights N(0,"
+    " σ²), σ = 1, by C's steps, and the exact F1 max-margin classifier, which is piecewise "
+    "affine. Middle: the output layer"
+    " alone: what training these m neurons tends to, exactly, and the exact F2 max margin of "
+    "infinitely many, which is smooth."
+    " Dotted is where C's steps have come, which is no limit yet: at C's number of them (preset "
+    "paper) some output layers do not"
+    " yet separate the classes. The numbers say how far; γ₁ and γ₂ are certified. Below: the same "
+    "networks by gradient flow,"
+    " from four scales: from σ = 1 a set may stop below γ₁ for good, from large scales none does. "
+    "Preset quick has fewer sets,"
+    " samples, neurons and steps; preset paper has 500 neurons, as the authors' notebook, where "
+    "C's text says 1000.",
     {"quick": Grid({"seed": (0, 1, 2)}, QUICK), "paper": Grid({"seed": (0, 1, 2, 3)}, PAPER)},
     point,
     summarise,
     draw,
     REPORTED,
     alt=(
-        "Three training sets in three columns. Above, boundaries trained with both layers are polygons near the exact F1 "
-        "max-margin ones, at 79 to 95% of its margin. In the middle, the smooth F2 boundaries, of infinitely many and of "
-        "these neurons. Below, margins over time and against the scale of the start: large starts reach γ₁, small ones "
+        "Three training sets in three columns. Above, boundaries trained with both layers are "
+        "polygons near the exact F1 "
+        "max-margin ones, at 79 to 95% of its margin. In the middle, the smooth F2 boundaries, of "
+        "infinitely many and of "
+        "these neurons. Below, margins over time and against the scale of the start: large starts "
+        "reach γ₁, small ones "
         "may not."
     ),
 )

@@ -1,4 +1,5 @@
-"""Drawing of C/fig1: boundaries of trained networks over the exact ones, and what training reaches against its start."""
+"""Drawing of C/fig1: boundaries of trained networks over the exact ones, and what training reaches
+against its start."""
 
 from __future__ import annotations
 
@@ -32,9 +33,15 @@ def draw(summary: xarray.Dataset) -> Any:
     for k in range(columns):
         one = summary.isel(seed=k)
         above = [(one["both"].values, *LINES[0][1:]), (one["f1"].values, *LINES[1][1:])]
-        plane_panel(planes[0][k], one["input"].values, one["label"].values, above, one["both"].values)
+        plane_panel(
+            planes[0][k], one["input"].values, one["label"].values, above, one["both"].values
+        )
         exact = one["output_exact"].values
-        below = [(one["output"].values, *UNCONVERGED[1:]), (exact, *LINES[3][1:]), (one["f2"].values, *LINES[2][1:])]
+        below = [
+            (one["output"].values, *UNCONVERGED[1:]),
+            (exact, *LINES[3][1:]),
+            (one["f2"].values, *LINES[2][1:]),
+        ]
         plane_panel(planes[1][k], one["input"].values, one["label"].values, below, exact)
         planes[0][k].set_xlabel(_both(one), fontsize=8)
         planes[1][k].set_xlabel(_output(one), fontsize=8)
@@ -59,37 +66,87 @@ def _both(one: xarray.Dataset) -> str:
 
 
 def _output(one: xarray.Dataset) -> str:
-    reached, authors = (_share(float(one[name]), "γ₂⁽ᵐ⁾") for name in ("output_margin", "output_authors"))
-    gammas = f"γ₂ = {float(one['gamma2']):.6f}; of these neurons γ₂⁽ᵐ⁾ = {float(one['gamma2_m']):.6f}"
+    reached, authors = (
+        _share(float(one[name]), "γ₂⁽ᵐ⁾") for name in ("output_margin", "output_authors")
+    )
+    gammas = (
+        f"γ₂ = {float(one['gamma2']):.6f}; of these neurons γ₂⁽ᵐ⁾ = {float(one['gamma2_m']):.6f}"
+    )
     return f"margin: {reached}\nwith the authors' steps: {authors}\n{gammas}"
 
 
 def _against_time(axis: Any, summary: xarray.Dataset) -> None:
-    """The flows' margins, median and range over the sets, and C's steps at the times they stand for."""
+    """The flows' margins, median and range over the sets, and C's steps at the times they stand
+    for."""
     for sigma, colour in zip(summary["sigma"].values, COLOURS, strict=False):
         margins = summary["margin"].sel(sigma=sigma).transpose("time", "seed").values
-        axis.plot(summary["time"], np.median(margins, axis=1), color=colour, linewidth=1.8, label=f"flow, σ = {sigma:g}")
-        axis.fill_between(summary["time"], margins.min(axis=1), margins.max(axis=1), color=colour, alpha=0.12, linewidth=0)
+        axis.plot(
+            summary["time"],
+            np.median(margins, axis=1),
+            color=colour,
+            linewidth=1.8,
+            label=f"flow, σ = {sigma:g}",
+        )
+        axis.fill_between(
+            summary["time"],
+            margins.min(axis=1),
+            margins.max(axis=1),
+            color=colour,
+            alpha=0.12,
+            linewidth=0,
+        )
     steps = summary["both_margin"].median("seed")
     axis.plot(
-        summary["step_time"].isel(seed=0), steps, "k:", linewidth=1.6, label=f"C's steps, σ = {float(summary['sigma'][0]):g}"
+        summary["step_time"].isel(seed=0),
+        steps,
+        "k:",
+        linewidth=1.6,
+        label=f"C's steps, σ = {float(summary['sigma'][0]):g}",
     )
     axis.axhline(1, color="black", linewidth=1, linestyle="--")
-    axis.set(xscale="log", xlim=(2, None), ylim=(LOWEST, 1.05), xlabel="time; t steps stand for √t", ylabel="margin / γ₁")
+    axis.set(
+        xscale="log",
+        xlim=(2, None),
+        ylim=(LOWEST, 1.05),
+        xlabel="time; t steps stand for √t",
+        ylabel="margin / γ₁",
+    )
     axis.legend(fontsize=8, loc="upper left")
     titled(axis, "both layers: margin on the way, median of the sets and range")
 
 
 def _against_scale(axis: Any, summary: xarray.Dataset) -> None:
-    sigma, last = summary["sigma"].values, summary["margin"].isel(time=-1).transpose("seed", "sigma").values
+    sigma, last = (
+        summary["sigma"].values,
+        summary["margin"].isel(time=-1).transpose("seed", "sigma").values,
+    )
     steps = summary["both_margin"].isel(step=-1).values
     axis.plot(sigma, last.T, "o-", color=COLOURS[0], alpha=0.75, markersize=4.5, linewidth=1)
-    axis.plot([], [], "o-", color=COLOURS[0], markersize=4.5, linewidth=1, label=f"flow at t = {float(summary['time'][-1]):,.0f}")
+    axis.plot(
+        [],
+        [],
+        "o-",
+        color=COLOURS[0],
+        markersize=4.5,
+        linewidth=1,
+        label=f"flow at t = {float(summary['time'][-1]):,.0f}",
+    )
     drawn = np.maximum(steps, LOWEST)
-    axis.plot(np.full(drawn.size, sigma[0]), drawn, "kx", markersize=6, label=f"C's steps ({float(summary['step'][-1]):,.0f})")
+    axis.plot(
+        np.full(drawn.size, sigma[0]),
+        drawn,
+        "kx",
+        markersize=6,
+        label=f"C's steps ({float(summary['step'][-1]):,.0f})",
+    )
     axis.axhline(1, color="black", linewidth=1, linestyle="--", label="γ₁, the limit in Theorem 3")
     bottom = min(0.6, float(np.min(drawn)) - 0.05, float(np.min(last)) - 0.05)
-    axis.set(xscale="log", xlabel="σ, scale of the start", ylabel="margin / γ₁", ylim=(max(bottom, LOWEST - 0.05), 1.05))
+    axis.set(
+        xscale="log",
+        xlabel="σ, scale of the start",
+        ylabel="margin / γ₁",
+        ylim=(max(bottom, LOWEST - 0.05), 1.05),
+    )
     axis.set_xticks(sigma, [f"{value:g}" for value in sigma])
     axis.minorticks_off()
     if float(np.min(steps)) < LOWEST:

@@ -29,22 +29,29 @@ STYLES = (("-", 2.0), ("--", 1.3), (":", 1.3))
 
 
 def moments(run: xarray.Dataset) -> list[int]:
-    """Six frames: two on the way to the tangent kernel, (c) nearest to it, two on the way to F1, the end."""
+    """Six frames: two on the way to the tangent kernel, (c) nearest to it, two on the way to F1,
+    the end."""
     nearest, last = int(np.argmin(run["angle_tangent"].values)), run.sizes["frame"] - 1
     before, after = np.linspace(nearest / 3, nearest, 3), np.linspace(nearest, last, 4)[1:]
     return [round(k) for k in (*before, *after)]
 
 
 def classifier_panel(axis: Any, run: xarray.Dataset, k: int) -> None:
-    lines = [(run[name].values, *line[1:]) for name, line in zip(("tangent", "f1"), LINES[1:], strict=True)]
+    lines = [
+        (run[name].values, *line[1:])
+        for name, line in zip(("tangent", "f1"), LINES[1:], strict=True)
+    ]
     values = run["function"].isel(frame=k).values
-    plane_panel(axis, run["input"].values, run["label"].values, [*lines, (values, *LINES[0][1:])], values)
+    plane_panel(
+        axis, run["input"].values, run["label"].values, [*lines, (values, *LINES[0][1:])], values
+    )
     angles = (float(run[name][k]) for name in ("angle_tangent", "angle_f1"))
     axis.set_xlabel("{:.1f}° from the kernel's\n{:.1f}° from F1's".format(*angles), fontsize=8.5)
 
 
 def draw(summary: xarray.Dataset) -> Any:
-    """The first training set: C's start above, the largest below it, and what all of them do over time."""
+    """The first training set: C's start above, the largest below it, and what all of them do over
+    time."""
     first = summary.sortby("sigma").isel(seed=0)
     runs = [first.isel(sigma=k) for k in range(first.sizes["sigma"])]
     figure, planes, (angles, margins) = stacked(len(LETTERS), 16, 10.2, 0.55)
@@ -62,7 +69,10 @@ def draw(summary: xarray.Dataset) -> Any:
             angles.plot(other["time"], other[name], color=colour, linewidth=0.8, alpha=0.4)
     for axis in (angles, margins):
         _marks(axis, runs[-1])
-    titled(angles, f"angle on the square to the two max margins; letters: σ = {float(runs[-1]['sigma']):g}")
+    titled(
+        angles,
+        f"angle on the square to the two max margins; letters: σ = {float(runs[-1]['sigma']):g}",
+    )
     titled(margins, "margins, in units of the largest possible in each norm")
     angles.legend(fontsize=8, loc="lower left", ncols=len(runs))
     margins.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.95))
@@ -77,8 +87,22 @@ def _short(time: float) -> str:
 
 def _angles(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
     sigma = f"σ = {float(run['sigma']):g}"
-    axis.plot(run["time"], run["angle_tangent"], color=TANGENT, linestyle=style, linewidth=width, label=f"kernel's, {sigma}")
-    axis.plot(run["time"], run["angle_f1"], color=F1, linestyle=style, linewidth=width, label=f"F1's, {sigma}")
+    axis.plot(
+        run["time"],
+        run["angle_tangent"],
+        color=TANGENT,
+        linestyle=style,
+        linewidth=width,
+        label=f"kernel's, {sigma}",
+    )
+    axis.plot(
+        run["time"],
+        run["angle_f1"],
+        color=F1,
+        linestyle=style,
+        linewidth=width,
+        label=f"F1's, {sigma}",
+    )
     axis.set(xscale="log", yscale="log", xlabel="time", ylabel="angle (degrees)", ylim=(0.2, 130))
 
 
@@ -98,7 +122,16 @@ def _marks(axis: Any, run: xarray.Dataset) -> None:
     for letter, k in zip(LETTERS, moments(run), strict=True):
         at = float(run["time"][k])
         axis.axvline(at, color=MUTED, linewidth=0.8, linestyle=":")
-        axis.annotate(letter, (at, 1), (0, -9), axis.get_xaxis_transform(), "offset points", ha="center", fontsize=9, color=MUTED)
+        axis.annotate(
+            letter,
+            (at, 1),
+            (0, -9),
+            axis.get_xaxis_transform(),
+            "offset points",
+            ha="center",
+            fontsize=9,
+            color=MUTED,
+        )
 
 
 def animate(summary: xarray.Dataset) -> Any:

@@ -2,9 +2,10 @@
 
     python -m biasflow.experiments.margin.shipping paper FILE      # or code
 
-Networks are trained in batches, one curve after the other, on JAX's default device; kernel classifiers and bounds on γ₁ are
-computed by `--workers` processes. The file is written anew after every curve, so that an interrupted run leaves what it has.
-`--kinds` chooses some; `--merge` joins files of one preset that hold different curves.
+Networks are trained in batches, one curve after the other, on JAX's default device; kernel
+classifiers and bounds on γ₁ are computed by `--workers` processes. The file is written anew after
+every curve, so that an interrupted run leaves what it has. `--kinds` chooses some; `--merge` joins
+files of one preset that hold different curves.
 """
 
 from __future__ import annotations
@@ -46,14 +47,20 @@ def shipped(preset: str) -> xarray.Dataset | None:
         return data.load()
 
 
-def make(grid: Grid, preset: str, path: Path, kinds: Sequence[str] = KINDS, workers: int = 1) -> xarray.Dataset:
+def make(
+    grid: Grid, preset: str, path: Path, kinds: Sequence[str] = KINDS, workers: int = 1
+) -> xarray.Dataset:
     """Compute the curves of these kinds and write them, after each."""
     curves = [curve for curve in grid.axes["curve"] if curve.partition(" ")[0] in kinds]
     parts: list[xarray.Dataset] = []
     for curve in curves:
         begin = time.perf_counter()
         settings = [{**grid.settings, "curve": curve, "seed": seed} for seed in grid.axes["seed"]]
-        values = batch(settings) if curve.partition(" ")[0] in TRAINED else _side_by_side(settings, workers)
+        values = (
+            batch(settings)
+            if curve.partition(" ")[0] in TRAINED
+            else _side_by_side(settings, workers)
+        )
         parts.append(_row(curve, grid.axes["seed"], values, time.perf_counter() - begin))
         whole = _described(parts, grid, preset)
         write(whole, path)
@@ -66,10 +73,14 @@ def _side_by_side(settings: Sequence[Mapping[str, Any]], workers: int) -> list[x
         return [values for (values,) in pool.map(batch, [[setting] for setting in settings])]
 
 
-def _row(curve: str, seeds: Sequence[int], values: Sequence[xarray.Dataset], seconds: float) -> xarray.Dataset:
+def _row(
+    curve: str, seeds: Sequence[int], values: Sequence[xarray.Dataset], seconds: float
+) -> xarray.Dataset:
     import xarray
 
-    stacked = xarray.concat(values, "seed").assign_coords(seed=list(seeds)).expand_dims(curve=[curve])
+    stacked = (
+        xarray.concat(values, "seed").assign_coords(seed=list(seeds)).expand_dims(curve=[curve])
+    )
     stacked["curve"] = stacked["curve"].astype(object)
     return stacked.assign(seconds=("curve", [seconds]))
 
@@ -103,7 +114,8 @@ def write(data: xarray.Dataset, path: Path) -> None:
 
 
 def merge(paths: Sequence[Path], order: Sequence[str]) -> xarray.Dataset:
-    """Curves of several files in the order of the grid; the attributes are those of the first, and the devices of all."""
+    """Curves of several files in the order of the grid; the attributes are those of the first, and
+    the devices of all."""
     import xarray
 
     parts = [xarray.load_dataset(path, engine="scipy") for path in paths]
@@ -122,7 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kinds", default=",".join(KINDS), type=lambda text: text.split(","))
     parser.add_argument("--workers", default=1, type=int)
     parser.add_argument("--dtype", choices=("float32", "float64"), help="instead of the preset's")
-    parser.add_argument("--merge", nargs="*", type=Path, help="join these files instead of computing")
+    parser.add_argument(
+        "--merge", nargs="*", type=Path, help="join these files instead of computing"
+    )
     chosen = parser.parse_args(arguments)
     grid = GRIDS[chosen.preset]
     if chosen.dtype:

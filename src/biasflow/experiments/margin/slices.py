@@ -1,4 +1,5 @@
-"""C/fig4: the field ∇F'_μ of a ReLU neuron (a, b) on a plane through the origin, and the invariant set ‖a‖ = |b|.
+"""C/fig4: the field ∇F'_μ of a ReLU neuron (a, b) on a plane through the origin, and the invariant
+set ‖a‖ = |b|.
 
 C writes φ(w, x) = b(⟨a, (x, 1)⟩)₊: here a is the neuron and b its output weight.
 """
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     import xarray
 
 INNER, OUTER, LENGTH = (0.05, 0.3), (0.55, 0.8), 0.2
-"""The population: x uniform on four intervals of this length, two on either side of zero, beginning at distances drawn from these
-ranges; the inner ones have label −1, the outer ones +1. Both halves of the line have as much of either class, so that a neuron
+"""The population: x uniform on four intervals of this length, two on either side of zero, beginning
+at distances drawn from these ranges; the inner ones have label −1, the outer ones +1. Both halves
+of the line have as much of either class, so that a neuron
 without a bias feels no pull on its bias: the plane (a, b) = (s, 0, b) is invariant."""
 CELLS = 400
 """Midpoints in an interval. Where a neuron's kink is in a gap, sums over them are the integrals."""
@@ -41,21 +43,27 @@ RTOL = 1e-11
 def population(seed: int) -> Dataset:
     """Midpoints of the intervals' cells, with a bias column, and their labels."""
     share, rng = (np.arange(CELLS) + 0.5) / CELLS, np.random.default_rng(seed)
-    begins = [(side, label, rng.uniform(*distances)) for side in (1, -1) for label, distances in ((-1.0, INNER), (1.0, OUTER))]
+    begins = [
+        (side, label, rng.uniform(*distances))
+        for side in (1, -1)
+        for label, distances in ((-1.0, INNER), (1.0, OUTER))
+    ]
     x = np.concatenate([side * (begin + LENGTH * share) for side, _, begin in begins])
     y = np.repeat([label for _, label, _ in begins], CELLS)
     return with_bias(Dataset(x[:, None], y, "C/fig4"))
 
 
 def field(ds: Dataset, w: Array) -> Array:
-    """∇F'_μ at w = (a, b) (3,), for a network that is zero: ∇S = ρ weighs all inputs alike (C, Appendix H)."""
+    """∇F'_μ at w = (a, b) (3,), for a network that is zero: ∇S = ρ weighs all inputs alike (C,
+    Appendix H)."""
     neuron = TwoLayerParams(w[2:], w[None, :2])
     gradient = TwoLayer(1, 2).gradient(neuron, ds.X, ds.y / ds.n)
     return np.concatenate([gradient.W[0], gradient.a])
 
 
 def follow(ds: Dataset, start: Array, times: Array, rtol: float = RTOL) -> tuple[Array, float]:
-    """ẇ = ∇F'_μ(w) in all three dimensions, (times, 3), and when it reaches a = 0 (∞: not by the end); NaN from there on.
+    """ẇ = ∇F'_μ(w) in all three dimensions, (times, 3), and when it reaches a = 0 (∞: not by the
+    end); NaN from there on.
 
     There the flow need not go on in one way only: b(⟨a, (x, 1)⟩)₊ has no gradient.
     """
@@ -65,14 +73,24 @@ def follow(ds: Dataset, start: Array, times: Array, rtol: float = RTOL) -> tuple
         return float(w[0])
 
     vanishes.terminal = True  # type: ignore[attr-defined]
-    solved = solve_ivp(lambda _, w: field(ds, w), (0.0, times[-1]), start, "DOP853", times, events=vanishes, rtol=rtol, atol=rtol)
+    solved = solve_ivp(
+        lambda _, w: field(ds, w),
+        (0.0, times[-1]),
+        start,
+        "DOP853",
+        times,
+        events=vanishes,
+        rtol=rtol,
+        atol=rtol,
+    )
     path = np.full((times.size, 3), np.nan)
     path[: solved.t.size] = solved.y.T
     return path, float(solved.t_events[0][0]) if solved.t_events[0].size else np.inf
 
 
 def arrival(pull: float, start: tuple[float, float]) -> float:
-    """When s = s₀cosh(gt) + b₀sign(s₀)sinh(gt) vanishes: never on or inside |b| ≤ |s|, nor where b pulls outwards."""
+    """When s = s₀cosh(gt) + b₀sign(s₀)sinh(gt) vanishes: never on or inside |b| ≤ |s|, nor where b
+    pulls outwards."""
     ratio = -start[0] / (np.sign(start[0]) * start[1])
     return float(np.arctanh(ratio) / pull) if 0 < ratio < 1 else np.inf
 
@@ -100,7 +118,9 @@ def point(seed: int, end: float) -> xarray.Dataset:
         "predicted": ("start", [arrival(pulls[np.sign(s)], (s, b)) for s, b in starts]),
         "pull": ("side", [pulls[1.0], pulls[-1.0]]),
     }
-    return xarray.Dataset(variables, {"s": ticks, "b": ticks, "time": times, "side": ["right", "left"]})
+    return xarray.Dataset(
+        variables, {"s": ticks, "b": ticks, "time": times, "side": ["right", "left"]}
+    )
 
 
 def summarise(data: xarray.Dataset) -> xarray.Dataset:
@@ -109,13 +129,17 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
     invariant, length = a**2 + bias**2 - b**2, np.hypot(a, bias)
     drift = np.nanmax(np.abs(invariant - invariant[0]), axis=0)
     on = data["on_set"].isel(seed=0).values
-    reached, expected = (data[name].transpose("seed", "start").values for name in ("reaches_zero", "predicted"))
+    reached, expected = (
+        data[name].transpose("seed", "start").values for name in ("reaches_zero", "predicted")
+    )
     due = expected < data["time"].values[-1]
     attributes = {
         **told(DRIFT, np.max(drift[:, on], axis=1), np.max, error=invariant_error(data)),
         "largest change of ‖a‖² − b² off the set": float(np.max(drift[:, ~on])),
         **told(REACHING, np.sum(np.isfinite(reached[:, on]), axis=1), np.max),
-        "share of trajectories from elsewhere that reach a = 0": float(np.mean(np.isfinite(reached[:, ~on]))),
+        "share of trajectories from elsewhere that reach a = 0": float(
+            np.mean(np.isfinite(reached[:, ~on]))
+        ),
         "error of their arrival times": float(np.max(np.abs(reached[due] - expected[due]))),
         "least ‖a‖ on the set": float(np.min(length[..., on])),
         "distance from the plane": float(np.nanmax(np.abs(bias))),
@@ -124,7 +148,8 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def invariant_error(data: xarray.Dataset) -> float:
-    """Of ‖a‖² − b² from the set: twice a path's length times its error, which a tolerance ten times as large shows from above."""
+    """Of ‖a‖² − b² from the set: twice a path's length times its error, which a tolerance ten times
+    as large shows from above."""
     on = data.isel(start=np.flatnonzero(data["on_set"].isel(seed=0).values))
     longest = (on["path"] ** 2).sum("coordinate").max("time") ** 0.5
     return float((2 * longest * on["path_error"]).max())
@@ -139,15 +164,29 @@ def draw(summary: xarray.Dataset) -> Any:
         path, dies = summary["path"].isel(start=k).values, float(summary["reaches_zero"][k])
         plane.plot(path[:, 0], path[:, 2], color=colour, linewidth=2.2, zorder=4)
         plane.plot(path[0, 0], path[0, 2], "o", color=colour, markersize=5, zorder=5)
-        length.plot(summary["time"], np.hypot(path[:, 0], path[:, 1]), color=colour, linewidth=1.8, linestyle=style)
+        length.plot(
+            summary["time"],
+            np.hypot(path[:, 0], path[:, 1]),
+            color=colour,
+            linewidth=1.8,
+            linestyle=style,
+        )
         if np.isfinite(dies):
             last = int(np.sum(np.isfinite(path[:, 2]))) - 1
             plane.plot(0, path[last, 2], zorder=6, markeredgecolor="white", **CROSS)
             length.plot(dies, LOWEST, clip_on=False, zorder=6, **CROSS)
     for label, line in LEGEND.items():
         plane.plot([], [], label=label, **line)
-    plane.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
-    length.set(yscale="log", ylim=(LOWEST, 4), xlim=(0, float(summary["time"][-1])), xlabel="time", ylabel="‖a‖")
+    plane.legend(
+        fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False
+    )
+    length.set(
+        yscale="log",
+        ylim=(LOWEST, 4),
+        xlim=(0, float(summary["time"][-1])),
+        xlabel="time",
+        ylabel="‖a‖",
+    )
     note = f"from D: ‖a‖² − b² changes by less than {10.0 ** np.ceil(np.log10(drift)):.0e}"
     length.text(0.98, 0.02, note, transform=length.transAxes, ha="right", fontsize=8.5, color=MUTED)
     titled(length, "from D, ‖a‖ = ‖a₀‖exp(±gt): never zero")
@@ -158,13 +197,29 @@ def _field(axis: Any, summary: xarray.Dataset) -> None:
     """Arrows, the invariant set, and where the field is not differentiable."""
     size = np.hypot(summary["field_s"].values, summary["field_b"].values)
     axis.quiver(
-        summary["s"], summary["b"], summary["field_s"], summary["field_b"], size, cmap="Blues", pivot="mid", scale=4.6,
-        width=0.0028, clim=(-0.12, float(size.max())),
-    )  # fmt: skip
+        summary["s"],
+        summary["b"],
+        summary["field_s"],
+        summary["field_b"],
+        size,
+        cmap="Blues",
+        pivot="mid",
+        scale=4.6,
+        width=0.0028,
+        clim=(-0.12, float(size.max())),
+    )
     for slope in (1, -1):
-        axis.plot([-SPAN, SPAN], [-slope * SPAN, slope * SPAN], **LEGEND["invariant set D: ‖a‖ = |b|"])
+        axis.plot(
+            [-SPAN, SPAN], [-slope * SPAN, slope * SPAN], **LEGEND["invariant set D: ‖a‖ = |b|"]
+        )
     axis.axvline(0, **LEGEND["a = 0: not differentiable"])
-    axis.set(xlim=(-SPAN, SPAN), ylim=(-SPAN, SPAN), aspect="equal", xlabel="s, where a = (s, 0)", ylabel="output weight b")
+    axis.set(
+        xlim=(-SPAN, SPAN),
+        ylim=(-SPAN, SPAN),
+        aspect="equal",
+        xlabel="s, where a = (s, 0)",
+        ylabel="output weight b",
+    )
     axis.grid(False)
     titled(axis, "the field, and neurons that follow it")
 
@@ -173,7 +228,12 @@ CROSS = {"marker": "X", "color": COLOURS[1], "markersize": 9, "linestyle": "none
 LEGEND: dict[str, dict[str, Any]] = {
     "invariant set D: ‖a‖ = |b|": {"color": "black", "linewidth": 1, "linestyle": "--"},
     "a = 0: not differentiable": {"color": COLOURS[4], "linewidth": 5, "alpha": 0.45},
-    "starts on D and stays": {"color": COLOURS[0], "linewidth": 2.2, "marker": "o", "markersize": 5},
+    "starts on D and stays": {
+        "color": COLOURS[0],
+        "linewidth": 2.2,
+        "marker": "o",
+        "markersize": 5,
+    },
     "starts elsewhere": {"color": COLOURS[1], "linewidth": 2.2, "marker": "o", "markersize": 5},
     "reaches a = 0 in finite time: no flow from there": CROSS,
 }
@@ -183,11 +243,16 @@ SETTING = {"end": 12.0}
 
 fig4 = Experiment(
     "C/fig4",
-    "One ReLU neuron, φ = b(⟨a, (x, 1)⟩)₊, in the field ∇F'_μ of C's Appendix H, for a population on four intervals and a"
-    " network that is zero. (a) A plane that the flow does not leave, a = (s, 0): F'_μ = b·G(s), G with slopes g at s > 0"
-    " and −g' at s < 0. On the set D, ‖a‖ = |b|, the field points along D: neurons that start there stay (computed in all"
-    " three dimensions). Others move on hyperbolas ‖a‖² − b² = const; where b < 0 and |b| > ‖a‖ they reach a = 0 in finite"
-    " time, where the field jumps and the flow is not defined. (b) From D, a shrinks at most exponentially.",
+    "One ReLU neuron, φ = b(⟨a, (x, 1)⟩)₊, in the field ∇F'_μ of C's Appendix H, for a population "
+    "on four intervals and a"
+    " network that is zero. (a) A plane that the flow does not leave, a = (s, 0): F'_μ = b·G(s), "
+    "G with slopes g at s > 0"
+    " and −g' at s < 0. On the set D, ‖a‖ = |b|, the field points along D: neurons that start "
+    "there stay (computed in all"
+    " three dimensions). Others move on hyperbolas ‖a‖² − b² = const; where b < 0 and |b| > ‖a‖ "
+    "they reach a = 0 in finite"
+    " time, where the field jumps and the flow is not defined. (b) From D, a shrinks at most "
+    "exponentially.",
     {"quick": Grid({"seed": (0,)}, SETTING), "paper": Grid({"seed": tuple(range(12))}, SETTING)},
     point,
     summarise,
@@ -197,9 +262,12 @@ fig4 = Experiment(
         Reported(REACHING, Reading.exact(0.0), 'Figure 4: "allows to avoid a = 0"', None),
     ),
     alt=(
-        "Arrows of a vector field in the plane of a neuron's two weights, with the diagonal lines of the invariant set. "
-        "Trajectories that start on the diagonals stay on them; two that start elsewhere run into the vertical line a = 0 "
-        "and end at crosses. Beside it, the size of a grows or shrinks exponentially on the set; off it, it can reach "
+        "Arrows of a vector field in the plane of a neuron's two weights, with the diagonal lines "
+        "of the invariant set. "
+        "Trajectories that start on the diagonals stay on them; two that start elsewhere run into "
+        "the vertical line a = 0 "
+        "and end at crosses. Beside it, the size of a grows or shrinks exponentially on the set; "
+        "off it, it can reach "
         "zero."
     ),
 )

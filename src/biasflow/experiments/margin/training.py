@@ -1,4 +1,5 @@
-"""What the runs behind C/fig2 are: data, starts and step sizes as in C's text, or as in the authors' code."""
+"""What the runs behind C/fig2 are: data, starts and step sizes as in C's text, or as in the
+authors' code."""
 
 from __future__ import annotations
 
@@ -26,20 +27,48 @@ STEPS: Mapping[tuple[str, str], StepRule] = {
     ("code", "both"): InverseRootStep(0.5, offset=2),
     ("code", "output"): InverseRootStep(0.5, offset=2, with_norm=True),
 }
-"""C's text gives ½/√(t+1) for both layers and Proposition 7; the code counts from one, and has ½·β(t)/√(t+2) for the output."""
-UNKNOWN = {"test_error": np.nan, "margin": np.nan, "last_margin": np.nan, "log_norm": np.nan,
-           "lower": np.nan, "upper": np.nan, "believed": np.nan}  # fmt: skip
+"""C's text gives ½/√(t+1) for both layers and Proposition 7; the code counts from one, and has
+½·β(t)/√(t+2) for the output."""
+UNKNOWN = {
+    "test_error": np.nan,
+    "margin": np.nan,
+    "last_margin": np.nan,
+    "log_norm": np.nan,
+    "lower": np.nan,
+    "upper": np.nan,
+    "believed": np.nan,
+}
 
 
 def point(
-    curve: str, seed: int, preset: str, n: int, d: int, m: int, k: int, steps: int, tests: int, dtype: str, effort: int
+    curve: str,
+    seed: int,
+    preset: str,
+    n: int,
+    d: int,
+    m: int,
+    k: int,
+    steps: int,
+    tests: int,
+    dtype: str,
+    effort: int,
 ) -> xarray.Dataset:
-    """One run. curve: what is computed, and which of n, d, m differs from the setting, as in 'both n=32'.
+    """One run. curve: what is computed, and which of n, d, m differs from the setting, as in 'both
+    n=32'.
 
-    both, output: the network after training that layer, or both. kernel: the exact F2 max margin. gamma: bounds on γ₁; effort: in
-    how many rounds. preset: 'paper' or 'code'.
+    both, output: the network after training that layer, or both. kernel: the exact F2 max margin.
+    gamma: bounds on γ₁; effort: in how many rounds. preset: 'paper' or 'code'.
     """
-    setting = {"curve": curve, "seed": seed, "preset": preset, "n": n, "d": d, "m": m, "k": k, "steps": steps}
+    setting = {
+        "curve": curve,
+        "seed": seed,
+        "preset": preset,
+        "n": n,
+        "d": d,
+        "m": m,
+        "k": k,
+        "steps": steps,
+    }
     return batch([{**setting, "tests": tests, "dtype": dtype, "effort": effort}])[0]
 
 
@@ -64,7 +93,11 @@ def read_curve(setting: Mapping[str, Any]) -> dict[str, Any]:
     """The setting with what its curve says: 'both n=32' is kind 'both' and n = 32."""
     kind, _, varied = setting["curve"].partition(" ")
     name, _, value = varied.partition("=")
-    return {**setting, "kind": one_of("curve", kind, KINDS), **({name: int(value)} if varied else {})}
+    return {
+        **setting,
+        "kind": one_of("curve", kind, KINDS),
+        **({name: int(value)} if varied else {}),
+    }
 
 
 def samples(case: Mapping[str, Any], draw: int = 0) -> Dataset:
@@ -74,9 +107,11 @@ def samples(case: Mapping[str, Any], draw: int = 0) -> Dataset:
 
 
 def start(case: Mapping[str, Any], dim: int) -> TwoLayerParams:
-    """The network before training, in the coordinates of the plain sum: C's weights over √m, output weights r/m.
+    """The network before training, in the coordinates of the plain sum: C's weights over √m, output
+    weights r/m.
 
-    paper: (a_j, w_j) uniform on {−1, 1} × the sphere, as in Theorem 5; code: all weights standard normal. Output layer: a = 0.
+    paper: (a_j, w_j) uniform on {−1, 1} × the sphere, as in Theorem 5; code: all weights standard
+    normal. Output layer: a = 0.
     """
     rng = np.random.default_rng([STREAM, case["seed"], case["m"]])
     W, a = rng.standard_normal((case["m"], dim)), rng.standard_normal(case["m"])
@@ -92,8 +127,13 @@ def _trained(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     data = [with_bias(samples(each)) for each in cases]
     runs = [(ds, start(each, ds.d)) for each, ds in zip(cases, data, strict=True)]
     rule = STEPS[case["preset"], case["kind"]]
-    trained = margin_ascents(runs, case["steps"], rule, training=case["kind"], dtype=case["dtype"], records=8)
-    return [_of_run(run, with_bias(samples(each, draw=1))) for each, run in zip(cases, trained, strict=True)]
+    trained = margin_ascents(
+        runs, case["steps"], rule, training=case["kind"], dtype=case["dtype"], records=8
+    )
+    return [
+        _of_run(run, with_bias(samples(each, draw=1)))
+        for each, run in zip(cases, trained, strict=True)
+    ]
 
 
 def _of_run(run: Trajectory, test: Dataset) -> dict[str, float]:
@@ -117,7 +157,9 @@ def _kernel(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     for case in cases:
         ds, test = samples(case), samples(case, draw=1)
         limit = f2_max_margin(ds.X, ds.y)
-        values.append({"test_error": error_rate(limit.value(test.X), test), "margin": limit.objective})
+        values.append(
+            {"test_error": error_rate(limit.value(test.X), test), "margin": limit.objective}
+        )
     return values
 
 
@@ -126,7 +168,11 @@ def _gamma(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     for case in cases:
         ds = samples(case)
         limit = f1_max_margin(ds.X, ds.y, time_s=float(case["effort"]))
-        bounds = {"lower": limit.objective, "upper": limit.certificate.dual, "believed": limit.stats["heuristic_upper"]}
+        bounds = {
+            "lower": limit.objective,
+            "upper": limit.certificate.dual,
+            "believed": limit.stats["heuristic_upper"],
+        }
         values.append({"margin": limit.objective, **bounds})
     return values
 

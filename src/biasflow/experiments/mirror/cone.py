@@ -1,4 +1,5 @@
-"""R/fig4, R/fig5: the cone a² ≥ b² inside which a ReLU neuron never meets its kink, and how often random neurons lie in it."""
+"""R/fig4, R/fig5: the cone a² ≥ b² inside which a ReLU neuron never meets its kink, and how often
+random neurons lie in it."""
 
 from __future__ import annotations
 
@@ -19,15 +20,21 @@ LABEL = 1.0
 END = 4.0
 """Final time of the trajectories of fig 4."""
 REACH = 2.2
-REGIONS = {"a² ≥ b²: invariant": COLOURS[2], "b > |a|: leaves a = 0": COLOURS[4], "b < −|a|: runs into a = 0": COLOURS[1]}
+REGIONS = {
+    "a² ≥ b²: invariant": COLOURS[2],
+    "b > |a|: leaves a = 0": COLOURS[4],
+    "b < −|a|: runs into a = 0": COLOURS[1],
+}
 
 
 def one_neuron(a0: float, b0: float, times: Array) -> tuple[Array, Array, float]:
-    """Gradient flow of ½(y − b|a|)², exactly: a(t), b(t), and when a reaches zero (inf: never). There it stops.
+    """Gradient flow of ½(y − b|a|)², exactly: a(t), b(t), and when a reaches zero (inf: never).
+    There it stops.
 
-    By symmetry a > 0. With r = ½|a²−b²| and w the square of (a+b)/√(2r) (inside the cone) the flow is ẇ = 2yw − r(w²−1), a
-    Riccati equation with the fixed points w± = (y ± S)/r, S = √(y²+r²): (w−w₊)/(w−w₋) decays like exp(−2St). Outside the cone
-    with b < 0, w runs from below to 1, where a = 0.
+    By symmetry a > 0. With r = ½|a²−b²| and w the square of (a+b)/√(2r) (inside the cone) the flow
+    is ẇ = 2yw − r(w²−1), a Riccati equation with the fixed points w± = (y ± S)/r, S = √(y²+r²):
+    (w−w₊)/(w−w₋) decays like exp(−2St). Outside the cone with b < 0, w runs from below to 1, where
+    a = 0.
     """
     mirrored, a0 = np.sign(a0), abs(a0)
     r = abs(a0**2 - b0**2) / 2
@@ -35,13 +42,17 @@ def one_neuron(a0: float, b0: float, times: Array) -> tuple[Array, Array, float]
         raise ValueError("one_neuron: a² = b² is not on a hyperbola")
     root, inside = np.hypot(LABEL, r), a0 >= abs(b0)
     high, low = (LABEL + root) / r, (LABEL - root) / r
-    side = 1.0 if inside or b0 > 0 else -1.0  # outside, (a, b) = √(2r)·side·(sinh u, cosh u), w = exp(2u)
+    # outside, (a, b) = √(2r)·side·(sinh u, cosh u), w = exp(2u)
+    side = 1.0 if inside or b0 > 0 else -1.0
     w0 = (side * (a0 + b0)) ** 2 / (2 * r)
     ratio0 = (w0 - high) / (w0 - low)
     kink = np.log(ratio0 * (1 - low) / (1 - high)) / (2 * root) if side < 0 else np.inf
     ratio = ratio0 * np.exp(-2 * root * np.minimum(times, kink))
     w = (high - low * ratio) / (1 - ratio)
-    cosh, sinh = np.sqrt(r / 2) * (np.sqrt(w) + 1 / np.sqrt(w)), np.sqrt(r / 2) * (np.sqrt(w) - 1 / np.sqrt(w))
+    cosh, sinh = (
+        np.sqrt(r / 2) * (np.sqrt(w) + 1 / np.sqrt(w)),
+        np.sqrt(r / 2) * (np.sqrt(w) - 1 / np.sqrt(w)),
+    )
     a, b = (cosh, sinh) if inside else (side * sinh, side * cosh)
     return mirrored * a, b, float(kink)
 
@@ -52,7 +63,11 @@ def neuron_point(a0: float, b0: float, size: int) -> xarray.Dataset:
 
     times = np.linspace(0, END, size)
     a, b, kink = one_neuron(a0, b0, times)
-    curves = {"a": ("time", a), "b": ("time", b), "loss": ("time", 0.5 * (LABEL - b * np.abs(a)) ** 2)}
+    curves = {
+        "a": ("time", a),
+        "b": ("time", b),
+        "loss": ("time", 0.5 * (LABEL - b * np.abs(a)) ** 2),
+    }
     return xarray.Dataset({**curves, "kink": kink}, {"time": times})
 
 
@@ -80,15 +95,40 @@ def draw_neuron(summary: xarray.Dataset) -> Any:
         plane.plot(a0, b0, "o", color=colour, markersize=4)
         losses.plot(run["time"], run["loss"], color=colour, linewidth=1.2, alpha=0.8)
         if np.isfinite(run["kink"]):
-            plane.plot(0, run["b"][-1], "X", color=COLOURS[1], markersize=8, markeredgecolor="white")
-            losses.plot(run["kink"], LABEL**2 / 2, "X", color=COLOURS[1], markersize=7, markeredgecolor="white")
-    plane.set(xlabel="first layer a", ylabel="second layer b", xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
+            plane.plot(
+                0, run["b"][-1], "X", color=COLOURS[1], markersize=8, markeredgecolor="white"
+            )
+            losses.plot(
+                run["kink"],
+                LABEL**2 / 2,
+                "X",
+                color=COLOURS[1],
+                markersize=7,
+                markeredgecolor="white",
+            )
+    plane.set(
+        xlabel="first layer a",
+        ylabel="second layer b",
+        xlim=(-REACH, REACH),
+        ylim=(-REACH, REACH),
+        aspect="equal",
+    )
     titled(plane, "directions of −∇f, and exact trajectories from the dots")
     losses.axhline(LABEL**2 / 2, color=MUTED, linestyle=":", label="½y²: the loss of a = 0")
     for label, colour in REGIONS.items():
         losses.plot([], [], color=colour, label=label)
-    losses.plot([], [], "X", color=COLOURS[1], label="stuck at the kink", markersize=7, markeredgecolor="white")
-    losses.set(xlabel="time t", ylabel="loss ½(y − b|a|)²", yscale="log", ylim=(1e-9, 30), xlim=(0, END))
+    losses.plot(
+        [],
+        [],
+        "X",
+        color=COLOURS[1],
+        label="stuck at the kink",
+        markersize=7,
+        markeredgecolor="white",
+    )
+    losses.set(
+        xlabel="time t", ylabel="loss ½(y − b|a|)²", yscale="log", ylim=(1e-9, 30), xlim=(0, END)
+    )
     losses.legend(fontsize=8, loc="lower left")
     titled(losses, "inside the cone the loss always vanishes")
     return figure
@@ -103,17 +143,31 @@ def _draw_field(axis: Any) -> None:
     cones = list(REGIONS.values())
     for sign in (1, -1):
         axis.fill_between(sign * edge, -edge, edge, color=cones[0], alpha=0.13, linewidth=0)
-    axis.fill_between([-REACH, 0, REACH], [REACH, 0, REACH], REACH, color=cones[1], alpha=0.18, linewidth=0)
-    axis.fill_between([-REACH, 0, REACH], [-REACH, 0, -REACH], -REACH, color=cones[2], alpha=0.13, linewidth=0)
+    axis.fill_between(
+        [-REACH, 0, REACH], [REACH, 0, REACH], REACH, color=cones[1], alpha=0.18, linewidth=0
+    )
+    axis.fill_between(
+        [-REACH, 0, REACH], [-REACH, 0, -REACH], -REACH, color=cones[2], alpha=0.13, linewidth=0
+    )
     ticks = np.linspace(-REACH + 0.1, REACH - 0.1, 22)  # even: none on the kink
     a, b = np.meshgrid(ticks, ticks)
     residual = LABEL - b * np.abs(a)
     da, db = np.sign(a) * b * residual, np.abs(a) * residual
     speed = np.hypot(da, db)
-    axis.quiver(a, b, da / speed, db / speed, color=MUTED, scale=38, width=0.0025, pivot="mid", alpha=0.75)
+    axis.quiver(
+        a, b, da / speed, db / speed, color=MUTED, scale=38, width=0.0025, pivot="mid", alpha=0.75
+    )
     fine = np.linspace(-REACH, REACH, 201)
     a, b = np.meshgrid(fine, fine)
-    axis.contour(a, b, a**2 - b**2, [-3, -1, -0.25, 0.25, 1, 3], colors="white", linewidths=0.9, linestyles="solid")
+    axis.contour(
+        a,
+        b,
+        a**2 - b**2,
+        [-3, -1, -0.25, 0.25, 1, 3],
+        colors="white",
+        linewidths=0.9,
+        linestyles="solid",
+    )
     for sign in (1, -1):
         right = np.linspace(LABEL / REACH, REACH, 100)
         axis.plot(sign * right, LABEL / right, color="black", linewidth=2.4)
@@ -125,22 +179,31 @@ def _draw_field(axis: Any) -> None:
 
 
 QUICK_STARTS = {"a0": (-1.5, -0.3, 0.3, 1.5), "b0": (-1.8, -1.0, 0.2, 1.2)}
-PAPER_STARTS = {"a0": (-1.9, -1.5, -0.6, -0.3, 0.3, 0.6, 1.5, 1.9), "b0": (-2.0, -1.8, -1.0, -0.2, 0.2, 1.2, 1.7)}
+PAPER_STARTS = {
+    "a0": (-1.9, -1.5, -0.6, -0.3, 0.3, 0.6, 1.5, 1.9),
+    "b0": (-2.0, -1.8, -1.0, -0.2, 0.2, 1.2, 1.7),
+}
 
 fig4 = Experiment(
     "R/fig4",
-    "One ReLU neuron b(aθx)₊ with two data points x = ±1 of label y = 1, so that f = ½(y − b|a|)² up to a constant."
-    " (a) Directions of the gradient flow, the hyperbolas a² − b² = const that it conserves (white), the minimisers b|a| = y"
-    " (black), and exact trajectories. The cone a² ≥ b² is invariant (R, Lemma A.2). Outside it, for b < −|a|, the flow runs"
-    " into the kink a = 0 and is stuck there (crosses); for b > |a| it leaves the kink, so that solutions from a = 0 are not"
+    "One ReLU neuron b(aθx)₊ with two data points x = ±1 of label y = 1, so that f = ½(y − b|a|)² "
+    "up to a constant."
+    " (a) Directions of the gradient flow, the hyperbolas a² − b² = const that it conserves "
+    "(white), the minimisers b|a| = y"
+    " (black), and exact trajectories. The cone a² ≥ b² is invariant (R, Lemma A.2). Outside it, "
+    "for b < −|a|, the flow runs"
+    " into the kink a = 0 and is stuck there (crosses); for b > |a| it leaves the kink, so that "
+    "solutions from a = 0 are not"
     " unique. (b) The loss along the trajectories.",
     {"quick": Grid(QUICK_STARTS, {"size": 200}), "paper": Grid(PAPER_STARTS, {"size": 800})},
     neuron_point,
     summarise_neuron,
     draw_neuron,
     alt=(
-        "A plane of the neuron's two weights, with arrows. Trajectories that start inside the cone |a| ≥ |b| follow "
-        "hyperbolas to the curve of minimisers; those below it run into the line a = 0 and stop there at crosses. Beside "
+        "A plane of the neuron's two weights, with arrows. Trajectories that start inside the "
+        "cone |a| ≥ |b| follow "
+        "hyperbolas to the curve of minimisers; those below it run into the line a = 0 and stop "
+        "there at crosses. Beside "
         "it their losses: most fall to zero, the stuck ones stay."
     ),
 )
@@ -165,8 +228,11 @@ def wilson(count: Array, trials: Array, z: float = 1.96) -> tuple[Array, Array]:
     return centre - half, centre + half
 
 
-def probability_point(d: int, law: str, neurons: int, widths: list[int], seed: int) -> xarray.Dataset:
-    """Neurons drawn and grouped into networks of every width: how many networks lie in the cone, and the exact probability.
+def probability_point(
+    d: int, law: str, neurons: int, widths: list[int], seed: int
+) -> xarray.Dataset:
+    """Neurons drawn and grouped into networks of every width: how many networks lie in the cone,
+    and the exact probability.
 
     surprise: the standardised deviation |z| that has the count's two-sided binomial probability.
     """
@@ -178,11 +244,23 @@ def probability_point(d: int, law: str, neurons: int, widths: list[int], seed: i
     inside = np.linalg.norm(weights[:, :d], axis=1) >= np.abs(weights[:, d])
     q = failure_probability(d, law)
     trials = np.array([neurons // m for m in widths])
-    count = np.array([np.sum(inside[: k * m].reshape(k, m).all(axis=1)) for k, m in zip(trials, widths, strict=True)])
+    count = np.array(
+        [
+            np.sum(inside[: k * m].reshape(k, m).all(axis=1))
+            for k, m in zip(trials, widths, strict=True)
+        ]
+    )
     exact = np.array([np.exp(m * np.log1p(-q)) for m in widths])
     tail = np.minimum(binom.cdf(count, trials, exact), binom.sf(count - 1, trials, exact))
-    found = {"count": count, "trials": trials, "exact": exact, "surprise": norm.isf(np.minimum(tail, 0.5))}
-    return xarray.Dataset({name: ("width", values) for name, values in found.items()}, {"width": list(widths)})
+    found = {
+        "count": count,
+        "trials": trials,
+        "exact": exact,
+        "surprise": norm.isf(np.minimum(tail, 0.5)),
+    }
+    return xarray.Dataset(
+        {name: ("width", values) for name, values in found.items()}, {"width": list(widths)}
+    )
 
 
 def summarise_probability(data: xarray.Dataset) -> xarray.Dataset:
@@ -206,9 +284,22 @@ def draw_probability(summary: xarray.Dataset) -> Any:
             shown = summary.sel(law=law, width=width)
             axis.plot(d, shown["exact"], color=colour, linewidth=1.4, alpha=0.7)
             bars = np.maximum([shown["share"] - shown["low"], shown["high"] - shown["share"]], 0)
-            axis.errorbar(d, shown["share"], bars, fmt="o", color=colour, markersize=4, capsize=2.5, label=f"m = {width}")
+            axis.errorbar(
+                d,
+                shown["share"],
+                bars,
+                fmt="o",
+                color=colour,
+                markersize=4,
+                capsize=2.5,
+                label=f"m = {width}",
+            )
         axis.plot([], [], color=MUTED, label="exact: $(1-q)^m$")
-        axis.set(xlabel="input dimension d", ylabel="P(all m neurons in the cone ‖a‖ ≥ |b|)", ylim=(-0.03, 1.05))
+        axis.set(
+            xlabel="input dimension d",
+            ylabel="P(all m neurons in the cone ‖a‖ ≥ |b|)",
+            ylim=(-0.03, 1.05),
+        )
         axis.locator_params(axis="x", integer=True)
     axes[1].legend(fontsize=8, loc="lower right")
     titled(axes[0], "Gaussian weights: $q = P(F_{1,d} > d)$")
@@ -220,13 +311,17 @@ WIDTHS = {"quick": [1, 10, 100, 1000], "paper": [1, 5, 10, 50, 100, 1000]}
 
 fig5 = Experiment(
     "R/fig5",
-    "Probability that all m neurons of a network with iid weights satisfy ‖a_j‖ ≥ |b_j|, the condition of R's theorems, against"
-    " the input dimension d: Monte Carlo (dots, 95% Wilson intervals) and the exact (1 − q)^m (lines), q = P(F₁,d > d) for"
-    " Gaussian and q = V_d/(2^d(d+1)) for uniform weights, V_d the volume of the unit ball. Uniform weights need about half"
+    "Probability that all m neurons of a network with iid weights satisfy ‖a_j‖ ≥ |b_j|, the "
+    "condition of R's theorems, against"
+    " the input dimension d: Monte Carlo (dots, 95% Wilson intervals) and the exact (1 − q)^m "
+    "(lines), q = P(F₁,d > d) for"
+    " Gaussian and q = V_d/(2^d(d+1)) for uniform weights, V_d the volume of the unit ball. "
+    "Uniform weights need about half"
     " the dimension.",
     {
         "quick": Grid(
-            {"d": tuple(range(1, 21)), "law": ("gaussian", "uniform")}, {"neurons": 200_000, "widths": WIDTHS["quick"], "seed": 0}
+            {"d": tuple(range(1, 21)), "law": ("gaussian", "uniform")},
+            {"neurons": 200_000, "widths": WIDTHS["quick"], "seed": 0},
         ),
         "paper": Grid(
             {"d": tuple(range(1, 31)), "law": ("gaussian", "uniform")},
@@ -237,8 +332,10 @@ fig5 = Experiment(
     summarise_probability,
     draw_probability,
     alt=(
-        "Probabilities rise from zero to one as the input dimension grows, in S-shaped curves, one for each width; more "
-        "neurons need more dimensions, uniform weights about half as many as Gaussian ones. Dots of simulation lie on the "
+        "Probabilities rise from zero to one as the input dimension grows, in S-shaped curves, "
+        "one for each width; more "
+        "neurons need more dimensions, uniform weights about half as many as Gaussian ones. Dots "
+        "of simulation lie on the "
         "exact lines."
     ),
 )

@@ -23,27 +23,38 @@ LEVELS = (0.125, 0.25, 0.5, 1.0, 1.5, 2.0)
 
 def hypentropy(alpha: float, x: Array) -> Array:
     """φ_α(x); at α = 0 both half-lines, each with its own potential."""
-    potential = Hypentropy(alpha, sign=np.where(x < 0, -1.0, 1.0)) if alpha == 0 else Hypentropy(alpha)
+    potential = (
+        Hypentropy(alpha, sign=np.where(x < 0, -1.0, 1.0)) if alpha == 0 else Hypentropy(alpha)
+    )
     return potential.at(x).value()
 
 
 def point(alpha: float, size: int) -> xarray.Dataset:
-    """One hypentropy on [−2, 2]. exponent: xφ'(x)/φ(x) at 1, which is two for x² and one for |x|."""
+    """One hypentropy on [−2, 2]. exponent: xφ'(x)/φ(x) at 1, which is two for x² and one for
+    |x|."""
     import xarray
 
     x = np.linspace(-REACH, REACH, size)
     value = np.full(size, np.nan)
     inside = (x != 0) | (alpha > 0)
     value[inside] = hypentropy(alpha, x[inside])
-    slope = float(np.arcsinh(1 / alpha)) if alpha > 0 else np.nan  # φ₀ and its slope both vanish at 1
-    return xarray.Dataset({"value": ("x", value), "exponent": slope / float(hypentropy(alpha or 1.0, np.ones(1))[0])}, {"x": x})
+    # φ₀ and its slope both vanish at 1
+    slope = float(np.arcsinh(1 / alpha)) if alpha > 0 else np.nan
+    return xarray.Dataset(
+        {"value": ("x", value), "exponent": slope / float(hypentropy(alpha or 1.0, np.ones(1))[0])},
+        {"x": x},
+    )
 
 
 def summarise(data: xarray.Dataset) -> xarray.Dataset:
     positive = data["exponent"].dropna("alpha")
     attributes = {
-        "exponent at 1 for the largest alpha (l2: 2)": float(positive.sel(alpha=positive["alpha"].max())),
-        "exponent at 1 for the smallest alpha (l1: 1)": float(positive.sel(alpha=positive["alpha"].min())),
+        "exponent at 1 for the largest alpha (l2: 2)": float(
+            positive.sel(alpha=positive["alpha"].max())
+        ),
+        "exponent at 1 for the smallest alpha (l1: 1)": float(
+            positive.sel(alpha=positive["alpha"].min())
+        ),
     }
     return data.assign_attrs({**data.attrs, **attributes})
 
@@ -59,7 +70,9 @@ def draw(summary: xarray.Dataset) -> Any:
         equal.contour(x, x, _sum(value, value), [level], colors=[colours[alpha]], linewidths=1.6)
     limit = summary["value"].sel(alpha=0.0).values
     for side in (x < 0, x > 0):
-        line.plot(x[side], limit[side], color="black", linestyle="--", label="α = 0" if side[-1] else None)
+        line.plot(
+            x[side], limit[side], color="black", linestyle="--", label="α = 0" if side[-1] else None
+        )
     line.set(xlabel="x", ylabel="hypentropy φ_α(x)", ylim=(0, 4.2))
     titled(line, "φ_α, and φ₀ on half-lines")
     handles, labels = line.get_legend_handles_labels()
@@ -99,20 +112,29 @@ def _shades(alphas: Array) -> dict[float, Any]:
 
 fig1 = Experiment(
     "R/fig1",
-    "Hypentropies. (a) φ_α in one dimension; φ₀ lives on an open half-line and is not the limit of φ_α, which grows like"
-    " |x|·log(1/α) as α → 0. (b) Level sets of Φ_α through (±1, 0) for α₁ = α₂, from the circle of ℓ2 to the diamond of ℓ1."
-    " (c) A mixed α: ℓ2-like in x₁, ℓ1-like in x₂; the bias may differ from one coordinate to the next."
-    " (d) α = 0: four potentials, one for each sign pattern of the start, with the minima at (±1, ±1).",
+    "Hypentropies. (a) φ_α in one dimension; φ₀ lives on an open half-line and is not the limit "
+    "of φ_α, which grows like"
+    " |x|·log(1/α) as α → 0. (b) Level sets of Φ_α through (±1, 0) for α₁ = α₂, from the circle "
+    "of ℓ2 to the diamond of ℓ1."
+    " (c) A mixed α: ℓ2-like in x₁, ℓ1-like in x₂; the bias may differ from one coordinate to the "
+    "next."
+    " (d) α = 0: four potentials, one for each sign pattern of the start, with the minima at (±1, "
+    "±1).",
     {
         "quick": Grid({"alpha": (10.0, 1.0, 0.3, 0.1, 0.01, 1e-3, 0.0)}, {"size": 401}),
-        "paper": Grid({"alpha": (100.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-8, 0.0)}, {"size": 1001}),
+        "paper": Grid(
+            {"alpha": (100.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-8, 0.0)},
+            {"size": 1001},
+        ),
     },
     point,
     summarise,
     draw,
     alt=(
-        "Four panels. Curves of one-dimensional hypentropies go from a parabola to a V as α falls. Level sets go from a "
-        "circle at large α to a diamond at small α; with mixed α they are stretched, flat in one coordinate and pointed "
+        "Four panels. Curves of one-dimensional hypentropies go from a parabola to a V as α "
+        "falls. Level sets go from a "
+        "circle at large α to a diamond at small α; with mixed α they are stretched, flat in one "
+        "coordinate and pointed "
         "in the other; at α = 0 each quadrant has its own minimum."
     ),
 )

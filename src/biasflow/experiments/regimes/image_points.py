@@ -1,4 +1,5 @@
-"""The trainings behind W/fig4e, fig4f and fig6: one point trains a batch of runs, and says how each of them ended."""
+"""The trainings behind W/fig4e, fig4f and fig6: one point trains a batch of runs, and says how each
+of them ended."""
 
 from __future__ import annotations
 
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     import xarray
 
 STARTS = ("as drawn", "unbiased")
-"""'as drawn': W's, whose network computes a random function at first; 'unbiased': that function is subtracted."""
+"""'as drawn': W's, whose network computes a random function at first; 'unbiased': that function is
+subtracted."""
 KERNELS = dict(zip(("tangent kernel", "random features"), LAYERS, strict=True))
 SUBSET_KEY = 0
 RULES = ("1e-4", "between", "scaled", "output layer")
-"""Step sizes on CIFAR-10: W's; the geometric mean of it and the next; `scaled_step`; the same for the output layer alone."""
+"""Step sizes on CIFAR-10: W's; the geometric mean of it and the next; `scaled_step`; the same for
+the output layer alone."""
 PAPER_STEP = 1e-4
 LARGEST_STEP = 0.05
 READOUT_STEP = 1e-3
@@ -41,7 +44,9 @@ def chosen_images(data: str, train: int, test: int) -> Images:
 
 
 @functools.lru_cache(maxsize=2)
-def wide_arrays(data: str, width: int, train: int, test: int, pixels: str = "unit") -> tuple[WideNetwork, Arrays]:
+def wide_arrays(
+    data: str, width: int, train: int, test: int, pixels: str = "unit"
+) -> tuple[WideNetwork, Arrays]:
     """A network that fits the images, and they as it takes them."""
     import jax.numpy as jnp
 
@@ -68,33 +73,54 @@ def wide_point(
     every: int,
     precision: str,
 ) -> xarray.Dataset:
-    """One scale α: every step size with every seed in one batch; the output layer alone, and the exact kernels, beside it."""
+    """One scale α: every step size with every seed in one batch; the output layer alone, and the
+    exact kernels, beside it."""
     one_of("start", start, STARTS)
     network, arrays = wide_arrays(data, width, train, test)
     schedule = Schedule(batch, epochs, every, precision=precision, lanes=len(steps) * len(seeds))
     runs = [Run(alpha, step, seed, start == "unbiased") for step in steps for seed in seeds]
     trained = train_classifiers(network, arrays, runs, schedule)
-    found = _outcomes(network, trained, arrays.test_x[:probes], (len(steps), len(seeds)), ("step", "seed"))
+    found = _outcomes(
+        network, trained, arrays.test_x[:probes], (len(steps), len(seeds)), ("step", "seed")
+    )
     readout = np.full((2, len(readout_steps), len(seeds)), np.nan)
     kernels = np.full((2, len(KERNELS)), np.nan)
     if start == "as drawn":
         for k, seed in enumerate(seeds):
-            readout[:, :, k] = _wide_readout(network, arrays, alpha, seed, readout_steps, readout_epochs, schedule)
+            readout[:, :, k] = _wide_readout(
+                network, arrays, alpha, seed, readout_steps, readout_epochs, schedule
+            )
         kernels = _kernel_errors(data, width, train, test)
     found["readout_train_error"] = ("readout_step", "seed"), readout[0]
     found["readout_test_error"] = ("readout_step", "seed"), readout[1]
-    found["kernel_test_error"], found["kernel_residual"] = ("kernel", kernels[0]), ("kernel", kernels[1])
+    found["kernel_test_error"], found["kernel_residual"] = (
+        ("kernel", kernels[0]),
+        ("kernel", kernels[1]),
+    )
     return _dataset(
-        found, {"step": list(steps), "seed": list(seeds), "readout_step": list(readout_steps), "kernel": list(KERNELS)}
+        found,
+        {
+            "step": list(steps),
+            "seed": list(seeds),
+            "readout_step": list(readout_steps),
+            "kernel": list(KERNELS),
+        },
     )
 
 
 def _wide_readout(
-    network: WideNetwork, arrays: Arrays, alpha: float, seed: int, steps: Sequence[float], epochs: int, schedule: Schedule
+    network: WideNetwork,
+    arrays: Arrays,
+    alpha: float,
+    seed: int,
+    steps: Sequence[float],
+    epochs: int,
+    schedule: Schedule,
 ) -> Any:
     """Training and test error with the hidden layer frozen, for each step.
 
-    Features are those at α = 1: with b = α·a the run is the same at step size α²·step from b₀ = α²·a₀.
+    Features are those at α = 1: with b = α·a the run is the same at step size α²·step from b₀ =
+    α²·a₀.
     """
     start = network.init(1.0, key=seed)
     fixed = _features(network, start, arrays)
@@ -128,7 +154,8 @@ def _kernel_errors(data: str, width: int, train: int, test: int) -> Any:
 
 
 def scaled_step(alpha: float, depth: int, largest: float = LARGEST_STEP) -> float:
-    """The same relative change of the weights in a step at every scale: gradients grow like α^(D−1), weights like α.
+    """The same relative change of the weights in a step at every scale: gradients grow like
+    α^(D−1), weights like α.
 
     Not above `largest`: a start from small weights grows to the size where that is the limit.
     """
@@ -155,7 +182,8 @@ def vgg_point(
     loss: float,
     precision: str,
 ) -> xarray.Dataset:
-    """One network on CIFAR-10: its training curve, where it ended, how far its tangent kernel moved."""
+    """One network on CIFAR-10: its training curve, where it ended, how far its tangent kernel
+    moved."""
     one_of("rule", rule, RULES)
     schedule = Schedule(batch, epochs, every, loss, precision, lanes=1)
     network, arrays = _vgg_arrays(tuple(map(tuple, blocks)), train, test)
@@ -173,11 +201,15 @@ def vgg_point(
     measured[: len(trained.history)] = trained.history
     for column, name in enumerate(HISTORY[1:], start=1):
         found[f"{name}_history"] = "epoch", measured[:, column]
-    return _dataset({**found, "step_size": ((), run.step)}, {"epoch": np.arange(0, epochs + 1, every)})
+    return _dataset(
+        {**found, "step_size": ((), run.step)}, {"epoch": np.arange(0, epochs + 1, every)}
+    )
 
 
 @functools.lru_cache(maxsize=1)
-def _vgg_arrays(blocks: tuple[tuple[int, ...], ...], train: int, test: int) -> tuple[VggNetwork, Arrays]:
+def _vgg_arrays(
+    blocks: tuple[tuple[int, ...], ...], train: int, test: int
+) -> tuple[VggNetwork, Arrays]:
     import jax.numpy as jnp
 
     held = chosen_images("cifar10", train, test)
@@ -187,9 +219,14 @@ def _vgg_arrays(blocks: tuple[tuple[int, ...], ...], train: int, test: int) -> t
 
 
 def _outcomes(
-    network: Any, trained: Sequence[Trained], probe: Any, shape: tuple[int, ...], dims: tuple[str, ...]
+    network: Any,
+    trained: Sequence[Trained],
+    probe: Any,
+    shape: tuple[int, ...],
+    dims: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Where runs ended, as variables of this shape; distances are NaN for runs that diverged, or without a probe."""
+    """Where runs ended, as variables of this shape; distances are NaN for runs that diverged, or
+    without a probe."""
     rows = []
     for one in trained:
         moved = np.nan, np.nan
@@ -198,7 +235,16 @@ def _outcomes(
             moved = movement.gradient, movement.kernel
         final = one.final
         ended = [one.result is Result.CONVERGED, one.result is Result.DIVERGED]
-        rows.append([final["test_error"], final["train_error"], final["train_loss"], final["epoch"], *ended, *moved])
+        rows.append(
+            [
+                final["test_error"],
+                final["train_error"],
+                final["train_loss"],
+                final["epoch"],
+                *ended,
+                *moved,
+            ]
+        )
     names = (
         "test_error",
         "train_error",

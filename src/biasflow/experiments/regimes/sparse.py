@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 THRESHOLD = 0.025
 """Population error that counts as recovery (W, Figure 1c)."""
 LOWEST = -100.0
-"""log10 of the smallest β scale α^D searched: below it the limit is min ℓ1's for every purpose here."""
+"""log10 of the smallest β scale α^D searched: below it the limit is min ℓ1's for every purpose
+here."""
 HIGHEST = 3.0
 RESOLUTION = 0.02
 """Accuracy of log10 α^D at the threshold."""
@@ -34,7 +35,8 @@ def population_error(data: Dataset, beta: np.ndarray) -> float:
 
 
 def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
-    """log10 of the largest α^D whose limit has population error at most the threshold; NaN where none has.
+    """log10 of the largest α^D whose limit has population error at most the threshold; NaN where
+    none has.
 
     Bisection: the error grows with the scale.
     """
@@ -58,16 +60,23 @@ def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
     return (low + high) / 2
 
 
-def point(n: int, seed: int, d: int, sparsity: int, noise_var: float, alphas: list[float]) -> xarray.Dataset:
-    """One data set, nested in n: limits over a grid of α, both baselines, and the largest α that recovers."""
+def point(
+    n: int, seed: int, d: int, sparsity: int, noise_var: float, alphas: list[float]
+) -> xarray.Dataset:
+    """One data set, nested in n: limits over a grid of α, both baselines, and the largest α that
+    recovers."""
     import xarray
 
     data, model = sparse_regression(n, d, sparsity, noise_var, key=seed), DiagonalNetwork(2)
     curve = np.full((3, len(alphas)), np.nan)
     l1, l2 = min_l1(data.X, data.y), min_l2(data.X, data.y)
-    for k, alpha in enumerate(alphas if n == SHOWN_N else ()):  # panels a and b show one sample size
+    # panels a and b show one sample size
+    for k, alpha in enumerate(alphas if n == SHOWN_N else ()):
         beta = limit(model, data, scale=alpha).value
-        excess = float(np.sum(np.abs(beta))) - l1.objective, float(np.linalg.norm(beta)) - l2.objective
+        excess = (
+            float(np.sum(np.abs(beta))) - l1.objective,
+            float(np.linalg.norm(beta)) - l2.objective,
+        )
         curve[:, k] = population_error(data, beta), *excess
     return xarray.Dataset(
         {
@@ -97,19 +106,44 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
 def draw(summary: xarray.Dataset) -> Any:
     figure, (error, norms, threshold) = panels(3)
     shown, alpha = summary.sel(n=SHOWN_N), summary["alpha"].values
-    band(error, alpha, shown["error"].transpose("alpha", "seed").values, COLOURS[0], "gradient flow from scale α")
+    band(
+        error,
+        alpha,
+        shown["error"].transpose("alpha", "seed").values,
+        COLOURS[0],
+        "gradient flow from scale α",
+    )
     for name, colour, label in (
         ("error_l2", COLOURS[1], "min ℓ2 (kernel limit)"),
         ("error_l1", COLOURS[2], "min ℓ1 (rich limit)"),
     ):
         error.axhline(float(shown[name].median()), color=colour, linestyle="--", label=label)
-    error.set(xscale="log", yscale="log", xlabel="initialisation scale α", ylabel="population error ‖β − β*‖²")
+    error.set(
+        xscale="log",
+        yscale="log",
+        xlabel="initialisation scale α",
+        ylabel="population error ‖β − β*‖²",
+    )
     titled(error, f"small α generalises (n = {SHOWN_N})")
-    band(norms, alpha, shown["excess_l1"].transpose("alpha", "seed").values, COLOURS[2], "excess ℓ1 norm over min ℓ1")
-    band(norms, alpha, shown["excess_l2"].transpose("alpha", "seed").values, COLOURS[1], "excess ℓ2 norm over min ℓ2")
+    band(
+        norms,
+        alpha,
+        shown["excess_l1"].transpose("alpha", "seed").values,
+        COLOURS[2],
+        "excess ℓ1 norm over min ℓ1",
+    )
+    band(
+        norms,
+        alpha,
+        shown["excess_l2"].transpose("alpha", "seed").values,
+        COLOURS[1],
+        "excess ℓ2 norm over min ℓ2",
+    )
     norms.set(xscale="log", xlabel="initialisation scale α", ylabel="excess norm of the limit")
     titled(norms, "from min ℓ1 to min ℓ2")
-    draw_thresholds(threshold, summary, {"depth 2": 10 ** summary["log10_alpha"].transpose("n", "seed").values})
+    draw_thresholds(
+        threshold, summary, {"depth 2": 10 ** summary["log10_alpha"].transpose("n", "seed").values}
+    )
     threshold.set(ylabel=f"largest α with error ≤ {THRESHOLD}")
     titled(threshold, "how small α must be")
     error.set(ylim=(float(shown["error_l1"].median()) / 10, 3.0))
@@ -119,10 +153,11 @@ def draw(summary: xarray.Dataset) -> Any:
 
 
 def draw_thresholds(axis: Any, summary: xarray.Dataset, curves: dict[str, np.ndarray]) -> None:
-    """Largest scale that recovers against sample size, one curve a model, from where the median data set has one.
+    """Largest scale that recovers against sample size, one curve a model, from where the median
+    data set has one.
 
-    A data set that no scale recovers counts as zero. The dotted line is the least n of the grid at which min ℓ1 recovers in the
-    median; a first one would only be an upper bound, and says so.
+    A data set that no scale recovers counts as zero. The dotted line is the least n of the grid at
+    which min ℓ1 recovers in the median; a first one would only be an upper bound, and says so.
     """
     n, enough = summary["n"].values, summary.attrs["samples that min l1 needs"]
     lowest, below = np.inf, []
@@ -130,16 +165,31 @@ def draw_thresholds(axis: Any, summary: xarray.Dataset, curves: dict[str, np.nda
         samples = np.nan_to_num(samples, nan=0.0)
         known = np.median(samples, axis=-1) > 0
         least = np.min(samples[samples > 0], initial=np.inf)
-        band(axis, n[known], np.maximum(samples[known], least), colour, label, marker="o", markersize=3)
+        band(
+            axis,
+            n[known],
+            np.maximum(samples[known], least),
+            colour,
+            label,
+            marker="o",
+            markersize=3,
+        )
         middle = np.median(samples, axis=-1)
         lowest = min(lowest, float(np.min(middle[known], initial=np.inf)))
         below += [(at, colour) for at in n[(n >= enough) & (middle < SHOWN)]]
     bottom = max(lowest / 30, SHOWN)
-    axis.set(yscale="log", xlabel="number of samples n", ylim=(bottom, None), xlim=(0.95 * n[0], 1.03 * n[-1]))
+    axis.set(
+        yscale="log",
+        xlabel="number of samples n",
+        ylim=(bottom, None),
+        xlim=(0.95 * n[0], 1.03 * n[-1]),
+    )
     for at, colour in below:
         axis.plot(at, bottom, "v", color=colour, markersize=7, clip_on=False, zorder=5)
     first = "at most " if enough <= n[0] else ""
-    axis.axvline(enough, color=MUTED, linestyle=":", label=f"samples that min ℓ1 needs: {first}{enough:g}")
+    axis.axvline(
+        enough, color=MUTED, linestyle=":", label=f"samples that min ℓ1 needs: {first}{enough:g}"
+    )
     if below:
         axis.plot([], [], "v", color=MUTED, linestyle="none", label=f"median below {SHOWN:g}")
 
@@ -151,10 +201,14 @@ SETTING = {"d": 1000, "sparsity": 5, "noise_var": 0.01}
 
 fig1 = Experiment(
     "W/fig1",
-    "Sparse regression (d = 1000, 5 non-zero coefficients, noise variance 0.01). (a) Population error of the limit of gradient"
-    " flow on a depth-2 diagonal network against the initialisation scale α, between the minimum-ℓ2 (kernel) and minimum-ℓ1"
-    " (rich) interpolators. (b) Its excess ℓ1 and ℓ2 norms. (c) The largest α that still recovers the planted predictor:"
-    " exceedingly small near the number of samples that min ℓ1 needs; a triangle points to a median below the axis. Medians over"
+    "Sparse regression (d = 1000, 5 non-zero coefficients, noise variance 0.01). (a) Population "
+    "error of the limit of gradient"
+    " flow on a depth-2 diagonal network against the initialisation scale α, between the "
+    "minimum-ℓ2 (kernel) and minimum-ℓ1"
+    " (rich) interpolators. (b) Its excess ℓ1 and ℓ2 norms. (c) The largest α that still recovers "
+    "the planted predictor:"
+    " exceedingly small near the number of samples that min ℓ1 needs; a triangle points to a "
+    "median below the axis. Medians over"
     " data sets, bands 10–90%.",
     {
         "quick": Grid(
@@ -174,8 +228,11 @@ fig1 = Experiment(
         Reported("population error of min l1 (n=100)", Reading(0.01, 0.005, TO_ONE_DIGIT), SIZES),
     ),
     alt=(
-        "Left: the population error rises from 0.01 to 0.9 as α grows from 1e-3 to 0.1, from the level of minimum ℓ1 to "
-        "that of minimum ℓ2. Middle: the excess ℓ1 norm rises and the excess ℓ2 norm falls over the same scales. Right: "
-        "the largest α that recovers falls by many decades as the samples approach the 55 that minimum ℓ1 needs."
+        "Left: the population error rises from 0.01 to 0.9 as α grows from 1e-3 to 0.1, from the "
+        "level of minimum ℓ1 to "
+        "that of minimum ℓ2. Middle: the excess ℓ1 norm rises and the excess ℓ2 norm falls over "
+        "the same scales. Right: "
+        "the largest α that recovers falls by many decades as the samples approach the 55 that "
+        "minimum ℓ1 needs."
     ),
 )

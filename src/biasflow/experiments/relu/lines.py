@@ -13,7 +13,15 @@ from ...limits import kernel_interpolator, min_norm_interpolator, tangent_kernel
 from ...models import TwoLayer, TwoLayerParams
 from ...records import Dataset, Experiment, Grid, Reading, Reported
 from ..telling import told
-from .drawing_lines import animate, animate_fig4, animate_fig5, draw_fig2, draw_fig3, draw_fig4, draw_fig5
+from .drawing_lines import (
+    animate,
+    animate_fig4,
+    animate_fig5,
+    draw_fig2,
+    draw_fig3,
+    draw_fig4,
+    draw_fig5,
+)
 from .running import early_directions, flow_at, misalignment, sliding, turning_points
 
 if TYPE_CHECKING:
@@ -25,11 +33,15 @@ CURVE = 1000
 GRID = np.linspace(-3.5, 4.0, 301)
 """Where functions are drawn."""
 EDGE = 1e-4
-"""Distance up to which a kink is at a data point: those that slide are there exactly, aligned ones up to the start's scale."""
+"""Distance up to which a kink is at a data point: those that slide are there exactly, aligned ones
+up to the start's scale."""
 
 
-def point(seed: int, data: str, m: int, scale: float, frames: list[int], end: int) -> xarray.Dataset:
-    """One network from w = scale/√m·g until iteration `end`: the loss, and all that a picture needs at `frames`."""
+def point(
+    seed: int, data: str, m: int, scale: float, frames: list[int], end: int
+) -> xarray.Dataset:
+    """One network from w = scale/√m·g until iteration `end`: the loss, and all that a picture needs
+    at `frames`."""
     import xarray
 
     ds, model = DATA[data](), TwoLayer(m, 2)
@@ -69,7 +81,8 @@ def with_bias(x: Array) -> Array:
 
 
 def references(ds: Dataset, model: TwoLayer, start: TwoLayerParams) -> dict[str, Any]:
-    """On the grid: the interpolator of the tangent kernel at the start, and the one of least norm."""
+    """On the grid: the interpolator of the tangent kernel at the start, and the one of least
+    norm."""
     both = np.concatenate([ds.X, with_bias(GRID)])
     kernel = tangent_kernel(model, start, both)
     residual = ds.y - model(start, ds.X)
@@ -107,7 +120,11 @@ def moved(start: TwoLayerParams, end: TwoLayerParams) -> float:
 
 def inside(ds: Dataset, difference: Array) -> float:
     """Root mean square between the first and the last data point."""
-    return float(np.sqrt(np.mean(difference[(np.min(ds.X[:, 0]) <= GRID) & (np.max(ds.X[:, 0]) >= GRID)] ** 2)))
+    return float(
+        np.sqrt(
+            np.mean(difference[(np.min(ds.X[:, 0]) <= GRID) & (np.max(ds.X[:, 0]) >= GRID)] ** 2)
+        )
+    )
 
 
 ALIGNED = "angle to the aligned direction at iteration {} (degrees)"
@@ -125,7 +142,9 @@ TURNS = {
 def summarise2(data: xarray.Dataset) -> xarray.Dataset:
     """Medians over seeds under the reported names, with every seed."""
     variation = told("norm over that of the straight line", data["variation"].values / STRAIGHT)
-    return _with(data, {"norm": "squared norm at the end", "kinks": "kinks"}, aligned(data, 4000) | variation)
+    return _with(
+        data, {"norm": "squared norm at the end", "kinks": "kinks"}, aligned(data, 4000) | variation
+    )
 
 
 def summarise3(data: xarray.Dataset) -> xarray.Dataset:
@@ -134,12 +153,23 @@ def summarise3(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def summarise4(data: xarray.Dataset) -> xarray.Dataset:
-    names = {**TURNS, "kinks": "kinks", "kinks_on_data": "kinks on data points", "norm": "squared norm at the end"}
+    names = {
+        **TURNS,
+        "kinks": "kinks",
+        "kinks_on_data": "kinks on data points",
+        "norm": "squared norm at the end",
+    }
     growing = (data["left_second"] <= 150000) & (data["done"] >= 150000)
-    states = on_second_saddle(data, 94000) | told(GROWING.format(150000), growing.values, np.mean) | loss_left(data, 300000)
+    states = (
+        on_second_saddle(data, 94000)
+        | told(GROWING.format(150000), growing.values, np.mean)
+        | loss_left(data, 300000)
+    )
     pairs = data.sizes["sample"] * data.sizes["neuron"]
     most = float(data["sliding"].sum("sample").max("iteration").median()) / pairs
-    return _with(data, names, aligned(data, 15000) | states | {"largest share of pairs that slide": most})
+    return _with(
+        data, names, aligned(data, 15000) | states | {"largest share of pairs that slide": most}
+    )
 
 
 def summarise5(data: xarray.Dataset) -> xarray.Dataset:
@@ -153,7 +183,9 @@ def summarise5(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def aligned(data: xarray.Dataset, iteration: int) -> dict[str, Any]:
-    return told(ALIGNED.format(iteration), data["angle"].sel(iteration=iteration, method="nearest").values)
+    return told(
+        ALIGNED.format(iteration), data["angle"].sel(iteration=iteration, method="nearest").values
+    )
 
 
 def loss_left(data: xarray.Dataset, iteration: int) -> dict[str, Any]:
@@ -167,13 +199,26 @@ def on_second_saddle(data: xarray.Dataset, iteration: int) -> dict[str, Any]:
 
 
 def _with(data: xarray.Dataset, names: dict[str, str], others: dict[str, Any]) -> xarray.Dataset:
-    attributes = {key: value for name, text in names.items() for key, value in told(text, data[name].values).items()}
+    attributes = {
+        key: value
+        for name, text in names.items()
+        for key, value in told(text, data[name].values).items()
+    }
     return data.assign_attrs({**data.attrs, **attributes, **others})
 
 
 FRAMES2 = sorted({*range(0, 2001, 125), *range(2000, 15001, 500), 4000, 8000})
-FRAMES4 = sorted({*range(0, 15001, 1000), *range(15000, 70001, 5000), 80000, 94000, *range(110000, 130001, 10000),
-                  *range(135000, 200001, 5000), *range(220000, 300001, 20000)})  # fmt: skip
+FRAMES4 = sorted(
+    {
+        *range(0, 15001, 1000),
+        *range(15000, 70001, 5000),
+        80000,
+        94000,
+        *range(110000, 130001, 10000),
+        *range(135000, 200001, 5000),
+        *range(220000, 300001, 20000),
+    }
+)
 FRAMES5 = [0, *sorted({round(k) for k in np.geomspace(1, 5000, 42)})]
 
 SETTING2 = {"data": "two_points", "m": 60, "scale": 1e-6, "frames": FRAMES2, "end": 30_000}
@@ -185,20 +230,27 @@ STRAIGHT = 2.0
 HALF_TURN = 180.0
 """Degrees that an angle can have: of these, 1% can be seen."""
 DEFINED = (
-    "Ours is when a tenth of the loss is gone; a hundredth, which a reader of the plot may just see, is gone at 5230 in the"
+    "Ours is when a tenth of the loss is gone; a hundredth, which a reader of the plot may just "
+    "see, is gone at 5230 in the"
     " median, which would agree."
 )
 NO_NUMBER = (
-    'B prints no number, "the neuron weights do not significantly move". Ours move by an eighth of their size in the median.'
+    'B prints no number, "the neuron weights do not significantly move". Ours move by an '
+    "eighth of their size in the median."
 )
 NOT_THE_KERNELS = (
-    "B prints no number; it says that the function is approximately the kernel's. Of the size of h between the data, ours misses"
+    "B prints no number; it says that the function is approximately the kernel's. Of the size of "
+    "h between the data, ours misses"
     " the tangent kernel's"
-    " interpolator by most of it: weights that hardly move do not make a function that is the kernel's."
+    " interpolator by most of it: weights that hardly move do not make a function that is the "
+    "kernel's."
 )
-# Times are iterations of the authors' code; B reads them off its pictures of one start, in round numbers.
+# Times are iterations of the authors' code; B reads them off its pictures of one start, in round
+# numbers.
 REPORTED2 = (
-    Reported(ALIGNED.format(4000), Reading.plot(0.0, HALF_TURN), 'Figure 2b: "End of first phase"', None),
+    Reported(
+        ALIGNED.format(4000), Reading.plot(0.0, HALF_TURN), 'Figure 2b: "End of first phase"', None
+    ),
     Reported("kinks", Reading.exact(2.0), '§5: "it only has two kinks"', None),
     Reported(
         "norm over that of the straight line",
@@ -224,15 +276,34 @@ REPORTED3 = (
     Reported(LEFT.format(15000), Reading.plot(0.0, 1.0), 'Figure 2d: "End of third phase"', None),
 )
 REPORTED4 = (
-    Reported(ALIGNED.format(15000), Reading.plot(0.0, HALF_TURN), 'Figure 4b: "End of early alignment"', None),
+    Reported(
+        ALIGNED.format(15000),
+        Reading.plot(0.0, HALF_TURN),
+        'Figure 4b: "End of early alignment"',
+        None,
+    ),
     Reported(ON_SADDLE.format(94000), Reading.exact(1.0), 'Figure 4c: "Intermediate saddle"', None),
-    Reported(GROWING.format(150000), Reading.exact(1.0), 'Figure 4d: "Simultaneous norm growth and realignment"', None),
-    Reported(LEFT.format(300000), Reading.plot(0.0, 1.0), 'Appendix A, on Figure 4e: "a zero training loss"', None),
+    Reported(
+        GROWING.format(150000),
+        Reading.exact(1.0),
+        'Figure 4d: "Simultaneous norm growth and realignment"',
+        None,
+    ),
+    Reported(
+        LEFT.format(300000),
+        Reading.plot(0.0, 1.0),
+        'Appendix A, on Figure 4e: "a zero training loss"',
+        None,
+    ),
 )
 REPORTED5 = (
     Reported(LEFT.format(5000), Reading.plot(0.0, 1.0), 'Figure 5b: "End of training"', None),
     Reported(
-        "relative distance that the weights move", Reading.exact(0.0), "Appendix A, on Figure 5", None, incomparable=NO_NUMBER
+        "relative distance that the weights move",
+        Reading.exact(0.0),
+        "Appendix A, on Figure 5",
+        None,
+        incomparable=NO_NUMBER,
     ),
     Reported(
         "distance from the tangent-kernel interpolator",
@@ -243,18 +314,23 @@ REPORTED5 = (
     ),
 )
 
-GRIDS2 = {"quick": Grid({"seed": tuple(range(20))}, SETTING2), "paper": Grid({"seed": tuple(range(200))}, SETTING2)}
+GRIDS2 = {
+    "quick": Grid({"seed": tuple(range(20))}, SETTING2),
+    "paper": Grid({"seed": tuple(range(200))}, SETTING2),
+}
 PICTURE = (
-    " Above: the function h (green), and each neuron as a star at its kink −bias/w, as high as its output weight a. Below: the"
-    " neurons in the plane (w, bias), the radius logarithmic in ‖w‖; shaded rays are the directions of early alignment."
+    " Above: the function h (green), and each neuron as a star at its kink −bias/w, as high as "
+    "its output weight a. Below: the"
+    " neurons in the plane (w, bias), the radius logarithmic in ‖w‖; shaded rays are the "
+    "directions of early alignment."
 )
 
 fig2 = Experiment(
     "B/fig2",
-    "Two points on a line with a bias (orthogonal inputs), 60 neurons, λ = 1e-6/√60: neurons turn to two directions while they"
-    " are tiny, those along D_+ grow and fit the positive label, then those along −D_− the negative one."
-    + PICTURE
-    + " The function"
+    "Two points on a line with a bias (orthogonal inputs), 60 neurons, λ = 1e-6/√60: neurons turn "
+    "to two directions while they"
+    " are tiny, those along D_+ grow and fit the positive label, then those along −D_− the "
+    "negative one." + PICTURE + " The function"
     " ends with two kinks and the least possible norm, 6/√5, below that of the straight line (4).",
     GRIDS2,
     point,
@@ -263,62 +339,87 @@ fig2 = Experiment(
     REPORTED2,
     animate,
     alt=(
-        "Four moments in four columns. Stars, one a neuron, start scattered and tiny, gather at two places, then one "
-        "group rises and fits the positive label, then the other sinks and fits the negative one; the function ends with "
+        "Four moments in four columns. Stars, one a neuron, start scattered and tiny, gather at "
+        "two places, then one "
+        "group rises and fits the positive label, then the other sinks and fits the negative one; "
+        "the function ends with "
         "two kinks. Below, the same neurons in the plane turn into two rays and grow along them."
     ),
 )
 fig3 = Experiment(
     "B/fig3",
-    "The loss of B/fig2: (a) two plateaus, each next to a saddle, against the authors' iterations, with what B reads off its own"
-    " curve; (b) squared norms by sign: both clusters grow exponentially from the start, one at twice the rate, and stop at the"
-    " least norm that fits their label; (c) the mean angle of neurons to the directions they align with, weighted by |a|‖w‖.",
+    "The loss of B/fig2: (a) two plateaus, each next to a saddle, against the authors' "
+    "iterations, with what B reads off its own"
+    " curve; (b) squared norms by sign: both clusters grow exponentially from the start, one at "
+    "twice the rate, and stop at the"
+    " least norm that fits their label; (c) the mean angle of neurons to the directions they "
+    "align with, weighted by |a|‖w‖.",
     GRIDS2,
     point,
     summarise3,
     draw_fig3,
     REPORTED3,
     alt=(
-        "The loss is level at one half, falls to a plateau at one quarter between iterations 5,500 and 7,000, and falls "
-        "to zero between 11,000 and 14,000, later than B says by some hundred iterations. Norms of the two clusters grow "
+        "The loss is level at one half, falls to a plateau at one quarter between iterations "
+        "5,500 and 7,000, and falls "
+        "to zero between 11,000 and 14,000, later than B says by some hundred iterations. Norms "
+        "of the two clusters grow "
         "exponentially, one twice as fast. Angles fall by six decades before that."
     ),
 )
 fig4 = Experiment(
     "B/fig4",
-    "Five points on a line with a bias, λ = 1e-4/√60: inputs are not orthogonal, and neurons turn while they grow."
+    "Five points on a line with a bias, λ = 1e-4/√60: inputs are not orthogonal, and neurons turn "
+    "while they grow."
     + PICTURE
-    + " Rings: neurons with a gate that stays at zero (sliding), so that their kinks are pinned to a data point; the last panel"
-    " counts them by point. The function ends, between the data, as the minimum-norm interpolator (dashed), one of its two kinks"
+    + " Rings: neurons with a gate that stays at zero (sliding), so that their kinks are pinned "
+    "to a data point; the last panel"
+    " counts them by point. The function ends, between the data, as the minimum-norm interpolator "
+    "(dashed), one of its two kinks"
     " pinned to the point x = 0.25.",
-    {"quick": Grid({"seed": tuple(range(8))}, SETTING4), "paper": Grid({"seed": tuple(range(100))}, SETTING4)},
+    {
+        "quick": Grid({"seed": tuple(range(8))}, SETTING4),
+        "paper": Grid({"seed": tuple(range(100))}, SETTING4),
+    },
     point,
     summarise4,
     draw_fig4,
     REPORTED4,
     animate_fig4,
     alt=(
-        "Five moments in five columns. Neurons turn to a few directions, grow to a saddle, then grow and turn at once "
-        "until the function, with two kinks, lies on the dashed minimum-norm interpolator. Below, the loss has two long "
+        "Five moments in five columns. Neurons turn to a few directions, grow to a saddle, then "
+        "grow and turn at once "
+        "until the function, with two kinks, lies on the dashed minimum-norm interpolator. Below, "
+        "the loss has two long "
         "plateaus, and counts of neurons pinned to each data point rise and fall."
     ),
 )
 fig5 = Experiment(
     "B/fig5",
-    "The five points of B/fig4 from a large start, λ = 10/√60: the weights move little, nothing is sparse, and the loss meets no"
-    " saddle. Yet the function does not end at the interpolator of the tangent kernel at the start (purple; it jumps where a"
-    " gate of the start switches): between the data it misses it by 0.8 of its own size in the median (0.4 to 4 over twelve"
-    " starts), and the minimum-norm one by more in most of them. With 60 neurons and gates that switch, small moves are not a"
-    " linear model. Shown is the start of median distance; distances are root mean squares between the data, over that of h.",
-    {"quick": Grid({"seed": tuple(range(12))}, SETTING5), "paper": Grid({"seed": tuple(range(200))}, SETTING5)},
+    "The five points of B/fig4 from a large start, λ = 10/√60: the weights move little, nothing "
+    "is sparse, and the loss meets no"
+    " saddle. Yet the function does not end at the interpolator of the tangent kernel at the "
+    "start (purple; it jumps where a"
+    " gate of the start switches): between the data it misses it by 0.8 of its own size in the "
+    "median (0.4 to 4 over twelve"
+    " starts), and the minimum-norm one by more in most of them. With 60 neurons and gates that "
+    "switch, small moves are not a"
+    " linear model. Shown is the start of median distance; distances are root mean squares "
+    "between the data, over that of h.",
+    {
+        "quick": Grid({"seed": tuple(range(12))}, SETTING5),
+        "paper": Grid({"seed": tuple(range(200))}, SETTING5),
+    },
     point,
     summarise5,
     draw_fig5,
     REPORTED5,
     animate_fig5,
     alt=(
-        "At a large start the function is far from the five data points; at the end it goes through them, with many "
-        "wiggles, away from the jagged tangent-kernel interpolator and from the minimum-norm one. Neurons in the plane "
+        "At a large start the function is far from the five data points; at the end it goes "
+        "through them, with many "
+        "wiggles, away from the jagged tangent-kernel interpolator and from the minimum-norm one. "
+        "Neurons in the plane "
         "have moved by short lines. The loss falls without plateaus."
     ),
 )

@@ -10,12 +10,22 @@ PAUSE = 8
 """How often the last frame is shown, so that the end can be read."""
 
 
-def sheet(rows: Any, width: float, height: float, ratios: list[float] | None = None) -> tuple[Any, dict[str, Any]]:
-    """A figure with named panels, laid out like the rows (lists) of names; a name that repeats spans its places."""
+def sheet(
+    rows: Any, width: float, height: float, ratios: list[float] | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """A figure with named panels, laid out like the rows (lists) of names; a name that repeats
+    spans its places."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}):
+    with rc_context(
+        {
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+        }
+    ):
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplot_mosaic(rows, height_ratios=ratios)
     return figure, axes
@@ -36,4 +46,6 @@ def movie(figure: Any, show: Callable[[int], None], frames: int) -> Any:
         show(k)
         return []
 
-    return FuncAnimation(figure, draw, frames=order, interval=1000 / FRAMES_A_SECOND, blit=False, repeat=True)
+    return FuncAnimation(
+        figure, draw, frames=order, interval=1000 / FRAMES_A_SECOND, blit=False, repeat=True
+    )

@@ -1,4 +1,5 @@
-"""What B's figures share: the authors' clock, the flow, which neurons slide, and when the loss falls."""
+"""What B's figures share: the authors' clock, the flow, which neurons slide, and when the loss
+falls."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from ...models import TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem, Trajectory
 
 ITERATION = 2e-3
-"""Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's loss."""
+"""Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's
+loss."""
 DONE = 1e-3
 """Loss, relative to its start, at which a figure looks finished."""
 FALLEN = 0.1
@@ -28,8 +30,13 @@ def flow_at(data: Dataset, model: TwoLayer, start: TwoLayerParams, iterations: A
 
 
 def sliding(flow: Trajectory, times: Array, neurons: int, samples: int) -> Mask:
-    """Which pre-activations slide along zero at these increasing times, (times, neurons, samples)."""
-    state, table, k = np.zeros((neurons, samples), dtype=bool), np.zeros((len(times), neurons, samples), dtype=bool), 0
+    """Which pre-activations slide along zero at these increasing times, (times, neurons,
+    samples)."""
+    state, table, k = (
+        np.zeros((neurons, samples), dtype=bool),
+        np.zeros((len(times), neurons, samples), dtype=bool),
+        0,
+    )
     for event in sorted(flow.events, key=lambda event: event.time):
         while k < len(times) and times[k] < event.time:
             table[k], k = state, k + 1
@@ -39,10 +46,12 @@ def sliding(flow: Trajectory, times: Array, neurons: int, samples: int) -> Mask:
 
 
 def turning_points(flow: Trajectory) -> dict[str, float]:
-    """Iterations at which the loss leaves the first saddle, reaches the second, is nearest to it, leaves it, is done.
+    """Iterations at which the loss leaves the first saddle, reaches the second, is nearest to it,
+    leaves it, is done.
 
-    Left: a tenth of the loss is gone; reached: the loss is at most a tenth above. The second saddle: where log(loss) falls
-    slowest once it has left the first and before 5% are left. NaN where that has not happened by the end.
+    Left: a tenth of the loss is gone; reached: the loss is at most a tenth above. The second
+    saddle: where log(loss) falls slowest once it has left the first and before 5% are left. NaN
+    where that has not happened by the end.
     """
     iterations, loss = np.append(flow.times / ITERATION, np.nan), np.append(flow.loss, 0.0)
     first, low, done = (_first(loss <= share * loss[0]) for share in (1 - FALLEN, LOW, DONE))
@@ -69,7 +78,8 @@ def _first(true: Mask) -> int:
 
 
 def early_directions(flow: Trajectory) -> Array:
-    """Where early alignment turns each neuron that has grown when the first saddle is left, (m, d); zero for all others.
+    """Where early alignment turns each neuron that has grown when the first saddle is left, (m, d);
+    zero for all others.
 
     All zero where there is no early phase: the start already matters beside the labels.
     """
@@ -78,7 +88,9 @@ def early_directions(flow: Trajectory) -> Array:
     directions = np.zeros_like(start.W)
     if np.max(np.abs(problem.model(start, data.X))) > EARLY * np.max(np.abs(data.y)):
         return directions
-    escaped = min(_first(np.append(flow.loss <= (1 - FALLEN) * flow.loss[0], True)), len(flow.loss) - 1)
+    escaped = min(
+        _first(np.append(flow.loss <= (1 - FALLEN) * flow.loss[0], True)), len(flow.loss) - 1
+    )
     grown = np.flatnonzero(np.abs(flow.states.a[escaped]) > np.abs(start.a))
     aligned = early_alignment(data, TwoLayerParams(start.a[grown], start.W[grown]))
     directions[grown] = np.where(aligned.rates[:, None] > 0, aligned.directions, 0.0)
@@ -86,14 +98,23 @@ def early_directions(flow: Trajectory) -> Array:
 
 
 def misalignment(flow: Trajectory, directions: Array) -> Array:
-    """Mean angle between neurons and their directions, weighted by |a|‖w‖, at the saved times; NaN where none has a direction."""
+    """Mean angle between neurons and their directions, weighted by |a|‖w‖, at the saved times; NaN
+    where none has a direction."""
     turning = np.any(directions != 0, axis=1)
     if not np.any(turning):
         return np.full(len(flow.times), np.nan)
-    a, W, directions = np.abs(flow.states.a[:, turning]), flow.states.W[:, turning], directions[turning]
+    a, W, directions = (
+        np.abs(flow.states.a[:, turning]),
+        flow.states.W[:, turning],
+        directions[turning],
+    )
     lengths = np.linalg.norm(W, axis=2)
     units = W / lengths[..., None]
-    angles = 2 * np.arctan2(np.linalg.norm(units - directions, axis=2), np.linalg.norm(units + directions, axis=2))
-    weight = (lengths / np.max(lengths, axis=1, keepdims=True)) * (a / np.max(a, axis=1, keepdims=True))
+    angles = 2 * np.arctan2(
+        np.linalg.norm(units - directions, axis=2), np.linalg.norm(units + directions, axis=2)
+    )
+    weight = (lengths / np.max(lengths, axis=1, keepdims=True)) * (
+        a / np.max(a, axis=1, keepdims=True)
+    )
     mean: Array = np.sum(weight * angles, axis=1) / np.sum(weight, axis=1)
     return mean

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 LAST = 1.45
 """How far curves go, in units of −ln λ/‖D_−‖: past the last phase."""
 POINTS = 800
-NAMES = ("early alignment", "fitting positive labels", "intermediate saddle", "fitting negative labels", "final convergence")
+NAMES = (
+    "early alignment",
+    "fitting positive labels",
+    "intermediate saddle",
+    "fitting negative labels",
+    "final convergence",
+)
 SHADES = (COLOURS[4], COLOURS[0], MUTED, COLOURS[1], COLOURS[2])
 LOWEST = 1e-24
 """Smallest loss drawn."""
@@ -41,9 +47,13 @@ def pulls(y: Array) -> tuple[float, float]:
 
 
 def epsilon(y: Array) -> float:
-    """The largest ε that B allows (B.2, with α and β divided by n² as its proofs need), for ‖D_+‖ > ‖D_−‖."""
+    """The largest ε that B allows (B.2, with α and β divided by n² as its proofs need), for ‖D_+‖ >
+    ‖D_−‖."""
     plus, minus = pulls(y)
-    alpha, beta = (float(np.min(y[chosen] ** 2)) / (2 * (y.size * D) ** 2) for chosen, D in ((y > 0, plus), (y < 0, minus)))
+    alpha, beta = (
+        float(np.min(y[chosen] ** 2)) / (2 * (y.size * D) ** 2)
+        for chosen, D in ((y > 0, plus), (y < 0, minus))
+    )
     slowest = max(1 - alpha, minus / plus)
     return min((1 - slowest) / (1 + 3 * slowest), beta / (1 + 3 * plus / minus * (1 - beta)))
 
@@ -56,7 +66,8 @@ def predicted_ends(y: Array) -> Array:
 
 
 def point(scale: float, seed: int, labels: list[float], d: int, m: int) -> xarray.Dataset:
-    """One network from λ·g on orthonormal data until converged: loss, norms by group, measured phases."""
+    """One network from λ·g on orthonormal data until converged: loss, norms by group, measured
+    phases."""
     import xarray
 
     ds, model = labelled(labels, d, seed), TwoLayer(m, d)
@@ -110,7 +121,11 @@ def halves(flow: Trajectory, limit: Limit[TwoLayerParams]) -> Array:
         low, high = 0.0, float(flow.times[-1])
         while high - low > 1e-9 * high:
             middle = (low + high) / 2
-            low, high = (low, middle) if np.sum(flow.at(middle).W[neurons] ** 2) > capacity / 2 else (middle, high)
+            low, high = (
+                (low, middle)
+                if np.sum(flow.at(middle).W[neurons] ** 2) > capacity / 2
+                else (middle, high)
+            )
         found.append((low + high) / 2)
     return np.array(found)
 
@@ -123,9 +138,12 @@ STAYS = "runs on the saddle throughout its predicted stay"
 
 
 def summarise(data: xarray.Dataset) -> xarray.Dataset:
-    """Every seed at the smallest scale; fits as λ → 0, with the change of that limit from one pair of scales to the next."""
+    """Every seed at the smallest scale; fits as λ → 0, with the change of that limit from one pair
+    of scales to the next."""
     smallest = data.isel(scale=int(np.argmin(data["scale"].values)))
-    measured, ends = (smallest[name].transpose("seed", ...).values for name in ("measured", "predicted"))
+    measured, ends = (
+        smallest[name].transpose("seed", ...).values for name in ("measured", "predicted")
+    )
     stays = (measured[:, 1] <= ends[:, 1]) & (measured[:, 2] >= ends[:, 2])
     limits, earlier = (extrapolated(data.sortby("scale"), k) for k in (0, 1))
     attributes: dict[str, Any] = {}
@@ -140,16 +158,22 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def extrapolated(data: xarray.Dataset, first: int) -> Array:
-    """Times in units of −ln λ/‖D_±‖ as λ → 0, (clusters, seeds), from two scales: what is left falls like 1/ln λ."""
+    """Times in units of −ln λ/‖D_±‖ as λ → 0, (clusters, seeds), from two scales: what is left
+    falls like 1/ln λ."""
     pair = data.isel(scale=slice(first, first + 2))
-    half, sizes = pair["half"].transpose("scale", "cluster", "seed").values, np.log(pair["scale"].values)
+    half, sizes = (
+        pair["half"].transpose("scale", "cluster", "seed").values,
+        np.log(pair["scale"].values),
+    )
     limits = (sizes[1] * half[1] - sizes[0] * half[0]) / (sizes[1] - sizes[0])
     ratio = data["ratio"].isel(scale=first).values
     return np.array([limits[0] / ratio, limits[1]])
 
 
 def draw(summary: xarray.Dataset) -> Any:
-    figure, axes = sheet([["bars", "scales"], ["loss", "scales"], ["norms", "scales"]], 14.5, 7.6, [0.42, 1, 1.15])
+    figure, axes = sheet(
+        [["bars", "scales"], ["loss", "scales"], ["norms", "scales"]], 14.5, 7.6, [0.42, 1, 1.15]
+    )
     scale = float(summary["scale"].min())
     run = summary.sel(scale=scale).isel(seed=0)
     _draw_bars(axes["bars"], run)
@@ -165,14 +189,29 @@ def _draw_bars(axis: Any, run: xarray.Dataset) -> None:
         edges = [0.0, *run[key].values, LAST]
         for name, colour, left, right in zip(NAMES, SHADES, edges[:-1], edges[1:], strict=True):
             axis.barh(row, right - left, left=left, height=0.8, color=colour, alpha=0.35)
-            text = "escape from the first saddle" if row == 0 and left == 0 else name.replace(" ", "\n", 1)
+            text = (
+                "escape from the first saddle"
+                if row == 0 and left == 0
+                else name.replace(" ", "\n", 1)
+            )
             if right - left > 0.1:
                 axis.text((left + right) / 2, row, text, ha="center", va="center", fontsize=7)
     end = float(run["predicted"][0])
     axis.annotate(
-        "early alignment", (end / 2, 1.4), (0.0, 1.75), fontsize=7, ha="left", arrowprops={"arrowstyle": "-", "lw": 0.6}
+        "early alignment",
+        (end / 2, 1.4),
+        (0.0, 1.75),
+        fontsize=7,
+        ha="left",
+        arrowprops={"arrowstyle": "-", "lw": 0.6},
     )
-    axis.set(xlim=(0, LAST), ylim=(-0.5, 2), yticks=[0, 1], yticklabels=["measured\n(loss)", "predicted\n(B, fig. 1)"], xticks=[])
+    axis.set(
+        xlim=(0, LAST),
+        ylim=(-0.5, 2),
+        yticks=[0, 1],
+        yticklabels=["measured\n(loss)", "predicted\n(B, fig. 1)"],
+        xticks=[],
+    )
     axis.grid(False)
     axis.spines[:].set_visible(False)
 
@@ -193,9 +232,18 @@ def _draw_norms(axis: Any, run: xarray.Dataset) -> None:
     for name, (label, colour) in curves.items():
         axis.plot(run["tau"], run[name], color=colour, linewidth=2, label=label)
     for k, colour in enumerate((COLOURS[0], COLOURS[1])):
-        axis.plot(float(run["midpoint"][k]), float(run["capacity"][k]) / 2, "D", color=colour, markeredgecolor="white", zorder=5)
+        axis.plot(
+            float(run["midpoint"][k]),
+            float(run["capacity"][k]) / 2,
+            "D",
+            color=colour,
+            markeredgecolor="white",
+            zorder=5,
+        )
     axis.plot([], [], "D", color=MUTED, label="exact midpoints (B/limit)")
-    axis.set(yscale="log", xlim=(0, LAST), xlabel="time in units of −ln λ/‖D₋‖", ylabel="squared norms")
+    axis.set(
+        yscale="log", xlim=(0, LAST), xlabel="time in units of −ln λ/‖D₋‖", ylabel="squared norms"
+    )
     _mark(axis, run)
     axis.legend(fontsize=8, loc="lower right")
     titled(axis, "neurons grow exponentially, one cluster at a time")
@@ -207,14 +255,37 @@ def _mark(axis: Any, run: xarray.Dataset) -> None:
 
 
 def _draw_scales(axis: Any, summary: xarray.Dataset) -> None:
-    """Both fits against the scale: the fixed times are missed by O(1/ln λ), the exact midpoints are not."""
+    """Both fits against the scale: the fixed times are missed by O(1/ln λ), the exact midpoints are
+    not."""
     size = -np.log10(summary["scale"].values)
-    ends, ratio = summary["predicted"].isel(scale=0, seed=0).values, float(summary["ratio"].isel(scale=0, seed=0))
-    axis.axhspan(ends[1], ends[2], color=MUTED, alpha=0.15, linewidth=0, label="B: intermediate saddle")
+    ends, ratio = (
+        summary["predicted"].isel(scale=0, seed=0).values,
+        float(summary["ratio"].isel(scale=0, seed=0)),
+    )
+    axis.axhspan(
+        ends[1], ends[2], color=MUTED, alpha=0.15, linewidth=0, label="B: intermediate saddle"
+    )
     for k, (name, colour) in enumerate((("positive", COLOURS[0]), ("negative", COLOURS[1]))):
-        half, exact = (summary[v].isel(cluster=k).transpose("scale", "seed").values for v in ("half", "midpoint"))
-        axis.plot(np.repeat(size[:, None], half.shape[1], axis=1), half, "o", color=colour, markersize=4, alpha=0.5)
-        axis.plot([], [], "o", color=colour, markersize=4, label=f"{name} labels half fitted, a dot a start")
+        half, exact = (
+            summary[v].isel(cluster=k).transpose("scale", "seed").values
+            for v in ("half", "midpoint")
+        )
+        axis.plot(
+            np.repeat(size[:, None], half.shape[1], axis=1),
+            half,
+            "o",
+            color=colour,
+            markersize=4,
+            alpha=0.5,
+        )
+        axis.plot(
+            [],
+            [],
+            "o",
+            color=colour,
+            markersize=4,
+            label=f"{name} labels half fitted, a dot a start",
+        )
         axis.plot(size, exact, color=colour, linewidth=0.8, alpha=0.6)
     for value, colour in ((ratio, COLOURS[0]), (1.0, COLOURS[1])):
         axis.axhline(value, color=colour, linewidth=1.2, linestyle=":")
@@ -226,33 +297,48 @@ def _draw_scales(axis: Any, summary: xarray.Dataset) -> None:
 
 
 SETTING = {"labels": [1.0, 1.0, -0.6, -0.6], "d": 6, "m": 100}
-"""So many neurons that Assumption 3, a neuron of each sign active on all labels of it, fails in one of 300,000 starts."""
+"""So many neurons that Assumption 3, a neuron of each sign active on all labels of it, fails in one
+of 300,000 starts."""
 
-# B's figure 1 gives formulas for λ → 0. Half of the labels of a sign is fitted at −ln λ/‖D_±‖ up to an offset that does not
+# B's figure 1 gives formulas for λ → 0. Half of the labels of a sign is fitted at −ln λ/‖D_±‖ up to
+# an offset that does not
 # depend on λ: at λ = 1e-80 the ratio is still 0.987 to 0.994, and it is the limit that is compared.
 REPORTED = (
-    Reported(FITS["positive"], Reading.exact(1.0), '§4.2: "converges to n‖D₊‖ within a time −ln(λ)/‖D₊‖"', None),
+    Reported(
+        FITS["positive"],
+        Reading.exact(1.0),
+        '§4.2: "converges to n‖D₊‖ within a time −ln(λ)/‖D₊‖"',
+        None,
+    ),
     Reported(FITS["negative"], Reading.exact(1.0), "Figure 1 and §4.4", None),
     Reported(STAYS, Reading.exact(1.0), "Figure 1, with the largest ε that B allows", None),
 )
 
 fig1 = Experiment(
     "B/fig1",
-    "The timeline of training on orthonormal inputs (n = 4, 100 neurons) from tiny starts. Left: the phases that B predicts, with"
-    " the largest ε it allows, above those read off the loss; the loss with two plateaus; squared norms of the two clusters"
-    " and of the largest neuron outside them, with the exact midpoints of both fits. Dashed: where B's phases end. Right: when"
-    " the labels of either sign are half fitted, against the scale; lines are the exact formula −ln λ/‖D_±‖ + offset.",
+    "The timeline of training on orthonormal inputs (n = 4, 100 neurons) from tiny starts. Left: "
+    "the phases that B predicts, with"
+    " the largest ε it allows, above those read off the loss; the loss with two plateaus; squared "
+    "norms of the two clusters"
+    " and of the largest neuron outside them, with the exact midpoints of both fits. Dashed: "
+    "where B's phases end. Right: when"
+    " the labels of either sign are half fitted, against the scale; lines are the exact formula "
+    "−ln λ/‖D_±‖ + offset.",
     {
         "quick": Grid({"scale": (1e-10, 1e-20, 1e-40, 1e-80), "seed": tuple(range(6))}, SETTING),
-        "paper": Grid({"scale": (1e-5, 1e-10, 1e-20, 1e-40, 1e-80), "seed": tuple(range(40))}, SETTING),
+        "paper": Grid(
+            {"scale": (1e-5, 1e-10, 1e-20, 1e-40, 1e-80), "seed": tuple(range(40))}, SETTING
+        ),
     },
     point,
     summarise,
     draw,
     REPORTED,
     alt=(
-        "Bars of the predicted phases above those read off the loss agree. Below them the loss falls in two steps between "
-        "plateaus, and two clusters of neurons grow exponentially, one after the other. Right: the times of both fits "
+        "Bars of the predicted phases above those read off the loss agree. Below them the loss "
+        "falls in two steps between "
+        "plateaus, and two clusters of neurons grow exponentially, one after the other. Right: "
+        "the times of both fits "
         "approach their limits as the start gets smaller, on the exact formula's lines."
     ),
 )

@@ -1,4 +1,5 @@
-"""Gradient ascent on C's smooth margin: batches of trainings, and the recursions of Propositions 6 and 7."""
+"""Gradient ascent on C's smooth margin: batches of trainings, and the recursions of Propositions 6
+and 7."""
 
 from .ascending import margin_ascent, margin_ascents
 from .features import FeatureAscent, feature_ascent

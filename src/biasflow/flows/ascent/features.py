@@ -1,4 +1,5 @@
-"""Gradient ascent on fixed features: the recursions of C's Propositions 6 and 7, step by step in float64."""
+"""Gradient ascent on fixed features: the recursions of C's Propositions 6 and 7, step by step in
+float64."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ KEPT = 60
 class FeatureAscent:
     """What `feature_ascent` did, t = 0 … T; C's notation.
 
-    log_beta: log β(t), (T+1,). margin: min_i z_i·ā(t), (T+1,). step_sizes: η(t), (T,). kept: the steps (K,) whose
-    iterates ā(t) (K, m) and weights p(t) = ∇S (K, n) are held. largest: ‖z‖_∞.
+    log_beta: log β(t), (T+1,). margin: min_i z_i·ā(t), (T+1,). step_sizes: η(t), (T,). kept: the
+    steps (K,) whose iterates ā(t) (K, m) and weights p(t) = ∇S (K, n) are held. largest: ‖z‖_∞.
     """
 
     training: str
@@ -39,7 +40,8 @@ class FeatureAscent:
 
     @property
     def beta(self) -> Array:
-        """β(t): ‖a(t)‖₁ for directions, max{1, max_{s≤t} √m‖a(s)‖₂} for the output layer. May overflow."""
+        """β(t): ‖a(t)‖₁ for directions, max{1, max_{s≤t} √m‖a(s)‖₂} for the output layer. May
+        overflow."""
         with np.errstate(over="ignore"):
             return np.exp(self.log_beta)
 
@@ -55,16 +57,22 @@ class FeatureAscent:
         return np.concatenate([[0.0], np.cumsum(terms)])
 
     def guarantee(self, gamma: float) -> Array:
-        """What the proposition promises of best[t−1], for t = 1 … T: Proposition 6 with the partial sum (eq. 15), or 7.
+        """What the proposition promises of best[t−1], for t = 1 … T: Proposition 6 with the partial
+        sum (eq. 15), or 7.
 
-        gamma: γ₁^(m) = bf.l1_max_margin(Z).objective, or γ₂^(m) = bf.l2_max_margin(Z).objective. For the step sizes of the
-        proposition only, and for directions from a uniform start.
+        gamma: γ₁^(m) = bf.l1_max_margin(Z).objective, or γ₂^(m) = bf.l2_max_margin(Z).objective.
+        For the step sizes of the proposition only, and for directions from a uniform start.
         """
         t, log_n = np.arange(1.0, self.log_beta.size), math.log(self.samples)
         if self.training == "directions":
-            slow = self.largest * (8 * math.log(self.iterates.shape[1]) + np.log(t) + 1) + 4 * log_n * self.partial_sums[1:]
+            slow = (
+                self.largest * (8 * math.log(self.iterates.shape[1]) + np.log(t) + 1)
+                + 4 * log_n * self.partial_sums[1:]
+            )
         else:
-            slow = self.largest * (2 * math.sqrt(2) + math.sqrt(3) * log_n / positive_float("gamma", gamma))
+            slow = self.largest * (
+                2 * math.sqrt(2) + math.sqrt(3) * log_n / positive_float("gamma", gamma)
+            )
         return gamma - slow / np.sqrt(t)
 
 
@@ -80,23 +88,44 @@ def feature_ascent(
 ) -> FeatureAscent:
     """r ← r + η(t)m∇F(r) on signed features z_ij = y_iφ(θ_j, x_i), Z (n, m), in float64.
 
-    training 'directions' (C, §4): F(r) = S((1/m)Σ_jz_jr_j²) from r(0) = start·1, a_j = r_j²/m, β = ‖a‖₁, ā = a/β. 'output' (C,
-    §5): F(r) = S((1/m)Σ_jz_jr_j) from r(0) = 0, a = r/m, β(t) = max{1, max_{s≤t} √m‖a(s)‖₂}, ā = a/β. step: by default the one
-    of Proposition 6, or 7. keep: the steps whose iterates are held; by default geometric ones and the last. The iterates
-    are held at β = 1 with log β, so that β may exceed what a float holds.
+    training 'directions' (C, §4): F(r) = S((1/m)Σ_jz_jr_j²) from r(0) = start·1, a_j = r_j²/m, β =
+    ‖a‖₁, ā = a/β. 'output' (C, §5): F(r) = S((1/m)Σ_jz_jr_j) from r(0) = 0, a = r/m, β(t) = max{1,
+    max_{s≤t} √m‖a(s)‖₂}, ā = a/β. step: by default the one of Proposition 6, or 7. keep: the steps
+    whose iterates are held; by default geometric ones and the last. The iterates are held at β = 1
+    with log β, so that β may exceed what a float holds.
     """
     Z, steps = matrix("Z", Z), positive_int("steps", steps)
     one_of("training", training, FEATURE_TRAININGS)
     one_of("loss", loss, LOSSES)
     output = training == "output"
-    step = (Proposition7Step() if output else Proposition6Step()) if step is None else instance("step", step, StepRule)
+    step = (
+        (Proposition7Step() if output else Proposition6Step())
+        if step is None
+        else instance("step", step, StepRule)
+    )
     largest = float(np.max(np.abs(Z)))
     kept = geometric_steps(steps, KEPT) if keep is None else _steps_to_keep(keep, steps)
-    return _recursion(Z, steps, output, step.schedule(largest), positive_float("start", start), loss, kept, largest)
+    return _recursion(
+        Z,
+        steps,
+        output,
+        step.schedule(largest),
+        positive_float("start", start),
+        loss,
+        kept,
+        largest,
+    )
 
 
 def _recursion(
-    Z: Array, steps: int, output: bool, schedule: Schedule, start: float, loss: str, kept: NDArray[np.intp], largest: float
+    Z: Array,
+    steps: int,
+    output: bool,
+    schedule: Schedule,
+    start: float,
+    loss: str,
+    kept: NDArray[np.intp],
+    largest: float,
 ) -> FeatureAscent:
     from ..compiling import announced
     from .recursion import recursion
@@ -107,17 +136,33 @@ def _recursion(
     iterates, weights = np.empty((kept.size, m)), np.empty((kept.size, n))
     numbers = (schedule.size, schedule.power, schedule.offset, schedule.with_norm)
     arrays = (betas, margins, sizes, kept, iterates, weights)
-    announced("ascent", recursion, np.ascontiguousarray(Z), bar, log_beta, output, loss == "logistic", *numbers, *arrays)
-    return FeatureAscent(FEATURE_TRAININGS[output], betas, margins, sizes, kept, iterates, weights, largest, n)
+    announced(
+        "ascent",
+        recursion,
+        np.ascontiguousarray(Z),
+        bar,
+        log_beta,
+        output,
+        loss == "logistic",
+        *numbers,
+        *arrays,
+    )
+    return FeatureAscent(
+        FEATURE_TRAININGS[output], betas, margins, sizes, kept, iterates, weights, largest, n
+    )
 
 
 def geometric_steps(steps: int, count: int) -> NDArray[np.intp]:
     """0, 1, … geometrically to the last."""
-    return np.unique(np.concatenate([[0], np.geomspace(1, steps, max(count - 1, 1)).astype(np.intp), [steps]]))
+    return np.unique(
+        np.concatenate([[0], np.geomspace(1, steps, max(count - 1, 1)).astype(np.intp), [steps]])
+    )
 
 
 def _steps_to_keep(keep: Iterable[int], steps: int) -> NDArray[np.intp]:
     kept = sorted({positive_int("keep", t, least=0) for t in instance("keep", keep, Iterable)})
     if not kept or kept[-1] > steps:
-        raise InputError(f"keep: expected steps from 0 to {steps}, found {kept[-1] if kept else 'none'}")
+        raise InputError(
+            f"keep: expected steps from 0 to {steps}, found {kept[-1] if kept else 'none'}"
+        )
     return np.array(kept, dtype=np.intp)

@@ -1,9 +1,11 @@
-"""A training iteration's two passes over (samples × neurons) as GPU kernels that keep no array of that size (Pallas, Triton).
+"""A training iteration's two passes over (samples × neurons) as GPU kernels that keep no array of
+that size (Pallas, Triton).
 
-float32 products on tensor cores: a float32 is the sum of three bfloat16s. ⟨x, w⟩ takes the six products of parts that exceed
-float32 rounding, each exact and added in float32. A gate is 0 or 1 and needs no parts, so that Σ_i gate_ij(q_ix_i) takes three.
-Outputs are added in float32 over the neurons of a block and in float64 over blocks; the second pass recomputes the gates, by the
-same code.
+float32 products on tensor cores: a float32 is the sum of three bfloat16s. ⟨x, w⟩ takes the six
+products of parts that exceed float32 rounding, each exact and added in float32. A gate is 0 or 1
+and needs no parts, so that Σ_i gate_ij(q_ix_i) takes three. Outputs are added in float32 over the
+neurons of a block and in float64 over blocks; the second pass recomputes the gates, by the same
+code.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ def parts(x: Any) -> Any:
 
     rest, found = x.astype(jnp.float32), []
     for _ in range(PARTS):
-        part = jax.lax.reduce_precision(rest, exponent_bits=8, mantissa_bits=7)  # a mere cast back and forth is optimised away
+        # a mere cast back and forth is optimised away
+        part = jax.lax.reduce_precision(rest, exponent_bits=8, mantissa_bits=7)
         found.append(part.astype(jnp.bfloat16))
         rest = rest - part
     return jnp.stack(found)
@@ -65,7 +68,9 @@ def outputs(a: Any, W: Any, X: Any, interpret: bool = False) -> tuple[Any, Any]:
     import jax.numpy as jnp
 
     split = parts(X), parts(W)
-    return jnp.sum(_outputs(*X.shape, W.shape[0], interpret)(*split, a).astype(jnp.float64), axis=0), split
+    return jnp.sum(
+        _outputs(*X.shape, W.shape[0], interpret)(*split, a).astype(jnp.float64), axis=0
+    ), split
 
 
 def pulls(split: Any, q: Any, X: Any, interpret: bool = False) -> Any:
@@ -131,8 +136,13 @@ def _pulls(n: int, d: int, m: int, interpret: bool) -> Any:
         sums = [jnp.zeros((NEURONS, d), jnp.float32) for _ in range(PARTS)]
         for low in range(0, n, some):
             rows = pl.ds(low, some)
-            gates = (_projected([x_ref[k, rows, :] for k in range(PARTS)], w) > 0).astype(jnp.bfloat16)
-            sums = [total + triton.dot(gates, r_ref[k, rows, :], trans_a=True) for k, total in enumerate(sums)]
+            gates = (_projected([x_ref[k, rows, :] for k in range(PARTS)], w) > 0).astype(
+                jnp.bfloat16
+            )
+            sums = [
+                total + triton.dot(gates, r_ref[k, rows, :], trans_a=True)
+                for k, total in enumerate(sums)
+            ]
         out_ref[...] = (sums[2] + sums[1]) + sums[0]
 
     return pl.pallas_call(

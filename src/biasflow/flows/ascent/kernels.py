@@ -1,7 +1,8 @@
-"""Steps of gradient ascent on the smooth margin, compiled, for one run: weights at β = 1 with log β beside them.
+"""Steps of gradient ascent on the smooth margin, compiled, for one run: weights at β = 1 with log β
+beside them.
 
-Samples whose weight in the soft-min is below rounding are left out of the gradient. The soft-min and all sums over neurons are in
-float64; products are in the type of the weights.
+Samples whose weight in the soft-min is below rounding are left out of the gradient. The soft-min
+and all sums over neurons are in float64; products are in the type of the weights.
 """
 
 from __future__ import annotations
@@ -109,12 +110,29 @@ def move(a: Any, W: Any, G: Any, rate: float, squared: bool) -> float:
 
 def _network(stamp: int) -> Any:
     def network(
-        a: Any, W: Any, X: Any, y: Array, squared: bool, logistic: bool, log_beta: float, best: float,
-        first: int, last: int, size: float, power: float, offset: float, with_norm: bool,
-    ) -> tuple[float, float]:  # fmt: skip
-        """Steps first … last − 1 on both layers, in place; returns log β and the best margin met, that before each step."""
+        a: Any,
+        W: Any,
+        X: Any,
+        y: Array,
+        squared: bool,
+        logistic: bool,
+        log_beta: float,
+        best: float,
+        first: int,
+        last: int,
+        size: float,
+        power: float,
+        offset: float,
+        with_norm: bool,
+    ) -> tuple[float, float]:
+        """Steps first … last − 1 on both layers, in place; returns log β and the best margin met,
+        that before each step."""
         n, m = y.size, a.size + 0 * stamp
-        pre, rows, G = np.empty((n, m), W.dtype), np.empty(X.shape, X.dtype), np.empty(W.shape, W.dtype)
+        pre, rows, G = (
+            np.empty((n, m), W.dtype),
+            np.empty(X.shape, X.dtype),
+            np.empty(W.shape, W.dtype),
+        )
         u, p = np.empty(n), np.empty(n)
         for t in range(first, last):
             predict(a, W, X, y, squared, pre, u)
@@ -131,10 +149,22 @@ def _network(stamp: int) -> Any:
 
 def _features(stamp: int) -> Any:
     def features(
-        x: Array, Z: Any, output: bool, width: int, logistic: bool, log_beta: float, best: float,
-        first: int, last: int, size: float, power: float, offset: float, with_norm: bool,
-    ) -> tuple[float, float]:  # fmt: skip
-        """The same on fixed signed features Z (n, m): x holds the norms ρ̄_j of neurons or, for the output layer, ā_j."""
+        x: Array,
+        Z: Any,
+        output: bool,
+        width: int,
+        logistic: bool,
+        log_beta: float,
+        best: float,
+        first: int,
+        last: int,
+        size: float,
+        power: float,
+        offset: float,
+        with_norm: bool,
+    ) -> tuple[float, float]:
+        """The same on fixed signed features Z (n, m): x holds the norms ρ̄_j of neurons or, for the
+        output layer, ā_j."""
         n, m = Z.shape
         u, p, g = np.empty(n + 0 * stamp), np.empty(n), np.empty(m)
         for t in range(first, last):
@@ -151,7 +181,9 @@ def _features(stamp: int) -> Any:
                     for j in range(m):
                         g[j] += share * row[j]
             rate = (
-                size * (t + offset) ** -power * math.exp(min(max(((1.0 if with_norm else 0.0) - output) * log_beta, -FAR), FAR))
+                size
+                * (t + offset) ** -power
+                * math.exp(min(max(((1.0 if with_norm else 0.0) - output) * log_beta, -FAR), FAR))
             )
             square = 0.0
             for j in range(m):

@@ -1,4 +1,5 @@
-"""The recursions of C's Propositions 6 and 7 on normalised iterates, compiled, with every step on record."""
+"""The recursions of C's Propositions 6 and 7 on normalised iterates, compiled, with every step on
+record."""
 
 from __future__ import annotations
 
@@ -13,16 +14,31 @@ from ..compiling import entry, stamp
 from .kernels import STAMP as KERNELS_STAMP, weigh
 from .softmin import FAR
 
-STAMP = stamp(__file__, *(str(Path(__file__).parent / name) for name in ("kernels.py", "softmin.py")))
+STAMP = stamp(
+    __file__, *(str(Path(__file__).parent / name) for name in ("kernels.py", "softmin.py"))
+)
 
 
 def _recursion(stamp: int) -> Any:
     def recursion(
-        Z: Array, bar: Array, log_beta: float, output: bool, logistic: bool,
-        size: float, power: float, offset: float, with_norm: bool,
-        betas: Array, margins: Array, sizes: Array, kept: Any, iterates: Array, weights: Array,
-    ) -> None:  # fmt: skip
-        """Directions: ā_j(1 + 2ηg_j)² over its sum; output: ā + (η/mβ)g over max{1, √m‖·‖₂}, with g = Zᵀp."""
+        Z: Array,
+        bar: Array,
+        log_beta: float,
+        output: bool,
+        logistic: bool,
+        size: float,
+        power: float,
+        offset: float,
+        with_norm: bool,
+        betas: Array,
+        margins: Array,
+        sizes: Array,
+        kept: Any,
+        iterates: Array,
+        weights: Array,
+    ) -> None:
+        """Directions: ā_j(1 + 2ηg_j)² over its sum; output: ā + (η/mβ)g over max{1, √m‖·‖₂}, with g
+        = Zᵀp."""
         n, m = Z.shape
         u, p, held, steps = np.empty(n), np.empty(n), 0, sizes.size + 0 * stamp
         for t in range(steps + 1):

@@ -1,4 +1,5 @@
-"""C's smooth margin S(u) = −log((1/n)Σℓ(−u_i)) and its gradient, at margins u = β·ū too large for their exponential."""
+"""C's smooth margin S(u) = −log((1/n)Σℓ(−u_i)) and its gradient, at margins u = β·ū too large for
+their exponential."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ TINY = 1e-300
 
 
 def soft_min(xp: Any, u: Any, log_beta: Any, mask: Any, loss: str) -> tuple[Any, Any, Any]:
-    """(∇S(βu), S(βu), min u) over the samples in `mask`, in float64; the gradient is zero at the others.
+    """(∇S(βu), S(βu), min u) over the samples in `mask`, in float64; the gradient is zero at the
+    others.
 
-    xp: numpy or jax.numpy. Exponential: ∇S = e^(−βu_i)/Σe^(−βu_j), the soft-argmin. Logistic: ∇S = ℓ'(−βu_i)/Σℓ(−βu_j), whose sum
-    is one in the limit of large margins only.
+    xp: numpy or jax.numpy. Exponential: ∇S = e^(−βu_i)/Σe^(−βu_j), the soft-argmin. Logistic: ∇S =
+    ℓ'(−βu_i)/Σℓ(−βu_j), whose sum is one in the limit of large margins only.
     """
     beta = xp.exp(xp.minimum(log_beta, FAR))
     least = xp.min(xp.where(mask, u, xp.inf))

@@ -1,4 +1,5 @@
-"""Step sizes of gradient ascent on the smooth margin: η(t) = size·(t + offset)^(−power), times β(t) where they grow with it."""
+"""Step sizes of gradient ascent on the smooth margin: η(t) = size·(t + offset)^(−power), times β(t)
+where they grow with it."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ class Schedule:
 
     def __call__(self, t: int, log_beta: float) -> float:
         """η(t)."""
-        return self.size * (t + self.offset) ** -self.power * (math.exp(log_beta) if self.with_norm else 1.0)
+        return (
+            self.size
+            * (t + self.offset) ** -self.power
+            * (math.exp(log_beta) if self.with_norm else 1.0)
+        )
 
 
 class StepRule(ABC):
@@ -49,8 +54,8 @@ class ConstantStep(StepRule):
 class InverseRootStep(StepRule):
     """η(t) = size/√(t + offset), t from zero; times β(t) with `with_norm`.
 
-    C's figures have size ½ and, in the text, offset 1. The authors' code counts iterations from one: offset 2; where it trains
-    the output layer, the step also grows with β(t).
+    C's figures have size ½ and, in the text, offset 1. The authors' code counts iterations from
+    one: offset 2; where it trains the output layer, the step also grows with β(t).
     """
 
     size: float = 0.5
@@ -67,9 +72,11 @@ class InverseRootStep(StepRule):
 
 @dataclass(frozen=True)
 class DefaultStep(StepRule):
-    """η(t) = ½/(2^e√(t+1)) with 2^e ≤ 2‖z‖_∞ < 2^{e+1}: C's step where the longest input is between one and two, as in C.
+    """η(t) = ½/(2^e√(t+1)) with 2^e ≤ 2‖z‖_∞ < 2^{e+1}: C's step where the longest input is between
+    one and two, as in C.
 
-    A step has the dimension of 1/‖z‖_∞: inputs in other units, weights along, are trained by the same steps.
+    A step has the dimension of 1/‖z‖_∞: inputs in other units, weights along, are trained by the
+    same steps.
     """
 
     def schedule(self, largest: float) -> Schedule:
@@ -94,7 +101,12 @@ class Proposition7Step(StepRule):
 
 def _positive(largest: float) -> float:
     if largest <= 0:
-        raise InputError("step: every feature vanishes on every sample, so that ‖z‖_∞ = 0 gives no step size")
+        raise InputError(
+            "step: every feature vanishes on every sample, so that ‖z‖_∞ = 0 gives no step size"
+        )
     if largest < SMALLEST_NORMAL:
-        raise InputError(f"step: features up to {largest:g} are too small for floats to hold a step of about 1/‖z‖_∞; scale them")
+        raise InputError(
+            f"step: features up to {largest:g} are too small for floats to hold a step of about "
+            "1/‖z‖_∞; scale them"
+        )
     return largest

@@ -1,4 +1,5 @@
-"""What is trained: both layers, the norms of neurons of fixed directions, or the output layer; each at β = 1 (C, §§3–5)."""
+"""What is trained: both layers, the norms of neurons of fixed directions, or the output layer; each
+at β = 1 (C, §§3–5)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ RISKS = {"exponential": ExponentialLoss(), "logistic": LogisticLoss()}
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """One run in the coordinates its steps are made in: what moves, at β = 1, what stays, log β, and ‖z‖_∞."""
+    """One run in the coordinates its steps are made in: what moves, at β = 1, what stays, log β,
+    and ‖z‖_∞."""
 
     moving: Arrays
     fixed: Arrays
@@ -54,7 +56,8 @@ class Training(ABC):
 
     @abstractmethod
     def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
-        """Steps in place by compiled code: rest is logistic, log β, best margin, first, last, and the step rule's numbers."""
+        """Steps in place by compiled code: rest is logistic, log β, best margin, first, last, and
+        the step rule's numbers."""
 
     @property
     @abstractmethod
@@ -68,7 +71,8 @@ class Training(ABC):
 
 @dataclass(frozen=True)
 class BothLayers(Training):
-    """h = Σ_ja_j(⟨w_j, x⟩)₊, β = Σ(a_j² + ‖w_j‖²); squared: β = Σ‖w_j‖². moving (a, W), fixed (X, y)."""
+    """h = Σ_ja_j(⟨w_j, x⟩)₊, β = Σ(a_j² + ‖w_j‖²); squared: β = Σ‖w_j‖². moving (a, W), fixed (X,
+    y)."""
 
     squared: bool
 
@@ -83,7 +87,9 @@ class BothLayers(Training):
         size = np.sqrt(square)
         longest = float(np.max(np.linalg.norm(ds.X, axis=1)))
         moving = (params.a if self.squared else params.a / size, params.W / size)
-        return Start(moving, (ds.X, ds.y), float(np.log(square)), longest**2 if self.squared else longest / 2)
+        return Start(
+            moving, (ds.X, ds.y), float(np.log(square)), longest**2 if self.squared else longest / 2
+        )
 
     def margins(self, moving: Arrays, fixed: Arrays) -> Array:
         (a, W), (X, y) = moving, fixed
@@ -112,8 +118,9 @@ class BothLayers(Training):
 
 @dataclass(frozen=True)
 class FixedFeatures(Training):
-    """Signed features Z (n, m) that stay. output: h = Σ_ja_jφ_j, β(t) = max{1, max_{s≤t} √m‖a(s)‖₂}; else only the norm
-    ρ_j of every neuron moves, h = Σ_jρ_j²φ(θ_j, x), β = Σρ_j². moving (ā,) or (ρ̄,), fixed (Z,)."""
+    """Signed features Z (n, m) that stay. output: h = Σ_ja_jφ_j, β(t) = max{1, max_{s≤t}
+    √m‖a(s)‖₂}; else only the norm ρ_j of every neuron moves, h = Σ_jρ_j²φ(θ_j, x), β = Σρ_j².
+    moving (ā,) or (ρ̄,), fixed (Z,)."""
 
     squared: bool
     output: bool
@@ -133,7 +140,12 @@ class FixedFeatures(Training):
         if not np.any(norms):
             raise InputError("params0: every weight is zero, where gradient ascent stays")
         Z = (ds.y[:, None] * phi * a) / np.where(norms > 0, norms, 1.0) ** 2
-        return Start((norms / np.linalg.norm(norms),), (Z,), float(2 * np.log(np.linalg.norm(norms))), float(np.max(np.abs(Z))))
+        return Start(
+            (norms / np.linalg.norm(norms),),
+            (Z,),
+            float(2 * np.log(np.linalg.norm(norms))),
+            float(np.max(np.abs(Z))),
+        )
 
     def margins(self, moving: Arrays, fixed: Arrays) -> Array:
         (x,), (Z,) = moving, fixed
@@ -145,13 +157,17 @@ class FixedFeatures(Training):
             return TwoLayerParams(x * np.exp(log_beta), start.W)
         norms = _norms(start, self.squared)
         factor = x * np.exp(log_beta / 2) / np.where(norms > 0, norms, 1.0)
-        return TwoLayerParams(start.a if self.squared else factor * start.a, factor[:, None] * start.W)
+        return TwoLayerParams(
+            start.a if self.squared else factor * start.a, factor[:, None] * start.W
+        )
 
     def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
         from ..compiling import announced
         from .kernels import features
 
-        return announced("margin ascent", features, *moving, *fixed, self.output, moving[0].size, *rest)
+        return announced(
+            "margin ascent", features, *moving, *fixed, self.output, moving[0].size, *rest
+        )
 
     @property
     def fusible(self) -> bool:
@@ -169,7 +185,10 @@ def training_named(training: str, activation: str) -> Training:
     if training == "both":
         return BothLayers(squared)
     if training == "output" and squared:
-        raise InputError("training: the output layer is trained with activation 'relu'; squared ReLUs have fixed signs")
+        raise InputError(
+            "training: the output layer is trained with activation 'relu'; squared ReLUs have "
+            "fixed signs"
+        )
     return FixedFeatures(squared, training == "output")
 
 
@@ -182,13 +201,17 @@ def read_run(ds: Any, params0: Any, activation: str, loss: str) -> Problem:
     try:
         a, W = params0
     except (TypeError, ValueError):
-        raise InputError(f"params0: expected TwoLayerParams(a, W), found {type(params0).__name__}") from None
+        raise InputError(
+            f"params0: expected TwoLayerParams(a, W), found {type(params0).__name__}"
+        ) from None
     width = vector("params0.a", a).size
     matrix("params0.W", W)
     smooth = SmoothMargin(RISKS[loss])
     if activation == "relu":
         return Problem(TwoLayer(width, ds.d), ds, smooth, params0)
-    return Problem(SignedTwoLayer(width, ds.d, labels("params0.a", a)), ds, smooth, SignedTwoLayerParams(W))
+    return Problem(
+        SignedTwoLayer(width, ds.d, labels("params0.a", a)), ds, smooth, SignedTwoLayerParams(W)
+    )
 
 
 def both_weights(problem: Problem) -> TwoLayerParams:

@@ -1,4 +1,5 @@
-"""The margin flow of C: two-layer networks under exponential and logistic losses, followed to any norm."""
+"""The margin flow of C: two-layer networks under exponential and logistic losses, followed to any
+norm."""
 
 from .driver import check, integrate_margin, refusal
 

@@ -1,4 +1,5 @@
-"""The two clocks of one path: that of the smooth margin (C's), and that of the mean risk R, dτ = dt/R = e^S dt."""
+"""The two clocks of one path: that of the smooth margin (C's), and that of the mean risk R, dτ =
+dt/R = e^S dt."""
 
 from __future__ import annotations
 
@@ -40,14 +41,21 @@ def log_elapsed(start: Slope, end: Slope, dt: float, share: float = 1.0) -> floa
     s = share * (NODES + 1) / 2
     rise = end.value - start.value
     cubic = start.value + s * (
-        dt * start.rate + s * (3 * rise - dt * (2 * start.rate + end.rate) + s * (dt * (start.rate + end.rate) - 2 * rise))
+        dt * start.rate
+        + s
+        * (
+            3 * rise
+            - dt * (2 * start.rate + end.rate)
+            + s * (dt * (start.rate + end.rate) - 2 * rise)
+        )
     )
     top = float(np.max(cubic))
     return top + float(np.log(dt * share * np.sum(WEIGHTS * np.exp(cubic - top)) / 2))
 
 
 def share_until(log_goal: float, log_now: float, start: Slope, end: Slope, dt: float) -> float:
-    """The share of a step at which τ reaches its goal, which lies within; EARLIEST where it is reached before."""
+    """The share of a step at which τ reaches its goal, which lies within; EARLIEST where it is
+    reached before."""
 
     def missing(share: float) -> float:
         return float(np.logaddexp(log_now, log_elapsed(start, end, dt, share))) - log_goal
@@ -62,9 +70,14 @@ def between(times: Array, points: list[Point], t: float) -> Point:
     last = len(points) - 1
     first = int(np.clip(np.searchsorted(times, t) - 2, 0, max(last - 3, 0)))
     nodes = np.arange(first, min(first + 4, last + 1))
-    basis = [float(np.prod([(t - times[j]) / (times[i] - times[j]) for j in nodes if j != i])) for i in nodes]
+    basis = [
+        float(np.prod([(t - times[j]) / (times[i] - times[j]) for j in nodes if j != i]))
+        for i in nodes
+    ]
     leaves = zip(*(points[i].params for i in nodes), strict=True)
-    params: Any = type(points[0].params)(*(sum(c * leaf for c, leaf in zip(basis, parts, strict=True)) for parts in leaves))
+    params: Any = type(points[0].params)(
+        *(sum(c * leaf for c, leaf in zip(basis, parts, strict=True)) for parts in leaves)
+    )
     size = np.sqrt(squared_norm(params))
     log_norm = float(sum(c * points[i].log_norm for c, i in zip(basis, nodes, strict=True)))
     near = points[int(np.clip(np.searchsorted(times, t), 0, last))]

@@ -1,9 +1,12 @@
-"""Companions of a march, which tell its error: the same flow by steps that end elsewhere, finer and coarser ones.
+"""Companions of a march, which tell its error: the same flow by steps that end elsewhere, finer and
+coarser ones.
 
-A kink that a step meets at a time s from either of its ends, within the last of its Euler steps, leaves an error c·s²/2, c a jump
-of the second derivative, which the extrapolation does not see: the Euler steps add up to something linear in 1/N. Whatever its
-length, another step that ends there has the same error. Hence companions share no end of a step with the march but the start: to
-be compared at its times they take a short step aside, from which they do not go on. The first of their steps is short as well.
+A kink that a step meets at a time s from either of its ends, within the last of its Euler steps,
+leaves an error c·s²/2, c a jump
+of the second derivative, which the extrapolation does not see: the Euler steps add up to something
+linear in 1/N. Whatever its length, another step that ends there has the same error. Hence
+companions share no end of a step with the march but the start: to be compared at its times they
+take a short step aside, from which they do not go on. The first of their steps is short as well.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from .tangents import ReluView, View
 
 
 class Grid(NamedTuple):
-    """Ends of steps, counted in those of the march: the first, and how far apart they are; and what a distance stands for."""
+    """Ends of steps, counted in those of the march: the first, and how far apart they are; and what
+    a distance stands for."""
 
     first: float
     spacing: float
@@ -35,24 +39,32 @@ class Grid(NamedTuple):
 GRIDS = (Grid(1 / 2, 2 / 3, 5.0), Grid(1.75, 2.0, 1.0))
 """Finer, and coarser steps; neither ends where those of the march do, nor near the start of one.
 
-Over its distance to the finer path the march's error is 27/19 on smooth networks. At kinks, where both are of second order with
-factors that depend on where in a step they are met, it may be any number about one: 5 is exceeded where the finer path has as
-much as four fifths of the same error. The coarser one is off by eight times the error on smooth networks, at kinks by four."""
+Over its distance to the finer path the march's error is 27/19 on smooth networks. At kinks, where
+both are of second order with
+factors that depend on where in a step they are met, it may be any number about one: 5 is exceeded
+where the finer path has as much as four fifths of the same error. The coarser one is off by eight
+times the error on smooth networks, at kinks by four."""
 BESIDE = Grid(1 / 2, 1.0, 2.0)
-"""For the path on which a gate changes that the march only comes close to: steps of the same length. It may change sooner."""
+"""For the path on which a gate changes that the march only comes close to: steps of the same
+length. It may change sooner."""
 PROBED, LEAVING = 3, 2.0
-"""Places of comparison by which that path has left the march, and how far, in units of the distance at which it began."""
+"""Places of comparison by which that path has left the march, and how far, in units of the distance
+at which it began."""
 HELD = 1e-13
 """⟨w, x⟩ over ‖x‖ of weights of norm one up to which a neuron is held on the kink."""
 APART, EARLY = 6, 6
-"""Of runs that save all steps every so many are compared, and all of the first, which grow; between two the larger counts."""
+"""Of runs that save all steps every so many are compared, and all of the first, which grow; between
+two the larger counts."""
 ASIDE = 1 / 6
-"""Length of the step aside, up to twice as much where the companion is so close: it hides a kink in the last third of it only."""
+"""Length of the step aside, up to twice as much where the companion is so close: it hides a kink in
+the last third of it only."""
 RECENT = 2
-"""Places before one whose distances also tell its error, for two paths that cross agree there by chance."""
+"""Places before one whose distances also tell its error, for two paths that cross agree there by
+chance."""
 LOOSEST, HALVINGS = 10.0, 6
-"""Local error, over the tolerance of the march, from which on a companion's step is halved, and how often: twice the march's is
-off by eight times as much on smooth networks, but may lead elsewhere where a kink decides."""
+"""Local error, over the tolerance of the march, from which on a companion's step is halved, and how
+often: twice the march's is off by eight times as much on smooth networks, but may lead elsewhere
+where a kink decides."""
 WEIGHTY = 0.1
 """Weight, relative to the largest, from which a sample is counted as on the margin."""
 NAMES = ("state", "relative_error", "margin_error", "log_norm_error", "weights_error")
@@ -61,7 +73,8 @@ ROUNDED = 4 * float(np.finfo(float).eps)
 
 
 class _Place(NamedTuple):
-    """A point of a companion with its time, and on the risk's clock the slope of S and the logarithm of that time."""
+    """A point of a companion with its time, and on the risk's clock the slope of S and the
+    logarithm of that time."""
 
     time: float
     point: Point
@@ -71,7 +84,8 @@ class _Place(NamedTuple):
 
 @dataclass
 class Companion:
-    """Another path from the same start: the steps of the march at which it is known, its points there, and the risk's clock."""
+    """Another path from the same start: the steps of the march at which it is known, its points
+    there, and the risk's clock."""
 
     steps: list[int]
     points: list[Point]
@@ -85,20 +99,39 @@ class Branch(NamedTuple):
     point: Point
 
 
-def follow(march: March, grid: Grid, compared: list[int], over: Callable[[], bool], begin: Branch | None = None) -> Companion:
-    """Along a grid of its own, with a step aside to each time at which it is compared; to where `over` says or a step fails."""
+def follow(
+    march: March,
+    grid: Grid,
+    compared: list[int],
+    over: Callable[[], bool],
+    begin: Branch | None = None,
+) -> Companion:
+    """Along a grid of its own, with a step aside to each time at which it is compared; to where
+    `over` says or a step fails."""
     start, point = Branch(0, march.points[0]) if begin is None else begin
     now = _Place(march.times[start], point, None, -np.inf)
     if march.risk_clock:
-        now = now._replace(slope=slope_at(march.view, march.loss, point), log_time=march.log_times[start])
-    found, place, ahead = Companion([start], [now.point], [now.log_time]), float(start), start + grid.first / 3
+        now = now._replace(
+            slope=slope_at(march.view, march.loss, point), log_time=march.log_times[start]
+        )
+    found, place, ahead = (
+        Companion([start], [now.point], [now.log_time]),
+        float(start),
+        start + grid.first / 3,
+    )
     for i in compared:
         while ahead < i:
             after = _advance(march, now, _time_of(march, ahead), over)
             if after is None:
                 return found
-            now, place, ahead = after, ahead, start + grid.first if place == start else ahead + grid.spacing
-        near = now if i - place < 2 * ASIDE else _advance(march, now, _time_of(march, i - ASIDE), over)
+            now, place, ahead = (
+                after,
+                ahead,
+                start + grid.first if place == start else ahead + grid.spacing,
+            )
+        near = (
+            now if i - place < 2 * ASIDE else _advance(march, now, _time_of(march, i - ASIDE), over)
+        )
         aside = None if near is None else _advance(march, near, march.times[i], over)
         if aside is None:
             return found
@@ -122,7 +155,9 @@ def _advance(march: March, now: _Place, time: float, over: Callable[[], bool]) -
             trial = step(march.view, march.loss, place.point, dt, march.rtol)
             if over():
                 return None
-            if (trial.error > LOOSEST * march.rtol and halvings < HALVINGS - 1) or not np.isfinite(trial.error):
+            if (trial.error > LOOSEST * march.rtol and halvings < HALVINGS - 1) or not np.isfinite(
+                trial.error
+            ):
                 break
             place = _moved(march, place, trial.end, dt)
         else:
@@ -134,11 +169,17 @@ def _moved(march: March, place: _Place, point: Point, dt: float) -> _Place:
     if place.slope is None:
         return _Place(place.time + dt, point, None, place.log_time)
     slope = slope_at(march.view, march.loss, point)
-    return _Place(place.time + dt, point, slope, float(np.logaddexp(place.log_time, log_elapsed(place.slope, slope, dt))))
+    return _Place(
+        place.time + dt,
+        point,
+        slope,
+        float(np.logaddexp(place.log_time, log_elapsed(place.slope, slope, dt))),
+    )
 
 
 def other_branch(march: March, places: list[int], relative: Array) -> Branch | None:
-    """The march with the gate changed that most nearly did, where its error leaves that open; relative: that of states."""
+    """The march with the gate changed that most nearly did, where its error leaves that open;
+    relative: that of states."""
     if not isinstance(march.view, ReluView):
         return None
     X, lengths = march.view.X, np.sqrt(np.sum(march.view.X**2, axis=1))
@@ -147,8 +188,15 @@ def other_branch(march: March, places: list[int], relative: Array) -> Branch | N
     for i in range(1, last):
         after = march.points[i + 1].params.W @ X.T
         known = relative[max(bisect_right(places, i) - 1, 0)]
-        blur = lengths * (march.local[i] if np.isnan(known) else max(float(known), march.local[i])) + np.finfo(float).tiny
-        stays = (np.sign(before) == np.sign(now)) & (np.sign(now) == np.sign(after)) & (np.abs(now) > HELD * lengths)
+        blur = (
+            lengths * (march.local[i] if np.isnan(known) else max(float(known), march.local[i]))
+            + np.finfo(float).tiny
+        )
+        stays = (
+            (np.sign(before) == np.sign(now))
+            & (np.sign(now) == np.sign(after))
+            & (np.abs(now) > HELD * lengths)
+        )
         turns = stays & (np.abs(now) <= np.abs(before)) & (np.abs(now) <= np.abs(after))
         shares = np.where(turns, np.abs(now) / blur, np.inf)
         if shares.size and np.min(shares) < closest:
@@ -165,10 +213,18 @@ def other_branch(march: March, places: list[int], relative: Array) -> Branch | N
     return Branch(i, moved._replace(log_norm=moved.log_norm + point.log_norm))
 
 
-def follow_branch(march: March, branch: Branch, compared: list[int], over: Callable[[], bool]) -> Companion | None:
-    """The path from a branch; None where it stays as close as it began, and the gate decides nothing."""
+def follow_branch(
+    march: March, branch: Branch, compared: list[int], over: Callable[[], bool]
+) -> Companion | None:
+    """The path from a branch; None where it stays as close as it began, and the gate decides
+    nothing."""
     later = [i for i in compared if i > branch.step]
-    began = _distances(march, branch.step, branch.point, march.log_times[branch.step] if march.risk_clock else -np.inf)
+    began = _distances(
+        march,
+        branch.step,
+        branch.point,
+        march.log_times[branch.step] if march.risk_clock else -np.inf,
+    )
     found = follow(march, BESIDE, later[:PROBED], over, branch)
     ends = zip(found.steps[1:], found.points[1:], found.log_times[1:], strict=True)
     if not any(_distances(march, *end)[1] > LEAVING * began[1] for end in ends):
@@ -182,8 +238,11 @@ def compared_places(steps: int, saved: list[int]) -> list[int]:
     return min([i for i in saved if i > 0], some, key=len)
 
 
-def errors_at(march: March, companions: list[tuple[float, Companion]], places: list[int]) -> dict[str, Array]:
-    """Errors of states, relative states, margins, log-norms and weights, from companions and their factors; nan where unknown."""
+def errors_at(
+    march: March, companions: list[tuple[float, Companion]], places: list[int]
+) -> dict[str, Array]:
+    """Errors of states, relative states, margins, log-norms and weights, from companions and their
+    factors; nan where unknown."""
     errors = np.zeros((len(places), len(NAMES)))
     for factor, companion in companions:
         known = {i: k for k, i in enumerate(companion.steps)}
@@ -232,11 +291,17 @@ def _distances(march: March, i: int, other: Point, log_time: float) -> Array:
 
 
 def _at_the_time_of(march: March, i: int, other: Point, log_time: float) -> Point:
-    """Where a companion is when its own clock of the risk shows what that of the march does, to first order in the difference."""
+    """Where a companion is when its own clock of the risk shows what that of the march does, to
+    first order in the difference."""
     value = slope_at(march.view, march.loss, other).value
-    lasted = np.exp(min(log_time - value, 300.0)) * np.expm1(min(march.log_times[i] - log_time, 300.0))
+    lasted = np.exp(min(log_time - value, 300.0)) * np.expm1(
+        min(march.log_times[i] - log_time, 300.0)
+    )
     moved = normalised(
-        combined((1.0, other.params), (float(lasted), march.view.velocity(other.params, other.weights))), other.weights
+        combined(
+            (1.0, other.params), (float(lasted), march.view.velocity(other.params, other.weights))
+        ),
+        other.weights,
     )
     return moved._replace(log_norm=moved.log_norm + other.log_norm)
 
@@ -245,7 +310,9 @@ def _margin_gap(view: View, point: Point, other: Point) -> float:
     """The largest change of a margin h_i among samples that carry weight, and that of the least."""
     ours, theirs = view.margins(point.params), view.margins(other.params)
     weighty = np.maximum(point.weights, other.weights) >= WEIGHTY * np.max(point.weights)
-    return max(abs(float(np.min(ours) - np.min(theirs))), float(np.max(np.abs(ours - theirs)[weighty])))
+    return max(
+        abs(float(np.min(ours) - np.min(theirs))), float(np.max(np.abs(ours - theirs)[weighty]))
+    )
 
 
 def largest_gap(ours: Any, theirs: Any) -> float:

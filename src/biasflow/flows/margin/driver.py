@@ -1,4 +1,5 @@
-"""Gradient flow of classifiers whose weights grow for ever: the march, its error, and the trajectory (C, §2.4)."""
+"""Gradient flow of classifiers whose weights grow for ever: the march, its error, and the
+trajectory (C, §2.4)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from ..deadlines import Deadline, deadline_of
 from ..dual import stack
 from ..times import save_times
 from .clocks import between, share_until
-from .companions import BESIDE, GRIDS, Companion, compared_places, errors_at, follow, follow_branch, other_branch
+from .companions import (
+    BESIDE,
+    GRIDS,
+    Companion,
+    compared_places,
+    errors_at,
+    follow,
+    follow_branch,
+    other_branch,
+)
 from .marching import March, normalised
 from .stepping import Point, squared_norm
 from .tangents import VIEWED, view_of
@@ -24,7 +34,8 @@ from .tangents import VIEWED, view_of
 KEPT_BYTES = 2**28
 """Memory for states saved of the steps; of longer runs every second, fourth, … is saved."""
 MATRICES, MOST_BYTES = 5, 2**32
-"""n × n arrays held at once (products of labels and of inputs, the kernel, its system, a factor), and what they may take."""
+"""n × n arrays held at once (products of labels and of inputs, the kernel, its system, a factor),
+and what they may take."""
 HIGHEST = 1000.0
 """Log-norm up to which weights fit a float with room to spare."""
 
@@ -38,9 +49,15 @@ def margin_loss(loss: Any) -> MarginLoss | None:
 def refusal(problem: Problem) -> str | None:
     """None where the margin flow fits, else a sentence."""
     if not isinstance(problem.model, VIEWED):
-        return f"the margin flow is for TwoLayer and SignedTwoLayer networks, found {type(problem.model).__name__}"
+        return (
+            "the margin flow is for TwoLayer and SignedTwoLayer networks, found "
+            f"{type(problem.model).__name__}"
+        )
     if margin_loss(problem.loss) is None:
-        return f"the margin flow needs an exponential or logistic loss or their SmoothMargin, found {type(problem.loss).__name__}"
+        return (
+            "the margin flow needs an exponential or logistic loss or their SmoothMargin, "
+            f"found {type(problem.loss).__name__}"
+        )
     return None
 
 
@@ -52,11 +69,14 @@ def integrate_margin(
     log_norm: float | None,
     time_s: float | Deadline | None = None,
 ) -> Trajectory:
-    """The flow until t1 or log β; companions on other steps give the error. time_s: seconds after which it ends, anywhere."""
+    """The flow until t1 or log β; companions on other steps give the error. time_s: seconds after
+    which it ends, anywhere."""
     from ..compiling import announced
 
     deadline = deadline_of(time_s)
-    return announced("margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline)
+    return announced(
+        "margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline
+    )
 
 
 def _integrate(
@@ -101,7 +121,9 @@ def _integrate(
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:
     _check_moving(problem)
-    weights = SmoothMargin(loss).weights(problem.model(problem.params0, problem.data.X), problem.data.y)
+    weights = SmoothMargin(loss).weights(
+        problem.model(problem.params0, problem.data.X), problem.data.y
+    )
     return normalised(problem.params0, weights)
 
 
@@ -111,16 +133,26 @@ def _check_moving(problem: Problem) -> None:
 
 
 def check(problem: Problem, log_norm: float | None) -> None:
-    """An error where the flow takes too much memory, or the log-norm to end at is below the start's or above what floats hold."""
+    """An error where the flow takes too much memory, or the log-norm to end at is below the start's
+    or above what floats hold."""
     n, taken = problem.data.n, MATRICES * 8 * problem.data.n**2
     if taken > MOST_BYTES:
-        raise RefusedError(f"ds: the margin flow solves {n} × {n} systems, {taken / 2**30:.3g} GiB; margin_ascent solves none")
+        raise RefusedError(
+            f"ds: the margin flow solves {n} × {n} systems, {taken / 2**30:.3g} GiB; "
+            "margin_ascent solves none"
+        )
     if log_norm is None:
         return
     _check_moving(problem)
-    cap, first = float(real_array("log_norm", log_norm)), normalised(problem.params0, np.empty(0)).log_norm
+    cap, first = (
+        float(real_array("log_norm", log_norm)),
+        normalised(problem.params0, np.empty(0)).log_norm,
+    )
     if not first < cap <= HIGHEST:
-        raise InputError(f"log_norm: found {cap:g}, needs more than the start's {first:g} and at most {HIGHEST:g}")
+        raise InputError(
+            f"log_norm: found {cap:g}, needs more than the start's {first:g} and at most "
+            f"{HIGHEST:g}"
+        )
 
 
 def _saved(march: March, wanted: Array | None) -> list[int]:
@@ -162,12 +194,22 @@ def _trajectory(
     losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
     of_products = _of_products(states, error)
     return Trajectory(
-        times, states, losses, error, (), stats, result, problem, lambda t: _at(march, t), predictor_error=of_products
+        times,
+        states,
+        losses,
+        error,
+        (),
+        stats,
+        result,
+        problem,
+        lambda t: _at(march, t),
+        predictor_error=of_products,
     )
 
 
 def _of_products(states: Any, error: Array) -> Array:
-    """What errors of the weights make of a_jw_j, or of ‖w_j‖w_j: each factor is at most as long as the longest of all."""
+    """What errors of the weights make of a_jw_j, or of ‖w_j‖w_j: each factor is at most as long as
+    the longest of all."""
     longest, wide = np.max(np.linalg.norm(states.W, axis=-1), axis=-1), np.sqrt(states.W.shape[-1])
     if hasattr(states, "a"):
         longest = np.maximum(longest, np.max(np.abs(states.a), axis=-1))
@@ -204,4 +246,6 @@ def _standing(problem: Problem, start: Point, times: Array) -> Trajectory:
         "margin": zeros + np.min(problem.data.y * problem.model(start.params, problem.data.X)),
         "weights": np.repeat(start.weights[None], times.size, axis=0),
     }
-    return Trajectory(times, states, losses, zeros, (), stats, Result.DEAD, problem, lambda t: problem.params0)
+    return Trajectory(
+        times, states, losses, zeros, (), stats, Result.DEAD, problem, lambda t: problem.params0
+    )

@@ -1,8 +1,11 @@
-"""Gates of ReLUs over a step: each neuron's path through its kinks, while outputs and the weights of the samples stand still.
+"""Gates of ReLUs over a step: each neuron's path through its kinks, while outputs and the weights
+of the samples stand still.
 
-With a and q held, ẇ = aΣ_i q_i·g_i·x_i is constant between the zeros of ⟨w, x_i⟩, so the path is a polygon.
-Where both sides of a kink push towards it (a·q_i < 0) the neuron stays on it, in Filippov's sense, as long as some gate holds it
-there: the velocity is the least over the box of gates. Elsewhere it goes through. An average gate is a share of the step.
+With a and q held, ẇ = aΣ_i q_i·g_i·x_i is constant between the zeros of ⟨w, x_i⟩, so the path is a
+polygon. Where both sides of a kink push towards it (a·q_i < 0) the neuron stays on it, in
+Filippov's sense, as long as some gate holds it
+there: the velocity is the least over the box of gates. Elsewhere it goes through. An average gate
+is a share of the step.
 """
 
 from __future__ import annotations
@@ -43,8 +46,19 @@ def _set_gate(i: int, new: float, pull: Any, X: Any, gate: Any, velocity: Any) -
 
 
 @inner
-def _hold(z: Any, pull: Any, X: Any, squares: Any, slope: float, gate: Any, velocity: Any, side: Any, held: Any) -> None:
-    """Filippov's gates of the kinks the neuron is on, by projected Gauss–Seidel; sides of those it leaves."""
+def _hold(
+    z: Any,
+    pull: Any,
+    X: Any,
+    squares: Any,
+    slope: float,
+    gate: Any,
+    velocity: Any,
+    side: Any,
+    held: Any,
+) -> None:
+    """Filippov's gates of the kinks the neuron is on, by projected Gauss–Seidel; sides of those it
+    leaves."""
     count = 0
     for i in range(z.size):
         if z[i] == 0.0 and pull[i] * squares[i] < 0.0:
@@ -67,8 +81,11 @@ def _hold(z: Any, pull: Any, X: Any, squares: Any, slope: float, gate: Any, velo
 
 
 @inner
-def _begin(z: Any, pull: Any, X: Any, slope: float, rest: Any, gate: Any, velocity: Any, side: Any) -> None:
-    """Sides and gates at the start of a step: where a kink repels a neuron that is on it, the side it is pushed to from below."""
+def _begin(
+    z: Any, pull: Any, X: Any, slope: float, rest: Any, gate: Any, velocity: Any, side: Any
+) -> None:
+    """Sides and gates at the start of a step: where a kink repels a neuron that is on it, the side
+    it is pushed to from below."""
     velocity[:] = 0.0
     for i in range(z.size):
         if abs(z[i]) <= rest[i]:
@@ -107,7 +124,8 @@ def _follow(
     held: Any,
     mean: Any,
 ) -> None:
-    """The polygon of one neuron over a step: its average gates, and in `side` where it ends; overwrites z.
+    """The polygon of one neuron over a step: its average gates, and in `side` where it ends;
+    overwrites z.
 
     Samples that hardly pull are passed without an event: their kinks do not bend the path.
     """
@@ -137,7 +155,9 @@ def _follow(
                 if side[i] != 0:
                     z[i] += span * speed[i]
             else:
-                mean[i] += (slope + (1.0 - slope) * _share_above(z[i], z[i] + span * speed[i])) * (span / dt)
+                mean[i] += (slope + (1.0 - slope) * _share_above(z[i], z[i] + span * speed[i])) * (
+                    span / dt
+                )
                 z[i] += span * speed[i]
         left -= span
         if which < 0:
@@ -181,11 +201,22 @@ def _basis(X: Any, slides: Any, squares: Any) -> Any:
 
 def _entry(version: int) -> Any:
     def step_gates(z: Any, a: Any, q: Any, X: Any, lengths: Any, slope: float, dt: float) -> Any:
-        """Average gates (m, n) of a step dt of ẇ_j = a_jΣ_i q_i·g_ij·x_i from z (m, n), and which slide at its end."""
+        """Average gates (m, n) of a step dt of ẇ_j = a_jΣ_i q_i·g_ij·x_i from z (m, n), and which
+        slide at its end."""
         (m, n), d = z.shape, X.shape[1]
         gates, work = np.empty((m, n)), np.empty((3, n))
-        pull, rest, place, velocity, squares = np.empty(n), np.empty(n), np.empty(n), np.empty(d), np.zeros(n + version - version)
-        slides, side, held = np.zeros((m, n), dtype=np.bool_), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        pull, rest, place, velocity, squares = (
+            np.empty(n),
+            np.empty(n),
+            np.empty(n),
+            np.empty(d),
+            np.zeros(n + version - version),
+        )
+        slides, side, held = (
+            np.zeros((m, n), dtype=np.bool_),
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=np.int64),
+        )
         for i in range(n):
             for k in range(d):
                 squares[i] += X[i, k] * X[i, k]
@@ -203,7 +234,8 @@ def _entry(version: int) -> Any:
 
 def _bases(version: int) -> Any:
     def sliding_bases(X: Any, slides: Any) -> Any:
-        """Orthonormal rows (s, d, d) that span the inputs each neuron slides on, zero where there are fewer."""
+        """Orthonormal rows (s, d, d) that span the inputs each neuron slides on, zero where there
+        are fewer."""
         (n, d), s = X.shape, slides.shape[0]
         bases, squares = np.zeros((s, d, d)), np.zeros(n + version - version)
         for i in range(n):

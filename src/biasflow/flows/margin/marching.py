@@ -32,7 +32,8 @@ LANDINGS, ON_TARGET = 8, 1e-10
 
 @dataclass
 class March:
-    """A path: times of C's clock, logarithms of the risk's, and the points; which of them are asked for, their local errors."""
+    """A path: times of C's clock, logarithms of the risk's, and the points; which of them are asked
+    for, their local errors."""
 
     view: View
     loss: MarginLoss
@@ -49,7 +50,8 @@ class March:
     trials: int = 0
 
     def run(self, start: Point, goals: Array, log_norm: float) -> Result:
-        """On to the last goal, landing on each, or to the log-norm; goals are times of the flow's own clock."""
+        """On to the last goal, landing on each, or to the log-norm; goals are times of the flow's
+        own clock."""
         self.points.append(start)
         if self.risk_clock:
             self.slopes.append(slope_at(self.view, self.loss, start))
@@ -60,7 +62,9 @@ class March:
             self.saved.append(0)
             ahead.pop()
         while True:
-            taken, dt, landed = self._advance(dt, ahead[-1] if ahead else np.inf, log_norm, TINIEST * first)
+            taken, dt, landed = self._advance(
+                dt, ahead[-1] if ahead else np.inf, log_norm, TINIEST * first
+            )
             if self.trials > MAX_STEPS:
                 return Result.STEP_LIMIT
             if self.over():
@@ -79,15 +83,22 @@ class March:
             if not ahead and self._speed(self.points[-1]) <= STATIONARY * speed0:
                 return Result.STATIONARY
 
-    def _advance(self, dt: float, goal: float, log_norm: float, least: float) -> tuple[float, float, bool]:
-        """One accepted step: its length, the next to try, and whether it landed on the goal; of length zero where none was."""
+    def _advance(
+        self, dt: float, goal: float, log_norm: float, least: float
+    ) -> tuple[float, float, bool]:
+        """One accepted step: its length, the next to try, and whether it landed on the goal; of
+        length zero where none was."""
         point, fitted, passed = self.points[-1], 0, 0.0
         while self.trials <= MAX_STEPS and not self.over():
             self.trials += 1
             landed = not self.risk_clock and dt >= goal - self.times[-1]
             length = goal - self.times[-1] if landed else dt
             trial = step(self.view, self.loss, point, length, self.rtol)
-            factor = float(np.clip(SAFETY * (self.rtol / max(trial.error, 1e-300)) ** (1 / ORDER), SHRINK, GROW))
+            factor = float(
+                np.clip(
+                    SAFETY * (self.rtol / max(trial.error, 1e-300)) ** (1 / ORDER), SHRINK, GROW
+                )
+            )
             if trial.error > self.rtol:
                 self.rejected += 1
                 dt = length * min(factor, SAFETY)
@@ -96,9 +107,13 @@ class March:
                 continue
             passed = max(passed, length)
             over = trial.end.log_norm - log_norm
-            missed = abs(over) if fitted else over  # short of it, a sliver of a step would be left, and its weights mean nothing
+            # short of it, a sliver of a step would be left, and its weights mean nothing
+            missed = abs(over) if fitted else over
             if missed > ON_TARGET and fitted < LANDINGS:
-                dt, fitted = length * (log_norm - point.log_norm) / (trial.end.log_norm - point.log_norm), fitted + 1
+                dt, fitted = (
+                    length * (log_norm - point.log_norm) / (trial.end.log_norm - point.log_norm),
+                    fitted + 1,
+                )
                 continue
             if self.risk_clock:
                 share, landed = self._keep_time(trial, length, goal)
@@ -106,12 +121,14 @@ class March:
                     dt = length * share
                     continue
             self._keep(trial, length, goal if landed and not self.risk_clock else None)
-            ahead = length if not landed else passed if self.risk_clock else dt  # what a goal cut short may be as long again
+            # what a goal cut short may be as long again
+            ahead = length if not landed else passed if self.risk_clock else dt
             return length, ahead * max(factor, 1.0 if landed else SHRINK), landed
         return 0.0, dt, False
 
     def _keep_time(self, trial: Step, length: float, goal: float) -> tuple[float, bool]:
-        """The risk's time at the end of a step: 1 and whether the goal is reached, or the share of the step to try instead."""
+        """The risk's time at the end of a step: 1 and whether the goal is reached, or the share of
+        the step to try instead."""
         begin, end = self.slopes[-1], slope_at(self.view, self.loss, trial.end)
         if end.value - begin.value > STEEPEST:
             return STEEPEST / (end.value - begin.value) * SAFETY, False
@@ -119,7 +136,9 @@ class March:
         after = float(np.logaddexp(now, log_elapsed(begin, end, length)))
         landed = abs(after - target) <= max(PUNCTUAL * self.rtol, LEAST_PUNCTUAL)
         if after > target and not landed:
-            return max(min(share_until(target, now, begin, end, length), 1 - 1e-14), SHRINK**8), False
+            return max(
+                min(share_until(target, now, begin, end, length), 1 - 1e-14), SHRINK**8
+            ), False
         self.slopes.append(end)
         self.log_times.append(target if landed else after)
         return 1.0, landed

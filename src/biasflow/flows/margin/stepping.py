@@ -1,4 +1,5 @@
-"""One step of the margin flow: implicit in the dual, extrapolated to third order, with its local error."""
+"""One step of the margin flow: implicit in the dual, extrapolated to third order, with its local
+error."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ ORDER = len(PIECES)
 CORRECTIONS = 3
 """How often the gates of an Euler step are set right by the weights they lead to."""
 AGREE = 0.5
-"""Distance between what two sets of gates lead to, in units of the tolerance, that makes no difference. It is not hidden: the
-error of a step is ½(3w₃ − 4w₂ + w₁) of three, two and one Euler steps, which sees up to 9 of them, so that it is rejected."""
+"""Distance between what two sets of gates lead to, in units of the tolerance, that makes no
+difference. It is not hidden: the error of a step is ½(3w₃ − 4w₂ + w₁) of three, two and one Euler
+steps, which sees up to 9 of them, so that it is rejected."""
 
 
 class Point(NamedTuple):
@@ -37,12 +39,21 @@ class Step(NamedTuple):
 
 
 def euler(
-    view: View, loss: MarginLoss, params: Any, log_norm: float, weights: Array, dt: float, apart: float
+    view: View,
+    loss: MarginLoss,
+    params: Any,
+    log_norm: float,
+    weights: Array,
+    dt: float,
+    apart: float,
 ) -> tuple[Any, Array]:
-    """w + Δt·G(w)p with p = ∇S(h + Δt·Kp): forces implicit, tangents explicit but for the gates, which are those p leads to.
+    """w + Δt·G(w)p with p = ∇S(h + Δt·Kp): forces implicit, tangents explicit but for the gates,
+    which are those p leads to.
 
-    apart: distance between the ends, by the gates used and by those of p, up to which they agree. Gates of other weights do not
-    only cost accuracy: where a neuron hovers over a kink at a distance of 1/β, they leave the sample on it without a hold on p.
+    apart: distance between the ends, by the gates used and by those of p, up to which they agree.
+    Gates of other weights do not
+    only cost accuracy: where a neuron hovers over a kink at a distance of 1/β, they leave the
+    sample on it without a hold on p.
     """
     h, p, tangent = view.margins(params), weights, view.tangent(params, weights, dt)
     for attempt in range(1 + CORRECTIONS):
@@ -73,7 +84,10 @@ def step(view: View, loss: MarginLoss, point: Point, dt: float, rtol: float) -> 
     if not np.isfinite(size) or size == 0:
         return Step(point, np.inf)
     unit = combined((size**-0.5, end))
-    return Step(Point(unit, log_norm + float(np.log(size)), p), float(np.sqrt(squared_norm(correction) / size)))
+    return Step(
+        Point(unit, log_norm + float(np.log(size)), p),
+        float(np.sqrt(squared_norm(correction) / size)),
+    )
 
 
 def squared_norm(params: Any) -> float:
@@ -85,4 +99,6 @@ def combined(*terms: tuple[float, Any]) -> Any:
     """A linear combination of parameters."""
     leaves = zip(*(params for _, params in terms), strict=True)
     factors = [factor for factor, _ in terms]
-    return type(terms[0][1])(*(sum(c * leaf for c, leaf in zip(factors, parts, strict=True)) for parts in leaves))
+    return type(terms[0][1])(
+        *(sum(c * leaf for c, leaf in zip(factors, parts, strict=True)) for parts in leaves)
+    )

@@ -1,4 +1,5 @@
-"""Two-layer networks as the margin flow sees them: signed predictions h, and their tangents over a step."""
+"""Two-layer networks as the margin flow sees them: signed predictions h, and their tangents over a
+step."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerPa
 
 
 class Tangent(NamedTuple):
-    """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset + dt·Kp, K = kernel().
+    """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset
+    + dt·Kp, K = kernel().
 
-    corrected(p, apart): the tangent of the gates that p leads to, or None where it ends within `apart` of this one.
+    corrected(p, apart): the tangent of the gates that p leads to, or None where it ends within
+    `apart` of this one.
     """
 
     base: Any
@@ -62,7 +65,13 @@ class SignedView(View):
         def pull(p: Array) -> SignedTwoLayerParams:
             return SignedTwoLayerParams(2 * signs[:, None] * ((hidden * (self.y * p)) @ self.X))
 
-        return Tangent(params, np.zeros(len(self.y)), pull, lambda: self.gram * (hidden.T @ hidden), lambda p, apart: None)
+        return Tangent(
+            params,
+            np.zeros(len(self.y)),
+            pull,
+            lambda: self.gram * (hidden.T @ hidden),
+            lambda p, apart: None,
+        )
 
 
 class ReluView(View):
@@ -77,21 +86,39 @@ class ReluView(View):
         return np.asarray(self.y * self.model(params, self.X))
 
     def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> Tangent:
-        """A neuron that slides on inputs is projected off them, where it stays whatever the weights turn out to be."""
+        """A neuron that slides on inputs is projected off them, where it stays whatever the weights
+        turn out to be."""
         projections = params.W @ self.X.T
         hidden = np.maximum(projections, self.model.negative_slope * projections)
-        return self._gated(params, projections, hidden, self._gates(params, projections, weights, dt), dt)
+        return self._gated(
+            params, projections, hidden, self._gates(params, projections, weights, dt), dt
+        )
 
-    def _gates(self, params: TwoLayerParams, projections: Array, weights: Array, dt: float) -> tuple[Array, Array]:
+    def _gates(
+        self, params: TwoLayerParams, projections: Array, weights: Array, dt: float
+    ) -> tuple[Array, Array]:
         from .gating import step_gates
 
         lengths = np.sqrt(np.sum(params.W * params.W, axis=1))
         gates, slides = step_gates(
-            projections, params.a, self.y * weights, self.X, lengths, float(self.model.negative_slope), float(dt)
+            projections,
+            params.a,
+            self.y * weights,
+            self.X,
+            lengths,
+            float(self.model.negative_slope),
+            float(dt),
         )
         return gates, slides
 
-    def _gated(self, params: TwoLayerParams, projections: Array, hidden: Array, gates: tuple[Array, Array], dt: float) -> Tangent:
+    def _gated(
+        self,
+        params: TwoLayerParams,
+        projections: Array,
+        hidden: Array,
+        gates: tuple[Array, Array],
+        dt: float,
+    ) -> Tangent:
         """The tangent with these average gates and slides."""
         from .gating import sliding_bases
 
@@ -115,16 +142,22 @@ class ReluView(View):
             """Σ_j moved_ij·moved_kj·⟨x_i, P_jx_k⟩, P_j = I less the few directions of a basis."""
             used = np.any(bases != 0, axis=2)
             lost = (bases[used] @ self.X.T) * moved[sliding[np.nonzero(used)[0]]]
-            return np.asarray(self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) - lost.T @ lost))
+            return np.asarray(
+                self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) - lost.T @ lost)
+            )
 
         def corrected(p: Array, apart: float) -> Tangent | None:
-            other = self._gated(params, projections, hidden, self._gates(params, projections, p, dt), dt)
+            other = self._gated(
+                params, projections, hidden, self._gates(params, projections, p, dt), dt
+            )
             gap = other.base.W - base.W + dt * (other.pull(p).W - pull(p).W)
             return other if np.sum(gap * gap) > apart**2 else None
 
         base = TwoLayerParams(params.a, onto(params.W))
         offset = np.sum(moved[sliding] * ((base.W - params.W)[sliding] @ self.X.T), axis=0)
-        offset -= np.sum(np.where(slides[sliding], params.a[sliding, None] * hidden[sliding], 0.0), axis=0)
+        offset -= np.sum(
+            np.where(slides[sliding], params.a[sliding, None] * hidden[sliding], 0.0), axis=0
+        )
         return Tangent(base, self.y * offset, pull, kernel, corrected)
 
 

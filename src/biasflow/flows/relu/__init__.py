@@ -1,8 +1,16 @@
-"""Two-layer ReLU networks: the event-driven flow, early alignment, and the limit of vanishing initialisation."""
+"""Two-layer ReLU networks: the event-driven flow, early alignment, and the limit of vanishing
+initialisation."""
 
 from .alignment import Alignment, early_alignment
 from .branches import Branch
 from .driver import GateEvent, integrate_events
 from .saddle import saddle_limit
 
-__all__ = ["Alignment", "Branch", "GateEvent", "early_alignment", "integrate_events", "saddle_limit"]
+__all__ = [
+    "Alignment",
+    "Branch",
+    "GateEvent",
+    "early_alignment",
+    "integrate_events",
+    "saddle_limit",
+]

@@ -1,4 +1,5 @@
-"""Small vector algebra for the kernels: plain loops, which compile fast and beat calls at these sizes."""
+"""Small vector algebra for the kernels: plain loops, which compile fast and beat calls at these
+sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Early alignment: where neurons turn while the network is still negligible (B, §4.1; Maennel et al. 2018), exactly."""
+"""Early alignment: where neurons turn while the network is still negligible (B, §4.1; Maennel et
+al. 2018), exactly."""
 
 from __future__ import annotations
 
@@ -25,9 +26,10 @@ OPPOSED = 1e-15
 class Alignment:
     """The alignment map of vanishing initialisation, neuron by neuron.
 
-    directions: the limit of w_j/‖w_j‖ as t → ∞ with h = 0, (m, d). signs: that of a_j. rates: growth β_j = ‖D_j‖, zero where the
-    neuron comes to rest (no longer active on any input, say). log_amplitudes: log C_j, ‖w_j‖ ~ C_j·e^{β_j t}. times: of the last
-    change of gates. active: ⟨w_j, x_k⟩ > 0 in the limit, (m, n). events: every change of gates. `at(t)` is the exact state.
+    directions: the limit of w_j/‖w_j‖ as t → ∞ with h = 0, (m, d). signs: that of a_j. rates:
+    growth β_j = ‖D_j‖, zero where the neuron comes to rest (no longer active on any input, say).
+    log_amplitudes: log C_j, ‖w_j‖ ~ C_j·e^{β_j t}. times: of the last change of gates. active:
+    ⟨w_j, x_k⟩ > 0 in the limit, (m, n). events: every change of gates. `at(t)` is the exact state.
     """
 
     directions: Array
@@ -51,7 +53,11 @@ class Alignment:
     def _state(self, t: float) -> Array:
         from .early import states_at
 
-        return np.asarray(states_at(self._arcs, self._net.invariants, np.array([float(t)]), len(self._net.start))[0][0])
+        return np.asarray(
+            states_at(self._arcs, self._net.invariants, np.array([float(t)]), len(self._net.start))[
+                0
+            ][0]
+        )
 
 
 def early_alignment(
@@ -62,10 +68,12 @@ def early_alignment(
     *,
     log_scale: ArrayLike = 0.0,
 ) -> Alignment:
-    """Follow every neuron from e^{log_scale}·params0 with h = 0, which is the flow as that scale vanishes; any data, exact.
+    """Follow every neuron from e^{log_scale}·params0 with h = 0, which is the flow as that scale
+    vanishes; any data, exact.
 
-    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss sets the clock ('half-mean' as
-    in B unless said otherwise), model the activation (a ReLU unless said otherwise).
+    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss
+    sets the clock ('half-mean' as in B unless said otherwise), model the activation (a ReLU unless
+    said otherwise).
     """
     from .compiling import announced
 
@@ -80,7 +88,9 @@ def _align(problem: Problem) -> Alignment:
 
     net = network(problem)
     F0, F1 = label_forces(net)
-    arcs, log, _, unsettled = align(net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, np.inf, np.inf)
+    arcs, log, _, unsettled = align(
+        net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, np.inf, np.inf
+    )
     if unsettled >= 0:
         raise did_not_settle("early_alignment", net, unsettled)
     last = np.append(np.flatnonzero(np.diff(arcs.neuron)), len(arcs.neuron) - 1)
@@ -90,7 +100,8 @@ def _align(problem: Problem) -> Alignment:
     along = np.divide(np.sum(pull * state, axis=1), beta, out=np.zeros_like(beta), where=moving)
     opposed = moving & (np.abs(state[:, OUT] + along) <= OPPOSED)
     beta, moving = np.where(opposed, -beta, beta), moving & ~opposed
-    grown = np.where(moving, (state[:, OUT] + along) / 2, state[:, OUT])  # a ~ ½(a + ⟨D̂, w⟩)·e^{βt}
+    # a ~ ½(a + ⟨D̂, w⟩)·e^{βt}
+    grown = np.where(moving, (state[:, OUT] + along) / 2, state[:, OUT])
     signs = np.sign(grown)
     rest = net.polar(state)[0].W[net.alive]
     size = np.linalg.norm(rest, axis=1)
@@ -98,7 +109,9 @@ def _align(problem: Problem) -> Alignment:
     pointing = signs[:, None] * (pull[:, 2:] @ net.basis.T) / np.where(moving, beta, 1.0)[:, None]
     with np.errstate(divide="ignore"):
         grown_log = state[:, RHO] + np.log(np.abs(grown)) - beta * arcs.start[last]
-        log_size = np.where(moving, grown_log, state[:, RHO] + np.log(size) - beta * arcs.start[last])
+        log_size = np.where(
+            moving, grown_log, state[:, RHO] + np.log(size) - beta * arcs.start[last]
+        )
     (m, d), n = np.shape(problem.params0.W), problem.data.n
     directions, active = np.zeros((m, d)), np.zeros((m, n), dtype=np.bool_)
     directions[net.alive] = np.where(moving[:, None], pointing, still)
@@ -108,9 +121,16 @@ def _align(problem: Problem) -> Alignment:
     on[:, net.samples] &= ~held
     active[net.alive] = on
     return Alignment(
-        directions, _spread(signs, net, m), _spread(beta, net, m), _spread(log_size, net, m, -np.inf),
-        _spread(arcs.start[last], net, m), active, gate_events(net, log.rows[: log.filled[0]]), net, arcs,
-    )  # fmt: skip
+        directions,
+        _spread(signs, net, m),
+        _spread(beta, net, m),
+        _spread(log_size, net, m, -np.inf),
+        _spread(arcs.start[last], net, m),
+        active,
+        gate_events(net, log.rows[: log.filled[0]]),
+        net,
+        arcs,
+    )
 
 
 def _spread(values: Array, net: Network, m: int, missing: float = 0.0) -> Array:

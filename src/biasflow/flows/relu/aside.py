@@ -1,8 +1,11 @@
-"""Neurons whose gates change within a step, integrated aside: along the forces of the step, through all their events.
+"""Neurons whose gates change within a step, integrated aside: along the forces of the step, through
+all their events.
 
-Neurons see each other only through the predictions. A neuron that changes a gate at θ leaves the course of the step, and the
-others notice only a ramp that its share of the predictions gains from there on: a small one where the neuron is small, its effect
-quadratic in the rest of the step. The step of all the others stands; what the ramps do to them is added to first order.
+Neurons see each other only through the predictions. A neuron that changes a gate at θ leaves the
+course of the step, and the
+others notice only a ramp that its share of the predictions gains from there on: a small one where
+the neuron is small, its effect quadratic in the rest of the step. The step of all the others
+stands; what the ramps do to them is added to first order.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from .sliding import cross, no_slides, noted, resolve, roomier, set_slides
 from .tableau import NODES, TABLEAU, dense_state, error_and_stiffness
 
 PATIENCE, BLIND = 8, 1 / 16
-"""Events that may leave a neuron's gates as they were, before it goes on for this share of its way blind to ends of slides."""
+"""Events that may leave a neuron's gates as they were, before it goes on for this share of its way
+blind to ends of slides."""
 MOST_PIECES = 60
 """Steps a neuron may take aside before the step of all is cut where it has got to."""
 
@@ -53,22 +57,37 @@ class Aside(NamedTuple):
 @inner
 def span_for(m: int, G: int) -> Span:
     return Span(
-        np.empty((m, G)), np.empty((m, G)), np.empty((m, G)), np.empty((m, G)),
-        np.zeros((2, G)), np.zeros((2, G)), np.zeros((2, G)), np.zeros((2, G)),
-    )  # fmt: skip
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.zeros((2, G)),
+        np.zeros((2, G)),
+        np.zeros((2, G)),
+        np.zeros((2, G)),
+    )
 
 
 @inner
 def aside_for(G: int, width: int) -> Aside:
     return Aside(
-        np.empty((1, width)), np.empty((1, width)), np.empty((1, width)), np.empty((1, width)), np.empty((1, G), np.int8),
-        np.zeros((7, width)), np.empty(width), span_for(1, G), np.empty(G), np.empty(G),
-    )  # fmt: skip
+        np.empty((1, width)),
+        np.empty((1, width)),
+        np.empty((1, width)),
+        np.empty((1, width)),
+        np.empty((1, G), np.int8),
+        np.zeros((7, width)),
+        np.empty(width),
+        span_for(1, G),
+        np.empty(G),
+        np.empty(G),
+    )
 
 
 @inner
 def set_course(h: float, span: Span, middle: Array, course: Course) -> None:
-    """The quartics with the values and slopes of both ends of the span, and these values in the middle."""
+    """The quartics with the values and slopes of both ends of the span, and these values in the
+    middle."""
     for side in range(2):
         out = course.plus if side == 0 else course.minus
         for g in range(out.shape[1]):
@@ -86,7 +105,9 @@ def course_at(theta: float, course: Course, values: Array) -> None:
     for side in range(2):
         c = course.plus if side == 0 else course.minus
         for g in range(c.shape[1]):
-            values[side, g] = c[0, g] + theta * (c[1, g] + theta * (c[2, g] + theta * (c[3, g] + theta * c[4, g])))
+            values[side, g] = c[0, g] + theta * (
+                c[1, g] + theta * (c[2, g] + theta * (c[3, g] + theta * c[4, g]))
+            )
 
 
 @inner
@@ -94,12 +115,21 @@ def course_rates(theta: float, h: float, course: Course, rates: Array) -> None:
     for side in range(2):
         c = course.plus if side == 0 else course.minus
         for g in range(c.shape[1]):
-            rates[side, g] = (c[1, g] + theta * (2 * c[2, g] + theta * (3 * c[3, g] + theta * 4 * c[4, g]))) / h
+            rates[side, g] = (
+                c[1, g] + theta * (2 * c[2, g] + theta * (3 * c[3, g] + theta * 4 * c[4, g]))
+            ) / h
 
 
 @inner
 def forced(
-    Y: Array, theta: float, course: Course, geometry: Geometry, slides: Slides, s: Aside, values: Array, dY: Array
+    Y: Array,
+    theta: float,
+    course: Course,
+    geometry: Geometry,
+    slides: Slides,
+    s: Aside,
+    values: Array,
+    dY: Array,
 ) -> None:
     """The velocity of one neuron on the course."""
     course_at(theta, course, values)
@@ -123,8 +153,11 @@ def end_of_span(Y: Array, dY: Array, U: Array, P: Array, dP: Array) -> None:
 
 
 @inner
-def decided(g: int, s: Aside, geometry: Geometry, slides: Slides, j: int, invariants: Invariants) -> Slides:
-    """New gates at an event on group g, or where the output turned, under the forces in s; the neuron put onto its zeros."""
+def decided(
+    g: int, s: Aside, geometry: Geometry, slides: Slides, j: int, invariants: Invariants
+) -> Slides:
+    """New gates at an event on group g, or where the output turned, under the forces in s; the
+    neuron put onto its zeros."""
     row, y = s.gates[0], s.Y[0]
     sign = sign_of(y, row, s.F0, s.F1, geometry, s.D)
     if g == TURN or row[g] == SLIDE:
@@ -155,8 +188,10 @@ def detour(
     s: Aside,
     log: Log,
 ) -> tuple[float, Log]:
-    """Neuron j from θ, where s.Y and s.gates hold it and it has an event on `group`, to `end`; returns how far it got."""
-    span, width, only = s.span, s.Y.shape[1], s.Y.shape[0] - 1  # a literal zero would compile what it is passed to again
+    """Neuron j from θ, where s.Y and s.gates hold it and it has an event on `group`, to `end`;
+    returns how far it got."""
+    # a literal zero would compile what it is passed to again
+    span, width, only = s.span, s.Y.shape[1], s.Y.shape[0] - 1
     slides = no_slides(1, 4 + positions(s.gates[0], SLIDE, -1).size)
     happened, blind, step, idle = True, False, end - theta, 0
     for _ in range(MOST_PIECES):
@@ -184,7 +219,16 @@ def detour(
                 for b in range(k):
                     total += TABLEAU[k, b] * s.K[b, i]
                 target[0, i] = s.Y[0, i] + piece * total
-            forced(target, theta + NODES[k] * step, course, geometry, slides, s, span.predictions1, s.K[k])
+            forced(
+                target,
+                theta + NODES[k] * step,
+                course,
+                geometry,
+                slides,
+                s,
+                span.predictions1,
+                s.K[k],
+            )
         error = error_and_stiffness(piece, s.K, s.trial, s.sixth)[0] / rtol
         if not error <= 1.0:
             step *= max(0.2, 0.9 * error**-0.2) if error < math.inf else 0.2
@@ -193,7 +237,20 @@ def detour(
         course_rates(theta + step, h, course, span.rates1)
         end_of_span(s.trial, s.K[6], geometry.U, span.P1, span.dP1)
         when, group = first_event(
-            piece, late, noise, only, s.Y, s.trial, s.gates, geometry, slides, s.K, span, s.F0, s.F1, not blind
+            piece,
+            late,
+            noise,
+            only,
+            s.Y,
+            s.trial,
+            s.gates,
+            geometry,
+            slides,
+            s.K,
+            span,
+            s.F0,
+            s.F1,
+            not blind,
         )
         happened = when != NOWHERE
         if happened:
@@ -252,8 +309,11 @@ def forces_size(F0: Array, F1: Array) -> float:
 
 
 @inner
-def bearable(count: int, when: Array, ramps: Array, most: float, loop: float, allowed: float) -> float:
-    """The last θ ≤ most at which what the first order leaves out of the ramps' effect, loop·θ of it, is allowed."""
+def bearable(
+    count: int, when: Array, ramps: Array, most: float, loop: float, allowed: float
+) -> float:
+    """The last θ ≤ most at which what the first order leaves out of the ramps' effect, loop·θ of
+    it, is allowed."""
     low, high = when[0], most
     for k in range(20):
         theta = high if k == 0 else 0.5 * (low + high)

@@ -1,8 +1,11 @@
-"""Where Filippov's solution is not unique: from which states a neuron can go several ways, and which there are.
+"""Where Filippov's solution is not unique: from which states a neuron can go several ways, and
+which there are.
 
-On a kink whose sides both push towards it a neuron slides, one way only (`sliding`). On one whose sides push away it may leave to
-either: a start there, a neuron that slid while its output weight changed sign, and w = 0, which a neuron of larger output weight
-passes on a slide. The flow itself closes the gates of such kinks and opens those whose pre-activations then grow.
+On a kink whose sides both push towards it a neuron slides, one way only (`sliding`). On one whose
+sides push away it may leave to
+either: a start there, a neuron that slid while its output weight changed sign, and w = 0, which a
+neuron of larger output weight passes on a slide. The flow itself closes the gates of such kinks and
+opens those whose pre-activations then grow.
 """
 
 from __future__ import annotations
@@ -25,15 +28,18 @@ from .layout import FIRST, OFF, ON, OUT, SLIDE, Gates
 STILL = 1e-9
 """Velocity, relative to the forces, that counts as none: above the rounding of least squares."""
 MOST = 8
-"""Kinks that push away up to which all their ways are tried; of more, those where all but one do as the flow does."""
+"""Kinks that push away up to which all their ways are tried; of more, those where all but one do as
+the flow does."""
 LOOKS = 512
 """Directions in which the sides of several kinks are looked for."""
 
 
 class Branch(NamedTuple):
-    """A moment from which the flow could go on in several ways: `branch=` numbers them, and `taken` is the one it took.
+    """A moment from which the flow could go on in several ways: `branch=` numbers them, and `taken`
+    is the one it took.
 
-    samples: those whose kinks push the neuron away. rests: whether it could stay on them, too, which is not offered.
+    samples: those whose kinks push the neuron away. rests: whether it could stay on them, too,
+    which is not offered.
     """
 
     time: float
@@ -45,7 +51,8 @@ class Branch(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Gates (G,) of one neuron for every way on, the flow's own first; whether it can stay; the kinks that push away."""
+    """Gates (G,) of one neuron for every way on, the flow's own first; whether it can stay; the
+    kinks that push away."""
 
     rows: tuple[Gates, ...]
     rests: bool
@@ -56,14 +63,25 @@ class Ways(NamedTuple):
         return len(self.rows) > 1 or self.rests
 
 
-def ways_on(net: Network, row: Gates, zero: Index, sign: float, F0: Array, F1: Array, after: Gates | None = None) -> Ways:
-    """Of a neuron whose pre-activations on the groups `zero` vanish, under these forces; sign: of its output weight.
+def ways_on(
+    net: Network,
+    row: Gates,
+    zero: Index,
+    sign: float,
+    F0: Array,
+    F1: Array,
+    after: Gates | None = None,
+) -> Ways:
+    """Of a neuron whose pre-activations on the groups `zero` vanish, under these forces; sign: of
+    its output weight.
 
     after: the gates that the flow went on with, where they are known.
     """
     U, scale = net.geometry.U[:, FIRST:], max(float(np.max(np.abs([F0, F1]), initial=0.0)), 1e-300)
     F0, F1 = F0 / scale, F1 / scale
-    loose, held = (zero[(sign * (F1[zero] - F0[zero]) > 0) == attracts] for attracts in (False, True))
+    loose, held = (
+        zero[(sign * (F1[zero] - F0[zero]) > 0) == attracts] for attracts in (False, True)
+    )
     loose = loose[np.abs(F1[loose] - F0[loose]) > STILL]
     base = row.copy()
     base[zero] = OFF
@@ -85,9 +103,15 @@ def ways_on(net: Network, row: Gates, zero: Index, sign: float, F0: Array, F1: A
     def lasts(gates: tuple[int, ...], found: Gates, D: Array) -> bool:
         """Whether pre-activations go where these gates are, and there is such a place at all."""
         speed = sign * (U[loose] @ D)
-        return bool(np.all(np.where(np.array(gates) == ON, speed, -speed) >= -STILL)) and _exists(U[zero], found[zero])
+        return bool(np.all(np.where(np.array(gates) == ON, speed, -speed) >= -STILL)) and _exists(
+            U[zero], found[zero]
+        )
 
-    own = (OFF,) * len(loose) if after is None else tuple(np.where(after[loose] == ON, ON, OFF).tolist())
+    own = (
+        (OFF,) * len(loose)
+        if after is None
+        else tuple(np.where(after[loose] == ON, ON, OFF).tolist())
+    )
     for _ in range(1 + len(loose)):
         grown = sign * (U[loose] @ settled(own)[1]) > STILL
         if after is not None or np.all(np.array(own)[grown] == ON):
@@ -99,7 +123,9 @@ def ways_on(net: Network, row: Gates, zero: Index, sign: float, F0: Array, F1: A
     rows, pulls = [first[0]], [first[1]]
     for gates in tried:
         found, D = settled(gates)
-        if min(float(np.linalg.norm(D - other)) for other in pulls) > STILL and lasts(gates, found, D):
+        if min(float(np.linalg.norm(D - other)) for other in pulls) > STILL and lasts(
+            gates, found, D
+        ):
             rows.append(found)
             pulls.append(D)
     return Ways(tuple(rows), bool(loose.size) and _can_rest(U, base, zero, F0, F1, pulls[0]), loose)
@@ -110,13 +136,18 @@ def _exists(U: Array, gates: Gates) -> bool:
     slides, signs = gates == SLIDE, np.where(gates == ON, 1.0, -1.0)
     equal = (U[slides], np.zeros(int(np.sum(slides)))) if np.any(slides) else (None, None)
     found = linprog(
-        np.zeros(U.shape[1]), -(signs[:, None] * U)[~slides], -np.ones(int(np.sum(~slides))), *equal, bounds=(None, None)
+        np.zeros(U.shape[1]),
+        -(signs[:, None] * U)[~slides],
+        -np.ones(int(np.sum(~slides))),
+        *equal,
+        bounds=(None, None),
     )
     return bool(found.status == 0)
 
 
 def _can_rest(U: Array, base: Gates, zero: Index, F0: Array, F1: Array, own: Array) -> bool:
-    """Whether the pulls on all sides of the kinks together hold the neuron there, which is not what it does anyway."""
+    """Whether the pulls on all sides of the kinks together hold the neuron there, which is not what
+    it does anyway."""
     sides = np.random.default_rng(0).standard_normal((LOOKS, U.shape[1])) @ U[zero].T > 0
     rest, onto = np.isin(np.arange(len(U)), zero, invert=True), np.linalg.pinv(U[zero]) @ U[zero]
     D = -np.where(base == ON, F1, F0)[rest] @ U[rest]
@@ -125,8 +156,11 @@ def _can_rest(U: Array, base: Gates, zero: Index, F0: Array, F1: Array, own: Arr
     return bool(off <= STILL < np.linalg.norm(onto @ own))
 
 
-def coming_sign(net: Network, Y: Array, row: Gates, zero: Index, F0: Array, F1: Array, turning: bool) -> float:
-    """The sign of a neuron's output weight, or of what it is about to have where that is zero; zero where it stays so."""
+def coming_sign(
+    net: Network, Y: Array, row: Gates, zero: Index, F0: Array, F1: Array, turning: bool
+) -> float:
+    """The sign of a neuron's output weight, or of what it is about to have where that is zero; zero
+    where it stays so."""
     if Y[OUT] != 0 and not turning:
         return float(np.sign(Y[OUT]))
     forces = np.where(row == ON, F1, np.where(row == OFF, F0, 0.0))
@@ -160,7 +194,8 @@ def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
 
 
 def moments_after(problem: Problem, net: Network, run: Any, after: float) -> list[Moment]:
-    """Of neurons that slide while a changes sign, or while w passes zero; both happen to unbalanced neurons only."""
+    """Of neurons that slide while a changes sign, or while w passes zero; both happen to unbalanced
+    neurons only."""
     moments, near = [], 10 * run.rtol
     rows = run.rows[net.invariants.sign[run.rows[:, 1].astype(int)] != 0]
     for j in np.unique(rows[:, 1].astype(int)):
@@ -169,13 +204,26 @@ def moments_after(problem: Problem, net: Network, run: Any, after: float) -> lis
             row[int(g)] = int(before)
             zero = np.flatnonzero(row == SLIDE)
             passes = net.invariants.sign[j] > 0
-            if t > last * (1 + near) and zero.size and (passes or before == SLIDE) and _turns(run, j, t, passes):
+            if (
+                t > last * (1 + near)
+                and zero.size
+                and (passes or before == SLIDE)
+                and _turns(run, j, t, passes)
+            ):
                 Y = run.state_at(t)
                 small = float(np.linalg.norm(Y[j, FIRST:])) if passes else abs(float(Y[j, OUT]))
                 zero = np.arange(row.size) if passes else zero
                 F0, F1 = _forces(problem, net, Y)
                 sign = coming_sign(net, Y[j], row, zero, F0, F1, not passes)
-                ways = ways_on(net, row, zero, sign, F0, F1, _gates_after(mine, row, t * (1 + near)) if passes else None)
+                ways = ways_on(
+                    net,
+                    row,
+                    zero,
+                    sign,
+                    F0,
+                    F1,
+                    _gates_after(mine, row, t * (1 + near)) if passes else None,
+                )
                 if small <= near and sign != 0 and ways.several:
                     moments.append(Moment(t, int(j), ways))
                     last = t
@@ -192,22 +240,32 @@ def _gates_after(rows: Array, row: Gates, t: float) -> Gates:
 
 
 def _turns(run: Any, j: int, t: float, passes: bool) -> bool:
-    """Whether w (where it may pass zero), or else a, has another sign at the kept states before and after."""
+    """Whether w (where it may pass zero), or else a, has another sign at the kept states before and
+    after."""
     if t <= run.t_early:
         return True
     i = int(np.searchsorted(run.kept.times[: run.count], t, side="left")) - 1
-    one, two = run.kept.states[max(i, 0), j], run.kept.states[i + 1, j] if i + 1 < run.count else run.last[j]
+    one, two = (
+        run.kept.states[max(i, 0), j],
+        run.kept.states[i + 1, j] if i + 1 < run.count else run.last[j],
+    )
     return bool((one[FIRST:] @ two[FIRST:] if passes else one[OUT] * two[OUT]) <= 0)
 
 
 def _forces(problem: Problem, net: Network, Y: Array) -> tuple[Array, Array]:
-    return group_forces((problem.model(net.params(Y), problem.data.X) - problem.data.y)[net.samples], net.geometry)
+    return group_forces(
+        (problem.model(net.params(Y), problem.data.X) - problem.data.y)[net.samples], net.geometry
+    )
 
 
 def along_branches(
-    integrate: Callable[[Network, tuple[Any, ...]], Any], problem: Problem, net: Network, branch: tuple[int, ...]
+    integrate: Callable[[Network, tuple[Any, ...]], Any],
+    problem: Problem,
+    net: Network,
+    branch: tuple[int, ...],
 ) -> tuple[Any, Network, tuple[Any, ...], tuple[Branch, ...]]:
-    """The run that takes these ways, the network and the turns that make it take them, and all moments that had several.
+    """The run that takes these ways, the network and the turns that make it take them, and all
+    moments that had several.
 
     integrate: the run of a network, gates being given at turns (`tail.Turn`).
     """
@@ -220,8 +278,12 @@ def along_branches(
     for k, way in enumerate(branch):
         ways = len(met[k].ways.rows) if k < len(met) else 0
         if way >= max(ways, 1):
-            there = f"there are {ways} ways on" if ways else f"the flow meets {len(met)} such moments"
-            raise InputError(f"branch: way {way} where the solution is not unique for time {k + 1}, but {there}")
+            there = (
+                f"there are {ways} ways on" if ways else f"the flow meets {len(met)} such moments"
+            )
+            raise InputError(
+                f"branch: way {way} where the solution is not unique for time {k + 1}, but {there}"
+            )
         if way == 0:
             continue
         moment = met[k]
@@ -232,9 +294,16 @@ def along_branches(
         else:
             turns = (*turns, Turn(moment.time, moment.j, moment.ways.rows[way]))
         run = integrate(net, turns)
-        met = (start if k < len(start) else met[: k + 1]) + moments_after(problem, net, run, moment.time)
+        met = (start if k < len(start) else met[: k + 1]) + moments_after(
+            problem, net, run, moment.time
+        )
     taken = [*branch, *[0] * len(met)]
-    return run, net, turns, tuple(_branch(net, moment, way) for moment, way in zip(met, taken, strict=False))
+    return (
+        run,
+        net,
+        turns,
+        tuple(_branch(net, moment, way) for moment, way in zip(met, taken, strict=False)),
+    )
 
 
 def _branch(net: Network, moment: Moment, taken: int) -> Branch:

@@ -1,4 +1,5 @@
-"""Finding the first event inside a step: a crossing of zero, the end of a slide, or a sliding neuron's output changing sign."""
+"""Finding the first event inside a step: a crossing of zero, the end of a slide, or a sliding
+neuron's output changing sign."""
 
 from __future__ import annotations
 
@@ -37,15 +38,26 @@ class Span(NamedTuple):
 
 
 @inner
-def passed(theta: float, side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float) -> bool:
+def passed(
+    theta: float, side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float
+) -> bool:
     return side * dense(theta, p0, p1, s0, s1, c5) < limit
 
 
 @inner
 def crossing_in_step(
-    side: float, limit: float, level: float, p0: float, p1: float, s0: float, s1: float, c5: float, best: float
+    side: float,
+    limit: float,
+    level: float,
+    p0: float,
+    p1: float,
+    s0: float,
+    s1: float,
+    c5: float,
+    best: float,
 ) -> float:
-    """The first θ < best at which side·p falls below the level, if it falls below the limit, or NOWHERE."""
+    """The first θ < best at which side·p falls below the level, if it falls below the limit, or
+    NOWHERE."""
     low, high = 0.0, NOWHERE
     for k in range(1, 5):
         theta = 0.25 * k
@@ -68,7 +80,8 @@ def crossing_in_step(
 
 @inner
 def worth_a_look(side: float, h: float, p0: float, p1: float, s0: float, s1: float) -> bool:
-    """Whether a pre-activation may leave its side within the step: it ends beyond the limit, or goes down and up again."""
+    """Whether a pre-activation may leave its side within the step: it ends beyond the limit, or
+    goes down and up again."""
     v0, v1, d0, d1 = side * p0, side * p1, side * h * s0, side * h * s1
     return v1 < lower_limit(v0) or (d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1)
 
@@ -80,7 +93,9 @@ def lower_limit(v0: float) -> float:
 
 
 @inner
-def first_crossing(h: float, j: int, Y: Array, gates: Gates, span: Span, K: Array, U: Array) -> tuple[float, int]:
+def first_crossing(
+    h: float, j: int, Y: Array, gates: Gates, span: Span, K: Array, U: Array
+) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's pre-activations to leave its side."""
     best, group = NOWHERE, -1
     for g in range(gates.shape[1]):
@@ -95,8 +110,11 @@ def first_crossing(h: float, j: int, Y: Array, gates: Gates, span: Span, K: Arra
         for i in range(FIRST, U.shape[1]):
             p0 += Y[j, i] * U[g, i]
             c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
-        level = 0.0 if side * p0 > HYSTERESIS else limit  # where it begins at zero, the limit is all there is to pass
-        theta = crossing_in_step(side, limit, level, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best)
+        # where it begins at zero, the limit is all there is to pass
+        level = 0.0 if side * p0 > HYSTERESIS else limit
+        theta = crossing_in_step(
+            side, limit, level, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best
+        )
         if theta < best:
             best, group = theta, g
     return best, group
@@ -104,7 +122,8 @@ def first_crossing(h: float, j: int, Y: Array, gates: Gates, span: Span, K: Arra
 
 @inner
 def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
-    """By how much a sliding force has left its box, or the box its order, beyond the slack; negative inside."""
+    """By how much a sliding force has left its box, or the box its order, beyond the slack;
+    negative inside."""
     return max(min(F0, F1) - F, F - max(F0, F1), sign * (F0 - F1)) - slack
 
 
@@ -123,12 +142,13 @@ def slide_exit(
     F1: Array,
     best: float,
 ) -> tuple[float, int]:
-    """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its output until then.
+    """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its
+    output until then.
 
     F0, F1 are the forces at the end of the step.
 
-    A slide ends when its force has left the box by `late` of the largest force, and by `noise`: ending it late costs the square
-    of the delay.
+    A slide ends when its force has left the box by `late` of the largest force, and by `noise`:
+    ending it late costs the square of the delay.
     """
     group = -1
     slack = late * largest(F0, F1) + noise
@@ -136,7 +156,9 @@ def slide_exit(
         g = slides.which[j, b]
         known = slides.lower[j, b, b] > 0.0
         if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
-            theta = exit_in_step(h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0))
+            theta = exit_in_step(
+                h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0)
+            )
             if theta < best:
                 best, group = theta, g
     return best, group
@@ -156,7 +178,8 @@ def exit_in_step(
     span: Span,
     end: float,
 ) -> float:
-    """When the b-th slide of neuron j ends, predictions being Hermite interpolants over the step; NOWHERE if after `end`."""
+    """When the b-th slide of neuron j ends, predictions being Hermite interpolants over the step;
+    NOWHERE if after `end`."""
     G = row.size
     F0, F1, plus, minus = np.empty(G), np.empty(G), np.empty(G), np.empty(G)
     D = np.empty(geometry.U.shape[1])
@@ -190,7 +213,12 @@ def hermite(theta: float, h: float, span: Span, side: int, g: int) -> float:
     f0, f1 = span.predictions0[side, g], span.predictions1[side, g]
     s0, s1 = h * span.rates0[side, g], h * span.rates1[side, g]
     c = 1 - theta
-    return (1 + 2 * theta) * c * c * f0 + theta * c * c * s0 + theta * theta * (3 - 2 * theta) * f1 - theta * theta * c * s1
+    return (
+        (1 + 2 * theta) * c * c * f0
+        + theta * c * c * s0
+        + theta * theta * (3 - 2 * theta) * f1
+        - theta * theta * c * s1
+    )
 
 
 @inner
@@ -201,12 +229,21 @@ def sign_within(start: float, end: float) -> float:
 
 @inner
 def first_turn(h: float, j: int, Y: Array, trial: Array, K: Array, best: float) -> float:
-    """The first θ < best at which the output weight of neuron j, which slides, changes sign, or NOWHERE."""
+    """The first θ < best at which the output weight of neuron j, which slides, changes sign, or
+    NOWHERE."""
     if Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
         return NOWHERE
     i, side = j * Y.shape[1] + OUT, math.copysign(1.0, Y[j, OUT])
     return crossing_in_step(
-        side, -HYSTERESIS, -HYSTERESIS, Y[j, OUT], trial[j, OUT], h * K[0, i], h * K[6, i], h * last_coefficient(K, i), best
+        side,
+        -HYSTERESIS,
+        -HYSTERESIS,
+        Y[j, OUT],
+        trial[j, OUT],
+        h * K[0, i],
+        h * K[6, i],
+        h * last_coefficient(K, i),
+        best,
     )
 
 
@@ -227,7 +264,8 @@ def first_event(
     F1: Array,
     exits: bool,
 ) -> tuple[float, int]:
-    """(θ, group) of neuron j's first event within the step from Y to trial; ends of slides only if `exits`."""
+    """(θ, group) of neuron j's first event within the step from Y to trial; ends of slides only if
+    `exits`."""
     theta, group = first_crossing(h, j, Y, gates, span, K, geometry.U)
     if slides.sizes[j] > 0:
         when = first_turn(h, j, Y, trial, K, theta)
@@ -235,7 +273,9 @@ def first_event(
             theta, group = when, TURN
         if exits:
             sign = sign_within(Y[j, OUT], trial[j, OUT])
-            when, g = slide_exit(h, late, noise, j, sign, gates, geometry, slides, span, F0, F1, theta)
+            when, g = slide_exit(
+                h, late, noise, j, sign, gates, geometry, slides, span, F0, F1, theta
+            )
             if g >= 0:
                 theta, group = when, g
     return theta, group

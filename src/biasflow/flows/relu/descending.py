@@ -56,10 +56,21 @@ def outputs(a: Array, W: Array, X: Array, slope: float, hidden: Array, h: Array)
 
 def _descend(stamp: int) -> Any:
     def descend(
-        a: Array, W: Array, X: Array, y: Array, slope: float, speed: float, stepsize: float,
-        first: int, last: int, check_every: int, goal: float, limit: float,
-    ) -> tuple[int, int]:  # fmt: skip
-        """Steps first … last in place; every check_every-th looks whether Σ(h − y)² fell to `goal` or rose above `limit`."""
+        a: Array,
+        W: Array,
+        X: Array,
+        y: Array,
+        slope: float,
+        speed: float,
+        stepsize: float,
+        first: int,
+        last: int,
+        check_every: int,
+        goal: float,
+        limit: float,
+    ) -> tuple[int, int]:
+        """Steps first … last in place; every check_every-th looks whether Σ(h − y)² fell to `goal`
+        or rose above `limit`."""
         hidden, h = np.empty((a.size, y.size + 0 * stamp)), np.empty(y.size)
         Q, scratch = np.empty((a.size, y.size)), np.empty(W.shape)
         for step in range(first, last + 1):

@@ -1,4 +1,5 @@
-"""Event-driven gradient flow of two-layer ReLU networks: the exact early phase, then the march, and their error."""
+"""Event-driven gradient flow of two-layer ReLU networks: the exact early phase, then the march, and
+their error."""
 
 from __future__ import annotations
 
@@ -26,12 +27,15 @@ from .layout import HYSTERESIS, OFF, ON, OUT, RHO, SLIDE
 NEGLIGIBLE = 1e-3
 """Size of h relative to the tolerance and the labels below which the early phase is exact."""
 STATIONARY = 1e-12
-"""Speed of every neuron, relative to its norm and to the pull of the labels, at which the flow stands still."""
+"""Speed of every neuron, relative to its norm and to the pull of the labels, at which the flow
+stands still."""
 MAX_STEPS = 400_000
 KEPT_BYTES = 2**26
-"""Memory for states kept of the steps; longer runs are thinned, and states between are integrated again when asked for."""
+"""Memory for states kept of the steps; longer runs are thinned, and states between are integrated
+again when asked for."""
 MOST_ARCS = 256
-"""States kept of the early phase, whose arcs are exact anyway, and of a march whose states are saved elsewhere."""
+"""States kept of the early phase, whose arcs are exact anyway, and of a march whose states are
+saved elsewhere."""
 TIGHTEST = 1e-12
 """The least tolerance a step is asked for."""
 PER_STEP = 0.1
@@ -42,7 +46,8 @@ ROUNDINGS = 4.0
 
 
 class GateEvent(NamedTuple):
-    """Neuron j's gate on sample k changes at a time. kind: 'on', 'off', 'slide in' or 'slide out'."""
+    """Neuron j's gate on sample k changes at a time. kind: 'on', 'off', 'slide in' or 'slide
+    out'."""
 
     time: float
     neuron: int
@@ -71,7 +76,8 @@ class EventRun:
     mesh: Array  # the ends of all steps
 
     def state_at(self, t: float) -> Array:
-        """(m', r+2): the exact arc, or the march resumed from the last kept step, or that step again where it was implicit."""
+        """(m', r+2): the exact arc, or the march resumed from the last kept step, or that step
+        again where it was implicit."""
         if t <= 0:
             return self.net.start
         if t >= self.t_rest:
@@ -83,7 +89,20 @@ class EventRun:
         i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
         start, h = float(self.kept.times[i]), float(self.kept.steps[i])
-        request = Request(start, t, _per_step(self.rtol), h, -1.0, -1.0, -np.inf, MAX_STEPS, np.empty(0), 1, never(), np.empty(0))
+        request = Request(
+            start,
+            t,
+            _per_step(self.rtol),
+            h,
+            -1.0,
+            -1.0,
+            -np.inf,
+            MAX_STEPS,
+            np.empty(0),
+            1,
+            never(),
+            np.empty(0),
+        )
         if self.implicit[i]:
             from .tail import resume
 
@@ -100,9 +119,11 @@ def integrate_events(
     time_s: float | Deadline | None = None,
     branch: tuple[int, ...] = (),
 ) -> Trajectory:
-    """The flow of a two-layer ReLU network until t1, or until converged; a tighter run gives the error.
+    """The flow of a two-layer ReLU network until t1, or until converged; a tighter run gives the
+    error.
 
-    branch: the way to take at each moment from which there are several, the flow's own being number zero.
+    branch: the way to take at each moment from which there are several, the flow's own being number
+    zero.
     """
     from .compiling import announced
 
@@ -111,7 +132,12 @@ def integrate_events(
 
 
 def _integrate(
-    problem: Problem, t1: float | None, rtol: float, times: ArrayLike | None, deadline: Deadline, branch: tuple[int, ...]
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    deadline: Deadline,
+    branch: tuple[int, ...],
 ) -> Trajectory:
     t1 = None if t1 is None else positive_float("t1", t1)
     rtol = positive_float("rtol", rtol)
@@ -173,7 +199,8 @@ def _check_rounding(net: Network, rtol: float) -> None:
     known = -lowest * float(np.finfo(float).eps)
     if known > rtol:
         raise ScaleError(
-            f"log_scale: the norm e^{lowest:.4g} is known to {known:.2g} only, above rtol = {rtol:.2g}; give a larger one"
+            f"log_scale: the norm e^{lowest:.4g} is known to {known:.2g} only, above rtol = "
+            f"{rtol:.2g}; give a larger one"
         )
 
 
@@ -187,17 +214,20 @@ def run_events(
     mesh: Array | None = None,
     turns: tuple[Any, ...] = (),
 ) -> EventRun:
-    """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays there.
+    """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays
+    there.
 
-    mesh: the ends of another run's steps, whose error this one is to tell. It takes them in halves, neglects less, and comes to
-    rest later. turns: gates given to a neuron at a time (`tail.Turn`).
+    mesh: the ends of another run's steps, whose error this one is to tell. It takes them in halves,
+    neglects less, and comes to rest later. turns: gates given to a neuron at a time (`tail.Turn`).
     """
     from . import marching
     from .marching import Request
     from .tail import march_through
 
     t_stop = math.inf if t1 is None else t1
-    share, per_step = (1.0, _per_step(rtol)) if mesh is None else (TIGHTER, TIGHTER * _per_step(rtol))
+    share, per_step = (
+        (1.0, _per_step(rtol)) if mesh is None else (TIGHTER, TIGHTER * _per_step(rtol))
+    )
     early, early_log, t_early = _early(problem, net, t_stop, NEGLIGIBLE * per_step)
     if turns and turns[0].time <= t_early:
         early, early_log, t_early = None, early_log[:0], 0.0
@@ -217,9 +247,19 @@ def run_events(
     looks, over = times[exact.size :], never() if stop is None else stop
     most = MAX_STEPS if mesh is None else 3 * MAX_STEPS
     request = Request(
-        t_early, t_stop, per_step, 0.0, share**2 * goal - net.idle_square, share * still, faint, most, looks, keep, over,
+        t_early,
+        t_stop,
+        per_step,
+        0.0,
+        share**2 * goal - net.idle_square,
+        share * still,
+        faint,
+        most,
+        looks,
+        keep,
+        over,
         np.empty(0) if mesh is None else mesh,
-    )  # fmt: skip
+    )
     marched = march_through(net, Y, gates, early is None, request, turns)
     t_rest, code, kept, counts = marched.time, marched.code, marched.kept, marched.counts
     rows = np.concatenate([early_log, marched.rows])
@@ -237,13 +277,29 @@ def run_events(
     }
     named["stiffest_rate"] = marched.stiffest
     return EventRun(
-        net, rtol, early, t_early, kept, len(kept.times), t_rest, t_end, Y, code, rows, named, saved, marched.implicit,
+        net,
+        rtol,
+        early,
+        t_early,
+        kept,
+        len(kept.times),
+        t_rest,
+        t_end,
+        Y,
+        code,
+        rows,
+        named,
+        saved,
+        marched.implicit,
         marched.mesh,
-    )  # fmt: skip
+    )
 
 
-def _early(problem: Problem, net: Network, t_stop: float, negligible: float) -> tuple[Any, Array, float]:
-    """The exact arcs and their events until h matters, that is, is this share of a label; or None where it matters at once."""
+def _early(
+    problem: Problem, net: Network, t_stop: float, negligible: float
+) -> tuple[Any, Array, float]:
+    """The exact arcs and their events until h matters, that is, is this share of a label; or None
+    where it matters at once."""
     none = None, np.empty((0, 5)), 0.0
     labels = np.abs(net.geometry.labels[net.geometry.labels != 0])
     if labels.size == 0:
@@ -267,7 +323,8 @@ def _early(problem: Problem, net: Network, t_stop: float, negligible: float) -> 
 
 def did_not_settle(where: str, net: Network, j: int) -> ConvergenceError:
     return ConvergenceError(
-        f"{where}: the gates of neuron {net.alive[j]} did not settle; its weights meet an edge of the data up to rounding: "
+        f"{where}: the gates of neuron {net.alive[j]} did not settle; its weights meet an edge of "
+        "the data up to rounding: "
         "change them by a relative 1e-8, or leave this neuron out"
     )
 
@@ -278,12 +335,17 @@ def label_forces(net: Network) -> tuple[Array, Array]:
 
 
 def _thresholds(problem: Problem, net: Network) -> tuple[float, float, float]:
-    """Σ(h − y)² at which the flow has converged, the speed at which it stands still, and log‖v‖² of a negligible neuron."""
+    """Σ(h − y)² at which the flow has converged, the speed at which it stands still, and log‖v‖² of
+    a negligible neuron."""
     residual = problem.model(problem.start, problem.data.X) - problem.data.y
     norms = np.linalg.norm(problem.data.X, axis=1)
-    goal, still = CONVERGED * float(residual @ residual), STATIONARY * net.geometry.speed * float(np.abs(residual) @ norms)
+    goal, still = (
+        CONVERGED * float(residual @ residual),
+        STATIONARY * net.geometry.speed * float(np.abs(residual) @ norms),
+    )
     size = max(float(np.linalg.norm(residual)), 1e-300) / float(np.linalg.norm(norms))
-    return goal, still, math.log(CONVERGED) + math.log(size)  # of its weights, too, only a share of 1e-10 is left
+    # of its weights, too, only a share of 1e-10 is left
+    return goal, still, math.log(CONVERGED) + math.log(size)
 
 
 def _per_step(rtol: float) -> float:
@@ -293,11 +355,14 @@ def _per_step(rtol: float) -> float:
 def _arc_states(run: EventRun, times: Array) -> Array:
     from .early import states_at
 
-    return states_at(run.early, run.net.invariants, np.ascontiguousarray(times), len(run.net.start))[0]
+    return states_at(
+        run.early, run.net.invariants, np.ascontiguousarray(times), len(run.net.start)
+    )[0]
 
 
 def _every_step(run: EventRun) -> tuple[Array, Array]:
-    """Times and states: where arcs begin in the early phase (at most a few hundred), the kept steps, and the end."""
+    """Times and states: where arcs begin in the early phase (at most a few hundred), the kept
+    steps, and the end."""
     times, states = run.kept.times[: run.count], run.kept.states[: run.count]
     if run.early is not None and run.t_early > 0:
         arcs = np.unique(run.early.start)
@@ -305,16 +370,24 @@ def _every_step(run: EventRun) -> tuple[Array, Array]:
         arcs = arcs[:: 1 + arcs.size // MOST_ARCS]
         times, states = np.append(arcs, times), np.concatenate([_arc_states(run, arcs), states])
     times, states = np.append(times, run.t_end), np.concatenate([states, run.last[None]])
-    last = np.append(np.diff(times) > 0, True)  # events at one time leave the state after all of them
+    # events at one time leave the state after all of them
+    last = np.append(np.diff(times) > 0, True)
     return times[last], states[last]
 
 
 def _errors(
-    problem: Problem, net: Network, run: EventRun, turns: tuple[Any, ...], saved: Array, params: TwoLayerParams, stop: Flag
+    problem: Problem,
+    net: Network,
+    run: EventRun,
+    turns: tuple[Any, ...],
+    saved: Array,
+    params: TwoLayerParams,
+    stop: Flag,
 ) -> tuple[Array, Array]:
     """Distances from a tighter run on half the mesh: of the weights, and of the products a_jw_j.
 
-    Tolerances alone would not do: while steps grow as fast as they may, or stability binds them, two runs take the same ones.
+    Tolerances alone would not do: while steps grow as fast as they may, or stability binds them,
+    two runs take the same ones.
     """
     from .marching import LOOSE, UNCOUPLED
 
@@ -330,15 +403,23 @@ def _errors(
         largest_difference(shared, other),
         largest_difference(problem.model.effective(shared), problem.model.effective(other)),
     ]
-    digits = max(1.0, -float(np.min(net.start[:, RHO])))  # a logarithm of a thousand has three digits fewer behind its point
+    # a logarithm of a thousand has three digits fewer behind its point
+    digits = max(1.0, -float(np.min(net.start[:, RHO])))
     rounding = ROUNDINGS * digits * EPS
-    if run.early is not None:  # arcs end that far beyond their kinks; h, which they neglect, acts on a neuron while it grows
+    # arcs end that far beyond their kinks; h, which they neglect, acts on a neuron while it grows
+    if run.early is not None:
         rounding += HYSTERESIS + NEGLIGIBLE * _per_step(run.rtol)
     share = TIGHTER * _per_step(run.rtol)
-    uncoupled = UNCOUPLED * share * min(1.0, share / LOOSE)  # may be left out of both at an event that they meet in the same step
-    left_out = rounding + uncoupled * (saved[moved] >= (run.rows[0, 0] if len(run.rows) else np.inf))
+    # may be left out of both at an event that they meet in the same step
+    uncoupled = UNCOUPLED * share * min(1.0, share / LOOSE)
+    left_out = rounding + uncoupled * (
+        saved[moved] >= (run.rows[0, 0] if len(run.rows) else np.inf)
+    )
     weights = np.max(np.abs(ours.W), axis=(1, 2))
-    sizes = [np.maximum(np.max(np.abs(ours.a), axis=1), weights), 2 * np.max(np.abs(problem.model.effective(ours)), axis=(1, 2))]
+    sizes = [
+        np.maximum(np.max(np.abs(ours.a), axis=1), weights),
+        2 * np.max(np.abs(problem.model.effective(ours)), axis=(1, 2)),
+    ]
     errors = []
     for difference, size in zip(differences, sizes, strict=True):
         error = np.zeros(saved.size)
@@ -386,7 +467,9 @@ def _standing(problem: Problem, net: Network, result: Result, wanted: Array | No
     """A flow that stays where it starts."""
     times = np.zeros(1) if wanted is None else wanted
     start = problem.start
-    params = TwoLayerParams(np.repeat(start.a[None], times.size, axis=0), np.repeat(start.W[None], times.size, axis=0))
+    params = TwoLayerParams(
+        np.repeat(start.a[None], times.size, axis=0), np.repeat(start.W[None], times.size, axis=0)
+    )
     losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
     stats = {
         "method": "events",
@@ -403,22 +486,30 @@ def _standing(problem: Problem, net: Network, result: Result, wanted: Array | No
     }
     zeros = np.zeros(times.size)
     polar = net.polar(net.start)
-    return Trajectory(times, params, losses, zeros, (), stats, result, problem, lambda t: start, lambda t: polar)
+    return Trajectory(
+        times, params, losses, zeros, (), stats, result, problem, lambda t: start, lambda t: polar
+    )
 
 
 _KIND = {(OFF, ON): "on", (ON, OFF): "off", (OFF, SLIDE): "slide in", (ON, SLIDE): "slide in"}
 
 
 def gate_events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
-    """Changes of gates, sample by sample: a group's members switch together, those of the other side the other way."""
+    """Changes of gates, sample by sample: a group's members switch together, those of the other
+    side the other way."""
     members = [
-        [(int(net.samples[k]), net.geometry.side[k]) for k in np.flatnonzero(net.geometry.group == g)]
+        [
+            (int(net.samples[k]), net.geometry.side[k])
+            for k in np.flatnonzero(net.geometry.group == g)
+        ]
         for g in range(len(net.geometry.U))
     ]
     turned = {OFF: ON, ON: OFF, SLIDE: SLIDE}
     events = []
     for t, j, g, before, after in rows.tolist():
         for k, side in members[int(g)]:
-            change = (int(before), int(after)) if side > 0 else (turned[int(before)], turned[int(after)])
+            change = (
+                (int(before), int(after)) if side > 0 else (turned[int(before)], turned[int(after)])
+            )
             events.append(GateEvent(t, int(net.alive[int(j)]), k, _KIND.get(change, "slide out")))
     return tuple(events)

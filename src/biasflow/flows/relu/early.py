@@ -1,7 +1,9 @@
-"""The early phase in closed form: while h is negligible, neurons are independent and D is constant between crossings.
+"""The early phase in closed form: while h is negligible, neurons are independent and D is constant
+between crossings.
 
-With β = ‖D‖, D̂ = D/β, u₀ = ⟨D̂, w₀⟩ and x = βt: a = a₀·cosh x + u₀·sinh x, w = w₀ + D̂[(cosh x − 1)u₀ + sinh x·a₀], and
-⟨w, u_g⟩ reaches a value where a quadratic in e^x vanishes (B, §4.1; exact for any data).
+With β = ‖D‖, D̂ = D/β, u₀ = ⟨D̂, w₀⟩ and x = βt: a = a₀·cosh x + u₀·sinh x, w = w₀ + D̂[(cosh x −
+1)u₀ + sinh x·a₀], and ⟨w, u_g⟩ reaches a value where a quadratic in e^x vanishes (B, §4.1; exact
+for any data).
 """
 
 from __future__ import annotations
@@ -15,7 +17,20 @@ from ...inputs import Array, Index
 from .algebra import copy, dot, fill, norm, positions
 from .compiling import STAMP, entry, inner
 from .field import conserve, pull, remove_sliding
-from .layout import FIRST, HYSTERESIS, OFF, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides
+from .layout import (
+    FIRST,
+    HYSTERESIS,
+    OFF,
+    ON,
+    OUT,
+    RHO,
+    SLIDE,
+    Gates,
+    Geometry,
+    Invariants,
+    Log,
+    Slides,
+)
 from .sliding import cross, no_slides, noted, resolve, roomier, set_slides
 
 PARALLEL = 1e-14
@@ -34,7 +49,8 @@ MAX_CROSSINGS = 100
 
 
 class Arcs(NamedTuple):
-    """Hyperbolic arcs of all neurons, neuron after neuron: where each begins, from which state, with which constant pull."""
+    """Hyperbolic arcs of all neurons, neuron after neuron: where each begins, from which state,
+    with which constant pull."""
 
     neuron: Index
     start: Array
@@ -44,11 +60,14 @@ class Arcs(NamedTuple):
 
 
 @inner
-def modes(row: Array, D: Array, beta: float, j: int, invariants: Invariants, across: Array) -> tuple[float, float]:
-    """P and M with a = P·e^x + M·e^{−x}, ⟨D̂, w⟩ = P·e^x − M·e^{−x}; `across` receives the part of z̄ orthogonal to D.
+def modes(
+    row: Array, D: Array, beta: float, j: int, invariants: Invariants, across: Array
+) -> tuple[float, float]:
+    """P and M with a = P·e^x + M·e^{−x}, ⟨D̂, w⟩ = P·e^x − M·e^{−x}; `across` receives the part of
+    z̄ orthogonal to D.
 
-    The smaller comes from 4PM = a² − ⟨D̂, w⟩² = c + the squared part of w across D: a neuron that shrinks while it slides would
-    otherwise grow again out of rounding.
+    The smaller comes from 4PM = a² − ⟨D̂, w⟩² = c + the squared part of w across D: a neuron that
+    shrinks while it slides would otherwise grow again out of rounding.
     """
     u, a, square = dot(D, row) / beta, row[OUT], 0.0
     for i in range(FIRST, row.size):
@@ -74,7 +93,8 @@ def log_of(value: float) -> float:
 
 @inner
 def advanced(row: Array, D: Array, t: float, j: int, invariants: Invariants, out: Array) -> None:
-    """The state of neuron j after time t with constant D, scaled by its largest part, so that nothing overflows."""
+    """The state of neuron j after time t with constant D, scaled by its largest part, so that
+    nothing overflows."""
     beta = norm(D)
     copy(row, out)
     if beta == 0.0 or t == 0.0:
@@ -116,14 +136,16 @@ def smallest_root(p: float, q: float, delta: float) -> float:
 def first_crossing(
     row: Array, gates: Gates, D: Array, U: Array, slide_count: int, j: int, invariants: Invariants
 ) -> tuple[float, int]:
-    """When and on which group this neuron's gates have to change next: (time, group), (time, TURN) or (∞, NOTHING)."""
+    """When and on which group this neuron's gates have to change next: (time, group), (time, TURN)
+    or (∞, NOTHING)."""
     beta = norm(D)
     if beta == 0.0:
         return math.inf, NOTHING
     u, a = dot(D, row) / beta, row[OUT]
     P, M = modes(row, D, beta, j, invariants, np.zeros(row.size))
     best, where = math.inf, NOTHING
-    if slide_count > 0 and a * u < 0.0 and P * M < 0.0:  # never where the neuron is balanced, whatever the rounding of a and u
+    # never where the neuron is balanced, whatever the rounding of a and u
+    if slide_count > 0 and a * u < 0.0 and P * M < 0.0:
         best, where = 0.5 * math.log(-M / P), TURN
     for g in range(gates.size):
         if gates[g] == SLIDE:
@@ -133,20 +155,25 @@ def first_crossing(
             continue
         target = -HYSTERESIS if gates[g] == ON else HYSTERESIS
         delta = (target - dot(U[g], row)) / rate
-        x = math.log1p(smallest_root(2 * P, a - delta, delta))  # (u+a)τ² + 2(a−δ)τ − 2δ = 0, τ = e^x − 1
+        # (u+a)τ² + 2(a−δ)τ − 2δ = 0, τ = e^x − 1
+        x = math.log1p(smallest_root(2 * P, a - delta, delta))
         if x < best:
             best, where = x, g
     return best / beta, where
 
 
 @inner
-def start_gates(Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, slides: Slides) -> Slides:
+def start_gates(
+    Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, slides: Slides
+) -> Slides:
     """Decide the pre-activations that start at zero (given as SLIDE), neuron by neuron."""
     D = np.empty(Y.shape[1])
     for j in range(Y.shape[0]):
         zero = positions(gates[j], SLIDE, -1)
         if zero.size > 0:
-            resolve(zero, gates[j], sign_of(Y[j], gates[j], F0, F1, geometry, D), F0, F1, geometry, D)
+            resolve(
+                zero, gates[j], sign_of(Y[j], gates[j], F0, F1, geometry, D), F0, F1, geometry, D
+            )
             slides = roomier(slides, zero.size)
             set_slides(j, gates[j], geometry.U, slides)
             remove_sliding(j, Y[j], geometry.U, slides)
@@ -158,7 +185,11 @@ def forces_on(row: Gates, F0: Array, F1: Array) -> float:
     """The sum of the sizes of all forces on one neuron, those that hold it included."""
     total = 0.0
     for g in range(row.size):
-        total += abs(F1[g]) if row[g] == ON else (abs(F0[g]) if row[g] == OFF else max(abs(F0[g]), abs(F1[g])))
+        total += (
+            abs(F1[g])
+            if row[g] == ON
+            else (abs(F0[g]) if row[g] == OFF else max(abs(F0[g]), abs(F1[g])))
+        )
     return total
 
 
@@ -173,15 +204,27 @@ def sign_of(row: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, 
 
 def _align(stamp: int) -> Any:
     def align(
-        Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, invariants: Invariants, t_end: float, log_size: float
+        Y: Array,
+        gates: Gates,
+        F0: Array,
+        F1: Array,
+        geometry: Geometry,
+        invariants: Invariants,
+        t_end: float,
+        log_size: float,
     ) -> tuple[Arcs, Log, float, int]:
-        """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them, the log
-        and that time. The last value is a neuron whose gates did not settle, −1 if there is none.
+        """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them,
+        the log and that time. The last value is a neuron whose gates did not settle, −1 if there is
+        none.
         """
         m, width = Y.shape
         G = gates.shape[1]
         neuron, start = np.empty(4 * m + 4, np.int64), np.empty(4 * m + 4)
-        state, pulls, arc_gates = np.empty((4 * m + 4, width)), np.empty((4 * m + 4, width)), np.empty((4 * m + 4, G), np.int8)
+        state, pulls, arc_gates = (
+            np.empty((4 * m + 4, width)),
+            np.empty((4 * m + 4, width)),
+            np.empty((4 * m + 4, G), np.int8),
+        )
         log = Log(np.empty((64 + 0 * stamp, 5)), np.zeros(1, np.int64))
         slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4))
         D, scratch, row = np.empty(width), np.empty(width), np.empty(width)
@@ -204,9 +247,12 @@ def _align(stamp: int) -> Any:
                 copy(D, pulls[count])
                 copy(gate_row, arc_gates[count])
                 count += 1
-                wait, g = first_crossing(row, gate_row, D, geometry.U, slides.sizes[j], j, invariants)
+                wait, g = first_crossing(
+                    row, gate_row, D, geometry.U, slides.sizes[j], j, invariants
+                )
                 beta = norm(D)
-                if 2 * (row[RHO] + beta * wait) > log_size:  # may grow to size before it crosses: not beyond that
+                # may grow to size before it crosses: not beyond that
+                if 2 * (row[RHO] + beta * wait) > log_size:
                     t_end = min(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
                 if g == NOTHING or t + wait >= t_end:
                     break
@@ -220,9 +266,19 @@ def _align(stamp: int) -> Any:
                 before = gate_row.copy()
                 if g == TURN:
                     held = positions(gate_row, SLIDE, -1)
-                    sound = resolve(held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch)
+                    sound = resolve(
+                        held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch
+                    )
                 else:
-                    sound = cross(g, gate_row, sign_of(row, gate_row, F0, F1, geometry, scratch), F0, F1, geometry, scratch)
+                    sound = cross(
+                        g,
+                        gate_row,
+                        sign_of(row, gate_row, F0, F1, geometry, scratch),
+                        F0,
+                        F1,
+                        geometry,
+                        scratch,
+                    )
                 unsettled = unsettled if sound else j
                 slides = roomier(slides, positions(gate_row, SLIDE, -1).size)
                 set_slides(j, gate_row, geometry.U, slides)
@@ -238,8 +294,11 @@ def _align(stamp: int) -> Any:
 
 
 @inner
-def time_to_size(row: Array, D: Array, j: int, invariants: Invariants, log_size: float, t: float, wait: float) -> float:
-    """When e^{2ρ} of this neuron alone reaches e^{log_size} on its arc, or infinity; by bisection."""
+def time_to_size(
+    row: Array, D: Array, j: int, invariants: Invariants, log_size: float, t: float, wait: float
+) -> float:
+    """When e^{2ρ} of this neuron alone reaches e^{log_size} on its arc, or infinity; by
+    bisection."""
     scratch = np.empty(row.size)
     beta = norm(D)
     low, high = 0.0, min(wait, (log_size - 2 * row[RHO] + 100.0) / beta)
@@ -272,8 +331,11 @@ def size_at(arcs: Arcs, invariants: Invariants, t: float, scratch: Array) -> flo
 
 
 @inner
-def time_of_size(arcs: Arcs, invariants: Invariants, t_end: float, log_size: float, scratch: Array) -> float:
-    """The last time, up to the precision wanted of a switch, at which ½Σe^{2ρ} is below e^{log_size}."""
+def time_of_size(
+    arcs: Arcs, invariants: Invariants, t_end: float, log_size: float, scratch: Array
+) -> float:
+    """The last time, up to the precision wanted of a switch, at which ½Σe^{2ρ} is below
+    e^{log_size}."""
     low, high, target = 0.0, t_end, math.exp(log_size)
     for _ in range(SWITCH):
         middle = 0.5 * (low + high)
@@ -295,7 +357,9 @@ def _states_at(stamp: int) -> Any:
             for k in range(times.size):
                 t = times[k]
                 if arcs.start[i] <= t and (last or arcs.start[i + 1] > t):
-                    advanced(arcs.state[i], arcs.pull[i], t - arcs.start[i], j, invariants, states[k, j])
+                    advanced(
+                        arcs.state[i], arcs.pull[i], t - arcs.start[i], j, invariants, states[k, j]
+                    )
                     gates[j] = arcs.gates[i] if k + 1 == times.size else gates[j]
         return states, gates
 

@@ -18,9 +18,16 @@ SMALL_DEFECT = 1e-8
 @inner
 def workspace(m: int, G: int, width: int) -> Work:
     return Work(
-        np.empty((m, G)), np.empty((m, G)), np.zeros((m, G)), np.zeros((m, G)), np.empty((m, width)),
-        np.empty(G), np.empty(G), np.empty(G), np.empty(G),
-    )  # fmt: skip
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.zeros((m, G)),
+        np.zeros((m, G)),
+        np.empty((m, width)),
+        np.empty(G),
+        np.empty(G),
+        np.empty(G),
+        np.empty(G),
+    )
 
 
 @inner
@@ -83,7 +90,8 @@ def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
 
 @inner
 def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
-    """Project a row onto the complement of neuron j's sliding directions; the coefficients removed stay in slides.held."""
+    """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
+    stay in slides.held."""
     count, width = slides.sizes[j], row.size
     for a in range(count):
         total = dot(U[slides.which[j, a]], row)
@@ -115,9 +123,24 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
 
 @inner
 def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
-    """The same where the inputs span a plane: one pass over the neurons for the forces, one for the response."""
-    P, on, off, plus, minus, F0, F1, D = work.P, work.on, work.off, work.plus, work.minus, work.F0, work.F1, work.D
-    ux, uy, slope, two_sided = geometry.UT[FIRST], geometry.UT[FIRST + 1], geometry.slope, geometry.two_sided
+    """The same where the inputs span a plane: one pass over the neurons for the forces, one for the
+    response."""
+    P, on, off, plus, minus, F0, F1, D = (
+        work.P,
+        work.on,
+        work.off,
+        work.plus,
+        work.minus,
+        work.F0,
+        work.F1,
+        work.D,
+    )
+    ux, uy, slope, two_sided = (
+        geometry.UT[FIRST],
+        geometry.UT[FIRST + 1],
+        geometry.slope,
+        geometry.two_sided,
+    )
     sizes, which, lower, held = slides.sizes, slides.which, slides.lower, slides.held
     m, G = P.shape
     fill(plus, 0.0)
@@ -159,7 +182,9 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
 
 
 @inner
-def respond(Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> None:
+def respond(
+    Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array
+) -> None:
     """The velocities under these forces."""
     for j in range(Y.shape[0]):
         for g in range(F1.size):
@@ -181,8 +206,18 @@ def respond(Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, 
 
 
 @inner
-def prediction_rates(Y: Array, dY: Array, P: Array, dP: Array, geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
-    """Time derivatives of `predictions` at the state Y with velocity dY, pre-activations P and their slopes."""
+def prediction_rates(
+    Y: Array,
+    dY: Array,
+    P: Array,
+    dP: Array,
+    geometry: Geometry,
+    work: Work,
+    plus: Array,
+    minus: Array,
+) -> None:
+    """Time derivatives of `predictions` at the state Y with velocity dY, pre-activations P and
+    their slopes."""
     fill(plus, 0.0)
     fill(minus, 0.0)
     slope = geometry.slope
@@ -199,7 +234,8 @@ def prediction_rates(Y: Array, dY: Array, P: Array, dP: Array, geometry: Geometr
 def conserve(row: Array, j: int, invariants: Invariants) -> None:
     """The nearest (ρ, ā, ‖z̄‖) with ‖v̄‖ = 1 and a² − ‖w‖² = c, by at most two Newton steps.
 
-    With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w outside the span of the inputs.
+    With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w
+    outside the span of the inputs.
     """
     for _ in range(2):
         cE, bE = 0.0, 0.0

@@ -1,4 +1,5 @@
-"""The velocity of a ReLU network whose gates are frozen, its derivative, and whether its gates still stand."""
+"""The velocity of a ReLU network whose gates are frozen, its derivative, and whether its gates
+still stand."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ class FrozenField:
         high = (mine == ON) == upper
         self.slopes = np.where(mine == SLIDE, 0.0, np.where(high, 1.0, geometry.slope))  # (m, N)
         self.X = (geometry.kappa * geometry.side)[:, None] * geometry.U[group, FIRST:]  # (N, r)
-        self.keep = np.repeat(np.eye(self.X.shape[1])[None], len(gates), axis=0)  # (m, r, r): onto what may move
+        # (m, r, r): onto what may move
+        self.keep = np.repeat(np.eye(self.X.shape[1])[None], len(gates), axis=0)
         self.neuron, self.held = np.nonzero(gates == SLIDE)  # (S,) each: slides
         self.force = np.empty(
             (self.held.size, self.X.shape[1])
@@ -42,7 +44,9 @@ class FrozenField:
         D, out, z = self.pulls(self.residual(Y)), Y[:, OUT], Y[:, FIRST:]
         along = np.sum(D * z, axis=1)
         growth = 2 * out * along
-        return np.column_stack([growth, along - growth * out, out[:, None] * D - growth[:, None] * z]).ravel()
+        return np.column_stack(
+            [growth, along - growth * out, out[:, None] * D - growth[:, None] * z]
+        ).ravel()
 
     def jacobian(self, t: float, flat: Array) -> Array:
         Y = flat.reshape(self.shape)
@@ -51,7 +55,12 @@ class FrozenField:
         D, out, z, rows = self.pulls(residual), Y[:, OUT], Y[:, FIRST:], np.arange(m)
         along = np.sum(D * z, axis=1)
         # what each residual does to each velocity
-        dD = -self.geometry.speed * self.slopes[:, :, None] * np.einsum("jab,kb->jka", self.keep, self.X)  # (m, N, r)
+        # (m, N, r)
+        dD = (
+            -self.geometry.speed
+            * self.slopes[:, :, None]
+            * np.einsum("jab,kb->jka", self.keep, self.X)
+        )
         d_along = np.einsum("jka,ja->jk", dD, z)
         d_growth = 2 * out[:, None] * d_along
         pushed = np.concatenate(
@@ -86,7 +95,8 @@ class FrozenField:
         return J
 
     def stands(self, flat: Array) -> bool:
-        """Whether every gate is as it was frozen: signs of pre-activations, and forces inside what holds a slide."""
+        """Whether every gate is as it was frozen: signs of pre-activations, and forces inside what
+        holds a slide."""
         Y = flat.reshape(self.shape)
         geometry = self.geometry
         P = Y[:, FIRST:] @ geometry.U[:, FIRST:].T
@@ -96,7 +106,10 @@ class FrozenField:
         F0, F1 = group_forces(residual, geometry)
         free = -self.geometry.speed * (self.slopes * residual) @ self.X
         force, sign = np.sum(self.force * free[self.neuron], axis=1), np.sign(Y[self.neuron, OUT])
-        return bool(np.all(sign * (force - F0[self.held]) >= 0) and np.all(sign * (F1[self.held] - force) >= 0))
+        return bool(
+            np.all(sign * (force - F0[self.held]) >= 0)
+            and np.all(sign * (F1[self.held] - force) >= 0)
+        )
 
 
 def group_forces(residual: Array, geometry: Geometry) -> tuple[Array, Array]:

@@ -21,7 +21,8 @@ BALANCED = 8 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A two-layer problem in the kernels' coordinates. Neurons that are zero never move and are left out."""
+    """A two-layer problem in the kernels' coordinates. Neurons that are zero never move and are
+    left out."""
 
     geometry: Geometry
     invariants: Invariants
@@ -42,12 +43,19 @@ class Network:
             a = np.zeros((*states.shape[:-2], *self.params0.a.shape))
             W = np.zeros((*states.shape[:-2], *self.params0.W.shape))
             a[..., self.alive] = size * states[..., OUT]
-            W[..., self.alive, :] = (size[..., None] * states[..., FIRST:]) @ self.basis.T + grown(self.fixed, self.log_sizes)
+            W[..., self.alive, :] = (size[..., None] * states[..., FIRST:]) @ self.basis.T + grown(
+                self.fixed, self.log_sizes
+            )
         return TwoLayerParams(a, W)
 
     def polar(self, state: Array) -> tuple[TwoLayerParams, Array]:
-        """Weights of unit neurons, and log‖(a_j, w_j)‖, −∞ where a neuron is zero, of a state (m', r+2)."""
-        a, W, log_norms = np.zeros_like(self.params0.a), np.zeros_like(self.params0.W), np.full(len(self.params0.a), -np.inf)
+        """Weights of unit neurons, and log‖(a_j, w_j)‖, −∞ where a neuron is zero, of a state (m',
+        r+2)."""
+        a, W, log_norms = (
+            np.zeros_like(self.params0.a),
+            np.zeros_like(self.params0.W),
+            np.full(len(self.params0.a), -np.inf),
+        )
         rho = state[:, RHO]
         a[self.alive], log_norms[self.alive] = state[:, OUT], rho
         W[self.alive] = state[:, FIRST:] @ self.basis.T + grown(self.fixed, self.log_sizes - rho)
@@ -65,17 +73,32 @@ def network(problem: Problem) -> Network:
     U = np.ascontiguousarray(np.hstack([np.zeros((len(U), FIRST)), U]))
     speed = 2 * problem.loss.factor(len(y))
     two_sided = bool(np.any(side < 0)) or model.negative_slope > 0
-    geometry = Geometry(U, np.ascontiguousarray(U.T), group, side, norms[live], y[live], speed, model.negative_slope, two_sided)
-    start, fixed, log_sizes, alive, invariants = _start(params0, np.broadcast_to(problem.log_scale, params0.a.shape), basis)
+    geometry = Geometry(
+        U,
+        np.ascontiguousarray(U.T),
+        group,
+        side,
+        norms[live],
+        y[live],
+        speed,
+        model.negative_slope,
+        two_sided,
+    )
+    start, fixed, log_sizes, alive, invariants = _start(
+        params0, np.broadcast_to(problem.log_scale, params0.a.shape), basis
+    )
     p = start @ U.T
     gates = np.where(p > 0, ON, OFF).astype(np.int8)
     gates[np.abs(p) <= ROUNDING] = SLIDE
     idle = float(np.sum(y**2)) - float(np.sum(y[live] ** 2))
-    return Network(geometry, invariants, start, gates, basis, fixed, log_sizes, live, alive, params0, idle)
+    return Network(
+        geometry, invariants, start, gates, basis, fixed, log_sizes, live, alive, params0, idle
+    )
 
 
 def _groups(unit: Array) -> tuple[Index, Array, Array]:
-    """The group and side of every unit vector, and the groups' directions: parallel vectors together, whatever their sign."""
+    """The group and side of every unit vector, and the groups' directions: parallel vectors
+    together, whatever their sign."""
     first: list[int] = []
     group, side = np.full(len(unit), -1), np.ones(len(unit))
     for k in range(len(unit)):
@@ -91,7 +114,8 @@ def _groups(unit: Array) -> tuple[Index, Array, Array]:
 
 
 def _reduced(directions: Array) -> tuple[Array, Array]:
-    """Coordinates (G, r) of the directions in an orthonormal basis (d, r) of their span; orthogonal ones stay so."""
+    """Coordinates (G, r) of the directions in an orthonormal basis (d, r) of their span; orthogonal
+    ones stay so."""
     if len(directions) == 0:
         return np.zeros((0, 1)), np.zeros((directions.shape[1], 1))
     Q, R, order = sl.qr(directions.T, mode="economic", pivoting=True)
@@ -102,11 +126,17 @@ def _reduced(directions: Array) -> tuple[Array, Array]:
     return U, Q[:, :rank]
 
 
-def _start(params0: TwoLayerParams, log_scale: Array, basis: Array) -> tuple[Array, Array, Array, Index, Invariants]:
-    """Normalised states, the parts of W that never move with their sizes, the neurons that are not zero, what they conserve."""
+def _start(
+    params0: TwoLayerParams, log_scale: Array, basis: Array
+) -> tuple[Array, Array, Array, Index, Invariants]:
+    """Normalised states, the parts of W that never move with their sizes, the neurons that are not
+    zero, what they conserve."""
     alive = np.flatnonzero((params0.a != 0) | np.any(params0.W != 0, axis=1))
     if alive.size == 0:
-        raise ScaleError("params0: every weight is zero; the flow never leaves this saddle, start from a positive scale")
+        raise ScaleError(
+            "params0: every weight is zero; the flow never leaves this saddle, start from a "
+            "positive scale"
+        )
     a, W = params0.a[alive], params0.W[alive]
     largest = np.maximum(np.abs(a), np.max(np.abs(W), axis=1))
     a, W = a / largest, W / largest[:, None]

@@ -1,12 +1,15 @@
 """The arrays that the kernels of the ReLU flow share.
 
-A neuron v_j = (a_j, w_j) is kept as ρ_j = log‖v_j‖ and the unit vector v_j/‖v_j‖, so that a scale of 1e-80 is like any other and
-a sign change of a_j is nothing special: with D_j = −Σ_k σ'_jk r_k x_k it follows the linear equation v̇ = (⟨D, w⟩, a·D). A row of
-the state is (ρ, ā, z̄): z̄ are the coordinates of w̄ in an orthonormal basis of the span of the inputs; the rest of w never moves.
+A neuron v_j = (a_j, w_j) is kept as ρ_j = log‖v_j‖ and the unit vector v_j/‖v_j‖, so that a scale
+of 1e-80 is like any other and
+a sign change of a_j is nothing special: with D_j = −Σ_k σ'_jk r_k x_k it follows the linear
+equation v̇ = (⟨D, w⟩, a·D). A row of the state is (ρ, ā, z̄): z̄ are the coordinates of w̄ in an
+orthonormal basis of the span of the inputs; the rest of w never moves.
 
-Inputs that are positive or negative multiples of each other switch together. They form a *group* with one unit direction u_g, the
-signs of their multiples being their sides. A pair (neuron, group) has one of three gates: OFF (⟨w, u⟩ < 0), ON (> 0) or SLIDE
-(= 0, held there by the field in Filippov's sense). D_j = −Σ_g F_g u_g, F_g being F0_g where the gate is OFF, F1_g where it is ON.
+Inputs that are positive or negative multiples of each other switch together. They form a *group*
+with one unit direction u_g, the signs of their multiples being their sides. A pair (neuron, group)
+has one of three gates: OFF (⟨w, u⟩ < 0), ON (> 0) or SLIDE (= 0, held there by the field in
+Filippov's sense). D_j = −Σ_g F_g u_g, F_g being F0_g where the gate is OFF, F1_g where it is ON.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ class Geometry(NamedTuple):
     U: Array  # (G, r+2): unit directions of the groups, after two zero columns
     UT: Array  # (r+2, G): its transpose
     group: Index  # (N,): the group of each sample
-    side: Array  # (N,): +1 where the sample is a positive multiple of the direction, −1 where negative
+    # (N,): +1 where the sample is a positive multiple of the direction, −1 where negative
+    side: Array
     kappa: Array  # (N,): ‖x‖
     labels: Array  # (N,)
     speed: float  # ∂loss/∂h = speed·(h − y)
@@ -46,7 +50,8 @@ class Geometry(NamedTuple):
 
 
 class Invariants(NamedTuple):
-    """What each neuron keeps: c = a² − ‖w‖² as sign and log|c|, and log of the squared norm of the part of w that never moves."""
+    """What each neuron keeps: c = a² − ‖w‖² as sign and log|c|, and log of the squared norm of the
+    part of w that never moves."""
 
     sign: Array
     log_size: Array
@@ -58,12 +63,15 @@ class Slides(NamedTuple):
 
     sizes: Index  # (m,): how many
     which: Index  # (m, cap)
-    lower: Array  # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
-    held: Array  # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
+    # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
+    lower: Array
+    # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
+    held: Array
 
 
 class Work(NamedTuple):
-    """Scratch space of the field, and what it leaves behind: pre-activations, forces and pulls of its last evaluation."""
+    """Scratch space of the field, and what it leaves behind: pre-activations, forces and pulls of
+    its last evaluation."""
 
     P: Array  # (m, G): ⟨v̄_j, u_g⟩
     Q: Array  # (m, G): −F of each gate

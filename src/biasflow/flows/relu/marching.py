@@ -1,4 +1,5 @@
-"""The flow itself: Dormand–Prince steps with frozen gates, cut at the first event, gates decided anew, and on."""
+"""The flow itself: Dormand–Prince steps with frozen gates, cut at the first event, gates decided
+anew, and on."""
 
 from __future__ import annotations
 
@@ -24,7 +25,17 @@ from .aside import (
 from .compiling import STAMP, entry, inner
 from .crossing import NOWHERE, Span, excess, first_event, sign_within, worth_a_look
 from .early import start_gates
-from .field import conserve, field, forces, prediction_rates, predictions, remove_sliding, respond, set_masks, workspace
+from .field import (
+    conserve,
+    field,
+    forces,
+    prediction_rates,
+    predictions,
+    remove_sliding,
+    respond,
+    set_masks,
+    workspace,
+)
 from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
 from .sliding import no_slides, roomier, set_slides
 from .tableau import dense_row, dense_state, error_and_stiffness, stages
@@ -32,7 +43,8 @@ from .tableau import dense_row, dense_state, error_and_stiffness, stages
 REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL, TIME_LIMIT = 0, 1, 2, 3, 4, 5
 SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0
 STABLE = 2.6
-"""Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the loss can converge."""
+"""Step times stiffest rate kept inside the stability region (3.3), so that fast modes decay and the
+loss can converge."""
 FIRST_STEP = 0.01
 LATE = 0.1
 """Lateness of the end of a slide, in units of the tolerance."""
@@ -42,17 +54,21 @@ NO_PROGRESS = 1e-15
 UNCOUPLED = 0.03
 """Error, in units of the tolerance, that a step may make by treating its events to first order."""
 LOOSE = 1e-9
-"""Tolerance of a step below which that share shrinks with it: first order is what rounding would be."""
+"""Tolerance of a step below which that share shrinks with it: first order is what rounding would
+be."""
 HALF = 0.5
-"""Longest step of a run on the mesh of another, in units of the other's: what is of fifth order is a 32nd of the other's."""
+"""Longest step of a run on the mesh of another, in units of the other's: what is of fifth order is
+a 32nd of the other's."""
 SLIVER = 1e-6
 """Part of a cell of that mesh that is not worth a step."""
 FAINT = 1e-3
-"""Push on the others, in units of the tolerance, that is left out, but of a run that tells the error of another."""
+"""Push on the others, in units of the tolerance, that is left out, but of a run that tells the
+error of another."""
 
 
 class Request(NamedTuple):
-    """How to march: until t1, or until Σ(h − y)² falls to `goal`, or all speeds to `still`; rtol; saving at `times`."""
+    """How to march: until t1, or until Σ(h − y)² falls to `goal`, or all speeds to `still`; rtol;
+    saving at `times`."""
 
     t0: float
     t1: float
@@ -84,15 +100,30 @@ def room(kept: Kept, count: int, most: int) -> Kept:
     if count < size or size >= most:
         return kept
     size = min(4 * size, most)
-    grown = Kept(np.empty(size), np.empty((size, m, width)), np.empty((size, m, kept.gates.shape[2]), np.int8), np.empty(size))
+    grown = Kept(
+        np.empty(size),
+        np.empty((size, m, width)),
+        np.empty((size, m, kept.gates.shape[2]), np.int8),
+        np.empty(size),
+    )
     grown.times[:count], grown.steps[:count] = kept.times[:count], kept.steps[:count]
     grown.states[:count], grown.gates[:count] = kept.states[:count], kept.gates[:count]
     return grown
 
 
 @inner
-def keep_step(kept: Kept, count: Index, stride: Index, accepted: int, t: float, Y: Array, gates: Gates, h: float) -> None:
-    """Keep every stride-th step; when full, every second of those kept goes and the stride doubles."""
+def keep_step(
+    kept: Kept,
+    count: Index,
+    stride: Index,
+    accepted: int,
+    t: float,
+    Y: Array,
+    gates: Gates,
+    h: float,
+) -> None:
+    """Keep every stride-th step; when full, every second of those kept goes and the stride
+    doubles."""
     if accepted % stride[0] != 0:
         return
     if count[0] == kept.times.size:
@@ -110,7 +141,8 @@ def keep_step(kept: Kept, count: Index, stride: Index, accepted: int, t: float, 
 
 
 class Scratch(NamedTuple):
-    """Stages, both ends of a step, the workspace of the field, and what is needed when gates change."""
+    """Stages, both ends of a step, the workspace of the field, and what is needed when gates
+    change."""
 
     K: Array  # (7, m·(r+2))
     trial: Array
@@ -121,7 +153,8 @@ class Scratch(NamedTuple):
     groups: Index  # (m,)
     course: Course
     aside: Aside
-    ramps: Array  # (m,): of the neurons that change gates, in the order of time; so are the following
+    # (m,): of the neurons that change gates, in the order of time; so are the following
+    ramps: Array
     first: Array
     neurons: Index
     ends: Array  # (m, r+2)
@@ -131,15 +164,36 @@ class Scratch(NamedTuple):
 @inner
 def scratch_for(m: int, G: int, width: int) -> Scratch:
     return Scratch(
-        np.empty((7, m * width)), np.empty((m, width)), np.empty((m, width)), span_for(m, G), workspace(m, G, width),
-        np.empty(m), np.empty(m, np.int64), Course(np.empty((5, G)), np.empty((5, G))), aside_for(G, width),
-        np.empty(m), np.empty(m), np.empty(m, np.int64), np.empty((m, width)), np.empty((m, G), np.int8),
-    )  # fmt: skip
+        np.empty((7, m * width)),
+        np.empty((m, width)),
+        np.empty((m, width)),
+        span_for(m, G),
+        workspace(m, G, width),
+        np.empty(m),
+        np.empty(m, np.int64),
+        Course(np.empty((5, G)), np.empty((5, G))),
+        aside_for(G, width),
+        np.empty(m),
+        np.empty(m),
+        np.empty(m, np.int64),
+        np.empty((m, width)),
+        np.empty((m, G), np.int8),
+    )
 
 
 @inner
-def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch) -> float:
-    """Every neuron's first event within the step, into s.when and s.groups; returns the first θ of all."""
+def look(
+    h: float,
+    late: float,
+    noise: float,
+    Y: Array,
+    gates: Gates,
+    geometry: Geometry,
+    slides: Slides,
+    s: Scratch,
+) -> float:
+    """Every neuron's first event within the step, into s.when and s.groups; returns the first θ of
+    all."""
     P0, P1, dP0, dP1, F0, F1 = s.span.P0, s.span.P1, s.span.dP0, s.span.dP1, s.work.F0, s.work.F1
     m, G = gates.shape
     slack, any_at_all = late * largest(F0, F1) + noise, False
@@ -147,7 +201,9 @@ def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: 
         maybe = False
         for g in range(G):
             side = 1.0 if gates[j, g] == ON else -1.0
-            if gates[j, g] != SLIDE and worth_a_look(side, h, P0[j, g], P1[j, g], dP0[j, g], dP1[j, g]):
+            if gates[j, g] != SLIDE and worth_a_look(
+                side, h, P0[j, g], P1[j, g], dP0[j, g], dP1[j, g]
+            ):
                 maybe = True
                 break
         if slides.sizes[j] > 0 and not maybe:
@@ -164,7 +220,20 @@ def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: 
         for j in range(m):
             if s.when[j] == 0.0:
                 s.when[j], s.groups[j] = first_event(
-                    h, late, noise, j, Y, s.trial, gates, geometry, slides, s.K, s.span, s.work.F0, s.work.F1, True
+                    h,
+                    late,
+                    noise,
+                    j,
+                    Y,
+                    s.trial,
+                    gates,
+                    geometry,
+                    slides,
+                    s.K,
+                    s.span,
+                    s.work.F0,
+                    s.work.F1,
+                    True,
                 )
                 first = min(first, s.when[j])
     return first
@@ -172,16 +241,35 @@ def look(h: float, late: float, noise: float, Y: Array, gates: Gates, geometry: 
 
 @inner
 def both_ends(Y: Array, geometry: Geometry, s: Scratch) -> None:
-    """The predictions and their rates at both ends of the step; the field was evaluated last at its end."""
+    """The predictions and their rates at both ends of the step; the field was evaluated last at its
+    end."""
     span, work = s.span, s.work
     copy(work.plus, span.predictions1[0])
     copy(work.minus, span.predictions1[1])
-    prediction_rates(s.trial, s.K[6].reshape(Y.shape), span.P1, span.dP1, geometry, work, span.rates1[0], span.rates1[1])
+    prediction_rates(
+        s.trial,
+        s.K[6].reshape(Y.shape),
+        span.P1,
+        span.dP1,
+        geometry,
+        work,
+        span.rates1[0],
+        span.rates1[1],
+    )
     work.P[:] = span.P0
     predictions(Y, geometry, work)
     copy(work.plus, span.predictions0[0])
     copy(work.minus, span.predictions0[1])
-    prediction_rates(Y, s.K[0].reshape(Y.shape), span.P0, span.dP0, geometry, work, span.rates0[0], span.rates0[1])
+    prediction_rates(
+        Y,
+        s.K[0].reshape(Y.shape),
+        span.P0,
+        span.dP0,
+        geometry,
+        work,
+        span.rates0[0],
+        span.rates0[1],
+    )
 
 
 @inner
@@ -213,14 +301,30 @@ def one_aside(
     push: Array,
     log: Log,
 ) -> tuple[float, Log]:
-    """The i-th neuron to change gates, from its first event to `end`; push gains the integral of what it adds to the predictions.
+    """The i-th neuron to change gates, from its first event to `end`; push gains the integral of
+    what it adds to the predictions.
 
     Returns how far it got.
     """
     j, aside, theta = s.neurons[i], s.aside, s.first[i]
     dense_row(theta, h, j, Y, s.trial, s.K, aside.Y[0])
     aside.gates[0] = gates[j]
-    reached, log = detour(theta, s.groups[j], end, t, h, rtol, late, noise, j, s.course, geometry, invariants, aside, log)
+    reached, log = detour(
+        theta,
+        s.groups[j],
+        end,
+        t,
+        h,
+        rtol,
+        late,
+        noise,
+        j,
+        s.course,
+        geometry,
+        invariants,
+        aside,
+        log,
+    )
     copy(aside.Y[0], s.ends[i])
     copy(aside.gates[0], s.gates[i])
     dense_row(reached, h, j, Y, s.trial, s.K, aside.out[0])
@@ -228,7 +332,9 @@ def one_aside(
     contribute(1.0, aside.Y[0], aside.gates[0], geometry, values)
     contribute(-1.0, aside.out[0], gates[j], geometry, values)
     linear_forces(values, geometry, aside.F0, aside.F1)
-    s.ramps[i] = 0.5 * h * forces_size(aside.F0, aside.F1) / (reached - theta) if reached > theta else 0.0
+    s.ramps[i] = (
+        0.5 * h * forces_size(aside.F0, aside.F1) / (reached - theta) if reached > theta else 0.0
+    )
     for side in range(2):
         for g in range(push.shape[1]):
             push[side, g] += 0.5 * h * (reached - theta) * values[side, g]
@@ -252,9 +358,11 @@ def turn_aside(
     push: Array,
     log: Log,
 ) -> tuple[float, int, Log]:
-    """Take the neurons that change gates aside, one after the other, as long as the others need not know.
+    """Take the neurons that change gates aside, one after the other, as long as the others need not
+    know.
 
-    Returns θ ≤ most up to which the step stands, how many neurons changed gates before, and the log.
+    Returns θ ≤ most up to which the step stands, how many neurons changed gates before, and the
+    log.
     """
     count, end, filled = Y.shape[0], most, log.filled[0]
     loop = h * stiffness if stiffness > 0.0 else 1.0 / NO_PROGRESS
@@ -265,8 +373,16 @@ def turn_aside(
             break
         s.neurons[i], s.first[i] = j, s.when[j]
         s.when[j] = NOWHERE
-        reached, log = one_aside(i, most, t, h, rtol, late, noise, Y, gates, geometry, invariants, s, push, log)
-        end = min(end, reached, bearable(i + 1, s.first, s.ramps, most, loop, UNCOUPLED * rtol * min(1.0, rtol / LOOSE)))
+        reached, log = one_aside(
+            i, most, t, h, rtol, late, noise, Y, gates, geometry, invariants, s, push, log
+        )
+        end = min(
+            end,
+            reached,
+            bearable(
+                i + 1, s.first, s.ramps, most, loop, UNCOUPLED * rtol * min(1.0, rtol / LOOSE)
+            ),
+        )
         end = max(end, s.first[i])
     again = end < most
     while again:
@@ -276,7 +392,9 @@ def turn_aside(
             if s.first[i] > end:
                 count = i
                 break
-            reached, log = one_aside(i, end, t, h, rtol, late, noise, Y, gates, geometry, invariants, s, push, log)
+            reached, log = one_aside(
+                i, end, t, h, rtol, late, noise, Y, gates, geometry, invariants, s, push, log
+            )
             if reached < end:
                 again, end = True, reached
     return end, count, log
@@ -290,7 +408,15 @@ def forces_at(Y: Array, geometry: Geometry, work: Work) -> None:
 
 
 @inner
-def place(j: int, Y: Array, gates: Gates, geometry: Geometry, slides: Slides, invariants: Invariants, work: Work) -> Slides:
+def place(
+    j: int,
+    Y: Array,
+    gates: Gates,
+    geometry: Geometry,
+    slides: Slides,
+    invariants: Invariants,
+    work: Work,
+) -> Slides:
     """The slides with neuron j's gates as they are now, the neuron put onto its zeros."""
     slides = roomier(slides, positions(gates[j], SLIDE, -1).size)
     set_slides(j, gates[j], geometry.U, slides)
@@ -315,7 +441,8 @@ def fastest_pull(Y: Array, work: Work) -> float:
 
 @inner
 def at_rest(Y: Array, work: Work, still: float, faint: float) -> bool:
-    """Whether no neuron moves, but for those that vanish: of negligible size, shrinking, and not turning any more."""
+    """Whether no neuron moves, but for those that vanish: of negligible size, shrinking, and not
+    turning any more."""
     for j in range(Y.shape[0]):
         along, square, out = 0.0, 0.0, Y[j, OUT]
         for i in range(FIRST, Y.shape[1]):
@@ -351,13 +478,18 @@ def next_step(h: float, error: float, previous: float, grow: float, stiffness: f
 
 @inner
 def halved(h: float, t: float, mesh: Array, cell: int) -> tuple[float, int]:
-    """The step h at t cut so that every cell of the mesh takes two steps at least and ends with one; and the cell t is in."""
-    while cell + 1 < mesh.size and mesh[cell + 1] - t <= SLIVER * (mesh[cell + 1] - mesh[max(cell, 0)]):
+    """The step h at t cut so that every cell of the mesh takes two steps at least and ends with
+    one; and the cell t is in."""
+    while cell + 1 < mesh.size and mesh[cell + 1] - t <= SLIVER * (
+        mesh[cell + 1] - mesh[max(cell, 0)]
+    ):
         cell += 1
     if cell + 1 >= mesh.size:
         return h, cell
     left = mesh[cell + 1] - t
-    pieces = 1.0 if cell < 0 else math.ceil((1 - SLIVER) * left / (HALF * (mesh[cell + 1] - mesh[cell])))
+    pieces = (
+        1.0 if cell < 0 else math.ceil((1 - SLIVER) * left / (HALF * (mesh[cell + 1] - mesh[cell])))
+    )
     return min(h, left / pieces), cell
 
 
@@ -372,21 +504,37 @@ def with_end(ends: Array, count: int, t: float) -> Array:
 
 def _march(stamp: int) -> Any:
     def march(
-        Y: Array, gates: Gates, geometry: Geometry, invariants: Invariants, fresh: bool, ask: Request
+        Y: Array,
+        gates: Gates,
+        geometry: Geometry,
+        invariants: Invariants,
+        fresh: bool,
+        ask: Request,
     ) -> tuple[float, int, Array, Kept, Log, Index, float, Array]:
-        """From Y and gates (both overwritten with the end) as `ask` says. fresh: gates at zero are still to be decided.
+        """From Y and gates (both overwritten with the end) as `ask` says. fresh: gates at zero are
+        still to be decided.
 
-        Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and counts: steps accepted,
-        rejected, events, steps kept, states saved; the stiffest rate at the end; and where steps began and ended.
+        Returns the time, why it stopped, the states at `ask.times`, the kept steps, the log, and
+        counts: steps accepted, rejected, events, steps kept, states saved; the stiffest rate at the
+        end; and where steps began and ended.
         """
         m, width = Y.shape
         G = gates.shape[1]
         s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp)
         K, span, work, push = s.K, s.span, s.work, np.zeros((2, G))
         few = min(64, ask.keep)
-        kept = Kept(np.empty(few), np.empty((few, m, width)), np.empty((few, m, G), np.int8), np.empty(few))
-        counts, kept_count, stride = np.zeros(5, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)
-        saved, log = np.empty((ask.times.size, m, width)), Log(np.empty((256, 5)), np.zeros(1, np.int64))
+        kept = Kept(
+            np.empty(few), np.empty((few, m, width)), np.empty((few, m, G), np.int8), np.empty(few)
+        )
+        counts, kept_count, stride = (
+            np.zeros(5, np.int64),
+            np.zeros(1, np.int64),
+            np.ones(1, np.int64),
+        )
+        saved, log = (
+            np.empty((ask.times.size, m, width)),
+            Log(np.empty((256, 5)), np.zeros(1, np.int64)),
+        )
         for j in range(m):
             set_masks(j, gates[j], geometry, work)
         if fresh:
@@ -441,7 +589,20 @@ def _march(stamp: int) -> Any:
                 chart(h, Y, geometry, s)
                 push[:] = 0.0
                 theta, changed, log = turn_aside(
-                    most, stiffness, t, h, ask.rtol, late, noise, Y, gates, geometry, invariants, s, push, log
+                    most,
+                    stiffness,
+                    t,
+                    h,
+                    ask.rtol,
+                    late,
+                    noise,
+                    Y,
+                    gates,
+                    geometry,
+                    invariants,
+                    s,
+                    push,
+                    log,
                 )
                 counts[2] += changed
                 dense_state(theta, h, Y, s.trial, K, s.sixth)
@@ -468,7 +629,11 @@ def _march(stamp: int) -> Any:
                 while next_save < ask.times.size and ask.times[next_save] <= t * (1 + 1e-15):
                     saved[next_save] = Y
                     next_save += 1
-            h, previous, grow = next_step(h, error, previous, grow, stiffness), max(error, 1e-4), GROW
+            h, previous, grow = (
+                next_step(h, error, previous, grow, stiffness),
+                max(error, 1e-4),
+                GROW,
+            )
             ends = with_end(ends, counts[0], t)
             kept = room(kept, kept_count[0], ask.keep)
             keep_step(kept, kept_count, stride, counts[0], t, Y, gates, h)

@@ -1,4 +1,5 @@
-"""The limit of vanishing initialisation on orthogonal data, neuron by neuron (B, Theorem 1 made explicit)."""
+"""The limit of vanishing initialisation on orthogonal data, neuron by neuron (B, Theorem 1 made
+explicit)."""
 
 from __future__ import annotations
 
@@ -26,14 +27,17 @@ LOG2 = float(np.log(2.0))
 def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
     """θ*: where the flow from λ·params0 ends as λ → 0, for orthogonal inputs and a ReLU.
 
-    Neurons that align with D_+ = (1/n)Σ_{y>0} y_k x_k grow as λC_j·e^{‖D_+‖t} and together fit the positive labels; shares of the
-    final Σ‖w_j‖² are C_j²/ΣC², C_j the amplitude of the early phase. Likewise −D_− and the negative labels. All others vanish.
-    objective: ‖θ*‖², the least of all interpolators (B, Proposition 1): 2(‖Σ_+ y_k x_k/‖x_k‖²‖ + ‖Σ_− …‖). The certificate's
-    bracket is of that least norm, for the inputs as they are, orthogonal up to 1e-10.
+    Neurons that align with D_+ = (1/n)Σ_{y>0} y_k x_k grow as λC_j·e^{‖D_+‖t} and together fit the
+    positive labels; shares of the final Σ‖w_j‖² are C_j²/ΣC², C_j the amplitude of the early phase.
+    Likewise −D_− and the negative labels. All others vanish.
+    objective: ‖θ*‖², the least of all interpolators (B, Proposition 1): 2(‖Σ_+ y_k x_k/‖x_k‖²‖ +
+    ‖Σ_− …‖). The certificate's bracket is of that least norm, for the inputs as they are,
+    orthogonal up to 1e-10.
 
-    stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final Σ‖w_j‖², and 'offset': Σ_j‖w_j‖² is half of
-    that at −ln λ/rate + offset in B's time. It is logistic where inputs have one length; else directions turn while they grow,
-    and the curve is that of one neuron, integrated; NaN where lengths differ by so much that it cannot be.
+    stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final Σ‖w_j‖², and
+    'offset': Σ_j‖w_j‖² is half of that at −ln λ/rate + offset in B's time. It is logistic where
+    inputs have one length; else directions turn while they grow, and the curve is that of one
+    neuron, integrated; NaN where lengths differ by so much that it cannot be.
     """
     instance("ds", ds, Dataset)
     inputs, states = _units(ds)
@@ -48,16 +52,25 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
         cluster = _cluster(ds, aligned, sign)
         capacity, direction = _fitted(ds, sign)
         if cluster.size:
-            log_share = 2 * (aligned.log_amplitudes[cluster] - np.max(aligned.log_amplitudes[cluster]))
+            log_share = 2 * (
+                aligned.log_amplitudes[cluster] - np.max(aligned.log_amplitudes[cluster])
+            )
             size = np.sqrt(capacity * np.exp(log_share) / np.sum(np.exp(log_share)))
             a[cluster], W[cluster] = sign * size, size[:, None] * direction
         stats["neurons"].append(cluster)
         if cluster.size and not aligned.rates[cluster[0]] > 0:
-            raise ScaleError(f"y: labels up to {np.max(sign * ds.y):g} of the largest of the other sign are lost beside these")
-        rate, clock = float(aligned.rates[cluster[0]]) if cluster.size else 0.0, 2 * (states + inputs)
+            raise ScaleError(
+                f"y: labels up to {np.max(sign * ds.y):g} of the largest of the other sign are "
+                "lost beside these"
+            )
+        rate, clock = (
+            float(aligned.rates[cluster[0]]) if cluster.size else 0.0,
+            2 * (states + inputs),
+        )
         stats["rate"].append(float(np.ldexp(rate, clock)))
         stats["capacity"].append(float(np.ldexp(capacity, 2 * states)))
-        late = states * LOG2 / rate if cluster.size else 0.0  # a unit of u that much larger is reached that much later
+        # a unit of u that much larger is reached that much later
+        late = states * LOG2 / rate if cluster.size else 0.0
         stats["offset"].append(float(np.ldexp(_offset(ds, aligned, cluster, sign) + late, -clock)))
     value = TwoLayerParams(a, W)
     primal, dual = _bracket(ds, value, cosine)
@@ -70,13 +83,16 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
 
 
 def _units(ds: Dataset) -> tuple[int, int]:
-    """Exponents of two of the inputs and of the weights, in which inputs are of size one and labels up to two."""
+    """Exponents of two of the inputs and of the weights, in which inputs are of size one and labels
+    up to two."""
     inputs = exponent(ds.X)
     states = (exponent(ds.y) - inputs) // 2
     if max(abs(2 * states), abs(2 * (states + inputs))) > FURTHEST:
         raise ScaleError(
-            f"X, y: inputs up to {np.max(np.abs(ds.X)):g} and labels up to {np.max(np.abs(ds.y)):g} make norms of about"
-            f" 2^{2 * states} and rates of about 2^{2 * (states + inputs)}, beyond float range; scale them"
+            f"X, y: inputs up to {np.max(np.abs(ds.X)):g} and labels up to "
+            f"{np.max(np.abs(ds.y)):g} make norms of about"
+            f" 2^{2 * states} and rates of about 2^{2 * (states + inputs)}, beyond float range; "
+            "scale them"
         )
     return inputs, states
 
@@ -84,9 +100,12 @@ def _units(ds: Dataset) -> tuple[int, int]:
 def _scaled(ds: Dataset, inputs: int, labels: int) -> Dataset:
     with np.errstate(under="ignore"):
         X, y = np.ldexp(ds.X, -inputs), np.ldexp(ds.y, -labels)
-    if not np.array_equal(np.ldexp(X, inputs), ds.X) or not np.array_equal(np.ldexp(y, labels), ds.y):
+    if not np.array_equal(np.ldexp(X, inputs), ds.X) or not np.array_equal(
+        np.ldexp(y, labels), ds.y
+    ):
         raise ScaleError(
-            f"X, y: entries from {min(_least(ds.X), _least(ds.y)):g} to {max(np.max(np.abs(ds.X)), np.max(np.abs(ds.y))):g}: the"
+            f"X, y: entries from {min(_least(ds.X), _least(ds.y)):g} to "
+            f"{max(np.max(np.abs(ds.X)), np.max(np.abs(ds.y))):g}: the"
             " smallest are lost beside the largest"
         )
     return Dataset(X, y, ds.name)
@@ -97,11 +116,13 @@ def _least(array: Array) -> float:
 
 
 def _bracket(ds: Dataset, value: TwoLayerParams, cosine: float) -> tuple[float, float]:
-    """(primal, dual) around min ‖θ‖² over interpolators, in exact arithmetic, for n inputs of pairwise cosines up to `cosine`.
+    """(primal, dual) around min ‖θ‖² over interpolators, in exact arithmetic, for n inputs of
+    pairwise cosines up to `cosine`.
 
-    Dual: ν_k = y_k/(κ_k²c_±), c_± = (Σ_± y_k²/κ_k²)^½, has |Σν_k(⟨u, x_k⟩)₊| ≤ (1 + n·cosine)^½ for unit u, for subsets of
-    nearly orthogonal vectors are not longer. Primal: what θ leaves of the labels, r, neurons along the inputs make up for; their
-    equations are within n·cosine of diagonal ones, so that they cost at most 2Σ|r_k|/κ_k/(1 − n·cosine).
+    Dual: ν_k = y_k/(κ_k²c_±), c_± = (Σ_± y_k²/κ_k²)^½, has |Σν_k(⟨u, x_k⟩)₊| ≤ (1 + n·cosine)^½ for
+    unit u, for subsets of nearly orthogonal vectors are not longer. Primal: what θ leaves of the
+    labels, r, neurons along the inputs make up for; their equations are within n·cosine of diagonal
+    ones, so that they cost at most 2Σ|r_k|/κ_k/(1 − n·cosine).
     """
     n, d = ds.X.shape
     apart, rounding = n * cosine, (n + d + len(value.a) + 8) * EPS
@@ -127,20 +148,24 @@ def _check_data(ds: Dataset) -> float:
     i, k = np.unravel_index(int(np.argmax(np.abs(cosines))), cosines.shape)
     if abs(cosines[i, k]) > ORTHOGONAL:
         raise AssumptionError(
-            "B/assumption-1", f"inputs are not orthogonal: the cosine of x_{i} and x_{k} is {cosines[i, k]:.2g}"
+            "B/assumption-1",
+            f"inputs are not orthogonal: the cosine of x_{i} and x_{k} is {cosines[i, k]:.2g}",
         )
     return float(np.max(np.abs(cosines - np.diag(np.diag(cosines))))) + (ds.d + 4) * EPS
 
 
 def _cluster(ds: Dataset, aligned: Alignment, sign: float) -> Index:
-    """Neurons of this sign that end up active on all inputs with labels of that sign: S_{±,1} of B, after the early phase."""
+    """Neurons of this sign that end up active on all inputs with labels of that sign: S_{±,1} of B,
+    after the early phase."""
     wanted = sign * ds.y > 0
     if not np.any(wanted):
         return np.empty(0, dtype=np.intp)
     cluster = np.flatnonzero((aligned.signs == sign) & np.all(aligned.active[:, wanted], axis=1))
     if cluster.size == 0:
         name = "positive" if sign > 0 else "negative"
-        raise AssumptionError("B/assumption-3", f"no {name} neuron stays active on all inputs with {name} labels")
+        raise AssumptionError(
+            "B/assumption-3", f"no {name} neuron stays active on all inputs with {name} labels"
+        )
     return cluster
 
 
@@ -153,13 +178,16 @@ def _fitted(ds: Dataset, sign: float) -> tuple[float, Array]:
 
 
 def _offset(ds: Dataset, aligned: Alignment, cluster: Index, sign: float) -> float:
-    """When a cluster of amplitudes C_j has grown to half, from the time at which e^{rate·t}·λ is one."""
+    """When a cluster of amplitudes C_j has grown to half, from the time at which e^{rate·t}·λ is
+    one."""
     if cluster.size == 0:
         return float("nan")
     own = sign * ds.y > 0
     growth = Growth(ds.y[own], np.linalg.norm(ds.X[own], axis=1), ds.n)
     log_amplitudes = aligned.log_amplitudes[cluster]
-    log_sum = 2 * np.max(log_amplitudes) + np.log(np.sum(np.exp(2 * (log_amplitudes - np.max(log_amplitudes)))))
+    log_sum = 2 * np.max(log_amplitudes) + np.log(
+        np.sum(np.exp(2 * (log_amplitudes - np.max(log_amplitudes))))
+    )
     try:
         return float(growth.lead - log_sum / (2 * growth.rate))
     except ConvergenceError:

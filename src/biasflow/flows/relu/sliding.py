@@ -1,8 +1,10 @@
-"""Filippov's sliding: which of a neuron's zero pre-activations are held at zero, and with what gate.
+"""Filippov's sliding: which of a neuron's zero pre-activations are held at zero, and with what
+gate.
 
-On its zero set a neuron may choose F_g between F0_g and F1_g. Where both sides push towards zero (sign(a)·(F1 − F0) > 0: the
-group attracts) the field is the one of least ‖D‖ over that box, a convex problem with a unique D: velocity zero inside the box,
-positive where the gate is ON, negative where it is OFF. A group that does not attract is left by the side its velocity points to.
+On its zero set a neuron may choose F_g between F0_g and F1_g. Where both sides push towards zero
+(sign(a)·(F1 − F0) > 0: the group attracts) the field is the one of least ‖D‖ over that box, a
+convex problem with a unique D: velocity zero inside the box, positive where the gate is ON,
+negative where it is OFF. A group that does not attract is left by the side its velocity points to.
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ from .field import pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 
 RIDGE = 1e-13
-"""Added to the unit diagonal of the Gram matrix of a zero set, so that pivoting is finite for dependent directions too."""
+"""Added to the unit diagonal of the Gram matrix of a zero set, so that pivoting is finite for
+dependent directions too."""
 STILL = 1e-12
 """Velocity relative to the force scale that counts as none."""
 
 
 @inner
 def cosine(g: int, k: int, geometry: Geometry) -> float:
-    """⟨u_g, u_k⟩, zero where it is rounding. Few are ever asked for: all of them would take n² numbers."""
+    """⟨u_g, u_k⟩, zero where it is rounding. Few are ever asked for: all of them would take n²
+    numbers."""
     value = dot(geometry.U[g], geometry.U[k])
     return value if abs(value) >= ROUNDING else 0.0
 
@@ -31,7 +35,10 @@ def cosine(g: int, k: int, geometry: Geometry) -> float:
 @inner
 def no_slides(m: int, capacity: int) -> Slides:
     return Slides(
-        np.zeros(m, np.int64), np.zeros((m, capacity), np.int64), np.zeros((m, capacity, capacity)), np.zeros((m, capacity))
+        np.zeros(m, np.int64),
+        np.zeros((m, capacity), np.int64),
+        np.zeros((m, capacity, capacity)),
+        np.zeros((m, capacity)),
     )
 
 
@@ -80,11 +87,13 @@ def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
 
 
 @inner
-def box_least_squares(zero: Index, row: Gates, D: Array, F0: Array, F1: Array, geometry: Geometry, still: float) -> bool:
+def box_least_squares(
+    zero: Index, row: Gates, D: Array, F0: Array, F1: Array, geometry: Geometry, still: float
+) -> bool:
     """Gates of the attracting groups `zero`: least ‖D − Σ F_g u_g‖ over F_g between F0_g and F1_g.
 
-    D is the pull of everything else; row holds the first guess and receives the answer. Least-index principal pivoting (Murty),
-    which is finite for a positive definite Gram matrix.
+    D is the pull of everything else; row holds the first guess and receives the answer. Least-index
+    principal pivoting (Murty), which is finite for a positive definite Gram matrix.
     """
     count = zero.size
     b, F = np.empty(count), np.empty(count)
@@ -102,7 +111,9 @@ def box_least_squares(zero: Index, row: Gates, D: Array, F0: Array, F1: Array, g
                     if row[zero[i]] != SLIDE:
                         right[k] -= cosine(zero[free[k]], zero[i], geometry) * F[i]
                 for i in range(free.size):
-                    A[k, i] = cosine(zero[free[k]], zero[free[i]], geometry) + (RIDGE if i == k else 0.0)
+                    A[k, i] = cosine(zero[free[k]], zero[free[i]], geometry) + (
+                        RIDGE if i == k else 0.0
+                    )
             solve(A, right)
             for k in range(free.size):
                 F[free[k]] = right[k]
@@ -118,7 +129,8 @@ def box_least_squares(zero: Index, row: Gates, D: Array, F0: Array, F1: Array, g
                 velocity = b[i]
                 for k in range(count):
                     velocity -= cosine(g, zero[k], geometry) * F[k]
-                velocity *= 1.0 if F1[g] > F0[g] else -1.0  # the sign of a, since the group attracts
+                # the sign of a, since the group attracts
+                velocity *= 1.0 if F1[g] > F0[g] else -1.0
                 if (row[g] == OFF and velocity > still) or (row[g] == ON and velocity < -still):
                     row[g], changed = SLIDE, True
                     break
@@ -139,8 +151,11 @@ def attracting(zero: Index, sign: float, F0: Array, F1: Array, wanted: bool) -> 
 
 
 @inner
-def resolve(zero: Index, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array) -> bool:
-    """Gates of one neuron on its zero set. `sign` is that of a; gates outside `zero` are fixed; D is scratch space."""
+def resolve(
+    zero: Index, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
+) -> bool:
+    """Gates of one neuron on its zero set. `sign` is that of a; gates outside `zero` are fixed; D
+    is scratch space."""
     still = STILL * largest(F0, F1)
     held, loose = attracting(zero, sign, F0, F1, True), attracting(zero, sign, F0, F1, False)
     for g in loose:
@@ -184,7 +199,9 @@ def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
 
 
 @inner
-def cross(g: int, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array) -> bool:
+def cross(
+    g: int, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
+) -> bool:
     """Update one neuron's gates where it reaches zero on group g (from an OFF or ON gate)."""
     if sign * (F1[g] - F0[g]) > 0.0:
         row[g] = SLIDE

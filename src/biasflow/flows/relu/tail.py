@@ -1,6 +1,8 @@
-"""The flow where stability, not accuracy, bounds its steps: Radau IIA with frozen gates, handed back at the next change of gates.
+"""The flow where stability, not accuracy, bounds its steps: Radau IIA with frozen gates, handed
+back at the next change of gates.
 
-Late in a training on data that no network fits, gates change once in a long while, and rates between them differ by orders of
+Late in a training on data that no network fits, gates change once in a long while, and rates
+between them differ by orders of
 magnitude: an explicit step is bound by the fastest, which has long decayed.
 """
 
@@ -20,22 +22,27 @@ from .layout import Gates
 from .marching import HALF, REACHED_T1, STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
 
 PATIENT, SOON = 20_000, 200
-"""Explicit steps before an implicit one is thought of, and between two stretches of implicit ones."""
+"""Explicit steps before an implicit one is thought of, and between two stretches of implicit
+ones."""
 FEW, PIECES = 8, 20
-"""States kept of a short stretch of explicit steps, and long stretches after the first that keep as many as it together."""
+"""States kept of a short stretch of explicit steps, and long stretches after the first that keep as
+many as it together."""
 BOUND = 0.5
 """Mean step, in units of the largest stable one, from which on stability binds."""
 LARGEST = 1500
 """Numbers in a state up to which factorising its Jacobian is cheap enough to be tried."""
 LOOKS = 16
-"""Places inside a step where gates are looked at; up to the last at which they stand, the step is taken."""
+"""Places inside a step where gates are looked at; up to the last at which they stand, the step is
+taken."""
 PRECISE = 1e-12
-"""Relative part of the tolerance: states are unit vectors and logarithms, whose errors are absolute."""
+"""Relative part of the tolerance: states are unit vectors and logarithms, whose errors are
+absolute."""
 FOREVER = 1e300
 
 
 class Marched(NamedTuple):
-    """A march and why it ended. implicit: whether the step from each kept state is an implicit one."""
+    """A march and why it ended. implicit: whether the step from each kept state is an implicit
+    one."""
 
     time: float
     code: int
@@ -57,7 +64,8 @@ class _Piece(NamedTuple):
 
 
 def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) -> Marched:
-    """The march; where stability has bound its steps for long, implicit steps to the next change of gates, and so on in turn.
+    """The march; where stability has bound its steps for long, implicit steps to the next change of
+    gates, and so on in turn.
 
     Y and gates are overwritten with the end.
     """
@@ -65,9 +73,15 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
     counts, patience, done, stiffest = np.zeros(5, np.int64), PATIENT, 0, 0.0
     while True:
         left = int(ask.max_steps - counts[0] - counts[1])
-        keep = ask.keep if not pieces else min(ask.keep, FEW if patience == SOON else max(ask.keep // PIECES, FEW))
+        keep = (
+            ask.keep
+            if not pieces
+            else min(ask.keep, FEW if patience == SOON else max(ask.keep // PIECES, FEW))
+        )
         request = ask._replace(max_steps=min(left, patience), times=ask.times[done:], keep=keep)
-        t, code, saved, kept, log, spent, rate, mesh = march(Y, gates, net.geometry, net.invariants, fresh, request)
+        t, code, saved, kept, log, spent, rate, mesh = march(
+            Y, gates, net.geometry, net.invariants, fresh, request
+        )
         own, rows = Kept(*(part[: spent[3]] for part in kept)), log.rows[: log.filled[0]]
         pieces.append(_Piece(own, np.zeros(spent[3], bool), saved[: spent[4]], rows, mesh))
         counts, done, stiffest = counts + spent, done + int(spent[4]), rate or stiffest
@@ -77,13 +91,19 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
         bound = rate * (t - request.t0) >= BOUND * stable * spent[0]
         fresh, ask = False, ask._replace(t0=t, step=0.0)
         if bound and Y.size <= LARGEST:
-            t, code, piece = _tail(net, Y, gates, ask._replace(times=ask.times[done:]), stable / rate)
+            t, code, piece = _tail(
+                net, Y, gates, ask._replace(times=ask.times[done:]), stable / rate
+            )
             pieces.append(piece)
             done, ask, patience = done + len(piece.saved), ask._replace(t0=t), SOON
             if code != STEP_LIMIT:
                 break
-    kept = Kept(*(np.concatenate(parts) for parts in zip(*(piece.kept for piece in pieces), strict=True)))
-    implicit, saved, rows, mesh = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3, 4))
+    kept = Kept(
+        *(np.concatenate(parts) for parts in zip(*(piece.kept for piece in pieces), strict=True))
+    )
+    implicit, saved, rows, mesh = (
+        np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3, 4)
+    )
     return Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest), mesh)
 
 
@@ -95,23 +115,39 @@ class Turn(NamedTuple):
     row: Gates
 
 
-def march_through(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request, turns: tuple[Turn, ...]) -> Marched:
+def march_through(
+    net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request, turns: tuple[Turn, ...]
+) -> Marched:
     """As `march_on`, gates being given where turns are."""
     stretches: list[Marched] = []
     done = 0
     for turn in (*turns, None):
         until = ask.t1 if turn is None else min(turn.time, ask.t1)
-        stretches.append(march_on(net, Y, gates, fresh, ask._replace(t1=until, times=ask.times[done:])))
-        done, fresh, ask = done + len(stretches[-1].saved), False, ask._replace(t0=stretches[-1].time)
+        stretches.append(
+            march_on(net, Y, gates, fresh, ask._replace(t1=until, times=ask.times[done:]))
+        )
+        done, fresh, ask = (
+            done + len(stretches[-1].saved),
+            False,
+            ask._replace(t0=stretches[-1].time),
+        )
         if turn is None or stretches[-1].code != REACHED_T1 or until == ask.t1:
             break
         gates[turn.j] = turn.row
-    kept = Kept(*(np.concatenate(parts) for parts in zip(*(stretch.kept for stretch in stretches), strict=True)))
+    kept = Kept(
+        *(
+            np.concatenate(parts)
+            for parts in zip(*(stretch.kept for stretch in stretches), strict=True)
+        )
+    )
     saved, implicit, rows, mesh = (
-        np.concatenate([getattr(s, name) for s in stretches]) for name in ("saved", "implicit", "rows", "mesh")
+        np.concatenate([getattr(s, name) for s in stretches])
+        for name in ("saved", "implicit", "rows", "mesh")
     )
     counts = np.sum([stretch.counts for stretch in stretches], axis=0)
-    return stretches[-1]._replace(saved=saved, kept=kept, implicit=implicit, rows=rows, counts=counts, mesh=mesh)
+    return stretches[-1]._replace(
+        saved=saved, kept=kept, implicit=implicit, rows=rows, counts=counts, mesh=mesh
+    )
 
 
 def resume(net: Network, gates: Gates, Y: Array, ask: Request) -> Array:
@@ -119,8 +155,11 @@ def resume(net: Network, gates: Gates, Y: Array, ask: Request) -> Array:
     return reach(FrozenField(gates, net.geometry, Y.shape), ask.t0, Y, ask.t1, ask.rtol)
 
 
-def _tail(net: Network, Y: Array, gates: Gates, ask: Request, step: float) -> tuple[float, int, _Piece]:
-    """Implicit steps from ask.t0 with frozen gates, none where a gate changes at once: time, why they ended, what to keep."""
+def _tail(
+    net: Network, Y: Array, gates: Gates, ask: Request, step: float
+) -> tuple[float, int, _Piece]:
+    """Implicit steps from ask.t0 with frozen gates, none where a gate changes at once: time, why
+    they ended, what to keep."""
     field, judged = FrozenField(gates, net.geometry, Y.shape), [STEP_LIMIT]
 
     def ended(t: float, state: Array) -> bool:
@@ -144,14 +183,24 @@ def _tail(net: Network, Y: Array, gates: Gates, ask: Request, step: float) -> tu
     begins = len(times) - 1
     kept = Kept(times[:-1], states[:-1], np.repeat(gates[None], begins, axis=0), np.diff(times))
     Y[:] = states[-1]
-    return float(times[-1]), judged[0], _Piece(kept, np.ones(begins, bool), saved, np.empty((0, 5)), times)
+    return (
+        float(times[-1]),
+        judged[0],
+        _Piece(kept, np.ones(begins, bool), saved, np.empty((0, 5)), times),
+    )
 
 
 def follow(
-    field: FrozenField, t: float, state: Array, t1: float, tolerance: float, step: float, ended: Callable[[float, Array], bool]
+    field: FrozenField,
+    t: float,
+    state: Array,
+    t1: float,
+    tolerance: float,
+    step: float,
+    ended: Callable[[float, Array], bool],
 ) -> list[tuple[float, Array]]:
-    """Times and states after `t` while the gates stand, up to t1, to where the flow has ended, or to the last look before a gate
-    changes; nothing where that comes before the first look."""
+    """Times and states after `t` while the gates stand, up to t1, to where the flow has ended, or
+    to the last look before a gate changes; nothing where that comes before the first look."""
     taken: list[tuple[float, Array]] = []
     solver = _solver(field, t, state, t1, tolerance, step)
     while solver.status == "running":
@@ -164,7 +213,9 @@ def follow(
         if not all(standing):
             last = standing.index(False) - 1
             if last >= 0:
-                there = reach(field, *(taken[-1] if taken else (t, state)), float(looks[last]), tolerance)
+                there = reach(
+                    field, *(taken[-1] if taken else (t, state)), float(looks[last]), tolerance
+                )
                 if field.stands(there.ravel()):
                     taken.append((float(looks[last]), there))
             break
@@ -184,6 +235,17 @@ def reach(field: FrozenField, t: float, state: Array, t1: float, tolerance: floa
     return np.asarray(solver.y.reshape(state.shape))
 
 
-def _solver(field: FrozenField, t: float, state: Array, t1: float, tolerance: float, step: float) -> Any:
+def _solver(
+    field: FrozenField, t: float, state: Array, t1: float, tolerance: float, step: float
+) -> Any:
     last = t1 if math.isfinite(t1) else FOREVER
-    return Radau(field, t, state.ravel(), last, rtol=PRECISE, atol=tolerance, jac=field.jacobian, first_step=min(step, last - t))
+    return Radau(
+        field,
+        t,
+        state.ravel(),
+        last,
+        rtol=PRECISE,
+        atol=tolerance,
+        jac=field.jacobian,
+        first_step=min(step, last - t),
+    )

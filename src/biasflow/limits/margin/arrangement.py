@@ -1,10 +1,13 @@
-"""max_u |Σ_i q_i(⟨u, c_i⟩)₊| over unit vectors, exactly: the hyperplanes ⟨u, c_i⟩ = 0 cut the sphere into finitely many faces.
+"""max_u |Σ_i q_i(⟨u, c_i⟩)₊| over unit vectors, exactly: the hyperplanes ⟨u, c_i⟩ = 0 cut the
+sphere into finitely many faces.
 
-On a face the sum is ⟨u, g⟩, and its largest value over the unit vectors of the face's span is the length of the projection of g.
-Every face touches a two-dimensional one, an arc of the great circle on r − 2 hyperplanes. So: walk all great circles; at each arc
-take the faces around it, on, above or below each of its hyperplanes. A maximum lies on concave kinks only, those with q_i < 0.
-What counts is the sum itself, evaluated at each candidate, so a face met twice or wrongly does no harm. O(n^{r−1}) faces.
-Where rows cancel almost completely, a candidate's direction is known to few digits: the maximum allows for what that may hide.
+On a face the sum is ⟨u, g⟩, and its largest value over the unit vectors of the face's span is the
+length of the projection of g. Every face touches a two-dimensional one, an arc of the great circle
+on r − 2 hyperplanes. So: walk all great circles; at each arc take the faces around it, on, above or
+below each of its hyperplanes. A maximum lies on concave kinks only, those with q_i < 0. What counts
+is the sum itself, evaluated at each candidate, so a face met twice or wrongly does no harm.
+O(n^{r−1}) faces. Where rows cancel almost completely, a candidate's direction is known to few
+digits: the maximum allows for what that may hide.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ import numpy as np
 from ...inputs import Array
 
 INSIDE = 1e-9
-"""Tolerance, relative to ‖c_i‖, on the side of a hyperplane where a candidate must lie; it decides what is evaluated, no more."""
+"""Tolerance, relative to ‖c_i‖, on the side of a hyperplane where a candidate must lie; it decides
+what is evaluated, no more."""
 ROUNDING = 4 * 2.0**-52
-"""Rounding of an angle; times √n, of a gradient Σq_ic_i and of the sum itself relative to Σ|q_i|‖c_i‖."""
+"""Rounding of an angle; times √n, of a gradient Σq_ic_i and of the sum itself relative to
+Σ|q_i|‖c_i‖."""
 DEPENDENT = 1e-14
 """Relative length of what is left of a row after projection below which it counts as dependent."""
 AT_ONCE = 1e6
@@ -77,7 +82,8 @@ def _project_out(v, basis, count):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _appended(basis, count, v, least):  # type: ignore[no-untyped-def]
-    """One more row for an orthonormal basis, from v; the number of rows, the same where v lies in their span."""
+    """One more row for an orthonormal basis, from v; the number of rows, the same where v lies in
+    their span."""
     size = math.sqrt(_dot(v, v))
     for _ in range(2):  # twice, for rounding
         length = _project_out(v, basis, count)
@@ -130,7 +136,8 @@ def _next_subset(chosen, n):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _events(C, q, inside, e1, e2, angles, owners, g):  # type: ignore[no-untyped-def]
-    """Where the circle crosses each other hyperplane, upwards (owner i) and downwards (owner ~i); g at angle zero."""
+    """Where the circle crosses each other hyperplane, upwards (owner i) and downwards (owner ~i); g
+    at angle zero."""
     count = 0
     _axis(g, -1)
     for i in range(q.size):
@@ -179,7 +186,8 @@ def _sort(angles, owners, count):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _keep(U, V, S, state, u, value, most, sign):  # type: ignore[no-untyped-def]
-    """Store a candidate above the floor. state: count, floor, maximum, rounding, maximum that it allows, Σ|q|‖c‖."""
+    """Store a candidate above the floor. state: count, floor, maximum, rounding, maximum that it
+    allows, Σ|q|‖c‖."""
     state[2], state[4] = max(state[2], value), max(state[4], value, most)
     if value > state[1]:
         if state[0] >= V.size:
@@ -192,7 +200,8 @@ def _keep(U, V, S, state, u, value, most, sign):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _hidden(angle, g, weight, row, size, e1, e2):  # type: ignore[no-untyped-def]
-    """What the sum may gain within the rounding of a vertex's angle: that over the row's share of the plane, times its slope."""
+    """What the sum may gain within the rounding of a vertex's angle: that over the row's share of
+    the plane, times its slope."""
     along, across = _dot(e1, row), _dot(e2, row)
     slope = math.cos(angle) * _dot(e2, g) - math.sin(angle) * _dot(e1, g)
     kink = abs(weight) * math.hypot(along, across)
@@ -213,8 +222,11 @@ def _fits(v, sign, chosen, sides, C, q, lengths, slack):  # type: ignore[no-unty
 
 
 @numba.njit(cache=True)
-def _faces(g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides):  # type: ignore[no-untyped-def]
-    """Candidates on the faces around an arc with gradient g (without the circle's own hyperplanes)."""
+def _faces(  # type: ignore[no-untyped-def]
+    g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides
+):
+    """Candidates on the faces around an arc with gradient g (without the circle's own
+    hyperplanes)."""
     for code in range(3**chosen.size):
         rest, on = code, 0
         _copy(v, g)
@@ -242,10 +254,15 @@ def _faces(g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides):  #
 
 @numba.njit(cache=True)
 def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[no-untyped-def]
-    """Walk the great circle on the chosen hyperplanes: its vertices, its arcs and the faces around them."""
+    """Walk the great circle on the chosen hyperplanes: its vertices, its arcs and the faces around
+    them."""
     n, r = C.shape
     v, g, sides = np.zeros(r), np.zeros(r), np.zeros(chosen.size)
-    inside, angles, owners = np.zeros(n, dtype=np.bool_), np.zeros(2 * n), np.zeros(2 * n, dtype=np.int64)
+    inside, angles, owners = (
+        np.zeros(n, dtype=np.bool_),
+        np.zeros(2 * n),
+        np.zeros(2 * n, dtype=np.int64),
+    )
     lowest, highest = -np.inf, np.inf
     for i in chosen:
         inside[i] = True
@@ -277,7 +294,11 @@ def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[
 def _circles(count, chosen, C, q, lengths, U, V, S, state):  # type: ignore[no-untyped-def]
     """Walk some great circles, from the chosen one on; False after the last."""
     r = C.shape[1]
-    bases, ranks, v = np.zeros((1 << (r - 2), r, r)), np.zeros(1 << (r - 2), dtype=np.int64), np.zeros(r)
+    bases, ranks, v = (
+        np.zeros((1 << (r - 2), r, r)),
+        np.zeros(1 << (r - 2), dtype=np.int64),
+        np.zeros(r),
+    )
     for _ in range(count):
         _flats(chosen, C, bases, ranks, v)
         if ranks[-1] == r - 2:
@@ -288,10 +309,15 @@ def _circles(count, chosen, C, q, lengths, U, V, S, state):  # type: ignore[no-u
 
 
 def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
-    """Candidates (u, sign, value) above `floor`, and the maximum, with what rounding may hide. C (n, r) of rank r ≥ 2, no q_i
-    zero. Ctrl-C is heard."""
+    """Candidates (u, sign, value) above `floor`, and the maximum, with what rounding may hide. C
+    (n, r) of rank r ≥ 2, no q_i zero. Ctrl-C is heard."""
     C, q, r = np.ascontiguousarray(C), np.ascontiguousarray(q), C.shape[1]
-    U, V, S, state = np.zeros((ROOM, r)), np.zeros(ROOM), np.zeros(ROOM), np.array([0.0, floor, 0.0, 0.0, 0.0, 0.0])
+    U, V, S, state = (
+        np.zeros((ROOM, r)),
+        np.zeros(ROOM),
+        np.zeros(ROOM),
+        np.array([0.0, floor, 0.0, 0.0, 0.0, 0.0]),
+    )
     chosen, lengths = np.arange(r - 2), np.linalg.norm(C, axis=1)
     state[5] = float(np.abs(q) @ lengths)
     state[3] = ROUNDING * math.sqrt(q.size) * state[5]

@@ -1,8 +1,10 @@
-"""Local maxima of Σ_i q_i(⟨u, c_i⟩)₊ over unit vectors from many starts: good neurons in any dimension, and no proof.
+"""Local maxima of Σ_i q_i(⟨u, c_i⟩)₊ over unit vectors from many starts: good neurons in any
+dimension, and no proof.
 
-With P = {q > 0}, N = {q < 0}: the sum is max_{A⊂P} ⟨u, Σ_A q_ic_i⟩ − max_{t∈[0,1]^N} ⟨u, Σ_N |q_i|t_ic_i⟩, a difference of
-support functions of zonotopes. Convex–concave iteration: A = those of P active at u, g = Σ_A q_ic_i; then the best u for A is
-the residual of g after projection onto the zonotope of N, found by coordinate descent.
+With P = {q > 0}, N = {q < 0}: the sum is max_{A⊂P} ⟨u, Σ_A q_ic_i⟩ − max_{t∈[0,1]^N} ⟨u, Σ_N
+|q_i|t_ic_i⟩, a difference of support functions of zonotopes. Convex–concave iteration: A = those of
+P active at u, g = Σ_A q_ic_i; then the best u for A is the residual of g after projection onto the
+zonotope of N, found by coordinate descent.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ def _climb(u, convex, zonotope, squares):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def climb(U, convex, zonotope):  # type: ignore[no-untyped-def]
-    """Move every row of U (k, r) to a local maximum of Σ(⟨u, a⟩)₊ over rows a of `convex` less the same over `zonotope`."""
+    """Move every row of U (k, r) to a local maximum of Σ(⟨u, a⟩)₊ over rows a of `convex` less the
+    same over `zonotope`."""
     values, squares = np.zeros(U.shape[0]), np.zeros(zonotope.shape[0])
     for k in range(squares.size):
         squares[k] = _dot(zonotope[k], zonotope[k])

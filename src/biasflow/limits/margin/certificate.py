@@ -1,4 +1,5 @@
-"""Is this network an F1 max-margin classifier? The optimality conditions, with residuals (C, Proposition 12)."""
+"""Is this network an F1 max-margin classifier? The optimality conditions, with residuals (C,
+Proposition 12)."""
 
 from __future__ import annotations
 
@@ -25,11 +26,13 @@ ON_MARGIN = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class MarginCertificate:
-    """A measure ν of mass one with weights p in the simplex, and how far they are from C, Proposition 12.
+    """A measure ν of mass one with weights p in the simplex, and how far they are from C,
+    Proposition 12.
 
-    margin: min_i y_if(x_i) ≤ γ₁ ≤ upper, the largest gain max_θ J(θ), J(θ) = Σ_ip_iy_iφ(θ, x_i). direction_slack: upper − ∫J dν,
-    zero iff ν sits on maximisers of J (condition i). sample_slack: Σp_iy_if(x_i) − margin, zero iff p sits on the margin (ii).
-    The gap is their sum. kind: 'exact' if max J was found exactly, 'bound' if it is only bounded; heuristic_upper: what a search
+    margin: min_i y_if(x_i) ≤ γ₁ ≤ upper, the largest gain max_θ J(θ), J(θ) = Σ_ip_iy_iφ(θ, x_i).
+    direction_slack: upper − ∫J dν, zero iff ν sits on maximisers of J (condition i). sample_slack:
+    Σp_iy_if(x_i) − margin, zero iff p sits on the margin (ii). The gap is their sum. kind: 'exact'
+    if max J was found exactly, 'bound' if it is only bounded; heuristic_upper: what a search
     without proof says.
     """
 
@@ -54,7 +57,9 @@ class MarginCertificate:
     @property
     def on_margin(self) -> Index:
         """The samples on the margin."""
-        return np.flatnonzero(self.margins <= self.margin + ON_MARGIN * max(abs(self.margin), self.upper))
+        return np.flatnonzero(
+            self.margins <= self.margin + ON_MARGIN * max(abs(self.margin), self.upper)
+        )
 
 
 def margin_certificate(
@@ -69,14 +74,20 @@ def margin_certificate(
 ) -> MarginCertificate:
     """How far a network is from the F1 max margin, with proof (C, Proposition 12).
 
-    network: `Particles`, or parameters (a, W) of Σ_ja_j(⟨w_j, (x, 1)⟩)₊, W (m, d+1); X (n, d) without the bias column, y = ±1.
-    weights: p on the samples, normalised here; where none are given, those that bound γ₁ best, found by column generation that
-    begins with the network's own neurons (gap, time_s, key as in `f1_max_margin`).
+    network: `Particles`, or parameters (a, W) of Σ_ja_j(⟨w_j, (x, 1)⟩)₊, W (m, d+1); X (n, d)
+    without the bias column, y = ±1.
+    weights: p on the samples, normalised here; where none are given, those that bound γ₁ best,
+    found by column generation that begins with the network's own neurons (gap, time_s, key as in
+    `f1_max_margin`).
     """
     particles, data = as_particles(network), read_labelled(X, y)
     if particles.norm == 0:
         raise InputError("network: the zero measure has no margin")
-    gap, time_s, key = positive_float("gap", gap), positive_float("time_s", time_s), positive_int("key", key, least=0)
+    gap, time_s, key = (
+        positive_float("gap", gap),
+        positive_float("time_s", time_s),
+        positive_int("key", key, least=0),
+    )
     margins = particles.margins(X, y)
     if weights is not None:
         p = _simplex(weights, margins.size)
@@ -92,8 +103,11 @@ def margin_certificate(
     return MarginCertificate(p, margins, margin, upper, upper - mean, mean - margin, kind, guess)
 
 
-def _largest_gain(data: Labelled, signed: Array, time_s: float, key: int) -> tuple[float, str, float]:
-    """max_θ J(θ) for signed weights Σp_iy_i on the distinct inputs: bound, its kind, and what a search without proof says."""
+def _largest_gain(
+    data: Labelled, signed: Array, time_s: float, key: int
+) -> tuple[float, str, float]:
+    """max_θ J(θ) for signed weights Σp_iy_i on the distinct inputs: bound, its kind, and what a
+    search without proof says."""
     if not np.any(signed):
         return 0.0, "exact", 0.0
     none = Neurons(np.zeros((0, data.rows.shape[1])), np.zeros(0))
@@ -109,5 +123,7 @@ def _largest_gain(data: Labelled, signed: Array, time_s: float, key: int) -> tup
 def _simplex(weights: ArrayLike, n: int) -> Array:
     p = vector("weights", weights, n)
     if np.any(p < 0) or not np.sum(p) > 0:
-        raise InputError(f"weights: expected numbers of at least zero, not all zero; the least is {np.min(p):g}")
+        raise InputError(
+            f"weights: expected numbers of at least zero, not all zero; the least is {np.min(p):g}"
+        )
     return p / np.sum(p)

@@ -1,4 +1,5 @@
-"""Kernel classifiers as values: the arc-cosine kernels of wide networks, and networks with random first layers (C, eq. 5)."""
+"""Kernel classifiers as values: the arc-cosine kernels of wide networks, and networks with random
+first layers (C, eq. 5)."""
 
 from __future__ import annotations
 
@@ -21,11 +22,15 @@ def activate(values: Array, activation: str) -> Array:
     return positive if activation == "relu" else positive**2
 
 
-def arc_cosine_kernel(X: ArrayLike, other: ArrayLike | None = None, activation: str = "relu") -> Array:
-    """k(x, x') = E_τ[σ(⟨u, (x,1)⟩)σ(⟨u, (x',1)⟩)], u uniform on the sphere of R^{d+1} (C, eq. 5; Cho & Saul, 2009).
+def arc_cosine_kernel(
+    X: ArrayLike, other: ArrayLike | None = None, activation: str = "relu"
+) -> Array:
+    """k(x, x') = E_τ[σ(⟨u, (x,1)⟩)σ(⟨u, (x',1)⟩)], u uniform on the sphere of R^{d+1} (C, eq. 5;
+    Cho & Saul, 2009).
 
-    With θ the angle of the two augmented inputs and p = d + 1: ‖·‖‖·'‖(sin θ + (π−θ)cos θ)/(2πp) for a ReLU,
-    ‖·‖²‖·'‖²(3 sin θ cos θ + (π−θ)(1 + 2cos²θ))/(2πp(p+2)) for a squared ReLU. X (n, d), other (n', d): (n, n').
+    With θ the angle of the two augmented inputs and p = d + 1: ‖·‖‖·'‖(sin θ + (π−θ)cos θ)/(2πp)
+    for a ReLU, ‖·‖²‖·'‖²(3 sin θ cos θ + (π−θ)(1 + 2cos²θ))/(2πp(p+2)) for a squared ReLU. X (n,
+    d), other (n', d): (n, n').
     """
     K = kernel_in_floats(X, other, activation)
     if not np.all(np.isfinite(K)):
@@ -33,7 +38,9 @@ def arc_cosine_kernel(X: ArrayLike, other: ArrayLike | None = None, activation: 
     return K
 
 
-def kernel_in_floats(X: ArrayLike, other: ArrayLike | None = None, activation: str = "relu") -> Array:
+def kernel_in_floats(
+    X: ArrayLike, other: ArrayLike | None = None, activation: str = "relu"
+) -> Array:
     """As `arc_cosine_kernel`, infinite where it overflows."""
     one_of("activation", activation, ACTIVATIONS)
     A = augmented(X)
@@ -66,7 +73,8 @@ def _squared_distances(A: Array, B: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class KernelClassifier:
-    """f(x) = Σ_i c_ik(x_i, x) with an arc-cosine kernel. points: x (k, d), without the bias column; coefficients: c (k,)."""
+    """f(x) = Σ_i c_ik(x_i, x) with an arc-cosine kernel. points: x (k, d), without the bias column;
+    coefficients: c (k,)."""
 
     points: Array
     coefficients: Array
@@ -79,7 +87,11 @@ class KernelClassifier:
     @property
     def norm(self) -> float:
         """‖f‖_{F2} = √(cᵀKc)."""
-        square = float(self.coefficients @ arc_cosine_kernel(self.points, None, self.activation) @ self.coefficients)
+        square = float(
+            self.coefficients
+            @ arc_cosine_kernel(self.points, None, self.activation)
+            @ self.coefficients
+        )
         return math.sqrt(max(square, 0.0))
 
     @property
@@ -94,7 +106,8 @@ class KernelClassifier:
 
 @dataclass(frozen=True, eq=False)
 class FeatureClassifier:
-    """f(x) = Σ_j a_jσ(⟨u_j, (x,1)⟩) with a fixed first layer. directions: u (m, d+1), bias last; weights: a (m,)."""
+    """f(x) = Σ_j a_jσ(⟨u_j, (x,1)⟩) with a fixed first layer. directions: u (m, d+1), bias last;
+    weights: a (m,)."""
 
     directions: Array
     weights: Array
@@ -102,7 +115,9 @@ class FeatureClassifier:
 
     def features(self, X: ArrayLike) -> Array:
         """σ(⟨u_j, (x_i,1)⟩), (n, m)."""
-        return activate(augmented(X, self.directions.shape[1] - 1) @ self.directions.T, self.activation)
+        return activate(
+            augmented(X, self.directions.shape[1] - 1) @ self.directions.T, self.activation
+        )
 
     def __call__(self, X: ArrayLike) -> Array:
         """f at the rows of X, (n,)."""

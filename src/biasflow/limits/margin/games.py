@@ -16,16 +16,19 @@ from ...records import Certificate, Limit
 from ..exact import as_integers, rounded_down
 
 ATTEMPTS = (("highs", 1e-10), ("highs-ipm", 1e-8))
-"""HiGHS with its tightest tolerance first; where it gives up, a looser one: the bounds are computed afresh."""
+"""HiGHS with its tightest tolerance first; where it gives up, a looser one: the bounds are computed
+afresh."""
 ON_SUPPORT = 1e-12
 """Share below which an entry of a vertex counts as zero."""
 LEAST = 1e-9
 """Least unit, relative to the largest entry: HiGHS refuses entries that are too large."""
 EPS = float(np.finfo(float).eps)
 EXACT = 1e-6
-"""Relative width of a bracket up to which it counts as the number itself; a game whose value is zero to rounding has a bound."""
+"""Relative width of a bracket up to which it counts as the number itself; a game whose value is
+zero to rounding has a bound."""
 SMALL = 1e-3
-"""Value, relative to the largest entry, below which the program is solved again in units of its value."""
+"""Value, relative to the largest entry, below which the program is solved again in units of its
+value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +42,12 @@ class Game:
 
 
 def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
-    """γ₁^(m) = max_{a ≥ 0, Σa = 1} min_i (Za)_i for signed features z_ij = y_iφ(θ_j, x_i), Z (n, m) (C, Proposition 6).
+    """γ₁^(m) = max_{a ≥ 0, Σa = 1} min_i (Za)_i for signed features z_ij = y_iφ(θ_j, x_i), Z (n, m)
+    (C, Proposition 6).
 
-    value: a (m,). certificate: p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j; both bounds hold for Z as it is given, evaluated in
-    integers. Features that do not separate have γ₁^(m) ≤ 0. stats: weights p on the samples, support of a, separable (None where
-    the bracket has zero inside).
+    value: a (m,). certificate: p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j; both bounds hold for
+    Z as it is given, evaluated in integers. Features that do not separate have γ₁^(m) ≤ 0. stats:
+    weights p on the samples, support of a, separable (None where the bracket has zero inside).
     """
     Z = matrix("Z", Z)
     game = solve_game(Z)
@@ -54,18 +58,22 @@ def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
         "separable": True if lower > 0 else False if upper <= 0 else None,
     }
     narrow = upper - lower <= EXACT * max(abs(lower), abs(upper))
-    return Limit(game.a, lower, Certificate(lower, upper, 0.0, "exact" if narrow else "bound"), stats)
+    return Limit(
+        game.a, lower, Certificate(lower, upper, 0.0, "exact" if narrow else "bound"), stats
+    )
 
 
 def exact_bounds(Z: Array, a: Array, p: Array) -> tuple[float, float]:
-    """min_i(Za)_i/Σa and max_j(Zᵀp)_j/Σp, a and p being floats of at least zero: in integers, rounded outwards."""
+    """min_i(Za)_i/Σa and max_j(Zᵀp)_j/Σp, a and p being floats of at least zero: in integers,
+    rounded outwards."""
     columns, rows = np.flatnonzero(a), np.flatnonzero(p)
     least = _exact_least(Z[:, columns], a[columns])
     return rounded_down(least), -rounded_down(_exact_least(-Z[rows].T, p[rows]))
 
 
 def _exact_least(part: Array, weights: Array) -> Fraction:
-    """The least entry of part·weights/Σweights: in integers for the rows that float64 cannot tell from it."""
+    """The least entry of part·weights/Σweights: in integers for the rows that float64 cannot tell
+    from it."""
     values, doubts = part @ weights, (weights.size + 2) * EPS * (np.abs(part) @ weights)
     near = np.flatnonzero(~(values - doubts > np.min(values + doubts)))
     entries, shares = as_integers(part[near]), as_integers(weights)
@@ -77,7 +85,9 @@ def solve_game(Z: Array, unit: float | None = None, time_s: float = np.inf) -> G
     """Both sides' optimal strategies. unit: an estimate of the value, to scale by."""
     size = float(np.max(np.abs(Z)))
     if size == 0:
-        return Game(np.full(Z.shape[1], 1 / Z.shape[1]), np.full(Z.shape[0], 1 / Z.shape[0]), 0.0, 0.0)
+        return Game(
+            np.full(Z.shape[1], 1 / Z.shape[1]), np.full(Z.shape[0], 1 / Z.shape[0]), 0.0, 0.0
+        )
     game = _program(Z, max(unit or size, LEAST * size), time_s)
     value = max(abs(game.lower), abs(game.upper))
     if unit is None and LEAST * size < value < SMALL * size:
@@ -92,7 +102,10 @@ def _program(Z: Array, unit: float, time_s: float) -> Game:
     total, bounds = np.append(np.ones(m), 0.0)[None], [(0, None)] * m + [(None, None)]
     began = time.monotonic()
     for method, tolerance in ATTEMPTS:
-        options = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
+        options = {
+            "primal_feasibility_tolerance": tolerance,
+            "dual_feasibility_tolerance": tolerance,
+        }
         if np.isfinite(time_s):
             options["time_limit"] = max(time_s - (time.monotonic() - began), 0.05)
         found = linprog(cost, rows, np.zeros(n), total, [1.0], bounds, method, options=options)
@@ -115,12 +128,15 @@ def _onto_simplex(weights: Array) -> Array:
 
 
 def _on_support(Z: Array, game: Game) -> Game | None:
-    """At a vertex, (Za)_i = t on the support of p and (Zᵀp)_j = t on that of a: linear systems, solved to rounding."""
+    """At a vertex, (Za)_i = t on the support of p and (Zᵀp)_j = t on that of a: linear systems,
+    solved to rounding."""
     rows, columns = np.flatnonzero(game.p), np.flatnonzero(game.a)
     k = rows.size
     if k != columns.size:
         return None
-    corner = np.block([[Z[np.ix_(rows, columns)], -np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]])
+    corner = np.block(
+        [[Z[np.ix_(rows, columns)], -np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]]
+    )
     right = np.append(np.zeros(k), 1.0)
     try:
         mine, theirs = np.linalg.solve(corner, right)[:k], np.linalg.solve(corner.T, right)[:k]

@@ -1,7 +1,9 @@
-"""Column generation for γ₁ = max_ν min_i y_i∫φ(θ, x_i)dν = min_p max_θ Σ_ip_iy_iφ(θ, x_i) (C, eq. 4 and Proposition 12).
+"""Column generation for γ₁ = max_ν min_i y_i∫φ(θ, x_i)dν = min_p max_θ Σ_ip_iy_iφ(θ, x_i) (C, eq. 4
+and Proposition 12).
 
-A linear program over the neurons met so far gives ν, so a margin, and weights p; the search for the best neuron under p bounds γ₁
-from above and gives new neurons. Both bounds are kept from the best round, whatever ends the rounds.
+A linear program over the neurons met so far gives ν, so a margin, and weights p; the search for the
+best neuron under p bounds γ₁ from above and gives new neurons. Both bounds are kept from the best
+round, whatever ends the rounds.
 """
 
 from __future__ import annotations
@@ -14,24 +16,37 @@ import numpy as np
 from ...errors import ConvergenceError
 from ...inputs import Array, Index, Mask
 from .games import Game, solve_game
-from .oracles import WALK_EACH_ROUND, WALK_RATE, Answer, Neurons, exact_effort, faces_to_visit, in_units, ready, search
+from .oracles import (
+    WALK_EACH_ROUND,
+    WALK_RATE,
+    Answer,
+    Neurons,
+    exact_effort,
+    faces_to_visit,
+    in_units,
+    ready,
+    search,
+)
 from .relaxation import proven_bound
 
 ROUNDS = 1000
 TINY = float(np.finfo(float).smallest_subnormal)
 """What is lost of an entry that underflows, at most."""
 STREAM = 7
-"""Start of the random stream, so that data drawn with the same key are independent of the starts."""
+"""Start of the random stream, so that data drawn with the same key are independent of the
+starts."""
 START = 100
 """Random neurons of either sign to begin with."""
 WORKING = 3
-"""Neurons in a linear program, per sample, to begin with: those in use and the latest; the last program takes all."""
+"""Neurons in a linear program, per sample, to begin with: those in use and the latest; the last
+program takes all."""
 SETTLED = 1e-12
 """Relative gain of the margin below which a round counts as without progress."""
 NEW = 20
 """New neurons a round, at most one per sample and this many more."""
 VIOLATED = 1e-12
-"""How far below the margin, relative to it, a sample left out of a program may lie before it joins."""
+"""How far below the margin, relative to it, a sample left out of a program may lie before it
+joins."""
 STRESS = 1000
 """Random starts of either sign before a guess is believed."""
 POLISH = 2.0
@@ -67,8 +82,8 @@ class Clock:
 class Bracket:
     """The best of both sides so far: lower ≤ γ₁ ≤ upper, both proven.
 
-    kind: 'exact' where `upper` is the largest gain under `weights`, 'bound' where it is only above it. guess: what a heuristic
-    search believes the upper bound to be, under its own weights.
+    kind: 'exact' where `upper` is the largest gain under `weights`, 'bound' where it is only above
+    it. guess: what a heuristic search believes the upper bound to be, under its own weights.
     """
 
     neurons: Neurons
@@ -98,16 +113,34 @@ class Bracket:
         if not unit:
             return self
         size = float(np.ldexp(1.0, unit))
-        history = [(passed, lower * size, upper * size, guess * size) for passed, lower, upper, guess in self.history]
-        return replace(self, lower=self.lower * size, upper=(self.upper + rest) * size, guess=self.guess * size, history=history)
+        history = [
+            (passed, lower * size, upper * size, guess * size)
+            for passed, lower, upper, guess in self.history
+        ]
+        return replace(
+            self,
+            lower=self.lower * size,
+            upper=(self.upper + rest) * size,
+            guess=self.guess * size,
+            history=history,
+        )
 
     @property
     def bounds(self) -> tuple[float, float, float]:
         return self.lower, self.upper, self.guess
 
 
-def generate(rows: Array, y: Array, gap: float, time_s: float, key: int, p: Array, extra: Neurons | None = None) -> Bracket:
-    """Column generation from weights p and random neurons, until the gap or the time is reached, or Ctrl-C."""
+def generate(
+    rows: Array,
+    y: Array,
+    gap: float,
+    time_s: float,
+    key: int,
+    p: Array,
+    extra: Neurons | None = None,
+) -> Bracket:
+    """Column generation from weights p and random neurons, until the gap or the time is reached, or
+    Ctrl-C."""
     rows, unit = in_units(rows)
     ready(faces_to_visit(*rows.shape) > WALK_EACH_ROUND)
     clock, bracket = Clock(time_s), first_bracket(rows, y)
@@ -127,7 +160,13 @@ def generate(rows: Array, y: Array, gap: float, time_s: float, key: int, p: Arra
 
 
 def _rounds(
-    bracket: Bracket, rows: Array, y: Array, pool: Neurons, rng: np.random.Generator, gap: float, clock: Clock
+    bracket: Bracket,
+    rows: Array,
+    y: Array,
+    pool: Neurons,
+    rng: np.random.Generator,
+    gap: float,
+    clock: Clock,
 ) -> Neurons:
     """Programs and searches by turns; every neuron met."""
     working, active, idle = np.arange(len(pool)), np.ones(y.size, dtype=bool), 0
@@ -149,7 +188,9 @@ def _rounds(
             idle = 0 if len(new) else IDLE
         bracket.history.append((clock.passed, *bracket.bounds))
         stalled = 0 if gained or bracket.bounds != before else stalled + 1
-        bracket.stopped = _reason(bracket, gap, idle, clock) or ("no progress" if stalled >= STALLED else "")
+        bracket.stopped = _reason(bracket, gap, idle, clock) or (
+            "no progress" if stalled >= STALLED else ""
+        )
         if bracket.stopped:
             return pool.joined(new)
         pool, working = _widened(pool, a, new, working, room)
@@ -158,7 +199,8 @@ def _rounds(
 
 
 def first_bracket(rows: Array, y: Array) -> Bracket:
-    """What needs no search: f in the unit ball is ½-Lipschitz and |f(x)| ≤ ½‖x̃‖, so γ₁ ≤ Δ/4 and γ₁ ≤ ½min‖x̃_i‖."""
+    """What needs no search: f in the unit ball is ½-Lipschitz and |f(x)| ≤ ½‖x̃‖, so γ₁ ≤ Δ/4 and
+    γ₁ ≤ ½min‖x̃_i‖."""
     lengths = np.linalg.norm(rows, axis=1)
     nearest = int(np.argmin(lengths))
     p, upper = np.zeros(y.size), float(lengths[nearest]) / 2
@@ -186,7 +228,8 @@ def closest_pair(A: Array, B: Array) -> tuple[int, int, float]:
 
 
 def _game_on(Z: Array, active: Mask, unit: float | None, time_s: float) -> tuple[Game, Mask]:
-    """The game over all samples by programs over some: samples that lie below the margin join; those far above it leave."""
+    """The game over all samples by programs over some: samples that lie below the margin join;
+    those far above it leave."""
     began = time.monotonic()
     active = active.copy()
     while True:
@@ -214,7 +257,13 @@ def _primal(bracket: Bracket, pool: Neurons, a: Array, lower: float) -> None:
 
 
 def _searched(
-    bracket: Bracket, rows: Array, y: Array, p: Array, starts: Neurons, rng: np.random.Generator, effort: float
+    bracket: Bracket,
+    rows: Array,
+    y: Array,
+    p: Array,
+    starts: Neurons,
+    rng: np.random.Generator,
+    effort: float,
 ) -> Neurons:
     """Search under p: better bounds into the bracket; neurons that beat the margin so far."""
     answer = search(rows, p * y, starts, rng, bracket.lower, effort)
@@ -224,9 +273,16 @@ def _searched(
 
 
 def _verified(
-    bracket: Bracket, rows: Array, y: Array, p: Array, starts: Neurons, rng: np.random.Generator, clock: Clock
+    bracket: Bracket,
+    rows: Array,
+    y: Array,
+    p: Array,
+    starts: Neurons,
+    rng: np.random.Generator,
+    clock: Clock,
 ) -> Neurons:
-    """Nothing better seems to exist: an exact search where time allows, else one from many more starts. Guesses were too low?"""
+    """Nothing better seems to exist: an exact search where time allows, else one from many more
+    starts. Guesses were too low?"""
     if clock.allows(exact_effort(rows, p * y)):
         answer = search(rows, p * y, starts, rng, bracket.lower, np.inf)
     else:
@@ -253,14 +309,19 @@ def _reason(bracket: Bracket, gap: float, idle: int, clock: Clock) -> str:
     return "time is up" if clock.left <= 0 else ""
 
 
-def _widened(pool: Neurons, a: Array, new: Neurons, working: Index, room: int) -> tuple[Neurons, Index]:
-    """The pool with the new neurons, and what the next program sees: those in use, the new ones, and the latest of the others."""
+def _widened(
+    pool: Neurons, a: Array, new: Neurons, working: Index, room: int
+) -> tuple[Neurons, Index]:
+    """The pool with the new neurons, and what the next program sees: those in use, the new ones,
+    and the latest of the others."""
     used, size = a[working] > 0, len(pool)
     others = np.sort(working[~used])[::-1][: max(room - len(new), 0)]
     return pool.joined(new), np.concatenate([working[used], others, size + np.arange(len(new))])
 
 
-def _polished(bracket: Bracket, rows: Array, y: Array, pool: Neurons, gap: float, clock: Clock) -> None:
+def _polished(
+    bracket: Bracket, rows: Array, y: Array, pool: Neurons, gap: float, clock: Clock
+) -> None:
     """A last program over every neuron met."""
     bracket.met = len(pool)
     if bracket.gap > gap:

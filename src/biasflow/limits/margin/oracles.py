@@ -1,4 +1,5 @@
-"""Which neuron gains most: max ½sΣ_ip_iy_i(⟨u, (x_i,1)⟩)₊ over unit u and s = ±1, for weights p (C, Proposition 12)."""
+"""Which neuron gains most: max ½sΣ_ip_iy_i(⟨u, (x_i,1)⟩)₊ over unit u and s = ±1, for weights p (C,
+Proposition 12)."""
 
 from __future__ import annotations
 
@@ -15,13 +16,15 @@ from ...inputs import Array, Index, Mask
 RANK = 1e-13
 """Relative singular value below which a direction of the rows counts as absent."""
 JITTER = 1e-14
-"""Relative shift that puts rows of rank four and more into general position; the bound accounts for it."""
+"""Relative shift that puts rows of rank four and more into general position; the bound accounts for
+it."""
 WALK_EACH_ROUND = 4e6
 """Faces × dimension that an exact search may visit in every round: a few tenths of a second."""
 WALK_RATE = 1e7
 """Faces × dimension that an exact search visits in a second, cautiously."""
 LARGEST = 400
-"""Exponent of two of the largest entry of rows that are searched: products of two are far from overflow."""
+"""Exponent of two of the largest entry of rows that are searched: products of two are far from
+overflow."""
 DECIMALS = 9
 """Decimals to which neurons must agree to count as one."""
 
@@ -49,7 +52,8 @@ class Neurons:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Neurons by falling value, their values, and the maximum with what is known about it: 'exact' or 'heuristic'."""
+    """Neurons by falling value, their values, and the maximum with what is known about it: 'exact'
+    or 'heuristic'."""
 
     neurons: Neurons
     values: Array
@@ -58,7 +62,8 @@ class Answer:
 
 
 def in_units(rows: Array) -> tuple[Array, int]:
-    """Rows in units of 2^k in which their squares are no matter, and k: zero but for lengths above 2^400.
+    """Rows in units of 2^k in which their squares are no matter, and k: zero but for lengths above
+    2^400.
 
     Their bias of one is above 2^-624 then, and what underflows beside it is below 2^-1074."""
     unit = max(int(np.frexp(np.max(np.abs(rows)))[1]) - LARGEST, 0)
@@ -67,7 +72,8 @@ def in_units(rows: Array) -> tuple[Array, int]:
 
 @functools.cache
 def ready(climbing: bool) -> None:
-    """Compile what searches, or load it, before any clock starts; says so where it has to be compiled."""
+    """Compile what searches, or load it, before any clock starts; says so where it has to be
+    compiled."""
     from numba.core import event
 
     from .arrangement import walk
@@ -78,7 +84,11 @@ def ready(climbing: bool) -> None:
 
         def on_start(self, event: Any) -> None:
             if not self.said:
-                print("biasflow: compiling the search for neurons; this happens once and is cached", file=sys.stderr, flush=True)
+                print(
+                    "biasflow: compiling the search for neurons; this happens once and is cached",
+                    file=sys.stderr,
+                    flush=True,
+                )
             self.said = True
 
         def on_end(self, event: Any) -> None:
@@ -91,17 +101,32 @@ def ready(climbing: bool) -> None:
 
 
 def search(
-    rows: Array, signed: Array, starts: Neurons, rng: np.random.Generator, floor: float, effort: float, restarts: int = 60
+    rows: Array,
+    signed: Array,
+    starts: Neurons,
+    rng: np.random.Generator,
+    floor: float,
+    effort: float,
+    restarts: int = 60,
 ) -> Answer:
-    """The best neurons for `signed` = py: exactly where that costs at most `effort` faces, else from `restarts` random starts and
-    those given."""
+    """The best neurons for `signed` = py: exactly where that costs at most `effort` faces, else
+    from `restarts` random starts and those given."""
     on = signed != 0
     known = float(np.max(signed @ starts.features(rows), initial=0.0))
     reduced, basis, lost = _in_their_span(rows[on])
     if faces_to_visit(*reduced.shape) <= effort:
-        shift = 0.5 * float(np.abs(signed[on]) @ np.linalg.norm(rows[on], axis=1)) * (lost + JITTER * (reduced.shape[1] > 3))
+        shift = (
+            0.5
+            * float(np.abs(signed[on]) @ np.linalg.norm(rows[on], axis=1))
+            * (lost + JITTER * (reduced.shape[1] > 3))
+        )
         return _lifted(_exact(reduced, 0.5 * signed[on], floor), basis, shift, known)
-    return _lifted(_climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng, restarts), basis, 0.0, known)
+    return _lifted(
+        _climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng, restarts),
+        basis,
+        0.0,
+        known,
+    )
 
 
 def exact_effort(rows: Array, signed: Array) -> float:
@@ -116,7 +141,8 @@ def faces_to_visit(n: int, rank: int) -> float:
 
 
 def _in_their_span(rows: Array) -> tuple[Array, Array, float]:
-    """Coordinates (k, r) in an orthonormal basis (r, d+1) of their span, and the relative size of what was dropped."""
+    """Coordinates (k, r) in an orthonormal basis (r, d+1) of their span, and the relative size of
+    what was dropped."""
     _, values, vt = np.linalg.svd(rows, full_matrices=False)
     rank = int(np.sum(values > RANK * values[0]))
     return rows @ vt[:rank].T, vt[:rank], float(np.sum(values[rank:]) / values[0])
@@ -135,7 +161,9 @@ def _exact(rows: Array, q: Array, floor: float) -> Answer:
     return Answer(Neurons(u, s), values, best, "exact")
 
 
-def _climbed(rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, restarts: int) -> Answer:
+def _climbed(
+    rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, restarts: int
+) -> Answer:
     from .ascent import climb
 
     found = []
@@ -155,12 +183,17 @@ def _climbed(rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, r
 
 
 def _lifted(answer: Answer, basis: Array, shift: float, known: float) -> Answer:
-    """Back to d + 1 coordinates, sorted, each neuron once; the maximum is at least what the starts are known to reach."""
+    """Back to d + 1 coordinates, sorted, each neuron once; the maximum is at least what the starts
+    are known to reach."""
     order = np.argsort(-answer.values)
     neurons, values = answer.neurons.chosen(order), answer.values[order]
-    _, first = np.unique(np.round(np.column_stack([neurons.u, neurons.s]), DECIMALS) + 0.0, axis=0, return_index=True)
+    _, first = np.unique(
+        np.round(np.column_stack([neurons.u, neurons.s]), DECIMALS) + 0.0, axis=0, return_index=True
+    )
     first = np.sort(first)
     neurons = neurons.chosen(first)
     u = neurons.u @ basis
     u = u / np.linalg.norm(u, axis=1)[:, None]
-    return Answer(Neurons(u, neurons.s), values[first], max(answer.maximum + shift, known), answer.kind)
+    return Answer(
+        Neurons(u, neurons.s), values[first], max(answer.maximum + shift, known), answer.kind
+    )

@@ -14,10 +14,12 @@ from ...models import augmented
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Distinct inputs with their bias coordinate, rows (k, d+1), labels (k,), and the sample each stands for (first).
+    """Distinct inputs with their bias coordinate, rows (k, d+1), labels (k,), and the sample each
+    stands for (first).
 
     group: the distinct input of each sample given, (n,).
-    conflict: two samples of equal input and opposite labels, if there are; then every margin is zero.
+    conflict: two samples of equal input and opposite labels, if there are; then every margin is
+    zero.
     """
 
     rows: Array
@@ -50,7 +52,10 @@ class Labelled:
         if self.conflict is None:
             return ""
         i, j = self.conflict
-        return f"samples {i} and {j} are equal with opposite labels: every classifier has margin zero or less"
+        return (
+            f"samples {i} and {j} are equal with opposite labels: every classifier has margin "
+            "zero or less"
+        )
 
 
 def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
@@ -58,7 +63,10 @@ def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
     X = matrix("X", X)
     y = labels("y", y, X.shape[0])
     if has_bias(X):
-        raise InputError("X: its last column is one for every sample; give the inputs without a bias column, which is added here")
+        raise InputError(
+            "X: its last column is one for every sample; give the inputs without a bias column, "
+            "which is added here"
+        )
     _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()
     differs = np.flatnonzero(y != y[first][group])
@@ -68,4 +76,6 @@ def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
         conflict = (int(first[group[mine]]), mine)
     order = np.argsort(first)
     place = np.argsort(order)
-    return Labelled(augmented(X)[first[order]], y[first[order]], first[order], place[group], conflict)
+    return Labelled(
+        augmented(X)[first[order]], y[first[order]], first[order], place[group], conflict
+    )

@@ -1,10 +1,13 @@
-"""A proven upper bound on γ₁ in any dimension: for weights p, max_u ½|Σ_ip_iy_i(⟨u, x̃_i⟩)₊| is bounded, and p is chosen for it.
+"""A proven upper bound on γ₁ in any dimension: for weights p, max_u ½|Σ_ip_iy_i(⟨u, x̃_i⟩)₊| is
+bounded, and p is chosen for it.
 
-(t)₊ = ½(t + |t|) splits the sum into ½⟨u, b⟩, b = Σq_ix̃_i with q = py, and ½Σq_i|t_i|. With unit rows x̂_i, weights κ_i = p_i‖x̃_i‖
-and τ_i = |⟨u, x̂_i⟩| in [0, 1]: τ ≤ (τ²/s_i + s_i)/2 for any s_i > 0 where the term counts positively, τ ≥ τ² where negatively.
-Each gives ⟨u, Qu⟩ + c with c = ½Σκ_is_i over one class, so for either sign
+(t)₊ = ½(t + |t|) splits the sum into ½⟨u, b⟩, b = Σq_ix̃_i with q = py, and ½Σq_i|t_i|. With unit
+rows x̂_i, weights κ_i = p_i‖x̃_i‖ and τ_i = |⟨u, x̂_i⟩| in [0, 1]: τ ≤ (τ²/s_i + s_i)/2 for any s_i
+> 0 where the term counts positively, τ ≥ τ² where negatively. Each gives ⟨u, Qu⟩ + c with c =
+½Σκ_is_i over one class, so for either sign
     max_u ≤ ¼(‖b‖ + λ_max(Q) + c),
-a proof for any (p, s), and convex in (p, p/s, ps). L-BFGS searches; what is returned is evaluated afresh.
+a proof for any (p, s), and convex in (p, p/s, ps). L-BFGS searches; what is returned is evaluated
+afresh.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from scipy.optimize import Bounds, minimize
 from ...inputs import Array
 
 SOFT = (20.0, 100.0)
-"""Sharpness of the soft maxima (over eigenvalues and signs) in the search, relative to the bound; cold after warm."""
+"""Sharpness of the soft maxima (over eigenvalues and signs) in the search, relative to the bound;
+cold after warm."""
 LEAST = 1e-3
 """Least s searched."""
 ITERATIONS = 150
@@ -31,7 +35,13 @@ def proven_bound(rows: Array, y: Array, p: Array) -> tuple[float, Array]:
     box = Bounds(np.repeat([0.0, LEAST], n), np.repeat([np.inf, 1.0], n))
     for sharpness in SOFT:
         found = minimize(
-            _soft, start, (units, lengths, y, sharpness), "L-BFGS-B", True, bounds=box, options={"maxiter": ITERATIONS}
+            _soft,
+            start,
+            (units, lengths, y, sharpness),
+            "L-BFGS-B",
+            True,
+            bounds=box,
+            options={"maxiter": ITERATIONS},
         )
         start = np.clip(found.x, box.lb, box.ub)
         trial, s = start[:n] / max(float(np.sum(start[:n])), 1e-300), start[n:]
@@ -52,11 +62,20 @@ def bounded_gain(rows: Array, signed: Array) -> float:
         return value, slope[y.size :]
 
     start = np.full(y.size, 1 / np.sqrt(rows.shape[1]))
-    found = minimize(soft, start, jac=True, method="L-BFGS-B", bounds=Bounds(LEAST, 1.0), options={"maxiter": ITERATIONS})
+    found = minimize(
+        soft,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(LEAST, 1.0),
+        options={"maxiter": ITERATIONS},
+    )
     return min(_bound(p, s, units, lengths, y) for s in (start, np.clip(found.x, LEAST, 1.0)))
 
 
-def _parts(p: Array, s: Array, units: Array, lengths: Array, y: Array) -> tuple[Array, list[Array], list[float]]:
+def _parts(
+    p: Array, s: Array, units: Array, lengths: Array, y: Array
+) -> tuple[Array, list[Array], list[float]]:
     """b, and for either sign the matrix Q and the constant c."""
     kappa = p * lengths
     b = (kappa * y) @ units
@@ -75,7 +94,9 @@ def _bound(p: Array, s: Array, units: Array, lengths: Array, y: Array) -> float:
     return (float(np.linalg.norm(b)) + max(0.0, *sides)) / 4
 
 
-def _soft(parameters: Array, units: Array, lengths: Array, y: Array, sharpness: float) -> tuple[float, Array]:
+def _soft(
+    parameters: Array, units: Array, lengths: Array, y: Array, sharpness: float
+) -> tuple[float, Array]:
     """log of the softened bound over Σp, and its gradient in (p, s)."""
     n = y.size
     p, s = parameters[:n], parameters[n:]

@@ -1,8 +1,10 @@
-"""Column generation for min Σ|c_j| over unit neurons u_j subject to Σ_j c_j(⟨u_j, u_k⟩)_+ = z_k (B, eq. 8).
+"""Column generation for min Σ|c_j| over unit neurons u_j subject to Σ_j c_j(⟨u_j, u_k⟩)_+ = z_k (B,
+eq. 8).
 
-Its dual is max ⟨z, λ⟩ subject to |Σ_k λ_k(⟨u, u_k⟩)_+| ≤ 1 for every unit u. A linear program over the neurons so far gives
-masses and λ; neurons that share a cell are merged and solved for by Newton's method; the oracle finds the neurons that λ
-violates. Whatever λ is, ⟨z, λ⟩ over the oracle's proven maximum bounds the optimum from below."""
+Its dual is max ⟨z, λ⟩ subject to |Σ_k λ_k(⟨u, u_k⟩)_+| ≤ 1 for every unit u. A linear program over
+the neurons so far gives masses and λ; neurons that share a cell are merged and solved for by
+Newton's method; the oracle finds the neurons that λ violates. Whatever λ is, ⟨z, λ⟩ over the
+oracle's proven maximum bounds the optimum from below."""
 
 from __future__ import annotations
 
@@ -25,11 +27,13 @@ ROUNDS = 300
 PATIENCE = 3
 """Rounds without progress after which a gap that is small enough is left as it is."""
 BEYOND = 1e-2
-"""The gap aimed at, as a share of the gap asked for: one more Newton step costs little and gives the neurons more digits."""
+"""The gap aimed at, as a share of the gap asked for: one more Newton step costs little and gives
+the neurons more digits."""
 NEW_PER_SAMPLE = 4
 """Most new columns per sample and round, the most violated first."""
 ATTEMPTS = (("highs", 1e-10), ("highs-ds", 1e-9), ("highs-ds", 1e-7), ("highs-ipm", 1e-7))
-"""HiGHS with its tightest tolerance first; where it gives up on nearly dependent neurons, looser ones: Newton adds the digits."""
+"""HiGHS with its tightest tolerance first; where it gives up on nearly dependent neurons, looser
+ones: Newton adds the digits."""
 FEASIBLE = 1e-9
 """Largest misfit (largest |z_k| being one) of neurons that are taken as an interpolator."""
 
@@ -51,7 +55,8 @@ class Generated:
 
 
 def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Generated:
-    """Neurons and multipliers whose relative gap is at most `gap`, or the best when time or progress ends."""
+    """Neurons and multipliers whose relative gap is at most `gap`, or the best when time or
+    progress ends."""
     end = time.monotonic() + time_s
     oracle.deadline = deadline = end - PROOF * time_s
     samples, columns = oracle.samples, oracle.start(targets)
@@ -66,7 +71,9 @@ def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Gener
             break
         masses, lam = program
         neurons = merged(columns, masses)
-        solved = solve_on_cells(neurons, samples, targets, lam, deadline) or Solved(tuple(neurons), lam)
+        solved = solve_on_cells(neurons, samples, targets, lam, deadline) or Solved(
+            tuple(neurons), lam
+        )
         if solved.norm < best_norm and solved.misfit(samples, targets) <= FEASIBLE:
             best, best_norm = solved.neurons, solved.norm
         found = []
@@ -86,27 +93,46 @@ def generate(oracle: Oracle, targets: Array, gap: float, time_s: float) -> Gener
             columns = columns.joined(violated)
     if not best:
         late = time.monotonic() > deadline
-        why = f"within {time_s:g} s; raise time_s" if late else "; the inputs are too close to one another"
-        raise ConvergenceError(f"min_norm_interpolator: no interpolating network was found {why}".replace(" ;", ";"))
+        why = (
+            f"within {time_s:g} s; raise time_s"
+            if late
+            else "; the inputs are too close to one another"
+        )
+        raise ConvergenceError(
+            f"min_norm_interpolator: no interpolating network was found {why}".replace(" ;", ";")
+        )
     best_lam, dual = oracle.proven(targets, best_lam, end)
     return Generated(best, best_norm, best_lam, dual, rounds, len(columns))
 
 
 def _program(features: Array, targets: Array, deadline: float) -> tuple[Array, Array] | None:
-    """min Σ|c_j| subject to Σ_j c_jφ_j = z: masses c and multipliers λ. None where HiGHS fails, or time ends."""
+    """min Σ|c_j| subject to Σ_j c_jφ_j = z: masses c and multipliers λ. None where HiGHS fails, or
+    time ends."""
     count = features.shape[0]
     both = np.hstack([features.T, -features.T])
     for method, tolerance in ATTEMPTS:
         left = max(deadline - time.monotonic(), 0.1)
-        options = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance, "time_limit": left}
-        solution = linprog(np.ones(2 * count), A_eq=both, b_eq=targets, bounds=(0, None), method=method, options=options)
+        options = {
+            "primal_feasibility_tolerance": tolerance,
+            "dual_feasibility_tolerance": tolerance,
+            "time_limit": left,
+        }
+        solution = linprog(
+            np.ones(2 * count),
+            A_eq=both,
+            b_eq=targets,
+            bounds=(0, None),
+            method=method,
+            options=options,
+        )
         if solution.status == 0:
             return solution.x[:count] - solution.x[count:], solution.eqlin.marginals
     return None
 
 
 def _constraints(oracle: Oracle, lam: Array) -> tuple[float, Directions]:
-    """The largest |Σ_k λ_k(⟨u, u_k⟩)_+| that the oracle finds, and the neurons where it exceeds one."""
+    """The largest |Σ_k λ_k(⟨u, u_k⟩)_+| that the oracle finds, and the neurons where it exceeds
+    one."""
     found, largest = [], 0.0
     for sign in (1.0, -1.0):
         directions = oracle.maxima(sign * lam)

@@ -1,8 +1,10 @@
-"""The problem on given cells: min Σ_j ‖v_j‖ over one vector per cell and sign, Σ_j s_j(⟨v_j, u_k⟩)_+ = z_k.
+"""The problem on given cells: min Σ_j ‖v_j‖ over one vector per cell and sign, Σ_j s_j(⟨v_j,
+u_k⟩)_+ = z_k.
 
-Neurons of one closed cell and one sign add up to a single neuron of no larger norm, so a measure is a finite list of vectors
-v_j, and on the faces they lie in the problem is smooth: Newton's method on its KKT system, with the faces as active set,
-converges quadratically."""
+Neurons of one closed cell and one sign add up to a single neuron of no larger norm, so a measure is
+a finite list of vectors
+v_j, and on the faces they lie in the problem is smooth: Newton's method on its KKT system, with the
+faces as active set, converges quadratically."""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ from ...inputs import Array
 from .oracles import Directions
 
 VANISHED = 1e-10
-"""Share of the largest neuron below which one is dropped while solving; feasibility is restored by the others."""
+"""Share of the largest neuron below which one is dropped while solving; feasibility is restored by
+the others."""
 STEPS = 60
 CONDENSED = 300
 """Unknown coordinates of neurons above which Newton's system is condensed."""
 SETTLED = 1e-7
-"""Relative length of a full Newton step after which the next would be at rounding: convergence is quadratic."""
+"""Relative length of a full Newton step after which the next would be at rounding: convergence is
+quadratic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +43,8 @@ class Neuron:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Neurons that solve the problem on their faces, and the multipliers λ of their KKT conditions."""
+    """Neurons that solve the problem on their faces, and the multipliers λ of their KKT
+    conditions."""
 
     neurons: tuple[Neuron, ...]
     lam: Array
@@ -59,7 +64,9 @@ def merged(directions: Directions, masses: Array) -> list[Neuron]:
     for j in np.argsort(-np.abs(masses)):
         if masses[j] == 0:
             break
-        new = Neuron(float(np.sign(masses[j])), abs(masses[j]) * directions.u[j], directions.sides[j])
+        new = Neuron(
+            float(np.sign(masses[j])), abs(masses[j]) * directions.u[j], directions.sides[j]
+        )
         for i, old in enumerate(neurons):
             if old.sign == new.sign and np.all(old.sides * new.sides >= 0):
                 sides = np.where(old.sides == 0, new.sides, old.sides)
@@ -73,8 +80,8 @@ def merged(directions: Directions, masses: Array) -> list[Neuron]:
 def solve_on_cells(
     neurons: list[Neuron], samples: Array, targets: Array, lam: Array, deadline: float = math.inf
 ) -> Solved | None:
-    """The minimum over the closed cells of these neurons; λ as near as possible to the one given. None where Newton's method
-    fails, or is not done by the deadline."""
+    """The minimum over the closed cells of these neurons; λ as near as possible to the one given.
+    None where Newton's method fails, or is not done by the deadline."""
     for _ in range(STEPS):
         neurons = _without_vanished(neurons)
         if not neurons or time.monotonic() > deadline:
@@ -84,7 +91,10 @@ def solve_on_cells(
         step, lam = _newton_step(neurons, faces, maps, targets, lam)
         blocked, length = _longest_step(neurons, step, samples)
         length = _shortened(neurons, step, length, samples, targets, lam)
-        moved = [replace(neuron, v=neuron.v + length * dv) for neuron, dv in zip(neurons, step, strict=True)]
+        moved = [
+            replace(neuron, v=neuron.v + length * dv)
+            for neuron, dv in zip(neurons, step, strict=True)
+        ]
         if blocked is not None and length == blocked[0]:
             _, j, k = blocked
             sides = moved[j].sides.copy()
@@ -92,7 +102,9 @@ def solve_on_cells(
             moved[j] = _on_face(replace(moved[j], sides=sides), samples)
         change = max(float(np.linalg.norm(dv)) for dv in step)
         neurons = moved
-        if length == 1.0 and change <= SETTLED * max(float(np.linalg.norm(neuron.v)) for neuron in neurons):
+        if length == 1.0 and change <= SETTLED * max(
+            float(np.linalg.norm(neuron.v)) for neuron in neurons
+        ):
             return Solved(tuple(neurons), lam)
         if length < 1e-12 and blocked is None:
             return None
@@ -145,25 +157,36 @@ def _newton_step(
         system[here, total:], system[total:, here] = -linear.T, linear
         right[here] = linear.T @ lam - p / size
         right[total:] -= linear @ p
-    sizes = np.concatenate([np.full(dim, np.linalg.norm(neuron.v)) for dim, neuron in zip(dims, neurons, strict=True)])
+    sizes = np.concatenate(
+        [np.full(dim, np.linalg.norm(neuron.v)) for dim, neuron in zip(dims, neurons, strict=True)]
+    )
     scale = np.concatenate([np.sqrt(sizes), np.ones(n)])  # heavy and light neurons alike
-    solution = scale * np.linalg.lstsq(scale[:, None] * system * scale, scale * right, rcond=1e-14)[0]
-    return [face @ solution[ends[j] : ends[j + 1]] for j, face in enumerate(faces)], lam + solution[total:]
+    solution = (
+        scale * np.linalg.lstsq(scale[:, None] * system * scale, scale * right, rcond=1e-14)[0]
+    )
+    return [face @ solution[ends[j] : ends[j + 1]] for j, face in enumerate(faces)], lam + solution[
+        total:
+    ]
 
 
 def _condensed_step(
     neurons: list[Neuron], faces: list[Array], maps: list[Array], targets: Array, lam: Array
 ) -> tuple[list[Array], Array]:
-    """The same step from a system of size n + m, which squares the condition of the maps: for many unknowns.
+    """The same step from a system of size n + m, which squares the condition of the maps: for many
+    unknowns.
 
-    Across v_j the first equation gives the step, ‖v_j‖·P_jM_jᵀλ with P_j the projection across v_j; along it, ⟨b_j, λ⟩ = 1
-    with b_j = M_jv_j/‖v_j‖. What is left is symmetric, in λ and the lengths α: Σ_j ‖v_j‖M_jP_jM_jᵀλ + Σ_j α_jb_j = z − Σ_j
-    M_jv_j."""
+    Across v_j the first equation gives the step, ‖v_j‖·P_jM_jᵀλ with P_j the projection across v_j;
+    along it, ⟨b_j, λ⟩ = 1 with b_j = M_jv_j/‖v_j‖. What is left is symmetric, in λ and the lengths
+    α: Σ_j ‖v_j‖M_jP_jM_jᵀλ + Σ_j α_jb_j = z − Σ_j M_jv_j."""
     n, m = targets.size, len(neurons)
     sizes = np.array([float(np.linalg.norm(neuron.v)) for neuron in neurons])
-    units = [face.T @ neuron.v / size for neuron, face, size in zip(neurons, faces, sizes, strict=True)]
+    units = [
+        face.T @ neuron.v / size for neuron, face, size in zip(neurons, faces, sizes, strict=True)
+    ]
     along = np.stack([linear @ unit for linear, unit in zip(maps, units, strict=True)], axis=1)
-    across = [linear - np.outer(b, unit) for linear, b, unit in zip(maps, along.T, units, strict=True)]
+    across = [
+        linear - np.outer(b, unit) for linear, b, unit in zip(maps, along.T, units, strict=True)
+    ]
     curvature = np.zeros((n, n))
     for size, projected in zip(sizes, across, strict=True):
         curvature += size * (projected @ projected.T)
@@ -174,13 +197,18 @@ def _condensed_step(
     lengths = sizes * solution[n:]
     step = [
         face @ (size * (projected.T @ lam) + length * unit)
-        for face, size, projected, length, unit in zip(faces, sizes, across, lengths, units, strict=True)
+        for face, size, projected, length, unit in zip(
+            faces, sizes, across, lengths, units, strict=True
+        )
     ]
     return step, lam
 
 
-def _longest_step(neurons: list[Neuron], step: list[Array], samples: Array) -> tuple[tuple[float, int, int] | None, float]:
-    """How far every neuron stays in its closed cell: (length, neuron, sample) of the first crossing, or None."""
+def _longest_step(
+    neurons: list[Neuron], step: list[Array], samples: Array
+) -> tuple[tuple[float, int, int] | None, float]:
+    """How far every neuron stays in its closed cell: (length, neuron, sample) of the first
+    crossing, or None."""
     first: tuple[float, int, int] | None = None
     for j, (neuron, dv) in enumerate(zip(neurons, step, strict=True)):
         value, change = (samples @ neuron.v) * neuron.sides, (samples @ dv) * neuron.sides
@@ -192,7 +220,14 @@ def _longest_step(neurons: list[Neuron], step: list[Array], samples: Array) -> t
     return first, 1.0 if first is None else first[0]
 
 
-def _shortened(neurons: list[Neuron], step: list[Array], length: float, samples: Array, targets: Array, lam: Array) -> float:
+def _shortened(
+    neurons: list[Neuron],
+    step: list[Array],
+    length: float,
+    samples: Array,
+    targets: Array,
+    lam: Array,
+) -> float:
     """Halve the step until Σ‖v_j‖ + penalty·‖misfit‖₁ does not grow."""
     penalty = 2 * float(np.max(np.abs(lam))) + 1
 

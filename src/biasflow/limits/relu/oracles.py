@@ -1,7 +1,9 @@
 """Which unit neuron u violates the dual constraint Σ_k λ_k(⟨u, u_k⟩)_+ ≤ 1 the most?
 
-On a cell of the arrangement the sum is linear, ⟨u, g⟩ with g = Σ_{active} λ_k u_k, and its maximum over the unit vectors of
-the cell is the length of the projection of g onto the cell: a finite problem, solved exactly where the cells can be listed.
+On a cell of the arrangement the sum is linear, ⟨u, g⟩ with g = Σ_{active} λ_k u_k, and its maximum
+over the unit vectors of
+the cell is the length of the projection of g onto the cell: a finite problem, solved exactly where
+the cells can be listed.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ RAYS = 20
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Unit neurons u (k, r) and on which side of each sample's hyperplane they lie: sides (k, n) in {−1, 0, 1}."""
+    """Unit neurons u (k, r) and on which side of each sample's hyperplane they lie: sides (k, n) in
+    {−1, 0, 1}."""
 
     u: Array
     sides: Array
@@ -60,8 +63,8 @@ class Oracle(ABC):
 
     @abstractmethod
     def maxima(self, lam: Array, slack: float = 0.0) -> Directions:
-        """Candidates for the maximum. An exact oracle gives the maximiser on every cell whose maximum is within `slack`
-        (relative)."""
+        """Candidates for the maximum. An exact oracle gives the maximiser on every cell whose
+        maximum is within `slack` (relative)."""
 
     @abstractmethod
     def start(self, targets: Array) -> Directions:
@@ -69,8 +72,8 @@ class Oracle(ABC):
 
     @abstractmethod
     def proven(self, targets: Array, lam: Array, deadline: float) -> tuple[Array, float]:
-        """From a λ without a violated neuron among the candidates: a λ proven to satisfy every constraint, and the bound ⟨z, λ⟩;
-        the search for a good one ends at the deadline."""
+        """From a λ without a violated neuron among the candidates: a λ proven to satisfy every
+        constraint, and the bound ⟨z, λ⟩; the search for a good one ends at the deadline."""
 
 
 class CircleOracle(Oracle):
@@ -88,7 +91,9 @@ class CircleOracle(Oracle):
     def maxima(self, lam: Array, slack: float = 0.0) -> Directions:
         g = (self.arcs > 0) @ (lam[:, None] * self.samples)
         length = np.linalg.norm(g, axis=1)
-        inside = (length > 0) & np.all((g @ self.samples.T) * self.arcs > ON_HYPERPLANE * length[:, None], axis=1)
+        inside = (length > 0) & np.all(
+            (g @ self.samples.T) * self.arcs > ON_HYPERPLANE * length[:, None], axis=1
+        )
         interior = Directions(g[inside] / length[inside, None], self.arcs[inside])
         return interior.joined(self.rays)
 
@@ -100,7 +105,8 @@ class CircleOracle(Oracle):
 
 
 class CellsOracle(Oracle):
-    """Every cell listed; a cell whose ‖g‖ is below the best value found needs no projection. Exact."""
+    """Every cell listed; a cell whose ‖g‖ is below the best value found needs no projection.
+    Exact."""
 
     def __init__(self, samples: Array) -> None:
         self.samples = samples
@@ -137,10 +143,12 @@ class CellsOracle(Oracle):
 
 
 class MultistartOracle(Oracle):
-    """Convex–concave iterations from many starts: finds good neurons, proves nothing; `proven` relies on a relaxation.
+    """Convex–concave iterations from many starts: finds good neurons, proves nothing; `proven`
+    relies on a relaxation.
 
-    With P the samples of positive λ and N the others, f(u) = max_{S⊂P} ⟨u, Σ_S λ_k u_k⟩ − Σ_N |λ_k|(⟨u, u_k⟩)_+. Given S =
-    the active ones of P, the best u is the residual of Σ_S λ_k u_k after projection onto the zonotope Σ_N |λ_k|[0, u_k]."""
+    With P the samples of positive λ and N the others, f(u) = max_{S⊂P} ⟨u, Σ_S λ_k u_k⟩ − Σ_N
+    |λ_k|(⟨u, u_k⟩)_+. Given S = the active ones of P, the best u is the residual of Σ_S λ_k u_k
+    after projection onto the zonotope Σ_N |λ_k|[0, u_k]."""
 
     def __init__(self, samples: Array, key: int, starts: int = 24, rounds: int = 30) -> None:
         self.samples, self.starts, self.rounds = samples, starts, rounds
@@ -158,7 +166,8 @@ class MultistartOracle(Oracle):
         return directions_at(u, self.samples)
 
     def _ascended(self, u: Array, lam: Array) -> Array:
-        """All starts at once, until their active sets settle; starts whose value vanishes are dropped."""
+        """All starts at once, until their active sets settle; starts whose value vanishes are
+        dropped."""
         positive = lam > 0
         zonotope = -lam[lam < 0, None] * self.samples[lam < 0]
         inside = np.full((u.shape[0], zonotope.shape[0]), 0.5)
@@ -186,14 +195,18 @@ class MultistartOracle(Oracle):
             if time.monotonic() > self.deadline:
                 break
             rays = [self._random_ray() for _ in range(4 * n)]
-            chosen = _spanning(chosen.joined(directions_at(np.array(rays), self.samples)), self.samples)
+            chosen = _spanning(
+                chosen.joined(directions_at(np.array(rays), self.samples)), self.samples
+            )
             if np.linalg.matrix_rank(chosen.features(self.samples)) == n:
                 break
         return chosen
 
     def _random_ray(self) -> Array:
         n, rank = self.samples.shape
-        _, _, vt = np.linalg.svd(self.samples[self.rng.choice(n, rank - 1, replace=False)], full_matrices=True)
+        _, _, vt = np.linalg.svd(
+            self.samples[self.rng.choice(n, rank - 1, replace=False)], full_matrices=True
+        )
         ray: Array = vt[-1] * self.rng.choice([-1.0, 1.0])
         return ray
 
@@ -202,7 +215,8 @@ class MultistartOracle(Oracle):
 
 
 def _box_least_squares(rows: Array, targets: Array, start: Array, sweeps: int = 60) -> Array:
-    """Approximate argmin ‖targets − t·rows‖ over t in [0, 1]^N for every row of targets, by coordinate descent."""
+    """Approximate argmin ‖targets − t·rows‖ over t in [0, 1]^N for every row of targets, by
+    coordinate descent."""
     t, squares = start.copy(), np.sum(rows**2, axis=1)
     left = targets - t @ rows
     for _ in range(sweeps):
@@ -217,8 +231,8 @@ def _box_least_squares(rows: Array, targets: Array, start: Array, sweeps: int = 
 
 
 def project_onto_cell(g: Array, samples: Array, signs: Array) -> tuple[Array, Array]:
-    """The projection of g onto {w: signs_k⟨w, u_k⟩ ≥ 0} (Moreau: g plus a non-negative combination of the normals), and its
-    sides."""
+    """The projection of g onto {w: signs_k⟨w, u_k⟩ ≥ 0} (Moreau: g plus a non-negative combination
+    of the normals), and its sides."""
     normals = signs[:, None] * samples
     weights = nnls(normals.T, -g)[0]
     on = weights > 0
@@ -231,10 +245,12 @@ def project_onto_cell(g: Array, samples: Array, signs: Array) -> tuple[Array, Ar
 
 
 def independent_start(samples: Array, targets: Array) -> Directions:
-    """For independent samples: unit neurons that see one of them each, and one per sign that fits all labels of that sign."""
+    """For independent samples: unit neurons that see one of them each, and one per sign that fits
+    all labels of that sign."""
     one_each = np.eye(targets.size)
     sides = np.maximum(targets, 0.0), np.maximum(-targets, 0.0)
-    per_sign = [side / np.max(side) for side in sides if np.count_nonzero(side) > 1]  # labels of one sign may all be tiny
+    # labels of one sign may all be tiny
+    per_sign = [side / np.max(side) for side in sides if np.count_nonzero(side) > 1]
     seen = np.vstack([one_each, *per_sign])
     u = seen @ np.linalg.pinv(samples).T
     return Directions(u / np.linalg.norm(u, axis=1)[:, None], np.sign(seen))

@@ -1,4 +1,5 @@
-"""The cells into which the hyperplanes ⟨w, u_k⟩ = 0 cut the space of neurons: one activation pattern each."""
+"""The cells into which the hyperplanes ⟨w, u_k⟩ = 0 cut the space of neurons: one activation
+pattern each."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ ON_HYPERPLANE = 1e-11
 
 
 def cell_count_bound(n: int, rank: int) -> int:
-    """The largest number of cells of n hyperplanes through the origin of R^rank: 2Σ_{i<rank} C(n−1, i) (Cover)."""
+    """The largest number of cells of n hyperplanes through the origin of R^rank: 2Σ_{i<rank} C(n−1,
+    i) (Cover)."""
     return 2 * sum(comb(n - 1, i) for i in range(rank))
 
 
@@ -24,7 +26,8 @@ def enumeration_cost(n: int, rank: int) -> int:
 
 
 def circle_rays(u: Array) -> Array:
-    """Unit vectors on the hyperplanes of plane directions u (n, 2), ordered by angle: the ends of the arcs."""
+    """Unit vectors on the hyperplanes of plane directions u (n, 2), ordered by angle: the ends of
+    the arcs."""
     normals = np.stack([-u[:, 1], u[:, 0]], axis=1)
     both = np.vstack([normals, -normals])
     both = both[np.argsort(np.arctan2(both[:, 1], both[:, 0]))]
@@ -36,9 +39,9 @@ def circle_rays(u: Array) -> Array:
 def cells(u: Array) -> Mask:
     """Activation patterns (C, n) of every cell of {w: ⟨w, u_k⟩ ≠ 0}, u (n, r) of rank r.
 
-    Each cell is a pointed cone, so it touches a ray: a line on r − 1 independent hyperplanes. Around that ray the cells are
-    those of the hyperplanes through it, one dimension lower. Patterns of cells that rounding cannot tell from empty ones may
-    be included."""
+    Each cell is a pointed cone, so it touches a ray: a line on r − 1 independent hyperplanes.
+    Around that ray the cells are those of the hyperplanes through it, one dimension lower. Patterns
+    of cells that rounding cannot tell from empty ones may be included."""
     n, rank = u.shape
     if n <= rank:  # independent: every pattern occurs
         return ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(bool)

@@ -1,9 +1,9 @@
-"""Is the minimiser the only one? Complementary slackness confines every minimiser to the neurons where the dual constraint is
-tight.
+"""Is the minimiser the only one? Complementary slackness confines every minimiser to the neurons
+where the dual constraint is tight.
 
-Two measures give one function when they agree on every pair {u, −u}, c(u) + c(−u), and in Σ c_j u_j: (t)_+ = (|t| + t)/2, and
-functions |⟨u, ·⟩| are independent. Where Σ_k λ_kx_k = 0 both neurons of every pair are tight, and mass moves between them
-without changing the function."""
+Two measures give one function when they agree on every pair {u, −u}, c(u) + c(−u), and in Σ c_j
+u_j: (t)_+ = (|t| + t)/2, and functions |⟨u, ·⟩| are independent. Where Σ_k λ_kx_k = 0 both neurons
+of every pair are tight, and mass moves between them without changing the function."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from .oracles import Oracle
 TIGHT = 1e-7
 """Distance of |Σ_k λ_k(⟨u, u_k⟩)_+| from one below which a neuron may belong to a minimiser."""
 SAME_NEURON = 1e-3
-"""Distance below which tight directions are one: within a cell f falls off quadratically, so it is tight up to √(2·TIGHT)
-from its maximiser."""
+"""Distance below which tight directions are one: within a cell f falls off quadratically, so it is
+tight up to √(2·TIGHT) from its maximiser."""
 MOVABLE = 1e-6
 """Share of the norm that another minimiser must put elsewhere to count as another."""
 
 
 def uniqueness(oracle: Oracle, neurons: tuple[Neuron, ...], lam: Array) -> tuple[bool, bool]:
-    """Whether every minimiser is this function, and whether it is this measure; λ satisfies its constraints.
+    """Whether every minimiser is this function, and whether it is this measure; λ satisfies its
+    constraints.
 
-    Minimisers are the non-negative masses on tight neurons that fit the labels, a polytope; it is a point if a functional in
-    general position is constant on it. False is said up to TIGHT: a second network whose norm is that close."""
+    Minimisers are the non-negative masses on tight neurons that fit the labels, a polytope; it is a
+    point if a functional in general position is constant on it. False is said up to TIGHT: a second
+    network whose norm is that close."""
     samples = oracle.samples
     masses = np.array([float(np.linalg.norm(neuron.v)) for neuron in neurons])
     own = [(neuron.sign, neuron.v / mass) for neuron, mass in zip(neurons, masses, strict=True)]
@@ -44,11 +46,16 @@ def uniqueness(oracle: Oracle, neurons: tuple[Neuron, ...], lam: Array) -> tuple
 
 def _constant(functional: Array, features: Array, fitted: Array) -> bool:
     """Whether a functional of the masses is constant on {masses ≥ 0 that fit}."""
-    ends = [linprog(side * functional, A_eq=features.T, b_eq=fitted, bounds=(0, 2), method="highs") for side in (1, -1)]
+    ends = [
+        linprog(side * functional, A_eq=features.T, b_eq=fitted, bounds=(0, 2), method="highs")
+        for side in (1, -1)
+    ]
     return any(end.status != 0 for end in ends) or -(ends[0].fun + ends[1].fun) <= MOVABLE
 
 
-def _others(oracle: Oracle, own: list[tuple[float, Array]], lam: Array) -> list[tuple[float, Array]]:
+def _others(
+    oracle: Oracle, own: list[tuple[float, Array]], lam: Array
+) -> list[tuple[float, Array]]:
     """Signed tight neurons, those of the minimiser found left out."""
     known = list(own)
     for sign in (1.0, -1.0):
@@ -65,7 +72,11 @@ def _lines(units: list[Array]) -> Array:
     found: list[Array] = []
     numbers = np.zeros(len(units), dtype=int)
     for j, u in enumerate(units):
-        near = [i for i, v in enumerate(found) if min(np.linalg.norm(u - v), np.linalg.norm(u + v)) <= SAME_NEURON]
+        near = [
+            i
+            for i, v in enumerate(found)
+            if min(np.linalg.norm(u - v), np.linalg.norm(u + v)) <= SAME_NEURON
+        ]
         numbers[j] = near[0] if near else len(found)
         if not near:
             found.append(u)

@@ -1,9 +1,11 @@
-"""Gradients of a JAX function of one input, taken apart: which weights enter by one product, and the two factors there.
+"""Gradients of a JAX function of one input, taken apart: which weights enter by one product, and
+the two factors there.
 
-A weight θ that meets the network in a single contraction z = ⟨θ, a⟩ has the gradient a ⊗ ∂f/∂z (Novak, Sohl-Dickstein and
-Schoenholz 2022 call this structured derivatives). The function's own list of primitive operations shows where that is so: it is
-evaluated operation by operation, with tags on values that are a weight up to a permutation of its entries, and at each such
-product a zero is added to z, whose gradient is the second factor.
+A weight θ that meets the network in a single contraction z = ⟨θ, a⟩ has the gradient a ⊗ ∂f/∂z
+(Novak, Sohl-Dickstein and Schoenholz 2022 call this structured derivatives). The function's own
+list of primitive operations shows where that is so: it is evaluated operation by operation, with
+tags on values that are a weight up to a permutation of its entries, and at each such product a zero
+is added to z, whose gradient is the second factor.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ REARRANGED = ("transpose", "reshape", "squeeze", "broadcast_in_dim", "copy")
 
 @dataclass
 class Walk:
-    """One evaluation. zeros: what to add at each product that is taken apart, by its number; None: only look.
+    """One evaluation. zeros: what to add at each product that is taken apart, by its number; None:
+    only look.
 
-    products: the leaf, the length of the factor that comes in and the shape of z, for every product met; other: leaves that
-    are used in any other way; inputs: the factors that come in, in the order of `zeros`; numbers: of the values met, weights
-    apart.
+    products: the leaf, the length of the factor that comes in and the shape of z, for every product
+    met; other: leaves that are used in any other way; inputs: the factors that come in, in the
+    order of `zeros`; numbers: of the values met, weights apart.
     """
 
     zeros: dict[int, Any] | None = None
@@ -34,7 +37,9 @@ class Walk:
     inputs: list[Any] = field(default_factory=list)
     numbers: int = 0
 
-    def run(self, closed: Any, values: Sequence[Any], tags: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+    def run(
+        self, closed: Any, values: Sequence[Any], tags: Sequence[int | None]
+    ) -> tuple[list[Any], list[int | None]]:
         """The outputs of a jaxpr, each with the leaf it is a rearrangement of, if it is one."""
         from jax.extend.core import Literal
 
@@ -46,23 +51,34 @@ class Walk:
             return (atom.val, None) if isinstance(atom, Literal) else known[atom]
 
         for equation in jaxpr.eqns:
-            operands, marks = zip(*(read(atom) for atom in equation.invars), strict=True) if equation.invars else ((), ())
+            operands, marks = (
+                zip(*(read(atom) for atom in equation.invars), strict=True)
+                if equation.invars
+                else ((), ())
+            )
             results = self._step(equation, operands, marks)
             known.update(zip(equation.outvars, results, strict=True))
         outputs = [read(atom) for atom in jaxpr.outvars]
         return [value for value, _ in outputs], [tag for _, tag in outputs]
 
-    def _step(self, equation: Any, operands: Sequence[Any], tags: Sequence[int | None]) -> list[tuple[Any, int | None]]:
+    def _step(
+        self, equation: Any, operands: Sequence[Any], tags: Sequence[int | None]
+    ) -> list[tuple[Any, int | None]]:
         name = equation.primitive.name
         if name in INLINED:
             return list(zip(*self.run(equation.params["jaxpr"], operands, tags), strict=True))
         bound = equation.primitive.get_bind_params(equation.params)
-        functions, parameters = bound if isinstance(bound, tuple) else ((), bound)  # JAX before 0.10 hands functions apart
+        # JAX before 0.10 hands functions apart
+        functions, parameters = bound if isinstance(bound, tuple) else ((), bound)
         found = equation.primitive.bind(*functions, *operands, **parameters)
         results = list(found) if equation.primitive.multiple_results else [found]
         marked = [k for k, tag in enumerate(tags) if tag is not None]
         leaf = tags[marked[0]] if marked else None
-        if marked and name in REARRANGED and math.prod(operands[0].shape) == math.prod(results[0].shape):
+        if (
+            marked
+            and name in REARRANGED
+            and math.prod(operands[0].shape) == math.prod(results[0].shape)
+        ):
             return [(results[0], leaf)]
         self.numbers += sum(math.prod(variable.aval.shape) for variable in equation.outvars)
         if not marked:
@@ -80,7 +96,8 @@ class Walk:
 
 
 def _factor(equation: Any, operands: Sequence[Any], marked: Sequence[int]) -> Any:
-    """The vector that a weight is contracted with, or None where the operation is no such product."""
+    """The vector that a weight is contracted with, or None where the operation is no such
+    product."""
     if equation.primitive.name != "dot_general" or len(marked) != 1:
         return None
     contracted, batched = equation.params["dimension_numbers"]
@@ -92,9 +109,11 @@ def _factor(equation: Any, operands: Sequence[Any], marked: Sequence[int]) -> An
 
 @dataclass(frozen=True)
 class Plan:
-    """How the gradient of one function falls apart: products taken apart by number, leaves differentiated as they are.
+    """How the gradient of one function falls apart: products taken apart by number, leaves
+    differentiated as they are.
 
-    length: of the numbers that one input needs: values met, forth and back, and the parts of its gradient.
+    length: of the numbers that one input needs: values met, forth and back, and the parts of its
+    gradient.
     """
 
     closed: Any
@@ -115,7 +134,9 @@ class Plan:
 
         zeros = {number: jnp.zeros(shape, x.dtype) for number, shape in self.split.items()}
         whole = {k: leaves[k] for k in self.whole}
-        (back, rows), (value, inputs) = jax.grad(evaluated, argnums=(0, 1), has_aux=True)(zeros, whole)
+        (back, rows), (value, inputs) = jax.grad(evaluated, argnums=(0, 1), has_aux=True)(
+            zeros, whole
+        )
         pairs = [(a, back[number].ravel()) for a, number in zip(inputs, self.split, strict=True)]
         return value, pairs, [rows[k].ravel() for k in self.whole]
 

@@ -1,4 +1,5 @@
-"""What the gradients ∇_w f(w, x_i) of a block of inputs are made of, without the gradients where their parts suffice."""
+"""What the gradients ∇_w f(w, x_i) of a block of inputs are made of, without the gradients where
+their parts suffice."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from ...inputs import Array, Mask
 class Features:
     """∇_w f(w, x_i) for a block of b inputs, as a direct sum over the tensors of w.
 
-    values: f(w, x_i), (b,). outer: pairs (A (b, p), G (b, q)): the gradient in a weight that meets the network in one product is
-    the outer product of what comes in, a_i, and what comes back, g_i; p + q numbers instead of p·q. rows: gradients (b, s) in
-    all other tensors, as they are.
+    values: f(w, x_i), (b,). outer: pairs (A (b, p), G (b, q)): the gradient in a weight that meets
+    the network in one product is the outer product of what comes in, a_i, and what comes back, g_i;
+    p + q numbers instead of p·q. rows: gradients (b, s) in all other tensors, as they are.
     """
 
     values: Array
@@ -23,7 +24,8 @@ class Features:
     rows: tuple[Array, ...]
 
     def gram(self, other: Features) -> Array:
-        """⟨∇f(w, x_i), ∇f(w', x'_j)⟩ = Σ_outer ⟨a_i, a'_j⟩⟨g_i, g'_j⟩ + Σ_rows ⟨r_i, r'_j⟩, (b, b')."""
+        """⟨∇f(w, x_i), ∇f(w', x'_j)⟩ = Σ_outer ⟨a_i, a'_j⟩⟨g_i, g'_j⟩ + Σ_rows ⟨r_i, r'_j⟩, (b,
+        b')."""
         total = np.zeros((self.values.size, other.values.size))
         for (A, G), (B, H) in zip(self.outer, other.outer, strict=True):
             total += (A @ B.T) * (G @ H.T)

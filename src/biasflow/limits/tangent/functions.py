@@ -1,4 +1,5 @@
-"""Functions f(w, x) with one output, and what their derivatives in w are asked for, whoever wrote them."""
+"""Functions f(w, x) with one output, and what their derivatives in w are asked for, whoever wrote
+them."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from .features import Features
 Leaves = tuple[Array, ...]
 """The trainable tensors of w, in a fixed order."""
 TOGETHER = 1e-3
-"""Relative difference between predictions made together and one by one above which inputs influence each other. Loose, so that
-networks that compute in half precision inside pass."""
+"""Relative difference between predictions made together and one by one above which inputs influence
+each other. Loose, so that networks that compute in half precision inside pass."""
 SMALL = 20_000
 """Up to this many parameters a model's own Jacobian is quicker than compiling its gradient."""
 
@@ -29,7 +30,8 @@ class TangentFunction(ABC):
 
     @abstractmethod
     def leaves(self, name: str, params: Any) -> Leaves:
-        """The trainable tensors of these parameters, of the shapes of the first ones, or an error that calls them `name`."""
+        """The trainable tensors of these parameters, of the shapes of the first ones, or an error
+        that calls them `name`."""
 
     @abstractmethod
     def rebuilt(self, leaves: Sequence[Array]) -> Any:
@@ -57,7 +59,8 @@ class TangentFunction(ABC):
 
 
 def tangent_function(fn: Any, params: Any, output: int | None = None) -> TangentFunction:
-    """`fn` as a TangentFunction: a model, a JAX function of (params, X), an equinox module or a PyTorch one.
+    """`fn` as a TangentFunction: a model, a JAX function of (params, X), an equinox module or a
+    PyTorch one.
 
     output: the column to look at where there are several outputs.
     """
@@ -69,8 +72,15 @@ def tangent_function(fn: Any, params: Any, output: int | None = None) -> Tangent
     if is_equinox(fn):
         return JaxFunction(over_inputs, params, output, is_array)
     if not callable(fn):
-        raise InputError(f"fn: expected a function of (params, X), a model or a module, found {type(fn).__name__}")
-    if isinstance(fn, Model) and output is None and sum(np.size(leaf) for leaf in leaves_of(params)) <= SMALL:
+        raise InputError(
+            "fn: expected a function of (params, X), a model or a module, found "
+            f"{type(fn).__name__}"
+        )
+    if (
+        isinstance(fn, Model)
+        and output is None
+        and sum(np.size(leaf) for leaf in leaves_of(params)) <= SMALL
+    ):
         return ModelFunction(fn, params)
     return JaxFunction(fn, params, output)
 
@@ -84,18 +94,27 @@ class ModelFunction(TangentFunction):
 
     def leaves(self, name: str, params: Any) -> Leaves:
         found = tuple(real_array(f"{name}[{k}]", leaf) for k, leaf in enumerate(leaves_of(params)))
-        check_shapes(name, [leaf.shape for leaf in found], self.shapes, [f"leaf {k}" for k in range(len(self.shapes))])
+        check_shapes(
+            name,
+            [leaf.shape for leaf in found],
+            self.shapes,
+            [f"leaf {k}" for k in range(len(self.shapes))],
+        )
         return found
 
     def rebuilt(self, leaves: Sequence[Array]) -> Any:
         return _refilled(self.template, iter(leaves))
 
     def predictions(self, leaves: Leaves, X: Array) -> Array:
-        return np.asarray(column(self.model(self.rebuilt(leaves), X), len(X), None), dtype=np.float64)
+        return np.asarray(
+            column(self.model(self.rebuilt(leaves), X), len(X), None), dtype=np.float64
+        )
 
     def features(self, leaves: Leaves, X: Array) -> Features:
         rows = leaves_of(self.model.jacobian(self.rebuilt(leaves), X))
-        return Features(self.predictions(leaves, X), (), tuple(np.reshape(row, (len(X), -1)) for row in rows))
+        return Features(
+            self.predictions(leaves, X), (), tuple(np.reshape(row, (len(X), -1)) for row in rows)
+        )
 
     def pushforward(self, leaves: Leaves, X: Array, direction: Leaves) -> Array:
         return along(self.features(leaves, X), direction)
@@ -109,7 +128,9 @@ class ModelFunction(TangentFunction):
 
 def along(features: Features, direction: Leaves) -> Array:
     """⟨∇f(w, x_i), v⟩ from gradients that are held whole."""
-    return np.sum([rows @ part.ravel() for rows, part in zip(features.rows, direction, strict=True)], axis=0)
+    return np.sum(
+        [rows @ part.ravel() for rows, part in zip(features.rows, direction, strict=True)], axis=0
+    )
 
 
 def _refilled(template: Any, leaves: Any) -> Any:
@@ -119,19 +140,28 @@ def _refilled(template: Any, leaves: Any) -> Any:
     return next(leaves)
 
 
-def check_shapes(name: str, found: Sequence[Any], expected: Sequence[Any], words: Sequence[str]) -> None:
+def check_shapes(
+    name: str, found: Sequence[Any], expected: Sequence[Any], words: Sequence[str]
+) -> None:
     """The same tensors as the first parameters given, or an error that says which is not."""
     if len(found) != len(expected):
-        raise InputError(f"{name}: {len(found)} trainable tensors, the first parameters have {len(expected)}")
+        raise InputError(
+            f"{name}: {len(found)} trainable tensors, the first parameters have {len(expected)}"
+        )
     for shape, needed, word in zip(found, expected, words, strict=True):
         if tuple(shape) != tuple(needed):
-            raise InputError(f"{name}: {word} has shape {tuple(shape)}, in the first parameters {tuple(needed)}")
+            raise InputError(
+                f"{name}: {word} has shape {tuple(shape)}, in the first parameters {tuple(needed)}"
+            )
 
 
 def column(values: Any, n: int, output: int | None) -> Any:
-    """Predictions as a vector (n,), the asked column where there are several; arrays of any library."""
+    """Predictions as a vector (n,), the asked column where there are several; arrays of any
+    library."""
     if len(values.shape) not in (1, 2) or values.shape[0] != n:
-        raise InputError(f"fn: expected one prediction for each of {n} inputs, found shape {tuple(values.shape)}")
+        raise InputError(
+            f"fn: expected one prediction for each of {n} inputs, found shape {tuple(values.shape)}"
+        )
     values = values.reshape(n, -1)
     return values[:, chosen_output(values.shape[1], output)]
 
@@ -140,7 +170,8 @@ def chosen_output(count: int, output: int | None) -> int:
     """The column of the predictions that is looked at."""
     if output is None and count > 1:
         raise InputError(
-            f"fn: returns {count} outputs for each input, and a tangent kernel is of one: say which with output=0..{count - 1},"
+            f"fn: returns {count} outputs for each input, and a tangent kernel is of one: say "
+            f"which with output=0..{count - 1},"
             " or give a function of one output"
         )
     if output is not None and not 0 <= output < count:
@@ -155,11 +186,13 @@ def two_inputs(X: Array) -> Array:
 
 
 def check_alone(together: float, alone: float) -> None:
-    """The same prediction of an input beside another one and on its own, or an error that says why not."""
+    """The same prediction of an input beside another one and on its own, or an error that says why
+    not."""
     off = np.abs(np.nan_to_num(together) - np.nan_to_num(alone))
     if off > TOGETHER * max(abs(together), abs(alone)):
         raise InputError(
-            f"fn: the prediction of an input depends on the others, or on chance ({together:g} with a second input, {alone:g}"
+            f"fn: the prediction of an input depends on the others, or on chance ({together:g} "
+            f"with a second input, {alone:g}"
             " alone); put batch normalisation, dropout and the like into inference mode"
         )
 
@@ -168,5 +201,8 @@ def read_inputs(X: ArrayLike, name: str = "X") -> Array:
     """Inputs (n, ...): one along the first axis, of any shape."""
     array = real_array(name, X)
     if array.ndim < 2 or 0 in array.shape:
-        raise InputError(f"{name}: expected a non-empty array (n, ...) with one input a row, found shape {array.shape}")
+        raise InputError(
+            f"{name}: expected a non-empty array (n, ...) with one input a row, found shape "
+            f"{array.shape}"
+        )
     return array

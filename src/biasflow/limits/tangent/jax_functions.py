@@ -20,17 +20,24 @@ FAILURES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
 class JaxFunction(TangentFunction):
-    """fn(params, X) -> (n,), or (n, k) with `output` the column looked at. Parameters are any pytree; its floating-point numbers
-    and arrays (`trains` may say otherwise) are the weights, the rest stays as it is. Computed in float64."""
+    """fn(params, X) -> (n,), or (n, k) with `output` the column looked at. Parameters are any
+    pytree; its floating-point numbers and arrays (`trains` may say otherwise) are the weights, the
+    rest stays as it is. Computed in float64."""
 
     def __init__(self, fn: Any, params: Any, output: int | None = None, trains: Any = None) -> None:
         import jax
 
         self.fn, self.output, self.structure = fn, output, jax.tree_util.tree_structure(params)
         self.words, self.static = _paths(params)
-        self.trained = [k for k, leaf in enumerate(self.static) if is_weight(leaf) and (trains is None or trains(leaf))]
+        self.trained = [
+            k
+            for k, leaf in enumerate(self.static)
+            if is_weight(leaf) and (trains is None or trains(leaf))
+        ]
         if not self.trained:
-            raise InputError("params: no floating-point array in them, and so nothing to differentiate in")
+            raise InputError(
+                "params: no floating-point array in them, and so nothing to differentiate in"
+            )
         self._plans: dict[Any, tuple[Plan, Any]] = {}
         self._values = jax.jit(self._column)
         self._pushed = jax.jit(lambda w, X, v: jax.jvp(lambda u: self._column(u, X), (w,), (v,))[1])
@@ -39,18 +46,34 @@ class JaxFunction(TangentFunction):
     def leaves(self, name: str, params: Any) -> Leaves:
         words, found = _paths(params)
         if words != self.words:
-            other = next((w for w in words if w not in self.words), None) or next(w for w in self.words if w not in words)
-            raise InputError(
-                f"{name}: a tree of {len(words)} leaves that differs from the first parameters' {len(self.words)} at {other}"
+            other = next((w for w in words if w not in self.words), None) or next(
+                w for w in self.words if w not in words
             )
-        settings = [k for k, leaf in enumerate(self.static) if is_weight(leaf) and k not in self.trained]
+            raise InputError(
+                f"{name}: a tree of {len(words)} leaves that differs from the first parameters' "
+                f"{len(self.words)} at {other}"
+            )
+        settings = [
+            k for k, leaf in enumerate(self.static) if is_weight(leaf) and k not in self.trained
+        ]
         changed = [k for k in settings if found[k] != self.static[k]]
         if changed:
             k = changed[0]
-            raise InputError(f"{name}: the setting {words[k]} is {found[k]}, and {self.static[k]} in the first parameters")
-        arrays = tuple(real_array(f"{name}{words[k]}", np.asarray(found[k]).astype(np.float64)) for k in self.trained)
+            raise InputError(
+                f"{name}: the setting {words[k]} is {found[k]}, and {self.static[k]} in the first "
+                "parameters"
+            )
+        arrays = tuple(
+            real_array(f"{name}{words[k]}", np.asarray(found[k]).astype(np.float64))
+            for k in self.trained
+        )
         expected = [np.shape(self.static[k]) for k in self.trained]
-        check_shapes(name, [a.shape for a in arrays], expected, [words[k] or "the array" for k in self.trained])
+        check_shapes(
+            name,
+            [a.shape for a in arrays],
+            expected,
+            [words[k] or "the array" for k in self.trained],
+        )
         return arrays
 
     def rebuilt(self, leaves: Sequence[Any]) -> Any:
@@ -82,14 +105,18 @@ class JaxFunction(TangentFunction):
         return column(self.fn(self.rebuilt(leaves), X), len(X), self.output)
 
     def _run(self, compiled: Any, leaves: Leaves, *arguments: Any) -> Any:
-        """A compiled function in double precision, its results as NumPy arrays; functions that leave JAX are refused."""
+        """A compiled function in double precision, its results as NumPy arrays; functions that
+        leave JAX are refused."""
         import jax
 
         try:
             with jax_in_double():
                 return jax.tree_util.tree_map(double, compiled(tuple(leaves), *arguments))
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
-            raise InputError(f"fn: JAX cannot differentiate it, since it leaves JAX: {str(error).splitlines()[0]}") from None
+            raise InputError(
+                "fn: JAX cannot differentiate it, since it leaves JAX: "
+                f"{str(error).splitlines()[0]}"
+            ) from None
         except BiasflowError:
             raise
         except FAILURES as error:
@@ -98,13 +125,18 @@ class JaxFunction(TangentFunction):
             raise InputError(f"fn: fails on inputs of shape {shapes}: {said}") from error
 
     def _planned(self, leaves: Leaves, X: Array) -> tuple[Plan, Any]:
-        """The plan for inputs of this shape, and its compiled form, made once. Inputs that influence each other are refused."""
+        """The plan for inputs of this shape, and its compiled form, made once. Inputs that
+        influence each other are refused."""
         import jax
 
         shape = X.shape[1:]
         if shape in self._plans:
             return self._plans[shape]
-        pair, alone = self._run(jax.jit(lambda w, two: (self._column(w, two), self._column(w, two[:1]))), leaves, two_inputs(X))
+        pair, alone = self._run(
+            jax.jit(lambda w, two: (self._column(w, two), self._column(w, two[:1]))),
+            leaves,
+            two_inputs(X),
+        )
         check_alone(float(pair[0]), float(alone[0]))
         with jax_in_double():
             made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
@@ -142,7 +174,8 @@ def over_inputs(module: Any, X: Any) -> Any:
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf of an equinox module is trained: numbers that are no arrays are settings, as in `equinox.filter_grad`."""
+    """Whether a leaf of an equinox module is trained: numbers that are no arrays are settings, as
+    in `equinox.filter_grad`."""
     import jax
 
     return isinstance(leaf, (np.ndarray, jax.Array))

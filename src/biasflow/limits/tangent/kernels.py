@@ -1,4 +1,5 @@
-"""Tangent kernels K(x, x') = ⟨∇_w f(w, x), ∇_w f(w, x')⟩ of any function, in blocks that fit a memory budget (W, §3)."""
+"""Tangent kernels K(x, x') = ⟨∇_w f(w, x), ∇_w f(w, x')⟩ of any function, in blocks that fit a
+memory budget (W, §3)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ FLOAT = 8
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """The gradients of a function at one set of weights, block by block. memory: bytes for the two blocks held at a time."""
+    """The gradients of a function at one set of weights, block by block. memory: bytes for the two
+    blocks held at a time."""
 
     function: TangentFunction
     leaves: Leaves
@@ -33,7 +35,10 @@ class Tangent:
         need = FLOAT * self.function.cost(self.leaves, X)
         size = int(self.memory / 2 / need)
         if size < 1:
-            raise InputError(f"memory: {self.memory:.3g} bytes, and the gradient at one input alone needs {2 * need:.3g}")
+            raise InputError(
+                f"memory: {self.memory:.3g} bytes, and the gradient at one input alone needs "
+                f"{2 * need:.3g}"
+            )
         count = -(-len(X) // size)
         size = -(-len(X) // count)  # equal blocks, so that one compiled form serves all
         return [slice(start, min(start + size, len(X))) for start in range(0, len(X), size)]
@@ -44,9 +49,19 @@ class Tangent:
             found = self.function.features(self.leaves, X)
         wrong = np.flatnonzero(~found.finite())
         if wrong.size:
-            k, top = int(wrong[0]), max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in self.leaves)
-            what = "the gradient is not finite" if np.isfinite(found.values[k]) else f"f = {found.values[k]}"
-            raise InputError(f"fn: {what} at an input; weights up to {top:.3g}: their scale overflows, or f is singular there")
+            k, top = (
+                int(wrong[0]),
+                max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in self.leaves),
+            )
+            what = (
+                "the gradient is not finite"
+                if np.isfinite(found.values[k])
+                else f"f = {found.values[k]}"
+            )
+            raise InputError(
+                f"fn: {what} at an input; weights up to {top:.3g}: their scale overflows, or f is "
+                "singular there"
+            )
         return found
 
     def kernel(self, X: Array, other: Array | None = None) -> Array:
@@ -79,12 +94,20 @@ class Tangent:
 def _finite(K: Array) -> Array:
     if not np.all(np.isfinite(K)):
         raise InputError(
-            "X: products of gradients, of which the kernel is made, are beyond float range; scale the inputs or the weights"
+            "X: products of gradients, of which the kernel is made, are beyond float range; scale "
+            "the inputs or the weights"
         )
     return K
 
 
-def tangent(fn: Any, params: Any, X: Array, output: int | None = None, memory: float = MEMORY, name: str = "params") -> Tangent:
+def tangent(
+    fn: Any,
+    params: Any,
+    X: Array,
+    output: int | None = None,
+    memory: float = MEMORY,
+    name: str = "params",
+) -> Tangent:
     """The gradients of `fn` at `params`, for inputs like X; errors call them `name`."""
     if isinstance(fn, Model):
         params = fn.checked(params, X.shape[1])
@@ -93,14 +116,25 @@ def tangent(fn: Any, params: Any, X: Array, output: int | None = None, memory: f
 
 
 def tangent_kernel(
-    fn: Any, params: Any, X: ArrayLike, other: ArrayLike | None = None, *, output: int | None = None, memory: float = MEMORY
+    fn: Any,
+    params: Any,
+    X: ArrayLike,
+    other: ArrayLike | None = None,
+    *,
+    output: int | None = None,
+    memory: float = MEMORY,
 ) -> Array:
-    """K_ij = ⟨∇_w f(w, x_i), ∇_w f(w, x_j)⟩ (W, §3), (n, n); with other inputs ⟨∇_w f(w, x_i), ∇_w f(w, x'_j)⟩, (n, n').
+    """K_ij = ⟨∇_w f(w, x_i), ∇_w f(w, x_j)⟩ (W, §3), (n, n); with other inputs ⟨∇_w f(w, x_i), ∇_w
+    f(w, x'_j)⟩, (n, n').
 
-    fn: a biasflow model, any JAX function fn(params, X) -> (n,), an equinox module or a PyTorch one; params: its parameters.
-    output: the column looked at where fn has several outputs. The Jacobian is never held: weights that enter by one product with
-    a vector contribute ⟨a_i, a_j⟩⟨g_i, g_j⟩ from p + q numbers an input instead of p·q; for all others, gradients are held for
-    two blocks of inputs at a time, of at most `memory` bytes together, and computed again for every pair of blocks.
+    fn: a biasflow model, any JAX function fn(params, X) -> (n,), an equinox module or a PyTorch
+    one; params: its parameters.
+    output: the column looked at where fn has several outputs. The Jacobian is never held: weights
+    that enter by one product with a vector contribute ⟨a_i, a_j⟩⟨g_i, g_j⟩ from p + q numbers an
+    input instead of p·q; for all others, gradients are held for two blocks of inputs at a time, of
+    at most `memory` bytes together, and computed again for every pair of blocks.
     """
     inputs = read_inputs(X)
-    return tangent(fn, params, inputs, output, memory).kernel(inputs, None if other is None else read_inputs(other, "other"))
+    return tangent(fn, params, inputs, output, memory).kernel(
+        inputs, None if other is None else read_inputs(other, "other")
+    )

@@ -9,6 +9,7 @@ def jax_in_double() -> Any:
     """A context in which JAX computes in float64."""
     import jax
 
-    enable_x64: Any = getattr(jax, "enable_x64", None)  # a function of the package's own from 0.8 on
+    # a function of the package's own from 0.8 on
+    enable_x64: Any = getattr(jax, "enable_x64", None)
     older: Any = jax.experimental
     return enable_x64(True) if enable_x64 is not None else older.enable_x64()

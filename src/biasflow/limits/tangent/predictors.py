@@ -1,4 +1,5 @@
-"""Linearised networks as predictors: where they go, how they train, and which classifier they tend to (W, §3)."""
+"""Linearised networks as predictors: where they go, how they train, and which classifier they tend
+to (W, §3)."""
 
 from __future__ import annotations
 
@@ -26,9 +27,11 @@ HALF = SquareLoss("half")
 
 @dataclass(frozen=True, eq=False)
 class TangentPredictor:
-    """x ↦ b(x) + ⟨∇f(w₀, x), v⟩ with v = Σ_i a_i∇f(w₀, x_i): a function of the tangent kernel's RKHS.
+    """x ↦ b(x) + ⟨∇f(w₀, x), v⟩ with v = Σ_i a_i∇f(w₀, x_i): a function of the tangent kernel's
+    RKHS.
 
-    b is f(w₀, ·) for a linearised network and zero for a classifier of the kernel alone. coefficients: a (n,);
+    b is f(w₀, ·) for a linearised network and zero for a classifier of the kernel alone.
+    coefficients: a (n,);
     direction: v, tensor by tensor.
     """
 
@@ -40,7 +43,10 @@ class TangentPredictor:
     def __call__(self, X: ArrayLike) -> Array:
         inputs = read_inputs(X)
         function, leaves = self.tangent.function, self.tangent.leaves
-        moved = [function.pushforward(leaves, inputs[block], self.direction) for block in self.tangent.blocks(inputs)]
+        moved = [
+            function.pushforward(leaves, inputs[block], self.direction)
+            for block in self.tangent.blocks(inputs)
+        ]
         bias = function.predictions(leaves, inputs) if self.biased else 0.0
         return bias + np.concatenate(moved)
 
@@ -52,17 +58,27 @@ class TangentPredictor:
 
 
 def _predictor(at: Tangent, X: Array, coefficients: Array, biased: bool) -> TangentPredictor:
-    parts = [at.function.pullback(at.leaves, X[block], coefficients[block]) for block in at.blocks(X)]
+    parts = [
+        at.function.pullback(at.leaves, X[block], coefficients[block]) for block in at.blocks(X)
+    ]
     direction = tuple(np.sum([part[k] for part in parts], axis=0) for k in range(len(at.leaves)))
     return TangentPredictor(at, coefficients, direction, biased)
 
 
 def tangent_interpolator(
-    fn: Any, params0: Any, X: ArrayLike, y: ArrayLike, *, output: int | None = None, memory: float = MEMORY
+    fn: Any,
+    params0: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    output: int | None = None,
+    memory: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """Where the network linearised at params0 goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K least with h(X) = y (W, §3).
+    """Where the network linearised at params0 goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K
+    least with h(X) = y (W, §3).
 
-    fn, output, memory: as for `tangent_kernel`. objective: ‖g‖_K. Raises InconsistentError where y is out of K's reach.
+    fn, output, memory: as for `tangent_kernel`. objective: ‖g‖_K. Raises InconsistentError where y
+    is out of K's reach.
     """
     inputs = read_inputs(X)
     at = tangent(fn, params0, inputs, output, memory)
@@ -70,31 +86,50 @@ def tangent_interpolator(
     found = kernel_interpolator(at.kernel(inputs), target - at.predictions(inputs))
     value = _predictor(at, inputs, found.value, True)
     residual = float(np.max(np.abs(value(inputs) - target))) / label_size(target)
-    return Limit(value, found.objective, dataclasses.replace(found.certificate, residual=residual), found.stats)
+    return Limit(
+        value,
+        found.objective,
+        dataclasses.replace(found.certificate, residual=residual),
+        found.stats,
+    )
 
 
 def tangent_max_margin(
-    fn: Any, params0: Any, X: ArrayLike, y: ArrayLike, *, output: int | None = None, memory: float = MEMORY
+    fn: Any,
+    params0: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    output: int | None = None,
+    memory: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """The max-margin classifier of the tangent kernel at params0, labels ±1: γ = max_{‖g‖_K ≤ 1} min_i y_ig(x_i).
+    """The max-margin classifier of the tangent kernel at params0, labels ±1: γ = max_{‖g‖_K ≤ 1}
+    min_i y_ig(x_i).
 
-    Where a network linearised at an unbiased start goes, in direction, under losses with an exponential tail. objective: γ.
-    certificate: as for `kernel_max_margin`, for gradients good to 2^-49 of their length, whose products are sums of as many terms
-    as there are weights.
+    Where a network linearised at an unbiased start goes, in direction, under losses with an
+    exponential tail. objective: γ.
+    certificate: as for `kernel_max_margin`, for gradients good to 2^-49 of their length, whose
+    products are sums of as many terms as there are weights.
     """
     inputs = read_inputs(X)
     at = tangent(fn, params0, inputs, output, memory)
-    summed = sum(int(np.size(leaf)) for leaf in at.leaves)  # products in an entry of K, each rounded, beside the gradients
-    found = kernel_max_margin(at.kernel(inputs), labels("y", y, len(inputs)), rounding=ROUNDING + summed * UNIT)
-    return Limit(_predictor(at, inputs, found.value, False), found.objective, found.certificate, found.stats)
+    # products in an entry of K, each rounded, beside the gradients
+    summed = sum(int(np.size(leaf)) for leaf in at.leaves)
+    found = kernel_max_margin(
+        at.kernel(inputs), labels("y", y, len(inputs)), rounding=ROUNDING + summed * UNIT
+    )
+    return Limit(
+        _predictor(at, inputs, found.value, False), found.objective, found.certificate, found.stats
+    )
 
 
 def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
-    """Where the model linearised at params0 goes: the predictor of least tangent-kernel norm (W, §3).
+    """Where the model linearised at params0 goes: the predictor of least tangent-kernel norm (W,
+    §3).
 
-    value: for models that are linear in an effective predictor, that predictor: for diagonal networks
-    β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹(y − Xβ₀) with k the tangent kernel's weights; for all others the linearised network, a
-    `TangentPredictor`.
+    value: for models that are linear in an effective predictor, that predictor: for diagonal
+    networks β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹(y − Xβ₀) with k the tangent kernel's weights; for all
+    others the linearised network, a `TangentPredictor`.
     """
     params0 = model.checked(params0, ds.d)
     found = tangent_interpolator(model, params0, ds.X, ds.y)
@@ -105,15 +140,17 @@ def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
     direction = model.gradient(params0, ds.X, found.value.coefficients)
     value = model.effective(params0) + model.linearised(params0, direction)
     residual = float(np.max(np.abs(design @ np.ravel(value) - ds.y))) / label_size(ds.y)
-    return dataclasses.replace(found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual))
+    return dataclasses.replace(
+        found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual)
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class LinearisedFlow:
     """Gradient flow of the linearised network in closed form, for a square loss c‖f − y‖².
 
-    With K = Σ_k λ_kq_kq_kᵀ and r₀ = y − f(w₀, X): f_t(X) = y − e^{−2cKt}r₀, and f_t = f(w₀, ·) + Σ_i a_i(t)K(x_i, ·) with
-    a(t) = Σ_k q_k(1 − e^{−2cλ_kt})/λ_k·⟨q_k, r₀⟩. times may be infinite.
+    With K = Σ_k λ_kq_kq_kᵀ and r₀ = y − f(w₀, X): f_t(X) = y − e^{−2cKt}r₀, and f_t = f(w₀, ·) +
+    Σ_i a_i(t)K(x_i, ·) with a(t) = Σ_k q_k(1 − e^{−2cλ_kt})/λ_k·⟨q_k, r₀⟩. times may be infinite.
     """
 
     tangent: Tangent
@@ -134,7 +171,9 @@ class LinearisedFlow:
     def predictions(self, t: float) -> Array:
         """f_t on the inputs of the training set, (n,)."""
         modes = self.eigenvectors.T @ (self.y - self.start)
-        return self.start + self.eigenvectors @ (-np.expm1(-2 * self.factor * self.eigenvalues * _time(t)) * modes)
+        return self.start + self.eigenvectors @ (
+            -np.expm1(-2 * self.factor * self.eigenvalues * _time(t)) * modes
+        )
 
     def loss(self, t: float) -> float:
         return self.factor * float(np.sum((self.predictions(t) - self.y) ** 2))
@@ -156,7 +195,8 @@ def linearised_flow(
     output: int | None = None,
     memory: float = MEMORY,
 ) -> LinearisedFlow:
-    """The gradient flow of the network linearised at params0, without integrating: `flow.at(t)` is a predictor.
+    """The gradient flow of the network linearised at params0, without integrating: `flow.at(t)` is
+    a predictor.
 
     fn, output, memory: as for `tangent_kernel`. Modes of K within rounding of zero do not move.
     """
@@ -166,4 +206,6 @@ def linearised_flow(
     factor = instance("loss", loss, SquareLoss).factor(len(inputs))
     values, vectors = sl.eigh(at.kernel(inputs))
     kept = values > len(values) * np.finfo(float).eps * values[-1]
-    return LinearisedFlow(at, inputs, target, factor, values[kept], vectors[:, kept], at.predictions(inputs))
+    return LinearisedFlow(
+        at, inputs, target, factor, values[kept], vectors[:, kept], at.predictions(inputs)
+    )

@@ -15,21 +15,31 @@ from .functions import Leaves, TangentFunction, along, check_alone, check_shapes
 
 
 class TorchModule(TangentFunction):
-    """module(X) -> (n,), or (n, k) with `output` the column looked at; parameters are modules or state dictionaries.
+    """module(X) -> (n,), or (n, k) with `output` the column looked at; parameters are modules or
+    state dictionaries.
 
-    Computed in float64 on a copy of the weights, buffers included, in the mode (training or not) that the module is in. Buffers,
-    such as running means, are those of the first parameters given; parameters with others are refused.
+    Computed in float64 on a copy of the weights, buffers included, in the mode (training or not)
+    that the module is in. Buffers, such as running means, are those of the first parameters given;
+    parameters with others are refused.
     """
 
     def __init__(self, module: Any, params: Any, output: int | None = None) -> None:
         self.module, self.output = module, output
-        self.names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+        self.names = [
+            name for name, parameter in module.named_parameters() if parameter.requires_grad
+        ]
         weights = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
-        tied = {name for name, tensor in module.named_parameters(remove_duplicate=False) if id(tensor) in weights}
+        tied = {
+            name
+            for name, tensor in module.named_parameters(remove_duplicate=False)
+            if id(tensor) in weights
+        }
         state = {**dict(module.named_buffers()), **_state(module if params is None else params)}
         self.static = {name: _double(tensor) for name, tensor in state.items() if name not in tied}
         self._alone: set[tuple[int, ...]] = set()
-        self.shapes = [tuple(parameter.shape) for parameter in module.parameters() if parameter.requires_grad]
+        self.shapes = [
+            tuple(parameter.shape) for parameter in module.parameters() if parameter.requires_grad
+        ]
         if not self.names:
             raise InputError("fn: the module has no parameter that requires a gradient")
 
@@ -42,14 +52,26 @@ class TorchModule(TangentFunction):
         state = _state(params)
         missing = [word for word in self.names if word not in state]
         if missing:
-            raise InputError(f"{name}: no tensor {missing[0]!r}, which the module has; give a module or its state_dict()")
-        changed = [k for k, t in self.static.items() if k in state and t.is_floating_point() and not t.equal(_double(state[k]))]
+            raise InputError(
+                f"{name}: no tensor {missing[0]!r}, which the module has; give a module or its "
+                "state_dict()"
+            )
+        changed = [
+            k
+            for k, t in self.static.items()
+            if k in state and t.is_floating_point() and not t.equal(_double(state[k]))
+        ]
         if changed:
             raise InputError(
-                f"{name}: {changed[0]!r}, which is not trained by gradients, differs from the first parameters': the same weights"
-                " mean another function there; give all of them the same one, say that of the trained network"
+                f"{name}: {changed[0]!r}, which is not trained by gradients, differs from the "
+                "first parameters': the same weights"
+                " mean another function there; give all of them the same one, say that of the "
+                "trained network"
             )
-        found = tuple(real_array(f"{name}[{word!r}]", state[word].detach().cpu().double().numpy()) for word in self.names)
+        found = tuple(
+            real_array(f"{name}[{word!r}]", state[word].detach().cpu().double().numpy())
+            for word in self.names
+        )
         check_shapes(name, [leaf.shape for leaf in found], self.shapes, self.names)
         return found
 
@@ -69,9 +91,13 @@ class TorchModule(TangentFunction):
         weights = self._tensors(leaves)
         one = torch.func.grad_and_value(lambda w, x: self._column(w, x[None])[0])
         try:
-            gradients, values = torch.func.vmap(one, in_dims=(None, 0), randomness="same")(weights, torch.as_tensor(X))
+            gradients, values = torch.func.vmap(one, in_dims=(None, 0), randomness="same")(
+                weights, torch.as_tensor(X)
+            )
         except RuntimeError as error:
-            raise InputError(f"fn: PyTorch has no gradients of it, input by input: {_first_line(error)}") from None
+            raise InputError(
+                f"fn: PyTorch has no gradients of it, input by input: {_first_line(error)}"
+            ) from None
         rows = tuple(gradients[name].detach().reshape(len(X), -1).numpy() for name in self.names)
         return Features(values.detach().numpy(), (), rows)
 
@@ -92,7 +118,10 @@ class TorchModule(TangentFunction):
     def _tensors(self, leaves: Sequence[Array]) -> dict[str, Any]:
         import torch
 
-        return {name: torch.as_tensor(np.asarray(leaf)) for name, leaf in zip(self.names, leaves, strict=True)}
+        return {
+            name: torch.as_tensor(np.asarray(leaf))
+            for name, leaf in zip(self.names, leaves, strict=True)
+        }
 
     def _column(self, weights: dict[str, Any], X: Any) -> Any:
         import torch
@@ -102,7 +131,9 @@ class TorchModule(TangentFunction):
             values = torch.func.functional_call(self.module, {**static, **weights}, (X,))
         except (RuntimeError, ValueError, IndexError) as error:
             mode = "training" if self.module.training else "evaluation"
-            raise InputError(f"fn: the module fails on float64 inputs, in {mode} mode: {_first_line(error)}") from None
+            raise InputError(
+                f"fn: the module fails on float64 inputs, in {mode} mode: {_first_line(error)}"
+            ) from None
         return column(values, X.shape[0], self.output)
 
     def _check(self, leaves: Leaves, X: Array) -> None:
@@ -110,7 +141,9 @@ class TorchModule(TangentFunction):
         if X.shape[1:] in self._alone:
             return
         two = two_inputs(X)
-        check_alone(float(self.predictions(leaves, two)[0]), float(self.predictions(leaves, two[:1])[0]))
+        check_alone(
+            float(self.predictions(leaves, two)[0]), float(self.predictions(leaves, two[:1])[0])
+        )
         self._alone.add(X.shape[1:])
 
 
@@ -129,5 +162,7 @@ def _state(params: Any) -> dict[str, Any]:
     if TorchModule.serves(params):
         return dict(params.state_dict())
     if not isinstance(params, dict):
-        raise InputError(f"params: expected a module or its state_dict(), found {type(params).__name__}")
+        raise InputError(
+            f"params: expected a module or its state_dict(), found {type(params).__name__}"
+        )
     return params

@@ -38,18 +38,51 @@ def _a1(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     X, size = problem.data.X, largest_value(problem)
     plain = plain_sum(problem, problem.params0)
-    checks = [Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN)]
+    checks = [
+        Check(
+            "|f(w) − Σφ(w_j, ·)|, relative",
+            off(_called(problem, 1.0), plain, size),
+            "==",
+            0.0,
+            2 * ROUNDING,
+            PLAIN,
+        )
+    ]
     for factor in FACTORS:
         wrong = off(_called(problem, factor), factor**2 * plain, factor**2 * size)
         linear = off(factor * plain, factor**2 * plain, factor**2 * size)
-        checks.append(Check(f"|f({factor:g}w) − {factor:g}²f(w)|, relative", wrong, "==", 0.0, 2 * ROUNDING, PLAIN, null=linear))
+        checks.append(
+            Check(
+                f"|f({factor:g}w) − {factor:g}²f(w)|, relative",
+                wrong,
+                "==",
+                0.0,
+                2 * ROUNDING,
+                PLAIN,
+                null=linear,
+            )
+        )
     model, params = opposite(problem)
     lengths = [float(np.sum(leaf**2)) for leaf in (*params, *problem.params0)]
     half = len(lengths) // 2
     return (
         *checks,
-        Check("|f(Tw) + f(w)|, relative", off(model(params, X), -plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
-        Check("‖Tw‖², over ‖w‖²", sum(lengths[:half]) / sum(lengths[half:]), "==", 1.0, ROUNDING, PLAIN),
+        Check(
+            "|f(Tw) + f(w)|, relative",
+            off(model(params, X), -plain, size),
+            "==",
+            0.0,
+            2 * ROUNDING,
+            PLAIN,
+        ),
+        Check(
+            "‖Tw‖², over ‖w‖²",
+            sum(lengths[:half]) / sum(lengths[half:]),
+            "==",
+            1.0,
+            ROUNDING,
+            PLAIN,
+        ),
     )
 
 
@@ -73,10 +106,14 @@ def plain_sum(problem: Problem, params: Any) -> Array:
 
 
 def largest_value(problem: Problem) -> float:
-    """What a network of these norms can reach on the samples; the start's own may be zero, where neurons cancel or are off."""
+    """What a network of these norms can reach on the samples; the start's own may be zero, where
+    neurons cancel or are off."""
     squares = sum(float(np.sum(leaf**2)) for leaf in problem.params0)
     longest = float(np.max(np.linalg.norm(problem.data.X, axis=1)))
-    return max(squares * (longest**2 if isinstance(problem.model, SignedTwoLayer) else longest / 2), float(np.finfo(float).tiny))
+    return max(
+        squares * (longest**2 if isinstance(problem.model, SignedTwoLayer) else longest / 2),
+        float(np.finfo(float).tiny),
+    )
 
 
 def _scaled(params: Any, factor: float) -> Any:
@@ -86,7 +123,9 @@ def _scaled(params: Any, factor: float) -> Any:
 def opposite(problem: Problem) -> tuple[Any, Any]:
     """The network of the same norms with the opposite predictor (C, (A1): φ(Tθ, ·) = −φ(θ, ·))."""
     if isinstance(problem.model, SignedTwoLayer):
-        return dataclasses.replace(problem.model, signs=-np.asarray(problem.model.signs)), problem.params0
+        return dataclasses.replace(
+            problem.model, signs=-np.asarray(problem.model.signs)
+        ), problem.params0
     return problem.model, problem.params0._replace(a=-problem.params0.a)
 
 
@@ -131,16 +170,31 @@ def _a2(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _tail(logs: Array, name: str) -> tuple[Check, ...]:
-    """log ℓ(u) − u → 0 as u → −∞: the power of |u|, and what is left far out, up to what it still changed over three decades."""
+    """log ℓ(u) − u → 0 as u → −∞: the power of |u|, and what is left far out, up to what it still
+    changed over three decades."""
     quantity, witness = f"|log {name}(u) − u| at u = {-TAIL[-1]:g}", "ℓ evaluated out to u = −10⁶"
     if not np.all(np.isfinite(logs)):
-        return (unknown_check(quantity, f"log {name} is not finite between u = {-TAIL[0]:g} and {-TAIL[-1]:g}"),)
+        return (
+            unknown_check(
+                quantity, f"log {name} is not finite between u = {-TAIL[0]:g} and {-TAIL[-1]:g}"
+            ),
+        )
     left, rounding = np.abs(logs + TAIL), 4 * EPS * float(TAIL[-1])
     change = float(abs(left[-1] - left[np.searchsorted(TAIL, TAIL[-1] / 1e3)]))
     checks = [Check(quantity, float(left[-1]), "<=", 2 * rounding, max(rounding, change), witness)]
     if np.all(logs < 0):
         error = 4 * EPS + left / TAIL
-        checks.append(exponent_check(f"power of |u| in −log {name}(u)", TAIL, -logs, 1.0, error, witness=witness, null=0.0))
+        checks.append(
+            exponent_check(
+                f"power of |u| in −log {name}(u)",
+                TAIL,
+                -logs,
+                1.0,
+                error,
+                witness=witness,
+                null=0.0,
+            )
+        )
     return tuple(checks)
 
 
@@ -149,9 +203,17 @@ def _a3(evidence: Evidence) -> tuple[Check, ...]:
     rows = augmented(data.X)
     lipschitz, jumping = _lipschitz(rows)
     return (
-        Check("least angle of two inputs (x, 1), over rounding", _least_angle(rows) / EPS, ">=", 1.0, 0.0, "angles of pairs"),
         Check(
-            "least over i of how far a point of i's kink is from the others' kinks: no other function bends there",
+            "least angle of two inputs (x, 1), over rounding",
+            _least_angle(rows) / EPS,
+            ">=",
+            1.0,
+            0.0,
+            "angles of pairs",
+        ),
+        Check(
+            "least over i of how far a point of i's kink is from the others' kinks: no other "
+            "function bends there",
             _lone_kinks(rows),
             ">=",
             0.0,
@@ -172,12 +234,15 @@ def _a3(evidence: Evidence) -> tuple[Check, ...]:
 
 def _least_angle(rows: Array) -> float:
     unit = rows / np.linalg.norm(rows, axis=1)[:, None]
-    gaps = [float(np.min(np.linalg.norm(unit[i + 1 :] - unit[i], axis=1))) for i in range(len(unit) - 1)]
+    gaps = [
+        float(np.min(np.linalg.norm(unit[i + 1 :] - unit[i], axis=1))) for i in range(len(unit) - 1)
+    ]
     return min(gaps, default=1.0)
 
 
 def _lone_kinks(rows: Array) -> float:
-    """φ(·, x_i) alone bends where ⟨w, x̃_i⟩ = 0 and no other ⟨w, x̃_j⟩ is: then no combination of the others equals it."""
+    """φ(·, x_i) alone bends where ⟨w, x̃_i⟩ = 0 and no other ⟨w, x̃_j⟩ is: then no combination of
+    the others equals it."""
     unit = rows / np.linalg.norm(rows, axis=1)[:, None]
     rng = np.random.default_rng(0)
     least = 1.0
@@ -187,18 +252,23 @@ def _lone_kinks(rows: Array) -> float:
         w -= np.outer(w @ row, row)  # again: what rounding left
         size = np.linalg.norm(w, axis=1)
         w = w[size > 0] / size[size > 0, None]
-        others = np.delete(unit, i, axis=0) - row  # ⟨w, x̃_j⟩ = ⟨w, x̃_j − x̃_i⟩, which keeps its digits for near neighbours
+        # ⟨w, x̃_j⟩ = ⟨w, x̃_j − x̃_i⟩, which keeps its digits for near neighbours
+        others = np.delete(unit, i, axis=0) - row
         if len(others):
             least = min(least, float(np.max(np.min(np.abs(w @ others.T), axis=1))))
     return least
 
 
 def _lipschitz(rows: Array) -> tuple[float, float]:
-    """Over pairs of neurons near and far, for the squared ReLU and, as a rival, for the ReLU, whose gradient jumps."""
+    """Over pairs of neurons near and far, for the squared ReLU and, as a rival, for the ReLU, whose
+    gradient jumps."""
     rng = np.random.default_rng(0)
     w = rng.standard_normal((PAIRS, rows.shape[1]))
     other = w + rng.standard_normal(w.shape) * np.geomspace(1e-6, 10, PAIRS)[:, None]
-    smooth, kinked = SignedTwoLayer(PAIRS, rows.shape[1], signs=np.ones(PAIRS)), TwoLayer(PAIRS, rows.shape[1])
+    smooth, kinked = (
+        SignedTwoLayer(PAIRS, rows.shape[1], signs=np.ones(PAIRS)),
+        TwoLayer(PAIRS, rows.shape[1]),
+    )
     distance, largest = np.linalg.norm(w - other, axis=1), [0.0, 0.0]
     for row in rows:
         scale = 2 * float(row @ row) * distance
@@ -206,7 +276,10 @@ def _lipschitz(rows: Array) -> tuple[float, float]:
         one, two = (smooth.gradient(each, row[None], np.ones(1)).W for each in start)
         largest[0] = max(largest[0], float(np.max(np.linalg.norm(one - two, axis=1) / scale)))
         one, two = (
-            kinked.gradient(kinked.init(1.0)._replace(a=np.ones(PAIRS), W=each), row[None], np.ones(1)).W for each in (w, other)
+            kinked.gradient(
+                kinked.init(1.0)._replace(a=np.ones(PAIRS), W=each), row[None], np.ones(1)
+            ).W
+            for each in (w, other)
         )
         largest[1] = max(largest[1], float(np.max(np.linalg.norm(one - two, axis=1) / scale)))
     return largest[0], largest[1]
@@ -216,14 +289,33 @@ def _pi2(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     measure, size = sphere_measure(problem.model, problem.params0), largest_value(problem)
     plain = plain_sum(problem, problem.params0)
-    squares = np.sum(np.column_stack([leaf.reshape(problem.model.width, -1) for leaf in problem.params0]) ** 2, axis=1)
+    squares = np.sum(
+        np.column_stack([leaf.reshape(problem.model.width, -1) for leaf in problem.params0]) ** 2,
+        axis=1,
+    )
     twice = sphere_measure(problem.model, _scaled(problem.params0, 2.0))
     total = float(np.sum(squares))
     points = np.linalg.norm(measure.points, axis=1)
     return (
-        Check("|f(w) − Σφ(w_j, ·)|, relative", off(_called(problem, 1.0), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
-        Check("|f of Π₂(μ) − f|, relative", off(measure(problem.data.X), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
-        Check("largest |‖θ_j‖ − 1|", float(np.max(np.abs(points - 1))), "==", 0.0, 2 * ROUNDING, PLAIN),
+        Check(
+            "|f(w) − Σφ(w_j, ·)|, relative",
+            off(_called(problem, 1.0), plain, size),
+            "==",
+            0.0,
+            2 * ROUNDING,
+            PLAIN,
+        ),
+        Check(
+            "|f of Π₂(μ) − f|, relative",
+            off(measure(problem.data.X), plain, size),
+            "==",
+            0.0,
+            2 * ROUNDING,
+            PLAIN,
+        ),
+        Check(
+            "largest |‖θ_j‖ − 1|", float(np.max(np.abs(points - 1))), "==", 0.0, 2 * ROUNDING, PLAIN
+        ),
         Check(
             "mass, over Σ‖w_j‖²",
             float(np.exp(measure.log_norm)) / total,
@@ -242,13 +334,21 @@ def _pi2(evidence: Evidence) -> tuple[Check, ...]:
             PLAIN,
             null=float(np.max(np.abs(1 / squares.size - squares / total))),
         ),
-        Check("mass when w is doubled, over fourfold", float(np.exp(twice.log_norm)) / (4 * total), "==", 1.0, ROUNDING, PLAIN),
+        Check(
+            "mass when w is doubled, over fourfold",
+            float(np.exp(twice.log_norm)) / (4 * total),
+            "==",
+            1.0,
+            ROUNDING,
+            PLAIN,
+        ),
     )
 
 
 a1 = Claim(
     "C/A1",
-    "The feature is 2-homogeneous and balanced: φ(rw, ·) = r²φ(w, ·), and −φ(θ, ·) = φ(Tθ, ·) for some T of the sphere.",
+    "The feature is 2-homogeneous and balanced: φ(rw, ·) = r²φ(w, ·), and −φ(θ, ·) = φ(Tθ, ·) for "
+    "some T of the sphere.",
     "C, Assumption (A1)",
     (NETWORK,),
     network_problem,
@@ -260,7 +360,8 @@ a1 = Claim(
 )
 a2 = Claim(
     "C/A2",
-    "The loss increases strictly, has the tail ℓ(u) ~ ℓ'(u) ~ e^u as u → −∞, and a slope bounded below for u ≥ 0.",
+    "The loss increases strictly, has the tail ℓ(u) ~ ℓ'(u) ~ e^u as u → −∞, and a slope bounded "
+    "below for u ≥ 0.",
     "C, Assumption (A2)",
     (NETWORK,),
     network_problem,
@@ -284,7 +385,8 @@ a3 = Claim(
 )
 pi2 = Claim(
     "C/pi2",
-    "Π₂ puts a neuron's squared norm at its direction on the sphere: the predictor is unchanged, the mass is Σ‖w_j‖².",
+    "Π₂ puts a neuron's squared norm at its direction on the sphere: the predictor is unchanged, "
+    "the mass is Σ‖w_j‖².",
     "C, eq. (3)",
     (NETWORK,),
     network_problem,

@@ -1,4 +1,5 @@
-"""C, Appendix B, after Proposition 9: risk with weight decay has the minimum of risk with the path norm."""
+"""C, Appendix B, after Proposition 9: risk with weight decay has the minimum of risk with the path
+norm."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from .setting import inputs_of
 SHARE = 0.1
 """λ over the least one at which zero is the minimiser."""
 CLOSED = 1e-3
-"""Relative gap between bounds on a minimum, or between training and a minimum, below which they are called equal: training by
-gradients stops beside kinks, where it can tell no more."""
+"""Relative gap between bounds on a minimum, or between training and a minimum, below which they are
+called equal: training by gradients stops beside kinks, where it can tell no more."""
 ROUNDS = 8
 """Of adding directions in which the path norm's dual is violated."""
 PATIENCE = 2000
@@ -41,7 +42,8 @@ TRAINED = "training with weight decay by ∇L"
 
 @dataclass(frozen=True, eq=False)
 class Decayed:
-    """R(f) + λ·penalty for the mean loss R of labelled inputs: as a network with weight decay, and as a measure with its norm."""
+    """R(f) + λ·penalty for the mean loss R of labelled inputs: as a network with weight decay, and
+    as a measure with its norm."""
 
     data: Dataset
     exponential: bool
@@ -82,10 +84,13 @@ class Decayed:
     def penalised(self, network: TwoLayerParams, model: TwoLayer, X: Array) -> float:
         """R + λ·(½Σ(a_j² + ‖w_j‖²)): weight decay, by the library's network."""
         assert self.scale is not None
-        return self.risk(self.data.y * np.asarray(model(network, X)))[0] + self.scale * weight_decay(network)
+        return self.risk(self.data.y * np.asarray(model(network, X)))[
+            0
+        ] + self.scale * weight_decay(network)
 
     def convex(self) -> tuple[float, float, Array, Array]:
-        """min R(f) + λ‖ν‖ over signed measures on ±(⟨u, ·⟩)₊: its value, a lower bound, and a minimiser's (u, c)."""
+        """min R(f) + λ‖ν‖ over signed measures on ±(⟨u, ·⟩)₊: its value, a lower bound, and a
+        minimiser's (u, c)."""
         assert self.scale is not None
         rng, grid = np.random.default_rng(0), spread_directions(self.rows.shape[1])
         u, c = grid[:: max(len(grid) // FIRST, 1)], None
@@ -117,15 +122,29 @@ class Decayed:
             force = q @ Z
             return risk + scale * float(np.sum(z)), np.concatenate([scale - force, scale + force])
 
-        z = np.zeros(2 * m) if start is None else np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
+        z = (
+            np.zeros(2 * m)
+            if start is None
+            else np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
+        )
         options = {"maxiter": PATIENCE, "maxfun": PATIENCE, "ftol": 1e-14, "gtol": 1e-10 * scale}
-        found = minimize(objective, z, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * (2 * m), options=options)
+        found = minimize(
+            objective,
+            z,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, None)] * (2 * m),
+            options=options,
+        )
         c = found.x[:m] - found.x[m:]
         risk, q = self.risk(Z @ c)
         return c, risk + scale * float(np.sum(np.abs(c))), q
 
-    def train(self, model: TwoLayer, start: TwoLayerParams, X: Array, turning: bool = True) -> tuple[TwoLayerParams, Any]:
-        """The network where training with weight decay ends, and ∇ there; turning: or only the lengths of neurons are trained."""
+    def train(
+        self, model: TwoLayer, start: TwoLayerParams, X: Array, turning: bool = True
+    ) -> tuple[TwoLayerParams, Any]:
+        """The network where training with weight decay ends, and ∇ there; turning: or only the
+        lengths of neurons are trained."""
         from scipy.optimize import minimize
 
         scale, (a0, W0) = self.scale, start
@@ -143,7 +162,9 @@ class Decayed:
 
         def objective(z: Array) -> tuple[float, Array]:
             value, found = slopes(read(z))
-            return value, np.concatenate([found.a, found.W.ravel() if turning else np.sum(found.W * unit, axis=1)])
+            return value, np.concatenate(
+                [found.a, found.W.ravel() if turning else np.sum(found.W * unit, axis=1)]
+            )
 
         z = np.concatenate([a0, W0.ravel() if turning else np.linalg.norm(W0, axis=1)])
         options = {"maxiter": PATIENCE, "maxfun": PATIENCE, "ftol": 1e-14, "gtol": 1e-10 * scale}
@@ -162,7 +183,8 @@ def path_norm(network: Any) -> float:
 
 
 def _decay(evidence: Evidence) -> tuple[Check, ...]:
-    """On one thread: some ten thousand products of small matrices, which several would only wait for."""
+    """On one thread: some ten thousand products of small matrices, which several would only wait
+    for."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -174,13 +196,19 @@ def _equal_minima(evidence: Evidence) -> tuple[Check, ...]:
     data, loss = inputs_of(problem), problem.loss.loss
     quantity = "least risk with the path norm"
     if not isinstance(loss, (ExponentialLoss, LogisticLoss)):
-        return (unknown_check(quantity, f"the conjugate of {type(loss).__name__} is not written down"),)
+        return (
+            unknown_check(quantity, f"the conjugate of {type(loss).__name__} is not written down"),
+        )
     both = Decayed(data, isinstance(loss, ExponentialLoss))
     if both.scale is None:
         return (unknown_check(quantity, "too many cells of the sphere for a lower bound"),)
     least, lower, u, c = both.convex()
     if least - lower > CLOSED * least:
-        return (unknown_check(quantity, f"the convex program is known up to {1 - lower / least:.2g} only"),)
+        return (
+            unknown_check(
+                quantity, f"the convex program is known up to {1 - lower / least:.2g} only"
+            ),
+        )
     some = np.abs(c) > KEPT * np.sum(np.abs(c))
     model, rows = TwoLayer(int(np.sum(some)), u.shape[1]), both.rows
     root = np.sqrt(np.abs(c[some]))
@@ -216,7 +244,8 @@ def _equal_minima(evidence: Evidence) -> tuple[Check, ...]:
             witness=TRAINED,
         ),
         Check(
-            "the same where lengths alone are trained, from the minimiser with its neurons unbalanced, over the least risk",
+            "the same where lengths alone are trained, from the minimiser with its neurons "
+            "unbalanced, over the least risk",
             again / least,
             "==",
             1.0,
@@ -235,13 +264,17 @@ def _balance(trained: TwoLayerParams, left: Any, scale: float) -> Check:
     quantity = "weight decay over path norm of the trained network: it is balanced"
     if size == 0:
         return unknown_check(quantity, "training ends at zero")
-    return Check(quantity, weight_decay(trained) / size, "==", 1.0, owed / size + ROUNDING, witness=TRAINED)
+    return Check(
+        quantity, weight_decay(trained) / size, "==", 1.0, owed / size + ROUNDING, witness=TRAINED
+    )
 
 
 decay = Claim(
     "C/weight-decay",
-    "Risk with weight decay, R(f) + (λ/2)Σ(a_j² + ‖w_j‖²), has the minimum of risk with the path norm, R(f) + λ‖f‖_{F̃1}, for"
-    " networks wide enough (as many neurons as a minimiser has atoms): training falls not below it, and its minimisers, balanced,"
+    "Risk with weight decay, R(f) + (λ/2)Σ(a_j² + ‖w_j‖²), has the minimum of risk with the path "
+    "norm, R(f) + λ‖f‖_{F̃1}, for"
+    " networks wide enough (as many neurons as a minimiser has atoms): training falls not below "
+    "it, and its minimisers, balanced,"
     " attain it.",
     "C, Appendix B, after Proposition 9",
     (RELU, SIGNS, SEPARABLE),

@@ -29,11 +29,16 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     best = given_limit(evidence) or f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
     if not isinstance(best.value, Particles):
-        return (unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),)
+        return (
+            unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),
+        )
     longest = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     upper, lower = best.certificate.dual, float(np.min(measured_margins(best.value, data)))
     if not lower > 0 or (SUMS + SOLVED) * longest > TELLING * lower:
-        why = f"γ₁, at least {lower:.2g}, is below what a linear program resolves for inputs of size {longest:.2g}"
+        why = (
+            f"γ₁, at least {lower:.2g}, is below what a linear program resolves for inputs of "
+            f"size {longest:.2g}"
+        )
         return (unknown_check("γ₁^(m), over γ₁", why),)
     u = _directions(NUMBERS[-1], data.d + 1)
     error = (SUMS + SOLVED) * longest / lower
@@ -41,17 +46,52 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     for m in NUMBERS:
         stated, margin, gain = _over(data, u[:m])
         far, moved = _moved(best.value, u[:m], data)
-        rows.append((stated, abs(stated - margin), abs(stated - gain), stated - moved, stated - before, longest / 2 * far))
+        rows.append(
+            (
+                stated,
+                abs(stated - margin),
+                abs(stated - gain),
+                stated - moved,
+                stated - before,
+                longest / 2 * far,
+            )
+        )
         before = stated
     found, primal, dual, better, grown, reach = np.array(rows).T
     gap = abs(upper - best.certificate.primal) / upper
     return (
         Check(
-            "margin of the maximiser, over γ₁'s upper bound", lower / upper, "==", 1.0, error + gap, "f summed over its neurons"
+            "margin of the maximiser, over γ₁'s upper bound",
+            lower / upper,
+            "==",
+            1.0,
+            error + gap,
+            "f summed over its neurons",
         ),
-        Check("largest |γ₁^(m) − margin of its masses|/γ₁", float(np.max(primal)) / lower, "==", 0.0, error, BOTH),
-        Check("largest |γ₁^(m) − largest gain of its weights|/γ₁", float(np.max(dual)) / lower, "==", 0.0, error, BOTH),
-        Check("largest γ₁^(m)/γ₁", float(np.max(found)) / upper, "<=", 1.0 + 2 * error, error, "a proven upper bound"),
+        Check(
+            "largest |γ₁^(m) − margin of its masses|/γ₁",
+            float(np.max(primal)) / lower,
+            "==",
+            0.0,
+            error,
+            BOTH,
+        ),
+        Check(
+            "largest |γ₁^(m) − largest gain of its weights|/γ₁",
+            float(np.max(dual)) / lower,
+            "==",
+            0.0,
+            error,
+            BOTH,
+        ),
+        Check(
+            "largest γ₁^(m)/γ₁",
+            float(np.max(found)) / upper,
+            "<=",
+            1.0 + 2 * error,
+            error,
+            "a proven upper bound",
+        ),
         Check(
             "least (γ₁^(m) − margin of the maximiser on the nearest directions)/γ₁",
             float(np.min(better)) / lower,
@@ -68,7 +108,14 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
             error * lower / float(np.min(reach)),
             MOVED,
         ),
-        Check("least growth of γ₁^(m) with m, over γ₁", float(np.min(grown)) / lower, ">=", -2 * error, error, BOTH),
+        Check(
+            "least growth of γ₁^(m) with m, over γ₁",
+            float(np.min(grown)) / lower,
+            ">=",
+            -2 * error,
+            error,
+            BOTH,
+        ),
         Check(
             f"γ₁^({NUMBERS[-1]})/γ₁, at least 1 − ½max‖(x, 1)‖·δ/γ₁",
             float(found[-1]) / lower,
@@ -102,7 +149,8 @@ def _over(data: Dataset, u: Array) -> tuple[float, float, float]:
 
 
 def _moved(measure: Particles, u: Array, data: Dataset) -> tuple[float, float]:
-    """The largest distance of an atom from its nearest direction, and the margin of the measure with all atoms moved there."""
+    """The largest distance of an atom from its nearest direction, and the margin of the measure
+    with all atoms moved there."""
     nearest = np.argmax(measure.directions @ u.T, axis=1)
     far = float(np.max(np.linalg.norm(measure.directions - u[nearest], axis=1)))
     return far, float(np.min(measured_margins(measure._replace(directions=u[nearest]), data)))
@@ -110,8 +158,10 @@ def _moved(measure: Particles, u: Array, data: Dataset) -> tuple[float, float]:
 
 sec4 = Claim(
     "C/sec4",
-    "Over m fixed directions the max margin γ₁^(m) grows with them towards γ₁: γ₁ − ½max‖(x, 1)‖·δ ≤ γ₁^(m) ≤ γ₁, δ the largest"
-    " distance of a maximiser's atom from a direction, which vanishes as the directions fill the sphere.",
+    "Over m fixed directions the max margin γ₁^(m) grows with them towards γ₁: γ₁ − ½max‖(x, "
+    "1)‖·δ ≤ γ₁^(m) ≤ γ₁, δ the largest"
+    " distance of a maximiser's atom from a direction, which vanishes as the directions fill the "
+    "sphere.",
     "C, §4, continuous limit",
     (DATA, SIGNS, SEPARABLE),
     cluster_data,

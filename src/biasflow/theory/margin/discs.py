@@ -1,4 +1,5 @@
-"""C, §7: the distribution of its experiments, and what Theorem 8 asks of it: Δ₂(P) ≥ 1/(3k−1) and R ≤ √d."""
+"""C, §7: the distribution of its experiments, and what Theorem 8 asks of it: Δ₂(P) ≥ 1/(3k−1) and R
+≤ √d."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ DRAWN = 100_000
 FEW = 24
 """Points among which Δ₂ is bracketed over all projections."""
 UNLUCKY = 14.0
-"""−log of the probability with which no point of a disc comes as near to the other as is said: below 1e-6."""
+"""−log of the probability with which no point of a disc comes as near to the other as is said:
+below 1e-6."""
 CAP = 0.5
-"""Share of a disc's area in a cap of depth s, over (s/r)^{3/2}: 4√2/3π = 0.6 for small s, and 0.5 at s = r."""
+"""Share of a disc's area in a cap of depth s, over (s/r)^{3/2}: 4√2/3π = 0.6 for small s, and 0.5
+at s = r."""
 ROUNDING = 1e-9
 """Of distances of coordinates up to one half, over 1/(3k−1), and of Δ₂'s bracket."""
 FRESH = "fresh points of the distribution"
@@ -38,9 +41,13 @@ def least_distance(X: Array, y: Array) -> float:
 
 
 def _disc_gap(X: Array, y: Array, k: int) -> tuple[float, int]:
-    """The distance of two nearest discs of opposite classes, over 1/(3k − 1), and the points of the emptier of them."""
-    cell = np.clip(np.floor((X[:, :2] + 0.5) * k), 0, k - 1).astype(int)  # each cell of the unit square's grid has one disc
-    number, first, count = np.unique(cell[:, 0] * k + cell[:, 1], return_index=True, return_counts=True)
+    """The distance of two nearest discs of opposite classes, over 1/(3k − 1), and the points of the
+    emptier of them."""
+    # each cell of the unit square's grid has one disc
+    cell = np.clip(np.floor((X[:, :2] + 0.5) * k), 0, k - 1).astype(int)
+    number, first, count = np.unique(
+        cell[:, 0] * k + cell[:, 1], return_index=True, return_counts=True
+    )
     places, labels = np.column_stack([number // k, number % k]), y[first]
     best = (np.inf, 0)
     for i in np.flatnonzero(labels > 0):
@@ -60,7 +67,12 @@ def _sec7(evidence: Evidence) -> tuple[Check, ...]:
         "the same, over the distance of discs: attained",
     )
     radius = Check(
-        "largest ‖x‖ over √d/2", float(np.max(np.linalg.norm(X, axis=1))) / (d**0.5 / 2), "<=", 1.0, ROUNDING, witness=FRESH
+        "largest ‖x‖ over √d/2",
+        float(np.max(np.linalg.norm(X, axis=1))) / (d**0.5 / 2),
+        "<=",
+        1.0,
+        ROUNDING,
+        witness=FRESH,
     )
     if np.unique(y).size < 2:
         return (*(unknown_check(name, "all clusters have one class") for name in names), radius)
@@ -70,9 +82,12 @@ def _sec7(evidence: Evidence) -> tuple[Check, ...]:
     if depth > 1:
         attained = unknown_check(names[1], f"{points} points of a disc are too few")
     else:
-        # a cap of depth s of a disc of radius r has width √(8rs) and a share of CAP·(s/r)^{3/2} of its area or more
+        # a cap of depth s of a disc of radius r has width √(8rs) and a share of CAP·(s/r)^{3/2} of
+        # its area or more
         allowed = float(np.hypot(gap + 2 * depth, 2 * (2 * depth) ** 0.5)) / gap
-        attained = Check(names[1], least / promised(k) / gap, "<=", allowed, ROUNDING, witness=FRESH)
+        attained = Check(
+            names[1], least / promised(k) / gap, "<=", allowed, ROUNDING, witness=FRESH
+        )
     few = _first(X, y)
     bracket = interclass_distance(X[few], y[few], 2).certificate
     return (
@@ -115,11 +130,14 @@ def _any_clusters(key: int) -> Clusters:
     return Clusters(int(rng.integers(1, 9)), int(rng.integers(2, 21)), key)
 
 
-CLUSTERS = Hypothesis("clusters", "the distribution of C's experiments", on_problem(_distribution), structural=True)
+CLUSTERS = Hypothesis(
+    "clusters", "the distribution of C's experiments", on_problem(_distribution), structural=True
+)
 
 sec7 = Claim(
     "C/sec7",
-    "The distribution of C's experiments, k² discs with classes at random in the first two coordinates and uniform in the others,"
+    "The distribution of C's experiments, k² discs with classes at random in the first two "
+    "coordinates and uniform in the others,"
     " has Δ₂(P) ≥ 1/(3k−1), attained where two neighbours differ, and R ≤ √d/2 (C: √d).",
     "C, §7, setting",
     (CLUSTERS,),

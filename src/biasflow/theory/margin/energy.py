@@ -1,4 +1,5 @@
-"""C, §2.4 and Appendix D: what the smooth margin gains along its flow, its clock, and why margins once reached are kept."""
+"""C, §2.4 and Appendix D: what the smooth margin gains along its flow, its clock, and why margins
+once reached are kept."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ MOMENTS = 8
 STEP = 1e-3
 """Of central differences in time, over the same unit; twice the step tells their error."""
 MARGIN = 3.0
-"""By which the difference of two step sizes, three times the error of the finer, is taken larger."""
+"""By which the difference of two step sizes, three times the error of the finer, is taken
+larger."""
 LATE = 25.0
 """S up to which flows are compared: the clock of the risk has then slowed by e^25."""
 RTOL = 1e-6
@@ -40,7 +42,8 @@ WRITTEN = "S and its soft-argmin written out along ∇L followed in the weights"
 
 
 class Gaining:
-    """A flow of raw gradients with what C's proofs say of it, in C's symbols: ν = Π₂(μ), J' = F' on the sphere, β = ‖ν‖."""
+    """A flow of raw gradients with what C's proofs say of it, in C's symbols: ν = Π₂(μ), J' = F' on
+    the sphere, β = ‖ν‖."""
 
     def __init__(self, problem: Problem, time_s: float | None = None) -> None:
         self.problem, self.time_s = problem, time_s
@@ -91,7 +94,12 @@ class Gaining:
         weights = np.asarray(p.loss.weights(p.model(params, p.data.X), p.data.y))
         measure = sphere_measure(p.model, params)
         moving = transport_growth(measure, p.data.X, p.data.y, weights)
-        return np.exp(measure.log_masses), moving.potential, np.sum(moving.velocity**2, axis=1), weights
+        return (
+            np.exp(measure.log_masses),
+            moving.potential,
+            np.sum(moving.velocity**2, axis=1),
+            weights,
+        )
 
     def power(self, t: float) -> Array:
         """∫‖∇F'‖²dμ = ∫(‖∇J'‖² + 4|J'|²)dν, and its second part."""
@@ -100,20 +108,25 @@ class Gaining:
         return np.array([masses @ slope + radial, radial])
 
     def integrated(self, rate: Callable[[float], Any]) -> tuple[Any, Any]:
-        """∫₀^T rate dt, step by step of the flow, and what rules with one node less change on each step, summed up."""
+        """∫₀^T rate dt, step by step of the flow, and what rules with one node less change on each
+        step, summed up."""
         times = self.flow.times[self.flow.times < self.end]
         edges = np.append(times, self.end)
         rules = [np.polynomial.legendre.leggauss(count) for count in NODES]
         total, off = np.zeros(()), np.zeros(())
         for a, b in itertools.pairwise(edges):
             middle, half = (a + b) / 2, (b - a) / 2
-            fine, rough = (half * sum(w * rate(middle + half * x) for x, w in zip(*rule, strict=True)) for rule in rules)
+            fine, rough = (
+                half * sum(w * rate(middle + half * x) for x, w in zip(*rule, strict=True))
+                for rule in rules
+            )
             total, off = total + fine, off + np.abs(fine - rough)
         return total, off
 
     @property
     def rounding(self) -> float:
-        """Of F and of scores, from the flow's own error: those of the weights, times how fast they change."""
+        """Of F and of scores, from the flow's own error: those of the weights, times how fast they
+        change."""
         reach = float(np.max(np.sum(self.problem.data.X**2, axis=1)))
         size = float(np.sqrt(self.norm(self.end)))
         return 4 * reach * size * float(np.max(self.flow.error)) + TIGHT * (1 + reach * size**2)
@@ -128,7 +141,9 @@ class Gaining:
 def _failed(found: Gaining) -> tuple[Check, ...] | None:
     if found.flow.result.success:
         return None
-    return (unknown_check("the flow", f"the weights could not be followed: {found.flow.result.value}"),)
+    return (
+        unknown_check("the flow", f"the weights could not be followed: {found.flow.result.value}"),
+    )
 
 
 def _energy(evidence: Evidence) -> tuple[Check, ...]:
@@ -137,15 +152,32 @@ def _energy(evidence: Evidence) -> tuple[Check, ...]:
         return failure
     gain = found.smooth(found.end) - found.smooth(0.0)
     if gain <= found.rounding:
-        return (unknown_check("gain of F", f"{gain:.2g} was gained, which the flow does not resolve"),)
+        return (
+            unknown_check("gain of F", f"{gain:.2g} was gained, which the flow does not resolve"),
+        )
     (predicted, radial), (off, _) = found.integrated(found.power)
     share = float(radial) / gain
     speed, error = found.rates(found.smooth, found.end / 2)
     middle = float(found.power(found.end / 2)[0])
     error_gain = (float(off) + found.rounding) / gain
     return (
-        Check("∫∫‖∇F'‖²dμ dt, over F(μ_T) − F(μ_0)", float(predicted) / gain, "==", 1.0, error_gain, witness=WRITTEN, null=share),
-        Check("∫‖∇F'‖²dμ, over dF/dt halfway", middle / speed, "==", 1.0, error / speed, witness=SOURCE),
+        Check(
+            "∫∫‖∇F'‖²dμ dt, over F(μ_T) − F(μ_0)",
+            float(predicted) / gain,
+            "==",
+            1.0,
+            error_gain,
+            witness=WRITTEN,
+            null=share,
+        ),
+        Check(
+            "∫‖∇F'‖²dμ, over dF/dt halfway",
+            middle / speed,
+            "==",
+            1.0,
+            error / speed,
+            witness=SOURCE,
+        ),
         Check(
             "∫∫4|J'|²dν dt, over F(μ_T) − F(μ_0): growth alone gains less",
             share,
@@ -197,7 +229,8 @@ def _cor11(evidence: Evidence) -> tuple[Check, ...]:
             null=float(np.max(fixed / size)),
         ),
         Check(
-            "least of (d/dt S_‖ν‖ − log n·d/dt(1/‖ν‖)), relative, where ‖ν‖ grows; of d/dt S_‖ν‖ where not",
+            "least of (d/dt S_‖ν‖ − log n·d/dt(1/‖ν‖)), relative, where ‖ν‖ grows; of d/dt S_‖ν‖ "
+            "where not",
             float(slack[tight]),
             ">=",
             0.0,
@@ -216,12 +249,14 @@ def _cor11(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _allowed(n: int, growth: Array) -> Array:
-    """log n·d/dt(1/‖ν‖) = −log n·(d‖ν‖/dt)/‖ν‖² where ‖ν‖ grows, else zero; growth: (d‖ν‖/dt)/‖ν‖²."""
+    """log n·d/dt(1/‖ν‖) = −log n·(d‖ν‖/dt)/‖ν‖² where ‖ν‖ grows, else zero; growth:
+    (d‖ν‖/dt)/‖ν‖²."""
     return np.asarray(-np.log(n) * np.maximum(growth, 0.0))
 
 
 def _parts(found: Gaining, t: float) -> tuple[float, float, float]:
-    """At fixed β: ∫‖∇J'‖²dν̄ + 4(∫|J'|²dν̄ − (∫J'dν̄)²); Σp_i log(np_i); and (d‖ν‖/dt)/‖ν‖², d‖ν‖/dt = 4∫J'dν."""
+    """At fixed β: ∫‖∇J'‖²dν̄ + 4(∫|J'|²dν̄ − (∫J'dν̄)²); Σp_i log(np_i); and (d‖ν‖/dt)/‖ν‖²,
+    d‖ν‖/dt = 4∫J'dν."""
     masses, potential, slope, p = found.forces(t)
     beta = float(np.sum(masses))
     share = masses / beta
@@ -232,7 +267,8 @@ def _parts(found: Gaining, t: float) -> tuple[float, float, float]:
 
 
 def _kept(found: Gaining, start: float) -> float:
-    """S at the start less log n·∫(dβ)₊/β² along the flow: log n(1/β_0 − 1/β_T) where β grows throughout."""
+    """S at the start less log n·∫(dβ)₊/β² along the flow: log n(1/β_0 − 1/β_T) where β grows
+    throughout."""
     betas = np.array([found.norm(t) for t in np.linspace(0.0, found.end, 400)])
     inverse = 1 / betas
     lost = float(np.sum(np.maximum(inverse[:-1] - inverse[1:], 0.0)))
@@ -248,16 +284,29 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
     risk = dataclasses.replace(p, loss=p.loss.loss)
     again = integrate_weights(risk, late, TIGHT, None, time_s=found.time_s)
     if not again.result.success:
-        return (unknown_check("the flow of the risk", f"it could not be followed: {again.result.value}"),)
+        return (
+            unknown_check(
+                "the flow of the risk", f"it could not be followed: {again.result.value}"
+            ),
+        )
     library = gradient_flow(
-        p.model, p.data, p.loss.loss, p.params0, times=[0.0, late], rtol=RTOL, throw=False, time_s=found.time_s
+        p.model,
+        p.data,
+        p.loss.loss,
+        p.params0,
+        times=[0.0, late],
+        rtol=RTOL,
+        throw=False,
+        time_s=found.time_s,
     )
     size = float(np.sqrt(found.norm(found.end)))
     same = float(np.max(np.abs(found.flow.at(found.end).W)))
     velocity = float(np.max(np.abs(_speed(risk, again.final))))
     owed = float(np.max(found.flow.error) + np.max(again.error)) + off * velocity + TIGHT * size
     apart = _distance(again.final, found.flow.at(found.end))
-    still = _distance(p.params0 if late < found.end else again.at(found.end), found.flow.at(found.end))
+    still = _distance(
+        p.params0 if late < found.end else again.at(found.end), found.flow.at(found.end)
+    )
     mine = _distance(library.final, again.final)
     slopes = [_speed(each, found.flow.at(found.end)) for each in (p, risk)]
     return (
@@ -281,7 +330,10 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
         ),
         Check(
             "∇F·risk + ∇risk at the end, relative",
-            float(np.max(np.abs(slopes[0] * np.exp(-found.smooth(found.end)) - slopes[1])) / np.max(np.abs(slopes[1]))),
+            float(
+                np.max(np.abs(slopes[0] * np.exp(-found.smooth(found.end)) - slopes[1]))
+                / np.max(np.abs(slopes[1]))
+            ),
             "==",
             0.0,
             found.rounding + TIGHT,
@@ -297,7 +349,9 @@ def _speed(problem: Problem, params: Any) -> Array:
 
 
 def _distance(one: Any, other: Any) -> float:
-    return max(float(np.max(np.abs(a - b))) for a, b in zip(leaves(one), leaves(other), strict=True))
+    return max(
+        float(np.max(np.abs(a - b))) for a, b in zip(leaves(one), leaves(other), strict=True)
+    )
 
 
 energy = Claim(
@@ -314,7 +368,8 @@ energy = Claim(
 )
 cor11 = Claim(
     "C/cor11",
-    "d/dt S_‖ν‖(ĥ(ν̄)) ≥ n·d/dt(1/‖ν‖) where ‖ν‖ grows (C prints −n, which is false), and log n may stand for n: a smooth margin"
+    "d/dt S_‖ν‖(ĥ(ν̄)) ≥ n·d/dt(1/‖ν‖) where ‖ν‖ grows (C prints −n, which is false), and log n "
+    "may stand for n: a smooth margin"
     " once reached is lost by log(n)/‖ν‖ at most.",
     "C, proof of Corollary 11",
     (SMOOTH, EXPONENTIAL, SIGNS, SMALL_START),

@@ -1,4 +1,5 @@
-"""Fixed features of a problem with their margins and ascents, each computed once, and what C's rates ask of them."""
+"""Fixed features of a problem with their margins and ascents, each computed once, and what C's
+rates ask of them."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from .plain import PlainAscent, agreed, plain_ascent
 from .setting import STEPS, output_features, signed_features
 
 SAME = 1e-12
-"""Relative difference of margins up to which rounding has not grown: the ascents amplify it exponentially, then by ten in
-some ten steps. Half as many steps are compared."""
+"""Relative difference of margins up to which rounding has not grown: the ascents amplify it
+exponentially, then by ten in some ten steps. Half as many steps are compared."""
 SMALL_FROM = 40
 """t from which on a step's growth is its logarithm to one per cent, `rates.SMALL_STEP`."""
 
@@ -64,7 +65,8 @@ class Features:
 
     @cached_property
     def rough(self) -> PlainAscent:
-        """The same in float64 with every feature moved by its rounding: their distance is what rounding does."""
+        """The same in float64 with every feature moved by its rounding: their distance is what
+        rounding does."""
         moved = 1 + np.finfo(float).eps * np.random.default_rng(0).choice([-4.0, 4.0], self.Z.shape)
         return plain_ascent(self.Z * moved, self.output, kind=np.float64)
 
@@ -99,7 +101,10 @@ def _separates(evidence: Evidence) -> str | None:
     both = fixed(evidence)
     for name, features in (("directions", both.directions), ("first layer", both.layer)):
         if not features.best.stats["separable"]:
-            return f"the {problem.model.width} fixed {name} do not separate the samples: the margin is not positive"
+            return (
+                f"the {problem.model.width} fixed {name} do not separate the samples: the "
+                "margin is not positive"
+            )
     return None
 
 
@@ -109,8 +114,16 @@ def _long(evidence: Evidence) -> str | None:
     if early < SMALL_FROM:
         return f"{features.plain.length} steps could be followed, needs {10 * SMALL_FROM}"
     least = float(np.min(features.plain.margin[early:]))
-    return None if least >= best / 2 else f"after {early} steps the margin is {least:.3g}, less than half of {best:.3g}"
+    return (
+        None
+        if least >= best / 2
+        else f"after {early} steps the margin is {least:.3g}, less than half of {best:.3g}"
+    )
 
 
-SEPARATES = Hypothesis("separates", "the fixed neurons of the start separate the samples", _separates)
-LONG = Hypothesis("long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", _long)
+SEPARATES = Hypothesis(
+    "separates", "the fixed neurons of the start separate the samples", _separates
+)
+LONG = Hypothesis(
+    "long", "t is large: the margin after a tenth of the steps is at least half of γ₁^(m)", _long
+)

@@ -1,7 +1,10 @@
-"""C, proof of Theorem 10, steps 1 and 3: where J'_∞ is large mass grows fastest, and where it is not nothing is left of ν̄.
+"""C, proof of Theorem 10, steps 1 and 3: where J'_∞ is large mass grows fastest, and where it is
+not nothing is left of ν̄.
 
-J' depends on ν through p = ∇S alone, so J'_∞ is that of the p with which long training ends. On a line the sphere is a circle, of
-neurons of either sign: J'_∞ is looked at all around, and the level sets of M − v and M − 4v, M = max J'_∞, are points of it.
+J' depends on ν through p = ∇S alone, so J'_∞ is that of the p with which long training ends. On a
+line the sphere is a circle, of
+neurons of either sign: J'_∞ is looked at all around, and the level sets of M − v and M − 4v, M =
+max J'_∞, are points of it.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ W_ERROR = 2.0
 SEEN = 24
 """Times at which masses are looked at from t₀ on."""
 GROWN = 12.0
-"""log β from which on the exponent of ‖ν‖ is fitted: what log n adds to margins is below e^{−12}."""
+"""log β from which on the exponent of ‖ν‖ is fitted: what log n adds to margins is below
+e^{−12}."""
 CLOCK = "times of the flow, against γ₁ of a linear program or its certificate"
 RATES = "differences in time of ∇L followed in the weights"
 
@@ -81,13 +85,19 @@ class Circle:
         """The least |g'| where |g| passes a level; infinite where it never does."""
         above = np.abs(self.around[0]) >= level
         there = np.flatnonzero(above != np.roll(above, -1))
-        both = np.minimum(np.abs(self.around[1][there]), np.abs(self.around[1][(there + 1) % AROUND]))
+        both = np.minimum(
+            np.abs(self.around[1][there]), np.abs(self.around[1][(there + 1) % AROUND])
+        )
         return float(np.min(both, initial=np.inf))
 
     def apart(self, other: Circle) -> tuple[float, float]:
         """Largest differences of J' and of ∇J', with what half a step between places can add."""
-        curvature = 2 * float(np.abs(self.weights - other.weights) @ np.sum(self.problem.data.X**2, axis=1))
-        value, slope = (float(np.max(np.abs(a - b))) for a, b in zip(self.around, other.around, strict=True))
+        curvature = 2 * float(
+            np.abs(self.weights - other.weights) @ np.sum(self.problem.data.X**2, axis=1)
+        )
+        value, slope = (
+            float(np.max(np.abs(a - b))) for a, b in zip(self.around, other.around, strict=True)
+        )
         return value + slope * np.pi / AROUND, slope + curvature * np.pi / AROUND
 
     def of(self, W: Array) -> Array:
@@ -97,7 +107,8 @@ class Circle:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """A flow of raw gradients, J'_∞, v, and the times since which J' is within v and ∇J' within u/2 of it."""
+    """A flow of raw gradients, J'_∞, v, and the times since which J' is within v and ∇J' within u/2
+    of it."""
 
     flow: Trajectory
     limit: Circle
@@ -105,23 +116,37 @@ class Settled:
     times: Array
 
     def masses(self, t: float) -> tuple[float, float, float, float]:
-        """log ν_t(K_v) and log ν_t off K_{4v}, with their errors: 2Σ‖w_j‖ times that of the weights over the masses."""
-        W, M, off = self.flow.at(t).W, self.limit.largest, 2 * W_ERROR * float(np.max(self.flow.error))
+        """log ν_t(K_v) and log ν_t off K_{4v}, with their errors: 2Σ‖w_j‖ times that of the weights
+        over the masses."""
+        W, M, off = (
+            self.flow.at(t).W,
+            self.limit.largest,
+            2 * W_ERROR * float(np.max(self.flow.error)),
+        )
         values, lengths = self.limit.of(W), np.linalg.norm(W, axis=1)
         inside, outside = lengths[values >= M - self.v], lengths[values < M - 4 * self.v]
         sums = [float(np.sum(each**2)) for each in (inside, outside)]
-        errors = [off * float(np.sum(each)) / total for each, total in zip((inside, outside), sums, strict=True)]
+        errors = [
+            off * float(np.sum(each)) / total
+            for each, total in zip((inside, outside), sums, strict=True)
+        ]
         return float(np.log(sums[0])), float(np.log(sums[1])), errors[0], errors[1]
 
     def crossings(self) -> int:
         """Neurons that leave K_v, or K_{4v}, from one time to the next."""
-        M, inside = self.limit.largest, [self.limit.of(self.flow.at(float(t)).W) for t in self.times]
+        M, inside = (
+            self.limit.largest,
+            [self.limit.of(self.flow.at(float(t)).W) for t in self.times],
+        )
         levels = (M - self.v, M - 4 * self.v)
-        return sum(int(np.sum((a >= c) & (b < c))) for a, b in itertools.pairwise(inside) for c in levels)
+        return sum(
+            int(np.sum((a >= c) & (b < c))) for a, b in itertools.pairwise(inside) for c in levels
+        )
 
 
 def final_weights(run: Trained) -> Array:
-    """p where long training ends; the last step ends at a norm, too short for its weights to tell."""
+    """p where long training ends; the last step ends at a norm, too short for its weights to
+    tell."""
     found = run.flow.stats.get("weights")
     if found is not None:
         return np.asarray(found[-2])
@@ -132,13 +157,20 @@ def final_weights(run: Trained) -> Array:
 def settled(run: Trained, time_s: float) -> Settled | str:
     """Steps 1 and 3 from t₀ on, or why not."""
     limit = Circle(run.problem, final_weights(run))
-    flow = integrate_weights(run.problem, float(run.flow.times[run.place(LATE)]), TIGHT, None, time_s=time_s)
+    flow = integrate_weights(
+        run.problem, float(run.flow.times[run.place(LATE)]), TIGHT, None, time_s=time_s
+    )
     if not flow.result.success:
         return f"raw gradients could not be followed to log β = {LATE:g}: {flow.result.value}"
     p = run.problem
     times = np.linspace(0.0, float(flow.times[-1]), 10 * SEEN)
     states = [flow.at(float(t)) for t in times]
-    apart = np.array([Circle(p, np.asarray(p.loss.weights(p.model(w, p.data.X), p.data.y))).apart(limit) for w in states])
+    apart = np.array(
+        [
+            Circle(p, np.asarray(p.loss.weights(p.model(w, p.data.X), p.data.y))).apart(limit)
+            for w in states
+        ]
+    )
     M = limit.largest
     for share in SHARES:
         v = share * M
@@ -171,7 +203,15 @@ def _thm10(evidence: Evidence) -> tuple[Check, ...]:
     low, high = step_rates(M, v)
     return (
         Check(names[0], float(leaving), "==", 0.0, witness=ALONG),
-        Check(names[1], float(np.min(np.diff(inside) / span)) / low, ">=", 1.0, owed[0] / low, witness=ALONG, null=0.0),
+        Check(
+            names[1],
+            float(np.min(np.diff(inside) / span)) / low,
+            ">=",
+            1.0,
+            owed[0] / low,
+            witness=ALONG,
+            null=0.0,
+        ),
         Check(
             names[2],
             float(np.max(np.diff(outside) / span)) / high,
@@ -193,16 +233,31 @@ def _growth(evidence: Evidence) -> tuple[Check, ...]:
     run = trained(evidence)
     quantity = f"exponent of ‖ν‖ in e^{{4γ₁t}}, from log β = {GROWN:g} on"
     if not run.arrived:
-        why = f"training ends at {1 - run.deficit:.4g} of γ₁, log β = {run.log_norms[-1]:.3g}: for want of width or of time"
+        why = (
+            f"training ends at {1 - run.deficit:.4g} of γ₁, log β = {run.log_norms[-1]:.3g}: "
+            "for want of width or of time"
+        )
         return (unknown_check(quantity, why), *_bracket(evidence))
-    loose = Trained(run.problem, run._followed(10 * RTOL), None, run.time_s) if run.given is None else run
+    loose = (
+        Trained(run.problem, run._followed(10 * RTOL), None, run.time_s)
+        if run.given is None
+        else run
+    )
     (slope, lacking), (other, _) = (_rate(each, run.gamma) for each in (run, loose))
     first = run.place(GROWN)
     steps = 4 * run.gamma * (run.flow.times[first:] - run.flow.times[first])
     error = np.abs(slope - other) * steps + lacking
     grown = run.log_norms[first:] - run.log_norms[first]
     return (
-        exponent_check(quantity, np.exp(steps), np.exp(grown), growth_exponent(), error, witness=CLOCK, null=0.0),
+        exponent_check(
+            quantity,
+            np.exp(steps),
+            np.exp(grown),
+            growth_exponent(),
+            error,
+            witness=CLOCK,
+            null=0.0,
+        ),
         *_bracket(evidence),
     )
 
@@ -213,33 +268,53 @@ def growth_exponent() -> float:
 
 
 def _rate(run: Trained, gamma: float) -> tuple[float, float]:
-    """(log‖ν‖ gained over 4γ₁t, what it may lack of that by 1 − margin/γ₁ and log(n)/‖ν‖) from GROWN on.
+    """(log‖ν‖ gained over 4γ₁t, what it may lack of that by 1 − margin/γ₁ and log(n)/‖ν‖) from
+    GROWN on.
 
     4·margin ≤ d log‖ν‖/dt ≤ 4(margin + log(n)/‖ν‖), since p is a soft-argmin.
     """
     first = run.place(GROWN)
     t, logs = run.flow.times[first:], run.log_norms[first:]
     off = 1 - run.margin(first) / gamma + np.log(run.problem.data.n) * np.exp(-logs[0]) / gamma
-    return float((logs[-1] - logs[0]) / (4 * gamma * (t[-1] - t[0]))), abs(float(off)) * 4 * gamma * float(t[-1] - t[0])
+    return float((logs[-1] - logs[0]) / (4 * gamma * (t[-1] - t[0]))), abs(
+        float(off)
+    ) * 4 * gamma * float(t[-1] - t[0])
 
 
 def _bracket(evidence: Evidence) -> tuple[Check, ...]:
-    """Early, along raw gradients: margin ≤ ¼d log‖ν‖/dt ≤ margin + log(n)/‖ν‖, each less the other over their sizes."""
+    """Early, along raw gradients: margin ≤ ¼d log‖ν‖/dt ≤ margin + log(n)/‖ν‖, each less the other
+    over their sizes."""
     found = Gaining(evidence.network, evidence.time_left / 4)
-    names = ("least of ¼d log‖ν‖/dt − margin, relative", "least of margin + log(n)/‖ν‖ − ¼d log‖ν‖/dt, relative")
+    names = (
+        "least of ¼d log‖ν‖/dt − margin, relative",
+        "least of margin + log(n)/‖ν‖ − ¼d log‖ν‖/dt, relative",
+    )
     if not found.flow.result.success:
-        return tuple(unknown_check(name, f"the weights could not be followed: {found.flow.result.value}") for name in names)
+        return tuple(
+            unknown_check(name, f"the weights could not be followed: {found.flow.result.value}")
+            for name in names
+        )
     edge, rows = 4 * APART * found.unit, []
     for t in np.linspace(edge, found.end - edge, MOMENTS):
         rate, error = found.rates(lambda s: float(np.log(found.norm(s))), float(t))
         margin = float(np.min(found.scores(float(t)))) / found.norm(float(t))
         more = float(np.log(found.problem.data.n)) / found.norm(float(t))
         size = abs(margin) + more
-        rows.append(((rate / 4 - margin) / size, (margin + more - rate / 4) / size, error / 4 / size))
+        rows.append(
+            ((rate / 4 - margin) / size, (margin + more - rate / 4) / size, error / 4 / size)
+        )
     below, above, owed = np.array(rows).T
     pairs = [(values, int(np.argmin(values - owed))) for values in (below, above)]
     return tuple(
-        Check(name, float(values[k]), ">=", -2 * float(owed[k]), float(owed[k]), witness=RATES, null=-1.0)
+        Check(
+            name,
+            float(values[k]),
+            ">=",
+            -2 * float(owed[k]),
+            float(owed[k]),
+            witness=RATES,
+            null=-1.0,
+        )
         for name, (values, k) in zip(names, pairs, strict=True)
     )
 
@@ -261,8 +336,10 @@ def any_growing_problem(key: int) -> Problem:
 ASKED = (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, FULL_SUPPORT, SMALL_START, CONVERGES)
 thm10 = Claim(
     "C/thm10",
-    "From when J'_ν is within v of J'_∞ and ∇J'_ν within u/2, u the least slope where J'_∞ = M − v or M − 4v, no mass leaves"
-    " K_v = {J'_∞ ≥ M − v} or K_{4v}, ν(K_v) grows at 4(M − 2v) or faster, so without bound, and ν off K_{4v} at 4(M − 3v) or"
+    "From when J'_ν is within v of J'_∞ and ∇J'_ν within u/2, u the least slope where J'_∞ = M − "
+    "v or M − 4v, no mass leaves"
+    " K_v = {J'_∞ ≥ M − v} or K_{4v}, ν(K_v) grows at 4(M − 2v) or faster, so without bound, and "
+    "ν off K_{4v} at 4(M − 3v) or"
     " slower (C prints 4(m − 3v)ν(K_{4v})): in ν̄ nothing is left of it.",
     "C, proof of Theorem 10, steps 1 and 3",
     (*ASKED[:1], INTERVALS, *ASKED[1:]),
@@ -275,7 +352,8 @@ thm10 = Claim(
 )
 growth = Claim(
     "C/growth",
-    "log‖ν_t‖ ~ 4γ₁t where ∇S and ν̄ converge: for ℓ = exp 4·margin ≤ d/dt log‖ν‖ ≤ 4(margin + log(n)/‖ν‖), and the margin tends"
+    "log‖ν_t‖ ~ 4γ₁t where ∇S and ν̄ converge: for ℓ = exp 4·margin ≤ d/dt log‖ν‖ ≤ 4(margin + "
+    "log(n)/‖ν‖), and the margin tends"
     " to γ₁ = M.",
     "C, proof of Theorem 10, step 1 (the rate of which it gives 4(M − 2v))",
     (SMOOTH, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, PLANAR, FULL_SUPPORT, SMALL_START, CONVERGES),

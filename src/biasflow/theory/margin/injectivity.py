@@ -53,30 +53,45 @@ def _lem28(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _density(X: Array, rng: np.random.Generator) -> Check:
-    """A signed density on R^d that is constant between planes across a line, of which neurons along the line see the masses.
+    """A signed density on R^d that is constant between planes across a line, of which neurons along
+    the line see the masses.
 
-    (⟨v, x⟩ − t)₊ integrated has the density's image on the line as its second derivative in t: read off in each piece by a second
-    difference, exact since the image is constant there. All lines together tell the measure (Cramér and Wold).
+    (⟨v, x⟩ − t)₊ integrated has the density's image on the line as its second derivative in t: read
+    off in each piece by a second difference, exact since the image is constant there. All lines
+    together tell the measure (Cramér and Wold).
     """
     drawn = rng.standard_normal(X.shape[1])
     v = np.asarray(drawn / np.linalg.norm(drawn))
     low, high = float(np.min(X @ v)), float(np.max(X @ v))
-    edges = np.linspace(low, high, PIECES + 1) if high > low else low + np.linspace(-1.0, 1.0, PIECES + 1)
+    edges = (
+        np.linspace(low, high, PIECES + 1)
+        if high > low
+        else low + np.linspace(-1.0, 1.0, PIECES + 1)
+    )
     half, masses = float(edges[1] - edges[0]) / 2, rng.standard_normal(PIECES)
-    nodes = (edges[:-1] + half)[:, None] + half * np.array([-1, -1, 1, 1]) * (0.5 + 0.5 / 3**0.5 * np.array([1, -1, -1, 1]))
+    nodes = (edges[:-1] + half)[:, None] + half * np.array([-1, -1, 1, 1]) * (
+        0.5 + 0.5 / 3**0.5 * np.array([1, -1, -1, 1])
+    )
     across = rng.standard_normal((nodes.size, X.shape[1]))
     points = np.outer(nodes.ravel(), v) + (across - np.outer(across @ v, v)) * half
     t = np.concatenate([edges, edges[:-1] + half])
     directions = np.column_stack([np.tile(v, (t.size, 1)), -t])
     shares = np.repeat(masses / 4, 4)
-    values, straight = _transform(directions, augmented(points), shares), directions @ augmented(points).T @ shares
+    values, straight = (
+        _transform(directions, augmented(points), shares),
+        directions @ augmented(points).T @ shares,
+    )
     ends, middles = np.arange(PIECES), PIECES + 1 + np.arange(PIECES)
-    found, blind = ((2 / half) * (each[ends] + each[ends + 1] - 2 * each[middles]) for each in (values, straight))
+    found, blind = (
+        (2 / half) * (each[ends] + each[ends + 1] - 2 * each[middles])
+        for each in (values, straight)
+    )
     size = float(np.max(np.abs(masses)))
     reach = max(abs(low), abs(high)) + half
     error = 64 * EPS * float(np.sum(np.abs(masses))) * reach / half
     return Check(
-        "masses of a signed density along a line read off its transform, off them, largest, over the largest mass",
+        "masses of a signed density along a line read off its transform, off them, largest, over "
+        "the largest mass",
         float(np.max(np.abs(found - masses))) / size,
         "==",
         0.0,
@@ -107,7 +122,8 @@ def _lone_place(unit: Array, i: int, rng: np.random.Generator) -> tuple[Array, f
 
 lem28 = Claim(
     "C/lem28",
-    "If ∫(aᵀ(x, 1))₊dλ(x) = 0 for all a, then λ = 0: a signed measure on the inputs can be read off this function of a.",
+    "If ∫(aᵀ(x, 1))₊dλ(x) = 0 for all a, then λ = 0: a signed measure on the inputs can be read "
+    "off this function of a.",
     "C, Lemma 28",
     (DATA,),
     cluster_data,

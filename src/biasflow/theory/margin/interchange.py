@@ -1,4 +1,5 @@
-"""C, after Corollary 4: limits in m and t can be interchanged, since a margin once reached is kept in networks of every width."""
+"""C, after Corollary 4: limits in m and t can be interchanged, since a margin once reached is kept
+in networks of every width."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ SPAN = 200.0
 RESOLVED = 1e-3
 """Error of a margin, over the largest, up to which it is compared with others."""
 RTOL = 1e-6
-"""Of raw gradients: at ten times that, kinks leave margins open by several RESOLVED where they are small."""
+"""Of raw gradients: at ten times that, kinks leave margins open by several RESOLVED where they are
+small."""
 OWN = "scores of the weights themselves, along the whole flow"
 
 
@@ -37,14 +39,26 @@ def _interchange(evidence: Evidence) -> tuple[Check, ...]:
     long, raw = [], []
     for run in runs:
         error = run.flow.stats.get("margin_error")
-        margins = np.array([float(np.min(scores(run.problem, run.state(k)))) for k in range(len(run.log_norms))])
-        long.append(_kept(run.problem, margins, run.log_norms, np.zeros(margins.size) if error is None else np.asarray(error)))
+        margins = np.array(
+            [float(np.min(scores(run.problem, run.state(k)))) for k in range(len(run.log_norms))]
+        )
+        long.append(
+            _kept(
+                run.problem,
+                margins,
+                run.log_norms,
+                np.zeros(margins.size) if error is None else np.asarray(error),
+            )
+        )
         raw.append(_along(run.problem))
     of = f"over t ≥ t₀ in networks of {' and '.join(map(str, widths))} neurons"
     reached = min(float(run.log_norms[-1]) for run in runs)
     return (
         _check(
-            f"least of margin(t) − margin(t₀) + log(n)/‖ν_{{t₀}}‖, over the largest margin, {of}, by raw gradients", raw, ALONG
+            f"least of margin(t) − margin(t₀) + log(n)/‖ν_{{t₀}}‖, over the largest margin, {of}, "
+            "by raw gradients",
+            raw,
+            ALONG,
         ),
         _check(f"the same until log β = {reached:.3g}", long, OWN),
     )
@@ -57,7 +71,13 @@ def _check(quantity: str, found: list[tuple[float, float, float] | None], witnes
     least, error, null = np.array(kept).T
     k = int(np.argmin(least))
     return Check(
-        quantity, float(least[k]), ">=", -2 * float(error[k]), float(error[k]), witness=witness, null=float(np.min(null))
+        quantity,
+        float(least[k]),
+        ">=",
+        -2 * float(error[k]),
+        float(error[k]),
+        witness=witness,
+        null=float(np.min(null)),
     )
 
 
@@ -69,12 +89,15 @@ def _along(problem: Problem) -> tuple[float, float, float] | None:
     return _kept(problem, margins, np.array([log_norm(w) for w in raw.states]), raw.error)
 
 
-def _kept(problem: Problem, margins: Array, log_norms: Array, error: Array) -> tuple[float, float, float] | None:
-    """The least of margin(t) − margin(t₀) + log(n)/‖ν_{t₀}‖ over the largest |margin|, its error, and the flow backwards.
+def _kept(
+    problem: Problem, margins: Array, log_norms: Array, error: Array
+) -> tuple[float, float, float] | None:
+    """The least of margin(t) − margin(t₀) + log(n)/‖ν_{t₀}‖ over the largest |margin|, its error,
+    and the flow backwards.
 
-    Over t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖. With u = ‖ν‖·margins and F = S(u), min u ≥ F − log n, and F grows. Where log n ≥ min u(t₀)
-    that gives min u(t) ≥ F(t₀) − log n ≥ min u(t₀) − log n, to be divided by ‖ν_t‖; else Σp_iu_i > 0 from there on, ‖ν‖ grows,
-    and Corollary 11 adds up.
+    Over t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖. With u = ‖ν‖·margins and F = S(u), min u ≥ F − log n, and F
+    grows. Where log n ≥ min u(t₀) that gives min u(t) ≥ F(t₀) − log n ≥ min u(t₀) − log n, to be
+    divided by ‖ν_t‖; else Σp_iu_i > 0 from there on, ‖ν‖ grows, and Corollary 11 adds up.
     """
     size = float(np.max(np.abs(margins), initial=0.0))
     known = error <= RESOLVED * size
@@ -96,8 +119,10 @@ def lost_by(n: int, log_norms: Array) -> Array:
 
 interchange = Claim(
     "C/interchange",
-    "Limits in m and t can be interchanged, since a margin is kept in networks of every width: margin(t) ≥ margin(t₀) −"
-    " log(n)/‖ν_{t₀}‖ for all t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖, whatever m; so for all t ≥ t₀ once margin(t₀) ≥ log(n)/‖ν_{t₀}‖.",
+    "Limits in m and t can be interchanged, since a margin is kept in networks of every width: "
+    "margin(t) ≥ margin(t₀) −"
+    " log(n)/‖ν_{t₀}‖ for all t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖, whatever m; so for all t ≥ t₀ once "
+    "margin(t₀) ≥ log(n)/‖ν_{t₀}‖.",
     "C, after Corollary 4, and proof of Corollary 11",
     (NETWORK, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, SMALL_START),
     kept_problem,

@@ -1,4 +1,5 @@
-"""C, §2.3 and eq. (10): max margins in F1 and F2 with their certificates, and the distance between classes."""
+"""C, §2.3 and eq. (10): max margins in F1 and F2 with their certificates, and the distance between
+classes."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ PROVEN = 1e-8
 FEATURES = 2000
 """Neurons of the random first layer whose margin is compared with the kernel's."""
 DEVIATIONS = 6.0
-"""Standard errors that an entry of a random-feature kernel may be off, in Bernstein's inequality."""
+"""Standard errors that an entry of a random-feature kernel may be off, in Bernstein's
+inequality."""
 EPS = float(np.finfo(float).eps)
 SUMS = 16 * EPS
 """What sums over neurons and samples leave, relative to their largest term."""
@@ -45,7 +47,8 @@ def measured_margins(measure: Particles, data: Dataset) -> Array:
 
 
 def gain_of(weights: Array, data: Dataset) -> float | None:
-    """max_θ Σp_iy_iφ(θ, x_i) over every cell of the support's arrangement; None where there are too many cells."""
+    """max_θ Σp_iy_iφ(θ, x_i) over every cell of the support's arrangement; None where there are too
+    many cells."""
     support = np.flatnonzero(weights)
     rows = augmented(data.X)[support]
     cells = activation_cells(rows)
@@ -56,27 +59,58 @@ def _untrained(data: Dataset) -> Particles:
     """A hundred random neurons of equal mass: the null model of a max margin."""
     rng = np.random.default_rng(0)
     u = rng.standard_normal((100, data.d + 1))
-    return Particles(u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], 100), np.full(100, -np.log(100.0)))
+    return Particles(
+        u / np.linalg.norm(u, axis=1)[:, None],
+        rng.choice([-1.0, 1.0], 100),
+        np.full(100, -np.log(100.0)),
+    )
 
 
 def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     found = given_limit(evidence) or f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
     if not isinstance(found.value, Particles):
-        return (unknown_check("γ₁", f"its maximiser is a {type(found.value).__name__}, needs Particles"),)
-    stats = found.stats if "weights" in found.stats else f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2).stats
+        return (
+            unknown_check(
+                "γ₁", f"its maximiser is a {type(found.value).__name__}, needs Particles"
+            ),
+        )
+    stats = (
+        found.stats
+        if "weights" in found.stats
+        else f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2).stats
+    )
     p, proof = stats["weights"], found.certificate
     size = max(proof.dual, float(np.finfo(float).tiny))
     error = SUMS * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
     if error > TELLING:
-        return (unknown_check("γ₁", f"γ₁ ≤ {proof.dual:.2g} is below what float64 resolves for inputs of this size"),)
+        return (
+            unknown_check(
+                "γ₁",
+                f"γ₁ ≤ {proof.dual:.2g} is below what float64 resolves for inputs of this size",
+            ),
+        )
     margins, gain = measured_margins(found.value, data), gain_of(p, data)
     rival = measured_margins(_untrained(data), data)
     mass = float(np.sum(np.exp(found.value.log_masses)))
     direct = "f summed over its neurons"
     checks = [
-        Check("margin of the measure, over γ₁'s lower bound", _ratio(np.min(margins), proof.primal), "==", 1.0, error, direct),
-        Check("γ₁ stated, over its lower bound", _ratio(found.objective, proof.primal), "==", 1.0, error, direct),
+        Check(
+            "margin of the measure, over γ₁'s lower bound",
+            _ratio(np.min(margins), proof.primal),
+            "==",
+            1.0,
+            error,
+            direct,
+        ),
+        Check(
+            "γ₁ stated, over its lower bound",
+            _ratio(found.objective, proof.primal),
+            "==",
+            1.0,
+            error,
+            direct,
+        ),
         Check("total mass", mass, "==", 1.0, ROUNDING, direct),
         Check("total weight", float(np.sum(p)), "==", 1.0, ROUNDING, direct),
     ]
@@ -84,19 +118,39 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
         return (
             *checks,
             Check(
-                "lower bound, over the upper bound", proof.primal / size, "<=", 1.0, reason="too many cells for a second search"
+                "lower bound, over the upper bound",
+                proof.primal / size,
+                "<=",
+                1.0,
+                reason="too many cells for a second search",
             ),
         )
     if proof.kind != "exact":
         return (
             *checks,
-            Check("largest gain of the weights, over the upper bound", gain / size, "<=", 1.0 + error, error, CELLS),
-            unknown_check("conditions (i), (ii)", f"γ₁ is known up to {1 - proof.primal / size:.2g} only"),
+            Check(
+                "largest gain of the weights, over the upper bound",
+                gain / size,
+                "<=",
+                1.0 + error,
+                error,
+                CELLS,
+            ),
+            unknown_check(
+                "conditions (i), (ii)", f"γ₁ is known up to {1 - proof.primal / size:.2g} only"
+            ),
         )
     mean = float(p @ margins)
     return (
         *checks,
-        Check("largest gain of the weights, over the upper bound", gain / size, "==", 1.0, PROVEN + error, CELLS),
+        Check(
+            "largest gain of the weights, over the upper bound",
+            gain / size,
+            "==",
+            1.0,
+            PROVEN + error,
+            CELLS,
+        ),
         Check(
             "(i) slack of the support: (max J − ∫J dν)/γ₁",
             (gain - mean) / size,
@@ -128,14 +182,23 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     K = circle_kernel(rows, rows)
     found = given_limit(evidence) or f2_max_margin(data.X, data.y)
     if not isinstance(found.value, KernelClassifier):
-        return (unknown_check("γ₂", f"its classifier is a {type(found.value).__name__}, needs a KernelClassifier"),)
-    p = (found.stats if "weights" in found.stats else f2_max_margin(data.X, data.y).stats)["weights"]
+        return (
+            unknown_check(
+                "γ₂", f"its classifier is a {type(found.value).__name__}, needs a KernelClassifier"
+            ),
+        )
+    p = (found.stats if "weights" in found.stats else f2_max_margin(data.X, data.y).stats)[
+        "weights"
+    ]
     upper = float(np.sqrt(np.maximum((p * data.y) @ K @ (p * data.y), 0.0)))
     noise = EPS * (8 * float(np.max(K)) + data.n * float(np.linalg.eigvalsh(K)[-1]))
     largest = float(max(upper, found.certificate.dual, np.finfo(float).tiny))
     error = noise / largest**2
     if error > TELLING:
-        why = f"γ₂ ≤ {largest:.2g} is below what a Gram matrix in float64 resolves, {np.sqrt(noise):.2g}"
+        why = (
+            f"γ₂ ≤ {largest:.2g} is below what a Gram matrix in float64 resolves, "
+            f"{np.sqrt(noise):.2g}"
+        )
         return (unknown_check("γ₂", why),)
     c, points = found.value.coefficients, augmented(found.value.points)
     values = circle_kernel(rows, points) @ c
@@ -152,7 +215,12 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
         ),
         Check("norm of the classifier", norm, "==", 1.0, error, QUADRATURE),
         Check(
-            "norm of Σp_iy_ik(x_i, ·), over γ₂'s upper bound", _ratio(upper, found.certificate.dual), "==", 1.0, error, QUADRATURE
+            "norm of Σp_iy_ik(x_i, ·), over γ₂'s upper bound",
+            _ratio(upper, found.certificate.dual),
+            "==",
+            1.0,
+            error,
+            QUADRATURE,
         ),
         Check(
             "gap of γ₂: what the margin lacks of that norm, relative",
@@ -168,23 +236,45 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _random_features(data: Dataset, K: Array, found: Limit[object], noise: float) -> tuple[Check, ...]:
+def _random_features(
+    data: Dataset, K: Array, found: Limit[object], noise: float
+) -> tuple[Check, ...]:
     """γ₂^(m) by plain sums over the neurons drawn, and how far it may be from γ₂."""
     drawn = f2_max_margin(data.X, data.y, features=FEATURES)
     hidden = np.maximum(augmented(data.X) @ drawn.value.directions.T, 0.0)
     a, p = drawn.value.weights, drawn.stats["weights"]
     upper = float(np.linalg.norm((p * data.y) @ hidden)) / np.sqrt(FEATURES)
     error = noise / max(upper, drawn.certificate.dual, float(np.finfo(float).tiny)) ** 2
-    width = drawn.certificate.dual - drawn.certificate.primal  # what rounding of the features leaves
+    # what rounding of the features leaves
+    width = drawn.certificate.dual - drawn.certificate.primal
     stated = error + _ratio(width, drawn.certificate.dual)
     if error > TELLING:
-        return (unknown_check("γ₂^(m)", f"γ₂^(m) ≤ {upper:.2g} is below what sums in float64 resolve, {np.sqrt(noise):.2g}"),)
+        return (
+            unknown_check(
+                "γ₂^(m)",
+                f"γ₂^(m) ≤ {upper:.2g} is below what sums in float64 resolve, {np.sqrt(noise):.2g}",
+            ),
+        )
     worst = np.abs(hidden @ hidden.T / FEATURES - K)
     margin = float(np.min(data.y * (hidden @ a))) / float(np.sqrt(FEATURES) * np.linalg.norm(a))
     direct = "sums over the neurons drawn"
     return (
-        Check("margin of the m features' classifier, over γ₂^(m) stated", margin / drawn.objective, "==", 1.0, stated, direct),
-        Check("‖Σp_iy_iσ(x_i)‖/√m, over γ₂^(m)'s upper bound", upper / drawn.certificate.dual, "==", 1.0, stated, direct),
+        Check(
+            "margin of the m features' classifier, over γ₂^(m) stated",
+            margin / drawn.objective,
+            "==",
+            1.0,
+            stated,
+            direct,
+        ),
+        Check(
+            "‖Σp_iy_iσ(x_i)‖/√m, over γ₂^(m)'s upper bound",
+            upper / drawn.certificate.dual,
+            "==",
+            1.0,
+            stated,
+            direct,
+        ),
         Check("gap of γ₂^(m), relative", 1 - margin / upper, "<=", PROVEN + error, error, direct),
         Check(
             "|γ₂^(m)² − γ₂²| (at most the largest error of the kernel)",
@@ -195,7 +285,8 @@ def _random_features(data: Dataset, K: Array, found: Limit[object], noise: float
             QUADRATURE,
         ),
         Check(
-            "largest error of the kernel of m random features, over what Bernstein's inequality allows",
+            "largest error of the kernel of m random features, over what Bernstein's inequality "
+            "allows",
             float(np.max(worst / _bernstein(data.X, K))),
             "<=",
             1.0,
@@ -211,18 +302,29 @@ def _against_f1(data: Dataset, found: Limit[object], error: float) -> Check:
     quantity = "γ₂'s upper bound (C's norms lack a factor: γ₂ ≤ 2γ₁), over 2γ₁'s lower one"
     if margin <= 0:
         return unknown_check(quantity, "γ₁ has no positive lower bound")
-    return Check(quantity, found.certificate.dual / (2 * margin), "<=", 1.0, error, "margin of a measure of mass one")
+    return Check(
+        quantity,
+        found.certificate.dual / (2 * margin),
+        "<=",
+        1.0,
+        error,
+        "margin of a measure of mass one",
+    )
 
 
 def _bernstein(X: Array, K: Array) -> Array:
-    """What the mean of σ(⟨u, x⟩)σ(⟨u, x'⟩) over m random u may be off: its variance is known, its values are at most
-    ½(‖x‖‖x'‖ + ⟨x, x'⟩)."""
+    """What the mean of σ(⟨u, x⟩)σ(⟨u, x'⟩) over m random u may be off: its variance is known, its
+    values are at most ½(‖x‖‖x'‖ + ⟨x, x'⟩)."""
     inputs = augmented(X)
     lengths = np.linalg.norm(inputs, axis=1)
     largest = (np.outer(lengths, lengths) + inputs @ inputs.T) / 2
     variance = np.maximum(arc_cosine_kernel(X, activation="squared_relu") - K**2, 0.0)
     rounding = ROUNDING * np.outer(lengths, lengths)
-    return DEVIATIONS * np.sqrt(variance / FEATURES) + DEVIATIONS**2 / 3 * largest / FEATURES + rounding
+    return (
+        DEVIATIONS * np.sqrt(variance / FEATURES)
+        + DEVIATIONS**2 / 3 * largest / FEATURES
+        + rounding
+    )
 
 
 def _eq10(evidence: Evidence) -> tuple[Check, ...]:
@@ -233,8 +335,23 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
     direct = "pairs of samples, projected"
     error = ROUNDING + SUMS * float(np.max(np.abs(data.X))) / plain
     if error > TELLING:
-        return (unknown_check("Δ_d", f"classes {plain:.2g} apart, which float64 does not resolve for inputs of this size"),)
-    checks = [Check("Δ_d (no projection), over the least distance", brackets[-1].objective / plain, "==", 1.0, error, direct)]
+        return (
+            unknown_check(
+                "Δ_d",
+                f"classes {plain:.2g} apart, which float64 does not resolve for inputs of this "
+                "size",
+            ),
+        )
+    checks = [
+        Check(
+            "Δ_d (no projection), over the least distance",
+            brackets[-1].objective / plain,
+            "==",
+            1.0,
+            error,
+            direct,
+        )
+    ]
     for rank, found in enumerate(brackets, start=1):
         V = found.value
         closest = float(np.min(np.linalg.norm(pairs @ V, axis=1)))
@@ -255,7 +372,14 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
                 error,
                 direct,
             ),
-            Check(f"Δ_{rank}: upper bound, over Δ_d", found.certificate.dual / plain, "<=", 1 + RELAXED + error, error, direct),
+            Check(
+                f"Δ_{rank}: upper bound, over Δ_d",
+                found.certificate.dual / plain,
+                "<=",
+                1 + RELAXED + error,
+                error,
+                direct,
+            ),
         ]
         if rank < data.d:
             checks += _swept(pairs, rank, found, plain, error)
@@ -274,7 +398,8 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _swept(pairs: Array, rank: int, found: Limit[Array], plain: float, error: float) -> list[Check]:
-    """The bracket of Δ_r against a sweep over all projections, which also sees that Δ_r ≤ Δ_{r+1}."""
+    """The bracket of Δ_r against a sweep over all projections, which also sees that Δ_r ≤
+    Δ_{r+1}."""
     sweep = swept_distance(pairs, rank)
     chance = _random_frames(pairs, rank)
     if sweep is None:
@@ -321,9 +446,23 @@ def _swept(pairs: Array, rank: int, found: Limit[Array], plain: float, error: fl
     if not reached >= 1 - 2 * RESOLVED:
         return [
             *checks,
-            unknown_check(quantity, f"the frame found reaches {reached:.3g} of Δ_{rank}, by a sweep of all projections"),
+            unknown_check(
+                quantity,
+                f"the frame found reaches {reached:.3g} of Δ_{rank}, by a sweep of all projections",
+            ),
         ]
-    return [*checks, Check(quantity, reached, ">=", 1 - 2 * RESOLVED, error, witness, null=float(np.median(chance)) / low)]
+    return [
+        *checks,
+        Check(
+            quantity,
+            reached,
+            ">=",
+            1 - 2 * RESOLVED,
+            error,
+            witness,
+            null=float(np.median(chance)) / low,
+        ),
+    ]
 
 
 def _random_frames(pairs: Array, rank: int) -> Array:
@@ -335,7 +474,8 @@ def _random_frames(pairs: Array, rank: int) -> Array:
 
 gamma1 = Claim(
     "C/gamma1",
-    "γ₁ has a maximiser ν of mass one with weights p: ν sits where J(θ) = Σp_iy_iφ(θ, x_i) is largest, p on the margin.",
+    "γ₁ has a maximiser ν of mass one with weights p: ν sits where J(θ) = Σp_iy_iφ(θ, x_i) is "
+    "largest, p on the margin.",
     "C, eq. (4) and Proposition 12",
     (DATA, SIGNS, SEPARABLE),
     cluster_data,
@@ -347,7 +487,8 @@ gamma1 = Claim(
 )
 gamma2 = Claim(
     "C/gamma2",
-    "γ₂ is a hard-margin SVM with the arc-cosine kernel; with m random features γ₂^(m) tends to it as their kernel does.",
+    "γ₂ is a hard-margin SVM with the arc-cosine kernel; with m random features γ₂^(m) tends to "
+    "it as their kernel does.",
     "C, eq. (5)",
     (DATA, SIGNS, SEPARABLE),
     cluster_data,
@@ -359,7 +500,8 @@ gamma2 = Claim(
 )
 eq10 = Claim(
     "C/eq10",
-    "Δ_r, the distance of the classes after the best projection of rank r, grows with r up to their plain distance.",
+    "Δ_r, the distance of the classes after the best projection of rank r, grows with r up to "
+    "their plain distance.",
     "C, eq. (10)",
     (DATA, SIGNS, TWO_CLASSES, SEPARABLE),
     lambda key: cluster_data(key, d=3),

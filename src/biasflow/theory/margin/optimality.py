@@ -1,8 +1,11 @@
-"""C, eq. (17) and Proposition 29: the max margin on a whole population, here intervals of a line, and its optimality conditions.
+"""C, eq. (17) and Proposition 29: the max margin on a whole population, here intervals of a line,
+and its optimality conditions.
 
-𝒳 is the union of intervals around the inputs (`populations.half_width`). A measure of finitely many neurons is straight between
-kinks, so that its margin on 𝒳 is the least at ends of intervals and at kinks inside. Samples are added where a classifier of
-fewer fails, until it has its margin on all of 𝒳: then the margin of ν on 𝒳 is below γ₁, and the largest gain of λ above.
+𝒳 is the union of intervals around the inputs (`populations.half_width`). A measure of finitely many
+neurons is straight between kinks, so that its margin on 𝒳 is the least at ends of intervals and at
+kinks inside. Samples are added where a classifier of
+fewer fails, until it has its margin on all of 𝒳: then the margin of ν on 𝒳 is below γ₁, and the
+largest gain of λ above.
 """
 
 from __future__ import annotations
@@ -42,7 +45,10 @@ class Intervals:
 
     @property
     def ends(self) -> Dataset:
-        x, y = np.concatenate([self.centres - self.width, self.centres + self.width]), np.tile(self.labels, 2)
+        x, y = (
+            np.concatenate([self.centres - self.width, self.centres + self.width]),
+            np.tile(self.labels, 2),
+        )
         places, first = np.unique(x, return_index=True)
         return Dataset(places[:, None], y[first])
 
@@ -50,7 +56,11 @@ class Intervals:
         """Those of the places that lie in 𝒳, with their labels."""
         apart = np.abs(places[:, None] - self.centres)
         some = np.min(apart, axis=1) <= self.width
-        return Dataset(places[some][:, None], self.labels[np.argmin(apart, axis=1)][some]) if np.any(some) else self.ends
+        return (
+            Dataset(places[some][:, None], self.labels[np.argmin(apart, axis=1)][some])
+            if np.any(some)
+            else self.ends
+        )
 
     def bends(self, measure: Particles) -> Dataset:
         """Ends of intervals, and kinks of the neurons inside."""
@@ -65,7 +75,9 @@ class Intervals:
     def fine_margin(self, measure: Particles) -> float:
         """The same on a fine grid of every interval."""
         grid = (self.centres[:, None] + self.width * np.linspace(-1, 1, FINE)).ravel()
-        return float(np.min(measured_margins(measure, Dataset(grid[:, None], np.repeat(self.labels, FINE)))))
+        return float(
+            np.min(measured_margins(measure, Dataset(grid[:, None], np.repeat(self.labels, FINE))))
+        )
 
 
 def intervals_of(data: Dataset) -> Intervals:
@@ -93,7 +105,11 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
     given = given_limit(evidence)
     if given is not None:
         if not isinstance(given.value, Particles):
-            return (unknown_check("γ₁", f"its maximiser is a {type(given.value).__name__}, needs Particles"),)
+            return (
+                unknown_check(
+                    "γ₁", f"its maximiser is a {type(given.value).__name__}, needs Particles"
+                ),
+            )
         measure = given.value
     gain, margin = gain_of(weights, sample), found.margin(measure)
     size = float(np.max(np.linalg.norm(augmented(found.ends.X), axis=1)))
@@ -101,7 +117,11 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
         return (unknown_check("γ₁", "too many cells of the circle for a second search"),)
     error = SUMS * size / gain
     if error > TELLING:
-        return (unknown_check("γ₁", f"γ₁ ≤ {gain:.2g} is below what float64 resolves for inputs of this size"),)
+        return (
+            unknown_check(
+                "γ₁", f"γ₁ ≤ {gain:.2g} is below what float64 resolves for inputs of this size"
+            ),
+        )
     mean = float(weights @ measured_margins(measure, sample))
     alone = f1_max_margin(data.X, data.y).value
     lost = (float(weights @ measured_margins(alone, sample)), found.margin(alone))
@@ -146,8 +166,10 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
 
 prop29 = Claim(
     "C/prop29",
-    "On a population, here intervals around the inputs, max_ν min_{x∈𝒳} y·h(ν, x) is attained: by ν* and λ* ∈ P(𝒳) with ν* where"
-    " ∫yφ dλ* is largest, and λ* where y·h(ν*, ·) is least on 𝒳. Such a pair proves both: γ₁ is between them.",
+    "On a population, here intervals around the inputs, max_ν min_{x∈𝒳} y·h(ν, x) is attained: by "
+    "ν* and λ* ∈ P(𝒳) with ν* where"
+    " ∫yφ dλ* is largest, and λ* where y·h(ν*, ·) is least on 𝒳. Such a pair proves both: γ₁ is "
+    "between them.",
     "C, eq. (17) and Proposition 29",
     (DATA, INTERVALS, SIGNS, SEPARABLE),
     interval_data,

@@ -1,4 +1,5 @@
-"""C, §3, third remark: what starts at one point stays at one point, and is no max-margin classifier."""
+"""C, §3, third remark: what starts at one point stays at one point, and is no max-margin
+classifier."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ SIGN = "scores of the weights themselves"
 def _outputs(problem: Problem, params: Any) -> Array:
     """The neurons (a_j, w_j), or (ε_j, w_j): what must agree for them to lie on one ray."""
     if isinstance(problem.model, SignedTwoLayer):
-        return np.column_stack([np.linalg.norm(params.W, axis=1) * np.asarray(problem.model.signs), params.W])
+        return np.column_stack(
+            [np.linalg.norm(params.W, axis=1) * np.asarray(problem.model.signs), params.W]
+        )
     return np.column_stack([params.a, params.W])
 
 
@@ -49,10 +52,16 @@ def _apart(problem: Problem, params: Any) -> float:
 
 def _at_one_point(problem: Any) -> str | None:
     off = _apart(problem, problem.params0)
-    return None if off <= ONE_RAY else f"Π₂(μ₀) is no Dirac measure: two neurons are {off:.2g} apart on the sphere"
+    return (
+        None
+        if off <= ONE_RAY
+        else f"Π₂(μ₀) is no Dirac measure: two neurons are {off:.2g} apart on the sphere"
+    )
 
 
-DIRAC = Hypothesis("Dirac", "Π₂(μ₀) is a Dirac measure: all neurons lie on one ray", on_problem(_at_one_point))
+DIRAC = Hypothesis(
+    "Dirac", "Π₂(μ₀) is a Dirac measure: all neurons lie on one ray", on_problem(_at_one_point)
+)
 
 
 def _dirac(evidence: Evidence) -> tuple[Check, ...]:
@@ -74,7 +83,9 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
     best = measured_margins(f1_max_margin(data.X, data.y, gap=LOOSE).value, data)
     turned = max(_between(problem, problem.params0, w) for w in raw.states)
     owed = ROUNDED + max(
-        _between(problem, w, loose) for w, others in zip(raw.states, raw.looser, strict=True) for loose in others
+        _between(problem, w, loose)
+        for w, others in zip(raw.states, raw.looser, strict=True)
+        for loose in others
     )
     return (
         Check(
@@ -115,7 +126,10 @@ def _share(values: Array) -> float:
 
 def _between(problem: Problem, one: Any, other: Any) -> float:
     """How far the first neurons of two networks are apart on the sphere."""
-    u, v = (w / (np.linalg.norm(w) or 1.0) for w in (_outputs(problem, params)[0] for params in (one, other)))
+    u, v = (
+        w / (np.linalg.norm(w) or 1.0)
+        for w in (_outputs(problem, params)[0] for params in (one, other))
+    )
     return float(np.linalg.norm(u - v))
 
 
@@ -124,12 +138,16 @@ def _library(problem: Problem, own: Trajectory, owed: float, turned: float) -> C
     if len(own.times) < 2:
         return unknown_check(quantity, f"it could not be followed: {own.result.value}")
     apart = max(_apart(problem, leaf_map(itemgetter(k), own.states)) for k in range(len(own.times)))
-    return Check(f"{quantity}, whose point turns by {turned:.2g}", apart, "==", 0.0, owed, witness=ALONG)
+    return Check(
+        f"{quantity}, whose point turns by {turned:.2g}", apart, "==", 0.0, owed, witness=ALONG
+    )
 
 
 def _stretched(problem: Problem, params: Any) -> float:
     """How far the ratios of the neurons' lengths are from those at the start, relative."""
-    before, after = (np.linalg.norm(_outputs(problem, w), axis=1) for w in (problem.params0, params))
+    before, after = (
+        np.linalg.norm(_outputs(problem, w), axis=1) for w in (problem.params0, params)
+    )
     j = int(np.argmax(before))
     return float(np.max(np.abs(after / after[j] - before / before[j]))) if after[j] > 0 else 0.0
 
@@ -137,13 +155,18 @@ def _stretched(problem: Problem, params: Any) -> float:
 def _scattered(problem: Problem) -> Any:
     """The null model: neurons of the same lengths all around."""
     rng = np.random.default_rng(0)
-    return leaf_map(lambda leaf: np.linalg.norm(leaf) * rng.standard_normal(np.shape(leaf)) / leaf.size**0.5, problem.params0)
+    return leaf_map(
+        lambda leaf: np.linalg.norm(leaf) * rng.standard_normal(np.shape(leaf)) / leaf.size**0.5,
+        problem.params0,
+    )
 
 
 dirac = Claim(
     "C/dirac",
-    "A flow that starts from a Dirac measure stays one, for all its neurons have one velocity; with two classes its margin is"
-    " never positive, since φ(θ, ·) has one sign: it is no maximiser, however long it trains (with one class it may be).",
+    "A flow that starts from a Dirac measure stays one, for all its neurons have one velocity; "
+    "with two classes its margin is"
+    " never positive, since φ(θ, ·) has one sign: it is no maximiser, however long it trains "
+    "(with one class it may be).",
     "C, §3, remarks on Theorem 3",
     (NETWORK, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, TWO_CLASSES, SMALL_START, DIRAC),
     point_problem,

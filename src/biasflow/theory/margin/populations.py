@@ -1,8 +1,9 @@
 """C, Appendix H: the smooth margin of a population on a line, and its gradient (Lemmas 23 and 24).
 
-The population is what C suggests: the expectation over small perturbations of the inputs. Each is spread evenly over an interval
-of half a gap between classes, so that the density is piecewise constant; networks are straight between kinks, and integrals of
-e^{−f} are sums over pieces in closed form.
+The population is what C suggests: the expectation over small perturbations of the inputs. Each is
+spread evenly over an interval of half a gap between classes, so that the density is piecewise
+constant; networks are straight between kinks, and integrals of e^{−f} are sums over pieces in
+closed form.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from .hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
 from .setting import inputs_of
 
 QUARTER = 0.25
-"""Half-width of an interval, over the least distance of two classes: between classes half of it stays empty."""
+"""Half-width of an interval, over the least distance of two classes: between classes half of it
+stays empty."""
 NODES = 16
 """Gauss–Legendre nodes on a piece, along which f is straight; half as many tell the error."""
 STRAIGHT = 4.0
-"""Largest change of f over a piece: longer ones are cut, so that the rule integrates e^{−f} to rounding."""
+"""Largest change of f over a piece: longer ones are cut, so that the rule integrates e^{−f} to
+rounding."""
 STEPS = np.geomspace(5e-2, 2.5e-5, 14)
 """ε of differences of S, over more than three decades."""
 MOVES = (1e-3, 1e-2, 0.1, 1.0, 3.0)
@@ -40,14 +43,16 @@ ROUNDING = 1e-11
 COLD = 1e3
 """β times the change of f beside its minimum from which on only that piece counts: e^{−1000}."""
 LENGTHS = np.geomspace(0.5, 2e-4, 8)
-"""Of intervals whose mass is looked at, over the length of the piece where the population is densest; more than three decades."""
+"""Of intervals whose mass is looked at, over the length of the piece where the population is
+densest; more than three decades."""
 COUNTED = "means over the inputs, each spread by the definition"
 PIECES = "integrals over straight pieces, in closed form"
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A population on a line and a continuous f = y·h on it: pieces [left, right] with their density and label, f at the ends."""
+    """A population on a line and a continuous f = y·h on it: pieces [left, right] with their
+    density and label, f at the ends."""
 
     left: Array
     right: Array
@@ -77,7 +82,11 @@ class Spread:
         """log∫e^{−β(f − min f)}dρ over each piece."""
         rise = beta * np.abs(self.high - self.low)
         factor = np.where(rise > 0, -np.expm1(-rise) / np.where(rise > 0, rise, 1.0), 1.0)
-        return np.asarray(np.log(self.mass) - beta * (np.minimum(self.low, self.high) - self.least) + np.log(factor))
+        return np.asarray(
+            np.log(self.mass)
+            - beta * (np.minimum(self.low, self.high) - self.least)
+            + np.log(factor)
+        )
 
     def shares(self, beta: float = 1.0) -> Array:
         """∇S[βf] of each piece."""
@@ -120,30 +129,44 @@ class Spread:
         places = self.left[:, None] + (ends - self.left)[..., None] * t
         slope = (self.high - self.low) / (self.right - self.left)
         f = self.low[:, None] + slope[:, None] * (places - self.left[:, None])
-        weights = (self.label * self.density * (ends - self.left))[..., None] * w / 2 * np.exp(self.least - f - total)
-        return np.stack([np.sum(weights * places, axis=(1, 2)), np.sum(weights, axis=(1, 2))], axis=1)
+        weights = (
+            (self.label * self.density * (ends - self.left))[..., None]
+            * w
+            / 2
+            * np.exp(self.least - f - total)
+        )
+        return np.stack(
+            [np.sum(weights * places, axis=(1, 2)), np.sum(weights, axis=(1, 2))], axis=1
+        )
 
     @property
     def densest(self) -> float:
         """The largest density of ∇S[f]."""
         logs = self.log_integrals()
         total = np.max(logs) + np.log(np.sum(np.exp(logs - np.max(logs))))
-        return float(np.max(self.density * np.exp(self.least - np.minimum(self.low, self.high) - total)))
+        return float(
+            np.max(self.density * np.exp(self.least - np.minimum(self.low, self.high) - total))
+        )
 
 
 def spread(problem: Problem, params: Any = None) -> Spread:
-    """The problem's inputs spread over intervals, with f = y·h of its network (or of other parameters of it)."""
+    """The problem's inputs spread over intervals, with f = y·h of its network (or of other
+    parameters of it)."""
     data, (a, W) = inputs_of(problem), problem.params0 if params is None else params
     x, y = data.X[:, 0], data.y
     width = half_width(x, y)
-    W = np.column_stack([W[:, [k for k in range(W.shape[1]) if k != bias_of(problem)]], W[:, bias_of(problem)]])
+    W = np.column_stack(
+        [W[:, [k for k in range(W.shape[1]) if k != bias_of(problem)]], W[:, bias_of(problem)]]
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         kinks = -W[:, 1] / W[:, 0]
     edges = np.unique(np.concatenate([x - width, x + width, kinks[np.isfinite(kinks)]]))
     f = np.maximum(np.outer(edges, W[:, 0]) + W[:, 1], 0.0) @ a
     edges = np.concatenate(
         [
-            np.linspace(left, right, max(int(abs(f[k + 1] - f[k]) / STRAIGHT) + 1, 1), endpoint=False)
+            np.linspace(
+                left, right, max(int(abs(f[k + 1] - f[k]) / STRAIGHT) + 1, 1), endpoint=False
+            )
             for k, (left, right) in enumerate(itertools.pairwise(edges))
         ]
         + [edges[-1:]]
@@ -154,7 +177,14 @@ def spread(problem: Problem, params: Any = None) -> Spread:
     label = y[np.argmax(inside, axis=1)]
     f = np.maximum(np.outer(edges, W[:, 0]) + W[:, 1], 0.0) @ a
     density = np.sum(inside, axis=1) / (2 * width * x.size)
-    return Spread(edges[:-1][some], edges[1:][some], density[some], label[some], (label * f[:-1])[some], (label * f[1:])[some])
+    return Spread(
+        edges[:-1][some],
+        edges[1:][some],
+        density[some],
+        label[some],
+        (label * f[:-1])[some],
+        (label * f[1:])[some],
+    )
 
 
 def half_width(x: Array, y: Array) -> float:
@@ -172,14 +202,16 @@ def bias_of(problem: Problem) -> int:
 
 
 def library_gradient(values: Array, shares: Array) -> tuple[float, Array]:
-    """S and ∇S of the library on nodes of unequal share: e^{−u}·share = e^{−(u − log(n·share))}/n."""
+    """S and ∇S of the library on nodes of unequal share: e^{−u}·share = e^{−(u −
+    log(n·share))}/n."""
     smooth, scores = SmoothMargin(ExponentialLoss()), values - np.log(shares * values.size)
     ones = np.ones(values.size)
     return -float(smooth(scores, ones)), np.asarray(smooth.weights(scores, ones))
 
 
 def _turning(weights: Array) -> Array:
-    """cos πP + ½ with P the distribution of ∇S: a continuous change of f whose variance is one half."""
+    """cos πP + ½ with P the distribution of ∇S: a continuous change of f whose variance is one
+    half."""
     return np.asarray(np.cos(np.pi * (np.cumsum(weights) - weights / 2)) + 0.5)
 
 
@@ -190,20 +222,36 @@ def _lem23(evidence: Evidence) -> tuple[Check, ...]:
     size = ROUNDING * (1 + abs(found.most) + abs(found.least))
     exact = found.shares()
     change = _turning(exact[piece] * shares / found.mass[piece])
-    along = float(change @ (np.exp(-values + found.smooth_margin()) * shares))  # ∫g d∇S as Lemma 23 writes it
-    rest = np.array([abs(library_gradient(values + e * change, shares)[0] - own - e * along) for e in STEPS])
-    hard = np.array([abs(float(np.min(values + e * change) - np.min(values)) - e * along) for e in STEPS])
+    # ∫g d∇S as Lemma 23 writes it
+    along = float(change @ (np.exp(-values + found.smooth_margin()) * shares))
+    rest = np.array(
+        [abs(library_gradient(values + e * change, shares)[0] - own - e * along) for e in STEPS]
+    )
+    hard = np.array(
+        [abs(float(np.min(values + e * change) - np.min(values)) - e * along) for e in STEPS]
+    )
     null = float(np.polyfit(np.log(STEPS), np.log(np.maximum(hard, EPS)), 1)[0])
     rng = np.random.default_rng(0)
     centre = np.cumsum(weights) - 0.5
-    shapes = (change - 0.5, np.tanh(50 * centre), np.sin(rng.uniform(1, 9) * values + rng.uniform(0, 6)))
+    shapes = (
+        change - 0.5,
+        np.tanh(50 * centre),
+        np.sin(rng.uniform(1, 9) * values + rng.uniform(0, 6)),
+    )
     ratios = []
     for move in MOVES:
         for shape in shapes:
             other = library_gradient(values + move * shape / np.max(np.abs(shape)), shares)[1]
             ratios.append(float(np.sum(np.abs(other - weights))) / move)
     return (
-        Check("S of the library on nodes, off ∫e^{−f}dρ", abs(own - found.smooth_margin()), "==", 0.0, size, witness=PIECES),
+        Check(
+            "S of the library on nodes, off ∫e^{−f}dρ",
+            abs(own - found.smooth_margin()),
+            "==",
+            0.0,
+            size,
+            witness=PIECES,
+        ),
         Check(
             "∇S of the library, off e^{−f}dρ/∫e^{−f}dρ, largest over pieces",
             float(np.max(np.abs(np.bincount(piece, weights, found.left.size) - exact))),
@@ -217,12 +265,18 @@ def _lem23(evidence: Evidence) -> tuple[Check, ...]:
             STEPS,
             rest,
             2.0,
-            4 * EPS * (1 + abs(own)) / rest + STEPS * 2 / 3,  # the third cumulant of g is at most max|g − ḡ| ≤ 2 times the second
+            # the third cumulant of g is at most max|g − ḡ| ≤ 2 times the second
+            4 * EPS * (1 + abs(own)) / rest + STEPS * 2 / 3,
             witness=PIECES,
             null=null,
         ),
         Check(
-            "largest ‖dλ_f/dρ − dλ_g/dρ‖_{L¹}/‖f − g‖_∞", max(ratios), "<=", 1.0, ROUNDING / min(MOVES), witness="changes of f"
+            "largest ‖dλ_f/dρ − dλ_g/dρ‖_{L¹}/‖f − g‖_∞",
+            max(ratios),
+            "<=",
+            1.0,
+            ROUNDING / min(MOVES),
+            witness="changes of f",
         ),
     )
 
@@ -230,10 +284,19 @@ def _lem23(evidence: Evidence) -> tuple[Check, ...]:
 def _lem24(evidence: Evidence) -> tuple[Check, ...]:
     found = spread(evidence.network)
     rise = np.abs(found.high - found.low)
-    beside = np.minimum(found.low, found.high) <= found.least + 4 * EPS * (abs(found.least) + abs(found.most))
+    beside = np.minimum(found.low, found.high) <= found.least + 4 * EPS * (
+        abs(found.least) + abs(found.most)
+    )
     quantity = "exponent in β of ∫(f − min f)d∇S[βf]"
-    if found.most <= found.least or float(np.min(rise[beside])) <= ROUNDING * (found.most - found.least):
-        return (unknown_check(quantity, "f is flat where it is least: ∇S spreads over a whole interval, without a rate"),)
+    if found.most <= found.least or float(np.min(rise[beside])) <= ROUNDING * (
+        found.most - found.least
+    ):
+        return (
+            unknown_check(
+                quantity,
+                "f is flat where it is least: ∇S spreads over a whole interval, without a rate",
+            ),
+        )
     others = np.minimum(found.low, found.high)[~beside] - found.least
     beta = COLD / min(float(np.min(rise[beside])), float(np.min(others, initial=np.inf)))
     betas = beta * np.geomspace(1.0, 10**3.5, 15)
@@ -246,7 +309,8 @@ def _lem24(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _outside(found: Spread) -> tuple[Check, ...]:
-    """Mass of the library's ∇S[β_tf_t] where f is not small, f_t = f + g/√β, against the bound of C's proof."""
+    """Mass of the library's ∇S[β_tf_t] where f is not small, f_t = f + g/√β, against the bound of
+    C's proof."""
     _, shares, values, piece = found.nodes
     gap = (found.most - found.least) / 4
     far, near = values >= found.least + gap, values <= found.least + gap / 4
@@ -311,7 +375,8 @@ def _a4(evidence: Evidence) -> tuple[Check, ...]:
             witness=COUNTED,
         ),
         exponent_check(
-            "exponent in h of the mass of an interval of length h: one for a density, zero for atoms",
+            "exponent in h of the mass of an interval of length h: one for a density, zero for "
+            "atoms",
             LENGTHS,
             share,
             1.0,
@@ -321,16 +386,28 @@ def _a4(evidence: Evidence) -> tuple[Check, ...]:
         ),
     ]
     if apart.size:
-        classes = [np.concatenate([found.left[found.label == s], found.right[found.label == s]]) for s in (1.0, -1.0)]
-        between, least = float(np.min(np.abs(classes[0][:, None] - classes[1]))), float(np.min(apart))
-        quantity = "distance of the places of both classes, over that of the inputs: y is continuous"
-        checks.append(Check(quantity, between / least, "==", 0.5, 2 * rounding, witness=COUNTED, null=0.0))
+        classes = [
+            np.concatenate([found.left[found.label == s], found.right[found.label == s]])
+            for s in (1.0, -1.0)
+        ]
+        between, least = (
+            float(np.min(np.abs(classes[0][:, None] - classes[1]))),
+            float(np.min(apart)),
+        )
+        quantity = (
+            "distance of the places of both classes, over that of the inputs: y is continuous"
+        )
+        checks.append(
+            Check(quantity, between / least, "==", 0.5, 2 * rounding, witness=COUNTED, null=0.0)
+        )
     return tuple(checks)
 
 
 def _by_definition(x: Array, width: float, places: Array) -> Array:
     """P(x + ξ ≤ place) for an input x of the sample and ξ even on [−width, width]."""
-    return np.asarray(np.mean(np.clip((places[:, None] - x + width) / (2 * width), 0.0, 1.0), axis=1))
+    return np.asarray(
+        np.mean(np.clip((places[:, None] - x + width) / (2 * width), 0.0, 1.0), axis=1)
+    )
 
 
 def _share(found: Spread, piece: int, part: float) -> float:
@@ -343,8 +420,10 @@ def _share(found: Spread, piece: int, part: float) -> float:
 
 a4 = Claim(
     "C/A4",
-    "Inputs each spread over a small interval, as C suggests, have a bounded density on a compact set, and labels that are"
-    " continuous there: the classes lie at a distance. The inputs themselves, which are atoms, have no density.",
+    "Inputs each spread over a small interval, as C suggests, have a bounded density on a compact "
+    "set, and labels that are"
+    " continuous there: the classes lie at a distance. The inputs themselves, which are atoms, "
+    "have no density.",
     "C, (A4)",
     (RELU, INTERVALS, SIGNS, SEPARABLE),
     interval_problem,
@@ -356,7 +435,8 @@ a4 = Claim(
 )
 lem23 = Claim(
     "C/lem23",
-    "S(f) = −log∫e^{−f}dρ is differentiable with ∇S[f] = e^{−f}dρ/∫e^{−f}dρ, which is Lipschitz from the sup norm to L¹(ρ), here"
+    "S(f) = −log∫e^{−f}dρ is differentiable with ∇S[f] = e^{−f}dρ/∫e^{−f}dρ, which is Lipschitz "
+    "from the sup norm to L¹(ρ), here"
     " with constant one.",
     "C, Lemma 23",
     (RELU, INTERVALS, SIGNS, SEPARABLE),
@@ -369,7 +449,8 @@ lem23 = Claim(
 )
 lem24 = Claim(
     "C/lem24",
-    "If β_t → ∞ and f_t → f uniformly, ∇S[β_tf_t] concentrates where f is least: on a density, at the rate 1/β.",
+    "If β_t → ∞ and f_t → f uniformly, ∇S[β_tf_t] concentrates where f is least: on a density, at "
+    "the rate 1/β.",
     "C, Lemma 24",
     (RELU, INTERVALS, SIGNS, SEPARABLE),
     interval_problem,

@@ -1,7 +1,9 @@
-"""C, Appendix C.2: the flow is characterised by Π₂(μ₀), so that starts with one Π₂ have one flow of ν, whatever their lengths.
+"""C, Appendix C.2: the flow is characterised by Π₂(μ₀), so that starts with one Π₂ have one flow of
+ν, whatever their lengths.
 
-A neuron that is split into several of its direction, their squared norms adding up to its own, is another μ₀ of the same Π₂; so
-μ₀ may be taken on a compact set. Starts with the same predictor but another Π₂ follow another flow.
+A neuron that is split into several of its direction, their squared norms adding up to its own, is
+another μ₀ of the same Π₂; so μ₀ may be taken on a compact set. Starts with the same predictor but
+another Π₂ follow another flow.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ ALONG = "∇L followed in the weights, of either start by itself"
 
 
 def split(problem: Problem, key: int = 0) -> tuple[Problem, Array]:
-    """Each neuron as PARTS of its direction and sign, of random shares of its squared norm; and which neuron each is part of."""
+    """Each neuron as PARTS of its direction and sign, of random shares of its squared norm; and
+    which neuron each is part of."""
     shares = np.random.default_rng((137, key)).dirichlet(np.ones(PARTS), problem.model.width)
     W = (np.sqrt(shares)[:, :, None] * problem.params0.W[:, None]).reshape(-1, problem.model.dim)
     owner = np.repeat(np.arange(problem.model.width), PARTS)
@@ -46,7 +49,9 @@ def hidden_pair(problem: Problem) -> Problem:
     w = problem.data.X[0] / np.linalg.norm(problem.data.X[0]) * np.linalg.norm(problem.params0.W)
     signs = np.append(np.asarray(problem.model.signs), [1.0, -1.0])
     model = SignedTwoLayer(signs.size, problem.model.dim, signs)
-    return dataclasses.replace(problem, model=model, params0=SignedTwoLayerParams(np.vstack([problem.params0.W, w, w])))
+    return dataclasses.replace(
+        problem, model=model, params0=SignedTwoLayerParams(np.vstack([problem.params0.W, w, w]))
+    )
 
 
 def _outputs(problem: Problem, W: Array) -> Array:
@@ -58,31 +63,51 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
     names = (
         "largest difference of predictors from two starts with one Π₂(μ₀), relative",
         "the same of Π₂(μ_t): Σ‖w_j‖w_j over the parts of each neuron, relative",
-        "largest spread of ‖w(t)‖/‖w(0)‖ among parts of a neuron, relative: neurons of one direction grow alike",
+        "largest spread of ‖w(t)‖/‖w(0)‖ among parts of a neuron, relative: neurons of one "
+        "direction grow alike",
     )
     end = SPAN / float(np.max(np.sum(problem.data.X**2, axis=1)))
     (parts, owner), pair = split(problem), hidden_pair(problem)
-    whole, apart, other = (integrate_weights(p, end, TIGHT, None, time_s=evidence.time_left / 6) for p in (problem, parts, pair))
+    whole, apart, other = (
+        integrate_weights(p, end, TIGHT, None, time_s=evidence.time_left / 6)
+        for p in (problem, parts, pair)
+    )
     for run in (whole, apart, other):
         if not run.result.success:
-            return tuple(unknown_check(name, f"the weights could not be followed: {run.result.value}") for name in names)
+            return tuple(
+                unknown_check(name, f"the weights could not be followed: {run.result.value}")
+                for name in names
+            )
     used = np.linalg.norm(parts.params0.W, axis=1) > 0
     rows, reach = [], float(np.max(np.sum(problem.data.X**2, axis=1)))
     for t in end * np.linspace(0.0, 1.0, SEEN + 1)[1:]:
         one, two, three = (run.at(float(t)).W for run in (whole, apart, other))
-        f, g, h = (_outputs(p, W) for p, W in zip((problem, parts, pair), (one, two, three), strict=True))
+        f, g, h = (
+            _outputs(p, W) for p, W in zip((problem, parts, pair), (one, two, three), strict=True)
+        )
         size = max(float(np.max(np.abs(f))), float(np.finfo(float).tiny))
         lengths = np.linalg.norm(two, axis=1)
-        lifted = np.array([np.sum((lengths[:, None] * two)[owner == j], axis=0) for j in range(len(one))])
+        lifted = np.array(
+            [np.sum((lengths[:, None] * two)[owner == j], axis=0) for j in range(len(one))]
+        )
         own = np.linalg.norm(one, axis=1)[:, None] * one
         mass = float(np.max(np.abs(own)))
         grown = np.log(lengths[used] / np.linalg.norm(parts.params0.W[used], axis=1))
         spread = max(float(np.ptp(grown[owner[used] == j])) for j in np.unique(owner[used]))
         norm = float(np.sqrt(np.sum(one**2)) + np.sqrt(np.sum(two**2)))
-        off, moved, other_off = np.max(np.abs(f - g)) / size, np.max(np.abs(lifted - own)) / mass, np.max(np.abs(f - h)) / size
+        off, moved, other_off = (
+            np.max(np.abs(f - g)) / size,
+            np.max(np.abs(lifted - own)) / mass,
+            np.max(np.abs(f - h)) / size,
+        )
         rows.append((off, moved, spread, other_off, reach * norm / size, 2 * norm / mass))
-    off, moved, spread, null, by_size, by_mass = (float(each) for each in np.max(np.array(rows), axis=0))
-    error = MARGIN * (float(np.max(whole.error) + np.max(apart.error)) + TIGHT * float(np.max(np.abs(problem.params0.W))))
+    off, moved, spread, null, by_size, by_mass = (
+        float(each) for each in np.max(np.array(rows), axis=0)
+    )
+    error = MARGIN * (
+        float(np.max(whole.error) + np.max(apart.error))
+        + TIGHT * float(np.max(np.abs(problem.params0.W)))
+    )
     least = float(np.min(np.linalg.norm(apart.states.W, axis=2)[:, used]))
     return (
         Check(names[0], off, "==", 0.0, by_size * error, witness=ALONG, null=null),
@@ -93,8 +118,10 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
 
 projected = Claim(
     "C/appC2",
-    "The flow is characterised by Π₂(μ₀): starts that differ in lengths, with one Π₂(μ₀), have one predictor and one Π₂(μ_t) at"
-    " all times, so that μ₀ may be taken on a compact set; a start with the same predictor and another Π₂ need not.",
+    "The flow is characterised by Π₂(μ₀): starts that differ in lengths, with one Π₂(μ₀), have "
+    "one predictor and one Π₂(μ_t) at"
+    " all times, so that μ₀ may be taken on a compact set; a start with the same predictor and "
+    "another Π₂ need not.",
     "C, Appendix C.2 (removing the compact support assumption)",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SMALL_START),
     few_problem,

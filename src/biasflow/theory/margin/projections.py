@@ -1,4 +1,5 @@
-"""C, §6, on any labelled inputs: what the distance between classes says about γ₁, with constants, and what projections do."""
+"""C, §6, on any labelled inputs: what the distance between classes says about γ₁, with constants,
+and what projections do."""
 
 from __future__ import annotations
 
@@ -30,14 +31,17 @@ LIPSCHITZ = "a neuron of mass one is ½-Lipschitz"
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Inputs on a line with labels: places s (n,), and the classifier that is ±1 on them and straight between opposite labels."""
+    """Inputs on a line with labels: places s (n,), and the classifier that is ±1 on them and
+    straight between opposite labels."""
 
     places: Array
     labels: Array
 
     @cached_property
     def distance(self) -> float:
-        return float(np.min(np.abs(self.places[self.labels > 0][:, None] - self.places[self.labels < 0])))
+        return float(
+            np.min(np.abs(self.places[self.labels > 0][:, None] - self.places[self.labels < 0]))
+        )
 
     @property
     def radius(self) -> float:
@@ -45,7 +49,8 @@ class Line:
 
     @cached_property
     def classifier(self) -> Particles:
-        """The first label on the left, and for each change of label two bends of 2/gap, at its ends: as a measure of mass one."""
+        """The first label on the left, and for each change of label two bends of 2/gap, at its
+        ends: as a measure of mass one."""
         order = np.argsort(self.places, kind="stable")
         s, y = self.places[order], self.labels[order]
         change = np.flatnonzero(y[1:] != y[:-1])
@@ -58,7 +63,8 @@ class Line:
 
     @property
     def bound(self) -> float:
-        """1/(2 + 16R√(1 + R²)/Δ²): at most 2R/Δ changes of label, each two bends of at most 2/Δ, each of mass 2|c|√(1 + R²)."""
+        """1/(2 + 16R√(1 + R²)/Δ²): at most 2R/Δ changes of label, each two bends of at most 2/Δ,
+        each of mass 2|c|√(1 + R²)."""
         return 1 / (2 + 16 * self.radius * float(np.hypot(1.0, self.radius)) / self.distance**2)
 
 
@@ -67,15 +73,30 @@ def _sec6(evidence: Evidence) -> tuple[Check, ...]:
     given = given_limit(evidence)
     best = given or f1_max_margin(data.X, data.y, gap=GAP, time_s=evidence.time_left / 3)
     if not isinstance(best.value, Particles):
-        return (unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),)
+        return (
+            unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),
+        )
     size = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     margin, upper = float(np.min(measured_margins(best.value, data))), best.certificate.dual
     error = SUMS * size / max(margin, float(np.finfo(float).tiny))
     if error > TELLING:
-        return (unknown_check("γ₁", f"γ₁, at least {margin:.2g}, is below what float64 resolves for inputs of this size"),)
+        return (
+            unknown_check(
+                "γ₁",
+                f"γ₁, at least {margin:.2g}, is below what float64 resolves for inputs of this "
+                "size",
+            ),
+        )
     plain = interclass_distance(data.X, data.y, data.d).objective
     return (
-        Check("margin of the maximiser, over γ₁ stated", margin / best.objective, "==", 1.0, error + GAP, witness=SUMMED),
+        Check(
+            "margin of the maximiser, over γ₁ stated",
+            margin / best.objective,
+            "==",
+            1.0,
+            error + GAP,
+            witness=SUMMED,
+        ),
         Check(
             "γ₁ over Δ_d/4: classes near each other have a small margin, however small R",
             margin / (plain / 4),
@@ -85,7 +106,12 @@ def _sec6(evidence: Evidence) -> tuple[Check, ...]:
             witness=LIPSCHITZ,
         ),
         *_on_a_line(data, margin, upper, error),
-        *(check for rank in RANKS if rank < data.d for check in _projected(evidence, data, rank, upper, error)),
+        *(
+            check
+            for rank in RANKS
+            if rank < data.d
+            for check in _projected(evidence, data, rank, upper, error)
+        ),
     )
 
 
@@ -111,7 +137,14 @@ def _on_a_line(data: Dataset, margin: float, upper: float, error: float) -> tupl
             2 * rounding + SUMS / found,
             witness=WRITTEN,
         ),
-        Check("its margin, over 1/(2 + 16R√(1 + R²)/Δ₁²)", found / line.bound, ">=", 1.0, rounding, witness=WRITTEN),
+        Check(
+            "its margin, over 1/(2 + 16R√(1 + R²)/Δ₁²)",
+            found / line.bound,
+            ">=",
+            1.0,
+            rounding,
+            witness=WRITTEN,
+        ),
         Check(
             "γ₁'s upper bound, over its margin",
             upper / found,
@@ -127,14 +160,17 @@ def _on_a_line(data: Dataset, margin: float, upper: float, error: float) -> tupl
             1.0,
             rounding + GAP,
             witness=WRITTEN,
-            null=float(np.min(measured_margins(_lifted(chance.classifier, axis), data))) / line.bound
+            null=float(np.min(measured_margins(_lifted(chance.classifier, axis), data)))
+            / line.bound
             if chance.distance > 0
             else 0.0,
         ),
     )
 
 
-def _projected(evidence: Evidence, data: Dataset, rank: int, upper: float, error: float) -> tuple[Check, ...]:
+def _projected(
+    evidence: Evidence, data: Dataset, rank: int, upper: float, error: float
+) -> tuple[Check, ...]:
     frame = interclass_distance(data.X, data.y, rank).value
     flat = Dataset(data.X @ frame, data.y)
     quantity = f"γ₁ over that of the projection of rank {rank}"
@@ -147,7 +183,12 @@ def _projected(evidence: Evidence, data: Dataset, rank: int, upper: float, error
     rounding = SUMS * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / here
     return (
         Check(
-            f"margin of its classifier, lifted, over what it has in {rank}", lifted / here, "==", 1.0, rounding, witness=SUMMED
+            f"margin of its classifier, lifted, over what it has in {rank}",
+            lifted / here,
+            "==",
+            1.0,
+            rounding,
+            witness=SUMMED,
         ),
         Check(
             quantity,
@@ -159,7 +200,8 @@ def _projected(evidence: Evidence, data: Dataset, rank: int, upper: float, error
             null=kernels[0].objective / kernels[1].objective if kernels[1].objective > 0 else None,
         ),
         Check(
-            f"γ₂ of that projection, over 2γ₁ (C's norms lack a factor): ‖f∘P‖_F1 ≤ 2‖f‖_F2 on {rank}",
+            "γ₂ of that projection, over 2γ₁ (C's norms lack a factor): ‖f∘P‖_F1 ≤ 2‖f‖_F2 on "
+            f"{rank}",
             kernels[1].certificate.primal / (2 * upper),
             "<=",
             1.0,
@@ -182,8 +224,10 @@ def _random_axis(d: int) -> Array:
 
 sec6 = Claim(
     "C/sec6",
-    "On labelled inputs with ‖x_i‖ ≤ R: 1/(2 + 16R√(1+R²)/Δ₁²) ≤ γ₁ ≤ Δ_d/4, the first from Lemma 20's construction for r = 1;"
-    " and γ₁ is at least that of the projected inputs (ranks 1 and 2 are looked at), which γ₂ need not be. So constants that"
+    "On labelled inputs with ‖x_i‖ ≤ R: 1/(2 + 16R√(1+R²)/Δ₁²) ≤ γ₁ ≤ Δ_d/4, the first from Lemma "
+    "20's construction for r = 1;"
+    " and γ₁ is at least that of the projected inputs (ranks 1 and 2 are looked at), which γ₂ "
+    "need not be. So constants that"
     " depend on r alone, as in Lemma 20, need R ≥ 1 for γ₁.",
     "C, Lemma 20 and its proof",
     (DATA, SIGNS, TWO_CLASSES, SEPARABLE),

@@ -1,4 +1,5 @@
-"""C, §§4–5 and Appendices E, F: ascent on fixed features is online mirror ascent, and how fast its margin grows."""
+"""C, §§4–5 and Appendices E, F: ascent on fixed features is online mirror ascent, and how fast its
+margin grows."""
 
 from __future__ import annotations
 
@@ -19,11 +20,13 @@ from .setting import STEPS
 FOLLOWED = 300
 """Steps over which the recursions are followed, fewer where rounding grows sooner."""
 AGREE = 1e-10
-"""Relative difference that rounding leaves where a run in float64 is within 1e-12 of the extended one at twice the steps."""
+"""Relative difference that rounding leaves where a run in float64 is within 1e-12 of the extended
+one at twice the steps."""
 FORMULA = 1e-9
 """What partial sums over 1e5 steps in float64 leave of a closed formula, relative."""
 SOLVED = 1e-9
-"""Gap of a margin that a linear program's tolerance of 1e-10, or non-negative least squares, leave, over the largest entry."""
+"""Gap of a margin that a linear program's tolerance of 1e-10, or non-negative least squares, leave,
+over the largest entry."""
 PLAIN = "r ← r + ηm∇F(r) as C writes it, in extended precision"
 DUALITY = "weak duality, from a and p alone"
 GROWTH = 4.0
@@ -33,7 +36,8 @@ SMALL_STEP = 0.99
 
 
 def _slow(run: PlainAscent, Z: Array, output: bool, gamma: float, t: Array) -> Array:
-    """√t times what the proposition allows the best margin to be short of γ; its sum B only over the steps that were taken."""
+    """√t times what the proposition allows the best margin to be short of γ; its sum B only over
+    the steps that were taken."""
     largest, log_n = float(np.max(np.abs(Z))), float(np.log(Z.shape[0]))
     if output:
         return np.full(t.shape, largest * (2 * np.sqrt(2.0) + np.sqrt(3.0) * log_n / gamma))
@@ -43,8 +47,9 @@ def _slow(run: PlainAscent, Z: Array, output: bool, gamma: float, t: Array) -> A
 
 
 def _rate(evidence: Evidence, output: bool) -> tuple[Check, ...]:
-    """The guarantee for all t up to STEPS. The best margin never falls and B never shrinks, so that for larger t than were
-    followed the best margin so far and the sum so far give a stronger statement."""
+    """The guarantee for all t up to STEPS. The best margin never falls and B never shrinks, so that
+    for larger t than were followed the best margin so far and the sum so far give a stronger
+    statement."""
     features = fixed(evidence).layer if output else fixed(evidence).directions
     run, gamma, t = features.plain, features.best.objective, np.arange(1.0, STEPS + 1)
     allowed = _slow(run, features.Z, output, gamma, t) / np.sqrt(t)
@@ -58,7 +63,8 @@ def _rate(evidence: Evidence, output: bool) -> tuple[Check, ...]:
         *_same_run(features),
         *_game(features, name),
         Check(
-            f"largest share of what is allowed by which the best margin is short of {name}, t ≤ {STEPS}",
+            f"largest share of what is allowed by which the best margin is short of {name}, t ≤ "
+            f"{STEPS}",
             float(np.max(share)),
             "<=",
             1.0,
@@ -67,7 +73,8 @@ def _rate(evidence: Evidence, output: bool) -> tuple[Check, ...]:
             null=untrained,
         ),
         Check(
-            "the library's guarantee against the formula, largest difference over γ, t ≤ steps followed",
+            "the library's guarantee against the formula, largest difference over γ, t ≤ steps "
+            "followed",
             _formula(features, gamma),
             "==",
             0.0,
@@ -85,10 +92,15 @@ def _rate(evidence: Evidence, output: bool) -> tuple[Check, ...]:
 
 
 def _formula(features: Features, gamma: float) -> float:
-    """The library's guarantee, whose sums follow its own β, over as many steps as its run and the plain one agree."""
+    """The library's guarantee, whose sums follow its own β, over as many steps as its run and the
+    plain one agree."""
     t = np.arange(1.0, features.compared + 1)
     mine = gamma - _slow(features.plain, features.Z, features.output, gamma, t) / np.sqrt(t)
-    return float(np.max(np.abs(features.run.guarantee(gamma)[: t.size] - mine) / np.maximum(np.abs(mine), gamma)))
+    return float(
+        np.max(
+            np.abs(features.run.guarantee(gamma)[: t.size] - mine) / np.maximum(np.abs(mine), gamma)
+        )
+    )
 
 
 def _same_run(features: Features) -> tuple[Check, ...]:
@@ -110,8 +122,22 @@ def _same_run(features: Features) -> tuple[Check, ...]:
             AGREE,
             witness="the proposition's η",
         ),
-        Check(f"largest difference of margins from C's recursion, {k} steps, relative", margins, "==", 0.0, AGREE, witness=PLAIN),
-        Check(f"largest difference of log β from C's recursion, {k} steps", norms, "==", 0.0, AGREE, witness=PLAIN),
+        Check(
+            f"largest difference of margins from C's recursion, {k} steps, relative",
+            margins,
+            "==",
+            0.0,
+            AGREE,
+            witness=PLAIN,
+        ),
+        Check(
+            f"largest difference of log β from C's recursion, {k} steps",
+            norms,
+            "==",
+            0.0,
+            AGREE,
+            witness=PLAIN,
+        ),
     )
 
 
@@ -138,11 +164,17 @@ def _prop7(evidence: Evidence) -> tuple[Check, ...]:
 
 def _mirror(evidence: Evidence) -> tuple[Check, ...]:
     both = fixed(evidence)
-    return (*_recursions(both.directions), *_second_order(both.directions), *_recursions(both.layer), *_nearest(both.layer))
+    return (
+        *_recursions(both.directions),
+        *_second_order(both.directions),
+        *_recursions(both.layer),
+        *_nearest(both.layer),
+    )
 
 
 def _recursions(features: Features) -> tuple[Check, ...]:
-    """The library's iterates and C's recursion on ā, each run by itself, against plain ascent on r."""
+    """The library's iterates and C's recursion on ā, each run by itself, against plain ascent on
+    r."""
     k = min(features.compared, FOLLOWED)
     plain = plain_ascent(features.Z, features.output, k, keep=True)
     run = feature_ascent(features.Z, k, features.training, keep=range(k + 1))
@@ -150,9 +182,15 @@ def _recursions(features: Features) -> tuple[Check, ...]:
     rows = plain.iterates.shape[0]
     size = max(float(np.max(np.abs(plain.iterates))), float(np.finfo(float).tiny))
     checks = []
-    for name, iterates in (("C's recursion on ā", online), ("the library's iterates", run.iterates)):
+    for name, iterates in (
+        ("C's recursion on ā", online),
+        ("the library's iterates", run.iterates),
+    ):
         off = float(np.max(np.abs(iterates[:rows] - plain.iterates))) / size
-        quantity = f"{features.training}: {name} against plain ascent on r, normalised, {rows} steps, relative"
+        quantity = (
+            f"{features.training}: {name} against plain ascent on r, normalised, {rows} "
+            "steps, relative"
+        )
         checks.append(Check(quantity, off, "==", 0.0, AGREE, witness=PLAIN))
     return tuple(checks)
 
@@ -164,7 +202,8 @@ def _gradient(Z: Any, u: Any) -> Array:
 
 
 def _online(Z: Array, output: bool, steps: int) -> Array:
-    """ā(t): b = ā + η/(mβ)∇G_β(ā) over max{1, √m‖b‖₂}; or b_j = ā_j(1 + 4ηg_j + 4η²g_j²) over ‖b‖₁, β multiplied by the same."""
+    """ā(t): b = ā + η/(mβ)∇G_β(ā) over max{1, √m‖b‖₂}; or b_j = ā_j(1 + 4ηg_j + 4η²g_j²) over ‖b‖₁,
+    β multiplied by the same."""
     Z = np.asarray(Z, EXTENDED)
     m, eta, beta = Z.shape[1], c_steps(Z, output), EXTENDED(1)
     bar = np.zeros(m, EXTENDED) if output else np.full(m, 1 / EXTENDED(m))
@@ -184,7 +223,8 @@ def _multiplied(bar: Any, eta: Any, g: Any) -> Array:
 
 
 def _second_order(features: Features) -> tuple[Check, ...]:
-    """Mirror ascent multiplies by e^{4ηg}; with x = 2ηg, |x| ≤ 1/8, |2·log(1 + x) − 2x| ≤ x²/(1 − |x|)."""
+    """Mirror ascent multiplies by e^{4ηg}; with x = 2ηg, |x| ≤ 1/8, |2·log(1 + x) − 2x| ≤ x²/(1 −
+    |x|)."""
     bars = features.run.iterates[features.run.kept < features.compared]
     largest, sizes = float(np.max(np.abs(features.Z))), features.run.step_sizes
     worst = 0.0
@@ -192,8 +232,12 @@ def _second_order(features: Features) -> tuple[Check, ...]:
         g = _gradient(features.Z, np.exp(features.run.log_beta[t]) * (features.Z @ bar))
         x = 2 * sizes[t] * g
         factors = _multiplied(np.ones_like(bar), sizes[t], g)
-        worst = max(worst, float(np.max(np.abs(np.log(factors) - 2 * x))) / (2 * sizes[t] * largest) ** 2)
-    quantity = "directions: largest |log b_j/ā_j − 4ηg_j| over (2η‖z‖_∞)²: a perturbation of second order"
+        worst = max(
+            worst, float(np.max(np.abs(np.log(factors) - 2 * x))) / (2 * sizes[t] * largest) ** 2
+        )
+    quantity = (
+        "directions: largest |log b_j/ā_j − 4ηg_j| over (2η‖z‖_∞)²: a perturbation of second order"
+    )
     return (Check(quantity, worst, "<=", 8 / 7, AGREE, witness="series of the logarithm"),)
 
 
@@ -221,7 +265,15 @@ def _lem17(evidence: Evidence) -> tuple[Check, ...]:
     tail = float(np.sum(np.exp(run.log_beta[early] - run.log_beta[early:]) / np.sqrt(t[early:])))
     return (
         *_same_run(features),
-        Check("log β(T) − log β(T/10)", run.log_beta[last] - run.log_beta[early], ">=", growth, AGREE, witness=PLAIN, null=0.0),
+        Check(
+            "log β(T) − log β(T/10)",
+            run.log_beta[last] - run.log_beta[early],
+            ">=",
+            growth,
+            AGREE,
+            witness=PLAIN,
+            null=0.0,
+        ),
         Check(
             "β(T/10)·Σ1/(β√(s+1)) from T/10 to T, at most 1/√(T/10) + 2/c, c = 0.99γ₁^(m)/4‖z‖",
             tail,
@@ -263,14 +315,23 @@ def _lem18(evidence: Evidence) -> tuple[Check, ...]:
             witness=PLAIN,
             null=0.0,
         ),
-        Check("log β(T), at least γ₁^(m)√T/(8‖z‖)", run.log_beta[-1], ">=", least, AGREE, witness=PLAIN, null=0.0),
+        Check(
+            "log β(T), at least γ₁^(m)√T/(8‖z‖)",
+            run.log_beta[-1],
+            ">=",
+            least,
+            AGREE,
+            witness=PLAIN,
+            null=0.0,
+        ),
     )
 
 
 HYPOTHESES = (RELU, EXPONENTIAL, SIGNS, SEPARATES)
 prop6 = Claim(
     "C/prop6",
-    "Fixed directions, η = 1/(16‖z‖_∞√(t+1)): the best margin is at least γ₁^(m) − (‖z‖_∞(8log m + log t + 1) + 4B_t log n)/√t.",
+    "Fixed directions, η = 1/(16‖z‖_∞√(t+1)): the best margin is at least γ₁^(m) − (‖z‖_∞(8log m "
+    "+ log t + 1) + 4B_t log n)/√t.",
     "C, Proposition 6 and eq. (15)",
     HYPOTHESES,
     feature_problem,
@@ -282,7 +343,8 @@ prop6 = Claim(
 )
 prop7 = Claim(
     "C/prop7",
-    "Output layer, η = β√2/(‖z‖_∞√(t+1)): the best margin is at least γ₂^(m) − (‖z‖_∞/√t)(2√2 + √3·log n/γ₂^(m)).",
+    "Output layer, η = β√2/(‖z‖_∞√(t+1)): the best margin is at least γ₂^(m) − (‖z‖_∞/√t)(2√2 + "
+    "√3·log n/γ₂^(m)).",
     "C, Proposition 7",
     HYPOTHESES,
     feature_problem,
@@ -294,7 +356,8 @@ prop7 = Claim(
 )
 mirror = Claim(
     "C/mirror",
-    "Normalised iterates are online mirror ascent on the simplex (directions; perturbed), projected ascent on the ball (output).",
+    "Normalised iterates are online mirror ascent on the simplex (directions; perturbed), "
+    "projected ascent on the ball (output).",
     "C, Appendices E and F",
     HYPOTHESES,
     feature_problem,
@@ -305,7 +368,8 @@ mirror = Claim(
 )
 lem17 = Claim(
     "C/lem17",
-    "β(t) → ∞ and Σ1/(β(s)√(s+1)) is bounded: from T/10 on at the rate that a margin of γ₁^(m)/2 gives.",
+    "β(t) → ∞ and Σ1/(β(s)√(s+1)) is bounded: from T/10 on at the rate that a margin of γ₁^(m)/2 "
+    "gives.",
     "C, Lemma 17",
     (*HYPOTHESES, LONG),
     feature_problem,
@@ -317,7 +381,8 @@ lem17 = Claim(
 )
 lem18 = Claim(
     "C/lem18",
-    "β(t) increases for t large and log β(t) ≳ γ₁^(m)√t: by log(1 + 4η·γ₁^(m)/2) in each step (C's proof lacks the 4).",
+    "β(t) increases for t large and log β(t) ≳ γ₁^(m)√t: by log(1 + 4η·γ₁^(m)/2) in each step "
+    "(C's proof lacks the 4).",
     "C, Lemma 18",
     (*HYPOTHESES, LONG),
     feature_problem,

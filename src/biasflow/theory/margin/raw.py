@@ -1,4 +1,5 @@
-"""Networks under the smooth margin by raw gradients, and F1 max margins by searching directions: what training is judged by."""
+"""Networks under the smooth margin by raw gradients, and F1 max margins by searching directions:
+what training is judged by."""
 
 from __future__ import annotations
 
@@ -14,11 +15,14 @@ from ...records import Problem, leaf_map, leaves
 RTOL = 1e-5
 """Of a raw flow, if nothing else is said. Kinks of ReLUs are stepped across at this tolerance."""
 LOOSER = (5.0, 10.0, 20.0)
-"""Tolerances, over that of a raw flow, of the runs that tell its error, the largest distance from one of them.
+"""Tolerances, over that of a raw flow, of the runs that tell its error, the largest distance from
+one of them.
 
-On smooth networks they are off by as many times its error. A step across a kink has an error that depends on where in the step
-the kink lies, of either sign, and so has the difference of orders by which steps are judged: a run that is off by up to T times
-as much, by steps that end elsewhere, comes by chance closer than the error in one case of T, all three of them in one of 1000."""
+On smooth networks they are off by as many times its error. A step across a kink has an error that
+depends on where in the step
+the kink lies, of either sign, and so has the difference of orders by which steps are judged: a run
+that is off by up to T times as much, by steps that end elsewhere, comes by chance closer than the
+error in one case of T, all three of them in one of 1000."""
 EVALUATIONS = 6000
 """Gradients that a raw flow may take: half a second for some hundred neurons."""
 SPREAD = 20_000
@@ -26,7 +30,8 @@ SPREAD = 20_000
 CANDIDATES = 60
 """Best directions of either sign around which a search zooms in."""
 CLOSE_UP = 40
-"""Directions tried around each candidate, at each of `LEVELS` radii, each a third of the one before."""
+"""Directions tried around each candidate, at each of `LEVELS` radii, each a third of the one
+before."""
 LEVELS = 14
 ROUNDS = 12
 GAP = 1e-6
@@ -35,7 +40,8 @@ GAP = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RawRun:
-    """Where ∇L leads: times that were reached, parameters there and in looser runs, and by how much those are off, in scores."""
+    """Where ∇L leads: times that were reached, parameters there and in looser runs, and by how much
+    those are off, in scores."""
 
     times: Array
     states: list[Any]
@@ -44,11 +50,15 @@ class RawRun:
 
 
 def raw_flow(problem: Problem, times: Array, most: int = EVALUATIONS, rtol: float = RTOL) -> RawRun:
-    """ẇ = −∇L(w) by Runge–Kutta 4(5) as far as `most` gradients lead; the last state is where they ended."""
+    """ẇ = −∇L(w) by Runge–Kutta 4(5) as far as `most` gradients lead; the last state is where they
+    ended."""
     reached, states = _followed(problem, times, rtol, most)
     runs = [_followed(problem, np.asarray(reached), looser * rtol, most)[1] for looser in LOOSER]
     others = list(zip(*runs, strict=False))
-    error = [max(_off(problem, w, loose) for loose in each) for w, each in zip(states, others, strict=False)]
+    error = [
+        max(_off(problem, w, loose) for loose in each)
+        for w, each in zip(states, others, strict=False)
+    ]
     k = len(others)
     return RawRun(np.array(reached[:k]), states[:k], others, np.array(error))
 
@@ -57,7 +67,9 @@ def _off(problem: Problem, one: Any, other: Any) -> float:
     return float(np.max(np.abs(scores(problem, one) - scores(problem, other))))
 
 
-def _followed(problem: Problem, times: Array, rtol: float, most: int) -> tuple[list[float], list[Any]]:
+def _followed(
+    problem: Problem, times: Array, rtol: float, most: int
+) -> tuple[list[float], list[Any]]:
     from scipy.integrate import RK45
 
     X, y, start = problem.data.X, problem.data.y, problem.params0
@@ -73,7 +85,9 @@ def _followed(problem: Problem, times: Array, rtol: float, most: int) -> tuple[l
         return -np.concatenate([np.ravel(leaf) for leaf in leaves(slopes)])
 
     flat = np.concatenate([np.ravel(leaf) for leaf in leaves(start)])
-    solver = RK45(downhill, 0.0, flat, float(times[-1]), rtol=rtol, atol=rtol * float(np.max(np.abs(flat))))
+    solver = RK45(
+        downhill, 0.0, flat, float(times[-1]), rtol=rtol, atol=rtol * float(np.max(np.abs(flat)))
+    )
     reached, states, wanted = [], [], list(times)
     while solver.status == "running" and solver.nfev < most:
         solver.step()
@@ -100,7 +114,8 @@ def log_norm(params: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """γ₁ between `lower`, the margin of a measure, and `upper`, the largest gain found for the weights p on the samples."""
+    """γ₁ between `lower`, the margin of a measure, and `upper`, the largest gain found for the
+    weights p on the samples."""
 
     lower: float
     upper: float
@@ -112,7 +127,8 @@ class Searched:
 
 
 def searched_margin(problem: Problem) -> Searched:
-    """γ₁ by linear programs over directions: first a grid, then the largest gains of the dual weights, found by zooming in."""
+    """γ₁ by linear programs over directions: first a grid, then the largest gains of the dual
+    weights, found by zooming in."""
     from scipy.optimize import linprog
 
     inputs, y = problem.data.X, problem.data.y
@@ -125,12 +141,21 @@ def searched_margin(problem: Problem) -> Searched:
         values = factor * y[:, None] * np.maximum(inputs @ u.T, 0.0) ** power
         unit = float(np.max(np.abs(values)))
         rows = np.hstack([-values / unit, values / unit, np.ones((y.size, 1))])
-        cost, total = np.append(np.zeros(2 * len(u)), -1.0), np.append(np.ones(2 * len(u)), 0.0)[None]
-        found = linprog(cost, rows, np.zeros(y.size), total, [1.0], [(0, None)] * (2 * len(u)) + [(None, None)])
+        cost, total = (
+            np.append(np.zeros(2 * len(u)), -1.0),
+            np.append(np.ones(2 * len(u)), 0.0)[None],
+        )
+        found = linprog(
+            cost, rows, np.zeros(y.size), total, [1.0], [(0, None)] * (2 * len(u)) + [(None, None)]
+        )
         p = np.maximum(-found.ineqlin.marginals, 0.0)
         p, lower = p / np.sum(p), -found.fun * unit
         more, gain = largest_gains(inputs, factor * p * y, power, grid, rng)
-        best = Searched(lower, gain, p) if gain < best.upper else Searched(max(lower, best.lower), best.upper, best.weights)
+        best = (
+            Searched(lower, gain, p)
+            if gain < best.upper
+            else Searched(max(lower, best.lower), best.upper, best.weights)
+        )
         if best.gap <= GAP:
             break
         used = found.x[: len(u)] + found.x[len(u) : -1] > 0
@@ -151,7 +176,9 @@ def spread_directions(d: int) -> Array:
     return np.asarray(u / np.linalg.norm(u, axis=1)[:, None])
 
 
-def largest_gains(inputs: Array, q: Array, power: int, grid: Array, rng: np.random.Generator) -> tuple[Array, float]:
+def largest_gains(
+    inputs: Array, q: Array, power: int, grid: Array, rng: np.random.Generator
+) -> tuple[Array, float]:
     """Directions of large |Σq_i(⟨u, x_i⟩)₊^power|, and the largest value."""
     gains = np.maximum(grid @ inputs.T, 0.0) ** power @ q
     order = np.argsort(gains)
@@ -159,8 +186,12 @@ def largest_gains(inputs: Array, q: Array, power: int, grid: Array, rng: np.rand
     sides = np.repeat([-1.0, 1.0], CANDIDATES)
     radius = 3 * (2 * np.pi if grid.shape[1] == 2 else np.sqrt(4 * np.pi * SPREAD)) / SPREAD
     for _ in range(LEVELS):
-        tried = centres[:, None] + radius * rng.uniform(-1, 1, (len(centres), CLOSE_UP, grid.shape[1]))
-        tried = np.concatenate([centres[:, None], tried / np.linalg.norm(tried, axis=2)[..., None]], axis=1)
+        tried = centres[:, None] + radius * rng.uniform(
+            -1, 1, (len(centres), CLOSE_UP, grid.shape[1])
+        )
+        tried = np.concatenate(
+            [centres[:, None], tried / np.linalg.norm(tried, axis=2)[..., None]], axis=1
+        )
         values = sides[:, None] * (np.maximum(tried @ inputs.T, 0.0) ** power @ q)
         centres = tried[np.arange(len(centres)), np.argmax(values, axis=1)]
         radius /= 3

@@ -1,4 +1,5 @@
-"""C, Lemma 25: on a population with a density the force on neurons is Lipschitz, in their direction and in the measure."""
+"""C, Lemma 25: on a population with a density the force on neurons is Lipschitz, in their direction
+and in the measure."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ MANY = 200
 
 
 class Turning:
-    """J' on the circle S_+ of balanced neurons, J'(u) = ½∫y(u·(x, 1))₊dλ, and its gradient in u, for λ = ∇S[f]."""
+    """J' on the circle S_+ of balanced neurons, J'(u) = ½∫y(u·(x, 1))₊dλ, and its gradient in u,
+    for λ = ∇S[f]."""
 
     def __init__(self, found: Spread) -> None:
         self.found = found
@@ -36,7 +38,11 @@ class Turning:
         """½∫y(x, 1) over {u·(x, 1) > 0}dλ, (k, 2)."""
         u = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         with np.errstate(divide="ignore"):
-            edge = np.where(u[:, 0] != 0, -u[:, 1] / np.where(u[:, 0] != 0, u[:, 0], 1.0), np.where(u[:, 1] > 0, -np.inf, np.inf))
+            edge = np.where(
+                u[:, 0] != 0,
+                -u[:, 1] / np.where(u[:, 0] != 0, u[:, 0], 1.0),
+                np.where(u[:, 1] > 0, -np.inf, np.inf),
+            )
         under = self.found.below(np.clip(edge, -1e300, 1e300))
         positive = (u[:, 0] > 0) | ((u[:, 0] == 0) & (u[:, 1] > 0))
         return np.asarray(np.where(positive[:, None], self.whole - under, under) / 2)
@@ -50,7 +56,10 @@ def _lem25(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     found = spread(problem)
     if found.left.size > MANY:
-        why = f"f changes by {found.most - found.least:.2g}, over {found.left.size} straight pieces: too many"
+        why = (
+            f"f changes by {found.most - found.least:.2g}, over {found.left.size} straight "
+            "pieces: too many"
+        )
         return (unknown_check("largest ‖∇J'(u) − ∇J'(u')‖ over its Lipschitz bound", why),)
     turning = Turning(found)
     x, y = inputs_of(problem).X[:, 0], problem.data.y
@@ -85,7 +94,11 @@ def _lem25(evidence: Evidence) -> tuple[Check, ...]:
 def _atoms(problem: Problem, x: Array, y: Array) -> Any:
     """∇J' of the inputs themselves, which are atoms: it jumps."""
     rows = np.column_stack([x, np.ones(x.size)])
-    p = np.asarray(SmoothMargin(ExponentialLoss()).weights(problem.model(problem.params0, problem.data.X), problem.data.y))
+    p = np.asarray(
+        SmoothMargin(ExponentialLoss()).weights(
+            problem.model(problem.params0, problem.data.X), problem.data.y
+        )
+    )
 
     def gradient(angles: Array) -> Array:
         u = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -95,7 +108,8 @@ def _atoms(problem: Problem, x: Array, y: Array) -> Any:
 
 
 def _same_gradient(problem: Problem, found: Spread, turning: Turning) -> tuple[Check, ...]:
-    """The library's gradient of balanced neurons on nodes of the population; their kinks lie between pieces, where no node is."""
+    """The library's gradient of balanced neurons on nodes of the population; their kinks lie
+    between pieces, where no node is."""
     places, shares, values, piece = found.nodes
     weights = library_gradient(values, shares)[1]
     kinks = np.arctan2(-np.append(found.left, found.right), 1.0)
@@ -127,11 +141,20 @@ def _in_the_measure(problem: Problem, found: Spread, turning: Turning) -> Check:
     a, W = problem.params0
     largest, noise = 0.0, 0.0
     for size in (1e-3, 1e-2, 0.1, 1.0):
-        da, dW = size * np.std(a) * rng.standard_normal(a.shape), size * np.std(W) * rng.standard_normal(W.shape)
+        da, dW = (
+            size * np.std(a) * rng.standard_normal(a.shape),
+            size * np.std(W) * rng.standard_normal(W.shape),
+        )
         nearby = problem.params0._replace(a=a + da, W=W + dW)
         other = spread(problem, nearby)
         ends = np.concatenate([found.left, found.right, other.left, other.right])
-        apart = float(np.max(np.abs(_predictor(problem, nearby, ends) - _predictor(problem, problem.params0, ends))))
+        apart = float(
+            np.max(
+                np.abs(
+                    _predictor(problem, nearby, ends) - _predictor(problem, problem.params0, ends)
+                )
+            )
+        )
         if apart == 0:
             continue
         near = Turning(other)
@@ -153,7 +176,8 @@ def _predictor(problem: Problem, params: Any, x: Array) -> Array:
 
 lem25 = Claim(
     "C/lem25",
-    "On inputs with a bounded density J' has a Lipschitz gradient on S_±, and depends Lipschitz on the measure; on atoms its"
+    "On inputs with a bounded density J' has a Lipschitz gradient on S_±, and depends Lipschitz "
+    "on the measure; on atoms its"
     " gradient jumps.",
     "C, Lemma 25",
     (RELU, INTERVALS, SIGNS, SEPARABLE),

@@ -1,4 +1,5 @@
-"""Second routes to C's margins, kernels and distances that share no line with the solvers: cells, quadrature, sweeps, digits."""
+"""Second routes to C's margins, kernels and distances that share no line with the solvers: cells,
+quadrature, sweeps, digits."""
 
 from __future__ import annotations
 
@@ -15,11 +16,13 @@ from ...inputs import Array
 from ...losses import ExponentialLoss, MarginLoss
 
 THIN = 1e-13
-"""Distance of the origin from the hull of unit rows below which their cone has no inside: rounding of least squares."""
+"""Distance of the origin from the hull of unit rows below which their cone has no inside: rounding
+of least squares."""
 CELLS = 6000
 """Cells beyond which an enumeration is given up: some ten seconds."""
 NODES = 24
-"""Of a Gauss–Legendre rule on at most half a turn: a product of two cosines is then integrated to rounding."""
+"""Of a Gauss–Legendre rule on at most half a turn: a product of two cosines is then integrated to
+rounding."""
 RESOLVED = 1e-3
 """Relative width at which a sweep over projections stops."""
 SETTLED = 1e-6
@@ -29,14 +32,16 @@ PATCHES = 200_000
 DIGITS = 60
 """Of the soft minimum and its differences."""
 NUDGE = Decimal("1e-16")
-"""Step of a central difference with sixty digits: its error is of order 1e-32, and 1e-43 is left by rounding."""
+"""Step of a central difference with sixty digits: its error is of order 1e-32, and 1e-43 is left by
+rounding."""
 
 
 def activation_cells(rows: Array) -> NDArray[np.bool_] | None:
-    """Which rows x̃_i (n, p) are active, ⟨u, x̃_i⟩ ≥ 0, in each cell of the sphere of u: (cells, n); None where there are too many.
+    """Which rows x̃_i (n, p) are active, ⟨u, x̃_i⟩ ≥ 0, in each cell of the sphere of u: (cells,
+    n); None where there are too many.
 
-    Rows are added one by one; a half of a cell is dropped where the origin lies in the hull of its signed rows. Thin cells that
-    rounding drops lie within THIN of others.
+    Rows are added one by one; a half of a cell is dropped where the origin lies in the hull of its
+    signed rows. Thin cells that rounding drops lie within THIN of others.
     """
     unit = rows / np.linalg.norm(rows, axis=1)[:, None]
     signs: list[Array] = [np.zeros(0)]
@@ -50,13 +55,18 @@ def activation_cells(rows: Array) -> NDArray[np.bool_] | None:
 
 def _hull_distance(rows: Array) -> float:
     """√ of the least ‖Σλ_ir_i‖² + (1 − Σλ)², λ ≥ 0: zero iff the hull has the origin."""
-    return float(nnls(np.vstack([rows.T, np.ones((1, len(rows)))]), np.append(np.zeros(rows.shape[1]), 1.0))[1])
+    return float(
+        nnls(np.vstack([rows.T, np.ones((1, len(rows)))]), np.append(np.zeros(rows.shape[1]), 1.0))[
+            1
+        ]
+    )
 
 
 def largest_gain(rows: Array, signed: Array, cells: NDArray[np.bool_]) -> float:
     """An upper bound on max_u ½|Σq_i(⟨u, x̃_i⟩)₊| over the sphere, attained up to rounding.
 
-    In a cell the sum is ⟨g, u⟩ with g = Σ_{active}q_ix̃_i, and at most ‖g + Aᵀλ‖ for any λ ≥ 0, A the signed rows, Au ≥ 0.
+    In a cell the sum is ⟨g, u⟩ with g = Σ_{active}q_ix̃_i, and at most ‖g + Aᵀλ‖ for any λ ≥ 0, A
+    the signed rows, Au ≥ 0.
     """
     best = 0.0
     slopes = (cells * signed) @ rows
@@ -70,10 +80,12 @@ def largest_gain(rows: Array, signed: Array, cells: NDArray[np.bool_]) -> float:
 
 
 def largest_square_gain(rows: Array, signed: Array) -> float:
-    """An upper bound on max_u|Σq_i(⟨u, x̃_i⟩)₊²| over the sphere of R² or R³, proven patch by patch, attained to 1e-6.
+    """An upper bound on max_u|Σq_i(⟨u, x̃_i⟩)₊²| over the sphere of R² or R³, proven patch by
+    patch, attained to 1e-6.
 
-    Along a great circle the second derivative of such a sum is at most 2Σ|q_i|‖x̃_i‖², so that within ρ of a patch's centre the
-    sum exceeds its value there by at most ρ times its gradient and half of that times ρ². Patches of a cube's faces are halved.
+    Along a great circle the second derivative of such a sum is at most 2Σ|q_i|‖x̃_i‖², so that
+    within ρ of a patch's centre the sum exceeds its value there by at most ρ times its gradient and
+    half of that times ρ². Patches of a cube's faces are halved.
     """
     d = rows.shape[1]
     curvature = 2 * float(np.abs(signed) @ np.sum(rows**2, axis=1))
@@ -94,15 +106,19 @@ def largest_square_gain(rows: Array, signed: Array) -> float:
         if not np.any(unsettled) or np.sum(unsettled) * len(corners) > PATCHES:
             return max(best * (1 + SETTLED), float(np.max(uppers)))
         faces = faces[unsettled]
-        shifts = np.stack([np.insert(half * corners, axis, 0.0, axis=1) for axis in range(d)])[faces]
+        shifts = np.stack([np.insert(half * corners, axis, 0.0, axis=1) for axis in range(d)])[
+            faces
+        ]
         patches = (patches[unsettled][:, None, :] + shifts).reshape(-1, d)
         faces, half = np.repeat(faces, len(corners)), half / 2
 
 
 def circle_kernel(rows: Array, others: Array) -> Array:
-    """E[(⟨u, a⟩)₊(⟨u, b⟩)₊] over the sphere of R^p for rows a, b: an integral over a circle, of a cosine times a turned one.
+    """E[(⟨u, a⟩)₊(⟨u, b⟩)₊] over the sphere of R^p for rows a, b: an integral over a circle, of a
+    cosine times a turned one.
 
-    The plane of a and b holds 2/p of u's squared length: k = ‖a‖‖b‖/(πp)·∫cos φ·cos(φ − θ)dφ from θ − π/2 to π/2.
+    The plane of a and b holds 2/p of u's squared length: k = ‖a‖‖b‖/(πp)·∫cos φ·cos(φ − θ)dφ from θ
+    − π/2 to π/2.
     """
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     lengths = np.linalg.norm(others, axis=1)
@@ -114,15 +130,22 @@ def circle_kernel(rows: Array, others: Array) -> Array:
         theta = np.arctan2(across, cosine)[:, None]
         half = (np.pi - theta) / 2
         phi = theta / 2 + half * nodes
-        result[i] = size * lengths * np.sum(half * weights * np.cos(phi) * np.cos(phi - theta), axis=1) / (np.pi * rows.shape[1])
+        result[i] = (
+            size
+            * lengths
+            * np.sum(half * weights * np.cos(phi) * np.cos(phi - theta), axis=1)
+            / (np.pi * rows.shape[1])
+        )
     return result
 
 
 def swept_distance(differences: Array, rank: int) -> tuple[float, float] | None:
-    """A bracket of sup_P min_k‖Pδ_k‖ over projections of rank one or d − 1 in at most three dimensions, by a sweep of the sphere.
+    """A bracket of sup_P min_k‖Pδ_k‖ over projections of rank one or d − 1 in at most three
+    dimensions, by a sweep of the sphere.
 
-    Where the axis of P turns by ρ, ‖Pδ‖ changes by at most ‖δ‖ρ. Patches of a cube's faces are halved until none can hold more
-    than the best of their centres by a part in a thousand. None: another rank or dimension.
+    Where the axis of P turns by ρ, ‖Pδ‖ changes by at most ‖δ‖ρ. Patches of a cube's faces are
+    halved until none can hold more than the best of their centres by a part in a thousand. None:
+    another rank or dimension.
     """
     d = differences.shape[1]
     if not 2 <= d <= 3 or rank not in (1, d - 1):
@@ -143,12 +166,16 @@ def swept_distance(differences: Array, rank: int) -> tuple[float, float] | None:
         if np.sum(unsettled) * len(corners) > PATCHES:
             return best, float(np.max(uppers))
         faces = faces[unsettled]
-        shifts = np.stack([np.insert(half * corners, axis, 0.0, axis=1) for axis in range(d)])[faces]
+        shifts = np.stack([np.insert(half * corners, axis, 0.0, axis=1) for axis in range(d)])[
+            faces
+        ]
         patches = (patches[unsettled][:, None, :] + shifts).reshape(-1, d)
         faces, half = np.repeat(faces, len(corners)), half / 2
 
 
-def _patch_bounds(differences: Array, lengths: Array, patches: Array, rank: int, radius: float) -> tuple[Array, Array]:
+def _patch_bounds(
+    differences: Array, lengths: Array, patches: Array, rank: int, radius: float
+) -> tuple[Array, Array]:
     """The distance at each patch's centre, and what it can be at most on the patch."""
     axes = patches / np.linalg.norm(patches, axis=1)[:, None]
     along = np.abs(axes @ differences.T)
@@ -157,12 +184,13 @@ def _patch_bounds(differences: Array, lengths: Array, patches: Array, rank: int,
 
 
 def alternating_bracket(x: Array, y: Array) -> tuple[float, float]:
-    """γ₁ of points on a line, in order, with alternating labels: a bracket from two objects written down, not solved for.
+    """γ₁ of points on a line, in order, with alternating labels: a bracket from two objects written
+    down, not solved for.
 
-    Below: the zigzag through (x_i, y_i), bent at the samples; a bend by c at t costs the mass 2|c|√(1 + t²), the straight
-    piece in the middle with (slope, height) = v 4‖v‖. Above: weights p for which J of a hinge at x_j is
-    (−1)^j√(1 + x_j²) up to a factor and J of straight pieces zero; between samples J is straight over √(1 + t²), whose largest
-    value is known.
+    Below: the zigzag through (x_i, y_i), bent at the samples; a bend by c at t costs the mass
+    2|c|√(1 + t²), the straight piece in the middle with (slope, height) = v 4‖v‖. Above: weights p
+    for which J of a hinge at x_j is (−1)^j√(1 + x_j²) up to a factor and J of straight pieces zero;
+    between samples J is straight over √(1 + t²), whose largest value is known.
     """
     h = np.diff(x)
     slopes = np.diff(y) / h
@@ -177,7 +205,10 @@ def alternating_bracket(x: Array, y: Array) -> tuple[float, float]:
     with np.errstate(divide="ignore", invalid="ignore"):
         peak = slope / height
     inside = (peak > x[:-1]) & (peak < x[1:])
-    largest = max(float(np.max(np.abs(gains) / np.hypot(1.0, x))), float(np.max(np.hypot(slope, height)[inside], initial=0.0)))
+    largest = max(
+        float(np.max(np.abs(gains) / np.hypot(1.0, x))),
+        float(np.max(np.hypot(slope, height)[inside], initial=0.0)),
+    )
     return 1 / mass, largest / 2 / float(np.sum(np.abs(q)))
 
 
@@ -194,7 +225,10 @@ def precise_gradient(scores: Array, loss: MarginLoss) -> Array:
     result = np.empty(len(u))
     with localcontext(_context()):
         for i in range(len(u)):
-            ends = [precise_smooth_margin([*u[:i], u[i] + step, *u[i + 1 :]], loss) for step in (NUDGE, -NUDGE)]
+            ends = [
+                precise_smooth_margin([*u[:i], u[i] + step, *u[i + 1 :]], loss)
+                for step in (NUDGE, -NUDGE)
+            ]
             result[i] = float((ends[0] - ends[1]) / (2 * NUDGE))
     return result
 

@@ -1,4 +1,5 @@
-"""What C's statements are about: labelled inputs, scores and their loss, grids of alternating classes."""
+"""What C's statements are about: labelled inputs, scores and their loss, grids of alternating
+classes."""
 
 from __future__ import annotations
 
@@ -27,17 +28,23 @@ DELTA = 0.05
 
 
 def bias_column(X: Array) -> int | None:
-    """The column of ones, wherever it stands; of several the last. None where there is none, or nothing beside it."""
+    """The column of ones, wherever it stands; of several the last. None where there is none, or
+    nothing beside it."""
     ones = np.flatnonzero(np.all(np.abs(X - 1) <= ONE, axis=0))
     return int(ones[-1]) if ones.size and X.shape[1] >= 2 else None
 
 
 def inputs_of(problem: Any) -> Dataset:
-    """The labelled inputs without the bias column: a `Dataset` as it is, a network's data less their column of ones."""
+    """The labelled inputs without the bias column: a `Dataset` as it is, a network's data less
+    their column of ones."""
     if isinstance(problem, Dataset):
         return problem
     column = bias_column(problem.data.X)
-    return Dataset(np.delete(problem.data.X, -1 if column is None else column, axis=1), problem.data.y, problem.data.name)
+    return Dataset(
+        np.delete(problem.data.X, -1 if column is None else column, axis=1),
+        problem.data.y,
+        problem.data.name,
+    )
 
 
 def remembered(evidence: Any, name: str, compute: Callable[[], Any]) -> Any:
@@ -55,21 +62,29 @@ def given_limit(evidence: Any) -> Limit[Any] | None:
 
 
 def signed_features(problem: Problem) -> Array:
-    """z_ij = y_iφ(θ_j, x_i), θ_j = (a_j, b_j)/‖·‖ the neurons of the start on the sphere, (n, m)."""
+    """z_ij = y_iφ(θ_j, x_i), θ_j = (a_j, b_j)/‖·‖ the neurons of the start on the sphere, (n,
+    m)."""
     a, W = problem.params0
     squares = a**2 + np.sum(W**2, axis=1)
-    return problem.data.y[:, None] * (a[:, None] * problem.model.hidden(problem.params0, problem.data.X) / squares[:, None]).T
+    return (
+        problem.data.y[:, None]
+        * (a[:, None] * problem.model.hidden(problem.params0, problem.data.X) / squares[:, None]).T
+    )
 
 
 def output_features(problem: Problem) -> Array:
     """z_ij = y_iσ(⟨u_j, (x_i, 1)⟩), u_j the directions of the first layer, (n, m)."""
     lengths = np.linalg.norm(problem.params0.W, axis=1)
-    return problem.data.y[:, None] * (problem.model.hidden(problem.params0, problem.data.X) / lengths[:, None]).T
+    return (
+        problem.data.y[:, None]
+        * (problem.model.hidden(problem.params0, problem.data.X) / lengths[:, None]).T
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Normalised scores ū_i = y_if̄(x_i) (n,) and the loss they are judged by: what C's lemmas on the soft-min are about."""
+    """Normalised scores ū_i = y_if̄(x_i) (n,) and the loss they are judged by: what C's lemmas on
+    the soft-min are about."""
 
     margins: Array
     loss: ExponentialLoss | LogisticLoss
@@ -77,12 +92,15 @@ class Scores:
     def __post_init__(self) -> None:
         object.__setattr__(self, "margins", vector("margins", self.margins))
         if not isinstance(self.loss, (ExponentialLoss, LogisticLoss)):
-            raise InputError(f"loss: expected ExponentialLoss or LogisticLoss, found {type(self.loss).__name__}")
+            raise InputError(
+                f"loss: expected ExponentialLoss or LogisticLoss, found {type(self.loss).__name__}"
+            )
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The distribution of C's experiments (§7): k² discs in the first two of d coordinates; key: their classes."""
+    """The distribution of C's experiments (§7): k² discs in the first two of d coordinates; key:
+    their classes."""
 
     k: int = 3
     d: int = 2
@@ -96,10 +114,12 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Alternating:
-    """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating labels, turned and moved.
+    """Grids of finer and finer classes in r dimensions: k^r points of [−1, 1]^r with alternating
+    labels, turned and moved.
 
-    rank: r, one or two, so that γ₁ is exact. sizes: the k. angle: of the turn, for r = 2; centre: where the grid lies, the same
-    in each coordinate. Δ_r/R falls as 1/(k−1): here exponents of margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
+    rank: r, one or two, so that γ₁ is exact. sizes: the k. angle: of the turn, for r = 2; centre:
+    where the grid lies, the same in each coordinate. Δ_r/R falls as 1/(k−1): here exponents of
+    margins in Δ_r/R are measured (C, Lemma 20, Theorem 8).
     """
 
     rank: int = 1
@@ -114,11 +134,15 @@ class Alternating:
         if len(sizes) < 3 or any(after <= k for k, after in itertools.pairwise(sizes)):
             raise InputError(f"sizes: expected at least three growing numbers, found {self.sizes}")
         if not (np.isfinite(self.angle) and np.isfinite(self.centre)):
-            raise InputError(f"angle, centre: expected finite numbers, found {self.angle:g} and {self.centre:g}")
+            raise InputError(
+                f"angle, centre: expected finite numbers, found {self.angle:g} and {self.centre:g}"
+            )
 
     def grid(self, k: int) -> Dataset:
         """k^r points with alternating labels."""
-        places = np.stack(np.meshgrid(*[np.arange(k)] * self.rank, indexing="ij"), axis=-1).reshape(-1, self.rank)
+        places = np.stack(np.meshgrid(*[np.arange(k)] * self.rank, indexing="ij"), axis=-1).reshape(
+            -1, self.rank
+        )
         cosine, sine = np.cos(self.angle), np.sin(self.angle)
         turn = np.array([[cosine, -sine], [sine, cosine]]) if self.rank == 2 else np.eye(1)
         labels = np.where(np.sum(places, axis=1) % 2 == 0, 1.0, -1.0)

@@ -87,9 +87,21 @@ def _lem13(evidence: Evidence) -> tuple[Check, ...]:
     if others.size:
         beta = FAR / float(np.min(others) - least)
         share, ties = float(np.log(n / (n - others.size))), u[u <= least * (1 + TIED)]
-        allowed = np.exp(-beta * least) + n * np.exp(-FAR) + beta * np.max(ties - least) + 4 * EPS * (1 + beta * least)
+        allowed = (
+            np.exp(-beta * least)
+            + n * np.exp(-FAR)
+            + beta * np.max(ties - least)
+            + 4 * EPS * (1 + beta * least)
+        )
         checks.append(
-            Check("β(S_β(ū) − min ū) far out, log(n/#argmin)", _lifted(smooth, beta * u), "==", share, float(allowed), DIGITS)
+            Check(
+                "β(S_β(ū) − min ū) far out, log(n/#argmin)",
+                _lifted(smooth, beta * u),
+                "==",
+                share,
+                float(allowed),
+                DIGITS,
+            )
         )
     return tuple(checks)
 
@@ -188,7 +200,14 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
             )
         if np.any(off & ~seen):
             checks.append(
-                Check(f"largest share where the bound is below {FEWEST:g}, {place}", faint, "<=", FEWEST, 0.0, DIFFERENCES)
+                Check(
+                    f"largest share where the bound is below {FEWEST:g}, {place}",
+                    faint,
+                    "<=",
+                    FEWEST,
+                    0.0,
+                    DIFFERENCES,
+                )
             )
     return tuple(checks)
 
@@ -210,7 +229,14 @@ def _eq6(evidence: Evidence) -> tuple[Check, ...]:
     if exponential:
         logistic = SmoothMargin(LogisticLoss())
         return (
-            Check("largest |second derivative of S along v + Var_p v|, p = ∇S", off, "==", 0.0, SECOND, DIFFERENCES),
+            Check(
+                "largest |second derivative of S along v + Var_p v|, p = ∇S",
+                off,
+                "==",
+                0.0,
+                SECOND,
+                DIFFERENCES,
+            ),
             Check(
                 "largest second derivative of S along any v: concave",
                 max(found),
@@ -234,7 +260,8 @@ def _eq6(evidence: Evidence) -> tuple[Check, ...]:
             DIFFERENCES,
         ),
         Check(
-            "S'' along v_i = 1 + e^{−u_i}, over ρ(ρ − 1), ρ = Σe^{−u_i}/Σlog(1 + e^{−u_i}) > 1: concave nowhere",
+            "S'' along v_i = 1 + e^{−u_i}, over ρ(ρ − 1), ρ = Σe^{−u_i}/Σlog(1 + e^{−u_i}) > 1: "
+            "concave nowhere",
             worst,
             "==",
             1.0,
@@ -247,12 +274,15 @@ def _eq6(evidence: Evidence) -> tuple[Check, ...]:
 
 def _curved(u: Array, p: Array, v: Array, smooth: SmoothMargin) -> float:
     """(p·v)² − Σq_iv_i² with q_i = ℓ''(−u_i)/Σℓ, from the library's ∇S and ℓ''."""
-    q = np.exp(np.asarray(smooth.loss.log_curvature(u))) / float(np.sum(np.exp(np.asarray(smooth.loss.log_loss(u)))))
+    q = np.exp(np.asarray(smooth.loss.log_curvature(u))) / float(
+        np.sum(np.exp(np.asarray(smooth.loss.log_loss(u))))
+    )
     return float((p @ v) ** 2 - q @ v**2)
 
 
 def _bulge(u: Array) -> float:
-    """ρ(ρ − 1): with s = ℓ' = 1/(1 + e^u), p_i = s_i/Σℓ and q_i = s_i(1 − s_i)/Σℓ, v = 1/(1 − s) has p·v = Σq_iv_i² = ρ."""
+    """ρ(ρ − 1): with s = ℓ' = 1/(1 + e^u), p_i = s_i/Σℓ and q_i = s_i(1 − s_i)/Σℓ, v = 1/(1 − s)
+    has p·v = Σq_iv_i² = ρ."""
     ratio = float(np.sum(np.exp(-u)) / np.sum(np.log1p(np.exp(-u))))
     return ratio * (ratio - 1)
 
@@ -262,17 +292,23 @@ def _variance(p: Array, v: Array) -> float:
 
 
 def _second_derivative(u: Array, v: Array, smooth: SmoothMargin) -> float:
-    """d²S(u + sv)/ds² by a central difference with sixty digits: 1e-20 of truncation, 1e-39 of rounding."""
+    """d²S(u + sv)/ds² by a central difference with sixty digits: 1e-20 of truncation, 1e-39 of
+    rounding."""
     with localcontext(Context(prec=60, Emin=-(10**9), Emax=10**9)):
-        places = [[Decimal(float(a)) + k * APART * Decimal(float(b)) for a, b in zip(u, v, strict=True)] for k in (-1, 0, 1)]
+        places = [
+            [Decimal(float(a)) + k * APART * Decimal(float(b)) for a, b in zip(u, v, strict=True)]
+            for k in (-1, 0, 1)
+        ]
         low, middle, high = (precise_smooth_margin(each, smooth.loss) for each in places)
         return float((low + high - 2 * middle) / APART**2)
 
 
 eq6 = Claim(
     "C/eq6",
-    "For ℓ = exp the smooth margin S is concave: its second derivative is minus a variance under ∇S. For the logistic loss it is"
-    " concave nowhere: along v_i = 1 + e^{−u_i} it is ρ(ρ − 1) > 0, ρ = Σe^{−u_i}/Σlog(1 + e^{−u_i}).",
+    "For ℓ = exp the smooth margin S is concave: its second derivative is minus a variance under "
+    "∇S. For the logistic loss it is"
+    " concave nowhere: along v_i = 1 + e^{−u_i} it is ρ(ρ − 1) > 0, ρ = Σe^{−u_i}/Σlog(1 + "
+    "e^{−u_i}).",
     "C, eq. (6)",
     (SCORES, POSITIVE),
     scores,
@@ -284,7 +320,8 @@ eq6 = Claim(
 )
 lem13 = Claim(
     "C/lem13",
-    "S_β(ū) → min ū as β → ∞ where ℓ(u) ~ e^u as u → −∞ (C prints u → ∞): for exp and logistic losses"
+    "S_β(ū) → min ū as β → ∞ where ℓ(u) ~ e^u as u → −∞ (C prints u → ∞): for exp and logistic "
+    "losses"
     " within (log n + e^{−β·min ū})/β.",
     "C, Lemma 13",
     (SCORES, POSITIVE),
@@ -297,7 +334,8 @@ lem13 = Claim(
 )
 lem14 = Claim(
     "C/lem14",
-    "∇S does not tend to zero: its entries sum to one as all scores grow, and stay away from zero where one score stays bounded.",
+    "∇S does not tend to zero: its entries sum to one as all scores grow, and stay away from zero "
+    "where one score stays bounded.",
     "C, Lemma 14",
     (SCORES, POSITIVE),
     scores,

@@ -1,4 +1,5 @@
-"""C, §7: max-margin classifiers in F1 are few neurons, piecewise affine, and those in F2 are smooth."""
+"""C, §7: max-margin classifiers in F1 are few neurons, piecewise affine, and those in F2 are
+smooth."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from .routes import circle_kernel
 from .setting import given_limit, inputs_of
 
 LONG = np.geomspace(3e-2, 2e-5, 7)
-"""h within which slopes of a smooth function change, over the longest distance of inputs; more than three decades."""
+"""h within which slopes of a smooth function change, over the longest distance of inputs; more than
+three decades."""
 LINES = 5
 """Lines through pairs of inputs along which a classifier is looked at."""
 PLACES = 24
@@ -39,12 +41,19 @@ def _sparse(evidence: Evidence) -> tuple[Check, ...]:
     solved = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
     best = given_limit(evidence) or solved
     if not isinstance(best.value, Particles):
-        return (unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),)
+        return (
+            unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),
+        )
     longest = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     upper = max(best.certificate.dual, float(np.finfo(float).tiny))
     error = (SUMS + SOLVED) * longest / upper
     if error > TELLING:
-        return (unknown_check("atoms", f"γ₁ ≤ {upper:.2g} is below what a linear program resolves for inputs of this size"),)
+        return (
+            unknown_check(
+                "atoms",
+                f"γ₁ ≤ {upper:.2g} is below what a linear program resolves for inputs of this size",
+            ),
+        )
     few, tight = few_atoms(best.value, data)
     margin = float(np.min(measured_margins(few, data)))
     gap = abs(best.certificate.dual - best.certificate.primal) / upper
@@ -57,24 +66,39 @@ def _sparse(evidence: Evidence) -> tuple[Check, ...]:
             witness=VERTEX,
             null=100 / tight,
         ),
-        Check("its margin, over γ₁'s upper bound", margin / upper, "==", 1.0, error + gap, witness=VERTEX),
+        Check(
+            "its margin, over γ₁'s upper bound",
+            margin / upper,
+            "==",
+            1.0,
+            error + gap,
+            witness=VERTEX,
+        ),
         _proven(data, solved.stats["weights"], upper, PROVEN + error + gap),
         _smooth(data),
     )
 
 
 def few_atoms(measure: Particles, data: Dataset) -> tuple[Particles, int]:
-    """A measure on at most as many of the atoms as there are samples on the margin, with the same margin; and that number.
+    """A measure on at most as many of the atoms as there are samples on the margin, with the same
+    margin; and that number.
 
-    A linear program over the atoms has a vertex with n + 1 basic variables: the margin, the slacks of the samples off it, and
-    as many masses as samples are left.
+    A linear program over the atoms has a vertex with n + 1 basic variables: the margin, the slacks
+    of the samples off it, and as many masses as samples are left.
     """
     merged = measure.support
-    Z = data.y[:, None] * np.maximum(augmented(data.X) @ merged.directions.T, 0.0) * merged.signs / 2
+    Z = (
+        data.y[:, None]
+        * np.maximum(augmented(data.X) @ merged.directions.T, 0.0)
+        * merged.signs
+        / 2
+    )
     found = l1_max_margin(Z)
     masses = np.maximum(found.value, 0.0)
     kept = masses > SEEN * np.sum(masses)
-    few = Particles(merged.directions[kept], merged.signs[kept], np.log(masses[kept] / np.sum(masses[kept])))
+    few = Particles(
+        merged.directions[kept], merged.signs[kept], np.log(masses[kept] / np.sum(masses[kept]))
+    )
     margins = measured_margins(few, data)
     size = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     return few, int(np.sum(margins <= np.min(margins) + SOLVED * size))
@@ -82,15 +106,22 @@ def few_atoms(measure: Particles, data: Dataset) -> tuple[Particles, int]:
 
 def _proven(data: Dataset, weights: Array, upper: float, error: float) -> Check:
     """That γ₁ is not more: the largest gain of weights, over every cell."""
-    quantity, gain = "largest gain of weights on the samples, over γ₁'s upper bound", gain_of(weights, data)
+    quantity, gain = (
+        "largest gain of weights on the samples, over γ₁'s upper bound",
+        gain_of(weights, data),
+    )
     if gain is None:
         return unknown_check(quantity, "too many cells of the sphere for a second search")
     return Check(quantity, gain / upper, "==", 1.0, error, witness=CELLS)
 
 
 def _smooth(data: Dataset) -> Check:
-    """How much slopes of the F2 classifier change within h: in proportion to h, where f is smooth; by as much, at a kink."""
-    quantity, kernel = "exponent in h of the largest change of slope of the F2 classifier", f2_max_margin(data.X, data.y).value
+    """How much slopes of the F2 classifier change within h: in proportion to h, where f is smooth;
+    by as much, at a kink."""
+    quantity, kernel = (
+        "exponent in h of the largest change of slope of the F2 classifier",
+        f2_max_margin(data.X, data.y).value,
+    )
     if not isinstance(kernel, KernelClassifier):
         return unknown_check(quantity, "γ₂ is zero to rounding")
     lines, length = _lines(data)
@@ -98,17 +129,21 @@ def _smooth(data: Dataset) -> Check:
     noise = EPS * float(np.sum(np.abs(kernel.coefficients))) * size**2
     curves = np.array([_largest(_by_kernel(kernel), lines, each) for each in length * LONG])
     error = noise / (length * LONG) / curves + _curvature(LONG, curves)
-    return exponent_check(quantity, LONG, curves, 1.0, error, witness="kernel by quadrature over the circle", null=0.0)
+    return exponent_check(
+        quantity, LONG, curves, 1.0, error, witness="kernel by quadrature over the circle", null=0.0
+    )
 
 
 def _curvature(h: Array, curves: Array) -> Array:
-    """What a next order leaves of changes in proportion to h, relative: in proportion to h too, and read off the two longest."""
+    """What a next order leaves of changes in proportion to h, relative: in proportion to h too, and
+    read off the two longest."""
     first, second = curves[:2] / h[:2]
     return np.asarray(abs(first / second - 1) / (1 - h[1] / h[0]) * h / h[0])
 
 
 def _lines(data: Dataset) -> tuple[list[tuple[Array, Array]], float]:
-    """Places on segments between inputs, of both classes where there are two; and the longest segment."""
+    """Places on segments between inputs, of both classes where there are two; and the longest
+    segment."""
     rng = np.random.default_rng(0)
     pairs = [(i, j) for i in range(data.n) for j in range(i) if np.any(data.X[i] != data.X[j])]
     mixed = [(i, j) for i, j in pairs if data.y[i] != data.y[j]] or pairs or [(0, 0)]
@@ -138,7 +173,8 @@ def _by_kernel(found: KernelClassifier) -> Callable[[Array], Array]:
 
 sparse = Claim(
     "C/sparse",
-    "Some F1 max-margin classifier is a sum of no more neurons than samples on its margin, so of n at most, and thereby piecewise"
+    "Some F1 max-margin classifier is a sum of no more neurons than samples on its margin, so of "
+    "n at most, and thereby piecewise"
     " affine; the F2 max-margin classifier has a continuous slope (it is twice differentiable).",
     "C, §7, low dimensional illustrations",
     (DATA, SIGNS, SEPARABLE),

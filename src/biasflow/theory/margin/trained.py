@@ -1,4 +1,5 @@
-"""A network trained for long: how near to γ₁ it ends, what a finite width leaves of that, and what C's Theorem 3 asks of it."""
+"""A network trained for long: how near to γ₁ it ends, what a finite width leaves of that, and what
+C's Theorem 3 asks of it."""
 
 from __future__ import annotations
 
@@ -33,36 +34,48 @@ RTOL = 1e-3
 RTOLS = (1e-4, 1e-3, 1e-2)
 """Of the flow that is compared with raw gradients, and of two looser ones that tell its error."""
 GAINED = 10**0.5
-"""By which a tenth of the tolerance reduces the error of a margin flow at least, over two of them (test_kinks.py); third-order
-steps, tol^(−1/3) of them with an error of tol each, would give 10^(2/3)."""
+"""By which a tenth of the tolerance reduces the error of a margin flow at least, over two of them
+(test_kinks.py); third-order steps, tol^(−1/3) of them with an error of tol each, would give
+10^(2/3)."""
 CLOSED = RTOL
-"""Relative distance from γ₁ that counts as arrived: where weights are known to 1e-3, no less can be told. C states no rate."""
+"""Relative distance from γ₁ that counts as arrived: where weights are known to 1e-3, no less can be
+told. C states no rate."""
 COARSE = 1e-2
-"""Narrowness below which the spacing of the searched directions, 0.025 on a sphere, is wider than the cells between kinks."""
+"""Narrowness below which the spacing of the searched directions, 0.025 on a sphere, is wider than
+the cells between kinks."""
 SEARCHED = 1e-4
-"""Relative error of a searched γ₁: a grid of twenty thousand directions may miss a peak that is lower by this."""
+"""Relative error of a searched γ₁: a grid of twenty thousand directions may miss a peak that is
+lower by this."""
 ROUNDING = 1e-9
 """By which a margin may exceed γ₁'s certified upper bound, relative."""
 PATIENCE = 5.0
-"""How many times as much as it moved since log β = 24 a margin must be short of γ₁ for it to be said to stand still there."""
+"""How many times as much as it moved since log β = 24 a margin must be short of γ₁ for it to be
+said to stand still there."""
 SETTLED = 0.02
-"""Change of J' and of the scores since log β = 24, over their largest, up to which they are said to converge."""
+"""Change of J' and of the scores since log β = 24, over their largest, up to which they are said to
+converge."""
 ALONG = "∇L followed in the weights"
 SEARCH = "linear programs over directions found by zooming in"
 PROVEN = "the final weights' own scores, against a proven upper bound"
 
 
 class Trained:
-    """A network's training, by the library or as given, with everything read off the weights themselves."""
+    """A network's training, by the library or as given, with everything read off the weights
+    themselves."""
 
     def __init__(
-        self, problem: Problem, given: Trajectory | None = None, limit: Limit | None = None, time_s: float | None = None
+        self,
+        problem: Problem,
+        given: Trajectory | None = None,
+        limit: Limit | None = None,
+        time_s: float | None = None,
     ) -> None:
         self.problem, self.given, self._limit, self.time_s = problem, given, limit, time_s
 
     @cached_property
     def flow(self) -> Trajectory:
-        """As given, or the library's; where its margin is not known to CLOSED, once more with a tenth of the tolerance."""
+        """As given, or the library's; where its margin is not known to CLOSED, once more with a
+        tenth of the tolerance."""
         if self.given is not None:
             return self.given
         found = self._followed(RTOL)
@@ -72,11 +85,14 @@ class Trained:
     def _followed(self, rtol: float) -> Trajectory:
         p = self.problem
         limit = None if self.time_s is None else self.time_s / 4
-        return gradient_flow(p.model, p.data, p.loss, p.params0, rtol=rtol, log_norm=NORM, throw=False, time_s=limit)
+        return gradient_flow(
+            p.model, p.data, p.loss, p.params0, rtol=rtol, log_norm=NORM, throw=False, time_s=limit
+        )
 
     @cached_property
     def best(self) -> Limit:
-        """γ₁ with its certificate; of squared ReLUs off a line from a search, its upper bound proven over the whole sphere."""
+        """γ₁ with its certificate; of squared ReLUs off a line from a search, its upper bound
+        proven over the whole sphere."""
         data, found = inputs_of(self.problem), self._limit
         if found is None and not self.squared:
             found = f1_max_margin(data.X, data.y)
@@ -109,7 +125,9 @@ class Trained:
 
     @cached_property
     def log_norms(self) -> Array:
-        squares = [np.sum(leaf.reshape(len(leaf), -1) ** 2, axis=1) for leaf in leaves(self.flow.states)]
+        squares = [
+            np.sum(leaf.reshape(len(leaf), -1) ** 2, axis=1) for leaf in leaves(self.flow.states)
+        ]
         return np.asarray(np.log(np.sum(squares, axis=0)))
 
     def place(self, size: float) -> int:
@@ -145,7 +163,8 @@ class Trained:
         return float(l1_max_margin(self.features(self.state(-1))).objective) / self.gamma
 
     def features(self, params: Any) -> Array:
-        """y_iφ(θ_j, x_i) of the neurons that are not zero, balanced in the case of ReLUs, (n, m)."""
+        """y_iφ(θ_j, x_i) of the neurons that are not zero, balanced in the case of ReLUs, (n,
+        m)."""
         X, y = self.problem.data.X, self.problem.data.y
         some = np.linalg.norm(params.W, axis=1) > 0
         u = params.W[some] / np.linalg.norm(params.W[some], axis=1)[:, None]
@@ -167,18 +186,34 @@ def given_check(trained: Trained) -> tuple[Check, ...]:
     quantity = "margin of the classifier given, over its γ₁"
     if trained.squared:
         if not (isinstance(limit.value, tuple) and len(limit.value) == 3):
-            return (unknown_check(quantity, f"it is a {type(limit.value).__name__}, needs directions, signs and masses"),)
+            return (
+                unknown_check(
+                    quantity,
+                    f"it is a {type(limit.value).__name__}, needs directions, signs and masses",
+                ),
+            )
         u, signs, masses = (np.asarray(each, dtype=np.float64) for each in limit.value)
         u = _with_bias_last(u, trained.problem)
         values = np.maximum(data.X @ u.T, 0.0) ** 2 @ (signs * masses) / np.sum(masses)
     else:
         if not isinstance(limit.value, Particles):
-            return (unknown_check(quantity, f"it is a {type(limit.value).__name__}, needs Particles"),)
+            return (
+                unknown_check(quantity, f"it is a {type(limit.value).__name__}, needs Particles"),
+            )
         masses = np.exp(limit.value.log_masses)
         u = _with_bias_last(limit.value.directions, trained.problem)
         values = np.maximum(data.X @ u.T, 0.0) @ (limit.value.signs * masses) / 2 / np.sum(masses)
     gap = abs(limit.certificate.dual - limit.certificate.primal) / trained.gamma
-    return (Check(quantity, float(np.min(data.y * values)) / trained.gamma, "==", 1.0, gap + ROUNDING, witness=PROVEN),)
+    return (
+        Check(
+            quantity,
+            float(np.min(data.y * values)) / trained.gamma,
+            "==",
+            1.0,
+            gap + ROUNDING,
+            witness=PROVEN,
+        ),
+    )
 
 
 def _with_bias_last(u: Array, problem: Problem) -> Array:
@@ -189,7 +224,8 @@ def _with_bias_last(u: Array, problem: Problem) -> Array:
 
 
 def narrowness(rows: Array) -> float:
-    """The least singular value of the inputs' directions over the largest: how much of the sphere their kinks pass."""
+    """The least singular value of the inputs' directions over the largest: how much of the sphere
+    their kinks pass."""
     values = np.linalg.svd(rows / np.linalg.norm(rows, axis=1)[:, None], compute_uv=False)
     return float(values[-1] / values[0])
 
@@ -198,83 +234,147 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
     """γ₁ by two routes, and that no margin exceeds it."""
     found, certificate = trained.searched, trained.best.certificate
     own = (found.lower + found.upper) / 2
-    error = abs(found.gap) + SEARCHED + abs(certificate.dual - certificate.primal) / certificate.dual
+    error = (
+        abs(found.gap) + SEARCHED + abs(certificate.dual - certificate.primal) / certificate.dual
+    )
     worst = max(trained.margin(k) for k in (trained.place(BEFORE), -1))
     quantity, narrow = "γ₁ over that of a search", narrowness(trained.problem.data.X)
     if narrow < COARSE and trained._limit is None:
         second = unknown_check(
-            quantity, f"a search over directions is too coarse for inputs as near to each other ({narrow:.1g})"
+            quantity,
+            "a search over directions is too coarse for inputs as near to each other "
+            f"({narrow:.1g})",
         )
     else:
         second = Check(quantity, certificate.dual / own, "==", 1.0, error, witness=SEARCH)
     return (
         *given_check(trained),
         second,
-        Check("excess of the margin over γ₁, relative", max(worst / trained.gamma - 1, 0.0), "==", 0.0, ROUNDING, witness=PROVEN),
+        Check(
+            "excess of the margin over γ₁, relative",
+            max(worst / trained.gamma - 1, 0.0),
+            "==",
+            0.0,
+            ROUNDING,
+            witness=PROVEN,
+        ),
     )
 
 
 def raw_check(trained: Trained) -> Check:
-    """The flow's scores where raw gradients end, against theirs; the error of each is its distance from looser runs."""
+    """The flow's scores where raw gradients end, against theirs; the error of each is its distance
+    from looser runs."""
     raw, p = trained.raw, trained.problem
     end = float(raw.times[-1])
     theirs = scores(p, raw.states[-1])
     size = float(np.max(np.abs(theirs))) or 1.0
-    quantity = f"scores at log β = {log_norm(raw.states[-1]):.3g}, t = {end:.3g}: largest difference from raw gradients, relative"
+    quantity = (
+        f"scores at log β = {log_norm(raw.states[-1]):.3g}, t = {end:.3g}: largest "
+        "difference from raw gradients, relative"
+    )
     if trained.given is None:
         runs = [
-            gradient_flow(p.model, p.data, p.loss, p.params0, rtol=rtol, times=[0.0, end], throw=False, time_s=trained.time_s)
+            gradient_flow(
+                p.model,
+                p.data,
+                p.loss,
+                p.params0,
+                rtol=rtol,
+                times=[0.0, end],
+                throw=False,
+                time_s=trained.time_s,
+            )
             for rtol in RTOLS
         ]
         if not all(run.result.success for run in runs):
-            return unknown_check(quantity, next(run.result.value for run in runs if not run.result.success))
+            return unknown_check(
+                quantity, next(run.result.value for run in runs if not run.result.success)
+            )
         mine, *looser = (scores(p, run.final) for run in runs)
-        steps = [float(np.max(np.abs(one - other))) for one, other in itertools.pairwise([mine, *looser])]
-        owed = max(step / GAINED**k for k, step in enumerate(steps))  # one distance may be small by chance
+        steps = [
+            float(np.max(np.abs(one - other))) for one, other in itertools.pairwise([mine, *looser])
+        ]
+        # one distance may be small by chance
+        owed = max(step / GAINED**k for k, step in enumerate(steps))
     else:
         mine = scores(p, trained.given.at(end))
         reach = float(np.max(np.linalg.norm(p.data.X, axis=1)))
-        owed = 2 * reach * float(np.max(trained.given.error)) * float(np.exp(-log_norm(trained.given.at(end)) / 2))
+        owed = (
+            2
+            * reach
+            * float(np.max(trained.given.error))
+            * float(np.exp(-log_norm(trained.given.at(end)) / 2))
+        )
     error = (owed + float(raw.error[-1])) / size
-    return Check(quantity, float(np.max(np.abs(mine - theirs))) / size, "==", 0.0, error, witness=ALONG)
+    return Check(
+        quantity, float(np.max(np.abs(mine - theirs))) / size, "==", 0.0, error, witness=ALONG
+    )
 
 
 def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
-    """1 − margin/γ₁ at the end: closed; or open for want of width, which C's limits do not speak about; or for want of time."""
+    """1 − margin/γ₁ at the end: closed; or open for want of width, which C's limits do not speak
+    about; or for want of time."""
     quantity = f"1 − margin/γ₁ {what}"
     if trained.log_norms[-1] < NORM - 1e-3 and trained.deficit > CLOSED:
         why = f"training ends at log β = {trained.log_norms[-1]:.3g}: {trained.flow.result.value}"
         return unknown_check(quantity, why)
     start = 1 - float(np.min(scores(trained.problem, trained.problem.params0))) / trained.gamma
-    by_masses, by_directions = trained.polished - (1 - trained.deficit), 1 - trained.polished  # at a limit the first is zero
+    # at a limit the first is zero
+    by_masses, by_directions = trained.polished - (1 - trained.deficit), 1 - trained.polished
     known = trained.error < trained.deficit and by_directions >= by_masses
     if trained.deficit + trained.error <= CLOSED or (trained.deficit <= CLOSED and not known):
-        return Check(quantity, trained.deficit, "<=", CLOSED, trained.error, witness=PROVEN, null=start)
+        return Check(
+            quantity, trained.deficit, "<=", CLOSED, trained.error, witness=PROVEN, null=start
+        )
     if by_masses > by_directions:
         why = (
-            f"training has not arrived: the margin is {1 - trained.deficit:.4g} of γ₁, other masses on the same directions reach"
+            f"training has not arrived: the margin is {1 - trained.deficit:.4g} of γ₁, other "
+            "masses on the same directions reach"
         )
         return unknown_check(quantity, f"{why} {trained.polished:.4g}")
-    return Check(quantity, trained.deficit, "<=", 1.0, trained.error, reason=_for_want_of_width(trained, ladder), null=start)
+    return Check(
+        quantity,
+        trained.deficit,
+        "<=",
+        1.0,
+        trained.error,
+        reason=_for_want_of_width(trained, ladder),
+        null=start,
+    )
 
 
 def _for_want_of_width(trained: Trained, ladder: bool) -> str:
     width = trained.problem.model.width
     still = trained.deficit >= PATIENCE * trained.moved
-    words = "finite width: a KKT point, not global; " if still else "finite width: directions that hardly move any more; "
-    words += f"{width} neurons end at {1 - trained.deficit:.4g} of γ₁, the best masses on their directions reach"
+    words = (
+        "finite width: a KKT point, not global; "
+        if still
+        else "finite width: directions that hardly move any more; "
+    )
+    words += (
+        f"{width} neurons end at {1 - trained.deficit:.4g} of γ₁, the best masses on their "
+        "directions reach"
+    )
     words += f" {trained.polished:.4g}"
     if trained.squared and trained.margin(-1) > 0:
         p = trained.problem
-        words += f", KKT residual {margin_kkt(p.model, trained.state(-1), p.data.X, p.data.y).stationarity:.1g}"
+        words += (
+            ", KKT residual "
+            f"{margin_kkt(p.model, trained.state(-1), p.data.X, p.data.y).stationarity:.1g}"
+        )
     if ladder:
-        shares = [f"{_narrower(trained, width // k):.3g} for {width // k}" for k in (4, 2) if width // k >= 4]
+        shares = [
+            f"{_narrower(trained, width // k):.3g} for {width // k}"
+            for k in (4, 2)
+            if width // k >= 4
+        ]
         words += "; of fewer neurons of the same start " + ", ".join(shares)
     return words
 
 
 def _narrower(trained: Trained, width: int) -> float:
-    """Margin over γ₁ of the first neurons, as many as said, trained in the same time: one step of a ladder in m."""
+    """Margin over γ₁ of the first neurons, as many as said, trained in the same time: one step of a
+    ladder in m."""
     return 1 - Trained(narrowed(trained.problem, width), time_s=trained.time_s).deficit
 
 
@@ -283,7 +383,11 @@ def narrowed(problem: Problem, width: int) -> Problem:
     model: Any = problem.model
     share = np.sqrt(model.width / width)
     start = leaf_map(lambda leaf: share * leaf[:width], problem.params0)
-    few = SignedTwoLayer(width, model.dim, np.asarray(model.signs)[:width]) if isinstance(model, SignedTwoLayer) else None
+    few = (
+        SignedTwoLayer(width, model.dim, np.asarray(model.signs)[:width])
+        if isinstance(model, SignedTwoLayer)
+        else None
+    )
     return dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), params0=start)
 
 
@@ -293,7 +397,9 @@ _found: weakref.WeakKeyDictionary[Evidence, Trained] = weakref.WeakKeyDictionary
 def trained(evidence: Evidence) -> Trained:
     """The training of the evidence's network, once."""
     if evidence not in _found:
-        _found[evidence] = Trained(evidence.network, evidence.given_flow, evidence.given_limit, evidence.time_left)
+        _found[evidence] = Trained(
+            evidence.network, evidence.given_flow, evidence.given_limit, evidence.time_left
+        )
     return _found[evidence]
 
 
@@ -303,14 +409,18 @@ def _late_weights(evidence: Evidence) -> tuple[Array, int, int] | str:
     p = run.flow.stats.get("weights")
     if p is None:
         p = evidence.network.loss.weights(evidence.network.model(run.flow.states, data.X), data.y)
-    early, last = run.place(BEFORE), len(run.log_norms) - 2  # the last step ends at a norm, too short for its weights to tell
+    # the last step ends at a norm, too short for its weights to tell
+    early, last = run.place(BEFORE), len(run.log_norms) - 2
     if early >= last:
-        return f"training ends at log β = {run.log_norms[-1]:.3g}, before it can be seen to converge"
+        return (
+            f"training ends at log β = {run.log_norms[-1]:.3g}, before it can be seen to converge"
+        )
     return np.asarray(p[[early, last]]), early, last
 
 
 def _converges(evidence: Evidence) -> str | None:
-    """∇S as the force J' that it is on every direction, for which it need only converge weakly, and ν̄ by its scores."""
+    """∇S as the force J' that it is on every direction, for which it need only converge weakly, and
+    ν̄ by its scores."""
     run, data, found = trained(evidence), evidence.network.data, _late_weights(evidence)
     if isinstance(found, str):
         return found
@@ -319,28 +429,48 @@ def _converges(evidence: Evidence) -> str | None:
     force = np.maximum(u @ data.X.T, 0.0) ** (2 if run.squared else 1) @ (data.y * p).T
     off = float(np.max(np.abs(force[:, 1] - force[:, 0])) / np.max(np.abs(force)))
     if off > SETTLED:
-        return f"∇S still moves: J' changes by {off:.2g} of its largest from log β = {BEFORE:g} to {run.log_norms[-1]:.3g}"
+        return (
+            f"∇S still moves: J' changes by {off:.2g} of its largest from log β = {BEFORE:g} "
+            f"to {run.log_norms[-1]:.3g}"
+        )
     seen = [scores(run.problem, run.state(k)) for k in (early, last)]
     off = float(np.max(np.abs(seen[1] - seen[0])) / np.max(np.abs(seen)))
-    return None if off <= SETTLED else f"the normalised measure still moves: its scores change by {off:.2g} of the largest"
+    return (
+        None
+        if off <= SETTLED
+        else f"the normalised measure still moves: its scores change by {off:.2g} of the largest"
+    )
 
 
-CONVERGES = Hypothesis("converges", "∇S and the normalised measure converge, as far as can be seen at log β = 30", _converges)
+CONVERGES = Hypothesis(
+    "converges",
+    "∇S and the normalised measure converge, as far as can be seen at log β = 30",
+    _converges,
+)
 
 
 def _smoothly(evidence: Evidence) -> str | None:
-    """J'_μt with its gradient: that of a sample's J' is Σ over active samples of ½p_iy_i(x_i, 1), one in each cell of directions.
+    """J'_μt with its gradient: that of a sample's J' is Σ over active samples of ½p_iy_i(x_i, 1),
+    one in each cell of directions.
 
-    A sample's J' is linear in each of finitely many cells, so that its critical values are finitely many: Morse–Sard. Its
-    gradient jumps between cells, as C says of every λ_∞ that is discrete; what can be seen is whether gradients still move.
+    A sample's J' is linear in each of finitely many cells, so that its critical values are finitely
+    many: Morse–Sard. Its gradient jumps between cells, as C says of every λ_∞ that is discrete;
+    what can be seen is whether gradients still move.
     """
     data, found = evidence.network.data, _late_weights(evidence)
     if isinstance(found, str):
         return found
     gates = _cells(data.X) @ data.X.T > 0
     slopes = [gates @ ((data.y * p)[:, None] * data.X) for p in found[0]]
-    off = float(np.max(np.linalg.norm(slopes[1] - slopes[0], axis=1)) / np.max(np.linalg.norm(slopes[1], axis=1)))
-    return None if off <= SETTLED else f"∇J' still moves by {off:.2g} of its largest since log β = {BEFORE:g}"
+    off = float(
+        np.max(np.linalg.norm(slopes[1] - slopes[0], axis=1))
+        / np.max(np.linalg.norm(slopes[1], axis=1))
+    )
+    return (
+        None
+        if off <= SETTLED
+        else f"∇J' still moves by {off:.2g} of its largest since log β = {BEFORE:g}"
+    )
 
 
 def _cells(X: Array) -> Array:
@@ -355,6 +485,7 @@ def _cells(X: Array) -> Array:
 
 SMOOTHLY = Hypothesis(
     "*",
-    "(*) as far as a sample can tell, whose J' is not C¹ between cells of directions: ∇J'_μt has settled in every cell",
+    "(*) as far as a sample can tell, whose J' is not C¹ between cells of directions: ∇J'_μt has "
+    "settled in every cell",
     _smoothly,
 )

@@ -1,4 +1,5 @@
-"""C, §3 and Appendix H: training goes towards the F1 max margin, and ReLU networks stay on the set they start from."""
+"""C, §3 and Appendix H: training goes towards the F1 max margin, and ReLU networks stay on the set
+they start from."""
 
 from __future__ import annotations
 
@@ -35,13 +36,28 @@ from .hypotheses import (
     SMOOTH,
 )
 from .raw import RawRun, log_norm, raw_flow
-from .trained import ALONG, CLOSED, CONVERGES, PROVEN, RTOL, SEARCH, SMOOTHLY, Trained, arrival, gamma_checks, raw_check, trained
+from .trained import (
+    ALONG,
+    CLOSED,
+    CONVERGES,
+    PROVEN,
+    RTOL,
+    SEARCH,
+    SMOOTHLY,
+    Trained,
+    arrival,
+    gamma_checks,
+    raw_check,
+    trained,
+)
 
 SCALES = (0.1, 10.0)
 STEP = 1e-3
-"""Of differences of the loss, as the largest change of a margin: eps/STEP of rounding, STEP⁴ of truncation, both some 1e-13."""
+"""Of differences of the loss, as the largest change of a margin: eps/STEP of rounding, STEP⁴ of
+truncation, both some 1e-13."""
 ROUNDED = 8 * float(np.finfo(float).eps)
-"""Rounding of the loss over the sizes it is computed from: a few operations, each off by half an eps."""
+"""Rounding of the loss over the sizes it is computed from: a few operations, each off by half an
+eps."""
 SEEN = 6
 """Times at which a raw flow is looked at."""
 LONGEST = 60.0
@@ -59,16 +75,34 @@ def _thm3(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _conditions(run: Trained) -> tuple[Check, ...]:
-    """Proposition 12 with weights p that the search found: with the network's own a sum that is 1 − margin/γ₁."""
+    """Proposition 12 with weights p that the search found: with the network's own a sum that is 1 −
+    margin/γ₁."""
     if not run.arrived:  # then the sum is known to be open, and `arrival` says why
         return ()
     p = run.searched.weights
     values = run.problem.data.y * run.problem.model(run.state(-1), run.problem.data.X)
     mean, error = float(p @ values), run.error + run.searched.gap
-    neurons, samples = (run.searched.upper - mean) / run.gamma, (mean - float(np.min(values))) / run.gamma
+    neurons, samples = (
+        (run.searched.upper - mean) / run.gamma,
+        (mean - float(np.min(values))) / run.gamma,
+    )
     return (
-        Check("(i) slack of the neurons, (max J − ∫J dν̄)/γ₁", neurons, "<=", CLOSED, error, witness=SEARCH),
-        Check("(ii) slack of the samples, (Σp_iy_if(x_i) − margin)/γ₁", samples, "<=", CLOSED, error, witness=SEARCH),
+        Check(
+            "(i) slack of the neurons, (max J − ∫J dν̄)/γ₁",
+            neurons,
+            "<=",
+            CLOSED,
+            error,
+            witness=SEARCH,
+        ),
+        Check(
+            "(ii) slack of the samples, (Σp_iy_if(x_i) − margin)/γ₁",
+            samples,
+            "<=",
+            CLOSED,
+            error,
+            witness=SEARCH,
+        ),
     )
 
 
@@ -78,7 +112,12 @@ def _cor4(evidence: Evidence) -> tuple[Check, ...]:
     if evidence.given_flow is None:
         for scale in SCALES:
             start = _scaled(evidence.network.params0, scale)
-            other = Trained(dataclasses.replace(evidence.network, params0=start), None, evidence.given_limit, evidence.time_left)
+            other = Trained(
+                dataclasses.replace(evidence.network, params0=start),
+                None,
+                evidence.given_limit,
+                evidence.time_left,
+            )
             checks.append(arrival(other, f"from {scale:g} times the start"))
     return tuple(checks)
 
@@ -90,12 +129,19 @@ def _scaled(params: Any, by: float) -> Any:
 def _thm5(evidence: Evidence) -> tuple[Check, ...]:
     run = trained(evidence)
     reason = (
-        "an illustration: finitely many atoms have no density, which (A4) asks for, and finitely many neurons no full support"
+        "an illustration: finitely many atoms have no density, which (A4) asks for, and "
+        "finitely many neurons no full support"
     )
     return (
         *gamma_checks(run),
         raw_check(run),
-        Check("largest Σ_j|a_j² − ‖w_j‖²|/β: the flow stays on D, to its tolerance", _drift(run.flow), "<=", RTOL, reason=reason),
+        Check(
+            "largest Σ_j|a_j² − ‖w_j‖²|/β: the flow stays on D, to its tolerance",
+            _drift(run.flow),
+            "<=",
+            RTOL,
+            reason=reason,
+        ),
         arrival(run, "on the sample of the population", ladder=True),
         *_conditions(run),
     )
@@ -115,9 +161,13 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
     raw = raw_flow(problem, np.linspace(0.0, LONGEST, SEEN + 1)[1:])
     a0, W0 = problem.params0
     seen = list(zip(raw.states, raw.looser, strict=True))
-    off, owed = max(_off_balance(*w) for w, _ in seen), max(_apart(w, loose) for w, others in seen for loose in others)
+    off, owed = (
+        max(_off_balance(*w) for w, _ in seen),
+        max(_apart(w, loose) for w, others in seen for loose in others),
+    )
     turned, doubtful = (
-        sum(int(np.sum(which)) for which in flips) for flips in zip(*(_flips(a0, *pair) for pair in seen), strict=True)
+        sum(int(np.sum(which)) for which in flips)
+        for flips in zip(*(_flips(a0, *pair) for pair in seen), strict=True)
     )
     reached = max(log_norm(w) for w in raw.states)
     return (
@@ -127,13 +177,15 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
             witness="differences of the loss",
         ),
         Check(
-            "largest |a_j∂_aL − ⟨w_j, ∂_wL⟩| by these differences, over |a_j|‖∂_wL‖: D is left at no rate",
+            "largest |a_j∂_aL − ⟨w_j, ∂_wL⟩| by these differences, over |a_j|‖∂_wL‖: D is left at "
+            "no rate",
             *slopes.leaving(),
             witness="differences of the loss",
             null=slopes.leaving(tilted=True)[0],
         ),
         Check(
-            f"largest Σ_j|a_j² − ‖w_j‖²|/β up to log β = {reached:.3g}, within what looser runs are off",
+            f"largest Σ_j|a_j² − ‖w_j‖²|/β up to log β = {reached:.3g}, within what looser runs "
+            "are off",
             off,
             "==",
             0.0,
@@ -141,19 +193,32 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
             witness=ALONG,
             null=_off_balance(1.5 * a0, W0),
         ),
-        Check("least log|a_j(t)/a_j(0)|/(max‖x‖·t): no output weight reaches zero", *_lasting(problem, raw), witness=ALONG),
-        Check("output weights that change sign", float(turned), "==", 0.0, float(doubtful), witness=ALONG),
+        Check(
+            "least log|a_j(t)/a_j(0)|/(max‖x‖·t): no output weight reaches zero",
+            *_lasting(problem, raw),
+            witness=ALONG,
+        ),
+        Check(
+            "output weights that change sign",
+            float(turned),
+            "==",
+            0.0,
+            float(doubtful),
+            witness=ALONG,
+        ),
     )
 
 
 def _flips(a0: Array, w: Any, others: tuple[Any, ...]) -> tuple[Array, Array]:
-    """Output weights of another sign than at the start, and those among them of which some looser run says otherwise."""
+    """Output weights of another sign than at the start, and those among them of which some looser
+    run says otherwise."""
     turned = np.sign(w.a) != np.sign(a0)
     return turned, turned & np.any([np.sign(loose.a) == np.sign(a0) for loose in others], axis=0)
 
 
 def _lasting(problem: Problem, raw: RawRun) -> tuple[float, str, float, float]:
-    """The least rate of log|a_j| against its bound, with the largest difference of that rate in looser runs."""
+    """The least rate of log|a_j| against its bound, with the largest difference of that rate in
+    looser runs."""
     rate = float(np.max(np.linalg.norm(problem.data.X, axis=1)))
     found = []
     for w, others, t in zip(raw.states, raw.looser, raw.times, strict=True):
@@ -170,18 +235,21 @@ def _off_balance(a: Array, W: Array) -> float:
 
 
 def _apart(w: Any, loose: Any) -> float:
-    """Error of Σ|a_j² − ‖w_j‖²|/β: by how much a_j² and ‖w_j‖² are others in a looser run, whose error is the larger one."""
+    """Error of Σ|a_j² − ‖w_j‖²|/β: by how much a_j² and ‖w_j‖² are others in a looser run, whose
+    error is the larger one."""
     size = float(np.sum(w.a**2) + np.sum(w.W**2))
     squares = np.abs(np.sum(w.W**2, axis=1) - np.sum(loose.W**2, axis=1))
     return float(np.sum(np.abs(w.a**2 - loose.a**2) + squares)) / size + ROUNDED
 
 
 class _Differences:
-    """∂_aL and ∂_wL at the start by differences of the smooth margin, written out, with their errors; away from kinks.
+    """∂_aL and ∂_wL at the start by differences of the smooth margin, written out, with their
+    errors; away from kinks.
 
-    Up to the first change of a gate the network is linear in each weight, so the gates are held and every step is as long as
-    moves a margin by STEP: small weights need no small steps. A formula of fourth order and the one of twice its step tell the
-    truncation, the sizes of margins and losses the rounding.
+    Up to the first change of a gate the network is linear in each weight, so the gates are held and
+    every step is as long as
+    moves a margin by STEP: small weights need no small steps. A formula of fourth order and the one
+    of twice its step tell the truncation, the sizes of margins and losses the rounding.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -201,7 +269,12 @@ class _Differences:
         unit = change / np.where(size > 0, size, 1.0)
         low, high = (self._formula(unit, h) for h in (2 * STEP, STEP))
         logs = np.asarray(self.problem.loss.loss.log_loss(self._margins))
-        rounding = 1.5 * ROUNDED * (1 + float(np.max(np.abs(self._margins))) + float(np.max(np.abs(logs)))) / STEP
+        rounding = (
+            1.5
+            * ROUNDED
+            * (1 + float(np.max(np.abs(self._margins))) + float(np.max(np.abs(logs))))
+            / STEP
+        )
         return high * size[..., 0], (np.abs(high - low) + rounding) * size[..., 0]
 
     def _formula(self, unit: Array, h: float) -> Array:
@@ -216,27 +289,51 @@ class _Differences:
     def gradient_defect(self) -> tuple[float, str, float, float]:
         """The library's gradient against these."""
         params, X, y = self.problem.params0, self.problem.data.X, self.problem.data.y
-        mine = self.problem.model.gradient(params, X, self.problem.loss.gradient(self.problem.model(params, X), y))
+        mine = self.problem.model.gradient(
+            params, X, self.problem.loss.gradient(self.problem.model(params, X), y)
+        )
         pairs = ((mine.a - self.by_a, self.error_a), (mine.W - self.by_w, self.error_w))
         size = max(float(np.max(np.abs(by))) for by in (self.by_a, self.by_w))
-        off, error = (max(float(np.max(np.abs(pair[k][self.clear]), initial=0.0)) for pair in pairs) for k in (0, 1))
+        off, error = (
+            max(float(np.max(np.abs(pair[k][self.clear]), initial=0.0)) for pair in pairs)
+            for k in (0, 1)
+        )
         return off / size, "==", 0.0, error / size
 
     def leaving(self, tilted: bool = False) -> tuple[float, str, float, float]:
-        """Half the rate of a_j² − ‖w_j‖², relative; tilted: of features that are not homogeneous, with a bias beside them."""
+        """Half the rate of a_j² − ‖w_j‖², relative; tilted: of features that are not homogeneous,
+        with a bias beside them."""
         a, W = self.problem.params0
         by_w = self.by_w * (np.arange(W.shape[1]) < W.shape[1] - 1) if tilted else self.by_w
-        size = np.maximum(np.abs(a) * np.linalg.norm(by_w, axis=1), float(np.max(np.abs(a * self.by_a))))
+        size = np.maximum(
+            np.abs(a) * np.linalg.norm(by_w, axis=1), float(np.max(np.abs(a * self.by_a)))
+        )
         off = np.abs(a * self.by_a - np.sum(W * by_w, axis=1)) / size
         error = (np.abs(a) * self.error_a + np.sum(np.abs(W) * self.error_w, axis=1)) / size
-        return float(np.max(off[self.clear], initial=0.0)), "==", 0.0, float(np.max(error[self.clear], initial=0.0))
+        return (
+            float(np.max(off[self.clear], initial=0.0)),
+            "==",
+            0.0,
+            float(np.max(error[self.clear], initial=0.0)),
+        )
 
 
 thm3 = Claim(
     "C/thm3",
-    "If ∇S and the normalised measure converge, the limit of training both layers is an F1 max-margin classifier.",
+    "If ∇S and the normalised measure converge, the limit of training both layers is an F1 "
+    "max-margin classifier.",
     "C, Theorem 3",
-    (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, PLANAR, FULL_SUPPORT, SMALL_START, CONVERGES),
+    (
+        SMOOTH,
+        EXPONENTIAL_TAIL,
+        SIGNS,
+        SEPARABLE,
+        DISTINCT,
+        PLANAR,
+        FULL_SUPPORT,
+        SMALL_START,
+        CONVERGES,
+    ),
     line_problem,
     _thm3,
     Kind.ASYMPTOTIC,
@@ -246,8 +343,10 @@ thm3 = Claim(
 )
 cor4 = Claim(
     "C/cor4",
-    "As m, t → ∞ the normalised margin tends to γ₁: from the start, and from a tenth and ten times of it. Networks of finite"
-    " width can end below γ₁ for good, at a KKT point. ReLUs, which (A3) excludes, are an illustration.",
+    "As m, t → ∞ the normalised margin tends to γ₁: from the start, and from a tenth and ten "
+    "times of it. Networks of finite"
+    " width can end below γ₁ for good, at a KKT point. ReLUs, which (A3) excludes, are an "
+    "illustration.",
     "C, Corollary 4",
     (NETWORK, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, PLANAR, FULL_SUPPORT, SMALL_START),
     plane_problem,
@@ -259,10 +358,24 @@ cor4 = Claim(
 )
 thm5 = Claim(
     "C/thm5",
-    "ReLU networks that start on D = {‖a‖ = |b|} stay there and, on a population with a density, tend to the F1 max margin, if ∇S"
-    " and ν̄ converge weakly and (*) J' in C¹, with the Morse–Sard property; here an illustration on a sample.",
+    "ReLU networks that start on D = {‖a‖ = |b|} stay there and, on a population with a density, "
+    "tend to the F1 max margin, if ∇S"
+    " and ν̄ converge weakly and (*) J' in C¹, with the Morse–Sard property; here an illustration "
+    "on a sample.",
     "C, Theorem 5",
-    (RELU, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, PLANAR, ON_D, FULL_SUPPORT, SMALL_START, CONVERGES, SMOOTHLY),
+    (
+        RELU,
+        EXPONENTIAL,
+        SIGNS,
+        SEPARABLE,
+        DISTINCT,
+        PLANAR,
+        ON_D,
+        FULL_SUPPORT,
+        SMALL_START,
+        CONVERGES,
+        SMOOTHLY,
+    ),
     population_problem,
     _thm5,
     Kind.ASYMPTOTIC,

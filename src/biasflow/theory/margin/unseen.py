@@ -21,7 +21,8 @@ from .setting import DELTA, LOOSE, inputs_of, remembered
 SIGN_DRAWS = 40
 """Draws of random signs that estimate a Rademacher complexity."""
 SUBSAMPLES = (60, 24, 12, 6)
-"""Rows over which a Rademacher complexity is taken: the first number whose cells of the sphere can be counted."""
+"""Rows over which a Rademacher complexity is taken: the first number whose cells of the sphere can
+be counted."""
 DEVIATIONS = 4.0
 """Standard errors of a mean over draws that are allowed for."""
 DRAWS = 150
@@ -74,9 +75,12 @@ def _written_out(data: Dataset, margin: float) -> float:
 
 
 def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
-    """The rows as a population: samples of n drawn from it, for each a max-margin classifier, its bound and error on all rows."""
+    """The rows as a population: samples of n drawn from it, for each a max-margin classifier, its
+    bound and error on all rows."""
     rng = np.random.default_rng(0)
-    rows, group, counts = np.unique(np.column_stack([data.X, data.y]), axis=0, return_inverse=True, return_counts=True)
+    rows, group, counts = np.unique(
+        np.column_stack([data.X, data.y]), axis=0, return_inverse=True, return_counts=True
+    )
     group, radius = group.ravel(), float(np.max(np.linalg.norm(data.X, axis=1)))
     places, share = Dataset(rows[:, :-1], rows[:, -1]), counts / data.n
     untrained = _untrained_errors(places, share, DRAWS)
@@ -91,7 +95,12 @@ def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
             known[seen] = _trained(places, share, seen)
         wrong, margin = known[seen]
         if margin <= 0:
-            return (unknown_check("share of samples whose bound holds", "a classifier found has no margin on its own sample"),)
+            return (
+                unknown_check(
+                    "share of samples whose bound holds",
+                    "a classifier found has no margin on its own sample",
+                ),
+            )
         errors.append(wrong)
         bounds.append(margin_bound(data.X[drawn], margin, DELTA, radius=radius).value)
     count = len(errors)
@@ -122,7 +131,8 @@ def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
 
 
 def _trained(places: Dataset, share: Array, seen: tuple[int, ...]) -> tuple[float, float]:
-    """Error on the population and margin on the sample of the F1 max-margin classifier of the places that were seen."""
+    """Error on the population and margin on the sample of the F1 max-margin classifier of the
+    places that were seen."""
     index = np.array(seen)
     found = f1_max_margin(places.X[index], places.y[index], gap=LOOSE)
     values = measured_margins(found.value, places)
@@ -132,13 +142,16 @@ def _trained(places: Dataset, share: Array, seen: tuple[int, ...]) -> tuple[floa
 def _untrained_errors(places: Dataset, share: Array, count: int) -> Array:
     """Of random networks of ten neurons."""
     rng = np.random.default_rng(1)
-    hidden = np.maximum(augmented(places.X) @ rng.standard_normal((count, 10, places.d + 1)).swapaxes(1, 2), 0.0)
+    hidden = np.maximum(
+        augmented(places.X) @ rng.standard_normal((count, 10, places.d + 1)).swapaxes(1, 2), 0.0
+    )
     values = np.einsum("cnm,cm->cn", hidden, rng.standard_normal((count, 10)))
     return (places.y * values <= 0) @ share
 
 
 def _rademacher(X: Array) -> tuple[float, float]:
-    """E_ε sup_{‖f‖_{F1} ≤ 1} (1/n)Σε_if(x_i), the supremum over every cell, and a multiple of its standard error."""
+    """E_ε sup_{‖f‖_{F1} ≤ 1} (1/n)Σε_if(x_i), the supremum over every cell, and a multiple of its
+    standard error."""
     rng = np.random.default_rng(0)
     rows, group = np.unique(augmented(X), axis=0, return_inverse=True)
     cells = activation_cells(rows)
@@ -153,7 +166,8 @@ def _rademacher(X: Array) -> tuple[float, float]:
 
 thm22 = Claim(
     "C/thm22",
-    "P[yf(x) < 0] ≤ 4·Rad_n/γ + √(log log₂(4C/γ)/n) + √(log(1/δ)/2n), with Rad_n ≤ √((R²+1)/n) for F1 (C prints 1/√n).",
+    "P[yf(x) < 0] ≤ 4·Rad_n/γ + √(log log₂(4C/γ)/n) + √(log(1/δ)/2n), with Rad_n ≤ √((R²+1)/n) "
+    "for F1 (C prints 1/√n).",
     "C, Theorem 22",
     (DATA, SIGNS, TWO_CLASSES, SEPARABLE, MARGIN),
     population,

@@ -39,7 +39,14 @@ def _prop9(evidence: Evidence) -> tuple[Check, ...]:
     drawn = np.abs(a[alive]) / np.linalg.norm(W[alive], axis=1)
     spread, size = "Π₂ of networks stretched neuron by neuron", largest_value(problem)
     checks = (
-        Check("|f of the balanced measure − f|, relative", off(measure(data.X), plain, size), "==", 0.0, 2 * ROUNDING, PLAIN),
+        Check(
+            "|f of the balanced measure − f|, relative",
+            off(measure(data.X), plain, size),
+            "==",
+            0.0,
+            2 * ROUNDING,
+            PLAIN,
+        ),
         Check("its mass, over Σ|b_j|‖a_j‖", measure.norm / path_norm, "==", 2.0, ROUNDING, PLAIN),
         Check(
             "|f of stretched networks − f|, relative",
@@ -71,31 +78,59 @@ def _prop9(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _stretched(problem: Problem, factor: float) -> Any:
-    """The network of the same predictor with |a_j| = c·r_j, ‖w_j‖ = r_j/c; neurons without one stay as they are."""
+    """The network of the same predictor with |a_j| = c·r_j, ‖w_j‖ = r_j/c; neurons without one stay
+    as they are."""
     a, W = problem.params0
     lengths = np.linalg.norm(W, axis=1)
     alive = (a != 0) & (lengths > 0)
-    ratio = np.sqrt(np.where(alive, lengths, 1.0) / np.where(alive, np.abs(a), 1.0)) * np.where(alive, factor, 1.0)
-    return type(problem.params0)(np.where(alive, a * ratio, 0.0), np.where(alive[:, None], W / ratio[:, None], 0.0))
+    ratio = np.sqrt(np.where(alive, lengths, 1.0) / np.where(alive, np.abs(a), 1.0)) * np.where(
+        alive, factor, 1.0
+    )
+    return type(problem.params0)(
+        np.where(alive, a * ratio, 0.0), np.where(alive[:, None], W / ratio[:, None], 0.0)
+    )
 
 
 def _sphere_masses(problem: Problem, factor: float) -> Array:
     measure = sphere_measure(problem.model, _stretched(problem, factor))
-    return np.exp(measure.log_norm) * measure.shares if np.isfinite(measure.log_norm) else np.zeros(problem.model.width)
+    return (
+        np.exp(measure.log_norm) * measure.shares
+        if np.isfinite(measure.log_norm)
+        else np.zeros(problem.model.width)
+    )
 
 
 def _least_masses(X: Array, f: Array, directions: Array, reach: float) -> tuple[Check, ...]:
-    """‖f‖ on the samples by linear programs, from the network's own directions: over ±(⟨u, ·⟩)₊, and over neurons of any tilt."""
-    Z = np.maximum(augmented(X) @ np.vstack([directions, directions]).T, 0.0) * np.repeat([1.0, -1.0], len(directions))
+    """‖f‖ on the samples by linear programs, from the network's own directions: over ±(⟨u, ·⟩)₊,
+    and over neurons of any tilt."""
+    Z = np.maximum(augmented(X) @ np.vstack([directions, directions]).T, 0.0) * np.repeat(
+        [1.0, -1.0], len(directions)
+    )
     size = float(np.max(np.abs(f)))
     quantity = "least mass over neurons of any tilt, over that of ±(⟨u, ·⟩)₊"
     if size <= ROUNDING * reach:
-        return (Check(f"{quantity}: both zero, as f is on the samples", size / reach, "==", 0.0, ROUNDING, PLAIN),)
+        return (
+            Check(
+                f"{quantity}: both zero, as f is on the samples",
+                size / reach,
+                "==",
+                0.0,
+                ROUNDING,
+                PLAIN,
+            ),
+        )
     target = f / size
     tilted = np.hstack([np.sin(t) * np.cos(t) * Z for t in TILTS])
-    plain, both = (linprog(np.ones(A.shape[1]), A_eq=A, b_eq=target, method="highs") for A in (Z, tilted))
+    plain, both = (
+        linprog(np.ones(A.shape[1]), A_eq=A, b_eq=target, method="highs") for A in (Z, tilted)
+    )
     if plain.status or both.status:
-        return (unknown_check(quantity, f"the linear program ended with {plain.message if plain.status else both.message}"),)
+        return (
+            unknown_check(
+                quantity,
+                f"the linear program ended with {plain.message if plain.status else both.message}",
+            ),
+        )
     tilted_masses = np.delete(both.x.reshape(len(TILTS), -1), len(TILTS) // 2, axis=0)
     witness = "linear programs over neurons"
     return (
@@ -114,7 +149,8 @@ def _least_masses(X: Array, f: Array, directions: Array, reach: float) -> tuple[
 
 prop9 = Claim(
     "C/prop9",
-    "‖f‖_{F1} = 2‖f‖_{F̃1}: a neuron is cheapest balanced, ‖a‖ = |c| = 1/√2, and optimal measures sit there alone.",
+    "‖f‖_{F1} = 2‖f‖_{F̃1}: a neuron is cheapest balanced, ‖a‖ = |c| = 1/√2, and optimal measures "
+    "sit there alone.",
     "C, Proposition 9",
     (RELU, SIGNS),
     relu_problem,

@@ -1,4 +1,5 @@
-"""C, §2.4: networks of more and more neurons from one law follow the flow of measures that starts from it (Theorem 2)."""
+"""C, §2.4: networks of more and more neurons from one law follow the flow of measures that starts
+from it (Theorem 2)."""
 
 from __future__ import annotations
 
@@ -19,17 +20,21 @@ from .examples import any_trained_problem, wide_problem
 from .hypotheses import DISTINCT, EXPONENTIAL_TAIL, SIGNS, SMOOTH
 
 WIDTHS = (24, 76, 240, 760, 2400)
-"""Two decades of neurons: C states no rate, so that more of them could not settle it, and draws tell more than widths."""
+"""Two decades of neurons: C states no rate, so that more of them could not settle it, and draws
+tell more than widths."""
 DRAWS = (96, 96, 64, 48, 48)
-"""Networks of each width, of which root mean squares are known to a tenth, and the exponent to half of what tells."""
+"""Networks of each width, of which root mean squares are known to a tenth, and the exponent to half
+of what tells."""
 PLAIN_SUM = (10, 100, 1000)
 """Widths at which the null model, a plain sum of neurons, is looked at."""
 QUADRATURE = 13
-"""log₂ of the points of a scrambled Sobol sequence, with both signs, that stand for the law; a second one tells their error."""
+"""log₂ of the points of a scrambled Sobol sequence, with both signs, that stand for the law; a
+second one tells their error."""
 INTERACTING = 0.25
-"""Change Σ|∇S(t) − ∇S(0)|, of at most two, at which neurons have felt each other: there they are compared. The theorem is about
-every time, so any would do. As Σ|∇S(u) − ∇S(v)| ≤ max|u − v|, networks whose scores are nearer to the law's than this are driven
-by forces that are off by less than those have moved; where the widest are not, more neurons are needed."""
+"""Change Σ|∇S(t) − ∇S(0)|, of at most two, at which neurons have felt each other: there they are
+compared. The theorem is about every time, so any would do. As Σ|∇S(u) − ∇S(v)| ≤ max|u − v|,
+networks whose scores are nearer to the law's than this are driven by forces that are off by less
+than those have moved; where the widest are not, more neurons are needed."""
 COARSER = 8
 """log₂ of the points of the sequence that tells when."""
 PACE = 0.25
@@ -37,7 +42,8 @@ PACE = 0.25
 PATIENCE = 300
 """Steps of that first look, after which neurons are said not to interact."""
 STEPS = 20
-"""Of the classical Runge–Kutta method, the same for networks and law, so that its error, some 1e-4, cancels in their distance."""
+"""Of the classical Runge–Kutta method, the same for networks and law, so that its error, some 1e-4,
+cancels in their distance."""
 SEEN = 4
 """Times at which networks and law are compared, the largest difference counts."""
 NO_LIMIT = 0.0
@@ -48,7 +54,8 @@ LAW = "the flow of the law, by quadrature over its neurons"
 
 @dataclass(frozen=True, eq=False)
 class LawFlow:
-    """The law's scores y_ih(μ_t, x_i) at times (T, n), and the forces c(t) = y·∇S at the Runge–Kutta stages."""
+    """The law's scores y_ih(μ_t, x_i) at times (T, n), and the forces c(t) = y·∇S at the
+    Runge–Kutta stages."""
 
     times: Array
     scores: Array
@@ -81,7 +88,8 @@ def _step(w: Array, h: float, slope: Callable[[Array, int], Array]) -> Array:
 
 
 def law_flow(problem: Problem, size: float, until: float | None, key: int) -> LawFlow | None:
-    """dX/dt = ∇F'_μ(X) from w ~ N(0, size²), ε = ±1 with equal shares, written from C, (8); None where it does not interact."""
+    """dX/dt = ∇F'_μ(X) from w ~ N(0, size²), ε = ±1 with equal shares, written from C, (8); None
+    where it does not interact."""
     X, y = problem.data.X, problem.data.y
     neurons, signs = _law(size, X.shape[1], key)
     if until is None:
@@ -90,7 +98,8 @@ def law_flow(problem: Problem, size: float, until: float | None, key: int) -> La
 
 
 def _interacting_from(problem: Problem, size: float, key: int) -> float | None:
-    """The time at which ∇S has moved by INTERACTING, on fewer neurons; None where that is later than can be waited for."""
+    """The time at which ∇S has moved by INTERACTING, on fewer neurons; None where that is later
+    than can be waited for."""
     X, y = problem.data.X, problem.data.y
     neurons, signs = _law(size, X.shape[1], key, COARSER)
     pace = PACE / float(np.max(np.sum(X**2, axis=1)))
@@ -112,10 +121,14 @@ def _soft(problem: Problem, u: Array) -> Array:
     loss = problem.loss.loss
     logs = np.asarray(loss.log_loss(u))
     top = float(np.max(logs))
-    return np.asarray(np.exp(np.asarray(loss.log_slope(u)) - top - np.log(np.sum(np.exp(logs - top)))))
+    return np.asarray(
+        np.exp(np.asarray(loss.log_slope(u)) - top - np.log(np.sum(np.exp(logs - top))))
+    )
 
 
-def _marched(problem: Problem, X: Array, y: Array, w: Array, signs: Array, span: float, steps: int) -> LawFlow:
+def _marched(
+    problem: Problem, X: Array, y: Array, w: Array, signs: Array, span: float, steps: int
+) -> LawFlow:
     h, scores, forces = span / steps, [], []
     for _ in range(steps):
         four: list[Array] = []
@@ -137,31 +150,53 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     size = float(np.sqrt(np.mean(problem.params0.W**2)) * np.sqrt(problem.model.width))
     law = law_flow(problem, size, None, 0)
     if law is None:
-        why = f"∇S moves by less than {INTERACTING:g} for long: the neurons do not interact, and any scaling would pass"
+        why = (
+            f"∇S moves by less than {INTERACTING:g} for long: the neurons do not interact, and "
+            "any scaling would pass"
+        )
         return (unknown_check("exponent in m of the distance from the flow of the law", why),)
     other = law_flow(problem, size, float(law.times[-1]), 1)
     assert other is not None
     off = float(np.max(np.abs(law.scores - other.scores)))
     found = [_distances(problem, law, size, m, r) for m, r in zip(WIDTHS, DRAWS, strict=True)]
-    (values, neurons), spreads = np.transpose([one.rms for one in found]), np.transpose([one.spread for one in found])
+    (values, neurons), spreads = (
+        np.transpose([one.rms for one in found]),
+        np.transpose([one.spread for one in found]),
+    )
     if values[-1] > INTERACTING:
-        why = f"{WIDTHS[-1]} neurons are {values[-1]:.2g} from the law before they interact: more are needed"
+        why = (
+            f"{WIDTHS[-1]} neurons are {values[-1]:.2g} from the law before they interact: more "
+            "are needed"
+        )
         return (unknown_check("exponent in m of the distance from the flow of the law", why),)
     null = [_distances(problem, law, size, m, 2, plain_sum=True).rms[0] for m in PLAIN_SUM]
     slope = float(np.polyfit(np.log(PLAIN_SUM), np.log(null), 1)[0])
     owed = off / values
     return (
-        _exponent("exponent in m of the distance of predictors from the law's", values, spreads[0], owed, slope),
-        _exponent("exponent in m of the distance of neurons from where the law carries them", neurons, spreads[1], owed),
+        _exponent(
+            "exponent in m of the distance of predictors from the law's",
+            values,
+            spreads[0],
+            owed,
+            slope,
+        ),
+        _exponent(
+            "exponent in m of the distance of neurons from where the law carries them",
+            neurons,
+            spreads[1],
+            owed,
+        ),
         _unbiased(law, found, off),
     )
 
 
 def _unbiased(law: LawFlow, found: list[Distances], off: float) -> Check:
-    """The mean over draws of the widest networks' scores, off the law's, over how far the law moved.
+    """The mean over draws of the widest networks' scores, off the law's, over how far the law
+    moved.
 
-    Its error: the draws, at 99% over all scores and times together; quadrature; and what is left at m of the bias of the
-    narrowest, which falls as 1/m, since a network's deviation has mean zero to first order.
+    Its error: the draws, at 99% over all scores and times together; quadrature; and what is left at
+    m of the bias of the narrowest, which falls as 1/m, since a network's deviation has mean zero to
+    first order.
     """
     from scipy import stats
 
@@ -170,14 +205,29 @@ def _unbiased(law: LawFlow, found: list[Distances], off: float) -> Check:
     quantile = float(stats.t.ppf(1 - (1 - CONFIDENCE) / 2 / many.bias.size, DRAWS[-1] - 1))
     left = float(np.max(np.abs(few.bias) + quantile * few.deviation)) * WIDTHS[0] / WIDTHS[-1]
     error = quantile * float(np.max(many.deviation)) + left + off
-    quantity = f"mean over draws of the scores of {WIDTHS[-1]} neurons, off the law's, over how far these moved"
-    return Check(quantity, float(np.max(np.abs(many.bias))) / moved, "==", 0.0, error / moved, witness=LAW, reason=NO_RATE)
+    quantity = (
+        f"mean over draws of the scores of {WIDTHS[-1]} neurons, off the law's, over how "
+        "far these moved"
+    )
+    return Check(
+        quantity,
+        float(np.max(np.abs(many.bias))) / moved,
+        "==",
+        0.0,
+        error / moved,
+        witness=LAW,
+        reason=NO_RATE,
+    )
 
 
-def _exponent(quantity: str, distances: Array, spread: Array, owed: Array, null: float | None = None) -> Check:
-    """A fitted exponent with the 99% error that the draws leave, more where the distances are off a line by more.
+def _exponent(
+    quantity: str, distances: Array, spread: Array, owed: Array, null: float | None = None
+) -> Check:
+    """A fitted exponent with the 99% error that the draws leave, more where the distances are off a
+    line by more.
 
-    spread: standard errors of the distances, relative, from their draws. owed: what quadrature may add to each.
+    spread: standard errors of the distances, relative, from their draws. owed: what quadrature may
+    add to each.
     """
     from scipy import stats
 
@@ -194,8 +244,9 @@ def _exponent(quantity: str, distances: Array, spread: Array, owed: Array, null:
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Networks of one width against the law: root mean squares over draws of the largest distances over time, of predictors and
-    of neurons, with their standard errors, relative; the mean deviation of each score and its standard error, (T, n)."""
+    """Networks of one width against the law: root mean squares over draws of the largest distances
+    over time, of predictors and of neurons, with their standard errors, relative; the mean
+    deviation of each score and its standard error, (T, n)."""
 
     rms: Array
     spread: Array
@@ -203,7 +254,9 @@ class Distances:
     deviation: Array
 
 
-def _distances(problem: Problem, law: LawFlow, size: float, m: int, draws: int, plain_sum: bool = False) -> Distances:
+def _distances(
+    problem: Problem, law: LawFlow, size: float, m: int, draws: int, plain_sum: bool = False
+) -> Distances:
     places = np.linspace(0, STEPS, SEEN + 1).astype(int)[1:]
     rng = np.random.default_rng((m, draws))
     signs, found, deviations = 1.0 - 2.0 * (np.arange(m) % 2), [], []
@@ -212,7 +265,10 @@ def _distances(problem: Problem, law: LawFlow, size: float, m: int, draws: int, 
         moved = _neurons_at(problem, start, m, law.times, plain_sum)[places]
         carried = law.carried(problem.data.X, start, signs)[places]
         share = 1.0 if plain_sum else 1 / m
-        u = [share * problem.data.y * (signs @ np.maximum(w @ problem.data.X.T, 0.0) ** 2) for w in moved]
+        u = [
+            share * problem.data.y * (signs @ np.maximum(w @ problem.data.X.T, 0.0) ** 2)
+            for w in moved
+        ]
         deviations.append(np.array(u) - law.scores[places])
         apart = np.max(np.sqrt(np.mean(np.sum((moved - carried) ** 2, axis=2), axis=1)))
         found.append((np.max(np.abs(deviations[-1])), apart))
@@ -226,8 +282,11 @@ def _distances(problem: Problem, law: LawFlow, size: float, m: int, draws: int, 
     )
 
 
-def _neurons_at(problem: Problem, neurons: Array, m: int, times: Array, plain_sum: bool = False) -> Array:
-    """C's w_j, by raw gradients of the library's network, which is a plain sum: its weights are w_j/√m. At times, (T, m, d)."""
+def _neurons_at(
+    problem: Problem, neurons: Array, m: int, times: Array, plain_sum: bool = False
+) -> Array:
+    """C's w_j, by raw gradients of the library's network, which is a plain sum: its weights are
+    w_j/√m. At times, (T, m, d)."""
     root = 1.0 if plain_sum else np.sqrt(m)
     model, X, y = SignedTwoLayer(m, problem.data.d), problem.data.X, problem.data.y
 
@@ -243,7 +302,8 @@ def _neurons_at(problem: Problem, neurons: Array, m: int, times: Array, plain_su
 
 thm2 = Claim(
     "C/thm2",
-    "Networks of m neurons from one law follow one flow of measures as m → ∞, uniformly on bounded time: distances from it fall"
+    "Networks of m neurons from one law follow one flow of measures as m → ∞, uniformly on "
+    "bounded time: distances from it fall"
     " with m, and have no mean.",
     "C, Theorem 2",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, DISTINCT),

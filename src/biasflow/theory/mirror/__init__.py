@@ -1,6 +1,19 @@
 """R: mirror flow for least squares."""
 
-from . import ablations, bias, boundary, cone, hypentropic, legendre, local, networks, operator_norm, rates, twins, widths
+from . import (
+    ablations,
+    bias,
+    boundary,
+    cone,
+    hypentropic,
+    legendre,
+    local,
+    networks,
+    operator_norm,
+    rates,
+    twins,
+    widths,
+)
 
 CLAIMS = (
     *bias.CLAIMS,

@@ -1,4 +1,5 @@
-"""R, §5: what least squares has to do with it, how slow the divergence can be, and what the bound loses."""
+"""R, §5: what least squares has to do with it, how slow the divergence can be, and what the bound
+loses."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from ...records import Certificate, Limit, MirrorProblem
 from ..evidence import Evidence
 from ..examples import euclidean_family, euclidean_problem, mirror_family, mirror_problem
 from ..fits import exponent_check
-from ..hypotheses import CONSISTENT, EUCLIDEAN, FREE, FULL_RANK, MIRROR, POWER, REPRESENTABLE, SQUARE
+from ..hypotheses import (
+    CONSISTENT,
+    EUCLIDEAN,
+    FREE,
+    FULL_RANK,
+    MIRROR,
+    POWER,
+    REPRESENTABLE,
+    SQUARE,
+)
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES
 from .given import about_a_limit, about_no_limit
@@ -27,12 +37,14 @@ from .objectives import Objective, least_squares, logistic, objective_flow, squa
 CLEAR = 100.0
 """Times its error by which the drift under a squared hinge must exceed it to be called one."""
 LATE = (1e4, 1e9)
-"""Times, in units of the start's own, over which the decay of D_φ is fitted: the offset c is 1e-4 of them."""
+"""Times, in units of the start's own, over which the decay of D_φ is fitted: the offset c is 1e-4
+of them."""
 
 
 @dataclass(frozen=True)
 class PowerProblem:
-    """Entropy φ = x log x − x on x > 0 with F = μx^{n+1}/(n(n+1)), from β₀ (R, Lemma 5.1). F is convex on R for odd n only."""
+    """Entropy φ = x log x − x on x > 0 with F = μx^{n+1}/(n(n+1)), from β₀ (R, Lemma 5.1). F is
+    convex on R for odd n only."""
 
     n: int
     mu: float
@@ -46,50 +58,77 @@ class PowerProblem:
 
 def power_problem(key: int) -> PowerProblem:
     rng = np.random.default_rng((5, key))
-    return PowerProblem(int(rng.integers(1, 9)), float(rng.uniform(0.3, 3.0)), float(rng.uniform(0.3, 3.0)))
+    return PowerProblem(
+        int(rng.integers(1, 9)), float(rng.uniform(0.3, 3.0)), float(rng.uniform(0.3, 3.0))
+    )
 
 
 def power_family(key: int) -> PowerProblem:
     """n to 30, μ and β₀ over six decades."""
     rng = np.random.default_rng((67, key))
-    return PowerProblem(int(rng.integers(1, 31)), float(10.0 ** rng.uniform(-3, 3)), float(10.0 ** rng.uniform(-3, 3)))
+    return PowerProblem(
+        int(rng.integers(1, 31)),
+        float(10.0 ** rng.uniform(-3, 3)),
+        float(10.0 ** rng.uniform(-3, 3)),
+    )
 
 
 @within_floats
 def _sec5_1(evidence: Evidence) -> tuple[Check, ...]:
-    """D_φ(β*, β_t) − D_φ(β̄, β_t) for another minimiser β̄. Its derivative is ⟨∇F(β_t), β* − β̄⟩ (the sign is wrong in print).
+    """D_φ(β*, β_t) − D_φ(β̄, β_t) for another minimiser β̄. Its derivative is ⟨∇F(β_t), β* − β̄⟩
+    (the sign is wrong in print).
 
-    Where all minimisers share Xβ that vanishes, and the end of the flow is the projection of the start.
+    Where all minimisers share Xβ that vanishes, and the end of the flow is the projection of the
+    start.
     """
     m, labels = evidence.mirror, np.where(evidence.mirror.y < 0, -1.0, 1.0)
-    shares: tuple[tuple[Objective, Array], ...] = ((least_squares(m.y), m.y), (logistic(labels), labels * np.log(2.0)))
+    shares: tuple[tuple[Objective, Array], ...] = (
+        (least_squares(m.y), m.y),
+        (logistic(labels), labels * np.log(2.0)),
+    )
     checks = []
     for objective, fit in shares:
         try:
-            limit = evidence.limit if objective.name == "least squares" else bregman_projection(m.potential, m.X, fit, m.beta0)
+            limit = (
+                evidence.limit
+                if objective.name == "least squares"
+                else bregman_projection(m.potential, m.X, fit, m.beta0)
+            )
             checks += _conserved(_followed(evidence, objective, limit, fit), objective.name)
-        except (BiasflowError, ValueError) as reason:  # scales so far apart that a general integrator overflows
+        # scales so far apart that a general integrator overflows
+        except (BiasflowError, ValueError) as reason:
             checks.append(unknown_check(f"the flow of the {objective.name} objective", str(reason)))
     try:
-        checks += _drift(_followed(evidence, squared_hinge(labels), None, m.y), squared_hinge(labels), labels)
+        checks += _drift(
+            _followed(evidence, squared_hinge(labels), None, m.y), squared_hinge(labels), labels
+        )
     except (BiasflowError, ValueError) as reason:
         checks.append(unknown_check("the flow of the squared hinge", str(reason)))
     return tuple(checks)
 
 
-def _followed(evidence: Evidence, objective: Objective, limit: Limit[Array] | None, fit: Array) -> Measured:
+def _followed(
+    evidence: Evidence, objective: Objective, limit: Limit[Array] | None, fit: Array
+) -> Measured:
     """What is measured on the flow of an objective; β* is its end where no limit is given."""
     problem: MirrorProblem = evidence.mirror
     flow = objective_flow(objective, problem, evidence.time_left / 4)
-    best = limit if limit is not None else Limit(flow.final, 0.0, Certificate(0.0, 0.0, 0.0, "heuristic"))
+    best = (
+        limit
+        if limit is not None
+        else Limit(flow.final, 0.0, Certificate(0.0, 0.0, 0.0, "heuristic"))
+    )
     return Measured(Evidence(problem, flow, best), best, fit, "∇F followed in β")
 
 
 def _conserved(m: Measured, name: str) -> list[Check]:
-    """The end against the projection, and the largest change of the difference, for the β̄ = β* + z nearest to the start."""
+    """The end against the projection, and the largest change of the difference, for the β̄ = β* + z
+    nearest to the start."""
     size = float(np.max(np.abs(m.best)))
     w = m.formulas.weight(m.betas[-1])
-    step = np.sqrt(w) * np.abs(np.linalg.lstsq(m.X * np.sqrt(w), m.fit - m.X @ m.betas[-1], rcond=None)[0])
+    step = np.sqrt(w) * np.abs(
+        np.linalg.lstsq(m.X * np.sqrt(w), m.fit - m.X @ m.betas[-1], rcond=None)[0]
+    )
     error = float(np.max(m.spread[-1] + 2 * step + m.best_error)) / size
     distance = float(np.max(np.abs(m.betas[-1] - m.best))) / size
     end = f"end of the flow against the projection, relative, {name}"
@@ -110,10 +149,13 @@ def _conserved(m: Measured, name: str) -> list[Check]:
 
 
 def _gap(m: Measured, aside: Array) -> tuple[Array, Array]:
-    """D_φ(β*, β_t) − D_φ(β̄, β_t), β̄ = β* + aside, and its error: only ⟨∇φ(β_t), aside⟩ of it depends on t."""
+    """D_φ(β*, β_t) − D_φ(β̄, β_t), β̄ = β* + aside, and its error: only ⟨∇φ(β_t), aside⟩ of it
+    depends on t."""
     other = m.best + aside
     gap = m.divergence(m.best) - m.divergence(other)
-    rounding = np.sum(m.formulas.rounding(m.best, m.betas) + m.formulas.rounding(other, m.betas), axis=1)
+    rounding = np.sum(
+        m.formulas.rounding(m.best, m.betas) + m.formulas.rounding(other, m.betas), axis=1
+    )
     return gap, m.dual_error @ np.abs(aside) + rounding
 
 
@@ -124,19 +166,41 @@ def _drift(m: Measured, objective: Objective, labels: Array) -> list[Check]:
         return [unknown_check(f"drift under a {name}", "the start has all margins already")]
     aside = np.asarray(np.linalg.lstsq(m.X, labels, rcond=None)[0], dtype=np.float64)
     last = np.array([len(m.times) - 1])
-    total, quadrature = m.integral(lambda beta: np.asarray(-(objective.gradient(m.X @ beta) @ (m.X @ aside))), last)
+    total, quadrature = m.integral(
+        lambda beta: np.asarray(-(objective.gradient(m.X @ beta) @ (m.X @ aside))), last
+    )
     gap, unsure = _gap(m, aside)
     drift, error = gap[-1] - gap[0], float(unsure[0] + unsure[-1] + quadrature[0])
     bend = np.max(m.spread @ np.abs(m.X).T, axis=1) * float(np.sum(np.abs(m.X @ aside)))
     error += float(np.sum(np.diff(m.times) * np.maximum(bend[1:], bend[:-1])))
     notes = m.notes
-    start, there = (float(np.linalg.norm(objective.gradient(m.X @ beta))) for beta in (m.start, m.best + aside))
+    start, there = (
+        float(np.linalg.norm(objective.gradient(m.X @ beta))) for beta in (m.start, m.best + aside)
+    )
     return [
         Check(
-            f"‖∇ℓ‖ at β̄ over that at the start: a minimiser, {name}", there / start, "==", 0.0, 64 * EPS, witness="the definition"
+            f"‖∇ℓ‖ at β̄ over that at the start: a minimiser, {name}",
+            there / start,
+            "==",
+            0.0,
+            64 * EPS,
+            witness="the definition",
         ),
-        Check(f"|drift of D_φ(β*, β_t) − D_φ(β̄, β_t)| over its error, {name}", abs(drift) / error, ">=", CLEAR, **notes),
-        Check(f"drift over ∫⟨∇F, β*−β̄⟩dt, {name}", drift / float(total[0]), "==", 1.0, error / abs(float(total[0])), **notes),
+        Check(
+            f"|drift of D_φ(β*, β_t) − D_φ(β̄, β_t)| over its error, {name}",
+            abs(drift) / error,
+            ">=",
+            CLEAR,
+            **notes,
+        ),
+        Check(
+            f"drift over ∫⟨∇F, β*−β̄⟩dt, {name}",
+            drift / float(total[0]),
+            "==",
+            1.0,
+            error / abs(float(total[0])),
+            **notes,
+        ),
     ]
 
 
@@ -148,7 +212,9 @@ def closed_form(p: PowerProblem, t: Array) -> Array:
 def _lem5_1(evidence: Evidence) -> tuple[Check, ...]:
     """β̇ = −β·F'(β), F' = μβⁿ/n, followed in log β; D_φ(0, β) from the entropy."""
     p: PowerProblem = evidence.problem
-    t = np.append(np.geomspace(1e-2, LATE[0], 30), np.geomspace(*LATE, 12)[1:]) / (p.mu * p.beta0**p.n)
+    t = np.append(np.geomspace(1e-2, LATE[0], 30), np.geomspace(*LATE, 12)[1:]) / (
+        p.mu * p.beta0**p.n
+    )
     fine, rough = (_power_flow(p, t, tolerance) for tolerance in (1e-12, 1e-10))
     if fine is None or rough is None:
         return (unknown_check("the flow", "its integration gave up"),)
@@ -160,15 +226,41 @@ def _lem5_1(evidence: Evidence) -> tuple[Check, ...]:
     late, witness = t >= LATE[0] / (p.mu * p.beta0**p.n), "β̇ = −β·F'(β) followed in log β"
     bound = float(np.max(t * F)) / p.beta0
     return (
-        Check("β(t)·(c + μt)^{1/n}, farthest from one", _farthest(fine / closed_form(p, t)), "==", 1.0, error, witness=witness),
         Check(
-            "F(β(t)) over its closed form, farthest from one", _farthest(F / loss), "==", 1.0, (p.n + 1) * error, witness=witness
+            "β(t)·(c + μt)^{1/n}, farthest from one",
+            _farthest(fine / closed_form(p, t)),
+            "==",
+            1.0,
+            error,
+            witness=witness,
         ),
         Check(
-            "D_φ(0, β(t)) over β(t), farthest from one", _farthest(D / fine), "==", 1.0, 16 * EPS, witness="the entropy at (0, β)"
+            "F(β(t)) over its closed form, farthest from one",
+            _farthest(F / loss),
+            "==",
+            1.0,
+            (p.n + 1) * error,
+            witness=witness,
         ),
-        exponent_check("exponent of D_φ(0, β(t)) in t", t[late], D[late], -1 / p.n, error, witness=witness),
-        Check("max t·F(β(t))/D_φ(0, β₀) (R, equation 3)", bound, "<=", 1.0, bound * (p.n + 1) * error, witness=witness),
+        Check(
+            "D_φ(0, β(t)) over β(t), farthest from one",
+            _farthest(D / fine),
+            "==",
+            1.0,
+            16 * EPS,
+            witness="the entropy at (0, β)",
+        ),
+        exponent_check(
+            "exponent of D_φ(0, β(t)) in t", t[late], D[late], -1 / p.n, error, witness=witness
+        ),
+        Check(
+            "max t·F(β(t))/D_φ(0, β₀) (R, equation 3)",
+            bound,
+            "<=",
+            1.0,
+            bound * (p.n + 1) * error,
+            witness=witness,
+        ),
     )
 
 
@@ -185,23 +277,31 @@ def _power_flow(p: PowerProblem, t: Array, tolerance: float) -> Array | None:
         """du/ds, u = log(β/β₀), s = μβ₀ⁿt."""
         return -np.exp(p.n * u) / p.n
 
-    flow = solve_ivp(slope, (0, t[-1] * unit), [0.0], "DOP853", t * unit, rtol=tolerance, atol=tolerance)
+    flow = solve_ivp(
+        slope, (0, t[-1] * unit), [0.0], "DOP853", t * unit, rtol=tolerance, atol=tolerance
+    )
     return p.beta0 * np.exp(flow.y[0]) if flow.success else None
 
 
-def euclidean_decay(X: Array, y: Array, start: Array, weight: float, times: Array) -> tuple[Array, Array]:
-    """D_φ(β*, β(t)) = ½rᵀf(XXᵀ)r/w, f(λ) = e^{−2wλt}/λ, r = Xβ₀ − y, by singular values of X; and its rounding.
+def euclidean_decay(
+    X: Array, y: Array, start: Array, weight: float, times: Array
+) -> tuple[Array, Array]:
+    """D_φ(β*, β(t)) = ½rᵀf(XXᵀ)r/w, f(λ) = e^{−2wλt}/λ, r = Xβ₀ − y, by singular values of X; and
+    its rounding.
 
-    The decomposition is that of X + E, ‖E‖ at most e: in singular coordinates XXᵀ then moves by (σ_i + σ_j)e at most, and
-    rᵀf(XXᵀ)r by Σ|a_ia_j|·|f[λ_i, λ_j]|(σ_i + σ_j)e to first order. f and |f'| fall, so that the divided difference is at most
-    f(λ)·min(1/|λ_i − λ_j|, 1/λ + 2wt), λ the smaller of the two.
+    The decomposition is that of X + E, ‖E‖ at most e: in singular coordinates XXᵀ then moves by
+    (σ_i + σ_j)e at most, and rᵀf(XXᵀ)r by Σ|a_ia_j|·|f[λ_i, λ_j]|(σ_i + σ_j)e to first order. f and
+    |f'| fall, so that the divided difference is at most f(λ)·min(1/|λ_i − λ_j|, 1/λ + 2wt), λ the
+    smaller of the two.
     """
     n, d = X.shape
     left, sigma = np.linalg.svd(X, full_matrices=False)[:2]
     residual = X @ start - y
     content, values = left.T @ residual, sigma**2
     e = 4 * (n + d) * EPS * float(sigma[0])
-    blurred = (d + 2) * EPS * np.abs(left).T @ (np.abs(X) @ np.abs(start) + np.abs(y)) + n * EPS * float(np.linalg.norm(residual))
+    blurred = (d + 2) * EPS * np.abs(left).T @ (
+        np.abs(X) @ np.abs(start) + np.abs(y)
+    ) + n * EPS * float(np.linalg.norm(residual))
     least = np.minimum(values[:, None], values)
     with np.errstate(divide="ignore"):
         apart = 1 / np.abs(values[:, None] - values)
@@ -210,7 +310,13 @@ def euclidean_decay(X: Array, y: Array, start: Array, weight: float, times: Arra
     for k, t in enumerate(times):
         f = np.exp(-2 * weight * values * t) / values
         found[k] = 0.5 / weight * float(f @ content**2)
-        moved = float(np.sum(pairs * np.exp(-2 * weight * least * t) * np.minimum(apart, 1 / least + 2 * weight * t)))
+        moved = float(
+            np.sum(
+                pairs
+                * np.exp(-2 * weight * least * t)
+                * np.minimum(apart, 1 / least + 2 * weight * t)
+            )
+        )
         error[k] = 0.5 / weight * (moved + float(f @ (2 * np.abs(content) * blurred + blurred**2)))
     return found, error + 8 * EPS * found
 
@@ -230,18 +336,32 @@ def _sec5_3(evidence: Evidence) -> tuple[Check, ...]:
     start = np.unique(np.append(0, seen))
     notes = m.notes
     return (
-        Check("D_φ over its closed form, less one", float(off[k]), "==", 0.0, float(unsure[k]), **notes),
+        Check(
+            "D_φ over its closed form, less one",
+            float(off[k]),
+            "==",
+            0.0,
+            float(unsure[k]),
+            **notes,
+        ),
         constant_check("κ of Theorem 2.6 over σ_min(X)²", kappa, mu, error, m),
         constant_check("exact rate over 2σ_min(X)²", exact, 2 * mu, error, m),
         exponential_check("least log(D₀/D(t))/t, against κ of Theorem 2.6", m, start, kappa),
-        exponential_check("least log(D₀/D(t))/t, against 2κ, the gradient flow's own", m, start, 2 * mu * (1 - error)),
+        exponential_check(
+            "least log(D₀/D(t))/t, against 2κ, the gradient flow's own",
+            m,
+            start,
+            2 * mu * (1 - error),
+        ),
     )
 
 
 sec5_1 = Claim(
     "R/sec5.1",
-    "D_φ(β*, β_t) − D_φ(β̄, β_t) is constant for every F = ℓ(Xβ) whose minimisers share Xβ (least squares, logistic on"
-    " data that are not separable), so the limit is the projection of the start; for a squared hinge it moves."
+    "D_φ(β*, β_t) − D_φ(β̄, β_t) is constant for every F = ℓ(Xβ) whose minimisers share Xβ (least "
+    "squares, logistic on"
+    " data that are not separable), so the limit is the projection of the start; for a squared "
+    "hinge it moves."
     " Checked on the problem's X, with sign(y) as classes.",
     "R, §5.1",
     (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK),
@@ -253,7 +373,8 @@ sec5_1 = Claim(
 )
 lem5_1 = Claim(
     "R/lem5.1",
-    "Entropy with F = μx^{n+1}/(n(n+1)): β(t) = (c + μt)^{−1/n} and D_φ(0, β(t)) = β(t): arbitrarily slow while F ≤ D₀/t.",
+    "Entropy with F = μx^{n+1}/(n(n+1)): β(t) = (c + μt)^{−1/n} and D_φ(0, β(t)) = β(t): "
+    "arbitrarily slow while F ≤ D₀/t.",
     "R, Lemma 5.1",
     (POWER,),
     power_problem,
@@ -264,7 +385,8 @@ lem5_1 = Claim(
 )
 sec5_3 = Claim(
     "R/sec5.3",
-    "Euclidean potential: Theorem 2.6 gives D_φ ≤ D₀e^{−μt}, μ = σ_min(X)²; gradient flow has e^{−2μt} exactly.",
+    "Euclidean potential: Theorem 2.6 gives D_φ ≤ D₀e^{−μt}, μ = σ_min(X)²; gradient flow has "
+    "e^{−2μt} exactly.",
     "R, §5.3",
     (MIRROR, SQUARE, EUCLIDEAN, CONSISTENT, MOVES, FULL_RANK),
     euclidean_problem,

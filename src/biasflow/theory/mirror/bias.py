@@ -21,20 +21,28 @@ from .witness import primal_flow
 RIVALS = 6
 """Other minimisers with which a projection is compared."""
 ROUNDED = 1e-13
-"""Share of F(β₀) below which a change of F is rounding: F is a sum of squares of differences of order one."""
+"""Share of F(β₀) below which a change of F is rounding: F is a sum of squares of differences of
+order one."""
 FALLEN = 0.9
-"""Share of F(β₀) from which the length of ∇φ's path is judged: at the start it may attain its bound."""
+"""Share of F(β₀) from which the length of ∇φ's path is judged: at the start it may attain its
+bound."""
 APART = 0.3
-"""Distance of a second start from the first in ∇φ, over how far that goes: another curve, in the same place."""
+"""Distance of a second start from the first in ∇φ, over how far that goes: another curve, in the
+same place."""
 COMPARED = 40
 """Times at which two flows are compared."""
 
 
 @within_floats
 def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
-    """The flow ends at β*, which is the projection: Xβ* = y, ∇φ moved inside Im Xᵀ, every rival β̄ is farther by D_φ(β̄, β*)."""
+    """The flow ends at β*, which is the projection: Xβ* = y, ∇φ moved inside Im Xᵀ, every rival β̄
+    is farther by D_φ(β̄, β*)."""
     m = measured(evidence)
-    f, best, size = m.formulas, m.best, max(float(np.max(np.abs(m.best))), float(np.max(np.abs(m.start))))
+    f, best, size = (
+        m.formulas,
+        m.best,
+        max(float(np.max(np.abs(m.best))), float(np.max(np.abs(m.start)))),
+    )
     error = float(np.max(LENIENT * m.spread[-1] + 2 * m.remaining + m.best_error)) / size
     far = f"the flow still has {error:.2g} of its way to go"
     distance = "‖β(T) − β*‖_∞ over the larger of ‖β*‖_∞, ‖β₀‖_∞, flow against projection"
@@ -54,18 +62,32 @@ def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
     ]
     with np.errstate(all="ignore"):
         moved, known = f.gradient(best) - f.gradient(m.start), m.best_error / f.weight(best)
-    route = {"witness": "∇φ from its formula, singular vectors of X"} if f.independent else {"reason": m.missing}
-    checks.append(membership_check("distance of ∇φ(β*) − ∇φ(β₀) from Im Xᵀ, relative", m.X, moved, known, **route))
+    route = (
+        {"witness": "∇φ from its formula, singular vectors of X"}
+        if f.independent
+        else {"reason": m.missing}
+    )
+    checks.append(
+        membership_check(
+            "distance of ∇φ(β*) − ∇φ(β₀) from Im Xᵀ, relative", m.X, moved, known, **route
+        )
+    )
     checks.append(_interpolates(m))
     return (*checks, *rival_checks(m, np.arange(m.d)))
 
 
 def _interpolates(m: Measured) -> Check:
-    """Xβ* = ŷ, which is y where the labels can be met, to the residual at which the solver may stop."""
+    """Xβ* = ŷ, which is y where the labels can be met, to the residual at which the solver may
+    stop."""
     size = float(np.max(np.abs(m.X) @ np.abs(m.best) + np.abs(m.y)))
     left = float(np.max(np.abs(m.X @ m.best - m.fit))) / size
     return Check(
-        "|Xβ* − ŷ| over its terms: β* is a minimiser", left, "==", 0.0, 1e-9 + 8 * EPS * m.d, witness="singular vectors of X"
+        "|Xβ* − ŷ| over its terms: β* is a minimiser",
+        left,
+        "==",
+        0.0,
+        1e-9 + 8 * EPS * m.d,
+        witness="singular vectors of X",
     )
 
 
@@ -75,9 +97,11 @@ def nearest(X: Array, y: Array, start: Array) -> Array:
 
 
 def rival_checks(m: Measured, kept: Index) -> tuple[Check, ...]:
-    """D_φ(β̄, β₀) − D_φ(β*, β₀) = D_φ(β̄, β*) for other minimisers β̄ = β* + z, z in the null space of the columns kept.
+    """D_φ(β̄, β₀) − D_φ(β*, β₀) = D_φ(β̄, β*) for other minimisers β̄ = β* + z, z in the null space
+    of the columns kept.
 
-    This is Pythagoras' theorem of Bregman projections; with D_φ(β̄, β*) > 0 it says that β* is the only projection.
+    This is Pythagoras' theorem of Bregman projections; with D_φ(β̄, β*) > 0 it says that β* is the
+    only projection.
     """
     f, best = m.formulas, m.best
     name = "least (D_φ(β̄, β₀) − D_φ(β*, β₀))/D_φ(β̄, β*) over other minimisers β̄"
@@ -94,24 +118,42 @@ def rival_checks(m: Measured, kept: Index) -> tuple[Check, ...]:
         z[kept] = rng.standard_normal(len(null)) @ null
         unit = f.scale(best)[kept]
         reach = min(
-            room(f.signs, best, z), float(np.max(np.where(np.isfinite(unit), unit, np.max(np.abs(best))))) / np.max(np.abs(z))
+            room(f.signs, best, z),
+            float(np.max(np.where(np.isfinite(unit), unit, np.max(np.abs(best)))))
+            / np.max(np.abs(z)),
         )
         for size in (1.0, 0.03):
             rival = best + size * reach * z
-            parts = [f.divergence(rival, m.start), f.divergence(best, m.start), f.divergence(rival, best)]
+            parts = [
+                f.divergence(rival, m.start),
+                f.divergence(best, m.start),
+                f.divergence(rival, best),
+            ]
             total = [float(np.sum(part)) for part in parts]
             if not (np.all(np.isfinite(total)) and total[2] > 0):
                 continue
             with np.errstate(all="ignore"):
                 shift = np.abs(f.gradient(rival) - f.gradient(best)) * m.best_error
-            error = float(np.sum(np.where(np.isfinite(shift), shift, 0.0))) + 32 * EPS * (total[0] + total[1])
+            error = float(np.sum(np.where(np.isfinite(shift), shift, 0.0))) + 32 * EPS * (
+                total[0] + total[1]
+            )
             ratio = (total[0] - total[1]) / total[2]
             if worst is None or abs(ratio - 1) - error / total[2] > abs(worst[0] - 1) - worst[1]:
                 worst = (ratio, error / total[2])
     if worst is None:
         return (unknown_check(name, "no other minimiser at a finite divergence was found"),)
     witness = "D_φ by quadrature at random minimisers" if f.independent else ""
-    return (Check(name, worst[0], "==", 1.0, worst[1], witness=witness, reason="" if f.independent else m.missing),)
+    return (
+        Check(
+            name,
+            worst[0],
+            "==",
+            1.0,
+            worst[1],
+            witness=witness,
+            reason="" if f.independent else m.missing,
+        ),
+    )
 
 
 def room(signs: Array, best: Array, z: Array) -> float:
@@ -124,10 +166,12 @@ def room(signs: Array, best: Array, z: Array) -> float:
 
 @within_floats
 def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
-    """F loses what the flow dissipates, never more slowly than zero; ∇φ moves inside Im Xᵀ and no faster than ‖∇F(β₀)‖ allows.
+    """F loses what the flow dissipates, never more slowly than zero; ∇φ moves inside Im Xᵀ and no
+    faster than ‖∇F(β₀)‖ allows.
 
-    So a solution cannot blow up. Uniqueness: integrated in β, and in ν where η = η₀ + Xᵀν, it is the same curve; and solutions
-    with η − η' = Xᵀu never part, because d/dt½‖u‖² = −⟨X(β − β'), u⟩ = −⟨β − β', η − η'⟩ ≤ 0. R takes ∇φ* to be locally Lipschitz
+    So a solution cannot blow up. Uniqueness: integrated in β, and in ν where η = η₀ + Xᵀν, it is
+    the same curve; and solutions with η − η' = Xᵀu never part, because d/dt½‖u‖² = −⟨X(β − β'), u⟩
+    = −⟨β − β', η − η'⟩ ≤ 0. R takes ∇φ* to be locally Lipschitz
     instead, which strict convexity does not give: for φ = x⁴/4 it is the cube root.
     """
     m = measured(evidence)
@@ -142,13 +186,21 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     name = "|F(t₂) − F(t₁) + ∫⟨∇F, ∇F/φ''⟩dt| over F(β₀), where it is farthest beyond its error"
     checks = [
         Check(name, float(off[k] / F[0]), "==", 0.0, float(allowed[k] / F[0]), **notes),
-        membership_check("distance of ∇φ(β(T)) − ∇φ(β₀) from Im Xᵀ, relative", m.X, m.dual[-1], m.dual_error[-1], **notes),
+        membership_check(
+            "distance of ∇φ(β(T)) − ∇φ(β₀) from Im Xᵀ, relative",
+            m.X,
+            m.dual[-1],
+            m.dual_error[-1],
+            **notes,
+        ),
     ]
     speed = float(np.linalg.norm(m.X, 2)) * np.sqrt(2 * F[0])
     known = np.where(np.isfinite(m.dual), m.dual, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         path = np.linalg.norm(known, axis=1)[1:] / (speed * m.times[1:])
-        unsure = np.linalg.norm(np.where(np.isfinite(m.dual_error), m.dual_error, 0.0), axis=1)[1:] / (speed * m.times[1:])
+        unsure = np.linalg.norm(np.where(np.isfinite(m.dual_error), m.dual_error, 0.0), axis=1)[
+            1:
+        ] / (speed * m.times[1:])
     reach = int(np.argmax(np.where((unsure < AT_END) & (F[1:] <= FALLEN * F[0]), path, 0.0)))
     checks.append(
         Check(
@@ -170,7 +222,9 @@ def _same_curve(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     at = chosen[m.times[chosen] > 0]
     p = evidence.mirror
     try:
-        other = mirror_flow(p.potential, p.X, p.y, p.beta0, times=m.times[at], rtol=1e-10, throw=False)
+        other = mirror_flow(
+            p.potential, p.X, p.y, p.beta0, times=m.times[at], rtol=1e-10, throw=False
+        )
     except BiasflowError as reason:
         return unknown_check(name, f"the flow in ν: {reason}")
     if len(other.times) == 0:
@@ -183,8 +237,12 @@ def _same_curve(evidence: Evidence, m: Measured, chosen: Index) -> Check:
 
 
 def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
-    """By how much ‖u‖, η − η' = Xᵀu, grows over any stretch, for a second start in ∇φ(β₀) + Im Xᵀ, both followed in β."""
-    name = "largest growth of ‖u‖ over any stretch, ∇φ(β) − ∇φ(β') = Xᵀu, over its start: solutions do not part"
+    """By how much ‖u‖, η − η' = Xᵀu, grows over any stretch, for a second start in ∇φ(β₀) + Im Xᵀ,
+    both followed in β."""
+    name = (
+        "largest growth of ‖u‖ over any stretch, ∇φ(β) − ∇φ(β') = Xᵀu, over its start: "
+        "solutions do not part"
+    )
     f, p = m.formulas, evidence.mirror
     back = np.linalg.pinv(m.X.T)
     reached = float(np.max(np.abs(m.dual[-1][np.isfinite(m.dual[-1])]), initial=0.0))
@@ -194,7 +252,13 @@ def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
         start = np.asarray(f.inverse(f.gradient(m.start) + m.X.T @ shift), dtype=np.float64)
     if not np.all(np.isfinite(start)):
         return unknown_check(name, "a second start is out of the range of floats")
-    other = primal_flow(dataclasses.replace(p, beta0=start), None, m.times[chosen], WITNESS_RTOL, evidence.time_left / 2)
+    other = primal_flow(
+        dataclasses.replace(p, beta0=start),
+        None,
+        m.times[chosen],
+        WITNESS_RTOL,
+        evidence.time_left / 2,
+    )
     if isinstance(other, str):
         return unknown_check(name, other)
     with np.errstate(all="ignore"):
@@ -210,12 +274,15 @@ def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     first = np.maximum.accumulate(np.where(length == least, np.arange(len(length)), 0))
     growth, allowed = length - least, error + error[first]
     k = farthest(growth, allowed)
-    return Check(name, float(growth[k] / length[0]), "==", 0.0, float(allowed[k] / length[0]), **m.notes)
+    return Check(
+        name, float(growth[k] / length[0]), "==", 0.0, float(allowed[k] / length[0]), **m.notes
+    )
 
 
 lemA1 = Claim(
     "R/lemA1",
-    "From every β₀ ∈ D (R^d in print) the mirror flow exists for all time and is unique, because solutions do not part; F never"
+    "From every β₀ ∈ D (R^d in print) the mirror flow exists for all time and is unique, because "
+    "solutions do not part; F never"
     " rises along it, and ∇φ(β) stays in ∇φ(β₀) + Im Xᵀ.",
     "R, Lemma A.1",
     (MIRROR, SQUARE, START, ONTO, MOVES),
@@ -227,7 +294,8 @@ lemA1 = Claim(
 )
 thm2_2 = Claim(
     "R/thm2.2",
-    "Mirror flow converges to the Bregman projection of β₀ onto the minimisers of F: Xβ* = y, or the least-squares fit ŷ where"
+    "Mirror flow converges to the Bregman projection of β₀ onto the minimisers of F: Xβ* = y, or "
+    "the least-squares fit ŷ where"
     " y is out of reach, and ∇φ(β*) − ∇φ(β₀) ∈ Im Xᵀ.",
     "R, Theorem 2.2",
     (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),

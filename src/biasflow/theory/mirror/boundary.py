@@ -20,17 +20,21 @@ from .given import about_a_limit
 from .measured import AT_END, EPS, Measured, within_floats
 
 PUSHED = 1e-6
-"""Slope of F at its minimum, over its largest possible one, above which a coordinate is certainly held at the wall."""
+"""Slope of F at its minimum, over its largest possible one, above which a coordinate is certainly
+held at the wall."""
 GONE = 1e-9
-"""|β*_i| over ‖β*‖_∞ below which β* counts as on the wall: the residual at which its solver may stop."""
+"""|β*_i| over ‖β*‖_∞ below which β* counts as on the wall: the residual at which its solver may
+stop."""
 TIGHT = (1e-12, 1e-6)
-"""Room of minimisers inside the domain, over their size, between which the tolerance of a linear program decides."""
+"""Room of minimisers inside the domain, over their size, between which the tolerance of a linear
+program decides."""
 FARTHEST = 1e12
 """Bound on the variables of the program for a minimiser inside, which its tolerance needs."""
 
 
 def _measured(evidence: Evidence) -> Measured:
-    """With the limit on the closed domain: the one that was given, else the projection onto the minimisers there."""
+    """With the limit on the closed domain: the one that was given, else the projection onto the
+    minimisers there."""
     if evidence not in _MEASURED:
         m = evidence.mirror
         fit = least_squares_fit(m.X, m.y, Measured(evidence).formulas.signs)
@@ -46,7 +50,8 @@ _MEASURED: weakref.WeakKeyDictionary[Evidence, Measured] = weakref.WeakKeyDictio
 
 
 def least_squares_fit(X: Array, y: Array, signs: Array) -> Array:
-    """Xβ at the least squares over the closed domain, by non-negative least squares (Lawson and Hanson)."""
+    """Xβ at the least squares over the closed domain, by non-negative least squares (Lawson and
+    Hanson)."""
     from scipy.optimize import nnls
 
     free = signs == 0
@@ -62,7 +67,8 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     f, best = m.formulas, m.best
     slopes = f.signs * (m.X.T @ (m.fit - m.y))
     left = float(np.linalg.norm(m.fit - m.y))
-    fitted = left <= PUSHED * float(np.linalg.norm(m.y))  # then F has no slope, and holds nothing at the wall
+    # then F has no slope, and holds nothing at the wall
+    fitted = left <= PUSHED * float(np.linalg.norm(m.y))
     held = (f.signs != 0) & (slopes > PUSHED * np.linalg.norm(m.X, axis=0) * left) & (not fitted)
     infimum = 0.5 * float(np.sum((m.fit - m.y) ** 2))
     size = max(float(np.max(np.abs(best))), float(np.max(np.abs(m.start))))
@@ -78,10 +84,11 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
-    """Where the flow stopped against β*; what it still had to go is a Newton step on the coordinates that are not held.
+    """Where the flow stopped against β*; what it still had to go is a Newton step on the
+    coordinates that are not held.
 
-    Held coordinates have β* = 0 and a slope that drives them there for ever: how far they came by T says nothing about β*, but
-    what is left of them moves the others by as much.
+    Held coordinates have β* = 0 and a slope that drives them there for ever: how far they came by T
+    says nothing about β*, but what is left of them moves the others by as much.
     """
     name = "‖β(T) − β*‖_∞ over the larger of ‖β*‖_∞, ‖β₀‖_∞, where nothing is held at the wall"
     end = m.betas[-1]
@@ -99,13 +106,20 @@ def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
 def _lost(m: Measured, notes: dict[str, Any]) -> Check:
     """D_φ(β*, β₀) − D_φ(β*, β(T)) = ∫⟨∇F, β − β*⟩dt, which is ∫2(F − F*) where β* is inside."""
     last = np.array([len(m.times) - 1])
-    total, quadrature = m.integral(lambda beta: np.asarray(m.gradient(beta) @ (beta - m.best)), last)
+    total, quadrature = m.integral(
+        lambda beta: np.asarray(m.gradient(beta) @ (beta - m.best)), last
+    )
     density = np.sum(np.abs(m.residuals @ m.X) * m.spread, axis=1)
     density += np.sum((m.spread @ np.abs(m.X).T) * np.abs((m.betas - m.best) @ m.X.T), axis=1)
     along = float(np.sum(np.diff(m.times) * np.maximum(density[1:], density[:-1])))
     fallen, error = m.D[0] - m.D[-1], m.D_error[0] + m.D_error[-1] + float(quadrature[0]) + along
     return Check(
-        "(D_φ(β*, β₀) − D_φ(β*, β(T)))/∫⟨∇F, β − β*⟩dt", fallen / float(total[0]), "==", 1.0, error / abs(fallen), **notes
+        "(D_φ(β*, β₀) − D_φ(β*, β(T)))/∫⟨∇F, β − β*⟩dt",
+        fallen / float(total[0]),
+        "==",
+        1.0,
+        error / abs(fallen),
+        **notes,
     )
 
 
@@ -113,7 +127,10 @@ def _equation_5(m: Measured, infimum: float, notes: dict[str, Any]) -> Check:
     """Its null model is a flow ten times slower, whose F at ten times the time is this flow's."""
     excess = m.times * (m.F - infimum) / m.D[0]
     unsure = m.times * (m.F_error + 16 * EPS * (m.F + infimum)) / m.D[0]
-    known, name = np.flatnonzero(unsure < AT_END), "max t·(F(β(t)) − F*)/D_φ(β*, β₀) (R, equation 5)"
+    known, name = (
+        np.flatnonzero(unsure < AT_END),
+        "max t·(F(β(t)) − F*)/D_φ(β*, β₀) (R, equation 5)",
+    )
     if known.size == 0:
         return unknown_check(name, "its error exceeds what tells everywhere")
     k = int(known[np.argmax(excess[known])])
@@ -122,7 +139,8 @@ def _equation_5(m: Measured, infimum: float, notes: dict[str, Any]) -> Check:
 
 
 def _inside(m: Measured, size: float) -> Check:
-    """Minimisers inside the domain (1: there are), by max t with Xβ = ŷ, sign·β ≥ t, against the least sign·β*."""
+    """Minimisers inside the domain (1: there are), by max t with Xβ = ŷ, sign·β ≥ t, against the
+    least sign·β*."""
     from scipy.optimize import linprog
 
     name = "minimisers inside the domain (1: there are) against β* inside"
@@ -142,24 +160,38 @@ def _inside(m: Measured, size: float) -> Check:
         method="highs",
     )
     if found.status != 0:
-        return unknown_check(name, f"the linear program for a minimiser inside: {found.message.splitlines()[0]}")
+        return unknown_check(
+            name, f"the linear program for a minimiser inside: {found.message.splitlines()[0]}"
+        )
     room, least = float(found.x[d]), float(np.min((signs * m.best)[confined])) / size
     if TIGHT[0] < room < TIGHT[1]:
-        return unknown_check(name, f"minimisers are within {room:.1g} of the boundary: which side is beyond rounding")
+        return unknown_check(
+            name, f"minimisers are within {room:.1g} of the boundary: which side is beyond rounding"
+        )
     there = room >= TIGHT[1]
-    return Check(name, float(least > (0.0 if there else GONE)), "==", float(there), witness="a linear program on the fit")
+    return Check(
+        name,
+        float(least > (0.0 if there else GONE)),
+        "==",
+        float(there),
+        witness="a linear program on the fit",
+    )
 
 
 def _fitted(m: Measured) -> Check:
     size = float(np.max(np.abs(m.X) @ np.abs(m.best) + np.abs(m.y))) or 1.0
     left = float(np.max(np.abs(m.X @ m.best - m.fit))) / size
-    return Check("|Xβ* − ŷ| over its terms", left, "==", 0.0, 1e-9, witness="non-negative least squares")
+    return Check(
+        "|Xβ* − ŷ| over its terms", left, "==", 0.0, 1e-9, witness="non-negative least squares"
+    )
 
 
 thm2_3 = Claim(
     "R/thm2.3",
-    "Where φ extends continuously, and strictly convex, to the closed domain, mirror flow converges to the Bregman"
-    " projection of β₀ onto the minimisers of F there, on the boundary where no minimiser lies inside.",
+    "Where φ extends continuously, and strictly convex, to the closed domain, mirror flow "
+    "converges to the Bregman"
+    " projection of β₀ onto the minimisers of F there, on the boundary where no minimiser lies "
+    "inside.",
     "R, Theorem 2.3",
     (MIRROR, SQUARE, START, HALF_LINES, CONTINUOUS, MOVES),
     boundary_problem,

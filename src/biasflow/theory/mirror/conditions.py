@@ -1,4 +1,5 @@
-"""R's standing assumptions (§2): where a flow starts, what ∇φ reaches, where F is least. Each test returns None or a sentence."""
+"""R's standing assumptions (§2): where a flow starts, what ∇φ reaches, where F is least. Each test
+returns None or a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ def _inside(evidence: Evidence) -> str | None:
     except BiasflowError as error:
         return str(error)
     lost = np.flatnonzero(~np.isfinite(eta))
-    return f"β₀ has coordinate {int(lost[0])} on the boundary of the domain, where ∇φ is not finite" if lost.size else None
+    return (
+        f"β₀ has coordinate {int(lost[0])} on the boundary of the domain, where ∇φ is not finite"
+        if lost.size
+        else None
+    )
 
 
 def _still(evidence: Evidence) -> str | None:
@@ -33,7 +38,8 @@ def _still(evidence: Evidence) -> str | None:
 
 
 def _attained(evidence: Evidence) -> str | None:
-    """A minimum inside the open domain is one of F on all of R^d: some β inside must have Xβ = ŷ, the least-squares fit."""
+    """A minimum inside the open domain is one of F on all of R^d: some β inside must have Xβ = ŷ,
+    the least-squares fit."""
     m = evidence.mirror
     potential = m.potential if m.beta0 is None else m.potential.oriented(m.beta0)
     signs = potential.half_lines(m.X.shape[1])
@@ -44,7 +50,11 @@ def _attained(evidence: Evidence) -> str | None:
         zero = forced_zeros(m.X, fit, signs)
     except BiasflowError:
         return "no minimiser of F lies inside the domain: Theorem 2.3 speaks about its boundary"
-    return f"every minimiser has β_{int(np.flatnonzero(zero)[0])} = 0, on the boundary of the domain" if np.any(zero) else None
+    return (
+        f"every minimiser has β_{int(np.flatnonzero(zero)[0])} = 0, on the boundary of the domain"
+        if np.any(zero)
+        else None
+    )
 
 
 START = Hypothesis("start", "β₀ lies in the domain D", _inside)

@@ -1,7 +1,9 @@
-"""The potentials as the papers print them, written down a second time: what `potentials` says is compared with this.
+"""The potentials as the papers print them, written down a second time: what `potentials` says is
+compared with this.
 
-Each formula works coordinate by coordinate on arrays whose last axis is the coordinates. Nothing here calls `potentials`, except
-for a potential that is not one of ours, where its ∇φ is all there is.
+Each formula works coordinate by coordinate on arrays whose last axis is the coordinates. Nothing
+here calls `potentials`, except for a potential that is not one of ours, where its ∇φ is all there
+is.
 """
 
 from __future__ import annotations
@@ -17,30 +19,43 @@ from ...potentials import DepthPotential, Entropy, Euclidean, Hypentropy, Potent
 
 EPS = float(np.finfo(float).eps)
 NEAR = 0.5
-"""Distance of two points, over the length on which φ'' changes, up to which D_φ is the integral of φ'' between them."""
+"""Distance of two points, over the length on which φ'' changes, up to which D_φ is the integral of
+φ'' between them."""
 NODES = 16
-"""Of the Gauss–Legendre rule on such an interval: the integrand is analytic, its poles twice that far away; 16 reach rounding."""
+"""Of the Gauss–Legendre rule on such an interval: the integrand is analytic, its poles twice that
+far away; 16 reach rounding."""
 STEP = 1e-3
-"""Relative step of the fourth-order differences of an unknown ∇φ: truncation 1e-12, rounding 1e-13."""
+"""Relative step of the fourth-order differences of an unknown ∇φ: truncation 1e-12, rounding
+1e-13."""
 CONVERGED = 1e-14
 """Newton step of the logarithm of a slack at which the next one is below rounding."""
 POLISH = 2
-"""Newton steps from a z that is known to the rounding of one: the first leaves the rounding of z itself, one for safety."""
+"""Newton steps from a z that is known to the rounding of one: the first leaves the rounding of z
+itself, one for safety."""
 NEWTON = 60
-"""Steps for the slack of a depth potential: each at least halves the error of its logarithm until it converges quadratically."""
+"""Steps for the slack of a depth potential: each at least halves the error of its logarithm until
+it converges quadratically."""
 
 AT_ONCE = 200_000
 """Numbers of which φ'' is evaluated in one call."""
-_RULE = tuple(part / 2 for part in (np.polynomial.legendre.leggauss(NODES)[0] + 1, np.polynomial.legendre.leggauss(NODES)[1]))
+_RULE = tuple(
+    part / 2
+    for part in (
+        np.polynomial.legendre.leggauss(NODES)[0] + 1,
+        np.polynomial.legendre.leggauss(NODES)[1],
+    )
+)
 
 Function = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
-    """η = φ'(β), its inverse, φ*(η(β)), 1/φ'' and its derivative; on half-lines `signs` is ±1, elsewhere zero.
+    """η = φ'(β), its inverse, φ*(η(β)), 1/φ'' and its derivative; on half-lines `signs` is ±1,
+    elsewhere zero.
 
-    scale: the length on which φ'' changes at β. least: inf 1/φ'' over the domain. independent: whether they are written here.
+    scale: the length on which φ'' changes at β. least: inf 1/φ'' over the domain. independent:
+    whether they are written here.
     """
 
     gradient: Function
@@ -54,7 +69,8 @@ class Formulas:
     independent: bool = True
 
     def divergence(self, best: Array, beta: Array) -> Array:
-        """D_φ(best, β) per coordinate: ∫(best − s)φ''(s)ds for near points, best·(η − η₀) − φ*(η) + φ*(η₀) for others."""
+        """D_φ(best, β) per coordinate: ∫(best − s)φ''(s)ds for near points, best·(η − η₀) − φ*(η) +
+        φ*(η₀) for others."""
         with np.errstate(all="ignore"):
             step = best - beta
             near = np.abs(step) < NEAR * np.minimum(self.scale(best), self.scale(beta))
@@ -62,15 +78,26 @@ class Formulas:
             total = np.zeros(np.broadcast_shapes(np.shape(best), np.shape(beta)))
             at_once = max(1, min(NODES, AT_ONCE // max(total.size, 1)))
             for first in range(0, NODES, at_once):
-                x, share = (part[first : first + at_once].reshape(-1, *(1,) * total.ndim) for part in _RULE)
+                x, share = (
+                    part[first : first + at_once].reshape(-1, *(1,) * total.ndim) for part in _RULE
+                )
                 total = total + np.sum(share * (1 - x) / self.weight(beta + x * inside), axis=0)
-            apart = best * (self.gradient(best) - self.gradient(beta)) - self.conjugate(best) + self.conjugate(beta)
+            apart = (
+                best * (self.gradient(best) - self.gradient(beta))
+                - self.conjugate(best)
+                + self.conjugate(beta)
+            )
             wall = (best == 0) & (self.signs != 0)
-            far = np.where(wall, self.conjugate(beta) - self.conjugate(np.zeros_like(best)), np.maximum(apart, 0.0))
+            far = np.where(
+                wall,
+                self.conjugate(beta) - self.conjugate(np.zeros_like(best)),
+                np.maximum(apart, 0.0),
+            )
             return np.where(near, total * inside**2, far)
 
     def rounding(self, best: Array, beta: Array) -> Array:
-        """Of that, per coordinate: of the integral for near points, of the terms that cancel for others."""
+        """Of that, per coordinate: of the integral for near points, of the terms that cancel for
+        others."""
         with np.errstate(all="ignore"):
             D = self.divergence(best, beta)
             near = np.abs(best - beta) < NEAR * np.minimum(self.scale(best), self.scale(beta))
@@ -81,9 +108,12 @@ class Formulas:
 
 
 def formulas_of(potential: Potential, d: int, start: Array | None = None) -> Formulas:
-    """The formulas of a potential on d coordinates; half-lines take their signs from the start where they have none."""
+    """The formulas of a potential on d coordinates; half-lines take their signs from the start
+    where they have none."""
     if isinstance(potential, ScaledPotential):
-        return _scaled(formulas_of(potential.potential, d, start), np.broadcast_to(potential.factor, (d,)))
+        return _scaled(
+            formulas_of(potential.potential, d, start), np.broadcast_to(potential.factor, (d,))
+        )
     if isinstance(potential, Euclidean):
         return _euclidean(d)
     if isinstance(potential, Entropy):
@@ -133,7 +163,8 @@ def _euclidean(d: int) -> Formulas:
 
 
 def _hypentropy(alpha: Array, signs: Array) -> Formulas:
-    """R, Lemma A.3: φ' = arcsinh(x/α), φ'' = 1/√(x²+α²); φ' = sign·log|x|, φ'' = 1/|x| where α = 0; φ* = √(x²+α²) − α."""
+    """R, Lemma A.3: φ' = arcsinh(x/α), φ'' = 1/√(x²+α²); φ' = sign·log|x|, φ'' = 1/|x| where α = 0;
+    φ* = √(x²+α²) − α."""
     zero = alpha == 0
     safe = np.where(zero, 1.0, alpha)
 
@@ -143,7 +174,9 @@ def _hypentropy(alpha: Array, signs: Array) -> Formulas:
 
     def inverse(eta: Array) -> Array:
         with np.errstate(over="ignore"):
-            return np.where(zero, signs * np.exp(signs * eta), safe * np.sinh(np.where(zero, 0.0, eta)))
+            return np.where(
+                zero, signs * np.exp(signs * eta), safe * np.sinh(np.where(zero, 0.0, eta))
+            )
 
     def radius(beta: Array) -> Array:
         """√(β²+α²), without squares where one of them is no float."""
@@ -171,11 +204,13 @@ def _arcsinh(beta: Array, alpha: Array) -> Array:
 
 
 def _depth(depth: int, unit: Array) -> Formulas:
-    """W, Theorem 3: β = α^D·h(z), h = (1−z)^{−p} − (1+z)^{−p}, p = D/(D−2), z = φ'(β); in the slack q = 1 − |z|."""
+    """W, Theorem 3: β = α^D·h(z), h = (1−z)^{−p} − (1+z)^{−p}, p = D/(D−2), z = φ'(β); in the slack
+    q = 1 − |z|."""
     p = depth / (depth - 2)
 
     def slack(beta: Array) -> Array:
-        """q with q^{−p} − (2−q)^{−p} = |β|/α^D: Newton on log(q^{−p} − …) against log q, from the leading term."""
+        """q with q^{−p} − (2−q)^{−p} = |β|/α^D: Newton on log(q^{−p} − …) against log q, from the
+        leading term."""
         target = np.abs(beta) / unit
         log_q = -np.log1p(target) / p
         for _ in range(NEWTON):
@@ -188,7 +223,8 @@ def _depth(depth: int, unit: Array) -> Formulas:
         return np.asarray(np.exp(log_q))
 
     def gradient(beta: Array) -> Array:
-        """z = 1 − q, and where that cancels Newton's method on h(z) = 2(1−z²)^{−p/2}·sinh(p·artanh z)."""
+        """z = 1 − q, and where that cancels Newton's method on h(z) = 2(1−z²)^{−p/2}·sinh(p·artanh
+        z)."""
         q = slack(beta)
         target = np.abs(beta) / unit
         small = np.minimum(1 - q, 0.5)
@@ -214,7 +250,11 @@ def _depth(depth: int, unit: Array) -> Formulas:
     def inverse(eta: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = (1 - eta) ** -p - (1 + eta) ** -p
-            near = 2 * np.exp(-p / 2 * np.log1p(-(eta**2))) * np.sinh(p * np.arctanh(np.clip(eta, -0.5, 0.5)))
+            near = (
+                2
+                * np.exp(-p / 2 * np.log1p(-(eta**2)))
+                * np.sinh(p * np.arctanh(np.clip(eta, -0.5, 0.5)))
+            )
             return unit * np.where(np.abs(eta) < 0.5, near, np.where(np.abs(eta) < 1, far, np.nan))
 
     return Formulas(
@@ -230,7 +270,8 @@ def _depth(depth: int, unit: Array) -> Formulas:
 
 
 def _unknown(potential: Any, d: int) -> Formulas:
-    """What a potential says of itself, φ'' by differences of its ∇φ; half-lines and least curvature as it states them."""
+    """What a potential says of itself, φ'' by differences of its ∇φ; half-lines and least curvature
+    as it states them."""
     signs = potential.half_lines(d)
 
     def scale(beta: Array) -> Array:

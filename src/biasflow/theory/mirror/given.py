@@ -1,4 +1,5 @@
-"""Limits that somebody hands in: compared with where the flow goes before anything rests on them."""
+"""Limits that somebody hands in: compared with where the flow goes before anything rests on
+them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ FAR = 0.1
 
 
 def about_a_limit(check: Checks, measure: Callable[[Evidence], Measured] = measured) -> Checks:
-    """A check whose β* may be handed in: one that is not where the flow goes is wrong, and nothing rests on it."""
+    """A check whose β* may be handed in: one that is not where the flow goes is wrong, and nothing
+    rests on it."""
 
     @within_floats
     def compared(evidence: Evidence) -> tuple[Check, ...]:
@@ -28,7 +30,11 @@ def about_a_limit(check: Checks, measure: Callable[[Evidence], Measured] = measu
         if evidence.given_limit is None:
             return check(evidence)
         found = compared(evidence)
-        return (*check(evidence), *found) if found[0].status in (Status.HOLDS, Status.CONSISTENT) else found
+        return (
+            (*check(evidence), *found)
+            if found[0].status in (Status.HOLDS, Status.CONSISTENT)
+            else found
+        )
 
     return judged
 
@@ -40,7 +46,10 @@ def about_no_limit(check: Checks) -> Checks:
     def judged(evidence: Evidence) -> tuple[Check, ...]:
         if evidence.given_limit is None:
             return check(evidence)
-        return (*check(evidence), unknown_check("the limit given", "the statement is about no limit: leave it out"))
+        return (
+            *check(evidence),
+            unknown_check("the limit given", "the statement is about no limit: leave it out"),
+        )
 
     return judged
 
@@ -49,8 +58,14 @@ def _given(evidence: Evidence, measure: Callable[[Evidence], Measured]) -> Check
     name = "‖β(T) − limit given‖_∞ over ‖β(T)‖_∞"
     assert evidence.given_limit is not None
     value = np.asarray(evidence.given_limit.value)
-    if value.shape != (evidence.mirror.X.shape[1],) or value.dtype.kind not in "fiu" or not np.all(np.isfinite(value)):
-        return unknown_check(name, f"the limit given is no vector of {evidence.mirror.X.shape[1]} numbers")
+    if (
+        value.shape != (evidence.mirror.X.shape[1],)
+        or value.dtype.kind not in "fiu"
+        or not np.all(np.isfinite(value))
+    ):
+        return unknown_check(
+            name, f"the limit given is no vector of {evidence.mirror.X.shape[1]} numbers"
+        )
     m = measure(evidence)
     end = m.betas[-1]
     size = max(float(np.max(np.abs(end))), float(np.finfo(float).tiny))

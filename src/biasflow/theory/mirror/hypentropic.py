@@ -1,4 +1,5 @@
-"""R, §3.1 and A.3: the hypentropy as a potential, against the printed function in 80 digits; §3.2: the global rates it gives."""
+"""R, §3.1 and A.3: the hypentropy as a potential, against the printed function in 80 digits; §3.2:
+the global rates it gives."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ from .measured import (
 from .rates import largest_check
 
 DIGITS = 80
-"""Of the arithmetic in which the printed function is differentiated: with steps of 1e-20, φ'' keeps 40 digits."""
+"""Of the arithmetic in which the printed function is differentiated: with steps of 1e-20, φ'' keeps
+40 digits."""
 PRINTED = f"differences of the printed φ in {DIGITS} digits"
 QUADRATURE = 1e-12
 """Relative error asked of an integral."""
@@ -67,10 +69,12 @@ def printed(alpha: float, x: Decimal) -> Decimal:
 
 
 def derivatives(alpha: float, x: float) -> tuple[Decimal, Decimal, Decimal]:
-    """(φ, φ', φ'') of the printed φ at a float, by central differences in as many digits as they need."""
+    """(φ, φ', φ'') of the printed φ at a float, by central differences in as many digits as they
+    need."""
     with localcontext() as context:
         point, unit = Decimal(x), Decimal(alpha) if alpha else Decimal(1)
-        apart = abs(point.adjusted() - unit.adjusted())  # digits that cancel in φ: twice as many as between x and its unit
+        # digits that cancel in φ: twice as many as between x and its unit
+        apart = abs(point.adjusted() - unit.adjusted())
         context.prec, context.Emin, context.Emax = DIGITS + 2 * apart, -(10**6), 10**6
         h = max(abs(point), Decimal(alpha)) * Decimal(10) ** (-DIGITS // 4)
         if alpha == 0:
@@ -86,18 +90,22 @@ def _relative(found: float, true: Decimal) -> float:
 
 
 def _lem3_3(evidence: Evidence) -> tuple[Check, ...]:
-    """Onto: η as far out as floats reach is inverted, and the printed φ differentiated there gives it back.
+    """Onto: η as far out as floats reach is inverted, and the printed φ differentiated there gives
+    it back.
 
-    Strict convexity: ∇Φ grows between neighbours by ∫dx/√(x²+α²), which is positive. At the wall of a half-line |∇Φ| is as large
-    as |log|x|| is, and points beyond it are refused.
+    Strict convexity: ∇Φ grows between neighbours by ∫dx/√(x²+α²), which is positive. At the wall of
+    a half-line |∇Φ| is as large as |log|x|| is, and points beyond it are refused.
     """
     potential, alpha, signs = _chosen(evidence)
     checks = [_onto(potential, alpha, signs), _convex(potential, alpha, signs)]
-    return tuple([*checks, _steep(potential, signs), _refused(potential, signs)] if np.any(signs) else checks)
+    return tuple(
+        [*checks, _steep(potential, signs), _refused(potential, signs)] if np.any(signs) else checks
+    )
 
 
 def _onto(potential: Hypentropy, alpha: Array, signs: Array) -> Check:
-    """Rounding of η moves β by |η|·eps of itself, and β's own rounding moves φ' by OPERATIONS·eps: over 1 + |η| that is eps."""
+    """Rounding of η moves β by |η|·eps of itself, and β's own rounding moves φ' by OPERATIONS·eps:
+    over 1 + |η| that is eps."""
     log_unit = np.where(signs != 0, 0.0, np.log(np.where(signs != 0, 1.0, alpha)))
     largest, smallest = LARGEST - log_unit, np.where(signs != 0, LARGEST, LARGEST - log_unit)
     worst = 0.0
@@ -106,7 +114,10 @@ def _onto(potential: Hypentropy, alpha: Array, signs: Array) -> Check:
         beta = potential.grad_conjugate(eta)
         for i in range(len(alpha)):
             slope = derivatives(float(alpha[i]), float(beta[i]))[1]
-            worst = max(worst, float(abs(slope - Decimal(float(eta[i]))) / (1 + abs(Decimal(float(eta[i]))))))
+            worst = max(
+                worst,
+                float(abs(slope - Decimal(float(eta[i]))) / (1 + abs(Decimal(float(eta[i]))))),
+            )
     name = "largest |φ'(∇Φ*(η)) − η|/(1 + |η|), η as far as floats reach (onto)"
     return Check(name, worst, "==", 0.0, OPERATIONS * EPS, witness=PRINTED)
 
@@ -177,13 +188,24 @@ def _lemA3(evidence: Evidence) -> tuple[Check, ...]:
     for size in (1e-6, 3e-2, 0.9, 1.0, 1.1, 40.0, 1e6):
         for side in (1.0, -1.0):
             row = np.where(signs != 0, signs, side) * size * unit
-            found = np.stack([potential.at(row).value(), potential.grad(row), potential.hessian_diag(row)])
+            found = np.stack(
+                [potential.at(row).value(), potential.grad(row), potential.hessian_diag(row)]
+            )
             for i in range(len(alpha)):
                 true = derivatives(float(alpha[i]), float(row[i]))
-                worst = np.maximum(worst, [_relative(float(v), t) for v, t in zip(found[:, i], true, strict=True)])
+                worst = np.maximum(
+                    worst, [_relative(float(v), t) for v, t in zip(found[:, i], true, strict=True)]
+                )
     names = ("φ", "φ' = arcsinh(x/α), sign(x)log|x|", "φ'' = 1/√(x²+α²)")
     return tuple(
-        Check(f"largest relative error of {name}", float(value), "==", 0.0, OPERATIONS * EPS, witness=PRINTED)
+        Check(
+            f"largest relative error of {name}",
+            float(value),
+            "==",
+            0.0,
+            OPERATIONS * EPS,
+            witness=PRINTED,
+        )
         for name, value in zip(names, worst, strict=True)
     )
 
@@ -203,7 +225,13 @@ def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
     inf_r = factor * float(np.min(m.formulas.least))
     rounding = 16 * EPS + eigen_error(m.X, np.ones(m.d))
     checks = [
-        constant_check("κ₁ against inf r·σ_min(X)²/(2c)", bounds.kappa1, inf_r * least / (2 * factor), rounding, m),
+        constant_check(
+            "κ₁ against inf r·σ_min(X)²/(2c)",
+            bounds.kappa1,
+            inf_r * least / (2 * factor),
+            rounding,
+            m,
+        ),
         exponential_check("least log(D₀/D(t))/t, against κ₁", m, start, bounds.kappa1),
         ended_check(m),
     ]
@@ -238,11 +266,17 @@ def _lem3_7(evidence: Evidence) -> tuple[Check, ...]:
         f = m.formulas
         moved = np.linalg.norm(f.gradient(m.betas) - f.gradient(m.best), axis=1) / factor
         unsure = np.linalg.norm(m.dual_error, axis=1) / factor
-    bound = hyperbolic_check("least (1/D(t) − 1/D₀)/t, against κ₂/c, D = cD_{Φ_r}", m, start, bounds.kappa2 / factor)
+    bound = hyperbolic_check(
+        "least (1/D(t) − 1/D₀)/t, against κ₂/c, D = cD_{Φ_r}", m, start, bounds.kappa2 / factor
+    )
     return (
         constant_check("C against 2m·log(1 + 2M/(m·inf r))", bounds.C, C, 1e-9, m),
-        constant_check("κ₂ against σ_min(X)²/(2c·C²)", bounds.kappa2, least / (2 * factor * C**2), rounding, m),
-        largest_check("max ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ over C", moved / bounds.C, unsure / bounds.C, 1.0, None, m),
+        constant_check(
+            "κ₂ against σ_min(X)²/(2c·C²)", bounds.kappa2, least / (2 * factor * C**2), rounding, m
+        ),
+        largest_check(
+            "max ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ over C", moved / bounds.C, unsure / bounds.C, 1.0, None, m
+        ),
         bound,
         ended_check(m),
     )
@@ -250,7 +284,8 @@ def _lem3_7(evidence: Evidence) -> tuple[Check, ...]:
 
 lem3_3 = Claim(
     "R/lem3.3",
-    "The hypentropy compatible with z is of Legendre type on its domain, and ∇Φ_α maps it onto R^d.",
+    "The hypentropy compatible with z is of Legendre type on its domain, and ∇Φ_α maps it onto "
+    "R^d.",
     "R, Lemma 3.3",
     (MIRROR, HYPENTROPY, REPRESENTABLE),
     half_line_problem,
@@ -261,7 +296,8 @@ lem3_3 = Claim(
 )
 lemA3 = Claim(
     "R/lemA3",
-    "φ_α' = arcsinh(x/α), φ_α'' = 1/√(x²+α²); φ₀' = sign(x)log|x|, φ₀'' = 1/|x| on the half-line of z.",
+    "φ_α' = arcsinh(x/α), φ_α'' = 1/√(x²+α²); φ₀' = sign(x)log|x|, φ₀'' = 1/|x| on the half-line "
+    "of z.",
     "R, Lemma A.3 and Definitions 3.1, 3.2",
     (MIRROR, HYPENTROPY, REPRESENTABLE),
     half_line_problem,
@@ -273,7 +309,8 @@ lemA3 = Claim(
 GLOBAL = (MIRROR, SQUARE, HYPENTROPY, POSITIVE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK)
 lem3_6 = Claim(
     "R/lem3.6",
-    "For the hypentropy, D_{Φ_r}(β*, β(t)) ≤ D_{Φ_r}(β*, β₀)·e^{−κ₁t}, κ₁ = inf r/‖Xᵀ†‖² (R/sharp: four times that).",
+    "For the hypentropy, D_{Φ_r}(β*, β(t)) ≤ D_{Φ_r}(β*, β₀)·e^{−κ₁t}, κ₁ = inf r/‖Xᵀ†‖² "
+    "(R/sharp: four times that).",
     "R, Lemma 3.6",
     GLOBAL,
     mirror_problem,
@@ -285,7 +322,8 @@ lem3_6 = Claim(
 )
 lem3_7 = Claim(
     "R/lem3.7",
-    "With ‖β(t)‖₁ ≤ M, D_{Φ_r}(β*, β(t)) ≤ 1/(κ₂t + c), κ₂ = 1/(C‖Xᵀ†‖)², C = 2m·log(1 + 2M/(m·inf r)) (which tends to"
+    "With ‖β(t)‖₁ ≤ M, D_{Φ_r}(β*, β(t)) ≤ 1/(κ₂t + c), κ₂ = 1/(C‖Xᵀ†‖)², C = 2m·log(1 + "
+    "2M/(m·inf r)) (which tends to"
     " 4M/inf r as m → ∞), because ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ ≤ C.",
     "R, Lemma 3.7",
     GLOBAL,

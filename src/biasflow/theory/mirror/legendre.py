@@ -1,7 +1,9 @@
-"""R, §2 for any potential of Legendre type, separable or not: ½‖·‖_p², forms βᵀAβ, entropies of matrices, or a reader's own.
+"""R, §2 for any potential of Legendre type, separable or not: ½‖·‖_p², forms βᵀAβ, entropies of
+matrices, or a reader's own.
 
-The flow is R's definition, d/dt ∇φ(β) = −∇F(β), followed in η = ∇φ(β) with ∇φ*. The limit is looked for in β with φ and ∇φ alone:
-D_φ(β, β₀) is minimised over the interpolators β̂ + Nu, N a basis of the null space of X. The two share no line.
+The flow is R's definition, d/dt ∇φ(β) = −∇F(β), followed in η = ∇φ(β) with ∇φ*. The limit is looked
+for in β with φ and ∇φ alone: D_φ(β, β₀) is minimised over the interpolators β̂ + Nu, N a basis of
+the null space of X. The two share no line.
 """
 
 from __future__ import annotations
@@ -27,16 +29,19 @@ LONGEST = 1e9
 SEEN = 30
 """Times at which divergences are compared with the integral of F."""
 KNOWN = 1e-6
-"""Error of the flow's end, or of the minimiser's, over its size, beyond which their distance says nothing."""
+"""Error of the flow's end, or of the minimiser's, over its size, beyond which their distance says
+nothing."""
 PAIRED = 1e-8
 """Relative distance of ∇φ*(∇φ(β)) from β up to which the two are inverse to each other."""
 ROUNDED = 1e-10
-"""Relative rounding of a divergence's terms: powers, logarithms and eigenvectors of matrices of a few rows."""
+"""Relative rounding of a divergence's terms: powers, logarithms and eigenvectors of matrices of a
+few rows."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LegendreProblem:
-    """Least squares with a potential φ of Legendre type on an open convex set of R^d, given by φ, ∇φ and ∇φ* = (∇φ)⁻¹."""
+    """Least squares with a potential φ of Legendre type on an open convex set of R^d, given by φ,
+    ∇φ and ∇φ* = (∇φ)⁻¹."""
 
     value: Callable[[Array], float]
     gradient: Callable[[Array], Array]
@@ -49,7 +54,9 @@ class LegendreProblem:
     def __post_init__(self) -> None:
         for name in ("value", "gradient", "inverse"):
             if not callable(getattr(self, name)):
-                raise InputError(f"{name}: expected a function of β, found {type(getattr(self, name)).__name__}")
+                raise InputError(
+                    f"{name}: expected a function of β, found {type(getattr(self, name)).__name__}"
+                )
         object.__setattr__(self, "X", matrix("X", self.X))
         object.__setattr__(self, "y", vector("y", self.y, self.X.shape[0]))
         object.__setattr__(self, "beta0", vector("beta0", self.beta0, self.X.shape[1]))
@@ -64,7 +71,9 @@ class LegendreProblem:
         return float(abs(self.value(beta)) + abs(self.value(start)) + slope)
 
 
-def _followed(p: LegendreProblem, rtol: float, times: Array | None = None) -> tuple[Array, Array] | str:
+def _followed(
+    p: LegendreProblem, rtol: float, times: Array | None = None
+) -> tuple[Array, Array] | str:
     """(times, rows of η and ∫F) until the loss is gone, or at these times."""
     from scipy.integrate import solve_ivp
 
@@ -122,18 +131,26 @@ def projection(p: LegendreProblem) -> Array:
 
     found = np.zeros(len(null))
     for _ in range(3):  # restarted with a fresh metric
-        found = minimize(objective, found, jac=True, method="BFGS", options={"gtol": 1e-13, "maxiter": 2000}).x
+        found = minimize(
+            objective, found, jac=True, method="BFGS", options={"gtol": 1e-13, "maxiter": 2000}
+        ).x
     return np.asarray(base + _newton(p, base, null, found) @ null)
 
 
 def _newton(p: LegendreProblem, base: Array, null: Array, u: Array) -> Array:
-    """A few Newton steps with ∇²φ by differences of ∇φ, where BFGS has lost its digits to rounding of φ."""
+    """A few Newton steps with ∇²φ by differences of ∇φ, where BFGS has lost its digits to rounding
+    of φ."""
     tilt = p.gradient(p.beta0)
     for _ in range(4):
         beta = base + u @ null
         slope = null @ (p.gradient(beta) - tilt)
         step = 1e-6 * max(float(np.max(np.abs(beta))), 1e-300)
-        bend = np.array([null @ (p.gradient(beta + step * z) - p.gradient(beta - step * z)) / (2 * step) for z in null])
+        bend = np.array(
+            [
+                null @ (p.gradient(beta + step * z) - p.gradient(beta - step * z)) / (2 * step)
+                for z in null
+            ]
+        )
         moved = u - np.linalg.solve(bend, slope)
         further = null @ (p.gradient(base + moved @ null) - tilt)
         if not np.all(np.isfinite(further)) or np.max(np.abs(further)) >= np.max(np.abs(slope)):
@@ -143,7 +160,8 @@ def _newton(p: LegendreProblem, base: Array, null: Array, u: Array) -> Array:
 
 
 def interior_point(p: LegendreProblem) -> Array:
-    """An interpolator inside the domain: the nearest to the start, or where the flow of a rough integration ends."""
+    """An interpolator inside the domain: the nearest to the start, or where the flow of a rough
+    integration ends."""
     near = p.beta0 + np.linalg.lstsq(p.X, p.y - p.X @ p.beta0, rcond=None)[0]
     with np.errstate(all="ignore"):
         if np.all(np.isfinite(p.gradient(near))):
@@ -161,7 +179,8 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
         len(p.beta0),
         (
             "‖β(T) − β*‖_∞ over ‖β*‖_∞, flow against projection",
-            "largest |D_φ(β̄, β₀) − D_φ(β̄, β(t)) − 2∫F| over D_φ(β̄, β₀), β̄ = β* and another interpolator",
+            "largest |D_φ(β̄, β₀) − D_φ(β̄, β(t)) − 2∫F| over D_φ(β̄, β₀), β̄ = β* and another "
+            "interpolator",
             "max over t of 2t·F(β(t))/D_φ(β*, β₀) (equation 3, halved)",
             "least (D_φ(β̄, β₀) − D_φ(β*, β₀))/D_φ(β̄, β*): β* is nearest",
         ),
@@ -169,7 +188,9 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
     fine = _followed(p, FINE)
     rough = fine if isinstance(fine, str) else _followed(p, ROUGH, fine[0])
     if isinstance(fine, str) or isinstance(rough, str):
-        return tuple(unknown_check(name, fine if isinstance(fine, str) else str(rough)) for name in names)
+        return tuple(
+            unknown_check(name, fine if isinstance(fine, str) else str(rough)) for name in names
+        )
     (times, rows), spread = fine, np.abs(fine[1] - rough[1])
     end, other = (p.inverse(found[-1, :d]) for found in (rows, rough[1]))
     best, size = projection(p), float(np.max(np.abs(end)))
@@ -186,7 +207,9 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
             off = abs(top - p.divergence(target, beta) - 2 * rows[k, d]) / top
             made = ROUNDED * (p.terms(target, p.beta0) + p.terms(target, beta)) / top
             made += float(2 * spread[k, d] + spread[k, :d] @ np.abs(target - beta)) / top
-            made += error * size * float(np.sum(np.abs(p.gradient(target) - p.gradient(beta)))) / top
+            made += (
+                error * size * float(np.sum(np.abs(p.gradient(target) - p.gradient(beta)))) / top
+            )
             if off - made > along - along_error:
                 along, along_error = off, made
     for k in at:
@@ -199,7 +222,15 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
     flow, primal = "d/dt ∇φ(β) = −∇F(β) followed in ∇φ", "D_φ minimised in β"
     distance = float(np.max(np.abs(end - best))) / size
     first = (
-        Check(names[0], distance, "==", 0.0, error, witness=f"{flow}; {primal}", null=float(np.max(np.abs(end - kernel))) / size)
+        Check(
+            names[0],
+            distance,
+            "==",
+            0.0,
+            error,
+            witness=f"{flow}; {primal}",
+            null=float(np.max(np.abs(end - kernel))) / size,
+        )
         if error <= KNOWN
         else unknown_check(names[0], f"the flow's end is known to {error:.1g} only")
     )
@@ -225,20 +256,32 @@ def room(p: LegendreProblem, best: Array) -> Array:
     return np.asarray(step)
 
 
-def power_norm(p: float) -> tuple[Callable[[Array], float], Callable[[Array], Array], Callable[[Array], Array]]:
+def power_norm(
+    p: float,
+) -> tuple[Callable[[Array], float], Callable[[Array], Array], Callable[[Array], Array]]:
     """φ = ½‖β‖_p², whose gradient is inverse to that of ½‖η‖_q², 1/p + 1/q = 1."""
 
     def half_square(r: float) -> Callable[[Array], Array]:
         def gradient(v: Array) -> Array:
             size = float(np.sum(np.abs(v) ** r)) ** (1 / r)
-            return np.asarray(np.sign(v) * np.abs(v) ** (r - 1) * size ** (2 - r)) if size > 0 else np.zeros_like(v)
+            return (
+                np.asarray(np.sign(v) * np.abs(v) ** (r - 1) * size ** (2 - r))
+                if size > 0
+                else np.zeros_like(v)
+            )
 
         return gradient
 
-    return lambda v: 0.5 * float(np.sum(np.abs(v) ** p)) ** (2 / p), half_square(p), half_square(p / (p - 1))
+    return (
+        lambda v: 0.5 * float(np.sum(np.abs(v) ** p)) ** (2 / p),
+        half_square(p),
+        half_square(p / (p - 1)),
+    )
 
 
-def turned_cosh(B: Array) -> tuple[Callable[[Array], float], Callable[[Array], Array], Callable[[Array], Array]]:
+def turned_cosh(
+    B: Array,
+) -> tuple[Callable[[Array], float], Callable[[Array], Array], Callable[[Array], Array]]:
     """φ = Σcosh((Bβ)_i), a potential that is separable in other axes only where B is orthogonal."""
     back = np.linalg.inv(B)
     return (
@@ -248,8 +291,11 @@ def turned_cosh(B: Array) -> tuple[Callable[[Array], float], Callable[[Array], A
     )
 
 
-def matrix_entropy(rows: int) -> tuple[Callable[[Array], float], Callable[[Array], Array], Callable[[Array], Array]]:
-    """φ = tr(S log S − S) on positive definite matrices, β their entries on and above the diagonal, these times √2."""
+def matrix_entropy(
+    rows: int,
+) -> tuple[Callable[[Array], float], Callable[[Array], Array], Callable[[Array], Array]]:
+    """φ = tr(S log S − S) on positive definite matrices, β their entries on and above the diagonal,
+    these times √2."""
     index = np.triu_indices(rows)
     weight = np.where(index[0] == index[1], 1.0, np.sqrt(2.0))
 
@@ -270,7 +316,9 @@ def matrix_entropy(rows: int) -> tuple[Callable[[Array], float], Callable[[Array
 
     def value(v: Array) -> float:
         values, _ = eigen(v)
-        return float(np.sum(values * np.log(values) - values)) if np.all(values > 0) else float("nan")
+        return (
+            float(np.sum(values * np.log(values) - values)) if np.all(values > 0) else float("nan")
+        )
 
     def logarithm(v: Array) -> Array:
         values, _ = eigen(v)
@@ -287,7 +335,9 @@ def legendre_problem(key: int) -> LegendreProblem:
         return _matrix_problem(rng, n, 3, 1.0)
     d = 7
     X, y, beta0 = rng.standard_normal((n, d)), rng.standard_normal(n), 0.3 * rng.standard_normal(d)
-    functions = power_norm(1.5) if kind == 0 else turned_cosh(np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    functions = (
+        power_norm(1.5) if kind == 0 else turned_cosh(np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    )
     return LegendreProblem(*functions, X, y, beta0, ("½‖·‖_{3/2}²", "Σcosh(Bβ)")[kind])
 
 
@@ -296,18 +346,26 @@ def _matrix_problem(rng: np.random.Generator, n: int, rows: int, unit: float) ->
     d = rows * (rows + 1) // 2
     X = rng.standard_normal((n, d))
     inside, start = (inverse(spread * rng.standard_normal(d)) for spread in (0.7, 0.3))
-    return LegendreProblem(value, gradient, inverse, X, unit * (X @ inside), unit * start, "tr(S log S − S)")
+    return LegendreProblem(
+        value, gradient, inverse, X, unit * (X @ inside), unit * start, "tr(S log S − S)"
+    )
 
 
 def legendre_family(key: int) -> LegendreProblem:
-    """p from 1.2 to 4, quadratic forms, Σcosh in any axes, matrices of two to four rows; data over two decades."""
+    """p from 1.2 to 4, quadratic forms, Σcosh in any axes, matrices of two to four rows; data over
+    two decades."""
     rng = np.random.default_rng((127, key))
     kind, d = key % 4, int(rng.integers(2, 9))
     n = int(rng.integers(1, d))
     if kind == 3:
         rows = int(rng.integers(2, 5))
-        return _matrix_problem(rng, int(rng.integers(1, rows * (rows + 1) // 2)), rows, 10 ** rng.uniform(-1, 1))
-    X, y = rng.standard_normal((n, d)) * 10 ** rng.uniform(-1, 1), rng.standard_normal(n) * 10 ** rng.uniform(-1, 1)
+        return _matrix_problem(
+            rng, int(rng.integers(1, rows * (rows + 1) // 2)), rows, 10 ** rng.uniform(-1, 1)
+        )
+    X, y = (
+        rng.standard_normal((n, d)) * 10 ** rng.uniform(-1, 1),
+        rng.standard_normal(n) * 10 ** rng.uniform(-1, 1),
+    )
     beta0 = rng.standard_normal(d) * 10 ** rng.uniform(-2, 0)
     A = np.eye(d) + 0.4 * rng.standard_normal((d, d))
     if kind == 0:
@@ -327,7 +385,11 @@ def legendre_family(key: int) -> LegendreProblem:
 
 
 def _given(problem: object) -> str | None:
-    return None if isinstance(problem, LegendreProblem) else f"found {type(problem).__name__}, needs a LegendreProblem"
+    return (
+        None
+        if isinstance(problem, LegendreProblem)
+        else f"found {type(problem).__name__}, needs a LegendreProblem"
+    )
 
 
 def _pair(problem: LegendreProblem) -> str | None:
@@ -345,7 +407,9 @@ def _pair(problem: LegendreProblem) -> str | None:
         there = p.inverse(eta)
         back = p.gradient(there) if np.all(np.isfinite(there)) else np.full_like(eta, np.nan)
         if not float(np.max(np.abs(back - eta))) <= PAIRED * max(1.0, float(np.max(np.abs(eta)))):
-            return "∇φ is not onto, or ∇φ* not its inverse: ∇φ(∇φ*(η)) is not η at some η near ∇φ(β₀)"
+            return (
+                "∇φ is not onto, or ∇φ* not its inverse: ∇φ(∇φ*(η)) is not η at some η near ∇φ(β₀)"
+            )
         if not float((eta - slope) @ (there - p.beta0)) > 0:
             return "∇φ* is not monotone: φ is not strictly convex"
     return None
@@ -357,7 +421,9 @@ def _solvable(problem: LegendreProblem) -> str | None:
     except BiasflowError as error:
         return str(error)
     X, y = problem.X, problem.y
-    moves = float(np.max(np.abs(X @ problem.beta0 - y))) > 1e-9 * float(np.max(np.abs(y), initial=1e-300))
+    moves = float(np.max(np.abs(X @ problem.beta0 - y))) > 1e-9 * float(
+        np.max(np.abs(y), initial=1e-300)
+    )
     return None if moves else "the start is a minimiser of F already: nothing moves"
 
 
@@ -368,13 +434,25 @@ def _choice(problem: LegendreProblem) -> str | None:
 
 legendre = Claim(
     "R/legendre",
-    "For any φ of Legendre type with ∇φ onto, separable or not, mirror flow converges to the Bregman projection of β₀ onto the"
+    "For any φ of Legendre type with ∇φ onto, separable or not, mirror flow converges to the "
+    "Bregman projection of β₀ onto the"
     " interpolators, D_φ(β̄, β(t)) falls by 2∫F for each of them, and F ≤ D_φ(β*, β₀)/(2t).",
     "R, §2 and Theorem 2.2, (2), (3), for potentials that are not separable",
     (
-        Hypothesis("potential", "a LegendreProblem(value, gradient, inverse, X, y, beta0)", on_problem(_given), structural=True),
-        Hypothesis("pair", "∇φ is onto, ∇φ* its inverse, and φ strictly convex (seen near β₀)", on_problem(_pair)),
-        Hypothesis("solvable", "Xβ = y has a solution, and the start is none", on_problem(_solvable)),
+        Hypothesis(
+            "potential",
+            "a LegendreProblem(value, gradient, inverse, X, y, beta0)",
+            on_problem(_given),
+            structural=True,
+        ),
+        Hypothesis(
+            "pair",
+            "∇φ is onto, ∇φ* its inverse, and φ strictly convex (seen near β₀)",
+            on_problem(_pair),
+        ),
+        Hypothesis(
+            "solvable", "Xβ = y has a solution, and the start is none", on_problem(_solvable)
+        ),
         Hypothesis("choice", "there are several interpolators", on_problem(_choice)),
     ),
     legendre_problem,

@@ -1,7 +1,9 @@
-"""What the claims about mirror flow measure on a trajectory: divergences, losses, dissipation, each with its error.
+"""What the claims about mirror flow measure on a trajectory: divergences, losses, dissipation, each
+with its error.
 
-The trajectory is the evidence's, the witness as a rule. φ is taken from `formulas`, β* from the limit under test, integrals over
-time from the dense output. Nothing is asked of the mirror flow's dual form.
+The trajectory is the evidence's, the witness as a rule. φ is taken from `formulas`, β* from the
+limit under test, integrals over time from the dense output. Nothing is asked of the mirror flow's
+dual form.
 """
 
 from __future__ import annotations
@@ -29,12 +31,15 @@ EPS = float(np.finfo(float).eps)
 RESOLVED = 1e-3
 """Relative error of D_φ up to which a rate is read off it: three digits."""
 MOVED = 1e-3
-"""Relative fall of D after which a rate that is averaged from the start is read: earlier the difference is all error."""
+"""Relative fall of D after which a rate that is averaged from the start is read: earlier the
+difference is all error."""
 SLOWER = 10.0
-"""The null model of every rate: a flow so many times slower. A bound that it satisfies too says little."""
+"""The null model of every rate: a flow so many times slower. A bound that it satisfies too says
+little."""
 SLOW_FLOW = f"a flow {SLOWER:g} times slower"
 AT_END = 1e-4
-"""Distance that a flow still has to go, over its size, beyond which its end says nothing about the limit, nor it of all times."""
+"""Distance that a flow still has to go, over its size, beyond which its end says nothing about the
+limit, nor it of all times."""
 SQUARED = 1e150
 """Entries of X and y beyond which F, a sum of squares, is no float."""
 ACCURATE = 1e-10
@@ -42,21 +47,35 @@ ACCURATE = 1e-10
 HALVINGS = 8
 """Of an interval between two saved times at most."""
 ACCEPTED = 1e-9
-"""Residual of β*, over the larger of one and the labels, and of ∇φ(β*), at which the projection's solver may stop."""
+"""Residual of β*, over the larger of one and the labels, and of ∇φ(β*), at which the projection's
+solver may stop."""
 STEADY = 100.0
-"""Units of rounding in β* that Newton's method leaves: its last step is at the rounding of its residual."""
+"""Units of rounding in β* that Newton's method leaves: its last step is at the rounding of its
+residual."""
 
 
 class Measured:
-    """A trajectory with what R's statements speak about. Times begin at zero, whatever was saved."""
+    """A trajectory with what R's statements speak about. Times begin at zero, whatever was
+    saved."""
 
-    def __init__(self, evidence: Evidence, best: Limit[Array] | None = None, fit: Array | None = None, source: str = "") -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        best: Limit[Array] | None = None,
+        fit: Array | None = None,
+        source: str = "",
+    ) -> None:
         self.evidence, m, flow = evidence, evidence.mirror, evidence.trajectory
         self.X, self.y, self.d = m.X, m.y, m.X.shape[1]
         self.formulas = formulas_of(m.potential, self.d, m.beta0)
-        self.start = np.asarray(self.formulas.inverse(np.zeros(self.d)) if m.beta0 is None else m.beta0, dtype=np.float64)
+        self.start = np.asarray(
+            self.formulas.inverse(np.zeros(self.d)) if m.beta0 is None else m.beta0,
+            dtype=np.float64,
+        )
         betas, times = evidence.predictors, flow.times
-        spread = flow.stats.get("spread", enveloped(np.broadcast_to(flow.predictor_error[:, None], betas.shape)))
+        spread = flow.stats.get(
+            "spread", enveloped(np.broadcast_to(flow.predictor_error[:, None], betas.shape))
+        )
         if times[0] > 0:
             times, betas = np.append(0.0, times), np.vstack([self.start, betas])
             spread = np.vstack([np.zeros(self.d), spread])
@@ -67,7 +86,8 @@ class Measured:
 
     @property
     def witness(self) -> str:
-        """The source of the trajectory, where the potential's formulas are known apart from it and it was followed to its end."""
+        """The source of the trajectory, where the potential's formulas are known apart from it and
+        it was followed to its end."""
         return self._source if self.formulas.independent and not self.unseen else ""
 
     @property
@@ -79,23 +99,32 @@ class Measured:
     def missing(self) -> str:
         if not self._source:
             return self.evidence.missing
-        return self.unseen if self.formulas.independent else "no witness: the potential is known by its own code alone"
+        return (
+            self.unseen
+            if self.formulas.independent
+            else "no witness: the potential is known by its own code alone"
+        )
 
     @cached_property
     def unseen(self) -> str:
-        """What statements about all times miss where the flow stops on its way; empty where it has ended."""
+        """What statements about all times miss where the flow stops on its way; empty where it has
+        ended."""
         if self._whole:
             return ""
-        left = float(np.max(self.left_to_go)) / max(float(np.max(np.abs(self.betas[-1]))), float(np.finfo(float).tiny))
+        left = float(np.max(self.left_to_go)) / max(
+            float(np.max(np.abs(self.betas[-1]))), float(np.finfo(float).tiny)
+        )
         if left <= AT_END:
             return ""
         return (
-            f"the flow was followed to t = {self.times[-1]:.3g}, with {left:.2g} of its way to go: what comes later was not seen"
+            f"the flow was followed to t = {self.times[-1]:.3g}, with {left:.2g} of its way to "
+            "go: what comes later was not seen"
         )
 
     @cached_property
     def left_to_go(self) -> Array:
-        """`remaining`; where F pushes coordinates to the wall of their half-line, their own size and the step of the others."""
+        """`remaining`; where F pushes coordinates to the wall of their half-line, their own size
+        and the step of the others."""
         if not np.any(self.formulas.signs):
             return self.remaining
         end = self.betas[-1]
@@ -123,7 +152,8 @@ class Measured:
 
     @cached_property
     def best_error(self) -> Array:
-        """Of each β*_i: rounding of β* and of the η₀ + Xᵀν it comes from, what its solver left, its residual as a Newton step."""
+        """Of each β*_i: rounding of β* and of the η₀ + Xᵀν it comes from, what its solver left, its
+        residual as a Newton step."""
         size = float(np.max(np.abs(self.best), initial=0.0))
         kept = ACCEPTED * max(1.0, float(np.max(np.abs(self.y))))
         left = np.clip(self.X @ self.best - self.fit, -kept, kept)
@@ -133,16 +163,26 @@ class Measured:
             first, eta = self.formulas.gradient(self.start), self.formulas.gradient(self.best)
         known = np.isfinite(eta)  # not at a wall
         nu = np.linalg.lstsq(self.X[:, known].T, (eta - first)[known], rcond=None)[0]
-        loose = min(self.limit.certificate.membership, ACCEPTED) * max(1.0, float(np.max(np.abs(eta[known]), initial=0.0)))
+        loose = min(self.limit.certificate.membership, ACCEPTED) * max(
+            1.0, float(np.max(np.abs(eta[known]), initial=0.0))
+        )
         rounded = w * (8 * EPS * (np.abs(first) + np.abs(self.X).T @ np.abs(nu)) + loose)
-        return STEADY * EPS * (np.abs(self.best) + EPS * size) + np.abs(step) + np.where(known, rounded, 0.0)
+        return (
+            STEADY * EPS * (np.abs(self.best) + EPS * size)
+            + np.abs(step)
+            + np.where(known, rounded, 0.0)
+        )
 
     @cached_property
     def fit(self) -> Array:
         """What Xβ* should be: y, or its least-squares fit ŷ where no β has Xβ = y."""
         if self._fit is not None:
             return self._fit
-        return self.y if consistent_failure(self.evidence.mirror) is None else least_fit(self.X, self.y)
+        return (
+            self.y
+            if consistent_failure(self.evidence.mirror) is None
+            else least_fit(self.X, self.y)
+        )
 
     @cached_property
     def excess(self) -> Array:
@@ -167,7 +207,9 @@ class Measured:
         return self._quadratic_error(self.residuals)
 
     def _quadratic_error(self, residuals: Array) -> Array:
-        gain = self.spread @ np.abs(self.X).T + 4 * EPS * (np.abs(self.betas) @ np.abs(self.X).T + np.abs(self.y))
+        gain = self.spread @ np.abs(self.X).T + 4 * EPS * (
+            np.abs(self.betas) @ np.abs(self.X).T + np.abs(self.y)
+        )
         return np.sum(np.abs(residuals) * gain + gain**2 / 2, axis=1)
 
     def divergence(self, target: Array) -> Array:
@@ -183,9 +225,14 @@ class Measured:
             shift = np.abs(f.gradient(target) - f.gradient(self.betas)) * target_error
             wall = f.conjugate(self.spread) - f.conjugate(np.zeros(self.d))
         shift = np.where(np.isfinite(shift), shift, 0.0)
-        steep = np.where((f.signs != 0) & (target == 0), wall, steep)  # there D_φ(0, β) is a multiple of |β|
+        # there D_φ(0, β) is a multiple of |β|
+        steep = np.where((f.signs != 0) & (target == 0), wall, steep)
         rounding = np.sum(f.rounding(target, self.betas), axis=1)
-        return np.sum(np.where(self.betas == target, 0.0, steep), axis=1) + np.sum(shift, axis=1) + rounding
+        return (
+            np.sum(np.where(self.betas == target, 0.0, steep), axis=1)
+            + np.sum(shift, axis=1)
+            + rounding
+        )
 
     @cached_property
     def D(self) -> Array:
@@ -212,29 +259,39 @@ class Measured:
     def dual_error(self) -> Array:
         f = self.formulas
         with np.errstate(all="ignore"):
-            return self.spread / f.weight(self.betas) + 4 * EPS * (1 + np.abs(f.gradient(self.betas)))
+            return self.spread / f.weight(self.betas) + 4 * EPS * (
+                1 + np.abs(f.gradient(self.betas))
+            )
 
     def beta(self, t: float) -> Array:
         return np.asarray(self.evidence.effective(self.evidence.trajectory.at(t)))
 
     def integral(self, density: Callable[[Array], Array], index: Index) -> tuple[Array, Array]:
-        """(∫₀^{t_k} density(β(s))ds, its error) at the times with these indices, by Gauss–Legendre rules of 4 and 7 nodes."""
+        """(∫₀^{t_k} density(β(s))ds, its error) at the times with these indices, by Gauss–Legendre
+        rules of 4 and 7 nodes."""
         last = int(np.max(index))
         sizes = np.array([float(np.max(np.abs(density(beta)))) for beta in self.betas[: last + 1]])
         spans = np.diff(self.times[: last + 1]) * np.maximum(sizes[1:], sizes[:-1])
         allowed = ACCURATE * float(np.max(spans, initial=0.0))
-        values = [self._halved(density, float(self.times[k]), float(self.times[k + 1]), allowed, HALVINGS) for k in range(last)]
+        values = [
+            self._halved(density, float(self.times[k]), float(self.times[k + 1]), allowed, HALVINGS)
+            for k in range(last)
+        ]
         shape = np.shape(density(self.start))
         total = np.cumsum(np.array([np.zeros(shape), *(v for v, _ in values)]), axis=0)
         error = np.cumsum([0.0, *(e for _, e in values)])
         return total[index], error[index]
 
-    def _halved(self, density: Callable[[Array], Array], a: float, b: float, allowed: float, left: int) -> tuple[Array, float]:
+    def _halved(
+        self, density: Callable[[Array], Array], a: float, b: float, allowed: float, left: int
+    ) -> tuple[Array, float]:
         values = []
         for nodes, weights in (_FOUR, _SEVEN):
             points = [density(self.beta(a + (b - a) * (x + 1) / 2)) for x in nodes]
             values.append((b - a) / 2 * np.tensordot(weights, np.array(points), axes=1))
-        error = float(np.max(np.abs(values[1] - values[0]))) + 4 * EPS * float(np.max(np.abs(values[1])))
+        error = float(np.max(np.abs(values[1] - values[0]))) + 4 * EPS * float(
+            np.max(np.abs(values[1]))
+        )
         if error <= allowed or left == 0:
             return values[1], error
         middle = (a + b) / 2
@@ -255,13 +312,18 @@ class Measured:
     def dissipation_error(self) -> Array:
         """What the error of β makes of the dissipation at each time, to first order."""
         w, g = self.formulas.weight(self.betas), np.abs(self.residuals @ self.X)
-        slope = np.abs(self.formulas.slope(self.betas)) if self.formulas.slope else w / self.formulas.scale(self.betas)
+        slope = (
+            np.abs(self.formulas.slope(self.betas))
+            if self.formulas.slope
+            else w / self.formulas.scale(self.betas)
+        )
         moved = (self.spread @ np.abs(self.X).T) @ np.abs(self.X)
         return np.sum(2 * g * w * moved + g**2 * slope * self.spread, axis=1)
 
     @cached_property
     def remaining(self) -> Array:
-        """How far each β_i still is from where it goes when the flow stops: the Newton step from there."""
+        """How far each β_i still is from where it goes when the flow stops: the Newton step from
+        there."""
         w = self.formulas.weight(self.betas[-1])
         root = self.X * np.sqrt(w)
         step = np.linalg.lstsq(root, self.fit - self.X @ self.betas[-1], rcond=None)[0]
@@ -287,8 +349,11 @@ def least_fit(X: Array, y: Array) -> Array:
     return kept @ (kept.T @ y)
 
 
-def within_floats(check: Callable[[Evidence], tuple[Check, ...]]) -> Callable[[Evidence], tuple[Check, ...]]:
-    """A check that is left open where r is so small that β, which it follows, says nothing, or F is no float."""
+def within_floats(
+    check: Callable[[Evidence], tuple[Check, ...]],
+) -> Callable[[Evidence], tuple[Check, ...]]:
+    """A check that is left open where r is so small that β, which it follows, says nothing, or F is
+    no float."""
 
     @functools.wraps(check)
     def checked(evidence: Evidence) -> tuple[Check, ...]:
@@ -308,10 +373,14 @@ def farthest(off: Array, allowed: Array) -> int:
     return int(np.argmax(np.where(np.isnan(share), -1.0, share)))
 
 
-def rate_check(quantity: str, gained: Array, error: Array, since: Array, rate: float, **notes: Any) -> Check:
-    """The least of gained/since over the times after the start, against a rate; its null model is a slower flow.
+def rate_check(
+    quantity: str, gained: Array, error: Array, since: Array, rate: float, **notes: Any
+) -> Check:
+    """The least of gained/since over the times after the start, against a rate; its null model is a
+    slower flow.
 
-    gained: what a flow that meets the rate exactly would gain at constant speed: log(D₀/D) or 1/D − 1/D₀. A rate that is met to
+    gained: what a flow that meets the rate exactly would gain at constant speed: log(D₀/D) or 1/D −
+    1/D₀. A rate that is met to
     the error, where that is small, is attained: an equality.
     """
     with np.errstate(all="ignore"):
@@ -328,7 +397,8 @@ def rate_check(quantity: str, gained: Array, error: Array, since: Array, rate: f
 
 
 def exponential_check(quantity: str, m: Measured, index: Index, rate: float) -> Check:
-    """D(t) ≤ D(t_first)·e^{−rate·(t − t_first)}, as a bound on the rate, from the first of these times on."""
+    """D(t) ≤ D(t_first)·e^{−rate·(t − t_first)}, as a bound on the rate, from the first of these
+    times on."""
     first, later = _since(m, index)
     if later.size == 0:
         return unknown_check(quantity, "the flow has not left its start by more than the error")
@@ -359,7 +429,9 @@ def ended_check(m: Measured) -> Check:
     name = "D_φ(β*, β(T)) over D₀, where the flow has ended"
     left, size = m.remaining, float(np.max(np.abs(m.betas[-1])))
     if not float(np.max(left)) <= RESOLVED * size:
-        return unknown_check(name, f"the flow still has {float(np.max(left)) / size:.2g} of its way to go")
+        return unknown_check(
+            name, f"the flow still has {float(np.max(left)) / size:.2g} of its way to go"
+        )
     with np.errstate(all="ignore"):
         step = 2 * (left + m.spread[-1] + m.best_error)
         allowed = float(np.sum(np.where(step > 0, step**2 / m.formulas.weight(m.betas[-1]), 0.0)))
@@ -367,7 +439,8 @@ def ended_check(m: Measured) -> Check:
 
 
 def membership_check(quantity: str, X: Array, vector: Array, error: Array, **notes: Any) -> Check:
-    """Distance of a vector from Im Xᵀ, over its length, on the coordinates where its error is small enough to say anything."""
+    """Distance of a vector from Im Xᵀ, over its length, on the coordinates where its error is small
+    enough to say anything."""
     size = float(np.max(np.abs(vector[np.isfinite(vector)]), initial=0.0))
     with np.errstate(invalid="ignore"):
         known = np.isfinite(vector) & (error <= RESOLVED * size)

@@ -1,7 +1,8 @@
 """R, §3.1 and A.2: a two-layer network with fixed directions is a mirror flow.
 
-The witness is a flow of the weights (a, b) themselves, which knows nothing of the reduction. The mirror equation is tested on it
-with R's r and X written down here, and the library's own reduction is compared with it.
+The witness is a flow of the weights (a, b) themselves, which knows nothing of the reduction. The
+mirror equation is tested on it with R's r and X written down here, and the library's own reduction
+is compared with it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ KNOWN = 1e-3
 
 
 class Reduced(Measured):
-    """The flow of the weights seen through β_k = Σa_jb_j over groups of neurons, with R's X and r."""
+    """The flow of the weights seen through β_k = Σa_jb_j over groups of neurons, with R's X and
+    r."""
 
     def __init__(self, evidence: Evidence, followed: Followed, groups: Index) -> None:
         self.evidence, self.followed, self.groups = evidence, followed, groups
@@ -44,13 +46,19 @@ class Reduced(Measured):
         self.start = np.asarray(np.bincount(groups, a0 * b0), dtype=np.float64)
         self.r = np.array([printed_radius(a0[groups == k], b0[groups == k]) for k in range(count)])
         self.edge = edge = self.r <= SAFE * EPS * np.bincount(groups, a0**2)
-        potential = ScaledPotential(0.5, Hypentropy(np.where(edge, 0.0, self.r), sign=np.sign(self.start)))
+        potential = ScaledPotential(
+            0.5, Hypentropy(np.where(edge, 0.0, self.r), sign=np.sign(self.start))
+        )
         self.formulas = formulas_of(potential, count, self.start)
         self.times, self.weights = flow.times, flow.states
         self.betas = self._summed(flow.states)
-        stated = np.bincount(groups).astype(np.float64) * np.maximum.accumulate(flow.predictor_error)[:, None]
+        stated = (
+            np.bincount(groups).astype(np.float64)
+            * np.maximum.accumulate(flow.predictor_error)[:, None]
+        )
         self.spread = followed.error(self._summed, self._sensitivity, stated)
-        self.r_error = 8 * EPS * np.bincount(groups, a0**2 + b0**2)  # of the differences that r is made of
+        # of the differences that r is made of
+        self.r_error = 8 * EPS * np.bincount(groups, a0**2 + b0**2)
         if self.times[0] > 0:
             self.times, self.betas = np.append(0.0, self.times), np.vstack([self.start, self.betas])
             self.spread = np.vstack([np.zeros(count), self.spread])
@@ -71,7 +79,10 @@ class Reduced(Measured):
     def dual_error(self) -> Array:
         """With that of r: ½arcsinh(β/r) changes by ½β/√(β²+r²) for each unit of log r."""
         with np.errstate(all="ignore"):
-            bent = np.abs(self.betas / np.hypot(self.betas, self.r) - self.start / np.hypot(self.start, self.r))
+            bent = np.abs(
+                self.betas / np.hypot(self.betas, self.r)
+                - self.start / np.hypot(self.start, self.r)
+            )
             from_r = np.where(self.edge, 0.0, bent * self.r_error / (2 * self.r))
             return (
                 self.spread / self.formulas.weight(self.betas)
@@ -85,8 +96,10 @@ class Reduced(Measured):
 
 
 def printed_radius(a: Array, b: Array) -> float:
-    """R's r_k, from r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²]; ½(a²−b²) for one neuron."""
-    unit = max(float(np.max(np.abs(a))), float(np.max(np.abs(b))), float(np.finfo(float).tiny))  # fourth powers underflow
+    """R's r_k, from r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²]; ½(a²−b²) for one
+    neuron."""
+    # fourth powers underflow
+    unit = max(float(np.max(np.abs(a))), float(np.max(np.abs(b))), float(np.finfo(float).tiny))
     a, b = a / unit, b / unit
     first, second = np.outer(a, a) - np.outer(b, b), np.outer(a, b) - np.outer(b, a)
     return float(np.sqrt(np.sum(first**2 + second**2)) / 2) * unit**2
@@ -100,7 +113,12 @@ def mirror_equation(m: Reduced) -> Check:
     moved, error = m.dual[index], m.dual_error[index]
     rounded = 4 * EPS * (np.abs(m.betas) @ np.abs(m.X).T + np.abs(m.y))  # of Xβ − y
     bend = (m.spread @ np.abs(m.X).T + rounded) @ np.abs(m.X)
-    along = np.vstack([np.zeros(m.d), np.cumsum(np.diff(m.times)[:, None] * np.maximum(bend[1:], bend[:-1]), axis=0)])[index]
+    along = np.vstack(
+        [
+            np.zeros(m.d),
+            np.cumsum(np.diff(m.times)[:, None] * np.maximum(bend[1:], bend[:-1]), axis=0),
+        ]
+    )[index]
     size = float(np.max(np.abs(pushed)))
     allowed = error + quadrature[:, None] + along
     with np.errstate(invalid="ignore"):
@@ -137,7 +155,9 @@ def _thm3_4(evidence: Evidence) -> tuple[Check, ...]:
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
     a, b = m.weights
-    outputs = np.stack([_network(p.model.directions, *state, p.data.X) for state in zip(a, b, strict=True)])
+    outputs = np.stack(
+        [_network(p.model.directions, *state, p.data.X) for state in zip(a, b, strict=True)]
+    )
     beta = p.model.effective(m.weights)
     reach = np.max(np.abs(beta), axis=0) @ m.X.T + EPS
     linear = float(np.max(np.abs(beta @ m.X.T - outputs) / reach))
@@ -145,7 +165,14 @@ def _thm3_4(evidence: Evidence) -> tuple[Check, ...]:
     return (
         mirror_equation(m),
         agreement,
-        Check("|Σb_j(⟨a_jθ_j, x⟩)₊ − Σβ_j(⟨θ_j, x⟩)₊|, relative", linear, "==", 0.0, rounding, witness="the definition"),
+        Check(
+            "|Σb_j(⟨a_jθ_j, x⟩)₊ − Σβ_j(⟨θ_j, x⟩)₊|, relative",
+            linear,
+            "==",
+            0.0,
+            rounding,
+            witness="the definition",
+        ),
     )
 
 
@@ -174,11 +201,25 @@ def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
     held = abs(float(inside[k])) >= float(error[k])
     cone = "least a²−b² over (|a|+|b|)² (the cone)"
     return (
-        Check("drift of a²−b² over (|a|+|b|)²", float(drift[worst]), "==", 0.0, float(error[worst]), **notes),
+        Check(
+            "drift of a²−b² over (|a|+|b|)²",
+            float(drift[worst]),
+            "==",
+            0.0,
+            float(error[worst]),
+            **notes,
+        ),
         Check(cone, float(inside[k]), ">=", 0.0, float(error[k]), **notes)
         if held
         else Check(cone + ", on its edge", float(inside[k]), "==", 0.0, float(error[k]), **notes),
-        Check("least a(t) over the largest: a keeps its sign", least, ">=", -float(np.sqrt(np.max(error))), 0.0, **notes),
+        Check(
+            "least a(t) over the largest: a keeps its sign",
+            least,
+            ">=",
+            -float(np.sqrt(np.max(error))),
+            0.0,
+            **notes,
+        ),
     )
 
 
@@ -189,8 +230,14 @@ def _difference(states: Any) -> Array:
 
 
 def relative(values: Array, unit: Array) -> Array:
-    """Values over a unit for each group of neurons; zero for neurons that are zero, which stay so."""
-    return np.divide(values, unit, out=np.zeros(np.broadcast_shapes(np.shape(values), unit.shape)), where=unit > 0)
+    """Values over a unit for each group of neurons; zero for neurons that are zero, which stay
+    so."""
+    return np.divide(
+        values,
+        unit,
+        out=np.zeros(np.broadcast_shapes(np.shape(values), unit.shape)),
+        where=unit > 0,
+    )
 
 
 def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
@@ -202,27 +249,41 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     m, library = Reduced(evidence, followed, merged.groups), merged.mirror
     quantity = "‖β_k(t) − Σa_jb_j‖_∞ over ‖β‖_∞, merged mirror flow against the weights"
     try:
-        flow = mirror_flow(library.potential, library.X, library.y, library.beta0, times=_compared(m), rtol=TIGHT)
+        flow = mirror_flow(
+            library.potential, library.X, library.y, library.beta0, times=_compared(m), rtol=TIGHT
+        )
         agreement = _agreement(m, flow, flow.states, quantity)
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
     a0, b0 = p.params0
     start = np.asarray(np.bincount(merged.groups, (np.abs(a0) + np.abs(b0)) ** 2), dtype=np.float64)
-    top = np.max([np.bincount(merged.groups, a**2 + b**2) for a, b in zip(*m.weights, strict=True)], axis=0)
+    top = np.max(
+        [np.bincount(merged.groups, a**2 + b**2) for a, b in zip(*m.weights, strict=True)], axis=0
+    )
 
     def share(states: Any) -> Array:
         """r_k² over (|a|²+|b|²)², squared last: at tiny scales r² is no float."""
         rows = zip(*states, strict=True)
-        radii = [[printed_radius(a[merged.groups == k], b[merged.groups == k]) for k in range(m.d)] for a, b in rows]
+        radii = [
+            [printed_radius(a[merged.groups == k], b[merged.groups == k]) for k in range(m.d)]
+            for a, b in rows
+        ]
         return relative(np.asarray(radii), top) ** 2
 
     def moved(states: Any, error: Any) -> Array:
         """|dr²| ≤ ½|a+b||a−b|(|a−b||d(a+b)| + |a+b||d(a−b)|) ≤ (|a|+|b|)³(|da|+|db|)."""
-        size = [np.stack([np.sqrt(np.bincount(merged.groups, row**2)) for row in leaf]) for leaf in (*states, *error)]
-        return relative(size[0] + size[1], np.sqrt(top)) ** 3 * relative(size[2] + size[3], np.sqrt(top))
+        size = [
+            np.stack([np.sqrt(np.bincount(merged.groups, row**2)) for row in leaf])
+            for leaf in (*states, *error)
+        ]
+        return relative(size[0] + size[1], np.sqrt(top)) ** 3 * relative(
+            size[2] + size[3], np.sqrt(top)
+        )
 
     drift = np.abs(share(m.weights) - relative(m.r, top) ** 2)
-    stated = SAFE * relative(np.broadcast_to(followed.flow.predictor_error[:, None], drift.shape), top)
+    stated = SAFE * relative(
+        np.broadcast_to(followed.flow.predictor_error[:, None], drift.shape), top
+    )
     error = followed.error(share, moved, stated)
     k = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
     rounding = 16 * EPS * float(np.max(np.bincount(merged.groups)))
@@ -250,7 +311,8 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
 
 thm3_4 = Claim(
     "R/thm3.4",
-    "β_j = a_jb_j follows a mirror flow with potential ½Φ_r, r = ½(a₀²−b₀²), and X_ij = (⟨θ_j, x_i⟩)₊.",
+    "β_j = a_jb_j follows a mirror flow with potential ½Φ_r, r = ½(a₀²−b₀²), and X_ij = (⟨θ_j, "
+    "x_i⟩)₊.",
     "R, Theorem 3.4",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
     fixed_directions_problem,
@@ -261,7 +323,8 @@ thm3_4 = Claim(
 )
 lem3_5 = Claim(
     "R/lem3.5",
-    "Neurons with equal directions merge: β_k = Σa_jb_j follows ½Φ_r with r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²]"
+    "Neurons with equal directions merge: β_k = Σa_jb_j follows ½Φ_r with r_k² = "
+    "¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²]"
     " = ¼‖a+b‖²‖a−b‖², X_ik = (⟨θ_k, x_i⟩)₊ (indices transposed in print).",
     "R, Lemma 3.5",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),

@@ -1,4 +1,5 @@
-"""Mirror flow on F(β) = Σℓ_i(⟨x_i, β⟩) for convex ℓ_i beside the square: what R, §5 compares least squares with.
+"""Mirror flow on F(β) = Σℓ_i(⟨x_i, β⟩) for convex ℓ_i beside the square: what R, §5 compares least
+squares with.
 
 Followed in β, by φ'' from its formula: nothing is assumed of where ∇φ goes.
 """
@@ -36,8 +37,12 @@ def least_squares(y: Array) -> Objective:
 
 
 def logistic(labels: Array) -> Objective:
-    """Every sample twice with its label and once with the opposite one: not separable, minimised where ⟨x_i, β⟩ = label·log 2."""
-    return Objective("logistic, not separable", lambda u: (-2 * _sigmoid(-labels * u) + _sigmoid(labels * u)) * labels)
+    """Every sample twice with its label and once with the opposite one: not separable, minimised
+    where ⟨x_i, β⟩ = label·log 2."""
+    return Objective(
+        "logistic, not separable",
+        lambda u: (-2 * _sigmoid(-labels * u) + _sigmoid(labels * u)) * labels,
+    )
 
 
 def squared_hinge(labels: Array) -> Objective:
@@ -53,7 +58,9 @@ def objective_flow(objective: Objective, problem: MirrorProblem, time_s: float) 
     """Mirror flow of the objective from the problem's start until its gradient is gone."""
     X, d = problem.X, problem.X.shape[1]
     f = formulas_of(problem.potential, d, problem.beta0)
-    start = np.asarray(f.inverse(np.zeros(d)) if problem.beta0 is None else problem.beta0, dtype=np.float64)
+    start = np.asarray(
+        f.inverse(np.zeros(d)) if problem.beta0 is None else problem.beta0, dtype=np.float64
+    )
     field = PrimalField(f, lambda beta: -(X.T @ objective.gradient(X @ beta)), None)
     size = float(np.linalg.norm(objective.gradient(X @ start)))
 
@@ -66,8 +73,12 @@ def objective_flow(objective: Objective, problem: MirrorProblem, time_s: float) 
         raise ConvergenceError(f"mirror flow of the {objective.name} objective: {runs}")
     run, rough = runs
     states = np.array([run.at(t) for t in run.ends])
-    spread = spread_of(f, states, np.array([rough.at(t) for t in run.ends]), np.where(run.ends > 0, TOLERANCE, 0.0))
+    spread = spread_of(
+        f, states, np.array([rough.at(t) for t in run.ends]), np.where(run.ends > 0, TOLERANCE, 0.0)
+    )
     loss = 0.5 * np.sum((states @ X.T - problem.y) ** 2, axis=1)
     result = Result.CONVERGED if run.ended else Result.REACHED_T1
     stats = {"method": "primal", "spread": spread}
-    return Trajectory(run.ends, states, loss, np.max(spread, axis=1), (), stats, result, problem, run.at)
+    return Trajectory(
+        run.ends, states, loss, np.max(spread, axis=1), (), stats, result, problem, run.at
+    )

@@ -1,9 +1,11 @@
-"""R, §5.4, last paragraph: two samples that are equal, or nearly, with equal responses; and with different ones.
+"""R, §5.4, last paragraph: two samples that are equal, or nearly, with equal responses; and with
+different ones.
 
-A sample given twice with one response is the sample times √2: the flow has one rate for both, while ‖Xᵀ†‖ is infinite and R's
-bounds are void. At a distance, x' = x + εz, equal responses ask for ⟨z, β⟩ = 0 as well, whatever ε. F falls as fast as for the
-sample given twice, to ¼ε²⟨z, β̂⟩², β̂ being that limit. But β then has to go on to β*, where ⟨z, β*⟩ = 0, by the force
-−½ε²z⟨z, β⟩: D_φ(β*, β) stays at D_φ(β*, β̂) for a time of order ε^{−2}. So R's bounds on D_φ are not loose for such data.
+A sample given twice with one response is the sample times √2: the flow has one rate for both, while
+‖Xᵀ†‖ is infinite and R's bounds are void. At a distance, x' = x + εz, equal responses ask for ⟨z,
+β⟩ = 0 as well, whatever ε. F falls as fast as for the sample given twice, to ¼ε²⟨z, β̂⟩², β̂ being
+that limit. But β then has to go on to β*, where ⟨z, β*⟩ = 0, by the force −½ε²z⟨z, β⟩: D_φ(β*, β)
+stays at D_φ(β*, β̂) for a time of order ε^{−2}. So R's bounds on D_φ are not loose for such data.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from .measured import EPS, within_floats
 from .witness import primal_flow
 
 DRIFT = 3e-3
-"""ε²T·zᵀ(φ'')⁻¹z of the farthest samples: how far the second phase has gone when the first, of length T, is over."""
+"""ε²T·zᵀ(φ'')⁻¹z of the farthest samples: how far the second phase has gone when the first, of
+length T, is over."""
 NEAR = tuple(float(s) for s in np.geomspace(1.0, 9e-4, 4))
 """Distances of two samples, over the farthest: three decades."""
 SLOW = tuple(float(s) for s in np.geomspace(0.5, 1.5e-2, 4))
@@ -64,7 +67,8 @@ def floor_of_loss(eps: float, tilt: float) -> float:
 
 
 def farthest_twin(f: Formulas, z: Array, beta: Array, last: float) -> float:
-    """The ε at which the second phase has hardly begun when the first, of length `last`, is over."""
+    """The ε at which the second phase has hardly begun when the first, of length `last`, is
+    over."""
     return float(np.sqrt(DRIFT / (last * float(z @ (f.weight(beta) * z)))))
 
 
@@ -78,41 +82,74 @@ def _twins(evidence: Evidence) -> tuple[Check, ...]:
     last, end, z = float(equal.times[-1]), equal.final, direction(p)
     checks = [_weighted(p, equal, share)]
     try:
-        best = bregman_projection(p.potential, np.vstack([p.X, z]), np.append(p.y, 0.0), p.beta0).value
+        best = bregman_projection(
+            p.potential, np.vstack([p.X, z]), np.append(p.y, 0.0), p.beta0
+        ).value
         checks += _different(p, f, z, best)
     except BiasflowError as reason:
         return (*checks, unknown_check("the limit with a second sample nearby", str(reason)))
     eps = farthest_twin(f, z, end, last)
-    return (*checks, *_first_phase(p, f, z, best, end, eps, last, share), *_second_phase(p, f, z, best, end, eps, share))
+    return (
+        *checks,
+        *_first_phase(p, f, z, best, end, eps, last, share),
+        *_second_phase(p, f, z, best, end, eps, share),
+    )
 
 
 def _weighted(p: MirrorProblem, equal: Trajectory, time_s: float) -> Check:
     """The flow with a sample twice against that with the sample times √2."""
-    name = "equal samples and responses: largest distance from the flow with that sample times √2, relative"
+    name = (
+        "equal samples and responses: largest distance from the flow with that sample times "
+        "√2, relative"
+    )
     times = np.unique(equal.times[np.linspace(1, len(equal.times) - 1, COMPARED).astype(int)])
     other = primal_flow(heavier(p), None, times, WITNESS_RTOL, time_s)
     if isinstance(other, str):
         return unknown_check(name, other)
-    states, size = np.array([equal.at(float(t)) for t in times]), float(np.max(np.abs(equal.states)))
+    states, size = (
+        np.array([equal.at(float(t)) for t in times]),
+        float(np.max(np.abs(equal.states))),
+    )
     error = LENIENT * (float(np.max(equal.error)) + float(np.max(other.error))) / size
-    return Check(name, float(np.max(np.abs(states - other.states))) / size, "==", 0.0, error, witness=FOLLOWED)
+    return Check(
+        name,
+        float(np.max(np.abs(states - other.states))) / size,
+        "==",
+        0.0,
+        error,
+        witness=FOLLOWED,
+    )
 
 
 def _different(p: MirrorProblem, f: Formulas, z: Array, best: Array) -> list[Check]:
-    """With responses that differ by δ, ⟨z, β⟩ = δ/ε: D_φ(β*, β₀) is convex in that, and its excess over 1/ε grows."""
+    """With responses that differ by δ, ⟨z, β⟩ = δ/ε: D_φ(β*, β₀) is convex in that, and its excess
+    over 1/ε grows."""
     start = np.asarray(p.beta0 if p.beta0 is not None else f.inverse(np.zeros(p.X.shape[1])))
     unit, least = float(np.max(np.abs(p.y))), float(np.sum(f.divergence(best, start)))
     sizes = []
     for eps in (1e-1, 1e-3):
-        far = bregman_projection(p.potential, np.vstack([p.X, z]), np.append(p.y, unit / eps), p.beta0).value
+        far = bregman_projection(
+            p.potential, np.vstack([p.X, z]), np.append(p.y, unit / eps), p.beta0
+        ).value
         sizes.append((float(np.sum(f.divergence(far, start))) - least) * eps)
-    name = "responses that differ: growth of ε·(D_φ(β*, β₀) − that for equal ones) as ε falls from 1e-1 to 1e-3, relative"
+    name = (
+        "responses that differ: growth of ε·(D_φ(β*, β₀) − that for equal ones) as ε falls "
+        "from 1e-1 to 1e-3, relative"
+    )
     growth = (sizes[1] - sizes[0]) / max(abs(sizes[0]), abs(sizes[1]))
-    return [Check(name, growth, ">=", 0.0, 1e-6, witness="the definition of D_φ", null=-0.99)]  # D_φ that does not depend on ε
+    # D_φ that does not depend on ε
+    return [Check(name, growth, ">=", 0.0, 1e-6, witness="the definition of D_φ", null=-0.99)]
 
 
 def _first_phase(
-    p: MirrorProblem, f: Formulas, z: Array, best: Array, end: Array, eps: float, last: float, time_s: float
+    p: MirrorProblem,
+    f: Formulas,
+    z: Array,
+    best: Array,
+    end: Array,
+    eps: float,
+    last: float,
+    time_s: float,
 ) -> tuple[Check, ...]:
     """F and D_φ when the flow with the sample given twice has ended."""
     words = (
@@ -129,7 +166,11 @@ def _first_phase(
             return tuple(unknown_check(name, flow) for name in words)
         beta, spread = flow.final, flow.stats["spread"][-1]
         residual = np.sqrt(2 * float(flow.loss[-1]))
-        off = float(np.linalg.norm(np.abs(twin.X) @ (spread + 4 * EPS * np.abs(beta)) + 4 * EPS * np.abs(twin.y)))
+        off = float(
+            np.linalg.norm(
+                np.abs(twin.X) @ (spread + 4 * EPS * np.abs(beta)) + 4 * EPS * np.abs(twin.y)
+            )
+        )
         losses.append(float(flow.loss[-1]))
         errors.append(2 * off / residual)
         with np.errstate(all="ignore"):
@@ -144,9 +185,17 @@ def _first_phase(
     settled = abs(float(ratios[-1] - ratios[-2]))
     return (
         exponent_check(words[0], NEAR, losses, 2.0, np.array(errors), null=0.0, **notes),
-        Check(words[1], float(ratios[-1]), "==", 1.0, settled + errors[-1] + DRIFT * NEAR[-1], **notes),
         Check(
-            words[2], left[-1][0], "==", 1.0, abs(left[-1][0] - left[-2][0]) + left[-1][1] + DRIFT * NEAR[-1], null=0.0, **notes
+            words[1], float(ratios[-1]), "==", 1.0, settled + errors[-1] + DRIFT * NEAR[-1], **notes
+        ),
+        Check(
+            words[2],
+            left[-1][0],
+            "==",
+            1.0,
+            abs(left[-1][0] - left[-2][0]) + left[-1][1] + DRIFT * NEAR[-1],
+            null=0.0,
+            **notes,
         ),
     )
 
@@ -161,7 +210,8 @@ def _second_phase(
     half = float(np.sum(f.divergence(best, end))) / 2
     times: list[float] = []
     for k, share in enumerate(SLOW):
-        longest = None if k == 0 else 2 * times[-1] * (SLOW[k - 1] / share) ** 2  # twice what ε^{−2} says
+        # twice what ε^{−2} says
+        longest = None if k == 0 else 2 * times[-1] * (SLOW[k - 1] / share) ** 2
         flow = primal_flow(with_twin(p, eps * share * z), longest, None, WITNESS_RTOL, time_s)
         if isinstance(flow, str):
             return (unknown_check(name, flow),)
@@ -190,10 +240,14 @@ ROOM = Hypothesis("room", "d > n, so that one more sample can be fitted", _anoth
 
 twins = Claim(
     "R/twins",
-    "A sample given twice with one response is the sample times √2: the flow is as fast, though ‖Xᵀ†‖ = ∞. At a distance ε with"
-    " equal responses F falls as fast, to ¼ε²⟨z, β̂⟩², but D_φ(β*, β) stays at D_φ(β*, β̂) for a time of order ε^{−2}: in D_φ the"
-    " problem is made more difficult. With different responses D_φ(β*, β₀) itself grows, faster than 1/ε.",
-    'R, §5.4, last paragraph ("the problem is not made much more difficult"; true of F, not of D_φ)',
+    "A sample given twice with one response is the sample times √2: the flow is as fast, though "
+    "‖Xᵀ†‖ = ∞. At a distance ε with"
+    " equal responses F falls as fast, to ¼ε²⟨z, β̂⟩², but D_φ(β*, β) stays at D_φ(β*, β̂) for a "
+    "time of order ε^{−2}: in D_φ the"
+    " problem is made more difficult. With different responses D_φ(β*, β₀) itself grows, faster "
+    "than 1/ε.",
+    'R, §5.4, last paragraph ("the problem is not made much more difficult"; true of F, not of '
+    "D_φ)",
     (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK, ROOM),
     _example,
     about_no_limit(_twins),

@@ -1,6 +1,8 @@
-"""Mirror flow in the primal: β̇ = −∇F(β)/φ''(β), which knows nothing of the dual flow, nor of projections.
+"""Mirror flow in the primal: β̇ = −∇F(β)/φ''(β), which knows nothing of the dual flow, nor of
+projections.
 
-φ'' comes from `formulas`, not from the potential. On half-lines log|β| is followed, so that no step crosses the wall.
+φ'' comes from `formulas`, not from the potential. On half-lines log|β| is followed, so that no step
+crosses the wall.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from .formulas import Formulas, formulas_of
 CONVERGED = 1e-20
 """Loss, relative to its start, at which the flow has ended."""
 STILL = 1e-11
-"""Gradient, relative to its start, at which a flow that does not interpolate has ended: near a saddle it is not small."""
+"""Gradient, relative to its start, at which a flow that does not interpolate has ended: near a
+saddle it is not small."""
 LOOSER = 100.0
 """Times the tolerance of the second run, whose distance from the first is the error."""
 LONGEST = 1e15
@@ -29,13 +32,15 @@ LONGEST = 1e15
 FINEST = 1e-13
 """Least relative tolerance that LSODA can honour."""
 SMALL = 1e-3
-"""Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near zero is followed too."""
+"""Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near
+zero is followed too."""
 STEPS = 100_000
 """After which a run is given up."""
 ROUNDING = 8 * float(np.finfo(float).eps)
 """Relative error of β beside the integrator's: a few operations."""
 NEIGHBOURS = 4
-"""Times on each side over which the largest distance of the two runs is taken: where they cross it is zero, the error is not."""
+"""Times on each side over which the largest distance of the two runs is taken: where they cross it
+is zero, the error is not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +96,31 @@ class Run:
 
     def at(self, t: float) -> Array:
         k = int(np.clip(np.searchsorted(self.ends, t), 0, len(self.ends) - 1))
-        return self.start if k == 0 else self.field.beta(np.asarray(self.pieces[k - 1](min(t, float(self.ends[-1])))))
+        return (
+            self.start
+            if k == 0
+            else self.field.beta(np.asarray(self.pieces[k - 1](min(t, float(self.ends[-1])))))
+        )
 
 
 def follow(
-    field: PrimalField, start: Array, t1: float | None, rtol: float, deadline: float, settled: Callable[[float, Array], bool]
+    field: PrimalField,
+    start: Array,
+    t1: float | None,
+    rtol: float,
+    deadline: float,
+    settled: Callable[[float, Array], bool],
 ) -> Run | str:
-    """The flow to t1, or until `settled(t, β)`; or a sentence that says why it could not be followed."""
+    """The flow to t1, or until `settled(t, β)`; or a sentence that says why it could not be
+    followed."""
     from scipy.integrate import LSODA
 
     f = field.formulas
     u0 = field.coordinates(start)
     velocity = field.velocity(0.0, u0)
-    own = np.where(np.isfinite(f.scale(start)), f.scale(start), max(float(np.max(np.abs(start))), SMALL))
+    own = np.where(
+        np.isfinite(f.scale(start)), f.scale(start), max(float(np.max(np.abs(start))), SMALL)
+    )
     length = np.where(f.signs != 0, 1.0, own)
     if not (np.all(np.isfinite(u0)) and np.all(np.isfinite(velocity))):
         return "the primal flow has no finite velocity at its start"
@@ -115,7 +132,9 @@ def follow(
     absolute = np.where(f.signs != 0, rtol, SMALL * rtol * length)
     jacobian = field.jacobian if field.differentiable else None
     first = min(SMALL / fastest, bound)
-    solver = LSODA(field.velocity, 0.0, u0, bound, first_step=first, rtol=relative, atol=absolute, jac=jacobian)
+    solver = LSODA(
+        field.velocity, 0.0, u0, bound, first_step=first, rtol=relative, atol=absolute, jac=jacobian
+    )
     ends, pieces, ended = [0.0], [], t1 is not None
     while solver.status == "running":
         if time.monotonic() > deadline:
@@ -134,20 +153,30 @@ def follow(
 
 
 def follow_twice(
-    field: PrimalField, start: Array, t1: float | None, rtol: float, deadline: float, settled: Callable[[float, Array], bool]
+    field: PrimalField,
+    start: Array,
+    t1: float | None,
+    rtol: float,
+    deadline: float,
+    settled: Callable[[float, Array], bool],
 ) -> tuple[Run, Run] | str:
     """The flow, and the same with a looser tolerance: their distance is the error."""
     run = follow(field, start, t1, rtol, deadline, settled)
     if isinstance(run, str):
         return run
-    rough = follow(field, start, float(run.ends[-1]), LOOSER * rtol, deadline, settled) if run.pieces else run
+    rough = (
+        follow(field, start, float(run.ends[-1]), LOOSER * rtol, deadline, settled)
+        if run.pieces
+        else run
+    )
     return rough if isinstance(rough, str) else (run, rough)
 
 
 def primal_flow(
     problem: MirrorProblem, t1: float | None, times: ArrayLike | None, rtol: float, time_s: float
 ) -> Trajectory | str:
-    """The flow from β₀ to t1, or until the loss is gone or stands still; or a sentence that says why it could not be followed.
+    """The flow from β₀ to t1, or until the loss is gone or stands still; or a sentence that says
+    why it could not be followed.
 
     stats['spread']: the error of each β_i at each time, which `error` is the largest of.
     """
@@ -157,7 +186,9 @@ def primal_flow(
         return reason
     f = formulas_of(m.potential, X.shape[1], m.beta0)
     with np.errstate(all="ignore"):
-        start = np.asarray(f.inverse(np.zeros(X.shape[1])) if m.beta0 is None else m.beta0, dtype=np.float64)
+        start = np.asarray(
+            f.inverse(np.zeros(X.shape[1])) if m.beta0 is None else m.beta0, dtype=np.float64
+        )
         gram = X.T @ X
     field = PrimalField(f, lambda beta: X.T @ (y - X @ beta), lambda beta: gram)
     if times is not None and t1 is None:
@@ -172,7 +203,10 @@ def primal_flow(
         force = field.force(beta)
         held = f.signs * force < 0  # towards the wall of a half-line: β decays, whatever the force
         pulled = float(np.max(np.abs(force[~held]), initial=0.0))
-        return pulled <= STILL * pull0 and float(np.sum(np.abs(beta * force)[held])) <= CONVERGED * loss0
+        return (
+            pulled <= STILL * pull0
+            and float(np.sum(np.abs(beta * force)[held])) <= CONVERGED * loss0
+        )
 
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         runs = follow_twice(field, start, t1, rtol, time.monotonic() + time_s, settled)
@@ -181,7 +215,12 @@ def primal_flow(
     run, rough = runs
     saved = run.ends if times is None else np.asarray(times, dtype=np.float64)
     states = np.array([run.at(t) for t in saved])
-    spread = spread_of(f, states, np.array([rough.at(t) for t in saved]), np.where(saved > 0, max(rtol, FINEST), 0.0))
+    spread = spread_of(
+        f,
+        states,
+        np.array([rough.at(t) for t in saved]),
+        np.where(saved > 0, max(rtol, FINEST), 0.0),
+    )
     loss = 0.5 * np.sum((states @ X.T - y) ** 2, axis=1)
     result = Result.REACHED_T1 if t1 is not None or not run.ended else Result.CONVERGED
     if result is Result.CONVERGED and loss[-1] > CONVERGED * loss0:
@@ -194,17 +233,25 @@ def below_floats(potential: Any, d: int) -> str | None:
     """Why β cannot be followed, where its unit is out of the range of floats."""
     units = potential.log_units(d)
     extreme = np.isfinite(units) & (np.abs(units) > FLOATS)
-    return f"log r = {units[extreme][0]:g}: β is out of the range of floats" if np.any(extreme) else None
+    return (
+        f"log r = {units[extreme][0]:g}: β is out of the range of floats"
+        if np.any(extreme)
+        else None
+    )
 
 
 def spread_of(f: Formulas, states: Array, rough: Array, tolerance: Array) -> Array:
-    """The error of each β_i at each time: the distance of the two runs nearby, relative to β_i on half-lines, and rounding.
+    """The error of each β_i at each time: the distance of the two runs nearby, relative to β_i on
+    half-lines, and rounding.
 
-    tolerance: by which the step that ends at a time may err; the distance of two runs whose steps are alike does not show it.
+    tolerance: by which the step that ends at a time may err; the distance of two runs whose steps
+    are alike does not show it.
     """
     with np.errstate(all="ignore"):
         unit = np.where((f.signs != 0) & (states != 0), np.abs(states), 1.0)
-        return enveloped(np.abs(rough - states) / unit) * unit + (tolerance[:, None] + ROUNDING) * np.abs(states)
+        return enveloped(np.abs(rough - states) / unit) * unit + (
+            tolerance[:, None] + ROUNDING
+        ) * np.abs(states)
 
 
 def enveloped(distance: Array) -> Array:

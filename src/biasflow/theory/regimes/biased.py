@@ -1,8 +1,10 @@
 """W, §3: the bias term α^D·f(w₀, x) of the affine model, and why its scaling must be watched.
 
-Written as w = αv the flow from α·w₀ is that of v with the labels y/α^D. So from a fixed w₀ with f(w₀) ≠ 0 it tends, as α → ∞, to
-the flow of v with labels zero: the weights have to undo their own predictions, move by as much at every α, and the kernel changes
-for good. The kernel regime needs a bias that stays bounded, such as α·u + α^{1−D}·p with u unbiased: α^D·f(w₀) → ∇f(u)p.
+Written as w = αv the flow from α·w₀ is that of v with the labels y/α^D. So from a fixed w₀ with
+f(w₀) ≠ 0 it tends, as α → ∞, to
+the flow of v with labels zero: the weights have to undo their own predictions, move by as much at
+every α, and the kernel changes for good. The kernel regime needs a bias that stays bounded, such as
+α·u + α^{1−D}·p with u unbiased: α^D·f(w₀) → ∇f(u)p.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from .kernel import FLOW_RTOL, departure, departure_columns, elsewhere, law_chec
 from .regulariser import log_slack
 
 MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 9e-5, 5))
-"""Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three decades."""
+"""Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three
+decades."""
 UNITS = tuple(float(u) for u in np.geomspace(30, 40_000, 4))
-"""α^D, in units of the labels over the start's own predictions, from a start whose bias grows with it: three decades."""
+"""α^D, in units of the labels over the start's own predictions, from a start whose bias grows with
+it: three decades."""
 LEAST = 0.01
 """Share of Σ(|w₊|^D + |w₋|^D) below which a start's β is too small a bias to be seen."""
 
@@ -44,15 +48,25 @@ def unbiased_part(problem: Problem) -> DiagonalParams:
 def bounded_start(problem: Problem, alpha: float) -> DiagonalParams:
     """α·u + α^{1−D}·p, where the problem's own start is u + p."""
     D, even = problem.model.depth, unbiased_part(problem)
-    return DiagonalParams(*(alpha * u + alpha ** (1 - D) * (w - u) for u, w in zip(even, problem.params0, strict=True)))
+    return DiagonalParams(
+        *(
+            alpha * u + alpha ** (1 - D) * (w - u)
+            for u, w in zip(even, problem.params0, strict=True)
+        )
+    )
 
 
 def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
-    """Flows from larger and larger starts whose bias stays bounded, against the affine model with that bias."""
+    """Flows from larger and larger starts whose bias stays bounded, against the affine model with
+    that bias."""
     D = problem.model.depth
     even = dataclasses.replace(problem, params0=unbiased_part(problem))
-    first = tangent_interpolator(problem.model, even.params0, problem.data.X, problem.data.y).objective
-    tilted = size(DiagonalParams(*(w - u for w, u in zip(problem.params0, even.params0, strict=True))))
+    first = tangent_interpolator(
+        problem.model, even.params0, problem.data.X, problem.data.y
+    ).objective
+    tilted = size(
+        DiagonalParams(*(w - u for w, u in zip(problem.params0, even.params0, strict=True)))
+    )
     unit = (first + tilted) / size(even.params0)
     names = {
         "end": "distance of the limit from that of the affine model with its bias",
@@ -69,14 +83,23 @@ def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
             return tuple(unknown_check(quantity, run) for quantity in words.values())
         found.append(departure(larger, run, elsewhere(problem.data.X)))
     return tuple(
-        law_check(quantity, 1 / np.array(MOVEMENTS), *departure_columns(found, name), True, "∇L followed in the weights")
+        law_check(
+            quantity,
+            1 / np.array(MOVEMENTS),
+            *departure_columns(found, name),
+            True,
+            "∇L followed in the weights",
+        )
         for name, quantity in words.items()
     )
 
 
 def own_unit(problem: Problem) -> float:
     """The largest label over the largest prediction of the start."""
-    return float(np.max(np.abs(problem.data.y)) / np.max(np.abs(problem.model(problem.params0, problem.data.X))))
+    return float(
+        np.max(np.abs(problem.data.y))
+        / np.max(np.abs(problem.model(problem.params0, problem.data.X)))
+    )
 
 
 def silent(problem: Problem) -> Problem:
@@ -91,7 +114,8 @@ def kernel_change(problem: Problem, final: DiagonalParams) -> float:
 
 
 def weights_at(problem: Problem, beta: Array) -> DiagonalParams:
-    """The weights at which a flow from the problem's start has this β: w₊w₋ is kept for D = 2, w₊^{2−D} + w₋^{2−D} beyond."""
+    """The weights at which a flow from the problem's start has this β: w₊w₋ is kept for D = 2,
+    w₊^{2−D} + w₋^{2−D} beyond."""
     D, (plus, minus) = problem.model.depth, problem.params0
     if D == 2:
         total = np.hypot(beta, 2 * plus * minus)  # w₊² + w₋²
@@ -99,7 +123,8 @@ def weights_at(problem: Problem, beta: Array) -> DiagonalParams:
         small = plus * minus / large
         return DiagonalParams(np.where(beta >= 0, large, small), np.where(beta >= 0, small, large))
     half = (plus ** (2.0 - D) + minus ** (2.0 - D)) / 2
-    slack = np.exp(log_slack(beta * half ** (D / (D - 2)), D))  # 1 − |z|, β = half^{−D/(D−2)}·h_D(z)
+    # 1 − |z|, β = half^{−D/(D−2)}·h_D(z)
+    slack = np.exp(log_slack(beta * half ** (D / (D - 2)), D))
     large, small = (half * slack) ** (-1 / (D - 2)), (half * (2 - slack)) ** (-1 / (D - 2))
     return DiagonalParams(np.where(beta >= 0, large, small), np.where(beta >= 0, small, large))
 
@@ -108,40 +133,63 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
     """Flows from α·w₀ with α^D·f(w₀) as it grows, against the flow with labels zero."""
     words = (
         "growing bias: exponent in α^D of the distance of w(∞)/α from the end with labels zero",
-        "growing bias: the kernel's change with labels zero, what is left as α → ∞, over that at the D_φ-nearest β with Xβ = 0",
+        "growing bias: the kernel's change with labels zero, what is left as α → ∞, over that at "
+        "the D_φ-nearest β with Xβ = 0",
     )
     still = silent(problem)
     target = witness_flow(still, time_s=time_s / 4, rtol=FLOW_RTOL)
     if isinstance(target, str):
         return tuple(unknown_check(quantity, target) for quantity in words)
-    D, unit, largest = problem.model.depth, own_unit(problem), max(float(np.max(np.abs(leaf))) for leaf in target.final)
+    D, unit, largest = (
+        problem.model.depth,
+        own_unit(problem),
+        max(float(np.max(np.abs(leaf))) for leaf in target.final),
+    )
     away, errors = [], []
     for factor in UNITS:
         alpha = (factor * unit) ** (1 / D)
         run = witness_flow(
-            dataclasses.replace(problem, params0=scaled(problem.params0, alpha)), time_s=time_s / len(UNITS), rtol=FLOW_RTOL
+            dataclasses.replace(problem, params0=scaled(problem.params0, alpha)),
+            time_s=time_s / len(UNITS),
+            rtol=FLOW_RTOL,
         )
         if isinstance(run, str):
             return tuple(unknown_check(quantity, run) for quantity in words)
         away.append(
-            max(float(np.max(np.abs(a / alpha - b))) for a, b in zip(leaves(run.final), leaves(target.final), strict=True))
+            max(
+                float(np.max(np.abs(a / alpha - b)))
+                for a, b in zip(leaves(run.final), leaves(target.final), strict=True)
+            )
         )
         errors.append(_weight_error(run) / alpha + _weight_error(target))
     notes: dict[str, Any] = {"witness": "∇L followed in the weights", "null": 0.0}
     return (
-        exponent_check(words[0], UNITS, np.array(away), -1.0, np.array(errors) / np.array(away), **notes),
+        exponent_check(
+            words[0], UNITS, np.array(away), -1.0, np.array(errors) / np.array(away), **notes
+        ),
         _for_good(still, target, words[1], 4 * D * _weight_error(target) / largest),
     )
 
 
 def _for_good(still: Problem, target: Trajectory, quantity: str, error: float) -> Check:
-    """The kernel where the flow with labels zero ends, by the model's derivatives, against that at the projection of β₀."""
+    """The kernel where the flow with labels zero ends, by the model's derivatives, against that at
+    the projection of β₀."""
     found = limit(still.model, still.data, still.loss, params0=still.params0)
     expected = kernel_change(still, weights_at(still, np.asarray(found.value)))
     if not expected > error:
-        return unknown_check(quantity, f"the kernel changes by {expected:.1g}, which the flow does not resolve")
+        return unknown_check(
+            quantity, f"the kernel changes by {expected:.1g}, which the flow does not resolve"
+        )
     change = kernel_change(still, target.final)
-    return Check(quantity, change / expected, "==", 1.0, error / expected, witness="∇L followed in the weights", null=0.0)
+    return Check(
+        quantity,
+        change / expected,
+        "==",
+        1.0,
+        error / expected,
+        witness="∇L followed in the weights",
+        null=0.0,
+    )
 
 
 def _weight_error(flow: Trajectory) -> float:
@@ -166,7 +214,9 @@ def _biased(problem: Any) -> str | None:
         return "needs positive weights at the start"
     seen = float(np.max(np.abs(problem.model(problem.params0, problem.data.X))))
     size = float(np.max(np.abs(problem.data.X) @ (plus**D + minus**D)))
-    return None if seen > LEAST * size else "the start is unbiased, or nearly: W/sec3 speaks about it"
+    return (
+        None if seen > LEAST * size else "the start is unbiased, or nearly: W/sec3 speaks about it"
+    )
 
 
 def tilted(problem: Problem, key: int, by: float = 0.4) -> Problem:
@@ -176,14 +226,19 @@ def tilted(problem: Problem, key: int, by: float = 0.4) -> Problem:
     return dataclasses.replace(problem, params0=DiagonalParams(plus, minus))
 
 
-BIASED = Hypothesis("biased", "the start is biased: f(w₀) ≠ 0, and its weights are positive", on_problem(_biased))
+BIASED = Hypothesis(
+    "biased", "the start is biased: f(w₀) ≠ 0, and its weights are positive", on_problem(_biased)
+)
 
 bias = Claim(
     "W/sec3-bias",
-    "The kernel regime from a biased start is the affine model f(w(0), x) + ⟨w − w(0), ∇f(w(0), x)⟩: from α·u + α^{1−D}·p, u"
+    "The kernel regime from a biased start is the affine model f(w(0), x) + ⟨w − w(0), ∇f(w(0), "
+    "x)⟩: from α·u + α^{1−D}·p, u"
     " unbiased,"
-    " whose bias stays bounded, flow, limit and kernel tend to it like α^{−2D}. From α·w₀ with f(w₀) ≠ 0 the bias grows, and it"
-    " is never reached: w/α tends to the flow of labels zero, at the rate α^{−D}, whose kernel changes as β₀'s projection says.",
+    " whose bias stays bounded, flow, limit and kernel tend to it like α^{−2D}. From α·w₀ with "
+    "f(w₀) ≠ 0 the bias grows, and it"
+    " is never reached: w/α tends to the flow of labels zero, at the rate α^{−D}, whose kernel "
+    "changes as β₀'s projection says.",
     'W, Section 3 ("a bias term … and in particular its scaling"; the rates are ours)',
     (DIAGONAL, SQUARE, CONSISTENT, NONTRIVIAL, BIASED),
     lambda key: tilted(diagonal_problem(key, depth=2 + key % 3, n=4, d=8), key),

@@ -1,9 +1,11 @@
 """W, §6: matrix completion by gradient flow on UVᵀ, from the kernel to the rich regime.
 
-An orthogonal matrix on the right of U and V leaves UVᵀ and its gradient flow as they are, so 2k columns can be turned into as
-many as there are rows without changing the flow (`narrowed`). An unbiased start α[U₀, −U₀], α[V₀, V₀] is then known by U₀U₀ᵀ and
-V₀V₀ᵀ: Gaussian factors of k columns have k(1 + Δ) with ‖Δ‖ ~ k^{−1/2}, so the limit is that of the identity start at α√k, up to a
-distance linear in Δ. This is the scaling that W leaves open (§8, effect of width).
+An orthogonal matrix on the right of U and V leaves UVᵀ and its gradient flow as they are, so 2k
+columns can be turned into as many as there are rows without changing the flow (`narrowed`). An
+unbiased start α[U₀, −U₀], α[V₀, V₀] is then known by U₀U₀ᵀ and
+V₀V₀ᵀ: Gaussian factors of k columns have k(1 + Δ) with ‖Δ‖ ~ k^{−1/2}, so the limit is that of the
+identity start at α√k, up to a distance linear in Δ. This is the scaling that W leaves open (§8,
+effect of width).
 """
 
 from __future__ import annotations
@@ -30,15 +32,18 @@ from ..witness import witness_flow
 from .kernel import NUDGE, departure, differenced_kernel
 
 UNITS = (10.0, 100.0, 1000.0, 11_000.0)
-"""Scales at which the approach to the kernel limit is measured, over three decades: WWᵀ of the start over the largest label."""
+"""Scales at which the approach to the kernel limit is measured, over three decades: WWᵀ of the
+start over the largest label."""
 SHARP, PLAIN = 1e-12, 1e-4
 """Tolerances of flows whose small differences count, and of those that only look for a scale."""
 SEARCH, MIDDLE = 1e-6, 1e-9
-"""Tolerances of raw flows between the regimes: of those that look for a scale, and of those whose limits are compared."""
+"""Tolerances of raw flows between the regimes: of those that look for a scale, and of those whose
+limits are compared."""
 WIDTHS = (16, 50, 160, 500, 1600, 5000, 17_000)
 """Numbers of columns k at which Gaussian starts are looked at: three decades."""
 NARROW, WIDE = 256, 65_536
-"""Columns of the start whose Δ is scaled down, and of one whose transition is compared with the identity's."""
+"""Columns of the start whose Δ is scaled down, and of one whose transition is compared with the
+identity's."""
 SHRUNK = (1.0, 0.1, 0.01, 0.0009)
 """Factors on Δ."""
 DRAWS = 32
@@ -48,9 +53,11 @@ SIGMAS = 5.0
 RICH = 1e-6
 """WWᵀ of a start, in units of the largest label, that stands for α → 0."""
 LOW, HIGH = (1e-3, 1e-4, 1e-5), 30.0
-"""The same for the scales between which the transition is sought: the first of the low ones that is below it."""
+"""The same for the scales between which the transition is sought: the first of the low ones that is
+below it."""
 APART = 1e-2
-"""Relative distance of the rich from the kernel limit above which there is a transition to look for."""
+"""Relative distance of the rich from the kernel limit above which there is a transition to look
+for."""
 ROUNDED = 1e-12
 """Share of its terms below which UVᵀ is zero."""
 HALFWAY = 2e-3
@@ -66,7 +73,11 @@ def flow_limit(problem: Problem, params: FactorParams, rtol: float = PLAIN) -> t
 
 def raw_flow(problem: Problem, factor: float, rtol: float, time_s: float) -> Trajectory:
     """The flow from a multiple of the start by raw gradients."""
-    run = witness_flow(dataclasses.replace(problem, params0=scaled(problem.params0, factor)), rtol=rtol, time_s=time_s)
+    run = witness_flow(
+        dataclasses.replace(problem, params0=scaled(problem.params0, factor)),
+        rtol=rtol,
+        time_s=time_s,
+    )
     if isinstance(run, str):
         raise RefusedError(run)
     return run
@@ -96,11 +107,17 @@ def narrowed(problem: Problem) -> Problem:
 def doubled(problem: Problem, first: Array, second: Array) -> Problem:
     """The unbiased start [U₀, −U₀], [V₀, V₀]."""
     start = FactorParams(np.hstack([first, -first]), np.hstack([second, second]))
-    return Problem(MatrixFactorisation(problem.model.shape, 2 * first.shape[1]), problem.data, problem.loss, start)
+    return Problem(
+        MatrixFactorisation(problem.model.shape, 2 * first.shape[1]),
+        problem.data,
+        problem.loss,
+        start,
+    )
 
 
 def started(problem: Problem, k: int | None = None, key: int = 0) -> Problem:
-    """The same data with the identity start (k = None) or a Gaussian one of 2k columns, at scale one."""
+    """The same data with the identity start (k = None) or a Gaussian one of 2k columns, at scale
+    one."""
     shape = problem.model.shape
     if k is None:
         model = MatrixFactorisation(shape, 2 * max(shape))
@@ -114,7 +131,9 @@ def deviating(problem: Problem, share: float, key: int = 0) -> Problem:
     roots = []
     for leaf in started(problem, NARROW, key).params0:
         half = leaf[:, NARROW:]
-        values, vectors = np.linalg.eigh(np.eye(len(half)) + share * (half @ half.T / NARROW - np.eye(len(half))))
+        values, vectors = np.linalg.eigh(
+            np.eye(len(half)) + share * (half @ half.T / NARROW - np.eye(len(half)))
+        )
         root = np.zeros((len(half), max(problem.model.shape)))
         root[:, : len(half)] = (vectors * np.sqrt(values)) @ vectors.T
         roots.append(root)
@@ -124,7 +143,9 @@ def deviating(problem: Problem, share: float, key: int = 0) -> Problem:
 def rotated(problem: Problem) -> Problem:
     """U₀ and V₀ with orthonormal rows in random directions."""
     size, rng = sum(problem.model.shape), np.random.default_rng(0)
-    first, second = (np.linalg.qr(rng.standard_normal((size, rows)))[0].T for rows in problem.model.shape)
+    first, second = (
+        np.linalg.qr(rng.standard_normal((size, rows)))[0].T for rows in problem.model.shape
+    )
     return doubled(problem, first, second)
 
 
@@ -134,8 +155,11 @@ def matched(problem: Problem, unit: float) -> float:
     return float(np.sqrt(unit * np.max(np.abs(problem.data.y)) / mean))
 
 
-def transition_scale(problem: Problem, rtol: float = PLAIN, end: Callable[..., tuple[Array, float]] = flow_limit) -> float:
-    """The factor on the start at which the limit is halfway, in distance, from the rich to the kernel one.
+def transition_scale(
+    problem: Problem, rtol: float = PLAIN, end: Callable[..., tuple[Array, float]] = flow_limit
+) -> float:
+    """The factor on the start at which the limit is halfway, in distance, from the rich to the
+    kernel one.
 
     end(problem, params, rtol): where the flow from these factors ends.
     """
@@ -159,7 +183,8 @@ def transition_scale(problem: Problem, rtol: float = PLAIN, end: Callable[..., t
 
 
 def kernel_spread(problem: Problem, k: int, key: int) -> float:
-    """Root mean square of 2√k·K_nm/K̄ over pairs of entries in one row or column: one in the mean, for Gaussian starts."""
+    """Root mean square of 2√k·K_nm/K̄ over pairs of entries in one row or column: one in the mean,
+    for Gaussian starts."""
     start = narrowed(started(problem, k, key))
     K = tangent_kernel(start.model, start.params0, np.eye(start.data.d))
     i, j = (index.ravel() for index in np.indices(start.model.shape))
@@ -168,23 +193,31 @@ def kernel_spread(problem: Problem, k: int, key: int) -> float:
 
 
 def printed_kernel(problem: Problem) -> Array:
-    """⟨U[i,:], U[i',:]⟩·1(j = j') + ⟨V[j,:], V[j',:]⟩·1(i = i') for the observed entries, as W prints it."""
+    """⟨U[i,:], U[i',:]⟩·1(j = j') + ⟨V[j,:], V[j',:]⟩·1(i = i') for the observed entries, as W
+    prints it."""
     U, V = problem.params0
     i, j = np.divmod(np.argmax(problem.data.X, axis=1), problem.model.shape[1])
-    return np.asarray((U @ U.T)[np.ix_(i, i)] * (j[:, None] == j) + (V @ V.T)[np.ix_(j, j)] * (i[:, None] == i))
+    return np.asarray(
+        (U @ U.T)[np.ix_(i, i)] * (j[:, None] == j) + (V @ V.T)[np.ix_(j, j)] * (i[:, None] == i)
+    )
 
 
 def _printed(problem: Problem) -> Check:
-    """That kernel, at a start whose rows share directions, against differences of the model's outputs."""
+    """That kernel, at a start whose rows share directions, against differences of the model's
+    outputs."""
     start = narrowed(started(problem, 2 * sum(problem.model.shape), key=1))
     K, top = differenced_kernel(start, NUDGE), printed_kernel(start)
     off = float(np.max(np.abs(K - top))) / float(np.max(np.abs(top)))
-    name = "a Gaussian start: largest distance of K from ⟨U_i, U_i'⟩1(j = j') + ⟨V_j, V_j'⟩1(i = i'), relative"
+    name = (
+        "a Gaussian start: largest distance of K from ⟨U_i, U_i'⟩1(j = j') + ⟨V_j, V_j'⟩1(i = "
+        "i'), relative"
+    )
     return Check(name, off, "==", 0.0, 1e-9, witness="differences of the model's outputs", size=1.0)
 
 
 def _delta(problem: Problem) -> tuple[Check, ...]:
-    """The tangent kernel is a delta kernel at the identity, and up to k^{−1/2} at Gaussian starts."""
+    """The tangent kernel is a delta kernel at the identity, and up to k^{−1/2} at Gaussian
+    starts."""
     identity = started(problem)
     K = differenced_kernel(identity, NUDGE)
     off = float(np.max(np.abs(K - K[0, 0] * np.eye(len(K))))) / K[0, 0]
@@ -193,14 +226,22 @@ def _delta(problem: Problem) -> tuple[Check, ...]:
     filled[i, j] = values
     kernel = tangent_kernel_limit(identity.model, identity.data, identity.params0).value
     apart = float(np.max(np.abs(kernel - filled))) / float(np.max(np.abs(filled)))
-    spreads = np.array([[kernel_spread(problem, k, key) / np.sqrt(k) for key in range(DRAWS)] for k in WIDTHS])
+    spreads = np.array(
+        [[kernel_spread(problem, k, key) / np.sqrt(k) for key in range(DRAWS)] for k in WIDTHS]
+    )
     mean = np.mean(spreads, axis=1)
-    error = np.std(spreads, axis=1, ddof=1) / np.sqrt(DRAWS) / mean  # the fit's scatter sees it too, at its confidence
+    # the fit's scatter sees it too, at its confidence
+    error = np.std(spreads, axis=1, ddof=1) / np.sqrt(DRAWS) / mean
     quantity = "Gaussian starts: exponent in k of K off the diagonal over K on it"
     return (
         _printed(problem),
         Check(
-            "identity start: largest |K − K₁₁·δ|/K₁₁", off, "==", 0.0, 1e-9, witness="differences of the model's outputs"
+            "identity start: largest |K − K₁₁·δ|/K₁₁",
+            off,
+            "==",
+            0.0,
+            1e-9,
+            witness="differences of the model's outputs",
         ),  # the model is bilinear: differences are exact up to rounding
         Check(
             "identity start: distance of the kernel limit from zeros on the unobserved entries",
@@ -210,12 +251,15 @@ def _delta(problem: Problem) -> tuple[Check, ...]:
             ROUNDED,
             witness="the entries themselves",
         ),
-        exponent_check(quantity, WIDTHS, mean, -0.5, error, witness=f"{DRAWS} fresh draws for each k", null=0.0),
+        exponent_check(
+            quantity, WIDTHS, mean, -0.5, error, witness=f"{DRAWS} fresh draws for each k", null=0.0
+        ),
     )
 
 
 def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
-    """From large starts the limit tends to the one of least tangent-kernel norm: zeros elsewhere, for the identity."""
+    """From large starts the limit tends to the one of least tangent-kernel norm: zeros elsewhere,
+    for the identity."""
     checks = []
     for name, start in (("own start", narrowed(problem)), ("identity start", started(problem))):
         quantity = f"{name}: exponent in α² of the distance of M(∞) from the kernel limit"
@@ -231,12 +275,17 @@ def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
             checks.append(unknown_check(quantity, "the distance is below the flow's error"))
             continue
         scales = np.array(UNITS)[seen]
-        checks.append(exponent_check(quantity, scales, ends[seen], -2.0, (errors / ends)[seen], witness=RAW, null=0.0))
+        checks.append(
+            exponent_check(
+                quantity, scales, ends[seen], -2.0, (errors / ends)[seen], witness=RAW, null=0.0
+            )
+        )
     return tuple(checks)
 
 
 def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
-    """Gaussian starts at α/√k end where the identity start at α does, up to the deviation of U₀U₀ᵀ/k from one."""
+    """Gaussian starts at α/√k end where the identity start at α does, up to the deviation of
+    U₀U₀ᵀ/k from one."""
     identity = started(problem)
 
     def raw(start: Problem, params: FactorParams, rtol: float) -> tuple[Array, float]:
@@ -255,7 +304,8 @@ def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
     drawn = SIGMAS * np.sqrt(2 / WIDE)  # U₀U₀ᵀ/k has the standard deviation √(2/k) on its diagonal
     return (
         Check(
-            "relative distance of the limits from U₀U₀ᵀ = V₀V₀ᵀ = 1 in other directions and from the identity",
+            "relative distance of the limits from U₀U₀ᵀ = V₀V₀ᵀ = 1 in other directions and from "
+            "the identity",
             apart,
             "==",
             0.0,
@@ -285,7 +335,11 @@ def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
 
 def _sec6(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    return (*_delta(problem), *_large(problem, evidence.time_left), *_width(problem, evidence.time_left / 8))
+    return (
+        *_delta(problem),
+        *_large(problem, evidence.time_left),
+        *_width(problem, evidence.time_left / 8),
+    )
 
 
 def _factorised(problem: Any) -> str | None:
@@ -308,7 +362,11 @@ def _indicators(problem: Any) -> str | None:
 def _unbiased(problem: Any) -> str | None:
     U, V = problem.params0
     size = float(np.max(np.abs(U) @ np.abs(V).T))
-    return None if size > 0 and np.max(np.abs(U @ V.T)) <= ROUNDED * size else "UVᵀ is not zero at the start"
+    return (
+        None
+        if size > 0 and np.max(np.abs(U @ V.T)) <= ROUNDED * size
+        else "UVᵀ is not zero at the start"
+    )
 
 
 def _distinct(problem: Any) -> str | None:
@@ -319,21 +377,32 @@ def _distinct(problem: Any) -> str | None:
             return f"too few columns for the tangent kernel to fit: {error}"
     rich = flow_limit(start, scaled(start.params0, matched(start, RICH)))[0]
     apart = float(np.max(np.abs(rich - kernel)))
-    return None if apart > APART * float(np.max(np.abs(kernel))) else "small and large starts have the same limit"
+    return (
+        None
+        if apart > APART * float(np.max(np.abs(kernel)))
+        else "small and large starts have the same limit"
+    )
 
 
-FACTORISED = Hypothesis("factorised", "a matrix factorisation", on_problem(_factorised), structural=True)
+FACTORISED = Hypothesis(
+    "factorised", "a matrix factorisation", on_problem(_factorised), structural=True
+)
 INDICATORS = Hypothesis(
-    "completion", "the inputs are indicators of distinct entries, and some entry is not observed", on_problem(_indicators)
+    "completion",
+    "the inputs are indicators of distinct entries, and some entry is not observed",
+    on_problem(_indicators),
 )
 UNBIASED = Hypothesis("unbiased", "UVᵀ = 0 at the start", on_problem(_unbiased))
 DISTINCT = Hypothesis(
-    "distinct", "the tangent kernel can fit the entries, and small starts have another limit", on_problem(_distinct)
+    "distinct",
+    "the tangent kernel can fit the entries, and small starts have another limit",
+    on_problem(_distinct),
 )
 
 
 def completion_problem(key: int, shape: tuple[int, int] = (4, 4), observed: int = 9) -> Problem:
-    """A rank-one completion problem; every other key has the identity start, the others a Gaussian one."""
+    """A rank-one completion problem; every other key has the identity start, the others a Gaussian
+    one."""
     data = completion(shape, 1, observed, key=key)
     model = MatrixFactorisation(shape, 2 * max(shape) + 4 * (key % 2))
     start = model.init(0.1, key=key, start=("identity", "gaussian")[key % 2])
@@ -351,8 +420,10 @@ def _family(key: int) -> Problem:
 
 sec6 = Claim(
     "W/sec6",
-    "In matrix completion the tangent kernel at the start is a delta kernel (identity start; Gaussian factors as k → ∞, at the"
-    " rate k^{−1/2}), so a large α leaves unobserved entries unchanged, up to α^{−4}; the transition scale falls with k, for"
+    "In matrix completion the tangent kernel at the start is a delta kernel (identity start; "
+    "Gaussian factors as k → ∞, at the"
+    " rate k^{−1/2}), so a large α leaves unobserved entries unchanged, up to α^{−4}; the "
+    "transition scale falls with k, for"
     " large k like k^{−1/2}.",
     "W, Section 6",
     (FACTORISED, SQUARE, CONSISTENT, INDICATORS, NONTRIVIAL, UNBIASED, DISTINCT),

@@ -1,9 +1,10 @@
 """W, §5: diagonal networks of depth D ≥ 3.
 
-How near the limit is to its two ends follows from q_D' = h_D⁻¹, for every α. Since 1 − |β/α^D|^{−(D−2)/D} ≤ |q_D'| ≤ 1,
-‖β̂_α‖₁ ≤ ‖β_L1‖₁ + (D/2)α^{D−2}Σ|β̂_i|^{2/D}: the distance from min ℓ1 falls with a power of α, where D = 2 has a logarithm. And
-since z = h_D⁻¹(β̂_α/α^D) is in Im Xᵀ, β̂_α − β_L2 is the part of α^D(h_D(z) − 2pz) in the null space of X, p = D/(D−2), which
-falls like α^{−2D}.
+How near the limit is to its two ends follows from q_D' = h_D⁻¹, for every α. Since 1 −
+|β/α^D|^{−(D−2)/D} ≤ |q_D'| ≤ 1, ‖β̂_α‖₁ ≤ ‖β_L1‖₁ + (D/2)α^{D−2}Σ|β̂_i|^{2/D}: the distance from
+min ℓ1 falls with a power of α, where D = 2 has a logarithm. And since z = h_D⁻¹(β̂_α/α^D) is in Im
+Xᵀ, β̂_α − β_L2 is the part of α^D(h_D(z) − 2pz) in the null space of X, p = D/(D−2), which falls
+like α^{−2D}.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from .regulariser import beyond_linear, dual_slope, steepness
 
 DEEP = depth(3)
 SMALLER = 100.0
-"""By which α is divided, and α^D exceeds the largest entry of the ℓ2 solution, to see the two ends."""
+"""By which α is divided, and α^D exceeds the largest entry of the ℓ2 solution, to see the two
+ends."""
 ACCEPTED = 1e-9
 """Relative accuracy of a limit: the threshold at which its solver accepts it."""
 SENSED = 1e-6
@@ -31,7 +33,8 @@ INVERTED = "h_D inverted by bisection"
 
 
 def _optimal(evidence: Evidence) -> Check:
-    """∇Q at the limit is in Im Xᵀ, with q_D' by bisection, on the coordinates whose q_D' the limit's accuracy decides."""
+    """∇Q at the limit is in Im Xᵀ, with q_D' by bisection, on the coordinates whose q_D' the
+    limit's accuracy decides."""
     problem, D = evidence.network, evidence.network.model.depth
     unit, beta = start_scale(problem) ** D, evidence.limit.value
     slope, quantity = dual_slope(beta / unit, D), "distance of ∇Q_α^D(β*) from Im Xᵀ, relative"
@@ -46,12 +49,15 @@ def _optimal(evidence: Evidence) -> Check:
 
 
 def _ends(evidence: Evidence) -> tuple[Check, Check]:
-    """The limit's distance from min ℓ1 at a smaller α and from min ℓ2 at a large one, against what q_D allows."""
+    """The limit's distance from min ℓ1 at a smaller α and from min ℓ2 at a large one, against what
+    q_D allows."""
     problem, D = evidence.network, evidence.network.model.depth
     model, data, l2 = problem.model, problem.data, evidence.l2.value
     alpha = min(start_scale(problem), evidence.l1.objective ** (1 / D)) / SMALLER
     rich = limit(model, data, scale=alpha).value
-    allowed = D / 2 * alpha ** (D - 2) * float(np.sum(np.abs(rich) ** (2 / D))) / evidence.l1.objective
+    allowed = (
+        D / 2 * alpha ** (D - 2) * float(np.sum(np.abs(rich) ** (2 / D))) / evidence.l1.objective
+    )
     size = float(np.max(np.abs(l2)))
     unit = SMALLER * size
     lazy = limit(model, data, scale=unit ** (1 / D)).value
@@ -87,7 +93,8 @@ def _thm3(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _lem4(evidence: Evidence) -> tuple[Check, ...]:
-    """Measured on the weights themselves: in the dual the bound is the domain of the potential and could not fail."""
+    """Measured on the weights themselves: in the dual the bound is the domain of the potential and
+    could not fail."""
     problem, D = evidence.network, evidence.network.model.depth
     c, alpha = problem.loss.factor(problem.data.n), start_scale(problem)
     bound = lemma_4_bound(alpha, D, c)
@@ -118,7 +125,8 @@ def lemma_4_bound(alpha: float, depth: int, c: float) -> float:
 
 thm3 = Claim(
     "W/thm3",
-    "For D ≥ 3 from α·1, gradient flow that interpolates converges to argmin Q_α^D s.t. Xβ = y; as α → 0 that is min ℓ1,"
+    "For D ≥ 3 from α·1, gradient flow that interpolates converges to argmin Q_α^D s.t. Xβ = y; "
+    "as α → 0 that is min ℓ1,"
     " as α → ∞ min ℓ2.",
     "W, Theorem 3",
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),

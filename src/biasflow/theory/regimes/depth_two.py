@@ -1,4 +1,5 @@
-"""W, §4: the limit of the depth-2 model minimises Q_α, along 2α²sinh of the residual's integral; how near it is to ℓ1 and ℓ2."""
+"""W, §4: the limit of the depth-2 model minimises Q_α, along 2α²sinh of the residual's integral;
+how near it is to ℓ1 and ℓ2."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ LINEAR_PROGRAM = 1e-7
 
 
 def _along(evidence: Evidence) -> tuple[Check, Check]:
-    """β(t) against its formula at every step of the flow, and the limit as the minimiser of Q_α: ν = −8c∫r closes the gap."""
+    """β(t) against its formula at every step of the flow, and the limit as the minimiser of Q_α: ν
+    = −8c∫r closes the gap."""
     problem, flow = evidence.network, evidence.trajectory
     X, r = problem.data.X, 2 * start_scale(problem) ** 2
     speed = EXPONENT * problem.loss.factor(problem.data.n)
@@ -33,10 +35,15 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
     formula = r * np.sinh(np.clip(eta, -700.0, 700.0))
     beta = np.array([problem.model.effective(flow.at(t)) for t in times])
     size = float(np.max(np.abs(beta)))
-    tilt = speed * errors * np.max(np.sum(np.abs(X), axis=0))  # what the error of ∫r makes in the mirror coordinate
+    # what the error of ∫r makes in the mirror coordinate
+    tilt = speed * errors * np.max(np.sum(np.abs(X), axis=0))
     slope = np.max(np.hypot(beta, r), axis=1)
     uneven = 2 * start_spread(problem)  # w±² = α²(1 + 2δ)e^{±η}
-    allowed = float(np.max(np.interp(times, flow.times, flow.predictor_error) + slope * (tilt + uneven))) / size + ROUNDING
+    allowed = (
+        float(np.max(np.interp(times, flow.times, flow.predictor_error) + slope * (tilt + uneven)))
+        / size
+        + ROUNDING
+    )
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     along = Check(
         "largest ‖β(t) − 2α²sinh(−8c·Xᵀ∫r)‖_∞ over all steps, over the largest β",
@@ -51,11 +58,15 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
         return along, unknown_check(quantity, "the flow is still under way: ∫r is not complete")
     best = evidence.limit.value
     value = float(np.sum(best * (np.arcsinh(best / r) - best / (r + np.hypot(best, r)))))
-    conjugate = float(np.sum(0.5 * np.exp(np.abs(eta[-1]) + np.log(r)) * np.expm1(-np.abs(eta[-1])) ** 2))
+    conjugate = float(
+        np.sum(0.5 * np.exp(np.abs(eta[-1]) + np.log(r)) * np.expm1(-np.abs(eta[-1])) ** 2)
+    )
     unit = max(value, conjugate)
     gap = (value + conjugate - float(eta[-1] @ best)) / unit
-    moved = 0.5 * float(np.sum(np.hypot(best, r))) * float(tilt[-1]) ** 2  # the gap is of second order in ν,
-    moved += len(best) * end_error(evidence) * float(np.max(np.abs(eta[-1])))  # and at most δβ·δη in β
+    # the gap is of second order in ν,
+    moved = 0.5 * float(np.sum(np.hypot(best, r))) * float(tilt[-1]) ** 2
+    # and at most δβ·δη in β
+    moved += len(best) * end_error(evidence) * float(np.max(np.abs(eta[-1])))
     rounded = ROUNDING * (abs(conjugate) + abs(float(np.abs(eta[-1]) @ np.abs(best)))) / unit
     return along, Check(quantity, gap, "==", 0.0, moved / unit + rounded, **notes)
 
@@ -90,23 +101,32 @@ def least_epsilon_l2(alpha: float, norm: float, d: int) -> float | None:
 
 def _thresholds(evidence: Evidence) -> tuple[float | None, float | None]:
     alpha, d = start_scale(evidence.network), evidence.network.data.d
-    return least_epsilon_l1(alpha, evidence.l1.objective, d), least_epsilon_l2(alpha, evidence.l2.objective, d)
+    return least_epsilon_l1(alpha, evidence.l1.objective, d), least_epsilon_l2(
+        alpha, evidence.l2.objective, d
+    )
 
 
 def _in_reach(evidence: Evidence) -> str | None:
     if _thresholds(evidence) == (None, None):
-        return f"α = {start_scale(evidence.network):g} lies between the thresholds of the theorem for every ε < d"
+        return (
+            f"α = {start_scale(evidence.network):g} lies between the thresholds of the theorem "
+            "for every ε < d"
+        )
     return None
 
 
 def l1_excess(evidence: Evidence, beta: Array) -> float:
-    """‖β‖₁/‖β_L1‖₁ − 1 for an interpolator, as Σ|β_i| − (Xᵀν)_iβ_i with the linear program's ν, which does not cancel."""
+    """‖β‖₁/‖β_L1‖₁ − 1 for an interpolator, as Σ|β_i| − (Xᵀν)_iβ_i with the linear program's ν,
+    which does not cancel."""
     correlation = evidence.mirror.X.T @ evidence.l1.stats["nu"]
-    return float(np.sum(np.abs(beta) - np.clip(correlation, -1.0, 1.0) * beta)) / evidence.l1.objective
+    return (
+        float(np.sum(np.abs(beta) - np.clip(correlation, -1.0, 1.0) * beta)) / evidence.l1.objective
+    )
 
 
 def _thm2(evidence: Evidence) -> tuple[Check, ...]:
-    """Both parts at the least ε of the theorem, which measures how loose it is: sharpness is ε over the actual excess."""
+    """Both parts at the least ε of the theorem, which measures how loose it is: sharpness is ε over
+    the actual excess."""
     small, large = _thresholds(evidence)
     beta, checks = evidence.limit.value, [end_check(evidence)]
     size = float(np.sum(np.abs(evidence.predictors[-1])))
@@ -118,10 +138,24 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
         quantity = "‖β̂_α‖₁/‖β_L1‖₁ − 1 against the least ε of the theorem"
         checks.append(Check(quantity, found, "<=", small, error, null=kernel, **notes))
     if large is not None:
-        kernel_norm = evidence.l2.objective  # differences of interpolators are orthogonal to β_L2: the squares add up
-        found, rich = ((float(np.linalg.norm(b - evidence.l2.value)) / kernel_norm) ** 2 for b in (beta, evidence.l1.value))
+        # differences of interpolators are orthogonal to β_L2: the squares add up
+        kernel_norm = evidence.l2.objective
+        found, rich = (
+            (float(np.linalg.norm(b - evidence.l2.value)) / kernel_norm) ** 2
+            for b in (beta, evidence.l1.value)
+        )
         quantity = "‖β̂_α‖₂²/‖β_L2‖₂² − 1 against the least ε of the theorem"
-        checks.append(Check(quantity, found, "<=", large, ROUNDING * len(beta) + shift * np.sqrt(found), null=rich, **notes))
+        checks.append(
+            Check(
+                quantity,
+                found,
+                "<=",
+                large,
+                ROUNDING * len(beta) + shift * np.sqrt(found),
+                null=rich,
+                **notes,
+            )
+        )
     return tuple(checks)
 
 
@@ -130,11 +164,14 @@ def two_ended(key: int) -> Problem:
     return diagonal_problem(key, scale=[1e-30, 10.0, 1e-30][key % 3], n=4, d=8)
 
 
-IN_REACH = Hypothesis("threshold", "α is below the ℓ1 or above the ℓ2 threshold for some ε < d", _in_reach)
+IN_REACH = Hypothesis(
+    "threshold", "α is below the ℓ1 or above the ℓ2 threshold for some ε < d", _in_reach
+)
 
 thm1 = Claim(
     "W/thm1",
-    "For D = 2 from α·1, gradient flow converges to argmin Q_α(β) s.t. Xβ = y, along β(t) = 2α²sinh(−8c·Xᵀ∫r)"
+    "For D = 2 from α·1, gradient flow converges to argmin Q_α(β) s.t. Xβ = y, along β(t) = "
+    "2α²sinh(−8c·Xᵀ∫r)"
     " for the loss c‖·‖².",
     "W, Theorem 1 (exponent corrected: −8 for ‖·‖², −4 for ½‖·‖²)",
     (DEPTH_TWO, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),

@@ -1,6 +1,8 @@
-"""Where the raw flow of a diagonal network ends, against a limit; and its residual added up over time.
+"""Where the raw flow of a diagonal network ends, against a limit; and its residual added up over
+time.
 
-Nothing here knows of a mirror form: the distance that is left to go is measured in the metric of the weights.
+Nothing here knows of a mirror form: the distance that is left to go is measured in the metric of
+the weights.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ PIECES = 400
 
 
 def end_check(evidence: Evidence, null: Array | None = None) -> Check:
-    """The flow's end against the limit, over the largest entry; null: another interpolator, which should be elsewhere."""
+    """The flow's end against the limit, over the largest entry; null: another interpolator, which
+    should be elsewhere."""
     quantity = "‖β(T) − β*‖_∞/‖β(T)‖_∞, end of the flow against the limit"
     beta, size = evidence.predictors[-1], float(np.max(np.abs(evidence.predictors[-1])))
     if size == 0:
@@ -33,21 +36,42 @@ def end_check(evidence: Evidence, null: Array | None = None) -> Check:
     error = end_error(evidence) / size
     distance = float(np.max(np.abs(beta - evidence.limit.value))) / size
     if not remaining(evidence.network, evidence.trajectory.final) <= ARRIVED * size / 2:
-        return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
-    if not error <= ARRIVED and not distance > error:  # beyond its error a limit is wrong, however rough the flow
-        return unknown_check(quantity, f"its steps are too long: its end is known to {error:.1g} only; train with smaller ones")
+        return unknown_check(
+            quantity, f"the flow is still under way: its end is known to {error:.1g}"
+        )
+    # beyond its error a limit is wrong, however rough the flow
+    if not error <= ARRIVED and not distance > error:
+        return unknown_check(
+            quantity,
+            f"its steps are too long: its end is known to {error:.1g} only; train with smaller "
+            "ones",
+        )
     other = None if null is None else float(np.max(np.abs(beta - null))) / size
-    return Check(quantity, distance, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=other)
+    return Check(
+        quantity,
+        distance,
+        "==",
+        0.0,
+        error,
+        witness=evidence.source,
+        reason=evidence.missing,
+        null=other,
+    )
 
 
 def end_error(evidence: Evidence) -> float:
-    """What the distance of flow and limit may owe to numerics: integration, what is left to go, the limit's error, rounding."""
+    """What the distance of flow and limit may owe to numerics: integration, what is left to go, the
+    limit's error, rounding."""
     problem, beta = evidence.network, evidence.predictors[-1]
     X, y, size = problem.data.X, problem.data.y, float(np.max(np.abs(beta)))
     reach = float(np.linalg.norm(np.linalg.pinv(X), np.inf))
     off = evidence.limit.certificate.residual * label_size(y) * reach
     logs = 1 + problem.model.depth * abs(np.log(start_scale(problem)))
-    formed = max(float(np.max(np.abs(leaf))) for leaf in evidence.trajectory.final) ** problem.model.depth  # w₊^D − w₋^D cancels
+    # w₊^D − w₋^D cancels
+    formed = (
+        max(float(np.max(np.abs(leaf))) for leaf in evidence.trajectory.final)
+        ** problem.model.depth
+    )
     rounding = ROUNDING * (logs * size + formed)
     return (
         LENIENT * float(evidence.trajectory.predictor_error[-1])
@@ -58,7 +82,8 @@ def end_error(evidence: Evidence) -> float:
 
 
 def remaining(problem: Problem, params: Any) -> float:
-    """How far β still has to go from these weights: the step that fits what is left, in the weights' own metric there."""
+    """How far β still has to go from these weights: the step that fits what is left, in the
+    weights' own metric there."""
     D, (plus, minus) = problem.model.depth, params
     gain = D * np.sqrt(np.abs(plus) ** (2 * D - 2) + np.abs(minus) ** (2 * D - 2))
     top = float(np.max(gain))
@@ -73,13 +98,22 @@ def remaining(problem: Problem, params: Any) -> float:
 
 def residual_integrals(problem: Problem, flow: Trajectory) -> tuple[Array, Array, Array]:
     """(times, ∫₀ᵗ(Xβ − y) at them, its error at them), by Gauss rules on the flow's own steps."""
-    times = flow.times if len(flow.times) > PIECES / 4 else np.union1d(flow.times, np.linspace(0, flow.times[-1], PIECES + 1))
+    times = (
+        flow.times
+        if len(flow.times) > PIECES / 4
+        else np.union1d(flow.times, np.linspace(0, flow.times[-1], PIECES + 1))
+    )
     times = times if times[0] == 0 else np.append(0.0, times)
     half, middle = np.diff(times) / 2, (times[1:] + times[:-1]) / 2
     sums = []
     for nodes, weights in NODES:
         at = middle[:, None] + half[:, None] * nodes
-        residual = np.array([[problem.model(flow.at(t), problem.data.X) - problem.data.y for t in row] for row in at])
+        residual = np.array(
+            [
+                [problem.model(flow.at(t), problem.data.X) - problem.data.y for t in row]
+                for row in at
+            ]
+        )
         sums.append(half[:, None] * np.einsum("k,skn->sn", weights, residual))
     rough, fine = sums
     rows = np.max(np.sum(np.abs(problem.data.X), axis=1))  # what an error of β makes in Xβ

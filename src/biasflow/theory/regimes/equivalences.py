@@ -1,7 +1,9 @@
-"""W's footnotes: scaling the start is scaling the output, and u∘v is the depth-2 model at half its speed.
+"""W's footnotes: scaling the start is scaling the output, and u∘v is the depth-2 model at half its
+speed.
 
-w = αv turns ẇ = −∇L(F(w)) into v̇ = −α^{D−2}∇F(v)ᵀL'(α^D·F(v)): the flow of the model α^D·F from w₀, at the speed α^{−2}. And
-u̇ = −v∘g, v̇ = −u∘g with g = ∂L/∂β say that w± = (u ± v)/2 follow ẇ± = ∓w±∘g, where the depth-2 model has ∓2w±∘g.
+w = αv turns ẇ = −∇L(F(w)) into v̇ = −α^{D−2}∇F(v)ᵀL'(α^D·F(v)): the flow of the model α^D·F from
+w₀, at the speed α^{−2}. And u̇ = −v∘g, v̇ = −u∘g with g = ∂L/∂β say that w± = (u ± v)/2 follow ẇ± =
+∓w±∘g, where the depth-2 model has ∓2w±∘g.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ SCALES = (0.3, 3.0)
 SEEN = 60
 """Times at which two flows are compared."""
 SAFE = 10.0
-"""Times the errors of two flows by which they may differ: estimates are of the order of the error, no bounds."""
+"""Times the errors of two flows by which they may differ: estimates are of the order of the error,
+no bounds."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,8 @@ class Louder(Model):
 def louder_problem(problem: Problem, alpha: float) -> tuple[Problem, float]:
     """(the model α^D·F from w₀ = w/α, the speed at which it runs).
 
-    For networks with gates, whose flow is followed from gate to gate, F itself with the labels y/α^D: c‖α^D·f − y‖² is α^{2D}
-    times its loss, for any model, and so is the speed.
+    For networks with gates, whose flow is followed from gate to gate, F itself with the labels
+    y/α^D: c‖α^D·f − y‖² is α^{2D} times its loss, for any model, and so is the speed.
     """
     start = leaf_map(lambda leaf: leaf / alpha, problem.params0)
     factor = alpha**problem.model.homogeneity
@@ -95,26 +98,39 @@ def louder_problem(problem: Problem, alpha: float) -> tuple[Problem, float]:
 
 
 def flows_apart(
-    flow: Trajectory, other: Trajectory, speed: float, turned: Callable[[Any], Any] | None = None, factor: float = 1.0
+    flow: Trajectory,
+    other: Trajectory,
+    speed: float,
+    turned: Callable[[Any], Any] | None = None,
+    factor: float = 1.0,
 ) -> tuple[float, float]:
-    """(largest distance of the predictors of `flow` at t from those of `other` at speed·t, its error), over the largest.
+    """(largest distance of the predictors of `flow` at t from those of `other` at speed·t, its
+    error), over the largest.
 
-    turned: weights of `flow` from those of `other`, which are then compared too. factor: on the predictors of `other`.
+    turned: weights of `flow` from those of `other`, which are then compared too. factor: on the
+    predictors of `other`.
     """
     one, two = (run.problem.model for run in (flow, other) if isinstance(run.problem, Problem))
     last = min(float(flow.times[-1]), float(other.times[-1]) / speed)
     chosen = np.unique(np.minimum(flow.times[:: max(len(flow.times) // SEEN, 1)], last))
     size = max(float(np.max(np.abs(one.effective(flow.at(t))))) for t in chosen)
-    apart, errors = 0.0, (float(np.max(flow.predictor_error)) + factor * float(np.max(other.predictor_error))) / size
+    apart, errors = (
+        0.0,
+        (float(np.max(flow.predictor_error)) + factor * float(np.max(other.predictor_error)))
+        / size,
+    )
     for t in chosen:
         here, there = flow.at(t), other.at(min(speed * t, float(other.times[-1])))
-        apart = max(apart, float(np.max(np.abs(one.effective(here) - factor * two.effective(there)))) / size)
+        apart = max(
+            apart, float(np.max(np.abs(one.effective(here) - factor * two.effective(there)))) / size
+        )
         if turned is not None:
             pairs = list(zip(leaves(here), leaves(turned(there)), strict=True))
             largest = max(float(np.max(np.abs(a))) for a, _ in pairs)
             apart = max(apart, *(float(np.max(np.abs(a - b))) / largest for a, b in pairs))
             errors = max(errors, float(np.max(flow.error) + np.max(other.error)) / largest)
-    formed = max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.states)) ** one.homogeneity  # β may be a difference of these
+    # β may be a difference of these
+    formed = max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.states)) ** one.homogeneity
     return apart, SAFE * (errors + ROUNDING * (formed + size) / size)
 
 
@@ -122,7 +138,10 @@ def _fn1(evidence: Evidence) -> tuple[Check, ...]:
     problem, flow = evidence.network, evidence.trajectory
     checks = []
     for alpha in SCALES:
-        quantity = f"largest difference of the flow from α·w₀ and that of α^D·f from w₀ at t/α², α = {alpha:g}, relative"
+        quantity = (
+            "largest difference of the flow from α·w₀ and that of α^D·f from w₀ at t/α², "
+            f"α = {alpha:g}, relative"
+        )
         louder, speed = louder_problem(problem, alpha)
         longest = speed * max(1.0, alpha**2) * float(flow.times[-1])
         other = witness_flow(louder, t1=longest, time_s=evidence.time_left / 2)
@@ -136,7 +155,18 @@ def _fn1(evidence: Evidence) -> tuple[Check, ...]:
         factor = 1.0 if isinstance(louder.model, Louder) else alpha**problem.model.homogeneity
         apart, error = flows_apart(flow, other, speed, turned, factor)
         null = flows_apart(flow, other, speed * alpha**2, factor=factor)[0]
-        checks.append(Check(quantity, apart, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=null))
+        checks.append(
+            Check(
+                quantity,
+                apart,
+                "==",
+                0.0,
+                error,
+                witness=evidence.source,
+                reason=evidence.missing,
+                null=null,
+            )
+        )
     return tuple(checks)
 
 
@@ -154,17 +184,22 @@ def _same(evidence: Evidence, problem: Problem, flow: Trajectory | str, words: s
     if isinstance(other, str):
         return unknown_check(words, other)
     (apart, error), null = flows_apart(flow, other, speed), flows_apart(flow, other, 1.0)[0]
-    return Check(words, apart, "==", 0.0, error, witness="∇L followed in both models' weights", null=null)
+    return Check(
+        words, apart, "==", 0.0, error, witness="∇L followed in both models' weights", null=null
+    )
 
 
 def radius_projection(problem: Problem, r: Array) -> Array:
     """argmin of the divergence of Φ_r from β₀ = u₀∘v₀ among the interpolators."""
     start = problem.model.effective(problem.params0)
-    return np.asarray(bregman_projection(Hypentropy(r), problem.data.X, problem.data.y, start).value)
+    return np.asarray(
+        bregman_projection(Hypentropy(r), problem.data.X, problem.data.y, start).value
+    )
 
 
 def _ends(evidence: Evidence) -> Check:
-    """The end of the flow against the limit, and against the projection at twice r, which is another one."""
+    """The end of the flow against the limit, and against the projection at twice r, which is
+    another one."""
     problem, flow = evidence.network, evidence.trajectory
     quantity = "‖β(T) − β*‖_∞/‖β(T)‖_∞, β* the projection for Φ_r from u₀∘v₀, r = |u₀² − v₀²|/2"
     u, v = problem.params0
@@ -175,14 +210,30 @@ def _ends(evidence: Evidence) -> Check:
     off = evidence.limit.certificate.residual * label_size(problem.data.y) * reach
     formed = float(np.max(np.abs(flow.final.u) * np.abs(flow.final.v)) + np.max(u**2 + v**2))
     logs = 1 + float(np.max(np.abs(np.log(np.abs(u**2 - v**2)))))
-    error = (float(flow.predictor_error[-1]) + 2 * remaining(pair, pair.params0) + off + ROUNDING * (logs * size + formed)) / size
+    error = (
+        float(flow.predictor_error[-1])
+        + 2 * remaining(pair, pair.params0)
+        + off
+        + ROUNDING * (logs * size + formed)
+    ) / size
     if not error <= ARRIVED:
-        return unknown_check(quantity, f"the flow is still under way: its end is known to {error:.1g}")
+        return unknown_check(
+            quantity, f"the flow is still under way: its end is known to {error:.1g}"
+        )
     away, null = (
         float(np.max(np.abs(beta - value))) / size
         for value in (evidence.limit.value, radius_projection(problem, np.abs(u**2 - v**2)))
     )
-    return Check(quantity, away, "==", 0.0, error, witness=evidence.source, reason=evidence.missing, null=null)
+    return Check(
+        quantity,
+        away,
+        "==",
+        0.0,
+        error,
+        witness=evidence.source,
+        reason=evidence.missing,
+        null=null,
+    )
 
 
 def _fn2(evidence: Evidence) -> tuple[Check, ...]:
@@ -193,8 +244,18 @@ def _fn2(evidence: Evidence) -> tuple[Check, ...]:
     balanced = dataclasses.replace(problem, params0=ProductParams(larger, signs * larger))
     even = witness_flow(balanced, t1=float(flow.times[-1]), time_s=evidence.time_left / 2)
     return (
-        _same(evidence, problem, flow, "largest relative difference of u∘v at t and w₊² − w₋² at t/2, w± = (u ± v)/2"),
-        _same(evidence, balanced, even, "the same from |u| = |v|, where one weight w per coordinate is left: ±w²"),
+        _same(
+            evidence,
+            problem,
+            flow,
+            "largest relative difference of u∘v at t and w₊² − w₋² at t/2, w± = (u ± v)/2",
+        ),
+        _same(
+            evidence,
+            balanced,
+            even,
+            "the same from |u| = |v|, where one weight w per coordinate is left: ±w²",
+        ),
         _ends(evidence),
     )
 
@@ -216,14 +277,23 @@ def _product(problem: Any) -> str | None:
 def _inside(problem: Any) -> str | None:
     u, v = np.abs(problem.params0[0]), np.abs(problem.params0[1])
     near = np.abs(u - v) <= 1e-8 * np.maximum(u, v)  # u² − v² has lost half of its digits
-    return f"|u| = |v| at coordinate {int(np.flatnonzero(near)[0])}, which stays on its half-line" if np.any(near) else None
+    return (
+        f"|u| = |v| at coordinate {int(np.flatnonzero(near)[0])}, which stays on its half-line"
+        if np.any(near)
+        else None
+    )
 
 
 def _scaling_example(key: int) -> Problem:
-    """Diagonal networks of depth 2 to 4, matrix factorisations, and ReLU networks whose neurons come in opposite pairs."""
+    """Diagonal networks of depth 2 to 4, matrix factorisations, and ReLU networks whose neurons
+    come in opposite pairs."""
     if key % 8 == 7:
         return paired_neurons(key)
-    return completion_problem(key) if key % 4 == 3 else diagonal_problem(key, depth=2 + key % 3, scale=0.4)
+    return (
+        completion_problem(key)
+        if key % 4 == 3
+        else diagonal_problem(key, depth=2 + key % 3, scale=0.4)
+    )
 
 
 def _scaling_family(key: int) -> Problem:
@@ -235,7 +305,10 @@ def _scaling_family(key: int) -> Problem:
     model, unit = TwoLayer(m, d), 10 ** rng.uniform(-1, 1)
     data = Dataset(rng.standard_normal((n, d)), unit**2 * rng.standard_normal(n))
     return Problem(
-        model, data, SquareLoss(("sum", "half", "half-mean")[key % 3]), model.init(unit * rng.uniform(0.2, 1), key=key)
+        model,
+        data,
+        SquareLoss(("sum", "half", "half-mean")[key % 3]),
+        model.init(unit * rng.uniform(0.2, 1), key=key),
     )
 
 
@@ -243,12 +316,17 @@ def product_problem(key: int, n: int = 6, d: int = 16) -> Problem:
     """u∘v on sparse regression: the unbiased start for even keys, a random one for odd."""
     data = diagonal_problem(key, n=n, d=d).data
     model, rng = ProductNetwork(), np.random.default_rng((67, key))
-    start = ProductParams(rng.uniform(0.5, 1, d), rng.uniform(-0.4, 0.4, d)) if key % 2 else model.init(0.3, dim=d)
+    start = (
+        ProductParams(rng.uniform(0.5, 1, d), rng.uniform(-0.4, 0.4, d))
+        if key % 2
+        else model.init(0.3, dim=d)
+    )
     return Problem(model, data, SquareLoss(("sum", "half", "half-mean")[key % 3]), start)
 
 
 def product_family(key: int) -> Problem:
-    """The data of the diagonal networks' family; weights of all signs over two decades, unbiased for every third key."""
+    """The data of the diagonal networks' family; weights of all signs over two decades, unbiased
+    for every third key."""
     base, rng = diagonal_family(key, 2), np.random.default_rng((71, key))
     d, unit = base.data.d, float(np.sqrt(np.max(np.abs(base.data.y))))
     sizes = unit * 10 ** rng.uniform(-1.5, 0.5, (2, d)) * rng.choice([-1.0, 1.0], (2, d))
@@ -257,14 +335,19 @@ def product_family(key: int) -> Problem:
 
 
 SMOOTH = Hypothesis(
-    "smooth", "the model is smooth along the flow, or a two-layer network, followed from gate to gate", on_problem(_smooth)
+    "smooth",
+    "the model is smooth along the flow, or a two-layer network, followed from gate to gate",
+    on_problem(_smooth),
 )
 PRODUCT = Hypothesis("product", "a diagonal network u∘v", on_problem(_product), structural=True)
-INSIDE = Hypothesis("inside", "|u_i| ≠ |v_i| at the start, so that every β can be reached", on_problem(_inside))
+INSIDE = Hypothesis(
+    "inside", "|u_i| ≠ |v_i| at the start, so that every β can be reached", on_problem(_inside)
+)
 
 fn1 = Claim(
     "W/fn1",
-    "For D-homogeneous models, scaling the start is equivalent to scaling the output: from α·w₀ the flow of f is, at t, α times"
+    "For D-homogeneous models, scaling the start is equivalent to scaling the output: from α·w₀ "
+    "the flow of f is, at t, α times"
     " that of α^D·f from w₀ at t/α².",
     "W, footnote 1 (the clock is ours)",
     (HOMOGENEOUS, SQUARE, SMOOTH, LABELLED),
@@ -277,8 +360,10 @@ fn1 = Claim(
 )
 fn2 = Claim(
     "W/fn2",
-    "f = ⟨u∘v, x⟩ follows the depth-2 model from w± = (u ± v)/2 at half its speed; from |u| = |v| both stay equal and no sign"
-    " flips, so that ±w² is left; otherwise its limit is the projection of u₀∘v₀ for Φ_r, r = |u₀² − v₀²|/2.",
+    "f = ⟨u∘v, x⟩ follows the depth-2 model from w± = (u ± v)/2 at half its speed; from |u| = |v| "
+    "both stay equal and no sign"
+    " flips, so that ±w² is left; otherwise its limit is the projection of u₀∘v₀ for Φ_r, r = "
+    "|u₀² − v₀²|/2.",
     "W, Section 4 and footnote 2",
     (PRODUCT, SQUARE, CONSISTENT, NONTRIVIAL, INSIDE),
     product_problem,

@@ -1,8 +1,10 @@
-"""W, §4: w = 0 is a saddle, so that taking α → 0 increases the time needed to escape it; how fast, for every order D.
+"""W, §4: w = 0 is a saddle, so that taking α → 0 increases the time needed to escape it; how fast,
+for every order D.
 
-While β is small the residual is −y, and the weights grow by themselves: log w₊ at the rate 4c|Xᵀy|_i for D = 2, and w₊^{2−D}
-falls at the rate 2cD(D−2)|Xᵀy|_i for D ≥ 3. The fastest coordinate leaves at t = log(1/α²)/(8c‖Xᵀy‖_∞), or at
-α^{2−D}/(2cD(D−2)‖Xᵀy‖_∞), up to a time that does not depend on α.
+While β is small the residual is −y, and the weights grow by themselves: log w₊ at the rate
+4c|Xᵀy|_i for D = 2, and w₊^{2−D} falls at the rate 2cD(D−2)|Xᵀy|_i for D ≥ 3. The fastest
+coordinate leaves at t = log(1/α²)/(8c‖Xᵀy‖_∞), or at α^{2−D}/(2cD(D−2)‖Xᵀy‖_∞), up to a time that
+does not depend on α.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def first_target(problem: Problem) -> tuple[float, float]:
     return float(force[k]), float(force[k] / np.sum(X[:, k] ** 2))
 
 
-def _crossing(problem: Problem, ends: Array, at: Callable[[float], Array], wanted: float) -> float | None:
+def _crossing(
+    problem: Problem, ends: Array, at: Callable[[float], Array], wanted: float
+) -> float | None:
     """The first time at which ‖y‖² − ‖Xβ − y‖² exceeds `wanted`."""
     X, y = problem.data.X, problem.data.y
 
@@ -64,12 +68,15 @@ def _crossing(problem: Problem, ends: Array, at: Callable[[float], Array], wante
 
 
 def escape_time(problem: Problem, unit: float, time_s: float) -> float | str:
-    """When the flow leaves the saddle, from the start at which this should take `unit` times the inverse of the rate."""
+    """When the flow leaves the saddle, from the start at which this should take `unit` times the
+    inverse of the rate."""
     D, c = problem.model.depth, problem.loss.factor(problem.data.n)
     force, target = first_target(problem)
     wanted = LEFT * force * target
     if D == 2:
-        run = log_flow(problem, (np.log(target / 2) - unit) / 2, BEYOND * unit / escape_rate(D, c, force))
+        run = log_flow(
+            problem, (np.log(target / 2) - unit) / 2, BEYOND * unit / escape_rate(D, c, force)
+        )
         if isinstance(run, str):
             return run
         ends, many = run
@@ -81,8 +88,14 @@ def escape_time(problem: Problem, unit: float, time_s: float) -> float | str:
         flow = witness_flow(start, t1=t1, time_s=time_s)
         if isinstance(flow, str):
             return flow
-        found = _crossing(problem, flow.times, lambda t: problem.model.effective(flow.at(t)), wanted)
-    return "the flow did not leave in one and a half times the time predicted" if found is None else found
+        found = _crossing(
+            problem, flow.times, lambda t: problem.model.effective(flow.at(t)), wanted
+        )
+    return (
+        "the flow did not leave in one and a half times the time predicted"
+        if found is None
+        else found
+    )
 
 
 def _escape(evidence: Evidence) -> tuple[Check, ...]:
@@ -97,19 +110,27 @@ def _escape(evidence: Evidence) -> tuple[Check, ...]:
     if failure is not None:
         return (unknown_check(words, failure),)
     times: Array = np.array(found, dtype=float)
-    clock = escape_rate(D, c, force) * (1.0 if D == 2 else target ** ((D - 2) / D))  # the unit's own
+    # the unit's own
+    clock = escape_rate(D, c, force) * (1.0 if D == 2 else target ** ((D - 2) / D))
     slopes = np.diff(times) / np.diff(units) * clock
-    rounding = (TOLERANCE if D == 2 else WITNESS_RTOL) * 100 * float(units[-1] / (units[-1] - units[-2]))
+    rounding = (
+        (TOLERANCE if D == 2 else WITNESS_RTOL) * 100 * float(units[-1] / (units[-1] - units[-2]))
+    )
     notes: dict[str, Any] = {"null": 0.0}
-    notes["witness"] = "∇L followed in the logarithms of the weights" if D == 2 else "∇L followed in the weights"
+    notes["witness"] = (
+        "∇L followed in the logarithms of the weights" if D == 2 else "∇L followed in the weights"
+    )
     return (
         exponent_check(words, units, times, 1.0, **notes),
         Check(
-            f"d(time)/d({name}) times " + ("8c‖Xᵀy‖_∞" if D == 2 else "2cD(D−2)‖Xᵀy‖_∞") + ", between the two least α",
+            f"d(time)/d({name}) times "
+            + ("8c‖Xᵀy‖_∞" if D == 2 else "2cD(D−2)‖Xᵀy‖_∞")
+            + ", between the two least α",
             float(slopes[-1]),
             "==",
             1.0,
-            abs(float(slopes[-1] - slopes[-2])) + rounding,  # what does not depend on α has gone, the rest falls with it
+            # what does not depend on α has gone, the rest falls with it
+            abs(float(slopes[-1] - slopes[-2])) + rounding,
             **notes,
         ),
     )
@@ -117,9 +138,12 @@ def _escape(evidence: Evidence) -> tuple[Check, ...]:
 
 escape = Claim(
     "W/escape",
-    "As α → 0 the time needed to escape the saddle at w = 0 grows without bound: it is log(1/α²)/(8c‖Xᵀy‖_∞) for D = 2 and"
-    " α^{2−D}/(2cD(D−2)‖Xᵀy‖_∞) for D ≥ 3, up to a time that does not depend on α, for the loss c‖·‖².",
-    'W, Section 4 ("drastically increases the time needed to escape the saddle point"; the times are ours)',
+    "As α → 0 the time needed to escape the saddle at w = 0 grows without bound: it is "
+    "log(1/α²)/(8c‖Xᵀy‖_∞) for D = 2 and"
+    " α^{2−D}/(2cD(D−2)‖Xᵀy‖_∞) for D ≥ 3, up to a time that does not depend on α, for the loss "
+    "c‖·‖².",
+    'W, Section 4 ("drastically increases the time needed to escape the saddle point"; the times '
+    "are ours)",
     (depth(2), SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, depth=2 + key % 4, n=5, d=12),
     _escape,

@@ -1,8 +1,9 @@
 """W, §5: regularising ‖w‖₂ explicitly is regularising ‖β‖_{2/D}, which is not what small starts do.
 
-Among weights with w₊^D − w₋^D = β the least ‖w‖² is Σ|β_i|^{2/D}: one of w₊, w₋ vanishes. For D = 2 that is the ℓ1 norm, the rich
-regime's. For D ≥ 3 it is concave in |β_i|: its least interpolators sit at vertices of {Xβ = y}, among which it may choose another
-than the ℓ1 norm does, while the flow goes to min ℓ1 for every D.
+Among weights with w₊^D − w₋^D = β the least ‖w‖² is Σ|β_i|^{2/D}: one of w₊, w₋ vanishes. For D = 2
+that is the ℓ1 norm, the rich regime's. For D ≥ 3 it is concave in |β_i|: its least interpolators
+sit at vertices of {Xβ = y}, among which it may choose another than the ℓ1 norm does, while the flow
+goes to min ℓ1 for every D.
 """
 
 from __future__ import annotations
@@ -43,14 +44,16 @@ def bridge(beta: Array, order: int) -> Array:
 
 
 def least_weights(size: float, order: int) -> float:
-    """The least w₊² + w₋² with w₊^D − w₋^D = |β|, over a grid of w₋ ≥ 0: the definition, without its solution."""
+    """The least w₊² + w₋² with w₊^D − w₋^D = |β|, over a grid of w₋ ≥ 0: the definition, without
+    its solution."""
     minus = np.linspace(0.0, 2.0, GRID) * size ** (1 / order)
     plus = (size + minus**order) ** (1 / order)
     return float(np.min(plus**2 + minus**2))
 
 
 def vertices(X: Array, y: Array) -> Array:
-    """All interpolators with as many entries as X has rank: a concave function of |β| is least at one of them."""
+    """All interpolators with as many entries as X has rank: a concave function of |β| is least at
+    one of them."""
     n, d = X.shape
     found = []
     for support in itertools.combinations(range(d), n):
@@ -64,7 +67,8 @@ def vertices(X: Array, y: Array) -> Array:
 
 
 def exhibit(order: int) -> Problem:
-    """y is one column, or 0.45 times the sum of two: ‖·‖_{2/D} prefers the one, ℓ1 the two, for D ≥ 3."""
+    """y is one column, or 0.45 times the sum of two: ‖·‖_{2/D} prefers the one, ℓ1 the two, for D ≥
+    3."""
     X = np.array([[0.45, 1.0, 0.0], [0.45, 0.0, 1.0]])
     model = DiagonalNetwork(order)
     return Problem(model, Dataset(X, X[:, 0]), SquareLoss("sum"), model.init(START, dim=3))
@@ -80,7 +84,15 @@ def _apart(D: int, time_s: float) -> Check:
     corners = vertices(problem.data.X, problem.data.y)
     best = corners[int(np.argmin(bridge(corners, D)))]
     distance = float(np.max(np.abs(problem.model.effective(run.final) - best)))
-    return Check(name, distance, ">=", 0.5, float(run.predictor_error[-1]), witness="∇L followed in the weights", null=0.0)
+    return Check(
+        name,
+        distance,
+        ">=",
+        0.5,
+        float(run.predictor_error[-1]),
+        witness="∇L followed in the weights",
+        null=0.0,
+    )
 
 
 def _explicit(evidence: Evidence) -> tuple[Check, ...]:
@@ -88,15 +100,28 @@ def _explicit(evidence: Evidence) -> tuple[Check, ...]:
     X, y, D = problem.data.X, problem.data.y, problem.model.depth
     rng = np.random.default_rng(0)
     sizes = 10 ** rng.uniform(-6, 6, TRIED)
-    ratios = np.array([least_weights(float(size), D) / float(bridge(np.array([size]), D)) for size in sizes])
+    ratios = np.array(
+        [least_weights(float(size), D) / float(bridge(np.array([size]), D)) for size in sizes]
+    )
     corners = vertices(X, y)
     best = corners[int(np.argmin(bridge(corners, D)))]
     even = evidence.l2.value
     aside = rng.standard_normal((TRIED, len(even)))
     aside -= aside @ np.linalg.pinv(X) @ X
-    others = np.vstack([even, evidence.l1.value, even + rng.uniform(0, 1, (TRIED, 1)) * float(np.max(np.abs(even))) * aside])
+    others = np.vstack(
+        [
+            even,
+            evidence.l1.value,
+            even + rng.uniform(0, 1, (TRIED, 1)) * float(np.max(np.abs(even))) * aside,
+        ]
+    )
     least = float(np.min(bridge(others, D))) / float(bridge(best, D))
-    lost = len(even) * float(bridge(np.array([1e-13 * np.max(np.abs(best))]), D)) / float(bridge(best, D))  # entries at rounding
+    # entries at rounding
+    lost = (
+        len(even)
+        * float(bridge(np.array([1e-13 * np.max(np.abs(best))]), D))
+        / float(bridge(best, D))
+    )
     checks = (
         Check(
             "largest |least ‖w‖² with w₊^D − w₋^D = β over |β|^{2/D} − 1|",
@@ -107,7 +132,8 @@ def _explicit(evidence: Evidence) -> tuple[Check, ...]:
             witness="a search over w₋",
         ),
         Check(
-            "least Σ|β_i|^{2/D} over other interpolators over that at the vertices, less one: it is least at one of them",
+            "least Σ|β_i|^{2/D} over other interpolators over that at the vertices, less one: it "
+            "is least at one of them",
             least - 1,
             ">=",
             -2 * lost,
@@ -118,7 +144,10 @@ def _explicit(evidence: Evidence) -> tuple[Check, ...]:
     if D == 2:
         name = "D = 2: ‖β‖₁ of the least ‖w‖² over the least ℓ1 norm, less one"
         error = 1e-9 + abs(evidence.l1.certificate.gap)
-        return (*checks, Check(name, l1_excess(evidence, best), "==", 0.0, error, witness="a linear program"))
+        return (
+            *checks,
+            Check(name, l1_excess(evidence, best), "==", 0.0, error, witness="a linear program"),
+        )
     return (*checks, _apart(D, evidence.time_left / 2))
 
 
@@ -134,12 +163,16 @@ def _example(key: int) -> Problem:
     return diagonal_problem(key, depth=2 + key % 4, scale=0.1, n=3, d=8)
 
 
-FEW = Hypothesis("few", "few enough samples and coordinates that every vertex can be looked at", on_problem(_few))
+FEW = Hypothesis(
+    "few", "few enough samples and coordinates that every vertex can be looked at", on_problem(_few)
+)
 
 explicit = Claim(
     "W/explicit",
-    "Regularising ‖w‖₂ explicitly is regularising ‖β‖_{2/D}: the least ‖w‖² with w₊^D − w₋^D = β is Σ|β_i|^{2/D}. It is least at"
-    " a vertex of the interpolators: for D = 2 at that of least ℓ1 norm, for D ≥ 3 possibly at another one, to which the flow"
+    "Regularising ‖w‖₂ explicitly is regularising ‖β‖_{2/D}: the least ‖w‖² with w₊^D − w₋^D = β "
+    "is Σ|β_i|^{2/D}. It is least at"
+    " a vertex of the interpolators: for D = 2 at that of least ℓ1 norm, for D ≥ 3 possibly at "
+    "another one, to which the flow"
     " from a small start does not go.",
     'W, Section 5 ("regularizing ‖w‖₂ is equivalent to ‖β‖_{2/D} regularization") and Section 8',
     (depth(2), SQUARE, CONSISTENT, NONTRIVIAL, FEW),

@@ -1,4 +1,5 @@
-"""Problems among which the claims on diagonal networks are tried: wider, and uglier, than their examples."""
+"""Problems among which the claims on diagonal networks are tried: wider, and uglier, than their
+examples."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from ...records import Dataset, Problem
 
 
 def diagonal_family(key: int, depth: int, extreme: bool = False) -> Problem:
-    """Gaussian, sparse, unscaled, repeated and nearly equal columns, n up to d, labels over six decades, every normalisation.
+    """Gaussian, sparse, unscaled, repeated and nearly equal columns, n up to d, labels over six
+    decades, every normalisation.
 
     extreme: scales far below and above the labels, where W's thresholds lie.
     """

@@ -1,4 +1,5 @@
-"""Gradient descent and SGD with a finite step on the depth-2 model: the same projection, at an effective α per coordinate."""
+"""Gradient descent and SGD with a finite step on the depth-2 model: the same projection, at an
+effective α per coordinate."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from .families import diagonal_family
 STEPS = 20_000
 """Steps after which a run that has not converged leaves the verdict open."""
 SHARES = (0.1, 0.4, 1.6)
-"""Step sizes as shares of the inverse of the largest curvature at the limit; from 2 on that limit repels."""
+"""Step sizes as shares of the inverse of the largest curvature at the limit; from 2 on that limit
+repels."""
 RUNS: tuple[tuple[str, float, bool], ...] = (
     *((f"gradient descent, step {share}/λ", share, False) for share in SHARES),
     (f"SGD on half batches, step {SHARES[0]}/λ", SHARES[0], True),
@@ -39,7 +41,8 @@ EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Run:
-    """Descent by hand: the weights it ends at, Σlog|1 − s²| for its relative steps s, the largest s², how many steps it took."""
+    """Descent by hand: the weights it ends at, Σlog|1 − s²| for its relative steps s, the largest
+    s², how many steps it took."""
 
     params: DiagonalParams
     gain: Array
@@ -49,7 +52,8 @@ class Run:
 
 
 def descend(problem: Problem, step: float, batch: int | None) -> Run:
-    """w ← w − γ∇L(w), from the model's own gradient, until the loss is gone, or is beyond all bounds."""
+    """w ← w − γ∇L(w), from the model's own gradient, until the loss is gone, or is beyond all
+    bounds."""
     model, X, y, n = problem.model, problem.data.X, problem.data.y, problem.data.n
     params, rng = problem.params0, np.random.default_rng(KEY)
     gain, largest, start = np.zeros(problem.data.d), 0.0, float(np.sum((model(params, X) - y) ** 2))
@@ -73,7 +77,8 @@ def descend(problem: Problem, step: float, batch: int | None) -> Run:
 
 
 def stable_step(problem: Problem, beta: Array) -> float:
-    """1/λ of the loss's Hessian at an interpolator with w₊² − w₋² = β, w₊w₋ = α²: λ = 8c·λ_max(X·diag(w₊²+w₋²)·Xᵀ)."""
+    """1/λ of the loss's Hessian at an interpolator with w₊² − w₋² = β, w₊w₋ = α²: λ =
+    8c·λ_max(X·diag(w₊²+w₋²)·Xᵀ)."""
     X, c, alpha = problem.data.X, problem.loss.factor(problem.data.n), start_scale(problem)
     size = np.hypot(beta, 2 * alpha**2)
     return 1 / (8 * c * float(np.linalg.eigvalsh((X * size) @ X.T)[-1]))
@@ -99,32 +104,52 @@ def _one(problem: Problem, flow: Array, name: str, step: float, batch: int | Non
         return [unknown_check(quantity, f"not converged in {run.steps} steps")]
     model, start = problem.model, problem.params0
     try:
-        predicted, _ = effective_limit(model, problem.data, problem.loss, start, step, run.steps, batch=batch, key=KEY)
+        predicted, _ = effective_limit(
+            model, problem.data, problem.loss, start, step, run.steps, batch=batch, key=KEY
+        )
     except BiasflowError as reason:
         return [unknown_check(quantity, str(reason))]
     notes: dict[str, Any] = {"witness": "descent by hand in the weights"}
     beta = problem.model.effective(run.params)
     size = float(np.max(np.abs(beta)))
-    rounded = 10 * run.steps * EPS + 2 * start_spread(problem)  # of products of as many factors, to first order
-    error = 2 * remaining(problem, run.params) / size + rounded * (1 + abs(np.log(start_scale(problem))))
+    # of products of as many factors, to first order
+    rounded = 10 * run.steps * EPS + 2 * start_spread(problem)
+    error = 2 * remaining(problem, run.params) / size + rounded * (
+        1 + abs(np.log(start_scale(problem)))
+    )
     away, null = (float(np.max(np.abs(beta - value))) / size for value in (predicted.value, flow))
-    product = np.log(np.abs(run.params.plus)) + np.log(np.abs(run.params.minus)) - 2 * np.log(start_scale(problem))
+    product = (
+        np.log(np.abs(run.params.plus))
+        + np.log(np.abs(run.params.minus))
+        - 2 * np.log(start_scale(problem))
+    )
     gain = predicted.stats["log_gain"]
     mismatch = float(np.max(np.abs(product - gain)))
     checks = [
         Check(quantity, away, "==", 0.0, error, null=null, **notes),
-        Check(f"{name}: log(w₊w₋/α²) against Σlog|1−s²|, largest difference", mismatch, "==", 0.0, rounded, **notes),
+        Check(
+            f"{name}: log(w₊w₋/α²) against Σlog|1−s²|, largest difference",
+            mismatch,
+            "==",
+            0.0,
+            rounded,
+            **notes,
+        ),
     ]
     if run.largest <= 2:  # beyond, a factor |1 − s²| may exceed one: nothing is claimed
         words = f"{name}: largest log(r_eff/r), all s² ≤ 2"
-        checks.append(Check(words, float(np.max(product)), "<=", 0.0, min(rounded, 1e-9), null=0.0, **notes))
+        checks.append(
+            Check(words, float(np.max(product)), "<=", 0.0, min(rounded, 1e-9), null=0.0, **notes)
+        )
     return checks
 
 
 descent = Claim(
     "W/descent",
-    "With a finite step, or minibatches, the limit is the projection for r_eff = 2α²Π|1−s_k²| from a start shifted by"
-    " −2Σ(artanh s_k − s_k), s_k the relative steps: a smaller effective α as long as s_k² ≤ 2, but not the same for every"
+    "With a finite step, or minibatches, the limit is the projection for r_eff = 2α²Π|1−s_k²| "
+    "from a start shifted by"
+    " −2Σ(artanh s_k − s_k), s_k the relative steps: a smaller effective α as long as s_k² ≤ 2, "
+    "but not the same for every"
     " coordinate.",
     "Even et al. 2023, Pesme et al. 2021, for W's model",
     (depth(2, 2), SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),

@@ -1,10 +1,14 @@
-"""W, §4: the rich regime's bias is no RKHS norm, for any choice of kernel; the kernel regime's is one.
+"""W, §4: the rich regime's bias is no RKHS norm, for any choice of kernel; the kernel regime's is
+one.
 
-What a norm of predictors costs to fit labels y, N(y) = min{‖β‖ : Xβ = y}, is a norm of y. For an RKHS norm it is yᵀK⁻¹y under a
-root, and satisfies the parallelogram law. For ℓ1 its unit ball is the convex hull of the columns of X and their opposites, a
-polytope, which is an ellipsoid in one dimension only: so the law fails, and no kernel gives this N. Where p and q, two such
-columns, are on one face, N(p) = N(q) = 1 and N(p + q) = 2: the law would ask for N(p − q) = 0, but N(y) ≥ ‖y‖₂/max‖x_j‖₂. The
-columns that a minimiser uses, with its signs, are on one face: its dual vector is one on each, at most one on all.
+What a norm of predictors costs to fit labels y, N(y) = min{‖β‖ : Xβ = y}, is a norm of y. For an
+RKHS norm it is yᵀK⁻¹y under a root, and satisfies the parallelogram law. For ℓ1 its unit ball is
+the convex hull of the columns of X and their opposites, a
+polytope, which is an ellipsoid in one dimension only: so the law fails, and no kernel gives this N.
+Where p and q, two such columns, are on one face, N(p) = N(q) = 1 and N(p + q) = 2: the law would
+ask for N(p − q) = 0, but N(y) ≥ ‖y‖₂/max‖x_j‖₂. The
+columns that a minimiser uses, with its signs, are on one face: its dual vector is one on each, at
+most one on all.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ PAIRS = 10
 PROGRAMMED = 1e-6
 """Relative error of a defect that is made of four linear programs with HiGHS' tolerance of 1e-7."""
 SEEN = 1e-6
-"""Share of the largest entry below which a minimiser's entry is none: what the tolerance of linear programs leaves."""
+"""Share of the largest entry below which a minimiser's entry is none: what the tolerance of linear
+programs leaves."""
 
 
 def rich_cost(X: Array, y: Array) -> float:
@@ -50,7 +55,8 @@ def parallelogram(cost: Any, X: Array, first: Array, second: Array) -> float:
 
 
 def on_one_face(X: Array, y: Array) -> tuple[Array, Array] | None:
-    """Two columns that a minimiser of ‖β‖₁ with Xβ = y uses, with their signs: of its largest entries the two farthest apart."""
+    """Two columns that a minimiser of ‖β‖₁ with Xβ = y uses, with their signs: of its largest
+    entries the two farthest apart."""
     beta = np.asarray(min_l1(X, y).value)
     used = np.flatnonzero(np.abs(beta) > SEEN * np.max(np.abs(beta)))
     columns = (X[:, used] * np.sign(beta[used])).T
@@ -66,11 +72,18 @@ def _hilbert(evidence: Evidence) -> tuple[Check, ...]:
     kernel = [parallelogram(kernel_cost, X, *pair) for pair in pairs]
     rich = parallelogram(rich_cost, X, *pairs[0])
     singular = np.linalg.svd(X, compute_uv=False)
-    condition = float(singular[0] / singular[singular > max(X.shape) * np.finfo(float).eps * singular[0]][-1])
+    condition = float(
+        singular[0] / singular[singular > max(X.shape) * np.finfo(float).eps * singular[0]][-1]
+    )
     face = on_one_face(X, pairs[0][0])
-    quantity = "defect of the parallelogram law of min{‖β‖₁ : Xβ = y} at two columns on a face, over its bound: no RKHS norm"
+    quantity = (
+        "defect of the parallelogram law of min{‖β‖₁ : Xβ = y} at two columns on a face, "
+        "over its bound: no RKHS norm"
+    )
     if face is None:
-        first: tuple[Check, ...] = (unknown_check(quantity, "the minimiser found uses one column alone"),)
+        first: tuple[Check, ...] = (
+            unknown_check(quantity, "the minimiser found uses one column alone"),
+        )
     else:
         far = float(np.linalg.norm(face[0] - face[1])) / longest
         least = far**2 / 4  # N(p − q)² over 2N(p)² + 2N(q)² = 4
@@ -82,7 +95,8 @@ def _hilbert(evidence: Evidence) -> tuple[Check, ...]:
                 1.0,
                 PROGRAMMED,
                 witness="linear programs",
-                null=kernel_cost(X, face[0] + face[1]) / (kernel_cost(X, face[0]) + kernel_cost(X, face[1])),
+                null=kernel_cost(X, face[0] + face[1])
+                / (kernel_cost(X, face[0]) + kernel_cost(X, face[1])),
             ),
             Check(
                 quantity,
@@ -111,15 +125,19 @@ def _hilbert(evidence: Evidence) -> tuple[Check, ...]:
 
 def _plane(problem: Problem) -> str | None:
     rank = int(np.linalg.matrix_rank(problem.data.X))
-    return None if rank >= 2 else "X has rank one: every norm of one number is a multiple of its size"
+    return (
+        None if rank >= 2 else "X has rank one: every norm of one number is a multiple of its size"
+    )
 
 
 RANK = Hypothesis("rank", "X has rank two or more", on_problem(_plane))
 
 hilbert = Claim(
     "W/hilbert",
-    "The rich regime's bias is no RKHS norm for any kernel: what it costs to fit labels, min{‖β‖₁ : Xβ = y}, fails the"
-    " parallelogram law, by ‖p − q‖²/(4·max‖x_j‖²) or more where p, q are columns on one face of its unit ball; the kernel"
+    "The rich regime's bias is no RKHS norm for any kernel: what it costs to fit labels, min{‖β‖₁ "
+    ": Xβ = y}, fails the"
+    " parallelogram law, by ‖p − q‖²/(4·max‖x_j‖²) or more where p, q are columns on one face of "
+    "its unit ball; the kernel"
     " regime's min{‖β‖₂ : Xβ = y} satisfies it.",
     'W, Section 4 ("not an RKHS norm for any choice of kernel")',
     (DIAGONAL, SQUARE, NONTRIVIAL, RANK),

@@ -1,7 +1,9 @@
-"""W, §3: the kernel regime, for any homogeneous model: its definition, K_{w(t)} ≈ K_{w(0)}, and where the flow then goes.
+"""W, §3: the kernel regime, for any homogeneous model: its definition, K_{w(t)} ≈ K_{w(0)}, and
+where the flow then goes.
 
-From α·w₀ the weights move by a relative m ∝ α^{−D} to fit the labels. An unbiased start that pairs every weight with its
-opposite, as all of W's do, has no first order in m: kernel and predictor then follow the linearised model up to m², α^{−2D}.
+From α·w₀ the weights move by a relative m ∝ α^{−D} to fit the labels. An unbiased start that pairs
+every weight with its opposite, as all of W's do, has no first order in m: kernel and predictor then
+follow the linearised model up to m², α^{−2D}.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ import numpy as np
 from ...errors import BiasflowError, RefusedError
 from ...flows import METHODS, gradient_flow
 from ...inputs import Array
-from ...limits import kernel_interpolator, min_l2, tangent_interpolator, tangent_kernel, tangent_kernel_limit
+from ...limits import (
+    kernel_interpolator,
+    min_l2,
+    tangent_interpolator,
+    tangent_kernel,
+    tangent_kernel_limit,
+)
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork, MatrixFactorisation, TwoLayer, TwoLayerParams
 from ...records import Dataset, Problem, Trajectory, leaf_map, leaves
@@ -27,14 +35,16 @@ from ..witness import witness_flow
 from .families import diagonal_family
 
 MOVEMENTS = tuple(float(m) for m in np.geomspace(1e-1, 9e-5, 7))
-"""Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three decades."""
+"""Relative movements ‖w − w₀‖/‖w₀‖ of the linearised network, which go like α^{−D}: three
+decades."""
 GATED = tuple(float(m) for m in np.geomspace(1e-1, 1e-6, 21))
-"""The same for networks with gates, whose kernel is the limit's only once no gate changes on the data: those that change are left
-out."""
+"""The same for networks with gates, whose kernel is the limit's only once no gate changes on the
+data: those that change are left out."""
 ROUNDED_GATES = tuple(float(m) for m in np.geomspace(1.2e-2, 1e-6, 9))
 """The same where kinks are rounded, and the flow does not tell when a gate changes."""
 FLOW_RTOL = 1e-12
-"""Tolerance of these flows, whose weights hardly move: squares of the least movement are still seen."""
+"""Tolerance of these flows, whose weights hardly move: squares of the least movement are still
+seen."""
 SEEN, LOOKED = 60, 6
 """Times along a flow at which its predictions are looked at, and every how many its kernel."""
 ROUNDED = 1e-15
@@ -47,9 +57,11 @@ PLACES, TRIED = 20, 400
 UNBIASED = 1e-12
 """f(w₀, x) relative to ‖w₀‖‖∇f(w₀, x)‖, which bounds it, below which a start is unbiased."""
 NUDGE = 1e-5
-"""Step of central differences, over the largest weight: truncation and rounding are both near 1e-10."""
+"""Step of central differences, over the largest weight: truncation and rounding are both near
+1e-10."""
 DERIVED = ("dual", "factored")
-"""Flows of the library that go through a reduction of the gradient flow; all others follow the gradient."""
+"""Flows of the library that go through a reduction of the gradient flow; all others follow the
+gradient."""
 
 
 def scaled(params: Any, factor: float) -> Any:
@@ -57,17 +69,25 @@ def scaled(params: Any, factor: float) -> Any:
 
 
 def elsewhere(X: Array, places: int = PLACES) -> Array:
-    """Random inputs, coordinates as large as the data's: outside their span, where linear predictors may still differ."""
-    return np.random.default_rng(0).standard_normal((places, X.shape[1])) * np.sqrt(np.mean(X**2, axis=0))
+    """Random inputs, coordinates as large as the data's: outside their span, where linear
+    predictors may still differ."""
+    return np.random.default_rng(0).standard_normal((places, X.shape[1])) * np.sqrt(
+        np.mean(X**2, axis=0)
+    )
 
 
 def quiet_places(problem: Problem, flow: Trajectory) -> Array:
-    """Those among random inputs at which f bends least when the weights move as this flow does: no gate changes there."""
+    """Those among random inputs at which f bends least when the weights move as this flow does: no
+    gate changes there."""
     candidates, start = elsewhere(problem.data.X, TRIED), problem.params0
 
     def moved(share: float) -> Array:
         parts = iter(leaves(flow.final))
-        return np.asarray(problem.model(leaf_map(lambda leaf: leaf + share * (next(parts) - leaf), start), candidates))
+        return np.asarray(
+            problem.model(
+                leaf_map(lambda leaf: leaf + share * (next(parts) - leaf), start), candidates
+            )
+        )
 
     shares = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
     values = np.array([moved(float(share)) for share in shares])
@@ -82,7 +102,8 @@ def size(params: Any) -> float:
 
 
 def differenced_kernel(problem: Problem, nudge: float) -> Array:
-    """K₀ = Σ(∂f/∂w)(∂f/∂w)ᵀ by central differences of the model's outputs: a route without its derivatives."""
+    """K₀ = Σ(∂f/∂w)(∂f/∂w)ᵀ by central differences of the model's outputs: a route without its
+    derivatives."""
     start = problem.params0
     shapes = [np.shape(leaf) for leaf in leaves(start)]
     flat = np.concatenate([np.ravel(leaf) for leaf in leaves(start)])
@@ -91,7 +112,11 @@ def differenced_kernel(problem: Problem, nudge: float) -> Array:
     def outputs(weights: Array) -> Array:
         parts = iter(np.split(weights, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]))
         sized = iter(shapes)
-        return np.asarray(problem.model(leaf_map(lambda leaf: next(parts).reshape(next(sized)), start), problem.data.X))
+        return np.asarray(
+            problem.model(
+                leaf_map(lambda leaf: next(parts).reshape(next(sized)), start), problem.data.X
+            )
+        )
 
     K = np.zeros((problem.data.n, problem.data.n))
     for k in range(flat.size):
@@ -103,11 +128,15 @@ def differenced_kernel(problem: Problem, nudge: float) -> Array:
 
 
 def _homogeneity(problem: Problem) -> Check:
-    """K at 3w₀ from the model's derivatives against 3^{2(D−1)}K₀ from differences of its outputs."""
+    """K at 3w₀ from the model's derivatives against 3^{2(D−1)}K₀ from differences of its
+    outputs."""
     K, other = (differenced_kernel(problem, nudge) for nudge in (NUDGE, 2 * NUDGE))
     stretched = tangent_kernel(problem.model, scaled(problem.params0, STRETCH), problem.data.X)
     top = float(np.max(np.abs(K)))
-    mismatch = float(np.max(np.abs(stretched / STRETCH ** (2 * (problem.model.homogeneity - 1)) - K))) / top
+    mismatch = (
+        float(np.max(np.abs(stretched / STRETCH ** (2 * (problem.model.homogeneity - 1)) - K)))
+        / top
+    )
     error = float(np.max(np.abs(K - other))) / top + 10 * np.finfo(float).eps / NUDGE
     quantity = "relative mismatch of K at scale α and α^{2(D−1)}K₀"
     return Check(quantity, mismatch, "==", 0.0, error, witness="differences of the model's outputs")
@@ -115,7 +144,8 @@ def _homogeneity(problem: Problem) -> Check:
 
 @dataclasses.dataclass(frozen=True)
 class Departure:
-    """How far a flow is from the linearised model's: in its limit, along the way, and in its kernel; with the errors of each."""
+    """How far a flow is from the linearised model's: in its limit, along the way, and in its
+    kernel; with the errors of each."""
 
     end: float
     along: float
@@ -131,9 +161,11 @@ def bias_term(problem: Problem, X: Array) -> Array:
 
 
 def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
-    """Distances, each relative, of a flow from the affine model at its start, at the data and elsewhere.
+    """Distances, each relative, of a flow from the affine model at its start, at the data and
+    elsewhere.
 
-    That is f₀ + (1 − e^{−2cKt})(y − f₀) with its bias term f₀ = f(w(0), ·), which is zero for an unbiased start.
+    That is f₀ + (1 − e^{−2cKt})(y − f₀) with its bias term f₀ = f(w(0), ·), which is zero for an
+    unbiased start.
     """
     model, start = problem.model, problem.params0
     X, y = problem.data.X, problem.data.y
@@ -151,10 +183,16 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
     speed = 2 * problem.loss.factor(problem.data.n)
     for k, t in enumerate(_moments(values[kept], speed, float(flow.times[-1]))):
         state = flow.at(t)
-        linear = bias + vectors @ (-np.expm1(-speed * np.maximum(values, 0.0) * t) * (vectors.T @ (y - bias)))
+        linear = bias + vectors @ (
+            -np.expm1(-speed * np.maximum(values, 0.0) * t) * (vectors.T @ (y - bias))
+        )
         along = max(along, float(np.max(np.abs(model(state, X) - linear))) / reach)
         if k % LOOKED == 0:
-            moved = max(moved, float(np.max(np.abs(tangent_kernel(model, state, X) - K))) / float(np.max(np.abs(K))))
+            moved = max(
+                moved,
+                float(np.max(np.abs(tangent_kernel(model, state, X) - K)))
+                / float(np.max(np.abs(K))),
+            )
     largest = max(float(np.max(np.abs(leaf))) for leaf in leaves(start))
     off = float(np.max(flow.error)) / largest
     slopes = float(np.sqrt(np.max(np.diag(tangent_kernel(model, start, np.vstack([X, places]))))))
@@ -163,7 +201,9 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
     wrong = flow.predictor_error if linear else flow.error
     outputs = gain * np.array([float(wrong[-1]), float(np.max(wrong))])  # at the end, on the way
     outputs = (outputs + ROUNDED * size(start) * slopes) / reach
-    return Departure(end, along, moved, float(outputs[0]), float(outputs[1]), 4 * off + 10 * ROUNDED)
+    return Departure(
+        end, along, moved, float(outputs[0]), float(outputs[1]), 4 * off + 10 * ROUNDED
+    )
 
 
 def _moments(rates: Array, speed: float, last: float) -> Array:
@@ -173,18 +213,23 @@ def _moments(rates: Array, speed: float, last: float) -> Array:
 
 
 def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
-    """The flow by raw gradients where it can be had, else the library's; and what it rests on: nothing if on a reduction."""
+    """The flow by raw gradients where it can be had, else the library's; and what it rests on:
+    nothing if on a reduction."""
     if problem.model.nonsmooth(problem.params0) is None:
         run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
         if not isinstance(run, str):
             return run, "∇L followed in the weights"
     flow = gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=FLOW_RTOL)
     method = str(flow.stats.get("method", ""))
-    return flow, "" if method in DERIVED else f"∇L followed by the flow of {method or 'the weights'}"
+    return (
+        flow,
+        "" if method in DERIVED else f"∇L followed by the flow of {method or 'the weights'}",
+    )
 
 
 def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
-    """Flows from larger and larger multiples of the start against the linearised model: limit, way and kernel."""
+    """Flows from larger and larger multiples of the start against the linearised model: limit, way
+    and kernel."""
     kernel = tangent_interpolator(problem.model, problem.params0, problem.data.X, problem.data.y)
     moved = kernel.objective / size(problem.params0)
     gated = GATED if isinstance(problem.model, TwoLayer) else ROUNDED_GATES
@@ -210,27 +255,46 @@ def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
         "kernel": "largest change of the kernel, ‖K_{w(t)} − K_{w(0)}‖/‖K_{w(0)}‖",
     }
     return tuple(
-        law_check(f"exponent in α^D of the {words}", np.array(scales), *departure_columns(found, name), paired, source)
+        law_check(
+            f"exponent in α^D of the {words}",
+            np.array(scales),
+            *departure_columns(found, name),
+            paired,
+            source,
+        )
         for name, words in names.items()
     )
 
 
 def departure_columns(found: list[Departure], name: str) -> tuple[Array, Array]:
-    return np.array([getattr(d, name) for d in found]), np.array([getattr(d, f"{name}_error") for d in found])
+    return np.array([getattr(d, name) for d in found]), np.array(
+        [getattr(d, f"{name}_error") for d in found]
+    )
 
 
-def law_check(quantity: str, scales: Array, values: Array, errors: Array, paired: bool, source: str) -> Check:
-    """The exponent: −2 from α·1, at most −1 in general; where there is nothing to fit, that there is nothing."""
-    seen = np.logical_and.accumulate(values > CLEAR * errors)  # beyond the first that is not, all is noise
+def law_check(
+    quantity: str, scales: Array, values: Array, errors: Array, paired: bool, source: str
+) -> Check:
+    """The exponent: −2 from α·1, at most −1 in general; where there is nothing to fit, that there
+    is nothing."""
+    # beyond the first that is not, all is noise
+    seen = np.logical_and.accumulate(values > CLEAR * errors)
     if not len(values):
-        return unknown_check(quantity, "a gate changes on the data at every scale that was looked at")
+        return unknown_check(
+            quantity, "a gate changes on the data at every scale that was looked at"
+        )
     if not np.any(seen):  # with as many samples as directions every interpolator is the same
         words = quantity.replace("exponent in α^D of the ", "") + ", at every scale"
-        return Check(words, float(np.max(values)), "==", 0.0, float(CLEAR * np.max(errors)), witness=source)
+        return Check(
+            words, float(np.max(values)), "==", 0.0, float(CLEAR * np.max(errors)), witness=source
+        )
     if np.sum(seen) < 3:
-        return unknown_check(quantity, "the distance is below the flow's error at all but the first scales")
+        return unknown_check(
+            quantity, "the distance is below the flow's error at all but the first scales"
+        )
     x, y, error = scales[seen], values[seen], (errors / values)[seen]
-    notes: dict[str, Any] = {"witness": source, "null": 0.0}  # the distance from any other limit does not fall
+    # the distance from any other limit does not fall
+    notes: dict[str, Any] = {"witness": source, "null": 0.0}
     if paired:
         return exponent_check(quantity, x, y, -2.0, error, **notes)
     slope, spread, decades = fitted_exponent(x, y, error)
@@ -241,8 +305,12 @@ def _uniform(problem: Problem) -> tuple[Check, ...]:
     """Diagonal networks from α·1: the kernel is 2D²α^{2(D−1)}⟨x, x'⟩, and its limit min ℓ2."""
     D, alpha = problem.model.depth, start_scale(problem)
     kernel = tangent_kernel_limit(problem.model, problem.data, problem.params0).value
-    apart = float(np.max(np.abs(min_l2(problem.data.X, problem.data.y).value - kernel))) / float(np.max(np.abs(kernel)))
-    k, other = (differenced_kernel(problem, nudge) / alpha ** (2 * (D - 1)) for nudge in (NUDGE, 2 * NUDGE))
+    apart = float(np.max(np.abs(min_l2(problem.data.X, problem.data.y).value - kernel))) / float(
+        np.max(np.abs(kernel))
+    )
+    k, other = (
+        differenced_kernel(problem, nudge) / alpha ** (2 * (D - 1)) for nudge in (NUDGE, 2 * NUDGE)
+    )
     top = float(np.max(np.abs(k)))
     printed = float(np.max(np.abs(k - 2 * D**2 * problem.data.X @ problem.data.X.T))) / top
     error = float(np.max(np.abs(k - other))) / top + 10 * np.finfo(float).eps / NUDGE
@@ -288,10 +356,14 @@ def _homogeneous(problem: Any) -> str | None:
 def _unbiased(problem: Problem) -> str | None:
     places = np.vstack([problem.data.X, elsewhere(problem.data.X)])
     values = np.abs(problem.model(problem.params0, places))
-    bound = size(problem.params0) * np.sqrt(np.diag(tangent_kernel(problem.model, problem.params0, places)))
+    bound = size(problem.params0) * np.sqrt(
+        np.diag(tangent_kernel(problem.model, problem.params0, places))
+    )
     worst = int(np.argmax(values - UNBIASED * bound))
     return (
-        None if values[worst] <= UNBIASED * bound[worst] else f"f(w₀, x) = {values[worst]:.3g} at an input, needs zero everywhere"
+        None
+        if values[worst] <= UNBIASED * bound[worst]
+        else f"f(w₀, x) = {values[worst]:.3g} at an input, needs zero everywhere"
     )
 
 
@@ -306,7 +378,9 @@ def _reachable(problem: Problem) -> str | None:
 
 def _in_range(problem: Problem) -> str | None:
     try:
-        kernel_interpolator(tangent_kernel(problem.model, problem.params0, problem.data.X), problem.data.y)
+        kernel_interpolator(
+            tangent_kernel(problem.model, problem.params0, problem.data.X), problem.data.y
+        )
     except BiasflowError as error:
         return str(error)
     return None
@@ -335,20 +409,31 @@ def paired_neurons(key: int) -> Problem:
     return Problem(TwoLayer(32, 6), Dataset(X, rng.standard_normal(5)), SquareLoss("sum"), start)
 
 
-HOMOGENEOUS = Hypothesis("homogeneous", "a model that is D-homogeneous in its weights", on_problem(_homogeneous), structural=True)
+HOMOGENEOUS = Hypothesis(
+    "homogeneous",
+    "a model that is D-homogeneous in its weights",
+    on_problem(_homogeneous),
+    structural=True,
+)
 LABELLED = Hypothesis("nontrivial", "y ≠ 0", on_problem(_nontrivial))
 
 sec3 = Claim(
     "W/sec3",
-    "The tangent kernel at scale α is α^{2(D−1)}K₀; from an unbiased start the limit of the flow tends to the interpolator of"
-    " least tangent-kernel norm as α → ∞, and flow and kernel to those of the linearised model, at the rate α^{−D} or faster"
+    "The tangent kernel at scale α is α^{2(D−1)}K₀; from an unbiased start the limit of the flow "
+    "tends to the interpolator of"
+    " least tangent-kernel norm as α → ∞, and flow and kernel to those of the linearised model, "
+    "at the rate α^{−D} or faster"
     " (for diagonal networks from α·1 to min ℓ2, at the rate α^{−2D}).",
     "W, Section 3",
     (
         HOMOGENEOUS,
         SQUARE,
         Hypothesis("unbiased", "the start is unbiased: F(w₀) = 0", on_problem(_unbiased)),
-        Hypothesis("reachable", "y is in the range of the tangent kernel at the start", on_problem(_reachable)),
+        Hypothesis(
+            "reachable",
+            "y is in the range of the tangent kernel at the start",
+            on_problem(_reachable),
+        ),
         LABELLED,
         Hypothesis("flow", "the gradient flow can be integrated", on_problem(_integrable)),
     ),

@@ -1,8 +1,10 @@
-"""W, Lemmas 1 to 3: how far Q_α is from ℓ1 and ℓ2. Statements about every β, so tested at the vectors that are worst.
+"""W, Lemmas 1 to 3: how far Q_α is from ℓ1 and ℓ2. Statements about every β, so tested at the
+vectors that are worst.
 
-Q is convex, symmetric and even: among vectors with the same ℓ1 norm it is largest at a multiple of e₁ and least at a multiple of
-the vector of ones. As q(√s) is concave in s, it is the other way round among those with the same ℓ2 norm. So these two, at all
-lengths that a lemma allows, decide it for every β.
+Q is convex, symmetric and even: among vectors with the same ℓ1 norm it is largest at a multiple of
+e₁ and least at a multiple of the vector of ones. As q(√s) is concave in s, it is the other way
+round among those with the same ℓ2 norm. So these two, at all lengths that a lemma allows, decide it
+for every β.
 """
 
 from __future__ import annotations
@@ -46,8 +48,17 @@ def extremes(d: int) -> tuple[Array, Array]:
 
 def _implementation(problem: Problem, vectors: Iterable[Array]) -> Check:
     """The library's potential against the definition, which every other check uses."""
-    worst = max(abs(regulariser(problem, beta) / by_definition(problem, beta) - 1) for beta in vectors)
-    return Check("relative difference of Φ_{2α²} from α²Q_α", float(worst), "==", 0.0, IMPLEMENTED, witness=WITNESS)
+    worst = max(
+        abs(regulariser(problem, beta) / by_definition(problem, beta) - 1) for beta in vectors
+    )
+    return Check(
+        "relative difference of Φ_{2α²} from α²Q_α",
+        float(worst),
+        "==",
+        0.0,
+        IMPLEMENTED,
+        witness=WITNESS,
+    )
 
 
 def lemma_1_epsilon(alpha: float, norm: float, d: int) -> float:
@@ -60,7 +71,9 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     alpha, d = start_scale(problem), problem.data.d
     log = np.log(1 / alpha)
-    norms = np.unique(np.append(np.geomspace(max(alpha**2, 1e-3), 1e6 * d, LENGTHS), [0.5, d / 2, float(d)]))
+    norms = np.unique(
+        np.append(np.geomspace(max(alpha**2, 1e-3), 1e6 * d, LENGTHS), [0.5, d / 2, float(d)])
+    )
     norms = norms[norms >= alpha**2]
     shares: list[float] = []
     kernel: list[float] = []
@@ -85,7 +98,8 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def lemma_2_epsilon(alpha: float, d: int) -> float:
-    """The largest ε with d ≥ max(e, 12^{4ε}) and α ≥ d^{−1/4−1/(8ε)}; at most zero where there is none."""
+    """The largest ε with d ≥ max(e, 12^{4ε}) and α ≥ d^{−1/4−1/(8ε)}; at most zero where there is
+    none."""
     cap = np.log(d) / (4 * np.log(12))
     excess = -np.log(alpha) / np.log(d) - 0.25
     return float(min(cap, 1 / (8 * excess)) if excess > 0 else cap)
@@ -97,7 +111,11 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
     first, ones = extremes(d)
     even = ones / np.sqrt(d)
     eps = lemma_2_epsilon(alpha, d)
-    ratio = by_definition(problem, first) / np.sum(first) / (by_definition(problem, even) / np.sum(even))
+    ratio = (
+        by_definition(problem, first)
+        / np.sum(first)
+        / (by_definition(problem, even) / np.sum(even))
+    )
     return (
         _implementation(problem, (first, even)),
         Check(
@@ -122,13 +140,18 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
     shares: list[float] = []
     rich: list[float] = []
     lengths = alpha**2 * np.geomspace(1e-4, 0.9, LENGTHS)
-    vectors = [length * unit / np.linalg.norm(unit) for length in lengths for unit in extremes(problem.data.d)]
+    vectors = [
+        length * unit / np.linalg.norm(unit)
+        for length in lengths
+        for unit in extremes(problem.data.d)
+    ]
     for beta in vectors:
         norm = float(np.linalg.norm(beta))
         eps = lemma_3_epsilon(alpha, norm)
         shares.append(abs(4 * alpha**2 * by_definition(problem, beta) / norm**2 - 1) / eps)
         rich.append(abs(4 * alpha**2 * float(np.sum(np.abs(beta))) / norm**2 - 1) / eps)
-    rounding = 1e-15 / lemma_3_epsilon(alpha, float(lengths[0]))  # of the difference from one, in double precision
+    # of the difference from one, in double precision
+    rounding = 1e-15 / lemma_3_epsilon(alpha, float(lengths[0]))
     return (
         _implementation(problem, vectors),
         Check(
@@ -145,17 +168,26 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
 
 def _scale_hypothesis(id: str, statement: str, holds: Any) -> Hypothesis:
     def test(problem: Any) -> str | None:
-        return None if holds(problem) else f"α = {start_scale(problem):g}, d = {problem.data.d}: needs {statement}"
+        return (
+            None
+            if holds(problem)
+            else f"α = {start_scale(problem):g}, d = {problem.data.d}: needs {statement}"
+        )
 
     return Hypothesis(id, statement, on_problem(test))
 
 
 SMALL = _scale_hypothesis("small", "α < 1", lambda p: start_scale(p) < 1)
-WIDE = _scale_hypothesis("wide", "d ≥ 3 > e, so that d ≥ 12^{4ε} and α ≥ d^{−1/4−1/(8ε)} for some ε > 0", lambda p: p.data.d >= 3)
+WIDE = _scale_hypothesis(
+    "wide",
+    "d ≥ 3 > e, so that d ≥ 12^{4ε} and α ≥ d^{−1/4−1/(8ε)} for some ε > 0",
+    lambda p: p.data.d >= 3,
+)
 
 lem1 = Claim(
     "W/lem1",
-    "α ≤ min{1, √‖β‖₁, (2‖β‖₁)^{−1/(2ε)}, e^{−d/(2ε‖β‖₁)}} gives |α²Q(β/α²)/ln(1/α²) − ‖β‖₁| ≤ ε‖β‖₁.",
+    "α ≤ min{1, √‖β‖₁, (2‖β‖₁)^{−1/(2ε)}, e^{−d/(2ε‖β‖₁)}} gives |α²Q(β/α²)/ln(1/α²) − ‖β‖₁| ≤ "
+    "ε‖β‖₁.",
     "W, Lemma 1",
     (DEPTH_TWO, UNIFORM, CONSISTENT, NONTRIVIAL, SMALL),
     lambda key: diagonal_problem(key, scale=[1e-3, 1e-12, 1e-60][key % 3]),
@@ -167,7 +199,8 @@ lem1 = Claim(
 )
 lem2 = Claim(
     "W/lem2",
-    "For d ≥ max(e, 12^{4ε}) and α ≥ d^{−1/4−1/(8ε)}, Q is not proportional to ℓ1: Q(e₁)/‖e₁‖₁ ≥ (1+ε)Q(1/√d)/‖1/√d‖₁.",
+    "For d ≥ max(e, 12^{4ε}) and α ≥ d^{−1/4−1/(8ε)}, Q is not proportional to ℓ1: Q(e₁)/‖e₁‖₁ ≥ "
+    "(1+ε)Q(1/√d)/‖1/√d‖₁.",
     "W, Lemma 2",
     (DEPTH_TWO, UNIFORM, CONSISTENT, NONTRIVIAL, WIDE),
     lambda key: diagonal_problem(key, scale=[1.0, 1e-2, 1e-6][key % 3], d=200),

@@ -1,7 +1,8 @@
 """The depth-2 model's flow in the logarithms of its weights, at any scale.
 
-From ẇ± = −∂L/∂w± and β = w₊² − w₋², d(log w±)/dt = ∓2·∂L/∂β: the gradient flow itself in other coordinates. No conservation law,
-potential or dual is used, and α = e^{−10000} is no harder than α = 0.1.
+From ẇ± = −∂L/∂w± and β = w₊² − w₋², d(log w±)/dt = ∓2·∂L/∂β: the gradient flow itself in other
+coordinates. No conservation law, potential or dual is used, and α = e^{−10000} is no harder than α
+= 0.1.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from ...records import Problem
 TOLERANCE = 1e-10
 """Of a step, over the logarithm of a weight: relative error of the times of growth."""
 CLIPPED = 20.0
-"""Largest logarithm that is exponentiated: a step that tries more is rejected for its slope all the same."""
+"""Largest logarithm that is exponentiated: a step that tries more is rejected for its slope all the
+same."""
 MAX_STEPS = 50_000
 
 
-def log_flow(problem: Problem, log_alpha: float, t1: float) -> tuple[Array, Callable[[Array], Array]] | str:
-    """(ends of the steps, β at many times) from w± = e^{log_alpha}·1, or why it could not be followed."""
+def log_flow(
+    problem: Problem, log_alpha: float, t1: float
+) -> tuple[Array, Callable[[Array], Array]] | str:
+    """(ends of the steps, β at many times) from w± = e^{log_alpha}·1, or why it could not be
+    followed."""
     from scipy.integrate import LSODA
 
     X, y, d = problem.data.X, problem.data.y, problem.data.d
@@ -45,12 +50,24 @@ def log_flow(problem: Problem, log_alpha: float, t1: float) -> tuple[Array, Call
 
     start = np.full(2 * d, log_alpha)
     first = 1e-3 / float(np.max(np.abs(field(0.0, start))))
-    solver = LSODA(field, 0.0, start, t1, rtol=TOLERANCE, atol=TOLERANCE, jac=jacobian, first_step=min(first, t1))
+    solver = LSODA(
+        field,
+        0.0,
+        start,
+        t1,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        jac=jacobian,
+        first_step=min(first, t1),
+    )
     ends, pieces = [0.0], []
     while solver.status == "running":
         solver.step()
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)) or len(ends) > MAX_STEPS:
-            return f"the logarithms of the weights could not be followed beyond {solver.t / t1:.2g} of the time"
+            return (
+                "the logarithms of the weights could not be followed beyond "
+                f"{solver.t / t1:.2g} of the time"
+            )
         ends.append(float(solver.t))
         pieces.append(solver.dense_output())
     times = np.array(ends)

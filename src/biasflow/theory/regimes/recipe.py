@@ -1,8 +1,10 @@
-"""W, appendix A: how a regulariser is found. Where β(t) = f(Xᵀν(t)), invert f and integrate its inverse.
+"""W, appendix A: how a regulariser is found. Where β(t) = f(Xᵀν(t)), invert f and integrate its
+inverse.
 
-Weights that meet only in β_i = β_i(w_i) follow ẇ_i = −2c·∂β_i/∂w_i·(Xᵀr)_i: in the time s_i = (Xᵀν)_i, ν = −∫r, this is
-dw_i/ds = 2c·∂β_i/∂w_i, which knows no data. So f_i is what the model's own gradient makes of one coordinate that is pushed by
-one unit of force, and Q_i = ∫s dβ_i along it. No closed form is used.
+Weights that meet only in β_i = β_i(w_i) follow ẇ_i = −2c·∂β_i/∂w_i·(Xᵀr)_i: in the time s_i =
+(Xᵀν)_i, ν = −∫r, this is dw_i/ds = 2c·∂β_i/∂w_i, which knows no data. So f_i is what the model's
+own gradient makes of one coordinate that is pushed by one unit of force, and Q_i = ∫s dβ_i along
+it. No closed form is used.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ PUSHED = "one coordinate pushed by the model's gradient"
 
 @dataclasses.dataclass(frozen=True)
 class Pushed:
-    """Coordinates that were pushed: their weights and β, s and Q = ∫s dβ, f' = dβ/ds; with errors of β and Q."""
+    """Coordinates that were pushed: their weights and β, s and Q = ∫s dβ, f' = dβ/ds; with errors
+    of β and Q."""
 
     weights: Any
     beta: Array
@@ -52,17 +55,25 @@ def push_rate(problem: Problem) -> float:
 
 
 def sensitivities(problem: Problem, weights: Any) -> list[Array]:
-    """∂β_i/∂w_i, one array for each kind of weight, by the model's own gradient at the unit inputs."""
+    """∂β_i/∂w_i, one array for each kind of weight, by the model's own gradient at the unit
+    inputs."""
     d = problem.data.d
-    return [np.asarray(leaf) for leaf in leaves(problem.model.gradient(weights, np.eye(d), np.ones(d)))]
+    return [
+        np.asarray(leaf) for leaf in leaves(problem.model.gradient(weights, np.eye(d), np.ones(d)))
+    ]
 
 
-def _integrated(problem: Problem, parts: list[Array], moved: Array, steered: str, rtol: float) -> list[Array]:
-    """Weights and ∫s dβ after s ('dual') or β ('beta') has moved by this much from these weights, at s = 0."""
+def _integrated(
+    problem: Problem, parts: list[Array], moved: Array, steered: str, rtol: float
+) -> list[Array]:
+    """Weights and ∫s dβ after s ('dual') or β ('beta') has moved by this much from these weights,
+    at s = 0."""
     from scipy.integrate import solve_ivp
 
     rate, shape, count = push_rate(problem), moved.shape, len(parts)
-    start = np.concatenate([np.broadcast_to(part, shape).ravel() for part in parts] + [np.zeros(2 * moved.size)])
+    start = np.concatenate(
+        [np.broadcast_to(part, shape).ravel() for part in parts] + [np.zeros(2 * moved.size)]
+    )
 
     def field(tau: float, state: Array) -> Array:
         rows = [row.reshape(shape) for row in np.split(state, count + 2)]
@@ -76,14 +87,22 @@ def _integrated(problem: Problem, parts: list[Array], moved: Array, steered: str
                 speed = np.where(moved == 0, 0.0, moved / total)
             gone = rows[count]
         pace = speed * total  # dβ/dτ
-        return np.concatenate([(speed * slope).ravel() for slope in slopes] + [(speed / rate).ravel(), (gone * pace).ravel()])
+        return np.concatenate(
+            [(speed * slope).ravel() for slope in slopes]
+            + [(speed / rate).ravel(), (gone * pace).ravel()]
+        )
 
     sizes = np.broadcast_to(np.max(np.abs(parts), axis=0), shape)
     slopes = sum(part * part for part in sensitivities(problem, regrouped(problem.params0, parts)))
     duals = np.max(np.abs(moved if steered == "dual" else moved / np.max(slopes) / rate))
-    reach = np.max(np.abs(moved)) * (np.max(slopes) * rate if steered == "dual" else 1.0)  # of β, at first
+    # of β, at first
+    reach = np.max(np.abs(moved)) * (np.max(slopes) * rate if steered == "dual" else 1.0)
     floor = rtol * np.concatenate(
-        [*[1e-2 * sizes.ravel()] * count, np.full(moved.size, duals), np.full(moved.size, duals * reach)]
+        [
+            *[1e-2 * sizes.ravel()] * count,
+            np.full(moved.size, duals),
+            np.full(moved.size, duals * reach),
+        ]
     )
     with np.errstate(all="ignore"):  # beyond the range of f, which ends in finite s for D ≥ 3
         found = solve_ivp(field, (0.0, 1.0), start, "DOP853", rtol=rtol, atol=floor)
@@ -99,7 +118,15 @@ def pushed(problem: Problem, weights: Any, moved: Array, steered: str = "dual") 
     ends = [regrouped(problem.params0, rows[:-2]) for rows in (fine, rough)]
     beta, other = (np.asarray(problem.model.effective(end)) for end in ends)
     slope = push_rate(problem) * sum(part * part for part in sensitivities(problem, ends[0]))
-    return Pushed(ends[0], beta, fine[-2], fine[-1], np.asarray(slope), np.abs(beta - other), np.abs(fine[-1] - rough[-1]))
+    return Pushed(
+        ends[0],
+        beta,
+        fine[-2],
+        fine[-1],
+        np.asarray(slope),
+        np.abs(beta - other),
+        np.abs(fine[-1] - rough[-1]),
+    )
 
 
 def _recipe(evidence: Evidence) -> tuple[Check, ...]:
@@ -109,7 +136,8 @@ def _recipe(evidence: Evidence) -> tuple[Check, ...]:
         "largest |∇φ(f(s)) − ∇φ(β₀) − s| over the largest s: ∇Q is the inverse of f",
         "Q = ∫f⁻¹ over the library's D_φ(·, β₀), at the end of the flow",
         "distance of β(T) from the limit, over the largest β",
-        "largest component of ∇Q = f⁻¹ off Im Xᵀ at the limit, over the largest s: Q is least there among interpolators",
+        "largest component of ∇Q = f⁻¹ off Im Xᵀ at the limit, over the largest s: Q is least "
+        "there among interpolators",
     )
     times, integrals, errors = residual_integrals(problem, flow)
     chosen = np.unique(np.linspace(1, len(times) - 1, SEEN).astype(int))
@@ -120,9 +148,17 @@ def _recipe(evidence: Evidence) -> tuple[Check, ...]:
     except FloatingPointError as reason:
         return tuple(unknown_check(name, str(reason)) for name in names)
     beta = np.array([problem.model.effective(flow.at(float(t))) for t in times[chosen]])
-    formed = np.array([max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.at(float(t)))) for t in times[chosen]])
+    formed = np.array(
+        [
+            max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.at(float(t))))
+            for t in times[chosen]
+        ]
+    )
     size = float(np.max(np.abs(beta)))
-    made = LENIENT * np.interp(times[chosen], flow.times, flow.predictor_error) + ROUNDING * formed**problem.model.homogeneity
+    made = (
+        LENIENT * np.interp(times[chosen], flow.times, flow.predictor_error)
+        + ROUNDING * formed**problem.model.homogeneity
+    )
     allowed = made[:, None] + found.slope * tilt[:, None] + found.beta_error
     off = np.abs(beta - found.beta)
     k = np.unravel_index(int(np.argmax(off - allowed)), off.shape)
@@ -134,14 +170,26 @@ def _recipe(evidence: Evidence) -> tuple[Check, ...]:
         float(allowed[k]) / size,
         witness=evidence.source and f"{evidence.source}; {PUSHED}",
         reason=evidence.missing,
-        null=float(np.max(np.abs(beta - problem.model.effective(problem.params0) - _linear(problem, dual)))) / size,
+        null=float(
+            np.max(np.abs(beta - problem.model.effective(problem.params0) - _linear(problem, dual)))
+        )
+        / size,
     )
-    return (along, *_inverse(evidence, found, names[1:3]), _arrival(evidence, names[3]), *_least(evidence, names[4]))
+    return (
+        along,
+        *_inverse(evidence, found, names[1:3]),
+        _arrival(evidence, names[3]),
+        *_least(evidence, names[4]),
+    )
 
 
 def _linear(problem: Problem, dual: Array) -> Array:
     """f of the linearised model: a multiple of s for every coordinate."""
-    return np.asarray(push_rate(problem) * dual * sum(part * part for part in sensitivities(problem, problem.params0)))
+    return np.asarray(
+        push_rate(problem)
+        * dual
+        * sum(part * part for part in sensitivities(problem, problem.params0))
+    )
 
 
 def _inverse(evidence: Evidence, found: Pushed, names: tuple[str, ...]) -> tuple[Check, Check]:
@@ -152,26 +200,53 @@ def _inverse(evidence: Evidence, found: Pushed, names: tuple[str, ...]) -> tuple
     off = np.abs(np.array([row.eta - origin.eta for row in rows]) - found.dual)
     lost = found.beta_error + ROUNDING * np.abs(found.beta) + ROUNDING * np.abs(origin.beta)
     allowed = lost / found.slope + IMPLEMENTED * (largest + np.abs(origin.eta))
-    known = allowed <= IMPLEMENTED**0.5 * largest  # a coordinate at rounding says nothing about its s
+    # a coordinate at rounding says nothing about its s
+    known = allowed <= IMPLEMENTED**0.5 * largest
     k = np.unravel_index(int(np.argmax(np.where(known, off - allowed, -np.inf))), off.shape)
     value, stated = float(np.sum(found.value[-1])), float(np.sum(rows[-1].divergence(origin)))
-    error = float(np.sum(found.value_error[-1] + np.abs(found.dual[-1]) * lost[-1])) / value + IMPLEMENTED
+    error = (
+        float(np.sum(found.value_error[-1] + np.abs(found.dual[-1]) * lost[-1])) / value
+        + IMPLEMENTED
+    )
     return (
-        Check(names[0], float(off[k]) / largest, "==", 0.0, float(allowed[k]) / largest, witness=PUSHED),
+        Check(
+            names[0],
+            float(off[k]) / largest,
+            "==",
+            0.0,
+            float(allowed[k]) / largest,
+            witness=PUSHED,
+        ),
         Check(names[1], value / stated, "==", 1.0, error, witness=PUSHED),
     )
 
 
 def _arrival(evidence: Evidence, name: str) -> Check:
     """That the limit is where the flow goes."""
-    size, off = float(np.max(np.abs(evidence.limit.value))), float(np.max(np.abs(evidence.predictors[-1] - evidence.limit.value)))
+    size, off = (
+        float(np.max(np.abs(evidence.limit.value))),
+        float(np.max(np.abs(evidence.predictors[-1] - evidence.limit.value))),
+    )
     if not evidence.arrived:
-        return unknown_check(name, f"the flow is still under way, its end known up to {evidence.distance_error / size:.1g}")
-    return Check(name, off / size, "==", 0.0, evidence.distance_error / size, witness=evidence.source, reason=evidence.missing)
+        return unknown_check(
+            name,
+            "the flow is still under way, its end known up to "
+            f"{evidence.distance_error / size:.1g}",
+        )
+    return Check(
+        name,
+        off / size,
+        "==",
+        0.0,
+        evidence.distance_error / size,
+        witness=evidence.source,
+        reason=evidence.missing,
+    )
 
 
 def _least(evidence: Evidence, name: str) -> tuple[Check, ...]:
-    """∇Q = f⁻¹ at the limit, where coordinates are pushed until they are there: Q is convex, and so is least where ∇Q ∈ Im Xᵀ."""
+    """∇Q = f⁻¹ at the limit, where coordinates are pushed until they are there: Q is convex, and so
+    is least where ∇Q ∈ Im Xᵀ."""
     problem, beta = evidence.network, np.asarray(evidence.limit.value, dtype=float)
     X, start = problem.data.X, problem.model.effective(problem.params0)
     singular, right = np.linalg.svd(X)[1:]
@@ -185,10 +260,23 @@ def _least(evidence: Evidence, name: str) -> tuple[Check, ...]:
     largest = float(np.max(np.abs(found.dual)))
     lost = found.beta_error + np.abs(found.beta - beta) + ROUNDING * (np.abs(beta) + np.abs(start))
     allowed = np.abs(null) @ (lost / found.slope + IMPLEMENTED * largest)
-    off, linear = np.abs(null @ found.dual), (beta - start) / _linear(problem, np.ones(problem.data.d))
+    off, linear = (
+        np.abs(null @ found.dual),
+        (beta - start) / _linear(problem, np.ones(problem.data.d)),
+    )
     k = int(np.argmax(off - allowed))
     kernel = float(np.max(np.abs(null @ linear))) / float(np.max(np.abs(linear)))
-    return (Check(name, float(off[k]) / largest, "==", 0.0, float(allowed[k]) / largest, witness=PUSHED, null=kernel),)
+    return (
+        Check(
+            name,
+            float(off[k]) / largest,
+            "==",
+            0.0,
+            float(allowed[k]) / largest,
+            witness=PUSHED,
+            null=kernel,
+        ),
+    )
 
 
 def _separable(problem: Any) -> str | None:
@@ -230,13 +318,20 @@ def _family(key: int) -> Problem:
     return uneven(problem, key) if key % 2 else problem
 
 
-SEPARABLE = Hypothesis("separable", "a diagonal network: weights that meet only in β_i", on_problem(_separable), structural=True)
+SEPARABLE = Hypothesis(
+    "separable",
+    "a diagonal network: weights that meet only in β_i",
+    on_problem(_separable),
+    structural=True,
+)
 REDUCIBLE = Hypothesis("reducible", "the library knows its potential", on_problem(_reducible))
 
 recipe = Claim(
     "W/appA",
-    "Where the flow is β(t) = f(Xᵀν(t)), the regulariser it minimises among interpolators is Q = ∫f⁻¹: f from pushing one"
-    " coordinate by the model's gradient, for any depth and start, and for u∘v; no closed form is assumed.",
+    "Where the flow is β(t) = f(Xᵀν(t)), the regulariser it minimises among interpolators is Q = "
+    "∫f⁻¹: f from pushing one"
+    " coordinate by the model's gradient, for any depth and start, and for u∘v; no closed form is "
+    "assumed.",
     "W, appendix A, (9)–(12)",
     (SEPARABLE, SQUARE, CONSISTENT, NONTRIVIAL, REDUCIBLE),
     _example,

@@ -1,9 +1,11 @@
 """W, §6, α → 0: from small starts the factorisation recovers the planted matrix.
 
-From a start of size α the first direction of UVᵀ grows at the rate of the largest singular value σ₁ of what is observed, the
-others more slowly: when it has left the saddle, after a time ~ log(1/α)/σ₁, they are smaller by a power of α², about 1 − σ₂/σ₁.
-So the limit has rank one up to that power; and where the observed entries determine a matrix of rank one, it is that one. In
-general this is not the completion of least nuclear norm.
+From a start of size α the first direction of UVᵀ grows at the rate of the largest singular value σ₁
+of what is observed, the
+others more slowly: when it has left the saddle, after a time ~ log(1/α)/σ₁, they are smaller by a
+power of α², about 1 − σ₂/σ₁. So the limit has rank one up to that power; and where the observed
+entries determine a matrix of rank one, it is that one. In general this is not the completion of
+least nuclear norm.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ from .completion import (
 SMALL = tuple(float(unit) for unit in np.geomspace(1e-5, 9e-9, 5))
 """WWᵀ of the starts over the largest label: three decades, where the power law rules."""
 FOLLOWED = 1e-8
-"""Tolerance of these flows; what is compared is the share of other directions, which is far larger."""
+"""Tolerance of these flows; what is compared is the share of other directions, which is far
+larger."""
 FITS = 1e-9
 """Relative residual up to which entries are those of a matrix of rank one."""
 
@@ -49,7 +52,10 @@ def rank_one_completion(problem: Problem) -> Array | str:
     design = np.zeros((len(values), rows + cols))
     design[np.arange(len(values)), i] = design[np.arange(len(values)), rows + j] = 1.0
     if np.linalg.matrix_rank(design) < rows + cols - 1:
-        return "the observed entries do not connect all rows and columns: a matrix of rank one is not determined"
+        return (
+            "the observed entries do not connect all rows and columns: a matrix of rank one is "
+            "not determined"
+        )
     logs = np.linalg.lstsq(design, np.log(np.abs(values)), rcond=None)[0]
     signs = np.zeros(rows + cols)
     signs[0] = 1.0
@@ -62,7 +68,11 @@ def rank_one_completion(problem: Problem) -> Array | str:
     vector = signs * np.exp(logs)
     M = np.outer(vector[:rows], vector[rows:])
     off = float(np.max(np.abs(M[i, j] - values))) / float(np.max(np.abs(values)))
-    return M if off <= FITS else f"the observed entries are not those of a matrix of rank one: off by {off:.2g}"
+    return (
+        M
+        if off <= FITS
+        else f"the observed entries are not those of a matrix of rank one: off by {off:.2g}"
+    )
 
 
 def _recovery(evidence: Evidence) -> tuple[Check, ...]:
@@ -72,7 +82,10 @@ def _recovery(evidence: Evidence) -> tuple[Check, ...]:
         return (unknown_check("the planted matrix", M),)
     checks = []
     for name, start in (("own start", narrowed(problem)), ("identity start", started(problem))):
-        ends = [raw_limit(start, matched(start, unit), FOLLOWED, evidence.time_left / 4) for unit in SMALL]
+        ends = [
+            raw_limit(start, matched(start, unit), FOLLOWED, evidence.time_left / 4)
+            for unit in SMALL
+        ]
         size = float(np.max(np.abs(M)))
         away = np.array([float(np.max(np.abs(end - M))) / size for end, _ in ends])
         errors = np.array([error / size for _, error in ends])
@@ -81,7 +94,9 @@ def _recovery(evidence: Evidence) -> tuple[Check, ...]:
             checks.append(unknown_check(quantity, "the distance is below the flow's error"))
             continue
         slope, spread, decades = fitted_exponent(SMALL, away, errors / away)
-        checks.append(Check(quantity, slope, ">=", 0.0, spread, decades=decades, witness=RAW, null=0.0))
+        checks.append(
+            Check(quantity, slope, ">=", 0.0, spread, decades=decades, witness=RAW, null=0.0)
+        )
     return tuple(checks)
 
 
@@ -104,11 +119,14 @@ def _family(key: int) -> Problem:
     return dataclasses.replace(problem, data=data)
 
 
-DETERMINED = Hypothesis("determined", "the observed entries determine a matrix of rank one", on_problem(_determined))
+DETERMINED = Hypothesis(
+    "determined", "the observed entries determine a matrix of rank one", on_problem(_determined)
+)
 
 recovery = Claim(
     "W/sec6-rich",
-    "In completion of a rank-one matrix from entries that determine it, the limit from α[U₀, −U₀], α[V₀, V₀] tends to the planted"
+    "In completion of a rank-one matrix from entries that determine it, the limit from α[U₀, "
+    "−U₀], α[V₀, V₀] tends to the planted"
     " matrix as α → 0, with a power of α.",
     'W, Section 6 ("for α → 0 recovers the ground truth"; the power is ours)',
     (FACTORISED, SQUARE, CONSISTENT, INDICATORS, NONTRIVIAL, UNBIASED, DETERMINED),

@@ -1,7 +1,7 @@
 """W's Q_α from its definitions, by routes that share nothing with the library's potentials.
 
-D = 2: q(z) = ∫₀ᶻ arcsinh(u/2)du, by quadrature. D ≥ 3: q_D' is the inverse of h_D(z) = (1−z)^{−p} − (1+z)^{−p}, p = D/(D−2), by
-bisection.
+D = 2: q(z) = ∫₀ᶻ arcsinh(u/2)du, by quadrature. D ≥ 3: q_D' is the inverse of h_D(z) = (1−z)^{−p} −
+(1+z)^{−p}, p = D/(D−2), by bisection.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ from ...inputs import Array
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(32)
 """Gauss rule on each panel."""
 PANELS = np.append(0.0, 2.0 ** np.arange(-1, 14))
-"""Distances from the end of the range of v at which panels end: the integrand grows like e^v, its last units decide."""
+"""Distances from the end of the range of v at which panels end: the integrand grows like e^v, its
+last units decide."""
 HALVINGS = 200
 """Bisections of log(1 − z) in [−700, 0]: to rounding."""
 
 
 def hypentropic_value(beta: Array, log_alpha: float) -> float:
-    """α²Q_α(β) for D = 2: α²∫₀^V 2v·cosh v dv, sinh V = |β_i|/(2α²), summed over i; α² goes into the exponential."""
+    """α²Q_α(β) for D = 2: α²∫₀^V 2v·cosh v dv, sinh V = |β_i|/(2α²), summed over i; α² goes into
+    the exponential."""
     sizes, counts = np.unique(np.abs(beta[beta != 0]), return_counts=True)
-    return float(sum(m * _panels(float(b), 2 * log_alpha) for b, m in zip(sizes, counts, strict=True)))
+    return float(
+        sum(m * _panels(float(b), 2 * log_alpha) for b, m in zip(sizes, counts, strict=True))
+    )
 
 
 def _panels(size: float, log_unit: float) -> float:
@@ -50,7 +54,8 @@ def log_slack(x: Array, depth: int) -> Array:
 
 
 def below_l1(x: float, depth: int) -> float:
-    """x − q_D(x) = ∫₀ˣ(1 − h_D⁻¹) = x(1 − z) + ∫₀ᶻh_D for x ≥ 0, z = h_D⁻¹(x): sums of positive terms."""
+    """x − q_D(x) = ∫₀ˣ(1 − h_D⁻¹) = x(1 − z) + ∫₀ᶻh_D for x ≥ 0, z = h_D⁻¹(x): sums of positive
+    terms."""
     p = depth / (depth - 2)
     slack = float(np.exp(log_slack(np.array(x), depth)))
     return x * slack + (slack ** (1 - p) + (2 - slack) ** (1 - p) - 2) / (p - 1)

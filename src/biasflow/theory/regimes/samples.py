@@ -1,7 +1,9 @@
-"""W, §4: how many samples sparse regression needs in the two regimes, by fresh draws of the paper's own problem.
+"""W, §4: how many samples sparse regression needs in the two regimes, by fresh draws of the paper's
+own problem.
 
-x ~ N(0, I_d), y = ⟨β*, x⟩ + N(0, σ²) with ‖β*‖ = 1 and r* entries. Min ℓ2 keeps of β* what lies in the N directions of the data:
-its mean error is 1 − N/d + σ²N/(d − N − 1), small only for N of the order of d.
+x ~ N(0, I_d), y = ⟨β*, x⟩ + N(0, σ²) with ‖β*‖ = 1 and r* entries. Min ℓ2 keeps of β* what lies in
+the N directions of the data: its mean error is 1 − N/d + σ²N/(d − N − 1), small only for N of the
+order of d.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from ..hypotheses import CONSISTENT, DIAGONAL
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem
 
 ENOUGH = 3.0
-"""N over r*·log d: above the two that exact recovery needs for large d, so that noise and small d are covered."""
+"""N over r*·log d: above the two that exact recovery needs for large d, so that noise and small d
+are covered."""
 WELL = 0.1
 """Population error, over that of β = 0, at which a predictor generalises well."""
 LIKELY = 0.9
@@ -50,7 +53,12 @@ def population_errors(sparsity: int, n: int, d: int, key: int) -> Array:
     for k in range(DRAWS):
         drawn = sparse_regression(n, d, sparsity, NOISE, key=FRESH + DRAWS * key + k)
         truth = np.asarray(drawn.truth)
-        found.append([float(np.sum((least(drawn.X, drawn.y).value - truth) ** 2)) for least in (min_l1, min_l2)])
+        found.append(
+            [
+                float(np.sum((least(drawn.X, drawn.y).value - truth) ** 2))
+                for least in (min_l1, min_l2)
+            ]
+        )
     return np.array(found)
 
 
@@ -67,12 +75,27 @@ def _samples(evidence: Evidence) -> tuple[Check, ...]:
         errors = population_errors(sparsity, n, d, d)
         good, kernel = (int(np.sum(errors[:, k] <= WELL)) for k in (0, 1))
         notes: dict[str, Any] = {"witness": f"{DRAWS} fresh draws", "null": kernel / DRAWS}
-        words = f"d = {d}, N = {n}: share of draws in which min ℓ1 has a population error of at most {WELL:g}"
+        words = (
+            f"d = {d}, N = {n}: share of draws in which min ℓ1 has a population error of at "
+            f"most {WELL:g}"
+        )
         checks.append(share_check(words, good, DRAWS, LIKELY, **notes))
-        mean, spread = float(np.mean(errors[:, 1])), float(np.std(errors[:, 1], ddof=1)) / np.sqrt(DRAWS)
+        mean, spread = (
+            float(np.mean(errors[:, 1])),
+            float(np.std(errors[:, 1], ddof=1)) / np.sqrt(DRAWS),
+        )
         words = f"d = {d}, N = {n}: mean population error of min ℓ2 over 1 − N/d + σ²N/(d−N−1)"
         expected = kernel_error(n, d)
-        checks.append(Check(words, mean / expected, "==", 1.0, SIGMAS * spread / expected, witness=f"{DRAWS} fresh draws"))
+        checks.append(
+            Check(
+                words,
+                mean / expected,
+                "==",
+                1.0,
+                SIGMAS * spread / expected,
+                witness=f"{DRAWS} fresh draws",
+            )
+        )
     return tuple(checks)
 
 
@@ -82,7 +105,11 @@ def _sparse(problem: Any) -> str | None:
         return "the planted predictor is not known"
     d, sparsity = problem.data.d, int(np.count_nonzero(truth))
     n = enough_samples(sparsity, d) if d > 1 else d
-    return None if 2 * n <= d else f"3r*·log d = {n} samples are not few for d = {d}, needs at most half as many"
+    return (
+        None
+        if 2 * n <= d
+        else f"3r*·log d = {n} samples are not few for d = {d}, needs at most half as many"
+    )
 
 
 def _planted(sparsity: int, d: int, key: int) -> Problem:
@@ -97,12 +124,18 @@ def _family(key: int) -> Problem:
     return _planted(int(rng.integers(1, 5)), int(rng.integers(60, 160)), key)
 
 
-SPARSE = Hypothesis("sparse", "the planted predictor is known and sparse, so that 3r*·log d is at most d/2", on_problem(_sparse))
+SPARSE = Hypothesis(
+    "sparse",
+    "the planted predictor is known and sparse, so that 3r*·log d is at most d/2",
+    on_problem(_sparse),
+)
 
 samples = Claim(
     "W/samples",
-    "In sparse regression with r* entries, N = ⌈3r*·log d⌉ samples suffice for min ℓ1, the rich regime, to generalise well (error"
-    " at most 0.1 with probability 0.9), at d and at 2d; min ℓ2, the kernel regime, has the mean error 1 − N/d + σ²N/(d−N−1), and"
+    "In sparse regression with r* entries, N = ⌈3r*·log d⌉ samples suffice for min ℓ1, the rich "
+    "regime, to generalise well (error"
+    " at most 0.1 with probability 0.9), at d and at 2d; min ℓ2, the kernel regime, has the mean "
+    "error 1 − N/d + σ²N/(d−N−1), and"
     " needs N of the order of d.",
     "W, Section 4 (N = Θ(r* log d) against Ω(d); the constants are ours)",
     (DIAGONAL, CONSISTENT, SPARSE),

@@ -1,8 +1,10 @@
-"""W, §5 and (58): how small α must be for Q_α^D to be the ℓ1 norm, and that no other order has the same Q.
+"""W, §5 and (58): how small α must be for Q_α^D to be the ℓ1 norm, and that no other order has the
+same Q.
 
-α^D·q_D(β/α^D) lies below |β| by at most (D/2)α^{D−2}|β|^{2/D}, and by that to leading order. So an excess of ε over min ℓ1
-needs an α that is a power of ε for D ≥ 3, with exponent 1/(D−2), and one that is exponential in 1/ε for D = 2. On Lemma 2's two
-vectors, e₁ and 1/√d, where Q/‖·‖₁ differs by a factor 1 + ε, that α is (2ε/(D(d^{(D−2)/(2D)} − 1)))^{1/(D−2)}.
+α^D·q_D(β/α^D) lies below |β| by at most (D/2)α^{D−2}|β|^{2/D}, and by that to leading order. So an
+excess of ε over min ℓ1 needs an α that is a power of ε for D ≥ 3, with exponent 1/(D−2), and one
+that is exponential in 1/ε for D = 2. On Lemma 2's two vectors, e₁ and 1/√d, where Q/‖·‖₁ differs by
+a factor 1 + ε, that α is (2ε/(D(d^{(D−2)/(2D)} − 1)))^{1/(D−2)}.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from .lemmas import IMPLEMENTED, WITNESS as QUADRATURE, extremes, regulariser
 from .regulariser import below_l1, depth_value, hypentropic_value, log_slack
 
 TOLERATED = tuple(float(e) for e in np.geomspace(1e-4, 1e-8, 5))
-"""ε at which the α that Lemma 2's vectors need is looked for: four decades, where leading orders rule."""
+"""ε at which the α that Lemma 2's vectors need is looked for: four decades, where leading orders
+rule."""
 TOLERATED_TWO = tuple(float(e) for e in np.geomspace(1e-2, 1e-5, 4))
 """The same for D = 2, where the logarithm of α goes like 1/ε."""
 LARGE = tuple(float(x) for x in np.geomspace(1e6, 1e10, 5))
@@ -40,7 +43,8 @@ SCANNED = 13
 REFINED = 1e-5
 """Accuracy of log α^D there; a limit moves by less than its size per unit of it."""
 SPREAD = 4.0
-"""Decades of α^D on either side of the labels' size in which the scale of another order is sought: both ends are reached."""
+"""Decades of α^D on either side of the labels' size in which the scale of another order is sought:
+both ends are reached."""
 GRID = 60
 """Scales at which the ratio of (58) is taken."""
 
@@ -63,7 +67,14 @@ def disproportion(log_alpha: float, order: int, d: int) -> float:
 def needed_log_alpha(eps: float, order: int, d: int) -> float:
     """log of the α at which that disproportion is ε."""
     low = -np.log(d) / eps if order == 2 else np.log(leading_alpha(eps, order, d)) - 5
-    return float(brentq(lambda log: np.log(disproportion(log, order, d) / eps), low, 0.0, xtol=1e-13 * max(1.0, -low)))
+    return float(
+        brentq(
+            lambda log: np.log(disproportion(log, order, d) / eps),
+            low,
+            0.0,
+            xtol=1e-13 * max(1.0, -low),
+        )
+    )
 
 
 def leading_alpha(eps: float, order: int, d: int) -> float:
@@ -75,16 +86,25 @@ def sufficient_epsilon(alpha: float, order: int, norm: float, d: int) -> float:
     """The least ε with α ≤ (2ε/D)^{1/(D−2)}(1+ε)^{−2/(D(D−2))}(‖β_L1‖₁/d)^{1/D}."""
     wanted = order / 2 * alpha ** (order - 2) * (d / norm) ** (1 - 2 / order)
     high = 2 * (wanted + wanted ** (order / (order - 2)) + 1)
-    return float(brentq(lambda eps: eps * (1 + eps) ** (-2 / order) - wanted, 0.0, high, xtol=1e-15, rtol=1e-12))
+    return float(
+        brentq(
+            lambda eps: eps * (1 + eps) ** (-2 / order) - wanted, 0.0, high, xtol=1e-15, rtol=1e-12
+        )
+    )
 
 
 def _sec5(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     D, d, alpha = problem.model.depth, problem.data.d, start_scale(problem)
     ended = end_check(evidence)
-    shift = d * end_error(evidence) / float(np.sum(np.abs(evidence.predictors[-1]))) if ended.status != "inconclusive" else 0.0
+    shift = (
+        d * end_error(evidence) / float(np.sum(np.abs(evidence.predictors[-1])))
+        if ended.status != "inconclusive"
+        else 0.0
+    )
     excess = Check(
-        "‖β̂_α‖₁/‖β_L1‖₁ − 1 against the least ε with α ≤ (2ε/D)^{1/(D−2)}(1+ε)^{−2/(D(D−2))}(‖β_L1‖₁/d)^{1/D}",
+        "‖β̂_α‖₁/‖β_L1‖₁ − 1 against the least ε with α ≤ "
+        "(2ε/D)^{1/(D−2)}(1+ε)^{−2/(D(D−2))}(‖β_L1‖₁/d)^{1/D}",
         l1_excess(evidence, evidence.limit.value),
         "<=",
         sufficient_epsilon(alpha, D, evidence.l1.objective, d),
@@ -105,21 +125,36 @@ def _needed(D: int, d: int) -> tuple[Check, ...]:
     two = np.array([-needed_log_alpha(eps, 2, d) for eps in TOLERATED_TWO])
     notes: dict[str, Any] = {"witness": INVERTED, "null": 0.0}
     return (
-        exponent_check("exponent in ε of the α at which Q is an ℓ1 norm up to ε", TOLERATED, np.exp(logs), 1 / (D - 2), **notes),
+        exponent_check(
+            "exponent in ε of the α at which Q is an ℓ1 norm up to ε",
+            TOLERATED,
+            np.exp(logs),
+            1 / (D - 2),
+            **notes,
+        ),
         Check(
             "that α over (2ε/(D(d^{(D−2)/(2D)} − 1)))^{1/(D−2)}, at the least ε",
             float(ratios[-1]),
             "==",
             1.0,
-            2 * abs(float(ratios[-1] - ratios[-2])) + ROUNDING / TOLERATED[-1],  # what is left falls with a power of ε
+            # what is left falls with a power of ε
+            2 * abs(float(ratios[-1] - ratios[-2])) + ROUNDING / TOLERATED[-1],
             witness=INVERTED,
         ),
-        exponent_check("D = 2: exponent in ε of log(1/α) for the same ε", TOLERATED_TWO, two, -1.0, witness=QUADRATURE, null=0.0),
+        exponent_check(
+            "D = 2: exponent in ε of log(1/α) for the same ε",
+            TOLERATED_TWO,
+            two,
+            -1.0,
+            witness=QUADRATURE,
+            null=0.0,
+        ),
     )
 
 
 def nearest(problem: Problem, order: int, end: Array) -> float:
-    """The least distance, over all α, of that order's limit from `end`, over the largest entry of `end`."""
+    """The least distance, over all α, of that order's limit from `end`, over the largest entry of
+    `end`."""
     size = float(np.max(np.abs(end)))
     model = DiagonalNetwork(order)
 
@@ -131,7 +166,14 @@ def nearest(problem: Problem, order: int, end: Array) -> float:
     found = [distance(float(log)) for log in logs]
     k = int(np.argmin(found))
     bounds = (float(logs[max(k - 1, 0)]), float(logs[min(k + 1, SCANNED - 1)]))
-    return min(float(minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": REFINED}).fun), found[k])
+    return min(
+        float(
+            minimize_scalar(
+                distance, bounds=bounds, method="bounded", options={"xatol": REFINED}
+            ).fun
+        ),
+        found[k],
+    )
 
 
 def others(order: int) -> tuple[int, ...]:
@@ -144,7 +186,15 @@ def _unique(evidence: Evidence) -> tuple[Check, ...]:
     D, end = problem.model.depth, evidence.predictors[-1]
     slack = np.exp(log_slack(np.array(LARGE), D))
     notes: dict[str, Any] = {"witness": INVERTED, "null": -(D - 1) / (D + 1)}  # that of order D + 1
-    checks = [exponent_check("exponent in x of 1 − q_D'(x), −(D−2)/D: another for every D", LARGE, slack, -(D - 2) / D, **notes)]
+    checks = [
+        exponent_check(
+            "exponent in x of 1 − q_D'(x), −(D−2)/D: another for every D",
+            LARGE,
+            slack,
+            -(D - 2) / D,
+            **notes,
+        )
+    ]
     ended = end_check(evidence)
     checks.append(ended)
     if ended.status == "inconclusive":
@@ -152,20 +202,36 @@ def _unique(evidence: Evidence) -> tuple[Check, ...]:
     error = end_error(evidence) / float(np.max(np.abs(end))) + REFINED
     own = nearest(problem, D, end)
     for order in others(D):
-        quantity = f"least distance of β(T) from the limits of order {order} at any α, over ‖β(T)‖_∞"
+        quantity = (
+            f"least distance of β(T) from the limits of order {order} at any α, over ‖β(T)‖_∞"
+        )
         try:
             found = nearest(problem, order, end)
         except BiasflowError as reason:
             checks.append(unknown_check(quantity, str(reason)))
             continue
-        checks.append(Check(quantity, found, ">=", 0.0, error, witness=evidence.source, reason=evidence.missing, null=own))
+        checks.append(
+            Check(
+                quantity,
+                found,
+                ">=",
+                0.0,
+                error,
+                witness=evidence.source,
+                reason=evidence.missing,
+                null=own,
+            )
+        )
     return tuple(checks)
 
 
 def log_ratio(log_alpha: float, order: int, d: int) -> float:
     """log of Q(e₁)/Q(1/√d) from the definition of Q."""
     x = np.exp(-order * log_alpha)
-    return float(np.log(relative_value(float(x), order) / relative_value(float(x) * d**-0.5, order)) - np.log(d) / 2)
+    return float(
+        np.log(relative_value(float(x), order) / relative_value(float(x) * d**-0.5, order))
+        - np.log(d) / 2
+    )
 
 
 def _eq58(evidence: Evidence) -> tuple[Check, ...]:
@@ -189,7 +255,14 @@ def _eq58(evidence: Evidence) -> tuple[Check, ...]:
             witness=witness,
             null=0.0,  # a multiple of a norm, for which ρ does not depend on α
         ),
-        Check("largest ρ over one, its value for ℓ2: log", float(values[-1]), "<=", 0.0, 10 * ROUNDING, witness=witness),
+        Check(
+            "largest ρ over one, its value for ℓ2: log",
+            float(values[-1]),
+            "<=",
+            0.0,
+            10 * ROUNDING,
+            witness=witness,
+        ),
         Check(
             "least ρ over 1/√d, its value for ℓ1: log",
             above,
@@ -198,14 +271,25 @@ def _eq58(evidence: Evidence) -> tuple[Check, ...]:
             10 * ROUNDING,
             witness=witness,
         ),
-        Check("log ρ at the start's α, the library's less the definition's", ratio - at, "==", 0.0, IMPLEMENTED, witness=witness),
+        Check(
+            "log ρ at the start's α, the library's less the definition's",
+            ratio - at,
+            "==",
+            0.0,
+            IMPLEMENTED,
+            witness=witness,
+        ),
     )
 
 
 def _several(problem: Any) -> str | None:
     X = problem.data.X
     free = X.shape[1] - int(np.linalg.matrix_rank(X))
-    return None if free >= 2 else f"interpolators have {free} free directions, where one α can be matched by another"
+    return (
+        None
+        if free >= 2
+        else f"interpolators have {free} free directions, where one α can be matched by another"
+    )
 
 
 def _wide(problem: Any) -> str | None:
@@ -217,9 +301,12 @@ PLANE = Hypothesis("plane", "d ≥ 2", on_problem(_wide))
 
 sec5 = Claim(
     "W/sec5",
-    "For D ≥ 3 the α needed to approximate ℓ1 is polynomial rather than exponential: α ≤ (2ε/D)^{1/(D−2)}(1+ε)^{−2/(D(D−2))}"
-    "(‖β_L1‖₁/d)^{1/D} gives ‖β̂_α‖₁ ≤ (1+ε)‖β_L1‖₁, and for Q to be proportional to ℓ1 up to ε on e₁ and 1/√d,"
-    " α = (2ε/(D(d^{(D−2)/(2D)} − 1)))^{1/(D−2)} is needed, to leading order; for D = 2, log(1/α) ~ 1/ε.",
+    "For D ≥ 3 the α needed to approximate ℓ1 is polynomial rather than exponential: α ≤ "
+    "(2ε/D)^{1/(D−2)}(1+ε)^{−2/(D(D−2))}"
+    "(‖β_L1‖₁/d)^{1/D} gives ‖β̂_α‖₁ ≤ (1+ε)‖β_L1‖₁, and for Q to be proportional to ℓ1 up to ε "
+    "on e₁ and 1/√d,"
+    " α = (2ε/(D(d^{(D−2)/(2D)} − 1)))^{1/(D−2)} is needed, to leading order; for D = 2, log(1/α) "
+    "~ 1/ε.",
     'W, Section 5 ("polynomial rather then exponential"; the constants are ours)',
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, depth=3 + key % 3, scale=[0.03, 0.2, 0.3][key % 3]),
@@ -231,7 +318,8 @@ sec5 = Claim(
 )
 unique = Claim(
     "W/unique",
-    "For D ≥ 3 the regulariser Q_α^D cannot be obtained with another order: 1 − q_D'(x) ~ x^{−(D−2)/D}, and the limit of the"
+    "For D ≥ 3 the regulariser Q_α^D cannot be obtained with another order: 1 − q_D'(x) ~ "
+    "x^{−(D−2)/D}, and the limit of the"
     " flow is not that of any D' ≠ D at any α'.",
     'W, Section 5 ("the regularizer is unique")',
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL, SEVERAL),

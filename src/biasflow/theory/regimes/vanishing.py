@@ -1,9 +1,10 @@
 """The trajectory of the depth-2 model as α → 0 (after Pesme and Flammarion 2023), with its rate.
 
-In the time τ = 8ct/L, L = log(‖β(∞)‖_∞/2α²), the mirror coordinates over L are s = ±1 + O(1/L) on the active coordinates and run
-as in the jump process elsewhere. So every jump comes O(1/L) too early or late, and takes O(1/L); between jumps the flow is
-exponentially near its plateau. Hence the mean distance over τ falls like 1/L: a law that can be fitted, and be wrong. It is
-reached once every plateau has the time to settle, up to terms e^{−Lx} whose x `settling` reads off the path.
+In the time τ = 8ct/L, L = log(‖β(∞)‖_∞/2α²), the mirror coordinates over L are s = ±1 + O(1/L) on
+the active coordinates and run as in the jump process elsewhere. So every jump comes O(1/L) too
+early or late, and takes O(1/L); between jumps the flow is exponentially near its plateau. Hence the
+mean distance over τ falls like 1/L: a law that can be fitted, and be wrong. It is reached once
+every plateau has the time to settle, up to terms e^{−Lx} whose x `settling` reads off the path.
 """
 
 from __future__ import annotations
@@ -33,28 +34,37 @@ FINER = 8
 
 
 def mean_distance(problem: Problem, path: Trajectory, log: float) -> tuple[float, float] | str:
-    """Mean over τ of ‖β − plateau‖_∞/‖β(∞)‖_∞ of the flow from 2α² = ‖β(∞)‖_∞e^{−log}, with its numerical error."""
+    """Mean over τ of ‖β − plateau‖_∞/‖β(∞)‖_∞ of the flow from 2α² = ‖β(∞)‖_∞e^{−log}, with its
+    numerical error."""
     clock = EXPONENT * problem.loss.factor(problem.data.n) / log
     last, size = BEYOND * float(path.times[-1]), float(np.max(np.abs(path.final)))
     run = log_flow(problem, (np.log(size / 2) - log) / 2, last / clock)
     if isinstance(run, str):
         return run
     ends, at = run
-    inner = (ends[:-1, None] + np.diff(ends)[:, None] * np.linspace(0, 1, FINER, endpoint=False)).ravel()
+    inner = (
+        ends[:-1, None] + np.diff(ends)[:, None] * np.linspace(0, 1, FINER, endpoint=False)
+    ).ravel()
     jumps = np.concatenate([path.times, np.nextafter(path.times, np.inf)]) / clock
     times = np.unique(np.concatenate([inner, jumps, ends[-1:]]))
     times = times[times <= ends[-1]]
-    plateau = path.states[np.clip(np.searchsorted(path.times, times * clock, side="right") - 1, 0, None)]
+    plateau = path.states[
+        np.clip(np.searchsorted(path.times, times * clock, side="right") - 1, 0, None)
+    ]
     distance = np.max(np.abs(at(times) - plateau), axis=1) / size
     fine, rough = (float(np.trapezoid(distance[::k], times[::k])) * clock / last for k in (1, 2))
-    return fine, abs(fine - rough) + len(path.times) * TOLERANCE  # each jump may come earlier or later by the tolerance
+    # each jump may come earlier or later by the tolerance
+    return fine, abs(fine - rough) + len(path.times) * TOLERANCE
 
 
 def settling(problem: Problem, path: Trajectory) -> float:
-    """The least x for which the flow at L is within e^{−Lx} of each plateau at some time of it: zero where one is never reached.
+    """The least x for which the flow at L is within e^{−Lx} of each plateau at some time of it:
+    zero where one is never reached.
 
-    On a plateau dδ/dτ = −L·diag|β|XᵀX·δ for the active coordinates, so that they settle at L times the least eigenvalue of
-    |β|^½XᵀX|β|^½; the others are e^{−L(1−|s|)}, with s moving evenly, which is least at an end of the plateau, or where s = 0.
+    On a plateau dδ/dτ = −L·diag|β|XᵀX·δ for the active coordinates, so that they settle at L times
+    the least eigenvalue of
+    |β|^½XᵀX|β|^½; the others are e^{−L(1−|s|)}, with s moving evenly, which is least at an end of
+    the plateau, or where s = 0.
     """
     X, y = problem.data.X, problem.data.y
     s, least = np.zeros(X.shape[1]), np.inf
@@ -63,7 +73,9 @@ def settling(problem: Problem, path: Trajectory) -> float:
         if end <= begun:
             continue
         on = np.flatnonzero(beta)
-        arrived = np.clip(s + (end - begun) * np.where(beta != 0, 0.0, X.T @ (y - X @ beta)), -1.0, 1.0)
+        arrived = np.clip(
+            s + (end - begun) * np.where(beta != 0, 0.0, X.T @ (y - X @ beta)), -1.0, 1.0
+        )
         inner = np.where(s * arrived < 0, 0.0, np.minimum(np.abs(s), np.abs(arrived)))
         least = min(least, float(np.min(1 - inner[beta == 0], initial=1.0)))
         if on.size:
@@ -91,35 +103,52 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
     x = settling(problem, path)
     unsettled = np.exp(-x * np.array(LOGS))
     if fitted_exponent(LOGS, 1 / np.array(LOGS), unsettled)[1] > TELLING:
-        why = f"a plateau is too short, or a coordinate too near its bound, by e^(−{x:.2g}L): the law 1/L is not reached"
+        why = (
+            f"a plateau is too short, or a coordinate too near its bound, by e^(−{x:.2g}L): the "
+            "law 1/L is not reached"
+        )
         return ending, unknown_check(quantity, why)
     found = [mean_distance(problem, path, log) for log in LOGS]
     failure = next((run for run in found if isinstance(run, str)), None)
     if failure is not None:
         return ending, unknown_check(quantity, failure)
     values: Array = np.array(found, dtype=float)
-    slope, spread, decades = fitted_exponent(LOGS, values[:, 0], values[:, 1] / values[:, 0] + unsettled)
-    late = fitted_exponent(LOGS[-3:], values[-3:, 0])[0]  # plateaus too short for the first L bend the law there
-    notes: dict[str, Any] = {"decades": decades, "witness": "∇L followed in the logarithms of the weights"}
+    slope, spread, decades = fitted_exponent(
+        LOGS, values[:, 0], values[:, 1] / values[:, 0] + unsettled
+    )
+    # plateaus too short for the first L bend the law there
+    late = fitted_exponent(LOGS[-3:], values[-3:, 0])[0]
+    notes: dict[str, Any] = {
+        "decades": decades,
+        "witness": "∇L followed in the logarithms of the weights",
+    }
     return ending, Check(quantity, slope, "==", -1.0, spread + abs(late - slope), **notes)
 
 
 def _general(evidence: Evidence) -> str | None:
     X, y, end = evidence.network.data.X, evidence.network.data.y, evidence.path.final
-    rounding = X.shape[0] * np.finfo(float).eps * (np.abs(np.linalg.pinv(X)) @ (np.abs(X) @ np.abs(end) + np.abs(y)))
+    rounding = (
+        X.shape[0]
+        * np.finfo(float).eps
+        * (np.abs(np.linalg.pinv(X)) @ (np.abs(X) @ np.abs(end) + np.abs(y)))
+    )
     rank, entries = int(evidence.l1.stats["rank"]), int(np.sum(np.abs(end) > rounding))
-    return None if entries >= rank else f"the end of the path has {entries} entries, X has rank {rank}"
+    return (
+        None if entries >= rank else f"the end of the path has {entries} entries, X has rank {rank}"
+    )
 
 
 GENERAL = Hypothesis(
     "general",
-    "the labels are in general position: min ℓ1 has as many entries as X has rank (else the rate is L⁻¹log L)",
+    "the labels are in general position: min ℓ1 has as many entries as X has rank (else the rate "
+    "is L⁻¹log L)",
     _general,
 )
 
 vanishing = Claim(
     "W/limit",
-    "As α → 0, in the time t/log(1/r), the flow of the depth-2 model converges to a process of jumps between saddles"
+    "As α → 0, in the time t/log(1/r), the flow of the depth-2 model converges to a process of "
+    "jumps between saddles"
     " that ends at min ℓ1, at the rate 1/log(1/r).",
     "Pesme and Flammarion 2023, for W's model; the rate is ours",
     (DIAGONAL, depth(2, 2), SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL, UNIQUE, GENERAL),

@@ -1,14 +1,18 @@
-"""W, §8: infinitely wide networks may start at random without doubling, nearly unbiased, and still be in the kernel regime.
+"""W, §8: infinitely wide networks may start at random without doubling, nearly unbiased, and still
+be in the kernel regime.
 
-For UVᵀ with k columns of Gaussian entries of size α = k^{−s}, F(w(0)) is of order k^{1/2−2s}, and UUᵀ = kα²(1 + O(k^{−1/2})):
-the labels are fitted by a relative movement 1/(kα²), which changes the kernel at second order, by k^{−2(1−2s)}, for s between 1/4
-and 1/2; below, the bias exceeds the labels, and undoing it changes the kernel by 1/k. So s = 1/4 is where the start stops
-exploding, s = 1/2 where the kernel starts to change for good; between the two both vanish. An orthogonal matrix on the right of U
-and V changes nothing, so that k columns are drawn as the triangular factor of a Wishart matrix.
+For UVᵀ with k columns of Gaussian entries of size α = k^{−s}, F(w(0)) is of order k^{1/2−2s}, and
+UUᵀ = kα²(1 + O(k^{−1/2})): the labels are fitted by a relative movement 1/(kα²), which changes the
+kernel at second order, by k^{−2(1−2s)}, for s between 1/4 and 1/2; below, the bias exceeds the
+labels, and undoing it changes the kernel by 1/k. So s = 1/4 is where the start stops exploding, s =
+1/2 where the kernel starts to change for good; between the two both vanish. An orthogonal matrix on
+the right of U and V changes nothing, so that k columns are drawn as the triangular factor of a
+Wishart matrix.
 
-At s = 1/2 and k = ∞ both UUᵀ = VVᵀ = c·1 and UVᵀ = 0. With Z = (U; V) and G̃ = (0, G; Gᵀ, 0), G = −∇_M L, the flow is Ż = G̃Z, and
-J = diag(1, −1) turns G̃ into −G̃: so N = ZZᵀ/c keeps N⁻¹ = JNJ, which is UUᵀ = √(c² + MMᵀ), VVᵀ = √(c² + MᵀM) at all times. The
-kernel there is a function of M alone, and changes for good as soon as M does.
+At s = 1/2 and k = ∞ both UUᵀ = VVᵀ = c·1 and UVᵀ = 0. With Z = (U; V) and G̃ = (0, G; Gᵀ, 0), G =
+−∇_M L, the flow is Ż = G̃Z, and J = diag(1, −1) turns G̃ into −G̃: so N = ZZᵀ/c keeps N⁻¹ = JNJ,
+which is UUᵀ = √(c² + MMᵀ), VVᵀ = √(c² + MᵀM) at all times. The kernel there is a function of M
+alone, and changes for good as soon as M does.
 """
 
 from __future__ import annotations
@@ -27,7 +31,16 @@ from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .completion import FACTORISED, INDICATORS, RAW, SHARP, completion_problem, narrowed, scaled, started
+from .completion import (
+    FACTORISED,
+    INDICATORS,
+    RAW,
+    SHARP,
+    completion_problem,
+    narrowed,
+    scaled,
+    started,
+)
 from .kernel import CLEAR, ROUNDED, Departure, departure
 
 EXPONENTS = (0.25, 0.375, 0.5)
@@ -45,17 +58,20 @@ COLUMNS = 40
 
 
 def wishart_factor(rows: int, k: float, key: int) -> Array:
-    """A triangular matrix whose LLᵀ is that of `rows` Gaussian rows of k entries (Bartlett); a draw is alike for every k."""
+    """A triangular matrix whose LLᵀ is that of `rows` Gaussian rows of k entries (Bartlett); a draw
+    is alike for every k."""
     rng = np.random.default_rng((103, key))
     L = np.tril(rng.standard_normal((rows, rows)), -1)
     free = k - np.arange(rows)
-    squares = free + np.sqrt(2 * free) * rng.standard_normal(rows)  # χ² of many degrees, to relative 1/k
+    # χ² of many degrees, to relative 1/k
+    squares = free + np.sqrt(2 * free) * rng.standard_normal(rows)
     L[np.diag_indices(rows)] = np.sqrt(squares)
     return L
 
 
 def wide_start(problem: Problem, k: float, s: float, key: int) -> Problem:
-    """Gaussian factors of k columns and size α = k^{−s}, times the root of the largest label, in fewer columns."""
+    """Gaussian factors of k columns and size α = k^{−s}, times the root of the largest label, in
+    fewer columns."""
     rows, cols = problem.model.shape
     W = wishart_factor(rows + cols, k, key) * k**-s * np.sqrt(float(np.max(np.abs(problem.data.y))))
     model = MatrixFactorisation(problem.model.shape, rows + cols)
@@ -81,22 +97,31 @@ def _start_size(problem: Problem, s: float) -> Check:
     widths, sizes = _widths(s), []
     for k in widths:
         starts = [wide_start(problem, float(k), s, key) for key in range(DRAWS)]
-        sizes.append(np.mean([float(np.max(np.abs(start.model.effective(start.params0)))) for start in starts]))
+        sizes.append(
+            np.mean(
+                [float(np.max(np.abs(start.model.effective(start.params0)))) for start in starts]
+            )
+        )
     error = np.sqrt(2.0 / widths) + 1e-6  # of χ², the same draws at every k
     name = f"s = {s:g}: exponent in k of F(w(0))"
     if not min(sizes) > 0:
         return unknown_check(name, "the start is unbiased")
-    return exponent_check(name, widths, np.array(sizes), predicted_bias(s), error, witness=f"{DRAWS} draws", size=1.0)
+    return exponent_check(
+        name, widths, np.array(sizes), predicted_bias(s), error, witness=f"{DRAWS} draws", size=1.0
+    )
 
 
-def _followed(problem: Problem, k: float, s: float, key: int, time_s: float) -> tuple[Trajectory, Departure] | str:
+def _followed(
+    problem: Problem, k: float, s: float, key: int, time_s: float
+) -> tuple[Trajectory, Departure] | str:
     start = wide_start(problem, k, s, key)
     run = witness_flow(start, rtol=SHARP, time_s=time_s)
     return run if isinstance(run, str) else (run, departure(start, run, np.eye(problem.data.d)))
 
 
 def _lazy(problem: Problem, s: float, time_s: float) -> list[Check]:
-    """For s < 1/2: the kernel's change against k; and, where F(w(0)) vanishes, the distance of M(∞) from zeros elsewhere."""
+    """For s < 1/2: the kernel's change against k; and, where F(w(0)) vanishes, the distance of M(∞)
+    from zeros elsewhere."""
     words = (
         f"s = {s:g}: exponent in k of the kernel's change",
         f"s = {s:g}: exponent in k of the distance of M(∞) from zeros elsewhere",
@@ -113,7 +138,14 @@ def _lazy(problem: Problem, s: float, time_s: float) -> list[Check]:
                 return [unknown_check(name, found) for name in words]
             flow, away = found
             M = wide_start(problem, float(k), s, key).model.effective(flow.final)
-            runs.append((away.kernel, away.kernel_error, float(np.max(np.abs(M - filled))), float(flow.predictor_error[-1])))
+            runs.append(
+                (
+                    away.kernel,
+                    away.kernel_error,
+                    float(np.max(np.abs(M - filled))),
+                    float(flow.predictor_error[-1]),
+                )
+            )
         rows.append(np.mean(runs, axis=0))
     change, change_error, apart, apart_error = np.array(rows).T
     checks = []
@@ -121,17 +153,35 @@ def _lazy(problem: Problem, s: float, time_s: float) -> list[Check]:
         checks.append(unknown_check(words[0], "the change is below the flow's error"))
     else:
         relative = change_error / change + 1 / np.sqrt(widths)
-        checks.append(exponent_check(words[0], widths, change, predicted_change(s), relative, witness=RAW, null=0.0))
+        checks.append(
+            exponent_check(
+                words[0], widths, change, predicted_change(s), relative, witness=RAW, null=0.0
+            )
+        )
     if predicted_bias(s) < 0:
-        relative = apart_error / apart + 1 / np.array(STRENGTHS)  # what the kernel's change still adds
-        checks.append(exponent_check(words[1], widths, apart, predicted_bias(s), relative, witness=RAW, null=0.0, size=1.0))
+        # what the kernel's change still adds
+        relative = apart_error / apart + 1 / np.array(STRENGTHS)
+        checks.append(
+            exponent_check(
+                words[1],
+                widths,
+                apart,
+                predicted_bias(s),
+                relative,
+                witness=RAW,
+                null=0.0,
+                size=1.0,
+            )
+        )
     return checks
 
 
 def _rich(problem: Problem, time_s: float) -> list[Check]:
-    """s = 1/2: the kernel's change at the largest k against that from U₀U₀ᵀ = V₀V₀ᵀ = 1, U₀V₀ᵀ = 0, which is that of k = ∞."""
+    """s = 1/2: the kernel's change at the largest k against that from U₀U₀ᵀ = V₀V₀ᵀ = 1, U₀V₀ᵀ = 0,
+    which is that of k = ∞."""
     name, k = "s = 0.5: the kernel's change at the largest k over that of k = ∞", RICH_WIDTHS[-1]
-    unit = float(np.sqrt(np.max(np.abs(problem.data.y)) / 2))  # the identity start has two columns for each direction
+    # the identity start has two columns for each direction
+    unit = float(np.sqrt(np.max(np.abs(problem.data.y)) / 2))
     identity = started(problem)
     whole = dataclasses.replace(identity, params0=scaled(identity.params0, unit))
     run = witness_flow(whole, rtol=SHARP, time_s=time_s)
@@ -153,16 +203,24 @@ def matrix_root(square: Array) -> Array:
 
 
 def kernel_from_product(problem: Problem, M: Array) -> Array:
-    """⟨V_j, V_j'⟩δ_ii' + ⟨U_i, U_i'⟩δ_jj' on the observed entries with UUᵀ = √(c² + MMᵀ), VVᵀ = √(c² + MᵀM), U₀U₀ᵀ = c·1."""
+    """⟨V_j, V_j'⟩δ_ii' + ⟨U_i, U_i'⟩δ_jj' on the observed entries with UUᵀ = √(c² + MMᵀ), VVᵀ =
+    √(c² + MᵀM), U₀U₀ᵀ = c·1."""
     i, j, _ = observed_entries(problem.data, problem.model.shape)
     c = float(np.sum(problem.params0.U[0] ** 2))
     rows, cols = (matrix_root(c**2 * np.eye(len(P)) + P @ P.T) for P in (M, M.T))
-    return np.asarray((i[:, None] == i) * cols[np.ix_(j, j)] + (j[:, None] == j) * rows[np.ix_(i, i)])
+    return np.asarray(
+        (i[:, None] == i) * cols[np.ix_(j, j)] + (j[:, None] == j) * rows[np.ix_(i, i)]
+    )
 
 
 def _formed(whole: Problem, run: Trajectory) -> Check:
-    """The kernel's change at the end of the flow of k = ∞, by the model's derivatives, against what M(∞) makes of it."""
-    name, X = "s = 0.5: the kernel's change for k = ∞, over that from √(c² + MMᵀ) and √(c² + MᵀM) at M(∞)", whole.data.X
+    """The kernel's change at the end of the flow of k = ∞, by the model's derivatives, against what
+    M(∞) makes of it."""
+    name, X = (
+        "s = 0.5: the kernel's change for k = ∞, over that from √(c² + MMᵀ) and √(c² + MᵀM) at "
+        "M(∞)",
+        whole.data.X,
+    )
     K, end = (tangent_kernel(whole.model, at, X) for at in (whole.params0, run.final))
     predicted = kernel_from_product(whole, np.asarray(whole.model.effective(run.final)))
     changed = float(np.max(np.abs(predicted - K)))
@@ -170,7 +228,15 @@ def _formed(whole: Problem, run: Trajectory) -> Check:
     error = CLEAR * largest * float(run.error[-1]) + ROUNDED * float(np.max(np.abs(end)))
     if not changed > error:
         return unknown_check(name, "the labels are too small for the kernel to be seen to change")
-    return Check(name, float(np.max(np.abs(end - K))) / changed, "==", 1.0, error / changed, witness=RAW, null=0.0)
+    return Check(
+        name,
+        float(np.max(np.abs(end - K))) / changed,
+        "==",
+        1.0,
+        error / changed,
+        witness=RAW,
+        null=0.0,
+    )
 
 
 def _narrow(problem: Problem, time_s: float) -> Check:
@@ -178,8 +244,12 @@ def _narrow(problem: Problem, time_s: float) -> Check:
     name = f"{COLUMNS} columns: distance of M(∞) from that in as many columns as rows, relative"
     rng = np.random.default_rng(107)
     unit = float(np.sqrt(np.max(np.abs(problem.data.y)) / COLUMNS))
-    start = FactorParams(*(unit * rng.standard_normal((size, COLUMNS)) for size in problem.model.shape))
-    whole = Problem(MatrixFactorisation(problem.model.shape, COLUMNS), problem.data, problem.loss, start)
+    start = FactorParams(
+        *(unit * rng.standard_normal((size, COLUMNS)) for size in problem.model.shape)
+    )
+    whole = Problem(
+        MatrixFactorisation(problem.model.shape, COLUMNS), problem.data, problem.loss, start
+    )
     runs = [witness_flow(p, time_s=time_s) for p in (whole, narrowed(whole))]
     ends, error = [], 0.0
     for run in runs:
@@ -189,7 +259,14 @@ def _narrow(problem: Problem, time_s: float) -> Check:
         ends.append(np.asarray(run.problem.model.effective(run.final)))
         error += float(run.predictor_error[-1])
     size = float(np.max(np.abs(ends[0])))
-    return Check(name, float(np.max(np.abs(ends[0] - ends[1]))) / size, "==", 0.0, 10 * error / size + 1e-9, witness=RAW)
+    return Check(
+        name,
+        float(np.max(np.abs(ends[0] - ends[1]))) / size,
+        "==",
+        0.0,
+        10 * error / size + 1e-9,
+        witness=RAW,
+    )
 
 
 def _sec8(evidence: Evidence) -> tuple[Check, ...]:
@@ -207,14 +284,19 @@ def _family(key: int) -> Problem:
     rng = np.random.default_rng((109, key))
     rows, cols = (int(size) for size in rng.integers(2, 5, 2))
     problem = completion_problem(key, (rows, cols), int(rng.integers(2, rows * cols)))
-    return dataclasses.replace(problem, data=dataclasses.replace(problem.data, y=problem.data.y * 10 ** rng.uniform(-2, 2)))
+    return dataclasses.replace(
+        problem, data=dataclasses.replace(problem.data, y=problem.data.y * 10 ** rng.uniform(-2, 2))
+    )
 
 
 sec8 = Claim(
     "W/sec8",
-    "Factors of k columns with Gaussian entries of size k^{−s}, without doubling: F(w(0)) ~ k^{1/2−2s}, and the kernel changes by"
-    " k^{−2(1−2s)} for 1/4 ≤ s ≤ 1/2. So between them the start is asymptotically unbiased and the flow in the kernel regime,"
-    " M(∞) tending to zeros on unobserved entries; at s = 1/4 starts do not explode, at s = 1/2 the kernel changes for good.",
+    "Factors of k columns with Gaussian entries of size k^{−s}, without doubling: F(w(0)) ~ "
+    "k^{1/2−2s}, and the kernel changes by"
+    " k^{−2(1−2s)} for 1/4 ≤ s ≤ 1/2. So between them the start is asymptotically unbiased and "
+    "the flow in the kernel regime,"
+    " M(∞) tending to zeros on unobserved entries; at s = 1/4 starts do not explode, at s = 1/2 "
+    "the kernel changes for good.",
     "W, Section 8, effect of width (that s exist is W's, which ones is ours)",
     (FACTORISED, SQUARE, CONSISTENT, INDICATORS, NONTRIVIAL),
     lambda key: completion_problem(key, (3, 3), 5),

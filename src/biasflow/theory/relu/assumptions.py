@@ -1,4 +1,5 @@
-"""B, §2: what is assumed of data and start, what balancedness gives, and what orthogonality does to activations."""
+"""B, §2: what is assumed of data and start, what balancedness gives, and what orthogonality does to
+activations."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .course import FAINT
-from .examples import general_family, general_problem, ordinary_family, ordinary_problem, orthonormal_family, orthonormal_problem
+from .examples import (
+    general_family,
+    general_problem,
+    ordinary_family,
+    ordinary_problem,
+    orthonormal_family,
+    orthonormal_problem,
+)
 from .hypotheses import ALIVE, ASSUMPTION_2, BALANCED, LABELLED, NETWORK, ORTHOGONAL, ORTHONORMAL
 from .setting import Setting, row_norms, unit_rows
 
@@ -27,9 +35,11 @@ NAMED = 8
 STEPS = 10.0 ** -np.arange(2, 6.5, 0.5)
 """Steps of descent, in units of the fastest rate: over four decades."""
 HORIZON = 20.0
-"""Time, in units of ‖Xᵀ∂L/∂h‖ at zero, to which balance is followed: past the first growth from a scale of 1e-4."""
+"""Time, in units of ‖Xᵀ∂L/∂h‖ at zero, to which balance is followed: past the first growth from a
+scale of 1e-4."""
 DIFFERENCE = 1e-4
-"""Time step of central differences in units of the fastest rate: 1e-8 of truncation, 1e-6 of the witness's error."""
+"""Time step of central differences in units of the fastest rate: 1e-8 of truncation, 1e-6 of the
+witness's error."""
 DIFFERENCED = 1e-5
 """Error of such differences, relative to ‖w_j‖‖x_k‖ and that rate."""
 
@@ -43,21 +53,39 @@ def _assumption_1(evidence: Evidence) -> tuple[Check, ...]:
         for i, other in enumerate(rows[: k + 1])
     )
     exact = "products in rational arithmetic"
-    return (Check(f"largest |⟨x_k, x_l⟩ − 1[k = l]|, at k = {k}, l = {i}", float(off), "<=", ORTHONORMAL, witness=exact),)
+    return (
+        Check(
+            f"largest |⟨x_k, x_l⟩ − 1[k = l]|, at k = {k}, l = {i}",
+            float(off),
+            "<=",
+            ORTHONORMAL,
+            witness=exact,
+        ),
+    )
 
 
 def _assumption_2(evidence: Evidence) -> tuple[Check, ...]:
-    """Sums of squares in rational arithmetic: equal means equal. Inputs of length one up to rounding have length one."""
+    """Sums of squares in rational arithmetic: equal means equal. Inputs of length one up to
+    rounding have length one."""
     data = evidence.network.data
     y = [Fraction(float(label)) for label in data.y]
     squares = [sum((Fraction(float(entry)) ** 2 for entry in row), Fraction(0)) for row in data.X]
     squares = [Fraction(1) if abs(square - 1) <= ORTHONORMAL else square for square in squares]
-    up, down = (sum((v * v * x for v, x in zip(y, squares, strict=True) if sign * v > 0), Fraction(0)) for sign in (1, -1))
+    up, down = (
+        sum((v * v * x for v, x in zip(y, squares, strict=True) if sign * v > 0), Fraction(0))
+        for sign in (1, -1)
+    )
     apart = Fraction(0) if up + down == 0 else abs(up - down) / (up + down)
     exact = "sums in rational arithmetic"
     return (
         Check("labels that are zero", float(sum(v == 0 for v in y)), "==", 0.0, witness=exact),
-        Check("signs of labels that do not occur", float((up == 0) + (down == 0)), "==", 0.0, witness=exact),
+        Check(
+            "signs of labels that do not occur",
+            float((up == 0) + (down == 0)),
+            "==",
+            0.0,
+            witness=exact,
+        ),
         Check("whether Σ_{y>0}y²‖x‖² = Σ_{y<0}y²‖x‖²", float(apart == 0), "==", 0.0, witness=exact),
     )
 
@@ -68,16 +96,31 @@ def _assumption_3(evidence: Evidence) -> tuple[Check, ...]:
     checks = []
     for cluster in Setting(p).clusters:
         own = np.flatnonzero(cluster.sign * p.data.y > 0)
-        named = [j for j in range(len(p.params0.a)) if cluster.sign * p.params0.a[j] > 0 and _active(p, j, own)]
+        named = [
+            j
+            for j in range(len(p.params0.a))
+            if cluster.sign * p.params0.a[j] > 0 and _active(p, j, own)
+        ]
         sign = "+" if cluster.sign > 0 else "−"
         exact = "products in rational arithmetic"
-        checks.append(Check(f"neurons in S_{{{sign},1}} ({_names(named)})", float(len(named)), ">=", 1.0, witness=exact))
+        checks.append(
+            Check(
+                f"neurons in S_{{{sign},1}} ({_names(named)})",
+                float(len(named)),
+                ">=",
+                1.0,
+                witness=exact,
+            )
+        )
     return tuple(checks)
 
 
 def _active(p: Problem, j: int, samples: Index) -> bool:
     w = [Fraction(float(entry)) for entry in p.params0.W[j]]
-    return all(sum((a * Fraction(float(b)) for a, b in zip(w, p.data.X[k], strict=True)), Fraction(0)) >= 0 for k in samples)
+    return all(
+        sum((a * Fraction(float(b)) for a, b in zip(w, p.data.X[k], strict=True)), Fraction(0)) >= 0
+        for k in samples
+    )
 
 
 def _names(neurons: list[int]) -> str:
@@ -86,12 +129,20 @@ def _names(neurons: list[int]) -> str:
 
 
 def _lem1(evidence: Evidence) -> tuple[Check, ...]:
-    """On raw gradients: at random and adversarial states, in steps of descent, and along a flow that projects onto nothing."""
+    """On raw gradients: at random and adversarial states, in steps of descent, and along a flow
+    that projects onto nothing."""
     p = evidence.network
     states = [*_states(p), p.params0]
     worst = max(_imbalance(p, state) for state in states)
     checks = [
-        Check("largest |a_jȧ_j − w_j·ẇ_j| over its terms", worst, "==", 0.0, BALANCE, witness=f"∇L at {len(states)} states"),
+        Check(
+            "largest |a_jȧ_j − w_j·ẇ_j| over its terms",
+            worst,
+            "==",
+            0.0,
+            BALANCE,
+            witness=f"∇L at {len(states)} states",
+        ),
         _drift(p),
     ]
     flow = _flow(evidence)
@@ -100,23 +151,45 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     a, W = _scaled_states(flow)
     a0, W0 = p.params0 if p.in_floats else (a[0], W[0])
     top = np.maximum(np.max(np.hypot(a, np.linalg.norm(W, axis=-1)), axis=0), np.finfo(float).tiny)
-    a, W, a0, W0 = a / top, W / top[:, None], a0 / top, W0 / top[:, None]  # squares of 1e-200 underflow
+    # squares of 1e-200 underflow
+    a, W, a0, W0 = a / top, W / top[:, None], a0 / top, W0 / top[:, None]
     drift = float(np.max(np.abs((a**2 - np.sum(W**2, axis=-1)) - (a0**2 - np.sum(W0**2, axis=-1)))))
     relative = flow.stats.get("relative")
-    error = float(np.max(relative)) if relative is not None else float(np.max(flow.error)) / float(np.min(top))
+    error = (
+        float(np.max(relative))
+        if relative is not None
+        else float(np.max(flow.error)) / float(np.min(top))
+    )
     notes: dict[str, Any] = {"witness": _source(evidence)}
     checks.append(
-        Check("largest drift of a_j² − ‖w_j‖² over the largest a_j² + ‖w_j‖²", drift, "==", 0.0, 4 * error + 1e-9, **notes)
+        Check(
+            "largest drift of a_j² − ‖w_j‖² over the largest a_j² + ‖w_j‖²",
+            drift,
+            "==",
+            0.0,
+            4 * error + 1e-9,
+            **notes,
+        )
     )
     if BALANCED.test(evidence) is None:
         apart = float(np.max(np.abs(np.sign(a0) * a - np.linalg.norm(W, axis=-1))))
         allowed = float(np.sqrt(4 * error + 1e-9))  # |x − y|² ≤ |x² − y²| for x, y ≥ 0
-        checks.append(Check("largest |s_ja_j − ‖w_j‖| over its size (the start is balanced)", apart, "==", 0.0, allowed, **notes))
+        checks.append(
+            Check(
+                "largest |s_ja_j − ‖w_j‖| over its size (the start is balanced)",
+                apart,
+                "==",
+                0.0,
+                allowed,
+                **notes,
+            )
+        )
     return tuple(checks)
 
 
 def _scaled_states(flow: Trajectory) -> TwoLayerParams:
-    """The states; where the start is below float range every neuron over the largest that it gets."""
+    """The states; where the start is below float range every neuron over the largest that it
+    gets."""
     problem = flow.problem
     assert isinstance(problem, Problem)
     if problem.in_floats or flow.polar is None:
@@ -125,12 +198,14 @@ def _scaled_states(flow: Trajectory) -> TwoLayerParams:
     logs = np.array([log_norms for _, log_norms in polar])
     sizes = np.exp(logs - np.max(logs, axis=0))
     return TwoLayerParams(
-        sizes * np.array([units.a for units, _ in polar]), sizes[..., None] * np.array([units.W for units, _ in polar])
+        sizes * np.array([units.a for units, _ in polar]),
+        sizes[..., None] * np.array([units.W for units, _ in polar]),
     )
 
 
 def _rows(flow: Trajectory) -> Array:
-    """w_j/‖w_j‖ along a flow, from its unit neurons where it has them: subnormal weights have no direction."""
+    """w_j/‖w_j‖ along a flow, from its unit neurons where it has them: subnormal weights have no
+    direction."""
     if flow.polar is None:
         return unit_rows(flow.states.W)
     return unit_rows(np.array([flow.polar(float(t))[0].W for t in flow.times]))
@@ -143,20 +218,36 @@ def _flow(evidence: Evidence) -> Trajectory | str:
         return given
     slopes = p.loss.gradient(np.zeros(p.data.n), p.data.y)
     rate = float(np.linalg.norm(p.data.X.T @ slopes))
-    stiff = float(np.sum(p.start.a**2) + np.sum(p.start.W**2)) * float(np.linalg.norm(p.data.X, 2)) ** 2 * p.loss.factor(p.data.n)
+    stiff = (
+        float(np.sum(p.start.a**2) + np.sum(p.start.W**2))
+        * float(np.linalg.norm(p.data.X, 2)) ** 2
+        * p.loss.factor(p.data.n)
+    )
     rate = max(rate, stiff)  # large starts move at the rate of their kernel
-    return witness_flow(p, t1=HORIZON / rate, time_s=evidence.time_left / 2) if rate > 0 else "Σ∂L/∂h·x = 0 at zero"
+    return (
+        witness_flow(p, t1=HORIZON / rate, time_s=evidence.time_left / 2)
+        if rate > 0
+        else "Σ∂L/∂h·x = 0 at zero"
+    )
 
 
 def _source(evidence: Evidence) -> str:
-    return "∇L followed in the weights" if evidence.given_flow is None else "the flow given, which follows ∇L"
+    return (
+        "∇L followed in the weights"
+        if evidence.given_flow is None
+        else "the flow given, which follows ∇L"
+    )
 
 
 def _states(p: Problem) -> list[TwoLayerParams]:
-    """Random states of the problem's size, of others, unbalanced by six decades, and with neurons on kinks."""
+    """Random states of the problem's size, of others, unbalanced by six decades, and with neurons
+    on kinks."""
     rng, (m, d) = np.random.default_rng(0), p.params0.W.shape
     size = max(float(np.max(np.abs(p.params0.W))), np.finfo(float).tiny)
-    found = [TwoLayerParams(size * f * rng.standard_normal(m), size * g * rng.standard_normal((m, d))) for f, g in _FACTORS]
+    found = [
+        TwoLayerParams(size * f * rng.standard_normal(m), size * g * rng.standard_normal((m, d)))
+        for f, g in _FACTORS
+    ]
     norms = np.sum(p.data.X**2, axis=1)
     W = rng.standard_normal((m, d))
     for j in range(m):
@@ -185,7 +276,8 @@ def _imbalance(p: Problem, state: TwoLayerParams) -> float:
 
 
 def _drift(p: Problem) -> Check:
-    """After one step η of descent a² − ‖w‖² has moved by η²(ȧ² − ‖ẇ‖²): its exponent in η is two, one if balance fails."""
+    """After one step η of descent a² − ‖w‖² has moved by η²(ȧ² − ‖ẇ‖²): its exponent in η is two,
+    one if balance fails."""
     quantity = "exponent of the drift of a_j² − ‖w_j‖² after one step of descent"
     state = _states(p)[0]
     velocity = _velocity(p, state)
@@ -196,7 +288,12 @@ def _drift(p: Problem) -> Check:
     drifts = []
     for step in STEPS / rate:
         change = 2 * (state.a * velocity.a - np.sum(state.W * velocity.W, axis=1)) * step
-        drifts.append(float(np.max(np.abs(change + step**2 * (velocity.a**2 - np.sum(velocity.W**2, axis=1))))) / scale**2)
+        drifts.append(
+            float(
+                np.max(np.abs(change + step**2 * (velocity.a**2 - np.sum(velocity.W**2, axis=1))))
+            )
+            / scale**2
+        )
     if min(drifts) <= 0:
         return unknown_check(quantity, "a drift is zero")
     return exponent_check(quantity, STEPS, drifts, 2.0, 1e-3, witness="steps of descent")
@@ -209,14 +306,26 @@ def _lem6(evidence: Evidence) -> tuple[Check, ...]:
     risen = float(np.max(np.where(off, cosines, 0.0), initial=0.0))
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     return (
-        Check("largest cosine of a neuron with an input after it was negative", risen, "==", 0.0, ROUNDING, size=1.0, **notes),
+        Check(
+            "largest cosine of a neuron with an input after it was negative",
+            risen,
+            "==",
+            0.0,
+            ROUNDING,
+            size=1.0,
+            **notes,
+        ),
         _equation_11(evidence, p, flow),
     )
 
 
 def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
-    """d⟨w_j, x_k⟩/dt = −a_j(∂L/∂h_k)‖x_k‖²·1[⟨w_j, x_k⟩ > 0], by central differences; away from gates that change."""
-    quantity = "largest |d⟨w_j, x_k⟩/dt + s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n| over ‖w_j‖‖x_k‖ and the fastest rate"
+    """d⟨w_j, x_k⟩/dt = −a_j(∂L/∂h_k)‖x_k‖²·1[⟨w_j, x_k⟩ > 0], by central differences; away from
+    gates that change."""
+    quantity = (
+        "largest |d⟨w_j, x_k⟩/dt + s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n| over "
+        "‖w_j‖‖x_k‖ and the fastest rate"
+    )
     X, y = p.data.X, p.data.y
     norms = np.linalg.norm(X, axis=1)
     rate = _fastest(p, flow)
@@ -226,9 +335,13 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
         low, middle, high = (flow.at(float(t) + shift) for shift in (-step, 0.0, step))
         sizes = row_norms(middle.W)
         sizes = np.where(sizes >= FAINT, sizes, 0.0)[:, None] * norms
-        products = [state.W @ X.T / np.where(sizes > 0, sizes, 1.0) for state in (low, middle, high)]
+        products = [
+            state.W @ X.T / np.where(sizes > 0, sizes, 1.0) for state in (low, middle, high)
+        ]
         on = products[1] > ROUNDING
-        steady = (sizes > 0) & np.all([np.where(on, each > ROUNDING, each <= ROUNDING) for each in products], axis=0)
+        steady = (sizes > 0) & np.all(
+            [np.where(on, each > ROUNDING, each <= ROUNDING) for each in products], axis=0
+        )
         slopes = p.loss.gradient(p.model(middle, X), y)
         law = -middle.a[:, None] * slopes * norms**2 * on / np.where(sizes > 0, sizes, 1.0) / rate
         found = (products[2] - products[0]) / (2 * step) / rate
@@ -242,10 +355,13 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
 
 
 def _fastest(p: Problem, flow: Trajectory) -> float:
-    """The fastest rate of a neuron or a residual: by the labels from a small start, by the tangent kernel from a large one."""
+    """The fastest rate of a neuron or a residual: by the labels from a small start, by the tangent
+    kernel from a large one."""
     norms = np.linalg.norm(p.data.X, axis=1)
     labels = float(np.max(np.abs(p.loss.gradient(np.zeros(p.data.n), p.data.y)) * norms))
-    size = float(np.max(np.sum(flow.states.a**2, axis=-1) + np.sum(flow.states.W**2, axis=(-2, -1))))
+    size = float(
+        np.max(np.sum(flow.states.a**2, axis=-1) + np.sum(flow.states.W**2, axis=(-2, -1)))
+    )
     return max(labels, 2 * p.loss.factor(p.data.n) * size * float(np.max(norms)) ** 2)
 
 
@@ -263,7 +379,8 @@ assumption_1 = Claim(
 )
 assumption_2 = Claim(
     "B/assumption-2",
-    "No label is zero, and ‖D_+‖ ≠ ‖D_−‖: on normalised inputs, positive and negative labels differ in their sum of squares.",
+    "No label is zero, and ‖D_+‖ ≠ ‖D_−‖: on normalised inputs, positive and negative labels "
+    "differ in their sum of squares.",
     "B, Assumption 2; inputs of any lengths",
     (NETWORK, LABELLED),
     ordinary_problem,
@@ -275,7 +392,8 @@ assumption_2 = Claim(
 )
 assumption_3 = Claim(
     "B/assumption-3",
-    "S_{+,1} and S_{−,1} are not empty: some neuron of each sign is active on all inputs with labels of that sign.",
+    "S_{+,1} and S_{−,1} are not empty: some neuron of each sign is active on all inputs with "
+    "labels of that sign.",
     "B, Assumption 3",
     (NETWORK, LABELLED, ASSUMPTION_2),
     ordinary_problem,
@@ -287,7 +405,8 @@ assumption_3 = Claim(
 )
 lem1 = Claim(
     "B/lem1",
-    "a_j² − ‖w_j‖² is conserved for any data; from a balanced start a_j = s_j‖w_j‖ with the sign of the start.",
+    "a_j² − ‖w_j‖² is conserved for any data; from a balanced start a_j = s_j‖w_j‖ with the sign "
+    "of the start.",
     "B, Lemma 1",
     (NETWORK, ALIVE, LABELLED),
     general_problem,
@@ -299,7 +418,8 @@ lem1 = Claim(
 )
 lem6 = Claim(
     "B/lem6",
-    "On orthogonal inputs d⟨w_j, x_k⟩/dt = −s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n, so a negative pre-activation stays so.",
+    "On orthogonal inputs d⟨w_j, x_k⟩/dt = −s_j‖w_j‖(h(x_k) − y_k)1[⟨w_j, x_k⟩ > 0]/n, so a "
+    "negative pre-activation stays so.",
     "B, equation (11) (with a sign corrected) and Lemma 6",
     (NETWORK, ALIVE, LABELLED, ORTHOGONAL),
     ordinary_problem,

@@ -1,4 +1,5 @@
-"""A flow seen through B's phases: when they end, what neurons are like then, and how well all that is known."""
+"""A flow seen through B's phases: when they end, what neurons are like then, and how well all that
+is known."""
 
 from __future__ import annotations
 
@@ -21,13 +22,16 @@ ROUNDING = 1e-9
 FAINT = float(np.finfo(float).tiny) / float(np.finfo(float).eps)
 """‖w_j‖ below which floats have lost digits of it."""
 SLACK = 4.0
-"""Times the mass of idle neurons, in units of what a cluster fits, by which they may change the clusters: they change its labels,
-its shares and its clock, each by at most that mass."""
+"""Times the mass of idle neurons, in units of what a cluster fits, by which they may change the
+clusters: they change its labels, its shares and its clock, each by at most that mass."""
 
 
 def vanishing_limit(evidence: Evidence) -> Limit[TwoLayerParams]:
-    """θ*, where the flow from λ·g ends as λ → 0: the limit that was handed in, else the one that the early phase predicts."""
-    return given_network(evidence, evidence.network.model.width) or _predicted(Setting(evidence.network))
+    """θ*, where the flow from λ·g ends as λ → 0: the limit that was handed in, else the one that
+    the early phase predicts."""
+    return given_network(evidence, evidence.network.model.width) or _predicted(
+        Setting(evidence.network)
+    )
 
 
 def _predicted(s: Setting) -> Limit[TwoLayerParams]:
@@ -38,7 +42,11 @@ class Course:
     """A trajectory seen through B's phases."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self.evidence, self.flow, self.setting = evidence, evidence.trajectory, Setting(evidence.network)
+        self.evidence, self.flow, self.setting = (
+            evidence,
+            evidence.trajectory,
+            Setting(evidence.network),
+        )
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -53,7 +61,8 @@ class Course:
         return self.flow.at(min(t, self.end))
 
     def polar(self, t: float) -> tuple[TwoLayerParams, Array]:
-        """Unit neurons and log‖w_j‖ at a time: from the weights, and for those that are below float range as the flow says."""
+        """Unit neurons and log‖w_j‖ at a time: from the weights, and for those that are below float
+        range as the flow says."""
         t = min(t, self.end)
         params = self.flow.at(t)
         norms = row_norms(params.W)
@@ -75,9 +84,12 @@ class Course:
 
     @cached_property
     def offsets(self) -> Array:
-        """Of the midpoints of the first and the second growth, in B's clock, from the early phase."""
+        """Of the midpoints of the first and the second growth, in B's clock, from the early
+        phase."""
         given = given_network(self.evidence)
-        found = (given.stats.get("offset") if given is not None else None) or _predicted(self.setting).stats["offset"]
+        found = (given.stats.get("offset") if given is not None else None) or _predicted(
+            self.setting
+        ).stats["offset"]
         return np.array([found[0 if cluster.sign > 0 else 1] for cluster in self.setting.clusters])
 
     def middle(self, i: int) -> float:
@@ -87,7 +99,8 @@ class Course:
 
     @cached_property
     def idle(self) -> float:
-        """The largest Σ‖w_j‖² of all idle neurons together, over that of a cluster: what λ > 0 changes of it, relatively."""
+        """The largest Σ‖w_j‖² of all idle neurons together, over that of a cluster: what λ > 0
+        changes of it, relatively."""
         s = self.setting
         sizes = s.idle_sizes(self.offsets)
         return SLACK * float(np.sum(sizes**2)) / min(cluster.capacity for cluster in s.clusters)
@@ -99,14 +112,20 @@ class Course:
         return float(np.max(self.flow.error[k - 1 : k + 1])) / top + ROUNDING
 
     def relative(self, t: float) -> float:
-        """The error of each neuron over its own size around a time: NaN where the flow's is known over the largest one only."""
+        """The error of each neuron over its own size around a time: NaN where the flow's is known
+        over the largest one only."""
         if "relative" in self.flow.stats:
             k = int(np.clip(np.searchsorted(self.flow.times, t), 1, len(self.flow.times) - 1))
             return float(np.max(self.flow.stats["relative"][k - 1 : k + 1])) + ROUNDING
-        if self.flow.stats.get("method") == "events":  # keeps logarithms of norms: its error is relative neuron by neuron
-            return float(np.max(self.flow.error)) / float(np.max(np.abs(self.flow.final.W))) + ROUNDING
+        # keeps logarithms of norms: its error is relative neuron by neuron
+        if self.flow.stats.get("method") == "events":
+            return (
+                float(np.max(self.flow.error)) / float(np.max(np.abs(self.flow.final.W))) + ROUNDING
+            )
         smallest = float(np.min(np.linalg.norm(self.at(t).W, axis=1)))
-        return float(np.max(self.flow.error)) / smallest + ROUNDING if smallest > 0 else float("nan")
+        return (
+            float(np.max(self.flow.error)) / smallest + ROUNDING if smallest > 0 else float("nan")
+        )
 
     def grown(self, cluster: Cluster, level: float) -> float | None:
         """When u_± first reaches a level, or None where it never does."""
@@ -117,7 +136,14 @@ class Course:
         k = int(reached[0])
         if k == 0:
             return float(times[0])
-        return float(brentq(lambda t: float(cluster.size(self.at(t))) - level, times[k - 1], times[k], xtol=1e-12 * times[k]))
+        return float(
+            brentq(
+                lambda t: float(cluster.size(self.at(t))) - level,
+                times[k - 1],
+                times[k],
+                xtol=1e-12 * times[k],
+            )
+        )
 
     @cached_property
     def t2(self) -> float | str:
@@ -135,17 +161,27 @@ class Course:
             t2 = 0.0  # λ is so small that t₂ is not seen: the second cluster grows later anyway
         return self._ended(s.second, s.power(1 / 29), "λ^{ε/29}", "n‖D_−‖", t2)
 
-    def _ended(self, cluster: Cluster, missing: float, power: str, size: str, least: float) -> float | str:
+    def _ended(
+        self, cluster: Cluster, missing: float, power: str, size: str, least: float
+    ) -> float | str:
         s = self.setting
         level = s.n * cluster.rate - missing
         if level <= 0:
             return (
-                f"{power} = {missing:.2g} exceeds {size} = {s.n * cluster.rate:.2g}: λ is not below B's λ*, which is not explicit"
+                f"{power} = {missing:.2g} exceeds {size} = {s.n * cluster.rate:.2g}: λ is not "
+                "below B's λ*, which is not explicit"
             )
         if missing < ROUNDING * level:
-            return f"{power} = {missing:.2g} is below what the flow is known to: λ is too small for the printed powers to be seen"
+            return (
+                f"{power} = {missing:.2g} is below what the flow is known to: λ is too small "
+                "for the printed powers to be seen"
+            )
         t = self.grown(cluster, level)
-        return f"Σ‖w_j‖² of a cluster never reaches {size} − {power}" if t is None else max(t, s.time(s.epsilon, cluster), least)
+        return (
+            f"Σ‖w_j‖² of a cluster never reaches {size} − {power}"
+            if t is None
+            else max(t, s.time(s.epsilon, cluster), least)
+        )
 
     def others(self, params: TwoLayerParams, *clusters: Cluster) -> float:
         """The largest ‖w_j‖ outside the clusters."""

@@ -1,9 +1,11 @@
-"""B, §2.2, §4.1 and B.6: the flow neuron by neuron. Equations (3) and (9); the early phase (10), (14), (28); and (29).
+"""B, §2.2, §4.1 and B.6: the flow neuron by neuron. Equations (3) and (9); the early phase (10),
+(14), (28); and (29).
 
-On orthogonal inputs the process (28), which has no λ, can be written down: in the clock dτ = ‖v‖dt the products of v with inputs
-it is active on move linearly, and those with labels of the other sign stop at zero. Between two such times v = v₀ + τD with a
-fixed D, so that ‖v‖ = b·cosh(‖D‖t + asinh(⟨v₀, D⟩/(b‖D‖))), b the part of v₀ across D.
-B's (28) is for S_{+,1}; with s_j it is that of S_{−,1} too. In print ρ̃ − ρ − ln λ stands for ρ̃ − ρ + ln λ.
+On orthogonal inputs the process (28), which has no λ, can be written down: in the clock dτ = ‖v‖dt
+the products of v with inputs it is active on move linearly, and those with labels of the other sign
+stop at zero. Between two such times v = v₀ + τD with a fixed D, so that ‖v‖ = b·cosh(‖D‖t +
+asinh(⟨v₀, D⟩/(b‖D‖))), b the part of v₀ across D. B's (28) is for S_{+,1}; with s_j it is that of
+S_{−,1} too. In print ρ̃ − ρ − ln λ stands for ρ̃ − ρ + ln λ.
 """
 
 from __future__ import annotations
@@ -30,11 +32,14 @@ from .setting import Cluster, Setting, row_norms, unit_rows
 STATES = 12
 """Networks at which (3) is compared with differences."""
 STEP = 1e-3
-"""Of a difference of L, over the size of the weight: L is quadratic in a single weight, so that central differences are exact."""
+"""Of a difference of L, over the size of the weight: L is quadratic in a single weight, so that
+central differences are exact."""
 EXACT = 1e-8
-"""Error of such differences over the largest entry of ∇L: rounding of L, 1e-16, over the step, and sums over neurons."""
+"""Error of such differences over the largest entry of ∇L: rounding of L, 1e-16, over the step, and
+sums over neurons."""
 DIFFERENCE = 1e-4
-"""Time step of central differences in units of the fastest rate: 1e-8 of truncation, 1e-6 of the witness's error."""
+"""Time step of central differences in units of the fastest rate: 1e-8 of truncation, 1e-6 of the
+witness's error."""
 DIFFERENCED = 1e-5
 """Error of such differences, in units of that rate."""
 TIMES = 40
@@ -42,7 +47,8 @@ TIMES = 40
 SCALES = 10.0 ** -np.array([1.0, 1.75, 2.5, 3.25, 4.0])
 """λ at which the distance of the early phase from (28) is read, over √max|y|: three decades."""
 GROWTHS = 1.5
-"""Times 1/‖D_+‖ after which it is read: directions have turned by then, and norms have hardly grown."""
+"""Times 1/‖D_+‖ after which it is read: directions have turned by then, and norms have hardly
+grown."""
 CLEAR = 1e-12
 """1 − cosine from which on a witness knows an angle, relative to itself."""
 ALIGNED = 1e-14
@@ -54,7 +60,8 @@ FACTOR = 2.0
 
 
 def pulls(problem: Problem, params: TwoLayerParams, outputs: Array | None = None) -> Array:
-    """D_j = −Σ_k 1[⟨w_j, x_k⟩ > 0]∂L/∂h_k·x_k, (m, d), by loops over neurons and inputs; outputs: in place of h."""
+    """D_j = −Σ_k 1[⟨w_j, x_k⟩ > 0]∂L/∂h_k·x_k, (m, d), by loops over neurons and inputs; outputs:
+    in place of h."""
     X, y = problem.data.X, problem.data.y
     h = (
         np.array([sum(a * max(float(w @ x), 0.0) for a, w in zip(*params, strict=True)) for x in X])
@@ -71,13 +78,17 @@ def pulls(problem: Problem, params: TwoLayerParams, outputs: Array | None = None
 
 
 def _eq9(evidence: Evidence) -> tuple[Check, ...]:
-    """(3) against differences of L; (9) against differences in time along a flow; (10) along one from a tiny start."""
+    """(3) against differences of L; (9) against differences in time along a flow; (10) along one
+    from a tiny start."""
     p = evidence.network
     rng = np.random.default_rng(0)
     worst = 0.0
     for _ in range(STATES):
         size = float(np.sqrt(np.max(np.abs(p.data.y)) or 1.0)) * 10.0 ** rng.uniform(-1, 0.5)
-        state = TwoLayerParams(size * rng.standard_normal(p.params0.a.shape), size * rng.standard_normal(p.params0.W.shape))
+        state = TwoLayerParams(
+            size * rng.standard_normal(p.params0.a.shape),
+            size * rng.standard_normal(p.params0.W.shape),
+        )
         worst = max(worst, _from_differences(p, state))
     checks = [
         Check(
@@ -103,7 +114,13 @@ def _eq9(evidence: Evidence) -> tuple[Check, ...]:
     flow = witness_flow(early, t1=4.0 / rate, time_s=evidence.time_left / 3)
     if isinstance(flow, str):
         return (*checks, unknown_check(quantity, flow))
-    checks += _along(flow, early, np.zeros(p.data.n), " of (10), from a start of 1e-9", {"witness": "∇L followed in the weights"})
+    checks += _along(
+        flow,
+        early,
+        np.zeros(p.data.n),
+        " of (10), from a start of 1e-9",
+        {"witness": "∇L followed in the weights"},
+    )
     return (*checks, _ascent(flow, early))
 
 
@@ -114,21 +131,38 @@ def _from_differences(p: Problem, state: TwoLayerParams) -> float:
     theta = np.column_stack([state.a, state.W])
     products = np.abs(state.W @ p.data.X[np.any(p.data.X != 0, axis=1)].T)
     for j in range(len(theta)):
-        room = float(np.min(products[j])) / max(float(np.max(np.abs(p.data.X))), 1e-300)  # no kink within a step
+        # no kink within a step
+        room = float(np.min(products[j])) / max(float(np.max(np.abs(p.data.X))), 1e-300)
         for i in range(theta.shape[1]):
-            step = STEP * float(np.max(np.abs(theta[j]))) if i == 0 else min(STEP * float(np.max(np.abs(theta[j]))), 0.5 * room)
+            step = (
+                STEP * float(np.max(np.abs(theta[j])))
+                if i == 0
+                else min(STEP * float(np.max(np.abs(theta[j]))), 0.5 * room)
+            )
             values = []
             for sign in (1.0, -1.0):
                 moved = theta.copy()
                 moved[j, i] += sign * step
-                values.append(float(p.loss(p.model(TwoLayerParams(moved[:, 0], moved[:, 1:]), p.data.X), p.data.y)))
+                values.append(
+                    float(
+                        p.loss(
+                            p.model(TwoLayerParams(moved[:, 0], moved[:, 1:]), p.data.X), p.data.y
+                        )
+                    )
+                )
             found[j, i] = -(values[0] - values[1]) / (2 * step) if step > 0 else predicted[j, i]
     return float(np.max(np.abs(found - predicted)) / (np.max(np.abs(predicted)) or 1.0))
 
 
-def _along(flow: Trajectory, p: Problem, outputs: Array | None, suffix: str, notes: dict[str, Any]) -> list[Check]:
-    """(9), or (10) with given outputs: ρ̇_j and ẇ_j by central differences, away from gates that change."""
-    names = [f"largest difference of {what} from (9){suffix}, over the fastest rate" for what in ("dρ_j/dt", "dw_j/dt")]
+def _along(
+    flow: Trajectory, p: Problem, outputs: Array | None, suffix: str, notes: dict[str, Any]
+) -> list[Check]:
+    """(9), or (10) with given outputs: ρ̇_j and ẇ_j by central differences, away from gates that
+    change."""
+    names = [
+        f"largest difference of {what} from (9){suffix}, over the fastest rate"
+        for what in ("dρ_j/dt", "dw_j/dt")
+    ]
     end = float(flow.times[-1])
     rate = _fastest(p, flow)
     step, worst, null, seen = DIFFERENCE / rate, np.zeros(2), np.zeros(2), 0
@@ -150,7 +184,10 @@ def _along(flow: Trajectory, p: Problem, outputs: Array | None, suffix: str, not
             null[i] = max(null[i], float(np.max(np.abs(one)[clear], initial=0.0)) / rate)
         seen += int(np.sum(clear))
     if seen == 0:
-        return [unknown_check(name, "no neuron is off all kinks between two changes of gates") for name in names]
+        return [
+            unknown_check(name, "no neuron is off all kinks between two changes of gates")
+            for name in names
+        ]
     return [
         Check(name, float(off), "==", 0.0, DIFFERENCED, size=1.0, null=float(still), **notes)
         for name, off, still in zip(names, worst, null, strict=True)
@@ -168,26 +205,45 @@ def _polar(flow: Trajectory, t: float) -> tuple[TwoLayerParams, Array]:
 def _fastest(p: Problem, flow: Trajectory) -> float:
     norms = np.linalg.norm(p.data.X, axis=1)
     slopes = 2 * p.loss.factor(p.data.n) * np.abs(p.data.y)
-    size = float(np.max(np.sum(flow.states.a**2, axis=-1) + np.sum(flow.states.W**2, axis=(-2, -1))))
-    return float(np.sum(slopes * norms)) + 2 * p.loss.factor(p.data.n) * size * float(np.sum(norms**2))
+    size = float(
+        np.max(np.sum(flow.states.a**2, axis=-1) + np.sum(flow.states.W**2, axis=(-2, -1)))
+    )
+    return float(np.sum(slopes * norms)) + 2 * p.loss.factor(p.data.n) * size * float(
+        np.sum(norms**2)
+    )
 
 
 def _ascent(flow: Trajectory, p: Problem) -> Check:
-    """s_jΣ_k y_kσ(⟨w_j, x_k⟩) on the sphere, which is s_j⟨D_j⁰, w_j⟩: it never falls, across changes of gates too."""
+    """s_jΣ_k y_kσ(⟨w_j, x_k⟩) on the sphere, which is s_j⟨D_j⁰, w_j⟩: it never falls, across
+    changes of gates too."""
     signs, values = np.sign(p.params0.a), []
     for t in np.linspace(0, float(flow.times[-1]), TIMES):
         units = _polar(flow, float(t))[0]
         values.append(signs * (np.maximum(units.W @ p.data.X.T, 0.0) @ p.data.y))
-    steps = np.diff(np.array(values), axis=0) / (np.abs(p.data.y) @ np.linalg.norm(p.data.X, axis=1))
-    quantity = "least step of s_j⟨D_j⁰, w_j⟩ along it: each neuron ascends or descends on the sphere"
+    steps = np.diff(np.array(values), axis=0) / (
+        np.abs(p.data.y) @ np.linalg.norm(p.data.X, axis=1)
+    )
+    quantity = (
+        "least step of s_j⟨D_j⁰, w_j⟩ along it: each neuron ascends or descends on the sphere"
+    )
     return Check(
-        quantity, float(np.min(steps)), ">=", -2e-9, 1e-9, witness="∇L followed in the weights", null=-float(np.max(steps))
+        quantity,
+        float(np.min(steps)),
+        ">=",
+        -2e-9,
+        1e-9,
+        witness="∇L followed in the weights",
+        null=-float(np.max(steps)),
     )
 
 
 def without_scale(s: Setting, cluster: Cluster, times: Array) -> tuple[Array, Array]:
-    """(28) for a cluster's neurons, written down: unit vectors (T, J, d) and ρ̃ (T, J), at times in B's clock."""
-    units, logs = np.empty((len(times), cluster.neurons.size, s.X.shape[1])), np.empty((len(times), cluster.neurons.size))
+    """(28) for a cluster's neurons, written down: unit vectors (T, J, d) and ρ̃ (T, J), at times in
+    B's clock."""
+    units, logs = (
+        np.empty((len(times), cluster.neurons.size, s.X.shape[1])),
+        np.empty((len(times), cluster.neurons.size)),
+    )
     for i, j in enumerate(cluster.neurons):
         v, begin, active = s.unit.W[j].copy(), 0.0, s.X @ s.unit.W[j] > 0
         pending = np.ones(len(times), bool)
@@ -204,7 +260,11 @@ def without_scale(s: Setting, cluster: Cluster, times: Array) -> tuple[Array, Ar
             if b <= ALIGNED * abs(along):  # it does not turn any more
                 across, b = 0 * across, ALIGNED * abs(along)
             first = np.arcsinh(along / b)
-            last = begin + (np.arcsinh((along + until * rate) / b) - first) / rate if np.isfinite(until) else np.inf
+            last = (
+                begin + (np.arcsinh((along + until * rate) / b) - first) / rate
+                if np.isfinite(until)
+                else np.inf
+            )
             for t in np.flatnonzero(pending & (times <= last)):
                 angle = rate * (times[t] - begin) + first
                 ratio = 1 / np.cosh(angle)
@@ -231,16 +291,40 @@ def _eq28(evidence: Evidence) -> tuple[Check, ...]:
         turned = np.array([state.W[cluster.neurons] for state, _ in states])
         sizes = np.array([norms[cluster.neurons] for _, norms in states])
         error = course.relative(end)
-        apart, null = (float(np.max(np.linalg.norm(turned - other, axis=-1))) for other in (units, units[:1]))
+        apart, null = (
+            float(np.max(np.linalg.norm(turned - other, axis=-1))) for other in (units, units[:1])
+        )
         bound = 4 * m * c**2 / (np.sqrt(s.n) * both) * power
         what = f"largest ‖w_j − w̃_j‖ in {name}, at most 4mc²λ^{{2−2(1+√2)ε}}/√(n(‖D_+‖² + ‖D_−‖²))"
-        checks.append(Check(what, apart, "==", 0.0, bound + error + ROUNDING, size=1.0, null=null, **course.notes))
+        checks.append(
+            Check(
+                what,
+                apart,
+                "==",
+                0.0,
+                bound + error + ROUNDING,
+                size=1.0,
+                null=null,
+                **course.notes,
+            )
+        )
         drift = float(np.max(np.abs(logs - logged(sizes, s.log_scale))))
         bound = -8 * m * c**2 * eps / s.first.rate * s.log_scale * power
         error += abs(s.log_scale) * np.finfo(float).eps * 4
         what = f"largest |ρ̃_j − ρ_j + ln λ| in {name}, at most −8mc²ε ln λ·λ^{{2−2(1+√2)ε}}/‖D_+‖"
         null = float(np.max(np.abs(logs - logs[:1])))
-        checks.append(Check(what, drift, "==", 0.0, bound + error + ROUNDING, size=1.0, null=null, **course.notes))
+        checks.append(
+            Check(
+                what,
+                drift,
+                "==",
+                0.0,
+                bound + error + ROUNDING,
+                size=1.0,
+                null=null,
+                **course.notes,
+            )
+        )
     return (*checks, _tanh(course), _quadratic(evidence, s), *_twentynine(course))
 
 
@@ -250,7 +334,8 @@ def logged(sizes: Array, log_scale: float) -> Array:
 
 
 def _tanh(course: Course) -> Check:
-    """(14): ⟨w_j, D_+⟩ ≥ a·tanh(at), in terms of what is missing; a differs from ‖D_+‖ by λ^{2(1−ε)}."""
+    """(14): ⟨w_j, D_+⟩ ≥ a·tanh(at), in terms of what is missing; a differs from ‖D_+‖ by
+    λ^{2(1−ε)}."""
     s = course.setting
     quantity = "largest (1 − cos(w_j, D_+))/(1 − tanh(‖D_+‖t)) up to t_{+1}"
     times = np.linspace(0, s.time(s.epsilon, s.first), TIMES)
@@ -262,8 +347,21 @@ def _tanh(course: Course) -> Check:
             ratios.append(missing * (1 + np.exp(-2 * x)) / (2 * np.exp(-2 * x)))
     if not ratios:
         return unknown_check(quantity, "neurons are aligned at the start")
-    null = s.first.misalignment(s.unit) / s.first.rate * (1 + np.exp(2 * s.first.rate * s.speed * times[-1])) / 2
-    return Check(quantity, max(ratios), "<=", 1.0, course.relative(float(times[-1])) + 1e-4, null=float(null), **course.notes)
+    null = (
+        s.first.misalignment(s.unit)
+        / s.first.rate
+        * (1 + np.exp(2 * s.first.rate * s.speed * times[-1]))
+        / 2
+    )
+    return Check(
+        quantity,
+        max(ratios),
+        "<=",
+        1.0,
+        course.relative(float(times[-1])) + 1e-4,
+        null=float(null),
+        **course.notes,
+    )
 
 
 def _quadratic(evidence: Evidence, s: Setting) -> Check:
@@ -274,7 +372,9 @@ def _quadratic(evidence: Evidence, s: Setting) -> Check:
     found, errors = [], []
     scales = SCALES * float(np.sqrt(np.max(np.abs(s.y)))) / np.sqrt(len(s.unit.a) * s.X.shape[1])
     for scale in scales:
-        flow = witness_flow(rescaled(s.problem, float(scale)), t1=time / s.speed, time_s=evidence.time_left / 4)
+        flow = witness_flow(
+            rescaled(s.problem, float(scale)), t1=time / s.speed, time_s=evidence.time_left / 4
+        )
         if isinstance(flow, str):
             return unknown_check(quantity, flow)
         state = unit_rows(flow.final.W)[s.first.neurons]
@@ -283,7 +383,14 @@ def _quadratic(evidence: Evidence, s: Setting) -> Check:
     if max(errors) > 0.1:
         return unknown_check(quantity, f"the distance is {min(found):.1g}, too small to be seen")
     corrections = 10 * SCALES**2  # terms of order λ⁴
-    return exponent_check(quantity, scales, found, 2.0, np.array(errors) + corrections, witness="∇L followed in the weights")
+    return exponent_check(
+        quantity,
+        scales,
+        found,
+        2.0,
+        np.array(errors) + corrections,
+        witness="∇L followed in the weights",
+    )
 
 
 def _twentynine(course: Course) -> list[Check]:
@@ -299,9 +406,23 @@ def _twentynine(course: Course) -> list[Check]:
             gaps = [np.abs(np.subtract.outer(values, values)) for values in (sizes, logs[0])]
             start = np.log(row_norms(s.unit.W[cluster.neurons]))
             null = float(np.max(np.abs(gaps[0] - np.abs(np.subtract.outer(start, start)))))
-            powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon / 15, "null": null, **course.notes}
+            powers: dict[str, Any] = {
+                "log_base": s.log_scale,
+                "exponent": s.epsilon / 15,
+                "null": null,
+                **course.notes,
+            }
             found = float(np.max(np.abs(gaps[0] - gaps[1])))
-            checks.append(Check(quantity, found, "<=", FACTOR * s.power(1 / 15), 2 * course.error(course.t3), **powers))
+            checks.append(
+                Check(
+                    quantity,
+                    found,
+                    "<=",
+                    FACTOR * s.power(1 / 15),
+                    2 * course.error(course.t3),
+                    **powers,
+                )
+            )
     return checks
 
 
@@ -315,8 +436,10 @@ def balanced_family(key: int) -> Problem:
 
 eq9 = Claim(
     "B/eq9",
-    "−∂L/∂a_j = ⟨D_j, w_j⟩ and −∂L/∂w_j = a_jD_j; so for balanced networks ρ_j = ln‖w_j‖ moves at s_j⟨D_j, w_j⟩ and w_j/‖w_j‖ at"
-    " s_j(D_j − ⟨D_j, w_j⟩w_j), for any data. From a small start each neuron ascends s_j⟨D_j⁰, w_j⟩ on the sphere.",
+    "−∂L/∂a_j = ⟨D_j, w_j⟩ and −∂L/∂w_j = a_jD_j; so for balanced networks ρ_j = ln‖w_j‖ moves at "
+    "s_j⟨D_j, w_j⟩ and w_j/‖w_j‖ at"
+    " s_j(D_j − ⟨D_j, w_j⟩w_j), for any data. From a small start each neuron ascends s_j⟨D_j⁰, "
+    "w_j⟩ on the sphere.",
     "B, equations (3), (9) and (10)",
     (NETWORK, ALIVE, LABELLED, BALANCED),
     balanced_problem,
@@ -329,8 +452,10 @@ eq9 = Claim(
 )
 eq28 = Claim(
     "B/eq28",
-    "Up to t_{+1} directions and log-norms of the clusters follow the process without λ, within powers λ^{2−2(1+√2)ε}, with"
-    " cosines of at least tanh(‖D_+‖t); afterwards log-norms of a cluster differ as they did, within 2λ^{ε/15}.",
+    "Up to t_{+1} directions and log-norms of the clusters follow the process without λ, within "
+    "powers λ^{2−2(1+√2)ε}, with"
+    " cosines of at least tanh(‖D_+‖t); afterwards log-norms of a cluster differ as they did, "
+    "within 2λ^{ε/15}.",
     "B, equations (10), (14), (28), (29) (a sign corrected)",
     (*ASSUMED, SMALL_START, CROSSED),
     orthonormal_problem,

@@ -1,9 +1,11 @@
 """B, B.6: the last phase. Theorem 2, and the criterion in its proof that Remark 1 points to.
 
-The criterion, with its factor: if ‖∇L‖² ≥ μL on B(θ₀, r)∩Θ and 4L(θ₀) ≤ μr², the flow from θ₀ has length ∫‖∇L‖dt ≤
-∫−dL/√(μL) ≤ 2√(L(θ₀)/μ) ≤ r, so that it stays in the ball, and L ≤ L(θ₀)e^{−μt}. B's proof asks for L(θ₀) ≤ μr² only, which is
+The criterion, with its factor: if ‖∇L‖² ≥ μL on B(θ₀, r)∩Θ and 4L(θ₀) ≤ μr², the flow from θ₀ has
+length ∫‖∇L‖dt ≤ ∫−dL/√(μL) ≤ 2√(L(θ₀)/μ) ≤ r, so that it stays in the ball, and L ≤ L(θ₀)e^{−μt}.
+B's proof asks for L(θ₀) ≤ μr² only, which is
 not enough: ‖∇L‖² = μL where L is quadratic, and its minimiser is 2√(L(θ₀)/μ) away.
-Theorem 2 stands as printed although its proof ends at 2λ^{ε/240}: the length gives 2λ^{ε/120}/√‖D_−‖ + λ^{ε/31} for small λ.
+Theorem 2 stands as printed although its proof ends at 2λ^{ε/240}: the length gives
+2λ^{ε/120}/√‖D_−‖ + λ^{ε/31} for small λ.
 """
 
 from __future__ import annotations
@@ -30,9 +32,11 @@ FACTOR = 4.0
 LENGTH = 2.0
 """Of √(L(θ₀)/μ) in the length of a flow."""
 VISIBLE = 1e-14
-"""Loss over its start down to which its logarithm is differenced: residuals are then 1e-7 of the labels."""
+"""Loss over its start down to which its logarithm is differenced: residuals are then 1e-7 of the
+labels."""
 STEPS = 400
-"""Times at which the last phase is looked at: its length by the trapezoidal rule is below the arc by 1e-4 of it at most."""
+"""Times at which the last phase is looked at: its length by the trapezoidal rule is below the arc
+by 1e-4 of it at most."""
 QUADRATURE = 1e-3
 """Relative error of that rule on rates that fall by e^{−30} over so many steps."""
 RADII = np.logspace(-4, -0.05, 120)
@@ -42,7 +46,8 @@ BEFORE = 0.95
 
 
 def least_constant(s: Setting, centre: TwoLayerParams, radius: float) -> float:
-    """A μ with ‖∇L‖² ≥ μL on B(centre, radius)∩Θ, by the corrected Lemma 14: masses that stay active (module landscape)."""
+    """A μ with ‖∇L‖² ≥ μL on B(centre, radius)∩Θ, by the corrected Lemma 14: masses that stay
+    active (module landscape)."""
     least = np.inf
     for cluster in s.clusters:
         W = centre.W[cluster.neurons]
@@ -64,14 +69,24 @@ def _late(course: Course, begin: float) -> tuple[Any, list[TwoLayerParams], Any]
     end = float(flow.times[min(int(visible[-1]) + 1, len(flow.times) - 1)])
     times = np.linspace(begin, max(end, begin), STEPS)
     states = [course.at(float(t)) for t in times]
-    losses = np.array([float(s.problem.loss(s.problem.model(state, s.X), s.y)) for state in states]) / s.speed
+    losses = (
+        np.array([float(s.problem.loss(s.problem.model(state, s.X), s.y)) for state in states])
+        / s.speed
+    )
     return times * s.speed, states, losses
 
 
 def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     course = Course(evidence)
     s, flow, best = course.setting, course.flow, course.limit.value
-    final = Check("final loss over its start", float(flow.loss[-1] / flow.loss[0]), "<=", 1e-18, null=1.0, **course.notes)
+    final = Check(
+        "final loss over its start",
+        float(flow.loss[-1] / flow.loss[0]),
+        "<=",
+        1e-18,
+        null=1.0,
+        **course.notes,
+    )
     if isinstance(course.t3, str):
         return (final, unknown_check("‖θ(t) − θ*‖ from t₃ on", course.t3))
     times, states, losses = _late(course, course.t3)
@@ -83,7 +98,10 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     clear = losses >= VISIBLE * losses[0]
     rates = -np.diff(np.log(losses[clear])) / np.diff(times[clear]) / s.second.rate
     slowest = float(np.min(rates)) if rates.size else float("nan")
-    apart = max(float(np.max(np.abs(np.abs(st.a) - np.linalg.norm(st.W, axis=1)))) for st in states) / size
+    apart = (
+        max(float(np.max(np.abs(np.abs(st.a) - np.linalg.norm(st.W, axis=1)))) for st in states)
+        / size
+    )
     return (
         final,
         Check(
@@ -116,29 +134,53 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
             exponent=s.epsilon / 60,
             **powers,
         ),
-        Check("least decay of ln L over ‖D_−‖ from t₃ on: exponential", slowest, ">=", 1.0, 1e-3, null=0.0, **course.notes),
         Check(
-            "largest ||a_j| − ‖w_j‖|/‖θ*‖ from t₃ on: in Θ", apart, "==", 0.0, 4 * error / size + 1e-9, size=1.0, **course.notes
+            "least decay of ln L over ‖D_−‖ from t₃ on: exponential",
+            slowest,
+            ">=",
+            1.0,
+            1e-3,
+            null=0.0,
+            **course.notes,
+        ),
+        Check(
+            "largest ||a_j| − ‖w_j‖|/‖θ*‖ from t₃ on: in Θ",
+            apart,
+            "==",
+            0.0,
+            4 * error / size + 1e-9,
+            size=1.0,
+            **course.notes,
         ),
     )
 
 
 def _rem1(evidence: Evidence) -> tuple[Check, ...]:
-    """From the first state of the flow where the criterion is met, with a μ that is known; then one neuron, for the factor."""
+    """From the first state of the flow where the criterion is met, with a μ that is known; then one
+    neuron, for the factor."""
     course = Course(evidence)
     s = course.setting
     found = _first_met(course)
     if isinstance(found, str):
-        return (unknown_check("4L(θ₀)/(μr²) where the criterion is met", found), *_one_neuron(evidence))
+        return (
+            unknown_check("4L(θ₀)/(μr²) where the criterion is met", found),
+            *_one_neuron(evidence),
+        )
     begin, radius, mu = found
     times, states, losses = _late(course, begin)
     error = 4 * course.error(begin)
-    speeds = np.array([float(np.linalg.norm(slopes(s.problem, state))) for state in states]) / s.speed
+    speeds = (
+        np.array([float(np.linalg.norm(slopes(s.problem, state))) for state in states]) / s.speed
+    )
     length = float(np.sum((speeds[1:] + speeds[:-1]) / 2 * np.diff(times)))
     allowed = LENGTH * float(np.sqrt(losses[0] / mu))
     far = max(distance(state, states[0]) for state in [*states, course.flow.final])
     decay = float(np.max(np.log(losses / losses[0]) + mu * (times - times[0])))
-    nearest = min(float(quotient(s, state)) for state, loss in zip(states, losses, strict=True) if loss >= VISIBLE * losses[0])
+    nearest = min(
+        float(quotient(s, state))
+        for state, loss in zip(states, losses, strict=True)
+        if loss >= VISIBLE * losses[0]
+    )
     return (
         Check(
             "4L(θ₀)/(μr²): the criterion",
@@ -151,9 +193,22 @@ def _rem1(evidence: Evidence) -> tuple[Check, ...]:
         ),
         Check("least ‖∇L‖²/(μL) along the rest", nearest / mu, ">=", 1.0, error, **course.notes),
         Check(
-            "largest ‖θ(t) − θ₀‖/r", far / radius, "<=", 1.0, error, null=float(np.sqrt(s.least_norm)) / radius, **course.notes
+            "largest ‖θ(t) − θ₀‖/r",
+            far / radius,
+            "<=",
+            1.0,
+            error,
+            null=float(np.sqrt(s.least_norm)) / radius,
+            **course.notes,
         ),
-        Check("length of the rest over 2√(L(θ₀)/μ)", length / allowed, "<=", 1.0, QUADRATURE + error, **course.notes),
+        Check(
+            "length of the rest over 2√(L(θ₀)/μ)",
+            length / allowed,
+            "<=",
+            1.0,
+            QUADRATURE + error,
+            **course.notes,
+        ),
         Check(
             "largest ln(L(t)e^{μt}/L(θ₀))",
             decay,
@@ -173,7 +228,9 @@ def _first_met(course: Course) -> tuple[float, float, float] | str:
     grown = course.grown(s.second, s.n * s.second.rate / 2)
     if grown is None:
         return "the second cluster never grows to half of n‖D_−‖"
-    for k in np.flatnonzero((course.flow.times >= grown) & (course.flow.loss >= VISIBLE * course.flow.loss[0])):
+    for k in np.flatnonzero(
+        (course.flow.times >= grown) & (course.flow.loss >= VISIBLE * course.flow.loss[0])
+    ):
         t = float(course.flow.times[k])
         state, loss = course.at(t), float(course.flow.loss[k]) / s.speed
         for radius in np.sqrt(s.n * s.second.rate) * RADII:
@@ -184,7 +241,8 @@ def _first_met(course: Course) -> tuple[float, float, float] | str:
 
 
 def _one_neuron(evidence: Evidence) -> tuple[Check, ...]:
-    """One neuron, one label y: on Θ ‖∇L‖² = 4‖w‖²L, and the limit is √2(√y − ‖w‖) away. r: the least with L ≤ μ(r)r²."""
+    """One neuron, one label y: on Θ ‖∇L‖² = 4‖w‖²L, and the limit is √2(√y − ‖w‖) away. r: the
+    least with L ≤ μ(r)r²."""
     y = float(np.max(np.abs(evidence.network.data.y)))
     size = BEFORE * np.sqrt(y)
     problem = Problem(
@@ -224,7 +282,8 @@ def _moved(flow: Trajectory) -> float:
 
 thm2 = Claim(
     "B/thm2",
-    "From t₃ on the flow stays balanced and within λ^{ε/240} of θ*, with L(θ(t₃)) ≤ λ^{ε/60}, and L vanishes at a rate of"
+    "From t₃ on the flow stays balanced and within λ^{ε/240} of θ*, with L(θ(t₃)) ≤ λ^{ε/60}, and "
+    "L vanishes at a rate of"
     " at least ‖D_−‖.",
     "B, Theorem 2 (its proof ends at 2λ^{ε/240}; the length of the flow gives the printed radius)",
     (*ASSUMED, TINY_START),
@@ -238,7 +297,8 @@ thm2 = Claim(
 )
 rem1 = Claim(
     "B/rem1",
-    "If ‖∇L‖² ≥ μL on B(θ₀, r)∩Θ and 4L(θ₀) ≤ μr², the flow from θ₀ ∈ Θ stays in the ball, is at most 2√(L(θ₀)/μ) long, and"
+    "If ‖∇L‖² ≥ μL on B(θ₀, r)∩Θ and 4L(θ₀) ≤ μr², the flow from θ₀ ∈ Θ stays in the ball, is at "
+    "most 2√(L(θ₀)/μ) long, and"
     " L ≤ L(θ₀)e^{−μt}. With L(θ₀) ≤ μr² alone it may leave.",
     "B, proof of Theorem 2 (a factor 4 corrected) and Remark 1; Chatterjee (2022)",
     (*ASSUMED, SMALL_START),

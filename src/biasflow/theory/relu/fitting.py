@@ -1,8 +1,9 @@
-"""B, B.4 and B.5: what is left to fit. Equations (19) and (26), the growth comparison (20), and D_+^t between t₂ and t₃.
+"""B, B.4 and B.5: what is left to fit. Equations (19) and (26), the growth comparison (20), and
+D_+^t between t₂ and t₃.
 
-D_±^t = (1 − u_±/(n‖D_±‖) + h_±)D_± + h_⊥, with |h_±|‖D_±‖ and ‖h_⊥‖ at most (u_±/n)√(2h/‖D_±‖) + k²mc²λ^{2ε}, where h is the
-largest misalignment of the cluster and all others are below kcλ^ε: k = 2 up to t₂, 3 up to t₃. In print h of (26) has w_j for the
-unit vector.
+D_±^t = (1 − u_±/(n‖D_±‖) + h_±)D_± + h_⊥, with |h_±|‖D_±‖ and ‖h_⊥‖ at most (u_±/n)√(2h/‖D_±‖) +
+k²mc²λ^{2ε}, where h is the largest misalignment of the cluster and all others are below kcλ^ε: k =
+2 up to t₂, 3 up to t₃. In print h of (26) has w_j for the unit vector.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def _eq19(evidence: Evidence) -> tuple[Check, ...]:
 def _left(course: Course, cluster: Cluster, end: float | str, factor: float, name: str) -> Check:
     """The time at which the bound is tightest, or most exceeded."""
     s = course.setting
-    quantity = f"largest |h|‖D‖ or ‖h_⊥‖ of {name}, at most (u/n)√(2h/‖D‖) + {factor**2:g}mc²λ^{{2ε}}; over ‖D‖"
+    quantity = (
+        f"largest |h|‖D‖ or ‖h_⊥‖ of {name}, at most (u/n)√(2h/‖D‖) + "
+        f"{factor**2:g}mc²λ^{{2ε}}; over ‖D‖"
+    )
     if isinstance(end, str):
         return unknown_check(quantity, end)
     found = []
@@ -67,24 +71,39 @@ def _left(course: Course, cluster: Cluster, end: float | str, factor: float, nam
         state = course.at(float(t))
         _, along, across = left_over(s, cluster, state)
         u, h = float(cluster.size(state)), cluster.misalignment(course.polar(float(t))[0])
-        bound = u / s.n * np.sqrt(2 * h / cluster.rate) + factor**2 * len(s.unit.a) * s.c**2 * s.power(2)
+        bound = u / s.n * np.sqrt(2 * h / cluster.rate) + factor**2 * len(
+            s.unit.a
+        ) * s.c**2 * s.power(2)
         rounding = 4 * course.error(float(t)) * cluster.rate
-        found.append((max(abs(along), across) / cluster.rate, (bound + rounding) / cluster.rate, u / s.n / cluster.rate))
+        found.append(
+            (
+                max(abs(along), across) / cluster.rate,
+                (bound + rounding) / cluster.rate,
+                u / s.n / cluster.rate,
+            )
+        )
     worst, bound, _ = max(found, key=lambda each: each[0] / each[1])
     null = max(grown for _, _, grown in found)
     return Check(quantity, worst, "==", 0.0, bound, size=1.0, null=null, **course.notes)
 
 
 def _growth(course: Course) -> Check:
-    """(20): u_+'/u_+ ≥ 2(‖D_+‖ − λ^{ε/2})(1 − 2√(2/‖D_+‖)λ^{ε/4} − 4λ^{ε/2}/(‖D_+‖ − λ^{ε/2}) − u_+/(n‖D_+‖)) up to t₂."""
+    """(20): u_+'/u_+ ≥ 2(‖D_+‖ − λ^{ε/2})(1 − 2√(2/‖D_+‖)λ^{ε/4} − 4λ^{ε/2}/(‖D_+‖ − λ^{ε/2}) −
+    u_+/(n‖D_+‖)) up to t₂."""
     s = course.setting
     quantity = "least of u_+'/u_+ minus the bound (20), over ‖D_+‖, from t_{+1} to t₂"
     if isinstance(course.t2, str):
         return unknown_check(quantity, course.t2)
     rate, half, quarter = s.first.rate, s.power(1 / 2), s.power(1 / 4)
     lost = 2 * np.sqrt(2 / rate) * quarter + 4 * half / (rate - half)
-    if rate <= half or lost >= 1 or 4 * len(s.unit.a) * s.c**2 * s.power(2) > np.sqrt(2 * rate) * quarter:
-        return unknown_check(quantity, f"λ^(ε/4) = {quarter:.2g}: λ is not below B's λ*, which is not explicit")
+    if (
+        rate <= half
+        or lost >= 1
+        or 4 * len(s.unit.a) * s.c**2 * s.power(2) > np.sqrt(2 * rate) * quarter
+    ):
+        return unknown_check(
+            quantity, f"λ^(ε/4) = {quarter:.2g}: λ is not below B's λ*, which is not explicit"
+        )
     step = DIFFERENCE / rate / s.speed
     least, null = np.inf, np.inf
     for t in np.linspace(s.time(s.epsilon, s.first) + 2 * step, course.t2, TIMES):
@@ -109,7 +128,9 @@ def _kept(course: Course) -> Check:
     if isinstance(course.t2, str) or isinstance(course.t3, str):
         return unknown_check(quantity, course.t2 if isinstance(course.t2, str) else str(course.t3))
     times = np.linspace(course.t2, course.t3, TIMES)
-    largest = max(float(np.linalg.norm(left_over(s, s.first, course.at(float(t)))[0])) for t in times)
+    largest = max(
+        float(np.linalg.norm(left_over(s, s.first, course.at(float(t)))[0])) for t in times
+    )
     powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon / 14, **course.notes}
     error = 2 * course.error(course.t3) * s.first.rate
     return Check(quantity, largest, "<=", s.power(1 / 14), error, null=s.first.rate, **powers)
@@ -131,8 +152,10 @@ def _deep(p: Problem) -> Problem:
 
 eq19 = Claim(
     "B/eq19",
-    "Up to t₂ what the first labels lack is (1 − u_+/(n‖D_+‖))D_+ up to (u_+/n)√(2h/‖D_+‖) + 4mc²λ^{2ε}, h the misalignment; up"
-    " to t₃ the second likewise; u_+ grows as (20) says at least; and from t₂ to t₃ ‖D_+^t‖ ≤ λ^{ε/14}.",
+    "Up to t₂ what the first labels lack is (1 − u_+/(n‖D_+‖))D_+ up to (u_+/n)√(2h/‖D_+‖) + "
+    "4mc²λ^{2ε}, h the misalignment; up"
+    " to t₃ the second likewise; u_+ grows as (20) says at least; and from t₂ to t₃ ‖D_+^t‖ ≤ "
+    "λ^{ε/14}.",
     "B, equations (18)–(20), (24)–(26), and the fourth point of the proof of Lemma 11",
     (*ASSUMED, SMALL_START, CROSSED),
     deep_problem,

@@ -19,9 +19,11 @@ LARGEST_LABEL = 1e75
 ORTHONORMAL = 1e-10
 """Largest |⟨x_k, x_l⟩ − 1[k = l]| that counts as rounding."""
 NEGLIGIBLE = 1e-2
-"""Size of all idle neurons together, over that of the smaller cluster, below which clusters have the labels for themselves."""
+"""Size of all idle neurons together, over that of the smaller cluster, below which clusters have
+the labels for themselves."""
 APART = 1e-2
-"""λ^ε up to which B's phases, whose lengths are multiples of ε ln(1/λ), are long against the growths that end them."""
+"""λ^ε up to which B's phases, whose lengths are multiples of ε ln(1/λ), are long against the
+growths that end them."""
 SMALL = 1e-6
 """Scale λ up to which a start counts as small; B's λ* is not explicit."""
 
@@ -32,15 +34,25 @@ TINY = 0.25
 
 def _network(problem: Any) -> str | None:
     if not isinstance(problem, Problem) or not isinstance(problem.model, TwoLayer):
-        found = type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+        found = (
+            type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
+        )
         return f"found {found}, needs a TwoLayer network"
     if problem.model.activation != "relu":
         return f"the activation is {problem.model.activation}, needs relu"
-    return None if isinstance(problem.loss, SquareLoss) else f"found {type(problem.loss).__name__}, needs a square loss"
+    return (
+        None
+        if isinstance(problem.loss, SquareLoss)
+        else f"found {type(problem.loss).__name__}, needs a square loss"
+    )
 
 
 def _alive(problem: Any) -> str | None:
-    return None if np.any(problem.model.gates(problem.params0, problem.data.X)) else "no neuron is active on any input"
+    return (
+        None
+        if np.any(problem.model.gates(problem.params0, problem.data.X))
+        else "no neuron is active on any input"
+    )
 
 
 def _balanced(problem: Any) -> str | None:
@@ -63,7 +75,11 @@ def worst_product(X: Any) -> tuple[float, int, int]:
 
 def _orthonormal(problem: Any) -> str | None:
     off, k, i = worst_product(problem.data.X)
-    return None if off <= ORTHONORMAL else f"inputs are not orthonormal: ⟨x_{k}, x_{i}⟩ is off by {off:.3g}"
+    return (
+        None
+        if off <= ORTHONORMAL
+        else f"inputs are not orthonormal: ⟨x_{k}, x_{i}⟩ is off by {off:.3g}"
+    )
 
 
 def _orthogonal(problem: Any) -> str | None:
@@ -72,7 +88,11 @@ def _orthogonal(problem: Any) -> str | None:
     if np.any(norms == 0):
         return f"input {int(np.flatnonzero(norms == 0)[0])} is zero"
     off, k, i = worst_product(X / norms[:, None])
-    return None if off <= ORTHONORMAL else f"inputs are not orthogonal: the cosine of x_{k} and x_{i} is {off:.3g}"
+    return (
+        None
+        if off <= ORTHONORMAL
+        else f"inputs are not orthogonal: the cosine of x_{k} and x_{i} is {off:.3g}"
+    )
 
 
 def weights(X: Any) -> Any:
@@ -86,7 +106,9 @@ def _labels(problem: Any) -> str | None:
     if np.any(y == 0):
         return f"y_{int(np.flatnonzero(y == 0)[0])} = 0"
     if np.max(np.abs(y)) > LARGEST_LABEL:
-        return f"labels of {np.max(np.abs(y)):.1g} have squares that are no floats; take other units"
+        return (
+            f"labels of {np.max(np.abs(y)):.1g} have squares that are no floats; take other units"
+        )
     squares = y**2 * weights(problem.data.X)
     up, down = float(np.sum(squares[y > 0])), float(np.sum(squares[y < 0]))
     if up == 0 or down == 0:
@@ -99,7 +121,8 @@ def _cones(problem: Any) -> str | None:
         if cluster.neurons.size == 0:
             sign = "+" if cluster.sign > 0 else "−"
             return (
-                f"S_{{{sign},1}} is empty: no neuron of sign {sign} is active on all inputs with labels of that sign;"
+                f"S_{{{sign},1}} is empty: no neuron of sign {sign} is active on all inputs with "
+                "labels of that sign;"
                 " the limit is then not minimal"
             )
     return None
@@ -112,7 +135,10 @@ def _small(problem: Any) -> str | None:
     idle, size = idle_size(s), float(np.sqrt(min(cluster.capacity for cluster in s.clusters)))
     if idle <= NEGLIGIBLE * size:
         return None
-    return f"idle neurons of size Σ‖w_j‖λ^(−κ) = {idle:.2g} are not negligible: needs a smaller λ{_below(s, size)}"
+    return (
+        f"idle neurons of size Σ‖w_j‖λ^(−κ) = {idle:.2g} are not negligible: needs a smaller "
+        f"λ{_below(s, size)}"
+    )
 
 
 def _below(s: Setting, size: float) -> str:
@@ -132,14 +158,22 @@ def _apart(problem: Any) -> str | None:
     if found <= APART:
         return None
     needed = np.log(APART) / Setting(problem).epsilon / np.log(10)
-    return f"λ^ε = {found:.2g}, needs at most {APART:g}: B's phases are not apart yet, below λ = 1e{needed:.0f} they are"
+    return (
+        f"λ^ε = {found:.2g}, needs at most {APART:g}: B's phases are not apart yet, below λ = "
+        f"1e{needed:.0f} they are"
+    )
 
 
 def _tiny(problem: Any) -> str | None:
     s = Setting(problem)
     found, needed = s.power(1 / 29), TINY * s.n * s.second.rate
     return (
-        None if found <= needed else f"λ^(ε/29) = {found:.2g}, needs at most {needed:.2g} for the printed powers to say something"
+        None
+        if found <= needed
+        else (
+            f"λ^(ε/29) = {found:.2g}, needs at most {needed:.2g} for the printed powers to say "
+            "something"
+        )
     )
 
 
@@ -155,19 +189,32 @@ def _labelled(problem: Any) -> str | None:
     return None if np.any(problem.data.y) else "all labels are zero: there is nothing to learn"
 
 
-NETWORK = Hypothesis("two-layer", "a two-layer ReLU network under a square loss", on_problem(_network), structural=True)
+NETWORK = Hypothesis(
+    "two-layer",
+    "a two-layer ReLU network under a square loss",
+    on_problem(_network),
+    structural=True,
+)
 ALIVE = Hypothesis("alive", "some neuron is active", on_problem(_alive))
 LABELLED = Hypothesis("nontrivial", "y ≠ 0", on_problem(_labelled))
 FITS = Hypothesis("fits", "some network interpolates the data", on_problem(_fits))
 BALANCED = Hypothesis("balanced", "|a_j| = ‖w_j‖ > 0 at the start", on_problem(_balanced))
 ORTHOGONAL = Hypothesis("orthogonal", "inputs are orthogonal", on_problem(_orthogonal))
 ASSUMPTION_1 = Hypothesis("B/assumption-1", "inputs are orthonormal", on_problem(_orthonormal))
-ASSUMPTION_2 = Hypothesis("B/assumption-2", "y_k ≠ 0, and ‖D_+‖ ≠ ‖D_−‖: Σ_{y>0}y²‖x‖² ≠ Σ_{y<0}y²‖x‖²", on_problem(_labels))
+ASSUMPTION_2 = Hypothesis(
+    "B/assumption-2",
+    "y_k ≠ 0, and ‖D_+‖ ≠ ‖D_−‖: Σ_{y>0}y²‖x‖² ≠ Σ_{y<0}y²‖x‖²",
+    on_problem(_labels),
+)
 ASSUMPTION_3 = Hypothesis("B/assumption-3", "S_{+,1} and S_{−,1} are not empty", on_problem(_cones))
 SMALL_START = Hypothesis(
-    "small", "λ ≤ 1e-6, and idle neurons, of size λ^{1−κ}, are negligible (B's λ* is not explicit)", on_problem(_small)
+    "small",
+    "λ ≤ 1e-6, and idle neurons, of size λ^{1−κ}, are negligible (B's λ* is not explicit)",
+    on_problem(_small),
 )
-CROSSED = Hypothesis("apart", "λ^ε ≤ 1e-2: B's phases are apart (B's λ* is not explicit)", on_problem(_apart))
+CROSSED = Hypothesis(
+    "apart", "λ^ε ≤ 1e-2: B's phases are apart (B's λ* is not explicit)", on_problem(_apart)
+)
 TINY_START = Hypothesis("tiny", "λ^{ε/29} ≤ n‖D_−‖/4 (B's λ* is not explicit)", on_problem(_tiny))
 ASSUMED = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, BALANCED, ASSUMPTION_3)
 ANY_LENGTHS = (NETWORK, LABELLED, ORTHOGONAL, ASSUMPTION_2, BALANCED, ASSUMPTION_3)

@@ -1,12 +1,15 @@
-"""B, B.6: the landscape near θ*. Lemma 13 (small loss), Lemmas 14, 5 and 15 (a PL inequality in balls).
+"""B, B.6: the landscape near θ*. Lemma 13 (small loss), Lemmas 14, 5 and 15 (a PL inequality in
+balls).
 
-Lemma 14 is printed for all balanced parameters and false where neurons are off. What its proof gives, balanced or not, is
+Lemma 14 is printed for all balanced parameters and false where neurons are off. What its proof
+gives, balanced or not, is
 
     ‖∇L‖² ≥ 2L·min_k (1/n)Σ_{j active on k} a_j²,
 
-since ‖D_j‖² = Σ_{k active}r_k²/n² on orthonormal inputs. Lemmas 5 and 15 follow from it as printed, without asking for activity:
-a neuron with cosine c to x_k that turns off moves by c‖w_j‖ at least, so that in a ball of radius r around a centre with
-U_k = Σ‖w_j‖² over the neurons active on k at most r²/c_k² of U_k turns off, and what is left is (√(U_k − r²/c_k²) − r)² at least.
+since ‖D_j‖² = Σ_{k active}r_k²/n² on orthonormal inputs. Lemmas 5 and 15 follow from it as printed,
+without asking for activity: a neuron with cosine c to x_k that turns off moves by c‖w_j‖ at least,
+so that in a ball of radius r around a centre with U_k = Σ‖w_j‖² over the neurons active on k at
+most r²/c_k² of U_k turns off, and what is left is (√(U_k − r²/c_k²) − r)² at least.
 """
 
 from __future__ import annotations
@@ -22,7 +25,16 @@ from ..fits import exponent_check, fitted_exponent
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .examples import orthonormal_family, orthonormal_problem
-from .hypotheses import ASSUMED, ASSUMPTION_1, ASSUMPTION_2, ASSUMPTION_3, CROSSED, LABELLED, NETWORK, SMALL_START
+from .hypotheses import (
+    ASSUMED,
+    ASSUMPTION_1,
+    ASSUMPTION_2,
+    ASSUMPTION_3,
+    CROSSED,
+    LABELLED,
+    NETWORK,
+    SMALL_START,
+)
 from .phases import KINK, slopes
 from .setting import Cluster, Setting
 
@@ -37,18 +49,23 @@ SUMMED = 1e-9
 DRAWS, CLIMBS = 200, 150
 """States that are drawn, and steps of a search downhill from the worst of them."""
 ACROSS = 1e-6
-"""Cosine of neurons with the one input they are active on, where Lemma 14 is nearly attained: to its square."""
+"""Cosine of neurons with the one input they are active on, where Lemma 14 is nearly attained: to
+its square."""
 SWEEP = 10.0 ** -np.array([0.0, *np.arange(2.0, 6.5, 0.5)])
 """λ^{ε'} over the largest that counts as small: that one, and four decades for an exponent."""
 GROWN = 0.9
-"""Share of n‖D_−‖ that the second cluster has at least at what is taken for t₃: the printed n‖D_−‖ − λ^{ε/29} may be less where λ
-is not small."""
+"""Share of n‖D_−‖ that the second cluster has at least at what is taken for t₃: the printed n‖D_−‖
+− λ^{ε/29} may be less where λ is not small."""
 
 
 def quotient(s: Setting, params: TwoLayerParams) -> float:
     """‖∇L‖²/L in B's clock, from ∇L; NaN where L = 0."""
     value = float(s.problem.loss(s.problem.model(params, s.X), s.y))
-    return float(np.sum(slopes(s.problem, params) ** 2)) / value / s.speed if value > 0 else float("nan")
+    return (
+        float(np.sum(slopes(s.problem, params) ** 2)) / value / s.speed
+        if value > 0
+        else float("nan")
+    )
 
 
 def active_mass(s: Setting, params: TwoLayerParams) -> Array:
@@ -70,11 +87,27 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
     active = [_cones(s, rng, signs, k) for k in range(DRAWS)]
     printed = [quotient(s, params) / (LEMMA_14 * _masses(s, params)) for params in active]
     sources = f"∇L at {DRAWS} networks"
-    off = TwoLayerParams(signs * float(np.sqrt(s.n)), np.tile(-np.sum(s.X, axis=0), (len(signs), 1)))
+    off = TwoLayerParams(
+        signs * float(np.sqrt(s.n)), np.tile(-np.sum(s.X, axis=0), (len(signs), 1))
+    )
     everywhere = quotient(s, off) / (LEMMA_14 * _masses(s, off))
     return (
-        Check("least ‖∇L‖²/(2L·min_kΣ_{j active on k}a_j²/n), any weights", min(found), ">=", 1.0, SUMMED, witness=sources),
-        Check("the same where neurons are nearly across the input they fit", ratio(_across(s)), "==", 1.0, 1e-9, witness="∇L"),
+        Check(
+            "least ‖∇L‖²/(2L·min_kΣ_{j active on k}a_j²/n), any weights",
+            min(found),
+            ">=",
+            1.0,
+            SUMMED,
+            witness=sources,
+        ),
+        Check(
+            "the same where neurons are nearly across the input they fit",
+            ratio(_across(s)),
+            "==",
+            1.0,
+            1e-9,
+            witness="∇L",
+        ),
         Check(
             "least ‖∇L‖²/(2L·min u_±/n), balanced, clusters active on their labels",
             min(printed),
@@ -83,7 +116,15 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
             SUMMED,
             witness=sources,
         ),
-        Check("the same with all neurons off, as Lemma 14 is printed", everywhere, "==", 0.0, SUMMED, witness="∇L", null=1.0),
+        Check(
+            "the same with all neurons off, as Lemma 14 is printed",
+            everywhere,
+            "==",
+            0.0,
+            SUMMED,
+            witness="∇L",
+            null=1.0,
+        ),
     )
 
 
@@ -92,10 +133,15 @@ def _masses(s: Setting, params: TwoLayerParams) -> float:
 
 
 def _drawn(s: Setting, rng: np.random.Generator, signs: Array, k: int) -> TwoLayerParams:
-    """A network of any size, balanced or not, on or off anywhere, with residuals that are small on some labels."""
+    """A network of any size, balanced or not, on or off anywhere, with residuals that are small on
+    some labels."""
     size = float(np.sqrt(np.max(np.abs(s.y)))) * 10.0 ** rng.uniform(-2, 1)
     W = size * rng.standard_normal(s.params0.W.shape)
-    a = signs * np.linalg.norm(W, axis=1) * (10.0 ** rng.uniform(-1, 1, len(signs)) if k % 2 else 1.0)
+    a = (
+        signs
+        * np.linalg.norm(W, axis=1)
+        * (10.0 ** rng.uniform(-1, 1, len(signs)) if k % 2 else 1.0)
+    )
     if k % 3 == 0:  # outputs that fit all labels but one
         hidden, keep = np.maximum(s.X @ W.T, 0.0), np.arange(s.n) != k % s.n
         a = a + np.linalg.lstsq(hidden[keep], (s.y - hidden @ a)[keep], rcond=None)[0]
@@ -104,7 +150,11 @@ def _drawn(s: Setting, rng: np.random.Generator, signs: Array, k: int) -> TwoLay
 
 def _cones(s: Setting, rng: np.random.Generator, signs: Array, k: int) -> TwoLayerParams:
     """A balanced network whose clusters are active on the labels of their sign."""
-    W = float(np.sqrt(np.max(np.abs(s.y)))) * 10.0 ** rng.uniform(-2, 1) * rng.standard_normal(s.params0.W.shape)
+    W = (
+        float(np.sqrt(np.max(np.abs(s.y))))
+        * 10.0 ** rng.uniform(-2, 1)
+        * rng.standard_normal(s.params0.W.shape)
+    )
     for cluster in s.clusters:
         own = s.X[cluster.sign * s.y > 0]
         products = W[cluster.neurons] @ own.T
@@ -113,7 +163,8 @@ def _cones(s: Setting, rng: np.random.Generator, signs: Array, k: int) -> TwoLay
 
 
 def _across(s: Setting) -> TwoLayerParams:
-    """Residuals on one label only, whose neurons are nearly across its input: 2L·Σa_j²/n is then nearly ‖∇L‖²."""
+    """Residuals on one label only, whose neurons are nearly across its input: 2L·Σa_j²/n is then
+    nearly ‖∇L‖²."""
     (m, d), k = s.params0.W.shape, int(np.argmin(np.abs(s.y)))
     a, W = np.zeros(m), np.zeros((m, d))
     size = float(np.sqrt(np.max(np.abs(s.y))))
@@ -128,7 +179,8 @@ def _across(s: Setting) -> TwoLayerParams:
 
 
 def safe_radius(s: Setting, centre: TwoLayerParams) -> float:
-    """The radius of a ball in which every input keeps neurons of mass n‖D_−‖/2 that are active on it."""
+    """The radius of a ball in which every input keeps neurons of mass n‖D_−‖/2 that are active on
+    it."""
     keep = SHARE * s.n * s.second.rate
     radii = []
     for own, cluster in ((cluster.sign * s.y > 0, cluster) for cluster in s.clusters):
@@ -145,8 +197,12 @@ def safe_radius(s: Setting, centre: TwoLayerParams) -> float:
 
 
 def least_in_ball(s: Setting, centre: TwoLayerParams, radius: float) -> tuple[float, int]:
-    """The least ‖∇L‖²/(L‖D_−‖) found in B(centre, radius)∩Θ, neurons off included, and how many states were looked at."""
-    rng, signs = np.random.default_rng(0), np.where(centre.a != 0, np.sign(centre.a), np.sign(s.unit.a))
+    """The least ‖∇L‖²/(L‖D_−‖) found in B(centre, radius)∩Θ, neurons off included, and how many
+    states were looked at."""
+    rng, signs = (
+        np.random.default_rng(0),
+        np.where(centre.a != 0, np.sign(centre.a), np.sign(s.unit.a)),
+    )
     reach = radius / np.sqrt(2)  # |a_j| = ‖w_j‖ moves at most as far again
 
     def value(step: Array) -> float:
@@ -155,7 +211,9 @@ def least_in_ball(s: Setting, centre: TwoLayerParams, radius: float) -> tuple[fl
         return found if np.isfinite(found) else np.inf
 
     steps = [
-        rng.standard_normal(centre.W.shape) * (np.linalg.norm(centre.W, axis=1) > 0)[:, None] ** (k % 2) for k in range(DRAWS)
+        rng.standard_normal(centre.W.shape)
+        * (np.linalg.norm(centre.W, axis=1) > 0)[:, None] ** (k % 2)
+        for k in range(DRAWS)
     ]
     steps = [step * reach / np.linalg.norm(step) * rng.uniform() ** (1 / 8) for step in steps]
     steps += [
@@ -176,8 +234,11 @@ def least_in_ball(s: Setting, centre: TwoLayerParams, radius: float) -> tuple[fl
     return worst, len(steps) + CLIMBS
 
 
-def _turned_off(s: Setting, cluster: Cluster, centre: TwoLayerParams, x: Array, reach: float, share: float) -> Array:
-    """Turn off, on one input, as many neurons of a cluster as a share of the reach allows; shrink the others with the rest."""
+def _turned_off(
+    s: Setting, cluster: Cluster, centre: TwoLayerParams, x: Array, reach: float, share: float
+) -> Array:
+    """Turn off, on one input, as many neurons of a cluster as a share of the reach allows; shrink
+    the others with the rest."""
     step, left = np.zeros_like(centre.W), (share * reach) ** 2
     rest = []
     for j in cluster.neurons:
@@ -193,7 +254,8 @@ def _turned_off(s: Setting, cluster: Cluster, centre: TwoLayerParams, x: Array, 
 
 
 def _lem15(evidence: Evidence) -> tuple[Check, ...]:
-    """In the whole of a ball around θ*, and around the state at t₃; and not near the intermediate saddle."""
+    """In the whole of a ball around θ*, and around the state at t₃; and not near the intermediate
+    saddle."""
     course = Course(evidence)
     s = course.setting
     time = course.grown(s.second, GROWN * s.n * s.second.rate)
@@ -202,33 +264,56 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
     centres = [("θ*", course.limit.value)]
     checks = []
     if time is None:
-        checks.append(unknown_check("least ‖∇L‖²/(L‖D_−‖) in a ball around θ(t₃)", "the second cluster never grows"))
+        checks.append(
+            unknown_check(
+                "least ‖∇L‖²/(L‖D_−‖) in a ball around θ(t₃)", "the second cluster never grows"
+            )
+        )
     else:
         centres.append(("θ(t₃)", course.at(time)))
     for name, centre in centres:
         quantity = f"least ‖∇L‖²/(L‖D_−‖) in a ball around {name}"
         radius = min(s.power(1 / 240), safe_radius(s, centre))
         if radius <= 0:
-            checks.append(unknown_check(quantity, "its clusters have less than n‖D_−‖/2: there is no such ball"))
+            checks.append(
+                unknown_check(
+                    quantity, "its clusters have less than n‖D_−‖/2: there is no such ball"
+                )
+            )
             continue
         worst, count = least_in_ball(s, centre, radius)
         reason = "" if name == "θ*" else course.notes["reason"]
-        witness = f"∇L at {count} networks of the ball, searched downhill" if name == "θ*" or course.notes["witness"] else ""
-        checks.append(Check(quantity, worst, ">=", 1.0, SUMMED, witness=witness, reason=reason, null=0.0))
+        witness = (
+            f"∇L at {count} networks of the ball, searched downhill"
+            if name == "θ*" or course.notes["witness"]
+            else ""
+        )
+        checks.append(
+            Check(quantity, worst, ">=", 1.0, SUMMED, witness=witness, reason=reason, null=0.0)
+        )
     if 0 < s.ends[1] <= s.ends[2]:
         near = quotient(s, course.at((s.ends[1] + s.ends[2]) / 2)) / s.second.rate
         near_zero = quotient(s, s.params0) / s.second.rate
         checks.append(
             Check(
-                "‖∇L‖²/(L‖D_−‖) at the intermediate saddle: no PL all the way", near, "<=", 1.0, SUMMED, **course.notes, null=2.0
+                "‖∇L‖²/(L‖D_−‖) at the intermediate saddle: no PL all the way",
+                near,
+                "<=",
+                1.0,
+                SUMMED,
+                **course.notes,
+                null=2.0,
             )
         )
-        checks.append(Check("the same at the start", near_zero, "<=", 1.0, SUMMED, witness="∇L", null=2.0))
+        checks.append(
+            Check("the same at the start", near_zero, "<=", 1.0, SUMMED, witness="∇L", null=2.0)
+        )
     return tuple(checks)
 
 
 def _lem13(evidence: Evidence) -> tuple[Check, ...]:
-    """q = λ^{ε'}: networks with (i)–(iv), as bad as they can be, against √q; and the bound that the proof gives."""
+    """q = λ^{ε'}: networks with (i)–(iv), as bad as they can be, against √q; and the bound that the
+    proof gives."""
     s = Setting(evidence.network)
     top = _small_enough(s)
     losses, bounds = [], []
@@ -241,22 +326,42 @@ def _lem13(evidence: Evidence) -> tuple[Check, ...]:
     null = float(s.y @ s.y) / (2 * s.n) / np.sqrt(top)
     quantity = "exponent of the largest L in λ^{ε'}: twice the printed"
     fitted = exponent_check(quantity, top * SWEEP[1:], losses[1:], 1.0, SUMMED, witness=witness)
-    next_order = abs(fitted_exponent(top * SWEEP[1:], bounds[1:])[0] - 1)  # terms of order q beside √q
+    # terms of order q beside √q
+    next_order = abs(fitted_exponent(top * SWEEP[1:], bounds[1:])[0] - 1)
     return (
-        Check("largest L/λ^{ε'/2} under (i)–(iv)", worst, "<=", 1.0, SUMMED, witness=witness, null=null),
-        Check("largest L over the bound of its proof, completed", tight, "<=", 1.0, SUMMED, witness=witness),
+        Check(
+            "largest L/λ^{ε'/2} under (i)–(iv)",
+            worst,
+            "<=",
+            1.0,
+            SUMMED,
+            witness=witness,
+            null=null,
+        ),
+        Check(
+            "largest L over the bound of its proof, completed",
+            tight,
+            "<=",
+            1.0,
+            SUMMED,
+            witness=witness,
+        ),
         dataclasses.replace(fitted, error=fitted.error + 2 * next_order),
     )
 
 
 def explicit_loss(s: Setting, q: float) -> float:
-    """‖h − y‖²/(2n) with ‖h − y‖ ≤ 2nq + Σ_± n(‖D_±‖ + q)√(2q/‖D_±‖) + mq², the other cluster's tilt included."""
-    tilts = sum(s.n * (cluster.rate + q) * np.sqrt(2 * CLOSE * q / cluster.rate) for cluster in s.clusters)
+    """‖h − y‖²/(2n) with ‖h − y‖ ≤ 2nq + Σ_± n(‖D_±‖ + q)√(2q/‖D_±‖) + mq², the other cluster's
+    tilt included."""
+    tilts = sum(
+        s.n * (cluster.rate + q) * np.sqrt(2 * CLOSE * q / cluster.rate) for cluster in s.clusters
+    )
     return float(2 * s.n * q + tilts + len(s.params0.a) * q**2) ** 2 / (2 * s.n)
 
 
 def _small_enough(s: Setting) -> float:
-    """The largest q up to which that bound is below √q, which is 'for λ small enough' made explicit."""
+    """The largest q up to which that bound is below √q, which is 'for λ small enough' made
+    explicit."""
     low, high = -80.0, 0.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -267,7 +372,8 @@ def _small_enough(s: Setting) -> float:
 
 
 def _largest_loss(s: Setting, q: float) -> float:
-    """The largest L found among balanced networks with (i)–(iv): clusters tilted as far as (iv) allows, each in one direction."""
+    """The largest L found among balanced networks with (i)–(iv): clusters tilted as far as (iv)
+    allows, each in one direction."""
     rng = np.random.default_rng(0)
     worst = 0.0
     for k in range(DRAWS):
@@ -275,12 +381,19 @@ def _largest_loss(s: Setting, q: float) -> float:
         aim = s.X[rng.integers(s.n)] if k % 2 else rng.standard_normal(s.X.shape[1])
         for cluster in s.clusters:
             tilt = aim if k % 4 < 2 else rng.standard_normal(s.X.shape[1])
-            tilt = (1 if cluster.sign > 0 or k % 8 < 4 else -1) * (tilt - (tilt @ cluster.direction) * cluster.direction)
+            tilt = (1 if cluster.sign > 0 or k % 8 < 4 else -1) * (
+                tilt - (tilt @ cluster.direction) * cluster.direction
+            )
             length = float(np.linalg.norm(tilt))
             cosine = 1 - CLOSE * q / cluster.rate
-            unit = cosine * cluster.direction + np.sqrt(max(1 - cosine**2, 0.0)) * tilt / (length or 1.0)
+            unit = cosine * cluster.direction + np.sqrt(max(1 - cosine**2, 0.0)) * tilt / (
+                length or 1.0
+            )
             mass = s.n * (cluster.rate + q * (1 if k % 3 else -1)) / cluster.neurons.size
-            W[cluster.neurons], a[cluster.neurons] = np.sqrt(mass) * unit / np.linalg.norm(unit), cluster.sign * np.sqrt(mass)
+            W[cluster.neurons], a[cluster.neurons] = (
+                np.sqrt(mass) * unit / np.linalg.norm(unit),
+                cluster.sign * np.sqrt(mass),
+            )
         idle = a == 0
         W[idle] = q * rng.choice([-1.0, 1.0]) * s.X[rng.integers(s.n)]
         a[idle] = np.sign(s.unit.a[idle]) * q
@@ -292,7 +405,8 @@ STATIC = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, ASSUMPTION_3)
 
 lem13 = Claim(
     "B/lem13",
-    "If all others are below λ^{ε'}, clusters have masses n‖D_±‖ up to nλ^{ε'} and cosines with ±D_± up to λ^{ε'}/‖D_±‖, then"
+    "If all others are below λ^{ε'}, clusters have masses n‖D_±‖ up to nλ^{ε'} and cosines with "
+    "±D_± up to λ^{ε'}/‖D_±‖, then"
     " L ≤ λ^{ε'/2} for small λ; their largest L is of order λ^{ε'}.",
     "B, Lemma 13 (its proof completed: each cluster adds to the labels of the other)",
     STATIC,
@@ -306,7 +420,8 @@ lem13 = Claim(
 )
 lem14 = Claim(
     "B/lem14",
-    "‖∇L‖² ≥ 2L·min_k Σ_{j active on k}a_j²/n for all weights, so ≥ 2L·min u_±/n where clusters are active on their labels,"
+    "‖∇L‖² ≥ 2L·min_k Σ_{j active on k}a_j²/n for all weights, so ≥ 2L·min u_±/n where clusters "
+    "are active on their labels,"
     " and not for all balanced weights.",
     "B, Lemma 14 (corrected)",
     STATIC,
@@ -320,7 +435,8 @@ lem14 = Claim(
 )
 lem15 = Claim(
     "B/lem15",
-    "‖∇L‖² ≥ ‖D_−‖L for all balanced weights in a ball around θ* and around θ(t₃), whichever neurons are off there; near the"
+    "‖∇L‖² ≥ ‖D_−‖L for all balanced weights in a ball around θ* and around θ(t₃), whichever "
+    "neurons are off there; near the"
     " saddles on the way there it fails.",
     "B, Lemmas 5 and 15 (proof by the corrected Lemma 14), §3.2",
     (*ASSUMED, SMALL_START, CROSSED),

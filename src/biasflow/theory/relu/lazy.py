@@ -1,15 +1,19 @@
 """B, A.1: large starts (Figure 5), and App. C: what the KKT conditions do not say.
 
-B: from a large start the weights hardly move, the function is nearly the interpolator of the tangent kernel at the start, and
-the loss falls fast, past no saddle, for unbalanced starts and orthogonal inputs as well. From λθ₀ with h_{θ₀} = 0 on the inputs,
-here a network and its negative, so it is, as λ^{−2}: to first order θ moves by JᵀK⁻¹y/λ, J = ∇h and K = JJᵀ at θ₀, and residuals
-fall as e^{−λ²Kt/n}. While gates stay, features move by ρ = max‖θ_j − λθ_{0,j}‖/‖λθ_{0,j}‖ of themselves, K by 4ρ of k(x, x), and
-what is solved with it by 4ρ·n·max k(x_k, x_k)/κ_min, κ_min the least eigenvalue. From B's own start h_{θ₀} ≠ 0: λ²h_{θ₀} is what
-has to be unlearnt, the flow tends to that of labels zero from θ₀, in the clock λ²t, and the share by which weights move does not
-fall with λ. It falls with the width: to first order it is √(hᵀK⁻¹h)/‖θ₀‖, h = h_{θ₀}, of order m^{−1/2} for random signs.
+B: from a large start the weights hardly move, the function is nearly the interpolator of the
+tangent kernel at the start, and the loss falls fast, past no saddle, for unbalanced starts and
+orthogonal inputs as well. From λθ₀ with h_{θ₀} = 0 on the inputs, here a network and its negative,
+so it is, as λ^{−2}: to first order θ moves by JᵀK⁻¹y/λ, J = ∇h and K = JJᵀ at θ₀, and residuals
+fall as e^{−λ²Kt/n}. While gates stay, features move by ρ = max‖θ_j − λθ_{0,j}‖/‖λθ_{0,j}‖ of
+themselves, K by 4ρ of k(x, x), and what is solved with it by 4ρ·n·max k(x_k, x_k)/κ_min, κ_min the
+least eigenvalue. From B's own start h_{θ₀} ≠ 0: λ²h_{θ₀} is what has to be unlearnt, the flow tends
+to that of labels zero from θ₀, in the clock λ²t, and the share by which weights move does not fall
+with λ. It falls with the width: to first order it is √(hᵀK⁻¹h)/‖θ₀‖, h = h_{θ₀}, of order m^{−1/2}
+for random signs.
 
-KKT: neurons along D_A for the parts A of a partition of each sign's labels, with masses n‖D_A‖, interpolate, and satisfy (35)
-with λ_k = y_k/(n‖D_A‖): one part for each sign is of least norm, others are not.
+KKT: neurons along D_A for the parts A of a partition of each sign's labels, with masses n‖D_A‖,
+interpolate, and satisfy (35) with λ_k = y_k/(n‖D_A‖): one part for each sign is of least norm,
+others are not.
 """
 
 from __future__ import annotations
@@ -46,7 +50,8 @@ PROBES = 3
 PART = 1e-2
 """Share of the loss at which times are compared."""
 NEGLIGIBLE = 1e-4, 1e-6
-"""max|y| over λ²max|h_{θ₀}| where labels are as good as zero; what changes between the two is the error."""
+"""max|y| over λ²max|h_{θ₀}| where labels are as good as zero; what changes between the two is the
+error."""
 WIDER = 0.5
 """Power of 1/m by which weights move less in wider networks."""
 WIDTHS = (100, 3000)
@@ -55,7 +60,8 @@ DRAWN = 800
 SURE = 4.9
 """Deviations of a mean beyond which it is off, one time in a million."""
 ENDED = 1e-14
-"""Loss of the linear model, over its start, up to which flows from large starts are followed: rounding of λ²h is near."""
+"""Loss of the linear model, over its start, up to which flows from large starts are followed:
+rounding of λ²h is near."""
 DEFINITE = 1e-6
 """Least eigenvalue of the tangent kernel over its largest, from which on it can be solved with."""
 EXACT = 1e-12
@@ -66,11 +72,14 @@ GRADIENTS = "∇L followed in the weights"
 
 
 def features(params: TwoLayerParams, X: Array) -> Array:
-    """∇_θh(x) for each input, (n, m(1 + d)), neuron by neuron: (⟨w_j, x⟩_+, a_j1[⟨w_j, x⟩ > 0]x)."""
+    """∇_θh(x) for each input, (n, m(1 + d)), neuron by neuron: (⟨w_j, x⟩_+, a_j1[⟨w_j, x⟩ >
+    0]x)."""
     products = X @ params.W.T
     on = products > 0
     inner = (on * params.a)[:, :, None] * X[:, None, :]
-    return np.concatenate([np.where(on, products, 0.0)[:, :, None], inner], axis=2).reshape(len(X), -1)
+    return np.concatenate([np.where(on, products, 0.0)[:, :, None], inner], axis=2).reshape(
+        len(X), -1
+    )
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,9 @@ class Tangent:
 
     def step(self, residual: Array) -> Array:
         """JᵀK⁻¹r by neurons, (m, 1 + d)."""
-        return np.asarray((self.J.T @ np.linalg.solve(self.K, residual)).reshape(len(self.start.a), -1))
+        return np.asarray(
+            (self.J.T @ np.linalg.solve(self.K, residual)).reshape(len(self.start.a), -1)
+        )
 
 
 def tangent(start: TwoLayerParams, X: Array) -> Tangent:
@@ -103,7 +114,9 @@ def with_negative(params: TwoLayerParams) -> TwoLayerParams:
     return TwoLayerParams(np.concatenate([params.a, -params.a]), np.vstack([params.W, params.W]))
 
 
-def _flow(evidence: Evidence, start: TwoLayerParams, scale: float, y: Array, t1: float | None = None) -> Trajectory | str:
+def _flow(
+    evidence: Evidence, start: TwoLayerParams, scale: float, y: Array, t1: float | None = None
+) -> Trajectory | str:
     p = evidence.network
     params = TwoLayerParams(scale * start.a, scale * start.W)
     problem = Problem(TwoLayer(len(start.a), p.data.d), Dataset(p.data.X, y), p.loss, params)
@@ -119,7 +132,10 @@ def _moved(flow: Trajectory, start: TwoLayerParams, scale: float) -> float:
 def _turned(flow: Trajectory, start: TwoLayerParams, scale: float) -> float:
     """ρ along the flow."""
     sizes = scale * np.sqrt(start.a**2 + np.sum(start.W**2, axis=1))
-    off = np.sqrt((flow.states.a - scale * start.a) ** 2 + np.sum((flow.states.W - scale * start.W) ** 2, axis=-1))
+    off = np.sqrt(
+        (flow.states.a - scale * start.a) ** 2
+        + np.sum((flow.states.W - scale * start.W) ** 2, axis=-1)
+    )
     return float(np.max(off / sizes))
 
 
@@ -132,7 +148,11 @@ def first_scale(t: Tangent, y: Array, probes: Array) -> float:
     """λ from which on gates stay, on inputs and probes, and the linear model is near."""
     step = t.step(y)
     own = np.sqrt(t.start.a**2 + np.sum(t.start.W**2, axis=1))
-    rooms = np.min(np.abs(t.start.W @ np.vstack([t.X, probes]).T) / np.linalg.norm(np.vstack([t.X, probes]), axis=1), axis=1)
+    rooms = np.min(
+        np.abs(t.start.W @ np.vstack([t.X, probes]).T)
+        / np.linalg.norm(np.vstack([t.X, probes]), axis=1),
+        axis=1,
+    )
     turn = float(np.max(np.linalg.norm(step, axis=1) / own))
     across = float(np.max(np.linalg.norm(step[:, 1:], axis=1) / (ROOM * rooms)))
     return float(np.sqrt(max(4 * turn * t.stiffness / ALLOWED, across)))
@@ -141,17 +161,29 @@ def first_scale(t: Tangent, y: Array, probes: Array) -> float:
 def _from_zero(evidence: Evidence, s: Setting) -> list[Check]:
     """A network and its negative from three large λ, against the linear model."""
     start = with_negative(s.unit)
-    t, probes = tangent(start, s.X), np.random.default_rng(0).standard_normal((PROBES, s.X.shape[1]))
+    t, probes = (
+        tangent(start, s.X),
+        np.random.default_rng(0).standard_normal((PROBES, s.X.shape[1])),
+    )
     first, slowest = first_scale(t, s.y, probes), float(np.linalg.eigvalsh(t.K)[0])
     size = float(np.sqrt(squared_norm(start)))
     kernel = features(start, probes) @ t.J.T @ np.linalg.solve(t.K, s.y)
     best = two_neurons(s)
-    far = float(np.linalg.norm(np.maximum(probes @ best.W.T, 0.0) @ best.a - kernel) / np.linalg.norm(kernel))
+    far = float(
+        np.linalg.norm(np.maximum(probes @ best.W.T, 0.0) @ best.a - kernel)
+        / np.linalg.norm(kernel)
+    )
     checks: list[Check] = []
     moves = []
     for factor in TIMES:
         scale, name = factor * first, f"from {factor:g} times the first λ"
-        flow = _flow(evidence, start, scale, s.y, -s.n * float(np.log(ENDED)) / (2 * slowest * scale**2) / s.speed)
+        flow = _flow(
+            evidence,
+            start,
+            scale,
+            s.y,
+            -s.n * float(np.log(ENDED)) / (2 * slowest * scale**2) / s.speed,
+        )
         if isinstance(flow, str):
             return [*checks, unknown_check(f"a flow {name}", flow)]
         near = 4 * _turned(flow, start, scale) * t.stiffness
@@ -160,17 +192,39 @@ def _from_zero(evidence: Evidence, s: Setting) -> list[Check]:
         predicted = float(np.sqrt(s.y @ np.linalg.solve(t.K, s.y))) / scale**2 / size
         what = f"‖θ∞ − θ₀‖/‖θ₀‖ over √(yᵀK⁻¹y)/‖θ₀‖, {name}"
         error = near + np.sqrt(ENDED) + np.sqrt(t.J.shape[1]) * known / (size * predicted)
-        checks.append(Check(what, moves[-1] / predicted, "==", 1.0, error, witness=GRADIENTS, null=0.0))
+        checks.append(
+            Check(what, moves[-1] / predicted, "==", 1.0, error, witness=GRADIENTS, null=0.0)
+        )
         h = np.maximum(probes @ flow.final.W.T, 0.0) @ flow.final.a
         apart = float(np.linalg.norm(h - kernel) / np.linalg.norm(kernel))
-        error = 2 * known * scale * float(np.max(np.linalg.norm(features(flow.final, probes), axis=1))) / np.linalg.norm(kernel)
-        what = f"‖h − k(·, X)K⁻¹y‖ over ‖k(·, X)K⁻¹y‖ at {PROBES} other inputs, {name}: at most 4ρ·n·max k/κ_min"
+        error = (
+            2
+            * known
+            * scale
+            * float(np.max(np.linalg.norm(features(flow.final, probes), axis=1)))
+            / np.linalg.norm(kernel)
+        )
+        what = (
+            f"‖h − k(·, X)K⁻¹y‖ over ‖k(·, X)K⁻¹y‖ at {PROBES} other inputs, {name}: at most "
+            "4ρ·n·max k/κ_min"
+        )
         checks.append(Check(what, apart, "<=", near, float(error), witness=GRADIENTS, null=far))
         predicted = _linear_time(t, s) / scale**POWER
         what = f"time to a hundredth of the loss, over that of e^{{−λ²Kt/n}}, {name}"
-        checks.append(Check(what, _time(flow, s) / predicted, "==", 1.0, near, witness=GRADIENTS, null=0.0))
+        checks.append(
+            Check(what, _time(flow, s) / predicted, "==", 1.0, near, witness=GRADIENTS, null=0.0)
+        )
     what = "exponent in λ of the share by which weights move, where h_{θ₀} = 0"
-    checks.append(exponent_check(what, first * np.array(TIMES), moves, -POWER, ALLOWED / np.array(TIMES) ** 2, witness=GRADIENTS))
+    checks.append(
+        exponent_check(
+            what,
+            first * np.array(TIMES),
+            moves,
+            -POWER,
+            ALLOWED / np.array(TIMES) ** 2,
+            witness=GRADIENTS,
+        )
+    )
     return checks
 
 
@@ -190,29 +244,48 @@ def _linear_time(t: Tangent, s: Setting) -> float:
     values, vectors = np.linalg.eigh(t.K)
     parts = (vectors.T @ s.y) ** 2 / float(s.y @ s.y)
     end = -s.n * np.log(PART) / 2 / values[0]
-    return float(brentq(lambda time: float(parts @ np.exp(-2 * values * time / s.n)) - PART, 0.0, 1.01 * end, rtol=1e-12))
+    return float(
+        brentq(
+            lambda time: float(parts @ np.exp(-2 * values * time / s.n)) - PART,
+            0.0,
+            1.01 * end,
+            rtol=1e-12,
+        )
+    )
 
 
 def _own_start(evidence: Evidence, s: Setting) -> list[Check]:
     """The problem's own start: where λ²h_{θ₀} is far above the labels, the flow of labels zero."""
-    what = "‖θ∞ − θ₀‖/‖θ₀‖ from the problem's own start at large λ, over that of labels zero: it does not fall with λ"
+    what = (
+        "‖θ∞ − θ₀‖/‖θ₀‖ from the problem's own start at large λ, over that of labels zero: it "
+        "does not fall with λ"
+    )
     t = tangent(s.unit, s.X)
     if float(np.max(np.abs(t.h))) <= 1e-9 * squared_norm(s.unit):
         return [unknown_check(what, "the network is zero at the start")]
-    scales = [float(np.sqrt(np.max(np.abs(s.y)) / (part * np.max(np.abs(t.h))))) for part in NEGLIGIBLE]
+    scales = [
+        float(np.sqrt(np.max(np.abs(s.y)) / (part * np.max(np.abs(t.h))))) for part in NEGLIGIBLE
+    ]
     moves = []
     for scale, y in ((1.0, np.zeros(s.n)), (scales[0], s.y), (scales[1], s.y)):
         flow = _flow(evidence, s.unit, scale, y)
         if isinstance(flow, str):
             return [unknown_check(what, flow)]
         moves.append(_moved(flow, s.unit, scale))
-    lazy = float(np.sqrt(s.y @ np.linalg.solve(t.K, s.y))) / scales[1] ** 2 / float(np.sqrt(squared_norm(s.unit)))
+    lazy = (
+        float(np.sqrt(s.y @ np.linalg.solve(t.K, s.y)))
+        / scales[1] ** 2
+        / float(np.sqrt(squared_norm(s.unit)))
+    )
     error = abs(moves[2] - moves[1]) / moves[0] + 1e-8
-    return [Check(what, moves[2] / moves[0], "==", 1.0, error, witness=GRADIENTS, null=lazy / moves[0])]
+    return [
+        Check(what, moves[2] / moves[0], "==", 1.0, error, witness=GRADIENTS, null=lazy / moves[0])
+    ]
 
 
 def _widths(s: Setting) -> Check:
-    """√(hᵀK⁻¹h)/‖θ₀‖ of random balanced networks against their width, the root of its mean square over draws."""
+    """√(hᵀK⁻¹h)/‖θ₀‖ of random balanced networks against their width, the root of its mean square
+    over draws."""
     rng, means, errors = np.random.default_rng(5), [], []
     for m in WIDTHS:
         squares = []
@@ -221,7 +294,8 @@ def _widths(s: Setting) -> Check:
             t = tangent(TwoLayerParams(rng.choice([-1.0, 1.0], m) * row_norms(W), W), s.X)
             squares.append(float(t.h @ np.linalg.solve(t.K, t.h)) / squared_norm(t.start))
         means.append(float(np.mean(squares)))
-        errors.append(SURE * float(np.std(squares)) / means[-1] / np.sqrt(DRAWN) + s.n / m)  # K is its mean up to n/m
+        # K is its mean up to n/m
+        errors.append(SURE * float(np.std(squares)) / means[-1] / np.sqrt(DRAWN) + s.n / m)
     decades = float(np.log(WIDTHS[1] / WIDTHS[0]))
     what = "exponent in m of the share by which weights move to unlearn h_{θ₀}, to first order"
     error = float(np.hypot(*errors)) / (2 * decades)
@@ -234,10 +308,15 @@ def _definite(problem: Any) -> str | None:
     values = np.linalg.eigvalsh(K)
     if values[0] > DEFINITE * values[-1]:
         return None
-    return f"the tangent kernel at the start is singular, up to {values[0] / max(values[-1], 1e-300):.1g}"
+    return (
+        "the tangent kernel at the start is singular, up to "
+        f"{values[0] / max(values[-1], 1e-300):.1g}"
+    )
 
 
-DEFINITE_KERNEL = Hypothesis("definite", "the tangent kernel at the start is positive definite", on_problem(_definite))
+DEFINITE_KERNEL = Hypothesis(
+    "definite", "the tangent kernel at the start is positive definite", on_problem(_definite)
+)
 
 
 def split(s: Setting) -> TwoLayerParams:
@@ -250,17 +329,45 @@ def _kkt_only(evidence: Evidence) -> tuple[Check, ...]:
     """A neuron for each label, and two minimisers that differ in the order of their neurons."""
     s = Setting(evidence.network)
     data, point, best = s.problem.data, split(s), two_neurons(s)
-    excess, predicted = squared_norm(point) / s.least_norm - 1, 2 * float(np.sum(np.abs(s.y))) / s.least_norm - 1
-    middle = TwoLayerParams(*((one + other) / 2 for one, other in zip(best, _swapped(best), strict=True)))
+    excess, predicted = (
+        squared_norm(point) / s.least_norm - 1,
+        2 * float(np.sum(np.abs(s.y))) / s.least_norm - 1,
+    )
+    middle = TwoLayerParams(
+        *((one + other) / 2 for one, other in zip(best, _swapped(best), strict=True))
+    )
     h = np.maximum(data.X @ middle.W.T, 0.0) @ middle.a
     off = float(np.max(np.abs(h - s.y)) / np.max(np.abs(s.y)))
     left, summed = _residual(point, data, np.sign(s.y)), "‖θ‖² summed"
     return (
-        Check("KKT residual of a neuron for each label, λ_k = ±1", left, "==", 0.0, EXACT, witness="(35) to (37) by neurons"),
-        Check("‖θ‖² of that network over its least, minus one", excess, ">=", APART, EXACT, witness=summed, null=0.0),
-        Check("the same over Σ|y_k|/(n‖D_+‖ + n‖D_−‖) − 1", excess / predicted, "==", 1.0, EXACT / predicted, witness=summed),
         Check(
-            "largest |h(x_k) − y_k| over max|y| halfway between two minimisers: the constraint is not convex",
+            "KKT residual of a neuron for each label, λ_k = ±1",
+            left,
+            "==",
+            0.0,
+            EXACT,
+            witness="(35) to (37) by neurons",
+        ),
+        Check(
+            "‖θ‖² of that network over its least, minus one",
+            excess,
+            ">=",
+            APART,
+            EXACT,
+            witness=summed,
+            null=0.0,
+        ),
+        Check(
+            "the same over Σ|y_k|/(n‖D_+‖ + n‖D_−‖) − 1",
+            excess / predicted,
+            "==",
+            1.0,
+            EXACT / predicted,
+            witness=summed,
+        ),
+        Check(
+            "largest |h(x_k) − y_k| over max|y| halfway between two minimisers: the constraint is "
+            "not convex",
             off,
             ">=",
             APART,
@@ -278,16 +385,23 @@ def _swapped(params: TwoLayerParams) -> TwoLayerParams:
 
 def _two_alike(problem: Any) -> str | None:
     y = problem.data.y
-    return None if max(np.sum(y > 0), np.sum(y < 0)) >= 2 else "no sign has two labels: each is a part of its own"
+    return (
+        None
+        if max(np.sum(y > 0), np.sum(y < 0)) >= 2
+        else "no sign has two labels: each is a part of its own"
+    )
 
 
 TWO_ALIKE = Hypothesis("two labels", "some sign has two labels or more", on_problem(_two_alike))
 
 lazy = Claim(
     "B/lazy",
-    "From λθ₀ with h_{θ₀} = 0 on the inputs weights move by √(yᵀK⁻¹y)/(λ²‖θ₀‖) of themselves, h − λ²h_{θ₀} tends to the"
-    " interpolator of the tangent kernel K at θ₀, and the loss falls as e^{−λ²Kt/n} says. From B's start, where h_{θ₀} ≠ 0, the"
-    " share by which weights move does not fall with λ, but with the width, to first order as m^{−1/2}.",
+    "From λθ₀ with h_{θ₀} = 0 on the inputs weights move by √(yᵀK⁻¹y)/(λ²‖θ₀‖) of themselves, h − "
+    "λ²h_{θ₀} tends to the"
+    " interpolator of the tangent kernel K at θ₀, and the loss falls as e^{−λ²Kt/n} says. From "
+    "B's start, where h_{θ₀} ≠ 0, the"
+    " share by which weights move does not fall with λ, but with the width, to first order as "
+    "m^{−1/2}.",
     "B, A.1, Figure 5 (large starts; where h_{θ₀} = 0, or the width is large)",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, DEFINITE_KERNEL),
     orthonormal_problem,
@@ -300,8 +414,10 @@ lazy = Claim(
 )
 kkt_only = Claim(
     "B/kkt-only",
-    "The KKT conditions are necessary only: a neuron for each label satisfies them, and is not of least norm where a sign has two"
-    " labels; halfway between two minimisers a network does not interpolate, so that the constraint is not convex.",
+    "The KKT conditions are necessary only: a neuron for each label satisfies them, and is not of "
+    "least norm where a sign has two"
+    " labels; halfway between two minimisers a network does not interpolate, so that the "
+    "constraint is not convex.",
     "B, App. C, after (34)",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, TWO_ALIKE),
     pairs_problem,

@@ -1,4 +1,5 @@
-"""B, eq. (8) and App. C: interpolators of least norm, by certificates that need no solver to be believed."""
+"""B, eq. (8) and App. C: interpolators of least norm, by certificates that need no solver to be
+believed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .examples import ordinary_family, ordinary_problem, planar_family, planar_problem
-from .hypotheses import ALIVE, ANY_LENGTHS, ASSUMPTION_2, FITS, LABELLED, NETWORK, ORTHOGONAL, SMALL_START
+from .hypotheses import (
+    ALIVE,
+    ANY_LENGTHS,
+    ASSUMPTION_2,
+    FITS,
+    LABELLED,
+    NETWORK,
+    ORTHOGONAL,
+    SMALL_START,
+)
 from .networks import directions, given_network, kernel_interpolator, largest_response, least_mass
 from .phases import GRADIENT
 from .setting import Setting, squared_norm
@@ -39,7 +49,9 @@ def _least(evidence: Evidence) -> Limit[TwoLayerParams] | str:
     """The interpolator of least norm: what was handed in, else what the solver says."""
     data = evidence.network.data
     try:
-        return given_network(evidence) or min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4)
+        return given_network(evidence) or min_norm_interpolator(
+            data.X, data.y, time_s=evidence.time_left / 4
+        )
     except BiasflowError as reason:
         return str(reason)
 
@@ -51,7 +63,8 @@ def misfit(params: TwoLayerParams, data: Dataset) -> float:
 
 
 def _prop1(evidence: Evidence) -> tuple[Check, ...]:
-    """Weak duality by hand: neurons along D_± reach the value, λ_k = y_k/(n‖D_±‖) bounds it; column generation; who is tight."""
+    """Weak duality by hand: neurons along D_± reach the value, λ_k = y_k/(n‖D_±‖) bounds it; column
+    generation; who is tight."""
     s = Setting(evidence.network)
     data, two, multipliers = s.problem.data, two_neurons(s), s.multipliers
     summed, ascent = "h and ‖θ‖² summed over neurons", "ascent from many directions"
@@ -66,9 +79,25 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
             EXACT,
             witness=summed,
         ),
-        Check("their largest |h(x_k) − y_k| over max|y|", misfit(two, data), "==", 0.0, EXACT * s.n, witness=summed),
-        Check("2⟨y, λ⟩ over the same, λ_k = y_k/(n‖D_±‖)", dual, "==", 1.0, EXACT, witness="⟨y, λ⟩ summed"),
-        Check("largest |Σλ_k(⟨u, x_k⟩)_+|: λ is feasible", response, "==", 1.0, MISSED, witness=ascent),
+        Check(
+            "their largest |h(x_k) − y_k| over max|y|",
+            misfit(two, data),
+            "==",
+            0.0,
+            EXACT * s.n,
+            witness=summed,
+        ),
+        Check(
+            "2⟨y, λ⟩ over the same, λ_k = y_k/(n‖D_±‖)",
+            dual,
+            "==",
+            1.0,
+            EXACT,
+            witness="⟨y, λ⟩ summed",
+        ),
+        Check(
+            "largest |Σλ_k(⟨u, x_k⟩)_+|: λ is feasible", response, "==", 1.0, MISSED, witness=ascent
+        ),
         _only_these(s, multipliers),
     ]
     found = _least(evidence)
@@ -86,24 +115,45 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
             )
         )
         checks.append(
-            Check("its largest |h(x_k) − y_k| over max|y|", misfit(found.value, data), "==", 0.0, SOLVED, witness=summed)
+            Check(
+                "its largest |h(x_k) − y_k| over max|y|",
+                misfit(found.value, data),
+                "==",
+                0.0,
+                SOLVED,
+                witness=summed,
+            )
         )
     lazy = kernel_interpolator(s.problem)
     null = None if lazy is None else squared_norm(lazy) / s.least_norm
     quantity = "least ‖θ‖² by columns, a sample given twice, over the same"
     try:
-        twice = min_norm_interpolator(np.vstack([s.X, s.X[:1]]), np.append(s.y, s.y[0]), time_s=evidence.time_left / 4)
-        checks.append(Check(quantity, twice.objective / s.least_norm, "==", 1.0, COLUMNS, witness="column generation", null=null))
+        twice = min_norm_interpolator(
+            np.vstack([s.X, s.X[:1]]), np.append(s.y, s.y[0]), time_s=evidence.time_left / 4
+        )
+        checks.append(
+            Check(
+                quantity,
+                twice.objective / s.least_norm,
+                "==",
+                1.0,
+                COLUMNS,
+                witness="column generation",
+                null=null,
+            )
+        )
     except BiasflowError as reason:
         checks.append(unknown_check(quantity, str(reason)))
     return tuple(checks)
 
 
 def _only_these(s: Setting, multipliers: Array) -> Check:
-    """Uniqueness: a minimiser lives on directions where the dual is tight, and only D_+ and −D_− are.
+    """Uniqueness: a minimiser lives on directions where the dual is tight, and only D_+ and −D_−
+    are.
 
-    On the cone of a pattern A the response is at most ‖Σ_A λ_kx_k‖, reached at one direction only. It is one for all
-    labels of a sign and no other pattern of that sign; inputs of the other sign only lower the response.
+    On the cone of a pattern A the response is at most ‖Σ_A λ_kx_k‖, reached at one direction only.
+    It is one for all labels of a sign and no other pattern of that sign; inputs of the other sign
+    only lower the response.
     """
     quantity = "largest response of any other pattern of active inputs"
     if s.n > PATTERNS:
@@ -119,7 +169,8 @@ def _only_these(s: Setting, multipliers: Array) -> Check:
 
 
 def two_neurons(s: Setting) -> TwoLayerParams:
-    """One neuron along D_+ and one along −D_−, of squared norms n‖D_±‖; for inputs of other lengths along V_±, of ‖V_±‖."""
+    """One neuron along D_+ and one along −D_−, of squared norms n‖D_±‖; for inputs of other lengths
+    along V_±, of ‖V_±‖."""
     sizes = [np.sqrt(cluster.capacity) for cluster in s.clusters]
     return TwoLayerParams(
         np.array([cluster.sign * size for cluster, size in zip(s.clusters, sizes, strict=True)]),
@@ -128,7 +179,8 @@ def two_neurons(s: Setting) -> TwoLayerParams:
 
 
 def _eq8(evidence: Evidence) -> tuple[Check, ...]:
-    """Least ½‖θ‖² against least mass: by a linear program over directions, and by weak duality; then norms of other networks."""
+    """Least ½‖θ‖² against least mass: by a linear program over directions, and by weak duality;
+    then norms of other networks."""
     p = evidence.network
     X, y, found = p.data.X, p.data.y, _least(evidence)
     if isinstance(found, str):
@@ -137,11 +189,21 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
     summed = "h and ‖θ‖² summed over neurons"
     checks = [
         Check(
-            "largest |h(x_k) − y_k| of the minimiser over max|y|", misfit(found.value, p.data), "==", 0.0, SOLVED, witness=summed
+            "largest |h(x_k) − y_k| of the minimiser over max|y|",
+            misfit(found.value, p.data),
+            "==",
+            0.0,
+            SOLVED,
+            witness=summed,
         )
     ]
     if half == 0:
-        return (*checks, unknown_check("least mass over the least ½‖θ‖²", "the network that was handed in is zero"))
+        return (
+            *checks,
+            unknown_check(
+                "least mass over the least ½‖θ‖²", "the network that was handed in is zero"
+            ),
+        )
     checks.append(_dual(p.data, found, half, gap))
     units, excess = directions(X)
     lengths = np.linalg.norm(found.value.W, axis=1)
@@ -155,12 +217,22 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
     elif np.isfinite(excess):
         size = program[0] / half
         checks.append(
-            Check(quantity, size, "==", 1.0, excess + PROGRAM + gap, witness="a linear program over the circle", null=null)
+            Check(
+                quantity,
+                size,
+                "==",
+                1.0,
+                excess + PROGRAM + gap,
+                witness="a linear program over the circle",
+                null=null,
+            )
         )
     else:
         error = PROGRAM + gap
         witness = f"a linear program over {len(units)} random directions and the minimiser's own"
-        checks.append(Check(quantity, program[0] / half, ">=", 1.0 - 2 * error, error, witness=witness))
+        checks.append(
+            Check(quantity, program[0] / half, ">=", 1.0 - 2 * error, error, witness=witness)
+        )
     checks.append(_own_norm(found.value, half))
     checks += _stronger(p.data, found.value, half)
     checks += _norms(evidence, half)
@@ -180,24 +252,55 @@ def _dual(data: Dataset, found: Limit[TwoLayerParams], half: float, gap: float) 
 
 def _own_norm(params: TwoLayerParams, half: float) -> Check:
     return Check(
-        "variation norm of the minimiser over ½‖θ‖²", variation_norm(params) / half, "==", 1.0, 1e-6, witness="masses on lines"
+        "variation norm of the minimiser over ½‖θ‖²",
+        variation_norm(params) / half,
+        "==",
+        1.0,
+        1e-6,
+        witness="masses on lines",
     )
 
 
 def _stronger(data: Dataset, params: TwoLayerParams, half: float) -> list[Check]:
-    """Least ‖θ‖² says more than least variation norm: the same function with a doubled and w halved has 17/8 of the former."""
+    """Least ‖θ‖² says more than least variation norm: the same function with a doubled and w halved
+    has 17/8 of the former."""
     other = TwoLayerParams(2 * params.a, params.W / 2)
     notes: dict[str, Any] = {"witness": "h and ‖θ‖² summed over neurons"}
-    masses = [float(np.sum(np.abs(each.a) * np.linalg.norm(each.W, axis=1))) for each in (other, params)]
+    masses = [
+        float(np.sum(np.abs(each.a) * np.linalg.norm(each.W, axis=1))) for each in (other, params)
+    ]
     return [
-        Check("its misfit with a doubled and w halved", misfit(other, data), "==", 0.0, SOLVED, **notes),
-        Check("its Σ|a_j|‖w_j‖ then over that before", masses[0] / masses[1], "==", 1.0, EXACT, **notes),
-        Check("its ½‖θ‖² then over the least", squared_norm(other) / 2 / half, ">=", 2.0, SOLVED, null=1.0, **notes),
+        Check(
+            "its misfit with a doubled and w halved",
+            misfit(other, data),
+            "==",
+            0.0,
+            SOLVED,
+            **notes,
+        ),
+        Check(
+            "its Σ|a_j|‖w_j‖ then over that before",
+            masses[0] / masses[1],
+            "==",
+            1.0,
+            EXACT,
+            **notes,
+        ),
+        Check(
+            "its ½‖θ‖² then over the least",
+            squared_norm(other) / 2 / half,
+            ">=",
+            2.0,
+            SOLVED,
+            null=1.0,
+            **notes,
+        ),
     ]
 
 
 def _norms(evidence: Evidence, half: float) -> list[Check]:
-    """‖h‖_{F1} ≤ ½‖θ‖², at the start and for unbalanced copies of it; and at least the least for another interpolator."""
+    """‖h‖_{F1} ≤ ½‖θ‖², at the start and for unbalanced copies of it; and at least the least for
+    another interpolator."""
     p = evidence.network
     a, W = p.params0
     checks = []
@@ -208,10 +311,17 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
         notes: dict[str, Any] = {"witness": "neurons of different directions"}
         checks.append(
             Check(
-                f"variation norm of {name} over Σ|a_j|‖w_j‖", variation_norm(params) / mass, "<=", 1 + 2 * EXACT, EXACT, **notes
+                f"variation norm of {name} over Σ|a_j|‖w_j‖",
+                variation_norm(params) / mass,
+                "<=",
+                1 + 2 * EXACT,
+                EXACT,
+                **notes,
             )
         )
-        checks.append(Check("Σ|a_j|‖w_j‖ over ½‖θ‖²", mass / size, "<=", 1 + 2 * EXACT, EXACT, **notes))
+        checks.append(
+            Check("Σ|a_j|‖w_j‖ over ½‖θ‖²", mass / size, "<=", 1 + 2 * EXACT, EXACT, **notes)
+        )
     quantity = "variation norm of an interpolator from kernels over the least ½‖θ‖²"
     lazy = kernel_interpolator(p)
     if lazy is None:
@@ -231,7 +341,8 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
 
 
 def _kkt(evidence: Evidence) -> tuple[Check, ...]:
-    """The KKT residual at the minimiser and at the flow's end, by the solver's multipliers and by λ_k = y_k/(n‖D_±‖)."""
+    """The KKT residual at the minimiser and at the flow's end, by the solver's multipliers and by
+    λ_k = y_k/(n‖D_±‖)."""
     course = Course(evidence)
     s = course.setting
     data, found = s.problem.data, _least(evidence)
@@ -239,11 +350,18 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
     null = None if lazy is None else kkt_point(lazy, data).residual
     multipliers = s.multipliers
     size = float(np.sqrt(s.least_norm))
-    allowed = 2 * (np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))) / size + course.idle)
+    allowed = 2 * (
+        np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))) / size + course.idle
+    )
     error = 4 * course.error(course.end) + 1e-8
     end = course.flow.final
     formula = "λ_k = y_k/(n‖D_±‖) put into (36), (37)"
-    notes: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.slowest, "null": null, **course.notes}
+    notes: dict[str, Any] = {
+        "log_base": s.log_scale,
+        "exponent": s.slowest,
+        "null": null,
+        **course.notes,
+    }
     checks = [
         Check(
             "KKT residual of the flow's end: what idle neurons leave",
@@ -253,7 +371,14 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
             error,
             **notes,
         ),
-        Check("the same with λ_k = y_k/(n‖D_±‖)", _residual(end, data, multipliers), "<=", allowed + 2 * error, error, **notes),
+        Check(
+            "the same with λ_k = y_k/(n‖D_±‖)",
+            _residual(end, data, multipliers),
+            "<=",
+            allowed + 2 * error,
+            error,
+            **notes,
+        ),
     ]
     if isinstance(found, str):
         return (*checks, unknown_check("KKT residual of the minimiser", found))
@@ -269,7 +394,14 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
             witness="least squares in λ",
             null=null,
         ),
-        Check("the same with λ_k = y_k/(n‖D_±‖)", _residual(best, data, multipliers), "==", 0.0, SOLVED, witness=formula),
+        Check(
+            "the same with λ_k = y_k/(n‖D_±‖)",
+            _residual(best, data, multipliers),
+            "==",
+            0.0,
+            SOLVED,
+            witness=formula,
+        ),
         Check(
             "‖θ‖² of the minimiser over 2n(‖D_+‖ + ‖D_−‖)",
             squared_norm(best) / s.least_norm,
@@ -285,7 +417,9 @@ def _residual(params: TwoLayerParams, data: Dataset, multipliers: Array) -> floa
     """‖θ − Σλ_k∇h(x_k)‖/‖θ‖ and the misfit, the larger; kinks of rounding size are closed."""
     model = TwoLayer(len(params.a), data.d)
     products = params.W @ data.X.T
-    on = products > 1e-9 * np.linalg.norm(params.W, axis=1)[:, None] * np.linalg.norm(data.X, axis=1)
+    on = products > 1e-9 * np.linalg.norm(params.W, axis=1)[:, None] * np.linalg.norm(
+        data.X, axis=1
+    )
     a = np.where(on, products, 0.0) @ multipliers
     W = params.a[:, None] * ((on * multipliers) @ data.X)
     size = np.sqrt(squared_norm(params)) or 1.0
@@ -295,7 +429,8 @@ def _residual(params: TwoLayerParams, data: Dataset, multipliers: Array) -> floa
 
 prop1 = Claim(
     "B/prop1",
-    "On orthonormal inputs the least ‖θ‖² of an interpolator is 2n(‖D_+‖ + ‖D_−‖), reached by neurons along D_+ and −D_− and"
+    "On orthonormal inputs the least ‖θ‖² of an interpolator is 2n(‖D_+‖ + ‖D_−‖), reached by "
+    "neurons along D_+ and −D_− and"
     " by no others; on orthogonal ones V_± = Σ_±y_kx_k/‖x_k‖² stands for nD_±.",
     "B, Proposition 1 (as printed for normalised inputs)",
     (NETWORK, LABELLED, ORTHOGONAL, ASSUMPTION_2),
@@ -309,7 +444,8 @@ prop1 = Claim(
 )
 eq8 = Claim(
     "B/eq8",
-    "The least ½‖θ‖² of an interpolator is the least variation norm; for every network the norm is at most ½‖θ‖², and less for"
+    "The least ½‖θ‖² of an interpolator is the least variation norm; for every network the norm "
+    "is at most ½‖θ‖², and less for"
     " some of least variation norm.",
     "B, equation (8) and the sentence after it",
     (NETWORK, ALIVE, LABELLED, FITS),
@@ -323,7 +459,8 @@ eq8 = Claim(
 )
 kkt = Claim(
     "B/kkt",
-    "θ = Σλ_k∇h(x_k) at interpolators of least norm (KKT), and up to the idle neurons at the end of a flow from a small start.",
+    "θ = Σλ_k∇h(x_k) at interpolators of least norm (KKT), and up to the idle neurons at the end "
+    "of a flow from a small start.",
     "B, equations (35)–(37)",
     (*ANY_LENGTHS, SMALL_START),
     ordinary_problem,

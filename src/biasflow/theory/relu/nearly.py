@@ -1,16 +1,21 @@
-"""B, §3.2: nearly orthogonal inputs. Up to which δ = max|⟨x_k, x_l⟩| the dynamics is alike, and what changes beyond.
+"""B, §3.2: nearly orthogonal inputs. Up to which δ = max|⟨x_k, x_l⟩| the dynamics is alike, and
+what changes beyond.
 
-B: alike for δ of order λ, "drastically different" for δ ≫ λ. Gates on orthogonal inputs do not open again (Lemma 6). On others
-⟨w_j, x_l⟩ of a neuron that lacks x_l moves by δ times what its other products with inputs of that sign grow by, so that it opens
-where these, from its own flow at δ = 0, exceed −⟨w_j(0), x_l⟩/δ, |ln λ|nδ being small: at
+B: alike for δ of order λ, "drastically different" for δ ≫ λ. Gates on orthogonal inputs do not open
+again (Lemma 6). On others ⟨w_j, x_l⟩ of a neuron that lacks x_l moves by δ times what its other
+products with inputs of that sign grow by, so that it opens where these, from its own flow at δ = 0,
+exceed −⟨w_j(0), x_l⟩/δ, |ln λ|nδ being small: at
 
-    δ* = −⟨w_j(0), x_l⟩/max_tΣ_k(⟨w_j(t), x_k⟩ − ⟨w_j(0), x_k⟩)  over the inputs x_k of its sign that it is active on.
+    δ* = −⟨w_j(0), x_l⟩/max_tΣ_k(⟨w_j(t), x_k⟩ − ⟨w_j(0), x_k⟩)  over the inputs x_k of its sign
+    that it is active on.
 
-Neurons outside the clusters end at λ^{1−κ}: with Assumption 3 δ* goes as λ^κ, above λ, and up to it the flow is as for δ = 0.
-For δ ≫ λ^κ they open at e^{κ‖D‖t} ~ 1/δ and grow with the cluster from there, aligned: they end at δ^{(1−κ)/κ} of it, whatever λ.
-Without Assumption 3 neurons that lack a label grow to size one, and δ* goes as λ, as B says: beyond, they realign while they
-grow. One that opens at 1/F of its final size has F^{−2} of its 1 − cos with D left when it is grown (B, (14)). All this is about
-products between inputs with labels of one sign; those across signs make neurons slide.
+Neurons outside the clusters end at λ^{1−κ}: with Assumption 3 δ* goes as λ^κ, above λ, and up to it
+the flow is as for δ = 0. For δ ≫ λ^κ they open at e^{κ‖D‖t} ~ 1/δ and grow with the cluster from
+there, aligned: they end at δ^{(1−κ)/κ} of it, whatever λ.
+Without Assumption 3 neurons that lack a label grow to size one, and δ* goes as λ, as B says:
+beyond, they realign while they grow. One that opens at 1/F of its final size has F^{−2} of its 1 −
+cos with D left when it is grown (B, (14)). All this is about products between inputs with labels of
+one sign; those across signs make neurons slide.
 """
 
 from __future__ import annotations
@@ -34,21 +39,25 @@ from .relaxations import few_problem
 from .setting import Cluster, Setting, row_norms, squared_norm
 
 DELTAS = 10.0 ** np.array([-9.0, -7.1, -5.25])
-"""Products of inputs: rounding, 1e-16, is far below, and shares of the labels that change by as much do not show."""
+"""Products of inputs: rounding, 1e-16, is far below, and shares of the labels that change by as
+much do not show."""
 BELOW = 8.0
 """Nats by which λ^κ is below the least of them."""
 MODERATE = 1e-10
-"""λ where δ is below and above δ*: gates are known to 1e-12 of a neuron, and δ* is then far above."""
+"""λ where δ is below and above δ*: gates are known to 1e-12 of a neuron, and δ* is then far
+above."""
 ALONE = 1e-7
 """The same where there is no first cluster, and δ* is of order λ."""
 DEEPER = 1e-4
 """Times λ at which δ* is read there again."""
 EDGE = 1.1
-"""Times δ*, or a part of it, where a gate opens, or does not: δ* is of first order in |ln λ|nδ, which is below 1e-6."""
+"""Times δ*, or a part of it, where a gate opens, or does not: δ* is of first order in |ln λ|nδ,
+which is below 1e-6."""
 WELL = 10.0
 """F: times the largest δ* of neurons that matter."""
 LEFT = 0.1
-"""What may be left there of the norm's excess: F^{−2} of a neuron's misalignment, and ten times that for all of them."""
+"""What may be left there of the norm's excess: F^{−2} of a neuron's misalignment, and ten times
+that for all of them."""
 MATTERS = 1e-3
 """Size of a neuron at the end, over the largest, from which on it does."""
 GRADIENTS = "∇L followed in the weights"
@@ -76,9 +85,11 @@ def lacking(s: Setting) -> list[Lacking]:
 
 
 def correlated_inputs(y: Array, delta: float) -> Array:
-    """Unit inputs with products δ between those with labels of one sign, and zero between others, (n, n).
+    """Unit inputs with products δ between those with labels of one sign, and zero between others,
+    (n, n).
 
-    The root of their Gram matrix, by blocks: products of the order of λ are known relative to themselves.
+    The root of their Gram matrix, by blocks: products of the order of λ are known relative to
+    themselves.
     """
     X = np.zeros((len(y), len(y)))
     for sign in (1.0, -1.0):
@@ -89,23 +100,31 @@ def correlated_inputs(y: Array, delta: float) -> Array:
 
 
 def _problem(s: Setting, neurons: Any, delta: float, log_scale: float) -> Problem:
-    """Some neurons on such inputs, all in the coordinates ⟨·, x_k⟩ of the problem's own inputs, and what is across them."""
+    """Some neurons on such inputs, all in the coordinates ⟨·, x_k⟩ of the problem's own inputs, and
+    what is across them."""
     products = s.unit.W[neurons] @ s.X.T
     across = np.linalg.norm(s.unit.W[neurons] - products @ s.X, axis=1)
     kept = TwoLayerParams(s.unit.a[neurons], np.column_stack([products, across]))
     X = np.column_stack([correlated_inputs(s.y, delta), np.zeros(s.n)])
-    return Problem(TwoLayer(len(neurons), s.n + 1), Dataset(X, s.y), s.problem.loss, kept, log_scale)
+    return Problem(
+        TwoLayer(len(neurons), s.n + 1), Dataset(X, s.y), s.problem.loss, kept, log_scale
+    )
 
 
 def _nearly(evidence: Evidence) -> tuple[Check, ...]:
-    """On some neurons of the problem: the largest of each cluster, and of each sign one that lacks a label."""
+    """On some neurons of the problem: the largest of each cluster, and of each sign one that lacks
+    a label."""
     s = Setting(evidence.network)
     lack = lacking(s)
     sizes = row_norms(s.unit.W)
     leads = [int(cluster.neurons[np.argmax(sizes[cluster.neurons])]) for cluster in s.clusters]
     runs = _Runs(evidence, s, np.array([*leads, *(each.neuron for each in lack)]))
     try:
-        return (*_joining(s, runs, lack), *_threshold(s, runs, lack), *_without(s, evidence, leads[1]))
+        return (
+            *_joining(s, runs, lack),
+            *_threshold(s, runs, lack),
+            *_without(s, evidence, leads[1]),
+        )
     except _Missing as missing:
         return (unknown_check("flows on nearly orthogonal inputs", str(missing)),)
 
@@ -123,7 +142,9 @@ class _Runs:
 
     def __call__(self, delta: float, log_scale: float) -> Trajectory:
         if (delta, log_scale) not in self.kept:
-            flow = witness_flow(_problem(self.s, self.neurons, delta, log_scale), time_s=self.evidence.time_left / 4)
+            flow = witness_flow(
+                _problem(self.s, self.neurons, delta, log_scale), time_s=self.evidence.time_left / 4
+            )
             if isinstance(flow, str):
                 raise _Missing(flow)
             self.kept[delta, log_scale] = flow
@@ -136,7 +157,9 @@ class _Runs:
 
     def openings(self, log_scale: float) -> dict[int, float]:
         """The least δ* of each neuron that lacks a label of its sign, by its place."""
-        return openings(self.s, _problem(self.s, self.neurons, 0.0, log_scale), self(0.0, log_scale))
+        return openings(
+            self.s, _problem(self.s, self.neurons, 0.0, log_scale), self(0.0, log_scale)
+        )
 
 
 def openings(s: Setting, problem: Problem, flow: Trajectory) -> dict[int, float]:
@@ -176,22 +199,33 @@ def _joining(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
         moved = s.n * DELTAS * (1 + np.abs(np.log(DELTAS)) / kappa**2)
         expected = (1 - kappa) / kappa
         errors = moved + [_followed(flow) for flow in flows]
-        checks.append(exponent_check(f"exponent in δ of {name}", DELTAS, shares, expected, errors, witness=GRADIENTS))
-        opened = float(np.exp(deep - np.log(middle) / kappa))  # its size, over the cluster's final one, when it opens
+        checks.append(
+            exponent_check(
+                f"exponent in δ of {name}", DELTAS, shares, expected, errors, witness=GRADIENTS
+            )
+        )
+        # its size, over the cluster's final one, when it opens
+        opened = float(np.exp(deep - np.log(middle) / kappa))
         same = runs.share(deeper, i, each.cluster) / shares[1]
         null = float(np.exp(0.5 * deep * (1 - kappa)))
         error = opened + _followed(deeper, flows[1])
-        checks.append(Check(f"{name}, at λ^1.5 over λ", same, "==", 1.0, error, witness=GRADIENTS, null=null))
+        checks.append(
+            Check(f"{name}, at λ^1.5 over λ", same, "==", 1.0, error, witness=GRADIENTS, null=null)
+        )
         stays = runs.share(apart, i, each.cluster) / runs.share(none, i, each.cluster)
         null = shares[1] / runs.share(none, i, each.cluster)
         error = _moved(s, middle, deep) + _followed(apart, none)
-        checks.append(Check(f"{name}, for −δ over δ = 0", stays, "==", 1.0, error, witness=GRADIENTS, null=null))
+        checks.append(
+            Check(
+                f"{name}, for −δ over δ = 0", stays, "==", 1.0, error, witness=GRADIENTS, null=null
+            )
+        )
     return checks
 
 
 def _moved(s: Setting, delta: float, log_scale: float) -> float:
-    """How far shares move where no gate opens: the rates of a neuron and its cluster by nδ of ‖D‖, over a time of |ln λ|/‖D‖; and
-    as much again for what is left to grow at its end."""
+    """How far shares move where no gate opens: the rates of a neuron and its cluster by nδ of ‖D‖,
+    over a time of |ln λ|/‖D‖; and as much again for what is left to grow at its end."""
     return 4 * s.n * delta * abs(log_scale)
 
 
@@ -201,7 +235,9 @@ def _threshold(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
     found = [runs.openings(log_scale) for log_scale in (shift, deep)]
     none, delta = runs(0.0, shift), min(found[0].values())
     alike, beyond = runs(delta / EDGE, shift), runs(delta * EDGE, shift)
-    below, above = (f"δ = {at:.3g}λ, {factor:.3g} times δ*" for at, factor in _multiples(delta, shift))
+    below, above = (
+        f"δ = {at:.3g}λ, {factor:.3g} times δ*" for at, factor in _multiples(delta, shift)
+    )
     checks = [
         _opened(f"gates that open again at {below}", alike, False),
         _opened(f"gates that open again at {above}", beyond, True),
@@ -209,8 +245,11 @@ def _threshold(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
     for i, each in enumerate(lack):
         slope = float(np.log(found[1][2 + i] / found[0][2 + i])) / (deep - shift)
         share, same = runs.share(none, i, each.cluster), runs.share(alike, i, each.cluster)
-        # what idle neurons take from the cluster, their share squared, slows both; and what they start with is no gain
-        begun = np.sqrt(s.n) * float(row_norms(s.unit.W)[each.neuron] * np.exp(shift) / row_norms(none.final.W)[2 + i])
+        # what idle neurons take from the cluster, their share squared, slows both; and what they
+        # start with is no gain
+        begun = np.sqrt(s.n) * float(
+            row_norms(s.unit.W)[each.neuron] * np.exp(shift) / row_norms(none.final.W)[2 + i]
+        )
         error = (_followed(none, runs(0.0, deep)) + share**2 + begun) / abs(deep - shift)
         what = f"exponent in λ of the δ* at which a neuron opens on x_{each.sample}, which it lacks"
         checks.append(Check(what, slope, "==", each.growth, error, witness=GRADIENTS, null=1.0))
@@ -233,13 +272,19 @@ def _opened(quantity: str, flow: Trajectory, some: bool) -> Check:
 
 
 def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
-    """Without S_{+,1}: of each of its labels the neuron outside that grows fastest on it, and one of the other cluster."""
+    """Without S_{+,1}: of each of its labels the neuron outside that grows fastest on it, and one
+    of the other cluster."""
     quantity = "‖θ∞‖² over the least of orthonormal inputs, minus one, without S_{+,1}"
     chosen = {second}
     for k in np.flatnonzero(s.first.sign * s.y > 0):
         active = [(growth, j) for j, i, growth in s.growths if i == 0 and s.unit.W[j] @ s.X[k] > 0]
         if not active:
-            return [unknown_check(quantity, f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label")]
+            return [
+                unknown_check(
+                    quantity,
+                    f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label",
+                )
+            ]
         chosen.add(max(active)[1])
     runs = _Runs(evidence, s, np.array(sorted(chosen)))
     shift = float(np.log(ALONE) + np.log(np.max(np.abs(s.y))) / 2)
@@ -251,32 +296,68 @@ def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
     largest = max(least for j, least in found.items() if sizes[j] > MATTERS * np.max(sizes))
     flows = [runs(at, shift) for at in (0.0, delta / EDGE, delta * EDGE, WELL * largest)]
     none, alike, _, well = (squared_norm(flow.final) / s.least_norm - 1 for flow in flows)
-    below, above = (f"δ = {at:.3g}λ, {factor:.3g} times δ*" for at, factor in _multiples(delta, shift))
+    below, above = (
+        f"δ = {at:.3g}λ, {factor:.3g} times δ*" for at, factor in _multiples(delta, shift)
+    )
     error = _followed(*flows[:2]) / none + _moved(s, delta, shift)
     kappa = max(each.growth for each in lacking(s))
-    what = "|exponent in λ of the δ* at which a gate opens without S_{+,1} − 1| over 1 − κ: nearer to one than to κ"
+    what = (
+        "|exponent in λ of the δ* at which a gate opens without S_{+,1} − 1| over 1 − κ: "
+        "nearer to one than to κ"
+    )
     return [
-        Check(what, abs(slope - 1) / (1 - kappa), "<=", 0.5, known / (1 - kappa), witness=GRADIENTS, null=1.0),
+        Check(
+            what,
+            abs(slope - 1) / (1 - kappa),
+            "<=",
+            0.5,
+            known / (1 - kappa),
+            witness=GRADIENTS,
+            null=1.0,
+        ),
         _opened(f"gates that open again without S_{{+,1}} at {below}", flows[1], False),
         _opened(f"gates that open again without S_{{+,1}} at {above}", flows[2], True),
-        Check(f"{quantity}, at {below}, over δ = 0", alike / none, "==", 1.0, error, witness=GRADIENTS, null=well / none),
         Check(
-            f"{quantity}, at ten times the largest δ*, over δ = 0", well / none, "<=", LEFT, error, witness=GRADIENTS, null=1.0
+            f"{quantity}, at {below}, over δ = 0",
+            alike / none,
+            "==",
+            1.0,
+            error,
+            witness=GRADIENTS,
+            null=well / none,
+        ),
+        Check(
+            f"{quantity}, at ten times the largest δ*, over δ = 0",
+            well / none,
+            "<=",
+            LEFT,
+            error,
+            witness=GRADIENTS,
+            null=1.0,
         ),
     ]
 
 
 def _lacks(problem: Any) -> str | None:
-    return None if lacking(Setting(problem)) else "no neuron outside the clusters lacks one of two or more labels of its sign"
+    return (
+        None
+        if lacking(Setting(problem))
+        else "no neuron outside the clusters lacks one of two or more labels of its sign"
+    )
 
 
-LACKS = Hypothesis("lacking", "some neuron outside the clusters lacks one of its sign's labels", on_problem(_lacks))
+LACKS = Hypothesis(
+    "lacking", "some neuron outside the clusters lacks one of its sign's labels", on_problem(_lacks)
+)
 
 nearly = Claim(
     "B/nearly",
-    "Products δ between inputs of one sign: a gate opens again from some δ* on, up to which the flow is as for δ = 0. δ* goes as"
-    " λ^κ, above λ; beyond, neurons that lack a label open on it where products have the sign for it, align with the cluster and"
-    " end at δ^{(1−κ)/κ} of it, whatever λ. Without Assumption 3 δ* goes as λ, and at ten times the largest neurons have"
+    "Products δ between inputs of one sign: a gate opens again from some δ* on, up to which the "
+    "flow is as for δ = 0. δ* goes as"
+    " λ^κ, above λ; beyond, neurons that lack a label open on it where products have the sign for "
+    "it, align with the cluster and"
+    " end at δ^{(1−κ)/κ} of it, whatever λ. Without Assumption 3 δ* goes as λ, and at ten times "
+    "the largest neurons have"
     " realigned.",
     "B, §3.2, limitations (δ of order λ, and δ ≫ λ; made precise)",
     (*ASSUMED, LACKS),

@@ -1,4 +1,5 @@
-"""B, §3.2: what happens when an assumption is relaxed: width, kinks and saddles, and the scale of the start."""
+"""B, §3.2: what happens when an assumption is relaxed: width, kinks and saddles, and the scale of
+the start."""
 
 from __future__ import annotations
 
@@ -33,40 +34,58 @@ DRAWS = 1500
 FEWER = 750
 """The same for the wider ones: a share is then known to 0.09, with the confidence below."""
 SURE = 1 - 1e-6
-"""Confidence of each share: a verdict has nine of them, and a search looks at hundreds of problems."""
+"""Confidence of each share: a verdict has nine of them, and a search looks at hundreds of
+problems."""
 WIDTHS = (0.25, 1.0, 4.0, 32.0)
 """Widths over the one at which Assumption 3 is as likely as not."""
 SIZES = (2, 6, 10)
 """Labels of each sign at which the width is tried where it is as likely as not."""
 DEEP = 1e-60
-"""Scale at which saddles are counted: growths last a few 1/‖D‖, the times between them log(1/λ) times differences of 1/‖D‖."""
+"""Scale at which saddles are counted: growths last a few 1/‖D‖, the times between them log(1/λ)
+times differences of 1/‖D‖."""
 QUIET = 1e-3
 """Share of the lower of two neighbouring peaks of −dL/dt below which a saddle lies between them."""
 SEPARATE = 12.0
-"""Times 1/rate that two growths must be apart for their peaks to be told apart by that: they fall like e^{−2·rate·t}."""
+"""Times 1/rate that two growths must be apart for their peaks to be told apart by that: they fall
+like e^{−2·rate·t}."""
 GRADIENTS = "∇L followed in the weights"
 NEAR_ONE = 0.05
 """λ√m of a larger start over √max|y|: a few hundredths of what the labels need."""
 LESS = 1e-2
-"""Times that, where the start is a larger one still: for ‖D_+‖ and ‖D_−‖ within a factor of ALIKE it takes a λ of 1e-8 or less
-for a saddle to be seen between two growths; where one is six times the other it is seen here."""
+"""Times that, where the start is a larger one still: for ‖D_+‖ and ‖D_−‖ within a factor of ALIKE
+it takes a λ of 1e-8 or less for a saddle to be seen between two growths; where one is six times the
+other it is seen here."""
 ALIKE = 3.0
 """Ratio of ‖D_+‖ and ‖D_−‖ up to which growths follow each other closely enough."""
 NEARER = 0.5
-"""Of what an interpolator with a neuron for each label exceeds the least norm by: below, a network is nearer to least norm."""
+"""Of what an interpolator with a neuron for each label exceeds the least norm by: below, a network
+is nearer to least norm."""
 
 
 def _width(evidence: Evidence) -> tuple[Check, ...]:
-    """Shares of networks drawn against the exact probability: along widths for this problem's labels, and along n at half."""
+    """Shares of networks drawn against the exact probability: along widths for this problem's
+    labels, and along n at half."""
     s = Setting(evidence.network)
     up, down = int(np.sum(s.y > 0)), int(np.sum(s.y < 0))
-    checks = [_share(s.X[s.y > 0], s.X[s.y < 0], max(1, round(factor * half_width(up, down)))) for factor in WIDTHS]
+    checks = [
+        _share(s.X[s.y > 0], s.X[s.y < 0], max(1, round(factor * half_width(up, down))))
+        for factor in WIDTHS
+    ]
     for count in SIZES:
         X = orthonormal(2 * count, 2 * count, 0).X
         checks.append(_share(X[:count], X[count:], half_width(count, count), FEWER))
     large, small = (half_width(count, count) for count in (SIZES[-1], SIZES[-2]))
     rate = float(np.log2(large / small)) / (SIZES[-1] - SIZES[-2])
-    checks.append(Check("doublings of that width per label of a sign", rate, "==", 1.0, 0.02, witness="widths that were drawn"))
+    checks.append(
+        Check(
+            "doublings of that width per label of a sign",
+            rate,
+            "==",
+            1.0,
+            0.02,
+            witness="widths that were drawn",
+        )
+    )
     n = 2 * SIZES[-1]
     X = orthonormal(n, n, 1).X
     checks.append(_share(X[: n // 2], X[n // 2 :], n * n, FEWER))
@@ -89,19 +108,39 @@ def _share(up: Array, down: Array, m: int, draws: int = DRAWS) -> Check:
     rng, hits = np.random.default_rng((71, m)), 0
     for _ in range(draws):
         W, signs = rng.standard_normal((m, up.shape[1])), rng.choice([-1.0, 1.0], m)
-        hits += bool(np.any((signs > 0) & np.all(W @ up.T > 0, axis=1)) and np.any((signs < 0) & np.all(W @ down.T > 0, axis=1)))
+        hits += bool(
+            np.any((signs > 0) & np.all(W @ up.T > 0, axis=1))
+            and np.any((signs < 0) & np.all(W @ down.T > 0, axis=1))
+        )
     share, interval = hits / draws, stats.binomtest(hits, draws).proportion_ci(SURE, method="exact")
     error = max(share - interval.low, interval.high - share)
-    what = f"P(Assumption 3), {len(up)} and {len(down)} labels, m = {m}, as a share of {draws} networks"
+    what = (
+        f"P(Assumption 3), {len(up)} and {len(down)} labels, m = {m}, as a share of {draws} "
+        "networks"
+    )
     witness = "Clopper–Pearson over networks drawn"
-    return Check(what, share, "==", likelihood(len(up), len(down), m), float(error), witness=witness, size=1.0)
+    return Check(
+        what,
+        share,
+        "==",
+        likelihood(len(up), len(down), m),
+        float(error),
+        witness=witness,
+        size=1.0,
+    )
 
 
 def growths(flow: Trajectory, rate: float) -> int:
-    """How many times L falls: peaks of −dL/dt with a quiet time between them. A saddle is left by each."""
+    """How many times L falls: peaks of −dL/dt with a quiet time between them. A saddle is left by
+    each."""
     times = np.linspace(0.0, float(flow.times[-1]), max(int(rate * float(flow.times[-1]) * 4), 200))
     problem: Any = flow.problem
-    losses = np.array([float(problem.loss(problem.model(flow.at(float(t)), problem.data.X), problem.data.y)) for t in times])
+    losses = np.array(
+        [
+            float(problem.loss(problem.model(flow.at(float(t)), problem.data.X), problem.data.y))
+            for t in times
+        ]
+    )
     falls = np.maximum(-np.diff(losses), 0.0) / losses[0]
     count, peak, trough = 0, 0.0, 0.0
     for fall in falls:
@@ -114,7 +153,8 @@ def growths(flow: Trajectory, rate: float) -> int:
 
 
 def _saddles(evidence: Evidence) -> tuple[Check, ...]:
-    """Without S_{+,1} and S_{−,1}: kinks at the end against falls of the loss. With both: two. From larger starts: one."""
+    """Without S_{+,1} and S_{−,1}: kinks at the end against falls of the loss. With both: two. From
+    larger starts: one."""
     s = Setting(rescaled(evidence.network, DEEP))
     rate = max(cluster.rate for cluster in s.clusters) * s.speed
     quantity = "falls of the loss with Assumption 3"
@@ -123,28 +163,36 @@ def _saddles(evidence: Evidence) -> tuple[Check, ...]:
     if isinstance(whole, str):
         check = unknown_check(quantity, whole)
     elif apart < SEPARATE:
-        check = unknown_check(quantity, f"the clusters grow within {apart:.1f}/‖D_−‖ of one another")
+        check = unknown_check(
+            quantity, f"the clusters grow within {apart:.1f}/‖D_−‖ of one another"
+        )
     else:
         check = Check(quantity, float(growths(whole, rate)), "==", 2.0, witness=GRADIENTS, null=0.0)
     return (check, *_larger(evidence, s, rate), *_kinks(evidence, s, rate))
 
 
 def per_label(s: Setting) -> float:
-    """By how much, relatively, a neuron for each label exceeds the least ‖θ‖²: 2Σ|y_k|/‖x_k‖ over it."""
+    """By how much, relatively, a neuron for each label exceeds the least ‖θ‖²: 2Σ|y_k|/‖x_k‖ over
+    it."""
     return 2 * float(np.sum(np.abs(s.y) / s.lengths)) / s.least_norm - 1
 
 
 def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
-    """λ√m of a few hundredths, and a hundred times less: no saddle between the growths, and a norm that is nearly the least.
+    """λ√m of a few hundredths, and a hundred times less: no saddle between the growths, and a norm
+    that is nearly the least.
 
-    Idle masses v go as λ^{2(1−κ)}u^κ, u = S − cv what is left of the cluster: their exponent is 2(1−κ)/(1 + κcv/u), 1 − κ at
-    least while they take half of the labels or less. So the excess falls as λ^{1−κ} or faster.
+    Idle masses v go as λ^{2(1−κ)}u^κ, u = S − cv what is left of the cluster: their exponent is
+    2(1−κ)/(1 + κcv/u), 1 − κ at least while they take half of the labels or less. So the excess
+    falls as λ^{1−κ} or faster.
     """
     scale = NEAR_ONE * float(np.sqrt(np.max(np.abs(s.y)) / len(s.params0.a)))
     checks: list[Check] = []
     gaps, errors = [], []
-    rates = [float(np.linalg.norm(np.where(sign * s.y > 0, s.y, 0.0) @ s.X)) for sign in (1.0, -1.0)]
-    alike = max(rates) <= ALIKE * min(rates)  # else a saddle may be seen, as B has it for smaller starts
+    rates = [
+        float(np.linalg.norm(np.where(sign * s.y > 0, s.y, 0.0) @ s.X)) for sign in (1.0, -1.0)
+    ]
+    # else a saddle may be seen, as B has it for smaller starts
+    alike = max(rates) <= ALIKE * min(rates)
     for factor in (1.0, LESS):
         name = f"λ√m = {NEAR_ONE * factor:.2g}√max|y|"
         flow = witness_flow(rescaled(s.problem, factor * scale), time_s=evidence.time_left / 4)
@@ -152,33 +200,70 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
             return [*checks, unknown_check(f"falls of the loss from {name}", flow)]
         falls = f"falls of the loss from {name}"
         if alike:
-            checks.append(Check(falls, float(growths(flow, rate)), "==", 1.0, witness=GRADIENTS, null=2.0))
+            checks.append(
+                Check(falls, float(growths(flow, rate)), "==", 1.0, witness=GRADIENTS, null=2.0)
+            )
         gaps.append(squared_norm(flow.final) / s.least_norm - 1)
         errors.append(4 * float(flow.error[-1]) / float(np.max(np.abs(flow.final.W))) + NORM_ERROR)
     other = per_label(s)
-    quantity = f"‖θ∞‖² over its least, minus one, from λ√m = {NEAR_ONE:g}√max|y|, over that of a neuron for each label"
+    quantity = (
+        f"‖θ∞‖² over its least, minus one, from λ√m = {NEAR_ONE:g}√max|y|, over that of a "
+        "neuron for each label"
+    )
     if other < 1e-3:
         checks.append(unknown_check(quantity, "there is one label of each sign"))
     else:
-        checks.append(Check(quantity, gaps[0] / other, "<=", NEARER, errors[0] / other, witness=GRADIENTS, null=1.0))
+        checks.append(
+            Check(
+                quantity,
+                gaps[0] / other,
+                "<=",
+                NEARER,
+                errors[0] / other,
+                witness=GRADIENTS,
+                null=1.0,
+            )
+        )
     quantity = "exponent in λ of that excess, from there to a hundredth of it, over 1 − κ"
     if gaps[1] <= 10 * errors[1]:
-        return [*checks, unknown_check(quantity, f"the excess is {gaps[1]:.1g}, too small to be seen")]
+        return [
+            *checks,
+            unknown_check(quantity, f"the excess is {gaps[1]:.1g}, too small to be seen"),
+        ]
     unit = -np.log(LESS) * s.slowest
     error = sum(error / gap for error, gap in zip(errors, gaps, strict=True)) / unit
-    checks.append(Check(quantity, float(np.log(gaps[0] / gaps[1])) / unit, ">=", 1.0, error, witness=GRADIENTS, null=0.0))
+    checks.append(
+        Check(
+            quantity,
+            float(np.log(gaps[0] / gaps[1])) / unit,
+            ">=",
+            1.0,
+            error,
+            witness=GRADIENTS,
+            null=0.0,
+        )
+    )
     return checks
 
 
 def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
     quantity = "falls of the loss over kinks at the end, without Assumption 3"
-    outside = np.setdiff1d(np.arange(len(s.params0.a)), np.concatenate([cluster.neurons for cluster in s.clusters]))
+    outside = np.setdiff1d(
+        np.arange(len(s.params0.a)), np.concatenate([cluster.neurons for cluster in s.clusters])
+    )
     kept = TwoLayerParams(s.params0.a[outside], s.params0.W[outside])
     own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
-        return (unknown_check(quantity, f"nobody outside the clusters is active on x_{k} with the sign of its label"),)
-    problem = Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept)
+        return (
+            unknown_check(
+                quantity,
+                f"nobody outside the clusters is active on x_{k} with the sign of its label",
+            ),
+        )
+    problem = Problem(
+        TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept
+    )
     flow = witness_flow(problem, time_s=evidence.time_left / 3)
     if isinstance(flow, str):
         return (unknown_check(quantity, flow),)
@@ -192,18 +277,32 @@ def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
         witness=GRADIENTS,
         null=1.0,
     )
-    more = Check("kinks at the end, without Assumption 3", float(kinks), ">=", 3.0, witness=GRADIENTS, null=2.0)
+    more = Check(
+        "kinks at the end, without Assumption 3",
+        float(kinks),
+        ">=",
+        3.0,
+        witness=GRADIENTS,
+        null=2.0,
+    )
     if apart < SEPARATE:
         return (
             fall,
             more,
             unknown_check(quantity, f"two groups grow within {apart:.1f}/‖D‖ of one another"),
         )
-    return (fall, more, Check(quantity, growths(flow, rate) / kinks, "==", 1.0, witness=GRADIENTS, null=2.0 / kinks))
+    return (
+        fall,
+        more,
+        Check(
+            quantity, growths(flow, rate) / kinks, "==", 1.0, witness=GRADIENTS, null=2.0 / kinks
+        ),
+    )
 
 
 def _separation(flow: Trajectory, s: Setting) -> float:
-    """The least time between the growths of two directions, when each reaches half of its final mass, in units of 1/rate of the
+    """The least time between the growths of two directions, when each reaches half of its final
+    mass, in units of 1/rate of the
     slower of them: of a direction u on labels of its sign that is Σ|y_k|⟨u, x_k⟩_+/n."""
     sizes = np.sum(flow.final.W**2, axis=1)
     large = np.flatnonzero(sizes > 1e-6 * np.max(sizes))
@@ -212,16 +311,24 @@ def _separation(flow: Trajectory, s: Setting) -> float:
     while large.size:
         group = large[units[large] @ units[large[0]] > 1 - 1e-4]
         mass = np.sum(flow.states.W[:, group] ** 2, axis=(1, 2))
-        rate = float(np.maximum(s.X @ units[large[0]], 0.0) @ np.maximum(signs[large[0]] * s.y, 0.0)) / s.n * s.speed
+        rate = (
+            float(np.maximum(s.X @ units[large[0]], 0.0) @ np.maximum(signs[large[0]] * s.y, 0.0))
+            / s.n
+            * s.speed
+        )
         moments.append((float(flow.times[int(np.argmax(mass >= mass[-1] / 2))]), rate))
         large = np.setdiff1d(large, group)
     moments.sort()
     pairs = pairwise(moments)
-    return min(((later - earlier) * min(one, other) for (earlier, one), (later, other) in pairs), default=float("inf"))
+    return min(
+        ((later - earlier) * min(one, other) for (earlier, one), (later, other) in pairs),
+        default=float("inf"),
+    )
 
 
 def few_problem(key: int) -> Problem:
-    """Two labels of each sign and a few neurons, among them, for each label, one that is active on its input alone."""
+    """Two labels of each sign and a few neurons, among them, for each label, one that is active on
+    its input alone."""
     p = orthonormal_problem(4 * key + 3, scale=1e-30, m=16)
     a, W = p.params0.a.copy(), p.params0.W.copy()
     for j, (x, y) in enumerate(zip(p.data.X, p.data.y, strict=True), start=2):
@@ -233,7 +340,8 @@ def few_problem(key: int) -> Problem:
 
 width = Claim(
     "B/width",
-    "Assumption 3 holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m, p, q = 2^{−1−n_±}: for one half the width"
+    "Assumption 3 holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m, p, q = 2^{−1−n_±}: "
+    "for one half the width"
     " doubles with each label of a sign, and as m → ∞ it is one.",
     "B, §2.2 and §3.2, the overparameterisation regime",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
@@ -247,9 +355,12 @@ width = Claim(
 )
 saddles = Claim(
     "B/saddles",
-    "Without Assumption 3 the flow leaves one saddle per kink and ends with more than two kinks; with it, two. From larger"
-    " starts, λ√m of 0.05 or 0.0005 times √max|y|, one where ‖D_+‖ and ‖D_−‖ are within a factor of three: none is between, and"
-    " ‖θ∞‖² is nearer to its least than to that of a neuron for each label, with an excess that falls as λ^{1−κ} or faster.",
+    "Without Assumption 3 the flow leaves one saddle per kink and ends with more than two kinks; "
+    "with it, two. From larger"
+    " starts, λ√m of 0.05 or 0.0005 times √max|y|, one where ‖D_+‖ and ‖D_−‖ are within a factor "
+    "of three: none is between, and"
+    " ‖θ∞‖² is nearer to its least than to that of a neuron for each label, with an excess that "
+    "falls as λ^{1−κ} or faster.",
     "B, §3.2, overparameterisation and scale of initialisation",
     ASSUMED,
     few_problem,

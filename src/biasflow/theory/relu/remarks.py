@@ -1,4 +1,5 @@
-"""B, §3.2 and App. D: what the assumptions are needed for, how likely they are, and which σ'(0) has a flow."""
+"""B, §3.2 and App. D: what the assumptions are needed for, how likely they are, and which σ'(0) has
+a flow."""
 
 from __future__ import annotations
 
@@ -37,10 +38,12 @@ MATTERS = 1e-3
 
 
 def _prop2(evidence: Evidence) -> tuple[Check, ...]:
-    """One neuron whose product with x_k falls to zero: Euler steps with σ'(0) = σ₀, on the way there and from zero on.
+    """One neuron whose product with x_k falls to zero: Euler steps with σ'(0) = σ₀, on the way
+    there and from zero on.
 
-    A solution comes to zero at some τ and can neither fall nor rise from there: below zero it stands still, above it falls. So it
-    rests, with velocity zero, while the field at zero is σ₀ times that of the positive side.
+    A solution comes to zero at some τ and can neither fall nor rise from there: below zero it
+    stands still, above it falls. So it rests, with velocity zero, while the field at zero is σ₀
+    times that of the positive side.
     """
     s = Setting(evidence.network)
     k = int(np.flatnonzero(s.first.sign * s.y < 0)[0])
@@ -54,7 +57,10 @@ def _prop2(evidence: Evidence) -> tuple[Check, ...]:
     closing = [event for event in flow.events if event.sample == k]
     if len(closing) != 1 or closing[0].kind != "off":
         return (
-            unknown_check("one neuron whose gate on x_k closes", f"it has {len(closing)} events there, needs one that closes"),
+            unknown_check(
+                "one neuron whose gate on x_k closes",
+                f"it has {len(closing)} events there, needs one that closes",
+            ),
         )
     tau, size = closing[0].time, float(np.linalg.norm(w))
     before = flow.at(tau * (1 - 1e-6)).W[0] @ s.X[k]
@@ -73,19 +79,47 @@ def _prop2(evidence: Evidence) -> tuple[Check, ...]:
             1e-5,
             witness=gradient,
         ),
-        Check("deepest ⟨w, x_k⟩ of Euler steps η below zero, over η times that speed", max(sunk), "<=", 2.0, 1e-2, witness=euler),
-        Check("|⟨w, x_k⟩| afterwards with σ'(0) = 0, over ‖w(0)‖", after, "==", 0.0, 1e-9, witness=gradient),
+        Check(
+            "deepest ⟨w, x_k⟩ of Euler steps η below zero, over η times that speed",
+            max(sunk),
+            "<=",
+            2.0,
+            1e-2,
+            witness=euler,
+        ),
+        Check(
+            "|⟨w, x_k⟩| afterwards with σ'(0) = 0, over ‖w(0)‖",
+            after,
+            "==",
+            0.0,
+            1e-9,
+            witness=gradient,
+        ),
     ]
     for gate in (1.0, 0.5, 0.0):
         moved = _step(problem, resting, 1e-6 * tau, gate, k)
         velocity = float(moved.W[0] @ s.X[k]) / (1e-6 * tau) / abs(falling)
-        what = f"velocity of an Euler step from zero with σ'(0) = {gate:g}, over that speed" + ("" if gate else ": it rests")
-        checks.append(Check(what, velocity, "==", -gate, 1e-4, size=1.0, null=0.0 if gate else None, witness=euler))
+        what = f"velocity of an Euler step from zero with σ'(0) = {gate:g}, over that speed" + (
+            "" if gate else ": it rests"
+        )
+        checks.append(
+            Check(
+                what,
+                velocity,
+                "==",
+                -gate,
+                1e-4,
+                size=1.0,
+                null=0.0 if gate else None,
+                witness=euler,
+            )
+        )
     return (*checks, *_converse(evidence, s), *_oblique(evidence))
 
 
 def _converse(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
-    """With σ'(0) = 0 the flow goes on for ever: no neuron slides, which σ'(0) = 0 would not allow, and norms stay finite."""
+    """With σ'(0) = 0 the flow goes on for ever: no neuron slides, which σ'(0) = 0 would not allow,
+    and norms stay finite."""
     flow = evidence.trajectory
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
     slides = float(sum(event.kind == "slide in" for event in flow.events))
@@ -93,7 +127,13 @@ def _converse(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
     # d‖θ‖/dt ≤ ‖θ‖·(1/n)Σ|y_k − h(x_k)| ≤ ‖θ‖√(2L), and L falls
     rate = float(np.sqrt(2 * flow.loss[0] * s.speed))
     return (
-        Check("neurons that slide along a kink, with σ'(0) = 0 on orthogonal inputs", slides, "==", 0.0, **notes),
+        Check(
+            "neurons that slide along a kink, with σ'(0) = 0 on orthogonal inputs",
+            slides,
+            "==",
+            0.0,
+            **notes,
+        ),
         Check(
             "largest ln(‖θ(t)‖/‖θ(0)‖)/(t√(2L(0))): no blow-up",
             float(np.max(logs / flow.times[1:])) / rate,
@@ -116,10 +156,11 @@ def _log_norm(flow: Trajectory, t: float) -> float:
 
 
 def _oblique(evidence: Evidence) -> tuple[Check, ...]:
-    """Two inputs at 53° with labels −1 and 1: a neuron comes to the kink of the first, and is pushed back from both sides.
+    """Two inputs at 53° with labels −1 and 1: a neuron comes to the kink of the first, and is
+    pushed back from both sides.
 
-    There (39) has no solution for any σ'(0): it would have to rest on the kink, with the share ⟨x₁, x₂⟩(y₂ − h₂)/(h₁ − y₁), which
-    changes in time, in place of σ'(0).
+    There (39) has no solution for any σ'(0): it would have to rest on the kink, with the share ⟨x₁,
+    x₂⟩(y₂ − h₂)/(h₁ − y₁), which changes in time, in place of σ'(0).
     """
     X, y = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([-1.0, 1.0])
     start = TwoLayerParams(np.array([0.3]), np.array([[0.05, np.sqrt(0.09 - 0.0025)]]))
@@ -133,11 +174,30 @@ def _oblique(evidence: Evidence) -> tuple[Check, ...]:
         return (unknown_check(quantity, "it does not slide"),)
     state = flow.at(sliding[0])
     on_kink = TwoLayerParams(state.a, state.W * (0.0, 1.0))
-    speeds = [float(_step(problem, on_kink, 1e-6, gate, 0).W[0, 0]) / 1e-6 / float(state.a[0]) for gate in (0.0, 1.0)]
+    speeds = [
+        float(_step(problem, on_kink, 1e-6, gate, 0).W[0, 0]) / 1e-6 / float(state.a[0])
+        for gate in (0.0, 1.0)
+    ]
     law, later = "(39) at one state", [flow.at(t).W[0] for t in np.linspace(sliding[0], 1.0, 9)[1:]]
     return (
-        Check(f"{quantity}: velocity across the kink where σ' = 0, over a", speeds[0], ">=", 1e-2, 1e-6, null=0.0, witness=law),
-        Check(f"{quantity}: the same where σ' = 1", speeds[1], "<=", -1e-2, 1e-6, null=0.0, witness=law),
+        Check(
+            f"{quantity}: velocity across the kink where σ' = 0, over a",
+            speeds[0],
+            ">=",
+            1e-2,
+            1e-6,
+            null=0.0,
+            witness=law,
+        ),
+        Check(
+            f"{quantity}: the same where σ' = 1",
+            speeds[1],
+            "<=",
+            -1e-2,
+            1e-6,
+            null=0.0,
+            witness=law,
+        ),
         Check(
             f"{quantity}: how far it gets from the kink after it came there, over ‖w‖",
             max(abs(float(w[0])) / float(np.linalg.norm(w)) for w in later),
@@ -150,7 +210,9 @@ def _oblique(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _step(problem: Problem, params: TwoLayerParams, step: float, gate: float, k: int) -> TwoLayerParams:
+def _step(
+    problem: Problem, params: TwoLayerParams, step: float, gate: float, k: int
+) -> TwoLayerParams:
     """One Euler step of (39) with σ'(0) = gate at products that are rounding."""
     X, y = problem.data.X, problem.data.y
     products = params.W @ X.T
@@ -158,7 +220,9 @@ def _step(problem: Problem, params: TwoLayerParams, step: float, gate: float, k:
     gates = np.where(zero, np.where(np.arange(len(y)) == k, gate, 0.0), products > 0)
     hidden = np.where(zero, 0.0, np.maximum(products, 0.0))
     left = (y - params.a @ hidden) / len(y)
-    return TwoLayerParams(params.a + step * hidden @ left, params.W + step * params.a[:, None] * ((gates * left) @ X))
+    return TwoLayerParams(
+        params.a + step * hidden @ left, params.W + step * params.a[:, None] * ((gates * left) @ X)
+    )
 
 
 def _euler(problem: Problem, k: int, span: float, steps: int) -> float:
@@ -177,15 +241,22 @@ def _remarks(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _without(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
-    """The same flow without S_{+,1}, where the neurons that are left can fit the labels one by one."""
+    """The same flow without S_{+,1}, where the neurons that are left can fit the labels one by
+    one."""
     quantity = "the end of the flow without S_{+,1}"
     outside = np.setdiff1d(np.arange(len(s.unit.a)), s.first.neurons)
     kept = TwoLayerParams(s.unit.a[outside], s.unit.W[outside])
     own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
-        return (unknown_check(quantity, f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label"),)
-    problem = Problem(TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept, s.log_scale)
+        return (
+            unknown_check(
+                quantity, f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label"
+            ),
+        )
+    problem = Problem(
+        TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept, s.log_scale
+    )
     flow = witness_flow(problem, time_s=evidence.time_left / 3)
     if isinstance(flow, str):
         return (unknown_check(quantity, flow),)
@@ -218,7 +289,15 @@ def _without(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
             witness=gradient,
             null=with_it,
         ),
-        Check("the same with it", with_it, "==", 2.0, 0.0, witness=evidence.source, reason=evidence.missing),
+        Check(
+            "the same with it",
+            with_it,
+            "==",
+            2.0,
+            0.0,
+            witness=evidence.source,
+            reason=evidence.missing,
+        ),
         Check(
             "‖θ∞‖² over its least, minus one, with it",
             squared_norm(evidence.trajectory.final) / s.least_norm - 1,
@@ -244,13 +323,15 @@ def _directions(params: TwoLayerParams) -> int:
 
 
 def likelihood(up: int, down: int, m: int) -> float:
-    """P(Assumption 3) for m Gaussian neurons with random signs and so many labels of each sign, by inclusion and exclusion."""
+    """P(Assumption 3) for m Gaussian neurons with random signs and so many labels of each sign, by
+    inclusion and exclusion."""
     p, q = 0.5 ** (up + 1), 0.5 ** (down + 1)
     return float(1 - (1 - p) ** m - (1 - q) ** m + (1 - p - q) ** m)
 
 
 def _likelihood(s: Setting) -> Check:
-    """The exact probability against networks drawn, and counted without the rest of this package."""
+    """The exact probability against networks drawn, and counted without the rest of this
+    package."""
     from scipy import stats
 
     m, rng = len(s.params0.a), np.random.default_rng(0)
@@ -258,30 +339,52 @@ def _likelihood(s: Setting) -> Check:
     hits = 0
     for _ in range(DRAWS):
         W, signs = rng.standard_normal((m, s.X.shape[1])), rng.choice([-1.0, 1.0], m)
-        hits += bool(np.any((signs > 0) & np.all(W @ up.T > 0, axis=1)) and np.any((signs < 0) & np.all(W @ down.T > 0, axis=1)))
+        hits += bool(
+            np.any((signs > 0) & np.all(W @ up.T > 0, axis=1))
+            and np.any((signs < 0) & np.all(W @ down.T > 0, axis=1))
+        )
     exact = likelihood(len(up), len(down), m)
     interval = stats.binomtest(hits, DRAWS).proportion_ci(CONFIDENCE, method="exact")
     share = hits / DRAWS
     error = max(share - interval.low, interval.high - share)
     what = f"P(Assumption 3), m = {m}, as a share of {DRAWS} networks"
-    return Check(what, share, "==", exact, float(error), witness="Clopper–Pearson over networks drawn", size=1.0)
+    return Check(
+        what,
+        share,
+        "==",
+        exact,
+        float(error),
+        witness="Clopper–Pearson over networks drawn",
+        size=1.0,
+    )
 
 
 def _linear() -> Check:
-    """Figure 2's data: the least norm, by a linear program on the circle, against 2‖v‖ of the linear interpolator ⟨v, x⟩."""
+    """Figure 2's data: the least norm, by a linear program on the circle, against 2‖v‖ of the
+    linear interpolator ⟨v, x⟩."""
     ds = two_points()
     linear = 2 * float(np.linalg.norm(np.linalg.solve(ds.X, ds.y)))
     found = least_mass(ds.X, ds.y, directions(ds.X)[0])
     quantity = "least variation norm on Figure 2's data over the linear interpolator's"
     if found is None:
         return unknown_check(quantity, "the linear program finds no measure that fits")
-    return Check(quantity, found[0] / linear, "<=", 1.0, PROGRAM, witness="a linear program over the circle", null=1.0)
+    return Check(
+        quantity,
+        found[0] / linear,
+        "<=",
+        1.0,
+        PROGRAM,
+        witness="a linear program over the circle",
+        null=1.0,
+    )
 
 
 prop2 = Claim(
     "B/prop2",
-    "On orthogonal inputs, where some gate closes, (39) has a global solution if and only if σ'(0) = 0: with σ'(0) ≠ 0 a"
-    " pre-activation that falls to zero can neither rest nor go on; with σ'(0) = 0 it rests, and norms do not blow up. On other"
+    "On orthogonal inputs, where some gate closes, (39) has a global solution if and only if "
+    "σ'(0) = 0: with σ'(0) ≠ 0 a"
+    " pre-activation that falls to zero can neither rest nor go on; with σ'(0) = 0 it rests, and "
+    "norms do not blow up. On other"
     " inputs there may be none at all.",
     "B, Proposition 2 (with a sign corrected in its proof, whose converse needs orthogonal inputs)",
     (NETWORK, ALIVE, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
@@ -295,8 +398,10 @@ prop2 = Claim(
 )
 remarks = Claim(
     "B/remarks",
-    "Without Assumption 3 the loss still vanishes, where each label has an active neuron of its sign, but with more kinks and not"
-    " at least norm; the assumption holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m; Figure 2's function is not the"
+    "Without Assumption 3 the loss still vanishes, where each label has an active neuron of its "
+    "sign, but with more kinks and not"
+    " at least norm; the assumption holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m; "
+    "Figure 2's function is not the"
     " linear interpolator.",
     "B, §3.2",
     (*ASSUMED, SMALL_START),

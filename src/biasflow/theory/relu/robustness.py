@@ -51,8 +51,23 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
     lazy = kernel_interpolator(s.problem)
     aligned = max(cluster.misalignment(flow.final) / cluster.rate for cluster in _grown(s, flow))
     return (
-        Check("final loss over its start", float(flow.loss[-1] / flow.loss[0]), "<=", VANISHED, null=1.0, **notes),
-        Check("largest ||a_j| − ‖w_j‖|/‖θ*‖ at the end: nearly balanced", off, "==", 0.0, left + 2 * error, size=1.0, **notes),
+        Check(
+            "final loss over its start",
+            float(flow.loss[-1] / flow.loss[0]),
+            "<=",
+            VANISHED,
+            null=1.0,
+            **notes,
+        ),
+        Check(
+            "largest ||a_j| − ‖w_j‖|/‖θ*‖ at the end: nearly balanced",
+            off,
+            "==",
+            0.0,
+            left + 2 * error,
+            size=1.0,
+            **notes,
+        ),
         Check(
             "‖θ∞‖² over its least, minus one: at most what idle neurons add",
             abs(gap),
@@ -62,13 +77,22 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
             null=None if lazy is None else squared_norm(lazy) / s.least_norm - 1,
             **notes,
         ),
-        Check("largest misalignment of a neuron that matters", aligned, "<=", NEGLIGIBLE, error, null=1.0, **notes),
+        Check(
+            "largest misalignment of a neuron that matters",
+            aligned,
+            "<=",
+            NEGLIGIBLE,
+            error,
+            null=1.0,
+            **notes,
+        ),
         gap_exponent(evidence, s, _signed(s, flow)),
     )
 
 
 def _signed(s: Setting, flow: Trajectory) -> Setting:
-    """The setting with the signs that neurons have in the end: where |a_j| < ‖w_j‖ a sign may change, and with it κ."""
+    """The setting with the signs that neurons have in the end: where |a_j| < ‖w_j‖ a sign may
+    change, and with it κ."""
     p, signs = s.problem, np.sign(flow.final.a)
     a = np.where(signs != 0, signs * np.abs(p.params0.a), p.params0.a)
     return Setting(dataclasses.replace(p, params0=TwoLayerParams(a, p.params0.W)))
@@ -78,11 +102,15 @@ def _grown(s: Setting, flow: Trajectory) -> list[Cluster]:
     """The clusters, with the neurons of their sign that matter at the end."""
     sizes = row_norms(flow.final.W)
     large = sizes > 1e-2 * np.max(sizes)
-    return [dataclasses.replace(c, neurons=np.flatnonzero((np.sign(flow.final.a) == c.sign) & large)) for c in s.clusters]
+    return [
+        dataclasses.replace(c, neurons=np.flatnonzero((np.sign(flow.final.a) == c.sign) & large))
+        for c in s.clusters
+    ]
 
 
 def _leaky(evidence: Evidence) -> tuple[Check, ...]:
-    """Two inputs with labels of opposite signs: the cluster of the larger label fits both, at ‖θ‖² = 2√(y₁² + y₂²/slope²)."""
+    """Two inputs with labels of opposite signs: the cluster of the larger label fits both, at ‖θ‖²
+    = 2√(y₁² + y₂²/slope²)."""
     s = Setting(rescaled(evidence.network, LEAKY))
     pair = np.array([int(np.argmax(s.first.sign * s.y)), int(np.argmax(s.second.sign * s.y))])
     if abs(s.y[pair[1]]) > abs(s.y[pair[0]]):
@@ -93,7 +121,9 @@ def _leaky(evidence: Evidence) -> tuple[Check, ...]:
     ends = {}
     for slope in (SLOPE, 0.0):
         model = TwoLayer(len(start.a), s.X.shape[1], *(("leaky_relu", slope) if slope else ()))
-        flow = witness_flow(Problem(model, data, s.problem.loss, start), time_s=evidence.time_left / 4)
+        flow = witness_flow(
+            Problem(model, data, s.problem.loss, start), time_s=evidence.time_left / 4
+        )
         if isinstance(flow, str):
             return (unknown_check("‖θ∞‖² with a leaky ReLU", flow),)
         ends[slope] = flow
@@ -101,7 +131,8 @@ def _leaky(evidence: Evidence) -> tuple[Check, ...]:
     first, second = np.abs(y)
     predicted = 2 * float(hypot(first, second / SLOPE))
     found, plain = (squared_norm(ends[slope].final) for slope in (SLOPE, 0.0))
-    growth = float(np.hypot(SLOPE * first, second) / np.hypot(first, SLOPE * second))  # of the other cluster over this one's
+    # of the other cluster over this one's
+    growth = float(np.hypot(SLOPE * first, second) / np.hypot(first, SLOPE * second))
     rest = 40 * len(start.a) * float(np.exp((1 - growth) * np.log(LEAKY) * 2)) ** 0.5
     gradient, program = "∇L followed in the weights", "a linear program over the circle"
     return (
@@ -132,21 +163,35 @@ def _leaky(evidence: Evidence) -> tuple[Check, ...]:
             null=1.0,
         ),
         Check(
-            "the same for a ReLU", plain / (2 * float(first + second)), "==", 1.0, 1e-6, witness=gradient, null=predicted / least
+            "the same for a ReLU",
+            plain / (2 * float(first + second)),
+            "==",
+            1.0,
+            1e-6,
+            witness=gradient,
+            null=predicted / least,
         ),
     )
 
 
 def leaky_least(y: Array, slope: float) -> tuple[float, float]:
-    """The least ‖θ‖² = 2Σ|c_j| of leaky networks through two orthonormal inputs, and by how much, relatively, a grid may miss."""
+    """The least ‖θ‖² = 2Σ|c_j| of leaky networks through two orthonormal inputs, and by how much,
+    relatively, a grid may miss."""
     units, excess = directions(np.eye(2))
     rows = np.where(units > 0, units, slope * units).T
-    found = linprog(np.ones(2 * len(units)), A_eq=np.hstack([rows, -rows]), b_eq=y, bounds=(0, None), method="highs")
+    found = linprog(
+        np.ones(2 * len(units)),
+        A_eq=np.hstack([rows, -rows]),
+        b_eq=y,
+        bounds=(0, None),
+        method="highs",
+    )
     return 2 * float(found.fun), excess
 
 
 def unbalanced_problem(key: int) -> Problem:
-    """Pairs of labels, outputs Gaussian of size λ; the neurons put into the cones start with |a_j| > ‖w_j‖."""
+    """Pairs of labels, outputs Gaussian of size λ; the neurons put into the cones start with |a_j|
+    > ‖w_j‖."""
     return _with_outputs(few_problem(key), key)
 
 
@@ -166,21 +211,33 @@ def _led(problem: Any) -> str | None:
     for cluster in s.clusters:
         J = cluster.neurons
         if not np.any(np.abs(s.unit.a[J]) >= row_norms(s.unit.W[J])):
-            return f"no neuron of S_{{{'+' if cluster.sign > 0 else '−'},1}} has |a_j| ≥ ‖w_j‖: its sign may change"
+            return (
+                f"no neuron of S_{{{'+' if cluster.sign > 0 else '−'},1}} has |a_j| ≥ ‖w_j‖: "
+                "its sign may change"
+            )
     return None
 
 
 def _opposite(problem: Any) -> str | None:
     y = np.sort(np.abs([np.max(problem.data.y), np.min(problem.data.y)]))
-    return None if y[0] <= 0.8 * y[1] else "the largest labels of both signs differ by less than a fifth: λ must be smaller still"
+    return (
+        None
+        if y[0] <= 0.8 * y[1]
+        else "the largest labels of both signs differ by less than a fifth: λ must be smaller still"
+    )
 
 
-LED = Hypothesis("led", "some neuron of each cluster has |a_j| ≥ ‖w_j‖, so that its sign stays", on_problem(_led))
-OPPOSITE = Hypothesis("opposite", "the largest labels of both signs differ by a fifth", on_problem(_opposite))
+LED = Hypothesis(
+    "led", "some neuron of each cluster has |a_j| ≥ ‖w_j‖, so that its sign stays", on_problem(_led)
+)
+OPPOSITE = Hypothesis(
+    "opposite", "the largest labels of both signs differ by a fifth", on_problem(_opposite)
+)
 
 unbalanced = Claim(
     "B/unbalanced",
-    "From unbalanced starts of size λ the flow ends nearly balanced, at zero loss and nearly least norm; the gap vanishes like"
+    "From unbalanced starts of size λ the flow ends nearly balanced, at zero loss and nearly "
+    "least norm; the gap vanishes like"
     " λ^{2(1−κ)}, as from balanced ones (κ for the signs that neurons take).",
     "B, §3.2, limitations and possible relaxations",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, ASSUMPTION_3, LED, SMALL_START),
@@ -194,7 +251,8 @@ unbalanced = Claim(
 )
 leaky = Claim(
     "B/leaky",
-    "With a leaky ReLU the limit of small starts is not of least norm: on two inputs with labels of opposite signs one cluster"
+    "With a leaky ReLU the limit of small starts is not of least norm: on two inputs with labels "
+    "of opposite signs one cluster"
     " fits both, at ‖θ‖² = 2√(y₁² + y₂²/slope²).",
     "B, §3.2, limitations (which cites Lyu et al. 2021 for classification)",
     (*ASSUMED, OPPOSITE),

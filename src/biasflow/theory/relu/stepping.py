@@ -1,4 +1,5 @@
-"""One step of Dormand and Prince's method of order 8 for a network between kinks: slopes, error, and dense output."""
+"""One step of Dormand and Prince's method of order 8 for a network between kinks: slopes, error,
+and dense output."""
 
 from __future__ import annotations
 
@@ -37,18 +38,28 @@ def stages(net: Network, phi: Array, first: Array, h: float) -> tuple[Array, Arr
 
 
 def step_error(K: Array, h: float, size: Array) -> float:
-    """The largest error of a neuron over its size, by the method's two embedded ones; infinite where a slope overflowed."""
+    """The largest error of a neuron over its size, by the method's two embedded ones; infinite
+    where a slope overflowed."""
     if not np.all(np.isfinite(K[:13])):
         return float("inf")
-    five, three = (np.max(np.abs((E @ K[:13]).reshape(len(size), -1)), axis=1) / size for E in (DOP853.E5, DOP853.E3))
+    five, three = (
+        np.max(np.abs((E @ K[:13]).reshape(len(size), -1)), axis=1) / size
+        for E in (DOP853.E5, DOP853.E3)
+    )
     together = np.sqrt(five**2 + 0.01 * three**2)
-    return float(h * np.max(np.divide(five**2, together, out=np.zeros_like(five), where=together > 0)))
+    return float(
+        h * np.max(np.divide(five**2, together, out=np.zeros_like(five), where=together > 0))
+    )
 
 
 def dense(net: Network, phi: Array, new: Array, K: Array, h: float) -> Array:
     """The coefficients of the dense output, (7, weights)."""
     flat = phi.ravel()
     for i in range(3):
-        K[13 + i] = net((flat + h * (DOP853.A_EXTRA[i, : 13 + i] @ K[: 13 + i])).reshape(phi.shape)).ravel()
+        K[13 + i] = net(
+            (flat + h * (DOP853.A_EXTRA[i, : 13 + i] @ K[: 13 + i])).reshape(phi.shape)
+        ).ravel()
     change = new.ravel() - flat
-    return np.vstack([change, h * K[0] - change, 2 * change - h * (K[12] + K[0]), h * (DOP853.D @ K)])
+    return np.vstack(
+        [change, h * K[0] - change, 2 * change - h * (K[12] + K[0]), h * (DOP853.D @ K)]
+    )

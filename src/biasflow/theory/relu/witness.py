@@ -1,7 +1,7 @@
 """Two-layer ReLU networks by raw gradients: ẇ = −∇L(w) from kink to kink.
 
-Shares no line with `flows/relu`: the weights themselves, Dormand and Prince's method of order 8, and the first kink of each step
-found on its dense output.
+Shares no line with `flows/relu`: the weights themselves, Dormand and Prince's method of order 8,
+and the first kink of each step found on its dense output.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from .stepping import AT_POINTS, POINTS, basis, dense, stages, step_error
 CONVERGED = 1e-20
 """Loss, relative to its start, at which the flow has ended."""
 STILL = 10.0
-"""Times the tolerance of a step: velocity of a neuron over the fastest rate at the start and the largest neuron, and its growth
-rate over that rate, at which it stands still. Steps at the limit of stability leave about that much."""
+"""Times the tolerance of a step: velocity of a neuron over the fastest rate at the start and the
+largest neuron, and its growth rate over that rate, at which it stands still. Steps at the limit of
+stability leave about that much."""
 LOOSER = 100.0
 """Times the tolerance of the second run, whose distance from the first is the error."""
 LOCAL = 0.1
@@ -35,13 +36,16 @@ FINEST = 1e-14
 FIRST = 1e-2
 """First step in units of the fastest neuron's rate."""
 BLUR = 10.0
-"""Times the tolerance of a step by which what neurons add to h may be off where the end of a slide is looked for."""
+"""Times the tolerance of a step by which what neurons add to h may be off where the end of a slide
+is looked for."""
 STEPS = 100_000
 """Steps after which a flow is given up."""
 STEADY = 1e-13
-"""Velocity of a neuron across itself, over the fastest rate at the start and its size, that is rounding: it does not turn."""
+"""Velocity of a neuron across itself, over the fastest rate at the start and its size, that is
+rounding: it does not turn."""
 NEARLY = 1e-8
-"""The same where a flow is about to be steady: half its step then, since steps at the limit of stability leave noise."""
+"""The same where a flow is about to be steady: half its step then, since steps at the limit of
+stability leave noise."""
 UNSEEN = 1e-17
 """What neurons that grow add to h, over the smallest label, below which no other notices."""
 WIDE = 64
@@ -99,7 +103,9 @@ class _Run:
             return self.start
         if self._begins is None:
             self._begins = np.array([piece.t for piece in self.pieces])
-        return self.pieces[max(int(np.searchsorted(self._begins, t, side="right")) - 1, 0)].neurons(t)
+        return self.pieces[max(int(np.searchsorted(self._begins, t, side="right")) - 1, 0)].neurons(
+            t
+        )
 
     def at(self, t: float) -> TwoLayerParams:
         return _weights(*self.neurons(t))
@@ -113,10 +119,13 @@ class _Run:
             return TwoLayerParams(unit[:, 0], unit[:, 1:]), np.log(size) + np.log(2) * exponents
 
 
-def gated_flow(problem: Problem, t1: float | None, times: ArrayLike | None, rtol: float, time_s: float) -> Trajectory | str:
+def gated_flow(
+    problem: Problem, t1: float | None, times: ArrayLike | None, rtol: float, time_s: float
+) -> Trajectory | str:
     """The flow to t1, or until it ends; or a sentence that says why it could not be followed.
 
-    stats: 'steps', and 'relative', the error of each neuron over its size at every saved time, the largest of them.
+    stats: 'steps', and 'relative', the error of each neuron over its size at every saved time, the
+    largest of them.
     """
     deadline = time.monotonic() + time_s
     wanted = None if times is None else np.asarray(times, dtype=np.float64)
@@ -134,20 +143,41 @@ def gated_flow(problem: Problem, t1: float | None, times: ArrayLike | None, rtol
     distances = [_distances(main.neurons(t), rough.neurons(t)) for t in saved]
     stacked = TwoLayerParams(np.array([s.a for s in states]), np.array([s.W for s in states]))
     loss = np.asarray(problem.loss(problem.model(stacked, problem.data.X), problem.data.y))
-    stats = {"method": "gates", "steps": len(main.pieces), "relative": np.array([d[1] for d in distances])}
+    stats = {
+        "method": "gates",
+        "steps": len(main.pieces),
+        "relative": np.array([d[1] for d in distances]),
+    }
     error = np.array([d[0] for d in distances])
-    return Trajectory(saved, stacked, loss, error, tuple(main.events), stats, main.result, problem, main.at, main.polar)
+    return Trajectory(
+        saved,
+        stacked,
+        loss,
+        error,
+        tuple(main.events),
+        stats,
+        main.result,
+        problem,
+        main.at,
+        main.polar,
+    )
 
 
 def _distances(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[float, float]:
-    """The largest distance of an entry of θ or of a_jw_j, and the largest of a neuron over its size; a rate that is rounded and
-    followed over some thousand growths is off by as many roundings."""
-    (here, exponents), there = one, np.ldexp(other[0], np.clip(other[1] - one[1], -2000, 2000)[:, None])
+    """The largest distance of an entry of θ or of a_jw_j, and the largest of a neuron over its
+    size; a rate that is rounded and followed over some thousand growths is off by as many
+    roundings."""
+    (here, exponents), there = (
+        one,
+        np.ldexp(other[0], np.clip(other[1] - one[1], -2000, 2000)[:, None]),
+    )
     size = np.max(np.abs(here), axis=1)
     apart = np.max(np.abs(here - there), axis=1) + np.finfo(float).eps * np.abs(exponents) * size
     products = np.max(np.abs(here[:, :1] * here[:, 1:] - there[:, :1] * there[:, 1:]), axis=1)
     absolute = max(np.max(np.ldexp(apart, exponents)), np.max(np.ldexp(products, 2 * exponents)))
-    return float(absolute), float(np.max(np.divide(apart, size, out=np.zeros_like(size), where=size > 0)))
+    return float(absolute), float(
+        np.max(np.divide(apart, size, out=np.zeros_like(size), where=size > 0))
+    )
 
 
 def _followed(problem: Problem, t1: float | None, rtol: float, deadline: float) -> _Run | str:
@@ -162,7 +192,10 @@ def _followed(problem: Problem, t1: float | None, rtol: float, deadline: float) 
             run.events = march.events
             return run
         if time.monotonic() > deadline:
-            return f"the weights took longer than the time limit (t = {march.t:.4g}, {len(run.pieces)} steps)"
+            return (
+                f"the weights took longer than the time limit (t = {march.t:.4g}, "
+                f"{len(run.pieces)} steps)"
+            )
         if len(run.pieces) >= STEPS:
             return f"the weights took more than {STEPS} steps (t = {march.t:.4g})"
         outcome = march.advance(t1)
@@ -179,7 +212,9 @@ class _March:
         groups = Groups(problem.data.X)
         log_scale = np.broadcast_to(problem.log_scale, a.shape)
         exponents = np.floor(log_scale / np.log(2))
-        self.net = Network(problem, np.full((len(a), len(groups.U)), LOW), exponents.astype(int), groups)
+        self.net = Network(
+            problem, np.full((len(a), len(groups.U)), LOW), exponents.astype(int), groups
+        )
         self.phi = np.column_stack([a, W]) * np.exp(log_scale - exponents * np.log(2))[:, None]
         smallest = np.abs(problem.data.y[problem.data.y != 0])
         self.unseen = np.log(UNSEEN * np.min(smallest) / len(a)) if smallest.size else -np.inf
@@ -195,11 +230,17 @@ class _March:
         products = phi[:, 1:] @ net.groups.U.T
         net.sides[...] = np.where(products > 0, HIGH, LOW)
         net.refresh()
-        lost = np.flatnonzero((np.max(np.abs(phi[:, 1:]), axis=1, initial=0.0) == 0) & (phi[:, 0] != 0))
+        lost = np.flatnonzero(
+            (np.max(np.abs(phi[:, 1:]), axis=1, initial=0.0) == 0) & (phi[:, 0] != 0)
+        )
         if lost.size:
             return f"w_{int(lost[0])} = 0 lies on every kink"
-        for j in np.flatnonzero(np.any(np.abs(products) <= NEAR * size[:, None], axis=1) & (size > 0)):
-            failure = net.decide(phi, int(j), np.flatnonzero(np.abs(products[j]) <= NEAR * size[j]), start=True)
+        for j in np.flatnonzero(
+            np.any(np.abs(products) <= NEAR * size[:, None], axis=1) & (size > 0)
+        ):
+            failure = net.decide(
+                phi, int(j), np.flatnonzero(np.abs(products[j]) <= NEAR * size[j]), start=True
+            )
             if failure is not None:
                 return failure
         net.refresh()
@@ -211,7 +252,9 @@ class _March:
 
     def _rates(self, velocity: Array) -> Array:
         size = np.max(np.abs(self.phi), axis=1)
-        return np.divide(np.max(np.abs(velocity), axis=1), size, out=np.zeros_like(size), where=size > 0)
+        return np.divide(
+            np.max(np.abs(velocity), axis=1), size, out=np.zeros_like(size), where=size > 0
+        )
 
     def _rescale(self, digits: int) -> None:
         """Write neurons that left one by more than some binary digits with another exponent."""
@@ -232,7 +275,9 @@ class _March:
         if self.rate0 == 0:
             return Result.DEAD, True
         velocity = self.net(self.phi)
-        sizes = np.ldexp(np.max(np.abs(self.phi), axis=1), self.net.exponents - int(np.max(self.net.exponents)))
+        sizes = np.ldexp(
+            np.max(np.abs(self.phi), axis=1), self.net.exponents - int(np.max(self.net.exponents))
+        )
         still = STILL * self.tolerance * self.rate0
         moving = self._rates(velocity) * sizes > still * np.max(sizes)
         squares = np.maximum(np.sum(self.phi**2, axis=1), np.finfo(float).tiny)
@@ -240,11 +285,20 @@ class _March:
         return Result.STATIONARY, not np.any(moving | growing)
 
     def _stretch(self, velocity: Array, left: float) -> _Stretch | None:
-        """Where no neuron turns, the time until one of those that grow is seen by the others, if that is long; None elsewhere."""
+        """Where no neuron turns, the time until one of those that grow is seen by the others, if
+        that is long; None elsewhere."""
         phi, size = self.phi, np.max(np.abs(self.phi), axis=1)
-        rates = np.sum(velocity * phi, axis=1) / np.maximum(np.sum(phi**2, axis=1), np.finfo(float).tiny)
-        turning = float(np.max(np.max(np.abs(velocity - rates[:, None] * phi), axis=1) / np.where(size > 0, size, 1.0)))
-        scales = [turning, *np.abs(rates[self._seen()])]  # whoever is seen by the others has to rest
+        rates = np.sum(velocity * phi, axis=1) / np.maximum(
+            np.sum(phi**2, axis=1), np.finfo(float).tiny
+        )
+        turning = float(
+            np.max(
+                np.max(np.abs(velocity - rates[:, None] * phi), axis=1)
+                / np.where(size > 0, size, 1.0)
+            )
+        )
+        # whoever is seen by the others has to rest
+        scales = [turning, *np.abs(rates[self._seen()])]
         if max(scales) > NEARLY * self.rate0:
             self.calm = np.inf
             return None
@@ -269,7 +323,8 @@ class _March:
         return np.asarray(self._output_sizes() > self.unseen)
 
     def advance(self, t1: float | None) -> _Piece | _Stretch | str:
-        """One step, shortened where a kink is reached, which is then decided; or a stretch over which no neuron turns."""
+        """One step, shortened where a kink is reached, which is then decided; or a stretch over
+        which no neuron turns."""
         net, phi = self.net, self.phi
         left = np.inf if t1 is None else t1 - self.t
         first = net(phi)
@@ -279,7 +334,10 @@ class _March:
             self.phi, net.exponents = stretch.neurons(self.t)
             net.refresh()
             return stretch
-        h, size = min(self.step, self.calm, left), np.maximum(np.max(np.abs(phi), axis=1), np.finfo(float).tiny)
+        h, size = (
+            min(self.step, self.calm, left),
+            np.maximum(np.max(np.abs(phi), axis=1), np.finfo(float).tiny),
+        )
         if not np.isfinite(h):  # nothing moves: the rest is one step
             h = left
         while True:
@@ -313,7 +371,8 @@ class _March:
         return _Piece(self.t, h, phi, F.reshape(7, *phi.shape), self.net.exponents)
 
     def _first_kink(self, phi: Array, F: Array, size: Array) -> tuple[float, int, int] | None:
-        """The first place in a step, as a share of it, where a neuron crosses a kink, or a slide ends."""
+        """The first place in a step, as a share of it, where a neuron crosses a kink, or a slide
+        ends."""
         net, F = self.net, F.reshape(7, *phi.shape)
         moved = phi[:, 1:] + np.tensordot(AT_POINTS, F[..., 1:], 1)
         sides = net.sides
@@ -324,7 +383,13 @@ class _March:
             base, slopes = float(phi[j, 1:] @ net.groups.U[g]), F[:, j, 1:] @ net.groups.U[g]
             side, margin = float(sides[j, g]), KINK * float(size[j])
 
-            def height(x: float, base: float = base, slopes: Array = slopes, side: float = side, margin: float = margin) -> float:
+            def height(
+                x: float,
+                base: float = base,
+                slopes: Array = slopes,
+                side: float = side,
+                margin: float = margin,
+            ) -> float:
                 return side * (base + float(basis(x) @ slopes)) + margin
 
             x = _root(height, POINTS[at - 1] if at else 0.0, POINTS[at])
@@ -334,14 +399,16 @@ class _March:
         return ended if best is None or (ended is not None and ended[0] < best[0]) else best
 
     def _slide_end(self, phi: Array, F: Array) -> tuple[float, int, int] | None:
-        """Where in a step a share of the high side first leaves [0, 1], or the output of a sliding neuron changes sign."""
+        """Where in a step a share of the high side first leaves [0, 1], or the output of a sliding
+        neuron changes sign."""
         size = np.max(np.abs(phi), axis=1)
 
         def tightest(x: float) -> tuple[float, int, int]:
             state = phi + np.tensordot(basis(x), F, 1)
             outputs = np.sign(phi[:, 0]) * state[:, 0] / size
             return min(
-                (min(room, float(outputs[j])) + NOISE, j, g) for room, j, g in self.net.rooms(state, BLUR * self.tolerance)
+                (min(room, float(outputs[j])) + NOISE, j, g)
+                for room, j, g in self.net.rooms(state, BLUR * self.tolerance)
             )
 
         if tightest(1.0)[0] >= 0:  # at the end, where the state is the most accurate
@@ -354,15 +421,27 @@ class _March:
         old = net.sides[j].copy()
         size = float(np.max(np.abs(phi[j])))
         if old[g] == SLIDE and abs(phi[j, 0]) <= 1e3 * KINK * size:
-            return f"the output of neuron {j} changes sign on a kink, from where flows leave to both sides"
+            return (
+                f"the output of neuron {j} changes sign on a kink, from where flows leave to "
+                "both sides"
+            )
         near = np.abs(phi[j, 1:] @ net.groups.U.T) <= 10 * KINK * size
         near[g] = True
         failure = net.decide(phi, j, np.flatnonzero(near | (old == SLIDE)))
         net.refresh()
         for k in np.flatnonzero(net.groups.orientation):
-            before, after = (side[net.groups.of[k]] * net.groups.orientation[k] for side in (old, net.sides[j]))
+            before, after = (
+                side[net.groups.of[k]] * net.groups.orientation[k] for side in (old, net.sides[j])
+            )
             if before != after:
-                self.events.append(GateEvent(self.t, j, int(k), _KINDS[SLIDE if after == 0 else 2 if before == 0 else after]))
+                self.events.append(
+                    GateEvent(
+                        self.t,
+                        j,
+                        int(k),
+                        _KINDS[SLIDE if after == 0 else 2 if before == 0 else after],
+                    )
+                )
         return failure
 
 
@@ -371,7 +450,11 @@ _KINDS = {SLIDE: "slide in", 2: "slide out", HIGH: "on", LOW: "off"}
 
 def _root(function: Any, low: float, high: float) -> float:
     """Where a function that is negative at `high` gets there from above."""
-    return float(low) if function(low) <= 0 else float(brentq(function, low, high, xtol=1e-15, rtol=1e-14))
+    return (
+        float(low)
+        if function(low) <= 0
+        else float(brentq(function, low, high, xtol=1e-15, rtol=1e-14))
+    )
 
 
 def _weights(phi: Array, exponents: Array) -> TwoLayerParams:
