@@ -13,7 +13,7 @@ import numpy as np  # noqa: E402
 from scipy.integrate import solve_ivp  # noqa: E402
 
 import biasflow as bf  # noqa: E402
-from biasflow.records import Problem  # noqa: E402
+from biasflow._core.problems import Problem  # noqa: E402
 
 SHAPE = (10, 10)
 ALPHA = 1e-3

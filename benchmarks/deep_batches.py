@@ -29,7 +29,7 @@ def main() -> None:
         starts = [model.init(0.5, key=key) for key in range(runs)]
 
         def ours(count, model=model, starts=starts):
-            return bf.train_batch(model, ds, loss, starts, STEP, count, threshold=1e-30)
+            return bf.training.train_batch(model, ds, loss, starts, STEP, count, threshold=1e-30)
 
         first = time.process_time()
         ours(1)
@@ -39,7 +39,7 @@ def main() -> None:
         cells = [str(depth), str(runs), f"{first:.1f}", f"{rate:,.0f}"]
         for by_hand in (False, True):
             peer, weights = pytorch(ds, starts[0], 1000 if depth < 5 else 500, by_hand)
-            check = bf.train_batch(
+            check = bf.training.train_batch(
                 model, ds, loss, starts[:1], STEP, 1000 if depth < 5 else 500, threshold=1e-30
             )[0]
             pairs = zip(weights, check.params.weights, strict=True)

@@ -91,7 +91,7 @@ def judged(flow, times, truth, doubt, effective):
     """(kind, true error, what the truth may be off, estimate) at the times."""
     import numpy as np
 
-    from biasflow.records import leaf_map, leaves
+    from biasflow._core.trees import leaf_map, leaves
 
     flat = lambda state: np.concatenate([np.ravel(leaf) for leaf in leaves(state)])  # noqa: E731
     rows = []
@@ -152,7 +152,11 @@ def diagonal(depth, method):
 
         found, doubt = follow(velocity, np.concatenate(start), times)
         return rtol, judged(
-            flow, times, [bf.DiagonalParams(w[:d], w[d:]) for w in found], doubt, model.effective
+            flow,
+            times,
+            [bf.models.DiagonalParams(w[:d], w[d:]) for w in found],
+            doubt,
+            model.effective,
         )
 
     return problem
@@ -173,7 +177,11 @@ def mirror(seed, rng):
         X, beta = np.abs(X), ratio * rng.exponential(size=ds.d)
         y = X @ beta
     radius = ratio * draw(rng, -6, 0.5) * np.exp(0.5 * rng.standard_normal(ds.d))
-    potential = [bf.Hypentropy(radius), bf.Entropy(), bf.Euclidean()][which]
+    potential = [
+        bf.potentials.Hypentropy(radius),
+        bf.potentials.Entropy(),
+        bf.potentials.Euclidean(),
+    ][which]
     start = [None, radius, None][which]
 
     def solve(t1, times):
@@ -224,7 +232,7 @@ def factored(seed, rng):
     X, y, cut = ds.X, ds.y, rows * width
 
     def read(w):
-        return bf.FactorParams(w[:cut].reshape(rows, width), w[cut:].reshape(cols, width))
+        return bf.models.FactorParams(w[:cut].reshape(rows, width), w[cut:].reshape(cols, width))
 
     def velocity(w):
         U, V = read(w)
@@ -241,7 +249,7 @@ def followed_twice(problem, times, slope, rtol):
     import numpy as np
     from independent_flows import Unfollowed, follow_gates
 
-    from biasflow.theory.relu.witness import gated_flow
+    from biasflow.theory.relu.relu_witness import gated_flow
 
     witness = gated_flow(problem, None, times, 1e-12, TIME_S)
     if isinstance(witness, str):
@@ -276,7 +284,7 @@ def events(seed, rng):
     if not flow.unique:
         raise Unfollowed("the solution is not unique")
     found, doubt = followed_twice(flow.problem, times, lambda h: (h - y) / n, FINE)
-    states = [bf.TwoLayerParams(w[:m], w[m:].reshape(m, d)) for w in found]
+    states = [bf.models.TwoLayerParams(w[:m], w[m:].reshape(m, d)) for w in found]
     return rtol, judged(flow, times, states, doubt, model.effective)
 
 
@@ -309,7 +317,7 @@ def margin(kind):
         )
         times = times_for(rng, end, flow) if times is None else times
         found, doubt = followed_twice(flow.problem, times, lambda h: loss.gradient(h, y), 1e-11)
-        states = [bf.TwoLayerParams(w[:m], w[m:].reshape(m, 3)) for w in found]
+        states = [bf.models.TwoLayerParams(w[:m], w[m:].reshape(m, 3)) for w in found]
         return rtol, judged(flow, times, states, doubt, model.effective)
 
     return problem
@@ -324,7 +332,7 @@ def deep(seed, rng):
     from independent_flows import follow_stiff
 
     import biasflow as bf
-    from biasflow.records import leaf_map, leaves
+    from biasflow._core.trees import leaf_map, leaves
 
     widths = [(2, 3, 1), (2, 3, 3, 1), (3, 2, 2, 1)][int(rng.integers(3))]
     model, n = bf.DeepNetwork(widths), int(rng.integers(2, 5))
@@ -390,7 +398,7 @@ def examine(cell, seed):
         record |= {"rtol": rtol, "rows": rows}
     except Unfollowed as reason:
         record["missing"] = str(reason)
-    except bf.BiasflowError as reason:
+    except bf.errors.BiasflowError as reason:
         record["missing"] = f"{type(reason).__name__}: {reason}"
     return record | {"seconds": round(time.process_time() - began, 3)}
 

@@ -112,9 +112,9 @@ def kernel(problem: Any, rtol: float, times: Any) -> Any:
     """The compiled integrator and what it is called with."""
     import numpy as np
 
-    from biasflow.flows.compiled import march_arguments
-    from biasflow.flows.deadlines import never
-    from biasflow.flows.marching import march
+    from biasflow._numerics.deadlines import never
+    from biasflow.flows.mirror.compiled_flow import march_arguments
+    from biasflow.flows.mirror.compiled_march import march
 
     form, X = (
         problem.model.mirror_form(problem.params0, problem.loss, problem.data.n),
@@ -132,7 +132,7 @@ def against_descent(seeds: range) -> None:
     import numpy as np
 
     import biasflow as bf
-    from biasflow.experiments.mirror.convergence import SETTING3, random_problem
+    from biasflow.experiments.mirror.convergence_figure import SETTING3, random_problem
 
     descend, rows, summary = compiled_descent(), [], {method: [] for method in METHODS}
     flow_of(random_problem(**SETTING3, seed=0), "compiled", 1e-3)  # compiles
@@ -223,7 +223,7 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
     import numpy as np
     from scipy.integrate import solve_ivp
 
-    from biasflow.experiments.mirror.convergence import SETTING6, random_problem
+    from biasflow.experiments.mirror.convergence_figure import SETTING6, random_problem
 
     problem = random_problem(**{**SETTING6, "n": n, "m": m}, seed=seed)
     X, y, start = problem.model.features(problem.data.X), problem.data.y, problem.params0

@@ -41,8 +41,8 @@ def main() -> None:
     import jax
     import numpy as np
 
-    from biasflow.flows.classification import Arrays, Run, Schedule, advancing
-    from biasflow.models.classifiers import WideNetwork
+    from biasflow.images.classifier_training import Arrays, Run, Schedule, advancing
+    from biasflow.images.classifiers import WideNetwork
 
     try:
         import torch

@@ -48,8 +48,8 @@ def main() -> None:
     if jax.default_backend() == "cpu":
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
         return
-    from biasflow.flows.classification import Arrays, Run, Schedule, advancing
-    from biasflow.models.classifiers import WideNetwork
+    from biasflow.images.classifier_training import Arrays, Run, Schedule, advancing
+    from biasflow.images.classifiers import WideNetwork
 
     rng, network = np.random.default_rng(0), WideNetwork(5000)
     arrays = Arrays(

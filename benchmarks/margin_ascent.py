@@ -66,7 +66,7 @@ def timed_twice():
     ds, start = problem()
     calls = [lambda: plain_numpy(ds, start, steps)]
     calls += [
-        lambda d=d: bf.margin_ascent(ds, start, steps, dtype=d, records=2)
+        lambda d=d: bf.training.margin_ascent(ds, start, steps, dtype=d, records=2)
         for d in ("float64", "float32")
     ]
     for call in calls:
@@ -108,7 +108,9 @@ def main() -> None:
     ):
 
         def run(method=method, dtype=dtype):
-            return bf.margin_ascent(ds, start, steps, method=method, dtype=dtype, records=2)
+            return bf.training.margin_ascent(
+                ds, start, steps, method=method, dtype=dtype, records=2
+            )
 
         run()
         seconds, ours = best_of(2 if quick else 3, run)

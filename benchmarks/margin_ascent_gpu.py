@@ -26,7 +26,7 @@ def batch_of(runs):
     import numpy as np
 
     import biasflow as bf
-    from biasflow.flows.ascent.trainings import BothLayers
+    from biasflow.training.trainables import BothLayers
 
     starts = []
     for key in range(runs):
@@ -36,10 +36,10 @@ def batch_of(runs):
                 bf.TwoLayer(WIDTH, COLUMNS).init(1 / np.sqrt(WIDTH), key=key, balanced=False), ds
             )
         )
-    schedules = [bf.InverseRootStep(0.5).schedule(1.0)] * runs
+    schedules = [bf.training.InverseRootStep(0.5).schedule(1.0)] * runs
 
     def make(dtype, fused):
-        from biasflow.flows.ascent.batched import Batch
+        from biasflow.training.ascent_batches import Batch
 
         return Batch(BothLayers(False), starts, schedules, "exponential", dtype, None, fused)
 

@@ -2,9 +2,9 @@
 quadratic-program solver for γ₂.
 
 γ₁: 300 000 iterations of the paper's gradient ascent on the smooth margin (m = 500, d = 2, step
-0.5/√(t+1)), by our own compiled `bf.margin_ascent`; all are run for n = 100; for larger n, and with
---quick, a part, and its time is extrapolated. γ₂: the same hard-margin problem by cvxpy with
-Clarabel at its default tolerance.
+0.5/√(t+1)), by our own compiled `bf.training.margin_ascent`; all are run for n = 100; for larger n,
+and with --quick, a part, and its time is extrapolated. γ₂: the same hard-margin problem by cvxpy
+with Clarabel at its default tolerance.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ def ascent(ds, iterations):
     biased = bf.data.with_bias(ds)
     model = bf.TwoLayer(WIDTH, biased.d)
     start = model.init(WIDTH**-0.5, balanced=False)
-    bf.margin_ascent(biased, start, 10)  # compiles, or loads what was compiled
+    bf.training.margin_ascent(biased, start, 10)  # compiles, or loads what was compiled
     began = time.process_time()
-    run = bf.margin_ascent(biased, start, iterations, bf.InverseRootStep(STEP), records=2)
+    run = bf.training.margin_ascent(
+        biased, start, iterations, bf.training.InverseRootStep(STEP), records=2
+    )
     return (time.process_time() - began) / iterations, float(run.stats["best_margin"][-1])
 
 
@@ -58,10 +60,10 @@ def first_table(quick):
 
     rows = []
     warm = bf.data.clusters(10, 2, 2, key=0)
-    bf.f1_max_margin(warm.X, warm.y)  # compiles, or loads what was compiled
+    bf.limits.f1_max_margin(warm.X, warm.y)  # compiles, or loads what was compiled
     for n in (100,) if quick else (100, 200, 400):
         ds = bf.data.clusters(n, 2, 4, key=2)
-        ours, limit = best_of(1 if quick else 3, lambda ds=ds: bf.f1_max_margin(ds.X, ds.y))
+        ours, limit = best_of(1 if quick else 3, lambda ds=ds: bf.limits.f1_max_margin(ds.X, ds.y))
         done = 2_000 if quick else ITERATIONS if n == 100 else 10_000
         each, margin = ascent(ds, done)
         rows.append(
@@ -90,8 +92,8 @@ def second_table(quick):
     rows = []
     for n, d in ((100, 2),) if quick else ((100, 2), (256, 14), (500, 2), (1000, 14)):
         ds = bf.data.clusters(n, d, 4 if d == 2 else 3, key=2)
-        K = bf.arc_cosine_kernel(ds.X)
-        ours, limit = best_of(3, lambda K=K, ds=ds: bf.kernel_max_margin(K, ds.y))
+        K = bf.limits.arc_cosine_kernel(ds.X)
+        ours, limit = best_of(3, lambda K=K, ds=ds: bf.limits.kernel_max_margin(K, ds.y))
         quadratic_program(K[:5, :5], ds.y[:5])  # imports and first-use costs
         upper, lower, seconds = quadratic_program(K, ds.y)
         gap = limit.certificate.dual / limit.objective - 1

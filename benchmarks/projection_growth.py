@@ -35,14 +35,14 @@ def main() -> None:
             ds = problem(n, d)
             cells = [str(n), str(d)]
             for alpha in scale:
-                seconds, limit = measure(ds, bf.Hypentropy(alpha))
+                seconds, limit = measure(ds, bf.potentials.Hypentropy(alpha))
                 seconds_of[alpha].append(seconds)
                 cells += [
                     f"{1e3 * seconds:.0f}",
                     str(limit.stats["iterations"]),
                     f"{limit.certificate.residual:.0e}",
                 ]
-            rows.append([*cells, f"{peak(ds, bf.Hypentropy(scale[-1])):.1f}"])
+            rows.append([*cells, f"{peak(ds, bf.potentials.Hypentropy(scale[-1])):.1f}"])
             sizes.append(d if name == "d" else n)
         columns = ["n", "d"]
         for alpha in scale:
@@ -63,7 +63,7 @@ def main() -> None:
 
     ds, rows = problem(100, 1000), []
     for exponent in (0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000):
-        seconds, limit = measure(ds, bf.Hypentropy(log_alpha=-exponent * np.log(10.0)))
+        seconds, limit = measure(ds, bf.potentials.Hypentropy(log_alpha=-exponent * np.log(10.0)))
         rows.append(
             [
                 f"1e-{exponent}",

@@ -52,7 +52,8 @@ def main() -> None:
     rows = []
     for alpha in SCALES:
         ours, limit = best_of(
-            10, lambda alpha=alpha: bf.bregman_projection(bf.Hypentropy(alpha), ds.X, ds.y)
+            10,
+            lambda alpha=alpha: bf.bregman_projection(bf.potentials.Hypentropy(alpha), ds.X, ds.y),
         )
         peers = {form: clarabel(ds.X, ds.y, alpha, form) for form in ("direct", "scaled")}
         for form, (beta, status, seconds) in peers.items():

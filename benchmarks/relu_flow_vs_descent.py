@@ -64,15 +64,18 @@ def main() -> None:
         times = np.linspace(end / SAVED, end, SAVED)
         # compiles, or loads what is cached
         bf.gradient_flow(model, ds, loss, start, t1=1e-3 * end, rtol=1e-3)
-        bf.gradient_descent(model, ds, loss, start, step, 1)
+        bf.training.gradient_descent(model, ds, loss, start, step, 1)
 
         def flow(rtol, at=times, model=model, ds=ds, start=start):
             return bf.gradient_flow(model, ds, loss, start, times=at, rtol=rtol)
 
         compiled, descent = best_of(
-            1, lambda a=(model, ds, loss, start), k=iterations: bf.gradient_descent(*a, step, k)
+            1,
+            lambda a=(model, ds, loss, start), k=iterations: bf.training.gradient_descent(
+                *a, step, k
+            ),
         )
-        coarse = bf.gradient_descent(model, ds, loss, start, 4 * step, iterations // 4)
+        coarse = bf.training.gradient_descent(model, ds, loss, start, 4 * step, iterations // 4)
         everywhere = np.unique(np.concatenate([times, descent.times[1:], coarse.times[1:]]))
         reference = flow(tightest, everywhere).states
 

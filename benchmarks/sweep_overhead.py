@@ -47,7 +47,7 @@ def main() -> None:
             bf.sweep(
                 function,
                 grid,
-                store=bf.Store(folder),
+                store=bf.sweeps.Store(folder),
                 watch=lambda t: moments.append((time.perf_counter(), t.done)),
                 **options,
             )
@@ -56,12 +56,18 @@ def main() -> None:
         last = next(moment for moment in moments if moment[1] == grid.size)
         return total, last[0] - first[0], last[1] - first[1]
 
-    engines = {"serial": bf.Serial(), "1 process": bf.Processes(1), "2 processes": bf.Processes(2)}
+    engines = {
+        "serial": bf.sweeps.Serial(),
+        "1 process": bf.sweeps.Processes(1),
+        "2 processes": bf.sweeps.Processes(2),
+    }
     count = 40 if quick else 100
     rows = []
     for name, engine in engines.items():
         workers = 2 if name == "2 processes" else 1
-        total, steady, points = swept(pause, bf.Grid({"x": tuple(range(count))}), engine=engine)
+        total, steady, points = swept(
+            pause, bf.sweeps.Grid({"x": tuple(range(count))}), engine=engine
+        )
         overhead = steady * workers / points / PAUSE - 1
         rows.append(
             [
@@ -80,7 +86,7 @@ def main() -> None:
     )
 
     side = 100 if quick else 316
-    grid = bf.Grid({"x": tuple(range(side)), "y": tuple(range(side))})
+    grid = bf.sweeps.Grid({"x": tuple(range(side)), "y": tuple(range(side))})
     start = time.perf_counter()
     for i in range(0, grid.size, 10):
         tiny(**grid.point(i))
@@ -88,10 +94,10 @@ def main() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        bf.sweep(tiny, grid, store=bf.Store(folder))
+        bf.sweep(tiny, grid, store=bf.sweeps.Store(folder))
         run = time.perf_counter() - start
         start = time.perf_counter()
-        bf.sweep(tiny, grid, store=bf.Store(folder))
+        bf.sweep(tiny, grid, store=bf.sweeps.Store(folder))
         collect = time.perf_counter() - start
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     row = [
@@ -109,7 +115,7 @@ def main() -> None:
         "collect: every point read back from the store into one dataset",
     )
 
-    grid, rows, alone = bf.Grid({"seed": tuple(range(16 if quick else 48))}), [], 0.0
+    grid, rows, alone = bf.sweeps.Grid({"seed": tuple(range(16 if quick else 48))}), [], 0.0
     for name, engine in engines.items():
         total, steady, points = swept(busy, grid, engine=engine)
         alone = alone or steady / points

@@ -18,7 +18,9 @@ model, scales, keys = (
 starts = [model.init(unit ** (1 / model.depth), key=key) for unit in scales for key in keys]
 # half the stable step
 steps = [min(0.01, 0.5 / np.linalg.eigvalsh(bf.tangent_kernel(model, w, ds.X))[-1]) for w in starts]
-batch = bf.train_batch(model, ds, bf.SquareLoss("sum"), starts, steps, 6000, threshold=1e-5)
+batch = bf.training.train_batch(
+    model, ds, bf.SquareLoss("sum"), starts, steps, 6000, threshold=1e-5
+)
 predictions, angle = (
     model(batch.params, test.X).reshape(7, 6, -1),
     np.linspace(0, 360, 400, endpoint=False),

@@ -20,7 +20,7 @@ figure, panels = plt.subplots(2, 2, figsize=(10, 6), layout="constrained")
 grid = np.column_stack([np.linspace(-2, 2, 400), np.ones(400)])
 for (fit, weights), scale in zip(panels, (0.3, 1e-4), strict=True):
     # |b| < ‖w‖: R's cone
-    model, start = bf.split_network(scale * W, scale * b * np.linalg.norm(W, axis=1))
+    model, start = bf.models.split_network(scale * W, scale * b * np.linalg.norm(W, axis=1))
     flow, limit = (
         bf.gradient_flow(model, ds, bf.SquareLoss("half"), start),
         bf.limit(model, ds, params0=start),

@@ -12,8 +12,11 @@ import biasflow as bf
 rng = np.random.default_rng(0)
 X = rng.standard_normal((4, 5))
 models = {
-    "diagonal, depth 2": (bf.DiagonalNetwork(2), bf.DiagonalParams(*rng.uniform(0.1, 1, (2, 5)))),
-    "fixed directions": bf.random_network(8, 5, 1.0),
+    "diagonal, depth 2": (
+        bf.DiagonalNetwork(2),
+        bf.models.DiagonalParams(*rng.uniform(0.1, 1, (2, 5))),
+    ),
+    "fixed directions": bf.models.random_network(8, 5, 1.0),
     "linear": (lambda w: X @ w, rng.standard_normal(5)),
     "matrix factorisation": (
         lambda w: (w[0] @ w[1].T).ravel(),
@@ -24,7 +27,7 @@ models = {
         (rng.standard_normal(8), rng.standard_normal((8, 5))),
     ),
 }
-found = {name: bf.commuting_defect(*model) for name, model in models.items()}
+found = {name: bf.diagnostics.commuting_defect(*model) for name, model in models.items()}
 print(*(f"{name}: {defect}" for name, defect in found.items()), sep="\n")
 figure, panel = plt.subplots(figsize=(8, 3.4), layout="constrained")
 colours = ["#3a7d44" if defect else "#bb3344" for defect in found.values()]

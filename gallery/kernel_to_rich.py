@@ -10,7 +10,7 @@ import numpy as np
 import biasflow as bf
 
 ds = bf.data.sparse_regression(n=40, d=200, sparsity=5, noise_var=0.01, key=0)
-l1, l2 = bf.min_l1(ds.X, ds.y).objective, bf.min_l2(ds.X, ds.y).objective
+l1, l2 = bf.limits.min_l1(ds.X, ds.y).objective, bf.limits.min_l2(ds.X, ds.y).objective
 units = np.geomspace(1e-12, 1e3, 46)  # α^D, the scale of β at the start
 figure, panel = plt.subplots(figsize=(8, 4.8), layout="constrained")
 for depth, style in ((2, "-"), (3, "--")):

@@ -14,7 +14,8 @@ line = np.linspace(-1.3, 1.3, 500)
 cosines = lambda x: np.cos(np.pi * np.outer(x + 1.5, np.arange(12)) / 3)  # noqa: E731
 inputs, grid = (np.column_stack([at, np.ones(at.size)]) for at in (x, line))
 relu, kernel = (
-    bf.min_norm(inputs, y, norm=norm).value for norm in ("relu", bf.arc_cosine_kernel(x[:, None]))
+    bf.min_norm(inputs, y, norm=norm).value
+    for norm in ("relu", bf.limits.arc_cosine_kernel(x[:, None]))
 )
 figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.7), sharey=True, layout="constrained")
 for norm, label in (("l2", "least ℓ2 norm"), ("l1", "least ℓ1 norm")):
@@ -26,7 +27,7 @@ for norm, label in (("l2", "least ℓ2 norm"), ("l1", "least ℓ1 norm")):
     )
 panels[1].plot(
     line,
-    bf.arc_cosine_kernel(line[:, None], x[:, None]) @ kernel,
+    bf.limits.arc_cosine_kernel(line[:, None], x[:, None]) @ kernel,
     label="output layer: least kernel norm",
 )
 panels[1].plot(line, np.maximum(grid @ relu.W.T, 0) @ relu.a, label="both layers: least ‖θ‖²")

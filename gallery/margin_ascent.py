@@ -13,11 +13,16 @@ ds, m, steps = bf.data.clusters(60, 2, 3, key=1), 200, 20_000
 data = bf.data.with_bias(ds)
 start = bf.TwoLayer(m, 3).init(1 / np.sqrt(m), key=0)
 u = start.W / np.linalg.norm(start.W, axis=1)[:, None]
-both = bf.margin_ascent(data, start, steps)
-output = bf.margin_ascent(data, bf.TwoLayerParams(np.zeros(m), u), steps, training="output")
+both = bf.training.margin_ascent(data, start, steps)
+output = bf.training.margin_ascent(
+    data, bf.models.TwoLayerParams(np.zeros(m), u), steps, training="output"
+)
 gamma1, gamma2 = (
     f.objective
-    for f in (bf.f1_max_margin(ds.X, ds.y, time_s=10), bf.f2_max_margin(ds.X, ds.y, features=u))
+    for f in (
+        bf.limits.f1_max_margin(ds.X, ds.y, time_s=10),
+        bf.limits.f2_max_margin(ds.X, ds.y, features=u),
+    )
 )
 
 figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")

@@ -12,7 +12,7 @@ import biasflow as bf
 shape = (10, 10)
 ds, model = bf.data.completion(shape, rank=1, observed=60, key=2), bf.MatrixFactorisation(shape, 20)
 entries, truth = bf.data.observed_entries(ds, shape), ds.truth.reshape(shape)
-least = bf.min_nuclear_norm(shape, *entries)
+least = bf.limits.min_nuclear_norm(shape, *entries)
 shown = {
     "planted matrix": truth,
     f"least nuclear norm\n(gap {least.certificate.gap:.0e})": least.value,

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import biasflow as bf
 
 data = bf.data.clusters(n=40, k=3, key=2)
-gamma = bf.f1_max_margin(data.X, data.y, gap=1e-4).certificate
+gamma = bf.limits.f1_max_margin(data.X, data.y, gap=1e-4).certificate
 figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
 axis.axhspan(gamma.primal, gamma.dual, color="0.2", label=f"max margin γ₁ = {gamma.primal:.4f}")
 for width, colour in ((30, "C1"), (300, "C0")):
@@ -18,7 +18,7 @@ for width, colour in ((30, "C1"), (300, "C0")):
     flow = bf.gradient_flow(
         model, bf.data.with_bias(data), bf.SmoothMargin(), start, log_norm=30, rtol=1e-4
     )
-    polished = bf.polish(flow.final, data.X, data.y)
+    polished = bf.limits.polish(flow.final, data.X, data.y)
     axis.plot(
         flow.stats["log_norm"],
         flow.stats["margin"],

@@ -14,7 +14,7 @@ ds = bf.Dataset(
     bf.data.orthonormal(12, 14, key=8).X * rng.uniform(0.7, 1.4, (12, 1)), rng.standard_normal(12)
 )
 # where the flow from λ·unit ends as λ → 0, neuron by neuron
-limit = bf.saddle_limit(ds, unit := model.init(1.0, key=8))
+limit = bf.flows.saddle_limit(ds, unit := model.init(1.0, key=8))
 rate, offset = np.array(limit.stats["rate"]), np.array(limit.stats["offset"])
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 6.4), layout="constrained", sharex=True)
 for k, power in enumerate((10, 100, 1000, 10000)):

@@ -16,7 +16,7 @@ print(
     f"{len(flow.events)} changes of gates, {len(slides)} of them begin or end a slide; the "
     "function ends with"
 )
-print("\n".join(f"  a kink at {kink}" for kink in bf.kinks(flow.final)))
+print("\n".join(f"  a kink at {kink}" for kink in bf.diagnostics.kinks(flow.final)))
 times = np.geomspace(1, flow.times[-1], 700)
 W = np.array([flow.at(t).W for t in times])
 weight = np.linalg.norm(W[-1], axis=1) > 0.05

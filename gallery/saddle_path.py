@@ -19,7 +19,7 @@ figure, panels = plt.subplots(
 for panel, scale in zip(panels, (1e-3, 1e-8, 1e-30), strict=True):
     clock = -np.log(2 * scale**2)  # β = r·sinh η with r = 2α²; τ = t/log(1/r)
     tau = np.linspace(0, end, 600)
-    flow = bf.mirror_flow(bf.Hypentropy(2 * scale**2), ds.X, ds.y, times=clock * tau)
+    flow = bf.mirror_flow(bf.potentials.Hypentropy(2 * scale**2), ds.X, ds.y, times=clock * tau)
     for k, i in enumerate(shown):
         panel.step(
             [*path.times, end],

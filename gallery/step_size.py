@@ -20,7 +20,7 @@ for batch, label, colour in (
     (1, "SGD, one sample a step", "#bb3344"),
 ):
     runs = [
-        bf.effective_limit(model, ds, loss, start, step, 12_000, batch=batch, key=1)
+        bf.training.effective_limit(model, ds, loss, start, step, 12_000, batch=batch, key=1)
         for step in steps
     ]
     norm.plot(
@@ -51,7 +51,9 @@ for batch, label, colour in (
 norm.axhline(
     np.sum(np.abs(bf.limit(model, ds, scale=0.1).value)), color="0.5", ls=":", label="gradient flow"
 )
-norm.axhline(bf.min_l1(ds.X, ds.y).objective, color="black", ls="--", lw=1, label="least ℓ1 norm")
+norm.axhline(
+    bf.limits.min_l1(ds.X, ds.y).objective, color="black", ls="--", lw=1, label="least ℓ1 norm"
+)
 norm.set(
     xlabel="step size",
     ylabel="ℓ1 norm of the limit",

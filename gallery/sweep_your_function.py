@@ -22,13 +22,15 @@ def newton(re: float, im: float, steps: int) -> xarray.Dataset:
 
 if __name__ == "__main__":  # workers import this file
     side = tuple(np.linspace(-1.5, 1.5, 80))
-    grid = bf.Grid({"im": side, "re": side}, {"steps": 40})
+    grid = bf.sweeps.Grid({"im": side, "re": side}, {"steps": 40})
     out = Path(
         sys.argv[1]
         if len(sys.argv) > 1
         else Path(__file__).parent / "out" / "sweep_your_function.png"
     )
-    data = bf.sweep(newton, grid, engine=bf.Processes(), store=bf.Store(out.parent / "store"))
+    data = bf.sweep(
+        newton, grid, engine=bf.sweeps.Processes(), store=bf.sweeps.Store(out.parent / "store")
+    )
     data.angle.plot(cmap="viridis", size=6, aspect=1.15)
     plt.title("which cube root of one Newton's method finds")
     plt.savefig(out, dpi=150)

@@ -12,9 +12,9 @@ import biasflow as bf
 data, model = bf.data.clusters(n=40, k=3, key=1), bf.TwoLayer(200, 3)
 half = bf.TwoLayer(100, 3).init(1000 / 200**0.5, key=1)
 # antisymmetric: h = 0
-start = bf.TwoLayerParams(np.append(half.a, -half.a), np.vstack([half.W, half.W]))
-inputs, gamma = bf.data.with_bias(data), bf.f1_max_margin(data.X, data.y).objective
-kernel = bf.kernel_max_margin(bf.tangent_kernel(model, start, inputs.X), data.y).objective
+start = bf.models.TwoLayerParams(np.append(half.a, -half.a), np.vstack([half.W, half.W]))
+inputs, gamma = bf.data.with_bias(data), bf.limits.f1_max_margin(data.X, data.y).objective
+kernel = bf.limits.kernel_max_margin(bf.tangent_kernel(model, start, inputs.X), data.y).objective
 flow = bf.gradient_flow(
     model, inputs, bf.SmoothMargin(), start, times=np.geomspace(1e-6, 300, 80), rtol=1e-3
 )

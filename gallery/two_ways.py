@@ -10,7 +10,7 @@ import numpy as np
 import biasflow as bf
 
 data = bf.Dataset([[1.0], [-1.0]], [1.0, 1.0])
-model, start = bf.TwoLayer(1, 1), bf.TwoLayerParams(np.ones(1), np.zeros((1, 1)))
+model, start = bf.TwoLayer(1, 1), bf.models.TwoLayerParams(np.ones(1), np.zeros((1, 1)))
 times, line = np.linspace(0.02, 8, 200), np.linspace(-1.5, 1.5, 301)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for branch, colour in ((0, "C0"), (1, "C1")):

@@ -25,7 +25,7 @@ for column, step in enumerate(steps):
         plus, minus = plus - step * plus * pull, minus + step * minus * pull
     for row, name in enumerate(claims):
         status = bf.verify(
-            name, problem, flow=bf.Checkpoints(step * every * np.arange(271), states)
+            name, problem, flow=bf.theory.Checkpoints(step * every * np.arange(271), states)
         ).status
         colour = {"holds": "#9fd3a9", "inconclusive": "#f3dd9b", "does not apply": "#e6b3b8"}.get(
             status, "#ffffff"

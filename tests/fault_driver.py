@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import fault_points
-from biasflow.records import Grid
-from biasflow.run import Dask, Processes, Serial, Store, sweep
+from biasflow.sweeps import Dask, Processes, Serial, Store, sweep
+from biasflow.sweeps.grids import Grid
 
 
 def grid_of(plan: dict) -> Grid:

@@ -7,9 +7,10 @@ import xarray
 
 from biasflow import experiments, theory
 from biasflow.errors import unknown
-from biasflow.experiments.telling import told
-from biasflow.records import Experiment, Grid, Reading, Reported
-from biasflow.run import sweep
+from biasflow.experiments.experiment import Experiment, Reading, Reported
+from biasflow.experiments.told_numbers import told
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 from biasflow.theory import Check, Claim, Hypothesis, Verdict
 
 CALLS: list[str] = []

@@ -6,18 +6,50 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import biasflow as bf
+from biasflow._core.former_names import FORMER_NAMES
 
 PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
 
 
-def test_documented_names_equal_all():
-    words = {
-        word for chunk in re.findall(r"`([^`]+)`", PAGE) for word in re.findall(r"^\w+", chunk)
-    }
-    assert set(bf.__all__) <= words
-    assert {word for word in words if hasattr(bf, word)} == set(bf.__all__)
+ROOMS = [name for name in bf.__all__ if inspect.ismodule(getattr(bf, name))]
+NAMED = {word for chunk in re.findall(r"`([^`]+)`", PAGE) for word in re.findall(r"^[\w.]+", chunk)}
+FORMER = [(room, name) for room, names in FORMER_NAMES.items() for name in names]
+
+
+def test_flat_names_are_few_and_documented():
+    flat = set(bf.__all__) - set(ROOMS)
+    assert flat <= NAMED and set(ROOMS) <= NAMED
+    assert len(flat) <= 45
     assert len(bf.__all__) == len(set(bf.__all__))
+
+
+def test_what_the_page_names_exists():
+    for name in NAMED & {f"{room}.{name}" for room in ROOMS for name in dir(getattr(bf, room))}:
+        room, _, rest = name.partition(".")
+        assert hasattr(getattr(bf, room), rest)
+    dotted = {name for name in NAMED if name.partition(".")[0] in ROOMS and "." in name}
+    for name in dotted:
+        room, _, rest = name.partition(".")
+        assert hasattr(getattr(bf, room), rest.partition(".")[0]), name
+
+
+@pytest.mark.parametrize("room, name", FORMER, ids=lambda value: value)
+def test_a_flat_name_that_moved_says_where_it_went(room, name):
+    assert f"{room}.{name}" in NAMED, f"docs/api.md does not name {room}.{name}"
+    assert name not in dir(bf)
+    with pytest.warns(
+        DeprecationWarning, match=rf"biasflow\.{name} is now biasflow\.{room}\.{name};"
+    ):
+        old = getattr(bf, name)
+    assert old is getattr(getattr(bf, room), name)
+
+
+def test_names_that_never_were_are_attribute_errors():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        bf.nothing  # noqa: B018
 
 
 def test_no_subpackage_shares_its_name_with_a_public_function():

@@ -29,3 +29,8 @@ def test_rooms_stand_in_the_order_that_imports_may_take():
 def test_what_the_page_names_exists():
     for name in re.findall(rf"`((?:{'|'.join(ROOMS)})/\w+)`", PAGE):
         assert (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file(), name
+
+
+def test_no_two_files_have_one_name():
+    names = [path.name for path in PACKAGE.rglob("*.py") if not path.name.startswith("__")]
+    assert sorted(names) == sorted(set(names))

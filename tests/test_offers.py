@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import biasflow as bf
-from biasflow import experiments, offers, theory
-from biasflow.records import Experiment
+from biasflow import experiments, theory
+from biasflow._core import offers
+from biasflow.experiments.experiment import Experiment
 
 SOURCE = Path(bf.__file__).parents[1]
 
@@ -18,13 +19,14 @@ import numpy as np
 import xarray
 
 import biasflow as bf
-from biasflow.records import Experiment, Grid
+from biasflow.experiments.experiment import Experiment
+from biasflow.sweeps.grids import Grid
 
 
 def halved(evidence):
     y = evidence.problem.data.y
     half, whole = float(np.linalg.norm(y / 2)), float(np.linalg.norm(y))
-    return (bf.Check("‖y/2‖", half, "<=", whole, 1e-12, witness="arithmetic"),)
+    return (bf.theory.Check("‖y/2‖", half, "<=", whole, 1e-12, witness="arithmetic"),)
 
 
 def example(key):
@@ -32,8 +34,8 @@ def example(key):
     return bf.Problem(model, data, bf.SquareLoss("half"), model.init(0.1, dim=6))
 
 
-CLAIM = bf.Claim("X/half", "Half of the labels are smaller.", "§1", (), example, halved)
-TWICE = bf.Claim("W/thm1", "An id that is taken.", "§2", (), example, halved)
+CLAIM = bf.theory.Claim("X/half", "Half of the labels are smaller.", "§1", (), example, halved)
+TWICE = bf.theory.Claim("W/thm1", "An id that is taken.", "§2", (), example, halved)
 
 
 def point(x):
@@ -108,7 +110,7 @@ def test_what_cannot_be_used_is_named(package, monkeypatch):
     offers._loaded.cache_clear()
     try:
         with pytest.warns(RuntimeWarning) as told:
-            found = offers.offers("biasflow.claims", bf.Claim, taken)
+            found = offers.offers("biasflow.claims", bf.theory.Claim, taken)
     finally:
         offers._loaded.cache_clear()
         sys.modules.pop("lottery", None)

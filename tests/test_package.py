@@ -23,7 +23,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import biasflow
-import biasflow.cli, biasflow.report, biasflow.run
+import biasflow.cli, biasflow.report, biasflow.sweeps
 print(biasflow.__file__)
 """
 
@@ -38,7 +38,7 @@ def python(code: str, *, cwd: Path, path: Path | None = None) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("module", ["biasflow", "biasflow.run", "biasflow.cli"])
+@pytest.mark.parametrize("module", ["biasflow", "biasflow.sweeps", "biasflow.cli"])
 def test_importing_loads_nothing_heavy(module, tmp_path):
     loaded = python(
         f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])",
@@ -141,7 +141,7 @@ def test_an_upward_import_inside_a_function_is_caught(tmp_path):
         ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__")
     )
     with (copy / "biasflow" / "errors.py").open("a") as file:
-        file.write("\n\ndef upward():\n    from .run import store\n\n    return store\n")
+        file.write("\n\ndef upward():\n    from .sweeps import store\n\n    return store\n")
     done = lint_imports(tmp_path, copy)
     assert done.returncode == 1 and "biasflow.errors" in done.stdout
 

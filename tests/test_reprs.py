@@ -17,7 +17,7 @@ def test_records_fit_on_a_line():
             problem,
             bf.limit(problem),
             flow,
-            bf.MirrorProblem(bf.Hypentropy(0.1), data.X, data.y),
+            bf.MirrorProblem(bf.potentials.Hypentropy(0.1), data.X, data.y),
         )
     ]
     assert all("\n" not in text and len(text) < 260 for text in shown)

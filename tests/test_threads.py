@@ -24,19 +24,21 @@ def shallow(weights, X):
 WEIGHTS = {"W": X[:, :3].T @ X[:, :3], "a": np.array([1.0, -2.0, 0.5])}
 DIAGONAL, TWO, HALF = bf.DiagonalNetwork(2), bf.TwoLayer(5, 2), bf.SquareLoss("half")
 CALLS = {
-    "projection": lambda: bf.bregman_projection(bf.Hypentropy(0.1), X, y).value,
-    "min_l1": lambda: bf.min_l1(X, y).value,
+    "projection": lambda: bf.bregman_projection(bf.potentials.Hypentropy(0.1), X, y).value,
+    "min_l1": lambda: bf.limits.min_l1(X, y).value,
     "dual flow": lambda: (
         bf.gradient_flow(DIAGONAL, bf.Dataset(X, y), HALF, DIAGONAL.init(0.1, dim=6)).final.plus
     ),
     "ReLU flow": lambda: (
         bf.gradient_flow(TWO, bf.Dataset(Z[:2], y[:2]), HALF, TWO.init(0.1), t1=1.0).final.W
     ),
-    "ascent": lambda: bf.margin_ascent(bf.Dataset(Z, classes), TWO.init(1.0), 50).final.W,
-    "margin": lambda: np.array(bf.f1_max_margin(Z, classes, time_s=20.0).objective),
+    "ascent": lambda: bf.training.margin_ascent(bf.Dataset(Z, classes), TWO.init(1.0), 50).final.W,
+    "margin": lambda: np.array(bf.limits.f1_max_margin(Z, classes, time_s=20.0).objective),
     "tangent kernel": lambda: bf.tangent_kernel(shallow, WEIGHTS, X[:, :3]),
     "training": lambda: (
-        bf.train_batch(TWO, bf.Dataset(Z, classes), HALF, [TWO.init(0.5)], [0.01], 50).params.W
+        bf.training.train_batch(
+            TWO, bf.Dataset(Z, classes), HALF, [TWO.init(0.5)], [0.01], 50
+        ).params.W
     ),
 }
 

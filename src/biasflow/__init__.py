@@ -6,9 +6,19 @@ certificates, and every theorem as an executable claim. Names load on first use;
 package costs next to nothing.
 """
 
+from typing import Any
+
 import lazy_loader
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = ["__version__", *__all__]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return _load(name)
+    from ._core.former_names import find_former
+
+    return find_former(name, __name__)

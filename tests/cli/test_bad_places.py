@@ -88,7 +88,7 @@ def test_a_network_that_does_not_fit_into_memory(cli, tmp_path, monkeypatch):
     def too_much(*arguments):
         raise MemoryError("Unable to allocate 1.46 TiB")
 
-    monkeypatch.setattr("biasflow.cli.verifying.on_data", too_much)
+    monkeypatch.setattr("biasflow.cli.verify_command.on_data", too_much)
     code, _, err = cli("verify", "W/thm1", "--data", "data.npz")
     assert code == 2 and err.startswith("error: not enough memory (Unable to allocate 1.46 TiB)")
 
@@ -189,7 +189,7 @@ def test_a_foreign_error_at_every_point(cli, monkeypatch):
 def _raising_spec(path):
     import fault_points
     from biasflow.experiments.specs import Spec
-    from biasflow.records import Grid
+    from biasflow.sweeps.grids import Grid
 
     return Spec("raises", fault_points.sometimes_raises, Grid({"x": (0,)}, {"broken": 0}))
 

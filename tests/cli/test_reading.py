@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from biasflow.cli.verifying import read_data
+from biasflow.cli.verify_command import read_data
 from biasflow.errors import InputError
 
 

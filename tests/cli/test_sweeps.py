@@ -7,9 +7,9 @@ import xarray
 
 import biasflow as bf
 from biasflow.cli import main
-from biasflow.cli.showing import tally_line
+from biasflow.cli.terminal import tally_line
 from biasflow.experiments.specs import read_spec
-from biasflow.run import Store, Tally, store as store_module, sweep
+from biasflow.sweeps import Store, Tally, store as store_module, sweep
 
 SPEC = 'function = "min_l2"\n[axes]\nn = [4, 6]\nseed = [0, 1]\n[settings]\nd = 10\nsparsity = 2\n'
 BROKEN = SPEC.replace("[0, 1]", "[0, 1, -1]")  # a negative seed makes no data
@@ -94,7 +94,9 @@ def test_collect_wants_every_point_unless_told(cli):
     assert cli("collect", "spec.toml", "--partial")[0] == 2
     small = read_spec("spec.toml")
     sweep(
-        small.point, bf.Grid({"n": (4,), "seed": (0, 1)}, small.grid.settings), store=Store("cache")
+        small.point,
+        bf.sweeps.Grid({"n": (4,), "seed": (0, 1)}, small.grid.settings),
+        store=Store("cache"),
     )
     assert cli("collect", "spec.toml", "--partial", "-o", "part.nc")[0] == 0
     with xarray.open_dataset("part.nc", engine="scipy") as data:
@@ -120,8 +122,8 @@ def test_stale_results_are_named_and_cleaned_after_asking(cli, monkeypatch, tmp_
 
 
 def test_clean_does_not_pull_the_floor_from_under_a_running_sweep(cli):
-    from biasflow.run.locks import Locks
-    from biasflow.run.shards import LOCKS
+    from biasflow.sweeps.locks import Locks
+    from biasflow.sweeps.shards import LOCKS
 
     cli("run", "spec.toml", "--engine", "serial")
     shelf = Store("cache").shelf(read_spec("spec.toml").point)

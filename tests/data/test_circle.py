@@ -31,5 +31,5 @@ def test_a_key_fixes_the_data():
 
 @pytest.mark.parametrize("change", [{"n": 0}, {"neurons": 0}, {"key": -1}, {"n": 2.5}])
 def test_bad_input_is_named(change):
-    with pytest.raises(bf.InputError, match=next(iter(change))):
+    with pytest.raises(bf.errors.InputError, match=next(iter(change))):
         bf.data.circle_teacher(**change)

@@ -43,7 +43,7 @@ def test_classes_and_draws():
     ],
 )
 def test_bad_input(arguments, words):
-    with pytest.raises(bf.InputError) as caught:
+    with pytest.raises(bf.errors.InputError) as caught:
         bf.data.clusters(10, **arguments)
     assert str(caught.value).startswith(words[0]) and all(
         word in str(caught.value) for word in words

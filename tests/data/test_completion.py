@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow import InconsistentError, InputError
 from biasflow.data import completion, from_entries, observed_entries
+from biasflow.errors import InconsistentError, InputError
 
 
 def test_observes_the_planted_matrix():
@@ -88,7 +88,9 @@ BAD_ENTRIES = [
 ]
 
 
-@pytest.mark.parametrize("function", [from_entries, bf.min_nuclear_norm, bf.min_frobenius_norm])
+@pytest.mark.parametrize(
+    "function", [from_entries, bf.limits.min_nuclear_norm, bf.limits.min_frobenius_norm]
+)
 @pytest.mark.parametrize("given, error, words", BAD_ENTRIES)
 def test_bad_entries(function, given, error, words):
     with pytest.raises(error, match=words):

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from biasflow import Dataset, InputError
+from biasflow import Dataset
 from biasflow.data import sparse_regression, with_bias
+from biasflow.errors import InputError
 
 
 def test_a_key_fixes_the_data():

@@ -5,16 +5,18 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import biasflow as bf
-from biasflow import InputError, SquareLoss, time_to
+from biasflow import SquareLoss
+from biasflow.diagnostics import time_to
+from biasflow.errors import InputError
 
 
 def single_mode(sigma=0.5, y=2.0, **options):
     """X = σ, Euclidean: the residual is −y·e^{−σ²t}."""
-    return bf.mirror_flow(bf.Euclidean(), [[sigma]], [y], rtol=1e-10, **options)
+    return bf.mirror_flow(bf.potentials.Euclidean(), [[sigma]], [y], rtol=1e-10, **options)
 
 
 def network(seed, alpha=1.0, loss="half"):
-    model, params = bf.random_network(10, 6, alpha, key=seed)
+    model, params = bf.models.random_network(10, 6, alpha, key=seed)
     ds = bf.data.hypercube(3, 6, key=seed)
     return bf.gradient_flow(model, ds, SquareLoss(loss), params, rtol=1e-10)
 
@@ -90,7 +92,7 @@ def test_bounds_of_a_mirror_flow_under_another_loss(n):
     """Under 1/(2n)‖·‖² the flow is n times slower, and so must be the bounds; the level is of
     ½‖·‖²."""
     flow = bf.mirror_flow(
-        bf.Euclidean(), np.eye(n), np.ones(n), loss=SquareLoss("half-mean"), rtol=1e-10
+        bf.potentials.Euclidean(), np.eye(n), np.ones(n), loss=SquareLoss("half-mean"), rtol=1e-10
     )
     arrival = time_to(flow, loss=0.01 * n / 2)
     assert arrival.time == pytest.approx(n * np.log(10), rel=1e-5)
@@ -116,7 +118,7 @@ def test_reached_at_the_start():
 
 def test_nothing_to_do_from_zero_labels():
     """The start is the limit: every level is reached at once, and nothing is divided by D₀ = 0."""
-    model, _ = bf.random_network(6, 4, 1.0)
+    model, _ = bf.models.random_network(6, 4, 1.0)
     flow = bf.gradient_flow(
         model, bf.Dataset(bf.data.hypercube(3, 4).X, np.zeros(3)), SquareLoss(), model.init(1.0)
     )
@@ -133,7 +135,7 @@ def test_not_reached():
 
 
 def test_not_reached_above_the_infimum():
-    flow = bf.mirror_flow(bf.Euclidean(), [[1.0], [1.0]], [1.0, -1.0], [0.5])
+    flow = bf.mirror_flow(bf.potentials.Euclidean(), [[1.0], [1.0]], [1.0, -1.0], [0.5])
     arrival = time_to(flow, loss=0.9)
     assert arrival.time == np.inf and arrival.bounds == {}
     assert time_to(flow, loss=1.1).time > 0
@@ -141,7 +143,7 @@ def test_not_reached_above_the_infimum():
 
 def test_unreachable_labels():
     """The limit lies on the wall, at zero, where the divergence is Σβ; the times have no bounds."""
-    flow = bf.mirror_flow(bf.Entropy(), [[1.0, 0.5]], [-1.0], [0.5, 0.5])
+    flow = bf.mirror_flow(bf.potentials.Entropy(), [[1.0, 0.5]], [-1.0], [0.5, 0.5])
     arrival = time_to(flow, loss=0.6)
     assert 0 < arrival.time < np.inf and arrival.bounds == {}
     away = time_to(flow, divergence=0.1)
@@ -177,7 +179,7 @@ def test_depth_three_has_the_general_bounds_only():
 def test_phases_come_along():
     arrival = time_to(network(5, 1e-4), loss=1e-3)
     assert [p.name for p in arrival.phases] == [
-        p.name for p in bf.phases(network(5, 1e-4))
+        p.name for p in bf.diagnostics.phases(network(5, 1e-4))
     ] and arrival.phases
     assert arrival.phases[-1].name == "final convergence" and "final convergence: t =" in str(
         arrival
@@ -225,5 +227,5 @@ def test_the_time_a_deep_network_takes():
         bf.Dataset(rng.standard_normal((2, 3)), [1.0, -1.0]),
     )
     flow = bf.gradient_flow(model, ds, bf.SquareLoss("sum"), model.init(1.0))
-    found = bf.time_to(flow, loss=1e-3)
+    found = bf.diagnostics.time_to(flow, loss=1e-3)
     assert 0 < found.time < flow.times[-1] and found.error < 1e-4 * found.time

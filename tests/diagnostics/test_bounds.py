@@ -6,12 +6,13 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import biasflow as bf
-from biasflow import Problem, SquareLoss, convergence_bounds, local_bounds
-from biasflow.experiments.mirror.convergence import random_problem
+from biasflow import Problem, SquareLoss
+from biasflow.diagnostics import convergence_bounds, local_bounds
+from biasflow.experiments.mirror.convergence_figure import random_problem
 
 
 def network(seed=0, n=4, k=6, m=10, alpha=1.0, loss="half"):
-    model, params = bf.random_network(m, k, alpha, key=seed)
+    model, params = bf.models.random_network(m, k, alpha, key=seed)
     return Problem(model, bf.data.hypercube(n, k, key=seed), SquareLoss(loss), params)
 
 
@@ -22,7 +23,7 @@ def flow_of(problem, rtol=1e-10):
 def measured(problem, flow, times):
     """D_{Φ_r}(β*, β(t)) and ½‖Xβ(t) − y‖², from scratch."""
     model, (a, b) = problem.model, problem.params0
-    phi, X = bf.Hypentropy((a**2 - b**2) / 2), model.features(problem.data.X)
+    phi, X = bf.potentials.Hypentropy((a**2 - b**2) / 2), model.features(problem.data.X)
     best = bf.bregman_projection(phi, X, problem.data.y, a * b).value
     betas = np.array([model.effective(flow.at(t)) for t in times])
     D = np.array([phi.divergence(best, beta) for beta in betas])
@@ -105,7 +106,9 @@ def test_every_bound_bounds(seed, alpha, loss):
 def test_sharp_rate_is_attained_at_the_identity():
     """X = I, small β beside r: D decays at 4·inf r, four times what R prints."""
     problem = bf.MirrorProblem(
-        bf.ScaledPotential(0.5, bf.Hypentropy(100.0)), np.eye(3), [1e-3, -2e-3, 1e-3]
+        bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(100.0)),
+        np.eye(3),
+        [1e-3, -2e-3, 1e-3],
     )
     bounds = convergence_bounds(problem)
     assert bounds.sharp_rate == pytest.approx(400.0) and bounds.asymptotic_rate == pytest.approx(
@@ -140,7 +143,7 @@ def test_clock_of_the_loss(loss, speed):
 
 def test_network_and_its_mirror_problem_have_the_same_bounds():
     problem = network(4)
-    one, two = convergence_bounds(problem), convergence_bounds(bf.mirror(problem))
+    one, two = convergence_bounds(problem), convergence_bounds(bf.models.mirror(problem))
     for name in one.__dataclass_fields__:
         assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-6), name
 
@@ -150,11 +153,16 @@ def test_mirror_flow_under_another_loss_records_its_own_clock():
     normalisation."""
     X, y = np.random.default_rng(0).standard_normal((3, 5)), np.ones(3)
     flow = bf.mirror_flow(
-        bf.Hypentropy(0.5), X, y, loss=SquareLoss("half-mean"), t1=2.0, rtol=1e-10
+        bf.potentials.Hypentropy(0.5), X, y, loss=SquareLoss("half-mean"), t1=2.0, rtol=1e-10
     )
     again = bf.mirror_flow(flow.problem.potential, X, y, t1=2.0, rtol=1e-10)
     np.testing.assert_allclose(flow.final, again.final, atol=1e-8)
-    assert np.max(np.abs(flow.final - bf.mirror_flow(bf.Hypentropy(0.5), X, y, t1=2.0).final)) > 0.1
+    assert (
+        np.max(
+            np.abs(flow.final - bf.mirror_flow(bf.potentials.Hypentropy(0.5), X, y, t1=2.0).final)
+        )
+        > 0.1
+    )
 
 
 class TestNothingToSay:
@@ -181,7 +189,9 @@ class TestNothingToSay:
     def test_r_below_float_range(self):
         """log r = −5000: R's linear rate is zero in floats, C and κ₂ are not lost."""
         X, y = np.random.default_rng(1).standard_normal((3, 8)), np.array([1.0, -1.0, 0.5])
-        problem = bf.MirrorProblem(bf.ScaledPotential(0.5, bf.Hypentropy(log_alpha=-5000.0)), X, y)
+        problem = bf.MirrorProblem(
+            bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(log_alpha=-5000.0)), X, y
+        )
         bounds = convergence_bounds(problem)
         assert bounds.inf_r == 0 and bounds.kappa1 == 0
         assert 16 * (5000 + np.log(2 * bounds.mass / 8)) == pytest.approx(bounds.C, rel=1e-9)
@@ -202,36 +212,45 @@ class TestNothingToSay:
         )
 
     def test_potentials_that_are_not_hypentropies(self):
-        with pytest.raises(bf.RefusedError, match="multiple of a hypentropy, found Euclidean"):
-            convergence_bounds(bf.MirrorProblem(bf.Euclidean(), np.eye(2), [1.0, 1.0]))
+        with pytest.raises(
+            bf.errors.RefusedError, match="multiple of a hypentropy, found Euclidean"
+        ):
+            convergence_bounds(bf.MirrorProblem(bf.potentials.Euclidean(), np.eye(2), [1.0, 1.0]))
         model = bf.DiagonalNetwork(3)
-        with pytest.raises(bf.RefusedError, match="multiple of a hypentropy"):
+        with pytest.raises(bf.errors.RefusedError, match="multiple of a hypentropy"):
             convergence_bounds(
                 Problem(model, bf.data.hypercube(2, 3), SquareLoss(), model.init(1.0, dim=3))
             )
 
     def test_bad_input(self):
         with pytest.raises(
-            bf.InputError, match="problem: expected Problem or MirrorProblem, found str"
+            bf.errors.InputError, match="problem: expected Problem or MirrorProblem, found str"
         ):
             convergence_bounds("no")
-        problem = bf.MirrorProblem(bf.Hypentropy(1.0), [[1.0], [1.0]], [1.0, -1.0], [0.5])
+        problem = bf.MirrorProblem(
+            bf.potentials.Hypentropy(1.0), [[1.0], [1.0]], [1.0, -1.0], [0.5]
+        )
         # labels that cannot be fitted: X has rank below n
         assert convergence_bounds(problem).kappa1 == 0
-        other = bf.mirror_flow(bf.Hypentropy(1.0), [[1.0]], [1.0])
-        with pytest.raises(bf.InputError, match="the flow of another problem"):
+        other = bf.mirror_flow(bf.potentials.Hypentropy(1.0), [[1.0]], [1.0])
+        with pytest.raises(bf.errors.InputError, match="the flow of another problem"):
             convergence_bounds(problem, other)
-        with pytest.raises(bf.InputError, match="radius: expected a positive"):
-            local_bounds(bf.MirrorProblem(bf.Hypentropy(1.0), np.eye(2), [1.0, 1.0]), radius=-1.0)
-        with pytest.raises(bf.InputError, match="norm: expected one of"):
-            local_bounds(bf.MirrorProblem(bf.Hypentropy(1.0), np.eye(2), [1.0, 1.0]), norms=("l7",))
+        with pytest.raises(bf.errors.InputError, match="radius: expected a positive"):
+            local_bounds(
+                bf.MirrorProblem(bf.potentials.Hypentropy(1.0), np.eye(2), [1.0, 1.0]), radius=-1.0
+            )
+        with pytest.raises(bf.errors.InputError, match="norm: expected one of"):
+            local_bounds(
+                bf.MirrorProblem(bf.potentials.Hypentropy(1.0), np.eye(2), [1.0, 1.0]),
+                norms=("l7",),
+            )
 
 
 POTENTIALS = {
-    "euclidean": bf.Euclidean(),
-    "hypentropy": bf.ScaledPotential(0.5, bf.Hypentropy(0.1)),
-    "depth": bf.DepthPotential(3, scale=0.5),
-    "entropy": bf.Entropy(),
+    "euclidean": bf.potentials.Euclidean(),
+    "hypentropy": bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(0.1)),
+    "depth": bf.potentials.DepthPotential(3, scale=0.5),
+    "entropy": bf.potentials.Entropy(),
 }
 
 
@@ -265,7 +284,7 @@ class TestLocal:
         assert found.lipschitz == 1 and found.linear == found.weighted == pytest.approx(least**2)
         assert found.spread == pytest.approx({"l2": np.sqrt(6), "l1": 6.0, "linf": 1.0}, rel=1e-9)
         for norm in ("l2", "l1", "linf"):
-            upper = bf.inverse_norm(problem.X, norm).certificate.dual
+            upper = bf.diagnostics.inverse_norm(problem.X, norm).certificate.dual
             assert found.sublinear[norm] == pytest.approx(1 / (found.spread[norm] * upper) ** 2)
 
     @pytest.mark.parametrize("name", POTENTIALS)
@@ -299,7 +318,10 @@ class TestLocal:
         """(φ*)'' = β vanishes there: no Lipschitz constant, no linear rate, and no finite
         spread."""
         problem = bf.MirrorProblem(
-            bf.Entropy(), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]), [1.0, 0.0], [0.2, 0.3, 0.4]
+            bf.potentials.Entropy(),
+            np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]),
+            [1.0, 0.0],
+            [0.2, 0.3, 0.4],
         )
         found = local_bounds(problem)
         assert list(found.least_weight[1:]) == [0.0, 0.0] and found.least_weight[0] > 0
@@ -307,7 +329,9 @@ class TestLocal:
         assert found.spread["l2"] == np.inf and found.sublinear["l2"] == 0
 
     def test_below_rank_n(self):
-        problem = bf.MirrorProblem(bf.Hypentropy(0.5), [[1.0, 2.0], [2.0, 4.0]], [1.0, 2.0])
+        problem = bf.MirrorProblem(
+            bf.potentials.Hypentropy(0.5), [[1.0, 2.0], [2.0, 4.0]], [1.0, 2.0]
+        )
         found = local_bounds(problem)
         assert found.linear == found.weighted == found.sublinear["l2"] == 0
         assert np.all(found.least_weight > 0) and np.isfinite(found.spread["l2"])

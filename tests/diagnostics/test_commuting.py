@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import biasflow as bf
-from biasflow import InputError, SquareLoss, commuting_defect
+from biasflow import SquareLoss
+from biasflow.diagnostics import commuting_defect
+from biasflow.errors import InputError
 
 RNG = np.random.default_rng(0)
 X, DESIGN = RNG.standard_normal((4, 3)), RNG.standard_normal((3, 5))
@@ -32,28 +34,28 @@ class TestMirrorFlows:
     @pytest.mark.parametrize("inputs", [None, X], ids=["coordinates", "predictions"])
     def test_diagonal_networks(self, depth, inputs):
         model = bf.DiagonalNetwork(depth)
-        params = bf.DiagonalParams(RNG.uniform(0.5, 1.5, 3), RNG.uniform(0.5, 1.5, 3))
+        params = bf.models.DiagonalParams(RNG.uniform(0.5, 1.5, 3), RNG.uniform(0.5, 1.5, 3))
         found = commuting_defect(model, params, inputs)
         assert found and found.commutes and found.defect < 1e-5 and found.points == 4
         assert str(found).startswith(
             "a mirror flow: the coordinate gradients commute"
         ) and "its potential is Scaled" in str(found)
         problem = bf.Problem(model, bf.Dataset(X, np.ones(4)), SquareLoss("half"), params)
-        same_potential(found.potential, bf.mirror(problem).potential, 3)
+        same_potential(found.potential, bf.models.mirror(problem).potential, 3)
 
     @pytest.mark.parametrize("inputs", [None, X], ids=["coordinates", "predictions"])
     def test_fixed_directions(self, inputs):
-        model, params = bf.random_network(6, 3, 1.0, key=1)
+        model, params = bf.models.random_network(6, 3, 1.0, key=1)
         found = commuting_defect(model, params, inputs)
         assert found.commutes and found.kernel_defect < 1e-5
         problem = bf.Problem(model, bf.Dataset(X, np.ones(4)), SquareLoss("half"), params)
-        same_potential(found.potential, bf.mirror(problem).potential, 6)
+        same_potential(found.potential, bf.models.mirror(problem).potential, 6)
 
     def test_outside_the_cone_no_potential_is_handed_over(self):
         """ab commutes wherever it is smooth, but R's reduction needs a² ≥ b²."""
         found = commuting_defect(
             bf.FixedDirections(np.eye(2)),
-            bf.FixedDirectionsParams(np.ones(2), np.array([2.0, 0.0])),
+            bf.models.FixedDirectionsParams(np.ones(2), np.array([2.0, 0.0])),
         )
         assert (
             found.commutes
@@ -229,7 +231,7 @@ class TestBadInput:
     def test_noise_is_said(self):
         rng = np.random.default_rng(0)
         with pytest.raises(
-            bf.ConvergenceError,
+            bf.errors.ConvergenceError,
             match="derivatives could not be taken: the model has kinks, or noise",
         ):
             commuting_defect(lambda w: w**2 + 1e-3 * rng.standard_normal(3), np.ones(3))
@@ -280,6 +282,6 @@ class TestBadInput:
 
 def test_a_deep_network_is_judged_by_its_predictions():
     model, X = bf.DeepNetwork((2, 3, 2), activation="linear"), np.eye(2)
-    with pytest.raises(bf.RefusedError, match="give X"):
-        bf.commuting_defect(model, model.init(1.0))
-    assert not bf.commuting_defect(model, model.init(1.0), X)
+    with pytest.raises(bf.errors.RefusedError, match="give X"):
+        bf.diagnostics.commuting_defect(model, model.init(1.0))
+    assert not bf.diagnostics.commuting_defect(model, model.init(1.0), X)

@@ -10,7 +10,7 @@ from biasflow.diagnostics.fantope import fantope_bound
 def test_one_pair():
     """One difference δ: Δ_r = ‖δ‖ for every r."""
     for rank in (1, 2, 3):
-        limit = bf.interclass_distance([[0.0, 0, 0], [3.0, 0, 4]], [1, -1], rank)
+        limit = bf.diagnostics.interclass_distance([[0.0, 0, 0], [3.0, 0, 4]], [1, -1], rank)
         assert limit.objective == pytest.approx(
             5, rel=1e-4
         ) and limit.certificate.dual == pytest.approx(5, rel=1e-4)
@@ -21,14 +21,14 @@ def test_orthogonal_differences():
     reached by a flat frame."""
     X = np.vstack([np.zeros(4), np.eye(4)])
     for rank in (1, 2, 3):
-        limit = bf.interclass_distance(X, [1, -1, -1, -1, -1], rank)
+        limit = bf.diagnostics.interclass_distance(X, [1, -1, -1, -1, -1], rank)
         assert limit.certificate.dual == pytest.approx(np.sqrt(rank / 4), rel=1e-3)
         assert limit.objective == pytest.approx(np.sqrt(rank / 4), rel=1e-2)
 
 
 def test_brackets_grow_with_rank_and_end_exact():
     ds = bf.data.clusters(40, 5, 3, key=1)
-    limits = [bf.interclass_distance(ds.X, ds.y, rank) for rank in range(1, 6)]
+    limits = [bf.diagnostics.interclass_distance(ds.X, ds.y, rank) for rank in range(1, 6)]
     for small, large in itertools.pairwise(limits):
         assert (
             small.objective <= large.certificate.dual and small.objective <= small.certificate.dual
@@ -67,7 +67,7 @@ def test_relaxation_against_clarabel():
 def test_wide_inputs_are_bounded_too():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((24, 60)), np.repeat([1.0, -1.0], 12)
-    limit = bf.interclass_distance(X, y, 2, starts=2)
+    limit = bf.diagnostics.interclass_distance(X, y, 2, starts=2)
     assert 0 < limit.objective <= limit.certificate.dual and limit.certificate.kind == "bound"
 
 
@@ -81,15 +81,15 @@ def test_wide_inputs_are_bounded_too():
     ],
 )
 def test_bad_input(X, y, rank, words):
-    with pytest.raises(bf.InputError) as caught:
-        bf.interclass_distance(X, y, rank)
+    with pytest.raises(bf.errors.InputError) as caught:
+        bf.diagnostics.interclass_distance(X, y, rank)
     assert str(caught.value).startswith(words[0]) and all(
         word in str(caught.value) for word in words
     )
 
 
 def test_equal_points_have_distance_zero():
-    limit = bf.interclass_distance([[1.0, 0.0], [1.0, 0.0]], [1, -1], 1)
+    limit = bf.diagnostics.interclass_distance([[1.0, 0.0], [1.0, 0.0]], [1, -1], 1)
     assert limit.objective == 0 and limit.certificate.dual == 0
 
 
@@ -97,7 +97,7 @@ class TestMarginBound:
     X = np.array([[0.6, 0.8], [0.0, 0.5]])
 
     def test_by_hand(self):
-        bound = bf.margin_bound(self.X, 0.1, 0.1)
+        bound = bf.diagnostics.margin_bound(self.X, 0.1, 0.1)
         assert bound.complexity == pytest.approx(
             4 * np.sqrt(2 / 2) / 0.1
         ) and bound.supremum == pytest.approx(np.sqrt(2) / 2)
@@ -107,22 +107,26 @@ class TestMarginBound:
             bound.value == pytest.approx(bound.complexity + bound.union + bound.confidence)
             and bound.vacuous
         )
-        assert bf.margin_bound(self.X, 0.1, space="F2").rademacher == pytest.approx(
+        assert bf.diagnostics.margin_bound(self.X, 0.1, space="F2").rademacher == pytest.approx(
             np.sqrt(2 / (6 * 2))
         )
-        assert bf.margin_bound(self.X, 0.1, rademacher=1e-3).complexity == pytest.approx(0.04)
+        assert bf.diagnostics.margin_bound(
+            self.X, 0.1, rademacher=1e-3
+        ).complexity == pytest.approx(0.04)
 
     def test_rademacher_bounds(self):
         """E sup over the unit ball of |Σε_if(x_i)|/n, the supremum found exactly for each of 200
         draws of signs."""
         rng = np.random.default_rng(0)
         X = rng.uniform(-1, 1, (12, 2))
-        one = bf.Particles(np.eye(3), np.ones(3), np.zeros(3))
+        one = bf.models.Particles(np.eye(3), np.ones(3), np.zeros(3))
         draws = [
-            bf.margin_certificate(one, X, rng.choice([-1.0, 1.0], 12), weights=np.ones(12)).upper
+            bf.limits.margin_certificate(
+                one, X, rng.choice([-1.0, 1.0], 12), weights=np.ones(12)
+            ).upper
             for _ in range(200)
         ]
-        assert np.mean(draws) <= bf.margin_bound(X, 0.01).rademacher
+        assert np.mean(draws) <= bf.diagnostics.margin_bound(X, 0.01).rademacher
 
     @pytest.mark.parametrize(
         "arguments, words",
@@ -135,8 +139,8 @@ class TestMarginBound:
         ],
     )
     def test_bad_input(self, arguments, words):
-        with pytest.raises(bf.InputError) as caught:
-            bf.margin_bound(self.X, **arguments)
+        with pytest.raises(bf.errors.InputError) as caught:
+            bf.diagnostics.margin_bound(self.X, **arguments)
         assert str(caught.value).startswith(words[0]) and all(
             word in str(caught.value) for word in words
         )

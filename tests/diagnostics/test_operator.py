@@ -6,7 +6,8 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
-from biasflow import InputError, inverse_norm
+from biasflow.diagnostics import inverse_norm
+from biasflow.errors import InputError
 
 SIZES = {
     "l2": np.linalg.norm,

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import biasflow as bf
-from biasflow import Phase, Result, SquareLoss, phases
+from biasflow import Result, SquareLoss
+from biasflow.diagnostics import Phase, phases
 
-PROBLEM = bf.MirrorProblem(bf.Euclidean(), [[1.0]], [1.0])
+PROBLEM = bf.MirrorProblem(bf.potentials.Euclidean(), [[1.0]], [1.0])
 
 
 def made_up(times, loss, result=Result.CONVERGED):
@@ -49,7 +50,7 @@ class TestMadeUp:
         assert only.rate == pytest.approx(1.3) and only.loss_start == 3
 
     def test_euclidean_flow_is_final_convergence_only(self):
-        flow = bf.mirror_flow(bf.Euclidean(), [[0.7]], [2.0], rtol=1e-10, t1=40.0)
+        flow = bf.mirror_flow(bf.potentials.Euclidean(), [[0.7]], [2.0], rtol=1e-10, t1=40.0)
         converged = bf.Trajectory(**{**flow.__dict__, "result": Result.CONVERGED})
         (only,) = phases(converged)
         assert only.name == "final convergence" and only.rate == pytest.approx(2 * 0.49, rel=1e-4)
@@ -112,7 +113,9 @@ class TestMadeUp:
         )
 
     def test_bad_input(self):
-        with pytest.raises(bf.InputError, match="trajectory: expected Trajectory, found str"):
+        with pytest.raises(
+            bf.errors.InputError, match="trajectory: expected Trajectory, found str"
+        ):
             phases("no")
 
     @given(seed=st.integers(0, 10**6), complete=st.booleans())
@@ -182,12 +185,12 @@ def test_final_rate_is_the_asymptotic_one():
     final = phases(flow)[-1]
     assert final.name == "final convergence"
     assert final.rate == pytest.approx(
-        bf.convergence_bounds(problem, flow).asymptotic_rate, rel=0.25
+        bf.diagnostics.convergence_bounds(problem, flow).asymptotic_rate, rel=0.25
     )
 
 
 def _network(seed):
-    model, params = bf.random_network(10, 6, 1.0, key=seed)
+    model, params = bf.models.random_network(10, 6, 1.0, key=seed)
     return model, bf.data.hypercube(3, 6, key=seed), SquareLoss(), params
 
 
@@ -204,6 +207,8 @@ def test_few_saved_times_do_not_coarsen_the_phases():
 
 
 def test_infeasible_flow_has_phases():
-    flow = bf.mirror_flow(bf.Entropy(), [[1.0, 0.3], [0.2, 1.0]], [1.0, -1.0], [0.1, 0.5])
+    flow = bf.mirror_flow(
+        bf.potentials.Entropy(), [[1.0, 0.3], [0.2, 1.0]], [1.0, -1.0], [0.1, 0.5]
+    )
     assert flow.result is Result.INFEASIBLE
     covers(phases(flow), np.array([0.0, flow.times[-1]]))

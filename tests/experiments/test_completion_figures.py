@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from biasflow.experiments import experiment
-from biasflow.experiments.regimes.completion import differing, point
-from biasflow.records import Grid
+from biasflow.experiments.regimes.completion_figure import differing, point
 from biasflow.report.numbers import numbers_of
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 
 ALPHAS = [1e-4, 0.1, 10.0]
 

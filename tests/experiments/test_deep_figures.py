@@ -6,10 +6,10 @@ import numpy as np
 
 import biasflow as bf
 from biasflow.experiments import experiment
-from biasflow.experiments.regimes.deep import critical_step, scale, scales
+from biasflow.experiments.regimes.deep_figure import critical_step, scale, scales
 from biasflow.models import DeepNetwork
-from biasflow.records import Grid
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 
 SETTING = {"width": 8, "n": 5, "stepsize": 0.01, "steps": 3000, "threshold": 1e-4}
 
@@ -20,7 +20,7 @@ def test_descent_is_unstable_beyond_the_critical_step():
     ds, model = bf.data.circle_teacher(n=5, key=1), DeepNetwork((2, 8), symmetric=True)
     start = model.init(30.0, key=0)
     critical = critical_step(model, start, ds)
-    batch = bf.train_batch(
+    batch = bf.training.train_batch(
         model, ds, bf.SquareLoss("sum"), [start, start], [0.9 * critical, 1.1 * critical], 20
     )
     first = float(np.sum(ds.y**2))

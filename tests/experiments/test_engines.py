@@ -4,8 +4,8 @@ import pytest
 import xarray
 
 from biasflow.experiments import experiment
-from biasflow.records import Grid
-from biasflow.run import Dask, Processes, Store, sweep
+from biasflow.sweeps import Dask, Processes, Store, sweep
+from biasflow.sweeps.grids import Grid
 
 SAMPLES = {
     "W/fig1": {"n": (60, 100), "seed": (0,)},

@@ -5,11 +5,11 @@ import pytest
 
 import biasflow as bf
 from biasflow.experiments import EXPERIMENTS, experiment
-from biasflow.experiments.regimes.depth import coordinate_regulariser, sparse_to_dense_ratio
+from biasflow.experiments.regimes.depth_figure import coordinate_regulariser, sparse_to_dense_ratio
 from biasflow.experiments.regimes.sparse import largest_unit, point, population_error
-from biasflow.records import Grid
 from biasflow.report.numbers import numbers_of
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 
 
 @pytest.mark.parametrize("figure", EXPERIMENTS, ids=lambda e: e.id)
@@ -28,9 +28,9 @@ def test_every_number_has_a_source_and_a_word_for_a_difference():
 
 
 def test_unknown_figure_and_preset():
-    with pytest.raises(bf.UnknownNameError, match="W/fig1"):
+    with pytest.raises(bf.errors.UnknownNameError, match="W/fig1"):
         bf.figure("W/fig11")
-    with pytest.raises(bf.UnknownNameError, match="quick"):
+    with pytest.raises(bf.errors.UnknownNameError, match="quick"):
         bf.figure("W/fig1", preset="quik")
 
 

@@ -8,19 +8,18 @@ import pytest
 import xarray
 
 import biasflow as bf
-from biasflow.data.image_sets import Images
 from biasflow.experiments import experiment
-from biasflow.experiments.regimes import image_points
-from biasflow.experiments.regimes.images import (
+from biasflow.experiments.regimes.image_figures import (
     VGG_RESULTS,
     WIDE_RESULTS,
     at_step,
     best_step,
     shipped,
 )
-from biasflow.records import Grid
+from biasflow.images import Images, training_points as image_points
 from biasflow.report.numbers import numbers_of
-from biasflow.run import Store, sweep
+from biasflow.sweeps import Store, sweep
+from biasflow.sweeps.grids import Grid
 
 IDS = ("W/fig4e", "W/fig4f", "W/fig6")
 WIDE = {
@@ -136,7 +135,7 @@ def test_reduced_without_data_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("BIASFLOW_DATA", str(tmp_path))
     image_points.chosen_images.cache_clear()
     image_points.wide_arrays.cache_clear()
-    with pytest.raises(bf.DataFileError, match="biasflow data fetch mnist"):
+    with pytest.raises(bf.errors.DataFileError, match="biasflow data fetch mnist"):
         experiment("W/fig4e").point(
             data="mnist", start="as drawn", alpha=1.0, **{**WIDE, "train": 10}
         )
@@ -220,9 +219,9 @@ def test_the_step_is_chosen_among_runs_that_fit():
 
 
 def test_bad_settings():
-    with pytest.raises(bf.InputError, match="start"):
+    with pytest.raises(bf.errors.InputError, match="start"):
         image_points.wide_point(data="mnist", start="centred", alpha=1.0, **WIDE)
-    with pytest.raises(bf.InputError, match="rule"):
+    with pytest.raises(bf.errors.InputError, match="rule"):
         image_points.vgg_point(alpha=1.0, rule="fast", seed=0, **VGG)
-    with pytest.raises(bf.InputError, match="every: 2 does not divide"):
+    with pytest.raises(bf.errors.InputError, match="every: 2 does not divide"):
         image_points.vgg_point(alpha=1.0, rule="scaled", seed=0, **{**VGG, "epochs": 3, "every": 2})

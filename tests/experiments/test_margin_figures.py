@@ -6,7 +6,15 @@ import xarray
 
 import biasflow as bf
 from biasflow.experiments import experiment
-from biasflow.experiments.margin import shipping
+from biasflow.experiments.margin import shipped_results as shipping
+from biasflow.experiments.margin.paper_trainings import (
+    STEPS,
+    batch,
+    error_rate,
+    point,
+    samples,
+    start,
+)
 from biasflow.experiments.margin.performance import (
     CURVES,
     FRACTION,
@@ -15,9 +23,8 @@ from biasflow.experiments.margin.performance import (
     SUPERIOR,
     WIDTHS,
 )
-from biasflow.experiments.margin.training import STEPS, batch, error_rate, point, samples, start
-from biasflow.records import Grid
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 
 SMALL = {
     **SETTING,
@@ -81,7 +88,7 @@ def test_a_batch_is_its_points():
 def test_a_point_is_the_training_it_says():
     case = {**SMALL, "curve": "both n=32", "n": 32, "kind": "both", "seed": 3}
     ds, test = (bf.data.with_bias(samples(case, draw)) for draw in (0, 1))
-    run = bf.margin_ascent(ds, start(case, ds.d), 40, STEPS["paper", "both"])
+    run = bf.training.margin_ascent(ds, start(case, ds.d), 40, STEPS["paper", "both"])
     found = point(**{**SMALL, "curve": "both n=32", "seed": 3})
     assert float(found["test_error"]) == error_rate(bf.TwoLayer(12, ds.d)(run.final, test.X), test)
     assert float(found["margin"]) == run.stats["best_margin"][-1]
@@ -98,7 +105,7 @@ def test_starts_are_the_texts_and_the_codes():
 
 
 def test_unknown_curve():
-    with pytest.raises(bf.InputError, match="curve"):
+    with pytest.raises(bf.errors.InputError, match="curve"):
         point(**{**SMALL, "curve": "third n=32", "seed": 0})
 
 

@@ -14,9 +14,9 @@ from biasflow.experiments.margin.planes import SQUARE, TICKS, angle, on_square
 from biasflow.experiments.margin.slices import arrival, field, follow, population
 from biasflow.experiments.margin.two_biases import antisymmetric
 from biasflow.models import augmented
-from biasflow.records import Grid
 from biasflow.report import gif
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 
 SMALL1 = {
     "n": 30,

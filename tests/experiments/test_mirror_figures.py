@@ -6,11 +6,11 @@ from scipy.integrate import solve_ivp
 
 import biasflow as bf
 from biasflow.experiments import experiment
-from biasflow.experiments.mirror.cone import failure_probability, one_neuron, wilson
-from biasflow.experiments.mirror.convergence import measured, random_problem
+from biasflow.experiments.mirror.cone_figure import failure_probability, one_neuron, wilson
+from biasflow.experiments.mirror.convergence_figure import measured, random_problem
 from biasflow.experiments.mirror.hypentropies import hypentropy
-from biasflow.records import Grid
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 
 
 def test_hypentropies_are_the_papers():
@@ -203,7 +203,7 @@ def test_divergence_is_the_gap_of_the_dual():
     problem = random_problem(10, 100, 20, 1e-4, seed=3)
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=1e-10)
     kept = np.arange(0, len(flow.times), 50)
-    mirrored = bf.mirror(problem)
+    mirrored = bf.models.mirror(problem)
     start = mirrored.potential.at(mirrored.beta0)
 
     def dual(nu):

@@ -18,11 +18,11 @@ from biasflow.experiments.relu.running import (
     turning_points,
 )
 from biasflow.experiments.relu.teacher import point as teacher_point, principal
-from biasflow.experiments.relu.timeline import epsilon, point, predicted_ends, pulls
-from biasflow.records import Grid
+from biasflow.experiments.relu.timeline_figure import epsilon, point, predicted_ends, pulls
 from biasflow.report import gif
 from biasflow.report.numbers import numbers_of
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
+from biasflow.sweeps.grids import Grid
 
 SMALL6 = {
     "n": 12,
@@ -134,7 +134,9 @@ def test_iterations_are_the_authors():
     a, W = start.a.copy(), start.W.copy()
     for _ in range(2000):
         gradient = model.gradient(
-            bf.TwoLayerParams(a, W), ds.X, 2 / ds.n * (model(bf.TwoLayerParams(a, W), ds.X) - ds.y)
+            bf.models.TwoLayerParams(a, W),
+            ds.X,
+            2 / ds.n * (model(bf.models.TwoLayerParams(a, W), ds.X) - ds.y),
         )
         a, W = a - 1e-3 * gradient.a, W - 1e-3 * gradient.W
     flow = flow_at(ds, model, start, np.array([0, 2000]))
@@ -215,9 +217,9 @@ def test_fig1_point_with_two_samples():
 
 def test_fig2_ends_with_the_least_norm_and_below_the_line(summaries):
     summary = summaries("B/fig2")
-    line = bf.TwoLayerParams(np.array([1.0, -1.0]), np.array([[0.8, -0.6], [-0.8, 0.6]]))
+    line = bf.models.TwoLayerParams(np.array([1.0, -1.0]), np.array([[0.8, -0.6], [-0.8, 0.6]]))
     assert summary["variation"].values == pytest.approx(3 / 5**0.5, rel=1e-6)
-    assert bf.variation_norm(line) == pytest.approx(2.0)
+    assert bf.limits.variation_norm(line) == pytest.approx(2.0)
     assert np.all(summary["kinks_on_data"] == 2)
 
 

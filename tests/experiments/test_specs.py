@@ -10,7 +10,7 @@ from biasflow.errors import InputError, UnknownNameError
 from biasflow.experiments import experiment
 from biasflow.experiments.library import LIBRARY
 from biasflow.experiments.specs import parse_spec, read_spec
-from biasflow.run import sweep
+from biasflow.sweeps import sweep
 
 LIMIT = {
     "function": "limit",
@@ -191,11 +191,11 @@ def test_every_adapter_gives_what_the_public_function_gives(name):
     start = model.init(0.5, dim=20)
     expected = {
         "limit": lambda: bf.limit(model, data, scale=0.5).value,
-        "min_l1": lambda: bf.min_l1(data.X, data.y).value,
-        "min_l2": lambda: bf.min_l2(data.X, data.y).value,
+        "min_l1": lambda: bf.limits.min_l1(data.X, data.y).value,
+        "min_l2": lambda: bf.limits.min_l2(data.X, data.y).value,
         "gradient_flow": lambda: model.effective(bf.gradient_flow(model, data, loss, start).final),
         "gradient_descent": lambda: model.effective(
-            bf.gradient_descent(model, data, loss, start, 1e-3, 10, key=1).final
+            bf.training.gradient_descent(model, data, loss, start, 1e-3, 10, key=1).final
         ),
         "saddle_path": lambda: bf.saddle_path(data.X, data.y).final,
     }[name]()
@@ -207,6 +207,6 @@ def test_the_adapter_of_margin_ascent_gives_what_the_function_gives(preset, colu
     point = LIBRARY["margin_ascent"](n=12, d=3, m=6, seed=2, steps=30, k=2, preset=preset)
     ds = bf.data.with_bias(bf.data.clusters(12, 3, 2, key=2, preset=preset))
     assert ds.d == columns
-    run = bf.margin_ascent(ds, bf.TwoLayer(6, columns).init(1 / np.sqrt(6), key=2), 30)
+    run = bf.training.margin_ascent(ds, bf.TwoLayer(6, columns).init(1 / np.sqrt(6), key=2), 30)
     assert float(point.best_margin) == run.stats["best_margin"][-1]
     assert 0 <= float(point.test_error) <= 1

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import biasflow
+from biasflow._core.look import COLOURS, MARK, MUTED
 from biasflow.experiments import EXPERIMENTS
-from biasflow.experiments.style import COLOURS, MARK, MUTED
 
 SEEN_BY = {
     "all cones": np.eye(3),

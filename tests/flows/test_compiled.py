@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows import kernels, rodas
+from biasflow._numerics import rodas5p as rodas
+from biasflow.flows.mirror import hypentropy_kernels as kernels
 
 ROUNDING = 1e-12
 
@@ -39,12 +40,12 @@ def agree(potential, X, y, beta0=None, rtol=1e-8, until=0.9, **kwargs):
 
 @pytest.mark.parametrize("alpha", [1e6, 1e3, 1.0, 1e-3, 1e-10, 1e-50, 1e-290])
 def test_agrees_with_the_interpreted_flow_at_every_scale(small, alpha):
-    agree(bf.Hypentropy(alpha), small.X, small.y)
+    agree(bf.potentials.Hypentropy(alpha), small.X, small.y)
 
 
 @pytest.mark.parametrize("log_alpha", [-800.0, -2300.0])
 def test_scales_below_float_range(small, log_alpha):
-    agree(bf.Hypentropy(log_alpha=log_alpha), small.X, small.y, rtol=1e-7)
+    agree(bf.potentials.Hypentropy(log_alpha=log_alpha), small.X, small.y, rtol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(20, 26))
@@ -54,7 +55,7 @@ def test_the_error_covers_the_flow_inside_its_steps(seed):
     rng = np.random.default_rng(seed)
     ds = bf.data.sparse_regression(n=6, d=24, sparsity=3, noise_var=0.01, key=seed)
     potential, rtol = (
-        bf.Hypentropy(log_alpha=-(10 ** rng.uniform(0, 3.5))),
+        bf.potentials.Hypentropy(log_alpha=-(10 ** rng.uniform(0, 3.5))),
         10 ** rng.uniform(-8, -5),
     )
     knots = compiled(potential, ds.X, ds.y, rtol=rtol).times
@@ -77,8 +78,9 @@ def test_the_error_covers_the_flow_inside_its_steps(seed):
 
 def test_a_scale_and_a_factor_per_coordinate_from_a_start(small):
     rng = np.random.default_rng(0)
-    potential = bf.ScaledPotential(
-        np.exp(rng.normal(size=small.d)), bf.Hypentropy(np.exp(rng.normal(-3, 2, small.d)))
+    potential = bf.potentials.ScaledPotential(
+        np.exp(rng.normal(size=small.d)),
+        bf.potentials.Hypentropy(np.exp(rng.normal(-3, 2, small.d))),
     )
     beta0 = 0.3 * rng.standard_normal(small.d)
     ours = agree(potential, small.X, small.y, beta0, loss=bf.SquareLoss("sum"))
@@ -88,25 +90,25 @@ def test_a_scale_and_a_factor_per_coordinate_from_a_start(small):
 def test_half_lines_beside_free_coordinates(small):
     rng = np.random.default_rng(3)
     alpha = np.where(np.arange(small.d) % 3 == 0, 0.0, 0.01)
-    agree(bf.Hypentropy(alpha), small.X, small.y, rng.choice([-0.1, 0.1], small.d))
+    agree(bf.potentials.Hypentropy(alpha), small.X, small.y, rng.choice([-0.1, 0.1], small.d))
 
 
 def test_a_wide_problem_leaves_coordinates_out_and_says_what_that_costs():
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((4, 700)) / 20, rng.standard_normal(4)
     for rtol in (1e-4, 1e-7):
-        agree(bf.Hypentropy(1e-7), X, y, rtol=rtol)
+        agree(bf.potentials.Hypentropy(1e-7), X, y, rtol=rtol)
 
 
 def test_many_samples_use_blas():
     ds = bf.data.sparse_regression(n=40, d=120, sparsity=5, noise_var=0.01, key=2)
-    agree(bf.Hypentropy(1e-4), ds.X, ds.y, rtol=1e-7)
+    agree(bf.potentials.Hypentropy(1e-4), ds.X, ds.y, rtol=1e-7)
 
 
 @pytest.mark.parametrize("alpha", [1e3, 1.0, 1e-3, 1e-10, 1e-100])
 @pytest.mark.parametrize("rtol", [1e-3, 1e-8])
 def test_ends_at_the_projection_at_any_tolerance(small, alpha, rtol):
-    potential = bf.Hypentropy(alpha)
+    potential = bf.potentials.Hypentropy(alpha)
     flow = compiled(potential, small.X, small.y, rtol=rtol)
     assert flow.result is bf.Result.CONVERGED
     assert flow.loss[-1] <= 1e-20 * flow.loss[0]
@@ -117,9 +119,9 @@ def test_ends_at_the_projection_at_any_tolerance(small, alpha, rtol):
 
 def test_ends_when_the_interpreted_flow_does(small):
     for alpha in (1.0, 1e-6):
-        reference = bf.mirror_flow(bf.Hypentropy(alpha), small.X, small.y, rtol=1e-10)
+        reference = bf.mirror_flow(bf.potentials.Hypentropy(alpha), small.X, small.y, rtol=1e-10)
         for rtol in (1e-4, 1e-8):
-            flow = compiled(bf.Hypentropy(alpha), small.X, small.y, rtol=rtol)
+            flow = compiled(bf.potentials.Hypentropy(alpha), small.X, small.y, rtol=rtol)
             before = np.interp(
                 np.log(1e-16), np.log(flow.loss[::-1] / flow.loss[0]), flow.times[::-1]
             )
@@ -133,7 +135,7 @@ def test_ends_when_the_interpreted_flow_does(small):
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-6, 1e-30])
 def test_the_error_estimate_is_honest_and_follows_the_tolerance(small, alpha):
-    potential = bf.Hypentropy(alpha)
+    potential = bf.potentials.Hypentropy(alpha)
     end = compiled(potential, small.X, small.y).times[-1]
     times = np.geomspace(1e-3 * end, 0.9 * end, 50)
     reference = bf.mirror_flow(potential, small.X, small.y, times=times, rtol=1e-12)
@@ -155,19 +157,23 @@ def test_the_error_estimate_is_honest_and_follows_the_tolerance(small, alpha):
 def test_transitions_are_not_jumped_over(alpha, rtol, key):
     ds = bf.data.sparse_regression(n=6, d=14, sparsity=3, noise_var=0.0, key=key)
     path, clock = bf.saddle_path(ds.X, ds.y), -np.log(alpha)
-    flow = compiled(bf.Hypentropy(alpha), ds.X, ds.y, t1=1.3 * clock * path.times[-1], rtol=rtol)
+    flow = compiled(
+        bf.potentials.Hypentropy(alpha), ds.X, ds.y, t1=1.3 * clock * path.times[-1], rtol=rtol
+    )
     beyond = np.append(path.times[1:], 1.3 * path.times[-1])
     for k, (start, end) in enumerate(zip(path.times, beyond, strict=True)):
         if end - start > 0.2 * path.times[-1]:
             assert np.max(np.abs(flow.at(clock * (start + end) / 2) - path.states[k])) < 20 / clock
-    reference = bf.mirror_flow(bf.Hypentropy(alpha), ds.X, ds.y, times=flow.times[1:], rtol=1e-9)
+    reference = bf.mirror_flow(
+        bf.potentials.Hypentropy(alpha), ds.X, ds.y, times=flow.times[1:], rtol=1e-9
+    )
     distance = np.max(np.abs(flow.states[1:] - reference.states), axis=1)
     assert np.all(distance <= flow.error[1:] + 3 * np.max(reference.error) + 1e-3 * rtol)
 
 
 def test_saves_at_times_and_between(small):
     times = np.array([0.0, 0.013, 0.4, 1.7])
-    flow = compiled(bf.Hypentropy(0.1), small.X, small.y, times=times)
+    flow = compiled(bf.potentials.Hypentropy(0.1), small.X, small.y, times=times)
     assert np.array_equal(flow.times, times)
     assert flow.result is bf.Result.REACHED_T1
     for k, t in enumerate(times):
@@ -176,20 +182,20 @@ def test_saves_at_times_and_between(small):
     assert np.allclose(
         0.1 * np.sinh(flow.stats["nu"] @ small.X), flow.states, rtol=1e-10, atol=1e-14
     )
-    whole = compiled(bf.Hypentropy(0.1), small.X, small.y)
+    whole = compiled(bf.potentials.Hypentropy(0.1), small.X, small.y)
     assert np.max(np.abs(whole.at(0.4) - flow.states[2])) <= np.max(whole.error) + np.max(
         flow.error
     )
 
 
 def test_t1_is_reached_exactly(small):
-    flow = compiled(bf.Hypentropy(0.1), small.X, small.y, t1=0.25)
+    flow = compiled(bf.potentials.Hypentropy(0.1), small.X, small.y, t1=0.25)
     assert flow.times[-1] == 0.25
     assert flow.result is bf.Result.REACHED_T1
 
 
 def test_results_are_those_of_the_interpreted_flow(small):
-    zero = compiled(bf.Hypentropy(0.1), small.X, np.zeros(small.n))
+    zero = compiled(bf.potentials.Hypentropy(0.1), small.X, np.zeros(small.n))
     assert (
         zero.result is bf.Result.CONVERGED
         and np.array_equal(zero.times, [0.0])
@@ -197,49 +203,52 @@ def test_results_are_those_of_the_interpreted_flow(small):
     )
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((9, 4)), rng.standard_normal(9)
-    short = compiled(bf.Hypentropy(0.1), X, y)
+    short = compiled(bf.potentials.Hypentropy(0.1), X, y)
     fitted = X @ np.linalg.lstsq(X, y, rcond=None)[0]
     assert short.result is bf.Result.STATIONARY
     assert short.loss[-1] == pytest.approx(0.5 * np.sum((fitted - y) ** 2), rel=1e-8)
     X, y = np.array([[1.0, 2.0], [1.0, -1.0]]), np.array([-1.0, 0.5])
-    stuck = compiled(bf.Hypentropy(0.0, sign=1.0), X, y, beta0=[0.1, 0.1])
+    stuck = compiled(bf.potentials.Hypentropy(0.0, sign=1.0), X, y, beta0=[0.1, 0.1])
     assert stuck.result is bf.Result.INFEASIBLE
     assert stuck.loss[-1] == pytest.approx(
-        bf.mirror_flow(bf.Hypentropy(0.0, sign=1.0), X, y, beta0=[0.1, 0.1]).loss[-1], rel=1e-6
+        bf.mirror_flow(bf.potentials.Hypentropy(0.0, sign=1.0), X, y, beta0=[0.1, 0.1]).loss[-1],
+        rel=1e-6,
     )
 
 
 def test_rank_deficient_but_consistent(small):
     X, y = np.vstack([small.X, small.X[:2]]), np.append(small.y, small.y[:2])
-    flow = compiled(bf.Hypentropy(0.1), X, y)
+    flow = compiled(bf.potentials.Hypentropy(0.1), X, y)
     assert flow.result is bf.Result.CONVERGED
     assert (
-        np.max(np.abs(flow.final - bf.bregman_projection(bf.Hypentropy(0.1), X, y).value))
+        np.max(
+            np.abs(flow.final - bf.bregman_projection(bf.potentials.Hypentropy(0.1), X, y).value)
+        )
         <= flow.error[-1] + 1e-8
     )
 
 
 def test_a_step_limit_throws_or_returns(small, monkeypatch):
-    monkeypatch.setattr("biasflow.flows.compiled.MAX_STEPS", 5)
-    with pytest.raises(bf.ConvergenceError, match="step limit"):
-        compiled(bf.Hypentropy(0.1), small.X, small.y)
-    flow = compiled(bf.Hypentropy(0.1), small.X, small.y, throw=False)
+    monkeypatch.setattr("biasflow.flows.mirror.compiled_flow.MAX_STEPS", 5)
+    with pytest.raises(bf.errors.ConvergenceError, match="step limit"):
+        compiled(bf.potentials.Hypentropy(0.1), small.X, small.y)
+    flow = compiled(bf.potentials.Hypentropy(0.1), small.X, small.y, throw=False)
     assert flow.result is bf.Result.STEP_LIMIT and len(flow.times) == 6
 
 
 @pytest.mark.parametrize(("name", "value"), [("t1", -1.0), ("rtol", 0.0), ("times", [0.2, 0.1])])
 def test_bad_arguments_are_named(small, name, value):
-    with pytest.raises(bf.InputError, match=name):
-        compiled(bf.Hypentropy(0.1), small.X, small.y, **{name: value})
+    with pytest.raises(bf.errors.InputError, match=name):
+        compiled(bf.potentials.Hypentropy(0.1), small.X, small.y, **{name: value})
 
 
 def test_refusals(small):
-    with pytest.raises(bf.RefusedError, match="hypentropy"):
-        compiled(bf.Euclidean(), small.X, small.y)
-    with pytest.raises(bf.InputError, match="method"):
-        bf.mirror_flow(bf.Hypentropy(0.1), small.X, small.y, method="fast")
+    with pytest.raises(bf.errors.RefusedError, match="hypentropy"):
+        compiled(bf.potentials.Euclidean(), small.X, small.y)
+    with pytest.raises(bf.errors.InputError, match="method"):
+        bf.mirror_flow(bf.potentials.Hypentropy(0.1), small.X, small.y, method="fast")
     model = bf.DiagonalNetwork(depth=3)
-    with pytest.raises(bf.RefusedError, match="hypentropy"):
+    with pytest.raises(bf.errors.RefusedError, match="hypentropy"):
         bf.gradient_flow(
             model, small, bf.SquareLoss(), model.init(scale=0.1, dim=small.d), method="compiled"
         )
@@ -274,8 +283,8 @@ def test_never_chosen_by_default(small):
     )
     assert flow.stats["method"] == "dual"
     code = (
-        "import sys, biasflow.flows.methods, biasflow.flows.compiled; sys.exit('numba' in "
-        "sys.modules)"
+        "import sys, biasflow.flows.methods, biasflow.flows.mirror.compiled_flow; "
+        "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 

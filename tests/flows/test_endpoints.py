@@ -23,9 +23,9 @@ def test_models_with_a_mirror_form():
 
 def test_mirror_problems_with_labels_out_of_reach():
     X, y = np.array([[1.0, 2.0], [2.0, 4.0]]), np.array([1.0, 0.0])
-    found = bf.limit(bf.MirrorProblem(bf.Hypentropy(0.1), X, y))
+    found = bf.limit(bf.MirrorProblem(bf.potentials.Hypentropy(0.1), X, y))
     assert found.source == "R, Theorem 2.3"
-    flow = bf.mirror_flow(bf.Hypentropy(0.1), X, y, throw=False)
+    flow = bf.mirror_flow(bf.potentials.Hypentropy(0.1), X, y, throw=False)
     np.testing.assert_allclose(flow.final, found.value, atol=1e-6)
 
 
@@ -45,7 +45,7 @@ def test_directions_of_classifiers():
     model, data = bf.TwoLayer(40, 2), bf.data.with_bias(bf.Dataset(X, y))
     start = model.init(0.5, key=0)
     found = bf.limit(bf.Problem(model, data, bf.LogisticLoss(), start))
-    assert found.source.startswith("C, Theorem 3") and isinstance(found.value, bf.Particles)
+    assert found.source.startswith("C, Theorem 3") and isinstance(found.value, bf.models.Particles)
     flow = bf.gradient_flow(model, data, bf.SmoothMargin(bf.LogisticLoss()), start, log_norm=20)
     assert 0.999 * found.objective < float(flow.stats["margin"][-1]) <= found.certificate.dual
 
@@ -61,17 +61,17 @@ def test_directions_of_classifiers():
     ],
 )
 def test_what_no_theorem_says_is_refused(problem, words):
-    with pytest.raises(bf.BiasflowError, match=words):
+    with pytest.raises(bf.errors.BiasflowError, match=words):
         bf.limit(problem())
 
 
 def test_classes_that_nothing_separates_and_starts_that_do_not_move_have_no_direction():
     model = bf.TwoLayer(4, 2)
     equal = bf.Dataset([[1.0, 1.0], [1.0, 1.0]], [1.0, -1.0])
-    with pytest.raises(bf.RefusedError, match="separate"):
+    with pytest.raises(bf.errors.RefusedError, match="separate"):
         bf.limit(bf.Problem(model, equal, bf.LogisticLoss(), model.init(0.1)))
-    zero = bf.TwoLayerParams(np.zeros(4), np.zeros((4, 2)))
-    with pytest.raises(bf.RefusedError, match="zero"):
+    zero = bf.models.TwoLayerParams(np.zeros(4), np.zeros((4, 2)))
+    with pytest.raises(bf.errors.RefusedError, match="zero"):
         bf.limit(
             bf.Problem(
                 model, bf.Dataset([[1.0, 1.0], [2.0, 1.0]], [1.0, -1.0]), bf.LogisticLoss(), zero
@@ -87,5 +87,5 @@ def _problem(model, loss):
 
 def test_a_problem_stands_alone():
     problem = _problem(bf.DiagonalNetwork(2), HALF)
-    with pytest.raises(bf.InputError, match="give it alone"):
+    with pytest.raises(bf.errors.InputError, match="give it alone"):
         bf.limit(problem, DATA)

@@ -37,7 +37,7 @@ def weights_of(ds, depth, start, times):
     run = solve_ivp(
         velocity, (0, times[-1]), flat, "DOP853", times, rtol=1e-13, atol=1e-15 * np.min(flat)
     )
-    return bf.DiagonalParams(run.y[:d].T, run.y[d:].T)
+    return bf.models.DiagonalParams(run.y[:d].T, run.y[d:].T)
 
 
 @pytest.mark.parametrize("method", ["dual", "compiled"])
@@ -65,7 +65,9 @@ def test_error_is_that_of_the_weights_and_predictor_error_that_of_beta(method):
 
 def test_where_the_state_is_the_predictor_both_errors_are_one():
     rng = np.random.default_rng(6)
-    flow = bf.mirror_flow(bf.Hypentropy(0.1), rng.standard_normal((2, 5)), rng.standard_normal(2))
+    flow = bf.mirror_flow(
+        bf.potentials.Hypentropy(0.1), rng.standard_normal((2, 5)), rng.standard_normal(2)
+    )
     np.testing.assert_array_equal(flow.error, flow.predictor_error)
 
 

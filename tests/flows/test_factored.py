@@ -12,7 +12,7 @@ SUM = bf.SquareLoss("sum")
 
 def random_start(model, seed=0, scale=0.3):
     rng = np.random.default_rng(seed)
-    return bf.FactorParams(
+    return bf.models.FactorParams(
         *(scale * rng.standard_normal((size, model.rank)) for size in model.shape)
     )
 
@@ -46,7 +46,7 @@ def test_a_fully_observed_direction_has_a_closed_form():
     """One entry of a 1×1 matrix, U = V = w: ẇ = −2w(w² − y), so w²(t) = y/(1 + (y/w₀² −
     1)e^{−4yt})."""
     model, ds = bf.MatrixFactorisation((1, 1), 1), bf.Dataset([[1.0]], [2.0])
-    start, times = bf.FactorParams([[1e-3]], [[1e-3]]), np.linspace(0.2, 4, 12)
+    start, times = bf.models.FactorParams([[1e-3]], [[1e-3]]), np.linspace(0.2, 4, 12)
     flow = bf.gradient_flow(model, ds, SUM, start, times=times)
     exact = 2 / (1 + (2 / 1e-6 - 1) * np.exp(-8 * times))
     found = model.effective(flow.states)[:, 0, 0]
@@ -94,7 +94,7 @@ def test_only_the_gram_matrix_of_the_start_matters():
         bf.gradient_flow(model, ds, SUM, params, times=[0.3, 3.0], rtol=1e-10)
         for model, params in (
             (narrow, start),
-            (wide, bf.FactorParams(start.U @ turn, start.V @ turn)),
+            (wide, bf.models.FactorParams(start.U @ turn, start.V @ turn)),
         )
     ]
     np.testing.assert_allclose(flows[0].states.U @ turn, flows[1].states.U, atol=1e-8)
@@ -134,7 +134,7 @@ def test_any_scale(alpha):
 
 def test_the_small_scale_limit_is_the_planted_matrix_and_not_the_least_nuclear_norm():
     ds, model = bf.data.completion(key=2), bf.MatrixFactorisation((10, 10), 20)
-    least = bf.min_nuclear_norm((10, 10), *bf.data.observed_entries(ds, (10, 10)))
+    least = bf.limits.min_nuclear_norm((10, 10), *bf.data.observed_entries(ds, (10, 10)))
     M = model.effective(bf.gradient_flow(model, ds, SUM, model.init(1e-8)).final)
     assert np.linalg.norm(M.ravel() - ds.truth) < 1e-4
     assert (
@@ -146,7 +146,7 @@ def test_large_scales_leave_unobserved_entries_at_zero():
     ds, model = bf.data.completion(key=0), bf.MatrixFactorisation((10, 10), 20)
     entries = bf.data.observed_entries(ds, (10, 10))
     M = model.effective(bf.gradient_flow(model, ds, SUM, model.init(100.0)).final)
-    np.testing.assert_allclose(M, bf.min_frobenius_norm((10, 10), *entries).value, atol=1e-7)
+    np.testing.assert_allclose(M, bf.limits.min_frobenius_norm((10, 10), *entries).value, atol=1e-7)
 
 
 def test_contradictory_observations_end_stationary():
@@ -161,7 +161,7 @@ def test_contradictory_observations_end_stationary():
 def test_rank_one_factors_that_cannot_fit_end_stationary():
     """One column fits no identity matrix: the flow ends at its best rank-one approximation."""
     model, ds = bf.MatrixFactorisation((2, 2), 1), bf.Dataset(np.eye(4), [2.0, 0.0, 0.0, 1.0])
-    flow = bf.gradient_flow(model, ds, SUM, bf.FactorParams([[0.1], [0.1]], [[0.1], [0.1]]))
+    flow = bf.gradient_flow(model, ds, SUM, bf.models.FactorParams([[0.1], [0.1]], [[0.1], [0.1]]))
     assert flow.result is bf.Result.STATIONARY
     np.testing.assert_allclose(model.effective(flow.final), [[2, 0], [0, 0]], atol=1e-6)
 
@@ -182,7 +182,7 @@ def test_already_fitted_or_nothing_moves():
 def test_descent_follows_the_flow():
     ds, model = sensing(), bf.MatrixFactorisation((3, 4), 8)
     start = model.init(0.3)
-    descent = bf.gradient_descent(model, ds, SUM, start, stepsize=1e-4, steps=5000)
+    descent = bf.training.gradient_descent(model, ds, SUM, start, stepsize=1e-4, steps=5000)
     flow = bf.gradient_flow(model, ds, SUM, start, times=[0.5])
     np.testing.assert_allclose(
         model.effective(descent.final), model.effective(flow.final), atol=1e-2
@@ -193,7 +193,7 @@ class TestBadInput:
     def test_a_start_below_rounding(self):
         ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 6)
         with pytest.raises(
-            bf.ScaleError, match=r"params0: weights up to 1e-20 drown in the rounding.*needs"
+            bf.errors.ScaleError, match=r"params0: weights up to 1e-20 drown in the rounding.*needs"
         ):
             bf.gradient_flow(model, ds, SUM, model.init(1e-20))
 
@@ -201,14 +201,14 @@ class TestBadInput:
         ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 2)
         far = np.full((3, 2), 1e100)
         with pytest.raises(
-            bf.ScaleError, match=r"params0: weights up to 1e\+100 make a loss that overflows"
+            bf.errors.ScaleError, match=r"params0: weights up to 1e\+100 make a loss that overflows"
         ):
-            bf.gradient_flow(model, ds, SUM, bf.FactorParams(far, far))
+            bf.gradient_flow(model, ds, SUM, bf.models.FactorParams(far, far))
 
     def test_other_models_are_refused(self):
         network = bf.DiagonalNetwork(2)
         with pytest.raises(
-            bf.RefusedError,
+            bf.errors.RefusedError,
             match=r"factored flow is for MatrixFactorisation, found DiagonalNetwork",
         ):
             bf.gradient_flow(network, sensing(), SUM, network.init(0.1, dim=12), method="factored")
@@ -219,5 +219,5 @@ class TestBadInput:
     )
     def test_arguments(self, given, words):
         model = bf.MatrixFactorisation((3, 4), 8)
-        with pytest.raises(bf.InputError, match=words):
+        with pytest.raises(bf.errors.InputError, match=words):
             bf.gradient_flow(model, sensing(), SUM, model.init(0.1), **given)

@@ -23,9 +23,9 @@ def start_of(kind, depth, d):
         return bf.DiagonalNetwork(depth).init(np.exp(rng.normal(-1, 0.5, d)), dim=d)
     plus, minus = rng.uniform(0.2, 0.7, d), rng.uniform(0.2, 0.7, d)
     if kind == "biased":
-        return bf.DiagonalParams(plus, minus)
+        return bf.models.DiagonalParams(plus, minus)
     one_sided = np.arange(d) % 4 == 0  # some coordinates can only be positive
-    return bf.DiagonalParams(plus, np.where(one_sided, 0.0, minus))
+    return bf.models.DiagonalParams(plus, np.where(one_sided, 0.0, minus))
 
 
 def both_ways(model, ds, loss, start, times):
@@ -115,7 +115,9 @@ def test_deeper_conserves_the_sum_of_negative_powers(small, depth, kind):
 
 
 def test_signs_of_the_weights_are_kept(small):
-    start = bf.DiagonalParams(np.where(np.arange(small.d) % 2, -0.4, 0.4), np.full(small.d, -0.4))
+    start = bf.models.DiagonalParams(
+        np.where(np.arange(small.d) % 2, -0.4, 0.4), np.full(small.d, -0.4)
+    )
     dual, weights = both_ways(
         bf.DiagonalNetwork(2), small, bf.SquareLoss("half"), start, [0.5, 2.0]
     )
@@ -128,40 +130,43 @@ def test_states_have_the_type_of_the_start(small):
     flow = bf.gradient_flow(
         model, small, bf.SquareLoss("sum"), model.init(0.1, dim=small.d), times=[0.1, 0.4]
     )
-    assert isinstance(flow.states, bf.DiagonalParams) and flow.states.plus.shape == (2, small.d)
-    assert isinstance(flow.final, bf.DiagonalParams) and flow.final.minus.shape == (small.d,)
+    assert isinstance(flow.states, bf.models.DiagonalParams) and flow.states.plus.shape == (
+        2,
+        small.d,
+    )
+    assert isinstance(flow.final, bf.models.DiagonalParams) and flow.final.minus.shape == (small.d,)
     assert np.array_equal(flow.at(0.1).plus, flow.states.plus[0])
     assert flow.problem.model is model
 
 
 def test_an_unknown_method_is_named_with_the_known_ones(small):
     model = bf.DiagonalNetwork(2)
-    with pytest.raises(bf.UnknownNameError, match="dual"):
+    with pytest.raises(bf.errors.UnknownNameError, match="dual"):
         bf.gradient_flow(model, small, bf.SquareLoss(), model.init(0.1, dim=small.d), method="duel")
 
 
 def test_a_method_that_does_not_fit_says_why(small):
-    dead = bf.DiagonalParams(np.zeros(small.d), np.zeros(small.d))
-    with pytest.raises(bf.RefusedError, match="never moves"):
+    dead = bf.models.DiagonalParams(np.zeros(small.d), np.zeros(small.d))
+    with pytest.raises(bf.errors.RefusedError, match="never moves"):
         bf.gradient_flow(bf.DiagonalNetwork(2), small, bf.SquareLoss(), dead, method="dual")
-    negative = bf.DiagonalParams(np.full(small.d, -0.1), np.full(small.d, 0.1))
-    with pytest.raises(bf.RefusedError, match="positive weights"):
+    negative = bf.models.DiagonalParams(np.full(small.d, -0.1), np.full(small.d, 0.1))
+    with pytest.raises(bf.errors.RefusedError, match="positive weights"):
         bf.gradient_flow(bf.DiagonalNetwork(3), small, bf.SquareLoss(), negative, method="dual")
 
 
 def test_without_a_method_named_the_next_that_fits_is_taken(small):
-    negative = bf.DiagonalParams(np.full(small.d, -0.1), np.full(small.d, 0.1))
+    negative = bf.models.DiagonalParams(np.full(small.d, -0.1), np.full(small.d, 0.1))
     flow = bf.gradient_flow(bf.DiagonalNetwork(3), small, bf.SquareLoss(), negative, t1=0.1)
     assert flow.stats["method"] == "weights"
 
 
 def test_giving_up_raises_or_returns_what_there_is(small, monkeypatch):
-    import biasflow.flows.dual as dual
+    import biasflow.flows.mirror.dual_flow as dual
 
     monkeypatch.setattr(dual, "MAX_STEPS", 10)
     model = bf.DiagonalNetwork(2)
     start = model.init(1e-3, dim=small.d)
-    with pytest.raises(bf.ConvergenceError, match="step limit") as raised:
+    with pytest.raises(bf.errors.ConvergenceError, match="step limit") as raised:
         bf.gradient_flow(model, small, bf.SquareLoss(), start)
     assert raised.value.partial.result is bf.Result.STEP_LIMIT
     partial = bf.gradient_flow(model, small, bf.SquareLoss(), start, throw=False)
@@ -174,7 +179,7 @@ def test_giving_up_raises_or_returns_what_there_is(small, monkeypatch):
     "wrong", [np.ones(3), (np.ones(3), np.ones(3)), (np.full(12, np.nan), np.ones(12))]
 )
 def test_bad_starts_are_named(small, wrong):
-    with pytest.raises(bf.InputError, match="params0"):
+    with pytest.raises(bf.errors.InputError, match="params0"):
         bf.gradient_flow(bf.DiagonalNetwork(2), small, bf.SquareLoss(), wrong)
 
 

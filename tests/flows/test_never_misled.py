@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow._core.trees import leaf_map
 from biasflow.flows.margin import refusal
 from biasflow.flows.relu.geometry import network
-from biasflow.records import leaf_map
 
 RNG = np.random.default_rng(5)
 X = np.c_[RNG.standard_normal((8, 2)), np.ones(8)]
@@ -38,7 +38,7 @@ def test_a_loss_of_the_users_own_is_followed_as_it_is(model):
     plain = bf.gradient_flow(
         model, bf.Dataset(X, CLASSES), bf.SmoothMargin(), start, t1=1.0, rtol=1e-6
     )
-    down = bf.gradient_descent(model, bf.Dataset(X, CLASSES), loss, start, 2e-4, 5000)
+    down = bf.training.gradient_descent(model, bf.Dataset(X, CLASSES), loss, start, 2e-4, 5000)
     apart = max(np.max(np.abs(a - b)) for a, b in zip(flow.final, down.final, strict=True))
     others = max(np.max(np.abs(a - b)) for a, b in zip(plain.final, down.final, strict=True))
     assert apart < 5e-3 < 0.1 < others
@@ -64,7 +64,9 @@ def test_asking_a_method_takes_no_memory():
         assert "needs an exponential" in refusal(
             bf.Problem(model, ds, bf.SquareLoss("half"), model.init(0.1))
         )
-        with pytest.raises(bf.RefusedError, match=r"20000 × 20000 systems, .* GiB; margin_ascent"):
+        with pytest.raises(
+            bf.errors.RefusedError, match=r"20000 × 20000 systems, .* GiB; margin_ascent"
+        ):
             bf.gradient_flow(model, ds, bf.SmoothMargin(), model.init(0.1), t1=1.0)
         assert tracemalloc.get_traced_memory()[1] < 1e8
     finally:
@@ -117,21 +119,23 @@ def test_the_default_step_of_an_ascent_follows_the_inputs(activation, j):
         start = start._replace(a=np.sign(start.a))
     k = -j if squared else -j // 2
     scaled = start._replace(a=start.a if squared else np.ldexp(start.a, k), W=np.ldexp(start.W, k))
-    base = bf.margin_ascent(bf.Dataset(X, CLASSES), start, 200, activation=activation)
-    run = bf.margin_ascent(bf.Dataset(np.ldexp(X, j), CLASSES), scaled, 200, activation=activation)
+    base = bf.training.margin_ascent(bf.Dataset(X, CLASSES), start, 200, activation=activation)
+    run = bf.training.margin_ascent(
+        bf.Dataset(np.ldexp(X, j), CLASSES), scaled, 200, activation=activation
+    )
     assert run.loss == pytest.approx(base.loss, rel=1e-9)
     assert pytest.approx(np.ldexp(base.final.W, k), rel=1e-9) == run.final.W
 
 
 def test_an_ascent_that_never_separated_says_so():
     same = bf.Dataset(X[[0, 0, 1, 2]], [1.0, -1.0, 1.0, -1.0])
-    run = bf.margin_ascent(same, bf.TwoLayer(6, 3).init(0.5), 100)
+    run = bf.training.margin_ascent(same, bf.TwoLayer(6, 3).init(0.5), 100)
     assert (
         run.result is bf.Result.UNSEPARATED
         and "no step separated" in run.result.value
         and not run.result.success
     )
-    apart = bf.margin_ascent(bf.Dataset(X, CLASSES), bf.TwoLayer(6, 3).init(0.5), 2000)
+    apart = bf.training.margin_ascent(bf.Dataset(X, CLASSES), bf.TwoLayer(6, 3).init(0.5), 2000)
     assert apart.result is bf.Result.REACHED_T1 and apart.stats["best_margin"][-1] > 0
 
 
@@ -139,10 +143,10 @@ def test_a_second_bias_column_is_noticed():
     """γ came out as 0.04144 instead of 0.04123, without a word."""
     ds = bf.Dataset(X[:, :2], CLASSES)
     biased = bf.data.with_bias(ds)
-    with pytest.raises(bf.InputError, match="a second bias"):
+    with pytest.raises(bf.errors.InputError, match="a second bias"):
         bf.data.with_bias(biased)
-    for solve in (bf.f1_max_margin, bf.f2_max_margin):
-        with pytest.raises(bf.InputError, match="give the inputs without a bias column"):
+    for solve in (bf.limits.f1_max_margin, bf.limits.f2_max_margin):
+        with pytest.raises(bf.errors.InputError, match="give the inputs without a bias column"):
             solve(biased.X, biased.y)
 
 
@@ -151,20 +155,23 @@ def test_flows_of_every_model_are_compared():
     half = bf.SquareLoss("half")
     relu = bf.TwoLayer(40, 5)
     flow = bf.gradient_flow(relu, bf.Dataset(x, y), half, relu.init(1e-3))
-    found = bf.compare(flow, bf.min_norm_interpolator(x, y))
+    found = bf.compare(flow, bf.limits.min_norm_interpolator(x, y))
     assert found.distance < 1e-6 and "of the predictions" in str(found)  # both interpolate
     matrices = bf.MatrixFactorisation((2, 2), 4)
     entries = bf.Dataset(np.eye(4)[:3], y)
     completed = bf.gradient_flow(matrices, entries, half, matrices.init(1e-3))
-    least = bf.min_nuclear_norm((2, 2), [0, 0, 1], [0, 1, 0], y)
+    least = bf.limits.min_nuclear_norm((2, 2), [0, 0, 1], [0, 1, 0], y)
     assert np.isfinite(bf.compare(completed, least).relative)
     deep = bf.DeepNetwork((5, 3), activation="linear", symmetric=True)
     start = deep.init(3.0)
     lazy = bf.gradient_flow(deep, bf.Dataset(x, y), half, start)
-    assert bf.compare(lazy, bf.tangent_kernel_limit(deep, bf.Dataset(x, y), start)).distance < 1e-6
+    assert (
+        bf.compare(lazy, bf.limits.tangent_kernel_limit(deep, bf.Dataset(x, y), start)).distance
+        < 1e-6
+    )
     classifier = bf.TwoLayer(30, 3)
     grown = bf.gradient_flow(
         classifier, bf.Dataset(X, CLASSES), bf.SmoothMargin(), classifier.init(0.5), log_norm=8.0
     )
-    best = bf.f1_max_margin(X[:, :2], CLASSES)
+    best = bf.limits.f1_max_margin(X[:, :2], CLASSES)
     assert bf.compare(grown, best).relative < 1.0

@@ -24,7 +24,7 @@ def test_depth_two_agrees_with_the_event_driven_flow(circle):
         plain,
         circle,
         LOSS,
-        bf.TwoLayerParams(start.weights[1][0], start.weights[0]),
+        bf.models.TwoLayerParams(start.weights[1][0], start.weights[0]),
         t1=1.0,
         rtol=1e-9,
     )
@@ -43,7 +43,9 @@ def test_depth_three_agrees_with_descent_at_a_small_step(circle):
     flow = bf.gradient_flow(model, circle, LOSS, start, times=[0.25, 0.5], rtol=1e-6)
     assert flow.times.tolist() == [0.25, 0.5]
     coarse, fine = (
-        model.effective(bf.gradient_descent(model, circle, LOSS, start, 0.5 / steps, steps).final)
+        model.effective(
+            bf.training.gradient_descent(model, circle, LOSS, start, 0.5 / steps, steps).final
+        )
         for steps in (4000, 8000)
     )
     descent_error = 2 * float(np.max(np.abs(fine - coarse)))
@@ -79,19 +81,19 @@ def test_linear_networks_are_smooth_and_keep_their_balance(circle):
 
 def test_weights_refuses_kinks_and_general_refuses_the_rest(circle):
     model = DeepNetwork((2, 6))
-    with pytest.raises(bf.RefusedError, match="general"):
+    with pytest.raises(bf.errors.RefusedError, match="general"):
         bf.gradient_flow(model, circle, LOSS, model.init(1.0), t1=1.0, method="weights")
-    with pytest.raises(bf.RefusedError, match="DeepNetwork"):
+    with pytest.raises(bf.errors.RefusedError, match="DeepNetwork"):
         bf.gradient_flow(
             bf.TwoLayer(3, 2), circle, LOSS, bf.TwoLayer(3, 2).init(1.0), t1=1.0, method="general"
         )
     large = DeepNetwork((2, 30, 30))
-    with pytest.raises(bf.RefusedError, match=r"400 weights.*train_batch"):
+    with pytest.raises(bf.errors.RefusedError, match=r"400 weights.*train_batch"):
         bf.gradient_flow(large, circle, LOSS, large.init(1.0), t1=1.0, method="general")
 
 
 def test_descent_diverges_by_name_on_deep_networks(circle):
     model = DeepNetwork((2, 6, 6), activation="leaky_relu")  # a ReLU network may die instead
-    run = bf.gradient_descent(model, circle, LOSS, model.init(1.0), 30.0, 100)
+    run = bf.training.gradient_descent(model, circle, LOSS, model.init(1.0), 30.0, 100)
     assert run.result is bf.Result.DIVERGED
     assert run.states.weights[0].shape[1:] == (6, 2)

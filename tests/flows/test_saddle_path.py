@@ -43,7 +43,7 @@ def test_labels_at_zero_never_leave():
 
 
 def test_inconsistent_labels_raise():
-    with pytest.raises(bf.InconsistentError):
+    with pytest.raises(bf.errors.InconsistentError):
         bf.saddle_path([[1.0, 0.0], [1.0, 0.0]], [1.0, 2.0])
 
 
@@ -51,7 +51,7 @@ def test_inconsistent_labels_raise():
 @pytest.mark.parametrize(("n", "d"), [(5, 12), (12, 40), (30, 100)])
 def test_ends_at_the_least_l1_norm_along_falling_loss(n, d, key):
     ds = bf.data.sparse_regression(n=n, d=d, sparsity=3, noise_var=0.01, key=key)
-    path, least = bf.saddle_path(ds.X, ds.y), bf.min_l1(ds.X, ds.y)
+    path, least = bf.saddle_path(ds.X, ds.y), bf.limits.min_l1(ds.X, ds.y)
     assert path.times[0] == 0 and not np.any(path.states[0])
     assert np.all(np.diff(path.times) > 0)
     assert np.all(np.diff(path.loss) < 0)
@@ -94,7 +94,9 @@ def test_flows_from_smaller_scales_come_closer():
     exact = path.states[np.searchsorted(path.times, tau, side="right") - 1]
     distances = []
     for log_r in (-20.0, -200.0, -2000.0):
-        flow = bf.mirror_flow(bf.Hypentropy(log_alpha=log_r), ds.X, ds.y, times=-log_r * tau)
+        flow = bf.mirror_flow(
+            bf.potentials.Hypentropy(log_alpha=log_r), ds.X, ds.y, times=-log_r * tau
+        )
         distances.append(np.mean(np.abs(flow.states - exact)))
     assert distances[1] < 0.4 * distances[0]
     assert distances[2] < 0.4 * distances[1]

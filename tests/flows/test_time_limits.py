@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.deadlines import Deadline
+from biasflow._numerics.deadlines import Deadline
 
 HALF, SMOOTH, EXPONENTIAL, LOGISTIC = (
     bf.SquareLoss("half"),
@@ -70,7 +70,7 @@ SLOW = {
         FIXED, X * COLUMNS, LABELS, HALF, FIXED.init(0.3)
     ),
     "mirror flow, columns of mixed units": lambda time_s: bf.mirror_flow(
-        bf.Hypentropy(0.1), (X * COLUMNS)[:3], LABELS[:3], time_s=time_s
+        bf.potentials.Hypentropy(0.1), (X * COLUMNS)[:3], LABELS[:3], time_s=time_s
     ),
     "depth 3, columns of mixed units": flow(
         CUBIC, (X * COLUMNS)[:3], LABELS[:3], HALF, CUBIC.init(0.3, dim=4)
@@ -121,7 +121,7 @@ def test_time_limits_are_kept(case):
     try:
         found = SLOW[case](LIMIT)
         assert found.result.success
-    except bf.ConvergenceError as gave_up:
+    except bf.errors.ConvergenceError as gave_up:
         words, partial = str(gave_up), gave_up.partial
         assert (
             partial.result in (bf.Result.TIME_LIMIT, bf.Result.UNCHECKED)
@@ -131,7 +131,7 @@ def test_time_limits_are_kept(case):
         assert partial.times.size == partial.loss.size == partial.error.size and np.all(
             np.isfinite(partial.loss)
         )
-    except bf.InputError as refused:
+    except bf.errors.InputError as refused:
         assert "float range" in str(refused) or "overflows" in str(refused)
     assert time.monotonic() - begun <= LIMIT + LATE
 
@@ -139,7 +139,13 @@ def test_time_limits_are_kept(case):
 def test_the_compiled_dual_flow_keeps_its_time_too():
     ds = bf.data.sparse_regression(n=100, d=4000, sparsity=5, noise_var=0.01, key=0)
     call = lambda time_s: bf.mirror_flow(  # noqa: E731
-        bf.Hypentropy(1e-6), ds.X, ds.y, rtol=1e-13, method="compiled", time_s=time_s, throw=False
+        bf.potentials.Hypentropy(1e-6),
+        ds.X,
+        ds.y,
+        rtol=1e-13,
+        method="compiled",
+        time_s=time_s,
+        throw=False,
     )
     begun = time.monotonic()
     first = call(1e-3)
@@ -172,7 +178,7 @@ def test_compilation_is_not_counted():
 
 def test_a_time_limit_is_a_positive_number():
     for limit in (0.0, -1.0, np.nan, "soon"):
-        with pytest.raises(bf.InputError, match="time_s"):
+        with pytest.raises(bf.errors.InputError, match="time_s"):
             flow(RELU, X, LABELS, HALF, RELU.init(0.5), t1=1.0)(limit)
 
 
@@ -219,11 +225,11 @@ def test_verdicts_and_bounds_on_timestamps_keep_their_time():
     problem = bf.Problem(
         model, bf.Dataset(stamps, LABELS[:4]), bf.SquareLoss("sum"), model.init(0.1, dim=6)
     )
-    assert bf.verify("R/thm2.7", problem, time_s=LIMIT).status is bf.Status.INCONCLUSIVE
+    assert bf.verify("R/thm2.7", problem, time_s=LIMIT).status is bf.theory.Status.INCONCLUSIVE
     assert time.monotonic() - began < LIMIT + LATE
     began = time.monotonic()
-    with pytest.raises(bf.ConvergenceError, match="time limit"):
-        bf.convergence_bounds(
-            bf.MirrorProblem(bf.Hypentropy(0.1), stamps, LABELS[:4], None), time_s=LIMIT
+    with pytest.raises(bf.errors.ConvergenceError, match="time limit"):
+        bf.diagnostics.convergence_bounds(
+            bf.MirrorProblem(bf.potentials.Hypentropy(0.1), stamps, LABELS[:4], None), time_s=LIMIT
         )
     assert time.monotonic() - began < LIMIT + LATE

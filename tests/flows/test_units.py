@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.finishing import judged
+from biasflow._core.trees import leaf_map, leaves
+from biasflow.flows.endings import judged
 from biasflow.flows.units import Units
-from biasflow.records import leaf_map, leaves
 
 HALF = bf.SquareLoss("half")
 RNG = np.random.default_rng(3)
@@ -77,7 +77,7 @@ def _follow(name, x, y, k, inputs, labels):
         return None  # the numbers themselves do not fit in floats
     try:
         return bf.gradient_flow(model, bf.Dataset(*data), HALF, begin, method=method, **scaled)
-    except bf.InputError as refusal:
+    except bf.errors.InputError as refusal:
         assert (
             "float range" in str(refusal)
             or "overflow" in str(refusal)
@@ -162,9 +162,9 @@ def test_mirror_flows_follow_their_law(potential, b, j):
     """β 2^b and inputs 2^j: the time is that of the metric, 2^s, over 2^{2(b+j)}."""
     start = np.full(6, 0.3)
     make = {
-        "hypentropy": lambda e: (bf.Hypentropy(np.ldexp(0.1, e)), None, e),
-        "euclidean": lambda e: (bf.Euclidean(), None, 2 * e),
-        "entropy": lambda e: (bf.Entropy(), np.ldexp(start, e), e),
+        "hypentropy": lambda e: (bf.potentials.Hypentropy(np.ldexp(0.1, e)), None, e),
+        "euclidean": lambda e: (bf.potentials.Euclidean(), None, 2 * e),
+        "entropy": lambda e: (bf.potentials.Entropy(), np.ldexp(start, e), e),
     }[potential]
     y = X @ np.linspace(0.1, 1.0, 6)
     plain, scaled = make(0), make(b)
@@ -194,7 +194,8 @@ def test_a_saddle_path_beyond_floats_is_refused_not_aborted():
         "import numpy as np, biasflow as bf\n"
         "rng = np.random.default_rng(3)\n"
         "X, y = rng.standard_normal((4, 7)), rng.standard_normal(4)\n"
-        "try:\n    bf.saddle_path(1e-160 * X, 1e-160 * y)\nexcept bf.InputError as e:\n    print(e)"
+        "try:\n    bf.saddle_path(1e-160 * X, 1e-160 * y)\nexcept bf.errors.InputError as e:\n    "
+        "print(e)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
@@ -214,8 +215,8 @@ def test_large_labels_are_fitted():
 @pytest.mark.parametrize("c", [1e15, 1e30, 1e150, 1e-150, 1e-300])
 def test_mirror_flows_at_any_label_size(c):
     base, flow = (
-        bf.mirror_flow(bf.Hypentropy(0.1), X, Y),
-        bf.mirror_flow(bf.Hypentropy(0.1 * c), X, c * Y),
+        bf.mirror_flow(bf.potentials.Hypentropy(0.1), X, Y),
+        bf.mirror_flow(bf.potentials.Hypentropy(0.1 * c), X, c * Y),
     )
     assert flow.result is bf.Result.CONVERGED
     assert flow.final / c == pytest.approx(base.final, rel=1e-8)
@@ -225,17 +226,19 @@ def test_mirror_flows_at_any_label_size(c):
 @pytest.mark.parametrize("name", ["diagonal", "relu", "matrices"])
 def test_losses_that_overflow_are_refused(name, c):
     model, start, method, _, ends = MODELS[name]
-    with pytest.raises(bf.ScaleError, match="a loss that overflows"):
+    with pytest.raises(bf.errors.ScaleError, match="a loss that overflows"):
         bf.gradient_flow(model, bf.Dataset(X, c * Y), HALF, start, method=method, **ends)
-    with pytest.raises(bf.ScaleError, match="a loss that overflows"):
-        bf.mirror_flow(bf.Hypentropy(0.1 * c), X, c * Y)
-    with pytest.raises(bf.ScaleError, match="a loss that overflows"):
+    with pytest.raises(bf.errors.ScaleError, match="a loss that overflows"):
+        bf.mirror_flow(bf.potentials.Hypentropy(0.1 * c), X, c * Y)
+    with pytest.raises(bf.errors.ScaleError, match="a loss that overflows"):
         bf.saddle_path(X, c * Y)
 
 
 def test_weights_that_overflow_are_refused():
     model = bf.DiagonalNetwork(2)
-    with pytest.raises(bf.ScaleError, match=r"weights up to 1e\+200 make a loss that overflows"):
+    with pytest.raises(
+        bf.errors.ScaleError, match=r"weights up to 1e\+200 make a loss that overflows"
+    ):
         bf.gradient_flow(model, bf.Dataset(X, Y), HALF, model.init(1e200, dim=6))
 
 
@@ -256,14 +259,15 @@ def test_starts_below_floats_keep_their_logarithm():
     log_norms = np.log(np.abs(flow.problem.params0.a)) + np.log(2) / 2  # balanced: ‖w_j‖ = |a_j|
     assert flow.polar(0.0)[1] == pytest.approx(log_norms, rel=1e-12)
     model = bf.DiagonalNetwork(2)
-    with pytest.raises(bf.ScaleError, match="do not fit in floats beside inputs"):
+    with pytest.raises(bf.errors.ScaleError, match="do not fit in floats beside inputs"):
         bf.gradient_flow(model, bf.Dataset(X, y), HALF, model.init(1e-290, dim=6))
 
 
 def test_final_times_beyond_the_flows_units_are_refused():
     model = bf.DiagonalNetwork(2)
     with pytest.raises(
-        bf.InputError, match=r"t1: 1e\+300 is beyond float range in the flow's own unit of time"
+        bf.errors.InputError,
+        match=r"t1: 1e\+300 is beyond float range in the flow's own unit of time",
     ):
         bf.gradient_flow(model, bf.Dataset(X, 1e50 * Y), HALF, model.init(0.1, dim=6), t1=1e300)
 

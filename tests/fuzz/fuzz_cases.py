@@ -17,9 +17,9 @@ from fuzz_material import ARRAYS, Entry
 from fuzz_mutations import SAME, mutations
 
 import biasflow as bf
-from biasflow.records import Grid
-from biasflow.run import Processes, Store, Watch, sweep
-from biasflow.run.sweeping import make_ledger
+from biasflow.sweeps import Processes, Store, Watch, sweep
+from biasflow.sweeps.grids import Grid
+from biasflow.sweeps.resumable import make_ledger
 
 CLEAR, RIGHT, FOREIGN, HANG, WRONG = "clear error", "right", "foreign exception", "hang", "wrong"
 OUTCOMES = (CLEAR, RIGHT, FOREIGN, HANG, WRONG)
@@ -64,7 +64,7 @@ def outcome_of(case: str) -> tuple[str, str]:
         warnings.simplefilter("ignore")
         try:
             found = entry.call(**given)
-        except bf.BiasflowError as error:
+        except bf.errors.BiasflowError as error:
             return CLEAR, f"{type(error).__name__}: {error}"[:300]
         except Exception as error:
             return FOREIGN, f"{type(error).__name__}: {error} at {_place(error)}"[:300]

@@ -92,7 +92,7 @@ def flow_entry(
 
 @functools.cache
 def _ascended() -> Any:
-    return bf.margin_ascent(
+    return bf.training.margin_ascent(
         bf.data.with_bias(bf.Dataset(planar[:, :2], classes)), start, 20, records=3
     )
 
@@ -110,7 +110,7 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "flow depth 3": flow_entry(deeper, half, deeper.init(0.3, dim=6), X, y),
         "flow product": flow_entry(
-            product, half, bf.ProductParams(np.full(6, 0.3), np.full(6, 0.2)), X, y
+            product, half, bf.models.ProductParams(np.full(6, 0.3), np.full(6, 0.2)), X, y
         ),
         "flow relu": flow_entry(two, mean, start, small, target),
         "flow margin": flow_entry(two, margin, start, planar, classes, LABELS, t1=2.0),
@@ -139,14 +139,16 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "mirror_flow": Entry(
             ("mirror_flow", "Hypentropy"),
-            lambda alpha, **rest: bf.mirror_flow(bf.Hypentropy(alpha), **rest),
+            lambda alpha, **rest: bf.mirror_flow(bf.potentials.Hypentropy(alpha), **rest),
             {"alpha": 0.1, "X": X, "y": y, "time_s": TIME_S},
             {"alpha": SCALE, **X_y, **FLOW_KINDS, "beta0": VECTOR, "method": CHOICE},
             descends=True,
         ),
         "early_alignment": Entry(
             ("early_alignment", "Alignment"),
-            lambda X, y, a, W: bf.early_alignment(bf.Dataset(X, y), bf.TwoLayerParams(a, W)),
+            lambda X, y, a, W: bf.flows.early_alignment(
+                bf.Dataset(X, y), bf.models.TwoLayerParams(a, W)
+            ),
             {"X": small, "y": target, "a": tiny.a, "W": tiny.W},
             {**X_y, "a": VECTOR, "W": MATRIX},
             finite=False,
@@ -154,13 +156,17 @@ def flow_entries() -> dict[str, Entry]:
         "saddle_path": Entry(("saddle_path",), bf.saddle_path, {"X": X, "y": y}, X_y),
         "saddle_limit": Entry(
             ("saddle_limit",),
-            lambda X, y, a, W: bf.saddle_limit(bf.Dataset(X, y), bf.TwoLayerParams(a, W)),
+            lambda X, y, a, W: bf.flows.saddle_limit(
+                bf.Dataset(X, y), bf.models.TwoLayerParams(a, W)
+            ),
             {"X": np.eye(3), "y": np.array([1.0, -0.7, 0.4]), "a": tiny.a, "W": tiny.W},
             {**X_y, "a": VECTOR, "W": MATRIX},
         ),
         "gradient_descent": Entry(
             ("gradient_descent",),
-            lambda X, y, **rest: bf.gradient_descent(diagonal, bf.Dataset(X, y), half, **rest),
+            lambda X, y, **rest: bf.training.gradient_descent(
+                diagonal, bf.Dataset(X, y), half, **rest
+            ),
             {"X": X, "y": y, "params0": diagonal.init(0.3, dim=6), "stepsize": 0.01, "steps": 100},
             {
                 **X_y,
@@ -173,7 +179,7 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "effective_limit": Entry(
             ("effective_limit",),
-            lambda X, y, stepsize, steps: bf.effective_limit(
+            lambda X, y, stepsize, steps: bf.training.effective_limit(
                 diagonal, bf.Dataset(X, y), half, diagonal.init(0.5, dim=6), stepsize, steps
             ),
             {"X": X, "y": y, "stepsize": 0.01, "steps": 3000},
@@ -181,7 +187,7 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "train_batch": Entry(
             ("train_batch", "TrainedBatch", "TrainedRun"),
-            lambda X, y, **rest: bf.train_batch(two, bf.Dataset(X, y), mean, **rest),
+            lambda X, y, **rest: bf.training.train_batch(two, bf.Dataset(X, y), mean, **rest),
             {"X": small, "y": target, "starts": [start], "stepsizes": [0.1], "steps": 50},
             {
                 **X_y,
@@ -195,8 +201,12 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "margin_ascent": Entry(
             ("margin_ascent", "InverseRootStep", "TwoLayerParams"),
-            lambda X, y, a, W, steps, size=0.5, **rest: bf.margin_ascent(
-                bf.Dataset(X, y), bf.TwoLayerParams(a, W), steps, bf.InverseRootStep(size), **rest
+            lambda X, y, a, W, steps, size=0.5, **rest: bf.training.margin_ascent(
+                bf.Dataset(X, y),
+                bf.models.TwoLayerParams(a, W),
+                steps,
+                bf.training.InverseRootStep(size),
+                **rest,
             ),
             {"X": planar, "y": classes, "a": start.a, "W": start.W, "steps": 50},
             {
@@ -211,8 +221,8 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "margin_ascents": Entry(
             ("margin_ascents", "ConstantStep"),
-            lambda X, y, steps, size=0.1, **rest: bf.margin_ascents(
-                [(bf.Dataset(X, y), start)] * 2, steps, bf.ConstantStep(size), **rest
+            lambda X, y, steps, size=0.1, **rest: bf.training.margin_ascents(
+                [(bf.Dataset(X, y), start)] * 2, steps, bf.training.ConstantStep(size), **rest
             ),
             {"X": planar, "y": classes, "steps": 50},
             {
@@ -226,7 +236,7 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "margin_certificates": Entry(
             ("margin_certificates",),
-            lambda trajectory=None, every=1: bf.margin_certificates(
+            lambda trajectory=None, every=1: bf.diagnostics.margin_certificates(
                 _ascended() if trajectory is None else trajectory, every
             ),
             {"every": 1},
@@ -235,7 +245,7 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "feature_ascent": Entry(
             ("feature_ascent", "FeatureAscent"),
-            bf.feature_ascent,
+            bf.training.feature_ascent,
             {"Z": signed_rows, "steps": 50},
             {
                 "Z": MATRIX,

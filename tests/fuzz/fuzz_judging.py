@@ -33,7 +33,9 @@ def fault(
         and all(isinstance(part, bf.Trajectory) for part in found)
     ):
         return next(filter(None, (_of_trajectory(part, entry.descends) for part in found)), "")
-    if isinstance(found, bf.TrainedBatch) and not all(result.success for result in found.results):
+    if isinstance(found, bf.training.TrainedBatch) and not all(
+        result.success for result in found.results
+    ):
         return ""
     if isinstance(found, bf.Trajectory):
         return _of_trajectory(found, entry.descends)

@@ -46,7 +46,7 @@ import biasflow as bf
 
 def limit_entries() -> dict[str, Entry]:
     """Points with certificates."""
-    particles = bf.f1_max_margin(planar, classes, time_s=5.0).value
+    particles = bf.limits.f1_max_margin(planar, classes, time_s=5.0).value
     return {
         "min_norm": Entry(
             ("min_norm",),
@@ -84,7 +84,7 @@ def limit_entries() -> dict[str, Entry]:
         "bregman_projection": Entry(
             ("bregman_projection", "Hypentropy"),
             lambda alpha, X, y, beta0=None: bf.bregman_projection(
-                bf.Hypentropy(alpha), X, y, beta0
+                bf.potentials.Hypentropy(alpha), X, y, beta0
             ),
             {"alpha": 0.1, "X": X, "y": y},
             {"alpha": SCALE, **X_y, "beta0": VECTOR},
@@ -92,14 +92,16 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "projection below floats": Entry(
             ("bregman_projection",),
-            lambda log_alpha, X, y: bf.bregman_projection(bf.Hypentropy(log_alpha=log_alpha), X, y),
+            lambda log_alpha, X, y: bf.bregman_projection(
+                bf.potentials.Hypentropy(log_alpha=log_alpha), X, y
+            ),
             {"log_alpha": -800.0, "X": X, "y": y},
             {"log_alpha": NUMBER, **X_y},
             residual=misfit,
         ),
         "projection by entropy": Entry(
             ("bregman_projection", "Entropy"),
-            lambda X, y, beta0=None: bf.bregman_projection(bf.Entropy(), X, y, beta0),
+            lambda X, y, beta0=None: bf.bregman_projection(bf.potentials.Entropy(), X, y, beta0),
             {"X": np.abs(X), "y": np.abs(X) @ np.ones(6)},
             {**X_y, "beta0": VECTOR},
             residual=misfit,
@@ -107,7 +109,9 @@ def limit_entries() -> dict[str, Entry]:
         "projection of depth": Entry(
             ("bregman_projection", "DepthPotential", "ScaledPotential"),
             lambda X, y, depth, scale, factor: bf.bregman_projection(
-                bf.ScaledPotential(factor, bf.DepthPotential(depth, scale)), X, y
+                bf.potentials.ScaledPotential(factor, bf.potentials.DepthPotential(depth, scale)),
+                X,
+                y,
             ),
             {"X": X, "y": y, "depth": 3, "scale": 0.1, "factor": 2.0},
             {**X_y, "depth": COUNT, "scale": SCALE, "factor": SCALE},
@@ -115,40 +119,42 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "mirror_limit": Entry(
             ("mirror_limit",),
-            lambda alpha, X, y, beta0=None: bf.mirror_limit(bf.Hypentropy(alpha), X, y, beta0),
+            lambda alpha, X, y, beta0=None: bf.limits.mirror_limit(
+                bf.potentials.Hypentropy(alpha), X, y, beta0
+            ),
             {"alpha": 0.1, "X": X, "y": y},
             {"alpha": SCALE, **X_y, "beta0": VECTOR},
         ),
         "min_l1": Entry(
-            ("min_l1",), bf.min_l1, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit
+            ("min_l1",), bf.limits.min_l1, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit
         ),
         "min_l2": Entry(
-            ("min_l2",), bf.min_l2, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit
+            ("min_l2",), bf.limits.min_l2, {"X": X, "y": y}, X_y, {"X": -1, "y": 1}, residual=misfit
         ),
         "kernel_interpolator": Entry(
             ("kernel_interpolator",),
-            bf.kernel_interpolator,
+            bf.limits.kernel_interpolator,
             {"K": X @ X.T, "y": y},
             {"K": MATRIX, "y": VECTOR},
             {"K": -0.5, "y": 1},
         ),
         "min_nuclear_norm": Entry(
             ("min_nuclear_norm",),
-            bf.min_nuclear_norm,
+            bf.limits.min_nuclear_norm,
             {"shape": (3, 3), "rows": rows, "cols": columns, "values": values},
             {"shape": SHAPE, "rows": INDICES, "cols": INDICES, "values": VECTOR},
             {"values": 1},
         ),
         "min_frobenius_norm": Entry(
             ("min_frobenius_norm",),
-            bf.min_frobenius_norm,
+            bf.limits.min_frobenius_norm,
             {"shape": (3, 3), "rows": rows, "cols": columns, "values": values},
             {"shape": SHAPE, "rows": INDICES, "cols": INDICES, "values": VECTOR},
             {"values": 1},
         ),
         "min_norm_interpolator": Entry(
             ("min_norm_interpolator",),
-            bf.min_norm_interpolator,
+            bf.limits.min_norm_interpolator,
             {"X": small, "y": target, "time_s": 5.0},
             {**X_y, "gap": TOLERANCE, "time_s": NUMBER, "key": COUNT},
             {"X": -1, "y": 1},
@@ -156,21 +162,21 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "f1_max_margin": Entry(
             ("f1_max_margin", "Particles"),
-            bf.f1_max_margin,
+            bf.limits.f1_max_margin,
             {"X": planar, "y": classes, "time_s": 5.0},
             {**X_labels, "gap": TOLERANCE, "time_s": NUMBER, "key": COUNT},
             unit={"X": 1},
         ),
         "f2_max_margin": Entry(
             ("f2_max_margin", "KernelClassifier", "FeatureClassifier"),
-            bf.f2_max_margin,
+            bf.limits.f2_max_margin,
             {"X": planar, "y": classes},
             {**X_labels, "activation": CHOICE, "features": COUNT},
             unit={"X": 1},
         ),
         "kernel_max_margin": Entry(
             ("kernel_max_margin",),
-            bf.kernel_max_margin,
+            bf.limits.kernel_max_margin,
             {"K": planar @ planar.T + 1, "y": classes},
             {"K": MATRIX, "y": LABELS},
             {"K": 0.5},
@@ -178,7 +184,7 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "l1_max_margin": Entry(
             ("l1_max_margin",),
-            bf.l1_max_margin,
+            bf.limits.l1_max_margin,
             {"Z": signed_rows},
             {"Z": MATRIX},
             {"Z": 1},
@@ -186,7 +192,7 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "l2_max_margin": Entry(
             ("l2_max_margin",),
-            bf.l2_max_margin,
+            bf.limits.l2_max_margin,
             {"Z": signed_rows},
             {"Z": MATRIX},
             {"Z": 1},
@@ -194,41 +200,41 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "margin_certificate": Entry(
             ("margin_certificate", "MarginCertificate"),
-            bf.margin_certificate,
+            bf.limits.margin_certificate,
             {"network": particles, "X": planar, "y": classes, "time_s": 5.0},
             {**X_labels, "network": OBJECT, "weights": VECTOR, "gap": TOLERANCE},
         ),
         "polish": Entry(
             ("polish", "as_particles"),
-            bf.polish,
+            bf.limits.polish,
             {"network": particles, "X": planar, "y": classes},
             {**X_labels, "network": OBJECT},
             unit={"X": 1},
         ),
         "arc_cosine_kernel": Entry(
             ("arc_cosine_kernel",),
-            bf.arc_cosine_kernel,
+            bf.limits.arc_cosine_kernel,
             {"X": planar},
             {"X": MATRIX, "other": MATRIX, "activation": CHOICE},
         ),
         "kkt_point": Entry(
             ("kkt_point", "kkt_residual", "KktPoint"),
-            lambda X, y, a, W, kink=1e-10: bf.kkt_point(
-                bf.TwoLayerParams(a, W), bf.Dataset(X, y), kink
+            lambda X, y, a, W, kink=1e-10: bf.limits.kkt_point(
+                bf.models.TwoLayerParams(a, W), bf.Dataset(X, y), kink
             ),
             {"X": small, "y": target, "a": start.a, "W": start.W},
             {**X_y, "a": VECTOR, "W": MATRIX, "kink": TOLERANCE},
         ),
         "variation_norm": Entry(
             ("variation_norm",),
-            lambda a, W: bf.variation_norm(bf.TwoLayerParams(a, W)),
+            lambda a, W: bf.limits.variation_norm(bf.models.TwoLayerParams(a, W)),
             {"a": start.a, "W": start.W},
             {"a": VECTOR, "W": MATRIX},
             {"a": 1, "W": 1},
         ),
         "tangent_kernel_limit": Entry(
             ("tangent_kernel_limit",),
-            lambda X, y: bf.tangent_kernel_limit(two, bf.Dataset(X, y), start),
+            lambda X, y: bf.limits.tangent_kernel_limit(two, bf.Dataset(X, y), start),
             {"X": small, "y": target},
             X_y,
         ),
@@ -247,36 +253,38 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "tangent_interpolator": Entry(
             ("tangent_interpolator", "TangentPredictor"),
-            bf.tangent_interpolator,
+            bf.limits.tangent_interpolator,
             {"fn": shallow, "params0": weights, "X": small, "y": target},
             {**X_y, "fn": OBJECT, "params0": OBJECT},
         ),
         "tangent_max_margin": Entry(
             ("tangent_max_margin",),
-            bf.tangent_max_margin,
+            bf.limits.tangent_max_margin,
             {"fn": shallow, "params0": weights, "X": planar[:4], "y": classes[:4]},
             {**X_labels, "fn": OBJECT},
             unit={"X": 1},
         ),
         "linearised_flow": Entry(
             ("linearised_flow", "LinearisedFlow"),
-            lambda **given: bf.linearised_flow(**given).predictions(1.0),
+            lambda **given: bf.limits.linearised_flow(**given).predictions(1.0),
             {"fn": shallow, "params0": weights, "X": small, "y": target},
             {**X_y, "params0": OBJECT, "loss": OBJECT},
         ),
         "homogeneity": Entry(
             ("homogeneity", "Homogeneity"),
-            bf.homogeneity,
+            bf.limits.homogeneity,
             {"fn": two, "params": start, "X": small},
             {"X": MATRIX, "params": OBJECT, "fn": OBJECT},
             finite=False,
         ),
         "margin_kkt": Entry(
             ("margin_kkt", "MarginKkt"),
-            bf.margin_kkt,
+            bf.limits.margin_kkt,
             {
                 "fn": two,
-                "params": bf.TwoLayerParams(np.ones(5), np.c_[np.ones(5), draw(5, 2, seed=12) / 4]),
+                "params": bf.models.TwoLayerParams(
+                    np.ones(5), np.c_[np.ones(5), draw(5, 2, seed=12) / 4]
+                ),
                 "X": np.abs(small),
                 "y": np.ones(3),
             },
@@ -284,7 +292,7 @@ def limit_entries() -> dict[str, Entry]:
         ),
         "smoothed_margin": Entry(
             ("smoothed_margin", "SmoothedMargin"),
-            bf.smoothed_margin,
+            bf.limits.smoothed_margin,
             {"fn": two, "checkpoints": [start, start], "X": planar, "y": classes},
             {**X_labels, "loss": CHOICE, "checkpoints": LIST},
             finite=False,

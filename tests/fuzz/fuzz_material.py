@@ -82,10 +82,10 @@ half, mean = bf.SquareLoss("half"), bf.SquareLoss("half-mean")
 diagonal, deeper, product = bf.DiagonalNetwork(2), bf.DiagonalNetwork(3), bf.ProductNetwork()
 two = bf.TwoLayer(5, 3)
 start = two.init(0.5, key=1)
-tiny = bf.TwoLayerParams(1e-3 * start.a, 1e-3 * start.W)
+tiny = bf.models.TwoLayerParams(1e-3 * start.a, 1e-3 * start.W)
 signed = bf.SignedTwoLayer(6, 3)
 deep = bf.DeepNetwork((3, 4, 1))
-fixed, fixed_start = bf.random_network(8, 3, 0.5, key=1)
+fixed, fixed_start = bf.models.random_network(8, 3, 0.5, key=1)
 factors = bf.MatrixFactorisation((3, 3), 6)
 rows, columns, values = (
     np.array([0, 0, 1, 2]),

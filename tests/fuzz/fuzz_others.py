@@ -45,7 +45,7 @@ def diagnostic_entries() -> dict[str, Entry]:
 
     @functools.cache
     def known_flow() -> Any:
-        return bf.mirror_flow(bf.Hypentropy(0.1), X, y)
+        return bf.mirror_flow(bf.potentials.Hypentropy(0.1), X, y)
 
     return {
         "probe": Entry(
@@ -57,29 +57,29 @@ def diagnostic_entries() -> dict[str, Entry]:
         ),
         "kernel_distance": Entry(
             ("kernel_distance",),
-            bf.kernel_distance,
+            bf.regime.kernel_distance,
             {"fn": shallow, "params0": weights, "params": moved, "X": small},
             {"X": MATRIX, "params": OBJECT, "fn": OBJECT},
             finite=False,
         ),
         "gradient_distance": Entry(
             ("gradient_distance",),
-            bf.gradient_distance,
+            bf.regime.gradient_distance,
             {"fn": shallow, "params0": weights, "params": moved, "X": small},
             {"X": MATRIX, "params": OBJECT},
             finite=False,
         ),
         "commuting_defect": Entry(
             ("commuting_defect", "CommutingDefect"),
-            bf.commuting_defect,
+            bf.diagnostics.commuting_defect,
             {"model": two, "params": start, "X": small},
             {"X": MATRIX, "points": WORK, "key": COUNT, "params": OBJECT, "model": OBJECT},
             finite=False,
         ),
         "convergence_bounds": Entry(
             ("convergence_bounds", "MirrorProblem", "ConvergenceBounds"),
-            lambda alpha, X, y, beta0=None, **rest: bf.convergence_bounds(
-                bf.MirrorProblem(bf.Hypentropy(alpha), X, y, beta0), **rest
+            lambda alpha, X, y, beta0=None, **rest: bf.diagnostics.convergence_bounds(
+                bf.MirrorProblem(bf.potentials.Hypentropy(alpha), X, y, beta0), **rest
             ),
             {"alpha": 0.1, "X": X, "y": y, "time_s": 15.0},
             {"alpha": SCALE, **X_y, "beta0": VECTOR, "time_s": NUMBER},
@@ -87,8 +87,8 @@ def diagnostic_entries() -> dict[str, Entry]:
         ),
         "local_bounds": Entry(
             ("local_bounds", "LocalBounds"),
-            lambda alpha, X, y, radius=None: bf.local_bounds(
-                bf.MirrorProblem(bf.Hypentropy(alpha), X, y), radius
+            lambda alpha, X, y, radius=None: bf.diagnostics.local_bounds(
+                bf.MirrorProblem(bf.potentials.Hypentropy(alpha), X, y), radius
             ),
             {"alpha": 0.1, "X": X, "y": y},
             {"alpha": SCALE, **X_y, "radius": NUMBER},
@@ -96,7 +96,7 @@ def diagnostic_entries() -> dict[str, Entry]:
         ),
         "inverse_norm": Entry(
             ("inverse_norm",),
-            bf.inverse_norm,
+            bf.diagnostics.inverse_norm,
             {"X": X},
             {"X": MATRIX, "norm": CHOICE, "weights": VECTOR, "starts": WORK, "key": COUNT},
             {"X": -1},
@@ -104,20 +104,20 @@ def diagnostic_entries() -> dict[str, Entry]:
         ),
         "interclass_distance": Entry(
             ("interclass_distance",),
-            bf.interclass_distance,
+            bf.diagnostics.interclass_distance,
             {"X": planar, "y": classes, "rank": 1},
             {**X_labels, "rank": COUNT, "starts": WORK, "gap": TOLERANCE, "key": COUNT},
             {"X": 1},
         ),
         "transport_distance": Entry(
             ("transport_distance",),
-            bf.transport_distance,
+            bf.diagnostics.transport_distance,
             {"cloud": small, "other": small[::-1] + 0.1},
             {"cloud": MATRIX, "other": MATRIX},
         ),
         "margin_bound": Entry(
             ("margin_bound", "MarginBound"),
-            bf.margin_bound,
+            bf.diagnostics.margin_bound,
             {"X": planar, "margin": 0.1},
             {
                 "X": MATRIX,
@@ -131,19 +131,22 @@ def diagnostic_entries() -> dict[str, Entry]:
         ),
         "clusters": Entry(
             ("clusters", "Cluster"),
-            lambda a, W, **rest: bf.clusters(bf.TwoLayerParams(a, W), **rest),
+            lambda a, W, **rest: bf.diagnostics.clusters(bf.models.TwoLayerParams(a, W), **rest),
             {"a": start.a, "W": start.W},
             {"a": VECTOR, "W": MATRIX, "angle": NUMBER, "least": NUMBER},
         ),
         "kinks": Entry(
             ("kinks", "Kink"),
-            lambda a, W, **rest: bf.kinks(bf.TwoLayerParams(a, W), **rest),
+            lambda a, W, **rest: bf.diagnostics.kinks(bf.models.TwoLayerParams(a, W), **rest),
             {"a": start.a, "W": start.W[:, :2]},
             {"a": VECTOR, "W": MATRIX, "apart": NUMBER, "least": NUMBER},
         ),
         "time_to": Entry(
             ("time_to", "Arrival", "phases", "Phase"),
-            lambda **given: (bf.time_to(known_flow(), **given), bf.phases(known_flow())),
+            lambda **given: (
+                bf.diagnostics.time_to(known_flow(), **given),
+                bf.diagnostics.phases(known_flow()),
+            ),
             {"loss": 1e-3},
             {"loss": NUMBER, "divergence": NUMBER},
             finite=False,
@@ -154,7 +157,9 @@ def diagnostic_entries() -> dict[str, Entry]:
         "compare": Entry(
             ("compare", "Comparison", "Limit", "Certificate"),
             lambda alpha: (
-                bf.compare(known_flow(), bf.bregman_projection(bf.Hypentropy(alpha), X, y)).distance
+                bf.compare(
+                    known_flow(), bf.bregman_projection(bf.potentials.Hypentropy(alpha), X, y)
+                ).distance
             ),
             {"alpha": 0.1},
             {"alpha": SCALE},
@@ -193,19 +198,23 @@ def other_entries() -> dict[str, Entry]:
     return {
         "bregman": Entry(
             ("bregman", "Hypentropy"),
-            lambda alpha, b1, b0: bf.bregman(bf.Hypentropy(alpha), b1, b0),
+            lambda alpha, b1, b0: bf.potentials.bregman(bf.potentials.Hypentropy(alpha), b1, b0),
             {"alpha": 0.1, **vectors},
             {"alpha": SCALE, "b1": VECTOR, "b0": VECTOR},
         ),
         "bregman by coordinate": Entry(
             ("bregman", "DepthPotential"),
-            lambda scale, b1, b0: bf.bregman(bf.DepthPotential(3, scale), b1, b0),
+            lambda scale, b1, b0: bf.potentials.bregman(
+                bf.potentials.DepthPotential(3, scale), b1, b0
+            ),
             {"scale": np.array([0.1, 0.2, 0.3]), **vectors},
             {"scale": VECTOR, "b1": VECTOR, "b0": VECTOR},
         ),
         "bregman Euclidean": Entry(
             ("bregman", "Euclidean", "ScaledPotential"),
-            lambda factor, b1, b0: bf.bregman(bf.ScaledPotential(factor, bf.Euclidean()), b1, b0),
+            lambda factor, b1, b0: bf.potentials.bregman(
+                bf.potentials.ScaledPotential(factor, bf.potentials.Euclidean()), b1, b0
+            ),
             {"factor": 2.0, **vectors},
             {"factor": SCALE, "b1": VECTOR, "b0": VECTOR},
         ),
@@ -241,13 +250,13 @@ def other_entries() -> dict[str, Entry]:
         ),
         "random_network": Entry(
             ("random_network", "FixedDirections"),
-            lambda **given: bf.random_network(**given)[1],
+            lambda **given: bf.models.random_network(**given)[1],
             {"width": 5, "dim": 3, "scale": 0.1},
             {"width": COUNT, "dim": COUNT, "scale": SCALE, "law": CHOICE, "key": COUNT},
         ),
         "split_network": Entry(
             ("split_network",),
-            lambda W, b: bf.split_network(W, b)[1],
+            lambda W, b: bf.models.split_network(W, b)[1],
             {"W": draw(3, 3, seed=9), "b": draw(3, seed=10)},
             {"W": MATRIX, "b": VECTOR},
         ),
@@ -259,8 +268,8 @@ def other_entries() -> dict[str, Entry]:
         ),
         "sphere_measure": Entry(
             ("sphere_measure", "SphereMeasure", "transport_growth", "TransportGrowth"),
-            lambda a, W, X, y, weights: bf.transport_growth(
-                bf.sphere_measure(two, bf.TwoLayerParams(a, W)), X, y, weights
+            lambda a, W, X, y, weights: bf.models.transport_growth(
+                bf.models.sphere_measure(two, bf.models.TwoLayerParams(a, W)), X, y, weights
             ),
             {
                 "a": start.a,
@@ -314,7 +323,7 @@ def other_entries() -> dict[str, Entry]:
         ),
         "sweep": Entry(
             ("sweep", "Grid", "Serial"),
-            lambda values, **rest: bf.sweep(length_point, bf.Grid({"a": values}), **rest),
+            lambda values, **rest: bf.sweep(length_point, bf.sweeps.Grid({"a": values}), **rest),
             {"values": (1, 2)},
             {
                 "values": LIST,
@@ -336,6 +345,6 @@ def other_entries() -> dict[str, Entry]:
 
 def _mirrored(directions: Any, X: Any, y: Any) -> Any:
     model = bf.FixedDirections(directions, normalise=True)
-    params = bf.FixedDirectionsParams(*np.full((2, len(model.directions)), 0.3))
+    params = bf.models.FixedDirectionsParams(*np.full((2, len(model.directions)), 0.3))
     problem = bf.Problem(model, bf.Dataset(X, y), bf.SquareLoss("half"), params)
-    return bf.mirror(problem).X, bf.merge_directions(problem).r
+    return bf.models.mirror(problem).X, bf.models.merge_directions(problem).r

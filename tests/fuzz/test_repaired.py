@@ -122,15 +122,15 @@ def test_what_does_not_interpolate_is_no_unique_minimum():
 
 
 def test_more_features_than_fit():
-    with pytest.raises(bf.InputError, match="features"):
-        bf.f2_max_margin(np.eye(4)[:, :3], [1.0, -1.0, 1.0, -1.0], features=10**9)
+    with pytest.raises(bf.errors.InputError, match="features"):
+        bf.limits.f2_max_margin(np.eye(4)[:, :3], [1.0, -1.0, 1.0, -1.0], features=10**9)
 
 
 @pytest.mark.parametrize("method", [None, "compiled", "weights"])
 def test_tolerances_of_one_or_more_are_refused(method):
     model = bf.DiagonalNetwork(2)
     for rtol in (1.0, 1e300):
-        with pytest.raises(bf.InputError, match="rtol: expected a relative error below one"):
+        with pytest.raises(bf.errors.InputError, match="rtol: expected a relative error below one"):
             bf.gradient_flow(
                 model,
                 bf.Dataset([[1.0, 2.0]], [1.0]),

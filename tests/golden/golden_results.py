@@ -23,7 +23,7 @@ from fuzz_bases import entries  # noqa: E402
 from fuzz_material import MATRIX, VECTOR  # noqa: E402
 
 import biasflow as bf  # noqa: E402
-from biasflow.records import leaves  # noqa: E402
+from biasflow._core.trees import leaves  # noqa: E402
 
 FILE = Path(__file__).with_name("golden_results.json.gz")
 PROBLEMS = 12
@@ -61,7 +61,7 @@ def result(name: str, problem: int) -> dict[str, Any] | None:
         warnings.simplefilter("ignore")
         try:
             found = _called(name, problem)
-        except bf.BiasflowError as error:
+        except bf.errors.BiasflowError as error:
             return {"error": type(error).__name__}
     if isinstance(found, bf.Trajectory):
         return _of_flow(found)

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 import biasflow as bf
-from biasflow.records import leaves
+from biasflow._core.trees import leaves
 
 T1 = 20.0
 """Where flows end that could converge: when they are called so depends on their steps, and errors

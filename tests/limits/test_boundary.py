@@ -8,15 +8,10 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import nnls
 
 import biasflow as bf
-from biasflow import (
-    Entropy,
-    Euclidean,
-    Hypentropy,
-    InputError,
-    bregman_projection,
-    mirror_flow,
-    mirror_limit,
-)
+from biasflow import bregman_projection, mirror_flow
+from biasflow.errors import InputError
+from biasflow.limits import mirror_limit
+from biasflow.potentials import Entropy, Euclidean, Hypentropy
 
 
 def half_lines(signs):
@@ -87,7 +82,7 @@ class TestClosedForms:
         rng = np.random.default_rng(0)
         X, y = rng.standard_normal((6, 3)), rng.standard_normal(6)
         best, rest = np.linalg.lstsq(X, y, rcond=None)[:2]
-        for potential in (Hypentropy(0.1), Euclidean(), bf.DepthPotential(3, scale=0.5)):
+        for potential in (Hypentropy(0.1), Euclidean(), bf.potentials.DepthPotential(3, scale=0.5)):
             limit = mirror_limit(potential, X, y)
             np.testing.assert_allclose(limit.value, best, atol=1e-9)
             assert (
@@ -238,15 +233,15 @@ def test_end_of_the_flow(seed):
         ),
         (
             (Hypentropy(0.0), np.eye(2), [1.0, 1.0], [1.0, 0.0]),
-            bf.DomainError,
+            bf.errors.DomainError,
             "beta0: coordinate 1 is zero where alpha is zero",
         ),
         (
             (Entropy(), np.eye(2), [1.0, 1.0], [1.0, -1.0]),
-            bf.DomainError,
+            bf.errors.DomainError,
             "coordinate 1 is -1, outside its half-line",
         ),
-        ((Hypentropy(0.0), np.eye(2), [-1.0, 1.0]), bf.DomainError, "zero without a sign"),
+        ((Hypentropy(0.0), np.eye(2), [-1.0, 1.0]), bf.errors.DomainError, "zero without a sign"),
     ],
 )
 def test_bad_input(arguments, error, words):

@@ -13,7 +13,7 @@ K = PLANE @ PLANE.T + 0.3 * np.eye(4)
 
 @pytest.mark.parametrize(
     ("norm", "solve"),
-    [("l1", bf.min_l1), ("l2", bf.min_l2), ("relu", bf.min_norm_interpolator)],
+    [("l1", bf.limits.min_l1), ("l2", bf.limits.min_l2), ("relu", bf.limits.min_norm_interpolator)],
 )
 def test_least_norms_are_those_of_their_functions(norm, solve):
     for found in (bf.min_norm(X, Y, norm=norm), bf.min_norm(bf.Dataset(X, Y), norm=norm)):
@@ -25,13 +25,13 @@ def test_least_norms_are_those_of_their_functions(norm, solve):
 
 def test_least_norms_of_kernels_and_matrices():
     assert np.array_equal(
-        bf.min_norm(PLANE, SIGNS, norm=K).value, bf.kernel_interpolator(K, SIGNS).value
+        bf.min_norm(PLANE, SIGNS, norm=K).value, bf.limits.kernel_interpolator(K, SIGNS).value
     )
     entries = (3, 2), [0, 1, 2], [0, 0, 1], [1.0, 2.0, 3.0]
     data = bf.data.from_entries(*entries)
     assert (
         bf.min_norm(data, norm="nuclear", shape=(3, 2)).objective
-        == bf.min_nuclear_norm(*entries).objective
+        == bf.limits.min_nuclear_norm(*entries).objective
     )
     assert bf.min_norm(data, norm="frobenius", shape=(3, 2)).objective == pytest.approx(14**0.5)
 
@@ -52,15 +52,16 @@ def test_linear_margins_against_a_cone_program(order):
 
 def test_margins_are_those_of_their_functions():
     assert (
-        bf.max_margin(PLANE, SIGNS, norm="f2").objective == bf.f2_max_margin(PLANE, SIGNS).objective
+        bf.max_margin(PLANE, SIGNS, norm="f2").objective
+        == bf.limits.f2_max_margin(PLANE, SIGNS).objective
     )
     assert (
         bf.max_margin(bf.Dataset(PLANE, SIGNS), norm=K).objective
-        == bf.kernel_max_margin(K, SIGNS).objective
+        == bf.limits.kernel_max_margin(K, SIGNS).objective
     )
     assert (
         bf.max_margin(PLANE, SIGNS, norm="f1", gap=1e-6).objective
-        == bf.f1_max_margin(PLANE, SIGNS, gap=1e-6).objective
+        == bf.limits.f1_max_margin(PLANE, SIGNS, gap=1e-6).objective
     )
 
 
@@ -77,5 +78,5 @@ def test_margins_are_those_of_their_functions():
     ],
 )
 def test_what_cannot_be_answered_is_said(call, words):
-    with pytest.raises(bf.BiasflowError, match=words):
+    with pytest.raises(bf.errors.BiasflowError, match=words):
         call()

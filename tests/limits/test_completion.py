@@ -35,7 +35,7 @@ def prove(limit, entries):
 @pytest.mark.parametrize("key", range(8))
 def test_certificate(key):
     entries, truth = entries_of(key)
-    limit = bf.min_nuclear_norm((10, 10), *entries)
+    limit = bf.limits.min_nuclear_norm((10, 10), *entries)
     assert prove(limit, entries) <= 1e-10
     assert limit.objective <= np.linalg.norm(truth, "nuc") * (1 + 1e-12)
     assert limit.stats["unique"]
@@ -47,7 +47,7 @@ def test_certificate(key):
 )
 def test_other_shapes_and_ranks(shape, rank, observed):
     entries, _ = entries_of(0, shape, rank, observed)
-    assert prove(bf.min_nuclear_norm(shape, *entries), entries) <= 1e-7
+    assert prove(bf.limits.min_nuclear_norm(shape, *entries), entries) <= 1e-7
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_other_shapes_and_ranks(shape, rank, observed):
 )
 def test_against_cvxpy(key, shape, observed):
     entries, _ = entries_of(key, shape, 1, observed)
-    limit = bf.min_nuclear_norm(shape, *entries)
+    limit = bf.limits.min_nuclear_norm(shape, *entries)
     M = cp.Variable(shape)
     program = cp.Problem(
         cp.Minimize(cp.normNuc(M)), [M[entries.rows, entries.cols] == entries.values]
@@ -73,7 +73,7 @@ def test_often_it_is_not_the_planted_matrix():
     smaller = 0
     for key in range(20):
         entries, truth = entries_of(key)
-        limit = bf.min_nuclear_norm((10, 10), *entries)
+        limit = bf.limits.min_nuclear_norm((10, 10), *entries)
         away = np.linalg.norm(limit.value - truth) > 1e-6 * np.linalg.norm(truth)
         assert away == (np.linalg.norm(truth, "nuc") > limit.certificate.primal * (1 + 1e-9))
         smaller += away
@@ -83,23 +83,25 @@ def test_often_it_is_not_the_planted_matrix():
 def test_a_two_by_two_by_hand():
     """[[1, ·], [1, 1]] has the completion of ones; [[1, ·], [0, 1]] fills in zero, with nuclear
     norm two."""
-    ones = bf.min_nuclear_norm((2, 2), [0, 1, 1], [0, 0, 1], [1.0, 1.0, 1.0])
+    ones = bf.limits.min_nuclear_norm((2, 2), [0, 1, 1], [0, 0, 1], [1.0, 1.0, 1.0])
     np.testing.assert_allclose(ones.value, np.ones((2, 2)), atol=1e-6)
     assert ones.objective == pytest.approx(2.0, abs=1e-9)
-    identity = bf.min_nuclear_norm((2, 2), [0, 1, 1], [0, 0, 1], [1.0, 0.0, 1.0])
+    identity = bf.limits.min_nuclear_norm((2, 2), [0, 1, 1], [0, 0, 1], [1.0, 0.0, 1.0])
     np.testing.assert_allclose(identity.value, np.eye(2), atol=1e-6)
     assert identity.objective == pytest.approx(2.0, abs=1e-9)
 
 
 def test_a_diagonal_has_many_minimisers():
-    limit = bf.min_nuclear_norm((2, 2), [0, 1], [0, 1], [1.0, 1.0])  # [[1, c], [c, 1]] for |c| ≤ 1
+    limit = bf.limits.min_nuclear_norm(
+        (2, 2), [0, 1], [0, 1], [1.0, 1.0]
+    )  # [[1, c], [c, 1]] for |c| ≤ 1
     assert limit.objective == pytest.approx(2.0, rel=1e-9) and not limit.stats["unique"]
 
 
 def test_everything_observed():
     _, truth = entries_of(1, (4, 4), 2, 3)
     i, j = np.divmod(np.arange(16), 4)
-    limit = bf.min_nuclear_norm((4, 4), i, j, truth[i, j])
+    limit = bf.limits.min_nuclear_norm((4, 4), i, j, truth[i, j])
     np.testing.assert_array_equal(limit.value, truth)
     assert limit.certificate.gap <= 1e-8
 
@@ -107,24 +109,24 @@ def test_everything_observed():
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_scales_with_the_values(scale):
     entries, _ = entries_of(2)
-    reference = bf.min_nuclear_norm((10, 10), *entries)
-    limit = bf.min_nuclear_norm((10, 10), entries.rows, entries.cols, scale * entries.values)
+    reference = bf.limits.min_nuclear_norm((10, 10), *entries)
+    limit = bf.limits.min_nuclear_norm((10, 10), entries.rows, entries.cols, scale * entries.values)
     np.testing.assert_allclose(limit.value / scale, reference.value, atol=1e-9)
 
 
 def test_zero_values():
-    limit = bf.min_nuclear_norm((2, 3), [0, 1], [0, 2], [0.0, 0.0])
+    limit = bf.limits.min_nuclear_norm((2, 3), [0, 1], [0, 2], [0.0, 0.0])
     assert not np.any(limit.value) and limit.objective == 0 and limit.certificate.gap == 0
-    assert bf.min_frobenius_norm((2, 3), [0], [0], [0.0]).objective == 0
+    assert bf.limits.min_frobenius_norm((2, 3), [0], [0], [0.0]).objective == 0
 
 
 def test_least_frobenius_norm_is_min_l2_of_the_indicators():
     ds = bf.data.completion((5, 6), 1, 12, key=3)
     entries = bf.data.observed_entries(ds, (5, 6))
-    limit, least = bf.min_frobenius_norm((5, 6), *entries), bf.min_l2(ds.X, ds.y)
+    limit, least = bf.limits.min_frobenius_norm((5, 6), *entries), bf.limits.min_l2(ds.X, ds.y)
     np.testing.assert_allclose(limit.value.ravel(), least.value, atol=1e-15)
     assert limit.objective == pytest.approx(least.objective, rel=1e-14)
     assert limit.certificate.gap <= 1e-14 and limit.certificate.kind == "closed-form"
     model = bf.MatrixFactorisation((5, 6), 12)
-    kernel = bf.tangent_kernel_limit(model, ds, model.init(0.3))
+    kernel = bf.limits.tangent_kernel_limit(model, ds, model.init(0.3))
     np.testing.assert_allclose(kernel.value, limit.value, atol=1e-14)

@@ -84,9 +84,9 @@ def test_projections_by_the_hypentropy(alpha, moved):
     for seed in range(2):
         X, y, start = data(seed)
         start = start if moved else None
-        found = bf.bregman_projection(bf.Hypentropy(alpha), X, y, start)
+        found = bf.bregman_projection(bf.potentials.Hypentropy(alpha), X, y, start)
         assert (
-            bf.mirror_limit(bf.Hypentropy(alpha), X, y, start).certificate.primal
+            bf.limits.mirror_limit(bf.potentials.Hypentropy(alpha), X, y, start).certificate.primal
             == found.certificate.primal
         )
         eta0 = (
@@ -106,7 +106,7 @@ def test_projections_onto_least_squares_fits(d, units):
     above."""
     X, y, _ = data(11, n=6, d=d)
     alpha = mp.mpf(0.1)
-    found = bf.mirror_limit(bf.Hypentropy(0.1), units * X, y)
+    found = bf.limits.mirror_limit(bf.potentials.Hypentropy(0.1), units * X, y)
     A = mp.matrix(rows_of(units * X))
     with mp.workdps(500):  # β² is below α² by up to 320 digits
         beta = mp.lu_solve(A.T * A, A.T * mp.matrix([mp.mpf(float(value)) for value in y]))
@@ -132,7 +132,7 @@ def test_limits_of_diagonal_networks(scale):
 @pytest.mark.parametrize("scale", [1e-3, 0.5, 20.0])
 def test_projections_of_depth_three(scale):
     X, y, _ = data(7)
-    potential = bf.DepthPotential(3, scale)
+    potential = bf.potentials.DepthPotential(3, scale)
     found = bf.bregman_projection(potential, X, y)
     unit = mp.mpf(scale) ** 3
 
@@ -150,7 +150,7 @@ def test_projections_on_half_lines():
     X, _, start = data(3)
     start = np.abs(start)
     y = X @ (start * np.exp(X.T @ [0.3, -0.2, 0.1]))
-    found = bf.bregman_projection(bf.Hypentropy(0.0), X, y, start)
+    found = bf.bregman_projection(bf.potentials.Hypentropy(0.0), X, y, start)
     eta0 = [mp.log(mp.mpf(float(b))) for b in start]
     truth = divergence_at_least(
         X,
@@ -168,19 +168,19 @@ def test_rows_that_depend_by_rounding_only(apart):
     """β = (1, 1) is the only solution: of ℓ1 norm 2, of ℓ2 norm √2, and of kernel norm √(aᵀKa) for
     a = K⁻¹y."""
     X, y = np.array([[1.0, 0.0], [1.0, apart]]), np.array([1.0, 1.0 + apart])
-    contains(bf.min_l1(X, y).certificate, 2)
-    contains(bf.min_l2(X, y).certificate, mp.sqrt(2))
+    contains(bf.limits.min_l1(X, y).certificate, 2)
+    contains(bf.limits.min_l2(X, y).certificate, mp.sqrt(2))
     one, alpha = mp.mpf(1), mp.mpf(0.1)
     truth = 2 * (one * mp.asinh(one / alpha) - mp.sqrt(one + alpha**2) + alpha)
-    contains(bf.bregman_projection(bf.Hypentropy(0.1), X, y).certificate, truth)
+    contains(bf.bregman_projection(bf.potentials.Hypentropy(0.1), X, y).certificate, truth)
     K, target = np.array([[1.0, 1.0], [1.0, 1.0 + apart]]), np.array([1.0, 1.0])
-    contains(bf.kernel_interpolator(K, target).certificate, 1)
+    contains(bf.limits.kernel_interpolator(K, target).certificate, 1)
     if apart < 2.0**-50:
         assert (
-            bf.min_l1(X, y).certificate.kind == "bound"
-            and "in exact arithmetic" in bf.min_l1(X, y).stats["note"]
+            bf.limits.min_l1(X, y).certificate.kind == "bound"
+            and "in exact arithmetic" in bf.limits.min_l1(X, y).stats["note"]
         )
-        assert bf.min_l1(X, y).certificate.gap == np.inf
+        assert bf.limits.min_l1(X, y).certificate.gap == np.inf
 
 
 def test_rows_that_depend_whatever_the_precision():
@@ -189,9 +189,9 @@ def test_rows_that_depend_whatever_the_precision():
     X = np.vstack([X, 2 * X[0] - X[2]])
     y = X @ rng.integers(-3, 4, 8)
     for found in (
-        bf.min_l1(X, y),
-        bf.min_l2(X, y),
-        bf.bregman_projection(bf.Hypentropy(0.1), X, y),
+        bf.limits.min_l1(X, y),
+        bf.limits.min_l2(X, y),
+        bf.bregman_projection(bf.potentials.Hypentropy(0.1), X, y),
     ):
         assert (
             found.certificate.kind != "bound"
@@ -199,7 +199,7 @@ def test_rows_that_depend_whatever_the_precision():
             and found.stats["rank"] == 3
         )
     y[3] = np.nextafter(y[3], np.inf)  # now no β solves it
-    assert bf.min_l2(X, y).certificate.primal == np.inf
+    assert bf.limits.min_l2(X, y).certificate.primal == np.inf
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -221,7 +221,7 @@ def test_l1_margins(seed):
                         for row in whole
                     )
                 )
-    certificate = bf.l1_max_margin(Z).certificate
+    certificate = bf.limits.l1_max_margin(Z).certificate
     assert Fraction(certificate.primal) <= max(values) <= Fraction(certificate.dual)
 
 
@@ -293,7 +293,7 @@ def test_f1_margins(offset):
     digits, lie within the bracket."""
     X = np.random.default_rng(2).standard_normal((5, 2)) + offset
     y = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
-    found = bf.f1_max_margin(X, y, time_s=5.0)
+    found = bf.limits.f1_max_margin(X, y, time_s=5.0)
     rows = [[*row, mp.mpf(1)] for row in rows_of(X)]
     network = found.value
     masses = [mp.exp(mp.mpf(float(value))) for value in network.log_masses]
@@ -326,7 +326,7 @@ def test_tangent_margins():
         np.array([1.0, -1.0, 1.0, -1.0, 1.0]),
     )
     start = model.init(0.7, key=2)
-    found = bf.tangent_max_margin(model, start, X, y)
+    found = bf.limits.tangent_max_margin(model, start, X, y)
     with mp.workdps(150):
         rows, W, a = rows_of(X), rows_of(start.W), [mp.mpf(float(value)) for value in start.a]
         hidden = [[mp.fdot(w, row) for w in W] for row in rows]
@@ -357,13 +357,15 @@ def test_networks_of_vanishing_initialisation(seed):
             mp.sqrt(mp.fsum(s for s, v in zip(squares, y, strict=True) if side * v > 0))
             for side in (1, -1)
         )
-        contains(bf.min_norm_interpolator(X, y).certificate, truth, 1e-12)
+        contains(bf.limits.min_norm_interpolator(X, y).certificate, truth, 1e-12)
         a, W = np.repeat([0.01, -0.01], 30), rng.standard_normal((60, 4)) * 0.005
         try:
             contains(
-                bf.saddle_limit(bf.Dataset(X, y), bf.TwoLayerParams(a, W)).certificate, truth, 1e-12
+                bf.flows.saddle_limit(bf.Dataset(X, y), bf.models.TwoLayerParams(a, W)).certificate,
+                truth,
+                1e-12,
             )
-        except bf.AssumptionError:
+        except bf.errors.AssumptionError:
             continue
 
 
@@ -372,7 +374,7 @@ def test_least_norm_networks_in_the_plane(seed):
     """From below what λ proves, from above a network that interpolates at 60 digits."""
     rng = np.random.default_rng(seed)
     X, y = np.c_[rng.standard_normal(4), np.ones(4)], rng.standard_normal(4)
-    found = bf.min_norm_interpolator(X, y)
+    found = bf.limits.min_norm_interpolator(X, y)
     rows, labels = rows_of(X), [mp.mpf(float(value)) for value in y]
     lam = [mp.mpf(float(value)) for value in found.stats["multipliers"]]
     assert found.certificate.dual <= 2 * mp.fdot(lam, labels) / largest_gain(rows, lam)
@@ -419,7 +421,7 @@ def test_inverse_norms(least):
         ),
     }
     for norm, truth in truths.items():
-        certificate = bf.inverse_norm(X, norm, time_s=3.0).certificate
+        certificate = bf.diagnostics.inverse_norm(X, norm, time_s=3.0).certificate
         assert certificate.primal <= truth <= certificate.dual
 
 

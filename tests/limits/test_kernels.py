@@ -3,21 +3,16 @@ import pytest
 
 from biasflow import (
     DiagonalNetwork,
-    DiagonalParams,
-    InconsistentError,
-    InputError,
     MatrixFactorisation,
-    RefusedError,
-    ScaleError,
     SquareLoss,
     bregman_projection,
     data,
-    kernel_interpolator,
     limit,
-    min_l2,
     tangent_kernel,
-    tangent_kernel_limit,
 )
+from biasflow.errors import InconsistentError, InputError, RefusedError, ScaleError
+from biasflow.limits import kernel_interpolator, min_l2, tangent_kernel_limit
+from biasflow.models import DiagonalParams
 
 DEPTHS = (2, 3, 5)
 

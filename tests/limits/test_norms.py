@@ -4,7 +4,8 @@ import pytest
 from scipy.optimize import linprog
 
 import biasflow as bf
-from biasflow import InputError, min_l1, min_l2
+from biasflow.errors import InputError
+from biasflow.limits import min_l1, min_l2
 
 EPS = float(np.finfo(float).eps)
 
@@ -115,10 +116,12 @@ def test_wide_brackets_are_called_so_and_rows_that_were_left_out_are_named():
     """β = (1, 1) solves both, of ℓ1 norm 2 and ℓ2 norm √2; the rows are 2^-46 and 2^-52 apart."""
     for apart, kinds in ((2.0**-20, ("exact", "closed-form")), (2.0**-46, ("bound", "bound"))):
         X, y = [[1.0, 0.0], [1.0, apart]], [1.0, 1.0 + apart]
-        for solve, truth, kind in zip((bf.min_l1, bf.min_l2), (2.0, 2.0**0.5), kinds, strict=True):
+        for solve, truth, kind in zip(
+            (bf.limits.min_l1, bf.limits.min_l2), (2.0, 2.0**0.5), kinds, strict=True
+        ):
             certificate = solve(X, y).certificate
             assert certificate.kind == kind and certificate.dual <= truth <= certificate.primal
-    for solve in (bf.min_l1, bf.min_l2):
+    for solve in (bf.limits.min_l1, bf.limits.min_l2):
         assert (
             "up to rounding"
             in solve([[1.0, 0.0], [1.0, 2.0**-52]], [1.0, 1.0 + 2.0**-52]).stats["note"]
@@ -129,8 +132,8 @@ def test_what_only_floats_cannot_solve_is_not_called_unsolvable():
     """Timestamps a minute apart beside a bias: two rows, two unknowns, one solution; and one system
     that has none."""
     X = [[1.7e9, 1.0], [1.7e9 + 60, 1.0]]
-    for solve in (bf.min_l1, bf.min_l2):
-        with pytest.raises(bf.InconsistentError, match="though not exactly"):
+    for solve in (bf.limits.min_l1, bf.limits.min_l2):
+        with pytest.raises(bf.errors.InconsistentError, match="though not exactly"):
             solve(X, [1.0, 2.0])
-        with pytest.raises(bf.InconsistentError, match="no β solves"):
+        with pytest.raises(bf.errors.InconsistentError, match="no β solves"):
             solve([[1.0, 2.0], [2.0, 4.0]], [1.0, 3.0])

@@ -6,21 +6,10 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow import (
-    DepthPotential,
-    DiagonalNetwork,
-    DomainError,
-    Entropy,
-    Euclidean,
-    Hypentropy,
-    InconsistentError,
-    InfeasibleError,
-    InputError,
-    ScaledPotential,
-    bregman_projection,
-    min_l1,
-    min_l2,
-)
+from biasflow import DiagonalNetwork, bregman_projection
+from biasflow.errors import DomainError, InconsistentError, InfeasibleError, InputError
+from biasflow.limits import min_l1, min_l2
+from biasflow.potentials import DepthPotential, Entropy, Euclidean, Hypentropy, ScaledPotential
 
 EPS = float(np.finfo(float).eps)
 LOG_ALPHAS = (13.8, 0.0, -7.0, -50.0, -230.0, -2300.0, -23000.0)
@@ -546,11 +535,11 @@ def test_bad_input(arguments, error, words):
 @pytest.mark.parametrize(
     ("potential", "X", "y", "start", "truth"),
     [
-        (bf.Entropy(), [[2.0**31, -1.0, 1.0]], [0.0], [1.0, 2.0**32, 2.0**31], 0.0),
-        (bf.Entropy(), [[1.7e9, -1.0, 1.0]], [0.0], [1.0, 3.4e9, 1.7e9], 0.0),
-        (bf.Hypentropy(0.0), [[1.0, -1e-9, 0.0]], [0.0], [1.0, 1e9, 1.0], 0.0),
+        (bf.potentials.Entropy(), [[2.0**31, -1.0, 1.0]], [0.0], [1.0, 2.0**32, 2.0**31], 0.0),
+        (bf.potentials.Entropy(), [[1.7e9, -1.0, 1.0]], [0.0], [1.0, 3.4e9, 1.7e9], 0.0),
+        (bf.potentials.Hypentropy(0.0), [[1.0, -1e-9, 0.0]], [0.0], [1.0, 1e9, 1.0], 0.0),
         (
-            bf.Hypentropy(0.0),
+            bf.potentials.Hypentropy(0.0),
             [[1.0, -1e-12, 0.0], [0.0, 1.0, 1.0]],
             [0.0, 3.0],
             [1e-15, 1.0, 2.0],
@@ -571,5 +560,5 @@ def test_entries_of_mixed_units_force_no_coordinate_to_zero(potential, X, y, sta
 
 
 def test_labels_that_mixed_units_put_within_reach_are_not_called_out_of_reach():
-    with pytest.raises(bf.ConvergenceError):  # β = (0, 1) solves it, on the boundary
-        bf.bregman_projection(bf.Entropy(), [[2.0**31, -1.0]], [-1.0], [1.0, 1.0])
+    with pytest.raises(bf.errors.ConvergenceError):  # β = (0, 1) solves it, on the boundary
+        bf.bregman_projection(bf.potentials.Entropy(), [[2.0**31, -1.0]], [-1.0], [1.0, 1.0])

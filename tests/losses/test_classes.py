@@ -2,7 +2,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from biasflow import CrossEntropyLoss, InputError, LogisticLoss
+from biasflow import CrossEntropyLoss, LogisticLoss
+from biasflow.errors import InputError
 
 EPS = float(np.finfo(np.float32).eps)
 LOSS = CrossEntropyLoss()

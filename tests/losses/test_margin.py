@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.tangent.precision import jax_in_double
+from biasflow._numerics.double_precision import jax_in_double
 
 LOSSES = [bf.ExponentialLoss(), bf.LogisticLoss()]
 Y = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
@@ -79,11 +79,11 @@ def test_jax_agrees(loss):
 
 
 def test_bad_input():
-    with pytest.raises(bf.InputError, match=r"ds\.y: expected labels of ±1, entry 1 is 0"):
+    with pytest.raises(bf.errors.InputError, match=r"ds\.y: expected labels of ±1, entry 1 is 0"):
         bf.LogisticLoss().checked(np.array([1.0, 0.0]))
-    with pytest.raises(bf.InputError, match="loss: expected MarginLoss, found SquareLoss"):
+    with pytest.raises(bf.errors.InputError, match="loss: expected MarginLoss, found SquareLoss"):
         bf.SmoothMargin(bf.SquareLoss())
-    with pytest.raises(bf.RefusedError, match="no unbiased gradient"):
+    with pytest.raises(bf.errors.RefusedError, match="no unbiased gradient"):
         bf.SmoothMargin().factor(3)
 
 
@@ -94,12 +94,12 @@ START = MODEL.init(0.5, dim=2)
 
 @pytest.mark.parametrize("loss", [*LOSSES, bf.SmoothMargin()])
 def test_flow_and_descent_need_an_end_and_go_down(loss):
-    with pytest.raises(bf.InputError, match=r"t1: .* has no minimiser"):
+    with pytest.raises(bf.errors.InputError, match=r"t1: .* has no minimiser"):
         bf.gradient_flow(MODEL, DATA, loss, START)
     flow = bf.gradient_flow(MODEL, DATA, loss, START, t1=2.0)
     assert flow.stats["method"] == "weights" and flow.result is bf.Result.REACHED_T1
     assert np.all(np.diff(flow.loss) < 0)
-    down = bf.gradient_descent(MODEL, DATA, loss, START, 1e-4, 20000)
+    down = bf.training.gradient_descent(MODEL, DATA, loss, START, 1e-4, 20000)
     assert down.result is bf.Result.REACHED_T1
     assert down.loss[-1] == pytest.approx(flow.loss[-1], rel=1e-3)  # Euler's step 1e-4
 
@@ -107,23 +107,23 @@ def test_flow_and_descent_need_an_end_and_go_down(loss):
 def test_what_needs_a_square_loss_says_so():
     network = bf.TwoLayer(4, 2)
     with pytest.raises(
-        bf.RefusedError,
+        bf.errors.RefusedError,
         match="method 'dual': the dual flow needs a square loss, found LogisticLoss",
     ):
         bf.gradient_flow(MODEL, DATA, LOSSES[1], START, t1=1.0, method="dual")
     with pytest.raises(
-        bf.RefusedError, match="method 'events': the event-driven flow needs a square loss"
+        bf.errors.RefusedError, match="method 'events': the event-driven flow needs a square loss"
     ):
         bf.gradient_flow(network, DATA, LOSSES[1], network.init(1.0), t1=1.0, method="events")
     with pytest.raises(
-        bf.RefusedError, match="effective_limit: needs a square loss, found LogisticLoss"
+        bf.errors.RefusedError, match="effective_limit: needs a square loss, found LogisticLoss"
     ):
-        bf.effective_limit(MODEL, DATA, LOSSES[1], START, 0.1, 10)
-    with pytest.raises(bf.RefusedError, match="limit: needs a square loss"):
+        bf.training.effective_limit(MODEL, DATA, LOSSES[1], START, 0.1, 10)
+    with pytest.raises(bf.errors.RefusedError, match="limit: needs a square loss"):
         bf.limit(MODEL, DATA, LOSSES[0], params0=START)
-    with pytest.raises(bf.InputError, match=r"ds\.y: expected labels of ±1"):
+    with pytest.raises(bf.errors.InputError, match=r"ds\.y: expected labels of ±1"):
         bf.gradient_flow(MODEL, bf.Dataset(DATA.X, 2 * DATA.y), LOSSES[0], START, t1=1.0)
-    with pytest.raises(bf.RefusedError, match="no unbiased gradient"):
-        bf.gradient_descent(MODEL, DATA, bf.SmoothMargin(), START, 0.1, 10, batch=2)
-    batches = bf.gradient_descent(MODEL, DATA, LOSSES[1], START, 0.01, 500, batch=2)
+    with pytest.raises(bf.errors.RefusedError, match="no unbiased gradient"):
+        bf.training.gradient_descent(MODEL, DATA, bf.SmoothMargin(), START, 0.1, 10, batch=2)
+    batches = bf.training.gradient_descent(MODEL, DATA, LOSSES[1], START, 0.01, 500, batch=2)
     assert batches.loss[-1] < batches.loss[0]

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from biasflow import InputError, SquareLoss
+from biasflow import SquareLoss
+from biasflow.errors import InputError
 
 FACTORS = {"half": 0.5, "sum": 1.0, "half-mean": 1 / 8}
 

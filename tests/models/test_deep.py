@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.tangent.precision import jax_in_double
+from biasflow._core.trees import leaf_map, leaves
+from biasflow._numerics.double_precision import jax_in_double
 from biasflow.models import DeepNetwork, DeepParams
-from biasflow.records import leaf_map, leaves
 
 MODELS = [
     DeepNetwork((3, 5, 4)),
@@ -116,7 +116,7 @@ def test_networks_without_biases_are_homogeneous_of_the_degree_of_their_depth(de
 def test_with_biases_only_weighted_homogeneity_is_left():
     model = DeepNetwork((3, 5, 4), bias=True)
     params, X, _ = some(model)
-    with pytest.raises(bf.RefusedError, match="not homogeneous"):
+    with pytest.raises(bf.errors.RefusedError, match="not homogeneous"):
         _ = model.homogeneity
     assert not np.allclose(
         model(leaf_map(lambda leaf: 3 * leaf, params), X), 27 * model(params, X), rtol=0.1
@@ -170,7 +170,7 @@ def test_rounded_kinks_are_smooth_and_close():
     assert distances[1] < 0.3 * distances[0] < 0.3 * 0.05
     assert model.nonsmooth(params) is not None
     assert dataclasses.replace(model, rounding=1e-3).nonsmooth(params) is None
-    with pytest.raises(bf.RefusedError, match="rounded"):
+    with pytest.raises(bf.errors.RefusedError, match="rounded"):
         _ = dataclasses.replace(model, rounding=1e-3).homogeneity
 
 
@@ -208,20 +208,20 @@ def small():
     ],
 )
 def test_bad_input_is_named(make):
-    with pytest.raises(bf.InputError, match=r"^\w+(\.\w+)?: "):
+    with pytest.raises(bf.errors.InputError, match=r"^\w+(\.\w+)?: "):
         make()
 
 
 def test_an_overflowing_scale_is_a_scale_error():
-    with pytest.raises(bf.ScaleError, match="overflow"):
+    with pytest.raises(bf.errors.ScaleError, match="overflow"):
         small().init(1.79e308)
 
 
 def test_there_is_no_mirror_form_and_the_refusals_say_so():
     model, ds = small(), bf.data.circle_teacher()
-    with pytest.raises(bf.RefusedError, match="mirror"):
-        bf.mirror(bf.Problem(model, ds, bf.SquareLoss(), model.init(1.0)))
-    with pytest.raises(bf.RefusedError, match="train_batch"):
+    with pytest.raises(bf.errors.RefusedError, match="mirror"):
+        bf.models.mirror(bf.Problem(model, ds, bf.SquareLoss(), model.init(1.0)))
+    with pytest.raises(bf.errors.RefusedError, match="train_batch"):
         bf.limit(model, ds, scale=1.0)
-    with pytest.raises(bf.RefusedError, match="layer"):
+    with pytest.raises(bf.errors.RefusedError, match="layer"):
         model.features(ds.X)

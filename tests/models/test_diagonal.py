@@ -2,19 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from biasflow import (
-    DepthPotential,
-    DiagonalNetwork,
-    DiagonalParams,
-    Hypentropy,
-    InputError,
-    Problem,
-    RefusedError,
-    ScaleError,
-    SquareLoss,
-    data,
-    mirror,
-)
+from biasflow import DiagonalNetwork, Problem, SquareLoss, data
+from biasflow.errors import InputError, RefusedError, ScaleError
+from biasflow.models import DiagonalParams, mirror
+from biasflow.potentials import DepthPotential, Hypentropy
 
 EPS = float(np.finfo(float).eps)
 DEPTHS = (2, 3, 4, 7)

@@ -2,15 +2,10 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow import (
-    FactorParams,
-    InputError,
-    MatrixFactorisation,
-    RefusedError,
-    ScaleError,
-    SquareLoss,
-)
-from biasflow.limits.tangent.precision import jax_in_double
+from biasflow import MatrixFactorisation, SquareLoss
+from biasflow._numerics.double_precision import jax_in_double
+from biasflow.errors import InputError, RefusedError, ScaleError
+from biasflow.models import FactorParams
 
 SHAPE = (3, 4)
 
@@ -109,13 +104,13 @@ class TestStarts:
 
 def test_no_mirror_form_and_its_gradients_do_not_commute():
     small = MatrixFactorisation((2, 2), 4)
-    defect = bf.commuting_defect(small, small.init(1.0))
+    defect = bf.diagnostics.commuting_defect(small, small.init(1.0))
     assert not defect.commutes and defect.kernel_defect > 1e-3
     model, params, X, _ = setting()
     ds = bf.Dataset(X, np.ones(6))
     assert "min_nuclear_norm" in model.mirror_form(params, SquareLoss(), 6)
     with pytest.raises(RefusedError, match=r"mirror: .*do not commute"):
-        bf.mirror(bf.Problem(model, ds, SquareLoss(), params))
+        bf.models.mirror(bf.Problem(model, ds, SquareLoss(), params))
     for given in ({"scale": 0.1}, {"params0": params}):
         with pytest.raises(RefusedError, match=r"limit: .*min_nuclear_norm"):
             bf.limit(model, ds, **given)

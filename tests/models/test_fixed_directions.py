@@ -7,14 +7,9 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import kstest
 
 import biasflow as bf
-from biasflow import (
-    FixedDirections,
-    FixedDirectionsParams,
-    InputError,
-    Problem,
-    RefusedError,
-    SquareLoss,
-)
+from biasflow import FixedDirections, Problem, SquareLoss
+from biasflow.errors import InputError, RefusedError
+from biasflow.models import FixedDirectionsParams
 
 EPS = float(np.finfo(float).eps)
 LOSSES = [SquareLoss("half"), SquareLoss("sum"), SquareLoss("half-mean")]
@@ -153,7 +148,7 @@ class TestStartAndLimit:
         (log(1/r) = 10⁴)."""
         model, ds, _ = setting(2)
         found = bf.limit(model, ds, log_scale=-5000.0)
-        least = bf.min_l1(model.features(ds.X), ds.y)
+        least = bf.limits.min_l1(model.features(ds.X), ds.y)
         assert np.sum(np.abs(found.value)) == pytest.approx(least.objective, rel=1e-3)
         assert found.certificate.residual < 1e-10
 
@@ -171,7 +166,7 @@ class TestMirrorForm:
         """∇²φ(β)·dβ/dt = −Xᵀ(Xβ − y), clock included, at a biased start and at an unbiased one."""
         model, ds, params = setting(4)
         for start in (params, model.init(0.7)):
-            form = bf.mirror(Problem(model, ds, loss, start))
+            form = bf.models.mirror(Problem(model, ds, loss, start))
             beta = model.effective(start)
             # a, b ≤ 1.5
             np.testing.assert_allclose(
@@ -186,8 +181,10 @@ class TestMirrorForm:
 
     def test_potential_is_half_phi_r(self):
         model, ds, params = setting(4)
-        form = bf.mirror(Problem(model, ds, SquareLoss("half"), params))
-        half = bf.ScaledPotential(0.5, bf.Hypentropy((params.a**2 - params.b**2) / 2))
+        form = bf.models.mirror(Problem(model, ds, SquareLoss("half"), params))
+        half = bf.potentials.ScaledPotential(
+            0.5, bf.potentials.Hypentropy((params.a**2 - params.b**2) / 2)
+        )
         beta = np.linspace(-2, 2, 8)
         np.testing.assert_allclose(form.potential.grad(beta), half.grad(beta), rtol=1e-13)
 
@@ -233,7 +230,7 @@ class TestMirrorForm:
     @given(seed=st.integers(0, 10**6), edge=st.integers(0, 3))
     @settings(max_examples=10, deadline=None)
     def test_invariants_of_random_networks(self, seed, edge):
-        model, params = bf.random_network(9, 5, 1.0, key=seed)
+        model, params = bf.models.random_network(9, 5, 1.0, key=seed)
         params.b[:edge] = params.a[:edge]
         ds = bf.data.hypercube(3, 5, key=seed)
         flow = bf.gradient_flow(model, ds, SquareLoss(), params, t1=3.0)
@@ -248,7 +245,7 @@ class TestSplitting:
     def test_split(self):
         rng = np.random.default_rng(0)
         W, b, X = rng.standard_normal((7, 4)), rng.standard_normal(7), rng.standard_normal((5, 4))
-        model, params = bf.split_network(W, b)
+        model, params = bf.models.split_network(W, b)
         np.testing.assert_allclose(params.a[:, None] * model.directions, W, rtol=4 * EPS)
         np.testing.assert_allclose(np.linalg.norm(model.directions, axis=1), 1.0, rtol=4 * EPS)
         np.testing.assert_allclose(model(params, X), np.maximum(X @ W.T, 0) @ b, atol=1e-13)
@@ -257,7 +254,7 @@ class TestSplitting:
     @pytest.mark.parametrize("scale", [1e-200, 1e-300, 1e200])
     def test_split_at_extreme_scales(self, scale):
         W = np.array([[3.0, 4.0], [-1.0, 0.0]])
-        model, params = bf.split_network(scale * W, [0.0, 0.0])
+        model, params = bf.models.split_network(scale * W, [0.0, 0.0])
         np.testing.assert_allclose(params.a, [5 * scale, scale], rtol=4 * EPS)
         np.testing.assert_allclose(model.directions, [[0.6, 0.8], [-1.0, 0.0]], rtol=4 * EPS)
 
@@ -266,7 +263,7 @@ class TestSplitting:
         """Weights given the cone, pooled over neurons: Kolmogorov–Smirnov at level 1e-3 against
         rejection by hand."""
         m, k, alpha = 20_000, 3, 0.7
-        model, params = bf.random_network(m, k, alpha, law=law, key=1)
+        model, params = bf.models.random_network(m, k, alpha, law=law, key=1)
         assert np.all(params.a >= np.abs(params.b))
         np.testing.assert_allclose(np.linalg.norm(model.directions, axis=1), 1.0, rtol=4 * EPS)
         rng, s = np.random.default_rng(99), alpha / np.sqrt(m)
@@ -290,7 +287,7 @@ class TestSplitting:
             )
 
     def test_random_start_is_its_key(self):
-        one, other, third = (bf.random_network(5, 3, 1.0, key=key) for key in (3, 3, 4))
+        one, other, third = (bf.models.random_network(5, 3, 1.0, key=key) for key in (3, 3, 4))
         assert np.array_equal(one[0].directions, other[0].directions) and np.array_equal(
             one[1].a, other[1].a
         )
@@ -298,10 +295,13 @@ class TestSplitting:
 
     def test_random_start_below_the_square_root_of_float_range(self):
         """Norms at 1e-170 must not vanish on the way: the cone would never be found."""
-        tiny, small = bf.random_network(4, 3, 2.0**-570, key=2), bf.random_network(4, 3, 1.0, key=2)
+        tiny, small = (
+            bf.models.random_network(4, 3, 2.0**-570, key=2),
+            bf.models.random_network(4, 3, 1.0, key=2),
+        )
         np.testing.assert_allclose(tiny[1].a * 2.0**570, small[1].a, rtol=4 * EPS)
         ds = bf.data.hypercube(2, 3, key=0)
-        form = bf.mirror(Problem(tiny[0], ds, SquareLoss(), tiny[1]))
+        form = bf.models.mirror(Problem(tiny[0], ds, SquareLoss(), tiny[1]))
         assert np.all(form.potential.potential.log_alpha < -700)
 
 
@@ -323,7 +323,7 @@ class TestMerging:
     def test_merged_flow_is_the_sum_of_the_unmerged(self, loss):
         problem, truth = self.repeated()
         problem = Problem(problem.model, problem.data, loss, problem.params0)
-        merged = bf.merge_directions(problem)
+        merged = bf.models.merge_directions(problem)
         times = np.array([0.1, 0.5, 1.0, 3.0, 10.0])
         flow = bf.gradient_flow(
             problem.model,
@@ -354,7 +354,7 @@ class TestMerging:
 
     def test_r_is_the_double_sum(self):
         problem, _ = self.repeated(8, (4, 1, 2))
-        merged = bf.merge_directions(problem)
+        merged = bf.models.merge_directions(problem)
         for k in range(3):
             a, b = (leaf[merged.groups == k] for leaf in problem.params0)
             terms = (np.outer(a, a) - np.outer(b, b)) ** 2 + (np.outer(a, b) - np.outer(b, a)) ** 2
@@ -363,7 +363,7 @@ class TestMerging:
     def test_groups_are_numbered_by_their_first_neuron(self):
         problem, truth = self.repeated(order=[4, 0, 1, 5, 2, 3])
         assert list(truth) == [2, 0, 1, 2, 1, 1]
-        merged = bf.merge_directions(problem)
+        merged = bf.models.merge_directions(problem)
         assert list(merged.groups) == [0, 1, 2, 0, 2, 2]
         expected = problem.model.features(problem.data.X)[:, [0, 1, 2]]
         assert np.array_equal(merged.mirror.X, expected)
@@ -375,7 +375,7 @@ class TestMerging:
     def test_groups_of_one_are_the_plain_reduction(self):
         model, ds, params = setting(9)
         problem = Problem(model, ds, SquareLoss("sum"), params)
-        merged, plain = bf.merge_directions(problem), bf.mirror(problem)
+        merged, plain = bf.models.merge_directions(problem), bf.models.mirror(problem)
         assert list(merged.groups) == list(range(8))
         np.testing.assert_allclose(merged.r, (params.a**2 - params.b**2) / 2, rtol=1e-14)
         assert np.array_equal(merged.mirror.X, plain.X)
@@ -390,7 +390,7 @@ class TestMerging:
         model = FixedDirections([[1.0, 0.0], [0.0, 1.0]])
         params = FixedDirectionsParams(np.array([1.0, 1e-170]), np.zeros(2))
         problem = Problem(model, bf.Dataset(np.eye(2), [1.0, 1.0]), SquareLoss(), params)
-        log_r = bf.merge_directions(problem).mirror.potential.potential.log_alpha
+        log_r = bf.models.merge_directions(problem).mirror.potential.potential.log_alpha
         np.testing.assert_allclose(log_r, 2 * np.log(params.a) - np.log(2), rtol=1e-14)
 
     def test_half_lines_merge(self):
@@ -401,13 +401,13 @@ class TestMerging:
         same = Problem(
             FixedDirections(np.repeat(e, 2, 0)), ds, SquareLoss(), ([1.0, 2.0], [-1.0, -2.0])
         )
-        merged = bf.merge_directions(same)
+        merged = bf.models.merge_directions(same)
         assert (
             merged.r[0] == 0
             and list(merged.mirror.potential.half_lines(1)) == [-1]
             and merged.mirror.beta0[0] == -5
         )
-        both = bf.merge_directions(
+        both = bf.models.merge_directions(
             Problem(
                 FixedDirections(np.repeat(e, 2, 0)), ds, SquareLoss(), ([1.0, 2.0], [1.0, -2.0])
             )
@@ -423,10 +423,10 @@ class TestMerging:
         rng = np.random.default_rng(10)
         n, d = 3, 5
         ds = bf.Dataset(rng.uniform(0, 1, (n, d)), rng.standard_normal(n))
-        w = bf.DiagonalParams(rng.uniform(0.3, 1.0, d), rng.uniform(0.3, 1.0, d))
+        w = bf.models.DiagonalParams(rng.uniform(0.3, 1.0, d), rng.uniform(0.3, 1.0, d))
         params = FixedDirectionsParams(np.concatenate(w), np.concatenate([w.plus, -w.minus]))
         model = FixedDirections(np.vstack([np.eye(d), np.eye(d)]))
-        merged = bf.merge_directions(Problem(model, ds, loss, params))
+        merged = bf.models.merge_directions(Problem(model, ds, loss, params))
         np.testing.assert_allclose(merged.r, 2 * w.plus * w.minus, rtol=1e-14)
         assert list(merged.groups) == [*range(d), *range(d)]
         np.testing.assert_allclose(merged.mirror.beta0, w.plus**2 - w.minus**2, atol=1e-15)
@@ -468,15 +468,15 @@ class TestUnreachableLabels:
         X, beta0 = model.features(ds.X), model.effective(params)
         best = nnls(X, ds.y)[0]
         with pytest.raises(
-            bf.InfeasibleError, match="labels out of reach with the signs"
+            bf.errors.InfeasibleError, match="labels out of reach with the signs"
         ) as caught:
             bf.limit(model, ds, params0=params)
         g = caught.value.certificate
         assert ds.y @ g > 0 and np.all(X.T @ g <= 1e-9)
-        with pytest.raises(bf.InfeasibleError, match="out of reach"):
-            bf.bregman_projection(bf.Entropy(), X, ds.y, beta0)
-        limit = bf.mirror_limit(
-            bf.mirror(Problem(model, ds, SquareLoss(), params)).potential, X, ds.y, beta0
+        with pytest.raises(bf.errors.InfeasibleError, match="out of reach"):
+            bf.bregman_projection(bf.potentials.Entropy(), X, ds.y, beta0)
+        limit = bf.limits.mirror_limit(
+            bf.models.mirror(Problem(model, ds, SquareLoss(), params)).potential, X, ds.y, beta0
         )
         np.testing.assert_allclose(X @ limit.value, X @ best, atol=1e-12)
         assert (
@@ -495,7 +495,9 @@ class TestUnreachableLabels:
         ds = bf.Dataset(ds.X, X @ [0.7, 0.1, 0.4])
         limit = bf.limit(model, ds, params0=params)
         np.testing.assert_allclose(
-            bf.mirror_limit(bf.Entropy(), X, ds.y, beta0).value, limit.value, atol=1e-10
+            bf.limits.mirror_limit(bf.potentials.Entropy(), X, ds.y, beta0).value,
+            limit.value,
+            atol=1e-10,
         )
         flow = bf.gradient_flow(model, ds, SquareLoss(), params)
         assert flow.result is bf.Result.CONVERGED
@@ -507,11 +509,11 @@ class TestUnreachableLabels:
         model, _, params = setting(11, m=3)
         ds = bf.data.hypercube(6, 6, key=4)
         X = model.features(ds.X)
-        with pytest.raises(bf.InconsistentError):
+        with pytest.raises(bf.errors.InconsistentError):
             bf.limit(model, ds, params0=params)
         best = np.linalg.lstsq(X, ds.y, rcond=None)[0]
-        form = bf.mirror(Problem(model, ds, SquareLoss(), params))
-        limit = bf.mirror_limit(form.potential, form.X, form.y, form.beta0)
+        form = bf.models.mirror(Problem(model, ds, SquareLoss(), params))
+        limit = bf.limits.mirror_limit(form.potential, form.X, form.y, form.beta0)
         np.testing.assert_allclose(limit.value, best, atol=1e-11)
         flow = bf.gradient_flow(model, ds, SquareLoss(), params)
         assert flow.result is bf.Result.STATIONARY
@@ -528,7 +530,7 @@ def test_rank_deficient_features_flow_but_have_no_bounds():
     np.testing.assert_allclose(
         model.effective(flow.final), bf.limit(model, ds, params0=params).value, atol=1e-8
     )
-    bounds = bf.convergence_bounds(Problem(model, twice, SquareLoss(), params), flow)
+    bounds = bf.diagnostics.convergence_bounds(Problem(model, twice, SquareLoss(), params), flow)
     assert bounds.inverse_norm == np.inf
     assert bounds.kappa1 == bounds.kappa2 == bounds.sharp_rate == 0
     assert bounds.asymptotic_rate < 1e-25  # zero up to the square of rounding
@@ -555,8 +557,10 @@ class TestBadInput:
                 model, ds, SquareLoss(), params, method="weights"
             ),
             lambda model, ds, params: bf.limit(model, ds, params0=params),
-            lambda model, ds, params: bf.merge_directions(Problem(model, ds, SquareLoss(), params)),
-            lambda model, ds, params: bf.mirror(Problem(model, ds, SquareLoss(), params)),
+            lambda model, ds, params: bf.models.merge_directions(
+                Problem(model, ds, SquareLoss(), params)
+            ),
+            lambda model, ds, params: bf.models.mirror(Problem(model, ds, SquareLoss(), params)),
         ],
         ids=["flow", "dual", "weights", "limit", "merge", "mirror"],
     )
@@ -597,7 +601,7 @@ class TestBadInput:
 
     def test_zero_neuron_cannot_be_split(self):
         with pytest.raises(InputError, match=r"W: neuron 1 is zero and without direction"):
-            bf.split_network([[1.0, 0.0], [0.0, 0.0]], [1.0, 1.0])
+            bf.models.split_network([[1.0, 0.0], [0.0, 0.0]], [1.0, 1.0])
 
     @pytest.mark.parametrize(
         "make, words",
@@ -617,18 +621,21 @@ class TestBadInput:
             ),
             (lambda: FixedDirections(np.eye(3)).init(-1.0), r"scale: found -1"),
             (lambda: FixedDirections(np.eye(3)).potential(), r"scale: give exactly one"),
-            (lambda: bf.split_network(np.eye(3), [1.0, 2.0]), r"b: expected length 3, found 2"),
-            (lambda: bf.split_network([[np.inf, 1.0]], [1.0]), r"W: entry \(0, 0\) is inf"),
-            (lambda: bf.random_network(0, 3, 1.0), r"width: .*at least 1"),
-            (lambda: bf.random_network(3, 2.5, 1.0), r"dim: expected an integer"),
-            (lambda: bf.random_network(3, 2, -1.0), r"scale: expected a positive"),
-            (lambda: bf.random_network(3, 2, np.nan), r"scale: expected a positive"),
             (
-                lambda: bf.random_network(3, 2, 1.0, law="cauchy"),
+                lambda: bf.models.split_network(np.eye(3), [1.0, 2.0]),
+                r"b: expected length 3, found 2",
+            ),
+            (lambda: bf.models.split_network([[np.inf, 1.0]], [1.0]), r"W: entry \(0, 0\) is inf"),
+            (lambda: bf.models.random_network(0, 3, 1.0), r"width: .*at least 1"),
+            (lambda: bf.models.random_network(3, 2.5, 1.0), r"dim: expected an integer"),
+            (lambda: bf.models.random_network(3, 2, -1.0), r"scale: expected a positive"),
+            (lambda: bf.models.random_network(3, 2, np.nan), r"scale: expected a positive"),
+            (
+                lambda: bf.models.random_network(3, 2, 1.0, law="cauchy"),
                 r"law: expected one of 'uniform', 'gaussian'",
             ),
-            (lambda: bf.random_network(3, 2, 1.0, key=-1), r"key: .*at least 0"),
-            (lambda: bf.merge_directions("no"), r"problem: expected Problem, found str"),
+            (lambda: bf.models.random_network(3, 2, 1.0, key=-1), r"key: .*at least 0"),
+            (lambda: bf.models.merge_directions("no"), r"problem: expected Problem, found str"),
         ],
     )
     def test_malformed(self, make, words):
@@ -675,11 +682,11 @@ class TestBadInput:
         with pytest.raises(
             InputError, match=r"problem\.model: expected FixedDirections, found DiagonalNetwork"
         ):
-            bf.merge_directions(diagonal)
+            bf.models.merge_directions(diagonal)
         model = FixedDirections(np.eye(3))
         with pytest.raises(InputError, match=r"problem\.loss: expected SquareLoss, found object"):
-            bf.merge_directions(Problem(model, ds, object(), model.init(1.0)))
+            bf.models.merge_directions(Problem(model, ds, object(), model.init(1.0)))
         with pytest.raises(
             RefusedError, match=r"mirror: the dual flow needs a square loss, found object"
         ):
-            bf.mirror(Problem(model, ds, object(), model.init(1.0)))
+            bf.models.mirror(Problem(model, ds, object(), model.init(1.0)))

@@ -11,15 +11,15 @@ MODEL = bf.ProductNetwork()
 def setting(seed=0, n=5, d=7):
     rng = np.random.default_rng(seed)
     ds = bf.data.sparse_regression(n=n, d=d, sparsity=2, key=seed)
-    return ds, bf.ProductParams(rng.uniform(0.5, 1.5, d), rng.uniform(-0.4, 0.4, d))
+    return ds, bf.models.ProductParams(rng.uniform(0.5, 1.5, d), rng.uniform(-0.4, 0.4, d))
 
 
 def test_derivatives_against_finite_differences():
     ds, params = setting(1)
     rng, h = np.random.default_rng(0), 1e-6
-    direction = bf.ProductParams(rng.standard_normal(7), rng.standard_normal(7))
+    direction = bf.models.ProductParams(rng.standard_normal(7), rng.standard_normal(7))
     ahead, behind = (
-        bf.ProductParams(*(w + s * h * v for w, v in zip(params, direction, strict=True)))
+        bf.models.ProductParams(*(w + s * h * v for w, v in zip(params, direction, strict=True)))
         for s in (1, -1)
     )
     slope = (MODEL.effective(ahead) - MODEL.effective(behind)) / (2 * h)
@@ -43,7 +43,7 @@ def test_it_is_a_pair_of_weights_per_coordinate():
     )
     np.testing.assert_allclose(MODEL(params, ds.X), bf.DiagonalNetwork(2)(pair, ds.X), atol=1e-13)
     assert MODEL.homogeneity == 2
-    stacked = bf.ProductParams(np.stack([params.u] * 3), np.stack([params.v] * 3))
+    stacked = bf.models.ProductParams(np.stack([params.u] * 3), np.stack([params.v] * 3))
     assert MODEL.effective(stacked).shape == (3, 7) and MODEL(stacked, ds.X).shape == (3, 5)
 
 
@@ -71,16 +71,16 @@ def test_the_limit_from_a_scale_is_that_of_its_start():
 
 def test_a_unit_without_weights_never_moves():
     ds, params = setting(5)
-    dead = bf.ProductParams(
+    dead = bf.models.ProductParams(
         np.where(np.arange(7) == 2, 0.0, params.u), np.where(np.arange(7) == 2, 0.0, params.v)
     )
-    with pytest.raises(bf.RefusedError, match="coordinate 2"):
-        bf.mirror(bf.Problem(MODEL, ds, bf.SquareLoss("sum"), dead))
+    with pytest.raises(bf.errors.RefusedError, match="coordinate 2"):
+        bf.models.mirror(bf.Problem(MODEL, ds, bf.SquareLoss("sum"), dead))
 
 
 @pytest.mark.parametrize(
     "wrong", [(np.ones(7),), 3.0, (np.ones(7), np.ones(6)), (np.ones(7), np.full(7, np.nan))]
 )
 def test_wrong_parameters_are_named(wrong):
-    with pytest.raises(bf.InputError, match="params0"):
+    with pytest.raises(bf.errors.InputError, match="params0"):
         MODEL.checked(wrong, 7)

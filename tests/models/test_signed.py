@@ -15,7 +15,7 @@ def test_predictions_are_the_sum_over_neurons():
         sum(s * max(w @ x, 0.0) ** 2 for s, w in zip(MODEL.signs, params.W, strict=True)) for x in X
     ]
     np.testing.assert_allclose(MODEL(params, X), by_hand, rtol=1e-13)
-    stacked = bf.SignedTwoLayerParams(np.stack([params.W, 3 * params.W]))
+    stacked = bf.models.SignedTwoLayerParams(np.stack([params.W, 3 * params.W]))
     np.testing.assert_allclose(
         MODEL(stacked, X), np.stack([by_hand, np.multiply(9, by_hand)]), rtol=1e-13
     )
@@ -27,7 +27,7 @@ def test_gradient_and_jacobian_are_derivatives():
     params, g, step = MODEL.init(0.7, key=3), np.array([1.0, -2.0, 0.5, 3.0]), 1e-6
 
     def value(flat):
-        return MODEL(bf.SignedTwoLayerParams(flat.reshape(5, 3)), X)
+        return MODEL(bf.models.SignedTwoLayerParams(flat.reshape(5, 3)), X)
 
     flat = params.W.ravel()
     differences = np.array(
@@ -40,10 +40,10 @@ def test_gradient_and_jacobian_are_derivatives():
 
 def test_linearised_is_the_derivative_of_the_effective_predictor():
     params, direction, step = MODEL.init(1.0, key=1), MODEL.init(1.0, key=2), 1e-6
-    moved = [bf.SignedTwoLayerParams(params.W + s * direction.W) for s in (step, -step)]
+    moved = [bf.models.SignedTwoLayerParams(params.W + s * direction.W) for s in (step, -step)]
     difference = (MODEL.effective(moved[0]) - MODEL.effective(moved[1])) / (2 * step)
     np.testing.assert_allclose(MODEL.linearised(params, direction), difference, atol=1e-8)
-    zero = bf.SignedTwoLayerParams(np.zeros((5, 3)))
+    zero = bf.models.SignedTwoLayerParams(np.zeros((5, 3)))
     assert np.all(MODEL.linearised(zero, direction) == 0)
 
 
@@ -71,5 +71,5 @@ def test_it_descends_under_any_loss():
     ],
 )
 def test_bad_input(make, message):
-    with pytest.raises(bf.InputError, match=message):
+    with pytest.raises(bf.errors.InputError, match=message):
         make()

@@ -12,7 +12,7 @@ MODELS = [bf.TwoLayer(12, 3), bf.SignedTwoLayer(12, 3)]
 @pytest.mark.parametrize("model", MODELS)
 def test_the_predictor_is_the_network(model):
     params = model.init(0.7, key=2)
-    measure = bf.sphere_measure(model, params)
+    measure = bf.models.sphere_measure(model, params)
     np.testing.assert_allclose(measure(DATA.X), model(params, DATA.X), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(np.linalg.norm(measure.points, axis=1), 1.0, rtol=1e-14)
     beta = sum(np.sum(leaf**2) for leaf in params)
@@ -27,7 +27,7 @@ def test_zero_neurons_and_extreme_norms(model):
     params.W[3] = 0.0
     if isinstance(model, bf.TwoLayer):
         params.a[3] = 0.0
-    measure = bf.sphere_measure(model, params)
+    measure = bf.models.sphere_measure(model, params)
     assert measure.log_masses[3] == -np.inf and np.all(np.delete(measure.log_masses, 3) < -800)
     np.testing.assert_allclose(np.linalg.norm(measure.points, axis=1), 1.0, rtol=1e-14)
 
@@ -37,9 +37,9 @@ def test_transport_and_growth_are_those_of_the_flow(model):
     start, h = model.init(0.6, key=4), 1e-4
     flow = bf.gradient_flow(model, DATA, bf.SmoothMargin(), start, times=[0.0, h, 2 * h], rtol=1e-9)
     states = [type(start)(*(leaf[k] for leaf in flow.states)) for k in range(3)]
-    before, now, after = (bf.sphere_measure(model, state) for state in states)
+    before, now, after = (bf.models.sphere_measure(model, state) for state in states)
     weights = bf.SmoothMargin().weights(model(states[1], DATA.X), DATA.y)
-    moves = bf.transport_growth(now, DATA.X, DATA.y, weights)
+    moves = bf.models.transport_growth(now, DATA.X, DATA.y, weights)
     size = np.max(np.abs(moves.velocity))
     # h² and rtol/h
     np.testing.assert_allclose(
@@ -58,12 +58,12 @@ def test_transport_and_growth_are_those_of_the_flow(model):
 
 def test_bad_input():
     model = MODELS[0]
-    measure = bf.sphere_measure(model, model.init(1.0))
-    with pytest.raises(bf.InputError, match="model: expected TwoLayer or SignedTwoLayer"):
-        bf.sphere_measure(bf.DiagonalNetwork(2), model.init(1.0))
-    with pytest.raises(bf.InputError, match="every entry must be finite"):
-        bf.sphere_measure(model, (np.full(12, np.nan), np.ones((12, 3))))
-    with pytest.raises(bf.InputError, match="weights: expected length 15"):
-        bf.transport_growth(measure, DATA.X, DATA.y, np.ones(3))
-    with pytest.raises(bf.InputError, match="y: expected labels of ±1"):
-        bf.transport_growth(measure, DATA.X, 2 * DATA.y, np.ones(15))
+    measure = bf.models.sphere_measure(model, model.init(1.0))
+    with pytest.raises(bf.errors.InputError, match="model: expected TwoLayer or SignedTwoLayer"):
+        bf.models.sphere_measure(bf.DiagonalNetwork(2), model.init(1.0))
+    with pytest.raises(bf.errors.InputError, match="every entry must be finite"):
+        bf.models.sphere_measure(model, (np.full(12, np.nan), np.ones((12, 3))))
+    with pytest.raises(bf.errors.InputError, match="weights: expected length 15"):
+        bf.models.transport_growth(measure, DATA.X, DATA.y, np.ones(3))
+    with pytest.raises(bf.errors.InputError, match="y: expected labels of ±1"):
+        bf.models.transport_growth(measure, DATA.X, 2 * DATA.y, np.ones(15))

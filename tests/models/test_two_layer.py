@@ -27,9 +27,10 @@ def test_predictions_are_the_sum_over_neurons(model):
 @pytest.mark.parametrize("model", MODELS)
 def test_a_leading_axis_of_parameters_is_kept(model):
     (a, W), X, _ = some(model)
-    stacked = bf.TwoLayerParams(np.stack([a, 2 * a]), np.stack([W, 2 * W]))
+    stacked = bf.models.TwoLayerParams(np.stack([a, 2 * a]), np.stack([W, 2 * W]))
     np.testing.assert_allclose(
-        model(stacked, X), np.stack([model((p := bf.TwoLayerParams(a, W)), X), 4 * model(p, X)])
+        model(stacked, X),
+        np.stack([model((p := bf.models.TwoLayerParams(a, W)), X), 4 * model(p, X)]),
     )
     assert model.effective(stacked).shape == (2, 5, 3)
 
@@ -40,7 +41,7 @@ def test_gradient_and_jacobian_are_derivatives(model):
     step, flat = 1e-6, np.concatenate([params.a, params.W.ravel()])
 
     def value(v):
-        return model(bf.TwoLayerParams(v[:5], v[5:].reshape(5, 3)), X)
+        return model(bf.models.TwoLayerParams(v[:5], v[5:].reshape(5, 3)), X)
 
     differences = np.array(
         [(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(flat.size)]
@@ -58,14 +59,16 @@ def test_gradient_and_jacobian_are_derivatives(model):
 def test_the_network_is_homogeneous_of_degree_two(model):
     params, X, _ = some(model)
     np.testing.assert_allclose(
-        model(bf.TwoLayerParams(3 * params.a, 3 * params.W), X), 9 * model(params, X), rtol=1e-13
+        model(bf.models.TwoLayerParams(3 * params.a, 3 * params.W), X),
+        9 * model(params, X),
+        rtol=1e-13,
     )
     assert model.homogeneity == 2
 
 
 def test_the_gate_at_zero_is_that_of_the_negative_side():
     for model in MODELS:
-        params = bf.TwoLayerParams(np.ones(5), np.zeros((5, 3)))
+        params = bf.models.TwoLayerParams(np.ones(5), np.zeros((5, 3)))
         assert np.all(model.gates(params, np.ones((1, 3))) == model.negative_slope)
 
 
@@ -74,7 +77,7 @@ def test_linearised_is_the_derivative_of_the_effective_predictor():
     params, direction = model.init(1.0, key=1), model.init(1.0, key=2)
     step = 1e-6
     moved = [
-        bf.TwoLayerParams(params.a + s * direction.a, params.W + s * direction.W)
+        bf.models.TwoLayerParams(params.a + s * direction.a, params.W + s * direction.W)
         for s in (step, -step)
     ]
     difference = (model.effective(moved[0]) - model.effective(moved[1])) / (2 * step)
@@ -95,7 +98,7 @@ def test_starts_are_balanced_and_scale():
 
 @pytest.mark.parametrize("scale", [0, -1.0, 1e-320])
 def test_scales_that_are_not_positive_are_refused(scale):
-    with pytest.raises(bf.ScaleError, match="scale"):
+    with pytest.raises(bf.errors.ScaleError, match="scale"):
         bf.TwoLayer(3, 2).init(scale)
 
 
@@ -120,14 +123,14 @@ def test_scales_that_are_not_positive_are_refused(scale):
     ],
 )
 def test_bad_input_is_named(make):
-    with pytest.raises(bf.InputError, match=r"^\w+(\.\w+)?: "):
+    with pytest.raises(bf.errors.InputError, match=r"^\w+(\.\w+)?: "):
         make()
 
 
 def test_there_is_no_mirror_form_and_the_refusal_says_where_to_go():
     model = bf.TwoLayer(2, 2)
     problem = bf.Problem(model, bf.data.two_points(), bf.SquareLoss(), model.init(1.0))
-    with pytest.raises(bf.RefusedError, match="activation pattern"):
-        bf.mirror(problem)
-    with pytest.raises(bf.RefusedError, match="saddle_limit"):
+    with pytest.raises(bf.errors.RefusedError, match="activation pattern"):
+        bf.models.mirror(problem)
+    with pytest.raises(bf.errors.RefusedError, match="saddle_limit"):
         bf.limit(model, bf.data.two_points(), scale=1.0)

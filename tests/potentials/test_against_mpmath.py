@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from biasflow import DepthPotential, Entropy, Euclidean, Hypentropy, ScaledPotential
+from biasflow.potentials import DepthPotential, Entropy, Euclidean, Hypentropy, ScaledPotential
 
 EPS = float(np.finfo(float).eps)
 LEAST = 1e-290  # below it results are subnormal, and carry fewer digits by construction

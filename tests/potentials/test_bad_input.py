@@ -1,16 +1,8 @@
 import numpy as np
 import pytest
 
-from biasflow import (
-    DepthPotential,
-    DomainError,
-    Entropy,
-    Euclidean,
-    Hypentropy,
-    InputError,
-    ScaledPotential,
-    ScaleError,
-)
+from biasflow.errors import DomainError, InputError, ScaleError
+from biasflow.potentials import DepthPotential, Entropy, Euclidean, Hypentropy, ScaledPotential
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from biasflow import DepthPotential, Entropy, Euclidean, Hypentropy, ScaledPotential, bregman
+from biasflow.potentials import (
+    DepthPotential,
+    Entropy,
+    Euclidean,
+    Hypentropy,
+    ScaledPotential,
+    bregman,
+)
 
 EPS = float(np.finfo(float).eps)
 D = 5

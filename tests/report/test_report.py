@@ -9,9 +9,9 @@ from PIL import Image
 
 import stub_science
 from biasflow.errors import UnknownNameError
-from biasflow.records import Reading, Reported
+from biasflow.experiments.experiment import Reading, Reported
 from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
-from biasflow.run import Store
+from biasflow.sweeps import Store
 from biasflow.theory import Check, Verdict
 
 PNG_SIGNATURE = b"\x89PNG"

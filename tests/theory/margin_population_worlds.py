@@ -8,7 +8,7 @@ from margin_training_worlds import moving_in
 from worlds import World
 
 import biasflow as bf
-from biasflow.losses import margin as losses
+from biasflow.losses import margin_losses as losses
 from biasflow.theory.margin import (
     directions,
     discs,
@@ -18,7 +18,7 @@ from biasflow.theory.margin import (
     populations,
     regularity,
 )
-from biasflow.theory.margin.examples import cluster_data, interval_data
+from biasflow.theory.margin.margin_examples import cluster_data, interval_data
 
 
 def slower(factor):
@@ -184,12 +184,12 @@ def fewer(patch):
 
 
 def by_norm_two(found, Z):
-    return dataclasses.replace(found, objective=bf.l2_max_margin(Z).objective)
+    return dataclasses.replace(found, objective=bf.limits.l2_max_margin(Z).objective)
 
 
 def limit_of_fewer_labels(patch):
     data = cluster_data(0)
-    return {"problem": data, "limit": bf.f1_max_margin(data.X[:6], data.y[:6])}
+    return {"problem": data, "limit": bf.limits.f1_max_margin(data.X[:6], data.y[:6])}
 
 
 def mass_times(factor):
@@ -216,7 +216,7 @@ def an_atom(patch):
 def inputs_alone(patch):
     """The max margin of the inputs as they are for that of their intervals."""
     data = interval_data(0)
-    return {"problem": data, "limit": bf.f1_max_margin(data.X, data.y)}
+    return {"problem": data, "limit": bf.limits.f1_max_margin(data.X, data.y)}
 
 
 def centres_for_ends(patch):
@@ -224,7 +224,7 @@ def centres_for_ends(patch):
 
     def other(found):
         sample = bf.Dataset(found.centres[:, None], found.labels)
-        best = bf.f1_max_margin(sample.X, sample.y)
+        best = bf.limits.f1_max_margin(sample.X, sample.y)
         return best.value, sample, best.stats["weights"]
 
     patch.setattr(optimality, "population_margin", other)

@@ -8,7 +8,7 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.theory.margin import decay, interchange, points, projections, sparsity
-from biasflow.theory.margin.examples import cluster_data, point_problem
+from biasflow.theory.margin.margin_examples import cluster_data, point_problem
 
 
 def own_paces(factor):
@@ -65,18 +65,20 @@ def twice_the_atoms(found, *_):
     few, tight = found
     u = np.vstack([few.directions, few.directions + 1e-4])
     u /= np.linalg.norm(u, axis=1)[:, None]
-    return bf.Particles(u, np.tile(few.signs, 2), np.tile(few.log_masses, 2) - np.log(2)), tight
+    return bf.models.Particles(
+        u, np.tile(few.signs, 2), np.tile(few.log_masses, 2) - np.log(2)
+    ), tight
 
 
 def limit_of_fewer_labels(patch):
     data = cluster_data(0)
-    return {"problem": data, "limit": bf.f1_max_margin(data.X[:6], data.y[:6])}
+    return {"problem": data, "limit": bf.limits.f1_max_margin(data.X[:6], data.y[:6])}
 
 
 def of_fewer_samples(patch):
     """γ₁ of six samples given for all of them."""
     data = cluster_data(0, 12, d=3, k=2)
-    return {"problem": data, "limit": bf.f1_max_margin(data.X[:4], data.y[:4])}
+    return {"problem": data, "limit": bf.limits.f1_max_margin(data.X[:4], data.y[:4])}
 
 
 def rough_kernel(patch):

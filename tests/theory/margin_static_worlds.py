@@ -6,11 +6,18 @@ import numpy as np
 from worlds import World
 
 import biasflow as bf
-from biasflow.limits.margin import f2
-from biasflow.losses import margin as losses
+from biasflow.limits.neurons import f2_margin as f2
+from biasflow.losses import margin_losses as losses
 from biasflow.models import SphereMeasure
-from biasflow.theory.margin import assumptions, generalisation, margins, softmin, unseen, variation
-from biasflow.theory.margin.examples import (
+from biasflow.theory.margin import (
+    margin_assumptions as assumptions,
+    margin_generalisation as generalisation,
+    margins,
+    smooth_margins as softmin,
+    unseen,
+    variation_norm as variation,
+)
+from biasflow.theory.margin.margin_examples import (
     cluster_data,
     network_problem,
     relu_problem,
@@ -52,7 +59,7 @@ def with_stats(**entries):
 def random_measure(found, X, *_):
     rng = np.random.default_rng(5)
     u = rng.standard_normal((50, X.shape[1] + 1))
-    value = bf.Particles(
+    value = bf.models.Particles(
         u / np.linalg.norm(u, axis=1)[:, None],
         rng.choice([-1.0, 1.0], 50),
         np.full(50, -np.log(50)),
@@ -232,7 +239,7 @@ def sum_for_mean(patch):
 
 
 @dataclasses.dataclass(frozen=True)
-class Tail(bf.MarginLoss):
+class Tail(bf.losses.MarginLoss):
     """A loss given by log ℓ and log ℓ' of the margin."""
 
     kind: str = "polynomial"
@@ -288,11 +295,13 @@ def inputs_moved(move):
 
 
 def f2_for_f1(patch):
-    patch.setattr(generalisation, "f1_max_margin", lambda X, y, **named: bf.f2_max_margin(X, y))
+    patch.setattr(
+        generalisation, "f1_max_margin", lambda X, y, **named: bf.limits.f2_max_margin(X, y)
+    )
 
 
 def kernel_margin(found, X, y, *_):
-    return dataclasses.replace(found, objective=bf.f2_max_margin(X, y).objective)
+    return dataclasses.replace(found, objective=bf.limits.f2_max_margin(X, y).objective)
 
 
 def power_of_f1(power, rank=1):
@@ -301,7 +310,7 @@ def power_of_f1(power, rank=1):
             return dataclasses.replace(found, objective=found.objective**power)
 
         wrapped(generalisation, "f1_max_margin", change)(patch)
-        return {"problem": bf.Alternating(2, (3, 5, 7), 0.1, 0.2)} if rank == 2 else None
+        return {"problem": bf.theory.Alternating(2, (3, 5, 7), 0.1, 0.2)} if rank == 2 else None
 
     return spoil
 
@@ -321,7 +330,7 @@ def sees_the_dimension(found, X, *_):
 def kernel_as_good_as_f1(patch):
     def flat(X, y, **named):
         line = X[:, -1] == 0 if X.shape[1] > 1 else np.full(len(X), True)
-        return bf.f1_max_margin(X[line][:, :1], y[line])
+        return bf.limits.f1_max_margin(X[line][:, :1], y[line])
 
     patch.setattr(generalisation, "f2_max_margin", flat)
 
@@ -406,20 +415,22 @@ WORLDS = (
         "a measure of mass 1.1",
         wrapped(*F1, lambda found, *_: dataclasses.replace(found, value=heavier(found.value))),
     ),
-    World(G1, "a limit given, of a random network", limit_of(bf.f1_max_margin, random_measure)),
+    World(
+        G1, "a limit given, of a random network", limit_of(bf.limits.f1_max_margin, random_measure)
+    ),
     World(
         G1,
         "a limit given, the solver's own",
-        limit_of(bf.f1_max_margin, lambda found, *_: found),
+        limit_of(bf.limits.f1_max_margin, lambda found, *_: found),
         "still true",
         "it is right",
     ),
     World(
         G2,
         "a limit given, with its bracket × 0.8",
-        limit_of(bf.f2_max_margin, scaled(objective=0.8, primal=0.8, dual=0.8)),
+        limit_of(bf.limits.f2_max_margin, scaled(objective=0.8, primal=0.8, dual=0.8)),
     ),
-    World(G2, "F1's limit given", limit_of(bf.f1_max_margin, lambda found, *_: found)),
+    World(G2, "F1's limit given", limit_of(bf.limits.f1_max_margin, lambda found, *_: found)),
     World(G2, "both brackets × 0.8", wrapped(*F2, scaled(objective=0.8, primal=0.8, dual=0.8))),
     World(G2, "the kernel of squared ReLUs", other_kernel),
     World(G2, "the kernel × 1.5", wrapped(f2, "f2_bracket", larger_kernel)),

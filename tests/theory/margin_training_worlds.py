@@ -7,23 +7,23 @@ import numpy as np
 from worlds import World
 
 import biasflow as bf
-from biasflow.flows.ascent.features import FeatureAscent
 from biasflow.theory.margin import (
+    ascent_rates as rates,
+    both_layers as training,
     fixed,
-    growth,
+    measure_transport as transport,
+    more_neurons as widths,
+    norm_growth as growth,
     projected,
-    rates,
     trained,
-    training,
-    transport,
-    widths,
 )
-from biasflow.theory.margin.examples import (
+from biasflow.theory.margin.margin_examples import (
     line_problem,
     plane_problem,
     population_problem,
     relu_problem,
 )
+from biasflow.training.feature_ascents import FeatureAscent
 
 RATES = ("C/prop6", "C/prop7", "C/lem17", "C/lem18")
 
@@ -38,13 +38,17 @@ def times_steps(factor):
             largest = float(np.max(np.abs(Z)))
             if training == "directions":
                 return ascent(
-                    Z, steps, training, bf.InverseRootStep(factor / (16 * largest)), **named
+                    Z,
+                    steps,
+                    training,
+                    bf.training.InverseRootStep(factor / (16 * largest)),
+                    **named,
                 )
             return ascent(
                 Z,
                 steps,
                 training,
-                bf.InverseRootStep(factor * np.sqrt(2) / largest, with_norm=True),
+                bf.training.InverseRootStep(factor * np.sqrt(2) / largest, with_norm=True),
                 **named,
             )
 
@@ -183,7 +187,7 @@ def given_limit(problem, factor, squared):
 
 
 def f2_for_f1(patch):
-    patch.setattr(trained, "f1_max_margin", lambda X, y, **named: bf.f2_max_margin(X, y))
+    patch.setattr(trained, "f1_max_margin", lambda X, y, **named: bf.limits.f2_max_margin(X, y))
 
 
 def short_training(patch):
@@ -233,7 +237,7 @@ def moved_final(patch):
 
 
 @dataclass(frozen=True)
-class Polynomial(bf.MarginLoss):
+class Polynomial(bf.losses.MarginLoss):
     """ℓ(−u) = 1/(1 + u) for u > 0, 1 − u for u ≤ 0: no exponential tail."""
 
     def log_loss(self, margins):
@@ -483,7 +487,8 @@ def halves_of_length(patch):
     def other(problem, key=0):
         parts, owner = right(problem, key)
         return dataclasses.replace(
-            parts, params0=bf.SignedTwoLayerParams(parts.params0.W / np.sqrt(projected.PARTS))
+            parts,
+            params0=bf.models.SignedTwoLayerParams(parts.params0.W / np.sqrt(projected.PARTS)),
         ), owner
 
     patch.setattr(projected, "split", other)

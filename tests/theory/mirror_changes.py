@@ -9,10 +9,7 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.theory import evidence
-from biasflow.theory.mirror import (
-    bias,
-    witness,
-)
+from biasflow.theory.mirror import bias, mirror_witness as witness
 from biasflow.theory.mirror.formulas import formulas_of
 
 KEY = 0
@@ -55,11 +52,17 @@ def other_flow(patch):
 
     def spoiled(potential, d, start=None):
         inner = getattr(potential, "potential", potential)
-        if isinstance(inner, bf.Hypentropy) and np.all(inner.alpha > 0):
+        if isinstance(inner, bf.potentials.Hypentropy) and np.all(inner.alpha > 0):
             return formulas_of(
-                bf.ScaledPotential(potential.factor, bf.Hypentropy(1.001 * inner.alpha)), d, start
+                bf.potentials.ScaledPotential(
+                    potential.factor, bf.potentials.Hypentropy(1.001 * inner.alpha)
+                ),
+                d,
+                start,
             )
-        return formulas_of(bf.ScaledPotential(1.0, bf.Hypentropy(1.0)), d, start)
+        return formulas_of(
+            bf.potentials.ScaledPotential(1.0, bf.potentials.Hypentropy(1.0)), d, start
+        )
 
     patch.setattr(witness, "formulas_of", spoiled)
 

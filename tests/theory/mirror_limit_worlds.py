@@ -26,11 +26,11 @@ from biasflow.theory import claim
 from biasflow.theory.evidence import Evidence
 from biasflow.theory.mirror import (
     bias,
-    boundary,
+    boundary_limits as boundary,
+    flow_rates as rates,
     local,
     measured,
-    rates,
-    witness,
+    mirror_witness as witness,
 )
 from biasflow.theory.mirror.formulas import formulas_of
 
@@ -39,7 +39,10 @@ def other_scale(p, best):
     """The projection for r ten times larger."""
     factor, inner = p.potential.factor, p.potential.potential
     return bf.bregman_projection(
-        bf.ScaledPotential(factor, bf.Hypentropy(10 * inner.alpha)), p.X, p.y, p.beta0
+        bf.potentials.ScaledPotential(factor, bf.potentials.Hypentropy(10 * inner.alpha)),
+        p.X,
+        p.y,
+        p.beta0,
     ).value
 
 
@@ -48,7 +51,7 @@ def euclidean_flow(patch):
     patch.setattr(
         witness,
         "formulas_of",
-        lambda potential, d, start=None: formulas_of(bf.Euclidean(), d, start),
+        lambda potential, d, start=None: formulas_of(bf.potentials.Euclidean(), d, start),
     )
 
 
@@ -121,7 +124,7 @@ def start_on_the_wall(patch):
     p = claim("R/lemA1").example(KEY)
     beta0 = np.abs(p.beta0)
     beta0[0] = 0.0
-    return {"problem": bf.MirrorProblem(bf.Entropy(), p.X, p.y, beta0)}
+    return {"problem": bf.MirrorProblem(bf.potentials.Entropy(), p.X, p.y, beta0)}
 
 
 def other_labels(patch):
@@ -140,7 +143,9 @@ def bounded_potential(name):
 
     def spoil(patch):
         p = claim(name).example(KEY)
-        return {"problem": bf.MirrorProblem(bf.DepthPotential(3, 0.3), p.X, p.y, p.beta0)}
+        return {
+            "problem": bf.MirrorProblem(bf.potentials.DepthPotential(3, 0.3), p.X, p.y, p.beta0)
+        }
 
     return spoil
 

@@ -19,18 +19,18 @@ from mirror_changes import (
 from worlds import World
 
 import biasflow as bf
+from biasflow._core.results import Certificate, Limit
 from biasflow.models import FixedDirections, FixedDirectionsParams, hyperbola
 from biasflow.potentials import hypentropy
-from biasflow.records import Certificate, Limit
 from biasflow.theory import claim
 from biasflow.theory.mirror import (
     ablations,
+    fixed_direction_flows as networks,
+    growing_widths as widths,
     hypentropic,
     measured,
-    networks,
     objectives,
     operator_norm,
-    widths,
 )
 from biasflow.theory.mirror.formulas import formulas_of
 
@@ -121,7 +121,9 @@ def wrong_merge(patch):
 
     def new(problem):
         found = old(problem)
-        potential = bf.ScaledPotential(0.5, bf.Hypentropy(1.001 * np.asarray(found.r)))
+        potential = bf.potentials.ScaledPotential(
+            0.5, bf.potentials.Hypentropy(1.001 * np.asarray(found.r))
+        )
         return dataclasses.replace(
             found, mirror=dataclasses.replace(found.mirror, potential=potential)
         )
@@ -184,7 +186,7 @@ def outside_cone(patch):
 
 def bounded_gradient(patch):
     """A potential whose ∇φ is arctan(x/α): not onto."""
-    old = bf.Hypentropy.at
+    old = bf.potentials.Hypentropy.at
 
     def at(self, beta):
         found = old(self, beta)
@@ -192,7 +194,7 @@ def bounded_gradient(patch):
             found, eta=np.arctan(beta / np.where(self.alpha > 0, self.alpha, 1.0))
         )
 
-    patch.setattr(bf.Hypentropy, "at", at)
+    patch.setattr(bf.potentials.Hypentropy, "at", at)
 
 
 def inverse_off(patch):
@@ -202,9 +204,9 @@ def inverse_off(patch):
 
 def open_wall(patch):
     """Points across the wall are taken in."""
-    old = bf.Hypentropy.at
+    old = bf.potentials.Hypentropy.at
     patch.setattr(
-        bf.Hypentropy,
+        bf.potentials.Hypentropy,
         "at",
         lambda self, beta: old(self, np.where(self.alpha == 0, self.sign * np.abs(beta), beta)),
     )
@@ -212,14 +214,14 @@ def open_wall(patch):
 
 def shallow_wall(patch):
     """φ₀' = 2√|x| − 2 near the wall: finite there."""
-    old = bf.Hypentropy.at
+    old = bf.potentials.Hypentropy.at
 
     def at(self, beta):
         found = old(self, beta)
         near = np.where(self.alpha == 0, self.sign * (2 * np.sqrt(np.abs(beta)) - 2), found.eta)
         return dataclasses.replace(found, eta=near)
 
-    patch.setattr(bf.Hypentropy, "at", at)
+    patch.setattr(bf.potentials.Hypentropy, "at", at)
 
 
 def point(name, change):
@@ -235,13 +237,13 @@ def point(name, change):
 
 
 def gradient_off(patch):
-    old = bf.Hypentropy.at
+    old = bf.potentials.Hypentropy.at
 
     def at(self, beta):
         found = old(self, beta)
         return dataclasses.replace(found, eta=found.eta * (1 + 1e-13))
 
-    patch.setattr(bf.Hypentropy, "at", at)
+    patch.setattr(bf.potentials.Hypentropy, "at", at)
 
 
 def hinge_shares(patch):
@@ -258,7 +260,11 @@ def logistic_is_hinge(patch):
 def other_objective_flow(patch):
     def spoiled(potential, d, start=None):
         return formulas_of(
-            bf.ScaledPotential(0.5, bf.Hypentropy(1.001 * potential.potential.alpha)), d, start
+            bf.potentials.ScaledPotential(
+                0.5, bf.potentials.Hypentropy(1.001 * potential.potential.alpha)
+            ),
+            d,
+            start,
         )
 
     patch.setattr(objectives, "formulas_of", spoiled)

@@ -7,7 +7,7 @@ from worlds import World
 
 from biasflow.theory import claim
 from biasflow.theory.examples import fixed_directions_problem
-from biasflow.theory.mirror import cone, legendre, twins
+from biasflow.theory.mirror import cones as cone, legendre, twins
 
 
 def another_weight(patch):

@@ -95,7 +95,7 @@ def slowed(patch):
     patch.setattr(
         bf.DiagonalNetwork,
         "gradient",
-        lambda self, params, X, g: bf.DiagonalParams(
+        lambda self, params, X, g: bf.models.DiagonalParams(
             *(0.5 * part for part in real(self, params, X, g))
         ),
     )
@@ -113,6 +113,6 @@ def one_sided(patch):
 
     def gradient(self, params, X, output_gradient):
         plus, minus = real(self, params, X, output_gradient)
-        return bf.DiagonalParams(plus, 0.5 * minus)
+        return bf.models.DiagonalParams(plus, 0.5 * minus)
 
     patch.setattr(bf.DiagonalNetwork, "gradient", gradient)

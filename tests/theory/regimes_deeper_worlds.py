@@ -16,7 +16,7 @@ from worlds import World
 
 import biasflow as bf
 import biasflow.models.diagonal as diagonal
-from biasflow.models.base import MirrorForm
+from biasflow.models.model import MirrorForm
 from biasflow.potentials import Hypentropy, ScaledPotential
 from biasflow.theory.regimes import (
     deeper,
@@ -33,7 +33,7 @@ def wrong_law(patch):
 
         def lift(point):
             delta = point.eta / factor / depth
-            return bf.DiagonalParams(a * np.exp(delta), a * np.exp(-delta))
+            return bf.models.DiagonalParams(a * np.exp(delta), a * np.exp(-delta))
 
         return MirrorForm(ScaledPotential(factor, Hypentropy(2 * a**depth)), None, lift)
 

@@ -24,7 +24,7 @@ from biasflow.theory.regimes import (
     depth_two,
     finite_steps,
     lemmas,
-    samples,
+    sample_counts as samples,
     vanishing,
 )
 
@@ -51,7 +51,7 @@ def spoiled_flow(patch):
     p = example("W/thm1")
     flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0)
     late = np.where(np.arange(len(flow.times)) > len(flow.times) // 2, 1.001, 1.0)[:, None]
-    states = bf.DiagonalParams(flow.states.plus * late, flow.states.minus)
+    states = bf.models.DiagonalParams(flow.states.plus * late, flow.states.minus)
     return {"problem": p, "flow": dataclasses.replace(flow, states=states)}
 
 
@@ -104,7 +104,9 @@ def random_plateaus(path, X, y):
 
 
 def kernel_end(path, X, y):
-    return dataclasses.replace(path, states=np.vstack([path.states[:-1], bf.min_l2(X, y).value]))
+    return dataclasses.replace(
+        path, states=np.vstack([path.states[:-1], bf.limits.min_l2(X, y).value])
+    )
 
 
 def late_jumps(path, X, y):
@@ -114,7 +116,7 @@ def late_jumps(path, X, y):
 def biased_start(patch):
     rng = np.random.default_rng(0)
     p = example("W/limit")
-    start = bf.DiagonalParams(rng.uniform(0.1, 1, p.data.d), rng.uniform(0.1, 1, p.data.d))
+    start = bf.models.DiagonalParams(rng.uniform(0.1, 1, p.data.d), rng.uniform(0.1, 1, p.data.d))
     return {"problem": dataclasses.replace(p, params0=start)}
 
 
@@ -262,7 +264,7 @@ WORLDS: tuple[World, ...] = (
     World(
         "W/samples",
         "min ℓ2 in place of min ℓ1",
-        lambda patch: patch.setattr(samples, "min_l1", bf.min_l2),
+        lambda patch: patch.setattr(samples, "min_l1", bf.limits.min_l2),
     ),
     World(
         "W/samples",

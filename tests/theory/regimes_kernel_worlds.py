@@ -7,12 +7,7 @@ from regimes_changes import another_radius, example, forbidden, null_space, with
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.regimes import (
-    completion,
-    equivalences,
-    kernel,
-    recovery,
-)
+from biasflow.theory.regimes import equivalences, kernel, matrix_completion as completion, recovery
 
 
 def wrong_jacobian(patch):
@@ -21,7 +16,7 @@ def wrong_jacobian(patch):
 
     def jacobian(self, params, X):
         plus, minus = real(self, params, X)
-        return bf.DiagonalParams(plus, minus / 2)
+        return bf.models.DiagonalParams(plus, minus / 2)
 
     patch.setattr(bf.DiagonalNetwork, "jacobian", jacobian)
 
@@ -40,7 +35,7 @@ def mistaken_degree(patch):
 
 
 def rich_kernel(patch):
-    patch.setattr(kernel, "min_l2", bf.min_l1)
+    patch.setattr(kernel, "min_l2", bf.limits.min_l1)
 
 
 def frozen_kernel(patch):
@@ -128,7 +123,7 @@ def slow_output_layer(patch):
 
     def gradient(self, params, X, output_gradient):
         u, v = real(self, params, X, output_gradient)
-        return bf.ProductParams(u, 0.5 * v)
+        return bf.models.ProductParams(u, 0.5 * v)
 
     patch.setattr(bf.ProductNetwork, "gradient", gradient)
 
@@ -138,7 +133,7 @@ def another_pair(patch):
     patch.setattr(
         bf.ProductNetwork,
         "paired",
-        lambda self, params: bf.DiagonalParams(params.u + params.v, params.u - params.v),
+        lambda self, params: bf.models.DiagonalParams(params.u + params.v, params.u - params.v),
     )
 
 
@@ -147,7 +142,7 @@ def least_nuclear_norm(patch):
 
     def completed(problem):
         i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
-        return bf.min_nuclear_norm(problem.model.shape, i, j, values).value
+        return bf.limits.min_nuclear_norm(problem.model.shape, i, j, values).value
 
     patch.setattr(recovery, "rank_one_completion", completed)
 
@@ -157,7 +152,7 @@ def zeros_elsewhere(patch):
 
     def completed(problem):
         i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
-        return bf.min_frobenius_norm(problem.model.shape, i, j, values).value
+        return bf.limits.min_frobenius_norm(problem.model.shape, i, j, values).value
 
     patch.setattr(recovery, "rank_one_completion", completed)
 

@@ -17,7 +17,15 @@ from regimes_changes import (
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.regimes import biased, explicit, hilbert, kernel, recipe, saddle, wide
+from biasflow.theory.regimes import (
+    biased,
+    explicit,
+    hilbert,
+    kernel,
+    recipe,
+    saddle_at_zero as saddle,
+    wide,
+)
 
 
 def another_rate(patch):
@@ -133,7 +141,7 @@ def not_stationary(patch):
     patch.setattr(
         saddle,
         "stationary_point",
-        lambda problem, key: bf.DiagonalParams(*(1.1 * w for w in real(problem, key))),
+        lambda problem, key: bf.models.DiagonalParams(*(1.1 * w for w in real(problem, key))),
     )
 
 
@@ -147,7 +155,7 @@ def doubled_start(patch):
         rows, cols = problem.model.shape
         return dataclasses.replace(
             start,
-            params0=bf.FactorParams(
+            params0=bf.models.FactorParams(
                 np.hstack([np.diag(np.linalg.norm(U, axis=1)), np.zeros((rows, cols))]),
                 np.hstack([np.zeros((cols, rows)), np.diag(np.linalg.norm(V, axis=1))]),
             ),

@@ -29,9 +29,9 @@ from relu_spoils import (
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory.relu import course, minimal, networks, remarks
-from biasflow.theory.relu.examples import orthonormal_problem
-from biasflow.theory.relu.setting import Setting
+from biasflow.theory.relu import course, minimal, reference_networks as networks, remarks
+from biasflow.theory.relu.relu_examples import orthonormal_problem
+from biasflow.theory.relu.relu_setting import Setting
 
 NOTICED = {
     "θ times 1.001": "lem6 timeline u-plus limit kkt thm1",
@@ -93,7 +93,7 @@ def shares_swapped(problem):
     J = s.first.neurons
     a, W = found.value.a.copy(), found.value.W.copy()
     a[J], W[J] = a[J[::-1]], W[J[::-1]]
-    return dataclasses.replace(found, value=bf.TwoLayerParams(a, W))
+    return dataclasses.replace(found, value=bf.models.TwoLayerParams(a, W))
 
 
 def one_for_each(problem):
@@ -102,7 +102,7 @@ def one_for_each(problem):
     a, W = np.zeros(m), np.zeros((m, d))
     for k, (x, y) in enumerate(zip(problem.data.X, problem.data.y, strict=True)):
         a[k], W[k] = np.sign(y) * np.sqrt(np.abs(y)), np.sqrt(np.abs(y)) * x
-    return dataclasses.replace(found, value=bf.TwoLayerParams(a, W))
+    return dataclasses.replace(found, value=bf.models.TwoLayerParams(a, W))
 
 
 def half_circle(X):
@@ -137,7 +137,7 @@ def suboptimal(limit, X, y):
     a, W = networks.kernel_interpolator(problem)
     lengths = np.linalg.norm(W, axis=1)
     size = np.sqrt(np.abs(a) * lengths)
-    value = bf.TwoLayerParams(np.sign(a) * size, W / lengths[:, None] * size[:, None])
+    value = bf.models.TwoLayerParams(np.sign(a) * size, W / lengths[:, None] * size[:, None])
     return dataclasses.replace(
         limit, value=value, objective=float(np.sum(value.a**2) + np.sum(value.W**2))
     )
@@ -146,7 +146,7 @@ def suboptimal(limit, X, y):
 def enlarged(limit, X, y):
     a, W = limit.value
     return dataclasses.replace(
-        limit, value=bf.TwoLayerParams(1.7 * a, 1.7 * W), objective=1.7**2 * limit.objective
+        limit, value=bf.models.TwoLayerParams(1.7 * a, 1.7 * W), objective=1.7**2 * limit.objective
     )
 
 
@@ -164,7 +164,7 @@ def data_of(X=None, y=None, a=None):
         data = bf.Dataset(
             p.data.X if X is None else X(p.data.X), p.data.y if y is None else np.array(y)
         )
-        params = p.params0 if a is None else bf.TwoLayerParams(a(p.params0.a), p.params0.W)
+        params = p.params0 if a is None else bf.models.TwoLayerParams(a(p.params0.a), p.params0.W)
         return dataclasses.replace(p, data=data, params0=params)
 
     return with_problem(make)
@@ -176,7 +176,7 @@ def uneven_gradient(patch):
 
 
 def _uneven(gradient):
-    return bf.TwoLayerParams(1.0001 * gradient.a, gradient.W)
+    return bf.models.TwoLayerParams(1.0001 * gradient.a, gradient.W)
 
 
 def shifted_gate(patch):
@@ -302,7 +302,7 @@ OTHER = (
     World(
         "B/eq8",
         "norm of a network ten times too large",
-        patched(minimal, "variation_norm", lambda p: 10 * bf.variation_norm(p)),
+        patched(minimal, "variation_norm", lambda p: 10 * bf.limits.variation_norm(p)),
     ),
     World("B/kkt", "minimiser times 1.7", solver(enlarged)),
     World("B/kkt", "another interpolator", solver(suboptimal)),

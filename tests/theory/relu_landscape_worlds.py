@@ -30,8 +30,8 @@ from worlds import World
 
 import biasflow as bf
 from biasflow.theory.relu import early_lemmas, ending, landscape, relaxations, robustness
-from biasflow.theory.relu.examples import orthonormal_problem, tiny_problem
-from biasflow.theory.relu.setting import Setting
+from biasflow.theory.relu.relu_examples import orthonormal_problem, tiny_problem
+from biasflow.theory.relu.relu_setting import Setting
 
 LEAST_CONSTANT = ending.least_constant
 
@@ -54,7 +54,7 @@ def shrinking(problem, state, end):
     """All neurons a hundred decades smaller once the flow has begun."""
     factor = 1e-60
     begun = np.any(state.W != problem.params0.W, axis=(-1, -2), keepdims=True)
-    return bf.TwoLayerParams(
+    return bf.models.TwoLayerParams(
         np.where(begun[..., 0], factor, 1.0) * state.a, np.where(begun, factor, 1.0) * state.W
     )
 

@@ -18,10 +18,10 @@ from relu_spoils import (
 from worlds import World
 
 import biasflow as bf
-from biasflow.flows.relu import growth
+from biasflow.flows.relu import cluster_growth as growth
 from biasflow.theory.relu import course
-from biasflow.theory.relu.examples import ordinary_problem
-from biasflow.theory.relu.setting import Setting
+from biasflow.theory.relu.relu_examples import ordinary_problem
+from biasflow.theory.relu.relu_setting import Setting
 
 FIGURE_2, GAUSSIAN = 1, 2
 """Keys of `ordinary_problem`: the two points of Figure 2, and Gaussian labels on inputs of any
@@ -50,7 +50,7 @@ def along_pull(problem):
     a, W = found.value.a.copy(), found.value.W.copy()
     for cluster in s.clusters:
         W[cluster.neurons] = np.abs(a[cluster.neurons])[:, None] * cluster.direction
-    return dataclasses.replace(found, value=bf.TwoLayerParams(a, W))
+    return dataclasses.replace(found, value=bf.models.TwoLayerParams(a, W))
 
 
 def log_power(power):

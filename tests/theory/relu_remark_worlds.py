@@ -69,7 +69,7 @@ SPLIT = lazy.split
 def one_layer_larger(s):
     """Neurons that fit a label each, unbalanced."""
     found = SPLIT(s)
-    return bf.TwoLayerParams(2 * found.a, found.W / 2)
+    return bf.models.TwoLayerParams(2 * found.a, found.W / 2)
 
 
 WORLDS = (

@@ -10,23 +10,23 @@ import numpy as np
 from worlds import World
 
 import biasflow as bf
-from biasflow.theory import evidence as evidence_module, verifying
+from biasflow.theory import evidence as evidence_module, verification as verifying
 from biasflow.theory.relu import (
-    assumptions,
-    convergence,
     course,
     early_equations,
     ending,
+    flow_convergence as convergence,
     lazy,
     minimal,
     nearly,
     relaxations,
+    relu_assumptions as assumptions,
     remarks,
     robustness,
     scale,
 )
-from biasflow.theory.relu.examples import orthonormal_problem
-from biasflow.theory.relu.setting import Setting
+from biasflow.theory.relu.relu_examples import orthonormal_problem
+from biasflow.theory.relu.relu_setting import Setting
 from biasflow.theory.witness import witness_flow
 
 KEPT = {}
@@ -94,11 +94,15 @@ def states(function):
 
 
 def scaled(factor):
-    return states(lambda problem, state, end: bf.TwoLayerParams(state.a * factor, state.W * factor))
+    return states(
+        lambda problem, state, end: bf.models.TwoLayerParams(state.a * factor, state.W * factor)
+    )
 
 
 def drifted(excess):
-    return states(lambda problem, state, end: bf.TwoLayerParams(state.a * (1 + excess), state.W))
+    return states(
+        lambda problem, state, end: bf.models.TwoLayerParams(state.a * (1 + excess), state.W)
+    )
 
 
 def with_idle(size):
@@ -112,7 +116,7 @@ def with_idle(size):
         down = -np.sum(s.X, axis=0) / np.linalg.norm(np.sum(s.X, axis=0))
         for j in dead:
             W[..., j, :], a[..., j] = size * down, size * np.sign(end.a[j])
-        return bf.TwoLayerParams(a, W)
+        return bf.models.TwoLayerParams(a, W)
 
     return states(function)
 
@@ -128,7 +132,7 @@ def turned(angle):
                 length = np.linalg.norm(W[..., j, :], axis=-1, keepdims=True)
                 w = W[..., j, :] + angle * length * out
                 W[..., j, :] = w / np.linalg.norm(w, axis=-1, keepdims=True) * length
-        return bf.TwoLayerParams(state.a, W)
+        return bf.models.TwoLayerParams(state.a, W)
 
     return states(function)
 
@@ -141,7 +145,7 @@ def _equal(problem, state, end):
         share = np.sqrt(np.mean(length**2, axis=-1, keepdims=True))
         W[..., J, :] *= (share / np.maximum(length, 1e-300))[..., None]
         a[..., J] = np.sign(problem.params0.a[J]) * share
-    return bf.TwoLayerParams(a, W)
+    return bf.models.TwoLayerParams(a, W)
 
 
 def _frozen(problem, state, end):
@@ -149,7 +153,7 @@ def _frozen(problem, state, end):
     factor = np.minimum(1, 1e-3 / np.maximum(np.linalg.norm(W[..., J, :], axis=-1), 1e-300))
     W[..., J, :] *= factor[..., None]
     a[..., J] *= factor
-    return bf.TwoLayerParams(a, W)
+    return bf.models.TwoLayerParams(a, W)
 
 
 equal_shares, frozen = states(_equal), states(_frozen)
@@ -188,7 +192,9 @@ def start_power(power):
         top = np.max(np.abs(problem.params0.W))
         return dataclasses.replace(
             problem,
-            params0=bf.TwoLayerParams(*(leaf / top * top**power for leaf in problem.params0)),
+            params0=bf.models.TwoLayerParams(
+                *(leaf / top * top**power for leaf in problem.params0)
+            ),
         )
 
     return of_problem(other)
@@ -306,7 +312,7 @@ def grown(factor):
     def function(problem):
         found = course._predicted(Setting(problem))
         return dataclasses.replace(
-            found, value=bf.TwoLayerParams(factor * found.value.a, factor * found.value.W)
+            found, value=bf.models.TwoLayerParams(factor * found.value.a, factor * found.value.W)
         )
 
     return function
@@ -314,7 +320,7 @@ def grown(factor):
 
 def turned_off(problem):
     found = course._predicted(Setting(problem))
-    return dataclasses.replace(found, value=bf.TwoLayerParams(found.value.a, -found.value.W))
+    return dataclasses.replace(found, value=bf.models.TwoLayerParams(found.value.a, -found.value.W))
 
 
 def without(name, hypothesis, spoil):
@@ -354,7 +360,7 @@ def unsigned_law(patch):
 
 
 def _unsigned(state):
-    return bf.TwoLayerParams(np.abs(state.a), state.W)
+    return bf.models.TwoLayerParams(np.abs(state.a), state.W)
 
 
 def least_norm_flow(problem, flow):
@@ -366,7 +372,7 @@ def least_norm_flow(problem, flow):
     a[:2], W[:2] = two.a, two.W
     T = len(flow.times)
     return dataclasses.replace(
-        flow, states=bf.TwoLayerParams(np.tile(a, (T, 1)), np.tile(W, (T, 1, 1)))
+        flow, states=bf.models.TwoLayerParams(np.tile(a, (T, 1)), np.tile(W, (T, 1, 1)))
     )
 
 

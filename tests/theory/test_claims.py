@@ -71,13 +71,13 @@ def test_examples_satisfy_the_hypotheses_and_depend_on_the_key(name):
 
 
 NUMBERS = {
-    bf.PowerProblem: lambda p: [p.mu, p.beta0],
+    bf.theory.PowerProblem: lambda p: [p.mu, p.beta0],
     theory.Clusters: lambda p: np.array([p.k, p.d, p.key]),
-    bf.LegendreProblem: lambda p: [p.X, p.y, p.beta0],
+    bf.theory.LegendreProblem: lambda p: [p.X, p.y, p.beta0],
     bf.MirrorProblem: lambda p: p.X,
     bf.Dataset: lambda p: p.X,
-    bf.Scores: lambda p: p.margins,
-    bf.Alternating: lambda p: p.grid(3).X,
+    bf.theory.Scores: lambda p: p.margins,
+    bf.theory.Alternating: lambda p: p.grid(3).X,
     bf.Problem: lambda p: p.data.X,
     Inequality: lambda p: [p.a, p.b, p.c, p.start],
 }
@@ -140,7 +140,7 @@ def test_the_wrong_depth_is_refused(name, depth):
 def test_a_biased_start_is_refused_by_theorem_1_but_not_by_theorem_2_2_of_r():
     problem = diagonal_problem(0)
     rng = np.random.default_rng(0)
-    start = bf.DiagonalParams(rng.uniform(0.1, 1, 24), rng.uniform(0.1, 1, 24))
+    start = bf.models.DiagonalParams(rng.uniform(0.1, 1, 24), rng.uniform(0.1, 1, 24))
     biased = dataclasses.replace(problem, params0=start)
     assert bf.verify("W/thm1", biased).status == "hypotheses fail"
     assert bf.verify("R/thm2.2", biased).status == "holds"
@@ -153,7 +153,7 @@ def test_between_the_thresholds_theorem_2_says_nothing():
 
 
 def test_labels_out_of_reach_of_the_orthant_are_refused():
-    problem = bf.MirrorProblem(bf.Entropy(), np.array([[1.0, 2.0]]), np.array([-1.0]))
+    problem = bf.MirrorProblem(bf.potentials.Entropy(), np.array([[1.0, 2.0]]), np.array([-1.0]))
     verdict = bf.verify("R/thm2.2", problem)
     assert verdict.status == "hypotheses fail"
     assert "out of reach" in str(verdict)
@@ -200,7 +200,7 @@ def test_comparison_reads_as_sentences():
 
 
 def test_unknown_claims_suggest_the_nearest():
-    with pytest.raises(bf.UnknownNameError, match="W/thm1"):
+    with pytest.raises(bf.errors.UnknownNameError, match="W/thm1"):
         bf.verify("W/thm11")
 
 
@@ -209,9 +209,9 @@ def test_the_sharp_rate_is_attained_at_the_identity():
     times R's κ₁."""
     r, n = 0.3, 4
     y = np.full(n, 1e-6)  # near β = 0 the inverse curvature is 2r everywhere
-    potential = bf.ScaledPotential(0.5, bf.Hypentropy(r))
+    potential = bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(r))
     flow = bf.mirror_flow(potential, np.eye(n), y, times=[1.0, 2.0])
-    D = [bf.bregman(potential, y, beta) for beta in flow.states]
+    D = [bf.potentials.bregman(potential, y, beta) for beta in flow.states]
     assert np.log(D[0] / D[1]) == pytest.approx(4 * r, rel=1e-5)
 
 
@@ -219,17 +219,19 @@ def test_theorem_2_6_as_printed_is_violated():
     """∇φ is √101/√1.01-Lipschitz on the sublevel set, a line: R's rate would be 10.1, the flow has
     4, a Hessian bound 1.01."""
     X, curvature = np.array([[1.0, 10.0]]), np.array([1.0, 100.0])
-    problem = bf.MirrorProblem(bf.ScaledPotential(curvature, bf.Euclidean()), X, np.array([1.0]))
+    problem = bf.MirrorProblem(
+        bf.potentials.ScaledPotential(curvature, bf.potentials.Euclidean()), X, np.array([1.0])
+    )
     flow = bf.mirror_flow(problem.potential, X, problem.y, times=[0.5, 1.5])
     best = bf.bregman_projection(problem.potential, X, problem.y).value
-    D = [bf.bregman(problem.potential, best, beta) for beta in flow.states]
+    D = [bf.potentials.bregman(problem.potential, best, beta) for beta in flow.states]
     rate = np.log(D[0] / D[1])
     # ‖Δη‖/‖Δβ‖, the same for every pair of points
     on_the_set = np.linalg.norm(X) / np.linalg.norm(X / curvature)
     printed = np.linalg.norm(X) ** 2 / on_the_set
     assert rate == pytest.approx(4.0, rel=1e-6)
     assert printed == pytest.approx(10.1)
-    assert bf.local_bounds(problem).linear == pytest.approx(1.01)
+    assert bf.diagnostics.local_bounds(problem).linear == pytest.approx(1.01)
     assert bf.verify("R/thm2.6", problem).status == "holds"
 
 
@@ -238,13 +240,13 @@ def test_the_limit_under_a_squared_hinge_is_not_the_projection():
     the start."""
     from biasflow.theory.mirror.objectives import objective_flow, squared_hinge
 
-    X, potential = np.array([[1.0, 0.0], [3.0, 1.0]]), bf.Euclidean()
+    X, potential = np.array([[1.0, 0.0], [3.0, 1.0]]), bf.potentials.Euclidean()
     reached = objective_flow(
         squared_hinge(np.ones(2)), bf.MirrorProblem(potential, X, np.ones(2), np.zeros(2)), 10.0
     ).final
     rival = np.array([1.0, 0.0])
     assert np.all(X @ reached > 1 - 1e-6)
     assert np.all(X @ rival >= 1)
-    assert bf.bregman(potential, reached, np.zeros(2)) > bf.bregman(
+    assert bf.potentials.bregman(potential, reached, np.zeros(2)) > bf.potentials.bregman(
         potential, rival, np.zeros(2)
     ) * (1 + 1e-3)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 import biasflow as bf
-from biasflow.theory.regimes.completion import (
+from biasflow.theory.regimes.matrix_completion import (
     HALFWAY,
     completion_problem,
     kernel_spread,
@@ -38,7 +38,7 @@ def test_general_sensing_a_full_matrix_and_biased_starts_are_refused():
     assert "every entry is observed" in refusal(dataclasses.replace(problem, data=full))
     U, V = problem.params0
     assert "UVᵀ is not zero" in refusal(
-        dataclasses.replace(problem, params0=bf.FactorParams(U + 0.01, V))
+        dataclasses.replace(problem, params0=bf.models.FactorParams(U + 0.01, V))
     )
     zero = bf.Dataset(problem.data.X, np.zeros(problem.data.n))
     assert "nothing to learn" in refusal(dataclasses.replace(problem, data=zero))
@@ -66,8 +66,8 @@ def test_correlated_rows_are_no_delta_kernel():
     unobserved entries."""
     problem = completion_problem(0)
     model, shared = problem.model, np.eye(4) + 0.5
-    start = bf.FactorParams(np.hstack([shared, -shared]), np.hstack([shared, shared]))
-    kernel = bf.tangent_kernel_limit(model, problem.data, start).value
+    start = bf.models.FactorParams(np.hstack([shared, -shared]), np.hstack([shared, shared]))
+    kernel = bf.limits.tangent_kernel_limit(model, problem.data, start).value
     hidden = ~problem.data.X.any(axis=0)
     assert np.max(np.abs(kernel.ravel()[hidden])) > 0.05 * np.max(np.abs(problem.data.y))
 

@@ -9,7 +9,7 @@ import pytest
 from worlds import contents
 
 import biasflow as bf
-from biasflow.run import Serial, Store
+from biasflow.sweeps import Serial, Store
 from biasflow.theory import claim, problem_at, tightest_known
 from biasflow.theory.falsification import tightness
 
@@ -17,7 +17,7 @@ from biasflow.theory.falsification import tightness
 def mean_is_small(evidence):
     """Wrong for some data, and tighter as the mean grows."""
     mean = float(np.mean(evidence.problem.y))
-    return (bf.Check("mean of the labels", mean, "<=", 1.0, witness="arithmetic"),)
+    return (bf.theory.Check("mean of the labels", mean, "<=", 1.0, witness="arithmetic"),)
 
 
 def labels(key):
@@ -25,7 +25,7 @@ def labels(key):
     return bf.Dataset(rng.standard_normal((6, 2)), 0.3 * rng.standard_normal(6) + 0.2)
 
 
-MEAN = bf.Claim(
+MEAN = bf.theory.Claim(
     "X/mean", "the labels have a mean of at most one", "nowhere", (), labels, mean_is_small
 )
 
@@ -46,13 +46,13 @@ def test_a_lineage_rebuilds_its_problem():
 
 @pytest.mark.parametrize("lineage", ["", "x3", "3 q1", "3  x1", "-1", "3 x"])
 def test_a_lineage_that_is_none_is_refused(lineage):
-    with pytest.raises(bf.InputError, match="lineage"):
+    with pytest.raises(bf.errors.InputError, match="lineage"):
         problem_at(MEAN, lineage)
 
 
 def test_a_search_of_a_claim_of_the_library_is_kept_and_goes_on(tmp_path):
     store = Store(tmp_path)
-    with pytest.raises(bf.InputError, match="no search"):
+    with pytest.raises(bf.errors.InputError, match="no search"):
         tightest_known("R/lem2.4", store)
     first = bf.falsify("R/lem2.4", time_s=3.0, problems=8, store=store, engine=Serial())
     assert tightest_known("R/lem2.4", store) == first.lineage
@@ -69,12 +69,12 @@ def test_searches_with_other_keys_look_at_other_problems(tmp_path):
 
 def test_a_search_that_can_judge_nothing_says_so():
     refused = dataclasses.replace(
-        MEAN, hypotheses=(bf.Hypothesis("never", "never", lambda evidence: "no"),)
+        MEAN, hypotheses=(bf.theory.Hypothesis("never", "never", lambda evidence: "no"),)
     )
-    with pytest.raises(bf.InputError, match=r"no problem.*hypotheses fail, .*no"):
+    with pytest.raises(bf.errors.InputError, match=r"no problem.*hypotheses fail, .*no"):
         bf.falsify(refused, time_s=0.5, problems=5)
     broken = dataclasses.replace(MEAN, example=lambda key: 1 / 0)
-    with pytest.raises(bf.InputError, match="could be made; the first: ZeroDivisionError"):
+    with pytest.raises(bf.errors.InputError, match="could be made; the first: ZeroDivisionError"):
         bf.falsify(broken, time_s=0.5, problems=5)
 
 
@@ -82,9 +82,9 @@ def test_a_search_that_can_judge_nothing_says_so():
     "keywords", [{"time_s": 0.0}, {"problems": 0}, {"key": -1}, {"time_s": np.inf}]
 )
 def test_bad_budgets_are_refused(keywords):
-    with pytest.raises(bf.InputError):
+    with pytest.raises(bf.errors.InputError):
         bf.falsify(MEAN, **keywords)
-    with pytest.raises(bf.UnknownNameError):
+    with pytest.raises(bf.errors.UnknownNameError):
         bf.falsify("W/thm11", time_s=1.0)
 
 
@@ -115,7 +115,7 @@ def _same(one, other):
 
 
 def test_tightness():
-    assert tightness(bf.Check("q", 1.0, "<=", 2.0)) == pytest.approx(0.5)
-    assert tightness(bf.Check("q", 4.0, "<=", 2.0)) == pytest.approx(-0.5)
-    assert tightness(bf.Check("q", 1.0, "==", 1.01, 0.02)) == pytest.approx(0.5)
-    assert np.isnan(tightness(bf.Check("q", np.nan, "<=", 2.0)))
+    assert tightness(bf.theory.Check("q", 1.0, "<=", 2.0)) == pytest.approx(0.5)
+    assert tightness(bf.theory.Check("q", 4.0, "<=", 2.0)) == pytest.approx(-0.5)
+    assert tightness(bf.theory.Check("q", 1.0, "==", 1.01, 0.02)) == pytest.approx(0.5)
+    assert np.isnan(tightness(bf.theory.Check("q", np.nan, "<=", 2.0)))

@@ -11,13 +11,15 @@ from biasflow.theory import claim
 from biasflow.theory.examples import diagonal_problem, mirror_problem
 from biasflow.theory.fits import exponent_check, fitted_exponent, share_check
 
-NEVER = bf.Claim(
+NEVER = bf.theory.Claim(
     "X/raises", "a claim that raises", "nowhere", (), diagonal_problem, lambda evidence: 1 / 0
 )
 
 
 def check(measured, relation, bound, error=0.0, **notes):
-    return bf.Check("q", measured, relation, bound, error, **{"witness": "a second route", **notes})
+    return bf.theory.Check(
+        "q", measured, relation, bound, error, **{"witness": "a second route", **notes}
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_a_check_is_open_where_its_error_exceeds_its_slack_on_either_side(one, s
 
 
 def test_an_unknown_relation_is_refused():
-    with pytest.raises(bf.InputError, match="relation"):
+    with pytest.raises(bf.errors.InputError, match="relation"):
         check(1.0, "<", 2.0)
 
 
@@ -97,20 +99,27 @@ def test_null_models_that_pass_are_told():
 
 def test_a_limit_seen_from_finitely_many_places_is_consistent_at_best():
     flat, fitted = check(1.0, "<=", 2.0), check(1.0, "==", 1.0, 1e-2, decades=3.5)
-    assert verdict(flat, kind=bf.Kind.ASYMPTOTIC).status == "consistent"
-    assert verdict(flat, fitted, kind=bf.Kind.ASYMPTOTIC).status == "holds"
+    assert verdict(flat, kind=bf.theory.Kind.ASYMPTOTIC).status == "consistent"
+    assert verdict(flat, fitted, kind=bf.theory.Kind.ASYMPTOTIC).status == "holds"
 
 
 def test_statuses_are_strings():
-    assert bf.Status.HOLDS == "holds" and f"{bf.Status.HYPOTHESES_FAIL}" == "hypotheses fail"
-    assert all(status.meaning for status in bf.Status) and all(kind.evidence for kind in bf.Kind)
+    assert (
+        bf.theory.Status.HOLDS == "holds"
+        and f"{bf.theory.Status.HYPOTHESES_FAIL}" == "hypotheses fail"
+    )
+    assert all(status.meaning for status in bf.theory.Status) and all(
+        kind.evidence for kind in bf.theory.Kind
+    )
 
 
 def test_hypotheses_are_tested_in_order_up_to_the_first_that_fails():
     seen = []
 
     def hypothesis(name, failure, structural=False):
-        return bf.Hypothesis(name, name, lambda evidence: seen.append(name) or failure, structural)
+        return bf.theory.Hypothesis(
+            name, name, lambda evidence: seen.append(name) or failure, structural
+        )
 
     for structural, status in ((False, "hypotheses fail"), (True, "does not apply")):
         seen.clear()
@@ -180,9 +189,9 @@ def test_a_flow_of_ones_own_is_evidence():
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda s: bf.DiagonalParams(1.001 * s.plus, s.minus),
-        lambda s: bf.DiagonalParams(s.plus[::-1], s.minus[::-1]),
-        lambda s: bf.DiagonalParams(s.plus, np.broadcast_to(s.minus[0], s.minus.shape)),
+        lambda s: bf.models.DiagonalParams(1.001 * s.plus, s.minus),
+        lambda s: bf.models.DiagonalParams(s.plus[::-1], s.minus[::-1]),
+        lambda s: bf.models.DiagonalParams(s.plus, np.broadcast_to(s.minus[0], s.minus.shape)),
     ],
 )
 def test_a_flow_that_does_not_follow_the_gradient_is_not_judged(spoil):
@@ -191,7 +200,9 @@ def test_a_flow_that_does_not_follow_the_gradient_is_not_judged(spoil):
         np.vstack([own[:1], leaf[1:]])
         for own, leaf in zip(flow.states, spoil(flow.states), strict=True)
     ]
-    found = bf.verify("W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(*later)))
+    found = bf.verify(
+        "W/thm1", flow=dataclasses.replace(flow, states=bf.models.DiagonalParams(*later))
+    )
     assert found.status == "does not apply" and "no gradient flow" in found.why
 
 
@@ -201,7 +212,8 @@ def test_one_state_off_is_found_wherever_it_is(place):
     plus = flow.states.plus.copy()
     plus[place] *= 1.001
     found = bf.verify(
-        "W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(plus, flow.states.minus))
+        "W/thm1",
+        flow=dataclasses.replace(flow, states=bf.models.DiagonalParams(plus, flow.states.minus)),
     )
     assert found.status == "does not apply"
 
@@ -215,7 +227,7 @@ def test_states_of_a_gradient_flow_are_never_held_against_a_theorem(name, stride
     flow = flow_of(problem, method="weights")
     places = [*range(0, len(flow.times) - 1, stride), len(flow.times) - 1]
     states = [(flow.states.plus[k], flow.states.minus[k]) for k in places]
-    found = bf.verify(name, problem, flow=bf.Checkpoints(flow.times[places], states))
+    found = bf.verify(name, problem, flow=bf.theory.Checkpoints(flow.times[places], states))
     assert found.status in ("holds", "inconclusive"), str(found)
 
 
@@ -245,7 +257,7 @@ def test_the_right_predictor_with_wrong_weights_is_no_flow():
     plus[-1], minus[-1] = np.sqrt(plus[-1] ** 2 + 1), np.sqrt(minus[-1] ** 2 + 1)
     assert (
         bf.verify(
-            "W/thm1", flow=dataclasses.replace(flow, states=bf.DiagonalParams(plus, minus))
+            "W/thm1", flow=dataclasses.replace(flow, states=bf.models.DiagonalParams(plus, minus))
         ).status
         == "does not apply"
     )
@@ -261,7 +273,7 @@ def test_labels_beyond_floats_are_left_open():
 def test_single_precision_states_start_where_the_problem_does():
     problem, run = diagonal_problem(0), descended(diagonal_problem(0), 1e-5, 500, 4)
     single = [tuple(leaf.astype(np.float32) for leaf in state) for state in run.states]
-    assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, single)).status in (
+    assert bf.verify("R/eq3", problem, flow=bf.theory.Checkpoints(run.times, single)).status in (
         "holds",
         "inconclusive",
     )
@@ -298,7 +310,7 @@ def descended(problem, step, every, count):
         plus, minus = plus - step * 2 * plus * pull, minus + step * 2 * minus * pull
         if (k + 1) % every == 0:
             states.append((plus, minus))
-    return bf.Checkpoints(step * every * np.arange(count + 1), states)
+    return bf.theory.Checkpoints(step * every * np.arange(count + 1), states)
 
 
 def test_checkpoints_of_a_training_loop_are_a_flow_as_far_as_their_steps_are_small():
@@ -312,38 +324,40 @@ def test_checkpoints_of_a_training_loop_are_a_flow_as_far_as_their_steps_are_sma
 def test_states_may_be_mappings():
     problem, run = diagonal_problem(0), descended(diagonal_problem(0), 1e-5, 2000, 5)
     named = [{"plus": plus, "minus": minus} for plus, minus in run.states]
-    assert bf.verify("R/eq3", problem, flow=bf.Checkpoints(run.times, named)).status in (
+    assert bf.verify("R/eq3", problem, flow=bf.theory.Checkpoints(run.times, named)).status in (
         "holds",
         "inconclusive",
     )
-    with pytest.raises(bf.InputError, match="no minus"):
+    with pytest.raises(bf.errors.InputError, match="no minus"):
         bf.verify(
             "R/eq3",
             problem,
-            flow=bf.Checkpoints(run.times, [{"plus": plus} for plus, _ in run.states]),
+            flow=bf.theory.Checkpoints(run.times, [{"plus": plus} for plus, _ in run.states]),
         )
 
 
 def test_checkpoints_need_their_problem():
     run = descended(diagonal_problem(0), 1e-5, 100, 3)
-    with pytest.raises(bf.InputError, match="checkpoints carry none"):
+    with pytest.raises(bf.errors.InputError, match="checkpoints carry none"):
         bf.verify("R/eq3", flow=run)
 
 
 @pytest.mark.parametrize("error", ["a", np.ones(7), [[1.0]], -1.0, np.nan, np.inf])
 def test_errors_that_do_not_fit_are_refused(error):
     run = descended(diagonal_problem(0), 1e-5, 100, 3)
-    with pytest.raises(bf.InputError):
-        bf.verify("R/eq3", diagonal_problem(0), flow=bf.Checkpoints(run.times, run.states, error))
-    with pytest.raises(bf.InputError, match="list of parameters"):
-        bf.verify("R/eq3", diagonal_problem(0), flow=bf.Checkpoints(run.times, 5))
+    with pytest.raises(bf.errors.InputError):
+        bf.verify(
+            "R/eq3", diagonal_problem(0), flow=bf.theory.Checkpoints(run.times, run.states, error)
+        )
+    with pytest.raises(bf.errors.InputError, match="list of parameters"):
+        bf.verify("R/eq3", diagonal_problem(0), flow=bf.theory.Checkpoints(run.times, 5))
 
 
 @pytest.mark.parametrize("value", [np.ones(3), np.full(24, np.nan), ["a"] * 24])
 def test_limits_that_do_not_fit_are_refused(value):
     problem = diagonal_problem(0)
     limit = bf.limit(problem.model, problem.data, params0=problem.params0)
-    with pytest.raises(bf.InputError, match="limit"):
+    with pytest.raises(bf.errors.InputError, match="limit"):
         bf.verify("W/thm1", problem, limit=dataclasses.replace(limit, value=value))
 
 
@@ -363,19 +377,21 @@ def test_limits_that_do_not_fit_are_refused(value):
 def test_checkpoints_that_do_not_fit_are_refused(change, words):
     problem = diagonal_problem(0)
     run = descended(problem, 1e-5, 100, 3)
-    with pytest.raises(bf.InputError, match=words):
-        bf.verify("R/eq3", problem, flow=bf.Checkpoints(*change(np.asarray(run.times), run.states)))
+    with pytest.raises(bf.errors.InputError, match=words):
+        bf.verify(
+            "R/eq3", problem, flow=bf.theory.Checkpoints(*change(np.asarray(run.times), run.states))
+        )
 
 
 def test_a_flow_of_another_problem_is_refused():
     flow = flow_of(diagonal_problem(0))
-    with pytest.raises(bf.InputError, match="another problem"):
+    with pytest.raises(bf.errors.InputError, match="another problem"):
         bf.verify("W/thm1", diagonal_problem(1), flow=flow)
-    with pytest.raises(bf.InputError, match="another problem"):
+    with pytest.raises(bf.errors.InputError, match="another problem"):
         bf.verify("R/thm2.2", mirror_problem(0), flow=flow)
     problem = diagonal_problem(0)
     for other in ({"model": bf.DiagonalNetwork(3)}, {"loss": bf.SquareLoss("half")}):
-        with pytest.raises(bf.InputError, match="another problem"):
+        with pytest.raises(bf.errors.InputError, match="another problem"):
             bf.verify("W/thm1", dataclasses.replace(problem, **other), flow=flow)
 
 
@@ -392,7 +408,7 @@ def test_a_flow_of_another_problem_is_refused():
     ],
 )
 def test_bad_arguments_are_refused(keywords):
-    with pytest.raises(bf.InputError):
+    with pytest.raises(bf.errors.InputError):
         bf.verify("W/thm1", **keywords)
-    with pytest.raises(bf.InputError):
+    with pytest.raises(bf.errors.InputError):
         bf.verify(3)

@@ -33,7 +33,7 @@ def test_holds_on_a_diagonal_network_with_unequal_weights():
     ds = bf.data.sparse_regression(n=5, d=9, sparsity=2, noise_var=0.1, key=0)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 9)
     problem = bf.Problem(
-        bf.DiagonalNetwork(3), ds, bf.SquareLoss("sum"), bf.DiagonalParams(weights, weights)
+        bf.DiagonalNetwork(3), ds, bf.SquareLoss("sum"), bf.models.DiagonalParams(weights, weights)
     )
     verdict = bf.verify("W/sec3", problem)
     assert verdict.status == "holds", str(verdict)

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.margin.circle import squared_f1_max_margin
+from biasflow.limits.neurons.squared_relu_line import squared_f1_max_margin
 from biasflow.theory import claim
 from biasflow.theory.examples import diagonal_problem
-from biasflow.theory.margin.examples import (
+from biasflow.theory.margin.margin_examples import (
     cluster_data,
     feature_problem,
     line_problem,
     relu_problem,
     smooth_problem,
 )
-from biasflow.theory.margin.transport import printed_defect
+from biasflow.theory.margin.measure_transport import printed_defect
 
 MARGIN_CLAIMS = [name for name in bf.claims() if name.startswith("C/")]
 ON_DATA = [name for name in MARGIN_CLAIMS if isinstance(claim(name).example(0), bf.Dataset)]
@@ -79,14 +79,14 @@ def test_repeated_inputs_violate_a3():
 
 
 def test_scores_that_are_not_positive_are_refused():
-    scores = bf.Scores(np.array([0.0, 1.0]), bf.LogisticLoss())
+    scores = bf.theory.Scores(np.array([0.0, 1.0]), bf.LogisticLoss())
     for name in ("C/lem13", "C/lem14", "C/lem15"):
         assert "needs positive ones" in str(bf.verify(name, scores))
 
 
 def test_equal_scores_have_none_off_the_margin():
     assert "all scores are equal" in str(
-        bf.verify("C/lem15", bf.Scores(np.full(3, 0.5), bf.ExponentialLoss()))
+        bf.verify("C/lem15", bf.theory.Scores(np.full(3, 0.5), bf.ExponentialLoss()))
     )
 
 
@@ -99,7 +99,7 @@ def test_the_norms_of_c_lack_a_factor():
     """x = ±1, both labels +1: γ₁ = ½ < γ₂ = √(¼ + 1/(4π)), so ‖f‖_{F1} ≤ ‖f‖_{F2} as printed is
     violated."""
     X, y = np.array([[-1.0], [1.0]]), np.ones(2)
-    one, two = bf.f1_max_margin(X, y), bf.f2_max_margin(X, y)
+    one, two = bf.limits.f1_max_margin(X, y), bf.limits.f2_max_margin(X, y)
     assert one.certificate.dual == pytest.approx(0.5, rel=1e-9)
     assert two.objective == pytest.approx(np.sqrt(0.25 + 1 / (4 * np.pi)), rel=1e-9)
     assert two.objective > one.certificate.dual
@@ -117,8 +117,8 @@ def test_the_rademacher_bound_as_printed_is_violated():
     """1/√n without the radius fails for inputs far from zero: one sample gives sup|f(x)| =
     ½√(R²+1)."""
     X, ones = np.array([[10.0]]), np.ones(1)
-    network = bf.Particles(np.array([[1.0, 0.0]]), ones, np.zeros(1))
-    value = bf.margin_certificate(network, X, ones, weights=ones).upper
+    network = bf.models.Particles(np.array([[1.0, 0.0]]), ones, np.zeros(1))
+    value = bf.limits.margin_certificate(network, X, ones, weights=ones).upper
     assert value == pytest.approx(np.sqrt(101) / 2, rel=1e-9)
     assert value > 1
 
@@ -133,13 +133,13 @@ def test_the_rademacher_bound_as_printed_is_violated():
     ],
 )
 def test_families_check_their_settings(settings, words):
-    with pytest.raises(bf.InputError, match=words):
-        bf.Alternating(**settings)
+    with pytest.raises(bf.errors.InputError, match=words):
+        bf.theory.Alternating(**settings)
 
 
 def test_scores_need_a_margin_loss():
-    with pytest.raises(bf.InputError, match="SquareLoss"):
-        bf.Scores(np.ones(2), bf.SquareLoss())
+    with pytest.raises(bf.errors.InputError, match="SquareLoss"):
+        bf.theory.Scores(np.ones(2), bf.SquareLoss())
 
 
 @pytest.mark.parametrize("name", ["C/thm5", "C/lem26"])
@@ -178,7 +178,7 @@ def test_features_that_do_not_separate_are_refused():
         model,
         problem.data,
         problem.loss,
-        bf.TwoLayerParams(problem.params0.a[:1], problem.params0.W[:1]),
+        bf.models.TwoLayerParams(problem.params0.a[:1], problem.params0.W[:1]),
     )
     assert "do not separate" in str(bf.verify("C/prop6", single))
 
@@ -195,7 +195,7 @@ def cancelling(key):
     return dataclasses.replace(
         problem,
         model=bf.TwoLayer(40, 3),
-        params0=bf.TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W])),
+        params0=bf.models.TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W])),
     )
 
 
@@ -203,7 +203,7 @@ def silent(key):
     """One neuron that is off on every sample: f = 0."""
     problem = relu_problem(key, m=1)
     return dataclasses.replace(
-        problem, params0=bf.TwoLayerParams(np.ones(1), np.array([[0.0, 0.0, -1.0]]))
+        problem, params0=bf.models.TwoLayerParams(np.ones(1), np.array([[0.0, 0.0, -1.0]]))
     )
 
 
@@ -238,7 +238,7 @@ def test_gamma2_of_samples_too_close_is_inconclusive():
 
 @pytest.mark.parametrize("factor", [1.5, 0.7])
 def test_another_kernel_than_that_of_the_features_would_show(factor, monkeypatch):
-    from biasflow.limits.margin import f2
+    from biasflow.limits.neurons import f2_margin as f2
 
     def other(*args):
         found = bracket(*args)
@@ -262,7 +262,7 @@ def test_a_neuron_without_a_direction_is_refused(name):
     a, W = problem.params0
     W = np.where(np.arange(24)[:, None] == 3, 0.0, W)
     assert "neuron 3 are zero" in str(
-        bf.verify(name, dataclasses.replace(problem, params0=bf.TwoLayerParams(a, W)))
+        bf.verify(name, dataclasses.replace(problem, params0=bf.models.TwoLayerParams(a, W)))
     )
 
 
@@ -276,7 +276,9 @@ def test_a_dead_neuron_supports_nothing():
     """One of two neurons of a sign without a direction: the other is too far from the opposite
     side."""
     problem = relu_problem(0, m=2)
-    lone = bf.TwoLayerParams(np.array([1.0, -1.0]), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    lone = bf.models.TwoLayerParams(
+        np.array([1.0, -1.0]), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    )
     assert "from every neuron of sign +1" in str(
         bf.verify("C/cor4", dataclasses.replace(problem, params0=lone))
     )
@@ -289,7 +291,7 @@ def test_training_that_stands_still_is_inconclusive_and_huge_starts_are_refused(
     model = bf.TwoLayer(40, 2)
     a, W = model.init(1 / np.sqrt(40), key=0, balanced=False)
     a[0], W[0] = 0.0, 0.0
-    problem = bf.Problem(model, data, bf.SmoothMargin(), bf.TwoLayerParams(a, W))
+    problem = bf.Problem(model, data, bf.SmoothMargin(), bf.models.TwoLayerParams(a, W))
     assert bf.verify("C/cor4", problem).status == "inconclusive"  # a tenth of the start dies
-    huge = dataclasses.replace(problem, params0=bf.TwoLayerParams(1e8 * a, 1e8 * W))
+    huge = dataclasses.replace(problem, params0=bf.models.TwoLayerParams(1e8 * a, 1e8 * W))
     assert "log β = 38" in str(bf.verify("C/cor4", huge))

@@ -8,7 +8,7 @@ import pytest
 
 import biasflow as bf
 from biasflow.theory.margin import energy, populations
-from biasflow.theory.margin.examples import (
+from biasflow.theory.margin.margin_examples import (
     any_interval_problem,
     exponential_problem,
     interval_problem,

@@ -11,7 +11,7 @@ from margin_static_worlds import Tail
 import biasflow as bf
 from biasflow.models import augmented
 from biasflow.theory import claim
-from biasflow.theory.margin.examples import cluster_data, network_problem, smooth_problem
+from biasflow.theory.margin.margin_examples import cluster_data, network_problem, smooth_problem
 from biasflow.theory.margin.routes import (
     activation_cells,
     alternating_bracket,
@@ -69,7 +69,7 @@ def test_the_kernel_by_quadrature_is_the_closed_form():
     """Up to the roundings of two lengths, an angle, its functions and their products: eight of the
     largest entry."""
     rows = augmented(np.random.default_rng(2).standard_normal((6, 3)))
-    closed = bf.arc_cosine_kernel(rows[:, :-1])
+    closed = bf.limits.arc_cosine_kernel(rows[:, :-1])
     assert np.max(np.abs(circle_kernel(rows, rows) - closed)) < 8 * np.finfo(float).eps * np.max(
         closed
     )
@@ -79,7 +79,7 @@ def test_gamma2_with_fifty_digits_lies_in_the_bracket_that_the_claim_approves():
     """The kernel, and the linear system on the support, with fifty digits: an SVM whose multipliers
     are positive is solved."""
     data = cluster_data(1)
-    found = bf.f2_max_margin(data.X, data.y)
+    found = bf.limits.f2_max_margin(data.X, data.y)
     support = np.flatnonzero(found.stats["weights"] > 1e-9)
     with mpmath.workdps(50):
         rows = [[mpmath.mpf(float(v)) for v in row] for row in augmented(data.X)]
@@ -134,7 +134,7 @@ def test_the_zigzag_and_its_weights_bracket_gamma1():
             np.where(np.arange(k) % 2 == 0, 1.0, -1.0),
         )
         low, high = alternating_bracket(x, y)
-        found = bf.f1_max_margin(x[:, None], y).certificate
+        found = bf.limits.f1_max_margin(x[:, None], y).certificate
         assert low <= found.dual and found.primal <= high * (1 + 1e-12)
     low, high = alternating_bracket(
         np.linspace(-1, 1, 2**14 + 1), np.where(np.arange(2**14 + 1) % 2 == 0, 1.0, -1.0)
@@ -210,7 +210,7 @@ def test_a_frame_that_is_not_the_best_is_said_to_be_so(monkeypatch):
 
 
 def test_checkerboards_are_consistent_with_the_exponents():
-    family = bf.Alternating(2, (3, 5, 7), 0.1, 0.2)
+    family = bf.theory.Alternating(2, (3, 5, 7), 0.1, 0.2)
     verdict = bf.verify("C/lem20", family)
     assert verdict.status == "consistent", str(verdict)
     assert "finitely many" in verdict.why
@@ -222,7 +222,7 @@ def test_samples_are_farther_apart_than_the_population():
     for k in (2, 3):
         few, many = (
             [
-                bf.interclass_distance(d.X, d.y, 2).objective
+                bf.diagnostics.interclass_distance(d.X, d.y, 2).objective
                 for d in (cluster_data(key, n, 2, k) for key in range(5))
             ]
             for n in (30, 300)
@@ -275,7 +275,7 @@ def bad_limits(limit):
 @pytest.mark.parametrize("name", ["C/gamma1", "C/sec4"])
 def test_a_limit_that_is_none_never_holds(name):
     data = cluster_data(0)
-    limit = bf.f1_max_margin(data.X, data.y)
+    limit = bf.limits.f1_max_margin(data.X, data.y)
     assert bf.verify(name, data, limit=limit).status == "holds"
     for bad in bad_limits(limit):
         assert bf.verify(name, data, limit=bad).status in ("violated", "inconclusive")
@@ -285,6 +285,9 @@ def test_gamma2_falls_with_the_radius_at_a_fixed_shape():
     """x = R·(1, 2, 3) with labels +, −, +: Δ/R is the same, γ₂ falls as R^{−1/2}, γ₁ does not
     fall."""
     shape, y = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, -1.0, 1.0])
-    small, large = (bf.f2_max_margin(R * shape, y).objective for R in (1e2, 1e4))
+    small, large = (bf.limits.f2_max_margin(R * shape, y).objective for R in (1e2, 1e4))
     assert small / large == pytest.approx(10.0, rel=0.02)
-    assert bf.f1_max_margin(1e2 * shape, y).objective >= bf.f1_max_margin(shape, y).objective
+    assert (
+        bf.limits.f1_max_margin(1e2 * shape, y).objective
+        >= bf.limits.f1_max_margin(shape, y).objective
+    )

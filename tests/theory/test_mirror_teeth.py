@@ -18,18 +18,18 @@ from biasflow.theory.examples import (
     mirror_problem,
 )
 from biasflow.theory.mirror.formulas import formulas_of
+from biasflow.theory.mirror.mirror_witness import primal_flow
 from biasflow.theory.mirror.operator_norm import least_singular, vertex_norm
-from biasflow.theory.mirror.witness import primal_flow
 from biasflow.theory.witness import witness_flow
 
 RNG = np.random.default_rng(0)
 POTENTIALS = [
-    bf.Euclidean(),
-    bf.ScaledPotential(0.3, bf.Euclidean()),
-    bf.Hypentropy(1e-8),
-    bf.ScaledPotential(0.5, bf.Hypentropy(RNG.uniform(1e-3, 10, 40))),
-    bf.DepthPotential(3, 0.1),
-    bf.ScaledPotential(2.0, bf.DepthPotential(5, 1.5)),
+    bf.potentials.Euclidean(),
+    bf.potentials.ScaledPotential(0.3, bf.potentials.Euclidean()),
+    bf.potentials.Hypentropy(1e-8),
+    bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(RNG.uniform(1e-3, 10, 40))),
+    bf.potentials.DepthPotential(3, 0.1),
+    bf.potentials.ScaledPotential(2.0, bf.potentials.DepthPotential(5, 1.5)),
 ]
 
 
@@ -47,21 +47,24 @@ def test_formulas_agree_with_the_potentials(potential):
 
 def test_formulas_on_half_lines_and_at_their_wall():
     start = np.array([1.0, -2.0, 0.5])
-    f = formulas_of(bf.Hypentropy([0.0, 0.0, 0.3]), 3, start)
+    f = formulas_of(bf.potentials.Hypentropy([0.0, 0.0, 0.3]), 3, start)
     assert list(f.signs) == [1, -1, 0]
     # D_φ(0, β) = |β| for the entropy
     assert f.divergence(np.zeros(3), start)[:2] == pytest.approx([1.0, 2.0])
 
 
 def test_a_potential_of_ones_own_is_known_by_its_gradient_alone():
-    class Mine(bf.Hypentropy):
+    class Mine(bf.potentials.Hypentropy):
         pass
 
-    class Wrapped(bf.ScaledPotential):
+    class Wrapped(bf.potentials.ScaledPotential):
         pass
 
     assert formulas_of(Mine(0.3), 4).independent  # a subclass is what it says it is
-    assert formulas_of(Wrapped(0.5, bf.Hypentropy(log_alpha=-2000.0)), 4).independent is False
+    assert (
+        formulas_of(Wrapped(0.5, bf.potentials.Hypentropy(log_alpha=-2000.0)), 4).independent
+        is False
+    )
 
 
 @pytest.mark.parametrize("example", [mirror_problem, half_line_problem, boundary_problem])
@@ -82,7 +85,7 @@ def test_the_witness_at_tiny_scales_and_its_time_limit():
     problem = mirror_problem(0)
     tiny = dataclasses.replace(
         problem,
-        potential=bf.ScaledPotential(0.5, bf.Hypentropy(np.full(24, 1e-30))),
+        potential=bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(np.full(24, 1e-30))),
         beta0=np.zeros(24),
     )
     flow = primal_flow(tiny, None, None, 1e-10, 20.0)
@@ -96,7 +99,7 @@ def test_below_floats_there_is_no_independent_witness_and_nothing_is_claimed():
     problem = mirror_problem(0)
     tiny = dataclasses.replace(
         problem,
-        potential=bf.ScaledPotential(0.5, bf.Hypentropy(log_alpha=-3000.0)),
+        potential=bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(log_alpha=-3000.0)),
         beta0=np.zeros(24),
     )
     for name in ("R/thm2.2", "R/eq3", "R/lemA1"):
@@ -173,9 +176,9 @@ def test_the_objective_of_lemma_5_1_is_convex_for_odd_powers_only():
 
 def test_gradients_tend_to_those_of_the_half_line_values_do_not():
     x = np.array([0.3, 2.0])
-    half = bf.Hypentropy(0.0, sign=1.0)
+    half = bf.potentials.Hypentropy(0.0, sign=1.0)
     for alpha in (1e-3, 1e-6, 1e-12):
-        potential = bf.Hypentropy(alpha)
+        potential = bf.potentials.Hypentropy(alpha)
         assert potential.grad(x) - np.log(2 / alpha) == pytest.approx(half.grad(x), abs=alpha)
         assert np.all(potential.at(x).value() > x * (np.log(1 / alpha) - 2))
 
@@ -204,7 +207,7 @@ ABOUT_A_LIMIT = [
 def limit_of(problem):
     from biasflow.limits import mirror_limit
 
-    m = problem if isinstance(problem, bf.MirrorProblem) else bf.mirror(problem)
+    m = problem if isinstance(problem, bf.MirrorProblem) else bf.models.mirror(problem)
     return m, mirror_limit(m.potential, m.X, m.y, m.beta0)
 
 
@@ -244,7 +247,9 @@ def test_a_piece_of_a_flow_does_not_speak_for_all_times(name):
     problem = claim(name).example(0)
     whole = witness_flow(problem, time_s=60.0)
     times = np.linspace(0, whole.times[-1] / 10, 9)
-    verdict = bf.verify(name, problem, flow=bf.Checkpoints(times, [whole.at(t) for t in times]))
+    verdict = bf.verify(
+        name, problem, flow=bf.theory.Checkpoints(times, [whole.at(t) for t in times])
+    )
     assert verdict.status in ("consistent", "inconclusive"), str(verdict)
     assert any(words in verdict.why for words in ("not seen", "to go", "not followed"))
 
@@ -272,7 +277,7 @@ def test_the_sublinear_bound_of_figure_3_moves_in_iterations_not_in_time(key):
     model, params = random_network(20, 100, 1e-4, key=key)
     p = bf.Problem(model, hypercube(10, 100, key), bf.SquareLoss("half"), params)
     flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0)
-    bounds, m = bf.convergence_bounds(p, flow), bf.mirror(p)
+    bounds, m = bf.diagnostics.convergence_bounds(p, flow), bf.models.mirror(p)
     best = m.potential.at(bf.bregman_projection(m.potential, m.X, m.y, m.beta0).value)
     D = np.array(
         [

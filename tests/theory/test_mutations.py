@@ -22,7 +22,7 @@ def marked(worlds):
 def test_a_changed_world_is_noticed_unless_the_claim_is_still_true_there(world):
     before, after = unspoiled(world.claim, world.key), verdict_in(world)
     if world.outcome == "noticed":
-        assert after.status not in (bf.Status.HOLDS, before.status), str(after)
+        assert after.status not in (bf.theory.Status.HOLDS, before.status), str(after)
     else:
         assert world.outcome == "still true" and world.why
         assert after.status == before.status, str(after)

@@ -94,7 +94,7 @@ def test_small_starts_complete_to_the_planted_matrix_where_the_nuclear_norm_does
     i, j, values = bf.data.observed_entries(problem.data, problem.model.shape)
     planted, least = (
         rank_one_completion(problem),
-        bf.min_nuclear_norm(problem.model.shape, i, j, values).value,
+        bf.limits.min_nuclear_norm(problem.model.shape, i, j, values).value,
     )
     np.testing.assert_allclose(planted.ravel(), problem.data.truth, rtol=1e-9)
     assert bf.verify("W/sec6-rich", problem).status == "holds"
@@ -131,7 +131,7 @@ def test_a_step_raises_the_product_of_the_weights_once_s_squared_exceeds_two(rel
     """One coordinate, one step with s = 2γ∂L/∂β: w₊w₋ gains |1 − s²|, so r_eff ≤ r needs s² ≤ 2."""
     model, data = bf.DiagonalNetwork(2), bf.Dataset([[1.0]], [1.0])
     start = model.init(0.1, dim=1)
-    run = bf.gradient_descent(model, data, bf.SquareLoss("sum"), start, relative / 4, 1)
+    run = bf.training.gradient_descent(model, data, bf.SquareLoss("sum"), start, relative / 4, 1)
     assert abs(run.final.plus[0] * run.final.minus[0]) == pytest.approx(factor * 0.01)
 
 
@@ -156,7 +156,7 @@ def test_starts_that_are_uniform_up_to_rounding_are_admitted(name):
 
     def started(spread):
         weights = (leaf * (1 + spread * rng.uniform(-1, 1, leaf.shape)) for leaf in p.params0)
-        return dataclasses.replace(p, params0=bf.DiagonalParams(*weights))
+        return dataclasses.replace(p, params0=bf.models.DiagonalParams(*weights))
 
     assert bf.verify(name, started(4e-13)).status == "holds"
     assert bf.verify(name, started(1e-9)).status == "hypotheses fail"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.theory.relu import convergence
-from biasflow.theory.relu.examples import (
+from biasflow.theory.relu import flow_convergence as convergence
+from biasflow.theory.relu.relu_examples import (
     _gaussian_labels,
     general_problem,
     in_cones,
@@ -15,7 +15,7 @@ from biasflow.theory.relu.examples import (
     orthonormal_problem,
     pairs_family,
 )
-from biasflow.theory.relu.setting import Setting
+from biasflow.theory.relu.relu_setting import Setting
 
 
 def with_data(problem, X=None, y=None):
@@ -32,7 +32,7 @@ def test_assumptions_are_violated_where_they_fail():
     equal = with_data(problem, y=np.array([0.5, -0.5]))
     assert bf.verify("B/assumption-2", equal).status == "violated"
     empty = dataclasses.replace(
-        problem, params0=bf.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
+        problem, params0=bf.models.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
     )
     verdict = bf.verify("B/assumption-3", empty)
     assert verdict.status == "violated" and "S_{−,1} (none)" in str(verdict)
@@ -41,7 +41,7 @@ def test_assumptions_are_violated_where_they_fail():
 def test_lemmas_name_the_assumption_that_fails():
     problem = orthonormal_problem(0)
     empty = dataclasses.replace(
-        problem, params0=bf.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
+        problem, params0=bf.models.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
     )
     verdict = bf.verify("B/lem4", empty)
     assert (
@@ -58,7 +58,7 @@ def test_lemmas_name_the_assumption_that_fails():
 
 @pytest.mark.parametrize("name", [n for n in bf.claims() if n.startswith("B/")])
 def test_claims_about_networks_refuse_mirror_problems(name):
-    problem = bf.MirrorProblem(bf.Euclidean(), np.eye(2), np.ones(2))
+    problem = bf.MirrorProblem(bf.potentials.Euclidean(), np.eye(2), np.ones(2))
     assert bf.verify(name, problem).status == "does not apply"
 
 
@@ -89,7 +89,7 @@ def test_roles_swap_with_the_labels():
     problem = orthonormal_problem(1)
     flipped = with_data(
         dataclasses.replace(
-            problem, params0=bf.TwoLayerParams(-problem.params0.a, problem.params0.W)
+            problem, params0=bf.models.TwoLayerParams(-problem.params0.a, problem.params0.W)
         ),
         y=-problem.data.y,
     )
@@ -101,8 +101,8 @@ def test_roles_swap_with_the_labels():
 def test_a_wrong_limit_is_found_out():
     """The flow of one start against the limit of another."""
     from biasflow.theory.evidence import Evidence
-    from biasflow.theory.judging import judge
-    from biasflow.theory.verifying import claim
+    from biasflow.theory.judgement import judge
+    from biasflow.theory.verification import claim
 
     problem = orthonormal_problem(2)
     other = dataclasses.replace(
@@ -147,7 +147,7 @@ def test_assumption_1_near_its_boundary(factor, status):
 def test_assumption_3_near_its_boundary(product, status):
     """One neuron of each sign; the positive one is active, on the kink, or just off."""
     X, y = np.eye(2), np.array([1.0, -2.0])
-    start = bf.TwoLayerParams(np.array([1.0, -1.0]), np.array([[product, 1.0], [0.5, 1.0]]))
+    start = bf.models.TwoLayerParams(np.array([1.0, -1.0]), np.array([[product, 1.0], [0.5, 1.0]]))
     problem = bf.Problem(bf.TwoLayer(2, 2), bf.Dataset(X, y), bf.SquareLoss("half-mean"), start)
     assert bf.verify("B/assumption-3", problem).status == status
 
@@ -157,7 +157,7 @@ def test_lemma_14_as_printed_is_false_where_neurons_are_off():
     problem = orthonormal_problem(1)
     s = Setting(problem)
     W = np.tile(-np.sum(s.X, axis=0), (len(problem.params0.a), 1))
-    off = bf.TwoLayerParams(np.sign(problem.params0.a) * np.linalg.norm(W, axis=1), W)
+    off = bf.models.TwoLayerParams(np.sign(problem.params0.a) * np.linalg.norm(W, axis=1), W)
     output = problem.loss.gradient(problem.model(off, s.X), s.y)
     gradient = problem.model.gradient(off, s.X, output)
     loss = problem.loss(problem.model(off, s.X), s.y)
@@ -171,12 +171,12 @@ def test_tiny_labels_do_not_make_the_limit_empty():
     problem = orthonormal_problem(0)
     small = dataclasses.replace(
         with_data(problem, y=1e-13 * problem.data.y),
-        params0=bf.TwoLayerParams(*(np.sqrt(1e-13) * leaf for leaf in problem.params0)),
+        params0=bf.models.TwoLayerParams(*(np.sqrt(1e-13) * leaf for leaf in problem.params0)),
     )
     assert bf.verify("B/limit", small).status == "holds"
     found = saddle_limit(small)
     wrong = dataclasses.replace(
-        found, value=bf.TwoLayerParams(1.05 * found.value.a, 1.05 * found.value.W)
+        found, value=bf.models.TwoLayerParams(1.05 * found.value.a, 1.05 * found.value.W)
     )
     assert bf.verify("B/limit", small, limit=wrong).status == "violated"
 
@@ -190,7 +190,8 @@ def test_a_norm_excess_of_ten_per_cent_is_noticed_at_the_edge_of_small_starts():
     )
     found = saddle_limit(problem)
     wrong = dataclasses.replace(
-        found, value=bf.TwoLayerParams(np.sqrt(1.1) * found.value.a, np.sqrt(1.1) * found.value.W)
+        found,
+        value=bf.models.TwoLayerParams(np.sqrt(1.1) * found.value.a, np.sqrt(1.1) * found.value.W),
     )
     assert bf.verify("B/limit", problem, limit=wrong).status == "violated"
 
@@ -205,8 +206,8 @@ def verdict_of(name, problem):
 
 def saddle_limit(problem):
     s = Setting(problem)
-    return bf.saddle_limit(
-        problem.data, bf.TwoLayerParams(*(leaf / s.scale for leaf in problem.params0))
+    return bf.flows.saddle_limit(
+        problem.data, bf.models.TwoLayerParams(*(leaf / s.scale for leaf in problem.params0))
     )
 
 
@@ -214,7 +215,7 @@ def test_a_flow_of_ones_own_is_judged():
     problem = orthonormal_problem(0, scale=1e-9)
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
     assert bf.verify("B/limit", flow=flow).status == "holds"
-    larger = bf.TwoLayerParams(1.001 * flow.states.a, 1.001 * flow.states.W)
+    larger = bf.models.TwoLayerParams(1.001 * flow.states.a, 1.001 * flow.states.W)
     larger.a[0], larger.W[0] = flow.states.a[0], flow.states.W[0]
     assert (
         bf.verify("B/limit", flow=dataclasses.replace(flow, states=larger)).status
@@ -274,14 +275,14 @@ def test_a_flow_from_below_float_range_can_be_handed_in():
     )
     assert bf.verify("B/limit", problem, flow=flow).status == "holds"
     wrong = dataclasses.replace(
-        flow, states=bf.TwoLayerParams(*(1.001 * leaf for leaf in flow.states))
+        flow, states=bf.models.TwoLayerParams(*(1.001 * leaf for leaf in flow.states))
     )
     assert bf.verify("B/limit", problem, flow=wrong).status == "does not apply"
     # its stated errors are held against a witness from the start
     mute = dataclasses.replace(flow, polar=None)
     assert bf.verify("B/limit", problem, flow=mute).status == "holds"
     states = [tuple(leaf[k] for leaf in flow.states) for k in range(len(flow.times))]
-    verdict = bf.verify("B/limit", problem, flow=bf.Checkpoints(flow.times, states))
+    verdict = bf.verify("B/limit", problem, flow=bf.theory.Checkpoints(flow.times, states))
     assert verdict.status == "inconclusive" and "polar" in verdict.reason
 
 
@@ -315,7 +316,9 @@ def test_theorem_1_is_decided_where_a_neuron_lacks_a_tiny_label():
     W, a = start.W.copy(), start.a.copy()
     W[2] = (1.0, -0.5, -0.3)
     a[2] = np.linalg.norm(W[2])
-    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), bf.TwoLayerParams(a, W), -3e7)
+    problem = bf.Problem(
+        model, data, bf.SquareLoss("half-mean"), bf.models.TwoLayerParams(a, W), -3e7
+    )
     verdict = bf.verify("B/thm1", problem, time_s=120.0)
     assert verdict.status == "holds" and "Σ(a_j² + ‖w_j‖²)" in str(verdict)
 
@@ -336,20 +339,20 @@ def test_kinks_that_grow_slowly_are_counted_only_where_they_are_apart():
     """Two labels of 0.11 are fitted within 12/‖D_+‖ of one another, 6.5 of their own times: three
     falls are seen of four."""
     problem = pairs_family(39)
-    assert bf.verify("B/saddles", problem, time_s=120.0).status is bf.Status.INCONCLUSIVE
+    assert bf.verify("B/saddles", problem, time_s=120.0).status is bf.theory.Status.INCONCLUSIVE
 
 
 def test_theorem_1_on_inputs_of_any_lengths_counts_what_idle_neurons_spare():
     """With 1 − κ_j, which holds for orthonormal inputs, for what a neuron adds to the norm the
     exponent was called violated."""
-    from biasflow.theory.relu.examples import ordinary_problem
+    from biasflow.theory.relu.relu_examples import ordinary_problem
 
     assert bf.verify("B/thm1", ordinary_problem(5), time_s=300.0).status == "holds"
 
 
 def test_a_saddle_that_larger_starts_see_where_the_labels_differ_is_no_violation():
     """‖D_+‖ = 10‖D_−‖: two falls of the loss from λ√m = 0.0005√max|y|."""
-    from biasflow.theory.relu.examples import in_cones
+    from biasflow.theory.relu.relu_examples import in_cones
 
     model, data = bf.TwoLayer(16, 4), bf.Dataset(np.eye(4), [3.0, 3.0, -0.3, -0.3])
     problem = bf.Problem(

@@ -10,8 +10,8 @@ from relu_flow_worlds import one_for_each
 import biasflow as bf
 from biasflow.theory import claim
 from biasflow.theory.relu import course
-from biasflow.theory.relu.examples import orthonormal_problem, pairs_problem, planar_problem
-from biasflow.theory.relu.setting import Setting
+from biasflow.theory.relu.relu_examples import orthonormal_problem, pairs_problem, planar_problem
+from biasflow.theory.relu.relu_setting import Setting
 
 
 def predicted(problem):
@@ -36,7 +36,7 @@ def test_another_interpolator_is_violated(name):
                 name,
                 problem,
                 limit=with_value(
-                    wrong, bf.TwoLayerParams(1.5 * wrong.value.a, 1.5 * wrong.value.W)
+                    wrong, bf.models.TwoLayerParams(1.5 * wrong.value.a, 1.5 * wrong.value.W)
                 ),
             ).status
             == "violated"
@@ -49,9 +49,12 @@ def test_another_interpolator_is_violated(name):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda a, W: bf.TwoLayerParams(np.where(np.arange(len(a)) == 1, np.nan, a), W), "nan"),
-        (lambda a, W: bf.TwoLayerParams(a, W[:, :1]), "expected the shape"),
-        (lambda a, W: bf.TwoLayerParams(a[:-1], W), "expected the shape"),
+        (
+            lambda a, W: bf.models.TwoLayerParams(np.where(np.arange(len(a)) == 1, np.nan, a), W),
+            "nan",
+        ),
+        (lambda a, W: bf.models.TwoLayerParams(a, W[:, :1]), "expected the shape"),
+        (lambda a, W: bf.models.TwoLayerParams(a[:-1], W), "expected the shape"),
     ],
 )
 def test_a_limit_that_is_no_network_on_these_inputs_is_refused(name, change, words):
@@ -59,9 +62,9 @@ def test_a_limit_that_is_no_network_on_these_inputs_is_refused(name, change, wor
     limit = (
         predicted(problem)
         if name != "B/eq8"
-        else bf.min_norm_interpolator(problem.data.X, problem.data.y)
+        else bf.limits.min_norm_interpolator(problem.data.X, problem.data.y)
     )
-    with pytest.raises(bf.InputError, match=words):
+    with pytest.raises(bf.errors.InputError, match=words):
         bf.verify(name, problem, limit=with_value(limit, change(*limit.value)))
 
 
@@ -70,7 +73,7 @@ def test_a_limit_of_another_kind_or_width_is_no_verdict():
     limit = predicted(problem)
     verdict = bf.verify("B/limit", problem, limit=with_value(limit, tuple(limit.value)))
     assert verdict.status == "inconclusive" and "expected a network" in verdict.why
-    fewer = bf.TwoLayerParams(limit.value.a[:-1], limit.value.W[:-1])
+    fewer = bf.models.TwoLayerParams(limit.value.a[:-1], limit.value.W[:-1])
     verdict = bf.verify("B/limit", problem, limit=with_value(limit, fewer))
     assert verdict.status == "inconclusive" and "expected 30 neurons" in verdict.why
     # says nothing about their number
@@ -79,11 +82,11 @@ def test_a_limit_of_another_kind_or_width_is_no_verdict():
 
 def test_the_limit_zero_is_not_called_right():
     problem = planar_problem(0)
-    limit = bf.min_norm_interpolator(problem.data.X, problem.data.y)
-    zero = bf.TwoLayerParams(0 * limit.value.a, 0 * limit.value.W)
+    limit = bf.limits.min_norm_interpolator(problem.data.X, problem.data.y)
+    zero = bf.models.TwoLayerParams(0 * limit.value.a, 0 * limit.value.W)
     assert bf.verify("B/eq8", problem, limit=with_value(limit, zero)).status == "violated"
     problem = pairs_problem(0)
-    zero = bf.TwoLayerParams(np.zeros(60), np.zeros((60, 6)))
+    zero = bf.models.TwoLayerParams(np.zeros(60), np.zeros((60, 6)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for name in ("B/thm1", "B/kkt", "B/lem5"):

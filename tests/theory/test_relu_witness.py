@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.theory.relu.examples import general_problem, orthonormal_problem
-from biasflow.theory.relu.witness import gated_flow
+from biasflow.theory.relu.relu_examples import general_problem, orthonormal_problem
+from biasflow.theory.relu.relu_witness import gated_flow
 from biasflow.theory.witness import flow_defect
 
 
@@ -20,10 +20,10 @@ def descent(problem, t1, steps):
     a, W = problem.params0
     X, y, model = problem.data.X, problem.data.y, problem.model
     for _ in range(steps):
-        state = bf.TwoLayerParams(a, W)
+        state = bf.models.TwoLayerParams(a, W)
         da, dW = model.gradient(state, X, problem.loss.gradient(model(state, X), y))
         a, W = a - t1 / steps * da, W - t1 / steps * dW
-    return bf.TwoLayerParams(a, W)
+    return bf.models.TwoLayerParams(a, W)
 
 
 @pytest.mark.parametrize("key", [0, 1, 3])
@@ -68,14 +68,14 @@ def test_it_measures_the_defect_of_flows():
     problem = orthonormal_problem(0, scale=1e-6)
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
     assert flow_defect(flow, 60.0).sound
-    spoiled = bf.TwoLayerParams(flow.states.a * (1 + 1e-3), flow.states.W * (1 + 1e-3))
+    spoiled = bf.models.TwoLayerParams(flow.states.a * (1 + 1e-3), flow.states.W * (1 + 1e-3))
     assert not flow_defect(dataclasses.replace(flow, states=spoiled), 60.0).sound
 
 
 def test_what_it_cannot_follow_is_a_sentence():
     model = bf.TwoLayer(1, 1)
     data = bf.Dataset(np.array([[1.0], [-1.0]]), np.array([1.0, 1.0]))
-    start = bf.TwoLayerParams(np.array([0.5]), np.array([[0.0]]))
+    start = bf.models.TwoLayerParams(np.array([0.5]), np.array([[0.0]]))
     assert "kink" in gated_flow(
         bf.Problem(model, data, bf.SquareLoss(), start), 1.0, None, 1e-10, 5.0
     )
@@ -85,7 +85,7 @@ def test_what_it_cannot_follow_is_a_sentence():
 def test_a_dead_network_stays():
     problem = orthonormal_problem(0)
     dead = dataclasses.replace(
-        problem, params0=bf.TwoLayerParams(problem.params0.a, -np.abs(problem.params0.W))
+        problem, params0=bf.models.TwoLayerParams(problem.params0.a, -np.abs(problem.params0.W))
     )
     X = np.eye(problem.data.d)[: problem.data.n]
     dead = dataclasses.replace(dead, data=bf.Dataset(X, problem.data.y))

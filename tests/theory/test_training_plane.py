@@ -3,10 +3,10 @@
 import numpy as np
 
 import biasflow as bf
-from biasflow.limits.margin.circle import squared_f1_max_margin
+from biasflow.limits.neurons.squared_relu_line import squared_f1_max_margin
 from biasflow.theory import claim
 from biasflow.theory.margin import trained
-from biasflow.theory.margin.examples import line_problem, smooth_problem
+from biasflow.theory.margin.margin_examples import line_problem, smooth_problem
 from biasflow.theory.margin.raw import searched_margin
 from biasflow.theory.margin.routes import largest_square_gain
 

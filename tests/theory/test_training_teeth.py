@@ -10,15 +10,15 @@ from worlds import PATIENT_S
 
 import biasflow as bf
 from biasflow.theory import claim
-from biasflow.theory.margin import plain, rates, trained
-from biasflow.theory.margin.examples import (
+from biasflow.theory.margin import ascent_rates as rates, plain, trained
+from biasflow.theory.margin.margin_examples import (
     feature_problem,
     line_problem,
     population_problem,
     relu_problem,
 )
+from biasflow.theory.margin.margin_setting import output_features, signed_features
 from biasflow.theory.margin.raw import raw_flow, scores, searched_margin
-from biasflow.theory.margin.setting import output_features, signed_features
 from biasflow.theory.margin.trained import Trained
 
 
@@ -105,7 +105,7 @@ def test_the_error_of_raw_gradients_covers_kinks_that_they_step_across():
 def test_the_plain_ascent_is_the_library_s(output):
     Z = (output_features if output else signed_features)(feature_problem(4))
     mine = plain.plain_ascent(Z, output, 20, keep=True)
-    theirs = bf.feature_ascent(Z, 20, "output" if output else "directions", keep=range(20))
+    theirs = bf.training.feature_ascent(Z, 20, "output" if output else "directions", keep=range(20))
     assert mine.iterates == pytest.approx(theirs.iterates, rel=1e-12, abs=1e-15)
     assert mine.margin == pytest.approx(theirs.margin[:20], rel=1e-12, abs=1e-15)
 
@@ -113,7 +113,7 @@ def test_the_plain_ascent_is_the_library_s(output):
 def test_half_of_the_growth_is_no_recursion_of_c():
     """The recursions hold to rounding; with 2η for 4η, as C prints one of them, they do not."""
     Z = signed_features(feature_problem(0))
-    run = bf.feature_ascent(Z, 10, keep=range(11))
+    run = bf.training.feature_ascent(Z, 10, keep=range(11))
     g = rates._gradient(Z, run.beta[5] * (Z @ run.iterates[5]))
     right, wrong = (
         rates._multiplied(run.iterates[5], eta, g)

@@ -59,7 +59,7 @@ def test_a_flow_that_does_not_follow_the_gradient_is_told_apart():
     flow = flow_of(problem)
     late = np.where(np.arange(len(flow.times)) > len(flow.times) // 2, 1.001, 1.0)[:, None]
     spoiled = dataclasses.replace(
-        flow, states=bf.DiagonalParams(flow.states.plus * late, flow.states.minus)
+        flow, states=bf.models.DiagonalParams(flow.states.plus * late, flow.states.minus)
     )
     comparison = bf.compare(spoiled, bf.limit(problem.model, problem.data, params0=problem.params0))
     assert set(statuses(comparison).values()) == {"does not apply"}
@@ -69,7 +69,7 @@ def test_a_flow_that_does_not_follow_the_gradient_is_told_apart():
 def test_without_time_to_measure_the_defect_a_comparison_is_at_best_consistent(monkeypatch):
     problem = diagonal_problem(0)
     monkeypatch.setattr(
-        "biasflow.theory.comparing.flow_defect", lambda flow, time_s: "no time was left"
+        "biasflow.theory.comparison.flow_defect", lambda flow, time_s: "no time was left"
     )
     comparison = bf.compare(
         flow_of(problem), bf.limit(problem.model, problem.data, params0=problem.params0)
@@ -89,10 +89,10 @@ def test_other_models_claims_are_not_listed():
 def test_descent_and_jumps_are_no_flows():
     problem = diagonal_problem(0, n=5, d=12)
     path = bf.saddle_path(problem.data.X, problem.data.y)
-    comparison = bf.compare(path, bf.min_l1(problem.data.X, problem.data.y))
+    comparison = bf.compare(path, bf.limits.min_l1(problem.data.X, problem.data.y))
     assert comparison.relative < 1e-9
     assert comparison.verdicts == ()
-    run = bf.gradient_descent(
+    run = bf.training.gradient_descent(
         problem.model, problem.data, problem.loss, problem.params0, 1e-3, 1000
     )
     assert (
@@ -103,8 +103,8 @@ def test_descent_and_jumps_are_no_flows():
 
 def test_a_limit_of_another_shape_is_refused():
     problem = diagonal_problem(0)
-    with pytest.raises(bf.InputError, match="shape"):
-        bf.compare(flow_of(problem), bf.min_l2(np.eye(3), np.ones(3)))
+    with pytest.raises(bf.errors.InputError, match="shape"):
+        bf.compare(flow_of(problem), bf.limits.min_l2(np.eye(3), np.ones(3)))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_path_that_is_not_unique_is_refused():
 def test_the_exponential_bound_is_trivial_on_half_lines():
     rng = np.random.default_rng(0)
     X = np.abs(rng.standard_normal((4, 8)))
-    problem = bf.MirrorProblem(bf.Entropy(), X, X @ np.full(8, 0.01), np.full(8, 0.02))
+    problem = bf.MirrorProblem(bf.potentials.Entropy(), X, X @ np.full(8, 0.01), np.full(8, 0.02))
     assert bf.verify("R/sharp", problem).status == "holds"
 
 
@@ -197,8 +197,8 @@ def test_theorem_1_is_left_open_where_the_weights_have_no_digits_for_it(scale, l
 
 def edge_problem(key):
     """Every neuron on the edge a = |b| of the cone."""
-    model, params = bf.random_network(4, 3, 1.0, key=key)
-    start = bf.FixedDirectionsParams(params.a, np.sign(params.b) * params.a)
+    model, params = bf.models.random_network(4, 3, 1.0, key=key)
+    start = bf.models.FixedDirectionsParams(params.a, np.sign(params.b) * params.a)
     return bf.Problem(model, bf.data.hypercube(3, 3, key), bf.SquareLoss("half"), start)
 
 
@@ -226,7 +226,9 @@ def test_weights_that_cross_the_kink_are_stopped():
 def test_small_labels_on_the_boundary_are_not_called_violations():
     rng = np.random.default_rng(2)
     X, start = rng.uniform(-1, 1, (6, 8)), rng.uniform(0.1, 0.5, 8) * rng.choice([-1.0, 1.0], 8)
-    potential = bf.ScaledPotential(0.5, bf.Hypentropy(np.zeros(8), sign=np.sign(start)))
+    potential = bf.potentials.ScaledPotential(
+        0.5, bf.potentials.Hypentropy(np.zeros(8), sign=np.sign(start))
+    )
     for size in (1e-8, 1e-4, 1.0, 1e4):
         problem = bf.MirrorProblem(potential, X, size * rng.choice([-1.0, 1.0], 6), start)
         assert bf.verify("R/thm2.3", problem).status in ("holds", "inconclusive")
@@ -234,11 +236,11 @@ def test_small_labels_on_the_boundary_are_not_called_violations():
 
 def test_a_limit_on_the_wall_has_the_objective_of_its_potential():
     potential, start = (
-        bf.ScaledPotential(0.5, bf.Hypentropy(np.zeros(2), sign=np.ones(2))),
+        bf.potentials.ScaledPotential(0.5, bf.potentials.Hypentropy(np.zeros(2), sign=np.ones(2))),
         np.array([0.3, 0.2]),
     )
-    limit = bf.mirror_limit(potential, np.eye(2), np.array([-1.0, 1.0]), start)
-    assert limit.objective == pytest.approx(bf.bregman(potential, limit.value, start))
+    limit = bf.limits.mirror_limit(potential, np.eye(2), np.array([-1.0, 1.0]), start)
+    assert limit.objective == pytest.approx(bf.potentials.bregman(potential, limit.value, start))
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-8])
@@ -246,13 +248,13 @@ def test_a_limit_on_the_wall_has_the_objective_of_its_potential():
     "name", ["R/thm3.4", "R/lem3.5", "R/lemA2", "R/sec5.1", "R/sharp", "R/thm2.6", "R/lem3.6"]
 )
 def test_tiny_networks_are_judged_or_left_open(name, scale):
-    model, params = bf.random_network(12, 3, scale, key=0)
+    model, params = bf.models.random_network(12, 3, scale, key=0)
     problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
     assert bf.verify(name, problem).status in ("holds", "consistent", "inconclusive")
 
 
 def test_radii_whose_squares_underflow_are_compared_without_dividing_by_zero():
-    model, params = bf.random_network(12, 3, 1e-100, key=0)
+    model, params = bf.models.random_network(12, 3, 1e-100, key=0)
     problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", RuntimeWarning)

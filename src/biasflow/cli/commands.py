@@ -14,8 +14,8 @@ import typer
 
 from ..errors import BiasflowError, InputError
 from . import INTERRUPTED
-from .datasets import datasets
-from .sweeps import sweeps
+from .data_command import datasets
+from .sweep_command import sweeps
 from .writing import file_to_write
 
 VIOLATED, BAD_INPUT = 1, 2  # exit codes; `sweeps` has its own
@@ -108,7 +108,7 @@ def list_() -> None:
     """List claims and figures, a line each; those that other packages offer with where they come
     from."""
     from .. import experiments, theory
-    from .showing import one_line
+    from .terminal import one_line
 
     typer.echo("claims")
     for id in theory.claims():
@@ -139,8 +139,8 @@ def figure(
     from .. import experiments
     from ..errors import unknown
     from ..report import file_name, make_figure, movie_name
-    from ..run import Processes, default_store
-    from .showing import bars, numbers_table
+    from ..sweeps import Processes, default_store
+    from .terminal import bars, numbers_table
 
     if id not in experiments.figures():
         raise unknown("figure", id, list(experiments.figures()))
@@ -177,8 +177,8 @@ def numbers(
     from .. import experiments
     from ..errors import unknown
     from ..report import all_numbers, counted, numbers_page, tag_of
-    from ..run import Processes, default_store
-    from .showing import bars, numbers_table
+    from ..sweeps import Processes, default_store
+    from .terminal import bars, numbers_table
 
     ids = [id for id in experiments.figures() if only is None or only in (id, tag_of(id))]
     if not ids:
@@ -231,7 +231,7 @@ def verify(
     where one is violated."""
     from .. import theory
     from ..errors import unknown
-    from .verifying import on_data, on_examples, on_found
+    from .verify_command import on_data, on_examples, on_found
 
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
@@ -274,7 +274,7 @@ def falsify(
     where one is violated."""
     from .. import theory
     from ..errors import unknown
-    from .searching import search_all, search_one
+    from .falsify_command import search_all, search_one
 
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
@@ -306,8 +306,8 @@ def reproduce(
     """Every figure and claim, on one page. Results already computed by this code are not computed
     again."""
     from ..report import reproduce as make_report
-    from ..run import Processes, default_store
-    from .showing import bars, report_lines
+    from ..sweeps import Processes, default_store
+    from .terminal import bars, report_lines
 
     try:
         with bars() as progress:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..run import cache_folder, data_folder, environment
-from ..run.versions import installed_version
+from ..sweeps import cache_folder, data_folder, environment
+from ..sweeps.versions import installed_version
 
 EXTRAS = (
     ("equinox", ("equinox",), "probes of equinox modules; any JAX function is probed without it"),

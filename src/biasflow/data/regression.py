@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._core.arguments import Array, has_bias, positive_int, real_number
+from .._core.problems import Dataset
 from ..errors import InputError
-from ..inputs import Array, has_bias, positive_int, real_number
-from ..records import Dataset
 
 
 def sparse_regression(

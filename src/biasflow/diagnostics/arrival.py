@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from .._core.arguments import instance, positive_float
+from .._core.problems import MirrorProblem, Problem
+from .._core.results import Result, Trajectory
+from .._core.trees import leaves
 from ..errors import BiasflowError, InputError
-from ..inputs import instance, positive_float
 from ..limits import bregman_projection, mirror_limit
-from ..records import MirrorProblem, Problem, Result, Trajectory, leaves
 from .bounds import ConvergenceBounds, as_mirror, convergence_bounds, hypentropy_of
 from .phases import Phase, loss_at, phases
 

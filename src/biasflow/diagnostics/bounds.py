@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arguments import Array, Mask, instance, positive_float
+from .._core.problems import MirrorProblem, Problem
+from .._core.results import Limit, Trajectory
 from ..errors import InputError, RefusedError
 from ..flows import gradient_flow, mirror_flow
-from ..inputs import Array, Mask, instance, positive_float
 from ..limits import mirror_limit
 from ..models import mirror
 from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
-from ..records import Limit, MirrorProblem, Problem, Trajectory
 from .operator import inverse_norm
 
 FARTHEST = 1e5

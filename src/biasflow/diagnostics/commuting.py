@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, matrix, positive_int, real_array
+from .._core.trees import leaves
+from .._numerics.double_precision import jax_in_double
 from ..errors import BiasflowError, ConvergenceError, InputError, RefusedError
-from ..inputs import Array, matrix, positive_int, real_array
-from ..limits.tangent.precision import jax_in_double
 from ..losses import SquareLoss
 from ..models import DeepNetwork, Model
 from ..potentials import Potential
-from ..records import leaves
 
 STEP = 1e-4
 """Relative step of the differences. Four-point formulas lose nothing to it; rounding, twice divided

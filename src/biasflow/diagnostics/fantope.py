@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sl
 
-from ..inputs import Array, Index
+from .._core.arguments import Array, Index
 
 SHRINK = 0.15
 """Factor by which the barrier's weight falls from one centre to the next."""

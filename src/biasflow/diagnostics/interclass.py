@@ -7,9 +7,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import (
+    Array,
+    Index,
+    labels,
+    matrix,
+    positive_float,
+    positive_int,
+    row_lengths,
+)
+from .._core.results import Certificate, Limit
 from ..errors import InputError
-from ..inputs import Array, Index, labels, matrix, positive_float, positive_int, row_lengths
-from ..records import Certificate, Limit
 from .fantope import fantope_bound
 
 EPS = float(np.finfo(float).eps)

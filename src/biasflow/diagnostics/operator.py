@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import linprog
 
+from .._core.arguments import Array, matrix, one_of, positive_float, positive_int, vector
+from .._core.results import Certificate, Limit
 from ..errors import InputError
-from ..inputs import Array, matrix, one_of, positive_float, positive_int, vector
 from ..limits.rank import MOST_WORK, exact_ranks
 from ..limits.rounding import WIDE
-from ..records import Certificate, Limit
 
 NORMS = ("l2", "l1", "linf")
 EPS = float(np.finfo(float).eps)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..inputs import Array, instance
-from ..records import MirrorProblem, Result, Trajectory
+from .._core.arguments import Array, instance
+from .._core.problems import MirrorProblem
+from .._core.results import Result, Trajectory
 
 FLAT = 0.1
 """Share of the loss that a plateau may lose."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._core.offers import Register
 from ..errors import unknown
-from ..offers import Register
-from ..records import Experiment
-from ..run import Store, sweep
+from ..sweeps import Store, sweep
 from . import margin, mirror, regimes, relu
-from .transition import TransitionScale, transition_scale
+from .experiment import Experiment, Reading, Reported
 
 if TYPE_CHECKING:
     import xarray
 
-    from ..run import Engine, Progress
+    from ..sweeps import Engine, Progress
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     *mirror.EXPERIMENTS,
@@ -26,11 +25,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 __all__ = [
     "EXPERIMENTS",
     "REGISTER",
-    "TransitionScale",
+    "Experiment",
+    "Reading",
+    "Reported",
     "experiment",
     "figure",
     "figures",
-    "transition_scale",
 ]
 
 
@@ -39,7 +39,7 @@ REGISTER = Register("figure", "biasflow.figures", Experiment, EXPERIMENTS)
 
 def figures() -> tuple[str, ...]:
     """The ids of all figures: the papers', then those that other packages offer
-    (`biasflow.offers`)."""
+    (`biasflow._core.offers`)."""
     return REGISTER.ids
 
 

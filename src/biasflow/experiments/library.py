@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.problems import Dataset
+from .._core.results import Limit, Trajectory
 from ..data import clusters, sparse_regression, with_bias
-from ..flows import InverseRootStep, gradient_descent, gradient_flow, margin_ascent, saddle_path
+from ..flows import gradient_flow, saddle_path
 from ..limits import limit, min_l1, min_l2
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, TwoLayer
-from ..records import Dataset, Limit, Trajectory
+from ..training import InverseRootStep, gradient_descent, margin_ascent
 
 if TYPE_CHECKING:
     import xarray
@@ -42,7 +44,7 @@ def limit_point(
 def min_l1_point(
     n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01
 ) -> xarray.Dataset:
-    """`bf.min_l1`."""
+    """`bf.limits.min_l1`."""
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
     return _of_limit(data, min_l1(data.X, data.y))
 
@@ -50,7 +52,7 @@ def min_l1_point(
 def min_l2_point(
     n: int, d: int, seed: int, sparsity: int = 5, noise_var: float = 0.01
 ) -> xarray.Dataset:
-    """`bf.min_l2`."""
+    """`bf.limits.min_l2`."""
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
     return _of_limit(data, min_l2(data.X, data.y))
 
@@ -96,8 +98,8 @@ def gradient_descent_point(
     depth: int = 2,
     batch: int = 0,
 ) -> xarray.Dataset:
-    """`bf.gradient_descent` on a diagonal network with the loss ½‖·‖². batch 0: all samples; `seed`
-    draws the batches too."""
+    """`bf.training.gradient_descent` on a diagonal network with the loss ½‖·‖². batch 0: all
+    samples; `seed` draws the batches too."""
     data, model = sparse_regression(n, d, sparsity, noise_var, key=seed), DiagonalNetwork(depth)
     start = model.init(scale, dim=d)
     run = gradient_descent(
@@ -126,8 +128,8 @@ def margin_ascent_point(
     preset: str = "paper",
     dtype: str = "float64",
 ) -> xarray.Dataset:
-    """`bf.margin_ascent` of both layers with steps size/√(t+1), on clusters with their bias column,
-    from a balanced start."""
+    """`bf.training.margin_ascent` of both layers with steps size/√(t+1), on clusters with their
+    bias column, from a balanced start."""
     import xarray
 
     ds, model = (

@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import experiments
+from .._core.arguments import positive_int
 from ..errors import InputError, unknown
-from ..inputs import positive_int
-from ..records import Batched, Grid
+from ..sweeps.grids import Batched, Grid
 from .library import LIBRARY
 
 if TYPE_CHECKING:

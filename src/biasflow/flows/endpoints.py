@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import instance
+from .._core.problems import Dataset, MirrorProblem, Problem
+from .._core.results import Limit
+from .._core.trees import leaves
 from ..errors import InputError, RefusedError
-from ..inputs import instance
 from ..limits import f1_max_margin, limit as mirror_form_limit, mirror_limit
 from ..losses import MarginLoss, SmoothMargin, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
-from ..records import Dataset, Limit, MirrorProblem, Problem, leaves
-from .relu.saddle import saddle_limit
+from .relu.orthogonal_limit import saddle_limit
 
 PROJECTION = "W, Theorems 1 and 3; R, Theorem 2.2"
 BOUNDARY = "R, Theorem 2.3"

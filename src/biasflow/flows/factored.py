@@ -26,15 +26,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import SMALLEST_NORMAL, Array, positive_float, relative_tolerance
+from .._core.problems import Problem
+from .._core.results import Result, Trajectory
+from .._numerics.deadlines import Deadline, deadline_of
+from .._numerics.rodas5p import GAMMA, STAGES, A, B, C, H
+from .._numerics.save_times import save_times
+from .._numerics.second_runs import TWICE, largest_difference
 from ..errors import ScaleError
-from ..inputs import SMALLEST_NORMAL, Array, positive_float, relative_tolerance
 from ..models import FactorParams
-from ..records import Problem, Result, Trajectory
-from .deadlines import Deadline, deadline_of
-from .dual import CONVERGED, stack
-from .rodas import GAMMA, STAGES, A, B, C, H
-from .second_runs import TWICE, largest_difference
-from .times import save_times
+from .mirror.dual_flow import CONVERGED, stack
 
 EPS = float(np.finfo(float).eps)
 LEAST = 1e-13

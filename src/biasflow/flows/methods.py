@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, instance, positive_int, relative_tolerance
+from .._core.problems import Dataset, Problem
+from .._core.results import Trajectory
+from .._numerics.deadlines import Deadline
 from ..errors import InputError, RefusedError, unknown
-from ..inputs import Array, instance, positive_int, relative_tolerance
 from ..losses import Loss, SquareLoss
 from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
-from ..models.base import MirrorForm
-from ..records import Dataset, Problem, Trajectory
+from ..models.model import MirrorForm
 from . import margin
-from .compiled import refusal
-from .deadlines import Deadline
-from .dual import integrator
+from .endings import judged, returned
 from .factored import check_start, integrate_factored
-from .finishing import judged, returned
-from .relu.driver import integrate_events
-from .rounded import integrate_rounded, too_many_weights
+from .mirror.compiled_flow import refusal
+from .mirror.dual_flow import integrator
+from .relu.event_flow import integrate_events
+from .rounded_kinks import integrate_rounded, too_many_weights
 from .units import LOG2, Units, own_units
 from .weights import integrate_weights
 

@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import SMALLEST_NORMAL, Array, positive_float
+from .._core.problems import Dataset, MirrorProblem, Problem
+from .._core.results import Trajectory
+from .._core.trees import leaf_map, leaves, regrouped
+from .._numerics.save_times import save_times
 from ..errors import InputError, RefusedError, ScaleError
-from ..inputs import SMALLEST_NORMAL, Array, positive_float
 from ..losses import SquareLoss
 from ..models import Model
 from ..potentials import Potential
-from ..records import Dataset, MirrorProblem, Problem, Trajectory, leaf_map, leaves, regrouped
-from .times import save_times
 
 FURTHEST = 1000
 """Exponent of the unit of time up to which floats hold the times of a flow, with some decades to

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import Array, positive_float, relative_tolerance
-from ..records import Problem, Result, Trajectory, leaf_map, leaves
-from .deadlines import FIRST_RUN, Deadline
-from .dual import CONVERGED, ROUNDINGS, stack
-from .second_runs import CALMER, LOOSER, TIGHTER, TWICE, largest_difference
-from .times import save_times
+from .._core.arguments import Array, positive_float, relative_tolerance
+from .._core.problems import Problem
+from .._core.results import Result, Trajectory
+from .._core.trees import leaf_map, leaves
+from .._numerics.deadlines import FIRST_RUN, Deadline
+from .._numerics.save_times import save_times
+from .._numerics.second_runs import CALMER, LOOSER, TIGHTER, TWICE, largest_difference
+from .mirror.dual_flow import CONVERGED, ROUNDINGS, stack
 
 MAX_STEPS = 200_000
 STATIONARY = 1e-13

@@ -1,8 +1,7 @@
 """Where flows go, computed without integrating, each with its certificate."""
 
-from .boundary import mirror_limit
 from .by_norm import max_margin, min_norm
-from .completion import min_frobenius_norm, min_nuclear_norm
+from .hard_margins import kernel_max_margin, l2_max_margin
 from .homogeneous import (
     Homogeneity,
     MarginKkt,
@@ -11,24 +10,28 @@ from .homogeneous import (
     margin_kkt,
     smoothed_margin,
 )
-from .kernels import kernel_interpolator
-from .margin import (
+from .kernel_interpolation import kernel_interpolator
+from .matrix_games import l1_max_margin
+from .matrix_norms import min_frobenius_norm, min_nuclear_norm
+from .minimisers import mirror_limit
+from .neurons import (
     FeatureClassifier,
     KernelClassifier,
+    KktPoint,
     MarginCertificate,
     arc_cosine_kernel,
     f1_max_margin,
     f2_max_margin,
-    kernel_max_margin,
-    l1_max_margin,
-    l2_max_margin,
+    kkt_point,
+    kkt_residual,
     margin_certificate,
+    min_norm_interpolator,
     polish,
+    variation_norm,
 )
 from .norms import min_l1, min_l2
 from .predicted import limit
 from .projection import bregman_projection
-from .relu import KktPoint, kkt_point, kkt_residual, min_norm_interpolator, variation_norm
 from .tangent import (
     LinearisedFlow,
     TangentPredictor,

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, labels, matrix, system
+from .._core.problems import Dataset
+from .._core.results import Limit
 from ..data import observed_entries
 from ..errors import InputError, unknown
-from ..inputs import Array, labels, matrix, system
-from ..records import Dataset, Limit
-from .completion import min_frobenius_norm, min_nuclear_norm
-from .kernels import kernel_interpolator
-from .margin import f1_max_margin, f2_max_margin, kernel_max_margin, l1_max_margin, l2_max_margin
+from .hard_margins import kernel_max_margin, l2_max_margin
+from .kernel_interpolation import kernel_interpolator
+from .matrix_games import l1_max_margin
+from .matrix_norms import min_frobenius_norm, min_nuclear_norm
+from .neurons import f1_max_margin, f2_max_margin, min_norm_interpolator
 from .norms import min_l1, min_l2
-from .relu import min_norm_interpolator
 
 Solver = Callable[..., Limit[Any]]
 ROUNDED = 4 * float(np.finfo(float).eps)

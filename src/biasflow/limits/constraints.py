@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
+from .._core.arguments import Array
 from ..errors import InconsistentError, InputError
-from ..inputs import Array
 
 WELL_CONDITIONED = 1e-10
 """Reciprocal condition of XXᵀ above which rank n is beyond doubt (condition of X below 1e5)."""

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sl
 
-from ..inputs import Array, Index, length
-from ..potentials.base import MirrorPoint, Potential
+from .._core.arguments import Array, Index, length
+from ..potentials.potential import MirrorPoint, Potential
 from .newton import weighted_gram
 from .rounding import CLEAR, EPS, row_exponents
 

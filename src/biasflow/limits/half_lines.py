@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
+from .._core.arguments import Array, Mask
 from ..errors import ConvergenceError, InfeasibleError
-from ..inputs import Array, Mask
 
 SEPARATION = 1e-7
 """Least ⟨y, g⟩ over the sum of its terms that counts as a proof: HiGHS' feasibility tolerance."""

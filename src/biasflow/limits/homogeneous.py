@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
+from .._core.arguments import Array, Index, labels, one_of
 from ..errors import AssumptionError, InputError
-from ..inputs import Array, Index, labels, one_of
-from .margin.nearest import kernel_factor
+from .hard_margins import kernel_factor
 from .tangent.functions import Leaves, read_inputs
-from .tangent.kernels import MEMORY, Tangent, tangent
+from .tangent.tangent_kernels import MEMORY, Tangent, tangent
 
 HOMOGENEOUS = 1e-6
 """Relative defect of f(cw) = c^L·f(w), and of Euler's identity, above which a network is not called

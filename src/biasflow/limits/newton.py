@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg as sl
 
-from ..inputs import Array
-from ..potentials.base import MirrorPoint, Potential
+from .._core.arguments import Array
+from ..potentials.potential import MirrorPoint, Potential
 
 REVIVAL = 0.3
 """Share of the largest |β| up to which an anchor may grow on the exponential side."""

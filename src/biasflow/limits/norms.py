@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
+from .._core.arguments import Array, label_size, system
+from .._core.results import Certificate, Limit
 from ..errors import ConvergenceError
-from ..inputs import Array, label_size, system
-from ..records import Certificate, Limit
 from .constraints import reduce_constraints
 from .newton import solve_gram
 from .rank import independent_rows, settled_rank

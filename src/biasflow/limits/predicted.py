@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, instance
+from .._core.problems import Dataset
+from .._core.results import Limit
 from ..errors import InputError, RefusedError
-from ..inputs import Array, instance
 from ..losses import SquareLoss, needs_square
 from ..models import Model
 from ..potentials import Potential, ScaledPotential
-from ..records import Dataset, Limit
 from .projection import bregman_projection
 
 

@@ -6,11 +6,20 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
+from .._core.arguments import (
+    SMALLEST_NORMAL,
+    Array,
+    Index,
+    instance,
+    label_size,
+    length,
+    system,
+    vector,
+)
+from .._core.results import Certificate, Limit
 from ..errors import ConvergenceError, InfeasibleError
-from ..inputs import SMALLEST_NORMAL, Array, Index, instance, label_size, length, system, vector
 from ..potentials import ScaledPotential
-from ..potentials.base import MirrorPoint, Potential
-from ..records import Certificate, Limit
+from ..potentials.potential import MirrorPoint, Potential
 from .constraints import reduce_constraints
 from .divergence import ROUNDINGS, divergence_bracket
 from .half_lines import forced_zeros

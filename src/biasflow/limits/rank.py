@@ -13,8 +13,8 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
 
-from ..inputs import Array, Index
-from .exact import as_integers
+from .._core.arguments import Array, Index
+from .._numerics.exact_sums import as_integers
 from .rounding import row_exponents
 
 PRIMES = 4

@@ -14,7 +14,7 @@ import math
 import numpy as np
 import scipy.linalg as sl
 
-from ..inputs import SMALLEST_NORMAL, Array, Index, length
+from .._core.arguments import SMALLEST_NORMAL, Array, Index, length
 
 EPS = float(np.finfo(float).eps)
 """Twice the unit roundoff: room for terms of higher order and for the rounding of the bounds

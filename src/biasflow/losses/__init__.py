@@ -1,8 +1,8 @@
 """Losses, each paper's normalisation made explicit."""
 
-from .base import Loss
 from .classes import CrossEntropyLoss
-from .margin import ExponentialLoss, LogisticLoss, MarginLoss, SmoothMargin
+from .loss import Loss
+from .margin_losses import ExponentialLoss, LogisticLoss, MarginLoss, SmoothMargin
 from .square import SquareLoss, needs_square
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arguments import Array
 from ..errors import InputError
-from ..inputs import Array
-from .base import Loss
+from .loss import Loss
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .._core.arguments import Array, instance, one_of
 from ..errors import RefusedError
-from ..inputs import Array, instance, one_of
-from .base import Loss
+from .loss import Loss
 
 NORMALISATIONS = ("half", "sum", "half-mean")
 

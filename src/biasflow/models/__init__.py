@@ -1,7 +1,6 @@
 """Parametrisations: maps from weights to predictors."""
 
-from .base import MirrorForm, Model
-from .deep import DeepNetwork, DeepParams
+from .deep_networks import DeepNetwork, DeepParams
 from .diagonal import DiagonalNetwork, DiagonalParams
 from .factorisation import FactorParams, MatrixFactorisation
 from .fixed_directions import (
@@ -13,6 +12,7 @@ from .fixed_directions import (
     split_network,
 )
 from .mirror import mirror
+from .model import MirrorForm, Model
 from .particles import Particles, as_particles, augmented
 from .product import ProductNetwork, ProductParams
 from .signed import SignedTwoLayer, SignedTwoLayerParams

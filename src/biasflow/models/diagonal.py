@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, log_of_scale, positive_int, vector
 from ..errors import InputError, ScaleError
-from ..inputs import Array, log_of_scale, positive_int, vector
 from ..losses import SquareLoss
 from ..potentials import DepthPotential, Hypentropy, MirrorPoint, Potential, ScaledPotential
-from ..potentials.depth import DepthPoint
+from ..potentials.depth_potentials import DepthPoint
 from ..potentials.scaled import ScaledPoint
-from .base import MirrorForm, Model
 from .hyperbola import hyperbolic_form
+from .model import MirrorForm, Model
 
 
 class DiagonalParams(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arguments import Array, matrix, matrix_shape, one_of, positive_int
 from ..errors import InputError, RefusedError
-from ..inputs import Array, matrix, matrix_shape, one_of, positive_int
 from ..potentials import Potential
-from .base import MirrorForm, Model
+from .model import MirrorForm, Model
 from .two_layer import positive_scale
 
 STARTS = ("identity", "gaussian")

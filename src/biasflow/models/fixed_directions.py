@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, RefusedError
-from ..inputs import (
+from .._core.arguments import (
     Array,
     Index,
     Mask,
@@ -23,11 +22,12 @@ from ..inputs import (
     positive_int,
     vector,
 )
+from .._core.problems import MirrorProblem, Problem
+from ..errors import InputError, RefusedError
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential, ScaledPotential
-from ..records import MirrorProblem, Problem
-from .base import MirrorForm, Model
 from .hyperbola import hypentropy, hyperbolic_form
+from .model import MirrorForm, Model
 
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "uniform": lambda rng, shape: rng.uniform(-1.0, 1.0, shape),
@@ -143,7 +143,7 @@ class FixedDirections(Model):
         neuron.
 
         The start is deterministic; `key` is accepted for uniformity. For R's random start see
-        `bf.split_network`.
+        `bf.models.split_network`.
         """
         alpha, _ = log_of_scale("scale", scale, None)
         if dim is not None and positive_int("dim", dim) != self.directions.shape[1]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import SMALLEST_NORMAL, Array
+from .._core.arguments import SMALLEST_NORMAL, Array
 from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
-from .base import MirrorForm
+from .model import MirrorForm
 
 
 def hyperbolic_form(

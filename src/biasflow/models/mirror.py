@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .._core.problems import MirrorProblem, Problem
 from ..errors import RefusedError
-from ..records import MirrorProblem, Problem
 
 
 def mirror(problem: Problem) -> MirrorProblem:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, labels, matrix, real_array
 from ..errors import InputError
-from ..inputs import Array, labels, matrix, real_array
 
 UNIT = 1e-9
 """How far from one the norm of a direction may be."""

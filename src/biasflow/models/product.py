@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, log_of_scale, vector
 from ..errors import InputError
-from ..inputs import Array, log_of_scale, vector
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential
-from .base import MirrorForm, Model
 from .diagonal import DiagonalNetwork, DiagonalParams
 from .hyperbola import hyperbolic_form
+from .model import MirrorForm, Model
 
 
 class ProductParams(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, labels, matrix, positive_int
 from ..errors import InputError, RefusedError
-from ..inputs import Array, labels, matrix, positive_int
 from ..potentials import Potential
-from .base import MirrorForm, Model
+from .model import MirrorForm, Model
 from .two_layer import positive_scale
 
 STREAM = 2

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, instance, labels, matrix, vector
 from ..errors import InputError
-from ..inputs import Array, instance, labels, matrix, vector
 from .signed import SignedTwoLayer
 from .two_layer import TwoLayer
 

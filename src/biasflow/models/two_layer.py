@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, RefusedError, ScaleError
-from ..inputs import (
+from .._core.arguments import (
     SMALLEST_NORMAL,
     Array,
     matrix,
@@ -18,9 +17,10 @@ from ..inputs import (
     real_number,
     vector,
 )
+from .._core.trees import grown, leaf_map
+from ..errors import InputError, RefusedError, ScaleError
 from ..potentials import Potential
-from ..records import grown, leaf_map
-from .base import MirrorForm, Model, held, read_log_scale
+from .model import MirrorForm, Model, held, read_log_scale
 
 ACTIVATIONS = ("relu", "leaky_relu")
 STREAM = 1
@@ -159,9 +159,10 @@ class TwoLayer(Model):
 
     def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
         raise RefusedError(
-            "TwoLayer: its flow is no mirror flow; bf.saddle_limit gives the limit of vanishing "
+            "TwoLayer: its flow is no mirror flow; bf.flows.saddle_limit gives the limit of "
+            "vanishing "
             "initialisation on orthogonal "
-            "data, bf.min_norm_interpolator the minimum-norm interpolator"
+            "data, bf.limits.min_norm_interpolator the minimum-norm interpolator"
         )
 
     def features(self, X: Any) -> Any:

@@ -1,10 +1,10 @@
 """Legendre potentials: what gradient flow on a parametrisation minimises."""
 
-from .base import MirrorPoint, Potential, bregman
-from .depth import DepthPotential
+from .depth_potentials import DepthPotential
 from .entropy import Entropy
 from .euclidean import Euclidean
 from .hypentropy import Hypentropy
+from .potential import MirrorPoint, Potential, bregman
 from .scaled import ScaledPotential
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..inputs import Array, Index
-from .base import Potential
+from .._core.arguments import Array, Index
 from .hypentropy import Hypentropy, HypentropyPoint
+from .potential import Potential
 
 _HALF_LINE = Hypentropy(0.0, sign=1.0)
 

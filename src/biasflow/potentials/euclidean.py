@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from ..inputs import Array, Index
-from .base import MirrorPoint, Potential
+from .._core.arguments import Array, Index
+from .potential import MirrorPoint, Potential
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import SMALLEST_NORMAL, Array, Index, Mask, log_of_scale, real_array
 from ..errors import DomainError, InputError
-from ..inputs import SMALLEST_NORMAL, Array, Index, Mask, log_of_scale, real_array
-from .base import MirrorPoint, Potential, pick
+from .potential import MirrorPoint, Potential, pick
 from .special import FAR, LOG2, SERIES_RADIUS, scaled_sinh, sinh_minus
 
 

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, Index, Mask, real_array
 from ..errors import InputError
-from ..inputs import Array, Index, Mask, real_array
-from .base import MirrorPoint, Potential, pick
+from .potential import MirrorPoint, Potential, pick
 
 
 @dataclass(frozen=True, eq=False)

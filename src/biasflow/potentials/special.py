@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..inputs import SMALLEST_NORMAL, Array
+from .._core.arguments import SMALLEST_NORMAL, Array
 
 LOG2 = float(np.log(2.0))
 FAR = 700.0

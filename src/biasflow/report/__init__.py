@@ -4,7 +4,7 @@ from .entries import Agreement, ClaimEntry, FigureEntry, Number, Report, tag_of
 from .numbers import all_numbers, counted, numbers_page, paper_in_words, runs_in_words
 from .page import render
 from .pictures import file_name, gif, movie_name, png
-from .reproducing import check_claim, make_figure, reproduce
+from .reproduction import check_claim, make_figure, reproduce
 
 __all__ = [
     "Agreement",

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ..experiments.telling import ERROR, RUNS
-from ..records import Experiment, Grid, Reported
+from ..experiments.experiment import Experiment, Reported
+from ..experiments.told_numbers import ERROR, RUNS
+from ..sweeps.grids import Grid
 from ..theory.verdicts import Check, Claim, Verdict
 
 # worst first

@@ -12,7 +12,7 @@ from .entries import Agreement, Number
 if TYPE_CHECKING:
     import xarray
 
-    from ..run import Engine, Progress, Store
+    from ..sweeps import Engine, Progress, Store
 
 NOT_COMPARED = ("reduced",)
 """Presets on parts of the data, whose numbers are not those of a paper."""

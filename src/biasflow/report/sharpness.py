@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import theory
-from ..run import Progress, Serial, Store, available_cores
+from ..sweeps import Progress, Serial, Store, available_cores
 from ..theory.verdicts import Check
 
 

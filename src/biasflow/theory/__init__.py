@@ -1,13 +1,13 @@
 """Claims: the papers' statements, executable."""
 
-from .comparing import Comparison, compare
+from .comparison import Comparison, compare
 from .evidence import Evidence
 from .falsification import Falsification, falsify, problem_at, tightest_known
-from .margin.setting import Alternating, Clusters, Scores
+from .margin.margin_setting import Alternating, Clusters, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
 from .verdicts import Check, Claim, Hypothesis, Kind, Status, Verdict
-from .verifying import REGISTER, claim, claims, verify
+from .verification import REGISTER, claim, claims, verify
 from .witness import Checkpoints
 
 __all__ = [

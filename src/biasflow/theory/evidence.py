@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arguments import Array
+from .._core.problems import MirrorProblem, Problem
+from .._core.results import Limit, Trajectory
 from ..errors import InputError
 from ..flows import gradient_flow, mirror_flow, saddle_path
-from ..inputs import Array
 from ..limits import bregman_projection, limit, min_l1, min_l2
 from ..limits.newton import solve_gram, weighted_gram
 from ..models import mirror
-from ..potentials.base import MirrorPoint
-from ..records import Limit, MirrorProblem, Problem, Trajectory
+from ..potentials.potential import MirrorPoint
 from .witness import witness_flow
 
 ARRIVED = 1e-3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.problems import Dataset, MirrorProblem, Problem
 from ..data import hypercube, sparse_regression
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, FixedDirections, FixedDirectionsParams, random_network
 from ..potentials import Entropy, Euclidean, Hypentropy, ScaledPotential
-from ..records import Dataset, MirrorProblem, Problem
 
 
 def diagonal_problem(

@@ -21,16 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.arguments import instance, positive_float, positive_int
+from .._core.problems import Dataset, MirrorProblem, Problem
+from .._core.trees import leaf_map
 from ..errors import InputError
-from ..inputs import instance, positive_float, positive_int
-from ..records import Dataset, Grid, MirrorProblem, Problem, leaf_map
-from ..run import Engine, Processes, Progress, Store, Tally
-from ..run.combining import MISSING
-from ..run.sweeping import assembled, finished_dataset, make_ledger, sweep
-from .margin.setting import Alternating, Scores
+from ..sweeps import Engine, Processes, Progress, Store, Tally
+from ..sweeps.assembly import MISSING
+from ..sweeps.grids import Grid
+from ..sweeps.resumable import assembled, finished_dataset, make_ledger, sweep
+from .margin.margin_setting import Alternating, Scores
 from .mirror.ablations import PowerProblem
 from .verdicts import Check, Claim, Status, Verdict
-from .verifying import claim, roots_of_claim, verify
+from .verification import claim, roots_of_claim, verify
 
 if TYPE_CHECKING:
     import xarray

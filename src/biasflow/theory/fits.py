@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import Array
+from .._core.arguments import Array
 from .verdicts import Check
 
 CONFIDENCE = 0.99

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .._core.problems import MirrorProblem, Problem
 from ..diagnostics.bounds import as_mirror, hypentropy_of
 from ..errors import BiasflowError
 from ..limits.constraints import reduce_constraints
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, FixedDirections, mirror
 from ..potentials import Euclidean, ScaledPotential
-from ..records import MirrorProblem, Problem
 from .evidence import Evidence
 from .verdicts import Hypothesis, on_problem
 

@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.arguments import Array, instance, vector
+from .._core.problems import MirrorProblem, Problem
+from .._core.results import Result, Trajectory
+from .._core.trees import leaf_map, leaves, regrouped
 from ..errors import BiasflowError, InputError
 from ..flows.weights import integrate_weights
-from ..inputs import Array, instance, vector
 from ..models import TwoLayer
-from ..records import MirrorProblem, Problem, Result, Trajectory, leaf_map, leaves, regrouped
 
 WITNESS_RTOL = 1e-10
 """Tolerance of a witness: two digits beyond the flows it is compared with."""
@@ -49,7 +51,7 @@ def witness_flow(
     """The flow ẇ = −∇L(w) by raw gradients, or a sentence that says why there is none within
     `time_s` seconds."""
     if isinstance(problem, MirrorProblem):
-        from .mirror.witness import primal_flow
+        from .mirror.mirror_witness import primal_flow
 
         return primal_flow(problem, t1, times, rtol, time_s)
     if t1 is None and times is None and not problem.loss.attained:
@@ -57,7 +59,7 @@ def witness_flow(
             f"{type(problem.loss).__name__} has no minimiser: its flow has no end to compare with"
         )
     if isinstance(problem.model, TwoLayer):
-        from .relu.witness import gated_flow
+        from .relu.relu_witness import gated_flow
 
         return gated_flow(problem, t1, times, rtol, time_s)
     failure = problem.model.nonsmooth(problem.params0)

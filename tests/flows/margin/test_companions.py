@@ -9,9 +9,9 @@ import pytest
 
 import biasflow as bf
 from biasflow.flows.margin.companions import GRIDS, compared_places, follow_branch, other_branch
-from biasflow.flows.margin.marching import March, normalised
+from biasflow.flows.margin.margin_march import March, normalised
 from biasflow.flows.margin.tangents import view_of
-from biasflow.theory.relu.witness import gated_flow
+from biasflow.theory.relu.relu_witness import gated_flow
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 CELLS = ("smooth margin", "exponential", "logistic")

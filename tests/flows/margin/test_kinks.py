@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.margin.gating import step_gates
-from biasflow.flows.margin.marching import March, normalised
+from biasflow.flows.margin.gate_paths import step_gates
+from biasflow.flows.margin.margin_march import March, normalised
 from biasflow.flows.margin.tangents import view_of
 
 
@@ -166,7 +166,7 @@ SCRIPT = """
 import sys
 import numpy as np
 import biasflow as bf
-from biasflow.theory.margin.examples import population_problem
+from biasflow.theory.margin.margin_examples import population_problem
 ends = {}
 for key in range(4):
     data = bf.data.with_bias(bf.data.clusters(n=16, k=2, key=1000 + key))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.margin.stepping import squared_norm
+from biasflow.flows.margin.implicit_step import squared_norm
 
 DATA = bf.data.with_bias(bf.data.clusters(n=20, k=2, key=1))
 SMOOTH, RELU = bf.SignedTwoLayer(20, 3), bf.TwoLayer(30, 3)
@@ -32,7 +32,7 @@ def test_it_agrees_with_a_general_integrator_as_well_as_it_says(loss, t1):
         assert flow.stats["method"] == "margin" and flow.result is bf.Result.REACHED_T1
         assert np.array_equal(flow.times, saved) or np.allclose(flow.times, saved, rtol=1e-3 * rtol)
         gaps = [
-            distance(bf.SignedTwoLayerParams(W), reference.at(t))
+            distance(bf.models.SignedTwoLayerParams(W), reference.at(t))
             for W, t in zip(flow.states.W, saved, strict=True)
         ]
         assert np.all(np.array(gaps) <= 2 * flow.error + 1e-7)  # the reference's own error
@@ -72,7 +72,7 @@ def test_relu_networks_agree_with_descent_in_tiny_steps():
     """Descent steps over kinks and chatters along them, an error of the order of its step: an
     independent witness."""
     flow = bf.gradient_flow(RELU, DATA, bf.SmoothMargin(), STARTS[RELU], t1=8.0, rtol=1e-5)
-    down = bf.gradient_descent(RELU, DATA, bf.SmoothMargin(), STARTS[RELU], 2e-3, 4000)
+    down = bf.training.gradient_descent(RELU, DATA, bf.SmoothMargin(), STARTS[RELU], 2e-3, 4000)
     seen = bf.SmoothMargin().weights(RELU(flow.final, DATA.X), DATA.y)
     # the last step's, of first order in its length
     np.testing.assert_allclose(flow.stats["weights"][-1], seen, atol=0.02)
@@ -131,8 +131,8 @@ def test_the_margin_stays_below_the_max_margin():
         RELU, bf.data.with_bias(data), bf.SmoothMargin(), STARTS[RELU], log_norm=25.0, rtol=1e-3
     )
     gamma, polished = (
-        bf.f1_max_margin(data.X, data.y, gap=1e-6),
-        bf.polish(flow.final, data.X, data.y),
+        bf.limits.f1_max_margin(data.X, data.y, gap=1e-6),
+        bf.limits.polish(flow.final, data.X, data.y),
     )
     assert (
         flow.stats["margin"][-1]
@@ -163,7 +163,7 @@ def test_it_starts_from_any_scale(model):
 
 
 def test_a_dead_network_stays():
-    dead = bf.TwoLayerParams(np.ones(30), np.tile([0.0, 0.0, -1.0], (30, 1)))
+    dead = bf.models.TwoLayerParams(np.ones(30), np.tile([0.0, 0.0, -1.0], (30, 1)))
     flow = bf.gradient_flow(RELU, DATA, bf.SmoothMargin(), dead, t1=1.0, times=[0.5, 1.0])
     assert flow.result is bf.Result.DEAD and np.array_equal(flow.final.W, dead.W)
     assert np.all(flow.stats["log_norm"] == np.log(60.0))
@@ -179,7 +179,7 @@ def test_labels_that_contradict_each_other_stop_the_growth():
 
 def test_the_clock_of_the_risk_ends_and_says_so():
     with pytest.raises(
-        bf.ConvergenceError, match="time of the mean risk left float range"
+        bf.errors.ConvergenceError, match="time of the mean risk left float range"
     ) as raised:
         bf.gradient_flow(SMOOTH, DATA, bf.LogisticLoss(), STARTS[SMOOTH], log_norm=30.0, rtol=1e-2)
     flow = raised.value.partial
@@ -194,7 +194,7 @@ DIAGONAL = bf.DiagonalNetwork(2)
 
 
 def nan_start():
-    return bf.SignedTwoLayerParams(np.full((20, 3), np.nan))
+    return bf.models.SignedTwoLayerParams(np.full((20, 3), np.nan))
 
 
 @pytest.mark.parametrize(
@@ -242,14 +242,14 @@ def nan_start():
     ],
 )
 def test_bad_input(arguments, options, message):
-    with pytest.raises(bf.InputError, match=message):
+    with pytest.raises(bf.errors.InputError, match=message):
         bf.gradient_flow(*arguments, **options)
 
 
 def test_the_last_weights_are_those_of_a_whole_step():
     """The last step is fitted to the log-norm from both sides: a sliver left over would give the
     soft-min of rounded margins."""
-    from biasflow.theory.margin.examples import line_problem
+    from biasflow.theory.margin.margin_examples import line_problem
 
     problem = line_problem(9)
     flow = bf.gradient_flow(
@@ -269,7 +269,7 @@ def test_a_flow_gives_up_where_its_time_ends_and_says_so():
     )
     model = bf.TwoLayer(30, 3)
     start = model.init(0.2, key=1)
-    with pytest.raises(bf.ConvergenceError, match="time limit"):
+    with pytest.raises(bf.errors.ConvergenceError, match="time limit"):
         bf.gradient_flow(model, data, bf.SmoothMargin(), start, log_norm=30.0, time_s=0.2)
     flow = bf.gradient_flow(
         model, data, bf.SmoothMargin(), start, log_norm=30.0, time_s=0.2, throw=False
@@ -279,7 +279,7 @@ def test_a_flow_gives_up_where_its_time_ends_and_says_so():
 
 
 def test_rejected_steps_count_towards_the_limit(monkeypatch):
-    from biasflow.flows.margin import marching
+    from biasflow.flows.margin import margin_march as marching
 
     never = marching.step
     monkeypatch.setattr(marching, "step", lambda *args: never(*args)._replace(error=1.0))
@@ -299,7 +299,7 @@ def test_rejected_steps_count_towards_the_limit(monkeypatch):
 def test_errors_of_products_know_both_layers():
     """Output weights of a thousand beside small inner ones: an error of w shows a thousandfold in
     a·w."""
-    start = bf.TwoLayerParams(
+    start = bf.models.TwoLayerParams(
         np.array([1000.0, -1000.0]), np.array([[1e-3, 0.0, 1e-3], [0.0, 1e-3, -1e-3]])
     )
     flow = bf.gradient_flow(bf.TwoLayer(2, 3), DATA, bf.SmoothMargin(), start, t1=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.margin.weighing import implicit_weights, smooth_margin
+from biasflow.flows.margin.dual_weights import implicit_weights, smooth_margin
 
 
 def problem(n, m, key):

@@ -10,7 +10,7 @@ B = bf.SquareLoss("half-mean")
 
 def test_a_dead_network_is_stationary_at_the_start():
     ds, model = bf.Dataset([[1.0, 1.0], [2.0, 1.0]], [1.0, -1.0]), bf.TwoLayer(2, 2)
-    start = bf.TwoLayerParams(np.array([1.0, -1.0]), -np.ones((2, 2)) / np.sqrt(2))
+    start = bf.models.TwoLayerParams(np.array([1.0, -1.0]), -np.ones((2, 2)) / np.sqrt(2))
     flow = bf.gradient_flow(model, ds, B, start)
     assert flow.result is bf.Result.DEAD and "no neuron is active" in flow.result.value
     np.testing.assert_array_equal(flow.final.W, start.W)
@@ -42,7 +42,7 @@ def test_contradicting_duplicates_end_at_their_mean():
 
 
 def test_an_interpolating_start_has_converged():
-    start = bf.TwoLayerParams(np.array([1.0]), np.array([[1.0, 0.0]]))
+    start = bf.models.TwoLayerParams(np.array([1.0]), np.array([[1.0, 0.0]]))
     flow = bf.gradient_flow(bf.TwoLayer(1, 2), bf.Dataset([[1.0, 0.0]], [1.0]), B, start)
     assert flow.result is bf.Result.CONVERGED and flow.times.tolist() == [0.0]
 
@@ -54,18 +54,18 @@ def test_an_input_that_is_zero_has_its_loss_for_ever():
 
 
 def test_the_zero_network_is_refused():
-    with pytest.raises(bf.ScaleError, match="every weight is zero"):
+    with pytest.raises(bf.errors.ScaleError, match="every weight is zero"):
         bf.gradient_flow(
             bf.TwoLayer(2, 2),
             bf.data.two_points(),
             B,
-            bf.TwoLayerParams(np.zeros(2), np.zeros((2, 2))),
+            bf.models.TwoLayerParams(np.zeros(2), np.zeros((2, 2))),
         )
 
 
 def test_zero_neurons_among_others_stay_zero():
     ds, model = bf.data.two_points(), bf.TwoLayer(3, 2)
-    start = bf.TwoLayerParams(
+    start = bf.models.TwoLayerParams(
         np.array([1.0, 0.0, -1.0]), np.array([[1.0, 0.0], [0.0, 0.0], [-0.6, 0.8]])
     )
     flow = bf.gradient_flow(model, ds, B, start, t1=5.0)
@@ -82,7 +82,7 @@ def test_narrow_networks_run(width):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda m, d, p: bf.gradient_flow(m, d, B, bf.TwoLayerParams(p.a * np.nan, p.W)),
+        lambda m, d, p: bf.gradient_flow(m, d, B, bf.models.TwoLayerParams(p.a * np.nan, p.W)),
         lambda m, d, p: bf.gradient_flow(m, d, B, p.W),
         lambda m, d, p: bf.gradient_flow(m, d, B, p, t1=-1.0),
         lambda m, d, p: bf.gradient_flow(m, d, B, p, rtol=0.0),
@@ -90,34 +90,34 @@ def test_narrow_networks_run(width):
         lambda m, d, p: bf.gradient_flow(m, d, B, p, t1=1.0, times=[0.5, 2.0]),
         lambda m, d, p: bf.gradient_flow(bf.TwoLayer(4, 3), d, B, p),
         lambda m, d, p: bf.gradient_flow(m, d, "square", p),
-        lambda m, d, p: bf.gradient_descent(m, d, B, p, stepsize=-1.0, steps=5),
-        lambda m, d, p: bf.gradient_descent(m, d, B, p, stepsize=1.0, steps=0),
-        lambda m, d, p: bf.early_alignment(d, 3),
-        lambda m, d, p: bf.early_alignment("data", p),
-        lambda m, d, p: bf.saddle_limit(d, bf.TwoLayerParams(p.a, p.W[:2])),
+        lambda m, d, p: bf.training.gradient_descent(m, d, B, p, stepsize=-1.0, steps=5),
+        lambda m, d, p: bf.training.gradient_descent(m, d, B, p, stepsize=1.0, steps=0),
+        lambda m, d, p: bf.flows.early_alignment(d, 3),
+        lambda m, d, p: bf.flows.early_alignment("data", p),
+        lambda m, d, p: bf.flows.saddle_limit(d, bf.models.TwoLayerParams(p.a, p.W[:2])),
     ],
 )
 def test_bad_arguments_are_named(call):
     model = bf.TwoLayer(4, 2)
-    with pytest.raises(bf.InputError, match=r"^\w+(\.\w+)?: "):
+    with pytest.raises(bf.errors.InputError, match=r"^\w+(\.\w+)?: "):
         call(model, bf.data.two_points(), model.init(0.1))
 
 
 def test_smooth_methods_refuse_and_say_which_serves():
     model, ds = bf.TwoLayer(4, 2), bf.data.two_points()
-    with pytest.raises(bf.RefusedError, match="events"):
+    with pytest.raises(bf.errors.RefusedError, match="events"):
         bf.gradient_flow(model, ds, B, model.init(0.1), method="weights")
     diagonal = bf.DiagonalNetwork(2)
-    with pytest.raises(bf.RefusedError, match="TwoLayer"):
+    with pytest.raises(bf.errors.RefusedError, match="TwoLayer"):
         bf.gradient_flow(diagonal, ds, B, diagonal.init(0.1, dim=2), method="events")
 
 
 def test_a_step_limit_is_reported(monkeypatch):
-    from biasflow.flows.relu import driver
+    from biasflow.flows.relu import event_flow as driver
 
     monkeypatch.setattr(driver, "MAX_STEPS", 5)
     model, ds = bf.TwoLayer(4, 2), bf.data.two_points()
-    with pytest.raises(bf.ConvergenceError, match="step limit"):
+    with pytest.raises(bf.errors.ConvergenceError, match="step limit"):
         bf.gradient_flow(model, ds, B, model.init(0.1))
     flow = bf.gradient_flow(model, ds, B, model.init(0.1), throw=False)
     assert flow.result is bf.Result.STEP_LIMIT and flow.stats["steps"] <= 5
@@ -127,7 +127,7 @@ def test_data_generators():
     ds = bf.data.orthonormal(4, 6, key=1)
     np.testing.assert_allclose(ds.X @ ds.X.T, np.eye(4), atol=1e-14)
     assert np.all(np.abs(ds.y) >= 0.5)
-    with pytest.raises(bf.InputError, match="n: 5"):
+    with pytest.raises(bf.errors.InputError, match="n: 5"):
         bf.data.orthonormal(5, 4)
     teacher = bf.data.gaussian_teacher(key=3)
     assert teacher.X.shape == (75, 150) and np.array_equal(

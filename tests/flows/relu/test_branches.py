@@ -24,12 +24,12 @@ def test_a_neuron_between_two_opposite_inputs_goes_either_way():
     ds, model, start = (
         bf.Dataset([[1.0], [-1.0]], [1.0, 1.0]),
         bf.TwoLayer(1, 1),
-        bf.TwoLayerParams(np.ones(1), np.zeros((1, 1))),
+        bf.models.TwoLayerParams(np.ones(1), np.zeros((1, 1))),
     )
     for branch, side in ((0, -1.0), (1, 1.0), ([1], 1.0)):
         flow = bf.gradient_flow(model, ds, B, start, times=TIMES, branch=branch)
         assert not flow.unique
-        assert flow.stats["branches"] == (bf.Branch(0.0, 0, (0, 1), 2, int(side > 0), True),)
+        assert flow.stats["branches"] == (bf.flows.Branch(0.0, 0, (0, 1), 2, int(side > 0), True),)
         np.testing.assert_allclose(flow.states.W[:, 0, 0], side * fitted(TIMES, 0.5), atol=1e-8)
         assert np.all(np.abs(flow.states.W[:, 0, 0] - side * fitted(TIMES, 0.5)) <= flow.error)
 
@@ -37,7 +37,7 @@ def test_a_neuron_between_two_opposite_inputs_goes_either_way():
 def test_a_neuron_on_the_edge_of_death_dies_or_lives():
     """w ⟂ x: nothing moves while the gate is closed, and everything once it is open."""
     ds, model = bf.Dataset([[1.0, 0.0]], [1.0]), bf.TwoLayer(1, 2)
-    start = bf.TwoLayerParams(np.ones(1), np.array([[0.0, 0.3]]))
+    start = bf.models.TwoLayerParams(np.ones(1), np.array([[0.0, 0.3]]))
     dead, alive = (bf.gradient_flow(model, ds, B, start, times=TIMES, branch=way) for way in (0, 1))
     assert not dead.unique and not alive.unique and dead.stats["branches"][0].samples == (0,)
     np.testing.assert_array_equal(dead.states.W[-1], start.W)
@@ -48,7 +48,7 @@ def test_a_neuron_on_the_edge_of_death_dies_or_lives():
 TURNING = bf.Dataset([[1.0, 0.0], [-0.6, 0.8]], [-2.0, -1.0])
 """A neuron on the kink of the first input, a > 0, slides; the second pulls a through zero, from
 where the kink pushes away."""
-START = bf.TwoLayerParams(np.array([0.3]), np.array([[0.0, 1.0]]))
+START = bf.models.TwoLayerParams(np.array([0.3]), np.array([[0.0, 1.0]]))
 
 
 def frozen(t, v, first):
@@ -124,7 +124,7 @@ def test_a_neuron_that_starts_at_zero_has_a_way_into_every_cone():
     ds, model, start = (
         bf.Dataset(np.eye(2), [1.0, 1.0]),
         bf.TwoLayer(1, 2),
-        bf.TwoLayerParams(np.ones(1), np.zeros((1, 2))),
+        bf.models.TwoLayerParams(np.ones(1), np.zeros((1, 2))),
     )
     flows = [bf.gradient_flow(model, ds, B, start, times=TIMES, branch=[way]) for way in range(4)]
     assert all(flow.stats["branches"][0].ways == 4 for flow in flows)
@@ -141,7 +141,7 @@ def test_a_neuron_that_starts_at_zero_has_a_way_into_every_cone():
 
 def test_times_of_branches_are_in_the_units_given():
     ds = bf.Dataset(TURNING.X, 2.0**20 * TURNING.y)
-    start = bf.TwoLayerParams(2.0**10 * START.a, 2.0**10 * START.W)
+    start = bf.models.TwoLayerParams(2.0**10 * START.a, 2.0**10 * START.W)
     plain, large = (
         bf.gradient_flow(bf.TwoLayer(1, 2), TURNING, B, START, t1=2.0),
         bf.gradient_flow(bf.TwoLayer(1, 2), ds, B, start, t1=2.0**-19),
@@ -152,11 +152,11 @@ def test_times_of_branches_are_in_the_units_given():
 
 
 def test_ways_that_are_not_there_are_named():
-    with pytest.raises(bf.InputError, match="branch"):
+    with pytest.raises(bf.errors.InputError, match="branch"):
         bf.gradient_flow(bf.TwoLayer(1, 2), TURNING, B, START, t1=0.1, branch=1)
-    with pytest.raises(bf.InputError, match="branch"):
+    with pytest.raises(bf.errors.InputError, match="branch"):
         bf.gradient_flow(bf.TwoLayer(1, 2), TURNING, B, START, t1=0.1, branch=-1)
-    with pytest.raises(bf.RefusedError, match="branch"):
+    with pytest.raises(bf.errors.RefusedError, match="branch"):
         bf.gradient_flow(
             bf.DiagonalNetwork(2),
             TURNING,

@@ -10,7 +10,7 @@ B = bf.SquareLoss("half-mean")
 
 def one_neuron(w, lam, sign=1.0):
     w = lam * np.asarray(w, dtype=float)
-    return bf.TwoLayerParams(np.array([sign * np.linalg.norm(w)]), w[None])
+    return bf.models.TwoLayerParams(np.array([sign * np.linalg.norm(w)]), w[None])
 
 
 SLIDING = bf.Dataset([[1.0, 0.0], [0.6, 0.8]], [1.0, -1.0])
@@ -63,7 +63,7 @@ def test_normalisations_change_the_clock_only(loss, speed):
 def test_the_size_of_a_cluster_is_logistic():
     """B/u-plus: u̇ = 2‖D_+‖(1 − u/(n‖D_+‖))u, here with one aligned neuron per sign."""
     ds, lam = bf.Dataset(np.eye(2), [1.0, -0.5]), 1e-12
-    params = bf.TwoLayerParams(np.array([lam, -lam]), lam * np.eye(2))
+    params = bf.models.TwoLayerParams(np.array([lam, -lam]), lam * np.eye(2))
     flow = bf.gradient_flow(bf.TwoLayer(2, 2), ds, B, params, rtol=1e-10)
     for j, y in enumerate([1.0, 0.5]):
         rate, capacity = y / 2, y
@@ -78,7 +78,7 @@ def test_one_input_with_a_constant_column_is_scalar():
     """One sample, one neuron along it: a² = ‖w‖² = u with u̇ = 2u·κ(y − κu), κ = ‖x‖."""
     x, y, u0 = np.array([2.0, 1.0]), 0.7, 0.04
     kappa = np.linalg.norm(x)
-    start = bf.TwoLayerParams(np.array([np.sqrt(u0)]), np.sqrt(u0) * x[None] / kappa)
+    start = bf.models.TwoLayerParams(np.array([np.sqrt(u0)]), np.sqrt(u0) * x[None] / kappa)
     flow = bf.gradient_flow(
         bf.TwoLayer(1, 2),
         bf.Dataset(x[None], [y]),
@@ -98,7 +98,7 @@ def test_an_unbalanced_output_weight_changes_sign():
     """a² < ‖w‖²: with h negligible a = a₀cosh βt + u₀sinh βt passes zero (theory of the early
     phase)."""
     ds, lam = bf.Dataset(np.eye(2), [1.0, 1.0]), 1e-10
-    params = bf.TwoLayerParams(lam * np.array([-0.3]), lam * np.array([[1.0, 0.5]]))
+    params = bf.models.TwoLayerParams(lam * np.array([-0.3]), lam * np.array([[1.0, 0.5]]))
     flow = bf.gradient_flow(bf.TwoLayer(1, 2), ds, B, params, t1=4.0)
     D = np.array([0.5, 0.5])
     beta = np.linalg.norm(D)

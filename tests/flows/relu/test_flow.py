@@ -51,7 +51,9 @@ def test_descent_converges_to_the_flow_at_first_order(key, kind):
     flow = bf.gradient_flow(model, ds, B, start, t1=40.0)
     errors = []
     for stepsize in (1.6e-2, 1e-3, 6.25e-5):
-        descent = bf.gradient_descent(model, ds, B, start, stepsize, round(40.0 / stepsize))
+        descent = bf.training.gradient_descent(
+            model, ds, B, start, stepsize, round(40.0 / stepsize)
+        )
         errors.append(np.max(np.abs(descent.final.W - flow.final.W)))
     assert errors[2] < 1e-4
     # descent meets its crossings a random share of a step late
@@ -88,7 +90,7 @@ def piecewise_reference(model, ds, start, t1):
             hit = next(i for i, found in enumerate(run.t_events) if found.size)
             gates = gates.copy()
             gates[hit // ds.n, hit % ds.n] ^= True
-    return bf.TwoLayerParams(y[:m], y[m:].reshape(m, d))
+    return bf.models.TwoLayerParams(y[:m], y[m:].reshape(m, d))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_dense_output_saved_times_and_steps_agree(scale):
         and np.all(np.diff(flow.times) > 0)
     )
     np.testing.assert_array_equal(flow.at(0.0).W, start.W)
-    with pytest.raises(bf.InputError, match="outside"):
+    with pytest.raises(bf.errors.InputError, match="outside"):
         flow.at(401.0)
 
 
@@ -181,11 +183,11 @@ def test_parallel_inputs_switch_together():
     a line change at once."""
     x = np.array([[1.0], [2.0], [-1.5], [1.0]])
     ds, model = bf.Dataset(x, [1.0, 1.5, 0.5, 0.8]), bf.TwoLayer(4, 1)
-    start = bf.TwoLayerParams(
+    start = bf.models.TwoLayerParams(
         np.array([0.3, -0.2, 0.4, 0.1]), np.array([[0.1], [0.2], [-0.3], [-0.05]])
     )
     flow = bf.gradient_flow(model, ds, B, start, t1=30.0)
-    descent = bf.gradient_descent(model, ds, B, start, 1e-4, 300_000)
+    descent = bf.training.gradient_descent(model, ds, B, start, 1e-4, 300_000)
     np.testing.assert_allclose(flow.final.W, descent.final.W, atol=2e-4)
     assert not flow.events or len({event.time for event in flow.events}) * 4 == len(flow.events)
 
@@ -216,11 +218,13 @@ def test_the_part_of_a_neuron_outside_the_span_of_the_inputs_never_moves():
 def test_compiled_descent_is_descent(key):
     """The same numbers as the general loop, which SGD on whole batches runs."""
     model, ds, start = random_problem(key, **(LEAKY if key % 2 else {}))
-    fast = bf.gradient_descent(model, ds, B, start, 0.05, 400)
+    fast = bf.training.gradient_descent(model, ds, B, start, 0.05, 400)
     params = start
     for _ in range(400):
         gradient = model.gradient(params, ds.X, B.gradient(model(params, ds.X), ds.y))
-        params = bf.TwoLayerParams(params.a - 0.05 * gradient.a, params.W - 0.05 * gradient.W)
+        params = bf.models.TwoLayerParams(
+            params.a - 0.05 * gradient.a, params.W - 0.05 * gradient.W
+        )
     np.testing.assert_allclose(fast.final.W, params.W, atol=1e-12)
     np.testing.assert_allclose(fast.final.a, params.a, atol=1e-12)
     assert fast.times[-1] == pytest.approx(20.0)
@@ -228,11 +232,13 @@ def test_compiled_descent_is_descent(key):
 
 def test_descent_that_diverges_or_converges_says_so():
     model, ds, start = random_problem(1, **LEAKY)
-    assert bf.gradient_descent(model, ds, B, start, 50.0, 1000).result is bf.Result.DIVERGED
+    assert (
+        bf.training.gradient_descent(model, ds, B, start, 50.0, 1000).result is bf.Result.DIVERGED
+    )
     easy = bf.Dataset(np.eye(3), [1.0, 2.0, 0.5])
     model = bf.TwoLayer(30, 3)
     assert (
-        bf.gradient_descent(model, easy, B, model.init(1.0, key=2), 0.1, 100_000).result
+        bf.training.gradient_descent(model, easy, B, model.init(1.0, key=2), 0.1, 100_000).result
         is bf.Result.CONVERGED
     )
 

@@ -7,8 +7,8 @@ import pytest
 
 import biasflow as bf
 from biasflow.errors import InputError, RefusedError, ScaleError
-from biasflow.theory.relu.examples import orthonormal_problem
-from biasflow.theory.relu.setting import Setting
+from biasflow.theory.relu.relu_examples import orthonormal_problem
+from biasflow.theory.relu.relu_setting import Setting
 from biasflow.theory.witness import same_problem, witness_flow
 
 LOG_TINY = -11000 * np.log(10)
@@ -45,7 +45,7 @@ def test_a_start_that_floats_hold_is_written_in_floats():
 
 @pytest.mark.parametrize("key", [0, 1, 3])
 def test_logarithms_and_floats_agree_where_both_exist(key):
-    from biasflow.flows.relu.driver import integrate_events
+    from biasflow.flows.relu.event_flow import integrate_events
 
     problem = orthonormal_problem(key, scale=1e-290)
     times = np.linspace(0, 4000, 41)
@@ -65,7 +65,7 @@ def test_logarithms_and_floats_agree_where_both_exist(key):
 def test_growth_is_where_the_early_phase_says_at_1e_minus_11000(key):
     problem = at_scale(orthonormal_problem(key, scale=1.0), LOG_TINY)
     s = Setting(problem)
-    limit = bf.saddle_limit(problem.data, problem.params0)
+    limit = bf.flows.saddle_limit(problem.data, problem.params0)
     flow = flow_of(problem)
     assert flow.result.success and flow.loss[-1] <= 1e-19 * flow.loss[0]
     np.testing.assert_allclose(flow.final.W, limit.value.W, atol=1e-8)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.relu import driver
+from biasflow.flows.relu import event_flow as driver
 
 B = bf.SquareLoss("half-mean")
 
@@ -28,7 +28,9 @@ def test_a_sliding_neuron_whose_output_turns_does_not_stall(key, monkeypatch):
     assert flow.stats["steps"] < 200
     distances = []
     for stepsize in (1e-3, 0.87e-3, 0.8e-3, 0.6e-3):
-        descent = bf.gradient_descent(model, ds, B, start, stepsize, round(20.0 / stepsize)).final
+        descent = bf.training.gradient_descent(
+            model, ds, B, start, stepsize, round(20.0 / stepsize)
+        ).final
         distances.append(
             max(np.max(np.abs(flow.final.W - descent.W)), np.max(np.abs(flow.final.a - descent.a)))
         )
@@ -45,13 +47,13 @@ SHRINKING = bf.Dataset(
     ],
     [-1.5334186101749128, -1.4129496827385524, -0.7931073507484326, -0.9222415556856133],
 )
-SMALL = bf.TwoLayerParams(
+SMALL = bf.models.TwoLayerParams(
     np.array([1.7513746280479643e-10]), np.array([[1.7259533203789203e-10, 2.9731838766400833e-11]])
 )
 
 
 def test_a_balanced_neuron_that_shrinks_along_its_slide_never_turns():
-    aligned = bf.early_alignment(SHRINKING, SMALL)
+    aligned = bf.flows.early_alignment(SHRINKING, SMALL)
     assert [event.kind for event in aligned.events] == ["on", "slide in"]
     assert aligned.rates[0] < 0 and aligned.signs[0] == 1
     flow = bf.gradient_flow(bf.TwoLayer(1, 2), SHRINKING, B, SMALL)
@@ -61,12 +63,12 @@ def test_a_balanced_neuron_that_shrinks_along_its_slide_never_turns():
 @pytest.mark.parametrize("key", [0, 3, 8, 11])
 def test_early_alignment_settles_on_five_points(key):
     ds, start = bf.data.five_points(), bf.TwoLayer(60, 2).init(10 / np.sqrt(60), key=key)
-    np.testing.assert_array_equal(bf.early_alignment(ds, start).signs, np.sign(start.a))
+    np.testing.assert_array_equal(bf.flows.early_alignment(ds, start).signs, np.sign(start.a))
 
 
 def test_early_alignment_of_one_neuron_of_five_points():
-    start = bf.TwoLayerParams(np.array([-0.56781085]), np.array([[-0.56045409, 0.09110637]]))
-    aligned = bf.early_alignment(bf.data.five_points(), start)
+    start = bf.models.TwoLayerParams(np.array([-0.56781085]), np.array([[-0.56045409, 0.09110637]]))
+    aligned = bf.flows.early_alignment(bf.data.five_points(), start)
     assert len(aligned.events) == 2 and aligned.signs[0] == -1
 
 
@@ -74,8 +76,8 @@ def test_early_alignment_of_one_neuron_of_five_points():
 def test_a_pull_that_cancels_up_to_rounding_is_none(a):
     s = np.sqrt(3) / 2
     ds = bf.Dataset([[1.0, 0.0], [0.5, s], [0.5, -s]], [1.0, -1.0, -1.0])
-    start = bf.TwoLayerParams(np.array([a]), np.array([[1e-40, 0.0]]))
-    aligned = bf.early_alignment(ds, start)
+    start = bf.models.TwoLayerParams(np.array([a]), np.array([[1e-40, 0.0]]))
+    aligned = bf.flows.early_alignment(ds, start)
     assert aligned.rates[0] == 0 and not aligned.events
     np.testing.assert_allclose(aligned.directions[0], [1.0, 0.0], atol=1e-15)
     assert bf.gradient_flow(bf.TwoLayer(1, 2), ds, B, start).result is bf.Result.STATIONARY
@@ -83,7 +85,7 @@ def test_a_pull_that_cancels_up_to_rounding_is_none(a):
 
 def test_a_neuron_that_vanishes_is_at_rest():
     """a = w, ẇ = −w(w² + 1): e^{−t} in the end, opposed to its pull for ever."""
-    one = bf.TwoLayerParams(np.ones(1), np.ones((1, 1)))
+    one = bf.models.TwoLayerParams(np.ones(1), np.ones((1, 1)))
     flow = bf.gradient_flow(bf.TwoLayer(1, 1), bf.Dataset([[1.0]], [-1.0]), B, one)
     assert flow.result is bf.Result.STATIONARY and flow.stats["steps"] < 1000
     # to rounding
@@ -97,7 +99,7 @@ def test_a_neuron_that_vanishes_is_at_rest():
 def test_times_long_after_the_end_cost_nothing():
     """A flow that has come to rest stays there until t1."""
     ds, model = bf.Dataset(np.eye(2), [1.0, -1.0]), bf.TwoLayer(1, 2)
-    start = bf.TwoLayerParams(np.array([0.1]), np.array([[0.1, 0.1]]))
+    start = bf.models.TwoLayerParams(np.array([0.1]), np.array([[0.1, 0.1]]))
     end = bf.gradient_flow(model, ds, B, start).final
     started = time.process_time()
     flow = bf.gradient_flow(model, ds, B, start, t1=3e6)
@@ -120,6 +122,6 @@ def test_times_long_after_the_end_cost_nothing():
 
 
 def test_gates_that_do_not_settle_name_their_neuron():
-    start = bf.TwoLayerParams(np.array([0.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0]]))
+    start = bf.models.TwoLayerParams(np.array([0.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0]]))
     net = driver.network(bf.Problem(bf.TwoLayer(2, 2), bf.data.two_points(), B, start))
     assert "neuron 1 did not settle" in str(driver.did_not_settle("early_alignment", net, 0))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.relu import tail
+from biasflow.flows.relu import implicit_tail as tail
 from biasflow.flows.relu.frozen_field import FrozenField
 from biasflow.flows.relu.geometry import network
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow._numerics.double_precision import jax_in_double
 from biasflow.limits.tangent.functions import ModelFunction
 from biasflow.limits.tangent.jax_functions import JaxFunction
-from biasflow.limits.tangent.kernels import Tangent, tangent
-from biasflow.limits.tangent.precision import jax_in_double
+from biasflow.limits.tangent.tangent_kernels import Tangent, tangent
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((9, 6))
@@ -245,7 +245,7 @@ class TestBadInput:
         ],
     )
     def test_is_named(self, fn, params, inputs, options, words):
-        with pytest.raises(bf.InputError) as caught:
+        with pytest.raises(bf.errors.InputError) as caught:
             bf.tangent_kernel(fn, params, inputs, **options)
         assert str(caught.value).startswith(words[0]) and all(
             word in str(caught.value) for word in words
@@ -286,7 +286,7 @@ class TestTorch:
         for layer, words in ((nn.BatchNorm1d(6), "training"), (nn.Dropout(0.5), "chance")):
             module = nn.Sequential(nn.Linear(6, 6), layer, nn.Linear(6, 1)).double()
             before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-            with pytest.raises(bf.InputError, match=words):
+            with pytest.raises(bf.errors.InputError, match=words):
                 self.kernel(module)
             assert all(tensor.equal(before[name]) for name, tensor in module.state_dict().items())
             assert self.kernel(module.eval()).shape == (len(X), len(X))
@@ -295,12 +295,12 @@ class TestTorch:
         nn = torch.nn
         module = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Linear(6, 1)).eval()
         later = {**module.state_dict(), "1.running_mean": torch.ones(6)}
-        with pytest.raises(bf.InputError, match=r"running_mean.*another function"):
-            bf.kernel_distance(module, module.state_dict(), later, X)
+        with pytest.raises(bf.errors.InputError, match=r"running_mean.*another function"):
+            bf.regime.kernel_distance(module, module.state_dict(), later, X)
 
     def test_integers_are_named(self, torch):
         nn = torch.nn
-        with pytest.raises(bf.InputError, match="float64 inputs"):
+        with pytest.raises(bf.errors.InputError, match="float64 inputs"):
             self.kernel(
                 nn.Sequential(nn.Embedding(9, 1), nn.Flatten(), nn.Linear(3, 1)),
                 np.arange(12).reshape(4, 3) % 9,
@@ -308,7 +308,7 @@ class TestTorch:
 
 
 def test_equal_first_and_last_inputs_hide_no_influence():
-    with pytest.raises(bf.InputError, match="depends on the others"):
+    with pytest.raises(bf.errors.InputError, match="depends on the others"):
         bf.tangent_kernel(lambda w, X: (X - X.mean(0)) @ w, np.ones(6), np.vstack([X, X[:1]]))
 
 
@@ -324,6 +324,6 @@ def test_numbers_in_an_equinox_module_are_settings():
 
     module = Scaled(eqx.nn.Linear(6, "scalar", use_bias=False, key=jax.random.PRNGKey(0)), 3.0)
     np.testing.assert_allclose(bf.tangent_kernel(module, module, X), 9 * X @ X.T, rtol=1e-12)
-    assert bf.homogeneity(module, module, X).degree == pytest.approx(1.0)
-    with pytest.raises(bf.InputError, match=r"setting \.scale is 2\.0, and 3\.0"):
-        bf.kernel_distance(module, module, Scaled(module.linear, 2.0), X)
+    assert bf.limits.homogeneity(module, module, X).degree == pytest.approx(1.0)
+    with pytest.raises(bf.errors.InputError, match=r"setting \.scale is 2\.0, and 3\.0"):
+        bf.regime.kernel_distance(module, module, Scaled(module.linear, 2.0), X)

@@ -1,6 +1,6 @@
 """C: logistic loss, wide two-layer networks."""
 
-from ...records import Experiment
+from ..experiment import Experiment
 from .boundaries import fig1
 from .performance import fig2
 from .slices import fig4

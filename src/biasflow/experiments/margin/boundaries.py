@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...data import clusters, with_bias
-from ...flows import InverseRootStep, Proposition7Step, gradient_flow, margin_ascent
-from ...inputs import Array
+from ...flows import gradient_flow
 from ...limits import FeatureClassifier, f1_max_margin, f2_max_margin
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, as_particles
-from ...records import Dataset, Experiment, Grid, Reading, Reported
-from ..telling import told
+from ...sweeps.grids import Grid
+from ...training import InverseRootStep, Proposition7Step, margin_ascent
+from ..experiment import Experiment, Reading, Reported
+from ..told_numbers import told
 from .drawing_boundaries import draw
 from .planes import on_square
 

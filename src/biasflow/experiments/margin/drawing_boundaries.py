@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..style import COLOURS, MUTED, titled
+from ..._core.look import COLOURS, MUTED, titled
 from .planes import legend, plane_panel, stacked
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.look import COLOURS, MUTED, panels, titled
 from ...data import clusters
-from ...inputs import Array
-from ...records import Batched, Experiment, Grid, Reading, Reported
-from ..style import COLOURS, MUTED, panels, titled
-from ..telling import told
-from .shipping import shipped
-from .training import batch, point
+from ...sweeps.grids import Batched, Grid
+from ..experiment import Experiment, Reading, Reported
+from ..told_numbers import told
+from .paper_trainings import batch, point
+from .shipped_results import shipped
 
 if TYPE_CHECKING:
     import xarray

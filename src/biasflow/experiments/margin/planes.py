@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
-from ..style import COLOURS, MUTED
+from ..._core.arguments import Array
+from ..._core.look import COLOURS, MUTED
 
 TICKS = np.linspace(-0.5, 0.5, 121)
 """Coordinates of the grid on the square that holds the data."""

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.look import COLOURS, MUTED, panels, titled
+from ..._core.problems import Dataset
 from ...data import with_bias
-from ...inputs import Array
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Experiment, Grid, Reading, Reported
-from ..style import COLOURS, MUTED, panels, titled
-from ..telling import told
+from ...sweeps.grids import Grid
+from ..experiment import Experiment, Reading, Reported
+from ..told_numbers import told
 
 if TYPE_CHECKING:
     import xarray

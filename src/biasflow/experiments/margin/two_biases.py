@@ -12,8 +12,9 @@ from ...flows import gradient_flow
 from ...limits import f1_max_margin, tangent_max_margin
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, augmented
-from ...records import Experiment, Grid, Reading, Reported
-from ..telling import told
+from ...sweeps.grids import Grid
+from ..experiment import Experiment, Reading, Reported
+from ..told_numbers import told
 from .drawing_two_biases import animate, draw
 from .planes import SQUARE, TICKS, angle, on_square
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.look import panels, titled
 from ...potentials import Hypentropy
-from ...records import Experiment, Grid
-from ..style import panels, titled
+from ...sweeps.grids import Grid
+from ..experiment import Experiment
 
 if TYPE_CHECKING:
     import xarray

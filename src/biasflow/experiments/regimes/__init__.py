@@ -1,11 +1,11 @@
 """W: kernel and rich regimes."""
 
-from ...records import Experiment
-from .completion import fig3, fig5
-from .deep import fig4ab, fig4cd
-from .depth import fig2
-from .finite_steps import descent
-from .images import fig4e, fig4f, fig6
+from ..experiment import Experiment
+from .completion_figure import fig3, fig5
+from .deep_figure import fig4ab, fig4cd
+from .depth_figure import fig2
+from .finite_step_figure import descent
+from .image_figures import fig4e, fig4f, fig6
 from .sparse import fig1
 
 EXPERIMENTS: tuple[Experiment, ...] = (

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core.look import COLOURS, MUTED, band, panels, titled
+from ..._core.problems import Dataset
 from ...data import sparse_regression
 from ...limits import limit, min_l1, min_l2
 from ...models import DiagonalNetwork
-from ...records import Dataset, Experiment, Grid, Reading, Reported
-from ..style import COLOURS, MUTED, band, panels, titled
-from ..telling import told
+from ...sweeps.grids import Grid
+from ..experiment import Experiment, Reading, Reported
+from ..told_numbers import told
 
 if TYPE_CHECKING:
     import xarray

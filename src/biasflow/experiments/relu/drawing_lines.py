@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..style import COLOURS, MARK, MUTED, panels, titled
+from ..._core.look import COLOURS, MARK, MUTED, panels, titled
 from .movies import movie, sheet
 from .running import ITERATION
 
 if TYPE_CHECKING:
     import xarray
 
-    from ...inputs import Array
+    from ..._core.arguments import Array
 
 Show = Callable[[int], None]
 Overlays = Sequence[tuple[str, str, str, str]]

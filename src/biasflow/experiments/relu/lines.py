@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...data import five_points, two_points
 from ...diagnostics import kinks
-from ...inputs import Array
 from ...limits import kernel_interpolator, min_norm_interpolator, tangent_kernel, variation_norm
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Experiment, Grid, Reading, Reported
-from ..telling import told
+from ...sweeps.grids import Grid
+from ..experiment import Experiment, Reading, Reported
+from ..told_numbers import told
 from .drawing_lines import (
     animate,
     animate_fig4,

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._core.arguments import Array, Mask, instance
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
 from ...flows import early_alignment, gradient_flow
-from ...inputs import Array, Mask, instance
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory
 
 ITERATION = 2e-3
 """Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's
@@ -17,7 +18,7 @@ loss."""
 DONE = 1e-3
 """Loss, relative to its start, at which a figure looks finished."""
 FALLEN = 0.1
-"""Share of the loss whose fall marks leaving a saddle, as in `bf.phases`."""
+"""Share of the loss whose fall marks leaving a saddle, as in `bf.diagnostics.phases`."""
 EARLY = 0.01
 """Size of h at the start, relative to the labels, up to which there is an early phase."""
 LOW = 0.05

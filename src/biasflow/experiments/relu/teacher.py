@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.look import COLOURS, MARK, MUTED, panels, titled
 from ...data import gaussian_teacher
 from ...diagnostics import clusters
-from ...inputs import Array
 from ...models import TwoLayer
-from ...records import Experiment, Grid, Reading, Reported
-from ..style import COLOURS, MARK, MUTED, panels, titled
-from ..telling import told
+from ...sweeps.grids import Grid
+from ..experiment import Experiment, Reading, Reported
+from ..told_numbers import told
 from .movies import movie, sheet
 from .running import early_directions, flow_at, misalignment, sliding, turning_points
 

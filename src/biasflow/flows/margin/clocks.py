@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from ...inputs import Array
+from ..._core.arguments import Array
 from ...losses import MarginLoss
-from .stepping import Point, squared_norm
+from .dual_weights import smooth_margin
+from .implicit_step import Point, squared_norm
 from .tangents import View
-from .weighing import smooth_margin
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 LATEST = 700.0

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...inputs import Array
-from ...records import leaf_map
+from ..._core.arguments import Array
+from ..._core.trees import leaf_map
 from .clocks import Slope, log_elapsed, slope_at
-from .marching import March, normalised
-from .stepping import Point, combined, step
+from .implicit_step import Point, combined, step
+from .margin_march import March, normalised
 from .tangents import ReluView, View
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
 from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
 
 
@@ -97,7 +97,7 @@ class ReluView(View):
     def _gates(
         self, params: TwoLayerParams, projections: Array, weights: Array, dt: float
     ) -> tuple[Array, Array]:
-        from .gating import step_gates
+        from .gate_paths import step_gates
 
         lengths = np.sqrt(np.sum(params.W * params.W, axis=1))
         gates, slides = step_gates(
@@ -120,7 +120,7 @@ class ReluView(View):
         dt: float,
     ) -> Tangent:
         """The tangent with these average gates and slides."""
-        from .gating import sliding_bases
+        from .gate_paths import sliding_bases
 
         shares, slides = gates
         moved = np.where(slides, 0.0, params.a[:, None] * shares)

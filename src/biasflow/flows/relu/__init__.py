@@ -3,8 +3,8 @@ initialisation."""
 
 from .alignment import Alignment, early_alignment
 from .branches import Branch
-from .driver import GateEvent, integrate_events
-from .saddle import saddle_limit
+from .event_flow import GateEvent, integrate_events
+from .orthogonal_limit import saddle_limit
 
 __all__ = [
     "Alignment",

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...inputs import Array, Mask, instance
+from ..._core.arguments import Array, Mask, instance
+from ..._core.problems import Dataset, Problem
 from ...losses import SquareLoss, needs_square
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
-from ...records import Dataset, Problem
-from .driver import GateEvent, did_not_settle, gate_events, label_forces
+from .event_flow import GateEvent, did_not_settle, gate_events, label_forces
 from .geometry import Network, network
 from .layout import ON, OUT, RHO
 
@@ -51,7 +51,7 @@ class Alignment:
         return self._net.polar(self._state(t))
 
     def _state(self, t: float) -> Array:
-        from .early import states_at
+        from .early_phase import states_at
 
         return np.asarray(
             states_at(self._arcs, self._net.invariants, np.array([float(t)]), len(self._net.start))[
@@ -75,7 +75,7 @@ def early_alignment(
     sets the clock ('half-mean' as in B unless said otherwise), model the activation (a ReLU unless
     said otherwise).
     """
-    from .compiling import announced
+    from .relu_compilation import announced
 
     instance("ds", ds, Dataset)
     model = two_layer_for(params0, ds.d) if model is None else instance("model", model, TwoLayer)
@@ -84,7 +84,7 @@ def early_alignment(
 
 
 def _align(problem: Problem) -> Alignment:
-    from .early import align
+    from .early_phase import align
 
     net = network(problem)
     F0, F1 = label_forces(net)

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linprog, lsq_linear, nnls
 
+from ..._core.arguments import Array, Index
+from ..._core.problems import Problem
 from ...errors import InputError
-from ...inputs import Array, Index
-from ...records import Problem
 from .frozen_field import group_forces
 from .geometry import Network
 from .layout import FIRST, OFF, ON, OUT, SLIDE, Gates
@@ -269,7 +269,7 @@ def along_branches(
 
     integrate: the run of a network, gates being given at turns (`tail.Turn`).
     """
-    from .tail import Turn
+    from .implicit_tail import Turn
 
     start = moments_at_start(problem, net)
     turns: tuple[Any, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
 from .layout import DEPENDENT, FIRST, HYSTERESIS, OFF, ON, OUT, RHO, SLIDE, Gates, Geometry
 
 

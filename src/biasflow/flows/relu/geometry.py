@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
+from ..._core.arguments import Array, Index
+from ..._core.problems import Problem
+from ..._core.trees import grown
 from ...errors import ScaleError
-from ...inputs import Array, Index
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Problem, grown
 from .layout import FIRST, OFF, ON, OUT, RHO, ROUNDING, SLIDE, Gates, Geometry, Invariants
 
 SAME_DIRECTION = 1e-14

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inputs import Array, Index
+from ..._core.arguments import Array, Index
 
 Gates = NDArray[np.int8]
 

@@ -1,6 +1,5 @@
 """Tangent kernels of any function, and the linearised networks they describe."""
 
-from .kernels import tangent_kernel
 from .predictors import (
     LinearisedFlow,
     TangentPredictor,
@@ -9,6 +8,7 @@ from .predictors import (
     tangent_kernel_limit,
     tangent_max_margin,
 )
+from .tangent_kernels import tangent_kernel
 
 __all__ = [
     "LinearisedFlow",

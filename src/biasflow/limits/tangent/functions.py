@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._core.arguments import Array, real_array
+from ..._core.trees import leaves as leaves_of, regrouped
 from ...errors import InputError
-from ...inputs import Array, real_array
 from ...models import Model
-from ...records import leaves as leaves_of, regrouped
-from .features import Features
+from .gradient_features import Features
 
 Leaves = tuple[Array, ...]
 """The trainable tensors of w, in a fixed order."""

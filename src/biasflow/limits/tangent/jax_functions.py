@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array, real_array
+from ..._numerics.double_precision import jax_in_double
 from ...errors import BiasflowError, InputError
-from ...inputs import Array, real_array
 from .factoring import Plan, plan
-from .features import Features
 from .functions import Leaves, TangentFunction, check_alone, check_shapes, column, two_inputs
-from .precision import jax_in_double
+from .gradient_features import Features
 
 FAILURES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 """What a function raises on inputs or parameters that it was not made for."""

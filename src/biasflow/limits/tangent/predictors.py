@@ -11,16 +11,16 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
+from ..._core.arguments import Array, instance, label_size, labels, vector
+from ..._core.problems import Dataset
+from ..._core.results import Limit
 from ...errors import InputError, RefusedError
-from ...inputs import Array, instance, label_size, labels, vector
 from ...losses import SquareLoss
 from ...models import Model
-from ...records import Dataset, Limit
-from ..kernels import kernel_interpolator
-from ..margin import kernel_max_margin
-from ..margin.nearest import ROUNDING, UNIT
+from ..hard_margins import ROUNDING, UNIT, kernel_max_margin
+from ..kernel_interpolation import kernel_interpolator
 from .functions import Leaves, read_inputs
-from .kernels import MEMORY, Tangent, tangent
+from .tangent_kernels import MEMORY, Tangent, tangent
 
 HALF = SquareLoss("half")
 

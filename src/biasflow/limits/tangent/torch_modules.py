@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array, real_array
 from ...errors import InputError
-from ...inputs import Array, real_array
-from .features import Features
 from .functions import Leaves, TangentFunction, along, check_alone, check_shapes, column, two_inputs
+from .gradient_features import Features
 
 
 class TorchModule(TangentFunction):

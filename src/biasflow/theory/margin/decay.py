@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...losses import ExponentialLoss, LogisticLoss
 from ...models import TwoLayer, TwoLayerParams, augmented
-from ...records import Dataset
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_decay_problem, decay_problem
-from .hypotheses import RELU, SEPARABLE, SIGNS
+from .margin_examples import any_decay_problem, decay_problem
+from .margin_hypotheses import RELU, SEPARABLE, SIGNS
+from .margin_setting import inputs_of
 from .margins import CELLS, gain_of
 from .raw import largest_gains, spread_directions
-from .setting import inputs_of
 
 SHARE = 0.1
 """λ over the least one at which zero is the minimiser."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...limits import f1_max_margin, l1_max_margin
 from ...models import Particles, augmented
-from ...records import Dataset
 from ..evidence import Evidence
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .examples import cluster_data, labelled_family
-from .hypotheses import DATA, SEPARABLE, SIGNS
+from .margin_examples import cluster_data, labelled_family
+from .margin_hypotheses import DATA, SEPARABLE, SIGNS
+from .margin_setting import given_limit, inputs_of
 from .margins import measured_margins
-from .setting import given_limit, inputs_of
 
 NUMBERS = (30, 120, 480, 1920)
 """Directions, the first of one sequence: each number has those before it."""

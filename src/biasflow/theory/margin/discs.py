@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...data import clusters
 from ...diagnostics import interclass_distance
-from ...inputs import Array
-from ...records import Problem
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
-from .setting import Clusters
+from .margin_setting import Clusters
 
 DRAWN = 100_000
 """Fresh points."""

@@ -11,16 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
+from ..._core.trees import leaves
 from ...flows import gradient_flow
 from ...flows.weights import integrate_weights
-from ...inputs import Array
 from ...models import sphere_measure, transport_growth
-from ...records import Problem, Trajectory, leaves
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_smooth_problem, exponential_problem, few_problem, logistic_problem
-from .hypotheses import EXPONENTIAL, EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
-from .transport import SOURCE, TIGHT
+from .margin_examples import any_smooth_problem, exponential_problem, few_problem, logistic_problem
+from .margin_hypotheses import EXPONENTIAL, EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
+from .measure_transport import SOURCE, TIGHT
 
 SPAN = 4.0
 """C's time over which the flow is followed, over 1/max‖x‖²: a neuron can grow by e⁸."""

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ...flows import feature_ascent
-from ...flows.ascent import FeatureAscent
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.results import Limit
 from ...limits import l1_max_margin, l2_max_margin
-from ...records import Limit
+from ...training import FeatureAscent, feature_ascent
 from ..evidence import Evidence
 from ..verdicts import Hypothesis
+from .margin_setting import STEPS, output_features, signed_features
 from .plain import PlainAscent, agreed, plain_ascent
-from .setting import STEPS, output_features, signed_features
 
 SAME = 1e-12
 """Relative difference of margins up to which rounding has not grown: the ascents amplify it

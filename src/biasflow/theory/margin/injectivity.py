@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
 from ...models import TwoLayer, TwoLayerParams, augmented
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind
-from .examples import cluster_data, labelled_family
-from .hypotheses import DATA
-from .setting import inputs_of
+from .margin_examples import cluster_data, labelled_family
+from .margin_hypotheses import DATA
+from .margin_setting import inputs_of
 
 EPS = float(np.finfo(float).eps)
 LOOK = 400

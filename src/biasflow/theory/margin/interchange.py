@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...inputs import Array
-from ...records import Problem
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_kept_problem, kept_problem
-from .hypotheses import DISTINCT, EXPONENTIAL, NETWORK, SEPARABLE, SIGNS, SMALL_START
+from .margin_examples import any_kept_problem, kept_problem
+from .margin_hypotheses import DISTINCT, EXPONENTIAL, NETWORK, SEPARABLE, SIGNS, SMALL_START
 from .raw import log_norm, raw_flow, scores
 from .trained import ALONG, Trained, narrowed
 

@@ -7,17 +7,18 @@ import itertools
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
+from ..._core.results import Limit
 from ...diagnostics import interclass_distance
-from ...inputs import Array
 from ...limits import KernelClassifier, arc_cosine_kernel, f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
-from ...records import Dataset, Limit
 from ..evidence import Evidence
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .examples import cluster_data, labelled_family
-from .hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
+from .margin_examples import cluster_data, labelled_family
+from .margin_hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
+from .margin_setting import given_limit, inputs_of
 from .routes import RESOLVED, activation_cells, circle_kernel, largest_gain, swept_distance
-from .setting import given_limit, inputs_of
 
 ROUNDING = 1e-12
 """What recomputing a margin or a distance in floats leaves, relative."""

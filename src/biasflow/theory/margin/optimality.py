@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...limits import f1_max_margin
 from ...models import Particles, augmented
-from ...records import Dataset
 from ..evidence import Evidence
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .examples import any_interval_data, interval_data
-from .hypotheses import DATA, INTERVALS, SEPARABLE, SIGNS
+from .margin_examples import any_interval_data, interval_data
+from .margin_hypotheses import DATA, INTERVALS, SEPARABLE, SIGNS
+from .margin_setting import given_limit, inputs_of
 from .margins import CELLS, PROVEN, SUMS, gain_of, measured_margins
 from .populations import half_width
-from .setting import given_limit, inputs_of
 
 ROUNDS = 12
 """Of adding places at which a classifier lacks its margin."""

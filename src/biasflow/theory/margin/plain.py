@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
 
 MOST = 10_000
 """Steps followed at most; some tenths of a second."""

@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
+from ..._core.trees import leaf_map
 from ...flows import gradient_flow
-from ...inputs import Array
 from ...limits import f1_max_margin
 from ...models import SignedTwoLayer
-from ...records import Problem, Trajectory, leaf_map
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
-from .examples import any_point_problem, point_problem
-from .hypotheses import EXPONENTIAL_TAIL, NETWORK, SEPARABLE, SIGNS, SMALL_START, TWO_CLASSES
+from .margin_examples import any_point_problem, point_problem
+from .margin_hypotheses import EXPONENTIAL_TAIL, NETWORK, SEPARABLE, SIGNS, SMALL_START, TWO_CLASSES
+from .margin_setting import LOOSE, inputs_of
 from .margins import measured_margins
 from .raw import raw_flow, scores
-from .setting import LOOSE, inputs_of
 
 ONE_RAY = 1e-12
 """Distance of the directions of neurons that rounding leaves of one."""

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array, Index
+from ..._core.arguments import Array, Index
+from ..._core.problems import Problem
 from ...losses import ExponentialLoss, SmoothMargin
-from ...records import Problem
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_interval_problem, interval_problem
-from .hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
-from .setting import inputs_of
+from .margin_examples import any_interval_problem, interval_problem
+from .margin_hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
+from .margin_setting import inputs_of
 
 QUARTER = 0.25
 """Half-width of an interval, over the least distance of two classes: between classes half of it
@@ -194,7 +194,7 @@ def half_width(x: Array, y: Array) -> float:
 
 
 def bias_of(problem: Problem) -> int:
-    from .setting import bias_column
+    from .margin_setting import bias_column
 
     found = bias_column(problem.data.X)
     assert found is not None

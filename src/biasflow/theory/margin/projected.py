@@ -12,14 +12,14 @@ import dataclasses
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...flows.weights import integrate_weights
-from ...inputs import Array
 from ...models import SignedTwoLayer, SignedTwoLayerParams
-from ...records import Problem
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_smooth_problem, few_problem
-from .hypotheses import EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
+from .margin_examples import any_smooth_problem, few_problem
+from .margin_hypotheses import EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
 
 PARTS = 3
 """Neurons into which each is split."""

@@ -8,17 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...diagnostics import interclass_distance
-from ...inputs import Array
 from ...limits import f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
-from ...records import Dataset
 from ..evidence import Evidence
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .examples import cluster_data, labelled_family
-from .hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
+from .margin_examples import cluster_data, labelled_family
+from .margin_hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
+from .margin_setting import given_limit, inputs_of
 from .margins import SUMS, measured_margins
-from .setting import given_limit, inputs_of
 
 GAP = 1e-7
 """Relative gap to which γ₁ is asked for."""

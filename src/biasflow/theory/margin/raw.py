@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.trees import leaf_map, leaves
 from ...models import SignedTwoLayer
-from ...records import Problem, leaf_map, leaves
 
 RTOL = 1e-5
 """Of a raw flow, if nothing else is said. Kinks of ReLUs are stepped across at this tolerance."""

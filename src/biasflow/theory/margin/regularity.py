@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Problem
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import any_interval_problem, interval_problem
-from .hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
+from .margin_examples import any_interval_problem, interval_problem
+from .margin_hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
+from .margin_setting import inputs_of
 from .populations import PIECES, ROUNDING, Spread, bias_of, library_gradient, spread
-from .setting import inputs_of
 
 TURNS = np.geomspace(0.3, 1e-6, 12)
 """Angles between neurons whose gradients are compared."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ...inputs import Array
+from ..._core.arguments import Array
 from ...losses import ExponentialLoss, MarginLoss
 
 THIN = 1e-13

@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...limits import KernelClassifier, f1_max_margin, f2_max_margin, l1_max_margin
 from ...models import Particles, augmented
-from ...records import Dataset
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .examples import cluster_data, labelled_family
-from .hypotheses import DATA, SEPARABLE, SIGNS
+from .margin_examples import cluster_data, labelled_family
+from .margin_hypotheses import DATA, SEPARABLE, SIGNS
+from .margin_setting import given_limit, inputs_of
 from .margins import CELLS, PROVEN, SUMS, gain_of, measured_margins
 from .routes import circle_kernel
-from .setting import given_limit, inputs_of
 
 LONG = np.geomspace(3e-2, 2e-5, 7)
 """h within which slopes of a smooth function change, over the longest distance of inputs; more than

@@ -12,18 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Certificate, Limit, Trajectory
+from ..._core.trees import leaf_map, leaves
 from ...errors import ConvergenceError
 from ...flows import gradient_flow
-from ...inputs import Array
 from ...limits import f1_max_margin, l1_max_margin, margin_kkt
-from ...limits.margin.circle import squared_f1_max_margin
+from ...limits.neurons.squared_relu_line import squared_f1_max_margin
 from ...models import Particles, SignedTwoLayer, TwoLayer
-from ...records import Certificate, Limit, Problem, Trajectory, leaf_map, leaves
 from ..evidence import Evidence
 from ..verdicts import Check, Hypothesis, unknown_check
+from .margin_setting import bias_column, inputs_of
 from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin, spread_directions
 from .routes import largest_square_gain
-from .setting import bias_column, inputs_of
 
 NORM = 30.0
 """log β at which training is called long."""

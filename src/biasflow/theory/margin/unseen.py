@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
 from ...diagnostics import margin_bound
-from ...inputs import Array
 from ...limits import f1_max_margin
 from ...models import augmented
-from ...records import Dataset
 from ..evidence import Evidence
 from ..fits import share_check
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .examples import population, population_family
-from .hypotheses import DATA, MARGIN, SEPARABLE, SIGNS, TWO_CLASSES
+from .margin_examples import population, population_family
+from .margin_hypotheses import DATA, MARGIN, SEPARABLE, SIGNS, TWO_CLASSES
+from .margin_setting import DELTA, LOOSE, inputs_of, remembered
 from .margins import measured_margins
 from .routes import activation_cells, largest_gain
-from .setting import DELTA, LOOSE, inputs_of, remembered
 
 SIGN_DRAWS = 40
 """Draws of random signs that estimate a Rademacher complexity."""

@@ -3,16 +3,16 @@
 from . import (
     ablations,
     bias,
-    boundary,
-    cone,
+    boundary_limits as boundary,
+    cones as cone,
+    fixed_direction_flows as networks,
+    flow_rates as rates,
+    growing_widths as widths,
     hypentropic,
     legendre,
     local,
-    networks,
     operator_norm,
-    rates,
     twins,
-    widths,
 )
 
 CLAIMS = (

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._core.arguments import Array, positive_float, positive_int
+from ..._core.problems import MirrorProblem
+from ..._core.results import Certificate, Limit
 from ...diagnostics import local_bounds
 from ...diagnostics.bounds import asymptotic_rate
 from ...errors import BiasflowError
-from ...inputs import Array, positive_float, positive_int
 from ...limits import bregman_projection
 from ...potentials import Entropy
-from ...records import Certificate, Limit, MirrorProblem
 from ..evidence import Evidence
 from ..examples import euclidean_family, euclidean_problem, mirror_family, mirror_problem
 from ..fits import exponent_check

@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
+from ..._core.arguments import Array, Index
 from ...errors import BiasflowError
-from ...inputs import Array, Index
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import MIRROR, SQUARE
@@ -16,7 +16,7 @@ from ..witness import LENIENT, WITNESS_RTOL
 from .conditions import ATTAINED, MOVES, ONTO, START
 from .given import about_a_limit, about_no_limit
 from .measured import AT_END, EPS, Measured, farthest, measured, membership_check, within_floats
-from .witness import primal_flow
+from .mirror_witness import primal_flow
 
 RIVALS = 6
 """Other minimisers with which a projection is compared."""

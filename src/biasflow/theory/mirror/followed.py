@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
+from ..._core.trees import leaf_map
 from ...flows.weights import second_run
-from ...inputs import Array
-from ...records import Problem, Trajectory, leaf_map
 from ..evidence import Evidence
 from ..witness import downhill, leaf_stack
-from .witness import LONGEST
+from .mirror_witness import LONGEST
 
 TIGHT = 1e-10
 """Tolerance of the dual flow."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import SMALLEST_NORMAL, Array
+from ..._core.arguments import SMALLEST_NORMAL, Array
 from ...potentials import DepthPotential, Entropy, Euclidean, Hypentropy, Potential, ScaledPotential
 
 EPS = float(np.finfo(float).eps)

@@ -7,16 +7,17 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
+from ..._core.arguments import Array
 from ...diagnostics import convergence_bounds
 from ...diagnostics.bounds import as_mirror, hypentropy_of, local_bounds
 from ...errors import BiasflowError
-from ...inputs import Array
 from ...potentials import Hypentropy
 from ..evidence import Evidence
 from ..examples import half_line_problem, hypentropy_family, mirror_problem, potential_family
 from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, POSITIVE, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES
+from .flow_rates import largest_check
 from .given import about_a_limit, about_no_limit
 from .local import FOLLOWED, constant_check, eigen_error, least_eigenvalue
 from .measured import (
@@ -30,7 +31,6 @@ from .measured import (
     rate_check,
     within_floats,
 )
-from .rates import largest_check
 
 DIGITS = 80
 """Of the arithmetic in which the printed function is differentiated: with steps of 1e-20, φ'' keeps

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..._core.arguments import Array, matrix, vector
 from ...errors import BiasflowError, InputError
-from ...inputs import Array, matrix, vector
 from ...limits.constraints import reduce_constraints
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check

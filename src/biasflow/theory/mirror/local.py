@@ -16,14 +16,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..._core.arguments import SMALLEST_NORMAL, Array, Index, Mask
 from ...diagnostics import local_bounds
 from ...diagnostics.bounds import asymptotic_rate
-from ...inputs import SMALLEST_NORMAL, Array, Index, Mask
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, NONTRIVIAL, REACHED, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES, ONTO, START
+from .flow_rates import eq2_checks, largest_check
 from .formulas import Formulas
 from .given import about_a_limit, about_no_limit
 from .measured import (
@@ -37,7 +38,6 @@ from .measured import (
     rate_check,
     within_floats,
 )
-from .rates import eq2_checks, largest_check
 
 SHARES = (1.0, 0.1, 1e-3)
 """Radii, as shares of D_φ(β*, β₀)."""

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array, Index
+from ..._core.results import Limit
 from ...errors import InconsistentError, InfeasibleError
-from ...inputs import Array, Index
 from ...limits import mirror_limit
-from ...records import Limit
 from ..evidence import Evidence
 from ..hypotheses import consistent_failure
 from ..verdicts import Check, unknown_check
 from .formulas import formulas_of
-from .witness import below_floats, enveloped
+from .mirror_witness import below_floats, enveloped
 
 EPS = float(np.finfo(float).eps)
 RESOLVED = 1e-3

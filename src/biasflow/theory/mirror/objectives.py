@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import MirrorProblem
+from ..._core.results import Result, Trajectory
 from ...errors import ConvergenceError
-from ...inputs import Array
-from ...records import MirrorProblem, Result, Trajectory
 from .formulas import formulas_of
-from .witness import PrimalField, follow_twice, spread_of
+from .mirror_witness import PrimalField, follow_twice, spread_of
 
 SETTLED = 1e-10
 """Gradient of F in the predictions, relative to its start, at which a flow has arrived."""

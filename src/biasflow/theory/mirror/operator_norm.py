@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from ..._core.arguments import Array
 from ...diagnostics import inverse_norm
-from ...inputs import Array
 from ..evidence import Evidence
 from ..examples import design_family, design_problem
 from ..fits import exponent_check

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import MirrorProblem
+from ..._core.results import Trajectory
 from ...errors import BiasflowError
-from ...inputs import Array
 from ...limits import bregman_projection
-from ...records import MirrorProblem, Trajectory
 from ..evidence import Evidence
 from ..examples import euclidean_problem, mirror_family, mirror_problem
 from ..fits import exponent_check
@@ -29,7 +30,7 @@ from .conditions import MOVES
 from .formulas import Formulas, formulas_of
 from .given import about_no_limit
 from .measured import EPS, within_floats
-from .witness import primal_flow
+from .mirror_witness import primal_flow
 
 DRIFT = 3e-3
 """ε²T·zᵀ(φ'')⁻¹z of the farthest samples: how far the second phase has gone when the first, of

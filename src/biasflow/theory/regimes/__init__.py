@@ -2,7 +2,6 @@
 
 from . import (
     biased,
-    completion,
     deeper,
     depth_two,
     equivalences,
@@ -12,10 +11,11 @@ from . import (
     hilbert,
     kernel,
     lemmas,
+    matrix_completion as completion,
     recipe,
     recovery,
-    saddle,
-    samples,
+    saddle_at_zero as saddle,
+    sample_counts as samples,
     thresholds,
     vanishing,
     wide,

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
+from ..._core.trees import leaves
 from ...limits import limit, tangent_interpolator, tangent_kernel
 from ...models import DiagonalParams
-from ...records import Dataset, Problem, Trajectory, leaves
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ...inputs import Array
-from ...records import Problem
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ..evidence import ARRIVED, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array, label_size
-from ...records import Problem, Trajectory
+from ..._core.arguments import Array, label_size
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
 from ..evidence import ARRIVED, Evidence
 from ..hypotheses import start_scale
 from ..verdicts import Check, unknown_check

@@ -15,21 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array, label_size
+from ..._core.arguments import Array, label_size
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
+from ..._core.trees import leaf_map, leaves
 from ...limits import bregman_projection
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork, MirrorForm, Model, ProductNetwork, ProductParams, TwoLayer
 from ...potentials import Hypentropy, Potential
-from ...records import Dataset, Problem, Trajectory, leaf_map, leaves
 from ..evidence import ARRIVED, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .completion import completion_problem
 from .ends import ROUNDING, remaining
 from .families import diagonal_family
 from .kernel import HOMOGENEOUS, LABELLED, paired_neurons
+from .matrix_completion import completion_problem
 
 SCALES = (0.3, 3.0)
 """α by which the start is divided, and whose power multiplies the output."""

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ...inputs import Array
-from ...records import Problem
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check

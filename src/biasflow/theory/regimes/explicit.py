@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset, Problem
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork
-from ...records import Dataset, Problem
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, depth

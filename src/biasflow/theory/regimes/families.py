@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._core.problems import Dataset, Problem
 from ...data import sparse_regression
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork
-from ...records import Dataset, Problem
 
 
 def diagonal_family(key: int, depth: int, extreme: bool = False) -> Problem:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...errors import BiasflowError
-from ...flows import effective_limit
-from ...inputs import Array
 from ...limits import limit
 from ...models import DiagonalParams
-from ...records import Problem
+from ...training import effective_limit
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...limits import min_l1
-from ...records import Problem
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import DIAGONAL, NONTRIVIAL, SQUARE

@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
+from ..._core.trees import leaf_map, leaves
 from ...errors import BiasflowError, RefusedError
 from ...flows import METHODS, gradient_flow
-from ...inputs import Array
 from ...limits import (
     kernel_interpolator,
     min_l2,
@@ -25,7 +28,6 @@ from ...limits import (
 )
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork, MatrixFactorisation, TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory, leaf_map, leaves
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check, fitted_exponent

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
-from ...records import Problem
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, UNIFORM, start_scale

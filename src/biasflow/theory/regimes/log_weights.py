@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...inputs import Array
-from ...records import Problem
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 
 TOLERANCE = 1e-10
 """Of a step, over the logarithm of a weight: relative error of the times of growth."""

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.trees import leaves, regrouped
 from ...errors import BiasflowError
-from ...inputs import Array
 from ...models import DiagonalNetwork, DiagonalParams, ProductNetwork, mirror
-from ...records import Problem, leaves, regrouped
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE

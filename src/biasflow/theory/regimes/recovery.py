@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...data import observed_entries
-from ...inputs import Array
-from ...records import Problem
 from ..evidence import Evidence
 from ..fits import fitted_exponent
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
-from .completion import (
+from .matrix_completion import (
     FACTORISED,
     INDICATORS,
     RAW,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(32)
 """Gauss rule on each panel."""

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...errors import BiasflowError
-from ...inputs import Array
 from ...limits import limit
 from ...models import DiagonalNetwork
-from ...records import Problem
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
 from ...flows import saddle_path
-from ...inputs import Array
-from ...records import Problem, Trajectory
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import fitted_exponent

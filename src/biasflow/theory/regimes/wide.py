@@ -21,17 +21,19 @@ import dataclasses
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
 from ...data import observed_entries
-from ...inputs import Array
 from ...limits import tangent_kernel
 from ...models import FactorParams, MatrixFactorisation
-from ...records import Problem, Trajectory
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .completion import (
+from .kernel import CLEAR, ROUNDED, Departure, departure
+from .matrix_completion import (
     FACTORISED,
     INDICATORS,
     RAW,
@@ -41,7 +43,6 @@ from .completion import (
     scaled,
     started,
 )
-from .kernel import CLEAR, ROUNDED, Departure, departure
 
 EXPONENTS = (0.25, 0.375, 0.5)
 """s: where the start stops exploding, between, and where the kernel starts to change for good."""

@@ -1,22 +1,22 @@
 """B: shallow ReLU networks on orthogonal data."""
 
 from . import (
-    assumptions,
-    convergence,
     early_equations,
     early_lemmas,
     ending,
     fitting,
+    flow_convergence as convergence,
     landscape,
     lazy,
     minimal,
     nearly,
-    phases,
+    phase_times as timeline,
     relaxations,
+    relu_assumptions as assumptions,
     remarks,
     robustness,
     scale,
-    timeline,
+    three_phases as phases,
 )
 
 CLAIMS = (

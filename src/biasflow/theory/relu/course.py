@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from ..._core.arguments import Array
+from ..._core.results import Limit
 from ...flows import saddle_limit
-from ...inputs import Array
 from ...models import TwoLayerParams
-from ...records import Limit
 from ..evidence import Evidence
-from .networks import given_network
-from .setting import Cluster, Setting, distance, row_norms, unit_rows
+from .reference_networks import given_network
+from .relu_setting import Cluster, Setting, distance, row_norms, unit_rows
 
 ROUNDING = 1e-9
 """Relative error of what is read off a dense output."""

@@ -14,20 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
 from ...models import TwoLayerParams
-from ...records import Problem, Trajectory
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .assumptions import _flow, _source
 from .course import ROUNDING, Course
-from .examples import general_family, general_problem, orthonormal_family, orthonormal_problem
-from .hypotheses import ALIVE, ASSUMED, BALANCED, CROSSED, LABELLED, NETWORK, SMALL_START
-from .networks import rescaled
-from .phases import GRADIENT
-from .setting import Cluster, Setting, row_norms, unit_rows
+from .reference_networks import rescaled
+from .relu_assumptions import _flow, _source
+from .relu_examples import general_family, general_problem, orthonormal_family, orthonormal_problem
+from .relu_hypotheses import ALIVE, ASSUMED, BALANCED, CROSSED, LABELLED, NETWORK, SMALL_START
+from .relu_setting import Cluster, Setting, row_norms, unit_rows
+from .three_phases import GRADIENT
 
 STATES = 12
 """Networks at which (3) is compared with differences."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .course import Course
-from .examples import orthonormal_family, orthonormal_problem
-from .hypotheses import APART, ASSUMED, SMALL_START
-from .phases import GRADIENT, KINK
-from .setting import Cluster, Setting, row_norms, unit_rows
+from .relu_examples import orthonormal_family, orthonormal_problem
+from .relu_hypotheses import APART, ASSUMED, SMALL_START
+from .relu_setting import Cluster, Setting, row_norms, unit_rows
+from .three_phases import GRADIENT, KINK
 
 GROWTH = 2.0
 """Times cλ^{1−ε} that no neuron exceeds in Lemma 7 (i), and times λ^ε that misalignments do not in

@@ -14,18 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .course import Course
-from .examples import orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
-from .hypotheses import ASSUMED, SMALL_START, TINY_START
 from .landscape import quotient
-from .phases import GRADIENT, slopes
-from .setting import Setting, distance, squared_norm
+from .relu_examples import orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
+from .relu_hypotheses import ASSUMED, SMALL_START, TINY_START
+from .relu_setting import Setting, distance, squared_norm
+from .three_phases import GRADIENT, slopes
 
 FACTOR = 4.0
 """Of L(θ₀) in the criterion."""

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Problem
 from ...models import TwoLayerParams
-from ...records import Problem
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .examples import orthonormal_family, orthonormal_problem
-from .hypotheses import ASSUMED, CROSSED, SMALL_START
-from .phases import GRADIENT
-from .setting import Cluster, Setting
+from .relu_examples import orthonormal_family, orthonormal_problem
+from .relu_hypotheses import ASSUMED, CROSSED, SMALL_START
+from .relu_setting import Cluster, Setting
+from .three_phases import GRADIENT
 
 TIMES = 40
 """Times of a phase at which it is looked at."""

@@ -18,14 +18,14 @@ import dataclasses
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
 from ...models import TwoLayerParams
 from ..evidence import Evidence
 from ..fits import exponent_check, fitted_exponent
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .examples import orthonormal_family, orthonormal_problem
-from .hypotheses import (
+from .relu_examples import orthonormal_family, orthonormal_problem
+from .relu_hypotheses import (
     ASSUMED,
     ASSUMPTION_1,
     ASSUMPTION_2,
@@ -35,8 +35,8 @@ from .hypotheses import (
     NETWORK,
     SMALL_START,
 )
-from .phases import KINK, slopes
-from .setting import Cluster, Setting
+from .relu_setting import Cluster, Setting
+from .three_phases import KINK, slopes
 
 LEMMA_14 = 2.0
 """The factor of L in Lemma 14."""

@@ -24,18 +24,19 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
-from .hypotheses import ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK
 from .minimal import _residual, two_neurons
-from .phases import GRADIENT
-from .setting import Setting, distance, row_norms, squared_norm
+from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
+from .relu_hypotheses import ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK
+from .relu_setting import Setting, distance, row_norms, squared_norm
+from .three_phases import GRADIENT
 
 POWER = 2.0
 """Of 1/λ by which weights move, and of λ by which the loss falls faster."""

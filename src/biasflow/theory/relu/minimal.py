@@ -8,16 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset
+from ..._core.results import Limit
 from ...errors import BiasflowError
-from ...inputs import Array
 from ...limits import kkt_point, min_norm_interpolator, variation_norm
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Limit
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .examples import ordinary_family, ordinary_problem, planar_family, planar_problem
-from .hypotheses import (
+from .reference_networks import (
+    directions,
+    given_network,
+    kernel_interpolator,
+    largest_response,
+    least_mass,
+)
+from .relu_examples import ordinary_family, ordinary_problem, planar_family, planar_problem
+from .relu_hypotheses import (
     ALIVE,
     ANY_LENGTHS,
     ASSUMPTION_2,
@@ -27,9 +35,8 @@ from .hypotheses import (
     ORTHOGONAL,
     SMALL_START,
 )
-from .networks import directions, given_network, kernel_interpolator, largest_response, least_mass
-from .phases import GRADIENT
-from .setting import Setting, squared_norm
+from .relu_setting import Setting, squared_norm
+from .three_phases import GRADIENT
 
 SOLVED = 1e-8
 """Relative error of a solver that stops at a gap of 1e-9."""

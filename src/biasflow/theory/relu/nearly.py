@@ -25,18 +25,19 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .examples import pairs_family
-from .hypotheses import ASSUMED
-from .phases import GRADIENT
 from .relaxations import few_problem
-from .setting import Cluster, Setting, row_norms, squared_norm
+from .relu_examples import pairs_family
+from .relu_hypotheses import ASSUMED
+from .relu_setting import Cluster, Setting, row_norms, squared_norm
+from .three_phases import GRADIENT
 
 DELTAS = 10.0 ** np.array([-9.0, -7.1, -5.25])
 """Products of inputs: rounding, 1e-16, is far below, and shares of the labels that change by as

@@ -8,26 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
 from ...data import orthonormal
-from ...inputs import Array
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Problem, Trajectory
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .convergence import NORM_ERROR, VANISHED
-from .examples import orthonormal_family, orthonormal_problem, pairs_family
-from .hypotheses import (
-    ASSUMED,
-    ASSUMPTION_1,
-    ASSUMPTION_2,
-    LABELLED,
-    NETWORK,
-)
-from .networks import rescaled
-from .phases import GRADIENT
+from .flow_convergence import NORM_ERROR, VANISHED
+from .reference_networks import rescaled
+from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family
+from .relu_hypotheses import ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK
+from .relu_setting import Setting, squared_norm, unit_rows
 from .remarks import _directions, likelihood
-from .setting import Setting, squared_norm, unit_rows
+from .three_phases import GRADIENT
 
 DRAWS = 1500
 """Networks drawn for one width."""

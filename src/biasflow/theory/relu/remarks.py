@@ -7,21 +7,30 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arguments import Array
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
 from ...data import two_points
-from ...inputs import Array
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..fits import CONFIDENCE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .course import Course
-from .examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
-from .hypotheses import ALIVE, ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK, SMALL_START
-from .networks import directions, least_mass
-from .phases import GRADIENT
-from .setting import Setting, squared_norm
+from .reference_networks import directions, least_mass
+from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
+from .relu_hypotheses import (
+    ALIVE,
+    ASSUMED,
+    ASSUMPTION_1,
+    ASSUMPTION_2,
+    LABELLED,
+    NETWORK,
+    SMALL_START,
+)
+from .relu_setting import Setting, squared_norm
+from .three_phases import GRADIENT
 
 DRAWS = 4000
 """Networks drawn to estimate how likely Assumption 3 is."""

@@ -9,15 +9,18 @@ import numpy as np
 from numpy import hypot
 from scipy.optimize import linprog
 
-from ...inputs import Array
+from ..._core.arguments import Array
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .convergence import VANISHED, gap_exponent
-from .examples import in_cones, orthonormal_family, orthonormal_problem, pairs_family
-from .hypotheses import (
+from .flow_convergence import VANISHED, gap_exponent
+from .reference_networks import directions, kernel_interpolator, rescaled
+from .relaxations import few_problem
+from .relu_examples import in_cones, orthonormal_family, orthonormal_problem, pairs_family
+from .relu_hypotheses import (
     ASSUMED,
     ASSUMPTION_1,
     ASSUMPTION_2,
@@ -27,10 +30,8 @@ from .hypotheses import (
     NETWORK,
     SMALL_START,
 )
-from .networks import directions, kernel_interpolator, rescaled
-from .phases import GRADIENT
-from .relaxations import few_problem
-from .setting import Cluster, Setting, row_norms, squared_norm
+from .relu_setting import Cluster, Setting, row_norms, squared_norm
+from .three_phases import GRADIENT
 
 SLOPE = 0.3
 """Of the leaky ReLU."""

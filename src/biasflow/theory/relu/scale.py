@@ -18,19 +18,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._core.problems import Dataset, Problem
+from ..._core.results import Trajectory
 from ...data import orthonormal
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ...records import Dataset, Problem, Trajectory
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .examples import pairs_family
-from .hypotheses import ASSUMED
-from .networks import rescaled
-from .phases import GRADIENT
+from .reference_networks import rescaled
 from .relaxations import few_problem
-from .setting import Setting, row_norms, squared_norm
+from .relu_examples import pairs_family
+from .relu_hypotheses import ASSUMED
+from .relu_setting import Setting, row_norms, squared_norm
+from .three_phases import GRADIENT
 
 COUNTS = (2, 4, 6)
 """Labels of one sign and size."""

@@ -1,0 +1,1 @@
+"""What every room hands on: reading of arguments, trees of arrays, problems, results."""

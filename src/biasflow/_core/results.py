@@ -1,0 +1,172 @@
+"""What comes out: trajectories with their errors, limits with their certificates, and why a
+solver stopped."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ..errors import InputError
+from .arguments import Array, real_number
+from .problems import MirrorProblem, Problem
+from .trees import leaf_map
+
+State = TypeVar("State")
+
+
+class Result(enum.Enum):
+    """Why a flow or a solver stopped, in words."""
+
+    CONVERGED = "converged: the loss fell below its threshold"
+    STATIONARY = "stationary without interpolating: the gradient vanishes here, to rounding"
+    DEAD = "stationary at the start: no neuron is active on any input"
+    INFEASIBLE = (
+        "converged to the infimum of the loss: the labels are out of reach for the signs "
+        "of the start"
+    )
+    REACHED_T1 = "reached the final time asked for"
+    UNSEPARATED = (
+        "reached the last step asked for, and no step separated the classes: no margin was positive"
+    )
+    REACHED_NORM = "reached the log-norm asked for"
+    FLOOR = "stopped at the rounding floor of the residual"
+    STEP_LIMIT = "gave up: step limit reached"
+    STEP_TOO_SMALL = "gave up: the step size needed is below rounding"
+    DIVERGED = "diverged: the loss grew beyond all bounds, or a value overflowed"
+    CLOCK = "gave up: the time of the mean risk left float range; that of SmoothMargin does not"
+    KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
+    TIME_LIMIT = "gave up: the time limit was reached"
+    UNCHECKED = "gave up: the second run, which tells the error, did not get as far"
+
+    @property
+    def success(self) -> bool:
+        return self not in (
+            Result.UNSEPARATED,
+            Result.STEP_LIMIT,
+            Result.STEP_TOO_SMALL,
+            Result.DIVERGED,
+            Result.CLOCK,
+            Result.KINK,
+            Result.TIME_LIMIT,
+            Result.UNCHECKED,
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it
+    is.
+
+    primal, dual: for minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual.
+    residual: ‖constraint violation‖_∞/‖y‖_∞, whatever the units of the labels; ‖constraint
+    violation‖_∞ where these are all zero.
+    kind: 'exact', 'closed-form', 'bound' or 'heuristic'.
+    membership: distance of ∇φ(β) − ∇φ(β₀) from Im Xᵀ relative to max(1, ‖∇φ‖_∞), where that is part
+    of the proof.
+    """
+
+    primal: float
+    dual: float
+    residual: float
+    kind: str
+    membership: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        if not (math.isfinite(self.primal) and math.isfinite(self.dual)):
+            return math.inf
+        return abs(self.primal - self.dual) / max(1.0, abs(self.primal))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Limit(Generic[State]):
+    """A point that theory predicts, its objective, and the certificate that it is right.
+
+    source: the theorem, where one was chosen.
+    """
+
+    value: State
+    objective: float
+    certificate: Certificate
+    stats: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+
+    def __repr__(self) -> str:
+        low, high = sorted((self.certificate.primal, self.certificate.dual))
+        bracket = f"in [{low:.6g}, {high:.6g}], {self.certificate.kind}"
+        return (
+            f"Limit({self.objective:.6g} {bracket}, value "
+            f"{_shape(self.value)}{f'; {self.source}' if self.source else ''})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """A flow that was integrated, or a path: states at times, loss, error estimate, and why it
+    stopped.
+
+    states: the type of the start, with a leading time axis on every leaf.
+    error: an estimate of the sup-norm error of each state, over all its leaves; predictor_error:
+    the same of the predictor that it stands for, `problem.model.effective(state)`: β for diagonal
+    networks, M for factorisations, β again in mirror flows. Both are estimates, no bounds. loss:
+    the loss as the problem defines it.
+    polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale
+    takes out of float range.
+    """
+
+    times: Array
+    states: Any
+    loss: Array
+    error: Array
+    events: tuple[Any, ...]
+    stats: Mapping[str, Any]
+    result: Result
+    problem: Problem | MirrorProblem
+    interpolant: Callable[[float], Any] | None = None
+    polar: Callable[[float], tuple[Any, Array]] | None = None
+    predictor_error: Array = field(default=None)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        if self.predictor_error is None:
+            object.__setattr__(self, "predictor_error", self.error)
+
+    def __repr__(self) -> str:
+        span = f"{len(self.times)} states, t = {self.times[0]:.4g} … {self.times[-1]:.4g}"
+        worst = np.max(self.error) if np.size(self.error) else np.nan
+        fall = f"loss {self.loss[0]:.3g} → {self.loss[-1]:.3g}, error about {worst:.1g}"
+        return f"Trajectory({span}, {fall}; {self.result.value})"
+
+    @property
+    def final(self) -> Any:
+        return leaf_map(lambda leaf: leaf[-1], self.states)
+
+    @property
+    def unique(self) -> bool:
+        """Whether no moment was met from which the flow could have gone another way, too;
+        stats['branches'] has those."""
+        return not self.stats.get("branches", ())
+
+    def at(self, t: float) -> Any:
+        """The state at time t, by the flow's own dense output."""
+        t = real_number("t", t)
+        start = self.times[0] if self.interpolant is None else 0.0
+        if not start <= t <= self.times[-1]:
+            raise InputError(
+                f"t: {t:g} lies outside the integrated interval [{start:g}, {self.times[-1]:g}]"
+            )
+        if self.interpolant is None:  # a path of jumps: the state entered last
+            return leaf_map(
+                lambda leaf: leaf[int(np.searchsorted(self.times, t, side="right")) - 1],
+                self.states,
+            )
+        return self.interpolant(t)
+
+
+def _shape(value: Any) -> str:
+    """What a point is: its type, and the shape of an array."""
+    return f"{value.shape}" if isinstance(value, np.ndarray) else type(value).__name__

@@ -1,0 +1,101 @@
+"""Time limits of flows: one clock for a run and for the second run that tells its error;
+compilation does not count.
+
+Compiled code cannot look at a clock. It reads a flag at every step, which a thread raises when the
+time is over.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.arguments import positive_float
+
+FIRST_RUN, BOTH_RUNS = 0.25, 0.85
+"""Shares of the time for the run itself, and with the one that tells its error, which is tighter
+and takes twice as many steps or more; states and errors at all saved times take the rest."""
+LOOK = 0.02
+"""Seconds between two looks at the clock while compiled code runs."""
+
+
+Flag = NDArray[np.intp]
+"""An array of one entry, which turns from zero to one when the time is over."""
+
+
+def never() -> Flag:
+    """A flag that nobody raises."""
+    return np.zeros(1, np.intp)
+
+
+class Deadline:
+    """When to give up: so many seconds from now, None for never."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = np.inf if seconds is None else positive_float("time_s", seconds)
+        self._begun, self._paused, self._pauses, self._lock = (
+            time.monotonic(),
+            0.0,
+            0,
+            threading.Lock(),
+        )
+
+    def first(self) -> bool:
+        """Whether the time of the run itself is over."""
+        return self._elapsed() > FIRST_RUN * self.seconds
+
+    def both(self) -> bool:
+        """Whether the time of both runs is over."""
+        return self._elapsed() > BOTH_RUNS * self.seconds
+
+    def pause(self) -> None:
+        """Something is compiled: the clock stands still until as many calls of `resume`."""
+        with self._lock:
+            self._pauses += 1
+            if self._pauses == 1:
+                self._paused = time.monotonic()
+
+    def resume(self) -> None:
+        """Undo a `pause`; without one, as where another thread's compilation began before this
+        clock, nothing happens."""
+        with self._lock:
+            if self._pauses == 0:
+                return
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._begun += time.monotonic() - self._paused
+
+    def _elapsed(self) -> float:
+        with self._lock:
+            return (self._paused if self._pauses else time.monotonic()) - self._begun
+
+    @contextmanager
+    def flag(self, over: Callable[[], bool]) -> Iterator[Flag]:
+        """Raised when `first` or `both` is over."""
+        raised, done = never(), threading.Event()
+
+        def watch() -> None:
+            while not done.wait(LOOK):
+                if over():
+                    raised[0] = 1
+                    return
+
+        if not np.isfinite(self.seconds):
+            yield raised
+            return
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield raised
+        finally:
+            done.set()
+            watcher.join()
+
+
+def deadline_of(limit: float | Deadline | None) -> Deadline:
+    return limit if isinstance(limit, Deadline) else Deadline(limit)

@@ -1,0 +1,174 @@
+"""Lines, tables and progress bars for a terminal."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .._core.offers import OWN
+from ..sweeps import Progress, Store, Tally, Watch
+
+if TYPE_CHECKING:
+    from ..report import ClaimEntry, FigureEntry, Number, Report
+    from ..sweeps.shards import Failure
+
+ID_WIDTH = 16
+
+
+def one_line(id: str, text: str, source: str = OWN) -> str:
+    """An id, the package it comes from where that is not ours, and as much of the text as the
+    terminal holds."""
+    room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
+    text = " ".join([*([f"[{source}]"] if source != OWN else []), *text.split()])
+    return f"  {id:<{ID_WIDTH}}{text if len(text) <= room else text[: room - 1] + '…'}"
+
+
+def numbers_table(numbers: Iterable[Number]) -> str:
+    from ..report import paper_in_words, runs_in_words
+
+    lines = []
+    for number in numbers:
+        values = (
+            f"paper {paper_in_words(number)}, ours {number.ours:.4g} {runs_in_words(number)}"
+        ).rstrip()
+        why = f"\n    {number.why}" if number.why else ""
+        lines.append(f"  {number.reported.name}: {values}: {number.agreement}{why}\n")
+    return "".join(lines)
+
+
+def counts(statuses: Iterable[str]) -> str:
+    return (
+        ", ".join(f"{count} {status}" for status, count in sorted(Counter(statuses).items()))
+        or "none"
+    )
+
+
+def report_lines(report: Report, page: Path) -> str:
+    from ..report import counted
+
+    entries: list[FigureEntry | ClaimEntry] = [*report.figures, *report.claims]
+    failures = [f"{entry.id}: {entry.failure}" for entry in entries if entry.failure]
+    violated = [f"{entry.id}: violated" for entry in report.claims if entry.status == "violated"]
+    return "\n".join(
+        [
+            *failures,
+            *violated,
+            f"figures: {sum(figure.failure is None for figure in report.figures)} drawn",
+            f"claims: {counts(claim.status for claim in report.claims)}",
+            counted(report.numbers),
+            f"written to {page}",
+        ]
+    )
+
+
+@contextmanager
+def bars() -> Iterator[Progress]:
+    """A bar with an ETA for each label that reports progress, on stderr."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    eta = (TextColumn("ETA"), TimeRemainingColumn())
+    with Progress(*columns, *eta, console=Console(stderr=True)) as display:
+        tasks: dict[str, int] = {}
+
+        def tell(done: int, total: int, label: str) -> None:
+            if label not in tasks:
+                tasks[label] = display.add_task(label, total=total, completed=done)
+            display.update(tasks[label], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield tell
+
+
+SHOWN_FAILURES = 5
+
+
+@contextmanager
+def sweep_bar(label: str) -> Iterator[Watch]:
+    """Live progress of a sweep on stderr: done, running, failed, points a second, ETA."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[news]}"),
+    )
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as display:
+        bar = display.add_task(label, total=None, news="")
+
+        def watch(tally: Tally) -> None:
+            display.update(
+                bar, total=tally.total, completed=tally.done + tally.failed, news=tally_line(tally)
+            )
+
+        yield watch
+
+
+def tally_line(tally: Tally) -> str:
+    """What is going on, in words."""
+    parts = [f"{tally.running} running", f"{tally.failed} failed"]
+    if tally.elsewhere:
+        parts.append(f"{tally.elsewhere} elsewhere")
+    if tally.rate:
+        parts.append(f"{tally.rate:.3g}/s")
+    left = tally.remaining_seconds
+    if left is not None:
+        parts.append(f"ETA {int(left) // 3600}:{int(left) // 60 % 60:02}:{int(left) % 60:02}")
+    return ", ".join(parts)
+
+
+def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
+    """The first failures with their settings, the first of all with its traceback."""
+    listed = list(failures)
+    for failure in listed[:SHOWN_FAILURES]:
+        yield f"  failed at {dict(failure.setting)}: {failure}"
+    if len(listed) > SHOWN_FAILURES:
+        yield f"  and {len(listed) - SHOWN_FAILURES} more"
+    if listed and listed[0].traceback:
+        yield "  the first traceback:"
+        yield from (f"    {line}" for line in listed[0].traceback.splitlines())
+
+
+def survey_lines(store: Store) -> Iterator[str]:
+    """What is on each shelf of a store; that of other code is named as such."""
+    from ..sweeps.survey import stale_folders, survey
+
+    found = survey(store)
+    yield f"store {store.folder}" + ("" if found else ": no sweeps yet")
+    for one in found:
+        parts = [
+            f"{one.points} points",
+            f"{one.failed} failed",
+            f"{one.running} chunks running",
+            f"{one.bytes / 1e6:.1f} MB",
+        ]
+        parts += [f"{one.abandoned} abandoned locks"] * bool(one.abandoned) + [
+            f"{one.leftovers} leftover files"
+        ] * bool(one.leftovers)
+        yield (
+            f"  {one.function} [{'' if one.current else 'stale: '}{one.version}]: "
+            f"{', '.join(parts)}"
+        )
+    if stale_folders(store):
+        yield (
+            "results of other code versions are there but never used; `biasflow sweep clean` "
+            "deletes them"
+        )

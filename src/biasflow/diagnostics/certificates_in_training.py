@@ -1,0 +1,49 @@
+"""How far a network is from the F1 max margin while it is trained, with proof at every time (C,
+Proposition 12)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._core.arguments import instance, positive_int
+from .._core.problems import Problem
+from .._core.results import Trajectory
+from ..errors import InputError, RefusedError
+from ..limits import MarginCertificate, margin_certificate
+from ..models import TwoLayer, TwoLayerParams
+
+
+def margin_certificates(trajectory: Trajectory, every: int = 1) -> tuple[MarginCertificate, ...]:
+    """`margin_certificate` of the states of a trained ReLU network, each with the weights ∇S that
+    the training has there.
+
+    trajectory: of `gradient_flow` or `margin_ascent` on a TwoLayer network whose inputs end in a
+    constant one. every: take each state, each second, …, and the last. direction_slack and
+    sample_slack say which of the two conditions is still open.
+    """
+    instance("trajectory", trajectory, Trajectory)
+    problem = trajectory.problem
+    relu = (
+        isinstance(problem, Problem)
+        and isinstance(problem.model, TwoLayer)
+        and problem.model.activation == "relu"
+    )
+    if not isinstance(problem, Problem) or not relu or "weights" not in trajectory.stats:
+        raise RefusedError(
+            "margin_certificates: needs a ReLU TwoLayer network trained by gradient_flow or "
+            "margin_ascent on classes"
+        )
+    data = problem.data
+    if np.any(data.X[:, -1] != 1):
+        raise InputError(
+            "trajectory: the last column of its inputs is not constant one; append it with "
+            "bf.data.with_bias"
+        )
+    every = positive_int("every", every)
+    last = len(trajectory.times) - 1
+    weights = trajectory.stats["weights"]
+    a, W = trajectory.states
+    return tuple(
+        margin_certificate(TwoLayerParams(a[k], W[k]), data.X[:, :-1], data.y, weights=weights[k])
+        for k in sorted({*range(0, last, every), last})
+    )

@@ -1,0 +1,151 @@
+"""The implicit step's weights: p = ∇S(e^L(h̄ + Δt·K̄p)), an equation in the n-dimensional dual.
+
+For large L the margins e^L·h̄ are known to a few units only, less than a soft-min needs. The
+equation is therefore read the other
+way: e^{−L}·log p + h̄ + Δt·K̄p is the same for all samples, Σp = 1. That is the minimum over the
+simplex of ⟨h̄, p⟩ + ½Δt·⟨p, K̄p⟩ + e^{−L}Σp·log p, a quadratic program with an entropy, well posed
+at any L. A loss with its tail is the exponential to rounding once the margins are large; before,
+and for every other loss, Newton's method solves the equation as it stands.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..._core.arguments import Array
+from ...losses import ExponentialLoss, MarginLoss
+
+SETTLED = 1e-12
+"""Total change of the weights at which they are found."""
+ROUNDING = 5e-16
+"""Spread of the forces, in units of the largest entry, at which they are equal to rounding: where
+samples outnumber what the tangents tell apart, weights at a low temperature are known no better."""
+COLD = 0.1
+"""Temperature, in units of the largest entry, from which the ladder down to e^{−L} starts."""
+RUNG = 0.1
+"""Ratio of neighbouring temperatures."""
+LEAST = 1e-40
+"""Least weight kept while a temperature is worked on, so that every sample can come back."""
+ITERATIONS = 30
+WARM = 12
+"""Newton steps from the last weights before the ladder is taken."""
+RIDGE = 1e-15
+"""Least temperature, in units of the largest entry: below it nothing changes."""
+HOTTEST = 200.0
+"""−L from which on the weights are uniform to rounding."""
+SATURATED = 40.0
+"""Margin beyond which every loss is the exponential to rounding."""
+TAIL = np.array([40.0, 55.5, 100.0, 300.0, 700.0])
+"""Margins at which a loss is compared with the exponential, the least where it would be taken for
+one."""
+TAIL_OFF = 1e-9
+"""Distance of log ℓ from that of the exponential there that rounding leaves."""
+SOFT = 12.0
+"""L up to which a loss that is not the exponential is solved for as it stands."""
+
+
+def implicit_weights(
+    loss: MarginLoss, h: Array, K: Array, dt: float, log_norm: float, guess: Array
+) -> Array:
+    """p (n,) with p = ∇S(e^L(h̄ + Δt·K̄p)); dt = 0 gives ∇S itself."""
+    if type(loss) is not ExponentialLoss:  # one of the user's own that inherits from it may be any
+        early = log_norm < SOFT or float(np.min(h)) * np.exp(min(log_norm, 700)) < SATURATED
+        if early or not _exponential_tail(loss):
+            return _soft(loss, h, K, dt, np.exp(log_norm), guess)
+    return _entropic(h, K, dt, np.exp(min(-log_norm, HOTTEST)), guess)
+
+
+def _exponential_tail(loss: MarginLoss) -> bool:
+    """Whether ℓ(u) and ℓ'(u) are e^u for u → −∞ (C, (A2)), as the loss itself says."""
+    logs = (np.asarray(log(TAIL)) for log in (loss.log_loss, loss.log_slope))
+    return all(float(np.max(np.abs(log + TAIL))) <= TAIL_OFF for log in logs)
+
+
+def smooth_margin(loss: MarginLoss, u: Array) -> tuple[float, Array, Array]:
+    """S(u), ∇S = ℓ'/Σℓ and κ = ℓ''/Σℓ, with which ∇²S = ppᵀ − diag κ."""
+    logs = loss.log_loss(u)
+    top = float(np.max(logs))
+    total = top + float(np.log(np.sum(np.exp(logs - top))))
+    return (
+        np.log(u.size) - total,
+        np.exp(loss.log_slope(u) - total),
+        np.exp(loss.log_curvature(u) - total),
+    )
+
+
+def _soft(loss: MarginLoss, h: Array, K: Array, dt: float, beta: float, p: Array) -> Array:
+    """Newton on p − ∇S(u), u = β(h̄ + Δt·K̄p), with the merit S(u) − ½Δt·β⟨p, K̄p⟩, which is
+    stationary at the solution."""
+    force = K @ p
+    value, target, curvature = smooth_margin(loss, beta * (h + dt * force))
+    merit = value - 0.5 * dt * beta * float(p @ force)
+    for _ in range(ITERATIONS):
+        residual = target - p
+        jacobian = np.eye(h.size) + dt * beta * (
+            curvature[:, None] * K - np.outer(target, target @ K)
+        )
+        step, share = np.linalg.solve(jacobian, residual), 1.0
+        if float(np.sum(np.abs(step))) <= SETTLED:
+            return target
+        while share > 1e-8:
+            trial = p + share * step
+            force = K @ trial
+            value, target, curvature = smooth_margin(loss, beta * (h + dt * force))
+            now = value - 0.5 * dt * beta * float(trial @ force)
+            if now >= merit - 1e-13 * abs(merit):
+                break
+            share /= 2
+        p, merit = trial, now
+    return target
+
+
+def _entropic(h: Array, K: Array, dt: float, temperature: float, guess: Array) -> Array:
+    """Newton on log p, from the guess; where that does not settle, down a ladder of
+    temperatures."""
+    h = h - np.min(h)
+    unit = max(float(np.max(h)), dt * float(np.max(np.abs(K))), np.finfo(float).tiny)
+    h, K, temperature = h / unit, dt * K / unit, max(temperature / unit, RIDGE)
+    p, settled = _newton(h, K, temperature, np.maximum(guess, LEAST), WARM)
+    if settled:
+        return p
+    rungs = (
+        max(int(np.ceil(np.log(COLD / temperature) / -np.log(RUNG))), 0)
+        if temperature < COLD
+        else 0
+    )
+    p = np.full(h.size, 1 / h.size)
+    for level in np.append(COLD * RUNG ** np.arange(rungs), temperature):
+        p, settled = _newton(h, K, float(level), p, ITERATIONS)
+    return p
+
+
+def _newton(
+    h: Array, K: Array, temperature: float, p: Array, iterations: int
+) -> tuple[Array, bool]:
+    """ε·log p + h + Kp = ν: the direction is the same for p and log p; weights fall as exponentials
+    and rise linearly."""
+    p = p / np.sum(p)
+    for _ in range(iterations):
+        root = np.sqrt(p)
+        system = root[:, None] * K * root
+        system.flat[:: h.size + 1] += temperature + RIDGE
+        try:
+            factor = cho_factor(system, check_finite=False, overwrite_a=True)
+        except LinAlgError:
+            return p, False
+        force = temperature * np.log(p) + h + K @ p
+        ones, forces = cho_solve(
+            factor, np.stack([root, root * force], axis=1), check_finite=False
+        ).T
+        level = (1 - np.sum(p) + root @ forces) / (root @ ones)
+        rate = (level * ones - forces) / root
+        p = p * np.where(rate < 0, np.exp(np.clip(rate, -50.0, 0.0)), 1 + np.minimum(rate, 50.0))
+        p = np.maximum(p / np.sum(p), LEAST)
+        still = (
+            float(p @ np.minimum(np.abs(rate), 1.0)) <= SETTLED
+            or float(p @ np.abs(force - level)) <= ROUNDING
+        )
+        if still and float(np.max(rate)) < 1:
+            return p, True
+    return p, False

@@ -1,0 +1,253 @@
+"""Gradient flow of classifiers whose weights grow for ever: the march, its error, and the
+trajectory (C, §2.4)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._core.arguments import Array, positive_float, real_array
+from ..._core.problems import Problem
+from ..._core.results import Result, Trajectory
+from ..._core.trees import leaf_map
+from ..._numerics.deadlines import Deadline, deadline_of
+from ..._numerics.save_times import save_times
+from ...errors import InputError, RefusedError
+from ...losses import MarginLoss, SmoothMargin
+from ..mirror.dual_flow import stack
+from .clocks import between, share_until
+from .companions import (
+    BESIDE,
+    GRIDS,
+    Companion,
+    compared_places,
+    errors_at,
+    follow,
+    follow_branch,
+    other_branch,
+)
+from .implicit_step import Point, squared_norm
+from .margin_march import March, normalised
+from .tangents import VIEWED, view_of
+
+KEPT_BYTES = 2**28
+"""Memory for states saved of the steps; of longer runs every second, fourth, … is saved."""
+MATRICES, MOST_BYTES = 5, 2**32
+"""n × n arrays held at once (products of labels and of inputs, the kernel, its system, a factor),
+and what they may take."""
+HIGHEST = 1000.0
+"""Log-norm up to which weights fit a float with room to spare."""
+
+
+def margin_loss(loss: Any) -> MarginLoss | None:
+    """ℓ, where the loss is its mean risk or its smooth margin."""
+    inner = loss.loss if isinstance(loss, SmoothMargin) else loss
+    return inner if isinstance(inner, MarginLoss) else None
+
+
+def refusal(problem: Problem) -> str | None:
+    """None where the margin flow fits, else a sentence."""
+    if not isinstance(problem.model, VIEWED):
+        return (
+            "the margin flow is for TwoLayer and SignedTwoLayer networks, found "
+            f"{type(problem.model).__name__}"
+        )
+    if margin_loss(problem.loss) is None:
+        return (
+            "the margin flow needs an exponential or logistic loss or their SmoothMargin, "
+            f"found {type(problem.loss).__name__}"
+        )
+    return None
+
+
+def integrate_margin(
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    log_norm: float | None,
+    time_s: float | Deadline | None = None,
+) -> Trajectory:
+    """The flow until t1 or log β; companions on other steps give the error. time_s: seconds after
+    which it ends, anywhere."""
+    from ..._numerics.compilation import announced
+
+    deadline = deadline_of(time_s)
+    return announced(
+        "margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline
+    )
+
+
+def _integrate(
+    problem: Problem,
+    t1: float | None,
+    rtol: float,
+    times: ArrayLike | None,
+    log_norm: float | None,
+    deadline: Deadline,
+) -> Trajectory:
+    t1 = None if t1 is None else positive_float("t1", t1)
+    rtol = positive_float("rtol", rtol)
+    wanted = None if times is None else save_times(times, t1)
+    view, loss = view_of(problem.model, problem.data.X, problem.data.y), margin_loss(problem.loss)
+    assert view is not None and loss is not None
+    start = _start(problem, loss)
+    cap = np.inf if log_norm is None else log_norm
+    ends = np.empty(0) if t1 is None else np.array([t1])
+    goals = ends if wanted is None else np.union1d(wanted, ends)
+    if squared_norm(view.velocity(start.params, start.weights)) == 0:
+        return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
+    began = time.process_time()
+    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, over=deadline.first)
+    result = march.run(start, goals, cap)
+    middle = time.process_time()
+    places = _saved(march, wanted)
+    compared = compared_places(len(march.points) - 1, places)
+    companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
+    branch = other_branch(march, places, errors_at(march, companions, places)["relative_error"])
+    beside = None if branch is None else follow_branch(march, branch, compared, deadline.both)
+    companions += [] if beside is None else [(BESIDE.factor, beside)]
+    stats = {
+        "method": "margin",
+        "steps": len(march.points) - 1,
+        "rejected": march.rejected,
+        "rtol": rtol,
+        "seconds": middle - began,
+        "error_seconds": time.process_time() - middle,
+    }
+    return _trajectory(problem, march, companions, places, result, stats)
+
+
+def _start(problem: Problem, loss: MarginLoss) -> Point:
+    _check_moving(problem)
+    weights = SmoothMargin(loss).weights(
+        problem.model(problem.params0, problem.data.X), problem.data.y
+    )
+    return normalised(problem.params0, weights)
+
+
+def _check_moving(problem: Problem) -> None:
+    if not any(np.any(leaf) for leaf in problem.params0):
+        raise InputError("params0: every weight is zero, and from zero nothing moves")
+
+
+def check(problem: Problem, log_norm: float | None) -> None:
+    """An error where the flow takes too much memory, or the log-norm to end at is below the start's
+    or above what floats hold."""
+    n, taken = problem.data.n, MATRICES * 8 * problem.data.n**2
+    if taken > MOST_BYTES:
+        raise RefusedError(
+            f"ds: the margin flow solves {n} × {n} systems, {taken / 2**30:.3g} GiB; "
+            "margin_ascent solves none"
+        )
+    if log_norm is None:
+        return
+    _check_moving(problem)
+    cap, first = (
+        float(real_array("log_norm", log_norm)),
+        normalised(problem.params0, np.empty(0)).log_norm,
+    )
+    if not first < cap <= HIGHEST:
+        raise InputError(
+            f"log_norm: found {cap:g}, needs more than the start's {first:g} and at most "
+            f"{HIGHEST:g}"
+        )
+
+
+def _saved(march: March, wanted: Array | None) -> list[int]:
+    """Which points to save: those asked for and the last, or all that fit."""
+    last = len(march.points) - 1
+    if wanted is not None:
+        return march.saved if march.saved and march.saved[-1] == last else [*march.saved, last]
+    size = 8 * sum(np.size(leaf) for leaf in march.points[0].params) * (last + 1)
+    stride = max(1, -(-size // KEPT_BYTES))
+    return sorted({*range(0, last + 1, stride), last})
+
+
+def _trajectory(
+    problem: Problem,
+    march: March,
+    companions: list[tuple[float, Companion]],
+    places: list[int],
+    result: Result,
+    stats: dict[str, Any],
+) -> Trajectory:
+    points = [march.points[i] for i in places]
+    clock = np.array([march.times[i] for i in places])
+    log_times = np.array([march.log_times[i] for i in places]) if march.risk_clock else None
+    states = stack([_weights_of(point) for point in points])
+    margins = np.array([np.min(march.view.margins(point.params)) for point in points])
+    more = errors_at(march, companions, places)
+    error = more.pop("state")
+    stats |= {
+        "log_norm": np.array([point.log_norm for point in points]),
+        "margin": margins,
+        "weights": np.array([point.weights for point in points]),
+        "smooth_time": clock,
+        **more,
+    }
+    with np.errstate(over="ignore"):
+        times = clock if log_times is None else np.exp(log_times)
+    if log_times is not None:
+        stats["log_time"] = log_times
+    losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
+    of_products = _of_products(states, error)
+    return Trajectory(
+        times,
+        states,
+        losses,
+        error,
+        (),
+        stats,
+        result,
+        problem,
+        lambda t: _at(march, t),
+        predictor_error=of_products,
+    )
+
+
+def _of_products(states: Any, error: Array) -> Array:
+    """What errors of the weights make of a_jw_j, or of ‖w_j‖w_j: each factor is at most as long as
+    the longest of all."""
+    longest, wide = np.max(np.linalg.norm(states.W, axis=-1), axis=-1), np.sqrt(states.W.shape[-1])
+    if hasattr(states, "a"):
+        longest = np.maximum(longest, np.max(np.abs(states.a), axis=-1))
+    return np.asarray(error * ((1 + wide) * longest + wide * error))
+
+
+def _at(march: March, t: float) -> Any:
+    """The state at a time of the flow's clock."""
+    times = np.array(march.times)
+    if not march.risk_clock:
+        return _weights_of(between(times, march.points, t))
+    if t == 0:
+        return _weights_of(march.points[0])
+    k = min(int(np.searchsorted(march.log_times, np.log(t))), len(times) - 1)
+    dt = times[k] - times[k - 1]
+    share = share_until(np.log(t), march.log_times[k - 1], march.slopes[k - 1], march.slopes[k], dt)
+    return _weights_of(between(times, march.points, times[k - 1] + share * dt))
+
+
+def _weights_of(point: Point) -> Any:
+    scale = np.exp(point.log_norm / 2)
+    return leaf_map(lambda leaf: scale * leaf, point.params)
+
+
+def _standing(problem: Problem, start: Point, times: Array) -> Trajectory:
+    """A network that no sample moves."""
+    states = leaf_map(lambda leaf: np.repeat(leaf[None], times.size, axis=0), problem.params0)
+    losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
+    zeros = np.zeros(times.size)
+    stats = {
+        "method": "margin",
+        "steps": 0,
+        "log_norm": zeros + start.log_norm,
+        "margin": zeros + np.min(problem.data.y * problem.model(start.params, problem.data.X)),
+        "weights": np.repeat(start.weights[None], times.size, axis=0),
+    }
+    return Trajectory(
+        times, states, losses, zeros, (), stats, Result.DEAD, problem, lambda t: problem.params0
+    )

@@ -1,0 +1,508 @@
+"""Mirror flow in its n-dimensional dual: ν̇ = y − X∇φ*(∇φ(β₀) + Xᵀν), whatever d is (R, §2).
+
+The right-hand side is minus the gradient of a convex function of ν: smooth, stiff, with the
+symmetric Jacobian −X·diag(w)·Xᵀ. LSODA with that Jacobian integrates it; on plateaus, where ν grows
+linearly and a multistep method would jump over whole transitions, steps are capped so that no β may
+grow by more than e² within one once it is significant. The error estimate is what the defect of
+its dense output makes along the flow (`transport`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._core.arguments import (
+    SMALLEST_NORMAL,
+    Array,
+    instance,
+    positive_float,
+    relative_tolerance,
+    system,
+    vector,
+)
+from ..._core.problems import MirrorProblem
+from ..._core.results import Result, Trajectory
+from ..._core.trees import leaf_map, leaves, regrouped
+from ..._numerics.deadlines import Deadline, deadline_of
+from ..._numerics.save_times import save_times
+from ...errors import InconsistentError, InfeasibleError, RefusedError, unknown
+from ...limits.constraints import reduce_constraints
+from ...limits.half_lines import forced_zeros
+from ...limits.minimisers import least_squares_fit
+from ...limits.newton import weighted_gram
+from ...losses import SquareLoss, needs_square
+from ...potentials import ScaledPotential
+from ...potentials.potential import MirrorPoint, Potential
+from ..endings import judged, returned
+from ..units import own_mirror
+from .defect import transported_errors
+
+CONVERGED = 1e-20
+"""Loss relative to its start at which a flow that interpolates has converged."""
+CONVERGED_SHORT = 1e-10
+"""The same for the excess over a positive infimum, which is known to rounding only."""
+GROWTH = 2.0
+"""Cap on the logarithmic growth of any significant |β| within a step."""
+SIGNIFICANT = 1e-6
+"""Share of the least-squares solution's largest entry above which a β is significant."""
+ROUNDINGS = 8.0
+"""Roundings of η, β and the weights that an error estimate allows for."""
+EPS = float(np.finfo(float).eps)
+RELATIVE = 100 * EPS
+"""LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are
+relative errors of β."""
+MAX_STEPS = 500_000
+INSPECT = 8
+"""Steps after which the point is looked at, unless something grew before: most steps then cost the
+integrator's work only."""
+NEARLY, IDLE, SHARPER, SHARPEST = 1e-10, 20, 0.01, 1e-7
+"""Where the loss is nearly gone but made no progress for some inspections, the flow sits at the
+tolerance, which is sharpened."""
+CALM = 0.2
+"""Share of the capped growth below which the cap is lifted: the plateau or the transition is
+over."""
+START = 1e-3
+"""First step of a segment, as a share of the capped one."""
+HORIZON = 1e15
+"""Final time in capped steps where none was given: LSODA wants a finite one."""
+STANDING = 50
+"""Steps in a row too short for the clock to show, after which a segment is given up: LSODA says t +
+h = t, and goes on."""
+SMALLEST_STEP = 1e-14
+"""Relative step below which the integration gives up."""
+BEYOND = 1e12
+"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them:
+in units of the largest β that least squares would make, at least one."""
+
+
+def mirror_flow(
+    potential: Potential,
+    X: ArrayLike,
+    y: ArrayLike,
+    beta0: ArrayLike | None = None,
+    t1: float | None = None,
+    loss: SquareLoss | None = None,
+    times: ArrayLike | None = None,
+    rtol: float = 1e-8,
+    throw: bool = True,
+    method: str | None = None,
+    *,
+    time_s: float | None = None,
+) -> Trajectory:
+    """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said
+    otherwise.
+
+    t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times:
+    where to save (default: every step). rtol: error allowed per step, relative for large β and
+    absolute in η for small ones. states are β, (T, d); stats['nu'] are the dual points, (T, n). The
+    problem recorded is the flow's own: its potential is φ over the speed of L.
+    method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples:
+    much faster, after some seconds of compilation once per machine). time_s: seconds after which it
+    gives up, compilation not counted.
+    """
+    instance("potential", potential, Potential)
+    X, y = system(X, y)
+    start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
+    if start is not None:
+        potential = potential.oriented(start)
+    loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
+    speed = 2 * loss.factor(len(y))
+    problem = MirrorProblem(
+        potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start
+    )
+    deadline, own = Deadline(time_s), own_mirror(potential, X, y, start)
+    origin = (
+        own.potential.at_dual(np.zeros(X.shape[1]))
+        if own.start is None
+        else own.potential.at(own.start)
+    )
+    integrate = integrator(method, own.potential)
+    flow = integrate(
+        origin,
+        potential.half_lines(X.shape[1]),
+        own.X,
+        own.y,
+        speed,
+        *own.units.ends(t1, times),
+        rtol,
+        deadline,
+    )
+    trajectory = flow.trajectory(
+        MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta
+    )
+    return returned("mirror_flow", own.units.restored(judged(trajectory), problem), throw)
+
+
+def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
+    """`integrate_dual`, or its compiled form where that was asked for."""
+    from .compiled_flow import integrate_compiled, refusal
+
+    if method is None or instance("method", method, str) == "dual":
+        return integrate_dual
+    if method != "compiled":
+        raise unknown("method", method, ["dual", "compiled"])
+    reason = refusal(potential)
+    if reason is not None:
+        raise RefusedError(f"method 'compiled': {reason}")
+    return integrate_compiled
+
+
+@dataclass(frozen=True, eq=False)
+class DualFlow:
+    """An integrated dual flow: dense ν(t), the saved points with their error, and why it
+    stopped."""
+
+    origin: MirrorPoint
+    X: Array
+    y: Array
+    dense: Callable[[float], Array]
+    times: Array
+    points: tuple[MirrorPoint, ...]
+    errors: Array  # of ν at the saved times, several of each, the largest of which counts
+    result: Result
+    stats: dict[str, Any]
+    over: Callable[[], bool]
+
+    def point_at(self, t: float) -> MirrorPoint:
+        return self.origin.moved(self.X.T @ self.dense(t))
+
+    def trajectory(
+        self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
+    ) -> Trajectory:
+        states = stack([view(point) for point in self.points])
+        losses = np.array([loss(self.X @ point.beta, self.y) for point in self.points])
+        error, of_beta = self._errors(states, view)
+        return Trajectory(
+            self.times,
+            states,
+            losses,
+            error,
+            (),
+            self.stats,
+            self.result,
+            problem,
+            lambda t: view(self.point_at(t)),
+            predictor_error=of_beta,
+        )
+
+    def _errors(self, states: Any, view: Callable[[MirrorPoint], Any]) -> tuple[Array, Array]:
+        """Of the states, and of β: what the errors of ν and the rounding of η do to them, away from
+        zero where they do most.
+
+        NaN where there was no time for them.
+        """
+        norms, nus = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)), self.stats["nu"]
+        found = np.full((len(self.points), 2), np.nan)
+        for k, point in enumerate(self.points):
+            if self.over() or not np.all(np.isfinite(self.errors[k])):
+                break
+            state = leaf_map(itemgetter(k), states)
+            blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * float(np.linalg.norm(nus[k])))
+            shift = np.max(np.abs(self.errors[k] @ self.X), axis=0) + blur
+            sizes = (
+                max(float(np.max(np.abs(leaf))) for leaf in leaves(state)),
+                float(np.max(np.abs(point.beta))),
+            )
+            moved = _moved(point, state, np.where(point.eta < 0, -shift, shift), view)
+            found[k] = np.array(moved) + ROUNDINGS * EPS * np.array(sizes)
+        return found[:, 0], found[:, 1]
+
+
+def _moved(
+    point: MirrorPoint, state: Any, shift: Array, view: Callable[[MirrorPoint], Any]
+) -> tuple[float, float]:
+    """How far a shift of η moves the state and β; where it leads beyond a wall, the other way."""
+    for way in (shift, -shift):
+        with np.errstate(all="ignore"):
+            other = point.moved(way)
+            gaps = [
+                np.max(np.abs(a - b))
+                for a, b in zip(leaves(state), leaves(view(other)), strict=True)
+            ]
+            found = float(max(gaps)), float(np.max(np.abs(point.beta - other.beta)))
+        if np.isfinite(found).all():
+            return found
+    return np.inf, np.inf
+
+
+def stack(states: list[Any]) -> Any:
+    """States over time as one state with a leading time axis."""
+    first = states[0]
+    if isinstance(first, tuple):
+        return regrouped(first, [stack(list(parts)) for parts in zip(*states, strict=True)])
+    return np.stack(states)
+
+
+def integrate_dual(
+    origin: MirrorPoint,
+    signs: Array,
+    X: Array,
+    y: Array,
+    speed: float,
+    t1: float | None,
+    times: ArrayLike | None,
+    rtol: float,
+    time_s: float | Deadline | None = None,
+) -> DualFlow:
+    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it."""
+    deadline = deadline_of(time_s)
+    t1 = None if t1 is None else positive_float("t1", t1)
+    rtol = relative_tolerance("rtol", rtol)
+    wanted = None if times is None else save_times(times, t1)
+    if wanted is not None and t1 is None:
+        t1 = float(wanted[-1])
+    target, infimum, ending = reachable(signs, X, y)
+    field = _Field(origin, X, target, speed)
+    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
+        target - X @ origin.beta
+    )
+    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol, deadline.first)
+    evaluations, started = run.evaluations, time.process_time()
+    saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
+    if wanted is not None and saved.size < wanted.size:
+        saved = np.append(saved, run.times[-1])
+    nus = [run.dense(t) for t in saved]
+    points = tuple(field.point(nu) for nu in nus)
+    errors = transported_errors(field, run.times, run.nus, run.pieces, saved, deadline.both)
+    estimating = time.process_time() - started
+    stats = {
+        "method": "dual",
+        "steps": len(run.times) - 1,
+        "evaluations": evaluations,
+        "error_seconds": estimating,
+        "restarts": run.restarts,
+        "nu": np.array(nus),
+    }
+    return DualFlow(
+        origin, X, y, run.dense, saved, points, errors, run.result, stats, deadline.both
+    )
+
+
+class _Field:
+    """The right-hand side of the dual flow, its Jacobian, and how sensitive β is to ν."""
+
+    def __init__(self, origin: MirrorPoint, X: Array, target: Array, speed: float) -> None:
+        self.origin, self.X, self.target, self.speed = origin, X, target, speed
+        self.floor = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
+        self.norms = np.sqrt(np.einsum("ij,ij->j", X, X))
+        self.row_sum = float(np.max(np.sum(np.abs(X), axis=1)))
+        change = np.abs(np.linalg.lstsq(X, target - X @ origin.beta, rcond=None)[0])
+        largest = float(np.max(np.abs(origin.beta) + change))
+        self.beyond = BEYOND * max(1.0, largest)
+        self.log_significant = float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL)))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            relative = np.nan_to_num(change / (np.abs(origin.beta) + self.floor), nan=0.0)
+            rounded = np.nan_to_num(
+                (np.abs(origin.beta) + change) / (np.abs(origin.beta) + self.floor), nan=0.0
+            )
+        self.extent = min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
+        self.noise = EPS * min(1.0, float(np.max(rounded)))
+        self.evaluations = 0
+
+    def point(self, nu: Array) -> MirrorPoint:
+        return self.origin.moved(self.X.T @ nu)
+
+    def force(self, point: MirrorPoint) -> Array:
+        """speed·(target − Xβ); beyond a wall, where a trial step may look, β is huge but finite."""
+        return self.speed * (self.target - self.X @ np.clip(point.beta, -self.beyond, self.beyond))
+
+    def __call__(self, t: float, nu: Array) -> Array:
+        self.evaluations += 1
+        return self.force(self.point(nu))
+
+    def jacobian(self, t: float, nu: Array) -> Array:
+        most = self.beyond
+        weight = np.minimum(np.nan_to_num(self.point(nu).weight(), nan=most, posinf=most), most)
+        top = float(np.max(weight))
+        return (
+            -self.speed * top * weighted_gram(self.X, weight / top)
+            if top > 0
+            else np.zeros((len(nu), len(nu)))
+        )
+
+    def relative_weight(self, point: MirrorPoint) -> Array:
+        """|d log β/dη|: how a change of η shows in β, relative for large β, in units of the scale
+        for small."""
+        weight = point.weight()
+        # 0/0 where everything underflowed: a change of η is one of log β
+        with np.errstate(invalid="ignore"):
+            relative = weight / (np.abs(point.beta) + np.minimum(self.floor, weight))
+        return relative if np.isfinite(relative).all() else np.nan_to_num(relative, nan=1.0)
+
+    def allowance(self, point: MirrorPoint) -> Array:
+        """How far log|β| may grow within a step: up to significance at once, by GROWTH beyond."""
+        return np.maximum(GROWTH, self.log_significant - point.log_size())
+
+    def at_floor(self, point: MirrorPoint, force: Array) -> bool:
+        """Whether the force is what rounding of η leaves of it."""
+        blur = EPS * (point.weight() * np.abs(point.eta).max() + np.abs(point.beta))
+        if np.abs(force).max() > self.speed * self.row_sum * blur.max():
+            return False
+        return bool(np.all(np.abs(force) <= self.speed * (np.abs(self.X) @ blur)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One integration: where its steps ended, ν there, and the polynomials between."""
+
+    times: Array
+    nus: Array
+    pieces: tuple[Any, ...]
+    result: Result
+    evaluations: int
+    restarts: int
+
+    def dense(self, t: float) -> Array:
+        k = int(np.searchsorted(self.times, t))
+        return self.nus[k] if k == 0 or self.times[k] == t else self.pieces[k - 1](t)
+
+
+Stop = Callable[[MirrorPoint, Array], Result | None]
+
+
+def _integrate(
+    field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]
+) -> _Run:
+    """LSODA in segments: a step that let some β grow too far is taken back and the next segment is
+    capped."""
+    import warnings
+
+    # a failed step is handled here, not announced
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return _segments(field, t1, stop, rtol, over)
+
+
+def _segments(
+    field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]
+) -> _Run:
+    from scipy.integrate import LSODA
+
+    times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
+    field.evaluations, restarts, caution, capped, result = 0, -1, 1.0, True, None
+    sharpness, initial = 1.0, half(field.force(field.point(nus[0])))
+    while result is None:
+        t, nu = times[-1], nus[-1]
+        point = field.point(nu)
+        force = field.force(point)
+        if (result := stop(point, force)) is not None:
+            break
+        if over():
+            result = Result.TIME_LIMIT
+            break
+        relative, allowance = field.relative_weight(point), field.allowance(point)
+        rate = float(np.max(np.abs(field.X.T @ force) * relative / allowance))
+        sensitivity = max(float(np.max(field.norms * relative)), SMALLEST_NORMAL)
+        cap = caution / max(rate, SMALLEST_NORMAL)
+        if cap < SMALLEST_STEP * t or caution < SMALLEST_STEP:
+            result = Result.STEP_TOO_SMALL
+            break
+        restarts += 1
+        bound = t + HORIZON * cap if t1 is None else t1
+        stiffness = -float(np.trace(field.jacobian(t, nu)))
+        first = min(START * cap, START / max(stiffness, SMALLEST_NORMAL), bound - t)
+        limit = cap if capped else np.inf
+        solver = LSODA(
+            field,
+            t,
+            nu,
+            bound,
+            first_step=first,
+            max_step=limit,
+            rtol=RELATIVE,
+            atol=max(sharpness * rtol * field.extent, field.noise) / sensitivity,
+            jac=field.jacobian,
+        )
+        sound, travelled, lowest, idle, standing = len(times), 0.0, np.inf, 0, 0
+        while result is None and solver.status == "running":
+            solver.step()
+            # what it moved is a jump of the next piece
+            if solver.status != "failed" and solver.t <= times[-1]:
+                standing += 1
+                if standing <= STANDING and not over():
+                    continue
+                caution, capped = (caution / 8 if capped else caution), True
+                break
+            standing = 0
+            growth = float((np.abs(field.X.T @ (solver.y - nus[-1])) * relative / allowance).max())
+            if solver.status == "failed" or not growth <= 2:
+                caution, capped = (caution / 8 if capped else caution), True
+                break
+            pieces.append(solver.dense_output())
+            times.append(float(solver.t))
+            nus.append(solver.y.copy())
+            travelled += growth
+            if over():
+                result = Result.TIME_LIMIT
+            if (
+                result is None
+                and len(times) < sound + INSPECT
+                and travelled < 1
+                and solver.status == "running"
+            ):
+                continue
+            point = field.point(solver.y)
+            if not np.isfinite(point.beta).all():
+                del times[sound:], nus[sound:], pieces[sound - 1 :]
+                caution, capped = caution / 8, True
+                break
+            sound, travelled, caution, force = len(times), 0.0, 1.0, field.force(point)
+            relative, allowance = field.relative_weight(point), field.allowance(point)
+            result = stop(point, force) or result
+            if result is None and t1 is not None and solver.t >= t1:
+                result = Result.REACHED_T1
+            if result is None and len(times) > MAX_STEPS:
+                result = Result.STEP_LIMIT
+            calm = (
+                capped
+                and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
+            )
+            lowest, idle = (half(force), 0) if half(force) < 0.9 * lowest else (lowest, idle + 1)
+            stuck = (
+                t1 is None and idle >= IDLE and lowest < NEARLY * initial and sharpness > SHARPEST
+            )
+            sharpness *= SHARPER if stuck else 1.0
+            if calm or stuck or (field.norms * relative).max() > 3 * sensitivity:
+                capped = capped and not calm
+                break
+    return _Run(
+        np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0)
+    )
+
+
+def _stopping(field: _Field, t1: float | None, threshold: float, ending: Result) -> Stop:
+    def stop(point: MirrorPoint, force: Array) -> Result | None:
+        if t1 is not None:
+            return None
+        if half(force) / field.speed**2 <= threshold:
+            return ending
+        return Result.FLOOR if field.at_floor(point, force) else None
+
+    return stop
+
+
+def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
+    """The labels that the flow approaches, the infimum of ½‖Xβ − target‖², and how a converged flow
+    is called."""
+    try:
+        reduce_constraints(X, y)
+        target, ending = y, Result.CONVERGED
+    except InconsistentError:
+        target, ending = X @ np.linalg.lstsq(X, y, rcond=None)[0], Result.STATIONARY
+    if np.any(signs):
+        try:
+            forced_zeros(X, target, signs)
+        except InfeasibleError:
+            return target, half(least_squares_fit(X, target, signs)[0] - target), Result.INFEASIBLE
+    return target, 0.0, ending
+
+
+def half(residual: Array) -> float:
+    return 0.5 * float(residual @ residual)

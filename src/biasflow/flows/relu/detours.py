@@ -1,0 +1,330 @@
+"""Neurons whose gates change within a step, integrated aside: along the forces of the step, through
+all their events.
+
+Neurons see each other only through the predictions. A neuron that changes a gate at θ leaves the
+course of the step, and the
+others notice only a ramp that its share of the predictions gains from there on: a small one where
+the neuron is small, its effect quadratic in the rest of the step. The step of all the others
+stands; what the ramps do to them is added to first order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._core.arguments import Array
+from .dormand_prince import NODES, TABLEAU, dense_state, error_and_stiffness
+from .early_phase import sign_of
+from .events import NOWHERE, TURN, Span, first_event
+from .gated_field import conserve, forces, pull, remove_sliding
+from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides
+from .relu_compilation import inner
+from .sliding_modes import cross, no_slides, noted, resolve, roomier, set_slides
+from .small_algebra import dot, positions
+
+PATIENCE, BLIND = 8, 1 / 16
+"""Events that may leave a neuron's gates as they were, before it goes on for this share of its way
+blind to ends of slides."""
+MOST_PIECES = 60
+"""Steps a neuron may take aside before the step of all is cut where it has got to."""
+
+
+class Course(NamedTuple):
+    """Predictions over a step, as quartics in θ."""
+
+    plus: Array  # (5, G)
+    minus: Array  # (5, G)
+
+
+class Aside(NamedTuple):
+    """Scratch space for one neuron."""
+
+    Y: Array  # (1, r+2)
+    trial: Array
+    sixth: Array
+    out: Array  # (1, r+2)
+    gates: Gates  # (1, G)
+    K: Array  # (7, r+2)
+    D: Array  # (r+2,)
+    span: Span
+    F0: Array
+    F1: Array
+
+
+@inner
+def span_for(m: int, G: int) -> Span:
+    return Span(
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.zeros((2, G)),
+        np.zeros((2, G)),
+        np.zeros((2, G)),
+        np.zeros((2, G)),
+    )
+
+
+@inner
+def aside_for(G: int, width: int) -> Aside:
+    return Aside(
+        np.empty((1, width)),
+        np.empty((1, width)),
+        np.empty((1, width)),
+        np.empty((1, width)),
+        np.empty((1, G), np.int8),
+        np.zeros((7, width)),
+        np.empty(width),
+        span_for(1, G),
+        np.empty(G),
+        np.empty(G),
+    )
+
+
+@inner
+def set_course(h: float, span: Span, middle: Array, course: Course) -> None:
+    """The quartics with the values and slopes of both ends of the span, and these values in the
+    middle."""
+    for side in range(2):
+        out = course.plus if side == 0 else course.minus
+        for g in range(out.shape[1]):
+            f0, f1 = span.predictions0[side, g], span.predictions1[side, g]
+            s0, s1 = h * span.rates0[side, g], h * span.rates1[side, g]
+            bump = 16 * (middle[side, g] - 0.5 * (f0 + f1) - 0.125 * (s0 - s1))
+            out[0, g], out[1, g] = f0, s0
+            out[2, g] = 3 * (f1 - f0) - 2 * s0 - s1 + bump
+            out[3, g] = 2 * (f0 - f1) + s0 + s1 - 2 * bump
+            out[4, g] = bump
+
+
+@inner
+def course_at(theta: float, course: Course, values: Array) -> None:
+    for side in range(2):
+        c = course.plus if side == 0 else course.minus
+        for g in range(c.shape[1]):
+            values[side, g] = c[0, g] + theta * (
+                c[1, g] + theta * (c[2, g] + theta * (c[3, g] + theta * c[4, g]))
+            )
+
+
+@inner
+def course_rates(theta: float, h: float, course: Course, rates: Array) -> None:
+    for side in range(2):
+        c = course.plus if side == 0 else course.minus
+        for g in range(c.shape[1]):
+            rates[side, g] = (
+                c[1, g] + theta * (2 * c[2, g] + theta * (3 * c[3, g] + theta * 4 * c[4, g]))
+            ) / h
+
+
+@inner
+def forced(
+    Y: Array,
+    theta: float,
+    course: Course,
+    geometry: Geometry,
+    slides: Slides,
+    s: Aside,
+    values: Array,
+    dY: Array,
+) -> None:
+    """The velocity of one neuron on the course."""
+    course_at(theta, course, values)
+    forces(values[0], values[1], geometry, s.F0, s.F1)
+    pull(s.gates[0], s.F0, s.F1, geometry.U, s.D)
+    if slides.sizes[0] > 0:
+        remove_sliding(0, s.D, geometry.U, slides)
+    along, out = 0.0, Y[0, OUT]
+    for i in range(FIRST, Y.shape[1]):
+        along += s.D[i] * Y[0, i]
+    growth = 2 * out * along
+    dY[RHO], dY[OUT] = growth, along - growth * out
+    for i in range(FIRST, Y.shape[1]):
+        dY[i] = out * s.D[i] - growth * Y[0, i]
+
+
+@inner
+def end_of_span(Y: Array, dY: Array, U: Array, P: Array, dP: Array) -> None:
+    for g in range(U.shape[0]):
+        P[0, g], dP[0, g] = dot(Y[0], U[g]), dot(dY, U[g])
+
+
+@inner
+def decided(
+    g: int, s: Aside, geometry: Geometry, slides: Slides, j: int, invariants: Invariants
+) -> Slides:
+    """New gates at an event on group g, or where the output turned, under the forces in s; the
+    neuron put onto its zeros."""
+    row, y = s.gates[0], s.Y[0]
+    sign = sign_of(y, row, s.F0, s.F1, geometry, s.D)
+    if g == TURN or row[g] == SLIDE:
+        resolve(positions(row, SLIDE, -1), row, sign, s.F0, s.F1, geometry, s.D)
+    else:
+        cross(g, row, sign, s.F0, s.F1, geometry, s.D)
+    slides = roomier(slides, positions(row, SLIDE, -1).size)
+    set_slides(0, row, geometry.U, slides)
+    remove_sliding(0, y, geometry.U, slides)
+    conserve(y, j, invariants)
+    return slides
+
+
+@inner
+def detour(
+    theta: float,
+    group: int,
+    end: float,
+    t: float,
+    h: float,
+    rtol: float,
+    late: float,
+    noise: float,
+    j: int,
+    course: Course,
+    geometry: Geometry,
+    invariants: Invariants,
+    s: Aside,
+    log: Log,
+) -> tuple[float, Log]:
+    """Neuron j from θ, where s.Y and s.gates hold it and it has an event on `group`, to `end`;
+    returns how far it got."""
+    # a literal zero would compile what it is passed to again
+    span, width, only = s.span, s.Y.shape[1], s.Y.shape[0] - 1
+    slides = no_slides(1, 4 + positions(s.gates[0], SLIDE, -1).size)
+    happened, blind, step, idle = True, False, end - theta, 0
+    for _ in range(MOST_PIECES):
+        if happened:
+            course_at(theta, course, span.predictions0)
+            forces(span.predictions0[0], span.predictions0[1], geometry, s.F0, s.F1)
+            before = s.gates[0].copy()
+            slides = decided(group, s, geometry, slides, j, invariants)
+            log = noted(log, t + theta * h, j, before, s.gates[0])
+            idle = idle + 1 if np.all(before == s.gates[0]) else 0
+            blind = idle > PATIENCE
+            step = BLIND * (end - theta) if blind else step
+            if theta >= end:
+                break
+            forced(s.Y, theta, course, geometry, slides, s, span.predictions0, s.K[0])
+            course_rates(theta, h, course, span.rates0)
+            end_of_span(s.Y, s.K[0], geometry.U, span.P0, span.dP0)
+        last = theta + step * (1 + 1e-9) >= end
+        step = end - theta if last else step
+        piece = step * h
+        for k in range(1, 7):
+            target = s.sixth if k == 5 else s.trial
+            for i in range(width):
+                total = 0.0
+                for b in range(k):
+                    total += TABLEAU[k, b] * s.K[b, i]
+                target[0, i] = s.Y[0, i] + piece * total
+            forced(
+                target,
+                theta + NODES[k] * step,
+                course,
+                geometry,
+                slides,
+                s,
+                span.predictions1,
+                s.K[k],
+            )
+        error = error_and_stiffness(piece, s.K, s.trial, s.sixth)[0] / rtol
+        if not error <= 1.0:
+            step *= max(0.2, 0.9 * error**-0.2) if error < math.inf else 0.2
+            happened = False
+            continue
+        course_rates(theta + step, h, course, span.rates1)
+        end_of_span(s.trial, s.K[6], geometry.U, span.P1, span.dP1)
+        when, group = first_event(
+            piece,
+            late,
+            noise,
+            only,
+            s.Y,
+            s.trial,
+            s.gates,
+            geometry,
+            slides,
+            s.K,
+            span,
+            s.F0,
+            s.F1,
+            not blind,
+        )
+        happened = when != NOWHERE
+        if happened:
+            dense_state(when, piece, s.Y, s.trial, s.K, s.out)
+            s.Y[:] = s.out
+            theta = min(theta + when * step, end)
+        else:
+            s.Y[:] = s.trial
+            theta = end if last else theta + step
+            step, blind = end - theta if blind else step, False
+            s.K[0] = s.K[6]
+            span.P0[:], span.dP0[:] = span.P1, span.dP1
+            span.predictions0[:], span.rates0[:] = span.predictions1, span.rates1
+        if slides.sizes[0] > 0:
+            remove_sliding(0, s.Y[0], geometry.U, slides)
+        conserve(s.Y[0], j, invariants)
+        if theta >= end and not happened:
+            break
+    return theta, log
+
+
+@inner
+def contribute(sign: float, row: Array, gates: Gates, geometry: Geometry, values: Array) -> None:
+    """Add ± a neuron's share of the predictions, its gates frozen."""
+    c = sign * math.exp(2 * row[RHO]) * row[OUT]
+    for g in range(gates.size):
+        if gates[g] == SLIDE:
+            continue
+        p = c * dot(row, geometry.U[g])
+        values[0, g] += p if gates[g] == ON else geometry.slope * p
+        values[1, g] -= geometry.slope * p if gates[g] == ON else p
+
+
+@inner
+def linear_forces(values: Array, geometry: Geometry, F0: Array, F1: Array) -> None:
+    """What these additions to the predictions add to the forces."""
+    for g in range(F0.size):
+        F0[g], F1[g] = 0.0, 0.0
+    for k in range(geometry.labels.size):
+        g = geometry.group[k]
+        weight = geometry.speed * geometry.kappa[k] ** 2
+        if geometry.side[k] > 0:
+            F1[g] += weight * values[0, g]
+            F0[g] += geometry.slope * weight * values[0, g]
+        else:
+            F0[g] -= weight * values[1, g]
+            F1[g] -= geometry.slope * weight * values[1, g]
+
+
+@inner
+def forces_size(F0: Array, F1: Array) -> float:
+    total = 0.0
+    for g in range(F0.size):
+        total += max(F0[g] ** 2, F1[g] ** 2)
+    return math.sqrt(total)
+
+
+@inner
+def bearable(
+    count: int, when: Array, ramps: Array, most: float, loop: float, allowed: float
+) -> float:
+    """The last θ ≤ most at which what the first order leaves out of the ramps' effect, loop·θ of
+    it, is allowed."""
+    low, high = when[0], most
+    for k in range(20):
+        theta = high if k == 0 else 0.5 * (low + high)
+        total = 0.0
+        for i in range(count):
+            if theta > when[i]:
+                total += ramps[i] * (theta - when[i]) ** 2
+        if total * min(1.0, loop * theta) <= allowed:
+            low = theta
+            if k == 0:
+                break
+        else:
+            high = theta
+    return low

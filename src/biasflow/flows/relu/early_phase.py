@@ -1,0 +1,369 @@
+"""The early phase in closed form: while h is negligible, neurons are independent and D is constant
+between crossings.
+
+With β = ‖D‖, D̂ = D/β, u₀ = ⟨D̂, w₀⟩ and x = βt: a = a₀·cosh x + u₀·sinh x, w = w₀ + D̂[(cosh x −
+1)u₀ + sinh x·a₀], and ⟨w, u_g⟩ reaches a value where a quadratic in e^x vanishes (B, §4.1; exact
+for any data).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._core.arguments import Array, Index
+from .gated_field import conserve, pull, remove_sliding
+from .layout import (
+    FIRST,
+    HYSTERESIS,
+    OFF,
+    ON,
+    OUT,
+    RHO,
+    SLIDE,
+    Gates,
+    Geometry,
+    Invariants,
+    Log,
+    Slides,
+)
+from .relu_compilation import STAMP, entry, inner
+from .sliding_modes import cross, no_slides, noted, resolve, roomier, set_slides
+from .small_algebra import copy, dot, fill, norm, positions
+
+PARALLEL = 1e-14
+"""Cosine of D with a direction below which the pre-activation does not move."""
+ROUNDED = 1e-30
+"""Square of a part of a unit vector that is only rounding."""
+TURN = -2
+"""In place of a group: the output weight of a sliding neuron changes sign."""
+NOTHING = -1
+CANCELLED = 1e-14
+"""Pull relative to the forces it is the sum of that is only rounding."""
+SWITCH = 12
+"""Bisections for the time at which the early phase is left: any time before h matters will do."""
+MAX_CROSSINGS = 100
+"""Crossings allowed per neuron and group."""
+
+
+class Arcs(NamedTuple):
+    """Hyperbolic arcs of all neurons, neuron after neuron: where each begins, from which state,
+    with which constant pull."""
+
+    neuron: Index
+    start: Array
+    state: Array  # (A, r+2)
+    pull: Array  # (A, r+2)
+    gates: Gates  # (A, G)
+
+
+@inner
+def modes(
+    row: Array, D: Array, beta: float, j: int, invariants: Invariants, across: Array
+) -> tuple[float, float]:
+    """P and M with a = P·e^x + M·e^{−x}, ⟨D̂, w⟩ = P·e^x − M·e^{−x}; `across` receives the part of
+    z̄ orthogonal to D.
+
+    The smaller comes from 4PM = a² − ⟨D̂, w⟩² = c + the squared part of w across D: a neuron that
+    shrinks while it slides would otherwise grow again out of rounding.
+    """
+    u, a, square = dot(D, row) / beta, row[OUT], 0.0
+    for i in range(FIRST, row.size):
+        across[i] = row[i] - u * D[i] / beta
+        square += across[i] ** 2
+    if square < ROUNDED:
+        square = 0.0
+        for i in range(FIRST, row.size):
+            across[i] = 0.0
+    product = square + math.exp(invariants.log_fixed[j] - 2 * row[RHO])
+    product += invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
+    if a * u >= 0.0:
+        P = 0.5 * (a + u)
+        return P, product / (4 * P) if P != 0.0 else 0.0
+    M = 0.5 * (a - u)
+    return product / (4 * M), M
+
+
+@inner
+def log_of(value: float) -> float:
+    return math.log(abs(value)) if value != 0.0 else -math.inf
+
+
+@inner
+def advanced(row: Array, D: Array, t: float, j: int, invariants: Invariants, out: Array) -> None:
+    """The state of neuron j after time t with constant D, scaled by its largest part, so that
+    nothing overflows."""
+    beta = norm(D)
+    copy(row, out)
+    if beta == 0.0 or t == 0.0:
+        return
+    x, across = beta * t, np.zeros(row.size)
+    P, M = modes(row, D, beta, j, invariants, across)
+    log_fixed = 0.5 * invariants.log_fixed[j] - row[RHO]
+    scale = max(log_of(P) + x, log_of(M) - x, log_of(norm(across)), log_fixed)
+    growing = math.copysign(math.exp(log_of(P) + x - scale), P)
+    falling = math.copysign(math.exp(log_of(M) - x - scale), M)
+    rest = math.exp(-scale)
+    out[OUT] = growing + falling
+    square = out[OUT] ** 2 + math.exp(2 * (log_fixed - scale))
+    for i in range(FIRST, row.size):
+        out[i] = across[i] * rest + D[i] / beta * (growing - falling)
+        square += out[i] ** 2
+    size = math.sqrt(square)
+    for i in range(OUT, row.size):
+        out[i] /= size
+    out[RHO] = row[RHO] + scale + math.log(size)
+    conserve(out, j, invariants)
+
+
+@inner
+def smallest_root(p: float, q: float, delta: float) -> float:
+    """The least τ > 0 with pτ² + 2qτ − 2δ = 0, or infinity."""
+    discriminant = q * q + 2 * delta * p
+    if discriminant < 0.0:
+        return math.inf
+    s = -(q + math.copysign(math.sqrt(discriminant), q))
+    first = s / p if p != 0.0 else math.inf
+    second = -2 * delta / s if s != 0.0 else math.inf
+    first = first if first > 0.0 else math.inf
+    second = second if second > 0.0 else math.inf
+    return min(first, second)
+
+
+@inner
+def first_crossing(
+    row: Array, gates: Gates, D: Array, U: Array, slide_count: int, j: int, invariants: Invariants
+) -> tuple[float, int]:
+    """When and on which group this neuron's gates have to change next: (time, group), (time, TURN)
+    or (∞, NOTHING)."""
+    beta = norm(D)
+    if beta == 0.0:
+        return math.inf, NOTHING
+    u, a = dot(D, row) / beta, row[OUT]
+    P, M = modes(row, D, beta, j, invariants, np.zeros(row.size))
+    best, where = math.inf, NOTHING
+    # never where the neuron is balanced, whatever the rounding of a and u
+    if slide_count > 0 and a * u < 0.0 and P * M < 0.0:
+        best, where = 0.5 * math.log(-M / P), TURN
+    for g in range(gates.size):
+        if gates[g] == SLIDE:
+            continue
+        rate = dot(U[g], D) / beta
+        if abs(rate) <= PARALLEL:
+            continue
+        target = -HYSTERESIS if gates[g] == ON else HYSTERESIS
+        delta = (target - dot(U[g], row)) / rate
+        # (u+a)τ² + 2(a−δ)τ − 2δ = 0, τ = e^x − 1
+        x = math.log1p(smallest_root(2 * P, a - delta, delta))
+        if x < best:
+            best, where = x, g
+    return best / beta, where
+
+
+@inner
+def start_gates(
+    Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, slides: Slides
+) -> Slides:
+    """Decide the pre-activations that start at zero (given as SLIDE), neuron by neuron."""
+    D = np.empty(Y.shape[1])
+    for j in range(Y.shape[0]):
+        zero = positions(gates[j], SLIDE, -1)
+        if zero.size > 0:
+            resolve(
+                zero, gates[j], sign_of(Y[j], gates[j], F0, F1, geometry, D), F0, F1, geometry, D
+            )
+            slides = roomier(slides, zero.size)
+            set_slides(j, gates[j], geometry.U, slides)
+            remove_sliding(j, Y[j], geometry.U, slides)
+    return slides
+
+
+@inner
+def forces_on(row: Gates, F0: Array, F1: Array) -> float:
+    """The sum of the sizes of all forces on one neuron, those that hold it included."""
+    total = 0.0
+    for g in range(row.size):
+        total += (
+            abs(F1[g])
+            if row[g] == ON
+            else (abs(F0[g]) if row[g] == OFF else max(abs(F0[g]), abs(F1[g])))
+        )
+    return total
+
+
+@inner
+def sign_of(row: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, D: Array) -> float:
+    """The sign of a, or where a is zero the sign it is about to have."""
+    if row[OUT] != 0.0:
+        return math.copysign(1.0, row[OUT])
+    pull(gates, F0, F1, geometry.U, D)
+    return math.copysign(1.0, dot(D, row))
+
+
+def _align(stamp: int) -> Any:
+    def align(
+        Y: Array,
+        gates: Gates,
+        F0: Array,
+        F1: Array,
+        geometry: Geometry,
+        invariants: Invariants,
+        t_end: float,
+        log_size: float,
+    ) -> tuple[Arcs, Log, float, int]:
+        """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them,
+        the log and that time. The last value is a neuron whose gates did not settle, −1 if there is
+        none.
+        """
+        m, width = Y.shape
+        G = gates.shape[1]
+        neuron, start = np.empty(4 * m + 4, np.int64), np.empty(4 * m + 4)
+        state, pulls, arc_gates = (
+            np.empty((4 * m + 4, width)),
+            np.empty((4 * m + 4, width)),
+            np.empty((4 * m + 4, G), np.int8),
+        )
+        log = Log(np.empty((64 + 0 * stamp, 5)), np.zeros(1, np.int64))
+        slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4))
+        D, scratch, row = np.empty(width), np.empty(width), np.empty(width)
+        count, unsettled = 0, -1
+        for j in range(m):
+            t, gate_row = 0.0, gates[j].copy()
+            copy(Y[j], row)
+            crossings = 0
+            while t < t_end:
+                pull(gate_row, F0, F1, geometry.U, D)
+                remove_sliding(j, D, geometry.U, slides)
+                if norm(D) <= CANCELLED * forces_on(gate_row, F0, F1):
+                    fill(D, 0.0)
+                if count == neuron.size:
+                    neuron, start = np.append(neuron, neuron), np.append(start, start)
+                    state, pulls = np.concatenate((state, state)), np.concatenate((pulls, pulls))
+                    arc_gates = np.concatenate((arc_gates, arc_gates))
+                neuron[count], start[count] = j, t
+                copy(row, state[count])
+                copy(D, pulls[count])
+                copy(gate_row, arc_gates[count])
+                count += 1
+                wait, g = first_crossing(
+                    row, gate_row, D, geometry.U, slides.sizes[j], j, invariants
+                )
+                beta = norm(D)
+                # may grow to size before it crosses: not beyond that
+                if 2 * (row[RHO] + beta * wait) > log_size:
+                    t_end = min(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
+                if g == NOTHING or t + wait >= t_end:
+                    break
+                crossings += 1
+                if crossings > MAX_CROSSINGS * G:
+                    unsettled = j
+                    break
+                t += wait
+                advanced(row, D, wait, j, invariants, scratch)
+                copy(scratch, row)
+                before = gate_row.copy()
+                if g == TURN:
+                    held = positions(gate_row, SLIDE, -1)
+                    sound = resolve(
+                        held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch
+                    )
+                else:
+                    sound = cross(
+                        g,
+                        gate_row,
+                        sign_of(row, gate_row, F0, F1, geometry, scratch),
+                        F0,
+                        F1,
+                        geometry,
+                        scratch,
+                    )
+                unsettled = unsettled if sound else j
+                slides = roomier(slides, positions(gate_row, SLIDE, -1).size)
+                set_slides(j, gate_row, geometry.U, slides)
+                remove_sliding(j, row, geometry.U, slides)
+                conserve(row, j, invariants)
+                log = noted(log, t, j, before, gate_row)
+        arcs = Arcs(neuron[:count], start[:count], state[:count], pulls[:count], arc_gates[:count])
+        if t_end < math.inf and size_at(arcs, invariants, t_end, scratch) > math.exp(log_size):
+            t_end = time_of_size(arcs, invariants, t_end, log_size, scratch)
+        return arcs, log, t_end, unsettled
+
+    return align
+
+
+@inner
+def time_to_size(
+    row: Array, D: Array, j: int, invariants: Invariants, log_size: float, t: float, wait: float
+) -> float:
+    """When e^{2ρ} of this neuron alone reaches e^{log_size} on its arc, or infinity; by
+    bisection."""
+    scratch = np.empty(row.size)
+    beta = norm(D)
+    low, high = 0.0, min(wait, (log_size - 2 * row[RHO] + 100.0) / beta)
+    if beta == 0.0:
+        return math.inf
+    advanced(row, D, high, j, invariants, scratch)
+    if 2 * scratch[RHO] < log_size:
+        return math.inf
+    for _ in range(SWITCH):
+        middle = 0.5 * (low + high)
+        advanced(row, D, middle, j, invariants, scratch)
+        if 2 * scratch[RHO] < log_size:
+            low = middle
+        else:
+            high = middle
+    return t + high
+
+
+@inner
+def size_at(arcs: Arcs, invariants: Invariants, t: float, scratch: Array) -> float:
+    """½Σe^{2ρ}, which bounds every |h(u)|, u a unit vector."""
+    total = 0.0
+    for i in range(arcs.neuron.size):
+        j = arcs.neuron[i]
+        last = i + 1 == arcs.neuron.size or arcs.neuron[i + 1] != j
+        if arcs.start[i] <= t and (last or arcs.start[i + 1] > t):
+            advanced(arcs.state[i], arcs.pull[i], t - arcs.start[i], j, invariants, scratch)
+            total += 0.5 * math.exp(2 * scratch[RHO])
+    return total
+
+
+@inner
+def time_of_size(
+    arcs: Arcs, invariants: Invariants, t_end: float, log_size: float, scratch: Array
+) -> float:
+    """The last time, up to the precision wanted of a switch, at which ½Σe^{2ρ} is below
+    e^{log_size}."""
+    low, high, target = 0.0, t_end, math.exp(log_size)
+    for _ in range(SWITCH):
+        middle = 0.5 * (low + high)
+        if size_at(arcs, invariants, middle, scratch) < target:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _states_at(stamp: int) -> Any:
+    def states_at(arcs: Arcs, invariants: Invariants, times: Array, m: int) -> tuple[Array, Gates]:
+        """The states (T, m, r+2) at these times, and the gates (m, G) at the last of them."""
+        states = np.empty((times.size + 0 * stamp, m, arcs.state.shape[1]))
+        gates = np.empty((m, arcs.gates.shape[1]), np.int8)
+        for i in range(arcs.neuron.size):
+            j = arcs.neuron[i]
+            last = i + 1 == arcs.neuron.size or arcs.neuron[i + 1] != j
+            for k in range(times.size):
+                t = times[k]
+                if arcs.start[i] <= t and (last or arcs.start[i + 1] > t):
+                    advanced(
+                        arcs.state[i], arcs.pull[i], t - arcs.start[i], j, invariants, states[k, j]
+                    )
+                    gates[j] = arcs.gates[i] if k + 1 == times.size else gates[j]
+        return states, gates
+
+    return states_at
+
+
+align, states_at = entry(_align(STAMP)), entry(_states_at(STAMP))

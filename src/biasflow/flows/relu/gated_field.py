@@ -1,0 +1,262 @@
+"""The right-hand side of the flow for frozen gates, and the projection onto what it conserves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..._core.arguments import Array
+from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
+from .relu_compilation import inner
+from .small_algebra import assemble, dot, fill, project
+
+SMALL_DEFECT = 1e-8
+"""Where one Newton step reaches rounding."""
+
+
+@inner
+def workspace(m: int, G: int, width: int) -> Work:
+    return Work(
+        np.empty((m, G)),
+        np.empty((m, G)),
+        np.zeros((m, G)),
+        np.zeros((m, G)),
+        np.empty((m, width)),
+        np.empty(G),
+        np.empty(G),
+        np.empty(G),
+        np.empty(G),
+    )
+
+
+@inner
+def set_masks(j: int, row: Gates, geometry: Geometry, work: Work) -> None:
+    """Neuron j's gates as numbers, for loops without branches."""
+    for g in range(row.size):
+        work.on[j, g] = 1.0 if row[g] == ON else 0.0
+        work.off[j, g] = 1.0 if row[g] == OFF and geometry.two_sided else 0.0
+
+
+@inner
+def predictions(Y: Array, geometry: Geometry, work: Work) -> None:
+    """Σ_j a_j σ(⟨w_j, ±u_g⟩) from work.P, gates frozen."""
+    fill(work.plus, 0.0)
+    fill(work.minus, 0.0)
+    slope, G = geometry.slope, work.plus.size
+    for j in range(Y.shape[0]):
+        c = math.exp(2 * Y[j, RHO]) * Y[j, OUT]
+        if geometry.two_sided:
+            for g in range(G):
+                p = c * work.P[j, g]
+                work.plus[g] += (work.on[j, g] + slope * work.off[j, g]) * p
+                work.minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * p
+        else:
+            for g in range(G):
+                work.plus[g] += work.on[j, g] * (c * work.P[j, g])
+
+
+@inner
+def forces(plus: Array, minus: Array, geometry: Geometry, F0: Array, F1: Array) -> float:
+    """F0 and F1 of every group for these predictions; returns Σ(h − y)² over the samples."""
+    fill(F0, 0.0)
+    fill(F1, 0.0)
+    total = 0.0
+    for k in range(geometry.labels.size):
+        g, kappa = geometry.group[k], geometry.kappa[k]
+        positive = geometry.side[k] > 0
+        residual = kappa * (plus[g] if positive else minus[g]) - geometry.labels[k]
+        total += residual * residual
+        push = geometry.speed * residual * kappa
+        if positive:
+            F1[g] += push
+            F0[g] += geometry.slope * push
+        else:
+            F0[g] -= push
+            F1[g] -= geometry.slope * push
+    return total
+
+
+@inner
+def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
+    """D = −Σ_g F_g u_g of one neuron, sliding groups left out."""
+    fill(D, 0.0)
+    for g in range(row.size):
+        force = F1[g] if row[g] == ON else (F0[g] if row[g] == OFF else 0.0)
+        if force != 0.0:
+            for i in range(D.size):
+                D[i] -= force * U[g, i]
+
+
+@inner
+def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
+    """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
+    stay in slides.held."""
+    count, width = slides.sizes[j], row.size
+    for a in range(count):
+        total = dot(U[slides.which[j, a]], row)
+        for b in range(a):
+            total -= slides.lower[j, a, b] * slides.held[j, b]
+        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
+    for a in range(count - 1, -1, -1):
+        total = slides.held[j, a]
+        for b in range(a + 1, count):
+            total -= slides.lower[j, b, a] * slides.held[j, b]
+        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
+    for a in range(count):
+        u, F = U[slides.which[j, a]], slides.held[j, a]
+        for i in range(FIRST, width):
+            row[i] -= F * u[i]
+
+
+@inner
+def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
+    """ρ' = 2ā⟨D, z̄⟩, ā' = ⟨D, z̄⟩ − ρ'ā, z̄' = āD − ρ'z̄; returns Σ(h − y)²."""
+    if Y.shape[1] == FIRST + 2:
+        return planar_field(Y, geometry, slides, work, dY)
+    project(Y, geometry.U, geometry.UT, work.P)
+    predictions(Y, geometry, work)
+    total = forces(work.plus, work.minus, geometry, work.F0, work.F1)
+    respond(Y, work.F0, work.F1, geometry, slides, work, dY)
+    return total
+
+
+@inner
+def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
+    """The same where the inputs span a plane: one pass over the neurons for the forces, one for the
+    response."""
+    P, on, off, plus, minus, F0, F1, D = (
+        work.P,
+        work.on,
+        work.off,
+        work.plus,
+        work.minus,
+        work.F0,
+        work.F1,
+        work.D,
+    )
+    ux, uy, slope, two_sided = (
+        geometry.UT[FIRST],
+        geometry.UT[FIRST + 1],
+        geometry.slope,
+        geometry.two_sided,
+    )
+    sizes, which, lower, held = slides.sizes, slides.which, slides.lower, slides.held
+    m, G = P.shape
+    fill(plus, 0.0)
+    fill(minus, 0.0)
+    for j in range(m):
+        c, x, y = math.exp(2 * Y[j, RHO]) * Y[j, OUT], Y[j, FIRST], Y[j, FIRST + 1]
+        for g in range(G):
+            p = x * ux[g] + y * uy[g]
+            P[j, g] = p
+            p *= c
+            plus[g] += (on[j, g] + slope * off[j, g]) * p
+            if two_sided:
+                minus[g] -= (slope * on[j, g] + off[j, g]) * p
+    total = forces(plus, minus, geometry, F0, F1)
+    for j in range(m):
+        dx, dy = 0.0, 0.0
+        for g in range(G):
+            q = on[j, g] * F1[g] + off[j, g] * F0[g]
+            dx -= q * ux[g]
+            dy -= q * uy[g]
+        if sizes[j] == 1:  # a unit vector
+            g = which[j, 0]
+            c = dx * ux[g] + dy * uy[g]
+            held[j, 0] = c / lower[j, 0, 0] ** 2
+            dx -= held[j, 0] * ux[g]
+            dy -= held[j, 0] * uy[g]
+        D[j, FIRST], D[j, FIRST + 1] = dx, dy
+        if sizes[j] > 1:
+            remove_sliding(j, D[j], geometry.U, slides)
+            dx, dy = D[j, FIRST], D[j, FIRST + 1]
+        out = Y[j, OUT]
+        along = dx * Y[j, FIRST] + dy * Y[j, FIRST + 1]
+        growth = 2 * out * along
+        dY[j, RHO] = growth
+        dY[j, OUT] = along - growth * out
+        dY[j, FIRST] = out * dx - growth * Y[j, FIRST]
+        dY[j, FIRST + 1] = out * dy - growth * Y[j, FIRST + 1]
+    return total
+
+
+@inner
+def respond(
+    Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array
+) -> None:
+    """The velocities under these forces."""
+    for j in range(Y.shape[0]):
+        for g in range(F1.size):
+            work.Q[j, g] = -work.on[j, g] * F1[g] - work.off[j, g] * F0[g]
+    assemble(work.Q, geometry.U, work.D)
+    width = Y.shape[1]
+    for j in range(Y.shape[0]):
+        if slides.sizes[j] > 0:
+            remove_sliding(j, work.D[j], geometry.U, slides)
+        along = 0.0
+        for i in range(FIRST, width):
+            along += work.D[j, i] * Y[j, i]
+        out = Y[j, OUT]
+        growth = 2 * out * along
+        dY[j, RHO] = growth
+        dY[j, OUT] = along - growth * out
+        for i in range(FIRST, width):
+            dY[j, i] = out * work.D[j, i] - growth * Y[j, i]
+
+
+@inner
+def prediction_rates(
+    Y: Array,
+    dY: Array,
+    P: Array,
+    dP: Array,
+    geometry: Geometry,
+    work: Work,
+    plus: Array,
+    minus: Array,
+) -> None:
+    """Time derivatives of `predictions` at the state Y with velocity dY, pre-activations P and
+    their slopes."""
+    fill(plus, 0.0)
+    fill(minus, 0.0)
+    slope = geometry.slope
+    for j in range(Y.shape[0]):
+        scale = math.exp(2 * Y[j, RHO])
+        c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])
+        for g in range(plus.size):
+            rate = dc * P[j, g] + c * dP[j, g]
+            plus[g] += (work.on[j, g] + slope * work.off[j, g]) * rate
+            minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * rate
+
+
+@inner
+def conserve(row: Array, j: int, invariants: Invariants) -> None:
+    """The nearest (ρ, ā, ‖z̄‖) with ‖v̄‖ = 1 and a² − ‖w‖² = c, by at most two Newton steps.
+
+    With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w
+    outside the span of the inputs.
+    """
+    for _ in range(2):
+        cE, bE = 0.0, 0.0
+        if invariants.sign[j] != 0.0:
+            cE = invariants.sign[j] * math.exp(invariants.log_size[j] - 2 * row[RHO])
+        if invariants.log_fixed[j] > -math.inf:
+            bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
+        square = 0.0
+        for i in range(FIRST, row.size):
+            square += row[i] * row[i]
+        out = row[OUT]
+        g1, g2 = out * out - 0.5 * (1 + cE), square - 0.5 * (1 - cE) + bE
+        e = cE + 2 * bE
+        s11, s12, s22 = cE * cE + 4 * out * out, -cE * e, e * e + 4 * square
+        det = s11 * s22 - s12 * s12
+        if not det > 1e-20:  # both layers all but still: no direction to correct along
+            return
+        l1, l2 = (s22 * g1 - s12 * g2) / det, (s11 * g2 - s12 * g1) / det
+        row[RHO] -= cE * l1 - e * l2
+        row[OUT] -= 2 * out * l1
+        for i in range(FIRST, row.size):
+            row[i] *= 1 - 2 * l2
+        if abs(g1) + abs(g2) < SMALL_DEFECT:
+            return

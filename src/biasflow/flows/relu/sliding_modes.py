@@ -1,0 +1,227 @@
+"""Filippov's sliding: which of a neuron's zero pre-activations are held at zero, and with what
+gate.
+
+On its zero set a neuron may choose F_g between F0_g and F1_g. Where both sides push towards zero
+(sign(a)·(F1 − F0) > 0: the group attracts) the field is the one of least ‖D‖ over that box, a
+convex problem with a unique D: velocity zero inside the box, positive where the gate is ON,
+negative where it is OFF. A group that does not attract is left by the side its velocity points to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._core.arguments import Array, Index
+from .gated_field import pull
+from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
+from .relu_compilation import inner
+from .small_algebra import dot, largest, norm, positions, solve
+
+RIDGE = 1e-13
+"""Added to the unit diagonal of the Gram matrix of a zero set, so that pivoting is finite for
+dependent directions too."""
+STILL = 1e-12
+"""Velocity relative to the force scale that counts as none."""
+
+
+@inner
+def cosine(g: int, k: int, geometry: Geometry) -> float:
+    """⟨u_g, u_k⟩, zero where it is rounding. Few are ever asked for: all of them would take n²
+    numbers."""
+    value = dot(geometry.U[g], geometry.U[k])
+    return value if abs(value) >= ROUNDING else 0.0
+
+
+@inner
+def no_slides(m: int, capacity: int) -> Slides:
+    return Slides(
+        np.zeros(m, np.int64),
+        np.zeros((m, capacity), np.int64),
+        np.zeros((m, capacity, capacity)),
+        np.zeros((m, capacity)),
+    )
+
+
+@inner
+def roomier(slides: Slides, needed: int) -> Slides:
+    """The same slides with room for `needed` groups a neuron."""
+    m, capacity = slides.which.shape
+    if needed <= capacity:
+        return slides
+    grown = no_slides(m, needed + 4)
+    for j in range(m):
+        grown.sizes[j] = slides.sizes[j]
+        for a in range(slides.sizes[j]):
+            grown.which[j, a] = slides.which[j, a]
+            for b in range(a + 1):
+                grown.lower[j, a, b] = slides.lower[j, a, b]
+    return grown
+
+
+@inner
+def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
+    """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice."""
+    count, width = 0, U.shape[1]
+    basis = np.empty((slides.which.shape[1], width))
+    for g in range(row.size):
+        if row[g] != SLIDE:
+            continue
+        q = basis[count]
+        for i in range(width):
+            q[i] = U[g, i]
+        slides.which[j, count] = g
+        for b in range(count + 1):
+            slides.lower[j, count, b] = 0.0
+        for _ in range(2):
+            for b in range(count):
+                c = dot(q, basis[b])
+                slides.lower[j, count, b] += c
+                for i in range(FIRST, width):
+                    q[i] -= c * basis[b, i]
+        size = norm(q)
+        slides.lower[j, count, count] = size if size > DEPENDENT else 0.0
+        for i in range(width):
+            q[i] = q[i] / size if size > DEPENDENT else 0.0
+        count += 1
+    slides.sizes[j] = count
+
+
+@inner
+def box_least_squares(
+    zero: Index, row: Gates, D: Array, F0: Array, F1: Array, geometry: Geometry, still: float
+) -> bool:
+    """Gates of the attracting groups `zero`: least ‖D − Σ F_g u_g‖ over F_g between F0_g and F1_g.
+
+    D is the pull of everything else; row holds the first guess and receives the answer. Least-index
+    principal pivoting (Murty), which is finite for a positive definite Gram matrix.
+    """
+    count = zero.size
+    b, F = np.empty(count), np.empty(count)
+    for i in range(count):
+        b[i] = dot(geometry.U[zero[i]], D)
+    for _ in range(100 + 20 * count):
+        free = positions(row[zero], SLIDE, -1)
+        for i in range(count):
+            F[i] = F1[zero[i]] if row[zero[i]] == ON else F0[zero[i]]
+        if free.size > 0:
+            A, right = np.empty((free.size, free.size)), np.empty(free.size)
+            for k in range(free.size):
+                right[k] = b[free[k]]
+                for i in range(count):
+                    if row[zero[i]] != SLIDE:
+                        right[k] -= cosine(zero[free[k]], zero[i], geometry) * F[i]
+                for i in range(free.size):
+                    A[k, i] = cosine(zero[free[k]], zero[free[i]], geometry) + (
+                        RIDGE if i == k else 0.0
+                    )
+            solve(A, right)
+            for k in range(free.size):
+                F[free[k]] = right[k]
+        changed = False
+        for i in range(count):
+            g = zero[i]
+            if row[g] == SLIDE:
+                share = (F[i] - F0[g]) / (F1[g] - F0[g])
+                if not 0.0 < share < 1.0:
+                    row[g], changed = (OFF if share <= 0.0 else ON), True
+                    break
+            else:
+                velocity = b[i]
+                for k in range(count):
+                    velocity -= cosine(g, zero[k], geometry) * F[k]
+                # the sign of a, since the group attracts
+                velocity *= 1.0 if F1[g] > F0[g] else -1.0
+                if (row[g] == OFF and velocity > still) or (row[g] == ON and velocity < -still):
+                    row[g], changed = SLIDE, True
+                    break
+        if not changed:
+            return True
+    return False
+
+
+@inner
+def attracting(zero: Index, sign: float, F0: Array, F1: Array, wanted: bool) -> Index:
+    """Those of the groups `zero` that attract, or those that do not."""
+    chosen, count = np.empty(zero.size, np.int64), 0
+    for g in zero:
+        if (sign * (F1[g] - F0[g]) > 0.0) == wanted:
+            chosen[count] = g
+            count += 1
+    return chosen[:count].copy()
+
+
+@inner
+def resolve(
+    zero: Index, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
+) -> bool:
+    """Gates of one neuron on its zero set. `sign` is that of a; gates outside `zero` are fixed; D
+    is scratch space."""
+    still = STILL * largest(F0, F1)
+    held, loose = attracting(zero, sign, F0, F1, True), attracting(zero, sign, F0, F1, False)
+    for g in loose:
+        row[g] = OFF if row[g] == SLIDE else row[g]
+    sound = True
+    for _ in range(1 + zero.size):
+        guess = row.copy()
+        for g in held:
+            row[g] = SLIDE
+        pull(row, F0, F1, geometry.U, D)
+        for g in held:
+            row[g] = guess[g]
+        if held.size > 0:
+            sound = box_least_squares(held, row, D, F0, F1, geometry, still) and sound
+        pull(row, F0, F1, geometry.U, D)
+        turned = False
+        for g in loose:
+            if row[g] == OFF and sign * held_velocity(g, row, D, geometry) > still:
+                row[g], turned = ON, True
+        if not turned:
+            break
+    return sound
+
+
+@inner
+def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
+    """⟨D, u_g⟩ with the sliding directions projected out of D."""
+    held = positions(row, SLIDE, -1)
+    velocity = dot(D, geometry.U[g])
+    if held.size == 0:
+        return velocity
+    A, right = np.empty((held.size, held.size)), np.empty(held.size)
+    for i in range(held.size):
+        right[i] = dot(D, geometry.U[held[i]])
+        for k in range(held.size):
+            A[i, k] = cosine(held[i], held[k], geometry) + (RIDGE if i == k else 0.0)
+    solve(A, right)
+    for i in range(held.size):
+        velocity -= cosine(g, held[i], geometry) * right[i]
+    return velocity
+
+
+@inner
+def cross(
+    g: int, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
+) -> bool:
+    """Update one neuron's gates where it reaches zero on group g (from an OFF or ON gate)."""
+    if sign * (F1[g] - F0[g]) > 0.0:
+        row[g] = SLIDE
+        return resolve(positions(row, SLIDE, g), row, sign, F0, F1, geometry, D)
+    row[g] = OFF if row[g] == ON else ON
+    zero = positions(row, SLIDE, -1)
+    return resolve(zero, row, sign, F0, F1, geometry, D) if zero.size > 0 else True
+
+
+@inner
+def noted(log: Log, t: float, j: int, before: Gates, after: Gates) -> Log:
+    """The log with every change of this neuron's gates."""
+    for g in range(before.size):
+        if before[g] == after[g]:
+            continue
+        if log.filled[0] == log.rows.shape[0]:
+            rows = np.empty((2 * log.rows.shape[0], 5))
+            rows[: log.filled[0]] = log.rows
+            log = Log(rows, log.filled)
+        row = log.rows[log.filled[0]]
+        row[0], row[1], row[2], row[3], row[4] = t, j, g, before[g], after[g]
+        log.filled[0] += 1
+    return log

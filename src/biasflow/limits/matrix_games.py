@@ -1,0 +1,156 @@
+"""Matrix games: max over the simplex of the least entry of Za, by linear programming."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+
+from .._core.arguments import Array, matrix
+from .._core.results import Certificate, Limit
+from .._numerics.exact_sums import as_integers, rounded_down
+from ..errors import ConvergenceError
+
+ATTEMPTS = (("highs", 1e-10), ("highs-ipm", 1e-8))
+"""HiGHS with its tightest tolerance first; where it gives up, a looser one: the bounds are computed
+afresh."""
+ON_SUPPORT = 1e-12
+"""Share below which an entry of a vertex counts as zero."""
+LEAST = 1e-9
+"""Least unit, relative to the largest entry: HiGHS refuses entries that are too large."""
+EPS = float(np.finfo(float).eps)
+EXACT = 1e-6
+"""Relative width of a bracket up to which it counts as the number itself; a game whose value is
+zero to rounding has a bound."""
+SMALL = 1e-3
+"""Value, relative to the largest entry, below which the program is solved again in units of its
+value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """a (m,) and p (n,) in the simplices: lower = min_i(Za)_i ≤ value ≤ max_j(Zᵀp)_j = upper."""
+
+    a: Array
+    p: Array
+    lower: float
+    upper: float
+
+
+def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
+    """γ₁^(m) = max_{a ≥ 0, Σa = 1} min_i (Za)_i for signed features z_ij = y_iφ(θ_j, x_i), Z (n, m)
+    (C, Proposition 6).
+
+    value: a (m,). certificate: p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j; both bounds hold for
+    Z as it is given, evaluated in integers. Features that do not separate have γ₁^(m) ≤ 0. stats:
+    weights p on the samples, support of a, separable (None where the bracket has zero inside).
+    """
+    Z = matrix("Z", Z)
+    game = solve_game(Z)
+    lower, upper = exact_bounds(Z, game.a, game.p)
+    stats = {
+        "weights": game.p,
+        "support": np.flatnonzero(game.a > 0),
+        "separable": True if lower > 0 else False if upper <= 0 else None,
+    }
+    narrow = upper - lower <= EXACT * max(abs(lower), abs(upper))
+    return Limit(
+        game.a, lower, Certificate(lower, upper, 0.0, "exact" if narrow else "bound"), stats
+    )
+
+
+def exact_bounds(Z: Array, a: Array, p: Array) -> tuple[float, float]:
+    """min_i(Za)_i/Σa and max_j(Zᵀp)_j/Σp, a and p being floats of at least zero: in integers,
+    rounded outwards."""
+    columns, rows = np.flatnonzero(a), np.flatnonzero(p)
+    least = _exact_least(Z[:, columns], a[columns])
+    return rounded_down(least), -rounded_down(_exact_least(-Z[rows].T, p[rows]))
+
+
+def _exact_least(part: Array, weights: Array) -> Fraction:
+    """The least entry of part·weights/Σweights: in integers for the rows that float64 cannot tell
+    from it."""
+    values, doubts = part @ weights, (weights.size + 2) * EPS * (np.abs(part) @ weights)
+    near = np.flatnonzero(~(values - doubts > np.min(values + doubts)))
+    entries, shares = as_integers(part[near]), as_integers(weights)
+    least = Fraction(int(min(entries.entries @ shares.entries)), int(np.sum(shares.entries)))
+    return least * Fraction(2) ** entries.exponent
+
+
+def solve_game(Z: Array, unit: float | None = None, time_s: float = np.inf) -> Game:
+    """Both sides' optimal strategies. unit: an estimate of the value, to scale by."""
+    size = float(np.max(np.abs(Z)))
+    if size == 0:
+        return Game(
+            np.full(Z.shape[1], 1 / Z.shape[1]), np.full(Z.shape[0], 1 / Z.shape[0]), 0.0, 0.0
+        )
+    game = _program(Z, max(unit or size, LEAST * size), time_s)
+    value = max(abs(game.lower), abs(game.upper))
+    if unit is None and LEAST * size < value < SMALL * size:
+        game = _better(Z, game, _program(Z, value, time_s))
+    return _better(Z, game, _on_support(Z, game))
+
+
+def _program(Z: Array, unit: float, time_s: float) -> Game:
+    """max t subject to Za ≥ t·unit, Σa = 1, a ≥ 0."""
+    n, m = Z.shape
+    cost, rows = np.append(np.zeros(m), -1.0), np.hstack([-Z / unit, np.ones((n, 1))])
+    total, bounds = np.append(np.ones(m), 0.0)[None], [(0, None)] * m + [(None, None)]
+    began = time.monotonic()
+    for method, tolerance in ATTEMPTS:
+        options = {
+            "primal_feasibility_tolerance": tolerance,
+            "dual_feasibility_tolerance": tolerance,
+        }
+        if np.isfinite(time_s):
+            options["time_limit"] = max(time_s - (time.monotonic() - began), 0.05)
+        found = linprog(cost, rows, np.zeros(n), total, [1.0], bounds, method, options=options)
+        if found.x is not None and found.status in (0, 1):
+            return _game(Z, found.x[:m], -found.ineqlin.marginals)
+    raise ConvergenceError(f"linear program: {found.message}")
+
+
+def _game(Z: Array, a: Array, p: Array) -> Game:
+    """The bounds that a and p prove, whatever they are."""
+    a, p = _onto_simplex(a), _onto_simplex(p)
+    return Game(a, p, float(np.min(Z @ a)), float(np.max(p @ Z)))
+
+
+def _onto_simplex(weights: Array) -> Array:
+    weights = np.maximum(np.nan_to_num(weights), 0.0)
+    weights = np.where(weights > ON_SUPPORT * np.max(weights), weights, 0.0)
+    total = float(np.sum(weights))
+    return weights / total if total > 0 else np.full(weights.size, 1 / weights.size)
+
+
+def _on_support(Z: Array, game: Game) -> Game | None:
+    """At a vertex, (Za)_i = t on the support of p and (Zᵀp)_j = t on that of a: linear systems,
+    solved to rounding."""
+    rows, columns = np.flatnonzero(game.p), np.flatnonzero(game.a)
+    k = rows.size
+    if k != columns.size:
+        return None
+    corner = np.block(
+        [[Z[np.ix_(rows, columns)], -np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]]
+    )
+    right = np.append(np.zeros(k), 1.0)
+    try:
+        mine, theirs = np.linalg.solve(corner, right)[:k], np.linalg.solve(corner.T, right)[:k]
+    except np.linalg.LinAlgError:
+        return None
+    a, p = np.zeros(Z.shape[1]), np.zeros(Z.shape[0])
+    a[columns], p[rows] = mine, -theirs if np.sum(theirs) < 0 else theirs
+    return _game(Z, a, p) if np.all(np.isfinite(mine)) and np.all(np.isfinite(theirs)) else None
+
+
+def _better(Z: Array, game: Game, other: Game | None) -> Game:
+    """The better side of each."""
+    if other is None:
+        return game
+    first = game if game.lower >= other.lower else other
+    second = game if game.upper <= other.upper else other
+    return Game(first.a, second.p, first.lower, second.upper)

@@ -1,0 +1,141 @@
+"""F1 max margins: the limit of training both layers of a wide ReLU network (C, eq. 4 and Theorem
+3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._core.arguments import Array, positive_float, positive_int, row_lengths
+from ..._core.results import Certificate, Limit
+from ...models import Particles
+from ..hard_margins import nearest_weights
+from .labelled_inputs import Labelled, read_labelled
+from .margin_generation import Bracket, generate
+from .margin_oracles import Neurons, exact_effort
+
+EPS = float(np.finfo(float).eps)
+LARGE = 3000
+"""Samples above which the first weights are uniform: the kernel's would take a while."""
+
+
+def f1_max_margin(
+    X: ArrayLike, y: ArrayLike, gap: float = 1e-9, time_s: float = 60.0, key: int = 0
+) -> Limit[Particles]:
+    """γ₁ = max_{‖f‖_{F1} ≤ 1} min_i y_if(x_i) over ReLU networks of any width (C, eq. 4).
+
+    X (n, d) without the bias column, y = ±1. value: `Particles` of total mass one; objective: their
+    margin, a lower bound.
+    certificate: primal ≤ γ₁ ≤ dual, where dual = max_θ Σ_ip_iy_iφ(θ, x_i) for weights p on the
+    samples (C, Proposition 12). kind 'exact': the gap was reached, with that maximum found by
+    visiting every face of the arrangement of the samples' hyperplanes; so for d ≤ 2, given time,
+    and wherever p has few enough support points. 'bound': the gap was not reached, for want of
+    time, or of digits where inputs of opposite classes agree to six or more relative to ‖(x, 1)‖:
+    dual allows for rounding. Where there are too many faces (upper_kind 'bound'), dual is proven by
+    a relaxation, and loose, while heuristic_upper holds what the best
+    search found: no proof.
+
+    gap: relative gap to reach; time_s: no new round starts after that many seconds (the last
+    program and proof come on top); Ctrl-C ends the rounds and keeps the bracket. The same key gives
+    the same result if time does not run out. stats: weights p, relative_gap, upper_kind,
+    heuristic_upper, stopped (why), rounds, met (neurons tried), history (seconds, lower, upper, and
+    what was believed), note.
+    """
+    gap, time_s, key = (
+        positive_float("gap", gap),
+        positive_float("time_s", time_s),
+        positive_int("key", key, least=0),
+    )
+    data = read_labelled(X, y)
+    if data.conflict is not None:
+        return _zero(data)
+    bracket = generate(data.rows, data.y, gap, time_s, key, first_weights(data))
+    return as_limit(bracket, data, gap)
+
+
+def first_weights(data: Labelled) -> Array:
+    """The weights of the kernel max margin: cheap, and near those sought."""
+    from .kernel_classifiers import kernel_in_floats
+
+    kernel = (
+        kernel_in_floats(data.rows[:, :-1]) if data.y.size <= LARGE else np.full((1, 1), np.inf)
+    )
+    return (
+        nearest_weights(kernel, data.y)
+        if np.all(np.isfinite(kernel))
+        else np.full(data.y.size, 1 / data.y.size)
+    )
+
+
+def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
+    """The bracket as a limit, for the samples as they were given."""
+    value = as_measure(bracket.neurons, bracket.masses)
+    lower, upper = _rounded(bracket, data)
+    reached = (upper - lower) / lower if lower > 0 else np.inf
+    stats: dict[str, Any] = {
+        "weights": data.spread(bracket.weights),
+        "relative_gap": reached,
+        "upper_kind": bracket.kind,
+        "heuristic_upper": max(min(bracket.guess, upper), lower),
+        "stopped": bracket.stopped,
+        "rounds": bracket.rounds,
+        "met": bracket.met,
+        "history": tuple(bracket.history),
+        "note": "" if reached <= gap else _note(bracket, data),
+    }
+    return Limit(
+        value, lower, Certificate(lower, upper, 0.0, "exact" if reached <= gap else "bound"), stats
+    )
+
+
+def _rounded(bracket: Bracket, data: Labelled) -> tuple[float, float]:
+    """Both bounds, moved outwards by rounding: of ⟨u_j, x̃⟩, whose u_j are of unit length to (d +
+    4)u, of the sum over k neurons and of their masses; and of the weights' sum."""
+    (n, d), k = data.rows.shape, int(np.count_nonzero(bracket.masses))
+    upper = bracket.upper * (1 + (n + 4) * EPS)
+    if bracket.lower <= 0:
+        return 0.0, upper
+    longest = float(np.max(row_lengths(data.rows)))
+    margins = (
+        data.y
+        * (bracket.neurons.features(data.rows) @ bracket.masses)
+        / float(np.sum(bracket.masses))
+    )
+    lower = max(float(np.min(margins)) - (k + 2 * d + 8) * EPS * longest / 2, 0.0)
+    return lower, max(upper, lower)
+
+
+def as_measure(neurons: Neurons, masses: Array) -> Particles:
+    with np.errstate(divide="ignore"):
+        return Particles(neurons.u, neurons.s, np.log(masses))
+
+
+def _note(bracket: Bracket, data: Labelled) -> str:
+    if bracket.guess >= bracket.upper or bracket.guess_weights is None:
+        return ""
+    faces = exact_effort(data.rows, bracket.guess_weights * data.y) / data.rows.shape[1]
+    return (
+        f"inputs of dimension {data.rows.shape[1] - 1}: {faces:.1g} faces are too many for an "
+        "exact search in the time given; "
+        "the upper bound is proven, and loose"
+    )
+
+
+def _zero(data: Labelled) -> Limit[Particles]:
+    """Equal inputs with opposite labels: f = 0 is as good as any."""
+    axis = np.eye(data.rows.shape[1])[-1]
+    value = Particles(np.stack([axis, axis]), np.array([1.0, -1.0]), np.log([0.5, 0.5]))
+    stats = {
+        "weights": data.conflict_weights,
+        "relative_gap": 0.0,
+        "upper_kind": "exact",
+        "heuristic_upper": 0.0,
+        "stopped": "equal samples of opposite labels",
+        "rounds": 0,
+        "met": 0,
+        "history": (),
+        "note": data.note,
+    }
+    return Limit(value, 0.0, Certificate(0.0, 0.0, 0.0, "exact"), stats)

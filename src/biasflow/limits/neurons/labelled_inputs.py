@@ -1,0 +1,81 @@
+"""Reading of labelled inputs, and the two facts about them that need no computation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._core.arguments import Array, Index, has_bias, labels, matrix
+from ...errors import InputError
+from ...models import augmented
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Distinct inputs with their bias coordinate, rows (k, d+1), labels (k,), and the sample each
+    stands for (first).
+
+    group: the distinct input of each sample given, (n,).
+    conflict: two samples of equal input and opposite labels, if there are; then every margin is
+    zero.
+    """
+
+    rows: Array
+    y: Array
+    first: Index
+    group: Index
+    conflict: tuple[int, int] | None
+
+    def spread(self, p: Array) -> Array:
+        """Weights on the distinct inputs as weights on the samples given."""
+        full = np.zeros(self.group.size)
+        full[self.first] = p
+        return full
+
+    def gathered(self, signed: Array) -> Array:
+        """Signed weights on the samples given as signed weights on the distinct inputs."""
+        sums = np.zeros(self.first.size)
+        np.add.at(sums, self.group, signed)
+        return sums
+
+    @property
+    def conflict_weights(self) -> Array:
+        """Weights that prove every margin zero."""
+        p = np.zeros(self.group.size)
+        p[list(self.conflict or ())] = 0.5
+        return p
+
+    @property
+    def note(self) -> str:
+        if self.conflict is None:
+            return ""
+        i, j = self.conflict
+        return (
+            f"samples {i} and {j} are equal with opposite labels: every classifier has margin "
+            "zero or less"
+        )
+
+
+def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
+    """Inputs (n, d) without the bias column and labels ±1."""
+    X = matrix("X", X)
+    y = labels("y", y, X.shape[0])
+    if has_bias(X):
+        raise InputError(
+            "X: its last column is one for every sample; give the inputs without a bias column, "
+            "which is added here"
+        )
+    _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    group = group.ravel()
+    differs = np.flatnonzero(y != y[first][group])
+    conflict = None
+    if differs.size:
+        mine = int(differs[0])
+        conflict = (int(first[group[mine]]), mine)
+    order = np.argsort(first)
+    place = np.argsort(order)
+    return Labelled(
+        augmented(X)[first[order]], y[first[order]], first[order], place[group], conflict
+    )

@@ -1,0 +1,158 @@
+"""The two-layer ReLU network of least norm that interpolates (B, eqs. 8 and 34, Proposition 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._core.arguments import Array, label_size, positive_float, positive_int, system
+from ..._core.results import Certificate, Limit
+from ...models import TwoLayerParams
+from ..rounding import WIDE
+from .norm_bracket import network_bracket
+from .norm_generation import generate
+from .norm_oracles import CellsOracle, CircleOracle, MultistartOracle, Oracle
+from .patterns import cell_count_bound, enumeration_cost
+from .rays import Samples, read_samples
+from .uniqueness import uniqueness
+
+MAX_CELLS = 5000
+MAX_ENUMERATION = 200_000
+"""Most cells that are listed, and most candidates looked at to list them: a few seconds."""
+
+
+def min_norm_interpolator(
+    X: ArrayLike, y: ArrayLike, *, gap: float = 1e-9, time_s: float = 60.0, key: int = 0
+) -> Limit[TwoLayerParams]:
+    """argmin ‖θ‖² = Σ_j(a_j² + ‖w_j‖²) over networks h(x) = Σ_j a_j(⟨w_j, x⟩)_+ of any width with
+    h(x_k) = y_k (B, eq. 34).
+
+    X (n, d) is taken as given: a bias is a constant column, and is then penalised like any weight.
+    The minimum is 2·min Σ|c_j| over unit neurons, Σ_j c_j(⟨u_j, x_k⟩)_+ = y_k, twice the least
+    variation norm (B, eq. 8); its dual max ⟨y, λ⟩,
+    |Σ_k λ_k(⟨u, x_k⟩)_+| ≤ 1, gives the certificate. Orthogonal inputs: closed form, 2(‖Σ_{y>0}
+    y_kx_k/‖x_k‖²‖ + ‖Σ_{y<0} …‖) (B, Proposition 1, inputs of any length). Inputs of rank two, such
+    as (x, 1), and inputs whose activation patterns can be
+    listed: exact. Others: column generation with a heuristic oracle and a dual bound proven by a
+    relaxation; certificate.kind is 'exact' where the relative gap is at most `gap` and the residual
+    below 1e-6, else 'bound'.
+
+    stats: multipliers λ (those of B, eq. 35), method, rank, neurons; `unique`: whether the
+    certificate proves that every minimiser is the same function on the span of the inputs,
+    `unique_measure`: that it is the same measure Σ c_jδ_{u_j} (None: not known). Neurons on one ray
+    may always be split. time_s: the search ends in time for its proof to end then. Errors: labels
+    that no network fits (InconsistentError names the samples)."""
+    X, y = system(X, y)
+    gap, time_s, key = (
+        positive_float("gap", gap),
+        positive_float("time_s", time_s),
+        positive_int("key", key, least=0),
+    )
+    samples = read_samples(X, y)
+    if samples.size == 0:
+        empty = TwoLayerParams(np.zeros(0), np.zeros((0, X.shape[1])))
+        stats = _stats(samples, "zero", np.zeros(samples.targets.size), 0, (True, True))
+        return Limit(empty, 0.0, Certificate(0.0, 0.0, 0.0, "closed-form"), stats)
+    if _orthogonal(samples):
+        return _closed_form(samples, X, y)
+    method, oracle = _oracle(samples, key)
+    found = generate(oracle, samples.targets, gap, time_s)
+    exact = found.gap <= gap
+    unique = (
+        uniqueness(oracle, found.neurons, found.lam)
+        if exact and method != "columns"
+        else (None, None)
+    )
+    stats = _stats(samples, method, found.lam, len(found.neurons), unique)
+    stats |= {"rounds": found.rounds, "columns": found.columns}
+    vectors = np.array([neuron.v for neuron in found.neurons])
+    signs = np.array([neuron.sign for neuron in found.neurons])
+    return _limit(
+        vectors,
+        signs,
+        found.lam,
+        found.dual,
+        "exact" if exact else "bound",
+        samples,
+        X,
+        y,
+        stats,
+        gap,
+    )
+
+
+def _oracle(samples: Samples, key: int) -> tuple[str, Oracle]:
+    n, rank = samples.directions.shape
+    if rank == 2:
+        return "arcs", CircleOracle(samples.directions)
+    if cell_count_bound(n, rank) <= MAX_CELLS and enumeration_cost(n, rank) <= MAX_ENUMERATION:
+        return "cells", CellsOracle(samples.directions)
+    return "columns", MultistartOracle(samples.directions, key)
+
+
+def _orthogonal(samples: Samples) -> bool:
+    off = samples.gram - np.eye(samples.targets.size)
+    rounding = 4 * np.finfo(float).eps * np.sqrt(samples.basis.shape[1])
+    return bool(np.max(np.abs(off)) <= rounding)
+
+
+def _closed_form(samples: Samples, X: Array, y: Array) -> Limit[TwoLayerParams]:
+    """One neuron per sign of label, along Σ_{±y_k>0} y_kx_k/‖x_k‖²; λ_k = y_k/(‖x_k‖²·its length)
+    is feasible by Cauchy–Schwarz."""
+    z, lam, dual = samples.targets, np.zeros(samples.targets.size), 0.0
+    vectors, signs = [], []
+    for sign in (1.0, -1.0):
+        own = sign * z > 0
+        if np.any(own):
+            length = float(np.linalg.norm(z[own]))
+            vectors.append(np.abs(z[own]) @ samples.directions[own])
+            signs.append(sign)
+            lam[own] = z[own] / length
+            dual += length
+    stats = _stats(samples, "orthogonal", lam, len(signs), (True, True))
+    return _limit(
+        np.array(vectors), np.array(signs), lam, dual, "closed-form", samples, X, y, stats
+    )
+
+
+def _limit(
+    vectors: Array,
+    signs: Array,
+    lam: Array,
+    dual: float,
+    kind: str,
+    samples: Samples,
+    X: Array,
+    y: Array,
+    stats: dict[str, Any],
+    gap: float = 0.0,
+) -> Limit[TwoLayerParams]:
+    """The balanced network of neurons s_j(⟨v_j, ·⟩)_+: |a_j| = ‖w_j‖ = √‖v_j‖ (the cheapest way to
+    write each)."""
+    lengths = samples.size * np.linalg.norm(vectors, axis=1)
+    w = (samples.size * vectors / np.sqrt(lengths)[:, None]) @ samples.basis
+    params = TwoLayerParams(signs * np.sqrt(lengths), w)
+    objective = float(np.sum(params.a**2) + np.sum(w**2))
+    misfit = np.max(np.abs(np.maximum(X @ w.T, 0.0) @ params.a - y))
+    residual = float(misfit) / label_size(y)
+    bounds = network_bracket(samples, X, y, params, lam, dual)
+    narrow = np.isfinite(bounds[0]) and bounds[0] - bounds[1] <= max(gap, WIDE) * bounds[0]
+    # the network itself is off where labels drown in the rounding of others
+    narrow = narrow and residual <= WIDE
+    if not narrow:  # what is not known to be a minimum says nothing about others
+        kind, stats = "bound", {**stats, "unique": None, "unique_measure": None}
+    return Limit(params, objective, Certificate(*bounds, residual, kind), stats)
+
+
+def _stats(
+    samples: Samples, method: str, lam: Array, neurons: int, unique: tuple[bool | None, bool | None]
+) -> dict[str, Any]:
+    stats = {
+        "multipliers": samples.multipliers(lam),
+        "method": method,
+        "rank": samples.rank,
+        "neurons": neurons,
+    }
+    return stats | {"unique": unique[0], "unique_measure": unique[1]}

@@ -1,0 +1,129 @@
+"""Is this network an F1 max-margin classifier? The optimality conditions, with residuals (C,
+Proposition 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._core.arguments import Array, Index, labels, positive_float, positive_int, vector
+from ...errors import InputError
+from ...models import as_particles
+from .f1_margin import first_weights
+from .labelled_inputs import Labelled, read_labelled
+from .margin_generation import STREAM, generate
+from .margin_oracles import WALK_RATE, Neurons, in_units, search
+from .margin_relaxation import bounded_gain
+
+RESTARTS = 1000
+"""Random starts per sign where an exact search is too long."""
+ON_MARGIN = 1e-9
+"""Relative distance from the margin at which a sample still counts as on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginCertificate:
+    """A measure ν of mass one with weights p in the simplex, and how far they are from C,
+    Proposition 12.
+
+    margin: min_i y_if(x_i) ≤ γ₁ ≤ upper, the largest gain max_θ J(θ), J(θ) = Σ_ip_iy_iφ(θ, x_i).
+    direction_slack: upper − ∫J dν, zero iff ν sits on maximisers of J (condition i). sample_slack:
+    Σp_iy_if(x_i) − margin, zero iff p sits on the margin (ii). The gap is their sum. kind: 'exact'
+    if max J was found exactly, 'bound' if it is only bounded; heuristic_upper: what a search
+    without proof says.
+    """
+
+    weights: Array
+    margins: Array
+    margin: float
+    upper: float
+    direction_slack: float
+    sample_slack: float
+    kind: str
+    heuristic_upper: float
+
+    @property
+    def gap(self) -> float:
+        """upper − margin, an upper bound on γ₁ − margin."""
+        return self.upper - self.margin
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / self.upper if self.upper > 0 else 0.0
+
+    @property
+    def on_margin(self) -> Index:
+        """The samples on the margin."""
+        return np.flatnonzero(
+            self.margins <= self.margin + ON_MARGIN * max(abs(self.margin), self.upper)
+        )
+
+
+def margin_certificate(
+    network: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    gap: float = 1e-9,
+    time_s: float = 60.0,
+    key: int = 0,
+) -> MarginCertificate:
+    """How far a network is from the F1 max margin, with proof (C, Proposition 12).
+
+    network: `Particles`, or parameters (a, W) of Σ_ja_j(⟨w_j, (x, 1)⟩)₊, W (m, d+1); X (n, d)
+    without the bias column, y = ±1.
+    weights: p on the samples, normalised here; where none are given, those that bound γ₁ best,
+    found by column generation that begins with the network's own neurons (gap, time_s, key as in
+    `f1_max_margin`).
+    """
+    particles, data = as_particles(network), read_labelled(X, y)
+    if particles.norm == 0:
+        raise InputError("network: the zero measure has no margin")
+    gap, time_s, key = (
+        positive_float("gap", gap),
+        positive_float("time_s", time_s),
+        positive_int("key", key, least=0),
+    )
+    margins = particles.margins(X, y)
+    if weights is not None:
+        p = _simplex(weights, margins.size)
+        upper, kind, guess = _largest_gain(data, data.gathered(p * labels("y", y)), time_s, key)
+    elif data.conflict is not None:
+        p, upper, kind, guess = data.conflict_weights, 0.0, "exact", 0.0
+    else:
+        neurons = Neurons(particles.directions, particles.signs)
+        bracket = generate(data.rows, data.y, gap, time_s, key, first_weights(data), neurons)
+        p, upper, kind = data.spread(bracket.weights), bracket.upper, bracket.kind
+        guess = min(bracket.guess, upper)
+    margin, mean = float(np.min(margins)), float(p @ margins)
+    return MarginCertificate(p, margins, margin, upper, upper - mean, mean - margin, kind, guess)
+
+
+def _largest_gain(
+    data: Labelled, signed: Array, time_s: float, key: int
+) -> tuple[float, str, float]:
+    """max_θ J(θ) for signed weights Σp_iy_i on the distinct inputs: bound, its kind, and what a
+    search without proof says."""
+    if not np.any(signed):
+        return 0.0, "exact", 0.0
+    none = Neurons(np.zeros((0, data.rows.shape[1])), np.zeros(0))
+    rng = np.random.default_rng([STREAM, key])
+    rows, unit = in_units(data.rows)
+    answer = search(rows, signed, none, rng, 0.0, WALK_RATE * time_s, RESTARTS)
+    found = float(np.ldexp(answer.maximum, unit))
+    if answer.kind == "exact":
+        return found, "exact", found
+    return max(float(np.ldexp(bounded_gain(rows, signed), unit)), found), "bound", found
+
+
+def _simplex(weights: ArrayLike, n: int) -> Array:
+    p = vector("weights", weights, n)
+    if np.any(p < 0) or not np.sum(p) > 0:
+        raise InputError(
+            f"weights: expected numbers of at least zero, not all zero; the least is {np.min(p):g}"
+        )
+    return p / np.sum(p)

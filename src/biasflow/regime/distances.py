@@ -1,0 +1,80 @@
+"""Two of the probe's measures on their own, without errors and references: for curves over many
+trainings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._core.arguments import Array, length
+from ..errors import InputError
+from ..limits.tangent.functions import read_inputs
+from ..limits.tangent.tangent_kernels import MEMORY, Tangent, tangent
+
+
+def kernel_distance(
+    fn: Any,
+    params0: Any,
+    params: Any,
+    X: ArrayLike,
+    *,
+    output: int | None = None,
+    memory: float = MEMORY,
+) -> float:
+    """‖K − K₀‖_F/‖K₀‖_F between the tangent kernels at two sets of parameters, on inputs X. fn,
+    output, memory: as for `tangent_kernel`; NaN where K₀ vanishes."""
+    inputs = read_inputs(X)
+    start, end = _both(fn, params0, params, inputs, output, memory)
+    with np.errstate(over="ignore", invalid="ignore"):
+        K0, K = start.kernel(inputs), end.kernel(inputs)
+    _check_finite(K0, K)
+    size = length(K0)
+    return length(K - K0) / size if size else float("nan")
+
+
+def gradient_distance(
+    fn: Any,
+    params0: Any,
+    params: Any,
+    X: ArrayLike,
+    *,
+    output: int | None = None,
+    memory: float = MEMORY,
+) -> float:
+    """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7); inputs at which a gradient
+    vanishes are left out; NaN where none remains, products of gradients below 1e-308 counting as
+    zero.
+
+    fn, output, memory: as for `tangent_kernel`. Linear in the number of inputs: no kernel is
+    formed.
+    """
+    inputs = read_inputs(X)
+    start, end = _both(fn, params0, params, inputs, output, memory)
+    dots, lengths = np.empty(len(inputs)), np.empty(len(inputs))
+    for block in start.blocks(inputs):
+        one, other = start.features(inputs[block]), end.features(inputs[block])
+        with np.errstate(over="ignore", invalid="ignore"):
+            dots[block], lengths[block] = (
+                one.dots(other),
+                np.sqrt(one.dots(one)) * np.sqrt(other.dots(other)),
+            )
+    _check_finite(dots, lengths)
+    felt = lengths > 0
+    return float(np.mean(1 - dots[felt] / lengths[felt])) if np.any(felt) else float("nan")
+
+
+def _check_finite(*arrays: Array) -> None:
+    if not all(np.all(np.isfinite(array)) for array in arrays):
+        raise InputError(
+            "X: products of gradients at these inputs are beyond float range, or not numbers; "
+            "scale the inputs"
+        )
+
+
+def _both(
+    fn: Any, params0: Any, params: Any, X: Any, output: int | None, memory: float
+) -> tuple[Tangent, Tangent]:
+    start = tangent(fn, params0, X, output, memory, "params0")
+    return start, Tangent(start.function, start.function.leaves("params", params), start.memory)

@@ -1,0 +1,125 @@
+"""One picture of a probe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .probing import Probe
+
+SHOWN = {
+    "linear_gap": "linear gap",
+    "kernel_movement": "kernel movement",
+    "kernel_turn": "kernel turn",
+    "gradient_distance": "gradient distance",
+    "weight_movement": "weight movement",
+}
+"""Measures that vanish when nothing moves, top down."""
+COLOURS = {"linear_gap": "#b5330f", "kernel_movement": "#2460d8", "gradient_distance": "#1ec18e"}
+MUTED = "#6e6e6e"
+FLOOR = 1e-4
+"""Movements below this are drawn at the left edge."""
+
+
+def draw(probe: Probe) -> Any:
+    """Movements with their references, through time where there are several checkpoints, and f
+    against its linearisation."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    count = 3 if len(probe.along) > 1 else 2
+    with rc_context(
+        {
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+        }
+    ):
+        figure = Figure(figsize=(1.2 + 4.2 * count, 3.9), layout="constrained")
+        axes = figure.subplots(1, count)
+    _movements(axes[0], probe)
+    if count == 3:
+        _through_time(axes[1], probe)
+    _linearised(axes[-1], probe)
+    figure.suptitle(f"Verdict: {probe.verdict}", fontweight="bold")
+    return figure
+
+
+def _movements(axis: Any, probe: Probe) -> None:
+    """A dot with two standard errors for each movement, a grey one for untrained networks of other
+    seeds."""
+    from .probing import KERNEL, RICH
+
+    places = np.arange(len(SHOWN))[::-1]
+    for estimates, colour, shift, marker, label in (
+        (probe.final, "#2460d8", 0.1, "o", "this training"),
+        (probe.null, MUTED, -0.16, "s", "another seed, untrained"),
+    ):
+        values = np.array([estimates[name].value for name in SHOWN])
+        errors = np.array([estimates[name].error for name in SHOWN])
+        drawn = np.isfinite(values) & (values > 0)
+        reach = np.nan_to_num(
+            np.vstack([np.minimum(2 * errors, np.maximum(values - FLOOR, 0)), 2 * errors])
+        )
+        axis.errorbar(
+            np.maximum(values, FLOOR)[drawn],
+            (places + shift)[drawn],
+            xerr=reach[:, drawn],
+            fmt=marker,
+            color=colour,
+            capsize=3,
+            label=label,
+        )
+    axis.set_xscale("log")
+    axis.set_xlim(left=FLOOR / 1.5)
+    axis.axvspan(axis.get_xlim()[0], KERNEL, color="#2460d8", alpha=0.07, lw=0)
+    axis.axvspan(RICH, axis.get_xlim()[1], color="#b5330f", alpha=0.07, lw=0)
+    axis.set(yticks=places, yticklabels=list(SHOWN.values()), ylim=(-0.6, len(SHOWN) - 0.1))
+    axis.set_xlabel("relative to the start (0: as it was)")
+    axis.text(
+        KERNEL / 1.15,
+        len(SHOWN) - 0.3,
+        "kernel",
+        ha="right",
+        va="center",
+        fontsize=8,
+        color="#2460d8",
+    )
+    axis.text(
+        RICH * 1.15, len(SHOWN) - 0.3, "rich", ha="left", va="center", fontsize=8, color="#b5330f"
+    )
+    axis.legend(frameon=False, fontsize=8, loc="lower left")
+    axis.set_title("How far it moved (bars: two errors)", fontsize=10)
+
+
+def _through_time(axis: Any, probe: Probe) -> None:
+    for name, colour in COLOURS.items():
+        values = np.array([one[name].value for one in probe.along])
+        errors = np.array([one[name].error for one in probe.along])
+        axis.errorbar(
+            probe.times[1:],
+            values,
+            yerr=2 * errors,
+            color=colour,
+            marker="o",
+            ms=4,
+            capsize=2,
+            label=SHOWN[name],
+        )
+    counted = np.array_equal(probe.times, np.arange(len(probe.times)))
+    axis.set(xlabel="checkpoint" if counted else "time", ylabel="movement", yscale="log")
+    axis.legend(frameon=False, fontsize=8)
+    axis.set_title("When it moved", fontsize=10)
+
+
+def _linearised(axis: Any, probe: Probe) -> None:
+    learned, linear = probe.trained - probe.initial, probe.linear - probe.initial
+    ends = np.array([min(learned.min(), linear.min()), max(learned.max(), linear.max())])
+    axis.plot(ends, ends, color=MUTED, lw=1, ls="--", label="kernel machine")
+    axis.plot(learned, linear, ".", color="#b5330f", alpha=0.6, label="one input each")
+    axis.set(xlabel="change of f by training", ylabel="change of the linearised network")
+    axis.legend(frameon=False, fontsize=8)
+    axis.set_title("What linearising explains", fontsize=10)

@@ -1,0 +1,186 @@
+"""A flow and a prediction, side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._core.arguments import Array, instance, positive_float
+from .._core.problems import Problem
+from .._core.results import Certificate, Limit, Result, Trajectory
+from .._core.trees import leaves
+from ..errors import InputError
+from ..models import Particles, TwoLayer
+from .evidence import Evidence
+from .judgement import judge
+from .verdicts import Status, Verdict
+from .verification import claim, no_flow
+from .witness import as_trajectory, flow_defect
+
+COMPARED = ("W/thm1", "W/thm2", "W/thm3", "W/lem4", "R/thm2.2", "R/eq3", "R/sharp")
+"""Claims about one trajectory and its limit."""
+PREDICTOR, PREDICTIONS = (
+    "‖β(T) − β*‖_∞",
+    "of the predictions on the data, max_i |f(x_i; T) − f*(x_i)|",
+)
+NORMALISED = "of the normalised predictions on the data, max_i |f(x_i; T)/Σ‖w‖² − f*(x_i)|"
+"""What is compared: the predictor where limit and flow have the same one, else what they
+predict."""
+SHOWN = (
+    Status.HOLDS,
+    Status.CONSISTENT,
+    Status.INCONCLUSIVE,
+    Status.VIOLATED,
+    Status.HYPOTHESES_FAIL,
+)
+"""What is printed: claims that do not apply are not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How far a flow ended from a predicted limit, how well each is known, and which claims hold on
+    the pair.
+
+    defect: a sentence on whether the flow follows ∇L, which decides what it proves. compared: what
+    the distance is of.
+    """
+
+    distance: float
+    relative: float
+    flow_error: float
+    final_loss: float
+    result: Result
+    certificate: Certificate
+    verdicts: tuple[Verdict, ...]
+    defect: str = ""
+    compared: str = PREDICTOR
+
+    def __str__(self) -> str:
+        c = self.certificate
+        lines = [
+            f"flow: {self.result.value}; final loss {self.final_loss:.1e}, integration error "
+            f"{self.flow_error:.1e}",
+            f"limit: {c.kind}, residual {c.residual:.1e}, relative gap {c.gap:.1e}",
+            f"distance {self.compared} = {self.distance:.1e} (relative {self.relative:.1e})",
+        ]
+        if self.defect:
+            lines.append(self.defect)
+        for status in SHOWN:
+            names = [v.claim.id + _remark(v) for v in self.verdicts if v.status == status]
+            if names:
+                lines.append(f"{status}: {', '.join(names)}")
+        return "\n".join(lines)
+
+
+def _remark(verdict: Verdict) -> str:
+    return " (not informative here)" if verdict.informative is False else ""
+
+
+class _Unchecked(Evidence):
+    """Evidence from a flow of which nobody could say whether it follows ∇L: it proves nothing, and
+    contradicts nothing."""
+
+    unknown = ""
+
+    @property
+    def source(self) -> str:
+        return ""
+
+    @property
+    def missing(self) -> str:
+        return f"whether the flow follows ∇L is not known: {self.unknown}"
+
+
+def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Comparison:
+    """Distance between the end of a flow and a predicted limit, with the claims that speak about
+    the two.
+
+    The flow is first taken apart: from some of its states ∇L is followed to the next (at most
+    `time_s` seconds). Where that does not lead there, it is no gradient flow, and no claim applies;
+    where it is not known, verdicts are at best consistent.
+    """
+    instance("trajectory", trajectory, Trajectory)
+    instance("limit", limit, Limit)
+    time_s = positive_float("time_s", time_s)
+    evidence = Evidence(trajectory.problem, trajectory, limit)
+    what, ours, theirs = _sides(evidence, limit)
+    distance = float(np.max(np.abs(ours - theirs)))
+    size = max(float(np.max(np.abs(theirs))), np.finfo(float).tiny)
+    # theorems on flows say nothing of descent or of jumps
+    is_flow = trajectory.interpolant is not None and what == PREDICTOR
+    defect, verdicts = _judged(evidence, time_s) if is_flow else ("", ())
+    return Comparison(
+        distance,
+        distance / size,
+        float(trajectory.predictor_error[-1]),
+        float(trajectory.loss[-1]),
+        trajectory.result,
+        limit.certificate,
+        verdicts,
+        defect,
+        what,
+    )
+
+
+def _sides(evidence: Evidence, limit: Limit) -> tuple[str, Array, Array]:
+    """What is compared, the flow's and the limit's: β where both have one, else the predictions on
+    the data."""
+    value, problem = limit.value, evidence.trajectory.problem
+    if isinstance(value, np.ndarray):
+        if value.shape != evidence.predictors.shape[1:]:
+            raise InputError(
+                f"limit: shape {value.shape} does not fit the flow's β "
+                f"{evidence.predictors.shape[1:]}"
+            )
+        return PREDICTOR, evidence.predictors[-1], value
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"limit: its value is no β but a {type(value).__name__}, and the flow is one of β"
+        )
+    X = problem.data.X
+    ours = np.asarray(problem.model(evidence.trajectory.final, X))
+    if not problem.loss.attained:
+        if not isinstance(value, Particles):
+            raise InputError(
+                "limit: a classifier's flow is compared with a measure of mass one, found a "
+                f"{type(value).__name__}"
+            )
+        mass = float(sum(np.sum(leaf * leaf) for leaf in leaves(evidence.trajectory.final)))
+        return (
+            NORMALISED,
+            ours / mass,
+            value(X[:, :-1] if value.directions.shape[1] == X.shape[1] else X),
+        )
+    if isinstance(value, tuple):
+        return PREDICTIONS, ours, np.asarray(_network(problem.model, value)(value, X))
+    if not callable(value):
+        raise InputError(
+            f"limit: its value is a {type(value).__name__}, neither a β, weights nor a function "
+            "of inputs"
+        )
+    return PREDICTIONS, ours, np.asarray(value(X))
+
+
+def _network(model: Any, params: Any) -> Any:
+    """The model that takes these parameters: a limit may have another number of neurons."""
+    if isinstance(model, TwoLayer):
+        return dataclasses.replace(model, width=len(params[0]))
+    return model
+
+
+def _judged(evidence: Evidence, time_s: float) -> tuple[str, tuple[Verdict, ...]]:
+    """What the flow's defect is, and the verdicts that it allows."""
+    statements = [claim(name) for name in COMPARED]
+    defect = flow_defect(as_trajectory(evidence.problem, evidence.trajectory), time_s)
+    if isinstance(defect, str):
+        evidence = _Unchecked(evidence.problem, evidence.trajectory, evidence.limit)
+        evidence.unknown = defect
+        return evidence.missing, tuple(judge(statement, evidence) for statement in statements)
+    if not defect.sound:
+        reason = no_flow(defect.size, defect.allowed)
+        return reason, tuple(Verdict(s, (), (), Status.DOES_NOT_APPLY, reason) for s in statements)
+    followed = Evidence(evidence.problem, defect.flow, evidence.limit, time_s)
+    return "the flow follows ∇L", tuple(judge(statement, followed) for statement in statements)

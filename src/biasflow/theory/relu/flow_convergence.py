@@ -1,0 +1,515 @@
+"""B, Theorem 1: convergence, the norm of the limit against λ, the limit neuron by neuron, and the
+local PL inequality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Trajectory
+from ...models import TwoLayerParams
+from ..evidence import Evidence
+from ..fits import fitted_exponent
+from ..verdicts import Check, Claim, Kind, unknown_check
+from ..witness import witness_flow
+from .course import SLACK, Course
+from .reference_networks import kernel_interpolator, rescaled
+from .relu_examples import (
+    lengths_family,
+    ordinary_family,
+    ordinary_problem,
+    orthonormal_family,
+    orthonormal_problem,
+    pairs_problem,
+)
+from .relu_hypotheses import ANY_LENGTHS, ASSUMED, SMALL_START
+from .relu_setting import Setting, distance, squared_norm
+from .three_phases import GRADIENT, slopes
+
+GAPS = tuple(10.0**-power for power in (3.0, 3.75, 4.5, 5.25, 6.0))
+"""Relative norm gaps at which Theorem 1 is looked at: λ is chosen so that λ^{2(1−κ)} is each."""
+LARGEST = 1e-2
+"""Scale above which a start is no small one."""
+DECADES = 3.0
+"""Decades of λ without which an exponent is not fitted."""
+MASS_LOGS = -np.log(10) * np.array([4.0, 5.0, 6.0, 7.0, 8.0])
+"""Logarithms of λ at which idle neurons are weighed where they are too light for a gap to be
+seen."""
+VANISHED = 1e-18
+"""Loss over its start where a flow has converged: a witness stops at 1e-20."""
+NORM_ERROR = 1e-9
+"""Relative error of a norm, beyond what the flow states: rounding, and the residual of 1e-10 that
+is left."""
+GROWN = 0.9
+"""Share of n‖D_±‖ at which a cluster has grown."""
+SOLVED = 1e-9
+"""Relative error of quotients of sums over neurons."""
+DRAWS, CLIMBS = 300, 300
+"""Points of the ball that are drawn, and steps of a search downhill from the worst of them."""
+RATE_ERROR = 1e-8
+"""Relative error of a rate at θ*: rounding of h over residuals of 1e-5."""
+SMALL_STEP = 1e-5
+"""Relative size of the residuals at which rates are read off θ*."""
+
+
+def _thm1(evidence: Evidence) -> tuple[Check, ...]:
+    """L → 0, and the norm gap to 2n(‖D_+‖ + ‖D_−‖) against λ: at the problem's own, and the
+    exponent it has."""
+    course = Course(evidence)
+    s, flow = course.setting, course.flow
+    error = 4 * course.error(course.end) + NORM_ERROR
+    gap = squared_norm(flow.final) / s.least_norm - 1
+    lazy = kernel_interpolator(s.problem)
+    null = None if lazy is None else squared_norm(lazy) / s.least_norm - 1
+    mass = (
+        1.5
+        * course.idle
+        * min(cluster.capacity for cluster in s.clusters)
+        / s.least_norm
+        * 4
+        / SLACK
+    )
+    checks = [
+        Check(
+            "final loss over its start",
+            float(flow.loss[-1] / flow.loss[0]),
+            "<=",
+            VANISHED,
+            0.0,
+            null=1.0,
+            **course.notes,
+        ),
+        Check(
+            "‖θ∞‖² over its least, minus one: nothing is below",
+            gap,
+            ">=",
+            -2 * error,
+            error,
+            **course.notes,
+        ),
+        Check(
+            "the same: at most what idle neurons, of size λ^{1−κ}, add",
+            gap,
+            "<=",
+            mass + 2 * error,
+            error,
+            null=null,
+            log_base=s.log_scale,
+            exponent=2 * s.slowest,
+            **course.notes,
+        ),
+    ]
+    given = () if evidence.given_limit is None else _limit(evidence)
+    return (*checks, gap_exponent(evidence, s, s), *given)
+
+
+def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
+    """The exponent over several λ against 2(1−κ). signed: the same with the signs that idle neurons
+    take, which make their κ."""
+    quantity = "exponent of that gap in λ, other powers taken out"
+    logs = np.array(
+        sorted(
+            {
+                min(float(np.log(gap)) / (2 * signed.slowest), float(np.log(LARGEST)))
+                for gap in GAPS
+            },
+            reverse=True,
+        )
+    )
+    decades = float(np.ptp(logs) / np.log(10))
+    if decades < DECADES:
+        return _mass_exponent(evidence, s, signed, MASS_LOGS)
+    runs = _runs(evidence, s, logs)
+    if isinstance(runs, str):
+        return unknown_check(quantity, runs)
+    gaps = np.array([squared_norm(run.final) / s.least_norm - 1 for run in runs])
+    errors = np.array(
+        [4 * float(run.error[-1]) / float(np.max(np.abs(run.final.W))) + NORM_ERROR for run in runs]
+    )
+    # a neuron that lacks a tiny label adds to the norm and is spared elsewhere, but for 1 − κ of it
+    if np.any(gaps <= errors):
+        return _mass_exponent(evidence, s, signed, logs, runs)
+    relative = errors / gaps
+    expected = 2 * signed.slowest
+    others = _other_powers(signed, logs, runs[-1], _excesses(signed, runs[-1]))
+    # λ itself may be below float range
+    slope, spread, _ = fitted_exponent(np.exp(expected * logs), gaps / others, relative)
+    error = expected * (spread + _taken(signed, runs))
+    return Check(
+        quantity,
+        expected * slope,
+        "==",
+        expected,
+        error,
+        decades=decades,
+        witness="∇L followed in the weights",
+    )
+
+
+def _runs(evidence: Evidence, s: Setting, logs: Array) -> list[Trajectory] | str:
+    """The problem's flows from these log λ, or why there are none."""
+    runs = []
+    for log_scale in logs:
+        run = witness_flow(
+            rescaled(s.problem, log_scale=float(log_scale)), time_s=evidence.time_left / 4
+        )
+        if isinstance(run, str):
+            return run
+        runs.append(run)
+    return runs
+
+
+def _mass_exponent(
+    evidence: Evidence,
+    s: Setting,
+    signed: Setting,
+    logs: Array,
+    runs: list[Trajectory] | str | None = None,
+) -> Check:
+    """Where the gap is below the errors, or seen over few decades only: that of what it is made of,
+    known relative to itself."""
+    quantity = (
+        "exponent in λ of Σ(a_j² + ‖w_j‖²) over neurons outside the clusters, of which "
+        "that gap is made, others taken out"
+    )
+    idle = np.array([j for j, _, _ in signed.growths], dtype=int)
+    if idle.size == 0:
+        return _no_gap(evidence, s)
+    runs = _runs(evidence, s, logs) if runs is None else runs
+    if isinstance(runs, str):
+        return unknown_check(quantity, runs)
+    masses = np.array([squared_norm(_only(run.final, idle)) for run in runs])
+    errors = [
+        2 * float(run.stats["relative"][-1]) if "relative" in run.stats else float("nan")
+        for run in runs
+    ]
+    expected, decades = 2 * signed.slowest, float(np.ptp(logs) / np.log(10))
+    others = _other_powers(signed, logs, runs[-1], np.ones(idle.size))
+    # λ itself may be below float range
+    slope, spread, _ = fitted_exponent(np.exp(expected * logs), masses / others, errors)
+    error = expected * (spread + _taken(signed, runs))
+    return Check(
+        quantity,
+        expected * slope,
+        "==",
+        expected,
+        error,
+        decades=decades,
+        witness="∇L followed in the weights",
+    )
+
+
+def _no_gap(evidence: Evidence, s: Setting) -> Check:
+    """All neurons are in the clusters, as in B's smallest networks, of two: nothing is in excess
+    from any small λ."""
+    scale = LARGEST * float(np.sqrt(np.max(np.abs(s.y))))
+    quantity = f"‖θ∞‖² over its least, minus one, from λ = {scale:.2g}: there are no idle neurons"
+    runs = _runs(evidence, s, np.log([scale]))
+    if isinstance(runs, str):
+        return unknown_check(quantity, runs)
+    gap, size = (
+        squared_norm(runs[0].final) / s.least_norm - 1,
+        float(np.max(np.abs(runs[0].final.W))),
+    )
+    error = 4 * float(runs[0].error[-1]) / size + NORM_ERROR
+    # what of w(0) is across D_± stays, and moves |a|: both are of size λ
+    left = 2 * scale**2 * squared_norm(s.unit) / s.least_norm
+    return Check(quantity, gap, "<=", left, error, witness="∇L followed in the weights")
+
+
+def _other_powers(s: Setting, logs: Array, deepest: Trajectory, parts: ArrayLike) -> Array:
+    """Σ_j p_jm_j over its part that goes as λ^{2(1−κ)}, at these log λ: each m_j is λ^{2(1−κ_j)}
+    times what the deepest run has.
+
+    parts: p_j, what of its mass each neuron outside the clusters adds.
+    """
+    powers = np.array([2 * (1 - growth) for _, _, growth in s.growths])
+    above = powers - np.min(powers)
+    added = np.sum(deepest.final.W[[j for j, _, _ in s.growths]] ** 2, axis=1) * np.asarray(parts)
+    return np.asarray(np.exp((logs - logs[-1])[:, None] * above) @ added / np.sum(added))
+
+
+def _excesses(s: Setting, deepest: Trajectory) -> list[float]:
+    """What each neuron outside the clusters adds to the least norm, over its mass: 1 − Σ_k⟨û_j,
+    x_k⟩₊∂‖V‖/∂|y_k|.
+
+    V = Σ_±|y_k|x_k/‖x_k‖², twice whose length is the least norm of fitting the labels of a sign:
+    what a neuron of direction û_j fits of them the cluster is spared. On orthonormal inputs that is
+    1 − κ_j.
+    """
+    found = []
+    for j, i, _ in s.growths:
+        mine = s.clusters[i].sign * s.y > 0
+        X, squares = s.X[mine], s.lengths[mine] ** 2
+        V = (np.abs(s.y[mine]) / squares) @ X
+        direction = deepest.final.W[j] / np.linalg.norm(deepest.final.W[j])
+        spared = np.maximum(X @ direction, 0.0) @ (X @ V / (np.linalg.norm(V) * squares))
+        found.append(1 - float(spared))
+    return found
+
+
+def _taken(s: Setting, runs: list[Trajectory]) -> float:
+    """The largest share of a cluster that idle neurons take: masses go as λ^{2(1−κ)}u^κ, u what is
+    left of the cluster, so that their exponent, relative to itself, is off by that at most."""
+    idle, least = [j for j, _, _ in s.growths], min(cluster.capacity for cluster in s.clusters)
+    return max(float(np.sum(run.final.W[idle] ** 2)) for run in runs) / least
+
+
+def _limit(evidence: Evidence) -> tuple[Check, ...]:
+    """θ* neuron by neuron from the early phase alone, against the flow."""
+    course = Course(evidence)
+    s, best, end = course.setting, course.limit.value, course.flow.final
+    size = float(np.sqrt(s.least_norm))
+    inside = np.concatenate([cluster.neurons for cluster in s.clusters])
+    rest = np.setdiff1d(np.arange(len(end.a)), inside)
+    error = (
+        float(course.flow.error[-1]) * np.sqrt(len(end.a) * (1 + s.X.shape[1])) / size + NORM_ERROR
+    )
+    equal = TwoLayerParams(best.a.copy(), best.W.copy())
+    for cluster in s.clusters:
+        share = np.sqrt(cluster.capacity / cluster.neurons.size)
+        equal.a[cluster.neurons], equal.W[cluster.neurons] = (
+            cluster.sign * share,
+            share * cluster.target,
+        )
+    found, null = (
+        distance(_only(end, inside), _only(each, inside)) / size for each in (best, equal)
+    )
+    # what of w(0) is across D_± stays, and moves |a|
+    kept = 2 * float(np.sqrt(squared_norm(_only(s.params0, inside)))) / size
+    idle, allowed = (
+        distance(_only(end, rest), _only(best, rest)),
+        np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))),
+    )
+    misfit = float(np.max(np.abs(s.problem.model(best, s.X) - s.y)) / np.max(np.abs(s.y)))
+    summed = "h and ‖θ‖² summed over neurons"
+    return (
+        Check(
+            "‖θ∞ − θ*‖/‖θ*‖ over the clusters",
+            found,
+            "==",
+            0.0,
+            error + course.idle + kept,
+            null=null,
+            **course.notes,
+        ),
+        Check(
+            "the same over all others, at most what they grow to",
+            idle / size,
+            "<=",
+            2 * allowed / size + 2 * error,
+            error,
+            log_base=s.log_scale,
+            exponent=s.slowest,
+            **course.notes,
+        ),
+        Check(
+            "‖θ*‖² over 2n(‖D_+‖ + ‖D_−‖)",
+            squared_norm(best) / s.least_norm,
+            "==",
+            1.0,
+            SOLVED,
+            witness=summed,
+        ),
+        Check(
+            "largest |h(x_k) − y_k| of θ* over max|y|", misfit, "==", 0.0, SOLVED, witness=summed
+        ),
+    )
+
+
+def _only(params: TwoLayerParams, neurons: Any) -> TwoLayerParams:
+    return TwoLayerParams(params.a[neurons], params.W[neurons])
+
+
+def _lem5(evidence: Evidence) -> tuple[Check, ...]:
+    """Lemma 14 along the flow, Lemmas 5 and 15 over a ball around θ*, and the rates of small errors
+    at θ*.
+
+    Lemma 14 needs neurons of the clusters to be active on the labels of their sign, which its proof
+    uses: points of the ball where they are not are left out. Radius: λ^{ε/240}, but at most (1 −
+    2^{−½})(n‖D_−‖)^{½}, up to which u_− ≥ n‖D_−‖/2 and Lemma 15 follows.
+    """
+    course = Course(evidence)
+    s, best = course.setting, course.limit.value
+    radius = min(s.power(1 / 240), (1 - np.sqrt(0.5)) * np.sqrt(s.n * s.second.rate))
+    worst, count = _worst_in_ball(s, best, radius)
+    sampled = f"{count} balanced networks drawn from the ball, and a search from the worst"
+    checks = [_along(course)]
+    if count < DRAWS // 10:
+        checks.append(
+            unknown_check(
+                "least ‖∇L‖²/(L‖D_−‖) in a ball around θ*",
+                f"{count} of {DRAWS} draws have active clusters",
+            )
+        )
+    else:
+        checks.append(
+            Check(
+                "least ‖∇L‖²/(L‖D_−‖) in a ball around θ*",
+                worst,
+                ">=",
+                1.0,
+                SOLVED,
+                witness=sampled,
+            )
+        )
+    return (*checks, *_rates(s, best))
+
+
+def _quotient(s: Setting, params: TwoLayerParams) -> tuple[float, float] | None:
+    """‖∇L‖²/(2L·min u_±/n) and ‖∇L‖²/(L‖D_−‖) in B's clock; None where a cluster is off on its
+    labels, or L = 0."""
+    for cluster in s.clusters:
+        if np.any(params.W[cluster.neurons] @ s.X[cluster.sign * s.y > 0].T <= 0):
+            return None
+    value = float(s.problem.loss(s.problem.model(params, s.X), s.y))
+    if value <= 0:
+        return None
+    quotient = float(np.sum(slopes(s.problem, params) ** 2)) / value / s.speed
+    least = min(float(cluster.size(params)) for cluster in s.clusters) / s.n
+    return quotient / (2 * least), quotient / s.second.rate
+
+
+def _along(course: Course) -> Check:
+    quantity = "least ‖∇L‖²/(2L·min u_±/n), once both clusters have grown"
+    s, flow = course.setting, course.flow
+    grown = (
+        np.min([cluster.size(flow.states) / (s.n * cluster.rate) for cluster in s.clusters], axis=0)
+        >= GROWN
+    )
+    late = np.flatnonzero(grown & (flow.loss >= 1e-12 * flow.loss[0]))
+    found = [_quotient(s, TwoLayerParams(flow.states.a[k], flow.states.W[k])) for k in late]
+    ratios = [pair[0] for pair in found if pair is not None]
+    if len(ratios) < 4:
+        return unknown_check(
+            quantity, f"{len(ratios)} states of the flow have both clusters grown and labels left"
+        )
+    return Check(quantity, min(ratios), ">=", 1.0, SOLVED, **course.notes)
+
+
+def _worst_in_ball(s: Setting, best: TwoLayerParams, radius: float) -> tuple[float, int]:
+    """The least ‖∇L‖²/(L‖D_−‖) found in B(θ*, radius)∩Θ, and how many draws had active clusters."""
+    rng, signs = np.random.default_rng(0), np.where(best.a != 0, np.sign(best.a), np.sign(s.unit.a))
+    worst, place, count = np.inf, None, 0
+
+    def value(step: Array) -> float | None:
+        length = float(np.linalg.norm(step))
+        # |a_j| = ‖w_j‖ moves at most as far again
+        W = best.W + step * min(1.0, radius / np.sqrt(2) / max(length, 1e-300))
+        found = _quotient(s, TwoLayerParams(signs * np.linalg.norm(W, axis=1), W))
+        return None if found is None else found[1]
+
+    for k in range(DRAWS):
+        step = rng.standard_normal(best.W.shape)
+        if k % 2:
+            step[best.a == 0] = 0.0  # clusters alone, which idle neurons would drown
+        step *= (
+            radius
+            / np.sqrt(2)
+            / max(float(np.linalg.norm(step)), 1e-300)
+            * rng.uniform() ** (1 / 8)
+        )
+        found = value(step)
+        if found is not None:
+            count += 1
+            if found < worst:
+                worst, place = found, step
+    size = 0.3
+    for _ in range(CLIMBS if place is not None else 0):
+        assert place is not None
+        trial = place + size * float(np.linalg.norm(place)) * rng.standard_normal(
+            best.W.shape
+        ) / np.sqrt(best.W.size)
+        found = value(trial)
+        if found is not None and found < worst:
+            worst, place, size = found, trial, min(1.0, 1.5 * size)
+        else:
+            size = max(1e-3, 0.97 * size)
+    return worst, count
+
+
+def _rates(s: Setting, best: TwoLayerParams) -> tuple[Check, ...]:
+    """‖∇L‖²/L at θ* for small residuals on the labels of the second cluster: 4‖D_−‖ along D_−,
+    2‖D_−‖ across."""
+    own = np.flatnonzero(s.second.sign * s.y > 0)
+    along = np.zeros(s.n)
+    along[own] = s.y[own] / np.linalg.norm(s.y[own])
+    cases = [("along D_−, over 4‖D_−‖", along, 4.0)]
+    if own.size > 1:
+        across = np.zeros(s.n)
+        across[own[0]], across[own[1]] = along[own[1]], -along[own[0]]
+        cases.append(("across D_−, over 2‖D_−‖", across, 2.0))
+    checks = []
+    for name, residual, factor in cases:
+        y = s.y + SMALL_STEP * float(np.max(np.abs(s.y))) * residual
+        moved = Problem(s.problem.model, type(s.problem.data)(s.X, y), s.problem.loss, s.unit)
+        value = float(moved.loss(moved.model(best, s.X), y))
+        rate = float(np.sum(slopes(moved, best) ** 2)) / value / s.speed / (factor * s.second.rate)
+        checks.append(
+            Check(
+                f"‖∇L‖²/L at θ* for residuals {name}",
+                rate,
+                "==",
+                1.0,
+                RATE_ERROR,
+                witness="∇L at θ*",
+            )
+        )
+    return tuple(checks)
+
+
+WAITS = (*ASSUMED, SMALL_START)
+
+thm1 = Claim(
+    "B/thm1",
+    "L → 0, and as λ → 0 the limit is an interpolator of least norm; the norm gap vanishes like "
+    "λ^{2(1−κ)}, κ the largest"
+    " ‖D_A‖/‖D_±‖ over patterns A of neurons outside the clusters, at most max_±√(1 − "
+    "y²_min/Σ_±y²) on orthonormal inputs.",
+    "B, Theorem 1, inputs of any lengths; exponent from the early phase",
+    (*ANY_LENGTHS, SMALL_START),
+    pairs_problem,
+    _thm1,
+    Kind.ASYMPTOTIC,
+    GRADIENT,
+    "an interpolator from a kernel",
+    lengths_family,
+    below_floats=True,
+)
+limit = Claim(
+    "B/limit",
+    "The limit λ → 0 neuron by neuron: ‖w_j*‖² = n‖D_±‖·C_j²/ΣC², with C_j = lim "
+    "e^{−‖D_±‖t}‖w_j‖/λ from the early phase; for"
+    " inputs of any lengths ‖Σ_±y_kx_k/‖x_k‖²‖ in place of n‖D_±‖.",
+    "saddle-to-saddle limit on orthogonal data; makes B, Theorem 1 explicit",
+    (*ANY_LENGTHS, SMALL_START),
+    ordinary_problem,
+    _limit,
+    Kind.FLOW,
+    GRADIENT,
+    "equal shares in each cluster",
+    ordinary_family,
+    below_floats=True,
+)
+lem5 = Claim(
+    "B/lem5",
+    "‖∇L‖² ≥ 2L·min{u_+, u_−}/n for balanced parameters whose cluster neurons are active on the "
+    "labels of their sign, so near θ*"
+    " ‖∇L‖² ≥ ‖D_−‖L among them; small errors on the second labels decay at 4‖D_−‖ in L along D_− "
+    "and at 2‖D_−‖ across.",
+    "B, Lemmas 5, 14 (corrected) and 15",
+    WAITS,
+    orthonormal_problem,
+    _lem5,
+    Kind.FLOW,
+    "raw gradients along a flow followed in the weights, and all over a ball",
+    "",
+    orthonormal_family,
+    below_floats=True,
+)
+
+CLAIMS = (thm1, limit, lem5)

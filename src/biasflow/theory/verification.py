@@ -1,0 +1,158 @@
+"""The registry of claims, and their verdicts."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .._core.arguments import instance, matrix, positive_float, positive_int, vector
+from .._core.offers import Register
+from .._core.problems import Dataset, MirrorProblem, Problem
+from .._core.results import Limit, Trajectory
+from ..errors import InputError
+from ..models import TwoLayerParams
+from . import margin, mirror, regimes, relu
+from .evidence import Evidence
+from .judgement import judge
+from .margin.margin_setting import Alternating, Clusters, Scores
+from .mirror.ablations import PowerProblem
+from .mirror.legendre import LegendreProblem
+from .verdicts import Claim, Status, Verdict
+from .witness import Checkpoints, as_trajectory, flow_defect, start_of
+
+PROBLEMS = (
+    Problem,
+    MirrorProblem,
+    Dataset,
+    Scores,
+    Alternating,
+    Clusters,
+    PowerProblem,
+    LegendreProblem,
+)
+"""What the papers' claims are about."""
+CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
+
+REGISTER = Register("claim", "biasflow.claims", Claim, CLAIMS)
+
+
+def claims() -> tuple[str, ...]:
+    """The ids of all claims: the papers', then those that other packages offer
+    (`biasflow._core.offers`)."""
+    return REGISTER.ids
+
+
+def claim(id: str) -> Claim:
+    """The claim with this id."""
+    return REGISTER.offer(id).value
+
+
+def roots_of_claim(statement: Claim) -> tuple[str, ...]:
+    """The modules that a verdict on one of our claims rests on: the one that states it, and the one
+    that judges.
+
+    None where the claim is not ours: nobody knows what it rests on.
+    """
+    papers = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith(f"{__package__}.") and name.count(".") > 2
+    ]
+    homes = [
+        module.__name__
+        for module in papers
+        if any(one is statement for one in getattr(module, "CLAIMS", ()))
+    ]
+    return (*homes, judge.__module__) if homes else ()
+
+
+def verify(
+    claim_or_id: Claim | str,
+    problem: Any = None,
+    key: int = 0,
+    *,
+    flow: Trajectory | Checkpoints | None = None,
+    limit: Limit | None = None,
+    time_s: float = 30.0,
+) -> Verdict:
+    """Test a claim on a problem (None: the flow's, else its random example for this key):
+    hypotheses, then predictions.
+
+    flow, limit: evidence of your own. The defect ẇ + ∇L of a flow is measured first: above its
+    error it is no gradient flow, and the claim does not apply. time_s: seconds that evidence may
+    take; without time for a witness a verdict is at best consistent.
+    """
+    statement = (
+        claim(claim_or_id)
+        if isinstance(claim_or_id, str)
+        else instance("claim_or_id", claim_or_id, (str, Claim))
+    )
+    time_s, key = positive_float("time_s", time_s), positive_int("key", key, least=0)
+    if problem is None:
+        if isinstance(flow, Checkpoints):
+            raise InputError(
+                "problem: checkpoints carry none; give the problem that they were trained on"
+            )
+        problem = flow.problem if isinstance(flow, Trajectory) else statement.example(key)
+    if not isinstance(problem, PROBLEMS):
+        own = type(statement.example(0))  # a claim of the user's own may have its own kind
+        instance("problem", problem, PROBLEMS if own in PROBLEMS else (*PROBLEMS, own))
+    if limit is not None:
+        _check_limit(problem, instance("limit", limit, Limit))
+    if flow is None:
+        return judge(statement, Evidence(problem, None, limit, time_s))
+    if not isinstance(problem, (Problem, MirrorProblem)):
+        raise InputError(f"flow: a {type(problem).__name__} has no flow; leave it out")
+    given = as_trajectory(problem, flow)
+    defect = flow_defect(given, time_s / 2)
+    if isinstance(defect, str):
+        return Verdict(
+            statement,
+            (),
+            (),
+            Status.INCONCLUSIVE,
+            f"whether the flow given follows ∇L is not known: {defect}",
+        )
+    if not defect.sound:
+        return Verdict(
+            statement, (), (), Status.DOES_NOT_APPLY, no_flow(defect.size, defect.allowed)
+        )
+    return judge(statement, Evidence(problem, defect.flow, limit, time_s))
+
+
+def _check_limit(problem: Any, limit: Limit) -> None:
+    """A predictor must be finite and of the shape of the problem's own; limits of other kinds are
+    left to the claims.
+
+    A network must be finite and take the problem's inputs; it may have more or fewer neurons, where
+    a claim allows that.
+    """
+    if isinstance(problem, Problem) and isinstance(limit.value, TwoLayerParams):
+        a, W = vector("limit.value.a", limit.value.a), matrix("limit.value.W", limit.value.W)
+        if W.shape != (len(a), problem.data.d):
+            raise InputError(
+                f"limit.value.W: expected the shape ({len(a)}, {problem.data.d}), found {W.shape}"
+            )
+    if not isinstance(problem, (Problem, MirrorProblem)) or not isinstance(
+        limit.value, np.ndarray | list
+    ):
+        return
+    start = start_of(problem)
+    own = start if isinstance(problem, MirrorProblem) else problem.model.effective(start)
+    value = np.asarray(limit.value)
+    if value.dtype.kind not in "fiu" or not np.all(np.isfinite(value)):
+        raise InputError("limit: its value has entries that are no finite numbers")
+    if isinstance(own, np.ndarray) and value.shape != own.shape:
+        raise InputError(
+            f"limit: its value has the shape {value.shape}, the problem's predictor {own.shape}"
+        )
+
+
+def no_flow(size: float, allowed: float) -> str:
+    """A sentence on a flow whose defect is above its error."""
+    return (
+        "the flow given is no gradient flow: from one state to the next it misses by "
+        f"{size:.2g}, not {allowed:.2g}"
+    )

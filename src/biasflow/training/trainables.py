@@ -1,0 +1,231 @@
+"""What is trained: both layers, the norms of neurons of fixed directions, or the output layer; each
+at β = 1 (C, §§3–5)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._core.arguments import Array, instance, labels, matrix, one_of, vector
+from .._core.problems import Dataset, Problem
+from ..errors import InputError
+from ..losses import ExponentialLoss, LogisticLoss, SmoothMargin
+from ..models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
+
+TRAININGS = ("both", "directions", "output")
+ACTIVATIONS = ("relu", "squared_relu")
+Arrays = tuple[Array, ...]
+RISKS = {"exponential": ExponentialLoss(), "logistic": LogisticLoss()}
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """One run in the coordinates its steps are made in: what moves, at β = 1, what stays, log β,
+    and ‖z‖_∞."""
+
+    moving: Arrays
+    fixed: Arrays
+    log_beta: float
+    largest: float
+
+
+class Training(ABC):
+    """A training of two-layer networks; `squared` has squared ReLUs with fixed signs."""
+
+    squared: bool
+
+    @property
+    @abstractmethod
+    def decay(self) -> int:
+        """d: a step η on the weights is a step ηβ^(−d) on those at β = 1."""
+
+    @abstractmethod
+    def start(self, params: TwoLayerParams, ds: Dataset) -> Start:
+        """Where a run begins."""
+
+    @abstractmethod
+    def margins(self, moving: Arrays, fixed: Arrays) -> Array:
+        """y_i·h(x_i) at β = 1, (n,), in float64."""
+
+    @abstractmethod
+    def params(self, moving: Arrays, log_beta: float, start: TwoLayerParams) -> TwoLayerParams:
+        """The weights of the network."""
+
+    @abstractmethod
+    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
+        """Steps in place by compiled code: rest is logistic, log β, best margin, first, last, and
+        the step rule's numbers."""
+
+    @property
+    @abstractmethod
+    def fusible(self) -> bool:
+        """Whether there are GPU kernels for it."""
+
+    @abstractmethod
+    def traced(self, fused: bool) -> Any:
+        """The same as one step in JAX, of one run: functions (margins, moved)."""
+
+
+@dataclass(frozen=True)
+class BothLayers(Training):
+    """h = Σ_ja_j(⟨w_j, x⟩)₊, β = Σ(a_j² + ‖w_j‖²); squared: β = Σ‖w_j‖². moving (a, W), fixed (X,
+    y)."""
+
+    squared: bool
+
+    @property
+    def decay(self) -> int:
+        return 0
+
+    def start(self, params: TwoLayerParams, ds: Dataset) -> Start:
+        square = float(np.sum(params.W**2)) + (0.0 if self.squared else float(np.sum(params.a**2)))
+        if square == 0:
+            raise InputError("params0: every weight is zero, where gradient ascent stays")
+        size = np.sqrt(square)
+        longest = float(np.max(np.linalg.norm(ds.X, axis=1)))
+        moving = (params.a if self.squared else params.a / size, params.W / size)
+        return Start(
+            moving, (ds.X, ds.y), float(np.log(square)), longest**2 if self.squared else longest / 2
+        )
+
+    def margins(self, moving: Arrays, fixed: Arrays) -> Array:
+        (a, W), (X, y) = moving, fixed
+        return y * (activated(X @ W.T, self.squared) @ a)
+
+    def params(self, moving: Arrays, log_beta: float, start: TwoLayerParams) -> TwoLayerParams:
+        a, W = moving
+        size = np.exp(log_beta / 2)
+        return TwoLayerParams(a if self.squared else a * size, W * size)
+
+    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
+        from .._numerics.compilation import announced
+        from .ascent_kernels import network
+
+        return announced("margin ascent", network, *moving, *fixed, self.squared, *rest)
+
+    @property
+    def fusible(self) -> bool:
+        return not self.squared
+
+    def traced(self, fused: bool) -> Any:
+        from .ascent_batches import both_layers
+
+        return both_layers(self.squared, fused)
+
+
+@dataclass(frozen=True)
+class FixedFeatures(Training):
+    """Signed features Z (n, m) that stay. output: h = Σ_ja_jφ_j, β(t) = max{1, max_{s≤t}
+    √m‖a(s)‖₂}; else only the norm ρ_j of every neuron moves, h = Σ_jρ_j²φ(θ_j, x), β = Σρ_j².
+    moving (ā,) or (ρ̄,), fixed (Z,)."""
+
+    squared: bool
+    output: bool
+
+    @property
+    def decay(self) -> int:
+        return int(self.output)
+
+    def start(self, params: TwoLayerParams, ds: Dataset) -> Start:
+        a, W = params
+        phi = activated(ds.X @ W.T, self.squared)
+        if self.output:
+            Z = ds.y[:, None] * phi
+            norm = max(1.0, float(np.sqrt(a.size) * np.linalg.norm(a)))
+            return Start((a / norm,), (Z,), float(np.log(norm)), float(np.max(np.abs(Z))))
+        norms = _norms(params, self.squared)
+        if not np.any(norms):
+            raise InputError("params0: every weight is zero, where gradient ascent stays")
+        Z = (ds.y[:, None] * phi * a) / np.where(norms > 0, norms, 1.0) ** 2
+        return Start(
+            (norms / np.linalg.norm(norms),),
+            (Z,),
+            float(2 * np.log(np.linalg.norm(norms))),
+            float(np.max(np.abs(Z))),
+        )
+
+    def margins(self, moving: Arrays, fixed: Arrays) -> Array:
+        (x,), (Z,) = moving, fixed
+        return Z @ (x if self.output else x**2)
+
+    def params(self, moving: Arrays, log_beta: float, start: TwoLayerParams) -> TwoLayerParams:
+        (x,) = moving
+        if self.output:
+            return TwoLayerParams(x * np.exp(log_beta), start.W)
+        norms = _norms(start, self.squared)
+        factor = x * np.exp(log_beta / 2) / np.where(norms > 0, norms, 1.0)
+        return TwoLayerParams(
+            start.a if self.squared else factor * start.a, factor[:, None] * start.W
+        )
+
+    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
+        from .._numerics.compilation import announced
+        from .ascent_kernels import features
+
+        return announced(
+            "margin ascent", features, *moving, *fixed, self.output, moving[0].size, *rest
+        )
+
+    @property
+    def fusible(self) -> bool:
+        return False
+
+    def traced(self, fused: bool) -> Any:
+        from .ascent_batches import fixed_features
+
+        return fixed_features(self.output)
+
+
+def training_named(training: str, activation: str) -> Training:
+    one_of("training", training, TRAININGS)
+    squared = one_of("activation", activation, ACTIVATIONS) == "squared_relu"
+    if training == "both":
+        return BothLayers(squared)
+    if training == "output" and squared:
+        raise InputError(
+            "training: the output layer is trained with activation 'relu'; squared ReLUs have "
+            "fixed signs"
+        )
+    return FixedFeatures(squared, training == "output")
+
+
+def read_run(ds: Any, params0: Any, activation: str, loss: str) -> Problem:
+    """Data of two classes, and parameters that fit them."""
+    instance("ds", ds, Dataset)
+    y = labels("ds.y", ds.y)
+    if np.all(y == y[0]):
+        raise InputError(f"ds.y: both classes are needed, every label is {y[0]:+g}")
+    try:
+        a, W = params0
+    except (TypeError, ValueError):
+        raise InputError(
+            f"params0: expected TwoLayerParams(a, W), found {type(params0).__name__}"
+        ) from None
+    width = vector("params0.a", a).size
+    matrix("params0.W", W)
+    smooth = SmoothMargin(RISKS[loss])
+    if activation == "relu":
+        return Problem(TwoLayer(width, ds.d), ds, smooth, params0)
+    return Problem(
+        SignedTwoLayer(width, ds.d, labels("params0.a", a)), ds, smooth, SignedTwoLayerParams(W)
+    )
+
+
+def both_weights(problem: Problem) -> TwoLayerParams:
+    """(a, W) of a run, a the signs of squared ReLUs."""
+    if isinstance(problem.model, SignedTwoLayer):
+        return TwoLayerParams(np.asarray(problem.model.signs), problem.params0.W)
+    return TwoLayerParams(*problem.params0)
+
+
+def activated(pre: Array, squared: bool) -> Array:
+    positive = np.maximum(pre, 0.0)
+    return positive**2 if squared else positive
+
+
+def _norms(params: TwoLayerParams, squared: bool) -> Array:
+    square = np.sum(params.W**2, axis=1)
+    return np.sqrt(square if squared else square + params.a**2)

@@ -1,0 +1,233 @@
+"""Properties of the brackets: invariance, nesting, budgets, determinism; the exact search against
+random neurons."""
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.limits.neurons import margin_generation as generation
+from biasflow.limits.neurons.margin_oracles import Neurons, search
+
+
+def nothing(d):
+    return Neurons(np.zeros((0, d + 1)), np.zeros(0))
+
+
+def rotation(d, seed=0):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0]
+
+
+@pytest.fixture(scope="module")
+def plane():
+    ds = bf.data.clusters(40, 2, 3, key=1)
+    return ds, bf.limits.f1_max_margin(ds.X, ds.y)
+
+
+class TestExactSearch:
+    @pytest.mark.parametrize("n, d", [(9, 1), (25, 2), (14, 3), (9, 4), (3, 4), (2, 2), (1, 3)])
+    def test_no_random_neuron_is_better(self, n, d):
+        rng = np.random.default_rng(n + d)
+        rows = np.hstack([rng.uniform(-1, 1, (n, d)), np.ones((n, 1))])
+        signed = rng.dirichlet(np.ones(n)) * rng.choice([-1, 1], n)
+        answer = search(rows, signed, nothing(d), rng, 0.0, np.inf)
+        u = rng.standard_normal((200_000, d + 1))
+        u = np.vstack([u / np.linalg.norm(u, axis=1)[:, None], answer.neurons.u])
+        values = 0.5 * np.maximum(u @ rows.T, 0) @ signed
+        assert answer.kind == "exact"
+        assert np.max(np.abs(values)) <= answer.maximum * (1 + 1e-12)
+        np.testing.assert_allclose(answer.neurons.s * values[200_000:], answer.values, atol=1e-13)
+        assert np.max(answer.values) == pytest.approx(answer.maximum, rel=1e-11)
+
+    @pytest.mark.parametrize("d", [2, 3])
+    def test_points_in_special_position(self, d):
+        """A lattice: many hyperplanes through one point, collinear triples. The climbing search
+        never beats the exact one."""
+        grid = np.stack(np.meshgrid(*[np.arange(3.0)] * d), axis=-1).reshape(-1, d)[:14]
+        rng = np.random.default_rng(0)
+        rows, signed = (
+            np.hstack([grid, np.ones((len(grid), 1))]),
+            rng.dirichlet(np.ones(len(grid))) * rng.choice([-1, 1], len(grid)),
+        )
+        exact = search(rows, signed, nothing(d), rng, 0.0, np.inf)
+        climbed = search(rows, signed, nothing(d), rng, 0.0, 0.0, 300)
+        assert climbed.kind == "heuristic" and climbed.maximum <= exact.maximum * (1 + 1e-12)
+        assert climbed.maximum >= exact.maximum * (1 - 1e-6)
+
+    def test_equal_maxima(self):
+        """Regular polygon, one class: every neuron that sees all points gives the same; the
+        candidates overflow their room."""
+        angles = 2 * np.pi * np.arange(60) / 60
+        rows = np.column_stack([np.cos(angles), np.sin(angles), np.ones(60)])
+        answer = search(
+            rows, np.full(60, 1 / 60), nothing(2), np.random.default_rng(0), 0.0, np.inf
+        )
+        assert answer.maximum == pytest.approx(0.5, rel=1e-12)
+
+
+class TestInvariance:
+    def test_rotation_order_and_copies(self, plane):
+        ds, limit = plane
+        order = np.random.default_rng(0).permutation(ds.n)
+        for X, y in (
+            (ds.X @ rotation(2), ds.y),
+            (ds.X, -ds.y),
+            (ds.X[order], ds.y[order]),
+            (np.vstack([ds.X, ds.X[:5]]), np.append(ds.y, ds.y[:5])),
+            (np.hstack([ds.X, np.zeros((ds.n, 2))]), ds.y),
+        ):
+            other = bf.limits.f1_max_margin(X, y)
+            assert other.certificate.kind == "exact"
+            assert other.objective == pytest.approx(limit.objective, rel=2e-9)
+            assert other.stats["weights"].shape == (len(y),) and np.sum(
+                other.stats["weights"]
+            ) == pytest.approx(1)
+
+    def test_more_samples_less_margin(self, plane):
+        ds, limit = plane
+        part = bf.limits.f1_max_margin(ds.X[:20], ds.y[:20])
+        assert part.certificate.dual >= limit.objective
+
+    def test_sizes(self):
+        """Inputs of size 1e-5 or 1e5: gaps are relative. Far away the bias does not matter: γ₁
+        scales with the inputs."""
+        ds = bf.data.clusters(15, 2, 2, key=3)
+        values = {}
+        for size in (1e-5, 1.0, 1e5, 1e6):
+            limit = bf.limits.f1_max_margin(size * ds.X, ds.y, gap=1e-7, time_s=10)
+            assert limit.stats["relative_gap"] <= 1e-7, (size, limit.stats)
+            values[size] = limit.objective / size
+        assert values[1e6] == pytest.approx(values[1e5], rel=1e-3)
+
+    def test_fixed_directions_reach_less(self, plane):
+        ds, limit = plane
+        rng = np.random.default_rng(0)
+        u = rng.standard_normal((300, 3))
+        particles = bf.models.Particles(
+            u / np.linalg.norm(u, axis=1)[:, None], rng.choice([-1.0, 1.0], 300), np.zeros(300)
+        )
+        some = bf.limits.l1_max_margin(ds.y[:, None] * particles.features(ds.X))
+        assert some.objective <= limit.certificate.dual
+        with_optimal = (
+            np.hstack([particles.features(ds.X), limit.value.features(ds.X)]) * ds.y[:, None]
+        )
+        assert bf.limits.l1_max_margin(with_optimal).objective == pytest.approx(
+            limit.objective, rel=2e-9
+        )
+
+
+class TestBudgets:
+    def test_history_is_nested(self, plane):
+        _, limit = plane
+        seconds, lower, upper, _ = np.array(limit.stats["history"]).T
+        assert (
+            np.all(np.diff(seconds) >= 0)
+            and np.all(np.diff(lower) >= 0)
+            and np.all(np.diff(upper) <= 0)
+        )
+        assert np.all(lower <= upper)
+
+    def test_value_has_what_is_certified(self, plane):
+        ds, limit = plane
+        assert limit.value.norm == pytest.approx(1, rel=1e-12)
+        assert limit.value.margin(ds.X, ds.y) == pytest.approx(limit.objective, rel=1e-12)
+        assert limit.objective <= limit.certificate.dual and limit.stats["stopped"] == "gap reached"
+
+    def test_loose_gap_and_no_time(self, plane):
+        ds, limit = plane
+        loose = bf.limits.f1_max_margin(ds.X, ds.y, gap=1e-2)
+        assert loose.stats["rounds"] < limit.stats["rounds"]
+        rushed = bf.limits.f1_max_margin(ds.X, ds.y, time_s=1e-6)
+        assert rushed.stats["stopped"] == "time is up" and rushed.certificate.kind == "bound"
+        for other in (loose, rushed):
+            assert (
+                other.objective <= limit.certificate.dual
+                and other.certificate.dual >= limit.objective
+            )
+
+    def test_interrupt_keeps_the_bracket(self, plane, monkeypatch):
+        ds, limit = plane
+        calls = []
+
+        def interrupted(*arguments):
+            calls.append(0)
+            if len(calls) == 6:
+                raise KeyboardInterrupt
+            return search(*arguments)
+
+        monkeypatch.setattr(generation, "search", interrupted)
+        early = bf.limits.f1_max_margin(ds.X, ds.y)
+        assert early.stats["stopped"] == "interrupted" and early.certificate.kind == "bound"
+        assert (
+            0 < early.objective <= limit.certificate.dual
+            and limit.objective <= early.certificate.dual
+        )
+
+    def test_the_same_key_gives_the_same(self):
+        ds = bf.data.clusters(30, 6, 2, key=1)
+        one, two = (
+            bf.limits.f1_max_margin(ds.X, ds.y, gap=1e-3, key=5, time_s=30) for _ in range(2)
+        )
+        assert one.objective == two.objective and one.certificate.dual == two.certificate.dual
+        assert np.array_equal(one.value.directions, two.value.directions)
+
+    def test_high_dimension_says_what_is_proven(self):
+        ds = bf.data.clusters(60, 12, 2, key=1)
+        limit = bf.limits.f1_max_margin(ds.X, ds.y, gap=1e-3, time_s=4)
+        assert limit.certificate.kind == "bound" and limit.stats["upper_kind"] == "bound"
+        assert limit.objective <= limit.stats["heuristic_upper"] <= limit.certificate.dual
+        assert limit.stats["heuristic_upper"] <= limit.objective * 1.1
+        assert "12" in limit.stats["note"] and "faces" in limit.stats["note"]
+
+
+def test_an_early_exact_bound_does_not_hide_what_is_believed():
+    """Few samples in many dimensions: weights with few support points are searched exactly, the
+    best ones are not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 40)), rng.choice([-1.0, 1.0], 12)
+    limit = bf.limits.f1_max_margin(X, y, gap=1e-4, time_s=2)
+    assert (
+        limit.certificate.kind == "bound"
+        and limit.objective <= limit.stats["heuristic_upper"] < limit.certificate.dual
+    )
+    assert (
+        limit.stats["heuristic_upper"] <= limit.objective * 1.01 and "faces" in limit.stats["note"]
+    )
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_relaxation_is_a_bound(d):
+    """Against exact searches: for its own weights and for given ones."""
+    from biasflow.limits.neurons.margin_relaxation import bounded_gain, proven_bound
+
+    ds = bf.data.clusters(20, d, 2, key=d)
+    rows = np.hstack([ds.X, np.ones((ds.n, 1))])
+    limit = bf.limits.f1_max_margin(ds.X, ds.y, gap=1e-4)
+    bound, p = proven_bound(rows, ds.y, limit.stats["weights"])
+    assert bound >= limit.objective and p.min() >= 0 and np.sum(p) == pytest.approx(1)
+    for weights in (p, limit.stats["weights"], np.full(ds.n, 1 / ds.n)):
+        exact = bf.limits.margin_certificate(limit.value, ds.X, ds.y, weights=weights, time_s=600)
+        assert exact.kind == "exact" and bounded_gain(rows, weights * ds.y) >= exact.upper
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-6, 1e-4, 1.0])
+def test_the_upper_bound_holds_where_inputs_are_close(scale):
+    """Rows (x, 1) cancel almost completely; a direction that gains more than the bound would refute
+    it."""
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.standard_normal((12, 2)), np.sign(rng.standard_normal(12))
+    found = bf.limits.f1_max_margin(X, y)
+    on = found.stats["weights"] > 0
+    rows, q = np.hstack([X, np.ones((12, 1))])[on], (found.stats["weights"] * y)[on]
+    _, values, vt = np.linalg.svd(rows, full_matrices=False)
+    u = rng.standard_normal((200_000, values.size)) / values @ vt
+    u /= np.linalg.norm(u, axis=1)[:, None]
+    gains = 0.5 * np.abs(np.maximum(u @ rows.T, 0.0) @ q)
+    assert np.max(gains) <= found.certificate.dual + np.finfo(float).eps  # of the products here
+    assert found.certificate.kind == ("exact" if found.stats["relative_gap"] <= 1e-9 else "bound")
+
+
+def test_one_sample_is_exact():
+    found = bf.limits.f1_max_margin([[0.3, 2.0]], [1])
+    assert found.certificate.kind == "exact"
+    assert found.stats["note"] == ""
+    assert found.objective == pytest.approx(np.sqrt(0.3**2 + 4 + 1) / 2, rel=1e-12)
