@@ -12,6 +12,7 @@ import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, instance, label_size, labels, vector
+from ..._core.former_names import renamed
 from ..._core.problems import Dataset
 from ..._core.results import Limit
 from ...errors import InputError, RefusedError
@@ -65,23 +66,24 @@ def _predictor(at: Tangent, X: Array, coefficients: Array, biased: bool) -> Tang
     return TangentPredictor(at, coefficients, direction, biased)
 
 
+@renamed(fn="network", params0="start", memory="memory_b")
 def tangent_interpolator(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """Where the network linearised at params0 goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K
+    """Where the network linearised at start goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K
     least with h(X) = y (W, §3).
 
-    fn, output, memory: as for `tangent_kernel`. objective: ‖g‖_K. Raises InconsistentError where y
-    is out of K's reach.
+    network, output, memory_b: as for `tangent_kernel`. objective: ‖g‖_K. Raises InconsistentError
+    where y is out of K's reach.
     """
     inputs = read_inputs(X)
-    at = tangent(fn, params0, inputs, output, memory)
+    at = tangent(network, start, inputs, output, memory_b)
     target = vector("y", y, len(inputs))
     found = kernel_interpolator(at.kernel(inputs), target - at.predictions(inputs))
     value = _predictor(at, inputs, found.value, True)
@@ -94,16 +96,17 @@ def tangent_interpolator(
     )
 
 
+@renamed(fn="network", params0="start", memory="memory_b")
 def tangent_max_margin(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """The max-margin classifier of the tangent kernel at params0, labels ±1: γ = max_{‖g‖_K ≤ 1}
+    """The max-margin classifier of the tangent kernel at start, labels ±1: γ = max_{‖g‖_K ≤ 1}
     min_i y_ig(x_i).
 
     Where a network linearised at an unbiased start goes, in direction, under losses with an
@@ -112,7 +115,7 @@ def tangent_max_margin(
     products are sums of as many terms as there are weights.
     """
     inputs = read_inputs(X)
-    at = tangent(fn, params0, inputs, output, memory)
+    at = tangent(network, start, inputs, output, memory_b)
     # products in an entry of K, each rounded, beside the gradients
     summed = sum(int(np.size(leaf)) for leaf in at.leaves)
     found = kernel_max_margin(
@@ -123,23 +126,24 @@ def tangent_max_margin(
     )
 
 
-def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
-    """Where the model linearised at params0 goes: the predictor of least tangent-kernel norm (W,
+@renamed(ds="data", params0="start")
+def tangent_kernel_limit(model: Model, data: Dataset, start: Any) -> Limit[Any]:
+    """Where the model linearised at start goes: the predictor of least tangent-kernel norm (W,
     §3).
 
     value: for models that are linear in an effective predictor, that predictor: for diagonal
     networks β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹(y − Xβ₀) with k the tangent kernel's weights; for all
     others the linearised network, a `TangentPredictor`.
     """
-    params0 = model.checked(params0, ds.d)
-    found = tangent_interpolator(model, params0, ds.X, ds.y)
+    start = model.checked(start, data.d)
+    found = tangent_interpolator(model, start, data.X, data.y)
     try:
-        design = model.features(ds.X)
+        design = model.features(data.X)
     except RefusedError:
         return found
-    direction = model.gradient(params0, ds.X, found.value.coefficients)
-    value = model.effective(params0) + model.linearised(params0, direction)
-    residual = float(np.max(np.abs(design @ np.ravel(value) - ds.y))) / label_size(ds.y)
+    direction = model.gradient(start, data.X, found.value.coefficients)
+    value = model.effective(start) + model.linearised(start, direction)
+    residual = float(np.max(np.abs(design @ np.ravel(value) - data.y))) / label_size(data.y)
     return dataclasses.replace(
         found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual)
     )
@@ -185,23 +189,25 @@ def _time(t: float) -> float:
     return float(t)
 
 
+@renamed(fn="network", params0="start", memory="memory_b")
 def linearised_flow(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     X: ArrayLike,
     y: ArrayLike,
     loss: SquareLoss = HALF,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> LinearisedFlow:
-    """The gradient flow of the network linearised at params0, without integrating: `flow.at(t)` is
+    """The gradient flow of the network linearised at start, without integrating: `flow.at(t)` is
     a predictor.
 
-    fn, output, memory: as for `tangent_kernel`. Modes of K within rounding of zero do not move.
+    network, output, memory_b: as for `tangent_kernel`. Modes of K within rounding of zero do not
+    move.
     """
     inputs = read_inputs(X)
-    at = tangent(fn, params0, inputs, output, memory)
+    at = tangent(network, start, inputs, output, memory_b)
     target = vector("y", y, len(inputs))
     factor = instance("loss", loss, SquareLoss).factor(len(inputs))
     values, vectors = sl.eigh(at.kernel(inputs))
