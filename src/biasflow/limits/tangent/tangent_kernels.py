@@ -114,7 +114,7 @@ def tangent(
     if isinstance(fn, Model):
         params = fn.checked(params, X.shape[1])
     function = tangent_function(fn, params, output)
-    return Tangent(function, function.leaves(name, params), positive_float("memory", memory))
+    return Tangent(function, function.leaves(name, params), positive_float("memory_b", memory))
 
 
 @renamed(fn="network", memory="memory_b")
