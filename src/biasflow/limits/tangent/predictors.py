@@ -11,15 +11,16 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
-from ..._core.arguments import Array, instance, label_size, labels, vector
+from ..._core.arguments import Array, instance, label_size, labels, length, vector
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset
-from ..._core.results import Limit
+from ..._core.results import Certificate, Limit
 from ...errors import InputError, RefusedError
 from ...losses import SquareLoss
 from ...models import Model
 from ..hard_margins import ROUNDING, UNIT, kernel_max_margin
 from ..kernel_interpolation import kernel_interpolator
+from ..rounding import kind_of
 from .functions import Leaves, read_inputs
 from .tangent_kernels import MEMORY, Tangent, tangent
 
@@ -79,21 +80,49 @@ def tangent_interpolator(
     """Where the network linearised at start goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K
     least with h(X) = y (W, §3).
 
-    network, output, memory_b: as for `tangent_kernel`. objective: ‖g‖_K. Raises InconsistentError
-    where y is out of K's reach.
+    network, output, memory_b: as for `tangent_kernel`. objective: ‖g‖_K. certificate: for gradients
+    good to 2^-49 of their length, whose products are sums of as many terms as there are weights, and
+    predictions good to as many roundings of ‖w₀‖‖∇f‖; of the rank that K has in floats. Raises
+    InconsistentError where y is out of K's reach.
     """
     inputs = read_inputs(X)
     at = tangent(network, start, inputs, output, memory_b)
     target = vector("y", y, len(inputs))
-    found = kernel_interpolator(at.kernel(inputs), target - at.predictions(inputs))
+    K = at.kernel(inputs)
+    found = kernel_interpolator(K, target - at.predictions(inputs))
     value = _predictor(at, inputs, found.value, True)
     residual = float(np.max(np.abs(value(inputs) - target))) / label_size(target)
-    return Limit(
-        value,
-        found.objective,
-        dataclasses.replace(found.certificate, residual=residual),
-        found.stats,
-    )
+    primal, dual = _rounded(found, K, target, at)
+    kind = kind_of(primal, dual, found.certificate.kind)
+    return Limit(value, found.objective, Certificate(primal, dual, residual, kind), found.stats)
+
+
+def _rounded(found: Limit[Array], K: Array, y: Array, at: Tangent) -> tuple[float, float]:
+    """Both bounds moved outwards by the rounding of K and of the labels' distance from the start,
+    which are known to ρ√(k_iik_jj) and e_i.
+
+    With unit diagonal and λ its least eigenvalue that is used, K moves by a share δ = nρ/λ at most,
+    hence ‖g‖ by a factor within 1/√(1 ± δ); e costs at most ‖e/√k‖/√(λ(1 − δ)).
+    """
+    summed, lengths = _weights(at), np.sqrt(np.maximum(np.diagonal(K), 0.0))
+    own = np.flatnonzero(lengths > 0)
+    if not own.size:
+        return found.certificate.primal, found.certificate.dual
+    values = sl.eigvalsh(K[np.ix_(own, own)] / np.multiply.outer(lengths[own], lengths[own]))
+    least = float(values[max(own.size - int(found.stats["rank"]), 0)])
+    share = own.size * (ROUNDING + summed * UNIT) / least if least > 0 else np.inf
+    if not share < 1:
+        return np.inf, 0.0
+    weights = length(np.concatenate([np.ravel(leaf) for leaf in at.leaves]))
+    off = (summed + 4) * UNIT * weights * np.ones(own.size) + UNIT * np.abs(y[own]) / lengths[own]
+    cost = length(off) / np.sqrt(least * (1 - share))
+    above = found.certificate.primal / np.sqrt(1 - share) + cost
+    return float(above), max(float(found.certificate.dual / np.sqrt(1 + share) - cost), 0.0)
+
+
+def _weights(at: Tangent) -> int:
+    """Products in an entry of K, each rounded, beside the gradients."""
+    return sum(int(np.size(leaf)) for leaf in at.leaves)
 
 
 @renamed(fn="network", params0="start", memory="memory_b")
@@ -116,10 +145,8 @@ def tangent_max_margin(
     """
     inputs = read_inputs(X)
     at = tangent(network, start, inputs, output, memory_b)
-    # products in an entry of K, each rounded, beside the gradients
-    summed = sum(int(np.size(leaf)) for leaf in at.leaves)
     found = kernel_max_margin(
-        at.kernel(inputs), labels("y", y, len(inputs)), rounding=ROUNDING + summed * UNIT
+        at.kernel(inputs), labels("y", y, len(inputs)), rounding=ROUNDING + _weights(at) * UNIT
     )
     return Limit(
         _predictor(at, inputs, found.value, False), found.objective, found.certificate, found.stats
