@@ -81,8 +81,8 @@ def tangent_interpolator(
     least with h(X) = y (W, §3).
 
     network, output, memory_b: as for `tangent_kernel`. objective: ‖g‖_K. certificate: for gradients
-    good to 2^-49 of their length, whose products are sums of as many terms as there are weights, and
-    predictions good to as many roundings of ‖w₀‖‖∇f‖; of the rank that K has in floats. Raises
+    good to 2^-49 of their length, whose products are sums of as many terms as there are weights,
+    and predictions good to as many roundings of ‖w₀‖‖∇f‖; of the rank that K has in floats. Raises
     InconsistentError where y is out of K's reach.
     """
     inputs = read_inputs(X)
