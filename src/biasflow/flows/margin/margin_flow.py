@@ -73,9 +73,9 @@ def integrate_margin(
 ) -> Trajectory:
     """The flow until t1 or log β; companions on other steps give the error. time_s: seconds after
     which it ends, anywhere."""
-    from ..._numerics.compilation import announced
-
     deadline = deadline_of(time_s)
+    with deadline.paused():
+        from ..._numerics.compilation import announced
     return announced(
         "margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline
     )
