@@ -212,11 +212,13 @@ FIRST_CALL = """
 import time, types
 import numpy as np
 import biasflow as bf
-from biasflow.flows import deadlines
-deadlines.time = types.SimpleNamespace(monotonic=time.process_time)  # whatever else the machine does
+from biasflow._numerics import deadlines
+# whatever else the machine does
+deadlines.time = types.SimpleNamespace(monotonic=time.process_time)
 rng = np.random.default_rng(0)
 data, model = bf.Dataset(rng.standard_normal((20, 2)), rng.standard_normal(20)), bf.TwoLayer(30, 2)
-flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), model.init(0.1), time_s=1.0, throw=False)
+loss, start = bf.SquareLoss("half"), model.init(0.1)
+flow = bf.gradient_flow(model, data, loss, start, time_s=1.0, throw=False)
 print(flow.stats["steps"])
 """
 

@@ -32,6 +32,9 @@ WARM = 12
 """Newton steps from the last weights before the ladder is taken."""
 RIDGE = 1e-15
 """Least temperature, in units of the largest entry: below it nothing changes."""
+EVEN = float(np.finfo(float).eps)
+"""Largest entry, in units of the temperature, up to which the weights are uniform to rounding: zero
+where no neuron is active."""
 HOTTEST = 200.0
 """−L from which on the weights are uniform to rounding."""
 SATURATED = 40.0
@@ -104,7 +107,9 @@ def _entropic(h: Array, K: Array, dt: float, temperature: float, guess: Array) -
     """Newton on log p, from the guess; where that does not settle, down a ladder of
     temperatures."""
     h = h - np.min(h)
-    unit = max(float(np.max(h)), dt * float(np.max(np.abs(K))), np.finfo(float).tiny)
+    unit = max(
+        float(np.max(h)), dt * float(np.max(np.abs(K))), EVEN * temperature, np.finfo(float).tiny
+    )
     h, K, temperature = h / unit, dt * K / unit, max(temperature / unit, RIDGE)
     p, settled = _newton(h, K, temperature, np.maximum(guess, LEAST), WARM)
     if settled:
