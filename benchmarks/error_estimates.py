@@ -407,7 +407,9 @@ def ratios(record):
     """(true error beyond doubt over estimate, estimate over true error) where both can be told."""
     found = []
     for _, true, doubt, estimate in record.get("rows", []):
-        if estimate > 0 and doubt <= TELLING * max(estimate, true) and true > 0:
+        if not estimate >= 0:  # none was given, though there was time
+            found.append((float("inf"), 0.0))
+        elif estimate > 0 and doubt <= TELLING * max(estimate, true) and true > 0:
             found.append((max(true - doubt, 0.0) / estimate, estimate / true))
         elif estimate == 0 and true > 3 * doubt:
             found.append((float("inf"), 0.0))
