@@ -20,7 +20,7 @@ import numba
 from .deadlines import Deadline
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-REORDERED = {"reassoc", "contract", "arcp", "nsz"}
+REORDERED = {"reassoc", "contract"}
 """Sums may be reordered, as vectorised loops need; infinities and NaN keep their meaning."""
 
 
@@ -29,6 +29,12 @@ def stamp(*sources: str) -> int:
     said here."""
     contents = b"".join(Path(source).read_bytes() for source in (__file__, *sources))
     return int(hashlib.sha256(contents).hexdigest()[:12], 16)
+
+
+def stamp_of_folder(file: str) -> int:
+    """The stamp of all modules beside a file that have compiled code."""
+    beside = sorted(Path(file).parent.glob("*.py"))
+    return stamp(*(str(path) for path in beside if "compilation import" in path.read_text("utf-8")))
 
 
 def inner(kernel: Kernel) -> Kernel:

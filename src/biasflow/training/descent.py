@@ -151,7 +151,7 @@ def _descend_compiled(
     model: TwoLayer, ds: Dataset, loss: SquareLoss, params0: Any, stepsize: float, steps: int
 ) -> tuple[list[tuple[int, Any]], Result, int]:
     """The same on a two-layer network, in compiled code between the states that are kept."""
-    from ..flows.relu.relu_compilation import announced
+    from .._numerics.compilation import announced
     from .relu_descent import CONVERGED as REACHED, WENT_ON, descend
 
     instance("ds", ds, Dataset)
@@ -171,7 +171,7 @@ def _descend_compiled(
             goal,
             limit,
         )
-        done, code = announced(descend, a, W, X, ds.y, *settings)
+        done, code = announced("ReLU", descend, a, W, X, ds.y, *settings)
         kept.append((done, TwoLayerParams(a.copy(), W.copy())))
         if code != WENT_ON:
             return kept, Result.CONVERGED if code == REACHED else Result.DIVERGED, done

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array
-from ..flows.relu.relu_compilation import STAMP, entry, inner
-from ..flows.relu.small_algebra import SMALL_PRODUCT
+from .._numerics.compilation import entry, inner
+from ..flows.relu.small_algebra import SMALL_PRODUCT, STAMP
 
 WENT_ON, CONVERGED, DIVERGED = 0, 1, 2
 

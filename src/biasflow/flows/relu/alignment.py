@@ -75,12 +75,12 @@ def early_alignment(
     sets the clock ('half-mean' as in B unless said otherwise), model the activation (a ReLU unless
     said otherwise).
     """
-    from .relu_compilation import announced
+    from ..._numerics.compilation import announced
 
     instance("ds", ds, Dataset)
     model = two_layer_for(params0, ds.d) if model is None else instance("model", model, TwoLayer)
     loss = SquareLoss("half-mean") if loss is None else needs_square("early_alignment", loss)
-    return announced(_align, Problem(model, ds, loss, params0, log_scale))
+    return announced("ReLU", _align, Problem(model, ds, loss, params0, log_scale))
 
 
 def _align(problem: Problem) -> Alignment:

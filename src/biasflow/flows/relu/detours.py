@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._core.arguments import Array
+from ..._numerics.compilation import inner
 from .dormand_prince import NODES, TABLEAU, dense_state, error_and_stiffness
 from .early_phase import sign_of
 from .events import NOWHERE, TURN, Span, first_event
 from .gated_field import conserve, forces, pull, remove_sliding
 from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides
-from .relu_compilation import inner
 from .sliding_modes import cross, no_slides, noted, resolve, roomier, set_slides
 from .small_algebra import dot, positions
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core.arguments import Array
+from ..._numerics.compilation import inner
 from .gated_field import field
 from .layout import Geometry, Slides, Work
-from .relu_compilation import inner
 
 E1, E3, E4, E5, E6, E7 = 71 / 57600, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40
 """Difference of the two orders."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.arguments import Array, Index
+from ..._numerics.compilation import entry, inner
 from .gated_field import conserve, pull, remove_sliding
 from .layout import (
     FIRST,
@@ -29,9 +30,8 @@ from .layout import (
     Log,
     Slides,
 )
-from .relu_compilation import STAMP, entry, inner
 from .sliding_modes import cross, no_slides, noted, resolve, roomier, set_slides
-from .small_algebra import copy, dot, fill, norm, positions
+from .small_algebra import STAMP, copy, dot, fill, norm, positions
 
 PARALLEL = 1e-14
 """Cosine of D with a direction below which the pre-activation does not move."""

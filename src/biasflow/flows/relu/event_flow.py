@@ -128,9 +128,10 @@ def integrate_events(
     """
     deadline = deadline_of(time_s)
     with deadline.paused():
-        from . import early_phase as early, implicit_tail as tail  # noqa: F401  (with all kernels)
-        from .relu_compilation import announced
-    return announced(_integrate, problem, t1, rtol, times, deadline, branch, deadline=deadline)
+        from ..._numerics.compilation import announced
+        from . import early_phase, implicit_tail  # noqa: F401  (with all kernels)
+    given = problem, t1, rtol, times, deadline, branch
+    return announced("ReLU", _integrate, *given, deadline=deadline)
 
 
 def _integrate(

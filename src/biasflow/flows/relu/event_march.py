@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.arguments import Array, Index
+from ..._numerics.compilation import entry, inner
 from .detours import (
     Aside,
     Course,
@@ -35,10 +36,21 @@ from .gated_field import (
     set_masks,
     workspace,
 )
-from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides, Work
-from .relu_compilation import STAMP, entry, inner
+from .layout import (
+    FIRST,
+    ON,
+    OUT,
+    RHO,
+    SLIDE,
+    Gates,
+    Geometry,
+    Invariants,
+    Log,
+    Slides,
+    Work,
+)
 from .sliding_modes import no_slides, roomier, set_slides
-from .small_algebra import copy, largest, positions, project
+from .small_algebra import STAMP, copy, largest, positions, project
 
 REACHED_T1, CONVERGED, STATIONARY, STEP_LIMIT, STEP_TOO_SMALL, TIME_LIMIT = 0, 1, 2, 3, 4, 5
 SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0

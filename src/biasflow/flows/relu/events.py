@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._core.arguments import Array
+from ..._numerics.compilation import inner
 from .dormand_prince import dense, last_coefficient
 from .gated_field import forces, pull, remove_sliding
 from .layout import FIRST, HYSTERESIS, ON, OUT, SLIDE, Gates, Geometry, Slides
-from .relu_compilation import inner
 from .small_algebra import largest
 
 TURN = -2

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ..._core.arguments import Array
+from ..._numerics.compilation import inner
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
-from .relu_compilation import inner
 from .small_algebra import assemble, dot, fill, project
 
 SMALL_DEFECT = 1e-8

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core.arguments import Array, Index
+from ..._numerics.compilation import inner
 from .gated_field import pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
-from .relu_compilation import inner
 from .small_algebra import dot, largest, norm, positions, solve
 
 RIDGE = 1e-13

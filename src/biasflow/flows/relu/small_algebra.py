@@ -8,9 +8,11 @@ import math
 import numpy as np
 
 from ..._core.arguments import Array, Index
+from ..._numerics.compilation import inner, stamp_of_folder
 from .layout import FIRST, Gates
-from .relu_compilation import inner
 
+STAMP = stamp_of_folder(__file__)
+"""Changes with any module of kernels of the ReLU flow."""
 SMALL_PRODUCT = 6000
 """Multiplications below which plain loops beat a call of BLAS."""
 
