@@ -17,13 +17,13 @@ reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # The numerical tests once more, on kernels without AVX and FMA: other roundings, the same results. Numba keeps machine code by
 # processor, so the two do not mix in its cache.
 test-kernels: $(DEV)
 	$(BIN)/python -m pytest -m slow tests/kernels
-	$(BASIC) $(BIN)/python -m pytest -n $(WORKERS) $(NUMERICAL)
+	$(BASIC) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(NUMERICAL)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -1,5 +1,8 @@
 """Figures: presets, the numbers the papers report, and what the pictures rest on."""
 
+import copy
+
+import golden_figures
 import numpy as np
 import pytest
 
@@ -103,10 +106,41 @@ def test_small_grid_draws():
     assert len(figure.draw(summary).axes) == 3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", bf.figures())
+FAST = (
+    *("R/fig1", "R/fig4", "R/fig5", "W/fig4e", "W/fig4f", "W/fig6"),
+    *("B/fig2", "B/fig3", "B/fig5", "C/fig4"),
+)
+"""Figures whose quick preset takes less than three seconds."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(f, marks=[] if f in FAST else [pytest.mark.slow]) for f in bf.figures()],
+)
 def test_quick_preset_end_to_end(name):
-    summary = bf.figure(name)
+    """The data are those that were written down (tests/golden/golden_figures.py), the numbers agree
+    or say why not, and there is a picture."""
+    summary, golden = golden_figures.summary(name), golden_figures.kept()
+    assert name in golden, f"write it down: python tests/golden/golden_figures.py {name}"
+    digest = golden_figures.digest(summary)
+    assert golden_figures.differences(name, golden[name], digest) == []
     for number in numbers_of(name, "quick", summary):
         assert number.agreement == "agrees" or number.why, number.reported
     assert experiment(name).draw(summary).axes
+
+
+def test_data_that_moved_are_noticed():
+    golden = golden_figures.kept()["R/fig1"]
+    assert golden_figures.differences("R/fig1", golden, golden) == []
+    name = next(n for n, kept in golden["variables"].items() if any(kept.get("quantiles", [])))
+    for key, value in (("shape", [1]), ("unfit", 99), ("quantiles", [1e9] * 7)):
+        moved = copy.deepcopy(golden)
+        moved["variables"][name][key] = value
+        assert len(golden_figures.differences("R/fig1", golden, moved)) == 1
+    gone = copy.deepcopy(golden)
+    del gone["variables"][name]
+    assert golden_figures.differences("R/fig1", golden, gone) == [f"no {name!r}"]
+    looser = copy.deepcopy(golden)
+    for kept in looser["variables"].values():
+        kept["quantiles"] = [q * (1 + 1e-8) for q in kept.get("quantiles", [])]
+    assert golden_figures.differences("R/fig1", golden, looser) == []

@@ -56,12 +56,12 @@ def outcome_of(case: str) -> tuple[str, str]:
     entry = entries()[name]
     mutation = next(one for one in mutations(entry.kinds[argument]) if one.name == change)
     value = _value(entry, argument)
-    try:
-        given = {**entry.arguments, argument: mutation.change(value)}
-    except (TypeError, ValueError, IndexError) as reason:
-        return RIGHT, f"no such case: {reason}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        try:
+            given = {**entry.arguments, argument: mutation.change(value)}
+        except (TypeError, ValueError, IndexError) as reason:
+            return RIGHT, f"no such case: {reason}"
         try:
             found = entry.call(**given)
         except bf.errors.BiasflowError as error:

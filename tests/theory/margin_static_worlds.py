@@ -624,7 +624,7 @@ WORLDS = (
         "C/thm8", "F2's margin for F1's", wrapped(generalisation, "f1_max_margin", kernel_margin)
     ),
     World("C/thm8", "F2's classifier for F1's", f2_for_f1),
-    World("C/thm8", "F2's classifier for F1's, another line", f2_for_f1, key=1),
+    World("C/thm8", "F2's classifier for F1's, another line", f2_for_f1, key=1, slow=True),
     World("C/thm8", "the first term to the power 1.1", power_of_the_bound),
     World(
         "C/thm8",
@@ -632,15 +632,15 @@ WORLDS = (
         wrapped(generalisation, "f1_max_margin", sees_the_dimension),
     ),
     World("C/thm8", "a kernel that does not see further coordinates", kernel_as_good_as_f1),
-    World("C/thm8", "Rad_n of F2 half as large", kernel_half(rademacher=0.5)),
-    World("C/thm8", "F2's margin to the power 1.1", power_of_f2(1.1)),
+    World("C/thm8", "Rad_n of F2 half as large", kernel_half(rademacher=0.5), slow=True),
+    World("C/thm8", "F2's margin to the power 1.1", power_of_f2(1.1), slow=True),
     World(
         "C/thm8", "log₂(R/Δ_r) alone in B", wrapped(generalisation, "_union_factor", lambda *_: 1)
     ),
     World("C/thm22", "the bound / 2", bound_over(2)),
-    World("C/thm22", "the bound / 8", bound_over(8)),
+    World("C/thm22", "the bound / 8", bound_over(8), slow=True),
     World("C/thm22", "Rad_n ≤ 1/√n as printed", printed_rademacher),
-    World("C/thm22", "Rad_n / 4", bound_with(rademacher=0.25)),
+    World("C/thm22", "Rad_n / 4", bound_with(rademacher=0.25), slow=True),
     World("C/thm22", "a bound below every error, formula and all", silent_bound),
     World(
         "C/thm22", "the opposite classifier", wrapped(unseen, "f1_max_margin", opposite_classifier)

@@ -541,9 +541,14 @@ WORLDS = (
         World("C/thm3", f"γ₁ ×{g:g}", gamma_times(g, "squared_f1_max_margin"), slow=g != 1.005)
         for g in (0.995, 1.005, 1.02)
     ),
-    World("C/thm3", "a limit given, ×1.01", given_limit(lambda: line_problem(0), 1.01, True)),
+    World(
+        "C/thm3",
+        "a limit given, ×1.01",
+        given_limit(lambda: line_problem(0), 1.01, True),
+        slow=True,
+    ),
     World("C/thm3", "training ends early", short_training),
-    World("C/thm3", "neurons that never turn", frozen_directions),
+    World("C/thm3", "neurons that never turn", frozen_directions, slow=True),
     World("C/thm3", "every neuron turned a little", moved_final),
     World("C/thm3", "a polynomial tail", polynomial_tail(line_problem)),
     World("C/thm3", "an input twice", twice(line_problem)),
@@ -556,7 +561,7 @@ WORLDS = (
         slow=True,
     ),
     World("C/cor4", "F2 for F1", f2_for_f1, slow=True),
-    World("C/cor4", "training ends early", short_training),
+    World("C/cor4", "training ends early", short_training, slow=True),
     World("C/cor4", "every neuron turned a little", moved_final),
     World("C/cor4", "a polynomial tail", polynomial_tail(plane_problem)),
     World("C/thm5", "γ₁ ×1.005", gamma_times(1.005), key=1),

@@ -185,7 +185,7 @@ WORLDS: tuple[World, ...] = (
     World("W/escape", "0.7 times the rate, D = 2", constant_rate(0.7)),
     World("W/escape", "1.1 times the rate, D = 3", constant_rate(1.1), key=1),
     World("W/escape", "‖Xᵀy‖₂ in place of ‖Xᵀy‖_∞", rate_by_norm, key=2),
-    World("W/escape", "starts that shrink like √α", warm_start, key=1),
+    World("W/escape", "starts that shrink like √α", warm_start, key=1, slow=True),
     World("W/escape", "∇L halved, D = 3", slowed, key=1),
 )
 FEWER: dict[str, str] = {}

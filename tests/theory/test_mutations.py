@@ -34,3 +34,5 @@ def test_every_claim_has_worlds_in_which_it_is_false(name):
     assert len(false) >= 3 or (name in FEWER and false), (
         f"{len(false)} worlds, and no reason for so few"
     )
+    fast = [world for world in false if not world.slow]
+    assert len(fast) >= min(2, len(false)), "too few of them in the fast set"

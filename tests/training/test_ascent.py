@@ -199,9 +199,9 @@ def test_fused_kernels_compute_in_float32():
         pulls = fused.pulls(kept, q, X, interpret=True)
     pre = X.astype(float) @ W.T.astype(float)
     expected = np.maximum(pre, 0) @ a.astype(float)
-    assert np.max(np.abs(outputs - expected)) <= 1e-6 * np.max(np.abs(expected))
+    assert np.max(np.abs(np.asarray(outputs) - expected)) <= 1e-6 * np.max(np.abs(expected))
     expected = ((pre > 0) * q.astype(float)[:, None]).T @ X.astype(float)
-    assert np.max(np.abs(pulls - expected)) <= 1e-6 * np.max(np.abs(expected))
+    assert np.max(np.abs(np.asarray(pulls) - expected)) <= 1e-6 * np.max(np.abs(expected))
 
 
 def test_padded_to_the_frame_of_the_fused_kernels():

@@ -144,10 +144,11 @@ def _read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    loaded = np.load(path, allow_pickle=False)
-    if not isinstance(loaded, np.lib.npyio.NpzFile):
-        raise ValueError("it is a single array, not an archive of arrays X and y")
-    with loaded as arrays:
+    # opened here: of a damaged archive np.load leaves its own file open
+    with path.open("rb") as file:
+        arrays = np.load(file, allow_pickle=False)
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise ValueError("it is a single array, not an archive of arrays X and y")
         missing = {"X", "y"} - set(arrays.files)
         if missing:
             raise ValueError(f"needs arrays X and y; found {', '.join(sorted(arrays.files))}")

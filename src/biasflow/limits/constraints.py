@@ -30,7 +30,8 @@ class Constraints:
     transform: Array | None
 
     def lift(self, nu: Array) -> Array:
-        return nu if self.transform is None else self.transform.T @ nu
+        with np.errstate(over="ignore", invalid="ignore"):  # in tiny units ν may leave float range
+            return nu if self.transform is None else self.transform.T @ nu
 
 
 def solvable(X: Array, y: Array) -> bool | None:

@@ -59,6 +59,8 @@ def norm_bracket(
     units, unit = row_exponents(X), int(row_exponents(y[None])[0])
     A, b = np.ldexp(X, -units[:, None]), np.ldexp(y, -unit - units)
     point, multiplier = np.ldexp(beta, -unit), np.ldexp(nu, units)
+    if not np.all(np.isfinite(multiplier)):  # ν beyond float range proves nothing
+        multiplier = np.zeros_like(multiplier)
     multiplier = multiplier / (float(np.max(np.abs(multiplier))) or 1.0)
     correlation, doubt = np.abs(multiplier @ A), (n + 2) * EPS * (np.abs(multiplier) @ np.abs(A))
     reach = (

@@ -98,14 +98,17 @@ def test_local_errors_are_what_they_are_said_to_be(key):
     assert np.max(true) <= 5e-4
 
 
-CASES = 10
 RTOLS = (1e-3, 1e-4, 1e-5, 1e-6)
 
 
-@pytest.fixture(scope="module")
-def flows():
+@pytest.fixture(
+    scope="module",
+    params=[range(5), pytest.param(range(5, 10), marks=pytest.mark.slow)],
+    ids=["first five", "next five"],
+)
+def flows(request):
     """(cases, tolerances)"""
-    problems = [network(key) for key in range(CASES)]
+    problems = [network(key) for key in request.param]
     return [
         [bf.gradient_flow(m, ds, bf.SmoothMargin(), start, t1=8.0, rtol=r) for r in RTOLS]
         for m, ds, start in problems

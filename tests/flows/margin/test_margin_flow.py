@@ -304,3 +304,14 @@ def test_errors_of_products_know_both_layers():
     )
     flow = bf.gradient_flow(bf.TwoLayer(2, 3), DATA, bf.SmoothMargin(), start, t1=1e-6)
     assert np.all(flow.predictor_error[1:] >= 1000 * flow.error[1:])
+
+
+def test_a_norm_beyond_the_clock_of_the_risk_is_refused():
+    """The clock of the mean risk leaves float range long before the norm does: said so, not marched
+    on with a clock that is NaN."""
+    data = bf.data.with_bias(bf.data.clusters(16, 2, 2, key=3))
+    model = bf.TwoLayer(60, 3)
+    with pytest.raises(bf.errors.ConvergenceError, match="left float range"):
+        bf.gradient_flow(
+            model, data, bf.ExponentialLoss(), model.init(0.1, key=1), rtol=1e-3, log_norm=30.0
+        )

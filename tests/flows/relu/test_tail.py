@@ -22,7 +22,7 @@ def flow_of(problem, **options):
     return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, **options)
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_noise_in_the_plane_ends_at_a_stationary_point(seed):
     """Explicit steps reached their limit of 400 000 after 45 s, at t = 15 000 for the first of
     these."""

@@ -388,8 +388,9 @@ def _distances(march: March, i: int, other: Point, log_time: float) -> Array:
     point, there = march.points[i], other
     if march.risk_clock and i > 0:
         there = _at_the_time_of(march, i, other, log_time)
-    scale = np.exp((there.log_norm - point.log_norm) / 2)
-    apart = largest_gap(point.params, leaf_map(lambda leaf: scale * leaf, there.params))
+    with np.errstate(over="ignore", invalid="ignore"):  # a companion may have run away
+        scale = np.exp((there.log_norm - point.log_norm) / 2)
+        apart = largest_gap(point.params, leaf_map(lambda leaf: scale * leaf, there.params))
     return np.array(
         [
             apart * np.exp(point.log_norm / 2),

@@ -258,7 +258,7 @@ def follow(
     taken: list[tuple[float, Array]] = []
     solver = _solver(field, t, state, t1, tolerance, step)
     while solver.status == "running":
-        solver.step()
+        _step(solver)
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             break
         inside, begin, end = solver.dense_output(), solver.t_old, solver.t
@@ -285,8 +285,14 @@ def reach(field: FrozenField, t: float, state: Array, t1: float, tolerance: floa
         return state
     solver = _solver(field, t, state, t1, tolerance, t1 - t)
     while solver.status == "running":
-        solver.step()
+        _step(solver)
     return np.asarray(solver.y.reshape(state.shape))
+
+
+def _step(solver: Any) -> None:
+    """A step; what its iterations try may leave float range, and is then rejected."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        solver.step()
 
 
 def _solver(

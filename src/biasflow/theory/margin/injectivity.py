@@ -7,7 +7,7 @@ import numpy as np
 from ..._core.arguments import Array
 from ...models import TwoLayer, TwoLayerParams, augmented
 from ..evidence import Evidence
-from ..verdicts import Check, Claim, Kind
+from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA
 from .margin_setting import inputs_of
@@ -26,9 +26,13 @@ def _lem28(evidence: Evidence) -> tuple[Check, ...]:
     unit = rows / np.linalg.norm(rows, axis=1)[:, None]
     rng = np.random.default_rng(0)
     masses = rng.standard_normal(len(rows))
+    quantity = "λ read off its transform, off λ, largest over points, over the largest mass"
     found, error, blind = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows))
     for i, row in enumerate(unit):
         w, clear = _lone_place(unit, i, rng)
+        if clear == 0:
+            unread = unknown_check(quantity, "an input has its kink where another has its own")
+            return unread, _density(data.X, rng)
         step = clear / 2
         ends = np.stack([w + step * row, w - step * row, w])
         values = _transform(ends, unit, masses)
@@ -40,7 +44,7 @@ def _lem28(evidence: Evidence) -> tuple[Check, ...]:
     worst = int(np.argmax(np.abs(found - masses) - error))
     return (
         Check(
-            "λ read off its transform, off λ, largest over points, over the largest mass",
+            quantity,
             float(abs(found[worst] - masses[worst])) / size,
             "==",
             0.0,

@@ -67,9 +67,14 @@ def disproportion(log_alpha: float, order: int, d: int) -> float:
 def needed_log_alpha(eps: float, order: int, d: int) -> float:
     """log of the α at which that disproportion is ε."""
     low = -np.log(d) / eps if order == 2 else np.log(leading_alpha(eps, order, d)) - 5
+
+    def log_ratio(log: float) -> float:
+        with np.errstate(divide="ignore"):  # far below, ε rounds to zero
+            return float(np.log(disproportion(log, order, d) / eps))
+
     return float(
         brentq(
-            lambda log: np.log(disproportion(log, order, d) / eps),
+            log_ratio,
             low,
             0.0,
             xtol=1e-13 * max(1.0, -low),

@@ -290,19 +290,14 @@ def _drift(p: Problem) -> Check:
     quantity = "exponent of the drift of a_j² − ‖w_j‖² after one step of descent"
     state = _states(p)[0]
     velocity = _velocity(p, state)
-    scale = max(float(np.max(np.abs(state.a))), float(np.max(np.abs(state.W))))
-    rate = max(float(np.max(np.abs(velocity.a))), float(np.max(np.abs(velocity.W)))) / scale
-    if rate == 0:
+    scale, speed = (max(float(np.max(np.abs(leaf))) for leaf in p) for p in (state, velocity))
+    if speed == 0:
         return unknown_check(quantity, "nothing moves at a random state")
-    drifts = []
-    for step in STEPS / rate:
-        change = 2 * (state.a * velocity.a - np.sum(state.W * velocity.W, axis=1)) * step
-        drifts.append(
-            float(
-                np.max(np.abs(change + step**2 * (velocity.a**2 - np.sum(velocity.W**2, axis=1))))
-            )
-            / scale**2
-        )
+    # in units of their own: squares of velocities may leave float range
+    a, W, da, dW = state.a / scale, state.W / scale, velocity.a / speed, velocity.W / speed
+    first = 2 * (a * da - np.sum(W * dW, axis=1))
+    second = da**2 - np.sum(dW**2, axis=1)
+    drifts = [float(np.max(np.abs(first * step + second * step**2))) for step in STEPS]
     if min(drifts) <= 0:
         return unknown_check(quantity, "a drift is zero")
     return exponent_check(quantity, STEPS, drifts, 2.0, 1e-3, witness="steps of descent")
