@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from ..._core.arguments import Array, instance, label_size, labels, vector
 from ..._core.problems import Dataset
 from ..._core.results import Limit
-from ...errors import InputError, RefusedError
+from ...errors import InputError
 from ...losses import SquareLoss
-from ...models import Model
+from ...models import Model, PredictorModel
 from ..hard_margins import ROUNDING, UNIT, kernel_max_margin
 from ..kernel_interpolation import kernel_interpolator
 from .functions import Leaves, read_inputs
@@ -133,13 +133,12 @@ def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
     """
     params0 = model.checked(params0, ds.d)
     found = tangent_interpolator(model, params0, ds.X, ds.y)
-    try:
-        design = model.features(ds.X)
-    except RefusedError:
+    if not isinstance(model, PredictorModel):
         return found
     direction = model.gradient(params0, ds.X, found.value.coefficients)
     value = model.effective(params0) + model.linearised(params0, direction)
-    residual = float(np.max(np.abs(design @ np.ravel(value) - ds.y))) / label_size(ds.y)
+    misfit = model.features(ds.X) @ np.ravel(value) - ds.y
+    residual = float(np.max(np.abs(misfit))) / label_size(ds.y)
     return dataclasses.replace(
         found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual)
     )
