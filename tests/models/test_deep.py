@@ -7,7 +7,6 @@ import pytest
 
 import biasflow as bf
 from biasflow._core.trees import leaf_map, leaves
-from biasflow._numerics.double_precision import jax_in_double
 from biasflow.models import DeepNetwork, DeepParams
 
 MODELS = [
@@ -54,40 +53,6 @@ def test_predictions_are_the_composition_of_the_layers(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_gradient_and_jacobian_agree_with_jax(model):
-    import jax
-
-    params, X, g = some(model, key=3)
-    with jax_in_double():
-        on_jax = jax.tree.map(jax.numpy.asarray, params)
-        expected = jax.jit(jax.jacobian(lambda w: model(w, jax.numpy.asarray(X))))(on_jax)
-    jacobian, gradient = model.jacobian(params, X), model.gradient(params, X, g)
-    assert isinstance(gradient, DeepParams)
-    for ours, theirs, pulled in zip(
-        leaves(jacobian), jax.tree.leaves(expected), leaves(gradient), strict=True
-    ):
-        assert theirs.dtype == "float64"
-        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(pulled, np.tensordot(g, ours, 1), rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[3], MODELS[4]], ids=str)
-def test_gradient_is_the_slope_of_finite_differences(model):
-    params, X, g = some(model, key=5)
-    direction, step = some(model, key=6)[0], 1e-6
-
-    def moved(sign):
-        arrays = iter(leaves(direction))
-        return model(leaf_map(lambda leaf: leaf + sign * step * next(arrays), params), X) @ g
-
-    slope = sum(
-        np.sum(a * b)
-        for a, b in zip(leaves(model.gradient(params, X, g)), leaves(direction), strict=True)
-    )
-    assert (moved(1) - moved(-1)) / (2 * step) == pytest.approx(slope, rel=1e-6)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
 def test_a_leading_axis_of_parameters_is_kept(model):
     (one, X, g), (two, _, _) = some(model), some(model, key=1)
     others = iter(leaves(two))
@@ -100,17 +65,6 @@ def test_a_leading_axis_of_parameters_is_kept(model):
     gradient = model.gradient(stacked, X, np.stack([g, g]))
     for both, single in zip(leaves(gradient), leaves(model.gradient(two, X, g)), strict=True):
         np.testing.assert_allclose(both[1], single, atol=1e-12)
-
-
-@pytest.mark.parametrize("depth", [1, 2, 3, 5])
-@pytest.mark.parametrize("symmetric", [False, True])
-def test_networks_without_biases_are_homogeneous_of_the_degree_of_their_depth(depth, symmetric):
-    model = DeepNetwork((3, *[6] * (depth - 1)), symmetric=symmetric)
-    params, X, _ = some(model)
-    assert model.homogeneity == model.depth == depth
-    np.testing.assert_allclose(
-        model(leaf_map(lambda leaf: 3 * leaf, params), X), 3.0**depth * model(params, X), rtol=1e-12
-    )
 
 
 def test_with_biases_only_weighted_homogeneity_is_left():
@@ -168,8 +122,7 @@ def test_rounded_kinks_are_smooth_and_close():
         for r in (1e-2, 1e-3)
     ]
     assert distances[1] < 0.3 * distances[0] < 0.3 * 0.05
-    assert model.nonsmooth(params) is not None
-    assert dataclasses.replace(model, rounding=1e-3).nonsmooth(params) is None
+    assert model.kinks is not None and dataclasses.replace(model, rounding=1e-3).kinks is None
     with pytest.raises(bf.errors.RefusedError, match="rounded"):
         _ = dataclasses.replace(model, rounding=1e-3).homogeneity
 
@@ -219,9 +172,7 @@ def test_an_overflowing_scale_is_a_scale_error():
 
 def test_there_is_no_mirror_form_and_the_refusals_say_so():
     model, ds = small(), bf.data.circle_teacher()
-    with pytest.raises(bf.errors.RefusedError, match="mirror"):
+    with pytest.raises(bf.errors.RefusedError, match=r"mirror: .*layers change"):
         bf.models.mirror(bf.Problem(model, ds, bf.SquareLoss(), model.init(1.0)))
     with pytest.raises(bf.errors.RefusedError, match="train_batch"):
         bf.limit(model, ds, scale=1.0)
-    with pytest.raises(bf.errors.RefusedError, match="layer"):
-        model.features(ds.X)

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from biasflow import DiagonalNetwork, Problem, SquareLoss, data
 from biasflow.errors import InputError, RefusedError, ScaleError
@@ -18,17 +17,6 @@ def setting(seed=0, n=5, d=7, low=0.5):
     return ds, DiagonalParams(rng.uniform(low, 1.5, d), rng.uniform(low, 1.5, d))
 
 
-def difference(function, params, h=1e-5):
-    """Central differences in all weights, in the type of the parameters: accurate to about 1e-9."""
-    flat, d = np.concatenate(params), len(params.plus)
-
-    def at(w):
-        return function(DiagonalParams(w[:d], w[d:]))
-
-    slopes = np.array([(at(flat + h * e) - at(flat - h * e)) / (2 * h) for e in np.eye(2 * d)])
-    return DiagonalParams(slopes[:d], slopes[d:])
-
-
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_call_and_effective(depth):
     ds, params = setting()
@@ -40,43 +28,6 @@ def test_call_and_effective(depth):
     )
     stacked = DiagonalParams(np.stack([params.plus] * 3), np.stack([params.minus] * 3))
     assert model.effective(stacked).shape == (3, 7) and model(stacked, ds.X).shape == (3, 5)
-
-
-@pytest.mark.parametrize("depth", DEPTHS)
-def test_derivatives_against_finite_differences(depth):
-    ds, params = setting(1)
-    model, loss = DiagonalNetwork(depth), SquareLoss("sum")
-    size = np.max(np.abs(model.jacobian(params, ds.X).plus)) * 10
-    numeric = difference(lambda w: model(w, ds.X), params)
-    for exact, approximate in zip(model.jacobian(params, ds.X), numeric, strict=True):
-        np.testing.assert_allclose(exact, approximate.T, atol=1e-8 * size)
-    gradient = model.gradient(params, ds.X, loss.gradient(model(params, ds.X), ds.y))
-    numeric = difference(lambda w: loss(model(w, ds.X), ds.y), params)
-    for exact, approximate in zip(gradient, numeric, strict=True):
-        np.testing.assert_allclose(
-            exact, approximate, rtol=1e-6, atol=1e-8 * np.max(np.abs(np.concatenate(gradient)))
-        )
-    rng = np.random.default_rng(0)
-    direction, h = DiagonalParams(rng.standard_normal(7), rng.standard_normal(7)), 1e-6
-    ahead, behind = (
-        DiagonalParams(*(w + s * h * v for w, v in zip(params, direction, strict=True)))
-        for s in (1, -1)
-    )
-    slope = (model.effective(ahead) - model.effective(behind)) / (2 * h)
-    np.testing.assert_allclose(model.linearised(params, direction), slope, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("depth", DEPTHS)
-@given(c=st.just(0.0) | st.floats(1e-3, 100))
-@settings(max_examples=25, deadline=None)
-def test_homogeneity(depth, c):
-    ds, params = setting(2)
-    model = DiagonalNetwork(depth)
-    assert model.homogeneity == depth
-    scaled = model(DiagonalParams(c * params.plus, c * params.minus), ds.X)
-    base = model(params, ds.X)
-    size = c**depth * np.sum(np.abs(ds.X), axis=1).max() * 1.5**depth
-    np.testing.assert_allclose(scaled, c**depth * base, atol=20 * depth * EPS * size)
 
 
 def test_init():
@@ -160,19 +111,6 @@ def test_mirror_form_has_the_velocity_of_the_weights(depth, loss):
     force = -ds.X.T @ (ds.X @ form.beta0 - ds.y)
     dbeta = velocity(model, loss, ds, params)
     np.testing.assert_allclose(form.potential.hessian_diag(form.beta0) * dbeta, force, rtol=1e-10)
-
-
-@pytest.mark.parametrize("depth", DEPTHS)
-def test_mirror_form_of_an_unbiased_start(depth):
-    ds, _ = setting(4)
-    model = DiagonalNetwork(depth)
-    params = model.init(0.3, dim=7)
-    form = mirror(Problem(model, ds, SquareLoss(), params))
-    assert form.beta0 is None
-    dbeta = velocity(model, SquareLoss(), ds, params)
-    np.testing.assert_allclose(
-        form.potential.hessian_diag(np.zeros(7)) * dbeta, ds.X.T @ ds.y, rtol=1e-12
-    )
 
 
 @pytest.mark.parametrize("depth", DEPTHS)

@@ -98,18 +98,6 @@ def test_derivatives_against_finite_differences(signs):
     np.testing.assert_allclose(model.linearised(params, direction), slope, atol=1e-8)
 
 
-@given(c=st.just(0.0) | st.floats(1e-3, 100), seed=st.integers(0, 5))
-@settings(max_examples=25, deadline=None)
-def test_homogeneity(c, seed):
-    model, ds, params = setting(seed)
-    scaled, base = (
-        model(FixedDirectionsParams(c * params.a, c * params.b), ds.X),
-        model(params, ds.X),
-    )
-    size = c**2 * np.sum(np.abs(params.a * params.b)) * np.max(np.linalg.norm(ds.X, axis=1))
-    np.testing.assert_allclose(scaled, c**2 * base, atol=50 * EPS * size)
-
-
 class TestStartAndLimit:
     def test_init(self):
         model, ds, _ = setting()

@@ -14,27 +14,6 @@ def setting(seed=0, n=5, d=7):
     return ds, bf.models.ProductParams(rng.uniform(0.5, 1.5, d), rng.uniform(-0.4, 0.4, d))
 
 
-def test_derivatives_against_finite_differences():
-    ds, params = setting(1)
-    rng, h = np.random.default_rng(0), 1e-6
-    direction = bf.models.ProductParams(rng.standard_normal(7), rng.standard_normal(7))
-    ahead, behind = (
-        bf.models.ProductParams(*(w + s * h * v for w, v in zip(params, direction, strict=True)))
-        for s in (1, -1)
-    )
-    slope = (MODEL.effective(ahead) - MODEL.effective(behind)) / (2 * h)
-    np.testing.assert_allclose(MODEL.linearised(params, direction), slope, atol=1e-8)
-    jacobian = MODEL.jacobian(params, ds.X)
-    np.testing.assert_allclose(
-        jacobian.u @ direction.u + jacobian.v @ direction.v, ds.X @ slope, atol=1e-7
-    )
-    output = rng.standard_normal(5)
-    gradient = MODEL.gradient(params, ds.X, output)
-    assert gradient.u @ direction.u + gradient.v @ direction.v == pytest.approx(
-        output @ ds.X @ slope, rel=1e-7
-    )
-
-
 def test_it_is_a_pair_of_weights_per_coordinate():
     ds, params = setting(2)
     pair = MODEL.paired(params)

@@ -24,64 +24,10 @@ def test_predictions_are_the_sum_over_neurons(model):
     np.testing.assert_allclose(model(params, X), by_hand, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_leading_axis_of_parameters_is_kept(model):
-    (a, W), X, _ = some(model)
-    stacked = bf.models.TwoLayerParams(np.stack([a, 2 * a]), np.stack([W, 2 * W]))
-    np.testing.assert_allclose(
-        model(stacked, X),
-        np.stack([model((p := bf.models.TwoLayerParams(a, W)), X), 4 * model(p, X)]),
-    )
-    assert model.effective(stacked).shape == (2, 5, 3)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_gradient_and_jacobian_are_derivatives(model):
-    params, X, g = some(model, key=3)
-    step, flat = 1e-6, np.concatenate([params.a, params.W.ravel()])
-
-    def value(v):
-        return model(bf.models.TwoLayerParams(v[:5], v[5:].reshape(5, 3)), X)
-
-    differences = np.array(
-        [(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(flat.size)]
-    )
-    jacobian = model.jacobian(params, X)
-    joined = np.hstack([jacobian.a, jacobian.W.reshape(4, -1)])
-    np.testing.assert_allclose(joined, differences.T, atol=1e-8)
-    gradient = model.gradient(params, X, g)
-    np.testing.assert_allclose(
-        np.concatenate([gradient.a, gradient.W.ravel()]), joined.T @ g, atol=1e-12
-    )
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_the_network_is_homogeneous_of_degree_two(model):
-    params, X, _ = some(model)
-    np.testing.assert_allclose(
-        model(bf.models.TwoLayerParams(3 * params.a, 3 * params.W), X),
-        9 * model(params, X),
-        rtol=1e-13,
-    )
-    assert model.homogeneity == 2
-
-
 def test_the_gate_at_zero_is_that_of_the_negative_side():
     for model in MODELS:
         params = bf.models.TwoLayerParams(np.ones(5), np.zeros((5, 3)))
         assert np.all(model.gates(params, np.ones((1, 3))) == model.negative_slope)
-
-
-def test_linearised_is_the_derivative_of_the_effective_predictor():
-    model = MODELS[0]
-    params, direction = model.init(1.0, key=1), model.init(1.0, key=2)
-    step = 1e-6
-    moved = [
-        bf.models.TwoLayerParams(params.a + s * direction.a, params.W + s * direction.W)
-        for s in (step, -step)
-    ]
-    difference = (model.effective(moved[0]) - model.effective(moved[1])) / (2 * step)
-    np.testing.assert_allclose(model.linearised(params, direction), difference, atol=1e-8)
 
 
 def test_starts_are_balanced_and_scale():

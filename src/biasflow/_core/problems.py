@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Array, instance, system, vector
+from .starts import place
 from .trees import grown, leaf_map
 
 
@@ -62,7 +63,7 @@ class Problem:
         instance("data", self.data, Dataset)
         params0, log_scale = self.model.checked(self.params0, self.data.d), self.log_scale
         if not isinstance(log_scale, float) or log_scale != 0.0:
-            params0, log_scale = self.model.placed(params0, log_scale)
+            params0, log_scale = place(self.model, params0, log_scale)
         object.__setattr__(self, "params0", params0)
         object.__setattr__(self, "log_scale", log_scale)
 

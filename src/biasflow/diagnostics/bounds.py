@@ -20,7 +20,7 @@ from ..errors import InputError, RefusedError
 from ..flows import gradient_flow, mirror_flow
 from ..limits import mirror_limit
 from ..models import mirror
-from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
+from ..potentials import Hypentropy, MirrorPoint, Potential
 from .operator import inverse_norm
 
 FARTHEST = 1e5
@@ -247,14 +247,9 @@ def origin_of(problem: MirrorProblem) -> MirrorPoint:
 
 def hypentropy_of(potential: Potential) -> tuple[float, Hypentropy]:
     """(c, Φ_r) where the potential is c·Φ_r with one number c."""
-    if isinstance(potential, Hypentropy):
-        return 1.0, potential
-    if (
-        isinstance(potential, ScaledPotential)
-        and isinstance(potential.potential, Hypentropy)
-        and np.ptp(potential.factor) == 0
-    ):
-        return float(np.ravel(potential.factor)[0]), potential.potential
+    factor, inner = potential.unscaled()
+    if isinstance(inner, Hypentropy):
+        return factor, inner
     raise RefusedError(f"needs a multiple of a hypentropy, found {type(potential).__name__}")
 
 

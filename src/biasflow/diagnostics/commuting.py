@@ -20,7 +20,7 @@ from .._core.trees import leaves
 from .._numerics.double_precision import jax_in_double
 from ..errors import BiasflowError, ConvergenceError, InputError, RefusedError
 from ..losses import SquareLoss
-from ..models import DeepNetwork, Model
+from ..models import DeepNetwork, MirrorModel, Model
 from ..potentials import Potential
 
 STEP = 1e-4
@@ -308,7 +308,7 @@ def _brackets(derivatives: Derivatives, w: Array) -> tuple[float, float, float, 
 
 
 def _known_potential(model: Any, params: Any) -> Potential | None:
-    if not isinstance(model, Model):
+    if not isinstance(model, MirrorModel):
         return None
     try:
         form = model.mirror_form(params, SquareLoss("half"), 1)

@@ -11,7 +11,8 @@ from .._core.arguments import Array
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves
-from ..errors import BiasflowError, ConvergenceError, RefusedError
+from ..errors import BiasflowError, ConvergenceError
+from ..models import PredictorModel
 
 ROUNDINGS = 16.0
 """Roundings of predictions, in units of the terms they are sums of, that a loss which seems to grow
@@ -179,8 +180,8 @@ def _blur(
         for J, w in zip(slopes, leaves(state), strict=True)
     ]
     rounding = ROUNDINGS * EPS * (sum(J @ w for J, w in pairs) + labels)
-    try:
+    if isinstance(problem.model, PredictorModel):
         reach = predictor_error * np.sum(np.abs(problem.model.features(problem.data.X)), axis=1)
-    except RefusedError:
+    else:
         reach = error * sum(np.sum(J, axis=1) for J, _ in pairs)
     return np.asarray(reach + rounding)

@@ -15,7 +15,7 @@ from .._core.trees import leaves
 from ..errors import InputError, RefusedError
 from ..limits import f1_max_margin, limit as mirror_form_limit, mirror_limit
 from ..losses import MarginLoss, SmoothMargin, SquareLoss
-from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
+from ..models import Model, SignedTwoLayer, TwoLayer
 from .relu.orthogonal_limit import saddle_limit
 
 PROJECTION = "W, Theorems 1 and 3; R, Theorem 2.2"
@@ -82,18 +82,6 @@ def _of_networks(problem: Problem) -> Limit[Any]:
     if isinstance(loss, SquareLoss):
         if isinstance(model, TwoLayer) and not model.negative_slope:
             return dataclasses.replace(saddle_limit(data, problem.params0), source=VANISHING)
-        if isinstance(model, MatrixFactorisation):
-            raise RefusedError(
-                "limit: no theorem says where factorisations go; W (§6) has min_frobenius_norm "
-                "for large starts, and "
-                "min_nuclear_norm as a conjecture for small ones"
-            )
-        if isinstance(model, DeepNetwork | TwoLayer | SignedTwoLayer):
-            raise RefusedError(
-                f"limit: no theorem says where a {type(model).__name__} goes; from large starts "
-                "it follows tangent_interpolator"
-                " (W, §3), and gradient_flow integrates it"
-            )
         found = mirror_form_limit(model, data, loss, params0=problem.params0)
         return dataclasses.replace(found, source=PROJECTION)
     if (

@@ -16,7 +16,15 @@ from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
 from ..errors import InputError, RefusedError, unknown
 from ..losses import Loss, SquareLoss
-from ..models import DeepNetwork, MatrixFactorisation, Model, SignedTwoLayer, TwoLayer
+from ..models import (
+    DeepNetwork,
+    MatrixFactorisation,
+    Model,
+    SignedTwoLayer,
+    TwoLayer,
+    mirror_form,
+    nonsmooth,
+)
 from ..models.model import MirrorForm
 from . import margin
 from .endings import judged, returned
@@ -220,7 +228,7 @@ class Weights(FlowMethod):
     rtol = RTOL
 
     def refuses(self, problem: Problem) -> str | None:
-        return problem.model.nonsmooth(problem.params0)
+        return nonsmooth(problem.model, problem.params0)
 
     def integrate(
         self,
@@ -413,4 +421,4 @@ def _first_that_fits(problem: Problem) -> FlowMethod:
 
 
 def _form(problem: Problem) -> MirrorForm | str:
-    return problem.model.mirror_form(problem.params0, problem.loss, problem.data.n)
+    return mirror_form(problem)

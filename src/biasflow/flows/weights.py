@@ -17,6 +17,7 @@ from .._core.trees import leaf_map, leaves
 from .._numerics.deadlines import FIRST_RUN, Deadline
 from .._numerics.save_times import save_times
 from .._numerics.second_runs import CALMER, LOOSER, TIGHTER, TWICE, largest_difference
+from ..models import nonsmooth
 from .mirror.dual_flow import CONVERGED, ROUNDINGS, stack
 
 MAX_STEPS = 200_000
@@ -214,7 +215,7 @@ def _integrate(
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             result = Result.STEP_TOO_SMALL
             break
-        if field.problem.model.nonsmooth(field.unflatten(solver.y)) is not None:
+        if nonsmooth(field.problem.model, field.unflatten(solver.y)) is not None:
             result = Result.KINK
             break
         ends.append(float(solver.t))

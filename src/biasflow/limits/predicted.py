@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, instance
@@ -12,9 +11,16 @@ from .._core.problems import Dataset
 from .._core.results import Limit
 from ..errors import InputError, RefusedError
 from ..losses import SquareLoss, needs_square
-from ..models import Model
-from ..potentials import Potential, ScaledPotential
+from ..models import MirrorModel, Model, no_mirror_form
 from .projection import bregman_projection
+
+KNOWN = (
+    "no theorem says where it goes from here. From large starts it follows "
+    "bf.limits.tangent_interpolator (W, §3); from vanishing ones ReLU networks on orthogonal data "
+    "go to bf.flows.saddle_limit (B, Theorem 1), and factorisations, as W (§6) conjectures, to "
+    "bf.limits.min_nuclear_norm; bf.gradient_flow and bf.training.train_batch follow it"
+)
+"""What is said where no projection is the limit."""
 
 
 def limit(
@@ -46,6 +52,8 @@ def limit(
             "limit: give exactly one of params0, scale and log_scale, found "
             f"{', '.join(given) or 'none'}"
         )
+    if not isinstance(model, MirrorModel):
+        raise RefusedError(f"limit: {no_mirror_form(model)}; {KNOWN}")
     if params0 is None:
         return bregman_projection(
             model.potential(scale=scale, log_scale=log_scale), model.features(ds.X), ds.y
@@ -53,13 +61,5 @@ def limit(
     form = model.mirror_form(model.checked(params0, ds.d), loss, ds.n)
     if isinstance(form, str):
         raise RefusedError(f"limit: {form}")
-    return bregman_projection(
-        _without_clock(form.potential), model.features(ds.X), ds.y, form.beta0
-    )
-
-
-def _without_clock(potential: Potential) -> Potential:
-    """The potential without its time factor, where that is one number."""
-    if isinstance(potential, ScaledPotential) and np.ptp(potential.factor) == 0:
-        return potential.potential
-    return potential
+    _, potential = form.potential.unscaled()
+    return bregman_projection(potential, model.features(ds.X), ds.y, form.beta0)

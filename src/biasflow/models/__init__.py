@@ -8,11 +8,12 @@ from .fixed_directions import (
     FixedDirectionsParams,
     MergedProblem,
     merge_directions,
+    nonsmooth,
     random_network,
     split_network,
 )
-from .mirror import mirror
-from .model import MirrorForm, Model
+from .mirror import mirror, mirror_form, no_mirror_form
+from .model import MirrorForm, MirrorModel, Model, PredictorModel
 from .particles import Particles, as_particles, augmented
 from .product import ProductNetwork, ProductParams
 from .signed import SignedTwoLayer, SignedTwoLayerParams
@@ -30,8 +31,10 @@ __all__ = [
     "MatrixFactorisation",
     "MergedProblem",
     "MirrorForm",
+    "MirrorModel",
     "Model",
     "Particles",
+    "PredictorModel",
     "ProductNetwork",
     "ProductParams",
     "SignedTwoLayer",
@@ -44,6 +47,9 @@ __all__ = [
     "augmented",
     "merge_directions",
     "mirror",
+    "mirror_form",
+    "no_mirror_form",
+    "nonsmooth",
     "random_network",
     "sphere_measure",
     "split_network",

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.arguments import Array, instance, one_of, positive_float, positive_int, real_array
+from .._core.starts import positive_scale
 from ..errors import InputError, RefusedError, ScaleError
-from ..potentials import Potential
-from .model import MirrorForm, Model
-from .two_layer import LEAKY_SLOPE, positive_scale
+from .model import Model, fit_dimension
+from .two_layer import LEAKY_SLOPE
 
 NEGATIVE_SLOPES = {"relu": 0.0, "leaky_relu": LEAKY_SLOPE, "linear": 1.0}
 """σ' on the negative side, by the name of the activation; it is 1 on the positive side."""
@@ -113,6 +113,15 @@ class DeepNetwork(Model):
         """One, without biases and with sharp kinks."""
         return None if self.bias or self.rounding else 1
 
+    @property
+    def kinks(self) -> str | None:
+        if self.activation == "linear" or self.depth == 1 or self.rounding:
+            return None
+        return (
+            "a ReLU network's gradient jumps where activations change, which a smooth "
+            "integrator steps over; use 'general'"
+        )
+
     def __call__(self, params: DeepParams, X: Any) -> Any:
         hidden, _ = self._hidden(params, X)
         output = self._affine(params, self.depth - 1, hidden[-1])[..., 0, :]
@@ -142,11 +151,14 @@ class DeepNetwork(Model):
         )
         return DeepParams(weights, tuple(delta for delta, _ in pairs) if self.bias else ())
 
-    def linearised(self, params: DeepParams, direction: DeepParams) -> Any:
-        return self._flat(direction)
-
     def init(
-        self, scale: float, *, dim: int | None = None, key: int = 0, law: str = "uniform-he"
+        self,
+        scale: float = 1.0,
+        *,
+        log_scale: float | None = None,
+        key: int = 0,
+        dim: int | None = None,
+        law: str = "uniform-he",
     ) -> DeepParams:
         """α times He's initialisation: entries of W_l uniform on ±√(6/n_in) ('uniform-he') or N(0,
         2/n_in) ('normal-he').
@@ -155,10 +167,9 @@ class DeepNetwork(Model):
         moves them. Both copies of a
         symmetric network start alike: f = 0.
         """
-        alpha = positive_scale(scale)
+        alpha = positive_scale(scale, log_scale)
         one_of("law", law, LAWS)
-        if dim is not None and dim != self.widths[0]:
-            raise InputError(f"dim: the model has dimension {self.widths[0]}, found {dim!r}")
+        fit_dimension("dim", dim, self.widths[0])
         rng = np.random.default_rng([positive_int("key", key, least=0), STREAM])
 
         copies = (2,) if self.symmetric else ()
@@ -183,8 +194,7 @@ class DeepNetwork(Model):
     def checked(self, params: Any, d: int) -> DeepParams:
         """Parameters as finite arrays of the layers' shapes, or an error that names the one that is
         wrong."""
-        if d != self.widths[0]:
-            raise InputError(f"ds: the model takes inputs of dimension {self.widths[0]}, found {d}")
+        fit_dimension("ds", d, self.widths[0])
         try:
             weights, biases = (tuple(part) for part in params)
         except (TypeError, ValueError):
@@ -195,29 +205,6 @@ class DeepNetwork(Model):
         shapes = [(*copies, *shape) for shape in self.layers]
         outs = [shape[:-1] for shape in shapes] if self.bias else []
         return DeepParams(_arrays("weights", weights, shapes), _arrays("biases", biases, outs))
-
-    def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
-        raise RefusedError(
-            "DeepNetwork: its flow is no known mirror flow; bf.training.gradient_descent, "
-            "bf.training.train_batch "
-            "and bf.gradient_flow train it"
-        )
-
-    def features(self, X: Any) -> Any:
-        raise RefusedError(
-            "DeepNetwork: not linear in a predictor: every layer moves along the flow"
-        )
-
-    def nonsmooth(self, params0: DeepParams) -> str | None:
-        if self.activation == "linear" or self.depth == 1 or self.rounding:
-            return None
-        return (
-            "a ReLU network's gradient jumps where activations change, which a smooth "
-            "integrator steps over; use 'general'"
-        )
-
-    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
-        return "a deep network has no known mirror form: every layer moves along the flow"
 
     def _affine(self, params: DeepParams, layer: int, hidden: Any) -> Any:
         """W_l h + b_l, (..., out, n)."""

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import Array, log_of_scale, positive_int, vector
+from .._core.arguments import Array, log_of_scale, positive_int
+from .._core.starts import read_scale
 from ..errors import InputError, ScaleError
 from ..losses import SquareLoss
 from ..potentials import DepthPotential, Hypentropy, MirrorPoint, Potential, ScaledPotential
 from ..potentials.depth_potentials import DepthPoint
 from ..potentials.scaled import ScaledPoint
 from .hyperbola import hyperbolic_form
-from .model import MirrorForm, Model
+from .model import MirrorForm, MirrorModel, read_params
 
 
 class DiagonalParams(NamedTuple):
@@ -26,7 +27,7 @@ class DiagonalParams(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DiagonalNetwork(Model):
+class DiagonalNetwork(MirrorModel):
     """f(w, x) = ⟨w₊^D − w₋^D, x⟩, D ≥ 2 (W, §§4–5). A linear predictor whose parametrisation
     decides its bias."""
 
@@ -38,13 +39,6 @@ class DiagonalNetwork(Model):
     @property
     def homogeneity(self) -> int:
         return self.depth
-
-    @property
-    def degree(self) -> int:
-        return 1
-
-    def __call__(self, params: DiagonalParams, X: Any) -> Any:
-        return self.effective(params) @ X.T
 
     def effective(self, params: DiagonalParams) -> Any:
         """β = w₊^D − w₋^D; leading axes are kept."""
@@ -67,13 +61,20 @@ class DiagonalNetwork(Model):
             params.plus ** (D - 1) * direction.plus - params.minus ** (D - 1) * direction.minus
         )
 
-    def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> DiagonalParams:
+    def init(
+        self,
+        scale: ArrayLike = 1.0,
+        *,
+        log_scale: ArrayLike | None = None,
+        key: int = 0,
+        dim: int | None = None,
+    ) -> DiagonalParams:
         """w₊ = w₋ = α·1 (W's unbiased start: β = 0). `scale` is a number, or a vector with one α
         per coordinate.
 
         The start is deterministic; `key` is accepted for uniformity with random initialisations.
         """
-        alpha, _ = log_of_scale("scale", scale, None)
+        alpha, _ = log_of_scale("scale", read_scale(scale, log_scale), None)
         if alpha.ndim == 0:
             if dim is None:
                 raise InputError("dim: needed to broadcast a scalar scale")
@@ -85,14 +86,8 @@ class DiagonalNetwork(Model):
         return DiagonalParams(alpha.copy(), alpha.copy())
 
     def checked(self, params: Any, d: int) -> DiagonalParams:
-        """Parameters as arrays of the right length, or an error that names the weight."""
-        try:
-            plus, minus = params
-        except (TypeError, ValueError):
-            raise InputError(
-                f"params0: expected DiagonalParams(plus, minus), found {type(params).__name__}"
-            ) from None
-        return DiagonalParams(vector("params0.plus", plus, d), vector("params0.minus", minus, d))
+        found: DiagonalParams = read_params(DiagonalParams, params, (d,), (d,))
+        return found
 
     def potential(
         self, *, scale: ArrayLike | None = None, log_scale: ArrayLike | None = None
@@ -103,14 +98,6 @@ class DiagonalNetwork(Model):
         if self.depth == 2:
             return Hypentropy(log_alpha=np.log(2.0) + 2 * log_alpha)
         return DepthPotential(self.depth, log_scale=log_alpha)
-
-    def features(self, X: Any) -> Any:
-        """X itself: f(w, x) = ⟨β, x⟩."""
-        return X
-
-    def nonsmooth(self, params0: DiagonalParams) -> str | None:
-        """A polynomial in the weights is smooth."""
-        return None
 
     def mirror_form(self, params0: DiagonalParams, loss: Any, n: int) -> MirrorForm | str:
         """The mirror flow that β follows, in the flow's own time, or a sentence that says why there

@@ -7,21 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arguments import Array, matrix, matrix_shape, one_of, positive_int
-from ..errors import InputError, RefusedError
-from ..potentials import Potential
-from .model import MirrorForm, Model
-from .two_layer import positive_scale
+from .._core.arguments import Array, matrix_shape, one_of, positive_int
+from .._core.starts import positive_scale
+from ..errors import InputError
+from .model import PredictorModel, read_params
 
 STARTS = ("identity", "gaussian")
 STREAM = 2
 """Start of the random stream, so that data drawn with the same key are independent of the start."""
-NO_MIRROR = (
-    "UVᵀ follows no mirror flow that serves all losses: the gradients of its entries do not "
-    "commute (commuting_defect);"
-    " min_nuclear_norm and min_frobenius_norm give completions of least norm, "
-    "tangent_kernel_limit the limit from a large start"
-)
 
 
 class FactorParams(NamedTuple):
@@ -32,11 +25,12 @@ class FactorParams(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MatrixFactorisation(Model):
+class MatrixFactorisation(PredictorModel):
     """f((U, V), X) = ⟨UVᵀ, X⟩ with `rank` columns in U (rows, rank) and V (cols, rank) (W, §6).
 
     An input is a matrix of this shape, flattened by rows: in completion the indicator of an entry,
-    in sensing any matrix.
+    in sensing any matrix. The gradients of the entries of UVᵀ do not commute: it follows no mirror
+    flow.
     The flow sees a start through UUᵀ, UVᵀ and VVᵀ only: see `flows/factored.py`.
     """
 
@@ -50,10 +44,6 @@ class MatrixFactorisation(Model):
     @property
     def homogeneity(self) -> int:
         return 2
-
-    @property
-    def degree(self) -> int:
-        return 1
 
     def __call__(self, params: FactorParams, X: Any) -> Any:
         M = self.effective(params)
@@ -76,7 +66,13 @@ class MatrixFactorisation(Model):
         return direction.U @ params.V.T + params.U @ direction.V.T
 
     def init(
-        self, scale: Any, *, dim: int | None = None, key: int = 0, start: str = "identity"
+        self,
+        scale: Any = 1.0,
+        *,
+        log_scale: Any = None,
+        key: int = 0,
+        dim: int | None = None,
+        start: str = "identity",
     ) -> FactorParams:
         """W's unbiased start U = α[U₀, −U₀], V = α[V₀, V₀], of k = rank/2 columns each: UVᵀ = 0.
 
@@ -89,7 +85,7 @@ class MatrixFactorisation(Model):
                 f"dim: {dim} does not fit matrices of shape {self.shape}: "
                 f"{self.shape[0] * self.shape[1]} entries"
             )
-        alpha = positive_scale(scale)
+        alpha = positive_scale(scale, log_scale)
         k, odd = divmod(self.rank, 2)
         if odd:
             raise InputError(
@@ -116,30 +112,7 @@ class MatrixFactorisation(Model):
                 f"X: inputs have dimension {d}, matrices of shape {self.shape} have {rows * cols} "
                 "entries"
             )
-        try:
-            U, V = params
-        except (TypeError, ValueError):
-            raise InputError(
-                f"params0: expected FactorParams(U, V), found {type(params).__name__}"
-            ) from None
-        U, V = matrix("params0.U", U), matrix("params0.V", V)
-        for name, factor, size in (("U", U, rows), ("V", V, cols)):
-            if factor.shape != (size, self.rank):
-                raise InputError(
-                    f"params0.{name}: expected shape {(size, self.rank)}, found {factor.shape}"
-                )
-        return FactorParams(U, V)
-
-    def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
-        raise RefusedError(f"limit: {NO_MIRROR}")
-
-    def features(self, X: Any) -> Any:
-        """X itself: f = X·vec(UVᵀ)."""
-        return X
-
-    def nonsmooth(self, params0: FactorParams) -> str | None:
-        """A polynomial in the weights is smooth."""
-        return None
-
-    def mirror_form(self, params0: FactorParams, loss: Any, n: int) -> MirrorForm | str:
-        return NO_MIRROR
+        found: FactorParams = read_params(
+            FactorParams, params, (rows, self.rank), (cols, self.rank)
+        )
+        return found

@@ -23,11 +23,12 @@ from .._core.arguments import (
     vector,
 )
 from .._core.problems import MirrorProblem, Problem
+from .._core.starts import read_scale
 from ..errors import InputError, RefusedError
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential, ScaledPotential
 from .hyperbola import hypentropy, hyperbolic_form
-from .model import MirrorForm, Model
+from .model import MirrorForm, MirrorModel, Model, read_params
 
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "uniform": lambda rng, shape: rng.uniform(-1.0, 1.0, shape),
@@ -55,7 +56,7 @@ class FixedDirectionsParams(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FixedDirections(Model):
+class FixedDirections(MirrorModel):
     """f(w, x) = Σ_j b_j(⟨a_jθ_j, x⟩)₊ with unit directions θ_j, the rows of `directions` (m, k),
     fixed (R, §3).
 
@@ -96,10 +97,6 @@ class FixedDirections(Model):
     def homogeneity(self) -> int:
         return 2
 
-    @property
-    def degree(self) -> int:
-        return 1
-
     def __call__(self, params: FixedDirectionsParams, X: Any) -> Any:
         """Σ_j b_j(a_jz_j)₊ with z = ⟨θ, x⟩: b·a₊·z₊ + b·a₋·z₋, whatever the sign of a."""
         z = X @ self.directions.T
@@ -137,7 +134,12 @@ class FixedDirections(Model):
         return params.a * direction.b + params.b * direction.a
 
     def init(
-        self, scale: ArrayLike, *, dim: int | None = None, key: int = 0
+        self,
+        scale: ArrayLike = 1.0,
+        *,
+        log_scale: ArrayLike | None = None,
+        key: int = 0,
+        dim: int | None = None,
     ) -> FixedDirectionsParams:
         """a = α, b = 0: the unbiased start (f = 0, r = α²/2). `scale` is a number, or one α per
         neuron.
@@ -145,7 +147,7 @@ class FixedDirections(Model):
         The start is deterministic; `key` is accepted for uniformity. For R's random start see
         `bf.models.split_network`.
         """
-        alpha, _ = log_of_scale("scale", scale, None)
+        alpha, _ = log_of_scale("scale", read_scale(scale, log_scale), None)
         if dim is not None and positive_int("dim", dim) != self.directions.shape[1]:
             raise InputError(
                 f"dim: {dim} does not fit directions in dimension {self.directions.shape[1]}"
@@ -165,21 +167,17 @@ class FixedDirections(Model):
             raise InputError(
                 f"X: inputs have dimension {d}, the directions {self.directions.shape[1]}"
             )
-        try:
-            a, b = params
-        except (TypeError, ValueError):
+        found: FixedDirectionsParams = read_params(
+            FixedDirectionsParams, params, (self.width,), (self.width,)
+        )
+        if np.any(found.a <= 0):
             raise InputError(
-                f"params0: expected FixedDirectionsParams(a, b), found {type(params).__name__}"
-            ) from None
-        a, b = vector("params0.a", a, self.width), vector("params0.b", b, self.width)
-        if np.any(a <= 0):
-            raise InputError(
-                f"params0.a: must be positive; {_rows('neuron', a <= 0)} not. Where a < 0, flip θ "
-                "and a: the network is the same"
+                f"params0.a: must be positive; {_rows('neuron', found.a <= 0)} not. Where a < 0, "
+                "flip θ and a: the network is the same"
             )
-        return FixedDirectionsParams(a, b)
+        return found
 
-    def nonsmooth(self, params0: FixedDirectionsParams) -> str | None:
+    def outside_cone(self, params0: FixedDirectionsParams) -> str | None:
         """Inside the cone a² ≥ b² a never reaches zero (R, Lemma A.2); outside it may, and ReLU has
         its kink there."""
         a, b = params0
@@ -206,11 +204,17 @@ class FixedDirections(Model):
         Φ_r/(4c), r = ½(a²−b²)."""
         if not isinstance(loss, SquareLoss):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
-        failure = self.nonsmooth(params0)
+        failure = self.outside_cone(params0)
         if failure is not None:
             return failure
         a, b = params0
         return hyperbolic_form((a + b) / 2, (a - b) / 2, 1 / (4 * loss.factor(n)), _from_hyperbola)
+
+
+def nonsmooth(model: Model, params: Any) -> str | None:
+    """None where the model stays smooth along the flow from here, else a sentence that says where
+    it may not; of our models, only with fixed directions does that depend on the weights."""
+    return model.outside_cone(params) if isinstance(model, FixedDirections) else model.kinks
 
 
 def _from_hyperbola(plus: Array, minus: Array) -> FixedDirectionsParams:
@@ -278,7 +282,7 @@ def merge_directions(problem: Problem) -> MergedProblem:
     instance("problem", problem, Problem)
     model = instance("problem.model", problem.model, FixedDirections)
     loss = instance("problem.loss", problem.loss, SquareLoss)
-    failure = model.nonsmooth(problem.params0)
+    failure = model.outside_cone(problem.params0)
     if failure is not None:
         raise RefusedError(f"merge_directions: {failure}")
     a, b = problem.params0

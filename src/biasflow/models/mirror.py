@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from .._core.problems import MirrorProblem, Problem
 from ..errors import RefusedError
+from .model import MirrorForm, MirrorModel, Model
 
 
 def mirror(problem: Problem) -> MirrorProblem:
     """The mirror flow that the predictor follows, time factor included, or a refusal that says why
     there is none."""
-    form = problem.model.mirror_form(problem.params0, problem.loss, problem.data.n)
+    form = mirror_form(problem)
     if isinstance(form, str):
         raise RefusedError(f"mirror: {form}")
     return MirrorProblem(
         form.potential, problem.model.features(problem.data.X), problem.data.y, form.beta0
+    )
+
+
+def mirror_form(problem: Problem) -> MirrorForm | str:
+    """The mirror form from this start, or a sentence that says why there is none."""
+    if isinstance(problem.model, MirrorModel):
+        return problem.model.mirror_form(problem.params0, problem.loss, problem.data.n)
+    return no_mirror_form(problem.model)
+
+
+def no_mirror_form(model: Model) -> str:
+    """What is said of models that are no `MirrorModel`."""
+    return (
+        f"{type(model).__name__} has no known mirror form: the activation pattern or the layers "
+        "change along the flow, or gradients do not commute (bf.diagnostics.commuting_defect)"
     )

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import Array, log_of_scale, vector
-from ..errors import InputError
+from .._core.arguments import Array, log_of_scale
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential
 from .diagonal import DiagonalNetwork, DiagonalParams
 from .hyperbola import hyperbolic_form
-from .model import MirrorForm, Model
+from .model import MirrorForm, MirrorModel, read_params
 
 
 class ProductParams(NamedTuple):
@@ -25,7 +24,7 @@ class ProductParams(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ProductNetwork(Model):
+class ProductNetwork(MirrorModel):
     """f((u, v), x) = ⟨u∘v, x⟩: each input has one unit, with the weight u_i into it and v_i out of
     it.
 
@@ -36,13 +35,6 @@ class ProductNetwork(Model):
     @property
     def homogeneity(self) -> int:
         return 2
-
-    @property
-    def degree(self) -> int:
-        return 1
-
-    def __call__(self, params: ProductParams, X: Any) -> Any:
-        return self.effective(params) @ X.T
 
     def effective(self, params: ProductParams) -> Any:
         """β = u∘v; leading axes are kept."""
@@ -58,21 +50,22 @@ class ProductNetwork(Model):
     def linearised(self, params: ProductParams, direction: ProductParams) -> Any:
         return params.v * direction.u + params.u * direction.v
 
-    def init(self, scale: ArrayLike, *, dim: int | None = None, key: int = 0) -> ProductParams:
+    def init(
+        self,
+        scale: ArrayLike = 1.0,
+        *,
+        log_scale: ArrayLike | None = None,
+        key: int = 0,
+        dim: int | None = None,
+    ) -> ProductParams:
         """u = α·1, v = 0: unbiased, and no saddle. `scale` is a number, or a vector with one α per
         coordinate."""
-        u = DiagonalNetwork(2).init(scale, dim=dim, key=key).plus
+        u = DiagonalNetwork(2).init(scale, log_scale=log_scale, key=key, dim=dim).plus
         return ProductParams(u, np.zeros_like(u))
 
     def checked(self, params: Any, d: int) -> ProductParams:
-        """Parameters as arrays of the right length, or an error that names the weight."""
-        try:
-            u, v = params
-        except (TypeError, ValueError):
-            raise InputError(
-                f"params0: expected ProductParams(u, v), found {type(params).__name__}"
-            ) from None
-        return ProductParams(vector("params0.u", u, d), vector("params0.v", v, d))
+        found: ProductParams = read_params(ProductParams, params, (d,), (d,))
+        return found
 
     def paired(self, params: ProductParams) -> DiagonalParams:
         """The weights w± = (u ± v)/2 of the depth-2 diagonal network with the same predictor."""
@@ -85,14 +78,6 @@ class ProductNetwork(Model):
         v²|/2 = α²/2."""
         _, log_alpha = log_of_scale("scale", scale, log_scale)
         return Hypentropy(log_alpha=2 * log_alpha - np.log(2.0))
-
-    def features(self, X: Any) -> Any:
-        """X itself: f(w, x) = ⟨β, x⟩."""
-        return X
-
-    def nonsmooth(self, params0: ProductParams) -> str | None:
-        """A polynomial in the weights is smooth."""
-        return None
 
     def mirror_form(self, params0: ProductParams, loss: Any, n: int) -> MirrorForm | str:
         """Φ_r/(4c) under c‖·‖², r = |u² − v²|/2; half-lines where |u| = |v|, refused where both are

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import Array, labels, matrix, positive_int
-from ..errors import InputError, RefusedError
-from ..potentials import Potential
-from .model import MirrorForm, Model
-from .two_layer import positive_scale
+from .._core.arguments import Array, labels, positive_int
+from .._core.starts import positive_scale
+from .model import Model, fit_dimension, read_params
 
 STREAM = 2
 """Start of the random stream, so that data drawn with the same key are independent of the
@@ -81,55 +79,26 @@ class SignedTwoLayer(Model):
         slopes = 2 * self._signs[:, None] * self.hidden(params, X)
         return SignedTwoLayerParams(slopes.T[:, :, None] * X[:, None, :])
 
-    def linearised(self, params: SignedTwoLayerParams, direction: SignedTwoLayerParams) -> Any:
-        norms = _norms(params.W)
-        unit = params.W / (norms + (norms == 0))
-        along = (unit * direction.W).sum(-1)[..., None]
-        return self._signs[:, None] * (norms * direction.W + along * params.W)
-
-    def init(self, scale: float, *, dim: int | None = None, key: int = 0) -> SignedTwoLayerParams:
+    def init(
+        self,
+        scale: float = 1.0,
+        *,
+        log_scale: float | None = None,
+        key: int = 0,
+        dim: int | None = None,
+    ) -> SignedTwoLayerParams:
         """w_j = λ·g_j with g_j ~ N(0, I_d)."""
-        lam = positive_scale(scale)
-        if dim is not None and dim != self.dim:
-            raise InputError(f"dim: the model has dimension {self.dim}, found {dim!r}")
+        lam = positive_scale(scale, log_scale)
+        fit_dimension("dim", dim, self.dim)
         rng = np.random.default_rng([positive_int("key", key, least=0), STREAM])
         return SignedTwoLayerParams(lam * rng.standard_normal((self.width, self.dim)))
 
     def checked(self, params: Any, d: int) -> SignedTwoLayerParams:
-        """Parameters as a finite array (m, d), or an error that says what is wrong."""
-        try:
-            (W,) = params
-        except (TypeError, ValueError):
-            raise InputError(
-                f"params0: expected SignedTwoLayerParams(W), found {type(params).__name__}"
-            ) from None
-        if d != self.dim:
-            raise InputError(f"ds: the model takes inputs of dimension {self.dim}, found {d}")
-        W = matrix("params0.W", W)
-        if W.shape != (self.width, self.dim):
-            raise InputError(
-                f"params0.W: expected shape ({self.width}, {self.dim}), found {W.shape}"
-            )
-        return SignedTwoLayerParams(W)
-
-    def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
-        raise RefusedError("SignedTwoLayer: its flow is no mirror flow")
-
-    def features(self, X: Any) -> Any:
-        raise RefusedError(
-            "SignedTwoLayer: not linear in a predictor: the activation pattern changes along the "
-            "flow"
+        fit_dimension("ds", d, self.dim)
+        found: SignedTwoLayerParams = read_params(
+            SignedTwoLayerParams, params, (self.width, self.dim)
         )
-
-    def nonsmooth(self, params0: SignedTwoLayerParams) -> str | None:
-        """A squared ReLU has a Lipschitz gradient."""
-        return None
-
-    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
-        return (
-            "a squared ReLU network has no mirror form: the activation pattern changes along "
-            "the flow"
-        )
+        return found
 
     @property
     def _signs(self) -> Array:

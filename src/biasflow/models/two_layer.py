@@ -7,20 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arguments import (
-    SMALLEST_NORMAL,
-    Array,
-    matrix,
-    one_of,
-    positive_float,
-    positive_int,
-    real_number,
-    vector,
-)
-from .._core.trees import grown, leaf_map
-from ..errors import InputError, RefusedError, ScaleError
-from ..potentials import Potential
-from .model import MirrorForm, Model, held, read_log_scale
+from .._core.arguments import Array, one_of, positive_float, positive_int, vector
+from .._core.starts import positive_scale
+from ..errors import InputError
+from .model import Model, fit_dimension, read_params
 
 ACTIVATIONS = ("relu", "leaky_relu")
 STREAM = 1
@@ -76,6 +66,17 @@ class TwoLayer(Model):
     def degree(self) -> int:
         return 1
 
+    @property
+    def kinks(self) -> str:
+        return (
+            "a ReLU network's gradient jumps where activations change, which a smooth "
+            "integrator steps over; use 'events'"
+        )
+
+    @property
+    def neurons_below_floats(self) -> int:
+        return self.width
+
     def gates(self, params: TwoLayerParams, X: Any) -> Any:
         """σ'(⟨w_j, x_k⟩), (..., m, n)."""
         return self._slopes(params.W @ X.T)
@@ -110,11 +111,14 @@ class TwoLayer(Model):
             self.hidden(params, X).T, (params.a[:, None] * gates).T[:, :, None] * X[:, None, :]
         )
 
-    def linearised(self, params: TwoLayerParams, direction: TwoLayerParams) -> Any:
-        return direction.a[..., None] * params.W + params.a[..., None] * direction.W
-
     def init(
-        self, scale: float, *, dim: int | None = None, key: int = 0, balanced: bool = True
+        self,
+        scale: float = 1.0,
+        *,
+        log_scale: float | None = None,
+        key: int = 0,
+        dim: int | None = None,
+        balanced: bool = True,
     ) -> TwoLayerParams:
         """w_j = λ·g_j with g_j ~ N(0, I_d), a_j = ±‖w_j‖ with a random sign (B, eq. 3); unbalanced:
         a_j ~ λ·N(0, 1) instead.
@@ -122,9 +126,8 @@ class TwoLayer(Model):
         A λ below float range is written init(1.0) with log_scale = log λ, where a flow or a
         `Problem` is asked for.
         """
-        lam = positive_scale(scale)
-        if dim is not None and dim != self.dim:
-            raise InputError(f"dim: the model has dimension {self.dim}, found {dim!r}")
+        lam = positive_scale(scale, log_scale)
+        fit_dimension("dim", dim, self.dim)
         rng = np.random.default_rng([positive_int("key", key, least=0), STREAM])
         g = rng.standard_normal((self.width, self.dim))
         signs = rng.choice([-1.0, 1.0], self.width)
@@ -132,69 +135,11 @@ class TwoLayer(Model):
         return TwoLayerParams(lam * outputs, lam * g)
 
     def checked(self, params: Any, d: int) -> TwoLayerParams:
-        """Parameters as finite arrays (m,) and (m, d), or an error that names the one that is
-        wrong."""
-        try:
-            a, W = params
-        except (TypeError, ValueError):
-            raise InputError(
-                f"params0: expected TwoLayerParams(a, W), found {type(params).__name__}"
-            ) from None
-        if d != self.dim:
-            raise InputError(f"ds: the model takes inputs of dimension {self.dim}, found {d}")
-        a, W = vector("params0.a", a, self.width), matrix("params0.W", W)
-        if W.shape != (self.width, self.dim):
-            raise InputError(
-                f"params0.W: expected shape ({self.width}, {self.dim}), found {W.shape}"
-            )
-        return TwoLayerParams(a, W)
-
-    def placed(self, params0: TwoLayerParams, log_scale: Any) -> tuple[TwoLayerParams, Any]:
-        """Parameters in floats and zero where floats hold e^{log_scale}·params0, else both as they
-        are: flows take logarithms."""
-        scale = read_log_scale(log_scale, self.width)
-        if not held(params0, scale):
-            return params0, scale
-        return leaf_map(lambda leaf: grown(leaf, scale), params0), 0.0
-
-    def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
-        raise RefusedError(
-            "TwoLayer: its flow is no mirror flow; bf.flows.saddle_limit gives the limit of "
-            "vanishing "
-            "initialisation on orthogonal "
-            "data, bf.limits.min_norm_interpolator the minimum-norm interpolator"
+        fit_dimension("ds", d, self.dim)
+        found: TwoLayerParams = read_params(
+            TwoLayerParams, params, (self.width,), (self.width, self.dim)
         )
-
-    def features(self, X: Any) -> Any:
-        raise RefusedError(
-            "TwoLayer: not linear in a predictor: the activation pattern changes along the flow"
-        )
-
-    def nonsmooth(self, params0: TwoLayerParams) -> str | None:
-        return (
-            "a ReLU network's gradient jumps where activations change, which a smooth "
-            "integrator steps over; use 'events'"
-        )
-
-    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
-        return (
-            "a two-layer ReLU network has no mirror form: the activation pattern changes along "
-            "the flow"
-        )
-
-
-def positive_scale(scale: Any) -> float:
-    """λ as a positive number that a float holds."""
-    number = real_number("scale", scale, "a positive number")
-    if not np.isfinite(number):
-        raise InputError(f"scale: expected a positive finite number, found {number:g}")
-    if number < SMALLEST_NORMAL:
-        raise ScaleError(
-            f"scale: found {number:g}, needs at least {SMALLEST_NORMAL:g}: from zero nothing "
-            "moves. A start below float range"
-            " is init(1.0) with log_scale=log λ in gradient_flow or Problem"
-        )
-    return number
+        return found
 
 
 def two_layer_for(params: Any, d: int) -> TwoLayer:

@@ -117,6 +117,10 @@ class Potential(ABC):
         units of 2^e; None where there is no such ψ, or none is known."""
         return None
 
+    def unscaled(self) -> tuple[float, Potential]:
+        """(c, φ) where this is c·φ with one number c."""
+        return 1.0, self
+
     def value(self, beta: ArrayLike) -> Array:
         """φ(β)."""
         return _total(self.at(real_array("beta", beta)).value())

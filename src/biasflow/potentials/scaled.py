@@ -87,6 +87,11 @@ class ScaledPotential(Potential):
     def half_lines(self, d: int) -> Array:
         return self.potential.half_lines(d)
 
+    def unscaled(self) -> tuple[float, Potential]:
+        if np.ptp(self.factor) != 0:
+            return 1.0, self
+        return float(np.ravel(self.factor)[0]), self.potential
+
     def in_units(self, exponent: int) -> tuple[Potential, int] | None:
         inner = self.potential.in_units(exponent)
         return None if inner is None else (ScaledPotential(self.factor, inner[0]), inner[1])

@@ -9,11 +9,11 @@ import numpy as np
 
 from .._core.problems import MirrorProblem, Problem
 from ..diagnostics.bounds import as_mirror, hypentropy_of
-from ..errors import BiasflowError
+from ..errors import BiasflowError, RefusedError
 from ..limits.constraints import reduce_constraints
 from ..losses import SquareLoss
-from ..models import DiagonalNetwork, FixedDirections, mirror
-from ..potentials import Euclidean, ScaledPotential
+from ..models import DiagonalNetwork, FixedDirections, PredictorModel, mirror, nonsmooth
+from ..potentials import Euclidean
 from .evidence import Evidence
 from .verdicts import Hypothesis, on_problem
 
@@ -27,6 +27,8 @@ FLOATS = 600.0
 def _system(problem: Any) -> tuple[Any, Any]:
     if isinstance(problem, MirrorProblem):
         return problem.X, problem.y
+    if not isinstance(problem.model, PredictorModel):
+        raise RefusedError(f"{type(problem.model).__name__}: not linear in a predictor")
     return problem.model.features(problem.data.X), problem.data.y
 
 
@@ -180,12 +182,7 @@ def _felt(problem: Any) -> str | None:
 
 
 def _euclidean(problem: Any) -> str | None:
-    potential = as_mirror(problem).potential
-    inner = (
-        potential.potential
-        if isinstance(potential, ScaledPotential) and np.ptp(potential.factor) == 0
-        else potential
-    )
+    _, inner = as_mirror(problem).potential.unscaled()
     return (
         None
         if isinstance(inner, Euclidean)
@@ -201,7 +198,7 @@ def _fixed(problem: Any) -> str | None:
 
 
 def _cone(problem: Any) -> str | None:
-    return problem.model.nonsmooth(problem.params0)
+    return nonsmooth(problem.model, problem.params0)
 
 
 def _power(problem: Any) -> str | None:

@@ -24,7 +24,7 @@ from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves, regrouped
 from ..errors import BiasflowError, InputError
 from ..flows.weights import integrate_weights
-from ..models import TwoLayer
+from ..models import TwoLayer, nonsmooth
 
 WITNESS_RTOL = 1e-10
 """Tolerance of a witness: two digits beyond the flows it is compared with."""
@@ -62,7 +62,7 @@ def witness_flow(
         from .relu.relu_witness import gated_flow
 
         return gated_flow(problem, t1, times, rtol, time_s)
-    failure = problem.model.nonsmooth(problem.params0)
+    failure = nonsmooth(problem.model, problem.params0)
     if failure is not None:
         return failure
     try:

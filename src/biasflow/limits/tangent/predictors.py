@@ -15,9 +15,9 @@ from ..._core.arguments import Array, instance, label_size, labels, length, vect
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset
 from ..._core.results import Certificate, Limit
-from ...errors import InputError, RefusedError
+from ...errors import InputError
 from ...losses import SquareLoss
-from ...models import Model
+from ...models import Model, PredictorModel
 from ..hard_margins import ROUNDING, UNIT, kernel_max_margin
 from ..kernel_interpolation import kernel_interpolator
 from ..rounding import kind_of
@@ -164,13 +164,12 @@ def tangent_kernel_limit(model: Model, data: Dataset, start: Any) -> Limit[Any]:
     """
     start = model.checked(start, data.d)
     found = tangent_interpolator(model, start, data.X, data.y)
-    try:
-        design = model.features(data.X)
-    except RefusedError:
+    if not isinstance(model, PredictorModel):
         return found
     direction = model.gradient(start, data.X, found.value.coefficients)
     value = model.effective(start) + model.linearised(start, direction)
-    residual = float(np.max(np.abs(design @ np.ravel(value) - data.y))) / label_size(data.y)
+    misfit = model.features(data.X) @ np.ravel(value) - data.y
+    residual = float(np.max(np.abs(misfit))) / label_size(data.y)
     return dataclasses.replace(
         found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual)
     )

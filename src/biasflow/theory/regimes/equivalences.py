@@ -21,8 +21,15 @@ from ..._core.results import Trajectory
 from ..._core.trees import leaf_map, leaves
 from ...limits import bregman_projection
 from ...losses import SquareLoss
-from ...models import DiagonalNetwork, MirrorForm, Model, ProductNetwork, ProductParams, TwoLayer
-from ...potentials import Hypentropy, Potential
+from ...models import (
+    DiagonalNetwork,
+    Model,
+    ProductNetwork,
+    ProductParams,
+    TwoLayer,
+    nonsmooth,
+)
+from ...potentials import Hypentropy
 from ..evidence import ARRIVED, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
@@ -68,21 +75,13 @@ class Louder(Model):
     def jacobian(self, params: Any, X: Any) -> Any:
         return leaf_map(lambda leaf: self.factor * leaf, self.model.jacobian(params, X))
 
-    def linearised(self, params: Any, direction: Any) -> Any:
-        return self.factor * self.model.linearised(params, direction)
+    @property
+    def kinks(self) -> str | None:
+        kinks: str | None = self.model.kinks
+        return kinks
 
-    def potential(self, *, scale: Any = None, log_scale: Any = None) -> Potential:
-        return self.model.potential(scale=scale, log_scale=log_scale)
-
-    def features(self, X: Any) -> Any:
-        return self.model.features(X)
-
-    def nonsmooth(self, params0: Any) -> str | None:
-        failure: str | None = self.model.nonsmooth(params0)
-        return failure
-
-    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
-        return "a model that is only followed in its weights"
+    def init(self, *args: Any, **options: Any) -> Any:
+        return self.model.init(*args, **options)
 
 
 def louder_problem(problem: Problem, alpha: float) -> tuple[Problem, float]:
@@ -265,8 +264,7 @@ def _fn2(evidence: Evidence) -> tuple[Check, ...]:
 def _smooth(problem: Any) -> str | None:
     if isinstance(problem.model, TwoLayer):
         return None
-    failure: str | None = problem.model.nonsmooth(problem.params0)
-    return failure
+    return nonsmooth(problem.model, problem.params0)
 
 
 def _product(problem: Any) -> str | None:

@@ -27,7 +27,14 @@ from ...limits import (
     tangent_kernel_limit,
 )
 from ...losses import SquareLoss
-from ...models import DiagonalNetwork, MatrixFactorisation, TwoLayer, TwoLayerParams
+from ...models import (
+    DiagonalNetwork,
+    MatrixFactorisation,
+    PredictorModel,
+    TwoLayer,
+    TwoLayerParams,
+    nonsmooth,
+)
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check, fitted_exponent
@@ -217,7 +224,7 @@ def _moments(rates: Array, speed: float, last: float) -> Array:
 def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
     """The flow by raw gradients where it can be had, else the library's; and what it rests on:
     nothing if on a reduction."""
-    if problem.model.nonsmooth(problem.params0) is None:
+    if nonsmooth(problem.model, problem.params0) is None:
         run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
         if not isinstance(run, str):
             return run, "∇L followed in the weights"
@@ -235,7 +242,7 @@ def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
     kernel = tangent_interpolator(problem.model, problem.params0, problem.data.X, problem.data.y)
     moved = kernel.objective / size(problem.params0)
     gated = GATED if isinstance(problem.model, TwoLayer) else ROUNDED_GATES
-    movements = MOVEMENTS if problem.model.nonsmooth(problem.params0) is None else gated
+    movements = MOVEMENTS if nonsmooth(problem.model, problem.params0) is None else gated
     found: list[Departure] = []
     sources: list[str] = []
     scales: list[float] = []
@@ -371,11 +378,8 @@ def _unbiased(problem: Problem) -> str | None:
 
 def _reachable(problem: Problem) -> str | None:
     """y in the range of the tangent kernel at the start."""
-    try:
-        problem.model.features(problem.data.X)
-    except RefusedError:
-        return _in_range(problem)
-    return consistent_failure(problem) or _in_range(problem)
+    linear = isinstance(problem.model, PredictorModel)
+    return (consistent_failure(problem) if linear else None) or _in_range(problem)
 
 
 def _in_range(problem: Problem) -> str | None:
