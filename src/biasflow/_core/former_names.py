@@ -1,10 +1,16 @@
-"""Names of 0.1 that moved: they work until 1.0, and say where they went."""
+"""Names of 0.1 that moved and words that changed: they work until 1.0, and say what they are
+now."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 FORMER_NAMES: dict[str, tuple[str, ...]] = {
     "diagnostics": (
@@ -191,6 +197,28 @@ def find_former(name: str, package: str) -> Any:
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
-def _warn(old: str, new: str) -> None:
+def former_words(**words: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Keywords of 0.1, each with the word that a function has for it now: they are taken, with a
+    warning that names the new one."""
+
+    def taking(function: Callable[P, R]) -> Callable[P, R]:
+        name = function.__name__
+
+        @functools.wraps(function)
+        def call(*args: P.args, **named: P.kwargs) -> R:
+            for old in [word for word in words if word in named]:
+                new = words[old]
+                if new in named:
+                    raise TypeError(f"{name}: {old}= is the former word for {new}=; give one")
+                _warn(f"{name}({old}=…)", f"{name}({new}=…)", level=3)
+                named[new] = named.pop(old)
+            return function(*args, **named)
+
+        return call
+
+    return taking
+
+
+def _warn(old: str, new: str, level: int = 4) -> None:
     message = f"{old} is now {new}; the old name goes with version 1.0"
-    warnings.warn(message, DeprecationWarning, stacklevel=4)
+    warnings.warn(message, DeprecationWarning, stacklevel=level)

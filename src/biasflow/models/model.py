@@ -42,6 +42,10 @@ class Model(ABC):
     def __call__(self, params: Any, X: Any) -> Any:
         """Predictions (n,)."""
 
+    def init(self, scale: Any, *, dim: int | None = None, key: int = 0) -> Any:
+        """The model's own start at scale α for inputs of dimension dim, random ones by the key."""
+        raise RefusedError(f"init: {type(self).__name__} has no start of its own; give parameters")
+
     @abstractmethod
     def effective(self, params: Any) -> Any:
         """The predictor that the parameters stand for: β for linear models."""
