@@ -91,7 +91,7 @@ class Problem(Generic[ModelT, LossT]):
         data: Dataset,
         loss: LossT,
         start: Any = None,
-        log_scale: Any = None,
+        log_scale: Any = 0.0,
         *,
         scale: Any = None,
         key: int = 0,
@@ -105,11 +105,11 @@ class Problem(Generic[ModelT, LossT]):
                 "scale: for a start that the model draws; to shrink one give log_scale"
             )
         if start is None:
-            if (scale is None) == (log_scale is None):
+            if (scale is None) == _is_zero(log_scale):
                 raise InputError("start: give parameters, or one of scale and log_scale")
             start = model.init(1.0 if scale is None else scale, dim=data.d, key=key)
-        start, log_scale = model.checked(start, data.d), 0.0 if log_scale is None else log_scale
-        if not isinstance(log_scale, float) or log_scale != 0.0:
+        start = model.checked(start, data.d)
+        if not _is_zero(log_scale):
             start, log_scale = model.placed(start, log_scale)
         values = (model, data, loss, start, log_scale)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
@@ -127,7 +127,7 @@ class Problem(Generic[ModelT, LossT]):
     @property
     def in_floats(self) -> bool:
         """Whether floats hold the start, and log_scale is zero."""
-        return isinstance(self.log_scale, float) and self.log_scale == 0.0
+        return _is_zero(self.log_scale)
 
     @property
     def first_state(self) -> Any:
@@ -137,6 +137,10 @@ class Problem(Generic[ModelT, LossT]):
             if self.in_floats
             else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.start)
         )
+
+
+def _is_zero(log_scale: Any) -> bool:
+    return isinstance(log_scale, float) and log_scale == 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -347,7 +347,8 @@ def _problem(
         )
     if isinstance(problem, Problem):
         return problem
-    return Problem(model, data, loss, model.checked(start, data.d), log_scale)
+    scale = 0.0 if log_scale is None else log_scale
+    return Problem(model, data, loss, model.checked(start, data.d), scale)
 
 
 def _ends(method: Any) -> bool:
