@@ -112,19 +112,15 @@ def kernel(problem: Any, rtol: float, times: Any) -> Any:
     """The compiled integrator and what it is called with."""
     import numpy as np
 
+    import biasflow as bf
     from biasflow._numerics.deadlines import never
+    from biasflow._numerics.flow_frame import FlowRequest
     from biasflow.flows.mirror.compiled_flow import march_arguments
     from biasflow.flows.mirror.compiled_march import march
 
-    form, X = (
-        problem.model.mirror_form(problem.params0, problem.loss, problem.data.n),
-        problem.model.features(problem.data.X),
-    )
-    origin, signs = form.potential.at(form.beta0), form.potential.half_lines(X.shape[1])
     looks = np.empty(0) if times is None else times
-    given = march_arguments(
-        origin, signs, X, problem.data.y, 1.0, looks[-1] if looks.size else None, rtol
-    )[0]
+    request = FlowRequest.read(None, rtol, times)
+    given = march_arguments(bf.models.mirror(problem), 1.0, request)[0]
     return march, (*given, looks, never())
 
 
@@ -139,7 +135,7 @@ def against_descent(seeds: range) -> None:
     for seed in seeds:
         problem = random_problem(**SETTING3, seed=seed)
         X, y, start = problem.model.features(problem.data.X), problem.data.y, problem.params0
-        exact = bf.limit(problem.model, problem.data, params0=start).value
+        exact = bf.limit(problem.model, problem.data, start=start).value
         target = CONVERGED * float(problem.loss(problem.model(start, problem.data.X), y))
         nothing = np.empty(0, np.int64)
         descend(X, y, *start, STEP, 0.0, 1, nothing)  # compiles

@@ -23,7 +23,7 @@ for (fit, weights), scale in zip(panels, (0.3, 1e-4), strict=True):
     model, start = bf.models.split_network(scale * W, scale * b * np.linalg.norm(W, axis=1))
     flow, limit = (
         bf.gradient_flow(model, ds, bf.SquareLoss("half"), start),
-        bf.limit(model, ds, params0=start),
+        bf.limit(model, ds, start=start),
     )
     fit.plot(
         grid[:, 0],

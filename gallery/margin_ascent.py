@@ -30,7 +30,7 @@ for run, gamma, colour, label in (
     (both, gamma1, "C0", "both layers"),
     (output, gamma2, "C3", "output layer"),
 ):
-    axis.plot(run.times[1:], run.stats["best_margin"][1:], color=colour, label=label)
+    axis.plot(run.times[1:], run.best_margin[1:], color=colour, label=label)
     axis.axhline(gamma, color=colour, linestyle="--", label=f"its max margin, {gamma:.4f}")
 axis.set(
     xscale="log", xlabel="steps", ylabel="best margin so far", ylim=(-0.2 * gamma1, 1.1 * gamma1)

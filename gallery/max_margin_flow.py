@@ -20,17 +20,17 @@ for width, colour in ((30, "C1"), (300, "C0")):
     )
     polished = bf.limits.polish(flow.final, data.X, data.y)
     axis.plot(
-        flow.stats["log_norm"],
-        flow.stats["margin"],
+        flow.log_norm,
+        flow.margin,
         colour,
         label=f"gradient flow, {width} neurons",
     )
     axis.axhline(
         polished.objective, color=colour, ls=":", label="best masses on its final directions"
     )
-    error = flow.stats["margin_error"][-1]
+    error = flow.margin_error[-1]
     print(
-        f"{width} neurons, {flow.stats['steps']} steps: margin {flow.stats['margin'][-1]:.4f} ± "
+        f"{width} neurons, {flow.stats['steps']} steps: margin {flow.margin[-1]:.4f} ± "
         f"{error:.0e}, {flow.result.value}"
     )
 axis.set(

@@ -38,9 +38,7 @@ above.vlines(
 for colour, neurons in zip(
     ("0.75", "tab:red", "tab:blue"), (range(200), *limit.stats["neurons"]), strict=True
 ):
-    below.plot(
-        tau, flow.stats["log_norms"][:, neurons] / (power * log10), color=colour, linewidth=0.8
-    )
+    below.plot(tau, flow.log_norms[:, neurons] / (power * log10), color=colour, linewidth=0.8)
 above.set(
     ylabel="loss",
     title="Saddle to saddle on Gaussian labels; dotted: clusters half grown, exact as λ → 0",

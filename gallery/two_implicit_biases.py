@@ -23,7 +23,7 @@ moved = np.sqrt(
     np.sum((flow.states.a - start.a) ** 2, 1) + np.sum((flow.states.W - start.W) ** 2, (1, 2))
 )
 lazy = moved < 0.01 * np.linalg.norm([*start.a, *start.W.ravel()])
-early, late = least / moved / kernel, flow.stats["margin"] / gamma
+early, late = least / moved / kernel, flow.margin / gamma
 print(f"margins over the largest possible: {np.max(early[lazy]):.4f} early, {late[-1]:.4f} late")
 figure, axis = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
 axis.plot(

@@ -61,7 +61,7 @@ def test_bounds_of_networks_hold(loss, seed, alpha, share):
     # else some labels cannot be fitted
     assume(np.linalg.matrix_rank(flow.problem.model.features(flow.problem.data.X)) == 3)
     by_loss = time_to(flow, loss=share * flow.loss[0])
-    start = bf.limit(flow.problem.model, flow.problem.data, params0=flow.problem.params0).objective
+    start = bf.limit(flow.problem.model, flow.problem.data, start=flow.problem.params0).objective
     by_divergence = time_to(flow, divergence=share * start / (4 * flow.problem.loss.factor(3)))
     assert len(by_loss.bounds) == 2 and len(by_divergence.bounds) == 4
     for arrival in (by_loss, by_divergence):

@@ -16,7 +16,7 @@ def test_models_with_a_mirror_form():
         problem = bf.Problem(model, DATA, HALF, start)
         found = bf.limit(problem)
         assert found.source.startswith("W, Theorem")
-        assert np.array_equal(found.value, bf.limit(model, DATA, HALF, params0=start).value)
+        assert np.array_equal(found.value, bf.limit(model, DATA, HALF, start=start).value)
         flow = bf.gradient_flow(model, DATA, HALF, start)
         np.testing.assert_allclose(model.effective(flow.final), found.value, atol=1e-6)
 

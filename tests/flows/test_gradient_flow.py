@@ -70,7 +70,7 @@ def test_dual_and_weights_agree(small, depth, kind, normalisation):
 @pytest.mark.parametrize("kind", ["uniform", "biased"])
 def test_both_end_at_the_limit(small, depth, kind):
     model, start = bf.DiagonalNetwork(depth), start_of(kind, depth, small.d)
-    predicted = bf.limit(model, small, params0=start).value
+    predicted = bf.limit(model, small, start=start).value
     for method in ("dual", "weights"):
         flow = bf.gradient_flow(model, small, bf.SquareLoss("half"), start, method=method)
         assert flow.result is bf.Result.CONVERGED
@@ -82,7 +82,7 @@ def test_both_end_at_the_limit(small, depth, kind):
 
 def test_the_limit_does_not_depend_on_the_normalisation(small):
     model, start = bf.DiagonalNetwork(2), start_of("biased", 2, small.d)
-    limits = [bf.limit(model, small, bf.SquareLoss(kind), params0=start).value for kind in LOSSES]
+    limits = [bf.limit(model, small, bf.SquareLoss(kind), start=start).value for kind in LOSSES]
     assert np.allclose(limits[0], limits[1], atol=ROUNDING)
     assert np.allclose(limits[0], limits[2], atol=ROUNDING)
 

@@ -120,7 +120,7 @@ def test_what_needs_a_square_loss_says_so():
     ):
         bf.training.effective_limit(MODEL, DATA, LOSSES[1], START, 0.1, 10)
     with pytest.raises(bf.errors.RefusedError, match="limit: needs a square loss"):
-        bf.limit(MODEL, DATA, LOSSES[0], params0=START)
+        bf.limit(MODEL, DATA, LOSSES[0], start=START)
     with pytest.raises(bf.errors.InputError, match=r"ds\.y: expected labels of ±1"):
         bf.gradient_flow(MODEL, bf.Dataset(DATA.X, 2 * DATA.y), LOSSES[0], START, t1=1.0)
     with pytest.raises(bf.errors.RefusedError, match="no unbiased gradient"):

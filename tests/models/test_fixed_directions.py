@@ -112,7 +112,7 @@ class TestStartAndLimit:
     @pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-100])
     def test_limit_of_a_scale_is_the_limit_of_its_start(self, alpha):
         model, ds, _ = setting(2)
-        start = bf.limit(model, ds, params0=model.init(alpha))
+        start = bf.limit(model, ds, start=model.init(alpha))
         for other in (
             bf.limit(model, ds, scale=alpha),
             bf.limit(model, ds, log_scale=np.log(alpha)),
@@ -125,7 +125,7 @@ class TestStartAndLimit:
         model, ds, _ = setting(2)
         alpha = np.geomspace(1e-3, 1, 8)
         start, scaled = (
-            bf.limit(model, ds, params0=model.init(alpha)),
+            bf.limit(model, ds, start=model.init(alpha)),
             bf.limit(model, ds, scale=alpha),
         )
         np.testing.assert_allclose(scaled.value, start.value, atol=1e-11)
@@ -144,7 +144,7 @@ class TestStartAndLimit:
     def test_flow_ends_at_the_limit(self, loss):
         model, ds, params = setting(3)
         flow = bf.gradient_flow(model, ds, loss, params)
-        end = bf.limit(model, ds, loss, params0=params)
+        end = bf.limit(model, ds, loss, start=params)
         np.testing.assert_allclose(model.effective(flow.final), end.value, atol=1e-8)
 
 
@@ -436,7 +436,7 @@ class TestMerging:
             merged.mirror.potential, merged.mirror.X, merged.mirror.y, merged.mirror.beta0
         )
         np.testing.assert_allclose(
-            end.value, bf.limit(bf.DiagonalNetwork(2), ds, params0=w).value, atol=1e-10
+            end.value, bf.limit(bf.DiagonalNetwork(2), ds, start=w).value, atol=1e-10
         )
 
 
@@ -458,7 +458,7 @@ class TestUnreachableLabels:
         with pytest.raises(
             bf.errors.InfeasibleError, match="labels out of reach with the signs"
         ) as caught:
-            bf.limit(model, ds, params0=params)
+            bf.limit(model, ds, start=params)
         g = caught.value.certificate
         assert ds.y @ g > 0 and np.all(X.T @ g <= 1e-9)
         with pytest.raises(bf.errors.InfeasibleError, match="out of reach"):
@@ -481,7 +481,7 @@ class TestUnreachableLabels:
         model, ds, params = self.problem()
         X, beta0 = model.features(ds.X), model.effective(params)
         ds = bf.Dataset(ds.X, X @ [0.7, 0.1, 0.4])
-        limit = bf.limit(model, ds, params0=params)
+        limit = bf.limit(model, ds, start=params)
         np.testing.assert_allclose(
             bf.limits.mirror_limit(bf.potentials.Entropy(), X, ds.y, beta0).value,
             limit.value,
@@ -498,7 +498,7 @@ class TestUnreachableLabels:
         ds = bf.data.hypercube(6, 6, key=4)
         X = model.features(ds.X)
         with pytest.raises(bf.errors.InconsistentError):
-            bf.limit(model, ds, params0=params)
+            bf.limit(model, ds, start=params)
         best = np.linalg.lstsq(X, ds.y, rcond=None)[0]
         form = bf.models.mirror(Problem(model, ds, SquareLoss(), params))
         limit = bf.limits.mirror_limit(form.potential, form.X, form.y, form.beta0)
@@ -516,7 +516,7 @@ def test_rank_deficient_features_flow_but_have_no_bounds():
     flow = bf.gradient_flow(model, twice, SquareLoss(), params)
     assert flow.result.success and flow.loss[-1] < 1e-15
     np.testing.assert_allclose(
-        model.effective(flow.final), bf.limit(model, ds, params0=params).value, atol=1e-8
+        model.effective(flow.final), bf.limit(model, ds, start=params).value, atol=1e-8
     )
     bounds = bf.diagnostics.convergence_bounds(Problem(model, twice, SquareLoss(), params), flow)
     assert bounds.inverse_norm == np.inf
@@ -544,7 +544,7 @@ class TestBadInput:
             lambda model, ds, params: bf.gradient_flow(
                 model, ds, SquareLoss(), params, method="weights"
             ),
-            lambda model, ds, params: bf.limit(model, ds, params0=params),
+            lambda model, ds, params: bf.limit(model, ds, start=params),
             lambda model, ds, params: bf.models.merge_directions(
                 Problem(model, ds, SquareLoss(), params)
             ),
@@ -651,7 +651,7 @@ class TestBadInput:
         ds = bf.data.hypercube(2, 3)
         for use in (
             lambda: bf.gradient_flow(FixedDirections(np.eye(3)), ds, SquareLoss(), params),
-            lambda: bf.limit(FixedDirections(np.eye(3)), ds, params0=params),
+            lambda: bf.limit(FixedDirections(np.eye(3)), ds, start=params),
             lambda: Problem(FixedDirections(np.eye(3)), ds, SquareLoss(), params),
         ):
             with pytest.raises(InputError, match=words):

@@ -42,7 +42,7 @@ def test_dual_flow_and_weights_agree(normalisation):
 def test_the_limit_from_a_scale_is_that_of_its_start():
     ds, _ = setting(4)
     by_scale = bf.limit(MODEL, ds, scale=0.3).value
-    by_start = bf.limit(MODEL, ds, params0=MODEL.init(0.3, dim=7)).value
+    by_start = bf.limit(MODEL, ds, start=MODEL.init(0.3, dim=7)).value
     np.testing.assert_allclose(by_scale, by_start, atol=1e-10)
     halves = bf.limit(bf.DiagonalNetwork(2), ds, scale=0.15).value  # w± = α/2
     np.testing.assert_allclose(by_scale, halves, atol=1e-10)

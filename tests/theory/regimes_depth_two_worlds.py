@@ -126,7 +126,7 @@ def at_r(patch):
 
     def changed(model, data, loss, params0, step, steps, **options):
         predicted, params = real(model, data, loss, params0, step, steps, **options)
-        flow = bf.limit(model, data, loss, params0=params0)
+        flow = bf.limit(model, data, loss, start=params0)
         return dataclasses.replace(flow, stats=predicted.stats), params
 
     patch.setattr(finite_steps, "effective_limit", changed)

@@ -223,7 +223,7 @@ def test_the_exponent_as_printed_is_violated(monkeypatch):
 def test_comparison_reads_as_sentences():
     problem = diagonal_problem(3)
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
-    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, params0=problem.params0))
+    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, start=problem.params0))
     assert comparison.distance <= 1e-8
     status = {v.claim.id: v.status for v in comparison.verdicts}
     assert status["W/thm1"] == "holds" and "violated" not in status.values()

@@ -282,7 +282,7 @@ def test_single_precision_states_start_where_the_problem_does():
 def test_evidence_that_a_claim_does_not_look_at_is_not_passed_over_in_silence():
     """W/lem1 speaks of the potential alone, R/eq3 of the flow alone."""
     problem = diagonal_problem(0)
-    limit = bf.limit(problem.model, problem.data, params0=problem.params0)
+    limit = bf.limit(problem.model, problem.data, start=problem.params0)
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
     for name, given in (("limit", {"limit": limit}), ("flow", {"flow": flow})):
         verdict = bf.verify("W/lem1", problem, **given)
@@ -294,7 +294,7 @@ def test_evidence_that_a_claim_does_not_look_at_is_not_passed_over_in_silence():
 
 def test_a_wrong_limit_is_violated():
     problem = diagonal_problem(0)
-    limit = bf.limit(problem.model, problem.data, params0=problem.params0)
+    limit = bf.limit(problem.model, problem.data, start=problem.params0)
     null = np.linalg.svd(problem.data.X)[2][-1]
     moved = dataclasses.replace(limit, value=limit.value + 1e-4 * null)
     assert bf.verify("W/thm1", problem, limit=limit).status == "holds"
@@ -356,7 +356,7 @@ def test_errors_that_do_not_fit_are_refused(error):
 @pytest.mark.parametrize("value", [np.ones(3), np.full(24, np.nan), ["a"] * 24])
 def test_limits_that_do_not_fit_are_refused(value):
     problem = diagonal_problem(0)
-    limit = bf.limit(problem.model, problem.data, params0=problem.params0)
+    limit = bf.limit(problem.model, problem.data, start=problem.params0)
     with pytest.raises(bf.errors.InputError, match="limit"):
         bf.verify("W/thm1", problem, limit=dataclasses.replace(limit, value=value))
 

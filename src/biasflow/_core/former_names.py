@@ -1,4 +1,5 @@
-"""Names of 0.1 that moved: they work until 1.0, and say where they went."""
+"""Names of 0.1 that moved and words that changed: they work until 1.0, and say what they are
+now."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import functools
 import importlib
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 FORMER_NAMES: dict[str, tuple[str, ...]] = {
     "diagnostics": (
@@ -195,28 +197,28 @@ def find_former(name: str, package: str) -> Any:
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
-def _warn(old: str, new: str, stacklevel: int = 4) -> None:
-    message = f"{old} is now {new}; the old name goes with version 1.0"
-    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
-
-
-def renamed(**former: str) -> Callable[[Function], Function]:
+def renamed(**former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A function whose parameters had other names in 0.1, `renamed(ds="data")`: the old words work
     until 1.0, with a warning that names the new one."""
 
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def call(*arguments: Any, **options: Any) -> Any:
-            for old in former.keys() & options.keys():
-                new = former[old]
-                if new in options:
-                    raise TypeError(
-                        f"{function.__name__}: {old} is the old name of {new}; give one"
-                    )
-                _warn(f"{function.__name__}({old}=…)", f"{function.__name__}({new}=…)", 3)
-                options[new] = options.pop(old)
-            return function(*arguments, **options)
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        name = function.__name__
 
-        return cast(Function, call)
+        @functools.wraps(function)
+        def call(*args: P.args, **named: P.kwargs) -> R:
+            for old in [word for word in former if word in named]:
+                new = former[old]
+                if new in named:
+                    raise TypeError(f"{name}: {old} is the old name of {new}; give one")
+                _warn(f"{name}({old}=…)", f"{name}({new}=…)", 3)
+                named[new] = named.pop(old)
+            return function(*args, **named)
+
+        return call
 
     return decorate
+
+
+def _warn(old: str, new: str, stacklevel: int = 4) -> None:
+    message = f"{old} is now {new}; the old name goes with version 1.0"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)

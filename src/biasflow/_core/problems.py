@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from ..errors import InputError
 from .arguments import Array, instance, system, vector
 from .starts import place
 from .trees import grown, leaf_map
@@ -44,46 +45,106 @@ class Dataset:
         return int(self.X.shape[1])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Problem:
+class ModelLike(Protocol):
+    """What a problem asks of its model; `models.Model` says what each means."""
+
+    def __call__(self, params: Any, X: Any) -> Any: ...
+    def init(
+        self, scale: Any = 1.0, *, log_scale: Any = None, key: int = 0, dim: int | None = None
+    ) -> Any: ...
+    def checked(self, params: Any, d: int) -> Any: ...
+    @property
+    def neurons_below_floats(self) -> int | None: ...
+    def effective(self, params: Any) -> Any: ...
+    def gradient(self, params: Any, X: Any, output_gradient: Any) -> Any: ...
+
+
+class LossLike(Protocol):
+    """What a problem asks of its loss; `losses.Loss` says what each means."""
+
+    @property
+    def attained(self) -> bool: ...
+    def __call__(self, predictions: Any, labels: Any) -> Any: ...
+    def gradient(self, predictions: Any, labels: Any) -> Any: ...
+
+
+ModelT = TypeVar("ModelT", bound=ModelLike)
+LossT = TypeVar("LossT", bound=LossLike)
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Problem(Generic[ModelT, LossT]):
     """What a gradient flow needs: model, data, loss and start.
 
-    The start is e^{log_scale}·params0. Where floats hold it, it is written into params0 and
-    log_scale is zero afterwards; below their range it stays as it was given, which `TwoLayer`
-    networks can do: log_scale is then a number, or one for each neuron.
+    start: parameters; or none, and the model draws its own, `model.init`, at `scale` or
+    e^{log_scale}, by `key`. The flow starts at e^{log_scale}·start. Where floats hold that, it is
+    written into start and log_scale is zero afterwards; below their range both stay as they were
+    given, which `TwoLayer` networks can do: log_scale is then a number, or one for each neuron.
+    params0: another word for start.
     """
 
-    model: Any
+    model: ModelT
     data: Dataset
-    loss: Any
-    params0: Any
-    log_scale: Any = 0.0
+    loss: LossT
+    start: Any
+    log_scale: Any
 
-    def __post_init__(self) -> None:
-        instance("data", self.data, Dataset)
-        params0, log_scale = self.model.checked(self.params0, self.data.d), self.log_scale
-        if not isinstance(log_scale, float) or log_scale != 0.0:
-            params0, log_scale = place(self.model, params0, log_scale)
-        object.__setattr__(self, "params0", params0)
-        object.__setattr__(self, "log_scale", log_scale)
+    def __init__(
+        self,
+        model: ModelT,
+        data: Dataset,
+        loss: LossT,
+        start: Any = None,
+        log_scale: Any = 0.0,
+        *,
+        scale: Any = None,
+        key: int = 0,
+        params0: Any = None,
+    ) -> None:
+        instance("data", data, Dataset)
+        # the last: `dataclasses.replace` by that word hands both on
+        start = start if params0 is None else params0
+        if start is not None and scale is not None:
+            raise InputError(
+                "scale: for a start that the model draws; to shrink one give log_scale"
+            )
+        if start is None:
+            if (scale is None) == _is_zero(log_scale):
+                raise InputError("start: give parameters, or one of scale and log_scale")
+            start = model.init(1.0 if scale is None else scale, dim=data.d, key=key)
+        start = model.checked(start, data.d)
+        if not _is_zero(log_scale):
+            start, log_scale = place(model, start, log_scale)
+        values = (model, data, loss, start, log_scale)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        below = "" if self.in_floats else f", from e^{np.max(self.log_scale):g}·params0"
+        below = "" if self.in_floats else f", from e^{np.max(self.log_scale):g}·start"
         return f"Problem({self.model!r}, {self.data!r}, {self.loss!r}{below})"
 
     @property
-    def in_floats(self) -> bool:
-        """Whether floats hold the start: then it is params0."""
-        return isinstance(self.log_scale, float) and self.log_scale == 0.0
+    def params0(self) -> Any:
+        """The start."""
+        return self.start
 
     @property
-    def start(self) -> Any:
+    def in_floats(self) -> bool:
+        """Whether floats hold the start, and log_scale is zero."""
+        return _is_zero(self.log_scale)
+
+    @property
+    def first_state(self) -> Any:
         """The state at t = 0 in floats: zero where the start is below their range."""
         return (
-            self.params0
+            self.start
             if self.in_floats
-            else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.params0)
+            else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.start)
         )
+
+
+def _is_zero(log_scale: Any) -> bool:
+    return isinstance(log_scale, float) and log_scale == 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,6 +162,13 @@ class MirrorProblem:
         object.__setattr__(self, "y", y)
         if self.beta0 is not None:
             object.__setattr__(self, "beta0", vector("beta0", self.beta0, X.shape[1]))
+
+    @property
+    def origin(self) -> Any:
+        """The mirror point at β₀, or where ∇φ vanishes."""
+        if self.beta0 is None:
+            return self.potential.at_dual(np.zeros(self.X.shape[1]))
+        return self.potential.at(self.beta0)
 
     def __repr__(self) -> str:
         n, d = self.X.shape

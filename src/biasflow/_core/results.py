@@ -107,8 +107,25 @@ class Limit(Generic[State]):
         )
 
 
+SERIES = {
+    "dual": "nu",
+    "margin": "margin",
+    "margin_error": "margin_error",
+    "best_margin": "best_margin",
+    "log_norm": "log_norm",
+    "log_norm_error": "log_norm_error",
+    "log_norms": "log_norms",
+    "sample_weights": "weights",
+    "sample_weights_error": "weights_error",
+    "smooth_time": "smooth_time",
+    "log_time": "log_time",
+}
+"""What varies in time, as fields of a trajectory, each with the key of 0.1 under which `stats`
+answers, too."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectory:
+class Trajectory(Generic[State]):
     """A flow that was integrated, or a path: states at times, loss, error estimate, and why it
     stopped.
 
@@ -119,23 +136,48 @@ class Trajectory:
     the loss as the problem defines it.
     polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale
     takes out of float range.
+
+    What else varies in time, at the times saved, None where the method does not tell: dual, ν of a
+    mirror flow (T, n); margin = min y·f/Σ‖w‖² and log_norm = log Σ‖w‖² (T,) of classifiers, with
+    their errors, and best_margin, the largest so far; sample_weights ∇S (T, n) as the last step saw
+    them, with their error in total variation; smooth_time, the clock of the smooth margin, and
+    log_time, the logarithm of the risk's (T,); log_norms, log‖(a_j, w_j)‖ of ReLU networks (T, m).
+    stats: counts and seconds of the method.
     """
 
     times: Array
-    states: Any
+    states: State
     loss: Array
     error: Array
     events: tuple[Any, ...]
     stats: Mapping[str, Any]
     result: Result
     problem: Problem | MirrorProblem
-    interpolant: Callable[[float], Any] | None = None
-    polar: Callable[[float], tuple[Any, Array]] | None = None
+    interpolant: Callable[[float], State] | None = None
+    polar: Callable[[float], tuple[State, Array]] | None = None
     predictor_error: Array = field(default=None)  # type: ignore[arg-type]
+    dual: Array | None = None
+    margin: Array | None = None
+    margin_error: Array | None = None
+    best_margin: Array | None = None
+    log_norm: Array | None = None
+    log_norm_error: Array | None = None
+    log_norms: Array | None = None
+    sample_weights: Array | None = None
+    sample_weights_error: Array | None = None
+    smooth_time: Array | None = None
+    log_time: Array | None = None
 
     def __post_init__(self) -> None:
         if self.predictor_error is None:
             object.__setattr__(self, "predictor_error", self.error)
+        told = dict(self.stats)
+        for name, key in SERIES.items():  # the field counts where both are given
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, told.get(key))
+            else:
+                told[key] = getattr(self, name)
+        object.__setattr__(self, "stats", told)
 
     def __repr__(self) -> str:
         span = f"{len(self.times)} states, t = {self.times[0]:.4g} … {self.times[-1]:.4g}"
@@ -144,7 +186,7 @@ class Trajectory:
         return f"Trajectory({span}, {fall}; {self.result.value})"
 
     @property
-    def final(self) -> Any:
+    def final(self) -> State:
         return leaf_map(lambda leaf: leaf[-1], self.states)
 
     @property
@@ -153,7 +195,7 @@ class Trajectory:
         stats['branches'] has those."""
         return not self.stats.get("branches", ())
 
-    def at(self, t: float) -> Any:
+    def at(self, t: float) -> State:
         """The state at time t, by the flow's own dense output."""
         t = real_number("t", t)
         start = self.times[0] if self.interpolant is None else 0.0

@@ -33,6 +33,14 @@ def leaves(state: Any) -> list[Any]:
     )
 
 
+def stack(states: list[Any]) -> Any:
+    """States over time as one state with a leading time axis."""
+    first = states[0]
+    if isinstance(first, tuple):
+        return regrouped(first, [stack(list(parts)) for parts in zip(*states, strict=True)])
+    return np.stack(states)
+
+
 def regrouped(state: tuple[Any, ...], parts: Sequence[Any]) -> Any:
     """Parts as a tuple of the same type as the state."""
     return tuple(parts) if type(state) is tuple else type(state)(*parts)

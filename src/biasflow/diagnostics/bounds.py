@@ -102,7 +102,7 @@ def convergence_bounds(
     elif not same_problem(problem, trajectory.problem):
         raise InputError("trajectory: it is the flow of another problem")
     limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
-    best, start = found.potential.at(limit.value), origin_of(found)
+    best, start = found.potential.at(limit.value), found.origin
     betas = (
         trajectory.states
         if isinstance(problem, MirrorProblem)
@@ -157,7 +157,7 @@ def local_bounds(
     the start)."""
     found = as_mirror(problem)
     limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
-    best, start = found.potential.at(limit.value), origin_of(found)
+    best, start = found.potential.at(limit.value), found.origin
     radius = (
         float(np.sum(best.divergence(start)))
         if radius is None
@@ -231,18 +231,8 @@ def same_problem(first: Problem | MirrorProblem, second: Problem | MirrorProblem
 def flow_of(problem: Problem | MirrorProblem, time_s: float | None = None) -> Trajectory:
     """The flow of a problem until it has converged."""
     if isinstance(problem, MirrorProblem):
-        return mirror_flow(problem.potential, problem.X, problem.y, problem.beta0, time_s=time_s)
-    return gradient_flow(problem.model, problem.data, problem.loss, problem.params0, time_s=time_s)
-
-
-def origin_of(problem: MirrorProblem) -> MirrorPoint:
-    """The start as a mirror point."""
-    d = problem.X.shape[1]
-    return (
-        problem.potential.at_dual(np.zeros(d))
-        if problem.beta0 is None
-        else problem.potential.at(problem.beta0)
-    )
+        return mirror_flow(problem, time_s=time_s)
+    return gradient_flow(problem, time_s=time_s)
 
 
 def hypentropy_of(potential: Potential) -> tuple[float, Hypentropy]:

@@ -28,7 +28,7 @@ def margin_certificates(trajectory: Trajectory, every: int = 1) -> tuple[MarginC
         and isinstance(problem.model, TwoLayer)
         and problem.model.activation == "relu"
     )
-    if not isinstance(problem, Problem) or not relu or "weights" not in trajectory.stats:
+    if not isinstance(problem, Problem) or not relu or trajectory.sample_weights is None:
         raise RefusedError(
             "margin_certificates: needs a ReLU TwoLayer network trained by gradient_flow or "
             "margin_ascent on classes"
@@ -41,7 +41,7 @@ def margin_certificates(trajectory: Trajectory, every: int = 1) -> tuple[MarginC
         )
     every = positive_int("every", every)
     last = len(trajectory.times) - 1
-    weights = trajectory.stats["weights"]
+    weights = trajectory.sample_weights
     a, W = trajectory.states
     return tuple(
         margin_certificate(TwoLayerParams(a[k], W[k]), data.X[:, :-1], data.y, weights=weights[k])

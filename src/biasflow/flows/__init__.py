@@ -1,8 +1,19 @@
 """Flows: integrated accurately at any scale, or followed in the limit of vanishing
 initialisation."""
 
+from .._numerics.flow_frame import FlowRequest
 from .endpoints import limit
-from .methods import METHODS, FlowMethod, gradient_flow
+from .methods import (
+    METHODS,
+    Dual,
+    Events,
+    Factored,
+    FlowMethod,
+    Margin,
+    RoundedKinks,
+    Weights,
+    gradient_flow,
+)
 from .mirror.dual_flow import mirror_flow
 from .relu import Alignment, Branch, GateEvent, early_alignment, saddle_limit
 from .saddle_paths import saddle_path
@@ -11,8 +22,15 @@ __all__ = [
     "METHODS",
     "Alignment",
     "Branch",
+    "Dual",
+    "Events",
+    "Factored",
     "FlowMethod",
+    "FlowRequest",
     "GateEvent",
+    "Margin",
+    "RoundedKinks",
+    "Weights",
     "early_alignment",
     "gradient_flow",
     "limit",

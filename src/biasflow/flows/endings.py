@@ -30,7 +30,7 @@ LOOSEN = {
 """What may help where a flow gave up."""
 
 
-def judged(flow: Trajectory) -> Trajectory:
+def judged(flow: Trajectory[Any]) -> Trajectory[Any]:
     """The same flow, without success where a number in it is not finite or its loss grew: gradient
     flow descends."""
     if not flow.result.success:
@@ -44,7 +44,7 @@ def judged(flow: Trajectory) -> Trajectory:
     return flow if known else dataclasses.replace(flow, result=Result.UNCHECKED)
 
 
-def returned(who: str, flow: Trajectory, throw: bool) -> Trajectory:
+def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
     """The flow, or the error that it gave up; numbers that left the range of floats on the way back
     to its units count too."""
     flow = judged(flow)
@@ -55,7 +55,7 @@ def returned(who: str, flow: Trajectory, throw: bool) -> Trajectory:
     return flow
 
 
-def _advice(flow: Trajectory) -> str:
+def _advice(flow: Trajectory[Any]) -> str:
     """Where the flow so far is, how stiff it is, and what to loosen."""
     rate = stiffest_rate(flow)
     stiff = (
@@ -69,7 +69,7 @@ def _advice(flow: Trajectory) -> str:
     )
 
 
-def stiffest_rate(flow: Trajectory) -> float:
+def stiffest_rate(flow: Trajectory[Any]) -> float:
     """The fastest rate at which the flow answers a small change of its last state, NaN where that
     is not finite.
 
@@ -111,7 +111,7 @@ def _largest_rate(problem: Problem, state: Any) -> float:
     return rate
 
 
-def _grew(flow: Trajectory) -> bool:
+def _grew(flow: Trajectory[Any]) -> bool:
     """Whether some loss is above that of the start by more than its error and rounding explain."""
     worst = int(np.argmax(flow.loss))
     if worst == 0 and flow.times[0] == 0:
@@ -137,7 +137,7 @@ def _grew(flow: Trajectory) -> bool:
     return bool(least > first + ROUNDINGS * EPS * abs(first))
 
 
-def _start(flow: Trajectory) -> Any:
+def _start(flow: Trajectory[Any]) -> Any:
     return (
         flow.at(0.0)
         if flow.interpolant is not None

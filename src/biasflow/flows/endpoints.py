@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import instance
+from .._core.former_names import renamed
 from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.results import Limit
 from .._core.trees import leaves
 from ..errors import InputError, RefusedError
 from ..limits import f1_max_margin, limit as mirror_form_limit, mirror_limit
-from ..losses import MarginLoss, SmoothMargin, SquareLoss
+from ..losses import Loss, MarginLoss, SmoothMargin, SquareLoss
 from ..models import Model, SignedTwoLayer, TwoLayer
 from .relu.orthogonal_limit import saddle_limit
 
@@ -24,12 +25,13 @@ VANISHING = "B, Theorem 1: the start's scale → 0"
 DIRECTION = "C, Theorem 3: the direction of networks of unbounded width, if it converges"
 
 
+@renamed(model="problem", ds="data", params0="start")
 def limit(
     problem: Problem | MirrorProblem | Model,
-    ds: Dataset | None = None,
-    loss: Any = None,
+    data: Dataset | None = None,
+    loss: Loss | None = None,
     *,
-    params0: Any = None,
+    start: Any = None,
     scale: ArrayLike | None = None,
     log_scale: ArrayLike | None = None,
 ) -> Limit[Any]:
@@ -42,33 +44,28 @@ def limit(
       and is nearest to the start in its Bregman divergence (W, Theorems 1 and 3; R, Theorem 2.2).
       value: β
     - a `MirrorProblem`: the same, for labels out of reach too (R, Theorem 2.3)
-    - a `TwoLayer` network under a square loss, inputs orthogonal: where the flow from λ·params0
+    - a `TwoLayer` network under a square loss, inputs orthogonal: where the flow from λ·start
     ends as λ → 0 (B, Theorem 1).
       value: the network; the flow from the start itself ends as near to it as the start is small
     - a `TwoLayer` network under an exponential or logistic loss, inputs with a bias column: the
     classifier of largest margin in
       F1, where directions of wide networks go (C, Theorem 3). value: `Particles`
 
-    Elsewhere RefusedError says what is known. `limit(model, data, loss, params0=…)` makes the
-    problem itself; for models with a mirror form scale α (the model's own start at α), or log_scale
-    (α below float range), stands for params0. The limit does not depend on the normalisation of the
+    Elsewhere RefusedError says what is known. `limit(model, data, loss, start=…)` makes the problem
+    itself; for models with a mirror form scale α (the model's own start at α), or log_scale (α
+    below float range), stands for the start. The limit does not depend on the normalisation of the
     square loss.
     """
     if isinstance(problem, Model):
-        data = instance("ds", ds, Dataset)
-        if isinstance(problem, TwoLayer | SignedTwoLayer) and params0 is not None:
-            problem = Problem(problem, data, SquareLoss() if loss is None else loss, params0)
+        given: Dataset = instance("data", data, Dataset)
+        if isinstance(problem, TwoLayer | SignedTwoLayer) and start is not None:
+            problem = Problem(problem, given, SquareLoss() if loss is None else loss, start)
         else:
             found = mirror_form_limit(
-                problem,
-                instance("ds", ds, Dataset),
-                loss,
-                params0=params0,
-                scale=scale,
-                log_scale=log_scale,
+                problem, given, loss, params0=start, scale=scale, log_scale=log_scale
             )
             return dataclasses.replace(found, source=PROJECTION)
-    elif any(given is not None for given in (ds, loss, params0, scale, log_scale)):
+    elif any(given is not None for given in (data, loss, start, scale, log_scale)):
         raise InputError("limit: a problem has its data, loss and start; give it alone")
     if isinstance(problem, MirrorProblem):
         found = mirror_limit(problem.potential, problem.X, problem.y, problem.beta0)
@@ -81,8 +78,8 @@ def _of_networks(problem: Problem) -> Limit[Any]:
     model, data, loss = problem.model, problem.data, problem.loss
     if isinstance(loss, SquareLoss):
         if isinstance(model, TwoLayer) and not model.negative_slope:
-            return dataclasses.replace(saddle_limit(data, problem.params0), source=VANISHING)
-        found = mirror_form_limit(model, data, loss, params0=problem.params0)
+            return dataclasses.replace(saddle_limit(data, problem.start), source=VANISHING)
+        found = mirror_form_limit(model, data, loss, params0=problem.start)
         return dataclasses.replace(found, source=PROJECTION)
     if (
         isinstance(loss, MarginLoss | SmoothMargin)
@@ -93,7 +90,7 @@ def _of_networks(problem: Problem) -> Limit[Any]:
             raise RefusedError(
                 "limit: F1 margins are of inputs (x, 1); append a bias column (data.with_bias)"
             )
-        if not any(np.any(leaf) for leaf in leaves(problem.params0)):
+        if not any(np.any(leaf) for leaf in leaves(problem.start)):
             raise RefusedError("limit: the start is zero, from where no flow moves")
         margin = f1_max_margin(data.X[:, :-1], data.y)
         if not margin.certificate.primal > 0:

@@ -24,18 +24,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._core.arguments import SMALLEST_NORMAL, Array, positive_float, relative_tolerance
+from .._core.arguments import SMALLEST_NORMAL, Array
 from .._core.problems import Problem
 from .._core.results import Result, Trajectory
-from .._numerics.deadlines import Deadline, deadline_of
+from .._core.trees import stack
+from .._numerics.flow_frame import CONVERGED, FlowRequest, distance_error
 from .._numerics.rodas5p import GAMMA, STAGES, A, B, C, H
-from .._numerics.save_times import save_times
-from .._numerics.second_runs import TWICE, largest_difference
 from ..errors import ScaleError
 from ..models import FactorParams
-from .mirror.dual_flow import CONVERGED, stack
 
 EPS = float(np.finfo(float).eps)
 LEAST = 1e-13
@@ -54,43 +51,27 @@ ORTHOGONAL = 1e-10
 """Largest product of rows of U(0) and V(0), as a cosine, at which a start counts as unbiased."""
 
 
-def integrate_factored(
-    problem: Problem,
-    t1: float | None,
-    rtol: float,
-    times: ArrayLike | None,
-    time_s: float | Deadline | None = None,
-) -> Trajectory:
+def integrate_factored(problem: Problem, request: FlowRequest) -> Trajectory[FactorParams]:
     """The flow of a MatrixFactorisation under a square loss, until t1 or until converged, with
     dense output.
 
     Both errors, of the factors and of M = UVᵀ, come from a second run. Steps are chosen for M, so
     that late losses are known to their order of magnitude only.
     """
-    t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = max(relative_tolerance("rtol", rtol), LEAST)
-    wanted = None if times is None else save_times(times, t1)
-    if wanted is not None and t1 is None:
-        t1 = float(wanted[-1])
     field = _Field.of(problem)
-    start, frame = compress(problem.params0)
-    deadline = deadline_of(time_s)
-    run = _march(field, start, t1, rtol, deadline.first)
-    check = _halved(field, run, deadline.both)
-    saved = run.ends if wanted is None else wanted[wanted <= run.end]
-    if wanted is not None and saved.size < wanted.size:
-        saved = np.append(saved, run.end)
+    start, frame = compress(problem.start)
+    run = _march(field, start, request.t1, max(request.rtol, LEAST), request.deadline.first)
+    check = _halved(field, run, request.deadline.both)
+    saved = request.saved(run.ends)
     states = np.array([run.at(t) for t in saved])
     others = np.array([check.at(t) for t in saved])
-    errors = []
     ours, theirs = states @ frame.T, others @ frame.T
     # the last: what rounding sees of M
     products = field.product(states), field.product(others), field.product(np.abs(ours))
-    for mine, other, rounded in ((ours, theirs, np.abs(ours)), products):
-        errors.append(
-            TWICE * largest_difference(mine, other) + ROUNDINGS * EPS * np.max(rounded, axis=(1, 2))
-        )
-        errors[-1][saved > check.end * (1 + 1e-12)] = np.nan  # where the other run gave up before
+    error, predictor_error = (
+        distance_error(mine, other, saved, check.end, ROUNDINGS * EPS * np.max(size, axis=(1, 2)))
+        for mine, other, size in ((ours, theirs, np.abs(ours)), products)
+    )
     losses = np.array([float(problem.loss(field.residual(Y) + field.y, field.y)) for Y in states])
     stats = {
         "method": "factored",
@@ -102,18 +83,17 @@ def integrate_factored(
     def lift(Y: Array) -> FactorParams:
         return FactorParams(*(part @ frame.T for part in field.split(Y)))
 
-    lifted, at = stack([lift(Y) for Y in states]), lambda t: lift(run.at(t))
     return Trajectory(
-        saved,
-        lifted,
-        losses,
-        errors[0],
-        (),
-        stats,
-        run.result,
-        problem,
-        at,
-        predictor_error=errors[1],
+        times=saved,
+        states=stack([lift(Y) for Y in states]),
+        loss=losses,
+        error=error,
+        events=(),
+        stats=stats,
+        result=run.result,
+        problem=problem,
+        interpolant=lambda t: lift(run.at(t)),
+        predictor_error=predictor_error,
     )
 
 

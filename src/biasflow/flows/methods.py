@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import Array, instance, positive_int, relative_tolerance
-from .._core.problems import Dataset, Problem
+from .._core.arguments import instance, positive_int, relative_tolerance
+from .._core.former_names import renamed
+from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
+from .._numerics.flow_frame import FlowRequest
 from ..errors import InputError, RefusedError, unknown
 from ..losses import Loss, SquareLoss
 from ..models import (
@@ -34,30 +37,41 @@ from .mirror.dual_flow import integrator
 from .relu.event_flow import integrate_events
 from .rounded_kinks import integrate_rounded, too_many_weights
 from .units import LOG2, Units, own_units
-from .weights import integrate_weights
+from .weights import follow_weights
 
 RTOL = 1e-8
 
 
 class FlowMethod(ABC):
-    """A way to integrate gradient flows."""
+    """A way to integrate gradient flows, with its own options. One of your own is used by passing
+    it as `method=`.
+
+    It is handed the problem in its own units, powers of two in which inputs and labels are of size
+    one (`flows.units`), and its trajectory is taken back from there.
+    """
+
+    rtol = RTOL
+    """The tolerance where none is asked for."""
+    below_floats = False
+    """Whether it can start below float range."""
 
     @property
     @abstractmethod
     def name(self) -> str:
         """What `method=` calls it."""
 
-    @property
-    @abstractmethod
-    def rtol(self) -> float:
-        """The tolerance where none is asked for."""
-
-    below_floats = False
-    """Whether it can start below float range."""
-
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
         """None where the method fits, else a sentence that says why not."""
+
+    @abstractmethod
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        """The flow as far as it is asked for, with an estimate of its error."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether the method's options tell where to end, also where nothing converges."""
+        return False
 
     def cannot(self, problem: Problem) -> str | None:
         """Why the method does not fit, its start included."""
@@ -69,44 +83,21 @@ class FlowMethod(ABC):
             )
         return reason
 
-    def taking(self, branch: tuple[int, ...]) -> FlowMethod:
-        """The method that takes these ways where there are several."""
-        if any(branch):
-            raise RefusedError(
-                f"branch: a choice for method 'events', which {self.name!r} does not offer"
-            )
+    def check(self, problem: Problem) -> None:  # noqa: B027
+        """An error where the flow cannot start there, or cannot end where its options say; in the
+        units that were given."""
+
+    def in_units(self, log_unit: float) -> FlowMethod:
+        """The method for weights in units of e^{log_unit}."""
         return self
 
-    def check(self, problem: Problem, log_norm: float | None) -> None:
-        """An error where the flow cannot start there, or cannot end at this log-norm; in the units
-        that were given."""
-        if log_norm is not None:
-            raise RefusedError(
-                f"log_norm: a cap for method 'margin', which {self.name!r} does not know"
-            )
 
-    @abstractmethod
-    def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: Array | None,
-        log_norm: float | None,
-        deadline: Deadline,
-    ) -> Trajectory:
-        """The flow until t1, until log Σ‖w‖² is log_norm, until converged, or until the
-        deadline."""
-
-
+@dataclass(frozen=True)
 class Dual(FlowMethod):
     """Through the mirror form, in the n-dimensional dual; for hypentropies also as compiled
     code."""
 
-    rtol = RTOL
-
-    def __init__(self, compiled: bool = False) -> None:
-        self.compiled = compiled
+    compiled: bool = False
 
     @property
     def name(self) -> str:
@@ -118,28 +109,13 @@ class Dual(FlowMethod):
             return form
         return refusal(form.potential) if self.compiled else None
 
-    def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: Array | None,
-        log_norm: float | None,
-        deadline: Deadline,
-    ) -> Trajectory:
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
         form = _form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
         X, y = problem.model.features(problem.data.X), problem.data.y
-        origin = (
-            form.potential.at_dual(np.zeros(X.shape[1]))
-            if form.beta0 is None
-            else form.potential.at(form.beta0)
-        )
         integrate = integrator(self.name, form.potential)
-        flow = integrate(
-            origin, form.potential.half_lines(X.shape[1]), X, y, 1.0, t1, times, rtol, deadline
-        )
+        flow = integrate(MirrorProblem(form.potential, X, y, form.beta0), 1.0, request)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
         # weights of size w are known to a few eps·w, and hold β to a few eps·w^D only
         size = np.max([np.max(np.abs(leaf), axis=1) for leaf in trajectory.states], axis=0)
@@ -151,19 +127,25 @@ class Dual(FlowMethod):
         )
 
 
-class EventDriven(FlowMethod):
+@dataclass(frozen=True)
+class Events(FlowMethod):
     """Two-layer ReLU networks: smooth pieces between changes of activation, sliding in Filippov's
-    sense."""
+    sense.
+
+    branch: the number of the way to take at each moment from which there are several, in order, or
+    at the first.
+    """
+
+    branch: int | Sequence[int] = ()
 
     name = "events"
-    rtol = RTOL
     below_floats = True
 
-    def __init__(self, branch: tuple[int, ...] = ()) -> None:
-        self.branch = branch
-
-    def taking(self, branch: tuple[int, ...]) -> FlowMethod:
-        return EventDriven(branch)
+    @property
+    def ways(self) -> tuple[int, ...]:
+        """The ways to take, in order, or an error that says what is wrong."""
+        ways = self.branch if isinstance(self.branch, Sequence) else [self.branch]
+        return tuple(positive_int("branch", way, least=0) for way in ways)
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, TwoLayer):
@@ -175,27 +157,18 @@ class EventDriven(FlowMethod):
             return f"the event-driven flow needs a square loss, found {type(problem.loss).__name__}"
         return None
 
-    def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: Array | None,
-        log_norm: float | None,
-        deadline: Deadline,
-    ) -> Trajectory:
-        return integrate_events(problem, t1, rtol, times, deadline, self.branch)
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        return integrate_events(problem, request, self.ways)
 
 
+@dataclass(frozen=True)
 class Factored(FlowMethod):
     """Matrix factorisations: a stiff method in the row space of the stacked factors, at the same
     cost for every width."""
 
     name = "factored"
-    rtol = RTOL
 
-    def check(self, problem: Problem, log_norm: float | None) -> None:
-        super().check(problem, log_norm)
+    def check(self, problem: Problem) -> None:
         check_start(problem)
 
     def refuses(self, problem: Problem) -> str | None:
@@ -208,71 +181,60 @@ class Factored(FlowMethod):
             return f"the factored flow needs a square loss, found {type(problem.loss).__name__}"
         return None
 
-    def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: Array | None,
-        log_norm: float | None,
-        deadline: Deadline,
-    ) -> Trajectory:
-        return integrate_factored(problem, t1, rtol, times, deadline)
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        return integrate_factored(problem, request)
 
 
+@dataclass(frozen=True)
 class Weights(FlowMethod):
     """The weights themselves, by a general stiff integrator: slow, and independent of all
     theory."""
 
     name = "weights"
-    rtol = RTOL
 
     def refuses(self, problem: Problem) -> str | None:
-        return nonsmooth(problem.model, problem.params0)
+        return nonsmooth(problem.model, problem.start)
 
-    def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: Array | None,
-        log_norm: float | None,
-        deadline: Deadline,
-    ) -> Trajectory:
-        return integrate_weights(problem, t1, rtol, times, time_s=deadline)
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        return follow_weights(problem, request)
 
 
+@dataclass(frozen=True)
 class Margin(FlowMethod):
     """Two-layer networks under losses without a minimiser: implicit in the dual, whatever the norm
-    has grown to."""
+    has grown to.
+
+    log_norm: the value of log Σ‖w‖² to end at.
+    """
+
+    log_norm: float | None = None
 
     name = "margin"
     rtol = 1e-4
 
-    def check(self, problem: Problem, log_norm: float | None) -> None:
-        margin.check(problem, log_norm)
+    @property
+    def ends(self) -> bool:
+        return self.log_norm is not None
+
+    def check(self, problem: Problem) -> None:
+        margin.check(problem, self.log_norm)
+
+    def in_units(self, log_unit: float) -> FlowMethod:
+        return self if self.log_norm is None else Margin(self.log_norm - 2 * log_unit)
 
     def refuses(self, problem: Problem) -> str | None:
         return margin.refusal(problem)
 
-    def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: Array | None,
-        log_norm: float | None,
-        deadline: Deadline,
-    ) -> Trajectory:
-        return margin.integrate_margin(problem, t1, rtol, times, log_norm, deadline)
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        return margin.integrate_margin(problem, request, self.log_norm)
 
 
-class General(FlowMethod):
-    """Small deep networks: kinks are rounded, the weights integrated; a flow with rounder kinks
+@dataclass(frozen=True)
+class RoundedKinks(FlowMethod):
+    """Small deep networks: kinks are rounded, the weights integrated; a flow with sharper kinks
     measures the error."""
 
     name = "general"
-    rtol = RTOL
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.model, DeepNetwork):
@@ -282,119 +244,161 @@ class General(FlowMethod):
             )
         return too_many_weights(problem.model)
 
-    def integrate(
-        self,
-        problem: Problem,
-        t1: float | None,
-        rtol: float,
-        times: Array | None,
-        log_norm: float | None,
-        deadline: Deadline,
-    ) -> Trajectory:
-        return integrate_rounded(problem, t1, rtol, times, deadline)
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        return integrate_rounded(problem, request)
 
 
 METHODS: tuple[FlowMethod, ...] = (
     Dual(),
-    EventDriven(),
+    Events(),
     Margin(),
     Factored(),
     Weights(),
-    General(),
+    RoundedKinks(),
     Dual(compiled=True),
 )
+"""In the order in which they are asked whether they fit."""
 
 
+@renamed(model="problem", ds="data", params0="start")
 def gradient_flow(
-    model: Model,
-    ds: Dataset,
-    loss: Any,
-    params0: Any,
+    problem: Problem | Model,
+    data: Dataset | None = None,
+    loss: Loss | None = None,
+    start: Any = None,
     t1: float | None = None,
     rtol: float | None = None,
     times: ArrayLike | None = None,
-    method: str | None = None,
+    method: str | FlowMethod | None = None,
     throw: bool = True,
     *,
     log_norm: float | None = None,
-    log_scale: ArrayLike = 0.0,
+    log_scale: ArrayLike | None = None,
     time_s: float | None = None,
     branch: int | Sequence[int] = 0,
-) -> Trajectory:
-    """ẇ = −∇L(w) from e^{log_scale}·params0. states have the type of params0 with a leading time
-    axis.
+) -> Trajectory[Any]:
+    """ẇ = −∇L(w) from the problem's start. states have its type, with a leading time axis.
+
+    `gradient_flow(model, data, loss, start, log_scale=…)` makes the problem itself.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need
-    an end. times: where to save (default: every step). method, by default the first that fits:
-    'dual' (through the mirror form, any initialisation scale), 'events' (two-layer ReLU networks
-    under the square loss; the trajectory's events are GateEvents), 'margin' (two-layer networks
-    under exponential and logistic losses), 'factored' (matrix factorisations), 'weights'
-    (integrates w itself), 'general' (deep ReLU networks of at most 400 weights, kinks rounded);
-    'compiled' is 'dual' for hypentropies, much faster once it is compiled.
-    rtol: 1e-8, for 'margin' 1e-4, unless said otherwise. throw: raise where the integration gave
-    up, else return what there is.
+    an end. times: where to save (default: every step). rtol: 1e-8, for 'margin' 1e-4, unless said
+    otherwise. throw: raise where the integration gave up, else return what there is. time_s:
+    seconds after which it gives up where it is, compilation not counted; most of it is for its
+    error, which is not finite where it is not known.
 
-    log_norm: for 'margin', the value of log Σ‖w‖² to end at. Its stats have log_norm and margin =
-    min y·f/Σ‖w‖² (T,), with log_norm_error and margin_error; the samples' weights ∇S (T, n), as the
-    last step saw them, with weights_error in total variation; smooth_time, C's clock (T,), and for
-    the mean risk log_time, the logarithm of its own. There C's (1/m)Σφ is the plain sum of weights
-    over √m, in the same time.
+    method, by default the first that fits, by name or as an object with its options, which may be
+    one of your own (`flows.FlowMethod`): 'dual' (`flows.Dual`, through the mirror form, any
+    initialisation scale), 'events' (`flows.Events`, two-layer ReLU networks under the square loss;
+    the trajectory's events are GateEvents), 'margin' (`flows.Margin`, two-layer networks under
+    exponential and logistic losses), 'factored' (`flows.Factored`, matrix factorisations),
+    'weights' (`flows.Weights`, integrates w itself), 'general' (`flows.RoundedKinks`, deep ReLU
+    networks of at most 400 weights); 'compiled' (`flows.Dual(compiled=True)`) is 'dual' for
+    hypentropies, much faster once it is compiled.
 
-    time_s: seconds after which it gives up where it is, compilation not counted; most of it is for
-    its error, which is not finite where it is not known.
+    `Margin(log_norm=…)`, or log_norm alone: the value of log Σ‖w‖² to end at. Such flows tell
+    margin, log_norm, sample_weights and smooth_time, C's clock, and for the mean risk log_time, the
+    logarithm of its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
 
     Of ReLU networks, stats['dead'] names the neurons that are off on every input in the end, which
     nothing moves any more.
 
-    branch: of 'events', where Filippov's solution is not unique (`Trajectory.unique` is False):
-    stats['branches'] has the moments from which a neuron could go several ways, each a Branch, and
-    branch= the number of the way to take at each, in order, or at the first. Zero, the way where
-    nothing is said, closes gates on kinks that push away on both sides, and opens those whose
-    pre-activations then grow. Such kinks are met at the start, where a neuron slides while its
-    output weight changes sign, and at w = 0. States between two ways, which stay on the kink for a
-    while, are solutions, too; they are not offered.
+    `Events(branch=…)`, or branch alone: where Filippov's solution is not unique
+    (`Trajectory.unique` is False), stats['branches'] has the moments from which a neuron could go
+    several ways, each a Branch, and branch= the number of the way to take at each, in order, or at
+    the first. Zero, the way where nothing is said, closes gates on kinks that push away on both
+    sides, and opens those whose pre-activations then grow. Such kinks are met at the start, where a
+    neuron slides while its output weight changes sign, and at w = 0. States between two ways, which
+    stay on the kink for a while, are solutions, too; they are not offered.
 
     log_scale: how small the start is, without a floor for 'events': one number, or one for each
     neuron. States are then zero as long as they are below float range; polar(t) has unit neurons
-    and logarithms of their norms, and stats log_norms these at every time saved (T, m).
+    and logarithms of their norms, and log_norms these at every time saved (T, m).
     """
     deadline = Deadline(time_s)
+    ended = t1 is not None or times is not None or log_norm is not None
+    asked = _problem(problem, data, loss, start, log_scale, ended or _ends(method))
+    units = own_units(asked)
+    own, (end, wanted) = units.problem(asked), units.ends(t1, times)
+    chosen = _with_words(_chosen(method, own if asked.in_floats else asked), log_norm, branch)
+    chosen.check(asked)
+    tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
+    request = FlowRequest.read(end, tolerance, wanted, deadline)
+    trajectory = chosen.in_units(units.states * LOG2).integrate(own, request)
+    # what stands for deep ones is w
+    plain = units == Units() or isinstance(asked.model, DeepNetwork)
+    degree = 1 if plain else int(asked.model.homogeneity)
+    flow = _naming_dead(units.restored(judged(trajectory), asked, degree), asked)
+    return returned("gradient_flow", flow, throw)
+
+
+def _problem(
+    problem: Problem | Model, data: Any, loss: Any, start: Any, log_scale: Any, ended: bool
+) -> Problem:
+    """The problem, or that of a model with its data, loss and start; what is wrong is said before
+    anything is computed."""
+    given = isinstance(problem, Problem)
+    if given and any(each is not None for each in (data, loss, start, log_scale)):
+        raise InputError("gradient_flow: a problem has its data, loss and start; give it alone")
+    model, data, loss = (
+        (problem.model, problem.data, problem.loss)
+        if isinstance(problem, Problem)
+        else (problem, data, loss)
+    )
     instance("model", model, Model)
-    instance("ds", ds, Dataset)
-    instance("loss", loss, Loss).checked(ds.y)
-    if t1 is None and times is None and log_norm is None and not loss.attained:
+    instance("data", data, Dataset)
+    instance("loss", loss, Loss).checked(data.y)
+    if not ended and not loss.attained:
         raise InputError(
             f"t1: {type(loss).__name__} has no minimiser, its flow grows for ever; give t1 or "
             "log_norm to end at"
         )
-    problem = Problem(model, ds, loss, model.checked(params0, ds.d), log_scale)
-    units = own_units(problem)
-    own, (end, wanted) = units.problem(problem), units.ends(t1, times)
-    asked = own if problem.in_floats else problem
+    if isinstance(problem, Problem):
+        return problem
+    scale = 0.0 if log_scale is None else log_scale
+    return Problem(model, data, loss, model.checked(start, data.d), scale)
+
+
+def _ends(method: Any) -> bool:
+    return isinstance(method, FlowMethod) and method.ends
+
+
+def _chosen(method: str | FlowMethod | None, problem: Problem) -> FlowMethod:
+    """The method asked for, or the first that fits, or a refusal."""
     if method is None:
-        chosen = _first_that_fits(asked)
-    else:
+        return _first_that_fits(problem)
+    instance("method", method, (str, FlowMethod))
+    if isinstance(method, str):
         named = {m.name: m for m in METHODS}
-        instance("method", method, str)
         if method not in named:
             raise unknown("method", method, list(named))
-        chosen = named[method]
-        refusal = chosen.cannot(asked)
-        if refusal is not None:
-            raise RefusedError(f"method {method!r}: {refusal}")
-    ways = branch if isinstance(branch, Sequence) else [branch]
-    chosen = chosen.taking(tuple(positive_int("branch", way, least=0) for way in ways))
-    chosen.check(problem, log_norm)
-    cap = None if log_norm is None else log_norm - 2 * units.states * LOG2
-    tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
-    trajectory = chosen.integrate(own, end, tolerance, wanted, cap, deadline)
-    # what stands for deep ones is w
-    degree = 1 if units == Units() or isinstance(model, DeepNetwork) else int(model.homogeneity)
-    flow = _naming_dead(units.restored(judged(trajectory), problem, degree), problem)
-    return returned("gradient_flow", flow, throw)
+        method = named[method]
+    reason = method.cannot(problem)
+    if reason is not None:
+        raise RefusedError(f"method {method.name!r}: {reason}")
+    return method
 
 
-def _naming_dead(flow: Trajectory, problem: Problem) -> Trajectory:
+def _with_words(
+    method: FlowMethod, log_norm: float | None, branch: int | Sequence[int]
+) -> FlowMethod:
+    """The method with the options that `gradient_flow` has words for."""
+    if any(Events(branch).ways):
+        if not isinstance(method, Events):
+            raise RefusedError(
+                f"branch: a choice for method 'events', which {method.name!r} does not offer"
+            )
+        method = Events(branch)
+    if log_norm is not None:
+        if not isinstance(method, Margin):
+            raise RefusedError(
+                f"log_norm: a cap for method 'margin', which {method.name!r} does not know"
+            )
+        method = Margin(log_norm)
+    return method
+
+
+def _naming_dead(flow: Trajectory[Any], problem: Problem) -> Trajectory[Any]:
     """The flow with the neurons that are off on every input in the end, which no gradient moves any
     more."""
     model, data = problem.model, problem.data

@@ -11,16 +11,15 @@ slope at either width.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._core.arguments import relative_tolerance
 from .._core.problems import Problem
 from .._core.results import Trajectory
-from .._numerics.deadlines import Deadline
+from .._numerics.flow_frame import FlowRequest
 from ..models import DeepNetwork
-from .weights import DENSE_JACOBIAN, integrate_weights
+from .weights import DENSE_JACOBIAN, follow_weights
 
 TIGHTEST = 1e-9
 """Relative tolerance below which rounding the kinks is not worth its stiffness."""
@@ -46,24 +45,18 @@ def too_many_weights(model: DeepNetwork) -> str | None:
     )
 
 
-def integrate_rounded(
-    problem: Problem,
-    t1: float | None,
-    rtol: float,
-    times: ArrayLike | None,
-    time_s: float | Deadline | None = None,
-) -> Trajectory:
+def integrate_rounded(problem: Problem, request: FlowRequest) -> Trajectory[Any]:
     """The flow with rounded kinks; `error` is twice its distance from a flow with sharper ones.
 
     Converged means that the network with rounded kinks interpolates; `loss` is that of the network
     asked for.
     """
-    rtol = max(relative_tolerance("rtol", rtol), TIGHTEST)
+    rtol = max(request.rtol, TIGHTEST)
     inputs = float(np.max(np.abs(problem.data.X)))
     largest = float(np.max(np.abs(problem.model.effective(problem.params0))))
     half_width = ROUNDING * rtol * max(inputs * largest, np.finfo(float).tiny)
     ours, finer = (_rounded(problem, factor * half_width) for factor in (1.0, SHARPER))
-    flow = integrate_weights(ours, t1, rtol, times, finer, time_s)
+    flow = follow_weights(ours, dataclasses.replace(request, rtol=rtol), finer)
     losses = problem.loss(problem.model(flow.states, problem.data.X), problem.data.y)
     stats = {**flow.stats, "method": "general", "rounding": half_width}
     return dataclasses.replace(flow, loss=losses, problem=problem, stats=stats)

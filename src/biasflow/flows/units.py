@@ -12,6 +12,7 @@ has a scale.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -23,11 +24,10 @@ from .._core.arguments import SMALLEST_NORMAL, Array, positive_float
 from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.results import Trajectory
 from .._core.trees import leaf_map, leaves, regrouped
-from .._numerics.save_times import save_times
+from .._numerics.flow_frame import save_times
 from ..errors import InputError, RefusedError, ScaleError
 from ..losses import SquareLoss
 from ..models import Model
-from ..potentials import Potential
 
 FURTHEST = 1000
 """Exponent of the unit of time up to which floats hold the times of a flow, with some decades to
@@ -72,7 +72,7 @@ class Units:
         """The final time and the times to save in the problem's own units, or an error that names
         the one that is wrong."""
         t1 = None if t1 is None else positive_float("t1", t1)
-        wanted = None if times is None else save_times(times, t1)
+        wanted = save_times(times, t1)
         last = t1 if t1 is not None else None if wanted is None else float(wanted[-1])
         if last is None or self.time == 0:
             return t1, wanted
@@ -107,10 +107,12 @@ class Units:
                 raise self.lost(problem) from None
         own = Problem(problem.model, data, problem.loss, params)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            loss = float(problem.loss(problem.model(own.start, X), y))
+            loss = float(problem.loss(problem.model(own.first_state, X), y))
             if np.isfinite(loss) and np.isfinite(np.ldexp(loss, 2 * self.labels)):
                 return own
-        largest = max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in leaves(problem.start))
+        largest = max(
+            float(np.max(np.abs(leaf), initial=0.0)) for leaf in leaves(problem.first_state)
+        )
         size = float(np.max(np.abs(problem.data.y)))
         raise ScaleError(
             f"params0, y: weights up to {largest:g} and labels up to {size:g} make a loss that "
@@ -131,8 +133,8 @@ class Units:
         )
 
     def restored(
-        self, flow: Trajectory, problem: Problem | MirrorProblem, degree: int = 1
-    ) -> Trajectory:
+        self, flow: Trajectory[Any], problem: Problem | MirrorProblem, degree: int = 1
+    ) -> Trajectory[Any]:
         """A flow of the problem in its own units as that of the problem given. degree: of the
         predictor in the states."""
         if self == Units():
@@ -159,52 +161,58 @@ class Units:
                     "an error in units of"
                     f" 2^{degree * self.states}, beyond float range"
                 )
-            return Trajectory(
-                times,
-                states(flow.states),
-                np.ldexp(flow.loss, 2 * self.labels) if _is_square(problem) else flow.loss,
-                scaled[0],
-                tuple(
+            return dataclasses.replace(
+                flow,
+                times=times,
+                states=states(flow.states),
+                loss=np.ldexp(flow.loss, 2 * self.labels) if _is_square(problem) else flow.loss,
+                error=scaled[0],
+                events=tuple(
                     regrouped(event, [float(np.ldexp(event[0], self.time)), *event[1:]])
                     for event in flow.events
                 ),
-                self._stats(flow.stats),
-                flow.result,
-                problem,
-                None if at is None else lambda t: states(at(float(np.ldexp(t, -self.time)))),
-                None if polar is None else shown,
-                scaled[1],
+                stats=self._stats(flow.stats),
+                problem=problem,
+                interpolant=None
+                if at is None
+                else lambda t: states(at(float(np.ldexp(t, -self.time)))),
+                polar=None if polar is None else shown,
+                predictor_error=scaled[1],
+                **self._series(flow),
             )
 
-    def _stats(self, stats: Any) -> dict[str, Any]:
+    def _series(self, flow: Trajectory[Any]) -> dict[str, Any]:
+        """What varies in time, by its name."""
         factors = {
-            "nu": self.dual,
-            "early_until": self.time,
+            "dual": self.dual,
             "smooth_time": self.time,
-            "stiffest_rate": -self.time,
             "margin": -self.metric,
             "margin_error": -self.metric,
-            "rounding": self.states + self.inputs,
         }
         shifts = {"log_norm": 2 * self.states, "log_norms": self.states, "log_time": self.time}
-        scaled = {
-            name: np.ldexp(stats[name], power) for name, power in factors.items() if name in stats
+        known = {name: getattr(flow, name) for name in (*factors, *shifts)}
+        return {
+            name: np.ldexp(value, factors[name]) if name in factors else value + shifts[name] * LOG2
+            for name, value in known.items()
+            if value is not None
         }
-        plain = {name: float(value) for name, value in scaled.items() if np.ndim(value) == 0}
-        shifted = {
-            name: stats[name] + power * LOG2 for name, power in shifts.items() if name in stats
+
+    def _stats(self, stats: Mapping[str, Any]) -> dict[str, Any]:
+        factors = {
+            "early_until": self.time,
+            "stiffest_rate": -self.time,
+            "rounding": self.states + self.inputs,
+        }
+        scaled = {
+            name: float(np.ldexp(stats[name], power))
+            for name, power in factors.items()
+            if name in stats
         }
         moved = [
             branch._replace(time=float(np.ldexp(branch.time, self.time)))
             for branch in stats.get("branches", ())
         ]
-        return {
-            **stats,
-            **scaled,
-            **plain,
-            **shifted,
-            **({"branches": tuple(moved)} if moved else {}),
-        }
+        return {**stats, **scaled, **({"branches": tuple(moved)} if moved else {})}
 
 
 def _held(given: Array, scaled: Array) -> bool:
@@ -244,20 +252,10 @@ def own_units(problem: Problem) -> Units:
     return Units(k, 2 * k, D * k + p * j, j)
 
 
-@dataclass(frozen=True, eq=False)
-class OwnMirror:
-    """A mirror flow in its own units."""
-
-    units: Units
-    potential: Potential
-    X: Array
-    y: Array
-    start: Array | None
-
-
-def own_mirror(potential: Potential, X: Array, y: Array, start: Array | None) -> OwnMirror:
-    """The mirror flow of φ in units of inputs and labels where φ has a unit, in units of the inputs
-    alone where it has none."""
+def own_mirror(problem: MirrorProblem) -> tuple[Units, MirrorProblem]:
+    """A mirror flow in units of inputs and labels where φ has a unit, in units of the inputs alone
+    where it has none."""
+    potential, X, y, start = problem.potential, problem.X, problem.y, problem.beta0
     j, d = exponent(X), X.shape[1]
     b = exponent(y) - j if np.any(y) else 0 if start is None else exponent(start)
     measured = potential.in_units(b)
@@ -266,7 +264,7 @@ def own_mirror(potential: Potential, X: Array, y: Array, start: Array | None) ->
     own, metric = measured
     units = Units(b, metric, b + j, j)
     if start is None and np.any(potential.half_lines(d)):
-        start = potential.at_dual(np.zeros(d)).beta
+        start = problem.origin.beta
     largest = float(np.max(np.abs(y)))
     with np.errstate(over="ignore", under="ignore"):
         begin = None if start is None else np.ldexp(start, -b)
@@ -282,5 +280,4 @@ def own_mirror(potential: Potential, X: Array, y: Array, start: Array | None) ->
                 f"2^{b} and y of 2^{units.labels} the"
                 " flow is the same"
             )
-    own_X, own_y = units.data(X, y)
-    return OwnMirror(units, own, own_X, own_y, begin)
+    return units, MirrorProblem(own, *units.data(X, y), begin)

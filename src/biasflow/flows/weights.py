@@ -10,15 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import Array, positive_float, relative_tolerance
+from .._core.arguments import Array
 from .._core.problems import Problem
 from .._core.results import Result, Trajectory
-from .._core.trees import leaf_map, leaves
+from .._core.trees import leaf_map, leaves, stack
 from .._numerics.deadlines import FIRST_RUN, Deadline
-from .._numerics.save_times import save_times
-from .._numerics.second_runs import CALMER, LOOSER, TIGHTER, TWICE, largest_difference
+from .._numerics.flow_frame import (
+    CALMER,
+    CONVERGED,
+    LOOSER,
+    TIGHTER,
+    TWICE,
+    FlowRequest,
+    distance_error,
+)
 from ..models import nonsmooth
-from .mirror.dual_flow import CONVERGED, ROUNDINGS, stack
+from .mirror.dual_flow import ROUNDINGS
 
 MAX_STEPS = 200_000
 STATIONARY = 1e-13
@@ -40,26 +47,23 @@ def integrate_weights(
     t1: float | None,
     rtol: float,
     times: ArrayLike | None,
-    finer: Problem | None = None,
-    time_s: float | Deadline | None = None,
-) -> Trajectory:
+    time_s: float | None = None,
+) -> Trajectory[Any]:
+    """`follow_weights` until t1; time_s: seconds after which it gives up, the second run not
+    counted."""
+    deadline = Deadline(None if time_s is None else time_s / FIRST_RUN)
+    return follow_weights(problem, FlowRequest.read(t1, rtol, times, deadline))
+
+
+def follow_weights(
+    problem: Problem, request: FlowRequest, finer: Problem | None = None
+) -> Trajectory[Any]:
     """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run
-    estimates the error.
+    estimates the error, which is NaN where that does not get.
 
     finer: a better approximation of the problem that is meant, which the tighter run then takes.
-    time_s: seconds after which it gives up, the second run not counted, or a deadline for all; the
-    error is NaN where the second run does not get.
     """
-    deadline = (
-        time_s
-        if isinstance(time_s, Deadline)
-        else Deadline(None if time_s is None else time_s / FIRST_RUN)
-    )
-    t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = relative_tolerance("rtol", rtol)
-    wanted = None if times is None else save_times(times, t1)
-    if wanted is not None and t1 is None:
-        t1 = float(wanted[-1])
+    t1, rtol, deadline = request.t1, request.rtol, request.deadline
     field = _WeightField(problem)
     run = _integrate(field, t1, rtol, deadline.first)
     while (
@@ -83,33 +87,25 @@ def integrate_weights(
         else run
     )
     ends, values, pieces, result = run
-    saved = ends if wanted is None else wanted[wanted <= ends[-1] * (1 + 1e-12)]
-    if saved.size < (0 if wanted is None else wanted.size):
-        saved = np.append(saved, ends[-1])
+    saved = request.saved(ends)
     flats = np.array([_dense(ends, values, pieces, t) for t in saved])
     states = stack([field.unflatten(flat) for flat in flats])
-    effective = problem.model.effective(states)
-    error, predictor_error = _rounding(states), _rounding(effective)
     others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
-    error = error + factor * largest_difference(states, others)
-    predictor_error = predictor_error + factor * largest_difference(
-        effective, problem.model.effective(others)
+    effective = problem.model.effective
+    error, predictor_error = (
+        distance_error(mine, other, saved, check[0][-1], _rounding(mine), factor)
+        for mine, other in ((states, others), (effective(states), effective(others)))
     )
-    for unknown in (error, predictor_error):
-        unknown[saved > check[0][-1] * (1 + 1e-12)] = np.nan  # where the other run gave up before
-    losses = np.array([field.loss(flat) for flat in flats])
-    stats = {"method": "weights", "steps": len(ends) - 1}
-    at = lambda t: field.unflatten(_dense(ends, values, pieces, t))  # noqa: E731
     return Trajectory(
-        saved,
-        states,
-        losses,
-        error,
-        (),
-        stats,
-        result,
-        problem,
-        at,
+        times=saved,
+        states=states,
+        loss=np.array([field.loss(flat) for flat in flats]),
+        error=error,
+        events=(),
+        stats={"method": "weights", "steps": len(ends) - 1},
+        result=result,
+        problem=problem,
+        interpolant=lambda t: field.unflatten(_dense(ends, values, pieces, t)),
         predictor_error=predictor_error,
     )
 

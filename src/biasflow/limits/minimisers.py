@@ -14,6 +14,7 @@ from .._core.results import Certificate, Limit
 from ..errors import InconsistentError, InfeasibleError
 from ..potentials.potential import Potential
 from .half_lines import forced_zeros
+from .newton import origin_at
 from .projection import bregman_projection, projection_onto, wall_divergence
 
 ROUNDED = 32 * float(np.finfo(float).eps)
@@ -90,7 +91,7 @@ def _inside(
     d = X.shape[1]
     kept = np.setdiff1d(np.arange(d), wall)
     value = np.zeros(d)
-    origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
+    origin = origin_at(potential, start, d)
     left = wall_divergence(potential, origin, wall)
     if kept.size == 0:
         return Limit(

@@ -97,7 +97,7 @@ def project(
     n, d = X.shape
     if X.size == 0:  # no constraint, or every coordinate forced: nothing moves
         return NewtonSolution(
-            NewtonState(_origin(potential, beta0, d), np.zeros(d), np.zeros(n), 0.0, 0.0), 0, True
+            NewtonState(origin_at(potential, beta0, d), np.zeros(d), np.zeros(n), 0.0, 0.0), 0, True
         )
     log_units = potential.log_units(d)
     finite = log_units[np.isfinite(log_units)]
@@ -110,7 +110,7 @@ def project(
     used, converged = 0, False
     while not converged:
         current = potential.raised(floor) if floor > lowest else potential
-        origin = _origin(current, beta0, d)
+        origin = origin_at(current, beta0, d)
         start = NewtonState(origin, np.zeros(d), np.zeros(X.shape[0]), np.inf, np.inf)
         state, count, converged = _newton(
             current, X, y, start, ROUGH if floor > lowest else tol, 60, least
@@ -123,14 +123,14 @@ def project(
     while floor > lowest:
         if used > max_iterations or drop < 1e-4:
             return NewtonSolution(state, used, False)
-        jump = _transfer(potential, state, _origin(potential, beta0, d).minus(origin))
+        jump = _transfer(potential, state, origin_at(potential, beta0, d).minus(origin))
         if _settled(state, jump):
             state, count, converged = _newton(current, X, y, state, tol, 40, least)
-            final = _transfer(potential, state, _origin(potential, beta0, d).minus(origin))
+            final = _transfer(potential, state, origin_at(potential, beta0, d).minus(origin))
             return NewtonSolution(replace(final, misfit=np.zeros(d)), used + count, converged)
         target = max(lowest, floor - min(drop, potential.stride))
         lowered = potential if target <= lowest else potential.raised(target)
-        new_origin = _origin(lowered, beta0, d)
+        new_origin = origin_at(lowered, beta0, d)
         moved = _transfer(lowered, state, new_origin.minus(origin))
         last = target <= lowest
         trial, count, converged = _newton(
@@ -228,7 +228,8 @@ def _settled(state: NewtonState, jump: NewtonState) -> bool:
     return unmoved and all(bool(np.all((size > KEPT) | (size < NEGLIGIBLE))) for size in sizes)
 
 
-def _origin(potential: Potential, beta0: Array | None, d: int) -> MirrorPoint:
+def origin_at(potential: Potential, beta0: Array | None, d: int) -> MirrorPoint:
+    """The mirror point at β₀, or where ∇φ vanishes."""
     return potential.at_dual(np.zeros(d)) if beta0 is None else potential.at(beta0)
 
 

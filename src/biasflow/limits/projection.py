@@ -23,7 +23,7 @@ from ..potentials.potential import MirrorPoint, Potential
 from .constraints import reduce_constraints
 from .divergence import ROUNDINGS, divergence_bracket
 from .half_lines import forced_zeros
-from .newton import project
+from .newton import origin_at, project
 from .rank import independent_rows, settled_rank
 from .rounding import EPS, WIDE, kind_of, outward, row_exponents
 
@@ -101,12 +101,10 @@ def projection_onto(
         misfit / label_size(y),
         misfit / max(float(np.max(np.abs(X) @ np.abs(sums))), TINY),
     )
-    origin = potential.at_dual(np.zeros(d)) if start is None else potential.at(start)
+    origin = origin_at(potential, start, d)
     with np.errstate(under="ignore", over="ignore"):
         objective = float(np.sum(potential.at(beta).divergence(origin)))
-        inner_origin = (
-            inner.at_dual(np.zeros(inside.size)) if start is None else inner.at(start[inside])
-        )
+        inner_origin = origin_at(inner, None if start is None else start[inside], inside.size)
         membership = _membership(solution.state.point, inner_origin, basis.T @ solution.state.nu)
         moving = (
             inside if start is None else inside[(signs[inside] == 0) | (start[inside] != 0)]
@@ -121,7 +119,7 @@ def projection_onto(
         doubt = _fit_doubt(X, fitted, y, beta, rank) if settled and fitted is not None else None
         rows = independent_rows(left, rank) if settled else None
         part = potential if moving.size == d else potential.restricted(moving)
-        begin = part.at_dual(np.zeros(moving.size)) if start is None else part.at(start[moving])
+        begin = origin_at(part, None if start is None else start[moving], moving.size)
         primal, dual = (
             divergence_bracket(part, left, y, begin, beta[moving], nu, rows, doubt)
             if moving.size

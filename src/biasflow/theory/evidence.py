@@ -117,10 +117,8 @@ class Evidence:
         """The library's flow for this problem, which may go through the mirror form."""
         p = self.problem
         if isinstance(p, MirrorProblem):
-            return mirror_flow(p.potential, p.X, p.y, p.beta0, time_s=self.time_left)
-        return gradient_flow(
-            p.model, p.data, p.loss, p.params0, log_scale=p.log_scale, time_s=self.time_left
-        )
+            return mirror_flow(p, time_s=self.time_left)
+        return gradient_flow(p, time_s=self.time_left)
 
     @cached_property
     def limit(self) -> Limit:
@@ -160,12 +158,7 @@ class Evidence:
 
     @cached_property
     def origin(self) -> MirrorPoint:
-        m = self.mirror
-        return (
-            m.potential.at_dual(np.zeros(m.X.shape[1]))
-            if m.beta0 is None
-            else m.potential.at(m.beta0)
-        )
+        return self.mirror.origin
 
     def effective(self, state: Any) -> Any:
         """β at a state of the trajectory, or at all of them."""
@@ -184,8 +177,8 @@ class Evidence:
     def points(self) -> list[MirrorPoint]:
         """The mirror points along the trajectory: from its dual points where it has them, else from
         β."""
-        if "nu" in self.trajectory.stats:
-            return [self.origin.moved(self.mirror.X.T @ nu) for nu in self.trajectory.stats["nu"]]
+        if self.trajectory.dual is not None:
+            return [self.origin.moved(self.mirror.X.T @ nu) for nu in self.trajectory.dual]
         return [self.mirror.potential.at(beta) for beta in self.predictors]
 
     @cached_property

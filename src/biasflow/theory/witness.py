@@ -214,12 +214,8 @@ def _data(problem: Any) -> tuple[Array, Array]:
 def start_of(problem: Any) -> Any:
     """The state at t = 0."""
     if not isinstance(problem, MirrorProblem):
-        return problem.start
-    return (
-        problem.potential.at_dual(np.zeros(problem.X.shape[1])).beta
-        if problem.beta0 is None
-        else problem.beta0
-    )
+        return problem.first_state
+    return problem.origin.beta if problem.beta0 is None else problem.beta0
 
 
 def _parameters(problem: Any, state: Any, k: int) -> Any:
@@ -456,7 +452,7 @@ def _restarted(flow: Trajectory, state: Any, k: int) -> Any:
     if isinstance(problem, MirrorProblem):
         return dataclasses.replace(problem, beta0=state)
     if problem.in_floats or k == 0:
-        return dataclasses.replace(problem, params0=state) if problem.in_floats else problem
+        return dataclasses.replace(problem, start=state) if problem.in_floats else problem
     if flow.polar is None:
         return (
             "neurons below float range are zero in its states, and it has no `polar` to say "
@@ -464,7 +460,7 @@ def _restarted(flow: Trajectory, state: Any, k: int) -> Any:
         )
     units, log_norms = flow.polar(float(flow.times[k]))
     return dataclasses.replace(
-        problem, params0=units, log_scale=np.where(np.isfinite(log_norms), log_norms, 0.0)
+        problem, start=units, log_scale=np.where(np.isfinite(log_norms), log_norms, 0.0)
     )
 
 

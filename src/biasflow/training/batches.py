@@ -23,10 +23,9 @@ from .._core.arguments import (
 )
 from .._core.problems import Dataset
 from .._core.results import Result
-from .._core.trees import leaf_map, leaves
+from .._core.trees import leaf_map, leaves, stack
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
-from ..flows.mirror.dual_flow import stack
 from ..losses import Loss
 from ..models import Model
 from .descent import OVERSHOT

@@ -11,9 +11,9 @@ import numpy as np
 from .._core.arguments import Array, instance, positive_float, positive_int
 from .._core.problems import Dataset, Problem
 from .._core.results import Limit, Result, Trajectory
-from .._core.trees import leaves, regrouped
+from .._core.trees import leaves, regrouped, stack
+from .._numerics.flow_frame import CONVERGED
 from ..errors import ConvergenceError, InputError, RefusedError
-from ..flows.mirror.dual_flow import CONVERGED, stack
 from ..limits import bregman_projection
 from ..losses import Loss, SquareLoss, needs_square
 from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams

@@ -45,13 +45,12 @@ def test_a_start_that_floats_hold_is_written_in_floats():
 
 @pytest.mark.parametrize("key", [0, 1, 3])
 def test_logarithms_and_floats_agree_where_both_exist(key):
-    from biasflow.flows.relu.event_flow import integrate_events
-
     problem = orthonormal_problem(key, scale=1e-290)
     times = np.linspace(0, 4000, 41)
-    floats = integrate_events(problem, None, 1e-8, times)
-    logs = integrate_events(
-        unfolded(orthonormal_problem(key, scale=1.0), np.log(1e-290)), None, 1e-8, times
+    request = bf.flows.FlowRequest.read(None, 1e-8, times)
+    floats, logs = (
+        bf.flows.Events().integrate(each, request)
+        for each in (problem, unfolded(orthonormal_problem(key, scale=1.0), np.log(1e-290)))
     )
     np.testing.assert_allclose(logs.states.W, floats.states.W, atol=1e-9)
     np.testing.assert_allclose(logs.stats["log_norms"], floats.stats["log_norms"], atol=1e-9)

@@ -67,13 +67,13 @@ def point(
         "f1": (("y", "x"), on_square(f1.value)),
         "f2": (("y", "x"), on_square(f2.value)),
         "both": (("y", "x"), on_square(as_particles(run.final))),
-        "both_margin": ("step", run.stats["margin"] / f1.objective),
-        "best": run.stats["best_margin"][-1] / f1.objective,
+        "both_margin": ("step", np.asarray(run.margin) / f1.objective),
+        "best": np.asarray(run.best_margin)[-1] / f1.objective,
         "step_time": ("step", elapsed(run.times)),
-        "margin": (("sigma", "time"), [flow.stats["margin"] / f1.objective for flow in flows]),
+        "margin": (("sigma", "time"), [np.asarray(flow.margin) / f1.objective for flow in flows]),
         "margin_error": (
             "sigma",
-            [flow.stats["margin_error"][-1] / f1.objective for flow in flows],
+            [np.asarray(flow.margin_error)[-1] / f1.objective for flow in flows],
         ),
         **output_layer(ds, unit.W / np.linalg.norm(unit.W, axis=1)[:, None], steps),
     }
@@ -104,8 +104,8 @@ def output_layer(ds: Dataset, directions: Array, steps: int) -> dict[str, Any]:
         "gamma2_m": limit.objective,
         "output": (("y", "x"), on_square(FeatureClassifier(directions, run.final.a))),
         "output_exact": (("y", "x"), on_square(limit.value)),
-        "output_margin": run.stats["margin"][-1] / limit.objective,
-        "output_authors": authors.stats["margin"][-1] / limit.objective,
+        "output_margin": np.asarray(run.margin)[-1] / limit.objective,
+        "output_authors": np.asarray(authors.margin)[-1] / limit.objective,
     }
 
 

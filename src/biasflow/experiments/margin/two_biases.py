@@ -62,7 +62,7 @@ def point(
         "gamma1": f1.objective,
         "gamma1_gap": f1.certificate.dual / f1.certificate.primal - 1,
         "tangent_gap": tangent.certificate.dual / tangent.certificate.primal - 1,
-        "flow_error": float(np.max(flow.stats["margin_error"])) / f1.objective,
+        "flow_error": float(np.max(np.asarray(flow.margin_error))) / f1.objective,
     }
     return xarray.Dataset(variables, {"frame": np.arange(frames), "x": TICKS, "y": TICKS})
 

@@ -89,7 +89,7 @@ def point(seed: int, n: int, d: int, m: int, alpha: float) -> xarray.Dataset:
     import xarray
 
     problem = random_problem(n, d, m, alpha, seed)
-    flow = gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=RTOL)
+    flow = gradient_flow(problem, rtol=RTOL)
     bounds = convergence_bounds(problem, flow)
     times = SHARES * flow.times[-1]
     divergence, objective = measured(flow, times)

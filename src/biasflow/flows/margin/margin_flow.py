@@ -7,17 +7,14 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..._core.arguments import Array, positive_float, real_array
+from ..._core.arguments import Array, real_array
 from ..._core.problems import Problem
 from ..._core.results import Result, Trajectory
-from ..._core.trees import leaf_map
-from ..._numerics.deadlines import Deadline, deadline_of
-from ..._numerics.save_times import save_times
+from ..._core.trees import leaf_map, stack
+from ..._numerics.flow_frame import FlowRequest
 from ...errors import InputError, RefusedError
 from ...losses import MarginLoss, SmoothMargin
-from ..mirror.dual_flow import stack
 from .clocks import between, share_until
 from .companions import (
     BESIDE,
@@ -65,39 +62,24 @@ def refusal(problem: Problem) -> str | None:
 
 
 def integrate_margin(
-    problem: Problem,
-    t1: float | None,
-    rtol: float,
-    times: ArrayLike | None,
-    log_norm: float | None,
-    time_s: float | Deadline | None = None,
-) -> Trajectory:
-    """The flow until t1 or log β; companions on other steps give the error. time_s: seconds after
-    which it ends, anywhere."""
-    deadline = deadline_of(time_s)
-    with deadline.paused():
+    problem: Problem, request: FlowRequest, log_norm: float | None = None
+) -> Trajectory[Any]:
+    """The flow until t1 or log β; companions on other steps give the error. After its time it ends
+    anywhere."""
+    with request.deadline.paused():
         from ..._numerics.compilation import announced
     return announced(
-        "margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline
+        "margin flow", _integrate, problem, request, log_norm, deadline=request.deadline
     )
 
 
-def _integrate(
-    problem: Problem,
-    t1: float | None,
-    rtol: float,
-    times: ArrayLike | None,
-    log_norm: float | None,
-    deadline: Deadline,
-) -> Trajectory:
-    t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = positive_float("rtol", rtol)
-    wanted = None if times is None else save_times(times, t1)
+def _integrate(problem: Problem, request: FlowRequest, log_norm: float | None) -> Trajectory[Any]:
+    rtol, wanted, deadline = request.rtol, request.times, request.deadline
     view, loss = view_of(problem.model, problem.data.X, problem.data.y), margin_loss(problem.loss)
     assert view is not None and loss is not None
     start = _start(problem, loss)
     cap = np.inf if log_norm is None else log_norm
-    ends = np.empty(0) if t1 is None else np.array([t1])
+    ends = np.empty(0) if request.t1 is None else np.array([request.t1])
     goals = ends if wanted is None else np.union1d(wanted, ends)
     if squared_norm(view.velocity(start.params, start.weights)) == 0:
         return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
@@ -175,7 +157,7 @@ def _trajectory(
     places: list[int],
     result: Result,
     stats: dict[str, Any],
-) -> Trajectory:
+) -> Trajectory[Any]:
     points = [march.points[i] for i in places]
     clock = np.array([march.times[i] for i in places])
     log_times = np.array([march.log_times[i] for i in places]) if march.risk_clock else None
@@ -183,30 +165,24 @@ def _trajectory(
     margins = np.array([np.min(march.view.margins(point.params)) for point in points])
     more = errors_at(march, companions, places)
     error = more.pop("state")
-    stats |= {
-        "log_norm": np.array([point.log_norm for point in points]),
-        "margin": margins,
-        "weights": np.array([point.weights for point in points]),
-        "smooth_time": clock,
-        **more,
-    }
     with np.errstate(over="ignore"):
         times = clock if log_times is None else np.exp(log_times)
-    if log_times is not None:
-        stats["log_time"] = log_times
-    losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
-    of_products = _of_products(states, error)
     return Trajectory(
-        times,
-        states,
-        losses,
-        error,
-        (),
-        stats,
-        result,
-        problem,
-        lambda t: _at(march, t),
-        predictor_error=of_products,
+        times=times,
+        states=states,
+        loss=problem.loss(problem.model(states, problem.data.X), problem.data.y),
+        error=error,
+        events=(),
+        stats={**stats, **more},
+        result=result,
+        problem=problem,
+        interpolant=lambda t: _at(march, t),
+        predictor_error=_of_products(states, error),
+        margin=margins,
+        log_norm=np.array([point.log_norm for point in points]),
+        sample_weights=np.array([point.weights for point in points]),
+        smooth_time=clock,
+        log_time=log_times,
     )
 
 
@@ -237,18 +213,21 @@ def _weights_of(point: Point) -> Any:
     return leaf_map(lambda leaf: scale * leaf, point.params)
 
 
-def _standing(problem: Problem, start: Point, times: Array) -> Trajectory:
+def _standing(problem: Problem, start: Point, times: Array) -> Trajectory[Any]:
     """A network that no sample moves."""
     states = leaf_map(lambda leaf: np.repeat(leaf[None], times.size, axis=0), problem.params0)
-    losses = problem.loss(problem.model(states, problem.data.X), problem.data.y)
     zeros = np.zeros(times.size)
-    stats = {
-        "method": "margin",
-        "steps": 0,
-        "log_norm": zeros + start.log_norm,
-        "margin": zeros + np.min(problem.data.y * problem.model(start.params, problem.data.X)),
-        "weights": np.repeat(start.weights[None], times.size, axis=0),
-    }
     return Trajectory(
-        times, states, losses, zeros, (), stats, Result.DEAD, problem, lambda t: problem.params0
+        times=times,
+        states=states,
+        loss=problem.loss(problem.model(states, problem.data.X), problem.data.y),
+        error=zeros,
+        events=(),
+        stats={"method": "margin", "steps": 0},
+        result=Result.DEAD,
+        problem=problem,
+        interpolant=lambda t: problem.start,
+        margin=zeros + np.min(problem.data.y * problem.model(start.params, problem.data.X)),
+        log_norm=zeros + start.log_norm,
+        sample_weights=np.repeat(start.weights[None], times.size, axis=0),
     )

@@ -13,18 +13,16 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import ArrayLike
 
-from ..._core.arguments import SMALLEST_NORMAL, Array, positive_float, relative_tolerance
+from ..._core.arguments import SMALLEST_NORMAL, Array
+from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
-from ..._numerics.deadlines import Deadline, deadline_of
-from ..._numerics.save_times import save_times
-from ..._numerics.second_runs import largest_difference
+from ..._numerics.flow_frame import CONVERGED, FlowRequest, largest_difference
 from ...losses import SquareLoss
 from ...potentials.hypentropy import Hypentropy, HypentropyPoint
 from ...potentials.potential import MirrorPoint, Potential
 from ...potentials.scaled import ScaledPoint, ScaledPotential
-from .dual_flow import BEYOND, CONVERGED, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable
+from .dual_flow import BEYOND, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable
 
 LEAST = 1e-13
 """Least relative tolerance: below it a step is all rounding."""
@@ -74,68 +72,50 @@ class CompiledFlow:
 
     def trajectory(
         self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
-    ) -> Trajectory:
-        _, eta, beta, halves, of_beta, moved = self.sampled
+    ) -> Trajectory[Any]:
+        nus, eta, beta, halves, of_beta, moved = self.sampled
         point = at(self.origin, eta, beta)
-        states, losses = view(point), 2 * loss.factor(len(self.y)) * halves
+        states = view(point)
         outward = np.where(eta < 0, -moved, moved) * (
             self.origin.factor if isinstance(self.origin, ScaledPoint) else 1.0
         )
-        error = largest_difference(states, view(point.moved(outward)))
-        dense = lambda t: view(self.point_at(t))  # noqa: E731
         return Trajectory(
-            self.times,
-            states,
-            losses,
-            error,
-            (),
-            self.stats,
-            self.result,
-            problem,
-            dense,
+            times=self.times,
+            states=states,
+            loss=2 * loss.factor(len(self.y)) * halves,
+            error=largest_difference(states, view(point.moved(outward))),
+            events=(),
+            stats=self.stats,
+            result=self.result,
+            problem=problem,
+            interpolant=lambda t: view(self.point_at(t)),
             predictor_error=of_beta,
+            dual=nus,
         )
 
 
-def integrate_compiled(
-    origin: MirrorPoint,
-    signs: Array,
-    X: Array,
-    y: Array,
-    speed: float,
-    t1: float | None,
-    times: ArrayLike | None,
-    rtol: float,
-    time_s: float | Deadline | None = None,
-) -> CompiledFlow:
+def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowRequest) -> CompiledFlow:
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged."""
-    deadline = deadline_of(time_s)
+    deadline = request.deadline
     with deadline.paused():
         from ..._numerics.compilation import announced
         from .compiled_march import march
         from .compiled_samples import sample
-    t1 = None if t1 is None else positive_float("t1", t1)
-    wanted = None if times is None else save_times(times, t1)
-    if wanted is not None and t1 is None:
-        t1 = float(wanted[-1])
-    arguments, ending = march_arguments(origin, signs, X, y, speed, t1, rtol)
-    looks = np.empty(0) if wanted is None else wanted
+    arguments, ending = march_arguments(problem, speed, request)
+    looks = np.empty(0) if request.times is None else request.times
     with deadline.flag(deadline.both) as stop:
         field, run = (
             arguments[0],
             announced("dual flow", march, *arguments, looks, stop, deadline=deadline),
         )
     knots, (status, evaluations, rejected) = run[0], run[5:]
-    saved = knots if wanted is None else wanted[wanted <= knots[-1]]
-    if wanted is not None and saved.size < wanted.size:
-        saved = np.append(saved, knots[-1])
-    sampled = announced("dual flow", sample, field, y, *run[:5], saved)
+    saved = request.saved(knots)
+    sampled = announced("dual flow", sample, field, problem.y, *run[:5], saved)
     stats = {
         "method": "compiled",
         "steps": len(knots) - 1,
         "evaluations": evaluations,
         "rejected": rejected,
-        "nu": sampled[0],
     }
     result = (
         ending,
@@ -145,26 +125,20 @@ def integrate_compiled(
         Result.STEP_TOO_SMALL,
         Result.TIME_LIMIT,
     )[status]
-    return CompiledFlow(origin, X, y, run, saved, sampled, result, stats)
+    return CompiledFlow(problem.origin, problem.X, problem.y, run, saved, sampled, result, stats)
 
 
 def march_arguments(
-    origin: MirrorPoint,
-    signs: Array,
-    X: Array,
-    y: Array,
-    speed: float,
-    t1: float | None,
-    rtol: float,
+    problem: MirrorProblem, speed: float, request: FlowRequest
 ) -> tuple[tuple[Any, ...], Result]:
     """What `marching.march` is called with, and how a converged flow is called."""
-    rtol = relative_tolerance("rtol", rtol)
-    target, infimum, ending = reachable(signs, X, y)
+    X, origin, rtol = problem.X, problem.origin, request.rtol
+    target, infimum, ending = reachable(problem.potential.half_lines(X.shape[1]), X, problem.y)
     field, extent = dual_field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
         target - X @ origin.beta
     )
-    end = np.inf if t1 is None else t1
+    end = np.inf if request.t1 is None else request.t1
     return (field, end, threshold, max(rtol, LEAST) * extent, np.sqrt(rtol), MAX_STEPS), ending
 
 

@@ -9,6 +9,7 @@ its dense output makes along the flow (`transport`).
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,21 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._core.arguments import (
-    SMALLEST_NORMAL,
-    Array,
-    instance,
-    positive_float,
-    relative_tolerance,
-    system,
-    vector,
-)
+from ..._core.arguments import SMALLEST_NORMAL, Array, instance
+from ..._core.former_names import renamed
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
-from ..._core.trees import leaf_map, leaves, regrouped
-from ..._numerics.deadlines import Deadline, deadline_of
-from ..._numerics.save_times import save_times
-from ...errors import InconsistentError, InfeasibleError, RefusedError, unknown
+from ..._core.trees import leaf_map, leaves, stack
+from ..._numerics.deadlines import Deadline
+from ..._numerics.flow_frame import CONVERGED, FlowRequest
+from ...errors import InconsistentError, InfeasibleError, InputError, RefusedError, unknown
 from ...limits.constraints import reduce_constraints
 from ...limits.half_lines import forced_zeros
 from ...limits.minimisers import least_squares_fit
@@ -44,10 +38,8 @@ from ..endings import judged, returned
 from ..units import own_mirror
 from .defect import transported_errors
 
-CONVERGED = 1e-20
-"""Loss relative to its start at which a flow that interpolates has converged."""
 CONVERGED_SHORT = 1e-10
-"""The same for the excess over a positive infimum, which is known to rounding only."""
+"""What `CONVERGED` is for the excess over a positive infimum, which is known to rounding only."""
 GROWTH = 2.0
 """Cap on the logarithmic growth of any significant |β| within a step."""
 SIGNIFICANT = 1e-6
@@ -82,68 +74,60 @@ BEYOND = 1e12
 in units of the largest β that least squares would make, at least one."""
 
 
+@renamed(potential="problem")
 def mirror_flow(
-    potential: Potential,
-    X: ArrayLike,
-    y: ArrayLike,
+    problem: MirrorProblem | Potential,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     beta0: ArrayLike | None = None,
     t1: float | None = None,
     loss: SquareLoss | None = None,
     times: ArrayLike | None = None,
     rtol: float = 1e-8,
     throw: bool = True,
-    method: str | None = None,
+    method: Any = None,
     *,
     time_s: float | None = None,
-) -> Trajectory:
+) -> Trajectory[Array]:
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said
-    otherwise.
+    otherwise; `mirror_flow(potential, X, y, beta0)` makes the problem itself.
 
     t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times:
     where to save (default: every step). rtol: error allowed per step, relative for large β and
-    absolute in η for small ones. states are β, (T, d); stats['nu'] are the dual points, (T, n). The
+    absolute in η for small ones. states are β, (T, d), `dual` ν, (T, n). The
     problem recorded is the flow's own: its potential is φ over the speed of L.
     method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples:
-    much faster, after some seconds of compilation once per machine). time_s: seconds after which it
-    gives up, compilation not counted.
+    much faster, after some seconds of compilation once per machine), or `flows.Dual`. time_s:
+    seconds after which it gives up, compilation not counted.
     """
-    instance("potential", potential, Potential)
-    X, y = system(X, y)
-    start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
-    if start is not None:
-        potential = potential.oriented(start)
+    deadline = Deadline(time_s)
+    if not isinstance(problem, MirrorProblem):
+        instance("potential", problem, Potential)
+        problem = MirrorProblem(problem, X, y, beta0)  # type: ignore[arg-type]
+    elif any(given is not None for given in (X, y, beta0)):
+        raise InputError("mirror_flow: a problem has its data and start; give it alone")
+    instance("potential", problem.potential, Potential)
+    if problem.beta0 is not None:
+        oriented = problem.potential.oriented(problem.beta0)
+        problem = dataclasses.replace(problem, potential=oriented)
     loss = SquareLoss("half") if loss is None else needs_square("mirror_flow", loss)
-    speed = 2 * loss.factor(len(y))
-    problem = MirrorProblem(
-        potential if speed == 1 else ScaledPotential(1 / speed, potential), X, y, start
-    )
-    deadline, own = Deadline(time_s), own_mirror(potential, X, y, start)
-    origin = (
-        own.potential.at_dual(np.zeros(X.shape[1]))
-        if own.start is None
-        else own.potential.at(own.start)
-    )
+    speed = 2 * loss.factor(len(problem.y))
+    units, own = own_mirror(problem)
     integrate = integrator(method, own.potential)
-    flow = integrate(
-        origin,
-        potential.half_lines(X.shape[1]),
-        own.X,
-        own.y,
-        speed,
-        *own.units.ends(t1, times),
-        rtol,
-        deadline,
-    )
-    trajectory = flow.trajectory(
-        MirrorProblem(own.potential, own.X, own.y, own.start), loss, lambda point: point.beta
-    )
-    return returned("mirror_flow", own.units.restored(judged(trajectory), problem), throw)
+    end, wanted = units.ends(t1, times)
+    flow = integrate(own, speed, FlowRequest.read(end, rtol, wanted, deadline))
+    trajectory = flow.trajectory(own, loss, lambda point: point.beta)
+    if speed != 1:
+        slowed = ScaledPotential(1 / speed, problem.potential)
+        problem = dataclasses.replace(problem, potential=slowed)
+    return returned("mirror_flow", units.restored(judged(trajectory), problem), throw)
 
 
-def integrator(method: str | None, potential: Potential) -> Callable[..., Any]:
-    """`integrate_dual`, or its compiled form where that was asked for."""
+def integrator(method: Any, potential: Potential) -> Callable[..., Any]:
+    """`integrate_dual`, or its compiled form where that was asked for, by name or by its method."""
     from .compiled_flow import integrate_compiled, refusal
 
+    method = getattr(method, "name", method)
     if method is None or instance("method", method, str) == "dual":
         return integrate_dual
     if method != "compiled":
@@ -165,7 +149,8 @@ class DualFlow:
     dense: Callable[[float], Array]
     times: Array
     points: tuple[MirrorPoint, ...]
-    errors: Array  # of ν at the saved times, several of each, the largest of which counts
+    dual: Array  # ν at the saved times
+    errors: Array  # of ν there, several of each, the largest of which counts
     result: Result
     stats: dict[str, Any]
     over: Callable[[], bool]
@@ -175,21 +160,21 @@ class DualFlow:
 
     def trajectory(
         self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
-    ) -> Trajectory:
+    ) -> Trajectory[Any]:
         states = stack([view(point) for point in self.points])
-        losses = np.array([loss(self.X @ point.beta, self.y) for point in self.points])
         error, of_beta = self._errors(states, view)
         return Trajectory(
-            self.times,
-            states,
-            losses,
-            error,
-            (),
-            self.stats,
-            self.result,
-            problem,
-            lambda t: view(self.point_at(t)),
+            times=self.times,
+            states=states,
+            loss=np.array([loss(self.X @ point.beta, self.y) for point in self.points]),
+            error=error,
+            events=(),
+            stats=self.stats,
+            result=self.result,
+            problem=problem,
+            interpolant=lambda t: view(self.point_at(t)),
             predictor_error=of_beta,
+            dual=self.dual,
         )
 
     def _errors(self, states: Any, view: Callable[[MirrorPoint], Any]) -> tuple[Array, Array]:
@@ -198,7 +183,7 @@ class DualFlow:
 
         NaN where there was no time for them.
         """
-        norms, nus = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)), self.stats["nu"]
+        norms, nus = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)), self.dual
         found = np.full((len(self.points), 2), np.nan)
         for k, point in enumerate(self.points):
             if self.over() or not np.all(np.isfinite(self.errors[k])):
@@ -232,42 +217,19 @@ def _moved(
     return np.inf, np.inf
 
 
-def stack(states: list[Any]) -> Any:
-    """States over time as one state with a leading time axis."""
-    first = states[0]
-    if isinstance(first, tuple):
-        return regrouped(first, [stack(list(parts)) for parts in zip(*states, strict=True)])
-    return np.stack(states)
-
-
-def integrate_dual(
-    origin: MirrorPoint,
-    signs: Array,
-    X: Array,
-    y: Array,
-    speed: float,
-    t1: float | None,
-    times: ArrayLike | None,
-    rtol: float,
-    time_s: float | Deadline | None = None,
-) -> DualFlow:
+def integrate_dual(problem: MirrorProblem, speed: float, request: FlowRequest) -> DualFlow:
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it."""
-    deadline = deadline_of(time_s)
-    t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = relative_tolerance("rtol", rtol)
-    wanted = None if times is None else save_times(times, t1)
-    if wanted is not None and t1 is None:
-        t1 = float(wanted[-1])
-    target, infimum, ending = reachable(signs, X, y)
+    X, y, origin, t1, deadline = problem.X, problem.y, problem.origin, request.t1, request.deadline
+    target, infimum, ending = reachable(problem.potential.half_lines(X.shape[1]), X, y)
     field = _Field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
         target - X @ origin.beta
     )
-    run = _integrate(field, t1, _stopping(field, t1, threshold, ending), rtol, deadline.first)
+    run = _integrate(
+        field, t1, _stopping(field, t1, threshold, ending), request.rtol, deadline.first
+    )
     evaluations, started = run.evaluations, time.process_time()
-    saved = run.times if wanted is None else wanted[wanted <= run.times[-1]]
-    if wanted is not None and saved.size < wanted.size:
-        saved = np.append(saved, run.times[-1])
+    saved = request.saved(run.times)
     nus = [run.dense(t) for t in saved]
     points = tuple(field.point(nu) for nu in nus)
     errors = transported_errors(field, run.times, run.nus, run.pieces, saved, deadline.both)
@@ -278,10 +240,19 @@ def integrate_dual(
         "evaluations": evaluations,
         "error_seconds": estimating,
         "restarts": run.restarts,
-        "nu": np.array(nus),
     }
     return DualFlow(
-        origin, X, y, run.dense, saved, points, errors, run.result, stats, deadline.both
+        origin=origin,
+        X=X,
+        y=y,
+        dense=run.dense,
+        times=saved,
+        points=points,
+        dual=np.array(nus),
+        errors=errors,
+        result=run.result,
+        stats=stats,
+        over=deadline.both,
     )
 
 

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..._core.arguments import Array, positive_float
+from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._core.results import Result, Trajectory
-from ..._numerics.deadlines import Deadline, Flag, deadline_of, never
-from ..._numerics.save_times import save_times
-from ..._numerics.second_runs import TIGHTER, TWICE, largest_difference
+from ..._numerics.deadlines import Flag, never
+from ..._numerics.flow_frame import CONVERGED, TIGHTER, TWICE, FlowRequest, largest_difference
 from ...errors import ConvergenceError, ScaleError
 from ...models import TwoLayerParams
-from ..mirror.dual_flow import CONVERGED
 from .branches import along_branches
 from .frozen_field import group_forces
 from .geometry import Network, network
@@ -113,40 +110,24 @@ class EventRun:
 
 
 def integrate_events(
-    problem: Problem,
-    t1: float | None,
-    rtol: float,
-    times: ArrayLike | None,
-    time_s: float | Deadline | None = None,
-    branch: tuple[int, ...] = (),
-) -> Trajectory:
+    problem: Problem, request: FlowRequest, branch: tuple[int, ...] = ()
+) -> Trajectory[TwoLayerParams]:
     """The flow of a two-layer ReLU network until t1, or until converged; a tighter run gives the
     error.
 
     branch: the way to take at each moment from which there are several, the flow's own being number
     zero.
     """
-    deadline = deadline_of(time_s)
-    with deadline.paused():
+    with request.deadline.paused():
         from ..._numerics.compilation import announced
         from . import early_phase, implicit_tail  # noqa: F401  (with all kernels)
-    given = problem, t1, rtol, times, deadline, branch
-    return announced("ReLU", _integrate, *given, deadline=deadline)
+    return announced("ReLU", _integrate, problem, request, branch, deadline=request.deadline)
 
 
 def _integrate(
-    problem: Problem,
-    t1: float | None,
-    rtol: float,
-    times: ArrayLike | None,
-    deadline: Deadline,
-    branch: tuple[int, ...],
-) -> Trajectory:
-    t1 = None if t1 is None else positive_float("t1", t1)
-    rtol = positive_float("rtol", rtol)
-    wanted = None if times is None else save_times(times, t1)
-    if wanted is not None and t1 is None:
-        t1 = float(wanted[-1])
+    problem: Problem, request: FlowRequest, branch: tuple[int, ...]
+) -> Trajectory[TwoLayerParams]:
+    t1, rtol, wanted, deadline = request.t1, request.rtol, request.times, request.deadline
     net = network(problem)
     _check_rounding(net, rtol)
     result = _at_rest(problem, net)
@@ -167,7 +148,7 @@ def _integrate(
             saved, states = np.append(saved, run.t_end), np.concatenate([states, run.last[None]])
     params = net.params(states)
     if saved[0] == 0:
-        params.a[0], params.W[0] = problem.start
+        params.a[0], params.W[0] = problem.first_state
     started = time.process_time()
     with deadline.flag(deadline.both) as stop:
         error, predictor_error = _errors(problem, net, run, turns, saved, params, stop)
@@ -178,21 +159,21 @@ def _integrate(
         "error_seconds": time.process_time() - started,
         "branches": met,
     }
-    stats["log_norms"] = np.full(params.a.shape, -np.inf)
-    stats["log_norms"][:, net.alive] = states[..., RHO]
-    losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
+    log_norms = np.full(params.a.shape, -np.inf)
+    log_norms[:, net.alive] = states[..., RHO]
     return Trajectory(
-        saved,
-        params,
-        losses,
-        error,
-        gate_events(net, run.rows),
-        stats,
-        _result(run),
-        problem,
-        _interpolant(problem, net, run),
-        lambda t: net.polar(run.state_at(t)),
-        predictor_error,
+        times=saved,
+        states=params,
+        loss=problem.loss(problem.model(params, problem.data.X), problem.data.y),
+        error=error,
+        events=gate_events(net, run.rows),
+        stats=stats,
+        result=_result(run),
+        problem=problem,
+        interpolant=_interpolant(problem, net, run),
+        polar=lambda t: net.polar(run.state_at(t)),
+        predictor_error=predictor_error,
+        log_norms=log_norms,
     )
 
 
@@ -349,7 +330,7 @@ def label_forces(net: Network) -> tuple[Array, Array]:
 def _thresholds(problem: Problem, net: Network) -> tuple[float, float, float]:
     """Σ(h − y)² at which the flow has converged, the speed at which it stands still, and log‖v‖² of
     a negligible neuron."""
-    residual = problem.model(problem.start, problem.data.X) - problem.data.y
+    residual = problem.model(problem.first_state, problem.data.X) - problem.data.y
     norms = np.linalg.norm(problem.data.X, axis=1)
     goal, still = (
         CONVERGED * float(residual @ residual),
@@ -444,7 +425,7 @@ def _errors(
 
 def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
     def at(t: float) -> TwoLayerParams:
-        return problem.start if t <= 0 else net.params(run.state_at(t))
+        return problem.first_state if t <= 0 else net.params(run.state_at(t))
 
     return at
 
@@ -466,7 +447,7 @@ def _result(run: EventRun) -> Result:
 def _at_rest(problem: Problem, net: Network) -> Result | None:
     """Why the flow does not move at all, if so."""
     model, data = problem.model, problem.data
-    residual = model(problem.start, data.X) - data.y
+    residual = model(problem.first_state, data.X) - data.y
     if not np.any(residual):
         return Result.CONVERGED
     outputs = net.start[:, OUT]
@@ -476,14 +457,15 @@ def _at_rest(problem: Problem, net: Network) -> Result | None:
     return None
 
 
-def _standing(problem: Problem, net: Network, result: Result, wanted: Array | None) -> Trajectory:
+def _standing(
+    problem: Problem, net: Network, result: Result, wanted: Array | None
+) -> Trajectory[TwoLayerParams]:
     """A flow that stays where it starts."""
     times = np.zeros(1) if wanted is None else wanted
-    start = problem.start
+    start = problem.first_state
     params = TwoLayerParams(
         np.repeat(start.a[None], times.size, axis=0), np.repeat(start.W[None], times.size, axis=0)
     )
-    losses = problem.loss(problem.model(params, problem.data.X), problem.data.y)
     stats = {
         "method": "events",
         "steps": 0,
@@ -495,12 +477,20 @@ def _standing(problem: Problem, net: Network, result: Result, wanted: Array | No
         "early_until": 0.0,
         "error_seconds": 0.0,
         "branches": (),
-        "log_norms": np.repeat(net.polar(net.start)[1][None], times.size, axis=0),
     }
-    zeros = np.zeros(times.size)
     polar = net.polar(net.start)
     return Trajectory(
-        times, params, losses, zeros, (), stats, result, problem, lambda t: start, lambda t: polar
+        times=times,
+        states=params,
+        loss=problem.loss(problem.model(params, problem.data.X), problem.data.y),
+        error=np.zeros(times.size),
+        events=(),
+        stats=stats,
+        result=result,
+        problem=problem,
+        interpolant=lambda t: start,
+        polar=lambda t: polar,
+        log_norms=np.repeat(polar[1][None], times.size, axis=0),
     )
 
 

@@ -17,7 +17,7 @@ import scipy.linalg as sl
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
-from ..mirror.dual_flow import CONVERGED
+from ..._numerics.flow_frame import CONVERGED
 from .frozen_field import FrozenField
 from .geometry import Network
 from .layout import OUT, RHO, ROUNDING, SLIDE, Gates

@@ -115,7 +115,7 @@ def _cor4(evidence: Evidence) -> tuple[Check, ...]:
         for scale in SCALES:
             start = _scaled(evidence.network.params0, scale)
             other = Trained(
-                dataclasses.replace(evidence.network, params0=start),
+                dataclasses.replace(evidence.network, start=start),
                 None,
                 evidence.given_limit,
                 evidence.time_left,

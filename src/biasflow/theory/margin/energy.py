@@ -292,10 +292,7 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
             ),
         )
     library = gradient_flow(
-        p.model,
-        p.data,
-        p.loss.loss,
-        p.params0,
+        risk,
         times=[0.0, late],
         rtol=RTOL,
         throw=False,

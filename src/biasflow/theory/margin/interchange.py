@@ -38,7 +38,7 @@ def _interchange(evidence: Evidence) -> tuple[Check, ...]:
     runs.append(Trained(problem, evidence.given_flow, None, evidence.time_left))
     long, raw = [], []
     for run in runs:
-        error = run.flow.stats.get("margin_error")
+        error = run.flow.margin_error
         margins = np.array(
             [float(np.min(scores(run.problem, run.state(k)))) for k in range(len(run.log_norms))]
         )

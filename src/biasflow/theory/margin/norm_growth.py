@@ -149,7 +149,7 @@ class Settled:
 def final_weights(run: Trained) -> Array:
     """p where long training ends; the last step ends at a norm, too short for its weights to
     tell."""
-    found = run.flow.stats.get("weights")
+    found = run.flow.sample_weights
     if found is not None:
         return np.asarray(found[-2])
     p, state = run.problem, leaf_map(lambda leaf: leaf[-2], run.flow.states)

@@ -74,10 +74,7 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
     if not raw.states:
         return (unknown_check("the flow", "no gradient led anywhere in the time given"),)
     own = gradient_flow(
-        problem.model,
-        problem.data,
-        problem.loss,
-        problem.params0,
+        problem,
         times=np.append(0.0, raw.times),
         throw=False,
         time_s=evidence.time_left / 2,

@@ -41,7 +41,7 @@ def split(problem: Problem, key: int = 0) -> tuple[Problem, Array]:
     W = (np.sqrt(shares)[:, :, None] * problem.params0.W[:, None]).reshape(-1, problem.model.dim)
     owner = np.repeat(np.arange(problem.model.width), PARTS)
     model = SignedTwoLayer(owner.size, problem.model.dim, np.asarray(problem.model.signs)[owner])
-    return dataclasses.replace(problem, model=model, params0=SignedTwoLayerParams(W)), owner
+    return dataclasses.replace(problem, model=model, start=SignedTwoLayerParams(W)), owner
 
 
 def hidden_pair(problem: Problem) -> Problem:
@@ -50,7 +50,7 @@ def hidden_pair(problem: Problem) -> Problem:
     signs = np.append(np.asarray(problem.model.signs), [1.0, -1.0])
     model = SignedTwoLayer(signs.size, problem.model.dim, signs)
     return dataclasses.replace(
-        problem, model=model, params0=SignedTwoLayerParams(np.vstack([problem.params0.W, w, w]))
+        problem, model=model, start=SignedTwoLayerParams(np.vstack([problem.params0.W, w, w]))
     )
 
 

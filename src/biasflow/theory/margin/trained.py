@@ -81,15 +81,13 @@ class Trained:
         if self.given is not None:
             return self.given
         found = self._followed(RTOL)
-        known = float(found.stats.get("margin_error", [0.0])[-1]) <= CLOSED / 2 * self.gamma
+        missed = 0.0 if found.margin_error is None else float(found.margin_error[-1])
+        known = missed <= CLOSED / 2 * self.gamma
         return found if known or not found.result.success else self._followed(RTOL / 10)
 
     def _followed(self, rtol: float) -> Trajectory:
-        p = self.problem
         limit = None if self.time_s is None else self.time_s / 4
-        return gradient_flow(
-            p.model, p.data, p.loss, p.params0, rtol=rtol, log_norm=NORM, throw=False, time_s=limit
-        )
+        return gradient_flow(self.problem, rtol=rtol, log_norm=NORM, throw=False, time_s=limit)
 
     @cached_property
     def best(self) -> Limit:
@@ -147,7 +145,7 @@ class Trained:
     @property
     def error(self) -> float:
         """Of the final margin, as the flow states it, over γ₁."""
-        stated = self.flow.stats.get("margin_error")
+        stated = self.flow.margin_error
         return float(stated[-1]) / self.gamma if stated is not None else 0.0
 
     @property
@@ -276,16 +274,7 @@ def raw_check(trained: Trained) -> Check:
     )
     if trained.given is None:
         runs = [
-            gradient_flow(
-                p.model,
-                p.data,
-                p.loss,
-                p.params0,
-                rtol=rtol,
-                times=[0.0, end],
-                throw=False,
-                time_s=trained.time_s,
-            )
+            gradient_flow(p, rtol=rtol, times=[0.0, end], throw=False, time_s=trained.time_s)
             for rtol in RTOLS
         ]
         if not all(run.result.success for run in runs):
@@ -390,7 +379,7 @@ def narrowed(problem: Problem, width: int) -> Problem:
         if isinstance(model, SignedTwoLayer)
         else None
     )
-    return dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), params0=start)
+    return dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), start=start)
 
 
 _found: weakref.WeakKeyDictionary[Evidence, Trained] = weakref.WeakKeyDictionary()
@@ -408,7 +397,7 @@ def trained(evidence: Evidence) -> Trained:
 def _late_weights(evidence: Evidence) -> tuple[Array, int, int] | str:
     """p = ∇S since log β = 24 and at the end, with their places; or that there is no such time."""
     run, data = trained(evidence), evidence.network.data
-    p = run.flow.stats.get("weights")
+    p = run.flow.sample_weights
     if p is None:
         p = evidence.network.loss.weights(evidence.network.model(run.flow.states, data.X), data.y)
     # the last step ends at a norm, too short for its weights to tell

@@ -62,7 +62,7 @@ def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
     """Flows from larger and larger starts whose bias stays bounded, against the affine model with
     that bias."""
     D = problem.model.depth
-    even = dataclasses.replace(problem, params0=unbiased_part(problem))
+    even = dataclasses.replace(problem, start=unbiased_part(problem))
     first = tangent_interpolator(
         problem.model, even.params0, problem.data.X, problem.data.y
     ).objective
@@ -79,7 +79,7 @@ def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
     found = []
     for movement in MOVEMENTS:
         start = bounded_start(problem, (unit / movement) ** (1 / D))
-        larger = dataclasses.replace(problem, params0=start)
+        larger = dataclasses.replace(problem, start=start)
         run = witness_flow(larger, time_s=time_s / len(MOVEMENTS), rtol=FLOW_RTOL)
         if isinstance(run, str):
             return tuple(unknown_check(quantity, run) for quantity in words.values())
@@ -151,7 +151,7 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
     for factor in UNITS:
         alpha = (factor * unit) ** (1 / D)
         run = witness_flow(
-            dataclasses.replace(problem, params0=scaled(problem.params0, alpha)),
+            dataclasses.replace(problem, start=scaled(problem.params0, alpha)),
             time_s=time_s / len(UNITS),
             rtol=FLOW_RTOL,
         )
@@ -225,7 +225,7 @@ def tilted(problem: Problem, key: int, by: float = 0.4) -> Problem:
     """The same from weights of random size, so that β₀ ≠ 0."""
     rng = np.random.default_rng((89, key))
     plus, minus = (leaf * np.exp(rng.uniform(-by, by, problem.data.d)) for leaf in problem.params0)
-    return dataclasses.replace(problem, params0=DiagonalParams(plus, minus))
+    return dataclasses.replace(problem, start=DiagonalParams(plus, minus))
 
 
 BIASED = Hypothesis(

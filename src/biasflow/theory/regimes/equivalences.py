@@ -206,7 +206,7 @@ def _ends(evidence: Evidence) -> Check:
     u, v = problem.params0
     beta = problem.model.effective(flow.final)
     size = float(np.max(np.abs(beta)))
-    pair = dataclasses.replace(pair_problem(problem)[0], params0=problem.model.paired(flow.final))
+    pair = dataclasses.replace(pair_problem(problem)[0], start=problem.model.paired(flow.final))
     reach = float(np.linalg.norm(np.linalg.pinv(problem.data.X), np.inf))
     off = evidence.limit.certificate.residual * label_size(problem.data.y) * reach
     formed = float(np.max(np.abs(flow.final.u) * np.abs(flow.final.v)) + np.max(u**2 + v**2))
@@ -242,7 +242,7 @@ def _fn2(evidence: Evidence) -> tuple[Check, ...]:
     u, v = problem.params0
     larger = np.maximum(np.abs(u), np.abs(v))
     signs = np.where(v < 0, -1.0, 1.0)
-    balanced = dataclasses.replace(problem, params0=ProductParams(larger, signs * larger))
+    balanced = dataclasses.replace(problem, start=ProductParams(larger, signs * larger))
     even = witness_flow(balanced, t1=float(flow.times[-1]), time_s=evidence.time_left / 2)
     return (
         _same(

@@ -83,7 +83,7 @@ def escape_time(problem: Problem, unit: float, time_s: float) -> float | str:
         found = _crossing(problem, ends, lambda t: many(np.array([t]))[0], wanted)
     else:
         alpha = float(target ** (1 / D) * unit ** (1 / (2 - D)))
-        start = dataclasses.replace(problem, params0=problem.model.init(alpha, dim=problem.data.d))
+        start = dataclasses.replace(problem, start=problem.model.init(alpha, dim=problem.data.d))
         t1 = BEYOND * alpha ** (2 - D) / escape_rate(D, c, force)
         flow = witness_flow(start, t1=t1, time_s=time_s)
         if isinstance(flow, str):

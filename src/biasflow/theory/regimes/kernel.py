@@ -228,7 +228,7 @@ def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
         run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
         if not isinstance(run, str):
             return run, "∇L followed in the weights"
-    flow = gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=FLOW_RTOL)
+    flow = gradient_flow(problem, rtol=FLOW_RTOL)
     method = str(flow.stats.get("method", ""))
     return (
         flow,
@@ -248,7 +248,7 @@ def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
     scales: list[float] = []
     for movement in movements:
         start = scaled(problem.params0, (moved / movement) ** (1 / problem.model.homogeneity))
-        larger = dataclasses.replace(problem, params0=start)
+        larger = dataclasses.replace(problem, start=start)
         flow, source = follow(larger, time_s / len(movements))
         if flow.events:  # a gate changed on the data: not there yet
             continue

@@ -76,7 +76,7 @@ def flow_limit(problem: Problem, params: FactorParams, rtol: float = PLAIN) -> t
 def raw_flow(problem: Problem, factor: float, rtol: float, time_s: float) -> Trajectory:
     """The flow from a multiple of the start by raw gradients."""
     run = witness_flow(
-        dataclasses.replace(problem, params0=scaled(problem.params0, factor)),
+        dataclasses.replace(problem, start=scaled(problem.params0, factor)),
         rtol=rtol,
         time_s=time_s,
     )
@@ -269,7 +269,7 @@ def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
         for unit in UNITS:
             factor = matched(start, unit)
             run = raw_flow(start, factor, SHARP, time_s / 8)
-            larger = dataclasses.replace(start, params0=scaled(start.params0, factor))
+            larger = dataclasses.replace(start, start=scaled(start.params0, factor))
             found.append(departure(larger, run, np.eye(problem.data.d)))
         ends, errors = np.array([d.end for d in found]), np.array([d.end_error for d in found])
         seen = ends > 3 * errors
@@ -291,7 +291,7 @@ def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
     identity = started(problem)
 
     def raw(start: Problem, params: FactorParams, rtol: float) -> tuple[Array, float]:
-        return raw_limit(dataclasses.replace(start, params0=params), 1.0, rtol, time_s)
+        return raw_limit(dataclasses.replace(start, start=params), 1.0, rtol, time_s)
 
     transition = transition_scale(identity, SEARCH, raw)
     at_one, error = raw_limit(identity, transition, MIDDLE, time_s)

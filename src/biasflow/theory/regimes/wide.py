@@ -184,7 +184,7 @@ def _rich(problem: Problem, time_s: float) -> list[Check]:
     # the identity start has two columns for each direction
     unit = float(np.sqrt(np.max(np.abs(problem.data.y)) / 2))
     identity = started(problem)
-    whole = dataclasses.replace(identity, params0=scaled(identity.params0, unit))
+    whole = dataclasses.replace(identity, start=scaled(identity.params0, unit))
     run = witness_flow(whole, rtol=SHARP, time_s=time_s)
     wide = _followed(problem, k, 0.5, 0, time_s)
     if isinstance(run, str) or isinstance(wide, str):

@@ -228,7 +228,7 @@ def _flow(evidence: Evidence) -> Trajectory | str:
     slopes = p.loss.gradient(np.zeros(p.data.n), p.data.y)
     rate = float(np.linalg.norm(p.data.X.T @ slopes))
     stiff = (
-        float(np.sum(p.start.a**2) + np.sum(p.start.W**2))
+        float(np.sum(p.first_state.a**2) + np.sum(p.first_state.W**2))
         * float(np.linalg.norm(p.data.X, 2)) ** 2
         * p.loss.factor(p.data.n)
     )

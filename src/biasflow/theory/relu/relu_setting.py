@@ -72,7 +72,7 @@ class Setting:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.X, self.y = problem, problem.data.X, problem.data.y
-        self.n, self.params0 = problem.data.n, problem.start
+        self.n, self.params0 = problem.data.n, problem.first_state
         self.lengths = np.linalg.norm(self.X, axis=1)
 
     @cached_property

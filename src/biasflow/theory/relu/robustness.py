@@ -96,7 +96,7 @@ def _signed(s: Setting, flow: Trajectory) -> Setting:
     change, and with it κ."""
     p, signs = s.problem, np.sign(flow.final.a)
     a = np.where(signs != 0, signs * np.abs(p.params0.a), p.params0.a)
-    return Setting(dataclasses.replace(p, params0=TwoLayerParams(a, p.params0.W)))
+    return Setting(dataclasses.replace(p, start=TwoLayerParams(a, p.params0.W)))
 
 
 def _grown(s: Setting, flow: Trajectory) -> list[Cluster]:
