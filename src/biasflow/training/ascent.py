@@ -14,9 +14,9 @@ from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
+from ..losses import LogisticLoss, MarginLoss, margin_loss, soft_minimum
 from ..models import TwoLayerParams
 from .feature_ascents import geometric_steps
-from .soft_minimum import LOSSES, soft_min
 from .step_rules import DefaultStep, Proposition6Step, Proposition7Step, StepRule
 from .trainables import Arrays, Start, Training, both_weights, read_run, training_named
 
@@ -72,7 +72,7 @@ def margin_ascents(
     step: StepRule | None = None,
     *,
     training: str = "both",
-    loss: str = "exponential",
+    loss: MarginLoss | str = "exponential",
     activation: str = "relu",
     dtype: str = "float64",
     records: int = RECORDS,
@@ -84,7 +84,7 @@ def margin_ascents(
     call, padded to one shape."""
     chosen, steps = training_named(training, activation), positive_int("steps", steps)
     rule = DEFAULT_STEPS[training] if step is None else instance("step", step, StepRule)
-    one_of("loss", loss, LOSSES)
+    risk = margin_loss(loss)
     one_of("dtype", dtype, DTYPES)
     if method is not None:
         one_of("method", method, METHODS)
@@ -95,13 +95,13 @@ def margin_ascents(
         )
     if not runs:
         raise InputError("runs: expected at least one pair (ds, params0)")
-    problems = [read_run(ds, params0, activation, loss) for ds, params0 in runs]
+    problems = [read_run(ds, params0, activation, risk) for ds, params0 in runs]
     starts = [chosen.start(both_weights(problem), problem.data) for problem in problems]
     at = geometric_steps(steps, positive_int("records", records, least=2))
     by_jax = method == "jax" or (method is None and _worth_jax(len(runs), device))
     march = _together if by_jax else _in_turn
     tell = progress or (lambda done, total: None)
-    snapshots = march(chosen, starts, rule, at, loss, dtype, device, tell)
+    snapshots = march(chosen, starts, rule, at, risk, dtype, device, tell)
     described = {
         "method": "margin ascent",
         "training": training,
@@ -110,7 +110,7 @@ def margin_ascents(
         "engine": METHODS[by_jax],
     }
     return tuple(
-        _trajectory(chosen, problem, start, kept, loss, described)
+        _trajectory(chosen, problem, start, kept, risk, described)
         for problem, start, kept in zip(problems, starts, snapshots, strict=True)
     )
 
@@ -139,7 +139,7 @@ def _in_turn(
     starts: Sequence[Start],
     rule: StepRule,
     at: NDArray[np.intp],
-    loss: str,
+    loss: MarginLoss,
     dtype: str,
     device: Any,
     tell: Progress,
@@ -158,7 +158,7 @@ def _in_turn(
         kept: Kept = [(0, start.moving, log_beta, best)]
         for first, last, record in _pieces(at):
             log_beta, best = training.compiled(
-                moving, fixed, loss == "logistic", log_beta, best, first, last, *numbers
+                moving, fixed, isinstance(loss, LogisticLoss), log_beta, best, first, last, *numbers
             )
             tell((k * total + last) // len(starts), total)
             if record:
@@ -174,7 +174,7 @@ def _together(
     starts: Sequence[Start],
     rule: StepRule,
     at: NDArray[np.intp],
-    loss: str,
+    loss: MarginLoss,
     dtype: str,
     device: Any,
     tell: Progress,
@@ -200,18 +200,17 @@ def _trajectory(
     problem: Problem,
     start: Start,
     kept: Kept,
-    loss: str,
+    loss: MarginLoss,
     described: dict[str, Any],
 ) -> Trajectory:
     """The record of one run; margins, S and weights are computed here from its states, in
     float64."""
-    everyone = np.ones(problem.data.n, dtype=bool)
     seen = [
-        soft_min(np, training.margins(moving, start.fixed), log_beta, everyone, loss)
+        soft_minimum(loss, training.margins(moving, start.fixed), log_beta)
         for _, moving, log_beta, _ in kept
     ]
     log_norm = np.array([log_beta for _, _, log_beta, _ in kept])
-    margin = np.array([least for _, _, least in seen])
+    margin = np.array([each.least for each in seen])
     overflown = not np.all(np.isfinite(log_norm)) or bool(np.any(log_norm > LARGEST_LOG))
     with np.errstate(over="ignore", invalid="ignore"):
         states = [
@@ -223,7 +222,7 @@ def _trajectory(
         "log_norm": log_norm,
         "margin": margin,
         "best_margin": np.maximum.accumulate(np.maximum(margin, [best for *_, best in kept])),
-        "weights": np.array([p for p, _, _ in seen]),
+        "weights": np.array([each.weights for each in seen]),
     }
     return Trajectory(
         np.array([float(t) for t, *_ in kept]),
@@ -233,7 +232,7 @@ def _trajectory(
                 for name in problem.params0._fields
             }
         ),
-        -np.array([float(smooth) for _, smooth, _ in seen]),
+        -np.array([float(each.value) for each in seen]),
         np.zeros(len(kept)),
         (),
         stats,

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array
+from .._numerics.float_ranges import LARGEST_EXPONENT
 from ..errors import InputError
+from ..losses import MarginLoss, margin_loss, soft_minimum
 from .gpu_kernels import available, padded_sizes
-from .soft_minimum import FAR, soft_min
 from .step_rules import Schedule
 from .trainables import Arrays, Start, Training
 
@@ -112,7 +113,7 @@ class Batch:
         training: Training,
         starts: Sequence[Start],
         schedules: Sequence[Schedule],
-        loss: str,
+        loss: MarginLoss | str,
         dtype: str,
         device: Any = None,
         fused: bool | None = None,
@@ -144,7 +145,9 @@ class Batch:
             raise InputError(
                 f"dtype: asked for {dtype} and a float64 soft-min, JAX gave {self.moving[0].dtype}"
             )
-        self.run = _loop(training, self.fused, loss, int(schedules[0].with_norm) - training.decay)
+        self.run = _loop(
+            training, self.fused, margin_loss(loss), int(schedules[0].with_norm) - training.decay
+        )
 
     def advance(self, first: int, last: int) -> None:
         """Steps first … last − 1."""
@@ -179,7 +182,7 @@ class Batch:
 
 
 @functools.lru_cache(maxsize=32)
-def _loop(training: Training, fused: bool, loss: str, exponent: int) -> Any:
+def _loop(training: Training, fused: bool, loss: MarginLoss, exponent: int) -> Any:
     """The compiled loop; the rate of a step at β = 1 is η(t)·β^exponent."""
     import jax
     import jax.numpy as jnp
@@ -191,8 +194,9 @@ def _loop(training: Training, fused: bool, loss: str, exponent: int) -> Any:
     ) -> Any:
         size, power, offset = rule
         u, pre = margins(moving, fixed)
-        p, _, least = soft_min(jnp, u, log_beta, mask, loss)
-        rate = size * (t + offset) ** -power * jnp.exp(jnp.clip(exponent * log_beta, -FAR, FAR))
+        _, p, least = soft_minimum(loss, u, log_beta, mask)
+        growth = jnp.clip(exponent * log_beta, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+        rate = size * (t + offset) ** -power * jnp.exp(growth)
         moving, growth = moved(moving, fixed, pre, p, rate, width)
         return moving, log_beta + jnp.log(growth), jnp.maximum(best, least)
 

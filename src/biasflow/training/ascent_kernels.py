@@ -8,49 +8,17 @@ and all sums over neurons are in float64; products are in the type of the weight
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._core.arguments import Array
 from .._numerics.compilation import entry, inner, stamp
-from .soft_minimum import FAR, TAIL
+from .._numerics.soft_minimum import SOURCES, bounded_exp, weigh
 
-STAMP = stamp(__file__, str(Path(__file__).parent / "soft_minimum.py"))
+STAMP = stamp(__file__, *SOURCES)
 NOTHING = 1e-24
 """Share of a sample in the gradient below which it is left out."""
-
-
-@inner
-def weigh(u: Array, log_beta: float, logistic: bool, p: Array) -> float:
-    """∇S(βu) into p; returns min u."""
-    least = np.inf
-    for i in range(u.size):
-        least = min(least, u[i])
-    beta = math.exp(min(log_beta, FAR))
-    total = 0.0
-    if not logistic:
-        for i in range(u.size):
-            p[i] = math.exp(-min(max(beta * (u[i] - least), 0.0), FAR))
-            total += p[i]
-    else:
-        top = log_loss(beta * least)
-        for i in range(u.size):
-            v = beta * u[i]
-            total += math.exp(log_loss(v) - top)
-            p[i] = math.exp(-max(v, 0.0) - math.log1p(math.exp(-abs(v))) - top)
-    for i in range(u.size):
-        p[i] /= total
-    return least
-
-
-@inner
-def log_loss(v: float) -> float:
-    """log log(1 + e^(−v))."""
-    if v > TAIL:
-        return -v - math.exp(-v) / 2
-    return math.log(max(-v, 0.0) + math.log1p(math.exp(-abs(v))))
 
 
 @inner
@@ -140,7 +108,7 @@ def _network(stamp: int) -> Any:
             pull(X, y, p, squared, pre, rows, G)
             rate = size * (t + offset) ** -power
             if with_norm:
-                rate *= math.exp(min(log_beta, FAR))
+                rate *= bounded_exp(log_beta)
             log_beta += math.log(move(a, W, G, rate, squared))
         return log_beta, best
 
@@ -183,7 +151,7 @@ def _features(stamp: int) -> Any:
             rate = (
                 size
                 * (t + offset) ** -power
-                * math.exp(min(max(((1.0 if with_norm else 0.0) - output) * log_beta, -FAR), FAR))
+                * bounded_exp(((1.0 if with_norm else 0.0) - output) * log_beta)
             )
             square = 0.0
             for j in range(m):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.arguments import Array, instance, matrix, one_of, positive_float, positive_int
 from ..errors import InputError
-from .soft_minimum import LOSSES
+from ..losses import LogisticLoss, MarginLoss, margin_loss
 from .step_rules import Proposition6Step, Proposition7Step, Schedule, StepRule
 
 FEATURE_TRAININGS = ("directions", "output")
@@ -84,7 +84,7 @@ def feature_ascent(
     step: StepRule | None = None,
     *,
     start: float = 1.0,
-    loss: str = "exponential",
+    loss: MarginLoss | str = "exponential",
     keep: Iterable[int] | None = None,
 ) -> FeatureAscent:
     """r ← r + η(t)m∇F(r) on signed features z_ij = y_iφ(θ_j, x_i), Z (n, m), in float64.
@@ -97,7 +97,7 @@ def feature_ascent(
     """
     Z, steps = matrix("Z", Z), positive_int("steps", steps)
     one_of("training", training, FEATURE_TRAININGS)
-    one_of("loss", loss, LOSSES)
+    risk = margin_loss(loss)
     output = training == "output"
     step = (
         (Proposition7Step() if output else Proposition6Step())
@@ -112,7 +112,7 @@ def feature_ascent(
         output,
         step.schedule(largest),
         positive_float("start", start),
-        loss,
+        risk,
         kept,
         largest,
     )
@@ -124,7 +124,7 @@ def _recursion(
     output: bool,
     schedule: Schedule,
     start: float,
-    loss: str,
+    loss: MarginLoss,
     kept: NDArray[np.intp],
     largest: float,
 ) -> FeatureAscent:
@@ -144,7 +144,7 @@ def _recursion(
         bar,
         log_beta,
         output,
-        loss == "logistic",
+        isinstance(loss, LogisticLoss),
         *numbers,
         *arrays,
     )

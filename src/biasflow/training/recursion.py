@@ -4,20 +4,15 @@ record."""
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._core.arguments import Array
 from .._numerics.compilation import entry, stamp
-from .ascent_kernels import STAMP as KERNELS_STAMP, weigh
-from .soft_minimum import FAR
+from .._numerics.soft_minimum import SOURCES, bounded_exp, weigh
 
-STAMP = stamp(
-    __file__,
-    *(str(Path(__file__).parent / name) for name in ("ascent_kernels.py", "soft_minimum.py")),
-)
+STAMP = stamp(__file__, *SOURCES)
 
 
 def _recursion(stamp: int) -> Any:
@@ -55,8 +50,8 @@ def _recursion(stamp: int) -> Any:
             if t == steps:
                 return
             share = size * (t + offset) ** -power
-            sizes[t] = share * math.exp(min(log_beta, FAR)) if with_norm else share
-            rate = sizes[t] * math.exp(-min(log_beta, FAR)) / m if output else 2 * sizes[t]
+            sizes[t] = share * bounded_exp(log_beta) if with_norm else share
+            rate = sizes[t] * bounded_exp(-log_beta) / m if output else 2 * sizes[t]
             growth = 0.0
             for j in range(m):
                 g = 0.0
@@ -73,4 +68,4 @@ def _recursion(stamp: int) -> Any:
     return recursion
 
 
-recursion = entry(_recursion(STAMP + KERNELS_STAMP))
+recursion = entry(_recursion(STAMP))

@@ -12,13 +12,12 @@ import numpy as np
 from .._core.arguments import Array, instance, labels, matrix, one_of, vector
 from .._core.problems import Dataset, Problem
 from ..errors import InputError
-from ..losses import ExponentialLoss, LogisticLoss, SmoothMargin
+from ..losses import MarginLoss, SmoothMargin
 from ..models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
 
 TRAININGS = ("both", "directions", "output")
 ACTIVATIONS = ("relu", "squared_relu")
 Arrays = tuple[Array, ...]
-RISKS = {"exponential": ExponentialLoss(), "logistic": LogisticLoss()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +191,7 @@ def training_named(training: str, activation: str) -> Training:
     return FixedFeatures(squared, training == "output")
 
 
-def read_run(ds: Any, params0: Any, activation: str, loss: str) -> Problem:
+def read_run(ds: Any, params0: Any, activation: str, loss: MarginLoss) -> Problem:
     """Data of two classes, and parameters that fit them."""
     instance("ds", ds, Dataset)
     y = labels("ds.y", ds.y)
@@ -206,7 +205,7 @@ def read_run(ds: Any, params0: Any, activation: str, loss: str) -> Problem:
         ) from None
     width = vector("params0.a", a).size
     matrix("params0.W", W)
-    smooth = SmoothMargin(RISKS[loss])
+    smooth = SmoothMargin(loss)
     if activation == "relu":
         return Problem(TwoLayer(width, ds.d), ds, smooth, params0)
     return Problem(
