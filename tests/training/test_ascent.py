@@ -225,7 +225,7 @@ def test_padded_to_the_frame_of_the_fused_kernels():
         (1, 32),
     ]
     assert int(np.sum(batch.mask)) == ds.n
-    ((a, W), _, _), *_ = batch.now()
+    ((a, W), *_), *_ = batch.now()
     assert a.shape == params.a.shape and W.shape == params.W.shape
 
 
@@ -282,7 +282,8 @@ def test_bad_input():
     ]
     options += [
         {"records": 1},
-        {"step": 0.1},
+        {"step": -0.1},
+        {"step": "fast"},
         {"activation": "squared_relu", "training": "output"},
         {"device": "abacus"},
         {"method": "compiled", "device": "cpu"},

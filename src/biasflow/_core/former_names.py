@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 FORMER_NAMES: dict[str, tuple[str, ...]] = {
     "diagnostics": (
@@ -194,3 +198,25 @@ def find_former(name: str, package: str) -> Any:
 def _warn(old: str, new: str) -> None:
     message = f"{old} is now {new}; the old name goes with version 1.0"
     warnings.warn(message, DeprecationWarning, stacklevel=4)
+
+
+def former_keywords(**renamed: str) -> Callable[[Function], Function]:
+    """Let a function answer to the keywords of 0.1 (old=new) with a warning that names the new
+    ones."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*values: Any, **named: Any) -> Any:
+            for old in [name for name in named if name in renamed]:
+                warnings.warn(
+                    f"{function.__name__}({old}=…) is now {function.__name__}({renamed[old]}=…); "
+                    "the old keyword goes with version 1.0",
+                    DeprecationWarning,
+                    stacklevel=2,
+                )
+                named[renamed[old]] = named.pop(old)
+            return function(*values, **named)
+
+        return cast(Function, call)
+
+    return decorate
