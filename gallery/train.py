@@ -12,7 +12,7 @@ import biasflow as bf
 data = bf.data.sparse_regression(n=10, d=30, sparsity=3, noise_var=0.0, key=0)
 model, end = bf.DiagonalNetwork(depth=2), 12.0
 problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), model.init(0.1, dim=30))
-flow = bf.gradient_flow(problem, t1=end)
+flow = bf.gradient_flow(model, data, problem.loss, problem.start, t1=end)
 figure, (losses, apart) = plt.subplots(1, 2, figsize=(10, 4.3), layout="constrained")
 losses.plot(flow.times[1:], flow.loss[1:], color="black", lw=3, alpha=0.3, label="gradient flow")
 steps = np.array([0.01, 0.02, 0.04, 0.08, 0.16, 0.32])

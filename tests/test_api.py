@@ -64,3 +64,15 @@ def test_rooms_are_there_from_the_start():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["min_l1", "True"]
+
+
+def test_a_word_that_changed_says_the_new_one():
+    X, y = [[1.0, 0.0], [0.0, 1.0], [0.5, 2.0]], [1.0, -1.0, 1.0]
+    new = bf.diagnostics.interclass_distance(X, y, 1, restarts=2)
+    with pytest.warns(
+        DeprecationWarning, match=r"interclass_distance\(starts=…\) is now .*restarts"
+    ):
+        old = bf.diagnostics.interclass_distance(X, y, 1, starts=2)
+    assert old.objective == new.objective
+    with pytest.raises(TypeError, match="starts is the old name of restarts"):
+        bf.diagnostics.interclass_distance(X, y, 1, starts=2, restarts=2)

@@ -86,9 +86,12 @@ def shallow(weights, X):
 @pytest.mark.parametrize(
     "call, word",
     [
-        (lambda: bf.tangent_kernel(shallow, np.ones(3), X), "fn: fails on inputs of shape"),
-        (lambda: bf.tangent_kernel(lambda w, X: w.nothing, np.ones(6), X), "fn: fails on inputs"),
-        (lambda: bf.tangent_kernel(7, np.ones(6), X), "fn: expected a function"),
+        (lambda: bf.tangent_kernel(shallow, np.ones(3), X), "network: fails on inputs of shape"),
+        (
+            lambda: bf.tangent_kernel(lambda w, X: w.nothing, np.ones(6), X),
+            "network: fails on inputs",
+        ),
+        (lambda: bf.tangent_kernel(7, np.ones(6), X), "network: expected a function"),
         (
             lambda: bf.potentials.bregman(
                 bf.potentials.Hypentropy(0.1), [1.0, 2.0], [1.0, 2.0, 3.0]

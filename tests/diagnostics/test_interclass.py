@@ -67,7 +67,7 @@ def test_relaxation_against_clarabel():
 def test_wide_inputs_are_bounded_too():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((24, 60)), np.repeat([1.0, -1.0], 12)
-    limit = bf.diagnostics.interclass_distance(X, y, 2, starts=2)
+    limit = bf.diagnostics.interclass_distance(X, y, 2, restarts=2)
     assert 0 < limit.objective <= limit.certificate.dual and limit.certificate.kind == "bound"
 
 

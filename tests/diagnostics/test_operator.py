@@ -119,7 +119,7 @@ def test_scales_and_keys():
         assert inverse_norm(X, norm, key=5).objective == pytest.approx(
             inverse_norm(X, norm, key=5).objective, rel=0
         )
-        assert inverse_norm(X, norm, starts=1).objective <= base.certificate.dual
+        assert inverse_norm(X, norm, restarts=1).objective <= base.certificate.dual
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1", "linf"])
@@ -162,7 +162,7 @@ def test_vanishing_weights_lower_the_rank():
             "weights: expected numbers of at least zero, found -1",
         ),
         (
-            lambda: inverse_norm(np.eye(2), "l1", starts=0),
+            lambda: inverse_norm(np.eye(2), "l1", restarts=0),
             "starts: expected an integer of at least 1",
         ),
         (lambda: inverse_norm(np.eye(2), "l1", key=-1), "key: expected an integer of at least 0"),

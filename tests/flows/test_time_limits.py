@@ -1,12 +1,18 @@
 """Flows that would take minutes, or for ever, end in the time they are given, and say what there is
 and what to loosen."""
 
+import subprocess
+import sys
+import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow._numerics import deadlines
+from biasflow._numerics.compilation import announced
 from biasflow._numerics.deadlines import Deadline
 
 HALF, SMOOTH, EXPONENTIAL, LOGISTIC = (
@@ -174,6 +180,55 @@ def test_compilation_is_not_counted():
     assert not deadline.both()
     time.sleep(0.1)
     assert deadline.both()
+
+
+def test_loading_kernels_is_not_counted(monkeypatch):
+    """Numba's lock is held where a kernel is loaded from disk, which no event but that of the lock
+    tells."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    now = [0.0]
+    monkeypatch.setattr(deadlines, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def load():
+        with global_compiler_lock, global_compiler_lock:
+            now[0] += 7.0
+
+    def both():
+        load()
+        # another thread's kernels are not ours: our clock goes on
+        other = threading.Thread(target=load)
+        other.start()
+        other.join()
+
+    clock = Deadline(10.0)
+    announced("test", load, deadline=clock)
+    assert clock._elapsed() == 0.0
+    announced("test", both, deadline=clock)
+    assert clock._elapsed() == 7.0
+
+
+FIRST_CALL = """
+import time, types
+import numpy as np
+import biasflow as bf
+from biasflow._numerics import deadlines
+# whatever else the machine does
+deadlines.time = types.SimpleNamespace(monotonic=time.process_time)
+rng = np.random.default_rng(0)
+data, model = bf.Dataset(rng.standard_normal((20, 2)), rng.standard_normal(20)), bf.TwoLayer(30, 2)
+loss, start = bf.SquareLoss("half"), model.init(0.1)
+flow = bf.gradient_flow(model, data, loss, start, time_s=1.0, throw=False)
+print(flow.stats["steps"])
+"""
+
+
+def test_the_first_call_of_a_process_has_all_its_time():
+    """It spent a quarter of a second on loading kernels, and was over before the first step."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FIRST_CALL], capture_output=True, text=True, check=True
+    )
+    assert int(ran.stdout) > 100
 
 
 def test_a_time_limit_is_a_positive_number():

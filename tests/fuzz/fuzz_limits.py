@@ -241,47 +241,47 @@ def limit_entries() -> dict[str, Entry]:
         "tangent_kernel": Entry(
             ("tangent_kernel",),
             bf.tangent_kernel,
-            {"fn": shallow, "params": weights, "X": small},
+            {"network": shallow, "params": weights, "X": small},
             {
                 "X": MATRIX,
                 "other": MATRIX,
                 "output": COUNT,
-                "memory": NUMBER,
-                "fn": OBJECT,
+                "memory_b": NUMBER,
+                "network": OBJECT,
                 "params": OBJECT,
             },
         ),
         "tangent_interpolator": Entry(
             ("tangent_interpolator", "TangentPredictor"),
             bf.limits.tangent_interpolator,
-            {"fn": shallow, "params0": weights, "X": small, "y": target},
-            {**X_y, "fn": OBJECT, "params0": OBJECT},
+            {"network": shallow, "start": weights, "X": small, "y": target},
+            {**X_y, "network": OBJECT, "start": OBJECT},
         ),
         "tangent_max_margin": Entry(
             ("tangent_max_margin",),
             bf.limits.tangent_max_margin,
-            {"fn": shallow, "params0": weights, "X": planar[:4], "y": classes[:4]},
-            {**X_labels, "fn": OBJECT},
+            {"network": shallow, "start": weights, "X": planar[:4], "y": classes[:4]},
+            {**X_labels, "network": OBJECT},
             unit={"X": 1},
         ),
         "linearised_flow": Entry(
             ("linearised_flow", "LinearisedFlow"),
             lambda **given: bf.limits.linearised_flow(**given).predictions(1.0),
-            {"fn": shallow, "params0": weights, "X": small, "y": target},
-            {**X_y, "params0": OBJECT, "loss": OBJECT},
+            {"network": shallow, "start": weights, "X": small, "y": target},
+            {**X_y, "start": OBJECT, "loss": OBJECT},
         ),
         "homogeneity": Entry(
             ("homogeneity", "Homogeneity"),
             bf.limits.homogeneity,
-            {"fn": two, "params": start, "X": small},
-            {"X": MATRIX, "params": OBJECT, "fn": OBJECT},
+            {"network": two, "params": start, "X": small},
+            {"X": MATRIX, "params": OBJECT, "network": OBJECT},
             finite=False,
         ),
         "margin_kkt": Entry(
             ("margin_kkt", "MarginKkt"),
             bf.limits.margin_kkt,
             {
-                "fn": two,
+                "network": two,
                 "params": bf.models.TwoLayerParams(
                     np.ones(5), np.c_[np.ones(5), draw(5, 2, seed=12) / 4]
                 ),
@@ -293,7 +293,7 @@ def limit_entries() -> dict[str, Entry]:
         "smoothed_margin": Entry(
             ("smoothed_margin", "SmoothedMargin"),
             bf.limits.smoothed_margin,
-            {"fn": two, "checkpoints": [start, start], "X": planar, "y": classes},
+            {"network": two, "checkpoints": [start, start], "X": planar, "y": classes},
             {**X_labels, "loss": CHOICE, "checkpoints": LIST},
             finite=False,
         ),

@@ -429,3 +429,23 @@ def _solved(x, z, side):
     """u with ⟨x, u⟩ = 1 and ⟨z, u⟩ = ±1."""
     det = x[0] * z[1] - x[1] * z[0]
     return ((z[1] - side * x[1]) / det, (side * x[0] - z[0]) / det)
+
+
+@pytest.mark.parametrize("off", [1e-15, 1e-12, 1e-6, 1.0])
+def test_linearised_networks_whose_labels_are_nearly_fitted(off):
+    """‖g‖² = rᵀK⁻¹r with r = y − Xβ₀ and K = X·diag(4(a² + b²))·Xᵀ in rationals: the rounding of r
+    was left out."""
+    rng = np.random.default_rng(3)
+    for n, d in ((1, 3), (2, 3), (2, 10)):
+        X, (a, b) = rng.standard_normal((n, d)), np.abs(rng.standard_normal((2, d)))
+        y = X @ (a**2 - b**2) * (1 + off)
+        found = bf.limits.tangent_interpolator(
+            bf.DiagonalNetwork(2), bf.models.DiagonalParams(a, b), X, y
+        )
+        a, b = ([mp.mpf(float(value)) for value in part] for part in (a, b))
+        rows = mp.matrix(rows_of(X))
+        start = rows * mp.matrix([p**2 - m**2 for p, m in zip(a, b, strict=True)])
+        left = mp.matrix([mp.mpf(float(value)) for value in y]) - start
+        K = rows * mp.diag([4 * (p**2 + m**2) for p, m in zip(a, b, strict=True)]) * rows.T
+        contains(found.certificate, mp.sqrt((left.T * mp.lu_solve(K, left))[0]))
+        assert off < 1e-9 or found.certificate.kind == "closed-form"

@@ -143,7 +143,13 @@ class TestMarginKkt:
                 bf.errors.AssumptionError,
                 ("homogeneous", "not homogeneous", "biases"),
             ),
-            (lambda w, X: X @ w, np.ones((4, 3)), Y, bf.errors.InputError, ("fn", "3 outputs")),
+            (
+                lambda w, X: X @ w,
+                np.ones((4, 3)),
+                Y,
+                bf.errors.InputError,
+                ("network", "3 outputs"),
+            ),
             (linear, np.ones(4), X[:, 0], bf.errors.InputError, ("y", "±1")),
         ],
     )

@@ -108,6 +108,14 @@ class TestKernelInterpolator:
             with pytest.raises(InconsistentError, match="not in the range of K"):
                 tangent_kernel_limit(model, ds, model.init(0.5, key=key, start="gaussian"))
 
+    def test_what_only_floats_cannot_reach_is_said_so(self):
+        for K, words in (
+            ([[1.0, 1.0], [1.0, 1.0 + 2.0**-52]], "In exact arithmetic K reaches y"),
+            (np.ones((2, 2)), "of K .rank 1"),
+        ):
+            with pytest.raises(InconsistentError, match=words):
+                kernel_interpolator(K, [1.0, 2.0])
+
     def test_zero_labels(self):
         result = kernel_interpolator(np.eye(3), np.zeros(3))
         assert result.objective == 0.0 and result.certificate.gap == 0.0

@@ -137,3 +137,11 @@ def test_what_only_floats_cannot_solve_is_not_called_unsolvable():
             solve(X, [1.0, 2.0])
         with pytest.raises(bf.errors.InconsistentError, match="no β solves"):
             solve([[1.0, 2.0], [2.0, 4.0]], [1.0, 3.0])
+    for solve in (bf.limits.min_l1, bf.limits.min_l2):  # a row given twice: still one solution
+        with pytest.raises(bf.errors.InconsistentError, match="though not exactly"):
+            solve([*X, X[0]], [1.0, 2.0, 1.0])
+
+
+def test_residuals_of_small_labels_are_not_zero():
+    with pytest.raises(bf.errors.InconsistentError, match=r"residual is 2.24e-171"):
+        bf.limits.min_l2([[1.0], [2.0]], [1e-170, 2.5e-170])

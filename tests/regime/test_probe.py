@@ -115,7 +115,7 @@ def test_the_distances_alone_are_those_of_the_probe(found):
     assert bf.regime.kernel_distance(network, START, END, X) == pytest.approx(
         found.final["kernel_movement"].value, rel=1e-12
     )
-    assert bf.regime.gradient_distance(network, START, END, X, memory=1e5) == pytest.approx(
+    assert bf.regime.gradient_distance(network, START, END, X, memory_b=1e5) == pytest.approx(
         found.final["gradient_distance"].value, rel=1e-12
     )
     assert np.isnan(

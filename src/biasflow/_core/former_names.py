@@ -195,27 +195,27 @@ def find_former(name: str, package: str) -> Any:
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
-def _warn(old: str, new: str) -> None:
+def _warn(old: str, new: str, stacklevel: int = 4) -> None:
     message = f"{old} is now {new}; the old name goes with version 1.0"
-    warnings.warn(message, DeprecationWarning, stacklevel=4)
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
 
 
-def former_keywords(**renamed: str) -> Callable[[Function], Function]:
-    """Let a function answer to the keywords of 0.1 (old=new) with a warning that names the new
-    ones."""
+def renamed(**former: str) -> Callable[[Function], Function]:
+    """A function whose parameters had other names in 0.1, `renamed(ds="data")`: the old words work
+    until 1.0, with a warning that names the new one."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
-            for old in [name for name in named if name in renamed]:
-                warnings.warn(
-                    f"{function.__name__}({old}=…) is now {function.__name__}({renamed[old]}=…); "
-                    "the old keyword goes with version 1.0",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
-                named[renamed[old]] = named.pop(old)
-            return function(*values, **named)
+        def call(*arguments: Any, **options: Any) -> Any:
+            for old in former.keys() & options.keys():
+                new = former[old]
+                if new in options:
+                    raise TypeError(
+                        f"{function.__name__}: {old} is the old name of {new}; give one"
+                    )
+                _warn(f"{function.__name__}({old}=…)", f"{function.__name__}({new}=…)", 3)
+                options[new] = options.pop(old)
+            return function(*arguments, **options)
 
         return cast(Function, call)
 

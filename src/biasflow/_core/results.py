@@ -37,6 +37,7 @@ class Result(enum.Enum):
     FLOOR = "stopped at the rounding floor of the residual"
     STEP_LIMIT = "gave up: step limit reached"
     STEP_TOO_SMALL = "gave up: the step size needed is below rounding"
+    UNRESOLVED = "gave up: what still moves the weights is lost in the rounding of what does not"
     DIVERGED = "diverged: the loss grew beyond all bounds, or a value overflowed"
     CLOCK = "gave up: the time of the mean risk left float range; that of SmoothMargin does not"
     KINK = "gave up: the weights reached a kink of the model, where their flow is not defined"
@@ -49,6 +50,7 @@ class Result(enum.Enum):
             Result.UNSEPARATED,
             Result.STEP_LIMIT,
             Result.STEP_TOO_SMALL,
+            Result.UNRESOLVED,
             Result.DIVERGED,
             Result.CLOCK,
             Result.KINK,

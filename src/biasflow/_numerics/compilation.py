@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -59,9 +60,12 @@ def announced(
     """Call, and say so on stderr if something has to be compiled first; `kernels` says what, as in
     'dual flow'.
 
-    deadline: a clock that stands still meanwhile.
+    deadline: a clock that stands still while this thread compiles kernels, loads them from disk, or
+    waits for its turn to.
     """
     from numba.core import event
+
+    caller = threading.get_ident()
 
     class Announce(event.Listener):
         said = False
@@ -74,12 +78,24 @@ def announced(
                     flush=True,
                 )
             self.said = True
-            if deadline is not None:
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    class Clock(event.Listener):
+        """Numba takes its lock to load a kernel as well as to compile one, and tells all
+        threads."""
+
+        def on_start(self, event: Any) -> None:
+            if deadline is not None and threading.get_ident() == caller:
                 deadline.pause()
 
         def on_end(self, event: Any) -> None:
-            if deadline is not None:
+            if deadline is not None and threading.get_ident() == caller:
                 deadline.resume()
 
-    with event.install_listener("numba:compile", Announce()):
+    with (
+        event.install_listener("numba:compile", Announce()),
+        event.install_listener("numba:compiler_lock", Clock()),
+    ):
         return call(*arguments)

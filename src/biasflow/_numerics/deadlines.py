@@ -1,5 +1,5 @@
-"""Time limits of flows: one clock for a run and for the second run that tells its error;
-compilation does not count.
+"""Time limits of flows: one clock for a run and for the second run that tells its error; loading
+code does not count.
 
 Compiled code cannot look at a clock. It reads a flag at every step, which a thread raises when the
 time is over.
@@ -58,7 +58,7 @@ class Deadline:
         return self._elapsed() > self.seconds
 
     def pause(self) -> None:
-        """Something is compiled: the clock stands still until as many calls of `resume`."""
+        """Code is loaded or compiled: the clock stands still until as many calls of `resume`."""
         with self._lock:
             self._pauses += 1
             if self._pauses == 1:
@@ -73,6 +73,15 @@ class Deadline:
             self._pauses -= 1
             if self._pauses == 0:
                 self._begun += time.monotonic() - self._paused
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The clock stands still, as while modules are imported."""
+        self.pause()
+        try:
+            yield
+        finally:
+            self.resume()
 
     def _elapsed(self) -> float:
         with self._lock:

@@ -115,7 +115,8 @@ def root_bounds(
     ratio = libmp.mpf_div(libmp.from_int(numerator), libmp.from_int(denominator), GUARD)
     root = libmp.mpf_sqrt(libmp.mpf_div(libmp.mpf_shift(ratio, exponent), divisor, GUARD), GUARD)
     try:
-        value = float(libmp.to_float(root))
+        # truncated, the float above it may be below the root by its last bits
+        value = float(libmp.to_float(root, rnd="n"))
     except OverflowError:
         return float(np.finfo(float).max), math.inf
     return max(math.nextafter(value, -math.inf), 0.0), math.nextafter(value, math.inf)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, Index, matrix_shape, positive_int, real_array, vector
+from .._core.former_names import renamed
 from .._core.problems import Dataset
 from ..errors import InconsistentError, InputError
 
@@ -61,18 +62,19 @@ def from_entries(
     return Dataset(X, values_, f"entries of a {shape[0]}×{shape[1]} matrix")
 
 
-def observed_entries(ds: Dataset, shape: tuple[int, int]) -> Entries:
+@renamed(ds="data")
+def observed_entries(data: Dataset, shape: tuple[int, int]) -> Entries:
     """The observed entries of a completion problem, from its indicators; repeated ones once."""
     rows, cols = matrix_shape(shape)
-    if ds.d != rows * cols:
+    if data.d != rows * cols:
         raise InputError(
-            f"shape: {(rows, cols)} has {rows * cols} entries, the inputs have dimension {ds.d}"
+            f"shape: {(rows, cols)} has {rows * cols} entries, the inputs have dimension {data.d}"
         )
-    wrong = np.flatnonzero((np.sum(ds.X != 0, axis=1) != 1) | (np.sum(ds.X, axis=1) != 1))
+    wrong = np.flatnonzero((np.sum(data.X != 0, axis=1) != 1) | (np.sum(data.X, axis=1) != 1))
     if wrong.size:
         raise InputError(f"X: row {wrong[0]} is not the indicator of an entry")
-    i, j = np.divmod(np.argmax(ds.X, axis=1), cols)
-    return read_entries((rows, cols), i, j, ds.y)
+    i, j = np.divmod(np.argmax(data.X, axis=1), cols)
+    return read_entries((rows, cols), i, j, data.y)
 
 
 def read_entries(shape: Any, rows: ArrayLike, cols: ArrayLike, values: ArrayLike) -> Entries:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._core.arguments import Array, has_bias, positive_int, real_number
+from .._core.former_names import renamed
 from .._core.problems import Dataset
 from ..errors import InputError
 
@@ -54,13 +55,14 @@ def drawn(n: int, d: int, draw: Callable[[], Array]) -> Array:
         raise InputError(f"n, d: {n:,} × {d:,} numbers do not fit into memory") from None
 
 
-def with_bias(ds: Dataset) -> Dataset:
+@renamed(ds="data")
+def with_bias(data: Dataset) -> Dataset:
     """The same data with a last input coordinate equal to one; data that has it already is
     refused."""
-    if has_bias(ds.X):
+    if has_bias(data.X):
         raise InputError(
-            "ds: its last column is one for every sample already; a second bias would change "
+            "data: its last column is one for every sample already; a second bias would change "
             "every norm"
         )
-    truth = None if ds.truth is None else np.append(ds.truth, 0.0)
-    return Dataset(np.hstack([ds.X, np.ones((ds.n, 1))]), ds.y, ds.name, truth)
+    truth = None if data.truth is None else np.append(data.truth, 0.0)
+    return Dataset(np.hstack([data.X, np.ones((data.n, 1))]), data.y, data.name, truth)

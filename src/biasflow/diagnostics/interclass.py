@@ -16,6 +16,7 @@ from .._core.arguments import (
     positive_int,
     row_lengths,
 )
+from .._core.former_names import renamed
 from .._core.results import Certificate, Limit
 from ..errors import InputError
 from .fantope import fantope_bound
@@ -31,20 +32,25 @@ LONGEST = 0.3
 """Largest step, as an angle."""
 
 
+@renamed(starts="restarts")
 def interclass_distance(
-    X: ArrayLike, y: ArrayLike, rank: int, *, starts: int = 8, gap: float = 1e-4, key: int = 0
+    X: ArrayLike, y: ArrayLike, rank: int, *, restarts: int = 8, gap: float = 1e-4, key: int = 0
 ) -> Limit[Array]:
     """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a
     bracket.
 
     value: an orthonormal frame V (d, r) with P = VVᵀ; objective: its distance, so Δ_r ≥ objective.
-    It is found by ascents of the softened minimum over frames from several starts. certificate.dual
-    ≥ Δ_r: the sum of the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the
-    pairs' differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a
-    relative `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest after
-    projection), relaxation_gap.
+    It is found by ascents of the softened minimum over frames from several restarts.
+    certificate.dual ≥ Δ_r: the sum of the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any
+    weights λ on the pairs' differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r,
+    solved to a relative `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest
+    after projection), relaxation_gap.
     """
-    X, rank, starts = matrix("X", X), positive_int("rank", rank), positive_int("starts", starts)
+    X, rank, restarts = (
+        matrix("X", X),
+        positive_int("rank", rank),
+        positive_int("restarts", restarts),
+    )
     y, d, gap = labels("y", y, X.shape[0]), X.shape[1], positive_float("gap", gap)
     if gap < LEAST_GAP:
         raise InputError(
@@ -72,7 +78,7 @@ def interclass_distance(
     rng = np.random.default_rng(positive_int("key", key, least=0))
     frames = [
         np.linalg.eigh(relaxed)[1][:, -rank:],
-        *(_frame(rng.standard_normal((d, rank))) for _ in range(starts - 1)),
+        *(_frame(rng.standard_normal((d, rank))) for _ in range(restarts - 1)),
     ]
     best = max(
         (_ascended(differences, frame) for frame in frames),

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from .._core.arguments import Array, matrix, one_of, positive_float, positive_int, vector
+from .._core.former_names import renamed
 from .._core.results import Certificate, Limit
 from ..errors import InputError
 from ..limits.rank import MOST_WORK, exact_ranks
@@ -31,12 +32,13 @@ SETTLED = 1e-9
 """Relative gain of a linear program below which an ascent stops."""
 
 
+@renamed(starts="restarts")
 def inverse_norm(
     X: ArrayLike,
     norm: str = "l2",
     *,
     weights: ArrayLike | None = None,
-    starts: int = 6,
+    restarts: int = 6,
     key: int = 0,
     time_s: float = 20.0,
 ) -> Limit[Array]:
@@ -52,7 +54,7 @@ def inverse_norm(
     """
     X = matrix("X", X)
     one_of("norm", norm, NORMS)
-    starts, key = positive_int("starts", starts), positive_int("key", key, least=0)
+    restarts, key = positive_int("restarts", restarts), positive_int("key", key, least=0)
     begun, time_s = time.monotonic(), positive_float("time_s", time_s)
     if weights is not None:
         if norm != "l2":
@@ -80,8 +82,8 @@ def inverse_norm(
     V, inverse = right[: len(X)], values[0] / values
     upper, soft = _upper(V, inverse, norm, begun + time_s / 2)
     rng = np.random.default_rng(key)
-    candidates = [soft, np.eye(len(X))[-1], *rng.standard_normal((max(starts - 2, 0), len(X)))]
-    found = [_ascend(V, inverse, norm, start, begun + time_s) for start in candidates[:starts]]
+    candidates = [soft, np.eye(len(X))[-1], *rng.standard_normal((max(restarts - 2, 0), len(X)))]
+    found = [_ascend(V, inverse, norm, start, begun + time_s) for start in candidates[:restarts]]
     best = max(found, key=lambda point: float(np.linalg.norm(inverse * point)))
     u = left @ (inverse * best) / values[0]
     lower, upper = _rounded(X, norm, u, upper / float(values[0]), noise)

@@ -22,6 +22,7 @@ POWERS = 12
 LOOSEN = {
     Result.STEP_LIMIT: "give an earlier t1 or a larger rtol",
     Result.STEP_TOO_SMALL: "give an earlier t1 or a larger rtol",
+    Result.UNRESOLVED: "take offsets out of the columns of X, or give t1",
     Result.TIME_LIMIT: "give a longer time_s, an earlier t1 or a larger rtol",
     Result.UNCHECKED: "give a longer time_s, an earlier t1 or a larger rtol",
 }

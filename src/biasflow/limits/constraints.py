@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from .._core.arguments import Array
+from .._core.arguments import Array, length
 from ..errors import InconsistentError, InputError
 
 WELL_CONDITIONED = 1e-10
@@ -33,13 +33,13 @@ class Constraints:
         return nu if self.transform is None else self.transform.T @ nu
 
 
-def solvable(X: Array, y: Array) -> bool:
-    """Whether some β solves Xβ = y in exact arithmetic; no, where that would take too long to
+def solvable(X: Array, y: Array) -> bool | None:
+    """Whether some β solves Xβ = y in exact arithmetic; None where that would take too long to
     tell."""
     from .rank import MOST_WORK, exact_ranks
 
     if len(X) * X.size > MOST_WORK:
-        return False
+        return None
     of_inputs, with_labels = exact_ranks(X, y)
     return of_inputs == with_labels
 
@@ -50,8 +50,8 @@ def reduce_constraints(X: Array, y: Array) -> Constraints:
     n, d = X.shape
     largest = np.where(np.any(X, axis=1), np.max(np.abs(X), axis=1), 1.0)
     scaled, labels = X / largest[:, None], y / largest
-    length = np.where(np.any(X, axis=1), np.linalg.norm(scaled, axis=1), 1.0)
-    scaled, labels, unit = scaled / length[:, None], labels / length, 1 / (largest * length)
+    lengths = np.where(np.any(X, axis=1), np.linalg.norm(scaled, axis=1), 1.0)
+    scaled, labels, unit = scaled / lengths[:, None], labels / lengths, 1 / (largest * lengths)
     if not np.all(np.isfinite(unit)):
         raise InputError(
             f"X: a row with entries up to {np.min(largest):g} is too small for floats; rescale it "
@@ -72,18 +72,32 @@ def reduce_constraints(X: Array, y: Array) -> Constraints:
     outside = labels - u @ (u.T @ labels)
     size = float(np.max(np.abs(labels))) if y.size else 0.0
     if np.max(np.abs(outside), initial=0.0) > CONSISTENCY * max(size, np.finfo(float).tiny):
-        why = f"n = {n} exceeds d = {d}" if n > d else f"X has rank {rank} < n = {n}"
-        if n <= d and solvable(X, y):
-            raise InconsistentError(
-                f"X, y: floats cannot solve Xβ = y: X has rank {rank} < n = {n} to rounding, "
-                "though not exactly; columns with an"
-                " offset are better centred, those of mixed units rescaled"
-            )
-        raise InconsistentError(
-            f"X, y: no β solves Xβ = y ({why}); the least residual is "
-            f"{np.linalg.norm(outside / unit):.3g}."
+        raise _inconsistent(X, y, rank)
+    transform = u.T / s[:, None]
+    return Constraints(vt, transform @ labels, rank, transform * unit)
+
+
+def _inconsistent(X: Array, y: Array, rank: int) -> InconsistentError:
+    """Why floats find no β: there is none, or only floats cannot tell rows apart, or that is
+    open."""
+    n, d = X.shape
+    why = f"n = {n} exceeds d = {d}" if n > d and rank == d else f"X has rank {rank} < n = {n}"
+    answer = solvable(X, y)
+    if answer is False:
+        # rows as they are given: units weigh residuals
+        size, unit = float(np.max(np.abs(X))) or 1.0, float(np.max(np.abs(y)))
+        left = y / unit - X / size @ np.linalg.lstsq(X / size, y / unit, rcond=None)[0]
+        residual = unit * length(left)
+        return InconsistentError(
+            f"X, y: no β solves Xβ = y ({why}); the least residual is {residual:.3g}."
             " mirror_flow converges to the projection onto the least-squares solutions instead, "
             "which mirror_limit computes"
         )
-    transform = u.T / s[:, None]
-    return Constraints(vt, transform @ labels, rank, transform * unit)
+    exactly = (
+        "though not exactly" if answer else "and whether a β solves it in exact arithmetic is open"
+    )
+    return InconsistentError(
+        f"X, y: floats cannot solve Xβ = y: X has rank {rank} < n = {n} to rounding, {exactly}; "
+        "columns with an"
+        " offset are better centred, those of mixed units rescaled"
+    )

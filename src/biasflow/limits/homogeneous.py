@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from .._core.arguments import Array, Index, instance, labels
+from .._core.former_names import renamed
 from ..errors import AssumptionError, InputError
 from ..losses import ExponentialLoss, LogisticLoss, MarginLoss, margin_loss, soft_minimum
 from .hard_margins import kernel_factor
@@ -61,11 +62,14 @@ class Homogeneity:
         return bool(self.defect <= HOMOGENEOUS)
 
 
-def homogeneity(fn: Any, params: Any, X: ArrayLike, *, output: int | None = None) -> Homogeneity:
-    """Whether f(cw, x) = c^L·f(w, x), and for which L, measured on inputs X. fn, output: as for
-    `tangent_kernel`."""
+@renamed(fn="network")
+def homogeneity(
+    network: Any, params: Any, X: ArrayLike, *, output: int | None = None
+) -> Homogeneity:
+    """Whether f(cw, x) = c^L·f(w, x), and for which L, measured on inputs X. network, output: as
+    for `tangent_kernel`."""
     inputs = read_inputs(X)
-    return measured_homogeneity(tangent(fn, params, inputs, output), inputs)
+    return measured_homogeneity(tangent(network, params, inputs, output), inputs)
 
 
 def measured_homogeneity(at: Tangent, X: Array) -> Homogeneity:
@@ -73,7 +77,8 @@ def measured_homogeneity(at: Tangent, X: Array) -> Homogeneity:
     total = float(values @ values)
     if not (np.isfinite(total) and total > 0):
         raise InputError(
-            f"fn: f(w, X) has norm {np.sqrt(total):g}: no degree of homogeneity can be read off it"
+            f"network: f(w, X) has norm {np.sqrt(total):g}: no degree of homogeneity can be read "
+            "off it"
         )
     degree = float(values @ slopes) / total
     scale = max(abs(degree), 1e-300) * float(np.sqrt(total))
@@ -143,25 +148,26 @@ class MarginKkt:
         )
 
 
+@renamed(fn="network", memory="memory_b")
 def margin_kkt(
-    fn: Any,
+    network: Any,
     params: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> MarginKkt:
     """The approximate KKT certificate of a homogeneous network for the max-margin problem (Lyu and
     Li 2019), labels ±1.
 
-    fn, output, memory: as for `tangent_kernel`. The multipliers are non-negative least squares on
-    the Gram matrix of the ∇q_i; no Jacobian is held. Raises AssumptionError where the network is
-    not homogeneous, or does not classify every input rightly.
+    network, output, memory_b: as for `tangent_kernel`. The multipliers are non-negative least
+    squares on the Gram matrix of the ∇q_i; no Jacobian is held. Raises AssumptionError where the
+    network is not homogeneous, or does not classify every input rightly.
     """
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
-    at = tangent(fn, params, inputs, output, memory)
+    at = tangent(network, params, inputs, output, memory_b)
     degree = _homogeneous(at, inputs)
     q = y * at.predictions(inputs)
     if np.min(q) <= 0:
@@ -247,8 +253,9 @@ class SmoothedMargin:
         return float(np.max(-np.diff(kept) / np.abs(kept[:-1]), initial=0.0))
 
 
+@renamed(fn="network")
 def smoothed_margin(
-    fn: Any,
+    network: Any,
     checkpoints: Sequence[Any],
     X: ArrayLike,
     y: ArrayLike,
@@ -277,7 +284,7 @@ def smoothed_margin(
     checkpoints = tuple(checkpoints)
     if not checkpoints:
         raise InputError("checkpoints: expected at least one, found none")
-    at = tangent(fn, checkpoints[0], inputs, output, name="checkpoints[0]")
+    at = tangent(network, checkpoints[0], inputs, output, name="checkpoints[0]")
     rows = []
     degree = _homogeneous(
         Tangent(at.function, at.function.leaves(_named(-1, checkpoints), checkpoints[-1])), inputs

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import Array, label_size, matrix, vector
 from .._core.results import Certificate, Limit
 from ..errors import InconsistentError, InputError
+from .constraints import solvable
 from .rank import settled_rank
 from .rounding import kind_of, outward
 
@@ -96,10 +97,7 @@ def _interpolated(K: Array, y: Array) -> Limit[Array]:
     left, rounding = np.abs(K @ a - y), (len(y) + 2) * np.finfo(float).eps
     residual = float(np.max(left)) / label_size(y)
     if residual > UNFIT or np.linalg.norm(modes[~kept]) > OUTSIDE * float(np.linalg.norm(y)):
-        raise InconsistentError(
-            f"y: not in the range of K (rank {int(np.sum(kept))} of {len(y)}); least residual "
-            f"{residual:.3g}"
-        )
+        raise _out_of_reach(K, y, int(np.sum(kept)), residual)
     square, terms = float(a @ K @ a), float(np.abs(a) @ np.abs(K) @ np.abs(a))
     norm = math.sqrt(max(square, 0.0))
     stats: dict[str, Any] = {"rank": int(np.sum(kept))}
@@ -119,4 +117,23 @@ def _interpolated(K: Array, y: Array) -> Limit[Array]:
         norm,
         Certificate(above + cost, max(dual, 0.0), residual, "closed-form"),
         {**stats, **note},
+    )
+
+
+def _out_of_reach(K: Array, y: Array, rank: int, residual: float) -> InconsistentError:
+    """y is not in the range of K, or not as far as floats tell: entries of K that were computed are
+    rounded."""
+    found = f"(rank {rank} of {len(y)}); least residual {residual:.3g}"
+    answer = solvable(K, y)
+    if answer is False:
+        return InconsistentError(f"y: not in the range of K {found}")
+    exactly = (
+        "K reaches y by modes within rounding of zero"
+        if answer
+        else "whether modes within rounding of zero reach y is open"
+    )
+    return InconsistentError(
+        f"y: not in the range of K to rounding {found}. In exact arithmetic {exactly}: offsets "
+        "and units of inputs cost digits,"
+        " and inputs that are almost equal"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +14,7 @@ from .._core.arguments import Array, matrix
 from .._core.results import Certificate, Limit
 from .._numerics.exact_sums import as_integers, rounded_down
 from ..errors import ConvergenceError
+from .rational_games import exact_game, shares
 
 ATTEMPTS = (("highs", 1e-10), ("highs-ipm", 1e-8))
 """HiGHS with its tightest tolerance first; where it gives up, a looser one: the bounds are computed
@@ -46,21 +47,53 @@ def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
     (C, Proposition 6).
 
     value: a (m,). certificate: p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j; both bounds hold for
-    Z as it is given, evaluated in integers. Features that do not separate have γ₁^(m) ≤ 0. stats:
-    weights p on the samples, support of a, separable (None where the bracket has zero inside).
+    Z as it is given, evaluated in integers. Where float64 has too few digits and the game is small
+    it is solved in rationals: the bracket is then that of the optimum, and residual by which share
+    of it a, in floats, falls short. Features that do not separate have γ₁^(m) ≤ 0. stats: weights p
+    on the samples, support of a, separable (None where the bracket has zero inside).
     """
     Z = matrix("Z", Z)
-    game = solve_game(Z)
+    game = _proposed(Z)
     lower, upper = exact_bounds(Z, game.a, game.p)
+    residual = 0.0
+    if not _narrow(lower, upper):
+        found = exact_game(as_integers(Z).entries)
+        if found is not None:
+            game = replace(game, a=shares(found.a), p=shares(found.p))
+            value, reached = (
+                found.value * Fraction(2) ** as_integers(Z).exponent,
+                exact_bounds(Z, game.a, game.p)[0],
+            )
+            lower, upper = rounded_down(value), 0.0 - rounded_down(-value)
+            residual = min(max(lower - reached, 0.0) / abs(lower), 1.0) if lower else 0.0
     stats = {
         "weights": game.p,
         "support": np.flatnonzero(game.a > 0),
         "separable": True if lower > 0 else False if upper <= 0 else None,
     }
-    narrow = upper - lower <= EXACT * max(abs(lower), abs(upper))
     return Limit(
-        game.a, lower, Certificate(lower, upper, 0.0, "exact" if narrow else "bound"), stats
+        game.a,
+        lower,
+        Certificate(lower, upper, residual, "exact" if _narrow(lower, upper) else "bound"),
+        stats,
     )
+
+
+def _narrow(lower: float, upper: float) -> bool:
+    return upper - lower <= EXACT * max(abs(lower), abs(upper))
+
+
+def _proposed(Z: Array) -> Game:
+    """What float64 says, uniform weights where it gives up."""
+    try:
+        return solve_game(Z)
+    except ConvergenceError:
+        return Game(
+            np.full(Z.shape[1], 1 / Z.shape[1]),
+            np.full(Z.shape[0], 1 / Z.shape[0]),
+            -np.inf,
+            np.inf,
+        )
 
 
 def exact_bounds(Z: Array, a: Array, p: Array) -> tuple[float, float]:

@@ -9,6 +9,8 @@ beyond 2^30, of fifty million that a draw chooses from.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
@@ -63,13 +65,18 @@ def independent_rows(X: Array, rank: int) -> Index:
 
 def exact_ranks(X: Array, y: Array) -> tuple[int, int]:
     """The ranks of X and of (X | y) over the rationals."""
-    entries = as_integers(np.hstack([X, y[:, None]])).entries
+    return integer_ranks(as_integers(np.hstack([X, y[:, None]])).entries)
+
+
+def integer_ranks(entries: Any) -> tuple[int, int]:
+    """The ranks over the rationals of all columns but the last, and of all; entries: Python
+    integers in an array of objects."""
     best = 0, 0
     rng = np.random.default_rng(0)
     for _ in range(PRIMES):
         prime = _drawn_prime(rng)
         best = max(best, _ranks(np.array(entries % prime, dtype=np.int64), prime))
-        if best[0] == len(X):
+        if best[0] == len(entries):
             break
     return best
 

@@ -9,52 +9,56 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, length
+from .._core.former_names import renamed
 from ..errors import InputError
 from ..limits.tangent.functions import read_inputs
 from ..limits.tangent.tangent_kernels import MEMORY, Tangent, tangent
 
 
+@renamed(fn="network", params0="start", memory="memory_b")
 def kernel_distance(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     params: Any,
     X: ArrayLike,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> float:
-    """‖K − K₀‖_F/‖K₀‖_F between the tangent kernels at two sets of parameters, on inputs X. fn,
-    output, memory: as for `tangent_kernel`; NaN where K₀ vanishes."""
+    """‖K − K₀‖_F/‖K₀‖_F between the tangent kernels at two sets of parameters, on inputs X.
+    network,
+    output, memory_b: as for `tangent_kernel`; NaN where K₀ vanishes."""
     inputs = read_inputs(X)
-    start, end = _both(fn, params0, params, inputs, output, memory)
+    before, after = _both(network, start, params, inputs, output, memory_b)
     with np.errstate(over="ignore", invalid="ignore"):
-        K0, K = start.kernel(inputs), end.kernel(inputs)
+        K0, K = before.kernel(inputs), after.kernel(inputs)
     _check_finite(K0, K)
     size = length(K0)
     return length(K - K0) / size if size else float("nan")
 
 
+@renamed(fn="network", params0="start", memory="memory_b")
 def gradient_distance(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     params: Any,
     X: ArrayLike,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> float:
     """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7); inputs at which a gradient
     vanishes are left out; NaN where none remains, products of gradients below 1e-308 counting as
     zero.
 
-    fn, output, memory: as for `tangent_kernel`. Linear in the number of inputs: no kernel is
+    network, output, memory_b: as for `tangent_kernel`. Linear in the number of inputs: no kernel is
     formed.
     """
     inputs = read_inputs(X)
-    start, end = _both(fn, params0, params, inputs, output, memory)
+    before, after = _both(network, start, params, inputs, output, memory_b)
     dots, lengths = np.empty(len(inputs)), np.empty(len(inputs))
-    for block in start.blocks(inputs):
-        one, other = start.features(inputs[block]), end.features(inputs[block])
+    for block in before.blocks(inputs):
+        one, other = before.features(inputs[block]), after.features(inputs[block])
         with np.errstate(over="ignore", invalid="ignore"):
             dots[block], lengths[block] = (
                 one.dots(other),

@@ -78,7 +78,7 @@ def view(at: Tangent, X: Array) -> View:
     largest = float(np.max(np.abs(kernel)))
     if largest > LARGEST:
         raise InputError(
-            f"fn: gradients of length up to {np.sqrt(largest):.3g}, whose kernel's norm "
+            f"network: gradients of length up to {np.sqrt(largest):.3g}, whose kernel's norm "
             "overflows; training diverged?"
         )
     return View(at, kernel, values, _pushed(at, X, at.leaves))

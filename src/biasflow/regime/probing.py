@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, positive_int, vector
+from .._core.former_names import renamed
 from ..errors import InputError
 from ..limits.homogeneous import Homogeneity, measured_homogeneity
 from ..limits.tangent.functions import Leaves, read_inputs
@@ -108,8 +109,9 @@ class Probe:
         return draw(self)
 
 
+@renamed(fn="network", memory="memory_b")
 def probe(
-    fn: Any,
+    network: Any,
     checkpoints: Sequence[Any],
     X: ArrayLike,
     y: ArrayLike | None = None,
@@ -119,13 +121,13 @@ def probe(
     seeds: int = 5,
     times: ArrayLike | None = None,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> Probe:
     """Kernel or rich? How far a network's tangent kernel, gradients and linearisation moved between
     checkpoints, with error bars.
 
-    fn: a JAX function fn(params, X) -> (n,), a biasflow model, an equinox module or a PyTorch
-    module (of a batch);
+    network: a JAX function network(params, X) -> (n,), a biasflow model, an equinox module or a
+    PyTorch module (of a batch);
     checkpoints: its parameters (modules, for equinox; modules or state dictionaries, for PyTorch)
     at two times or more, the first the initialisation. X (n, ...): inputs to look at, n from 4 to a
     few thousand (kernels are n × n). y: their labels; class numbers where `output`, the column
@@ -135,7 +137,7 @@ def probe(
     drawn independently. seeds: how many.
     runs: checkpoints of the same training from other seeds, first and last at least, for an error
     over seeds.
-    times: of the checkpoints, for the picture. memory: bytes for blocks of gradients.
+    times: of the checkpoints, for the picture. memory_b: bytes for blocks of gradients.
     """
     inputs = read_inputs(X)
     if len(inputs) < FEWEST:
@@ -147,7 +149,7 @@ def probe(
         if times is None
         else vector("times", times, len(checkpoints))
     )
-    opened = tangent(fn, checkpoints[0], inputs, output, memory, "checkpoints[0]")
+    opened = tangent(network, checkpoints[0], inputs, output, memory_b, "checkpoints[0]")
     looking = _Looking(opened, inputs, _target(y, output, len(inputs)))
     first = looking.view("checkpoints[0]", checkpoints[0])
     later = [

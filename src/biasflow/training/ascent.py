@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array, one_of, positive_int
-from .._core.former_names import former_keywords
+from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
 from .._numerics.double_precision import jax_in_double
@@ -256,7 +256,7 @@ def _trajectory(
     )
 
 
-@former_keywords(ds="data", params0="start")
+@renamed(ds="data", params0="start")
 def margin_ascent(
     data: Dataset,
     start: TwoLayerParams,

@@ -2,7 +2,7 @@
 
 Padding changes nothing: masked samples have no weight, zero columns meet zero weights, zero neurons
 stay zero. Matrix products are in the chosen type at JAX's highest precision (float32 is float32,
-not TF32; on a GPU by the kernels of `fused.py`); sums over neurons, the soft-min, the norms and log
+not TF32; on a GPU by those of `gpu_kernels`); sums over neurons, the soft-min, the norms and log
 β are in float64.
 """
 

@@ -21,7 +21,7 @@ from .._core.arguments import (
     real_array,
     vector,
 )
-from .._core.former_names import former_keywords
+from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves
@@ -112,7 +112,7 @@ class TrainedBatch:
         )
 
 
-@former_keywords(ds="data", stepsizes="step")
+@renamed(ds="data", stepsizes="step")
 def train_batch(
     model: Model,
     data: Dataset | Sequence[Dataset],

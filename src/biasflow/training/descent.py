@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array, positive_int
-from .._core.former_names import former_keywords
+from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Limit, Result, Trajectory
 from .._core.trees import leaves, regrouped
@@ -129,7 +129,7 @@ def described(
     )
 
 
-@former_keywords(ds="data", params0="start", stepsize="step")
+@renamed(ds="data", params0="start", stepsize="step")
 def effective_limit(
     model: Model,
     data: Dataset,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import instance, one_of, positive_int
-from .._core.former_names import former_keywords
+from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
@@ -134,7 +134,7 @@ def _chosen(engine: str | Engine | None, problems: Sequence[Problem], job: Job) 
     raise RefusedError(f"engine: {'; '.join(reasons)}")
 
 
-@former_keywords(ds="data", params0="start", stepsize="step")
+@renamed(ds="data", params0="start", stepsize="step")
 def gradient_descent(
     model: Model,
     data: Dataset,

@@ -29,6 +29,16 @@ UNSEEN = (
 """Where one kink close to the end of a step is most of the error, and halving all steps changed it
 by a tenth or less."""
 
+PASSING = (("exponential", 52_098),)
+"""Where a neuron comes to rest on a kink between two places of comparison: 1.75 times its estimate,
+gone a step later."""
+CHANCE = (("smooth margin", 50_041), ("exponential", 50_298))
+"""Where finer and coarser steps happened to be off by nearly as much at a kink: errors of 1.25 and
+1.07 times their estimates."""
+SOON = (("smooth margin", 40_164),)
+"""Where a neuron dies within a twentieth of the first step: an error of 1.6e-7 beside an estimate
+of 3e-9."""
+
 
 def exceeded(monkeypatch, cell, seed):
     """The largest true error over its estimate."""
@@ -47,10 +57,58 @@ def test_no_error_exceeds_its_estimate_on_fresh_problems(cell, monkeypatch):
     assert np.count_nonzero(found) >= len(FRESH) // 2 and max(found) <= 1
 
 
-@pytest.mark.parametrize("cell, seed", [*ALIKE, *UNSEEN])
+@pytest.mark.parametrize("cell, seed", [*ALIKE, *UNSEEN, *PASSING, *CHANCE, *SOON])
 def test_errors_that_second_runs_share_are_seen(cell, seed, monkeypatch):
-    """Failed for a second run at a looser tolerance, or for one of the same steps in halves."""
+    """Failed for a second run at a looser tolerance, of the same steps in halves, not cut at kinks,
+    or only from a sixth on."""
     assert 0.05 < exceeded(monkeypatch, cell, seed) <= 1
+
+
+def dying(size):
+    """One neuron on one sample, a < 0 and ⟨w, x⟩ = size: on C's clock it dies when tanh(‖x‖t) =
+    size/(‖x‖|a|)."""
+    x, a, across = np.array([0.9, 1.2]), -0.4, np.array([0.24, -0.18])
+    length = float(np.linalg.norm(x))
+    dies = float(np.arctanh(-size / (length * a)) / length)
+    start = bf.models.TwoLayerParams(np.array([a]), (size / length**2 * x + across)[None])
+    end = bf.models.TwoLayerParams(np.array([-np.sqrt(a**2 - (size / length) ** 2)]), across[None])
+    return bf.TwoLayer(1, 2), bf.Dataset(x[None], np.ones(1)), start, dies, end
+
+
+@pytest.mark.parametrize("later", [1.003, 1.03, 1.3, 4.0, 20.0])
+@pytest.mark.parametrize("size", [1e-7, 1e-5, 3e-4, 3e-3, 0.1])
+def test_a_neuron_that_dies_near_an_end_of_a_step_leaves_an_error_that_is_seen(size, later):
+    """The march and its companions share the start, and the time at which they are compared. The
+    error was up to 2e6 times the estimate where a neuron dies soon after the one, 6e3 times where
+    it does soon before the other; elsewhere it was often nan."""
+    model, data, start, dies, end = dying(size)
+    times = np.array([later * dies])
+    flow = bf.gradient_flow(
+        model, data, bf.SmoothMargin(bf.ExponentialLoss()), start, times=times, rtol=1e-3
+    )
+    off = max(
+        float(np.max(np.abs(leaf[-1] - true))) for leaf, true in zip(flow.states, end, strict=True)
+    )
+    assert off <= flow.error[-1] < np.inf
+
+
+def test_wherever_in_a_step_a_neuron_dies_the_finer_companion_is_off_by_much_less():
+    """It ends a step there, so that its distance is the error, and the estimate five times that.
+    Before, both were off by as much
+    where chance would have it: the largest of these was 1.27."""
+    found = []
+    for size in np.linspace(0.005, 0.3, 60):
+        model, data, start, dies, end = dying(size)
+        times = np.array([2 * dies])
+        flow = bf.gradient_flow(
+            model, data, bf.SmoothMargin(bf.ExponentialLoss()), start, times=times, rtol=1e-3
+        )
+        off = max(
+            float(np.max(np.abs(leaf[-1] - true)))
+            for leaf, true in zip(flow.states, end, strict=True)
+        )
+        found.append(off / flow.error[-1])
+    assert max(found) <= 0.25
 
 
 def test_companions_end_no_step_where_the_march_does():

@@ -30,6 +30,17 @@ def test_the_equation_holds(n, m, log_norm, dt):
     np.testing.assert_allclose(dt * K @ warm, dt * K @ cold, atol=1e-10 * unit)
 
 
+@pytest.mark.parametrize("log_norm", [-500.0, -1.0, 0.0, 30.0])
+@pytest.mark.parametrize("n", [1, 3])
+def test_samples_that_no_neuron_is_active_on_weigh_alike(n, log_norm):
+    """Every entry is zero: there were weights of nan, and the error of a flow whose neurons had
+    died was nan."""
+    p = implicit_weights(
+        bf.ExponentialLoss(), np.zeros(n), np.zeros((n, n)), 0.1, log_norm, np.full(n, 1 / n)
+    )
+    np.testing.assert_allclose(p, 1 / n, rtol=1e-14)
+
+
 @pytest.mark.parametrize("log_norm", [0.0, 2.0, 5.0, 10.0])
 def test_the_logistic_equation_holds_where_it_is_not_the_exponential(log_norm):
     h, K = problem(30, 10, 2)

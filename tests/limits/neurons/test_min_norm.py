@@ -276,6 +276,29 @@ def test_labels_that_no_network_fits(X, y, message):
         bf.limits.min_norm_interpolator(X, y)
 
 
+STAMPS = [[1.7e9, 1.0], [1.7e9 + 60, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (STAMPS, [1.0, 2.0], "directions of samples 0 and 1 apart, though they differ"),
+        ([STAMPS[0], [3.4e9, 2.0]], [1.0, 3.0], "positive multiples"),
+        # odd labels that are not linear, on pairs of which one is not quite opposite
+        (
+            [[1, 0], [-1, 1e-13], [0, 1], [0, -1], [1, 1], [-1, -1]],
+            [1.0, 0, 1.0, 0, 1.0, 0],
+            "floats find no network",
+        ),
+    ],
+)
+def test_directions_that_only_floats_cannot_tell_apart(X, y, message):
+    """Rationals decide: what is no multiple is not called one, and no labels out of reach that a
+    network fits."""
+    with pytest.raises(bf.errors.InconsistentError, match=message):
+        bf.limits.min_norm_interpolator(X, y)
+
+
 @pytest.mark.parametrize(
     ("X", "y", "options", "message"),
     [

@@ -176,7 +176,7 @@ def test_a_kink_on_a_sample_may_use_any_slope():
             lambda: kkt_residual(random_network(0), data(0, 3, 4)),
             "dimension 3, and inputs of dimension 4",
         ),
-        (lambda: kkt_residual(random_network(0), "data"), "ds: expected Dataset"),
+        (lambda: kkt_residual(random_network(0), "data"), "data: expected Dataset"),
     ],
 )
 def test_malformed_input(call, message):

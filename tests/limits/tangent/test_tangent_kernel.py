@@ -148,7 +148,7 @@ def test_a_large_model_goes_through_jax_and_stays_below_its_memory():
     """40 thousand parameters and 50 inputs: the Jacobian would take 16 MB; blocks of 2 MB do."""
     model = bf.TwoLayer(400, 100)
     params, inputs = model.init(0.1), RNG.standard_normal((50, 100))
-    K = bf.tangent_kernel(model, params, inputs, memory=2e6)
+    K = bf.tangent_kernel(model, params, inputs, memory_b=2e6)
     rows = [np.reshape(leaf, (50, -1)) for leaf in model.jacobian(params, inputs)]
     np.testing.assert_allclose(K, sum(row @ row.T for row in rows), rtol=1e-10)
     at = tangent(model, params, inputs, memory=2e6)
@@ -196,7 +196,7 @@ def test_a_torch_module():
     for params in (module, module.state_dict()):
         np.testing.assert_allclose(bf.tangent_kernel(module, params, X), expected, rtol=1e-12)
     np.testing.assert_allclose(
-        bf.tangent_kernel(module, module, X, memory=2e3), expected, rtol=1e-12
+        bf.tangent_kernel(module, module, X, memory_b=2e3), expected, rtol=1e-12
     )
 
 
@@ -204,22 +204,22 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "fn, params, inputs, options, words",
         [
-            (lambda w, X: X @ w, np.ones((6, 3)), X, {}, ("fn", "3 outputs", "output=0..2")),
+            (lambda w, X: X @ w, np.ones((6, 3)), X, {}, ("network", "3 outputs", "output=0..2")),
             (lambda w, X: X @ w, np.ones((6, 3)), X, {"output": 3}, ("output", "0 to 2", "3")),
-            (lambda w, X: (X @ w).sum(), np.ones(6), X, {}, ("fn", "each of 2 inputs")),
+            (lambda w, X: (X @ w).sum(), np.ones(6), X, {}, ("network", "each of 2 inputs")),
             (
                 lambda w, X: jnp.sqrt(jnp.abs(X @ w)),
                 np.zeros(6),
                 X,
                 {},
-                ("fn", "gradient is not finite", "singular"),
+                ("network", "gradient is not finite", "singular"),
             ),
             (
                 lambda w, X: jnp.exp(X @ w),
                 np.full(6, 1e5),
                 X,
                 {},
-                ("fn", "f = inf", "1e+05", "overflows"),
+                ("network", "f = inf", "1e+05", "overflows"),
             ),
             (lambda w, X: X @ w, np.full(6, np.nan), X, {}, ("params", "nan", "finite")),
             (
@@ -227,20 +227,20 @@ class TestBadInput:
                 np.ones(6),
                 X,
                 {},
-                ("fn", "depends on the others", "normalisation"),
+                ("network", "depends on the others", "normalisation"),
             ),
             (
                 lambda w, X: np.maximum(np.asarray(X) @ np.asarray(w), 0),
                 np.ones(6),
                 X,
                 {},
-                ("fn", "leaves JAX"),
+                ("network", "leaves JAX"),
             ),
-            (lambda w, X: X @ w, np.ones(6), X, {"memory": 10.0}, ("memory", "one input")),
-            (lambda w, X: X @ w, np.ones(6), X, {"memory": -1.0}, ("memory", "positive")),
+            (lambda w, X: X @ w, np.ones(6), X, {"memory_b": 10.0}, ("memory_b", "one input")),
+            (lambda w, X: X @ w, np.ones(6), X, {"memory_b": -1.0}, ("memory_b", "positive")),
             (lambda w, X: X @ w, np.arange(6), X, {}, ("params", "no floating-point array")),
             (lambda w, X: X @ w, np.ones(6), X[0], {}, ("X", "(6,)")),
-            (3.0, np.ones(6), X, {}, ("fn", "float")),
+            (3.0, np.ones(6), X, {}, ("network", "float")),
             (bf.TwoLayer(8, 5), bf.TwoLayer(8, 5).init(1.0), X, {}, ("ds", "5", "6")),
         ],
     )

@@ -7,6 +7,10 @@ of the second derivative, which the extrapolation does not see: the Euler steps 
 linear in 1/N. Whatever its length, another step that ends there has the same error. Hence
 companions share no end of a step with the march but the start: to be compared at its times they
 take a short step aside, from which they do not go on. The first of their steps is short as well.
+Where a kink lies in the first third of it, or in the last of a step aside, shorter ones lead away
+from there and to there. Others
+agree by chance only: to leave less to that, finer steps are cut at the kink they meet, if one
+matters most, which leaves none.
 """
 
 from __future__ import annotations
@@ -39,11 +43,12 @@ class Grid(NamedTuple):
 GRIDS = (Grid(1 / 2, 2 / 3, 5.0), Grid(1.75, 2.0, 1.0))
 """Finer, and coarser steps; neither ends where those of the march do, nor near the start of one.
 
-Over its distance to the finer path the march's error is 27/19 on smooth networks. At kinks, where
-both are of second order with
-factors that depend on where in a step they are met, it may be any number about one: 5 is exceeded
-where the finer path has as much as four fifths of the same error. The coarser one is off by eight
-times the error on smooth networks, at kinks by four."""
+Over its distance to the finer path the march's error is 27/19 on smooth networks. At kinks both are
+of second order, with factors
+that depend on where in a step they are met: it is one where the finer path ends a step there, and
+any number about one where it meets many. 5 is exceeded where the finer path has as much as four
+fifths of the same error. The coarser one is off by eight times the error on smooth networks, at
+kinks by four."""
 BESIDE = Grid(1 / 2, 1.0, 2.0)
 """For the path on which a gate changes that the march only comes close to: steps of the same
 length. It may change sooner."""
@@ -58,6 +63,10 @@ two the larger counts."""
 ASIDE = 1 / 6
 """Length of the step aside, up to twice as much where the companion is so close: it hides a kink in
 the last third of it only."""
+WIDER = 3.0
+"""Ratio of the distances from an end that is shared at which such steps end. One of length h that
+meets a kink a time θh after it began is off by c·h²·E(θ), |E| ≤ ⅛, the most for θ = ½: at most a
+quarter of c·s²/2, which is what the march is off by."""
 RECENT = 2
 """Places before one whose distances also tell its error, for two paths that cross agree there by
 chance."""
@@ -70,6 +79,9 @@ WEIGHTY = 0.1
 NAMES = ("state", "relative_error", "margin_error", "log_norm_error", "weights_error")
 ROUNDED = 4 * float(np.finfo(float).eps)
 """What rounding adds in a step, relative to the largest weight."""
+NEAREST = ROUNDED**0.5
+"""Share of a step from its end within which a kink changes no more than rounding does: c·s² of a
+step in which, relative to their size, the weights move by one, and steps are shorter."""
 
 
 class _Place(NamedTuple):
@@ -121,18 +133,21 @@ def follow(
     )
     for i in compared:
         while ahead < i:
-            after = _advance(march, now, _time_of(march, ahead), over)
+            first, until = place == start, _time_of(march, ahead)
+            cuts = (
+                _from_the_start(march, now, until)
+                if first
+                else _on_the_way(march, now, until, grid)
+            )
+            after = _advance_by(march, now, [*cuts, until], over)
             if after is None:
                 return found
-            now, place, ahead = (
-                after,
-                ahead,
-                start + grid.first if place == start else ahead + grid.spacing,
-            )
-        near = (
-            now if i - place < 2 * ASIDE else _advance(march, now, _time_of(march, i - ASIDE), over)
-        )
-        aside = None if near is None else _advance(march, near, march.times[i], over)
+            now, place, ahead = after, ahead, start + grid.first if first else ahead + grid.spacing
+        near: _Place | None = now
+        if i - place >= 2 * ASIDE:
+            until = _time_of(march, i - ASIDE)
+            near = _advance_by(march, now, [*_on_the_way(march, now, until, grid), until], over)
+        aside = None if near is None else _aside(march, near, march.times[i], over)
         if aside is None:
             return found
         found.steps.append(i)
@@ -145,6 +160,86 @@ def _time_of(march: March, place: float) -> float:
     """The time at so many steps of the march, parts of one counted by their length."""
     i = min(int(place), len(march.times) - 2)
     return march.times[i] + (place - i) * (march.times[i + 1] - march.times[i])
+
+
+def _aside(march: March, near: _Place, time: float, over: Callable[[], bool]) -> _Place | None:
+    """On to a time at which the march ends a step: by one, or by shorter ones where it met a kink
+    close to that end."""
+    aside = _advance(march, near, time, over)
+    if aside is None or not isinstance(march.view, ReluView):
+        return aside
+    changed, length = (
+        _sides(march.view, near.point) != _sides(march.view, aside.point),
+        time - near.time,
+    )
+    if not np.any(changed):
+        return aside
+    kinks, jumps = _kinks(march.view, near.point)
+    left = np.maximum(length - kinks, NEAREST * length)
+    back = _spread(left, np.where(changed, jumps, 0.0), length)
+    return _advance_by(march, near, [*(time - back[::-1]), time], over) if back.size else aside
+
+
+def _from_the_start(march: March, now: _Place, until: float) -> Array:
+    """Ends of steps before the first, where a kink is met soon after the start."""
+    if not isinstance(march.view, ReluView):
+        return np.empty(0)
+    length, (kinks, jumps) = until - now.time, _kinks(march.view, now.point)
+    met = (kinks > NEAREST * length) & (
+        now.time + kinks < march.times[bisect_right(march.times, now.time)]
+    )
+    return now.time + _spread(kinks, np.where(met, jumps, 0.0), length)
+
+
+def _on_the_way(march: March, now: _Place, until: float, grid: Grid) -> list[float]:
+    """Where a finer step is cut: at the kink that it meets, if one makes most of its error."""
+    if grid.spacing >= 1 or not isinstance(march.view, ReluView):
+        return []
+    kinks, jumps = _kinks(march.view, now.point)
+    jumps = np.where(kinks < until - now.time, jumps, 0.0)
+    most = int(np.argmax(jumps))
+    return [now.time + float(kinks.flat[most])] if jumps.flat[most] > np.sum(jumps) / 2 else []
+
+
+def _spread(distances: Array, jumps: Array, length: float) -> Array:
+    """Distances from an end of a step at which it is cut, for kinks so far from it.
+
+    None where that which leaves the largest error c·s²/2 is seen, farther than a third: of many
+    kinks the far ones count.
+    """
+    errors = jumps * np.minimum(distances, length) ** 2
+    nearest = float(distances.flat[np.argmax(errors)]) if np.any(errors) else length
+    count = int(np.ceil(np.log(length / nearest) / np.log(WIDER))) if nearest < length / 3 else 0
+    return np.asarray(nearest * WIDER ** np.arange(count, dtype=float))
+
+
+def _kinks(view: ReluView, point: Point) -> tuple[Array, Array]:
+    """Times (m, n) after which a neuron meets a kink as it moves now, inf where it does not, and
+    how much ä_j jumps there.
+
+    ȧ_j = Σ_i q_i·σ(⟨w_j, x_i⟩): by q_i·⟨ẇ_j, x_i⟩, up to the slope of σ below zero.
+    """
+    z, speed = point.params.W @ view.X.T, view.velocity(point.params, point.weights).W @ view.X.T
+    meets = z * speed < 0
+    times = np.divide(-z, speed, out=np.full(z.shape, np.inf), where=meets)
+    return times, np.where(meets, np.abs(speed) * point.weights, 0.0)
+
+
+def _sides(view: ReluView, point: Point) -> Array:
+    """Signs of ⟨w_j, x_i⟩ (m, n), 0 on the kink."""
+    z, lengths = point.params.W @ view.X.T, np.sqrt(np.sum(view.X**2, axis=1))
+    return np.where(np.abs(z) > HELD * lengths, np.sign(z), 0.0)
+
+
+def _advance_by(
+    march: March, now: _Place, ends: list[float], over: Callable[[], bool]
+) -> _Place | None:
+    """Steps that end there, those left out that are none in floats."""
+    place: _Place | None = now
+    for end in ends:
+        if place is not None and end > place.time:
+            place = _advance(march, place, end, over)
+    return place
 
 
 def _advance(march: March, now: _Place, time: float, over: Callable[[], bool]) -> _Place | None:
@@ -236,6 +331,22 @@ def compared_places(steps: int, saved: list[int]) -> list[int]:
     """Ends of steps at which companions are compared: those saved, of many only some."""
     some = [i for i in range(1, steps + 1) if i <= EARLY or i % APART == 0 or i == steps]
     return min([i for i in saved if i > 0], some, key=len)
+
+
+def with_turns(march: March, compared: list[int], saved: list[int]) -> list[int]:
+    """Those, and of the steps that are saved those in which gates change, where they are no more:
+    an error of the time at which a neuron comes to rest on a kink is gone when both paths have."""
+    if not isinstance(march.view, ReluView):
+        return compared
+    turns: list[int] = []
+    for i in saved:
+        if i > 0 and np.any(
+            _sides(march.view, march.points[i]) != _sides(march.view, march.points[i - 1])
+        ):
+            turns.append(i)
+        if len(turns) > len(compared):
+            return compared
+    return sorted({*compared, *turns})
 
 
 def errors_at(

@@ -28,6 +28,7 @@ from .companions import (
     follow,
     follow_branch,
     other_branch,
+    with_turns,
 )
 from .implicit_step import Point, squared_norm
 from .margin_march import March, normalised
@@ -73,9 +74,9 @@ def integrate_margin(
 ) -> Trajectory:
     """The flow until t1 or log β; companions on other steps give the error. time_s: seconds after
     which it ends, anywhere."""
-    from ..._numerics.compilation import announced
-
     deadline = deadline_of(time_s)
+    with deadline.paused():
+        from ..._numerics.compilation import announced
     return announced(
         "margin flow", _integrate, problem, t1, rtol, times, log_norm, deadline, deadline=deadline
     )
@@ -105,7 +106,7 @@ def _integrate(
     result = march.run(start, goals, cap)
     middle = time.process_time()
     places = _saved(march, wanted)
-    compared = compared_places(len(march.points) - 1, places)
+    compared = with_turns(march, compared_places(len(march.points) - 1, places), places)
     companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
     branch = other_branch(march, places, errors_at(march, companions, places)["relative_error"])
     beside = None if branch is None else follow_branch(march, branch, compared, deadline.both)

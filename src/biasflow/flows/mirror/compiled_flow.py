@@ -109,17 +109,17 @@ def integrate_compiled(
     time_s: float | Deadline | None = None,
 ) -> CompiledFlow:
     """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged."""
-    from ..._numerics.compilation import announced
-    from .compiled_march import march
-    from .compiled_samples import sample
-
+    deadline = deadline_of(time_s)
+    with deadline.paused():
+        from ..._numerics.compilation import announced
+        from .compiled_march import march
+        from .compiled_samples import sample
     t1 = None if t1 is None else positive_float("t1", t1)
     wanted = None if times is None else save_times(times, t1)
     if wanted is not None and t1 is None:
         t1 = float(wanted[-1])
     arguments, ending = march_arguments(origin, signs, X, y, speed, t1, rtol)
     looks = np.empty(0) if wanted is None else wanted
-    deadline = deadline_of(time_s)
     with deadline.flag(deadline.both) as stop:
         field, run = (
             arguments[0],

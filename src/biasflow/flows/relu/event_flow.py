@@ -23,13 +23,13 @@ from ..mirror.dual_flow import CONVERGED
 from .branches import along_branches
 from .frozen_field import group_forces
 from .geometry import Network, network
-from .layout import HYSTERESIS, OFF, ON, OUT, RHO, SLIDE
+from .layout import HYSTERESIS, OFF, ON, OUT, RHO, SLIDE, Gates
 
 NEGLIGIBLE = 1e-3
 """Size of h relative to the tolerance and the labels below which the early phase is exact."""
 STATIONARY = 1e-12
-"""Speed of every neuron, relative to its norm and to the pull of the labels, at which the flow
-stands still."""
+"""Speed of every neuron, relative to its norm and to the pull of the labels, at which the flow may
+stand still."""
 MAX_STEPS = 400_000
 KEPT_BYTES = 2**26
 """Memory for states kept of the steps; longer runs are thinned, and states between are integrated
@@ -126,9 +126,10 @@ def integrate_events(
     branch: the way to take at each moment from which there are several, the flow's own being number
     zero.
     """
-    from .relu_compilation import announced
-
     deadline = deadline_of(time_s)
+    with deadline.paused():
+        from . import early_phase as early, implicit_tail as tail  # noqa: F401  (with all kernels)
+        from .relu_compilation import announced
     return announced(_integrate, problem, t1, rtol, times, deadline, branch, deadline=deadline)
 
 
@@ -223,7 +224,8 @@ def run_events(
     """
     from . import event_march as marching
     from .event_march import Request
-    from .implicit_tail import march_through
+    from .implicit_tail import UNSEEN, march_through
+    from .resting import Rest, at_rest
 
     t_stop = math.inf if t1 is None else t1
     share, per_step = (
@@ -261,12 +263,20 @@ def run_events(
         over,
         np.empty(0) if mesh is None else mesh,
     )
-    marched = march_through(net, Y, gates, early is None, request, turns)
+
+    def judge(Y: Array, gates: Gates) -> Rest:
+        return at_rest(problem, net, Y, gates, faint)
+
+    marched = march_through(net, Y, gates, early is None, request, turns, judge)
     t_rest, code, kept, counts = marched.time, marched.code, marched.kept, marched.counts
     rows = np.concatenate([early_log, marched.rows])
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     saved, t_end = np.concatenate([first, marched.saved]), t_rest
-    if t1 is not None and code in (marching.CONVERGED, marching.STATIONARY):
+    if t1 is not None and code in (
+        marching.CONVERGED,
+        marching.STATIONARY,
+        *([] if mesh is None else [UNSEEN]),
+    ):
         saved = np.concatenate([saved, np.repeat(Y[None], times.size - len(saved), axis=0)])
         t_end, code = t1, marching.REACHED_T1
     named: dict[str, float] = {
@@ -439,7 +449,7 @@ def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
 
 
 def _result(run: EventRun) -> Result:
-    from . import event_march as marching
+    from . import event_march as marching, implicit_tail as tail
 
     return {
         marching.REACHED_T1: Result.REACHED_T1,
@@ -448,6 +458,7 @@ def _result(run: EventRun) -> Result:
         marching.STEP_LIMIT: Result.STEP_LIMIT,
         marching.STEP_TOO_SMALL: Result.STEP_TOO_SMALL,
         marching.TIME_LIMIT: Result.TIME_LIMIT,
+        tail.UNSEEN: Result.UNRESOLVED,
     }[run.code]
 
 

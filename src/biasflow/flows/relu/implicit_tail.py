@@ -16,10 +16,21 @@ import numpy as np
 from scipy.integrate import Radau
 
 from ..._core.arguments import Array, Index
-from .event_march import HALF, REACHED_T1, STABLE, STEP_LIMIT, TIME_LIMIT, Kept, Request, march
+from .event_march import (
+    HALF,
+    REACHED_T1,
+    STABLE,
+    STATIONARY,
+    STEP_LIMIT,
+    TIME_LIMIT,
+    Kept,
+    Request,
+    march,
+)
 from .frozen_field import FrozenField
 from .geometry import Network
 from .layout import Gates
+from .resting import Rest
 
 PATIENT, SOON = 20_000, 200
 """Explicit steps before an implicit one is thought of, and between two stretches of implicit
@@ -38,6 +49,15 @@ PRECISE = 1e-12
 """Relative part of the tolerance: states are unit vectors and logarithms, whose errors are
 absolute."""
 FOREVER = 1e300
+SLOWER = 0.1
+"""Speed, in units of one at which the flow was not shown to stand still, at which that is asked
+again."""
+TINY = float(np.finfo(float).tiny)
+UNSEEN = 6
+"""Why a march ended, beside the reasons of `march`: it stands still only because rounding hides
+what moves it."""
+
+Judge = Callable[[Array, Gates], Rest]
 
 
 class Marched(NamedTuple):
@@ -63,11 +83,14 @@ class _Piece(NamedTuple):
     mesh: Array
 
 
-def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) -> Marched:
+def march_on(
+    net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request, judge: Judge
+) -> Marched:
     """The march; where stability has bound its steps for long, implicit steps to the next change of
     gates, and so on in turn.
 
-    Y and gates are overwritten with the end.
+    Y and gates are overwritten with the end. judge: asked where the flow is slow enough to stand
+    still, whether it does.
     """
     pieces: list[_Piece] = []
     counts, patience, done, stiffest = np.zeros(5, np.int64), PATIENT, 0, 0.0
@@ -85,6 +108,13 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
         own, rows = Kept(*(part[: spent[3]] for part in kept)), log.rows[: log.filled[0]]
         pieces.append(_Piece(own, np.zeros(spent[3], bool), saved[: spent[4]], rows, mesh))
         counts, done, stiffest = counts + spent, done + int(spent[4]), rate or stiffest
+        if code == STATIONARY:
+            code, ask = _judged(
+                net, Y, gates, ask._replace(t0=t, step=STABLE / rate if rate > 0 else 0.0), judge
+            )
+            if code == STEP_LIMIT and left > spent[0] + spent[1]:
+                fresh = False
+                continue
         if code != STEP_LIMIT or left <= patience:
             break
         stable = (HALF if ask.mesh.size else 1.0) * STABLE
@@ -96,6 +126,8 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
             )
             pieces.append(piece)
             done, ask, patience = done + len(piece.saved), ask._replace(t0=t), SOON
+            if code == STATIONARY:
+                code, ask = _judged(net, Y, gates, ask, judge)
             if code != STEP_LIMIT:
                 break
     kept = Kept(
@@ -107,6 +139,22 @@ def march_on(net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request) ->
     return Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest), mesh)
 
 
+def _judged(
+    net: Network, Y: Array, gates: Gates, ask: Request, judge: Judge
+) -> tuple[int, Request]:
+    """STATIONARY where that is shown, else STEP_LIMIT and how to go on until it is slower, or
+    UNSEEN where nothing would move."""
+    rest = judge(Y, gates)
+    if rest is Rest.SHOWN:
+        return STATIONARY, ask
+    speed = float(np.max(np.abs(FrozenField(gates, net.geometry, Y.shape)(0.0, Y.ravel()))))
+    if speed == 0.0 or (rest is Rest.UNSEEN and ask.t1 == math.inf):
+        return UNSEEN, ask
+    still = SLOWER * min(ask.still, speed)
+    # what is so slow is never asked again
+    return STEP_LIMIT, ask._replace(still=still if still > TINY else -1.0)
+
+
 class Turn(NamedTuple):
     """At a time, the gates that a neuron is given."""
 
@@ -116,7 +164,13 @@ class Turn(NamedTuple):
 
 
 def march_through(
-    net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request, turns: tuple[Turn, ...]
+    net: Network,
+    Y: Array,
+    gates: Gates,
+    fresh: bool,
+    ask: Request,
+    turns: tuple[Turn, ...],
+    judge: Judge,
 ) -> Marched:
     """As `march_on`, gates being given where turns are."""
     stretches: list[Marched] = []
@@ -124,7 +178,7 @@ def march_through(
     for turn in (*turns, None):
         until = ask.t1 if turn is None else min(turn.time, ask.t1)
         stretches.append(
-            march_on(net, Y, gates, fresh, ask._replace(t1=until, times=ask.times[done:]))
+            march_on(net, Y, gates, fresh, ask._replace(t1=until, times=ask.times[done:]), judge)
         )
         done, fresh, ask = (
             done + len(stretches[-1].saved),

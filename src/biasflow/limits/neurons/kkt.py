@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, lsq_linear, milp
 
 from ..._core.arguments import Array, instance, label_size, length, positive_float, row_lengths
+from ..._core.former_names import renamed
 from ..._core.problems import Dataset
 from ...errors import InputError
 from ...models import TwoLayerParams
@@ -44,13 +45,15 @@ class KktPoint:
         return max(self.stationarity, self.feasibility)
 
 
-def kkt_residual(params: TwoLayerParams, ds: Dataset, kink: float = 1e-10) -> float:
+@renamed(ds="data")
+def kkt_residual(params: TwoLayerParams, data: Dataset, kink: float = 1e-10) -> float:
     """The larger of the relative residuals of B's eq. 35, stationarity and interpolation:
-    `kkt_point(params, ds).residual`."""
-    return kkt_point(params, ds, kink).residual
+    `kkt_point(params, data).residual`."""
+    return kkt_point(params, data, kink).residual
 
 
-def kkt_point(params: TwoLayerParams, ds: Dataset, kink: float = 1e-10) -> KktPoint:
+@renamed(ds="data")
+def kkt_point(params: TwoLayerParams, data: Dataset, kink: float = 1e-10) -> KktPoint:
     """The best multipliers of the KKT conditions a_j = Σ_k λ_k(⟨w_j, x_k⟩)_+, w_j = a_jΣ_k
     λ_kσ'_jkx_k, h(x_k) = y_k (B, eqs.
     35–37).
@@ -61,26 +64,26 @@ def kkt_point(params: TwoLayerParams, ds: Dataset, kink: float = 1e-10) -> KktPo
     residual returned is that of the pair returned, so it proves stationarity; in degenerate cases a
     smaller one may exist. The conditions are necessary: a residual of zero does not make θ a
     minimiser."""
-    instance("ds", ds, Dataset)
+    instance("data", data, Dataset)
     positive_float("kink", kink)
     a, W = read_network(params)
-    if W.shape[1] != ds.d:
+    if W.shape[1] != data.d:
         raise InputError(
-            f"params.W: neurons of dimension {W.shape[1]}, and inputs of dimension {ds.d}"
+            f"params.W: neurons of dimension {W.shape[1]}, and inputs of dimension {data.d}"
         )
     # gradients are linear in the inputs: λ of inputs 2^k larger is 2^k smaller
-    unit = int(np.frexp(np.max(np.abs(ds.X)))[1])
-    X = np.ldexp(ds.X, -unit)
+    unit = int(np.frexp(np.max(np.abs(data.X)))[1])
+    X = np.ldexp(data.X, -unit)
     values = W @ X.T
     on_kink = (
         (np.abs(values) <= kink * np.outer(row_lengths(W), row_lengths(X)))
         if a.size
-        else np.zeros((0, ds.n), bool)
+        else np.zeros((0, data.n), bool)
     )
     slopes: Array = np.where((values > 0) & ~on_kink, 1.0, 0.0)
     hidden = np.where(on_kink, 0.0, np.maximum(values, 0.0))
     network = _Network(a, W, X, hidden)
-    on_kink = on_kink & (a != 0)[:, None] & np.any(ds.X, axis=1)[None, :]
+    on_kink = on_kink & (a != 0)[:, None] & np.any(data.X, axis=1)[None, :]
     lam = network.multipliers(slopes)
     if np.any(on_kink):
         lam, slopes = _with_kinks(network, slopes, on_kink)
@@ -88,13 +91,13 @@ def kkt_point(params: TwoLayerParams, ds: Dataset, kink: float = 1e-10) -> KktPo
     stationarity = network.distance(lam, slopes) / size if size else 0.0
     with np.errstate(over="ignore", under="ignore"):
         misfit, multipliers = (
-            float(np.max(np.abs(np.ldexp(a @ hidden, unit) - ds.y))),
+            float(np.max(np.abs(np.ldexp(a @ hidden, unit) - data.y))),
             np.ldexp(lam, -unit),
         )
-        feasibility = float(np.divide(misfit, label_size(ds.y)))
+        feasibility = float(np.divide(misfit, label_size(data.y)))
     if not np.all(np.isfinite([stationarity, feasibility, *multipliers])):
         raise InputError(
-            f"X, params: inputs up to {np.max(np.abs(ds.X)):g} and weights up to "
+            f"X, params: inputs up to {np.max(np.abs(data.X)):g} and weights up to "
             f"{np.max(np.abs(network.theta())):g} ask for"
             " multipliers or predictions beyond float range; scale them"
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..._core.arguments import Array, Index, Mask
+from ..._core.arguments import Array, Index, Mask, row_lengths
 from ...errors import ConvergenceError
 from ..matrix_games import Game, solve_game
 from .margin_oracles import (
@@ -220,11 +220,11 @@ def closest_pair(A: Array, B: Array) -> tuple[int, int, float]:
     """Rows of A and B at the least distance."""
     best = (0, 0, np.inf)
     for i, row in enumerate(A):
-        squares = np.sum((B - row) ** 2, axis=1)
-        j = int(np.argmin(squares))
-        if squares[j] < best[2]:
-            best = (i, j, float(squares[j]))
-    return best[0], best[1], float(np.sqrt(best[2]))
+        lengths = row_lengths(B - row)
+        j = int(np.argmin(lengths))
+        if lengths[j] < best[2]:
+            best = (i, j, float(lengths[j]))
+    return best
 
 
 def _game_on(Z: Array, active: Mask, unit: float | None, time_s: float) -> tuple[Game, Mask]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arguments import Array, Index, Mask
+from ..._core.arguments import Array, Index, Mask, row_lengths
 
+EPS = float(np.finfo(float).eps)
 RANK = 1e-13
 """Relative singular value below which a direction of the rows counts as absent."""
 JITTER = 1e-14
@@ -115,11 +116,8 @@ def search(
     known = float(np.max(signed @ starts.features(rows), initial=0.0))
     reduced, basis, lost = _in_their_span(rows[on])
     if faces_to_visit(*reduced.shape) <= effort:
-        shift = (
-            0.5
-            * float(np.abs(signed[on]) @ np.linalg.norm(rows[on], axis=1))
-            * (lost + JITTER * (reduced.shape[1] > 3))
-        )
+        jitter = JITTER * (reduced.shape[1] > 3) * row_lengths(rows[on])
+        shift = 0.5 * float(np.abs(signed[on]) @ (lost + jitter))
         return _lifted(_exact(reduced, 0.5 * signed[on], floor), basis, shift, known)
     return _lifted(
         _climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng, restarts),
@@ -140,12 +138,21 @@ def faces_to_visit(n: int, rank: int) -> float:
     return math.comb(n, max(rank - 2, 0)) * 2.0 * n * 3.0 ** max(rank - 2, 0) * rank
 
 
-def _in_their_span(rows: Array) -> tuple[Array, Array, float]:
-    """Coordinates (k, r) in an orthonormal basis (r, d+1) of their span, and the relative size of
-    what was dropped."""
+def _in_their_span(rows: Array) -> tuple[Array, Array, Array]:
+    """Coordinates (k, r) in an orthonormal basis (r, d+1) of their span, and how far each row is
+    from these (k,): what was dropped, and rounding of d + 1 products in r coordinates and of the
+    basis, whose rows are orthonormal to as much."""
+    p = rows.shape[1]
     _, values, vt = np.linalg.svd(rows, full_matrices=False)
     rank = int(np.sum(values > RANK * values[0]))
-    return rows @ vt[:rank].T, vt[:rank], float(np.sum(values[rank:]) / values[0])
+    if rank == p:
+        return rows, np.eye(p), np.zeros(len(rows))
+    reduced = rows @ vt[:rank].T
+    return (
+        reduced,
+        vt[:rank],
+        row_lengths(rows - reduced @ vt[:rank]) + (p + 4) * math.sqrt(p) * EPS * row_lengths(rows),
+    )
 
 
 def _exact(rows: Array, q: Array, floor: float) -> Answer:

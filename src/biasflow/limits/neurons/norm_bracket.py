@@ -8,15 +8,13 @@ matrix F of their values: that costs at most 2‖c‖₁ ≤ 2√m‖r‖/σ_min
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import scipy.linalg as sl
 
 from ..._core.arguments import Array, length
 from ...models import TwoLayerParams
 from .patterns import circle_rays
-from .rays import Samples
+from .rays import Samples, exact_ratio
 
 EPS = float(np.finfo(float).eps)
 MORE = 4
@@ -76,17 +74,9 @@ def _rest_follows(samples: Samples, X: Array, y: Array) -> bool:
     """Whether every sample left out is a multiple of one kept, label included, or zero, in
     rationals."""
     kept = set(samples.first.tolist())
+    whole = np.column_stack([X, y])
     for k in set(range(len(X))) - kept:
-        whole = [Fraction(float(value)) for value in (*X[k], y[k])]
-        if any(whole) and not any(
-            _multiple(whole, [Fraction(float(value)) for value in (*X[j], y[j])]) for j in kept
-        ):
+        ratios = (exact_ratio(whole[j], whole[k]) for j in kept)
+        if np.any(whole[k]) and not any(ratio is not None and ratio > 0 for ratio in ratios):
             return False
     return True
-
-
-def _multiple(one: list[Fraction], other: list[Fraction]) -> bool:
-    pivot = next((i for i, value in enumerate(other[:-1]) if value), None)
-    if pivot is None or one[pivot] / other[pivot] <= 0:
-        return False
-    return all(x * other[pivot] == z * one[pivot] for x, z in zip(one, other, strict=True))

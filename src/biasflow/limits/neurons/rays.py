@@ -3,12 +3,15 @@ span."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from ..._core.arguments import Array, Index, row_lengths
 from ...errors import InconsistentError, InputError
+from ..rank import integer_ranks
 
 SAME_DIRECTION = 1e-12
 """Distance of two unit vectors below which they count as one: inputs that a float can hardly tell
@@ -16,6 +19,7 @@ apart."""
 SAME_LABEL = 1e-9
 """Relative difference of labels above which equal inputs are called inconsistent: far above
 rounding, far below any noise."""
+CENTRE = "columns with an offset are better centred, those of mixed units rescaled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +73,9 @@ def read_samples(X: Array, y: Array) -> Samples:
             "both"
         )
     size = float(np.max(np.abs(z)))
-    kept = _one_per_ray(u, z, size, rows)
+    kept = _one_per_ray(X, y, u, z, size, rows)
     u, z = u[kept], z[kept]
-    _check_opposite(u, z, size, rows[kept])
+    _check_opposite(X, y, u, z, size, rows[kept])
     basis = _span(u)
     coordinates = u if basis.shape[0] == u.shape[1] else u @ basis.T
     if basis.shape[0] == u.shape[1]:
@@ -92,7 +96,7 @@ def _check_zero_inputs(lengths: Array, y: Array) -> None:
         )
 
 
-def _one_per_ray(u: Array, z: Array, size: float, rows: Index) -> Index:
+def _one_per_ray(X: Array, y: Array, u: Array, z: Array, size: float, rows: Index) -> Index:
     """The first sample of every ray of inputs; equal rays must carry proportional labels."""
     near = (u @ u.T) > 1 - 1e-6
     kept: list[int] = []
@@ -101,16 +105,34 @@ def _one_per_ray(u: Array, z: Array, size: float, rows: Index) -> Index:
         if not before:
             kept.append(k)
         elif abs(z[before[0]] - z[k]) > SAME_LABEL * size:
+            i, j = int(rows[before[0]]), int(rows[k])
+            ratio = (
+                f"their labels are not in the same ratio (label over length: {z[before[0]]:g} "
+                f"and {z[k]:g})"
+            )
+            if exact_ratio(X[i], X[j]) is None:
+                raise InconsistentError(
+                    f"X, y: floats cannot tell the directions of samples {i} and {j} apart, "
+                    "though they differ in exact"
+                    f" arithmetic, and {ratio}: networks that fit both have weights that floats "
+                    f"do not hold; {CENTRE}"
+                )
             raise InconsistentError(
-                f"X, y: samples {rows[before[0]]} and {rows[k]} are positive multiples of one "
-                "input, and their labels are not in "
-                f"the same ratio (label over length: {z[before[0]]:g} and {z[k]:g}); h is "
-                "positively homogeneous"
+                f"X, y: samples {i} and {j} are positive multiples of one input, and {ratio}; h "
+                "is positively homogeneous"
             )
     return np.array(kept, dtype=np.intp)
 
 
-def _check_opposite(u: Array, z: Array, size: float, rows: Index) -> None:
+def exact_ratio(x: Array, other: Array) -> Fraction | None:
+    """c with other = c·x in rationals, x not zero; None where there is none."""
+    one, two = ([Fraction(float(value)) for value in row] for row in (x, other))
+    pivot = next(i for i, value in enumerate(one) if value)
+    c = two[pivot] / one[pivot]
+    return c if all(b == c * a for a, b in zip(one, two, strict=True)) else None
+
+
+def _check_opposite(X: Array, y: Array, u: Array, z: Array, size: float, rows: Index) -> None:
     """h(x) − h(−x) is linear in x: on opposite inputs the odd part of the labels must be linear."""
     first, second = np.nonzero(np.triu((u @ u.T) < -1 + 1e-6))
     opposite = np.linalg.norm(u[first] + u[second], axis=1) <= SAME_DIRECTION
@@ -122,12 +144,34 @@ def _check_opposite(u: Array, z: Array, size: float, rows: Index) -> None:
     off = np.abs(u[first] @ linear - odd)
     if np.max(off) > SAME_LABEL * size:
         worst = int(np.argmax(off))
+        i, j = rows[first[worst]], rows[second[worst]]
+        if _linear_exactly(X, y, rows[first], rows[second]):
+            raise InconsistentError(
+                f"X, y: floats find no network: to rounding samples {i} and {j}, among others, "
+                "are opposite and their labels not"
+                f" linear in x, though a network may fit them in exact arithmetic; {CENTRE}"
+            )
         raise InconsistentError(
             "X, y: h(x) − h(−x) is linear in x for every network without a bias, and the labels "
             "of opposite inputs (samples "
-            f"{rows[first[worst]]} and {rows[second[worst]]} among them) are not; a bias column "
-            "would make them consistent"
+            f"{i} and {j} among them) are not; a bias column would make them consistent"
         )
+
+
+def _linear_exactly(X: Array, y: Array, first: Index, second: Index) -> bool:
+    """Whether some b has ⟨b, x⟩ = y − y'/c for all pairs x, x' = −cx that are opposite in exact
+    arithmetic."""
+    lines = []
+    for i, j in zip(first, second, strict=True):
+        c = exact_ratio(X[i], X[j])
+        if c is not None:
+            line = [
+                *map(Fraction, X[i].tolist()),
+                Fraction(float(y[i])) + Fraction(float(y[j])) / c,
+            ]
+            common = math.lcm(*(value.denominator for value in line))
+            lines.append([int(value * common) for value in line])
+    return not lines or len(set(integer_ranks(np.array(lines, dtype=object)))) == 1
 
 
 def _span(u: Array) -> Array:

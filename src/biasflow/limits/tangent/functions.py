@@ -73,7 +73,7 @@ def tangent_function(fn: Any, params: Any, output: int | None = None) -> Tangent
         return JaxFunction(over_inputs, params, output, is_array)
     if not callable(fn):
         raise InputError(
-            "fn: expected a function of (params, X), a model or a module, found "
+            "network: expected a function of (params, X), a model or a module, found "
             f"{type(fn).__name__}"
         )
     if (
@@ -160,7 +160,8 @@ def column(values: Any, n: int, output: int | None) -> Any:
     library."""
     if len(values.shape) not in (1, 2) or values.shape[0] != n:
         raise InputError(
-            f"fn: expected one prediction for each of {n} inputs, found shape {tuple(values.shape)}"
+            f"network: expected one prediction for each of {n} inputs, found shape "
+            f"{tuple(values.shape)}"
         )
     values = values.reshape(n, -1)
     return values[:, chosen_output(values.shape[1], output)]
@@ -170,7 +171,7 @@ def chosen_output(count: int, output: int | None) -> int:
     """The column of the predictions that is looked at."""
     if output is None and count > 1:
         raise InputError(
-            f"fn: returns {count} outputs for each input, and a tangent kernel is of one: say "
+            f"network: returns {count} outputs for each input, and a tangent kernel is of one: say "
             f"which with output=0..{count - 1},"
             " or give a function of one output"
         )
@@ -191,7 +192,8 @@ def check_alone(together: float, alone: float) -> None:
     off = np.abs(np.nan_to_num(together) - np.nan_to_num(alone))
     if off > TOGETHER * max(abs(together), abs(alone)):
         raise InputError(
-            f"fn: the prediction of an input depends on the others, or on chance ({together:g} "
+            "network: the prediction of an input depends on the others, or on chance "
+            f"({together:g} "
             f"with a second input, {alone:g}"
             " alone); put batch normalisation, dropout and the like into inference mode"
         )

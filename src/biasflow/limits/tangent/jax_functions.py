@@ -114,7 +114,7 @@ class JaxFunction(TangentFunction):
                 return jax.tree_util.tree_map(double, compiled(tuple(leaves), *arguments))
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
             raise InputError(
-                "fn: JAX cannot differentiate it, since it leaves JAX: "
+                "network: JAX cannot differentiate it, since it leaves JAX: "
                 f"{str(error).splitlines()[0]}"
             ) from None
         except BiasflowError:
@@ -122,7 +122,7 @@ class JaxFunction(TangentFunction):
         except FAILURES as error:
             shapes = ", ".join(str(np.shape(argument)) for argument in arguments[:1])
             said = f"{type(error).__name__}: {(str(error) or 'without a word').splitlines()[0]}"
-            raise InputError(f"fn: fails on inputs of shape {shapes}: {said}") from error
+            raise InputError(f"network: fails on inputs of shape {shapes}: {said}") from error
 
     def _planned(self, leaves: Leaves, X: Array) -> tuple[Plan, Any]:
         """The plan for inputs of this shape, and its compiled form, made once. Inputs that

@@ -11,14 +11,16 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
-from ..._core.arguments import Array, instance, label_size, labels, vector
+from ..._core.arguments import Array, instance, label_size, labels, length, vector
+from ..._core.former_names import renamed
 from ..._core.problems import Dataset
-from ..._core.results import Limit
+from ..._core.results import Certificate, Limit
 from ...errors import InputError, RefusedError
 from ...losses import SquareLoss
 from ...models import Model
 from ..hard_margins import ROUNDING, UNIT, kernel_max_margin
 from ..kernel_interpolation import kernel_interpolator
+from ..rounding import kind_of
 from .functions import Leaves, read_inputs
 from .tangent_kernels import MEMORY, Tangent, tangent
 
@@ -65,45 +67,75 @@ def _predictor(at: Tangent, X: Array, coefficients: Array, biased: bool) -> Tang
     return TangentPredictor(at, coefficients, direction, biased)
 
 
+@renamed(fn="network", params0="start", memory="memory_b")
 def tangent_interpolator(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """Where the network linearised at params0 goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K
+    """Where the network linearised at start goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K
     least with h(X) = y (W, §3).
 
-    fn, output, memory: as for `tangent_kernel`. objective: ‖g‖_K. Raises InconsistentError where y
-    is out of K's reach.
+    network, output, memory_b: as for `tangent_kernel`. objective: ‖g‖_K. certificate: for gradients
+    good to 2^-49 of their length, whose products are sums of as many terms as there are weights,
+    and predictions good to as many roundings of ‖w₀‖‖∇f‖; of the rank that K has in floats. Raises
+    InconsistentError where y is out of K's reach.
     """
     inputs = read_inputs(X)
-    at = tangent(fn, params0, inputs, output, memory)
+    at = tangent(network, start, inputs, output, memory_b)
     target = vector("y", y, len(inputs))
-    found = kernel_interpolator(at.kernel(inputs), target - at.predictions(inputs))
+    K = at.kernel(inputs)
+    found = kernel_interpolator(K, target - at.predictions(inputs))
     value = _predictor(at, inputs, found.value, True)
     residual = float(np.max(np.abs(value(inputs) - target))) / label_size(target)
-    return Limit(
-        value,
-        found.objective,
-        dataclasses.replace(found.certificate, residual=residual),
-        found.stats,
-    )
+    primal, dual = _rounded(found, K, target, at)
+    kind = kind_of(primal, dual, found.certificate.kind)
+    return Limit(value, found.objective, Certificate(primal, dual, residual, kind), found.stats)
 
 
+def _rounded(found: Limit[Array], K: Array, y: Array, at: Tangent) -> tuple[float, float]:
+    """Both bounds moved outwards by the rounding of K and of the labels' distance from the start,
+    which are known to ρ√(k_iik_jj) and e_i.
+
+    With unit diagonal and λ its least eigenvalue that is used, K moves by a share δ = nρ/λ at most,
+    hence ‖g‖ by a factor within 1/√(1 ± δ); e costs at most ‖e/√k‖/√(λ(1 − δ)).
+    """
+    summed, lengths = _weights(at), np.sqrt(np.maximum(np.diagonal(K), 0.0))
+    own = np.flatnonzero(lengths > 0)
+    if not own.size:
+        return found.certificate.primal, found.certificate.dual
+    values = sl.eigvalsh(K[np.ix_(own, own)] / np.multiply.outer(lengths[own], lengths[own]))
+    least = float(values[max(own.size - int(found.stats["rank"]), 0)])
+    share = own.size * (ROUNDING + summed * UNIT) / least if least > 0 else np.inf
+    if not share < 1:
+        return np.inf, 0.0
+    weights = length(np.concatenate([np.ravel(leaf) for leaf in at.leaves]))
+    off = (summed + 4) * UNIT * weights * np.ones(own.size) + UNIT * np.abs(y[own]) / lengths[own]
+    cost = length(off) / np.sqrt(least * (1 - share))
+    above = found.certificate.primal / np.sqrt(1 - share) + cost
+    return float(above), max(float(found.certificate.dual / np.sqrt(1 + share) - cost), 0.0)
+
+
+def _weights(at: Tangent) -> int:
+    """Products in an entry of K, each rounded, beside the gradients."""
+    return sum(int(np.size(leaf)) for leaf in at.leaves)
+
+
+@renamed(fn="network", params0="start", memory="memory_b")
 def tangent_max_margin(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """The max-margin classifier of the tangent kernel at params0, labels ±1: γ = max_{‖g‖_K ≤ 1}
+    """The max-margin classifier of the tangent kernel at start, labels ±1: γ = max_{‖g‖_K ≤ 1}
     min_i y_ig(x_i).
 
     Where a network linearised at an unbiased start goes, in direction, under losses with an
@@ -112,34 +144,33 @@ def tangent_max_margin(
     products are sums of as many terms as there are weights.
     """
     inputs = read_inputs(X)
-    at = tangent(fn, params0, inputs, output, memory)
-    # products in an entry of K, each rounded, beside the gradients
-    summed = sum(int(np.size(leaf)) for leaf in at.leaves)
+    at = tangent(network, start, inputs, output, memory_b)
     found = kernel_max_margin(
-        at.kernel(inputs), labels("y", y, len(inputs)), rounding=ROUNDING + summed * UNIT
+        at.kernel(inputs), labels("y", y, len(inputs)), rounding=ROUNDING + _weights(at) * UNIT
     )
     return Limit(
         _predictor(at, inputs, found.value, False), found.objective, found.certificate, found.stats
     )
 
 
-def tangent_kernel_limit(model: Model, ds: Dataset, params0: Any) -> Limit[Any]:
-    """Where the model linearised at params0 goes: the predictor of least tangent-kernel norm (W,
+@renamed(ds="data", params0="start")
+def tangent_kernel_limit(model: Model, data: Dataset, start: Any) -> Limit[Any]:
+    """Where the model linearised at start goes: the predictor of least tangent-kernel norm (W,
     §3).
 
     value: for models that are linear in an effective predictor, that predictor: for diagonal
     networks β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹(y − Xβ₀) with k the tangent kernel's weights; for all
     others the linearised network, a `TangentPredictor`.
     """
-    params0 = model.checked(params0, ds.d)
-    found = tangent_interpolator(model, params0, ds.X, ds.y)
+    start = model.checked(start, data.d)
+    found = tangent_interpolator(model, start, data.X, data.y)
     try:
-        design = model.features(ds.X)
+        design = model.features(data.X)
     except RefusedError:
         return found
-    direction = model.gradient(params0, ds.X, found.value.coefficients)
-    value = model.effective(params0) + model.linearised(params0, direction)
-    residual = float(np.max(np.abs(design @ np.ravel(value) - ds.y))) / label_size(ds.y)
+    direction = model.gradient(start, data.X, found.value.coefficients)
+    value = model.effective(start) + model.linearised(start, direction)
+    residual = float(np.max(np.abs(design @ np.ravel(value) - data.y))) / label_size(data.y)
     return dataclasses.replace(
         found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual)
     )
@@ -185,23 +216,25 @@ def _time(t: float) -> float:
     return float(t)
 
 
+@renamed(fn="network", params0="start", memory="memory_b")
 def linearised_flow(
-    fn: Any,
-    params0: Any,
+    network: Any,
+    start: Any,
     X: ArrayLike,
     y: ArrayLike,
     loss: SquareLoss = HALF,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> LinearisedFlow:
-    """The gradient flow of the network linearised at params0, without integrating: `flow.at(t)` is
+    """The gradient flow of the network linearised at start, without integrating: `flow.at(t)` is
     a predictor.
 
-    fn, output, memory: as for `tangent_kernel`. Modes of K within rounding of zero do not move.
+    network, output, memory_b: as for `tangent_kernel`. Modes of K within rounding of zero do not
+    move.
     """
     inputs = read_inputs(X)
-    at = tangent(fn, params0, inputs, output, memory)
+    at = tangent(network, start, inputs, output, memory_b)
     target = vector("y", y, len(inputs))
     factor = instance("loss", loss, SquareLoss).factor(len(inputs))
     values, vectors = sl.eigh(at.kernel(inputs))

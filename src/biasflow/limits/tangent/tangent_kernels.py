@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, positive_float
+from ..._core.former_names import renamed
 from ...errors import InputError
 from ...models import Model
 from .functions import Leaves, TangentFunction, read_inputs, tangent_function
@@ -36,7 +37,7 @@ class Tangent:
         size = int(self.memory / 2 / need)
         if size < 1:
             raise InputError(
-                f"memory: {self.memory:.3g} bytes, and the gradient at one input alone needs "
+                f"memory_b: {self.memory:.3g} bytes, and the gradient at one input alone needs "
                 f"{2 * need:.3g}"
             )
         count = -(-len(X) // size)
@@ -59,7 +60,8 @@ class Tangent:
                 else f"f = {found.values[k]}"
             )
             raise InputError(
-                f"fn: {what} at an input; weights up to {top:.3g}: their scale overflows, or f is "
+                f"network: {what} at an input; weights up to {top:.3g}: their scale overflows, or "
+                "f is "
                 "singular there"
             )
         return found
@@ -112,29 +114,30 @@ def tangent(
     if isinstance(fn, Model):
         params = fn.checked(params, X.shape[1])
     function = tangent_function(fn, params, output)
-    return Tangent(function, function.leaves(name, params), positive_float("memory", memory))
+    return Tangent(function, function.leaves(name, params), positive_float("memory_b", memory))
 
 
+@renamed(fn="network", memory="memory_b")
 def tangent_kernel(
-    fn: Any,
+    network: Any,
     params: Any,
     X: ArrayLike,
     other: ArrayLike | None = None,
     *,
     output: int | None = None,
-    memory: float = MEMORY,
+    memory_b: float = MEMORY,
 ) -> Array:
     """K_ij = ⟨∇_w f(w, x_i), ∇_w f(w, x_j)⟩ (W, §3), (n, n); with other inputs ⟨∇_w f(w, x_i), ∇_w
     f(w, x'_j)⟩, (n, n').
 
-    fn: a biasflow model, any JAX function fn(params, X) -> (n,), an equinox module or a PyTorch
-    one; params: its parameters.
-    output: the column looked at where fn has several outputs. The Jacobian is never held: weights
-    that enter by one product with a vector contribute ⟨a_i, a_j⟩⟨g_i, g_j⟩ from p + q numbers an
-    input instead of p·q; for all others, gradients are held for two blocks of inputs at a time, of
-    at most `memory` bytes together, and computed again for every pair of blocks.
+    network: a biasflow model, any JAX function network(params, X) -> (n,), an equinox module or a
+    PyTorch one; params: its parameters.
+    output: the column looked at where network has several outputs. The Jacobian is never held:
+    weights that enter by one product with a vector contribute ⟨a_i, a_j⟩⟨g_i, g_j⟩ from p + q
+    numbers an input instead of p·q; for all others, gradients are held for two blocks of inputs at
+    a time, of at most `memory_b` bytes together, and computed again for every pair of blocks.
     """
     inputs = read_inputs(X)
-    return tangent(fn, params, inputs, output, memory).kernel(
+    return tangent(network, params, inputs, output, memory_b).kernel(
         inputs, None if other is None else read_inputs(other, "other")
     )

@@ -41,7 +41,7 @@ class TorchModule(TangentFunction):
             tuple(parameter.shape) for parameter in module.parameters() if parameter.requires_grad
         ]
         if not self.names:
-            raise InputError("fn: the module has no parameter that requires a gradient")
+            raise InputError("network: the module has no parameter that requires a gradient")
 
     @staticmethod
     def serves(fn: Any) -> bool:
@@ -96,7 +96,7 @@ class TorchModule(TangentFunction):
             )
         except RuntimeError as error:
             raise InputError(
-                f"fn: PyTorch has no gradients of it, input by input: {_first_line(error)}"
+                f"network: PyTorch has no gradients of it, input by input: {_first_line(error)}"
             ) from None
         rows = tuple(gradients[name].detach().reshape(len(X), -1).numpy() for name in self.names)
         return Features(values.detach().numpy(), (), rows)
@@ -132,7 +132,7 @@ class TorchModule(TangentFunction):
         except (RuntimeError, ValueError, IndexError) as error:
             mode = "training" if self.module.training else "evaluation"
             raise InputError(
-                f"fn: the module fails on float64 inputs, in {mode} mode: {_first_line(error)}"
+                f"network: the module fails on float64 inputs, in {mode} mode: {_first_line(error)}"
             ) from None
         return column(values, X.shape[0], self.output)
 
