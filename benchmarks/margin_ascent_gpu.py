@@ -51,7 +51,7 @@ def timed(batch, runs, steps):
     import numpy as np
 
     batch.advance(0, FIRST)
-    weights = np.array([moving[1] for moving, _, _ in batch.now()])
+    weights = np.array([moving[1] for moving, *_ in batch.now()])
     best, at = float("inf"), FIRST
     for _ in range(3):
         begin = time.perf_counter()

@@ -73,5 +73,8 @@ from .theory import (
     falsify as falsify,
     verify as verify,
 )
+from .training import (
+    train as train,
+)
 
 __version__: str

@@ -182,7 +182,7 @@ def test_already_fitted_or_nothing_moves():
 def test_descent_follows_the_flow():
     ds, model = sensing(), bf.MatrixFactorisation((3, 4), 8)
     start = model.init(0.3)
-    descent = bf.training.gradient_descent(model, ds, SUM, start, stepsize=1e-4, steps=5000)
+    descent = bf.training.gradient_descent(model, ds, SUM, start, step=1e-4, steps=5000)
     flow = bf.gradient_flow(model, ds, SUM, start, times=[0.5])
     np.testing.assert_allclose(
         model.effective(descent.final), model.effective(flow.final), atol=1e-2

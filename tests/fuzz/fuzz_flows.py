@@ -167,11 +167,11 @@ def flow_entries() -> dict[str, Entry]:
             lambda X, y, **rest: bf.training.gradient_descent(
                 diagonal, bf.Dataset(X, y), half, **rest
             ),
-            {"X": X, "y": y, "params0": diagonal.init(0.3, dim=6), "stepsize": 0.01, "steps": 100},
+            {"X": X, "y": y, "start": diagonal.init(0.3, dim=6), "step": 0.01, "steps": 100},
             {
                 **X_y,
-                "params0": PARAMS,
-                "stepsize": NUMBER,
+                "start": PARAMS,
+                "step": NUMBER,
                 "steps": WORK,
                 "batch": COUNT,
                 "key": COUNT,
@@ -179,20 +179,20 @@ def flow_entries() -> dict[str, Entry]:
         ),
         "effective_limit": Entry(
             ("effective_limit",),
-            lambda X, y, stepsize, steps: bf.training.effective_limit(
-                diagonal, bf.Dataset(X, y), half, diagonal.init(0.5, dim=6), stepsize, steps
+            lambda X, y, step, steps: bf.training.effective_limit(
+                diagonal, bf.Dataset(X, y), half, diagonal.init(0.5, dim=6), step, steps
             ),
-            {"X": X, "y": y, "stepsize": 0.01, "steps": 3000},
-            {**X_y, "stepsize": NUMBER, "steps": WORK},
+            {"X": X, "y": y, "step": 0.01, "steps": 3000},
+            {**X_y, "step": NUMBER, "steps": WORK},
         ),
         "train_batch": Entry(
             ("train_batch", "TrainedBatch", "TrainedRun"),
             lambda X, y, **rest: bf.training.train_batch(two, bf.Dataset(X, y), mean, **rest),
-            {"X": small, "y": target, "starts": [start], "stepsizes": [0.1], "steps": 50},
+            {"X": small, "y": target, "starts": [start], "step": [0.1], "steps": 50},
             {
                 **X_y,
                 "starts": LIST,
-                "stepsizes": VECTOR,
+                "step": VECTOR,
                 "steps": WORK,
                 "threshold": NUMBER,
                 "batch": COUNT,

@@ -61,7 +61,7 @@ REPAIRED = {
     "feature_ascent | keep | 10**20": CLEAR,
     "train_batch | batch | int8": RIGHT,
     "train_batch | starts | a number": CLEAR,
-    "train_batch | stepsizes | ragged": CLEAR,
+    "train_batch | step | ragged": CLEAR,
 }
 
 

@@ -6,9 +6,9 @@ import pytest
 
 import biasflow as bf
 from biasflow._numerics.double_precision import jax_in_double
+from biasflow.losses import margin_loss, soft_minimum
 from biasflow.training import gpu_kernels as fused
 from biasflow.training.ascent_batches import Batch
-from biasflow.training.soft_minimum import soft_min
 from biasflow.training.trainables import BothLayers
 
 STEPS = 150
@@ -225,25 +225,22 @@ def test_padded_to_the_frame_of_the_fused_kernels():
         (1, 32),
     ]
     assert int(np.sum(batch.mask)) == ds.n
-    ((a, W), _, _), *_ = batch.now()
+    ((a, W), *_), *_ = batch.now()
     assert a.shape == params.a.shape and W.shape == params.W.shape
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 def test_soft_min_at_any_margin(loss):
     """Gradient by differences at moderate margins; finite, and the minimum, at enormous ones."""
-    everyone, u = np.ones(5, dtype=bool), np.array([-3.0, 0.2, 1.0, 40.0, 2.0])
-    p, _, least = soft_min(np, u, 0.0, everyone, loss)
+    risk, u = margin_loss(loss), np.array([-3.0, 0.2, 1.0, 40.0, 2.0])
+    _, p, least = soft_minimum(risk, u)
     step, unit = 1e-6, np.eye(5)
     slopes = [
-        (
-            soft_min(np, u + step * e, 0.0, everyone, loss)[1]
-            - soft_min(np, u - step * e, 0.0, everyone, loss)[1]
-        )
+        soft_minimum(risk, u + step * e).value - soft_minimum(risk, u - step * e).value
         for e in unit
     ]
     assert p == pytest.approx(np.array(slopes) / (2 * step), abs=1e-8) and least == -3
-    p, smooth, _ = soft_min(np, np.array([0.3, 0.1, 0.2]), 60.0, everyone[:3], loss)
+    smooth, p, _ = soft_minimum(risk, np.array([0.3, 0.1, 0.2]), 60.0)
     assert p == pytest.approx([0, 1, 0]) and smooth == pytest.approx(0.1 * np.exp(60.0))
 
 
@@ -285,7 +282,8 @@ def test_bad_input():
     ]
     options += [
         {"records": 1},
-        {"step": 0.1},
+        {"step": -0.1},
+        {"step": "fast"},
         {"activation": "squared_relu", "training": "output"},
         {"device": "abacus"},
         {"method": "compiled", "device": "cpu"},

@@ -80,7 +80,7 @@ def test_a_batch_of_everything_is_gradient_descent(small, normalisation):
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        ({"stepsize": 0.0}, "stepsize"),
+        ({"step": 0.0}, "step"),
         ({"steps": 0}, "steps"),
         ({"batch": 9}, "batch"),
         ({"batch": 0}, "batch"),
@@ -88,7 +88,7 @@ def test_a_batch_of_everything_is_gradient_descent(small, normalisation):
 )
 def test_bad_arguments_are_named(small, change, name):
     model = bf.DiagonalNetwork(2)
-    arguments = {"stepsize": 0.01, "steps": 10, **change}
+    arguments = {"step": 0.01, "steps": 10, **change}
     with pytest.raises(bf.errors.InputError, match=name):
         bf.training.gradient_descent(
             model, small, bf.SquareLoss(), model.init(0.1, dim=small.d), **arguments

@@ -112,7 +112,7 @@ def test_bad_input():
         (Z * np.nan, 10),
         (Z, 0),
         (Z, 10, "both"),
-        (Z, 10, "output", 0.1),
+        (Z, 10, "output", -0.1),
     ]:
         with pytest.raises(bf.errors.InputError):
             bf.training.feature_ascent(*arguments)

@@ -53,6 +53,10 @@ class Deadline:
         """Whether the time of both runs is over."""
         return self._elapsed() > BOTH_RUNS * self.seconds
 
+    def over(self) -> bool:
+        """Whether all of the time is over, for what has one run only."""
+        return self._elapsed() > self.seconds
+
     def pause(self) -> None:
         """Code is loaded or compiled: the clock stands still until as many calls of `resume`."""
         with self._lock:

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from .._core.arguments import Array, Index, labels, one_of
+from .._core.arguments import Array, Index, instance, labels
 from .._core.former_names import renamed
 from ..errors import AssumptionError, InputError
+from ..losses import ExponentialLoss, LogisticLoss, MarginLoss, margin_loss, soft_minimum
 from .hard_margins import kernel_factor
 from .tangent.functions import Leaves, read_inputs
 from .tangent.tangent_kernels import MEMORY, Tangent, tangent
@@ -32,9 +33,6 @@ HOMOGENEOUS = 1e-6
 homogeneous."""
 STRETCH = 2.0
 """c at which f(cw) = c^L·f(w) is tried, besides Euler's identity, which looks at c = 1."""
-LOSSES = ("exponential", "logistic")
-LARGE = 30.0
-"""e^{−30} is small beside one; e^{−60} is below its rounding."""
 CARRIES = 1e-9
 """Multipliers below this share of the largest are rounding."""
 MONOTONE = 1e-9
@@ -261,19 +259,21 @@ def smoothed_margin(
     checkpoints: Sequence[Any],
     X: ArrayLike,
     y: ArrayLike,
-    loss: str = "exponential",
+    loss: MarginLoss | str = "exponential",
     *,
     output: int | None = None,
 ) -> SmoothedMargin:
     """The smoothed normalised margin along training, which gradient flow never lets fall once the
     data are fitted.
 
-    loss: 'exponential' ℓ(q) = e^{−q}, or 'logistic' ℓ(q) = log(1 + e^{−q}), summed over the inputs.
+    loss: `ExponentialLoss()` or 'exponential' ℓ(q) = e^{−q}, `LogisticLoss()` or 'logistic' ℓ(q) =
+    log(1 + e^{−q}), summed over the inputs.
     Computed in logarithms: losses below the range of floats are no matter. A fall along checkpoints
     of gradient descent means that the step was too large for the flow's theorem; a network that is
     not homogeneous is refused.
     """
-    one_of("loss", loss, LOSSES)
+    risk = margin_loss(loss)
+    instance("loss", risk, (ExponentialLoss, LogisticLoss))
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
     if not isinstance(checkpoints, Iterable):
@@ -297,7 +297,8 @@ def smoothed_margin(
                 f"checkpoints[{k}]: predictions are not finite: training diverged, or the scale "
                 "overflows"
             )
-        log_loss, inverse = _smooth_minimum(q, loss)
+        log_loss = float(np.log(len(q)) - soft_minimum(risk, q).value)
+        inverse = _logistic_margin(log_loss) if isinstance(risk, LogisticLoss) else -log_loss
         unit = norm(leaves) ** degree.degree
         rows.append((inverse / unit, float(np.min(q)) / unit, log_loss))
     values, margins, logs = (np.array(column) for column in zip(*rows, strict=True))
@@ -308,21 +309,9 @@ def _named(k: int, checkpoints: Sequence[Any]) -> str:
     return f"checkpoints[{k % len(checkpoints)}]"
 
 
-def _smooth_minimum(q: Array, loss: str) -> tuple[float, float]:
-    """log L = log Σℓ(q_i) and ℓ⁻¹(L): −log L, and −log(e^L − 1) for the logistic loss, which is
-    −log L − log(expm1(L)/L)."""
-    terms = -q if loss == "exponential" else _log_logistic(q)
-    top = float(np.max(terms))
-    log_loss = top + float(np.log(np.sum(np.exp(terms - top))))
-    if loss == "exponential":
-        return log_loss, -log_loss
+def _logistic_margin(log_loss: float) -> float:
+    """−log(e^L − 1), the margin at which the logistic loss is L, from log L."""
     value = float(np.exp(log_loss))
-    if value > LARGE:
-        return log_loss, -value
-    return log_loss, -log_loss - (float(np.log(np.expm1(value) / value)) if value > 0 else 0.0)
-
-
-def _log_logistic(q: Array) -> Array:
-    """log log(1 + e^{−q}), which is −q where e^{−q} is below rounding."""
-    small = q > 2 * LARGE
-    return np.where(small, -q, np.log(np.logaddexp(0.0, -np.where(small, 0.0, q))))
+    if value > 1:
+        return -value - float(np.log1p(-np.exp(-value)))
+    return -log_loss - (float(np.log(np.expm1(value) / value)) if value > 0 else 0.0)

@@ -2,7 +2,15 @@
 
 from .classes import CrossEntropyLoss
 from .loss import Loss
-from .margin_losses import ExponentialLoss, LogisticLoss, MarginLoss, SmoothMargin
+from .margin_losses import (
+    ExponentialLoss,
+    LogisticLoss,
+    MarginLoss,
+    SmoothMargin,
+    SoftMinimum,
+    margin_loss,
+    soft_minimum,
+)
 from .square import SquareLoss, needs_square
 
 __all__ = [
@@ -12,6 +20,9 @@ __all__ = [
     "Loss",
     "MarginLoss",
     "SmoothMargin",
+    "SoftMinimum",
     "SquareLoss",
+    "margin_loss",
     "needs_square",
+    "soft_minimum",
 ]

@@ -1,22 +1,21 @@
 """Losses of the margins u_i = y_i·f_i that only infinite margins minimise, and C's smooth margin
 (C, §2).
 
-Everything is computed from logarithms, so that margins of ±10⁶ neither over- nor underflow.
+Everything is computed from logarithms, so that margins of ±10⁶ neither over- nor underflow. The one
+soft-min of the library is here; `_numerics/soft_minimum` is its compiled twin.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from .._core.arguments import Array, instance, labels as classes
+from .._core.arguments import Array, instance, labels as classes, one_of
+from .._numerics.float_ranges import EXPONENTIAL_FROM, LARGEST, LARGEST_EXPONENT
 from ..errors import RefusedError
 from .loss import Loss
-
-TINY = 1e-5
-"""Size of e^{−u} below which log(log(1 + e^{−u})) is taken from its series: the next term is below
-rounding."""
 
 
 class MarginLoss(Loss):
@@ -48,7 +47,7 @@ class MarginLoss(Loss):
 
     def log_risk(self, predictions: Any, labels: Any) -> Any:
         """log((1/n)Σℓ(−y_i·f_i)), which keeps its digits where the risk underflows."""
-        return _log_mean_exp(self.log_loss(labels * predictions))
+        return -soft_minimum(self, labels * predictions).value
 
     def __call__(self, predictions: Any, labels: Any) -> Any:
         log_risk = self.log_risk(predictions, labels)
@@ -79,14 +78,11 @@ class LogisticLoss(MarginLoss):
     """(1/n)Σlog(1 + exp(−y_i·f_i))."""
 
     def log_loss(self, margins: Any) -> Any:
-        """log log(1+e^{−u}); where z = e^{−u} is small, −u − z/2 + 5z²/24."""
+        """log log(1+e^{−u}), which is −u to rounding where e^{−u} is below it."""
         xp = margins.__array_namespace__()
-        small = xp.exp(-abs(margins))
-        far = small < TINY
-        safe = xp.where(far, 1.0, small)
-        right = (
-            xp.where(far, small * (5 * small / 24 - 0.5), xp.log(xp.log1p(safe) / safe)) - margins
-        )
+        small, far = xp.exp(-abs(margins)), margins >= EXPONENTIAL_FROM
+        safe = xp.where(abs(margins) >= EXPONENTIAL_FROM, 1.0, small)
+        right = xp.where(far, 0.0, xp.log(xp.log1p(safe) / safe)) - margins
         left = xp.log(
             xp.where(margins < 0, -margins, 0.0) + xp.log1p(xp.where(margins < 0, small, 1.0))
         )
@@ -139,15 +135,62 @@ class SmoothMargin(Loss):
         C, Appendix C.2 prints ℓ' in the denominator too, which is the gradient of S for the
         exponential only.
         """
-        margins = labels * predictions
-        total = _log_mean_exp(self.loss.log_loss(margins)) + margins.__array_namespace__().log(
-            labels.shape[0]
-        )
-        logs = self.loss.log_slope(margins) - total[..., None]
-        return logs.__array_namespace__().exp(logs)
+        return soft_minimum(self.loss, labels * predictions).weights
 
 
-def _log_mean_exp(logs: Any) -> Any:
-    xp = logs.__array_namespace__()
+LOSSES_BY_NAME: dict[str, MarginLoss] = {
+    "exponential": ExponentialLoss(),
+    "logistic": LogisticLoss(),
+}
+
+
+def margin_loss(loss: Any) -> MarginLoss:
+    """ℓ from itself, its `SmoothMargin`, or the names 'exponential' and 'logistic'."""
+    if isinstance(loss, str):
+        return LOSSES_BY_NAME[one_of("loss", loss, tuple(LOSSES_BY_NAME))]
+    return instance("loss", loss.loss if isinstance(loss, SmoothMargin) else loss, MarginLoss)
+
+
+class SoftMinimum(NamedTuple):
+    """S(βu), ∇S there, (..., n), and min u."""
+
+    value: Any
+    weights: Any
+    least: Any
+
+
+def soft_minimum(
+    loss: MarginLoss, margins: Any, log_beta: Any = None, where: Any = None
+) -> SoftMinimum:
+    """C's smooth margin S(βu) = −log((1/n)Σℓ(−βu_i)) of margins u (..., n), with its gradient
+    ∇S = ℓ'(−βu_i)/Σ_jℓ(−βu_j).
+
+    Where the least βu lies in the exponential tail, e^{−β(u_i − min u)} is summed: differences of
+    margins keep the digits that β·u has lost. log_beta: log β, any; None for β = 1. where: the
+    samples that count, by default all; the gradient is zero at the others.
+    """
+    xp = margins.__array_namespace__()
+    least = xp.min(
+        margins if where is None else xp.where(where, margins, xp.inf), axis=-1, keepdims=True
+    )
+    u = margins if where is None else xp.where(where, margins, least)
+    if log_beta is None:
+        gaps, v, bottom = u - least, u, least
+    else:
+        beta = xp.exp(xp.clip(log_beta, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        gaps = xp.minimum(beta * (u - least), LARGEST)
+        v, bottom = (xp.clip(beta * part, -LARGEST, LARGEST) for part in (u, least))
+    logs = loss.log_loss(v)
     top = xp.max(logs, axis=-1, keepdims=True)
-    return top[..., 0] + xp.log(xp.mean(xp.exp(logs - top), axis=-1))
+    falls = xp.where(bottom >= _exponential_from(loss), -gaps, logs - top)
+    terms, slopes = xp.exp(falls), xp.exp(falls + (loss.log_slope(v) - logs))
+    if where is not None:
+        terms, slopes = xp.where(where, terms, 0.0), xp.where(where, slopes, 0.0)
+    total = xp.sum(terms, axis=-1, keepdims=True)
+    count = math.log(u.shape[-1]) if where is None else xp.log(xp.sum(where, axis=-1))
+    return SoftMinimum(count - (top + xp.log(total))[..., 0], slopes / total, least[..., 0])
+
+
+def _exponential_from(loss: MarginLoss) -> float:
+    """The margin from which log ℓ(−u) = −u to rounding; a loss of the user's own promises none."""
+    return {ExponentialLoss: -math.inf, LogisticLoss: EXPONENTIAL_FROM}.get(type(loss), math.inf)

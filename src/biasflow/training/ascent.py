@@ -3,58 +3,280 @@ geometric steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._core.arguments import instance, one_of, positive_int
+from .._core.arguments import Array, one_of, positive_int
+from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
 from .._numerics.double_precision import jax_in_double
-from ..errors import InputError
-from ..models import TwoLayerParams
-from .feature_ascents import geometric_steps
-from .soft_minimum import LOSSES, soft_min
-from .step_rules import DefaultStep, Proposition6Step, Proposition7Step, StepRule
-from .trainables import Arrays, Start, Training, both_weights, read_run, training_named
+from ..errors import InputError, RefusedError
+from ..losses import (
+    ExponentialLoss,
+    LogisticLoss,
+    MarginLoss,
+    SmoothMargin,
+    margin_loss,
+    soft_minimum,
+)
+from ..models import SignedTwoLayer, TwoLayer, TwoLayerParams
+from .jobs import Engine, Job, Progress, geometric_steps, silent
+from .step_rules import (
+    DefaultStep,
+    Proposition6Step,
+    Proposition7Step,
+    Schedule,
+    StepRule,
+    read_step,
+)
+from .trainables import (
+    Arrays,
+    BothLayers,
+    Reached,
+    Start,
+    Training,
+    both_weights,
+    read_run,
+    training_named,
+    two_classes,
+)
 
 RECORDS = 60
 """States kept of a run, at geometric steps."""
-CHUNK = 500
-"""Steps between two looks at the keyboard and two calls of `progress`."""
 METHODS = ("compiled", "jax")
 DTYPES = ("float32", "float64")
 LARGEST_LOG = 1400.0
 """log β at which weights no longer fit in a float."""
-DEFAULT_STEPS = {
-    "both": DefaultStep(),
-    "directions": Proposition6Step(),
-    "output": Proposition7Step(),
-}
+COMPILED_LOSSES = (ExponentialLoss, LogisticLoss)
+"""What the compiled soft-min knows; one of the user's own that inherits from them may be any."""
+NO_TRACE = np.empty((0, 2))
+"""In place of a record of every step, where none is asked for."""
 
-Progress = Callable[[int, int], None]
-Kept = list[tuple[int, Arrays, float, float]]
-"""Of one run, by record: step, what moves at β = 1, log β, best margin before."""
+Kept = list[tuple[int, Arrays, Reached]]
+"""Of one run, by record: step, what moves at β = 1, how far it has come."""
 
 
+def default_step(training: Training) -> StepRule:
+    if isinstance(training, BothLayers):
+        return DefaultStep()
+    return Proposition7Step() if training.decay else Proposition6Step()
+
+
+@dataclass(frozen=True)
+class AscentEngine(Engine):
+    """Two-layer networks under the smooth margin, at β = 1 with log β beside: no norm is too large.
+
+    training: 'both' layers, 'directions' or 'output', as in `margin_ascent`. dtype: 'float64' or
+    'float32'. by: 'compiled' code, one run after the other, or 'jax', all at once. device: of JAX.
+    """
+
+    training: str = "both"
+    dtype: str = "float64"
+    by: str = "compiled"
+    device: Any = None
+
+    def __post_init__(self) -> None:
+        one_of("dtype", self.dtype, DTYPES)
+        one_of("method", self.by, METHODS)
+        if self.by == "compiled" and self.device is not None:
+            raise InputError(
+                f"device: {self.device!r} was given, but method 'compiled' runs on the processor; "
+                "use method 'jax'"
+            )
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return "numba" if self.by == "compiled" else "jax"
+
+    def refusal(self, problem: Problem, job: Job) -> str | None:
+        model, loss = problem.model, problem.loss
+        if not isinstance(loss, SmoothMargin) or not isinstance(model, TwoLayer | SignedTwoLayer):
+            return "ascent is for SmoothMargin on TwoLayer or SignedTwoLayer networks"
+        if isinstance(model, TwoLayer) and model.negative_slope != 0:
+            return "ascent is for plain ReLUs"
+        if job.batch is not None:
+            return "ascent takes all samples at every step"
+        if self.by == "compiled" and type(loss.loss) not in COMPILED_LOSSES:
+            return f"compiled ascent knows the exponential and the logistic loss, not {loss.loss!r}"
+        return None
+
+    def run(self, problems: Sequence[Problem], job: Job) -> tuple[Trajectory, ...]:
+        squared = isinstance(problems[0].model, SignedTwoLayer)
+        training = training_named(self.training, "squared_relu" if squared else "relu")
+        for problem in problems:
+            two_classes(problem.data)
+        starts = [training.start(both_weights(problem), problem.data) for problem in problems]
+        rule = job.rule or default_step(training)
+        schedules = [rule.schedule(start.largest) for start in starts]
+        march = self._in_turn if self.by == "compiled" else self._together
+        histories = march(training, starts, schedules, job, problems[0].loss.loss)
+        described = {
+            "method": "margin ascent",
+            "training": self.training,
+            "step": rule,
+            "dtype": self.dtype,
+            "engine": self.name,
+        }
+        return tuple(
+            _trajectory(training, problem, start, kept, described, job.steps)
+            for problem, start, kept in zip(problems, starts, histories, strict=True)
+        )
+
+    def _in_turn(
+        self,
+        training: Training,
+        starts: Sequence[Start],
+        schedules: Sequence[Schedule],
+        job: Job,
+        loss: MarginLoss,
+    ) -> list[Kept]:
+        def one(k: int) -> Kept:
+            def tell(done: int, steps: int) -> None:
+                job.tell((k * steps + done) // len(starts), steps)
+
+            mine = dataclasses.replace(job, tell=tell)
+            return climb(training, starts[k], schedules[k], mine, loss, self.dtype)
+
+        return [one(k) for k in range(len(starts))]
+
+    def _together(
+        self,
+        training: Training,
+        starts: Sequence[Start],
+        schedules: Sequence[Schedule],
+        job: Job,
+        loss: MarginLoss,
+    ) -> list[Kept]:
+        from .ascent_batches import Batch
+
+        histories: list[Kept] = [
+            [(0, start.moving, Reached(start.log_beta, -np.inf, 0.0))] for start in starts
+        ]
+        with jax_in_double():
+            batch = Batch(training, starts, schedules, loss, self.dtype, self.device)
+            for first, last, record in job.pieces():
+                batch.advance(first, last)
+                job.tell(last, job.steps)
+                over = job.deadline.over()
+                if record or over:
+                    for history, (moving, *numbers) in zip(histories, batch.now(), strict=True):
+                        history.append((last, moving, Reached(*numbers)))
+                if over:
+                    break
+        return histories
+
+
+def climb(
+    training: Training,
+    start: Start,
+    schedule: Schedule,
+    job: Job,
+    loss: MarginLoss,
+    dtype: str = "float64",
+    trace: Array = NO_TRACE,
+) -> Kept:
+    """One run in compiled code; `trace` (steps, 2) is told the margin and log β before every
+    step."""
+    moving = tuple(np.array(leaf, dtype=dtype, order="C") for leaf in start.moving)
+    fixed = tuple(
+        np.ascontiguousarray(leaf, dtype=dtype if leaf.ndim == 2 else float) for leaf in start.fixed
+    )
+    now = Reached(start.log_beta, -np.inf, 0.0)
+    kept: Kept = [(0, start.moving, now)]
+    for first, last, record in job.pieces():
+        now = Reached(
+            *training.compiled(
+                moving, fixed, isinstance(loss, LogisticLoss), now, first, last, schedule, trace
+            )
+        )
+        job.tell(last, job.steps)
+        over = job.deadline.over()
+        if record or over:
+            kept.append((last, tuple(np.array(leaf, dtype=float) for leaf in moving), now))
+        if over:
+            break
+    return kept
+
+
+def _trajectory(
+    training: Training,
+    problem: Problem,
+    start: Start,
+    kept: Kept,
+    described: dict[str, Any],
+    steps: int,
+) -> Trajectory:
+    """The record of one run; margins, S and weights are computed here from its states, in
+    float64."""
+    at, moving, reached = zip(*kept, strict=True)
+    log_norm, best, clock = (np.array(column) for column in zip(*reached, strict=True))
+    seen = [
+        soft_minimum(problem.loss.loss, training.margins(now, start.fixed), log_beta)
+        for now, log_beta in zip(moving, log_norm, strict=True)
+    ]
+    smooth, weights, margin = (np.array(column) for column in zip(*seen, strict=True))
+    best = np.maximum.accumulate(np.maximum(margin, best))
+    with np.errstate(over="ignore", invalid="ignore"):
+        states = [
+            training.params(now, log_beta, both_weights(problem))
+            for now, log_beta in zip(moving, log_norm, strict=True)
+        ]
+    stats = {
+        **described,
+        "kept": np.array(at, dtype=np.intp),
+        "log_norm": log_norm,
+        "margin": margin,
+        "best_margin": best,
+        "weights": weights,
+    }
+    if not np.all(np.isfinite(log_norm)) or bool(np.any(log_norm > LARGEST_LOG)):
+        result = Result.DIVERGED
+    elif at[-1] < steps:
+        result = Result.TIME_LIMIT
+    else:
+        result = Result.REACHED_T1 if best[-1] > 0 else Result.UNSEPARATED
+    leaves = {
+        name: np.array([getattr(state, name) for state in states])
+        for name in problem.params0._fields
+    }
+    return Trajectory(
+        clock,
+        type(problem.params0)(**leaves),
+        -smooth,
+        np.zeros(len(kept)),
+        (),
+        stats,
+        result,
+        problem,
+    )
+
+
+@renamed(ds="data", params0="start")
 def margin_ascent(
-    ds: Dataset, params0: TwoLayerParams, steps: int, step: StepRule | None = None, **options: Any
+    data: Dataset,
+    start: TwoLayerParams,
+    steps: int,
+    step: float | StepRule | None = None,
+    **options: Any,
 ) -> Trajectory:
     """w ← w + η(t)m∇F_m(w), C's gradient ascent on the smooth margin S of a two-layer network,
     `steps` times.
 
-    ds: labels ±1, inputs as they are (`bf.data.with_bias` appends the bias column). params0 (a, W):
+    data: labels ±1, inputs as they are (`bf.data.with_bias` appends the bias column). start (a, W):
     the plain sum h(x) = Σ_ja_j(⟨w_j, x⟩)₊; C's weights are √m times these, and follow the same
     recursion in the same steps.
-    step: a `StepRule`; by default ½/√(t+1), over the power of two that the longest input is of the
-    size of, and those of Propositions 6 and 7 for the other trainings.
+    step: a number or a `StepRule`; by default ½/√(t+1), over the power of two that the longest
+    input is of the size of, and those of Propositions 6 and 7 for the other trainings.
     Options:
     training 'both' (layers); 'directions': only the norms ‖(a_j, w_j)‖ move (C, §4); 'output': only
-    a moves (C, §5). loss 'exponential' or 'logistic'. activation 'relu'; 'squared_relu': a_j = ±1
-    are the signs of a SignedTwoLayer. dtype 'float64' or 'float32', of the matrix products; sums
-    over neurons, soft-min and norms are in float64 in any case.
+    a moves (C, §5). loss: a `MarginLoss`, or 'exponential' or 'logistic'. activation 'relu';
+    'squared_relu': a_j = ±1 are the signs of a SignedTwoLayer. dtype 'float64' or 'float32', of the
+    matrix products; sums over neurons, soft-min and norms are in float64 in any case.
     records: how many states are kept, at geometric steps. progress(done, steps) is called every few
     hundred steps. method 'compiled' (Numba, the default for one run or without an accelerator) or
     'jax'; device: where JAX runs, 'cpu' or 'gpu'.
@@ -63,16 +285,16 @@ def margin_ascent(
     (log β; β = Σ(a_j² + ‖w_j‖²), for the output layer max{1, max_{s≤t} √m‖a(s)‖₂}), margin (min_i
     y_ih(x_i)/β), best_margin (of all steps so far), weights p.
     """
-    return margin_ascents([(ds, params0)], steps, step, **options)[0]
+    return margin_ascents([(data, start)], steps, step, **options)[0]
 
 
 def margin_ascents(
     runs: Sequence[tuple[Dataset, TwoLayerParams]],
     steps: int,
-    step: StepRule | None = None,
+    step: float | StepRule | None = None,
     *,
     training: str = "both",
-    loss: str = "exponential",
+    loss: MarginLoss | str = "exponential",
     activation: str = "relu",
     dtype: str = "float64",
     records: int = RECORDS,
@@ -80,167 +302,33 @@ def margin_ascents(
     method: str | None = None,
     device: Any = None,
 ) -> tuple[Trajectory, ...]:
-    """`margin_ascent` of many runs (ds, params0), of any shapes: with method 'jax' in one compiled
+    """`margin_ascent` of many runs (data, start), of any shapes: with method 'jax' in one compiled
     call, padded to one shape."""
-    chosen, steps = training_named(training, activation), positive_int("steps", steps)
-    rule = DEFAULT_STEPS[training] if step is None else instance("step", step, StepRule)
-    one_of("loss", loss, LOSSES)
-    one_of("dtype", dtype, DTYPES)
-    if method is not None:
-        one_of("method", method, METHODS)
-    if method == "compiled" and device is not None:
-        raise InputError(
-            f"device: {device!r} was given, but method 'compiled' runs on the processor; use "
-            "method 'jax'"
-        )
+    training_named(training, activation)
+    risk, steps = margin_loss(loss), positive_int("steps", steps)
+    rule = None if step is None else read_step(step)
     if not runs:
-        raise InputError("runs: expected at least one pair (ds, params0)")
-    problems = [read_run(ds, params0, activation, loss) for ds, params0 in runs]
-    starts = [chosen.start(both_weights(problem), problem.data) for problem in problems]
-    at = geometric_steps(steps, positive_int("records", records, least=2))
-    by_jax = method == "jax" or (method is None and _worth_jax(len(runs), device))
-    march = _together if by_jax else _in_turn
-    tell = progress or (lambda done, total: None)
-    snapshots = march(chosen, starts, rule, at, loss, dtype, device, tell)
-    described = {
-        "method": "margin ascent",
-        "training": training,
-        "step": rule,
-        "dtype": dtype,
-        "engine": METHODS[by_jax],
-    }
+        raise InputError("runs: expected at least one pair (data, start)")
+    problems = [read_run(data, start, activation, risk) for data, start in runs]
+    by = method or METHODS[device is not None or worth_jax(len(runs))]
+    engine = AscentEngine(training, dtype, by, device)
+    kept = geometric_steps(steps, positive_int("records", records, least=2))
+    job = Job(kept, rule, tell=progress or silent)
+    reason = engine.refusal(problems[0], job)
+    if reason is not None:
+        raise RefusedError(f"margin_ascent: {reason}")
     return tuple(
-        _trajectory(chosen, problem, start, kept, loss, described)
-        for problem, start, kept in zip(problems, starts, snapshots, strict=True)
+        dataclasses.replace(
+            run, times=run.stats["kept"].astype(float), stats={**run.stats, "engine": by}
+        )
+        for run in engine.run(problems, job)
     )
 
 
-def _worth_jax(runs: int, device: Any) -> bool:
+def worth_jax(runs: int) -> bool:
     """An accelerator is there, and there is more than one run for it."""
-    if device is not None:
-        return True
     if runs == 1:
         return False
     import jax
 
     return jax.default_backend() != "cpu"
-
-
-def _pieces(at: NDArray[np.intp]) -> Iterator[tuple[int, int, bool]]:
-    """(first, last, whether a record follows), in chunks."""
-    for low, high in zip(at[:-1].tolist(), at[1:].tolist(), strict=True):
-        for first in range(low, high, CHUNK):
-            last = min(first + CHUNK, high)
-            yield first, last, last == high
-
-
-def _in_turn(
-    training: Training,
-    starts: Sequence[Start],
-    rule: StepRule,
-    at: NDArray[np.intp],
-    loss: str,
-    dtype: str,
-    device: Any,
-    tell: Progress,
-) -> list[Kept]:
-    """One run after the other, compiled."""
-    histories, total = [], int(at[-1])
-    for k, start in enumerate(starts):
-        schedule = rule.schedule(start.largest)
-        numbers = (schedule.size, schedule.power, schedule.offset, schedule.with_norm)
-        moving = tuple(np.array(leaf, dtype=dtype, order="C") for leaf in start.moving)
-        fixed = tuple(
-            np.ascontiguousarray(leaf, dtype=dtype if leaf.ndim == 2 else float)
-            for leaf in start.fixed
-        )
-        log_beta, best = start.log_beta, -np.inf
-        kept: Kept = [(0, start.moving, log_beta, best)]
-        for first, last, record in _pieces(at):
-            log_beta, best = training.compiled(
-                moving, fixed, loss == "logistic", log_beta, best, first, last, *numbers
-            )
-            tell((k * total + last) // len(starts), total)
-            if record:
-                kept.append(
-                    (last, tuple(np.array(leaf, dtype=float) for leaf in moving), log_beta, best)
-                )
-        histories.append(kept)
-    return histories
-
-
-def _together(
-    training: Training,
-    starts: Sequence[Start],
-    rule: StepRule,
-    at: NDArray[np.intp],
-    loss: str,
-    dtype: str,
-    device: Any,
-    tell: Progress,
-) -> list[Kept]:
-    """All runs in one batch, by JAX."""
-    from .ascent_batches import Batch
-
-    schedules = [rule.schedule(start.largest) for start in starts]
-    histories: list[Kept] = [[(0, start.moving, start.log_beta, -np.inf)] for start in starts]
-    with jax_in_double():
-        batch = Batch(training, starts, schedules, loss, dtype, device)
-        for first, last, record in _pieces(at):
-            batch.advance(first, last)
-            tell(last, int(at[-1]))
-            if record:
-                for history, (moving, log_beta, best) in zip(histories, batch.now(), strict=True):
-                    history.append((last, moving, log_beta, best))
-    return histories
-
-
-def _trajectory(
-    training: Training,
-    problem: Problem,
-    start: Start,
-    kept: Kept,
-    loss: str,
-    described: dict[str, Any],
-) -> Trajectory:
-    """The record of one run; margins, S and weights are computed here from its states, in
-    float64."""
-    everyone = np.ones(problem.data.n, dtype=bool)
-    seen = [
-        soft_min(np, training.margins(moving, start.fixed), log_beta, everyone, loss)
-        for _, moving, log_beta, _ in kept
-    ]
-    log_norm = np.array([log_beta for _, _, log_beta, _ in kept])
-    margin = np.array([least for _, _, least in seen])
-    overflown = not np.all(np.isfinite(log_norm)) or bool(np.any(log_norm > LARGEST_LOG))
-    with np.errstate(over="ignore", invalid="ignore"):
-        states = [
-            training.params(moving, log_beta, both_weights(problem))
-            for _, moving, log_beta, _ in kept
-        ]
-    stats = {
-        **described,
-        "log_norm": log_norm,
-        "margin": margin,
-        "best_margin": np.maximum.accumulate(np.maximum(margin, [best for *_, best in kept])),
-        "weights": np.array([p for p, _, _ in seen]),
-    }
-    return Trajectory(
-        np.array([float(t) for t, *_ in kept]),
-        type(problem.params0)(
-            **{
-                name: np.array([getattr(state, name) for state in states])
-                for name in problem.params0._fields
-            }
-        ),
-        -np.array([float(smooth) for _, smooth, _ in seen]),
-        np.zeros(len(kept)),
-        (),
-        stats,
-        Result.DIVERGED
-        if overflown
-        else Result.REACHED_T1
-        if stats["best_margin"][-1] > 0
-        else Result.UNSEPARATED,
-        problem,
-    )

@@ -2,7 +2,7 @@
 
 Padding changes nothing: masked samples have no weight, zero columns meet zero weights, zero neurons
 stay zero. Matrix products are in the chosen type at JAX's highest precision (float32 is float32,
-not TF32; on a GPU by the kernels of `fused.py`); sums over neurons, the soft-min, the norms and log
+not TF32; on a GPU by those of `gpu_kernels`); sums over neurons, the soft-min, the norms and log
 β are in float64.
 """
 
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array
+from .._numerics.float_ranges import LARGEST_EXPONENT as LIMIT
 from ..errors import InputError
+from ..losses import MarginLoss, margin_loss, soft_minimum
 from .gpu_kernels import available, padded_sizes
-from .soft_minimum import FAR, soft_min
 from .step_rules import Schedule
 from .trainables import Arrays, Start, Training
 
@@ -112,7 +113,7 @@ class Batch:
         training: Training,
         starts: Sequence[Start],
         schedules: Sequence[Schedule],
-        loss: str,
+        loss: MarginLoss | str,
         dtype: str,
         device: Any = None,
         fused: bool | None = None,
@@ -136,6 +137,7 @@ class Batch:
         self.width = place(np.array([float(m) for _, m in self.sizes]))
         self.log_beta = place(np.array([start.log_beta for start in starts]))
         self.best = place(np.full(len(starts), -np.inf))
+        self.clock = place(np.zeros(len(starts)))
         self.rule = tuple(
             place(np.array([float(getattr(s, name)) for s in schedules]))
             for name in ("size", "power", "offset")
@@ -144,14 +146,15 @@ class Batch:
             raise InputError(
                 f"dtype: asked for {dtype} and a float64 soft-min, JAX gave {self.moving[0].dtype}"
             )
-        self.run = _loop(training, self.fused, loss, int(schedules[0].with_norm) - training.decay)
+        self.run = _loop(training, self.fused, margin_loss(loss), int(schedules[0].with_norm))
 
     def advance(self, first: int, last: int) -> None:
         """Steps first … last − 1."""
-        self.moving, self.log_beta, self.best = self.run(
+        self.moving, self.log_beta, self.best, self.clock = self.run(
             self.moving,
             self.log_beta,
             self.best,
+            self.clock,
             self.fixed,
             self.mask,
             self.width,
@@ -161,8 +164,9 @@ class Batch:
         )
         self.log_beta.block_until_ready()
 
-    def now(self) -> list[tuple[Arrays, float, float]]:
-        """What moves, in float64 and without padding, log β and the best margin, of every run."""
+    def now(self) -> list[tuple[Arrays, float, float, float]]:
+        """What moves, in float64 and without padding, log β, the best margin and Ση, of every
+        run."""
         leaves = [np.asarray(leaf).astype(float) for leaf in self.moving]
         cut = [
             tuple(
@@ -173,35 +177,48 @@ class Batch:
         ]
         return list(
             zip(
-                cut, np.asarray(self.log_beta).tolist(), np.asarray(self.best).tolist(), strict=True
+                cut,
+                *(np.asarray(each).tolist() for each in (self.log_beta, self.best, self.clock)),
+                strict=True,
             )
         )
 
 
 @functools.lru_cache(maxsize=32)
-def _loop(training: Training, fused: bool, loss: str, exponent: int) -> Any:
-    """The compiled loop; the rate of a step at β = 1 is η(t)·β^exponent."""
+def _loop(training: Training, fused: bool, loss: MarginLoss, with_norm: int) -> Any:
+    """The compiled loop; the rate of a step at β = 1 is η(t)·β^(−decay)."""
     import jax
     import jax.numpy as jnp
 
     margins, moved = training.traced(fused)
 
     def step(
-        t: Any, moving: Any, log_beta: Any, best: Any, fixed: Any, mask: Any, width: Any, rule: Any
+        t: Any,
+        moving: Any,
+        log_beta: Any,
+        best: Any,
+        clock: Any,
+        fixed: Any,
+        mask: Any,
+        width: Any,
+        rule: Any,
     ) -> Any:
         size, power, offset = rule
         u, pre = margins(moving, fixed)
-        p, _, least = soft_min(jnp, u, log_beta, mask, loss)
-        rate = size * (t + offset) ** -power * jnp.exp(jnp.clip(exponent * log_beta, -FAR, FAR))
+        _, p, least = soft_minimum(loss, u, log_beta, mask)
+        share, bounded = size * (t + offset) ** -power, jnp.clip(log_beta, -LIMIT, LIMIT)
+        clock = clock + share * jnp.exp(with_norm * bounded)
+        rate = share * jnp.exp((with_norm - training.decay) * bounded)
         moving, growth = moved(moving, fixed, pre, p, rate, width)
-        return moving, log_beta + jnp.log(growth), jnp.maximum(best, least)
+        return moving, log_beta + jnp.log(growth), jnp.maximum(best, least), clock
 
-    every: Any = jax.vmap(step, in_axes=(None, 0, 0, 0, 0, 0, 0, 0))
+    every: Any = jax.vmap(step, in_axes=(None, 0, 0, 0, 0, 0, 0, 0, 0))
 
     def loop(
         moving: Any,
         log_beta: Any,
         best: Any,
+        clock: Any,
         fixed: Any,
         mask: Any,
         width: Any,
@@ -212,7 +229,7 @@ def _loop(training: Training, fused: bool, loss: str, exponent: int) -> Any:
         def body(t: Any, state: Any) -> Any:
             return every(jnp.float64(t), *state, fixed, mask, width, rule)
 
-        return jax.lax.fori_loop(first, last, body, (moving, log_beta, best))
+        return jax.lax.fori_loop(first, last, body, (moving, log_beta, best, clock))
 
     return jax.jit(loop)
 

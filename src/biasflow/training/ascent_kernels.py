@@ -8,49 +8,19 @@ and all sums over neurons are in float64; products are in the type of the weight
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._core.arguments import Array
 from .._numerics.compilation import entry, inner, stamp
-from .soft_minimum import FAR, TAIL
+from .._numerics.soft_minimum import SOURCES, bounded_exp, weigh
+from .step_rules import Schedule
+from .trainables import Reached
 
-STAMP = stamp(__file__, str(Path(__file__).parent / "soft_minimum.py"))
+STAMP = stamp(__file__, *SOURCES)
 NOTHING = 1e-24
 """Share of a sample in the gradient below which it is left out."""
-
-
-@inner
-def weigh(u: Array, log_beta: float, logistic: bool, p: Array) -> float:
-    """∇S(βu) into p; returns min u."""
-    least = np.inf
-    for i in range(u.size):
-        least = min(least, u[i])
-    beta = math.exp(min(log_beta, FAR))
-    total = 0.0
-    if not logistic:
-        for i in range(u.size):
-            p[i] = math.exp(-min(max(beta * (u[i] - least), 0.0), FAR))
-            total += p[i]
-    else:
-        top = log_loss(beta * least)
-        for i in range(u.size):
-            v = beta * u[i]
-            total += math.exp(log_loss(v) - top)
-            p[i] = math.exp(-max(v, 0.0) - math.log1p(math.exp(-abs(v))) - top)
-    for i in range(u.size):
-        p[i] /= total
-    return least
-
-
-@inner
-def log_loss(v: float) -> float:
-    """log log(1 + e^(−v))."""
-    if v > TAIL:
-        return -v - math.exp(-v) / 2
-    return math.log(max(-v, 0.0) + math.log1p(math.exp(-abs(v))))
 
 
 @inner
@@ -108,6 +78,13 @@ def move(a: Any, W: Any, G: Any, rate: float, squared: bool) -> float:
     return growth
 
 
+@inner
+def share(rule: Schedule, t: int, log_beta: float, decay: float) -> float:
+    """η(t)·β^(−decay)."""
+    growth = (1.0 if rule.with_norm else 0.0) - decay
+    return rule.size * (t + rule.offset) ** -rule.power * bounded_exp(growth * log_beta)
+
+
 def _network(stamp: int) -> Any:
     def network(
         a: Any,
@@ -116,17 +93,14 @@ def _network(stamp: int) -> Any:
         y: Array,
         squared: bool,
         logistic: bool,
-        log_beta: float,
-        best: float,
+        now: Reached,
         first: int,
         last: int,
-        size: float,
-        power: float,
-        offset: float,
-        with_norm: bool,
-    ) -> tuple[float, float]:
-        """Steps first … last − 1 on both layers, in place; returns log β and the best margin met,
-        that before each step."""
+        rule: Schedule,
+        trace: Array,
+    ) -> Reached:
+        """Steps first … last − 1 on both layers, in place; `trace` (steps, 2), or of no rows, is
+        told (margin, log β) before each."""
         n, m = y.size, a.size + 0 * stamp
         pre, rows, G = (
             np.empty((n, m), W.dtype),
@@ -134,15 +108,18 @@ def _network(stamp: int) -> Any:
             np.empty(W.shape, W.dtype),
         )
         u, p = np.empty(n), np.empty(n)
+        log_beta, best, clock = now
         for t in range(first, last):
             predict(a, W, X, y, squared, pre, u)
-            best = max(best, weigh(u, log_beta, logistic, p))
+            least = weigh(u, log_beta, logistic, p)
+            best = max(best, least)
+            if trace.shape[0]:
+                trace[t, 0], trace[t, 1] = least, log_beta
             pull(X, y, p, squared, pre, rows, G)
-            rate = size * (t + offset) ** -power
-            if with_norm:
-                rate *= math.exp(min(log_beta, FAR))
+            rate = share(rule, t, log_beta, 0.0)
+            clock += rate
             log_beta += math.log(move(a, W, G, rate, squared))
-        return log_beta, best
+        return Reached(log_beta, best, clock)
 
     return network
 
@@ -154,37 +131,35 @@ def _features(stamp: int) -> Any:
         output: bool,
         width: int,
         logistic: bool,
-        log_beta: float,
-        best: float,
+        now: Reached,
         first: int,
         last: int,
-        size: float,
-        power: float,
-        offset: float,
-        with_norm: bool,
-    ) -> tuple[float, float]:
+        rule: Schedule,
+        trace: Array,
+    ) -> Reached:
         """The same on fixed signed features Z (n, m): x holds the norms ρ̄_j of neurons or, for the
         output layer, ā_j."""
         n, m = Z.shape
         u, p, g = np.empty(n + 0 * stamp), np.empty(n), np.empty(m)
+        log_beta, best, clock = now
         for t in range(first, last):
             for i in range(n):
                 row, total = Z[i], 0.0
                 for j in range(m):
                     total += row[j] * (x[j] if output else x[j] * x[j])
                 u[i] = total
-            best = max(best, weigh(u, log_beta, logistic, p))
+            least = weigh(u, log_beta, logistic, p)
+            best = max(best, least)
+            if trace.shape[0]:
+                trace[t, 0], trace[t, 1] = least, log_beta
             g[:] = 0.0
             for i in range(n):
                 if p[i] > NOTHING:
-                    row, share = Z[i], p[i]
+                    row, weight = Z[i], p[i]
                     for j in range(m):
-                        g[j] += share * row[j]
-            rate = (
-                size
-                * (t + offset) ** -power
-                * math.exp(min(max(((1.0 if with_norm else 0.0) - output) * log_beta, -FAR), FAR))
-            )
+                        g[j] += weight * row[j]
+            clock += share(rule, t, log_beta, 0.0)
+            rate = share(rule, t, log_beta, 1.0 if output else 0.0)
             square = 0.0
             for j in range(m):
                 x[j] = x[j] + rate / width * g[j] if output else x[j] * (1 + 2 * rate * g[j])
@@ -194,7 +169,7 @@ def _features(stamp: int) -> Any:
             for j in range(m):
                 x[j] *= shrink
             log_beta += math.log(growth)
-        return log_beta, best
+        return Reached(log_beta, best, clock)
 
     return features
 

@@ -21,15 +21,19 @@ from .._core.arguments import (
     real_array,
     vector,
 )
-from .._core.problems import Dataset
-from .._core.results import Result
+from .._core.former_names import renamed
+from .._core.problems import Dataset, Problem
+from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves, stack
 from .._numerics.double_precision import jax_in_double
+from .._numerics.flow_frame import CONVERGED as REACHED
 from ..errors import InputError
 from ..losses import Loss
 from ..models import Model
-from .descent import OVERSHOT
-from .lockstep import CONVERGED, DIVERGED, FLOOR, RUNNING, STATIONARY, compiled_steps
+from .descent import OVERSHOT, Kept, described
+from .jobs import Engine, Job
+from .lockstep import CONVERGED, DIVERGED, FLOOR, RUNNING, STATIONARY, Lane, compiled_steps
+from .step_rules import plain_schedule
 
 THRESHOLD = 1e-9
 """The loss at which W's runs stop (W, App. E)."""
@@ -46,6 +50,11 @@ CHUNK_WORK = 2e9
 LONGEST_CHUNK = 5000
 """Steps between two looks at the batch, at most."""
 Progress = Callable[[int, int, int], None]
+
+
+def rows(states: Any, at: Any) -> Any:
+    """Some runs of a batch of states, or one."""
+    return leaf_map(lambda leaf: leaf[at], states)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +87,7 @@ class TrainedBatch:
         return len(self.results)
 
     def __getitem__(self, k: int) -> TrainedRun:
-        params = leaf_map(lambda leaf: leaf[k], self.params)
+        params = rows(self.params, k)
         return TrainedRun(
             params,
             float(self.loss[k]),
@@ -103,12 +112,13 @@ class TrainedBatch:
         )
 
 
+@renamed(ds="data", stepsizes="step")
 def train_batch(
     model: Model,
-    ds: Dataset | Sequence[Dataset],
+    data: Dataset | Sequence[Dataset],
     loss: Loss,
     starts: Sequence[Any],
-    stepsizes: ArrayLike,
+    step: ArrayLike,
     steps: int,
     threshold: float = THRESHOLD,
     batch: int | None = None,
@@ -119,8 +129,8 @@ def train_batch(
     """w ← w − γ∇L(w) for a batch of runs, each until its loss is at most `threshold`, it diverges,
     or `steps` are taken.
 
-    ds: one data set for all runs, or one a run, all of the same size. loss: any sum over samples.
-    starts: parameters, one set a run. stepsizes: γ, one number or one a run. batch: SGD on that
+    data: one data set for all runs, or one a run, all of the same size. loss: any sum over samples.
+    starts: parameters, one set a run. step: γ, one number or one a run. batch: SGD on that
     many samples a step, drawn without replacement by the run's key (default: its place), the
     gradient scaled to be unbiased; the loss of all samples is then looked at once an epoch, else at
     every step. A run has diverged where its loss is not finite or 1e8 times that of its start. One
@@ -132,10 +142,12 @@ def train_batch(
     """
     instance("model", model, Model)
     instance("loss", loss, Loss)
-    instance("ds", ds, (Dataset, Sequence))
-    datasets = [ds] if isinstance(ds, Dataset) else [instance("ds", one, Dataset) for one in ds]
+    instance("data", data, (Dataset, Sequence))
+    datasets = (
+        [data] if isinstance(data, Dataset) else [instance("data", one, Dataset) for one in data]
+    )
     if not datasets:
-        raise InputError("ds: expected one data set, or one a run, found none")
+        raise InputError("data: expected one data set, or one a run, found none")
     for one in datasets:
         loss.checked(one.y)
         # refuses where the loss is no sum over samples: its value then says little about
@@ -143,7 +155,7 @@ def train_batch(
         loss.factor(one.n)
     params, runs = _starts(model, datasets, starts)
     X, y = _samples(datasets, runs)
-    gamma = _stepsizes(stepsizes, runs)
+    sizes = _sizes(step, runs)
     steps, threshold = positive_int("steps", steps), positive_float("threshold", threshold)
     batch = None if batch is None else positive_int("batch", batch)
     if batch is not None and batch > datasets[0].n:
@@ -152,19 +164,15 @@ def train_batch(
     if len(seeds) != runs:
         raise InputError(f"keys: expected one a run, {runs}, found {len(seeds)}")
     one_of("dtype", dtype, DTYPES)
+    tell = progress or (lambda done, running, runs: None)
     with jax_in_double():
-        return _train(
-            model,
-            loss,
-            params,
-            (X, y),
-            (gamma, np.array(seeds)),
-            steps,
-            threshold,
-            batch,
-            dtype,
-            progress,
+        march = Lockstep(model, loss, (X, y), batch, dtype)
+        lanes = march.lanes(params, sizes, np.array(seeds), goals=np.full(runs, threshold))
+        final, code, lanes, losses = march.through(
+            params, lanes, np.array([0, steps]), lambda done, *rest: tell(done, *rest) or True
         )
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    return TrainedBatch(final, losses, lanes.used, sizes, tuple(RESULTS[each] for each in code))
 
 
 def _starts(model: Model, datasets: list[Dataset], starts: Sequence[Any]) -> tuple[Any, int]:
@@ -182,102 +190,168 @@ def _samples(datasets: list[Dataset], runs: int) -> tuple[Array, Array]:
     if len(datasets) == 1:
         return datasets[0].X, datasets[0].y
     if len(datasets) != runs:
-        raise InputError(f"ds: expected one data set, or one a run, {runs}, found {len(datasets)}")
-    if len({one.X.shape for one in datasets}) > 1:
         raise InputError(
-            f"ds: expected data sets of one size, found {sorted({one.X.shape for one in datasets})}"
+            f"data: expected one data set, or one a run, {runs}, found {len(datasets)}"
         )
+    if len({one.X.shape for one in datasets}) > 1:
+        shapes = sorted({one.X.shape for one in datasets})
+        raise InputError(f"data: expected data sets of one size, found {shapes}")
     return np.stack([one.X for one in datasets]), np.stack([one.y for one in datasets])
 
 
-def _stepsizes(stepsizes: ArrayLike, runs: int) -> Array:
-    given = real_array("stepsizes", stepsizes)
-    gamma = vector("stepsizes", np.full(runs, given) if given.ndim == 0 else given, runs)
-    if np.any(gamma <= 0):
-        raise InputError(f"stepsizes: expected positive numbers, found {gamma[gamma <= 0][0]:g}")
-    return gamma
+def _sizes(step: ArrayLike, runs: int) -> Array:
+    given = real_array("step", step)
+    sizes = vector("step", np.full(runs, given) if given.ndim == 0 else given, runs)
+    if np.any(sizes <= 0):
+        raise InputError(f"step: expected positive numbers, found {sizes[sizes <= 0][0]:g}")
+    return sizes
 
 
-class _Running:
-    """The runs that have not stopped, on JAX's side."""
+Looked = Callable[[int, int, int], bool]
+"""Told (steps done, runs that go on, runs); whether to go on."""
+Seen = Callable[[int, Index, Any, Index, Index], None]
+"""Shown, at a step to keep, the places of runs in the batch, their states, codes and steps."""
+
+
+class Lockstep:
+    """Runs that step together; those that have stopped leave. samples: (X, y), shared by all runs
+    or with a leading axis of runs."""
 
     def __init__(
-        self, params: Any, X: Array, y: Array, per_run: tuple[NDArray[Any], ...], dtype: str
+        self,
+        model: Model,
+        loss: Any,
+        samples: tuple[Array, Array],
+        batch: int | None,
+        dtype: str = "float64",
     ) -> None:
         import jax
 
-        jnp: Any = jax.numpy
-        self.dtype = dtype
-        self.place = np.arange(len(per_run[0]))
-        self.params = leaf_map(lambda leaf: jnp.asarray(leaf, dtype), params)
-        self.data = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
-        self.shared = X.ndim == 2
-        self.per_run = tuple(
-            jnp.asarray(value, dtype if value.dtype.kind == "f" else value.dtype)
-            for value in per_run
-        )
+        self.dtype, self.shared = dtype, samples[0].ndim == 2
+        self.samples = tuple(jax.numpy.asarray(array, dtype) for array in samples)
+        self.n = samples[0].shape[-2]
+        self.epoch = 1 if batch is None else -(-self.n // batch)
+        self.advance, self.measure = compiled_steps(model, loss, batch, self.shared)
 
-    def advance(self, compiled: Any, *settings: Any) -> tuple[NDArray[np.int_], Array]:
-        """Go on; which code each run has now, and its loss."""
-        self.params, code, used, loss = compiled(self.params, *self.data, *self.per_run, *settings)
-        for leaf in leaves(self.params):
+    def lanes(
+        self,
+        params: Any,
+        sizes: Array,
+        keys: Index,
+        goals: Array | None = None,
+        power: float = 0.0,
+        offset: float = 1.0,
+        bounded: bool = True,
+    ) -> Lane:
+        """Each run's own numbers. goals: by default a share of the loss at the start; bounded: a
+        loss without a minimiser has no goal, and diverges at infinity only."""
+        runs = len(sizes)
+        with np.errstate(over="ignore"):
+            losses = np.array(self.measure(params, *self.samples), dtype=float)
+        large = OVERSHOT * np.maximum(losses, np.finfo(self.dtype).tiny)
+        limits = np.where(np.isfinite(losses), large if bounded else np.finfo(self.dtype).max, 0.0)
+        if goals is None:
+            goals = REACHED * losses if bounded else np.full(runs, -np.inf)
+        zero = np.zeros(runs, dtype=int)
+        rule = sizes, np.full(runs, power), np.full(runs, offset)
+        return Lane(*rule, np.asarray(goals), limits, np.asarray(keys), zero)
+
+    def through(
+        self,
+        params: Any,
+        lanes: Lane,
+        kept: Index,
+        look: Looked,
+        see: Seen = lambda *shown: None,
+    ) -> tuple[Any, Index, Lane, Array]:
+        """All steps to the last of `kept`: final states, codes, numbers and losses of all runs."""
+        import jax
+
+        jnp: Any = jax.numpy
+        place, runs, samples = np.arange(len(lanes.used)), len(lanes.used), self.samples
+        now = leaf_map(lambda leaf: jnp.asarray(leaf, self.dtype), params)
+        going = Lane(*(jnp.asarray(each, self._type(each)) for each in lanes))
+        final, codes, losses = leaf_map(np.array, params), np.zeros(runs, int), np.zeros(runs)
+        used, done, steps = np.zeros(runs, int), 0, int(kept[-1])
+        work = sum(int(np.size(leaf)) for leaf in leaves(params)) * self.n * self.epoch
+        chunk = int(np.clip(CHUNK_WORK / work, 1, -(-LONGEST_CHUNK // self.epoch)))
+        while place.size and done < steps:
+            target = int(kept[np.searchsorted(kept, done, side="right")])
+            rounds = min(chunk, -(-(target - done) // self.epoch))
+            now, going, loss, code = self.advance(now, *samples, going, steps, rounds)
+            self._in_its_type(now)
+            done, code = min(steps, done + rounds * self.epoch), np.array(code)
+            codes[place], used[place], losses[place] = (
+                code,
+                np.asarray(going.used),
+                np.asarray(loss),
+            )
+            for mine, leaf in zip(leaves(final), leaves(now), strict=True):
+                mine[place] = np.asarray(leaf)
+            running = np.flatnonzero(code == RUNNING)
+            on = look(done, running.size, runs)
+            shown = place if done >= target or not on else place[code != RUNNING]
+            see(done, shown, rows(final, shown), codes, used)
+            if not on:
+                break
+            # compiled anew for the smaller batch, at most log₂(runs) times
+            if 2 * running.size <= place.size:
+                place = place[running]
+                now = rows(now, running)
+                going = Lane(*(each[running] for each in going))
+                samples = samples if self.shared else tuple(each[running] for each in samples)
+        return final, codes, lanes._replace(used=used), losses
+
+    def _type(self, value: NDArray[Any]) -> Any:
+        return self.dtype if value.dtype.kind == "f" else value.dtype
+
+    def _in_its_type(self, params: Any) -> None:
+        for leaf in leaves(params):
             if str(leaf.dtype) != self.dtype:
                 raise RuntimeError(f"train_batch: computed in {leaf.dtype}, not in {self.dtype}")
-        self.per_run = (*self.per_run[:-1], used)
-        return np.array(code), np.asarray(loss, dtype=float)
-
-    def keep(self, running: Index) -> None:
-        """Drop all other runs."""
-        self.place = self.place[running]
-        self.params = leaf_map(lambda leaf: leaf[running], self.params)
-        self.per_run = tuple(value[running] for value in self.per_run)
-        self.data = self.data if self.shared else (self.data[0][running], self.data[1][running])
 
 
-def _train(
-    model: Model,
-    loss: Any,
-    params: Any,
-    samples: tuple[Array, Array],
-    per_run: tuple[Array, NDArray[np.int_]],
-    steps: int,
-    threshold: float,
-    batch: int | None,
-    dtype: str,
-    progress: Progress | None,
-) -> TrainedBatch:
-    (X, y), (gamma, seeds) = samples, per_run
-    advance, measure = compiled_steps(model, loss, batch, X.ndim == 2)
-    with np.errstate(over="ignore"):
-        losses = np.array(measure(params, X, y), dtype=float)
-    limits = np.where(np.isfinite(losses), OVERSHOT * np.maximum(losses, np.finfo(dtype).tiny), 0.0)
-    runs, n, period = len(gamma), X.shape[-2], 1 if batch is None else -(-X.shape[-2] // batch)
-    size = sum(int(np.size(leaf)) for leaf in leaves(params))
-    chunk = int(np.clip(CHUNK_WORK / (size * n * period), 1, -(-LONGEST_CHUNK // period)))
+@dataclass(frozen=True)
+class JaxEngine(Engine):
+    """Any model and loss, many runs in lockstep. dtype: 'float64' or 'float32'."""
 
-    now = _Running(params, X, y, (gamma, limits, seeds, np.zeros(runs, dtype=int)), dtype)
-    final, codes, used, done = (
-        leaf_map(np.array, params),
-        np.zeros(runs, dtype=int),
-        np.zeros(runs, dtype=int),
-        0,
-    )
-    while now.place.size and done < steps:
-        rounds = min(chunk, -(-(steps - done) // period))
-        code, value = now.advance(advance, threshold, steps, rounds)
-        done = min(steps, done + rounds * period)
-        codes[now.place], used[now.place], losses[now.place] = (
-            code,
-            np.asarray(now.per_run[-1]),
-            value,
+    dtype: str = "float64"
+    name = "jax"
+
+    def __post_init__(self) -> None:
+        one_of("dtype", self.dtype, DTYPES)
+
+    def refusal(self, problem: Problem, job: Job) -> str | None:
+        return None
+
+    def run(self, problems: Sequence[Problem], job: Job) -> tuple[Trajectory, ...]:
+        first, schedule = problems[0], plain_schedule(job.rule)
+        kept: list[Kept] = [[(0, problem.start)] for problem in problems]
+        ends = [Result.REACHED_T1] * len(problems)
+
+        def see(done: int, places: Index, states: Any, codes: Index, used: Index) -> None:
+            for lane, k in enumerate(places.tolist()):
+                ends[k] = Result.REACHED_T1 if codes[k] == RUNNING else RESULTS[codes[k]]
+                if used[k] > kept[k][-1][0] and ends[k] is not Result.DIVERGED:
+                    state = leaf_map(lambda leaf: leaf.astype(float), rows(states, lane))
+                    kept[k].append((int(used[k]), state))
+
+        params = stack([problem.start for problem in problems])
+        data, bounded = (first.data.X, first.data.y), first.loss.attained
+        with jax_in_double():
+            march = Lockstep(first.model, first.loss, data, job.batch, self.dtype)
+            sizes = np.full(len(problems), schedule.size)
+            rule = {"power": schedule.power, "offset": schedule.offset, "bounded": bounded}
+            lanes = march.lanes(params, sizes, np.array(job.keys), **rule)
+            lanes = march.through(
+                params, lanes, job.kept, lambda *shown: not job.deadline.over(), see
+            )[2]
+        for k, steps in enumerate(lanes.used.tolist()):
+            if ends[k] is Result.REACHED_T1 and steps < job.steps:
+                ends[k] = Result.TIME_LIMIT
+        return tuple(
+            described(problem, schedule, job, key, self.name, states, end, int(steps))
+            for problem, key, states, end, steps in zip(
+                problems, job.keys, kept, ends, lanes.used, strict=True
+            )
         )
-        for kept, leaf in zip(leaves(final), leaves(now.params), strict=True):
-            kept[now.place] = np.asarray(leaf)
-        running = np.flatnonzero(code == RUNNING)
-        if progress is not None:
-            progress(done, running.size, runs)
-        # compiled anew for the smaller batch, at most log₂(runs) times
-        if 2 * running.size <= now.place.size:
-            now.keep(running)
-    losses = np.where(np.isnan(losses), np.inf, losses)
-    return TrainedBatch(final, losses, used, gamma, tuple(RESULTS[code] for code in codes))

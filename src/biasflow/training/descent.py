@@ -1,14 +1,15 @@
-"""Gradient descent and SGD on the weights, and what a finite step does to the bias of diagonal
-networks."""
+"""Gradient descent and SGD on the weights, in NumPy or compiled, and what a finite step does to the
+bias of diagonal networks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._core.arguments import Array, instance, positive_float, positive_int
+from .._core.arguments import Array, positive_int
+from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Limit, Result, Trajectory
 from .._core.trees import leaves, regrouped, stack
@@ -18,54 +19,123 @@ from ..limits import bregman_projection
 from ..losses import Loss, SquareLoss, needs_square
 from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams
 from ..potentials import Hypentropy
+from .jobs import CHUNK, Engine, Job, geometric_steps
+from .step_rules import Schedule, plain_schedule, read_step
 
-RECORDS = 200
-"""States kept of a run, at logarithmically spaced steps."""
+RECORDS = 201
+"""States kept of a run, its start included, at geometric steps."""
 CHECK_EVERY = 10
+"""Steps between two looks at the loss."""
 OVERSHOT = 1e8
 """Growth of the loss at which a run has diverged."""
+ENDS = (None, Result.CONVERGED, Result.DIVERGED)
+"""What the codes of a look at the loss mean, None that the run goes on."""
+WENT_ON, REACHED, OVERSHOOTS = range(3)
+
+Advance = Callable[[int, int], tuple[Any, int, int]]
+"""Steps first … last, to the state then, the steps that are done, and a code."""
+Kept = list[tuple[int, Any]]
 
 
-def gradient_descent(
-    model: Model,
-    ds: Dataset,
-    loss: Any,
-    params0: Any,
-    stepsize: float,
-    steps: int,
-    batch: int | None = None,
-    key: int = 0,
-) -> Trajectory:
-    """w ← w − γ∇L(w), `steps` times, or until a loss with a minimiser is 1e-20 of its start; states
-    at log-spaced k, times kγ.
+class NumPyEngine(Engine):
+    """Any model and loss, batches, one run after the other."""
 
-    Two-layer networks descend in compiled code under the square loss.
-    batch: SGD on that many samples a step, drawn without replacement, the gradient scaled by
-    n/batch (unbiased). A diverging run stops and says so in `result`. `error` is zero: descent is
-    what it is.
-    """
-    stepsize = positive_float("stepsize", stepsize)
-    if isinstance(model, TwoLayer) and isinstance(loss, SquareLoss) and batch is None:
-        kept, result, k = _descend_compiled(model, ds, loss, params0, stepsize, steps)
-    else:
-        _, kept, result, k = _descend(
-            model, ds, loss, params0, stepsize, steps, batch, key, lambda gradient: None
+    name = "numpy"
+
+    def refusal(self, problem: Problem, job: Job) -> str | None:
+        return None
+
+    def run(self, problems: Sequence[Problem], job: Job) -> tuple[Trajectory, ...]:
+        return tuple(
+            self._one(problem, job, key) for problem, key in zip(problems, job.keys, strict=True)
         )
-    times = stepsize * np.array([step for step, _ in kept], dtype=float)
-    states = stack([state for _, state in kept])
+
+    def _one(self, problem: Problem, job: Job, key: int) -> Trajectory:
+        schedule = plain_schedule(job.rule)
+        advance = _numpy_advance(problem, schedule, job, key, lambda gradient: None)
+        return described(problem, schedule, job, key, self.name, *recorded(problem, advance, job))
+
+
+class NumbaEngine(Engine):
+    """Two-layer networks under the square loss, all samples at every step, in compiled code."""
+
+    name = "numba"
+
+    def refusal(self, problem: Problem, job: Job) -> str | None:
+        if isinstance(problem.model, TwoLayer) and isinstance(problem.loss, SquareLoss):
+            return None if job.batch is None else "compiled descent takes all samples at every step"
+        return "compiled descent is for TwoLayer networks under SquareLoss"
+
+    def run(self, problems: Sequence[Problem], job: Job) -> tuple[Trajectory, ...]:
+        schedule = plain_schedule(job.rule)
+        return tuple(
+            described(
+                problem,
+                schedule,
+                job,
+                key,
+                self.name,
+                *recorded(problem, _compiled_advance(problem, schedule, job), job),
+            )
+            for problem, key in zip(problems, job.keys, strict=True)
+        )
+
+
+def recorded(problem: Problem, advance: Advance, job: Job) -> tuple[Kept, Result, int]:
+    """The states at the steps to keep, why the run ended, and after how many steps."""
+    kept: Kept = [(0, problem.start)]
+    chunk = CHUNK if np.isfinite(job.deadline.seconds) else job.steps
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is named, not warned about
+        for first, last, record in job.pieces(chunk):
+            state, done, code = advance(first + 1, last)
+            end = ENDS[code]
+            if end is Result.DIVERGED:
+                return [(at, one) for at, one in kept if _finite(one)], end, done
+            end = end or (Result.TIME_LIMIT if job.deadline.over() and done < job.steps else None)
+            if record or end is not None:
+                kept.append((done, state))
+            if end is not None:
+                return kept, end, done
+    return kept, Result.REACHED_T1, job.steps
+
+
+def described(
+    problem: Problem,
+    schedule: Schedule,
+    job: Job,
+    key: int,
+    engine: str,
+    kept: Kept,
+    result: Result,
+    steps: int,
+) -> Trajectory:
+    """A descent as a trajectory: times Σ of the steps, no error, for descent is what it is."""
+    at, states = np.array([k for k, _ in kept], dtype=np.intp), [state for _, state in kept]
+    model, data, loss = problem.model, problem.data, problem.loss
     with np.errstate(over="ignore", invalid="ignore"):
-        losses = np.array([float(loss(model(state, ds.X), ds.y)) for _, state in kept])
-    stats = {"method": "descent", "steps": k, "stepsize": stepsize, "batch": batch, "key": key}
-    problem = Problem(model, ds, loss, model.checked(params0, ds.d))
-    return Trajectory(times, states, losses, np.zeros(len(kept)), (), stats, result, problem)
+        losses = np.array([float(loss(model(state, data.X), data.y)) for state in states])
+    stats = {
+        "method": "descent",
+        "engine": engine,
+        "steps": steps,
+        "step": job.rule,
+        "stepsize": schedule.size,
+        "batch": job.batch,
+        "key": key,
+        "kept": at,
+    }
+    return Trajectory(
+        schedule.times(at), stack(states), losses, np.zeros(at.size), (), stats, result, problem
+    )
 
 
+@renamed(ds="data", params0="start", stepsize="step")
 def effective_limit(
     model: Model,
-    ds: Dataset,
+    data: Dataset,
     loss: Any,
-    params0: Any,
-    stepsize: float,
+    start: Any,
+    step: float,
     steps: int,
     batch: int | None = None,
     key: int = 0,
@@ -80,21 +150,21 @@ def effective_limit(
     flips the sign of a weight; β only sees its square, and the formulas hold with absolute values.
     stats adds log_gain = Σlog|1−s_k²| and shift, per coordinate, and the descent's result.
     """
-    stepsize = positive_float("stepsize", stepsize)
     if not isinstance(model, DiagonalNetwork) or model.depth != 2:
         raise RefusedError("effective_limit: known for DiagonalNetwork(depth=2) only")
     needs_square("effective_limit", loss)
-    start = model.checked(params0, ds.d)
+    problem, schedule = Problem(model, data, loss, start), plain_schedule(read_step(step))
+    start = problem.start
     if np.any(start.plus <= 0) or np.any(start.minus <= 0):
         raise InputError("params0: expected positive weights")
-    log_gain, shift = np.zeros(ds.d), np.log(start.plus) - np.log(start.minus)
+    done, log_gain, shift = 0, np.zeros(data.d), np.log(start.plus) - np.log(start.minus)
 
     def observe(beta_gradient: Array) -> None:
-        nonlocal log_gain, shift
-        s = 2 * stepsize * beta_gradient
+        nonlocal done, log_gain, shift
+        s = 2 * schedule(done) * beta_gradient
         if np.any(np.abs(s) == 1):
             raise InputError(
-                f"stepsize: {stepsize:g} sends a weight to exactly zero, where it stays"
+                f"step: {schedule.size:g} sends a weight to exactly zero, where it stays"
             )
         # a diverging run, which is refused below
         with np.errstate(over="ignore", invalid="ignore"):
@@ -104,127 +174,87 @@ def effective_limit(
                 np.where(small, np.log1p(-np.where(small, s, 0.0)), minus),
                 np.where(small, np.log1p(np.where(small, s, 0.0)), plus),
             )
-        log_gain, shift = log_gain + minus + plus, shift + minus - plus + 2 * s
+        done, log_gain, shift = done + 1, log_gain + minus + plus, shift + minus - plus + 2 * s
 
-    params, _, result, k = _descend(model, ds, loss, start, stepsize, steps, batch, key, observe)
+    job = read_job(problem, steps, read_step(step), batch, key)
+    advance = _numpy_advance(problem, schedule, job, key, observe)
+    kept, result, k = recorded(problem, advance, job)
+    params = kept[-1][1]
     if result is Result.DIVERGED:
         raise ConvergenceError(
-            f"effective_limit: {result.value} after {k} steps; stepsize {stepsize:g} is too large",
+            f"effective_limit: {result.value} after {k} steps; step {schedule.size:g} is too large",
             params,
         )
     log_r = np.log(2.0) + np.log(start.plus) + np.log(start.minus) + log_gain
     potential = Hypentropy(log_alpha=log_r)
-    projected = bregman_projection(potential, ds.X, ds.y, potential.grad_conjugate(shift))
+    projected = bregman_projection(potential, data.X, data.y, potential.grad_conjugate(shift))
     stats = {**projected.stats, "log_gain": log_gain, "shift": shift, "steps": k, "descent": result}
     return Limit(projected.value, projected.objective, projected.certificate, stats), params
 
 
-def _descend(
-    model: Model,
-    ds: Dataset,
-    loss: Any,
-    params0: Any,
-    stepsize: float,
-    steps: int,
-    batch: int | None,
-    key: int,
-    observe: Callable[[Array], None],
-) -> tuple[Any, list[tuple[int, Any]], Result, int]:
-    """Run; `observe` sees XᵀL'(Xβ) of every step."""
-    instance("model", model, Model)
-    instance("ds", ds, Dataset)
-    instance("loss", loss, Loss).checked(ds.y)
-    params, steps, key = (
-        model.checked(params0, ds.d),
-        positive_int("steps", steps),
-        positive_int("key", key, least=0),
-    )
-    if batch is not None and positive_int("batch", batch) > ds.n:
-        raise InputError(f"batch: {batch} exceeds n = {ds.n}")
-    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is named, not warned about
-        return _run(
-            model, ds, loss, params, stepsize, steps, batch, np.random.default_rng(key), observe
-        )
+def read_job(problem: Problem, steps: int, rule: Any, batch: int | None, key: int) -> Job:
+    """The loss, the labels it takes and the batch, or errors that name them."""
+    problem.loss.checked(problem.data.y)
+    if batch is not None:
+        if positive_int("batch", batch) > problem.data.n:
+            raise InputError(f"batch: {batch} exceeds n = {problem.data.n}")
+        problem.loss.factor(problem.data.n)  # refuses where no batch gives an unbiased gradient
+    kept = geometric_steps(positive_int("steps", steps), RECORDS)
+    return Job(kept, rule, batch, (positive_int("key", key, least=0),))
 
 
-def _descend_compiled(
-    model: TwoLayer, ds: Dataset, loss: SquareLoss, params0: Any, stepsize: float, steps: int
-) -> tuple[list[tuple[int, Any]], Result, int]:
-    """The same on a two-layer network, in compiled code between the states that are kept."""
+def _numpy_advance(
+    problem: Problem, schedule: Schedule, job: Job, key: int, observe: Callable[[Array], None]
+) -> Advance:
+    """Steps in NumPy; `observe` sees XᵀL'(Xβ) of every step."""
+    model, data, loss, params = problem.model, problem.data, problem.loss, problem.start
+    rng, batch = np.random.default_rng(key), job.batch
+    scale = 1.0 if batch is None else unbiased(loss, data.n, batch)
+    goal, limit = bounds(loss, float(loss(model(params, data.X), data.y)))
+
+    def advance(first: int, last: int) -> tuple[Any, int, int]:
+        nonlocal params
+        for k in range(first, last + 1):
+            rows = slice(None) if batch is None else rng.choice(data.n, batch, replace=False)
+            X, y = data.X[rows], data.y[rows]
+            output = loss.gradient(model(params, X), y) * scale
+            observe(X.T @ output)
+            params = stepped(params, model.gradient(params, X, output), schedule(k - 1))
+            if k % CHECK_EVERY == 0 or k == job.steps:
+                now = float(loss(model(params, data.X), data.y))
+                if not np.isfinite(now) or now > limit:
+                    return params, k, OVERSHOOTS
+                if now <= goal:
+                    return params, k, REACHED
+        return params, last, WENT_ON
+
+    return advance
+
+
+def _compiled_advance(problem: Problem, schedule: Schedule, job: Job) -> Advance:
+    """The same on a two-layer network under the square loss, compiled."""
     from .._numerics.compilation import announced
-    from .relu_descent import CONVERGED as REACHED, WENT_ON, descend
+    from .relu_descent import descend
 
-    instance("ds", ds, Dataset)
-    start, steps = model.checked(params0, ds.d), positive_int("steps", steps)
-    a, W, X = start.a.copy(), start.W.copy(), np.ascontiguousarray(ds.X)
-    square = float(np.sum((model(start, ds.X) - ds.y) ** 2))
-    goal, limit = CONVERGED * square, OVERSHOT * max(square, np.finfo(float).tiny)
-    kept, done = [(0, start)], 0
-    for step in np.unique(np.append(np.geomspace(1, steps, RECORDS).astype(int), steps)).tolist():
-        settings = (
-            model.negative_slope,
-            2 * loss.factor(ds.n),
-            stepsize,
-            done + 1,
-            step,
-            CHECK_EVERY,
-            goal,
-            limit,
-        )
-        done, code = announced("ReLU", descend, a, W, X, ds.y, *settings)
-        kept.append((done, TwoLayerParams(a.copy(), W.copy())))
-        if code != WENT_ON:
-            return kept, Result.CONVERGED if code == REACHED else Result.DIVERGED, done
-    return kept, Result.REACHED_T1, done
+    model, data, start = problem.model, problem.data, problem.start
+    a, W, X = start.a.copy(), start.W.copy(), np.ascontiguousarray(data.X)
+    square = float(np.sum((model(start, data.X) - data.y) ** 2))
+    ends = (CHECK_EVERY, job.steps, *bounds(problem.loss, square))
+    speed = 2 * problem.loss.factor(data.n)
+
+    def advance(first: int, last: int) -> tuple[Any, int, int]:
+        settings = (model.negative_slope, speed, schedule, first, last, *ends)
+        done, code = announced("ReLU", descend, a, W, X, data.y, *settings)
+        return TwoLayerParams(a.copy(), W.copy()), done, code
+
+    return advance
 
 
 def _finite(params: Any) -> bool:
     return all(bool(np.all(np.isfinite(leaf))) for leaf in leaves(params))
 
 
-def _run(
-    model: Model,
-    ds: Dataset,
-    loss: Any,
-    params: Any,
-    stepsize: float,
-    steps: int,
-    batch: int | None,
-    rng: np.random.Generator,
-    observe: Callable[[Array], None],
-) -> tuple[Any, list[tuple[int, Any]], Result, int]:
-    record = set(np.unique(np.geomspace(1, steps, RECORDS).astype(int)).tolist())
-    kept, (goal, limit) = [(0, params)], _bounds(loss, float(loss(model(params, ds.X), ds.y)))
-    for k in range(1, steps + 1):
-        rows = slice(None) if batch is None else rng.choice(ds.n, batch, replace=False)
-        X, y = ds.X[rows], ds.y[rows]
-        output = loss.gradient(model(params, X), y) * (
-            1.0 if batch is None else unbiased(loss, ds.n, len(y))
-        )
-        observe(X.T @ output)
-        gradient = model.gradient(params, X, output)
-        params = stepped(params, gradient, stepsize)
-        if k in record:
-            kept.append((k, params))
-        if k % CHECK_EVERY == 0 or k == steps:
-            now = float(loss(model(params, ds.X), ds.y))
-            if not np.isfinite(now) or now > limit:
-                return (
-                    params,
-                    [(at, state) for at, state in kept if _finite(state)],
-                    Result.DIVERGED,
-                    k,
-                )
-            if now <= goal:
-                if kept[-1][0] != k:
-                    kept.append((k, params))
-                return params, kept, Result.CONVERGED, k
-    if kept[-1][0] != steps:
-        kept.append((steps, params))
-    return params, kept, Result.REACHED_T1, steps
-
-
-def _bounds(loss: Loss, loss0: float) -> tuple[float, float]:
+def bounds(loss: Loss, loss0: float) -> tuple[float, float]:
     """Where a run has converged and where it has diverged; losses without a minimiser go on to
     their last step."""
     return (

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._core.arguments import Array, instance, matrix, one_of, positive_float, positive_int
-from ..errors import InputError
-from .soft_minimum import LOSSES
-from .step_rules import Proposition6Step, Proposition7Step, Schedule, StepRule
+from .._core.arguments import Array, matrix, one_of, positive_float, positive_int
+from ..errors import RefusedError
+from ..losses import MarginLoss, margin_loss, soft_minimum
+from .ascent import COMPILED_LOSSES, climb, default_step
+from .jobs import Job, chosen_steps, geometric_steps
+from .step_rules import StepRule, read_step
+from .trainables import FixedFeatures, Start
 
 FEATURE_TRAININGS = ("directions", "output")
 KEPT = 60
@@ -81,10 +84,10 @@ def feature_ascent(
     Z: ArrayLike,
     steps: int,
     training: str = "directions",
-    step: StepRule | None = None,
+    step: float | StepRule | None = None,
     *,
     start: float = 1.0,
-    loss: str = "exponential",
+    loss: MarginLoss | str = "exponential",
     keep: Iterable[int] | None = None,
 ) -> FeatureAscent:
     """r ← r + η(t)m∇F(r) on signed features z_ij = y_iφ(θ_j, x_i), Z (n, m), in float64.
@@ -97,73 +100,34 @@ def feature_ascent(
     """
     Z, steps = matrix("Z", Z), positive_int("steps", steps)
     one_of("training", training, FEATURE_TRAININGS)
-    one_of("loss", loss, LOSSES)
-    output = training == "output"
-    step = (
-        (Proposition7Step() if output else Proposition6Step())
-        if step is None
-        else instance("step", step, StepRule)
+    risk, output, largest = margin_loss(loss), training == "output", float(np.max(np.abs(Z)))
+    if type(risk) not in COMPILED_LOSSES:
+        raise RefusedError(f"feature_ascent: exponential and logistic losses only, not {risk!r}")
+    trained = FixedFeatures(False, output)
+    schedule = (default_step(trained) if step is None else read_step(step)).schedule(largest)
+    held = geometric_steps(steps, KEPT) if keep is None else chosen_steps("keep", keep, steps)
+    m, scale = Z.shape[1], positive_float("start", start)
+    origin, log_beta = (np.zeros(m), 0.0) if output else (np.full(m, m**-0.5), 2 * math.log(scale))
+    trace = np.empty((steps + 1, 2))
+    run = climb(
+        trained,
+        Start((origin,), (Z,), log_beta, largest),
+        schedule,
+        Job(np.union1d(held, [0, steps]).astype(np.intp), None),
+        risk,
+        trace=trace,
     )
-    largest = float(np.max(np.abs(Z)))
-    kept = geometric_steps(steps, KEPT) if keep is None else _steps_to_keep(keep, steps)
-    return _recursion(
-        Z,
-        steps,
-        output,
-        step.schedule(largest),
-        positive_float("start", start),
-        loss,
-        kept,
-        largest,
-    )
-
-
-def _recursion(
-    Z: Array,
-    steps: int,
-    output: bool,
-    schedule: Schedule,
-    start: float,
-    loss: str,
-    kept: NDArray[np.intp],
-    largest: float,
-) -> FeatureAscent:
-    from .._numerics.compilation import announced
-    from .recursion import recursion
-
-    n, m = Z.shape
-    bar, log_beta = (np.zeros(m), 0.0) if output else (np.full(m, 1 / m), 2 * math.log(start))
-    betas, margins, sizes = np.empty(steps + 1), np.empty(steps + 1), np.empty(steps)
-    iterates, weights = np.empty((kept.size, m)), np.empty((kept.size, n))
-    numbers = (schedule.size, schedule.power, schedule.offset, schedule.with_norm)
-    arrays = (betas, margins, sizes, kept, iterates, weights)
-    announced(
-        "ascent",
-        recursion,
-        np.ascontiguousarray(Z),
-        bar,
-        log_beta,
-        output,
-        loss == "logistic",
-        *numbers,
-        *arrays,
-    )
+    found = {t: soft_minimum(risk, trained.margins(x, (Z,)), now.log_beta) for t, x, now in run}
+    trace[-1] = found[steps].least, run[-1][2].log_beta
+    margin, logs = trace.T.copy()
     return FeatureAscent(
-        FEATURE_TRAININGS[output], betas, margins, sizes, kept, iterates, weights, largest, n
+        training,
+        logs,
+        margin,
+        schedule(np.arange(steps), logs[:-1]),
+        held,
+        np.array([x[0] if output else x[0] ** 2 for t, x, _ in run if t in set(held.tolist())]),
+        np.array([found[t].weights for t in held.tolist()]),
+        largest,
+        Z.shape[0],
     )
-
-
-def geometric_steps(steps: int, count: int) -> NDArray[np.intp]:
-    """0, 1, … geometrically to the last."""
-    return np.unique(
-        np.concatenate([[0], np.geomspace(1, steps, max(count - 1, 1)).astype(np.intp), [steps]])
-    )
-
-
-def _steps_to_keep(keep: Iterable[int], steps: int) -> NDArray[np.intp]:
-    kept = sorted({positive_int("keep", t, least=0) for t in instance("keep", keep, Iterable)})
-    if not kept or kept[-1] > steps:
-        raise InputError(
-            f"keep: expected steps from 0 to {steps}, found {kept[-1] if kept else 'none'}"
-        )
-    return np.array(kept, dtype=np.intp)

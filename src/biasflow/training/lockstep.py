@@ -4,12 +4,30 @@ nor diverged."""
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..models import Model
 from .descent import stepped, unbiased
 
 RUNNING, CONVERGED, DIVERGED, STATIONARY, FLOOR = range(5)
+
+
+class Lane(NamedTuple):
+    """One run's own numbers, or those of all runs with a leading axis: its step rule, the losses at
+    which it has converged or diverged, its key, and the steps it took."""
+
+    size: Any
+    power: Any
+    offset: Any
+    goal: Any
+    limit: Any
+    key: Any
+    used: Any
+
+    @property
+    def step(self) -> Any:
+        """γ of the next step."""
+        return self.size * (self.used + self.offset) ** -self.power
 
 
 @functools.lru_cache(maxsize=32)
@@ -35,77 +53,53 @@ def compiled_steps(model: Model, loss: Any, batch: int | None, shared: bool) -> 
             params, X[rows], scale * loss.gradient(model(params, X[rows]), y[rows])
         )
 
-    def judged(params: Any, X: Any, y: Any, limit: Any, threshold: Any) -> Any:
+    def judged(params: Any, X: Any, y: Any, lane: Lane) -> Any:
         now = value(params, X, y)
-        return now, jnp.where(
-            now <= threshold, CONVERGED, jnp.where(now <= limit, RUNNING, DIVERGED)
-        )
+        going = jnp.where(now <= lane.limit, RUNNING, DIVERGED)
+        return now, jnp.where(now <= lane.goal, CONVERGED, going)
 
-    def final(params: Any, X: Any, y: Any, gamma: Any, limit: Any, threshold: Any) -> Any:
+    def final(params: Any, X: Any, y: Any, lane: Lane) -> Any:
         """The loss and the code, also of runs that no further step would move."""
-        now, code = judged(params, X, y, limit, threshold)
+        now, code = judged(params, X, y, lane)
         gradient = slope(params, X, y)
         flat = jnp.array([jnp.all(leaf == 0) for leaf in tree.leaves(gradient)]).all()
         same = tree.map(
-            lambda new, old: jnp.all(new == old), stepped(params, gradient, gamma), params
+            lambda new, old: jnp.all(new == old), stepped(params, gradient, lane.step), params
         )
         stuck = jnp.array(tree.leaves(same)).all()
         return now, jnp.where(
             code == RUNNING, jnp.where(flat, STATIONARY, jnp.where(stuck, FLOOR, RUNNING)), code
         )
 
-    def moved(params: Any, X: Any, y: Any, gamma: Any, seed: Any, used: Any, moves: Any) -> Any:
+    def moved(params: Any, X: Any, y: Any, lane: Lane, key: Any, moves: Any) -> Any:
         gradient = (
             slope(params, X, y)
             if batch is None
-            else sampled_slope(params, X, y, random.fold_in(seed, used))
+            else sampled_slope(params, X, y, random.fold_in(key, lane.used))
         )
-        after = stepped(params, gradient, gamma)
-        return tree.map(lambda new, old: jnp.where(moves, new, old), after, params), used + moves
+        after = stepped(params, gradient, lane.step)
+        kept = tree.map(lambda new, old: jnp.where(moves, new, old), after, params)
+        return kept, lane._replace(used=lane.used + moves)
 
-    def one_round(
-        params: Any,
-        X: Any,
-        y: Any,
-        gamma: Any,
-        limit: Any,
-        seed: Any,
-        used: Any,
-        threshold: Any,
-        steps: Any,
-    ) -> Any:
-        _, code = judged(params, X, y, limit, threshold)
-        if batch is None:
-            return moved(params, X, y, gamma, seed, used, (code == RUNNING) & (used < steps))
-        key = random.key(seed)
+    def one_round(params: Any, X: Any, y: Any, lane: Lane, steps: Any) -> Any:
+        _, code = judged(params, X, y, lane)
+        key = None if batch is None else random.key(lane.key)
 
         def step(_: int, state: Any) -> Any:
-            return moved(
-                state[0], X, y, gamma, key, state[1], (code == RUNNING) & (state[1] < steps)
-            )
+            return moved(state[0], X, y, state[1], key, (code == RUNNING) & (state[1].used < steps))
 
-        return jax.lax.fori_loop(0, -(-y.shape[0] // batch), step, (params, used))
+        if batch is None:
+            return step(0, (params, lane))
+        return jax.lax.fori_loop(0, -(-y.shape[0] // batch), step, (params, lane))
 
-    each_round = jax.vmap(one_round, in_axes=(0, axis, axis, 0, 0, 0, 0, None, None))
-    each_judged = jax.vmap(final, in_axes=(0, axis, axis, 0, 0, None))
+    each_round = jax.vmap(one_round, in_axes=(0, axis, axis, 0, None))
+    each_judged = jax.vmap(final, in_axes=(0, axis, axis, 0))
 
-    def advance(
-        params: Any,
-        X: Any,
-        y: Any,
-        gamma: Any,
-        limit: Any,
-        seed: Any,
-        used: Any,
-        threshold: Any,
-        steps: Any,
-        rounds: Any,
-    ) -> Any:
+    def advance(params: Any, X: Any, y: Any, lanes: Lane, steps: Any, rounds: Any) -> Any:
         def body(_: int, state: Any) -> Any:
-            return each_round(state[0], X, y, gamma, limit, seed, state[1], threshold, steps)
+            return each_round(state[0], X, y, state[1], steps)
 
-        params, used = jax.lax.fori_loop(0, rounds, body, (params, used))
-        now, code = each_judged(params, X, y, gamma, limit, threshold)
-        return params, code, used, now
+        params, lanes = jax.lax.fori_loop(0, rounds, body, (params, lanes))
+        return params, lanes, *each_judged(params, X, y, lanes)
 
     return jax.jit(advance), jax.jit(jax.vmap(value, in_axes=(0, axis, axis)))

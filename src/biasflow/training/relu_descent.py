@@ -9,8 +9,8 @@ import numpy as np
 from .._core.arguments import Array
 from .._numerics.compilation import entry, inner
 from ..flows.relu.small_algebra import SMALL_PRODUCT, STAMP
-
-WENT_ON, CONVERGED, DIVERGED = 0, 1, 2
+from .descent import OVERSHOOTS, REACHED, WENT_ON
+from .step_rules import Schedule
 
 
 @inner
@@ -62,21 +62,23 @@ def _descend(stamp: int) -> Any:
         y: Array,
         slope: float,
         speed: float,
-        stepsize: float,
+        rule: Schedule,
         first: int,
         last: int,
         check_every: int,
+        steps: int,
         goal: float,
         limit: float,
     ) -> tuple[int, int]:
-        """Steps first … last in place; every check_every-th looks whether Σ(h − y)² fell to `goal`
-        or rose above `limit`."""
+        """Steps first … last in place; every check_every-th, and the last of all `steps`, looks
+        whether Σ(h − y)² fell to `goal` or rose above `limit`."""
         hidden, h = np.empty((a.size, y.size + 0 * stamp)), np.empty(y.size)
         Q, scratch = np.empty((a.size, y.size)), np.empty(W.shape)
         for step in range(first, last + 1):
             outputs(a, W, X, slope, hidden, h)
+            rate = rule.size * (step - 1 + rule.offset) ** -rule.power * speed
             for k in range(y.size):
-                h[k] = stepsize * speed * (h[k] - y[k])
+                h[k] = rate * (h[k] - y[k])
             for j in range(a.size):
                 change = 0.0
                 for k in range(y.size):
@@ -85,15 +87,15 @@ def _descend(stamp: int) -> Any:
                     change += gate * hidden[j, k] * h[k]
                 a[j] -= change
             subtract_product(Q, X, W, scratch)
-            if step % check_every == 0:
+            if step % check_every == 0 or step == steps:
                 outputs(a, W, X, slope, hidden, h)
                 square = 0.0
                 for k in range(y.size):
                     square += (h[k] - y[k]) ** 2
                 if not square <= limit:
-                    return step, DIVERGED
+                    return step, OVERSHOOTS
                 if square <= goal:
-                    return step, CONVERGED
+                    return step, REACHED
         return last, WENT_ON
 
     return descend

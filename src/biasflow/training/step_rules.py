@@ -1,18 +1,22 @@
-"""Step sizes of gradient ascent on the smooth margin: η(t) = size·(t + offset)^(−power), times β(t)
-where they grow with it."""
+"""Step sizes of descent and of ascent on the smooth margin: η(t) = size·(t + offset)^(−power),
+times β(t) where they grow with it."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from .._core.arguments import SMALLEST_NORMAL, positive_float
-from ..errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.arguments import SMALLEST_NORMAL, Array, positive_float
+from .._numerics.float_ranges import LARGEST_EXPONENT
+from ..errors import InputError, RefusedError
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(NamedTuple):
     """The numbers of a step rule; t counts from zero."""
 
     size: float
@@ -20,13 +24,17 @@ class Schedule:
     offset: float
     with_norm: bool
 
-    def __call__(self, t: int, log_beta: float) -> float:
+    def __call__(self, t: Any, log_beta: Any = 0.0) -> Any:
         """η(t)."""
-        return (
-            self.size
-            * (t + self.offset) ** -self.power
-            * (math.exp(log_beta) if self.with_norm else 1.0)
-        )
+        share = self.size * (t + self.offset) ** -self.power
+        return share * np.exp(np.minimum(log_beta, LARGEST_EXPONENT)) if self.with_norm else share
+
+    def times(self, steps: NDArray[np.intp]) -> Array:
+        """Σ_{s<k} η(s) at the steps k, the last of them the largest, where η does not grow with
+        β."""
+        if self.power == 0:
+            return self.size * steps.astype(float)
+        return np.concatenate([[0.0], np.cumsum(self(np.arange(steps[-1])))])[steps]
 
 
 class StepRule(ABC):
@@ -47,7 +55,7 @@ class ConstantStep(StepRule):
         positive_float("size", self.size)
 
     def schedule(self, largest: float) -> Schedule:
-        return Schedule(self.size, 0.0, 1.0, False)
+        return Schedule(float(self.size), 0.0, 1.0, False)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class InverseRootStep(StepRule):
         positive_float("offset", self.offset)
 
     def schedule(self, largest: float) -> Schedule:
-        return Schedule(self.size, 0.5, self.offset, self.with_norm)
+        return Schedule(float(self.size), 0.5, float(self.offset), bool(self.with_norm))
 
 
 @dataclass(frozen=True)
@@ -110,3 +118,23 @@ def _positive(largest: float) -> float:
             "1/‖z‖_∞; scale them"
         )
     return largest
+
+
+def read_step(step: Any) -> StepRule:
+    """A rule from itself, or from a number: the same step always."""
+    return step if isinstance(step, StepRule) else ConstantStep(positive_float("step", step))
+
+
+def plain_schedule(rule: StepRule | None) -> Schedule:
+    """The numbers of a rule that knows its steps beforehand, from neither features nor norms."""
+    if rule is None:
+        raise InputError(
+            "step: expected a number or a step rule; only the smooth margin has its own"
+        )
+    schedule = rule.schedule(math.nan)
+    if schedule.with_norm or not math.isfinite(schedule.size):
+        raise RefusedError(
+            f"step: {type(rule).__name__} is made for ascent on the smooth margin of two-layer "
+            "networks, by engine 'numba' or 'jax'"
+        )
+    return schedule

@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core.arguments import Array, instance, labels, matrix, one_of, vector
 from .._core.problems import Dataset, Problem
 from ..errors import InputError
-from ..losses import ExponentialLoss, LogisticLoss, SmoothMargin
+from ..losses import MarginLoss, SmoothMargin
 from ..models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
 
 TRAININGS = ("both", "directions", "output")
 ACTIVATIONS = ("relu", "squared_relu")
 Arrays = tuple[Array, ...]
-RISKS = {"exponential": ExponentialLoss(), "logistic": LogisticLoss()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +29,14 @@ class Start:
     fixed: Arrays
     log_beta: float
     largest: float
+
+
+class Reached(NamedTuple):
+    """How far a run has come: log β, the best margin met, that before each step, and Ση."""
+
+    log_beta: float
+    best: float
+    clock: float
 
 
 class Training(ABC):
@@ -55,9 +62,9 @@ class Training(ABC):
         """The weights of the network."""
 
     @abstractmethod
-    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
-        """Steps in place by compiled code: rest is logistic, log β, best margin, first, last, and
-        the step rule's numbers."""
+    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> Any:
+        """Steps in place by compiled code, to a `Reached`: rest is logistic, a `Reached`, first,
+        last, the step rule's numbers, and the trace."""
 
     @property
     @abstractmethod
@@ -100,7 +107,7 @@ class BothLayers(Training):
         size = np.exp(log_beta / 2)
         return TwoLayerParams(a if self.squared else a * size, W * size)
 
-    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
+    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> Any:
         from .._numerics.compilation import announced
         from .ascent_kernels import network
 
@@ -161,7 +168,7 @@ class FixedFeatures(Training):
             start.a if self.squared else factor * start.a, factor[:, None] * start.W
         )
 
-    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> tuple[float, float]:
+    def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> Any:
         from .._numerics.compilation import announced
         from .ascent_kernels import features
 
@@ -192,26 +199,29 @@ def training_named(training: str, activation: str) -> Training:
     return FixedFeatures(squared, training == "output")
 
 
-def read_run(ds: Any, params0: Any, activation: str, loss: str) -> Problem:
+def read_run(data: Any, start: Any, activation: str, loss: MarginLoss) -> Problem:
     """Data of two classes, and parameters that fit them."""
-    instance("ds", ds, Dataset)
-    y = labels("ds.y", ds.y)
-    if np.all(y == y[0]):
-        raise InputError(f"ds.y: both classes are needed, every label is {y[0]:+g}")
+    two_classes(instance("data", data, Dataset))
     try:
-        a, W = params0
+        a, W = start
     except (TypeError, ValueError):
         raise InputError(
-            f"params0: expected TwoLayerParams(a, W), found {type(params0).__name__}"
+            f"params0: expected TwoLayerParams(a, W), found {type(start).__name__}"
         ) from None
     width = vector("params0.a", a).size
     matrix("params0.W", W)
-    smooth = SmoothMargin(RISKS[loss])
+    smooth = SmoothMargin(loss)
     if activation == "relu":
-        return Problem(TwoLayer(width, ds.d), ds, smooth, params0)
-    return Problem(
-        SignedTwoLayer(width, ds.d, labels("params0.a", a)), ds, smooth, SignedTwoLayerParams(W)
-    )
+        return Problem(TwoLayer(width, data.d), data, smooth, start)
+    signed = SignedTwoLayer(width, data.d, labels("params0.a", a))
+    return Problem(signed, data, smooth, SignedTwoLayerParams(W))
+
+
+def two_classes(data: Dataset) -> None:
+    """Labels of ±1, and both of them."""
+    y = labels("data.y", data.y)
+    if np.all(y == y[0]):
+        raise InputError(f"data.y: both classes are needed, every label is {y[0]:+g}")
 
 
 def both_weights(problem: Problem) -> TwoLayerParams:

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._core.arguments import Array
-from ...losses import ExponentialLoss, MarginLoss
+from ..._numerics.float_ranges import EXPONENTIAL_FROM
+from ...losses import ExponentialLoss, MarginLoss, soft_minimum
 
 SETTLED = 1e-12
 """Total change of the weights at which they are found."""
@@ -37,9 +38,7 @@ EVEN = float(np.finfo(float).eps)
 where no neuron is active."""
 HOTTEST = 200.0
 """−L from which on the weights are uniform to rounding."""
-SATURATED = 40.0
-"""Margin beyond which every loss is the exponential to rounding."""
-TAIL = np.array([40.0, 55.5, 100.0, 300.0, 700.0])
+TAIL = np.array([EXPONENTIAL_FROM, 55.5, 100.0, 300.0, 700.0])
 """Margins at which a loss is compared with the exponential, the least where it would be taken for
 one."""
 TAIL_OFF = 1e-9
@@ -53,7 +52,7 @@ def implicit_weights(
 ) -> Array:
     """p (n,) with p = ∇S(e^L(h̄ + Δt·K̄p)); dt = 0 gives ∇S itself."""
     if type(loss) is not ExponentialLoss:  # one of the user's own that inherits from it may be any
-        early = log_norm < SOFT or float(np.min(h)) * np.exp(min(log_norm, 700)) < SATURATED
+        early = log_norm < SOFT or float(np.min(h)) * np.exp(min(log_norm, 700)) < EXPONENTIAL_FROM
         if early or not _exponential_tail(loss):
             return _soft(loss, h, K, dt, np.exp(log_norm), guess)
     return _entropic(h, K, dt, np.exp(min(-log_norm, HOTTEST)), guess)
@@ -66,15 +65,10 @@ def _exponential_tail(loss: MarginLoss) -> bool:
 
 
 def smooth_margin(loss: MarginLoss, u: Array) -> tuple[float, Array, Array]:
-    """S(u), ∇S = ℓ'/Σℓ and κ = ℓ''/Σℓ, with which ∇²S = ppᵀ − diag κ."""
-    logs = loss.log_loss(u)
-    top = float(np.max(logs))
-    total = top + float(np.log(np.sum(np.exp(logs - top))))
-    return (
-        np.log(u.size) - total,
-        np.exp(loss.log_slope(u) - total),
-        np.exp(loss.log_curvature(u) - total),
-    )
+    """S(u), ∇S = ℓ'/Σℓ and κ = ℓ''/Σℓ = (ℓ''/ℓ')∇S, with which ∇²S = ppᵀ − diag κ."""
+    value, weights, _ = soft_minimum(loss, u)
+    curvature = np.exp(loss.log_curvature(u) - loss.log_slope(u))
+    return value, weights, weights * curvature
 
 
 def _soft(loss: MarginLoss, h: Array, K: Array, dt: float, beta: float, p: Array) -> Array:
