@@ -81,7 +81,12 @@ def test_a_verdict_that_moved_is_noticed():
         ],
     }
     assert golden_claims.differences(before, before) == []
-    for key, value in (("measured", 1.003), ("bound", float("nan")), ("status", "violated")):
+    for key, value in (
+        ("measured", 1.06),
+        ("bound", 2.003),
+        ("bound", float("nan")),
+        ("status", "violated"),
+    ):
         after = copy.deepcopy(before)
         after["checks"][0][key] = value
         assert golden_claims.differences(before, after) != []
