@@ -29,18 +29,19 @@ EXACT = 1e-6
 """Relative to the largest quantile of a variable: limits and flows are computed to 1e-8, and
 figures are made of their differences and ratios."""
 LOOSER = {
-    "B/fig4": (1e-3, "gates close in rows within 1e-8 of each other, in an order rounding decides"),
-    "B/fig5": (1e-3, "as B/fig4"),
-    "B/fig6": (1e-2, "a hundred thousand gates: paths of single neurons split by rounding"),
+    "B/fig6": (1e-2, "a hundred thousand gates, at which paths of single neurons may split"),
     "B/fig7": (1e-2, "as B/fig6"),
-    "C/fig1": (1e-2, "ascents of thousands of steps, whose supports move with rounding"),
-    "C/fig2": (1e-2, "as C/fig1, in float32 where a kernel of a GPU would run"),
+    "C/fig1": (1e-2, "ascents of thousands of steps from random starts"),
+    "C/fig2": (1e-2, "as C/fig1"),
     "C/fig3": (1e-2, "as C/fig1"),
-    "C/fig4": (1e-2, "as C/fig1"),
-    "W/fig4ab": (1e-2, "trainings of thousands of steps, stopped at a step that rounding moves"),
+    "W/fig4ab": (1e-2, "trainings of thousands of steps, each ended by a threshold"),
     "W/fig4cd": (1e-2, "as W/fig4ab"),
 }
-"""Figures whose runs amplify rounding, and how; the rest are exact."""
+"""Figures whose runs may amplify rounding, and how. The others' fast ones, and B/fig4, kept to
+`EXACT` between two sets of kernels; these, and the slow ones, were not compared so."""
+FLOORS = {"B/fig2": 1e-8, "B/fig3": 1e-8, "C/fig4": 1e-8}
+"""Of figures of order one: what is smaller, as losses at the end and distances from where something
+should be, is error."""
 
 
 def kept() -> dict[str, Any]:
@@ -81,7 +82,7 @@ def _of_values(dims: list[str], values: Any) -> dict[str, Any]:
 
 def differences(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """How the new data are not the old ones, up to what the figure's runs amplify."""
-    tolerance = LOOSER.get(name, (EXACT, ""))[0]
+    tolerance, floor = LOOSER.get(name, (EXACT, ""))[0], FLOORS.get(name, 0.0)
     found = []
     for part in ("variables", "attributes"):
         gone, come = set(old[part]) - set(new[part]), set(new[part]) - set(old[part])
@@ -94,12 +95,12 @@ def differences(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str
         size = max(map(abs, ends[0]), default=0.0)
         if len(ends[0]) == len(ends[1]):
             off = max((abs(a - b) for a, b in zip(*ends, strict=True)), default=0.0)
-            if off > tolerance * size:
+            if off > tolerance * size + floor:
                 found.append(f"{key}: quantiles off by {off / (size or 1.0):.2g} of the largest")
     for key in set(old["attributes"]) & set(new["attributes"]):
         a, b = old["attributes"][key], new["attributes"][key]
         same = a == b or (math.isnan(a) and math.isnan(b))
-        if not same and not abs(a - b) <= tolerance * max(abs(a), abs(b)):
+        if not same and not abs(a - b) <= tolerance * max(abs(a), abs(b)) + floor:
             found.append(f"{key}: was {a:.8g}, is {b:.8g}")
     return sorted(found)
 
