@@ -10,6 +10,7 @@ from biasflow.potentials import (
     Euclidean,
     Hypentropy,
     ScaledPotential,
+    Separable,
     bregman,
 )
 
@@ -28,10 +29,18 @@ FREE = {
     "depth 3": DepthPotential(3, 1.0),
     "depth 5": DepthPotential(5, 0.1),
     "depth 50": DepthPotential(50, [0.5, 0.9, 1.0, 1.1, 2.0]),
+    "own hypentropy": Separable(lambda beta: np.arcsinh(beta / 0.01)),
+    "own euclidean": Separable(lambda beta: beta),
+    "own power": Separable(lambda beta: beta * (beta**2 + 1e-4) ** -0.25),
     "scaled": ScaledPotential([0.5, 1.0, 2.0, 3.0, 1e3], Hypentropy(1e-3)),
 }
 CONFINED = {
     "entropy": (Entropy(), np.ones(D)),
+    "own entropy": (Separable(np.log, domain="positive"), np.ones(D)),
+    "own negative entropy": (
+        Separable(lambda beta: -np.log(-beta), domain="negative"),
+        -np.ones(D),
+    ),
     "hypentropy with zeros": (MIXED, np.where(MIXED.alpha == 0, SIGNS, 0.0)),
 }
 POTENTIALS = {**{name: (potential, np.zeros(D)) for name, potential in FREE.items()}, **CONFINED}

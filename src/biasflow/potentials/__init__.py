@@ -6,6 +6,7 @@ from .euclidean import Euclidean
 from .hypentropy import Hypentropy
 from .potential import MirrorPoint, Potential, bregman
 from .scaled import ScaledPotential
+from .separable import Separable
 
 __all__ = [
     "DepthPotential",
@@ -15,5 +16,6 @@ __all__ = [
     "MirrorPoint",
     "Potential",
     "ScaledPotential",
+    "Separable",
     "bregman",
 ]

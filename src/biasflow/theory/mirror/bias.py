@@ -134,9 +134,8 @@ def rival_checks(m: Measured, kept: Index) -> tuple[Check, ...]:
                 continue
             with np.errstate(all="ignore"):
                 shift = np.abs(f.gradient(rival) - f.gradient(best)) * m.best_error
-            error = float(np.sum(np.where(np.isfinite(shift), shift, 0.0))) + 32 * EPS * (
-                total[0] + total[1]
-            )
+            error = float(np.sum(np.where(np.isfinite(shift), shift, 0.0)))
+            error += 32 * EPS * (total[0] + total[1]) + f.differenced * sum(total)
             ratio = (total[0] - total[1]) / total[2]
             if worst is None or abs(ratio - 1) - error / total[2] > abs(worst[0] - 1) - worst[1]:
                 worst = (ratio, error / total[2])

@@ -27,6 +27,9 @@ far away; 16 reach rounding."""
 STEP = 1e-3
 """Relative step of the fourth-order differences of an unknown ∇φ: truncation 1e-12, rounding
 1e-13."""
+DIFFERENCED = 24 / 30 * (2 * STEP) ** 4
+"""Relative error of such a φ'': h⁴φ⁽⁶⁾/(30φ''), at most 4!/scale⁴ in the bracket for analytic φ,
+whose scale is known up to a factor of two."""
 CONVERGED = 1e-14
 """Newton step of the logarithm of a slack at which the next one is below rounding."""
 POLISH = 2
@@ -68,6 +71,11 @@ class Formulas:
     least: Array
     independent: bool = True
 
+    @property
+    def differenced(self) -> float:
+        """Relative error of D_φ from a φ'' that is known by differences only."""
+        return 0.0 if self.independent else DIFFERENCED
+
     def divergence(self, best: Array, beta: Array) -> Array:
         """D_φ(best, β) per coordinate: ∫(best − s)φ''(s)ds for near points, best·(η − η₀) − φ*(η) +
         φ*(η₀) for others."""
@@ -104,7 +112,8 @@ class Formulas:
             slopes = np.abs(best) * (1 + np.abs(self.gradient(best)) + np.abs(self.gradient(beta)))
             terms = slopes + np.abs(self.conjugate(best)) + np.abs(self.conjugate(beta))
             wall = (best == 0) & (self.signs != 0)
-            return 16 * EPS * np.where(near | wall | ~np.isfinite(terms), D, terms)
+            rounding = 16 * EPS * np.where(near | wall | ~np.isfinite(terms), D, terms)
+            return rounding if self.independent else rounding + self.differenced * D
 
 
 def formulas_of(potential: Potential, d: int, start: Array | None = None) -> Formulas:
@@ -275,7 +284,10 @@ def _unknown(potential: Any, d: int) -> Formulas:
     signs = potential.half_lines(d)
 
     def scale(beta: Array) -> Array:
-        return np.maximum(np.abs(beta), np.exp(np.clip(potential.log_units(d), -700, 700)))
+        units = potential.log_units(d)  # +inf: quadratic everywhere, where any step will do
+        return np.maximum(
+            np.abs(beta), np.exp(np.clip(np.where(units < np.inf, units, 0), -700, 700))
+        )
 
     def weight(beta: Array) -> Array:
         h = STEP * scale(beta)
