@@ -58,7 +58,7 @@ def test_no_mirror_form_and_its_gradients_do_not_commute():
     ds = bf.Dataset(X, np.ones(6))
     with pytest.raises(RefusedError, match=r"mirror: .*do not commute"):
         bf.models.mirror(bf.Problem(model, ds, SquareLoss(), params))
-    for given in ({"scale": 0.1}, {"params0": params}):
+    for given in ({"scale": 0.1}, {"start": params}):
         with pytest.raises(RefusedError, match=r"limit: .*min_nuclear_norm"):
             bf.limit(model, ds, **given)
 
