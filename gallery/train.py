@@ -1,5 +1,5 @@
-"""Gradient descent is the flow up to its step: the same path at small steps, another one at large
-steps, none beyond."""
+"""Gradient descent stays as near to the flow as its step is small, by one verb for one start or
+many."""
 
 import sys
 from pathlib import Path
