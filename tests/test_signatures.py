@@ -19,5 +19,5 @@ def test_signatures_are_what_they_were():
 def test_every_public_name_is_there_once():
     now = lines()
     assert len(now) == len(set(now)) and now == sorted(now)
-    assert any(line.startswith("flows.gradient_flow(model: ") for line in now)
+    assert any(line.startswith("flows.gradient_flow(problem: ") for line in now)
     assert not any("0x" in line for line in now)

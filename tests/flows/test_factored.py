@@ -193,7 +193,7 @@ class TestBadInput:
     def test_a_start_below_rounding(self):
         ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 6)
         with pytest.raises(
-            bf.errors.ScaleError, match=r"params0: weights up to 1e-20 drown in the rounding.*needs"
+            bf.errors.ScaleError, match=r"start: weights up to 1e-20 drown in the rounding.*needs"
         ):
             bf.gradient_flow(model, ds, SUM, model.init(1e-20))
 
@@ -201,7 +201,7 @@ class TestBadInput:
         ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 2)
         far = np.full((3, 2), 1e100)
         with pytest.raises(
-            bf.errors.ScaleError, match=r"params0: weights up to 1e\+100 make a loss that overflows"
+            bf.errors.ScaleError, match=r"start: weights up to 1e\+100 make a loss that overflows"
         ):
             bf.gradient_flow(model, ds, SUM, bf.models.FactorParams(far, far))
 

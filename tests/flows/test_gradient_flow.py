@@ -179,7 +179,7 @@ def test_giving_up_raises_or_returns_what_there_is(small, monkeypatch):
     "wrong", [np.ones(3), (np.ones(3), np.ones(3)), (np.full(12, np.nan), np.ones(12))]
 )
 def test_bad_starts_are_named(small, wrong):
-    with pytest.raises(bf.errors.InputError, match="params0"):
+    with pytest.raises(bf.errors.InputError, match="start"):
         bf.gradient_flow(bf.DiagonalNetwork(2), small, bf.SquareLoss(), wrong)
 
 

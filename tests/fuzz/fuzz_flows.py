@@ -74,14 +74,14 @@ def flow_entry(
         "X": MATRIX,
         "y": labels,
         **FLOW_KINDS,
-        "params0": PARAMS,
+        "start": PARAMS,
         "loss": OBJECT,
         "method": CHOICE,
     }
     base = {
         "model": model,
         "loss": loss,
-        "params0": params0,
+        "start": params0,
         "X": X,
         "y": y,
         "time_s": TIME_S,
@@ -131,7 +131,7 @@ def flow_entries() -> dict[str, Entry]:
                 "rows": rows,
                 "cols": columns,
                 "values": values,
-                "params0": factors.init(0.5),
+                "start": factors.init(0.5),
                 "time_s": TIME_S,
             },
             {"rows": INDICES, "cols": INDICES, "values": VECTOR, **FLOW_KINDS},
@@ -166,6 +166,21 @@ def flow_entries() -> dict[str, Entry]:
             ("gradient_descent",),
             lambda X, y, **rest: bf.training.gradient_descent(
                 diagonal, bf.Dataset(X, y), half, **rest
+            ),
+            {"X": X, "y": y, "start": diagonal.init(0.3, dim=6), "step": 0.01, "steps": 100},
+            {
+                **X_y,
+                "start": PARAMS,
+                "step": NUMBER,
+                "steps": WORK,
+                "batch": COUNT,
+                "key": COUNT,
+            },
+        ),
+        "train": Entry(
+            ("train",),
+            lambda X, y, start, **rest: bf.train(
+                bf.Problem(diagonal, bf.Dataset(X, y), half, start), **rest
             ),
             {"X": X, "y": y, "start": diagonal.init(0.3, dim=6), "step": 0.01, "steps": 100},
             {

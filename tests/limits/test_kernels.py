@@ -145,14 +145,14 @@ class TestLimit:
         model, ds = DiagonalNetwork(depth), dataset(4)
         by_scale = limit(model, ds, scale=alpha).value
         by_log = limit(model, ds, log_scale=np.log(alpha)).value
-        by_params = limit(model, ds, params0=model.init(alpha, dim=15)).value
+        by_params = limit(model, ds, start=model.init(alpha, dim=15)).value
         np.testing.assert_allclose(by_log, by_scale, atol=1e-11)
         np.testing.assert_allclose(by_params, by_scale, atol=1e-11)
 
     def test_the_normalisation_of_the_loss_does_not_matter(self):
         model, ds, params = DiagonalNetwork(3), dataset(5), random_params(6)
         values = [
-            limit(model, ds, SquareLoss(c), params0=params).value
+            limit(model, ds, SquareLoss(c), start=params).value
             for c in ("half", "sum", "half-mean")
         ]
         for value in values[1:]:
@@ -163,7 +163,7 @@ class TestLimit:
         alpha = 10.0 ** np.linspace(-3, 0, 15)
         np.testing.assert_allclose(
             limit(model, ds, scale=alpha).value,
-            limit(model, ds, params0=model.init(alpha)).value,
+            limit(model, ds, start=model.init(alpha)).value,
             atol=1e-11,
         )
 
@@ -183,22 +183,22 @@ class TestLimit:
                 InputError,
                 ("limit", "exactly one", "scale, log_scale"),
             ),
-            ({"scale": 1.0, "params0": random_params()}, InputError, ("limit", "params0, scale")),
+            ({"scale": 1.0, "start": random_params()}, InputError, ("limit", "start, scale")),
             ({"scale": 0.0}, ScaleError, ("scale", "positive", "log_scale")),
             ({"scale": -1.0}, ScaleError, ("scale", "positive")),
             ({"scale": 1e-400}, ScaleError, ("scale", "log_scale")),
             ({"scale": 1e-310}, ScaleError, ("scale", "log_scale")),
             ({"scale": np.nan}, InputError, ("scale", "nan")),
             ({"scale": [1.0, 2.0]}, InputError, ("alpha", "2", "(15,)")),
-            ({"params0": random_params(d=3)}, InputError, ("params0.plus", "15", "3")),
-            ({"params0": 3.0}, InputError, ("params0", "DiagonalParams")),
+            ({"start": random_params(d=3)}, InputError, ("start.plus", "15", "3")),
+            ({"start": 3.0}, InputError, ("start", "DiagonalParams")),
             (
-                {"params0": DiagonalParams(np.zeros(15), np.zeros(15))},
+                {"start": DiagonalParams(np.zeros(15), np.zeros(15))},
                 RefusedError,
                 ("limit", "both weights zero"),
             ),
             (
-                {"params0": random_params(), "loss": "square"},
+                {"start": random_params(), "loss": "square"},
                 InputError,
                 ("loss", "SquareLoss", "str"),
             ),

@@ -79,7 +79,7 @@ def test_jax_agrees(loss):
 
 
 def test_bad_input():
-    with pytest.raises(bf.errors.InputError, match=r"ds\.y: expected labels of ±1, entry 1 is 0"):
+    with pytest.raises(bf.errors.InputError, match=r"data\.y: expected labels of ±1, entry 1 is 0"):
         bf.LogisticLoss().checked(np.array([1.0, 0.0]))
     with pytest.raises(bf.errors.InputError, match="loss: expected MarginLoss, found SquareLoss"):
         bf.SmoothMargin(bf.SquareLoss())
@@ -121,7 +121,7 @@ def test_what_needs_a_square_loss_says_so():
         bf.training.effective_limit(MODEL, DATA, LOSSES[1], START, 0.1, 10)
     with pytest.raises(bf.errors.RefusedError, match="limit: needs a square loss"):
         bf.limit(MODEL, DATA, LOSSES[0], start=START)
-    with pytest.raises(bf.errors.InputError, match=r"ds\.y: expected labels of ±1"):
+    with pytest.raises(bf.errors.InputError, match=r"data\.y: expected labels of ±1"):
         bf.gradient_flow(MODEL, bf.Dataset(DATA.X, 2 * DATA.y), LOSSES[0], START, t1=1.0)
     with pytest.raises(bf.errors.RefusedError, match="no unbiased gradient"):
         bf.training.gradient_descent(MODEL, DATA, bf.SmoothMargin(), START, 0.1, 10, batch=2)

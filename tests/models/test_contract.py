@@ -320,7 +320,7 @@ class TestOfTheUsersOwn:
         assert flow.loss[-1] < flow.loss[0]
         small = 1e-3
         run = bf.training.gradient_descent(
-            self.model, signs, bf.LogisticLoss(), start, steps=1000, stepsize=small
+            self.model, signs, bf.LogisticLoss(), start, steps=1000, step=small
         )
         at = bf.gradient_flow(self.model, signs, bf.LogisticLoss(), start, t1=1000 * small).final
         np.testing.assert_allclose(run.final.w, at.w, atol=10 * small)

@@ -63,17 +63,17 @@ def test_init():
         (
             lambda: DiagonalNetwork(2).checked(DiagonalParams([1.0], [np.nan]), 1),
             InputError,
-            ("params0.minus", "nan"),
+            ("start.minus", "nan"),
         ),
         (
             lambda: DiagonalNetwork(2).checked(DiagonalParams([1.0, 2.0], [1.0]), 2),
             InputError,
-            ("params0.minus", "2", "1"),
+            ("start.minus", "2", "1"),
         ),
         (
             lambda: DiagonalNetwork(2).checked((1.0, 2.0, 3.0), 2),
             InputError,
-            ("params0", "DiagonalParams"),
+            ("start", "DiagonalParams"),
         ),
     ],
 )
@@ -182,7 +182,7 @@ def test_refusals_say_why(depth, plus, minus, loss, words):
 
 def test_weights_whose_powers_overflow_are_refused():
     ds, _ = setting(9, d=2)
-    with pytest.raises(ScaleError, match=r"params0.*log_scale"):
+    with pytest.raises(ScaleError, match=r"start.*log_scale"):
         DiagonalNetwork(10).mirror_form(
             DiagonalParams(np.full(2, 1e-60), np.full(2, 1e-60)), SquareLoss(), ds.n
         )

@@ -116,11 +116,11 @@ class TestBadInput:
         [
             (
                 (np.ones((3, 5)), np.ones((4, 4))),
-                r"params0\.V: expected shape \(4, 5\), found \(4, 4\)",
+                r"start\.V: expected shape \(4, 5\), found \(4, 4\)",
             ),
-            ((np.ones((4, 5)), np.ones((4, 5))), r"params0\.U: expected shape \(3, 5\)"),
-            ((np.ones((3, 5)), np.full((4, 5), np.nan)), r"params0\.V: entry \(0, 0\) is nan"),
-            ((np.ones((3, 5)),), r"params0: expected FactorParams\(U, V\), found tuple"),
+            ((np.ones((4, 5)), np.ones((4, 5))), r"start\.U: expected shape \(3, 5\)"),
+            ((np.ones((3, 5)), np.full((4, 5), np.nan)), r"start\.V: entry \(0, 0\) is nan"),
+            ((np.ones((3, 5)),), r"start: expected FactorParams\(U, V\), found tuple"),
         ],
     )
     def test_parameters(self, params, words):

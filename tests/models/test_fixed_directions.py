@@ -635,16 +635,16 @@ class TestBadInput:
         [
             (
                 ([1.0, 0.0, 1.0], [0.0, 0.0, 0.0]),
-                r"params0\.a: must be positive; neuron 1 is not\. Where a < 0, flip θ and a",
+                r"start\.a: must be positive; neuron 1 is not\. Where a < 0, flip θ and a",
             ),
             (
                 ([1.0, -1.0, -2.0], [0.0, 0.0, 0.0]),
-                r"params0\.a: must be positive; neurons 1 and 2 are not",
+                r"start\.a: must be positive; neurons 1 and 2 are not",
             ),
-            (([1.0, 1.0], [0.0, 0.0, 0.0]), r"params0\.a: expected length 3, found 2"),
-            (([1.0, 1.0, 1.0], [0.0, np.nan, 0.0]), r"params0\.b: entry \(1,\) is nan"),
-            (([1.0, 1.0, 1.0],), r"params0: expected FixedDirectionsParams\(a, b\), found tuple"),
-            (3.0, r"params0: expected FixedDirectionsParams\(a, b\), found float"),
+            (([1.0, 1.0], [0.0, 0.0, 0.0]), r"start\.a: expected length 3, found 2"),
+            (([1.0, 1.0, 1.0], [0.0, np.nan, 0.0]), r"start\.b: entry \(1,\) is nan"),
+            (([1.0, 1.0, 1.0],), r"start: expected FixedDirectionsParams\(a, b\), found tuple"),
+            (3.0, r"start: expected FixedDirectionsParams\(a, b\), found float"),
         ],
     )
     def test_parameters(self, params, words):

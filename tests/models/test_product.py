@@ -61,5 +61,5 @@ def test_a_unit_without_weights_never_moves():
     "wrong", [(np.ones(7),), 3.0, (np.ones(7), np.ones(6)), (np.ones(7), np.full(7, np.nan))]
 )
 def test_wrong_parameters_are_named(wrong):
-    with pytest.raises(bf.errors.InputError, match="params0"):
+    with pytest.raises(bf.errors.InputError, match="start"):
         MODEL.checked(wrong, 7)

@@ -205,9 +205,9 @@ def test_double_precision_whatever_the_process_is_set_to():
     ("change", "name"),
     [
         ({"starts": []}, "starts"),
-        ({"starts": [MODEL.init(1.0), DeepNetwork((2, 8)).init(1.0)]}, "params0"),
-        ({"starts": [leaf_map(lambda leaf: leaf * np.nan, MODEL.init(1.0))]}, "params0"),
-        ({"starts": MODEL.init(1.0)}, "params0"),
+        ({"starts": [MODEL.init(1.0), DeepNetwork((2, 8)).init(1.0)]}, "start"),
+        ({"starts": [leaf_map(lambda leaf: leaf * np.nan, MODEL.init(1.0))]}, "start"),
+        ({"starts": MODEL.init(1.0)}, "start"),
         ({"step": [0.1, 0.1]}, "step"),
         ({"step": -1.0}, "step"),
         ({"step": np.inf}, "step"),

@@ -148,7 +148,7 @@ def test_the_effective_limit_is_known_for_depth_two_only(small):
 
 def test_the_effective_limit_needs_positive_weights(small):
     start = bf.models.DiagonalParams(np.full(small.d, 0.1), np.zeros(small.d))
-    with pytest.raises(bf.errors.InputError, match="params0"):
+    with pytest.raises(bf.errors.InputError, match="start"):
         bf.training.effective_limit(bf.DiagonalNetwork(2), small, bf.SquareLoss(), start, 0.01, 10)
 
 

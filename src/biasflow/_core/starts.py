@@ -29,7 +29,7 @@ def place(model: Any, params0: Any, log_scale: Any) -> tuple[Any, Any]:
     if rows is None:
         raise RefusedError(
             f"log_scale: {type(model).__name__} starts in floats, which do not hold "
-            f"e^{scale:g} times params0"
+            f"e^{scale:g} times start"
         )
     return params0, scale
 
@@ -86,9 +86,7 @@ def _held(params: Any, log_scale: Any) -> bool:
         )
         logs = (np.log(np.abs(leaf, where=leaf != 0, out=np.ones_like(leaf))) + shift)[leaf != 0]
         if np.any(logs > LARGEST_LOG):
-            raise ScaleError(
-                f"log_scale: e^{np.max(log_scale):g} times params0 is above float range"
-            )
+            raise ScaleError(f"log_scale: e^{np.max(log_scale):g} times start is above float range")
         if np.any(logs < SMALLEST_LOG):
             return False
     return True

@@ -79,7 +79,7 @@ def _of_networks(problem: Problem) -> Limit[Any]:
     if isinstance(loss, SquareLoss):
         if isinstance(model, TwoLayer) and not model.negative_slope:
             return dataclasses.replace(saddle_limit(data, problem.start), source=VANISHING)
-        found = mirror_form_limit(model, data, loss, params0=problem.start)
+        found = mirror_form_limit(model, data, loss, start=problem.start)
         return dataclasses.replace(found, source=PROJECTION)
     if (
         isinstance(loss, MarginLoss | SmoothMargin)

@@ -123,7 +123,7 @@ def check_start(problem: Problem) -> None:
     largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
     if 0 < largest < least:
         raise ScaleError(
-            f"params0: weights up to {largest:g} drown in the rounding of those they grow into; "
+            f"start: weights up to {largest:g} drown in the rounding of those they grow into; "
             f"needs {least:g}"
         )
 

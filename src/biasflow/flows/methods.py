@@ -78,7 +78,7 @@ class FlowMethod(ABC):
         reason = self.refuses(problem)
         if reason is None and not problem.in_floats and not self.below_floats:
             return (
-                f"the start e^{np.min(problem.log_scale):g}·params0 is below float range, "
+                f"the start of size e^{np.min(problem.log_scale):g} is below float range, "
                 f"where {self.name!r} cannot start"
             )
         return reason

@@ -115,18 +115,18 @@ class Units:
         )
         size = float(np.max(np.abs(problem.data.y)))
         raise ScaleError(
-            f"params0, y: weights up to {largest:g} and labels up to {size:g} make a loss that "
+            f"start, y: weights up to {largest:g} and labels up to {size:g} make a loss that "
             "overflows; in units of"
             f" 2^{self.states} and 2^{self.labels} the flow is the same"
             if np.isfinite(loss)
-            else f"params0: weights up to {largest:g} make a loss that overflows"
+            else f"start: weights up to {largest:g} make a loss that overflows"
         )
 
     def lost(self, problem: Problem) -> ScaleError:
         """What to say where the start leaves the range of floats in the problem's own units."""
         sizes = np.concatenate([np.ravel(np.abs(leaf)) for leaf in leaves(problem.params0)])
         return ScaleError(
-            f"params0: weights between {np.min(sizes[sizes > 0]):g} and {np.max(sizes):g} do not "
+            f"start: weights between {np.min(sizes[sizes > 0]):g} and {np.max(sizes):g} do not "
             "fit in floats beside inputs up"
             f" to {np.max(np.abs(problem.data.X)):g} and labels up to "
             f"{np.max(np.abs(problem.data.y)):g}"

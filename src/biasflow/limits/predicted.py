@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, instance
+from .._core.former_names import renamed
 from .._core.problems import Dataset
 from .._core.results import Limit
 from ..errors import InputError, RefusedError
@@ -23,43 +24,44 @@ KNOWN = (
 """What is said where no projection is the limit."""
 
 
+@renamed(ds="data", params0="start")
 def limit(
     model: Model,
-    ds: Dataset,
+    data: Dataset,
     loss: Any = None,
     *,
-    params0: Any = None,
+    start: Any = None,
     scale: ArrayLike | None = None,
     log_scale: ArrayLike | None = None,
 ) -> Limit[Array]:
     """The point that gradient flow from the start converges to: for models with a mirror form, a
     Bregman projection.
 
-    Exactly one of params0 (any start), scale α (the model's own start at α) and log_scale (α below
+    Exactly one of start (any start), scale α (the model's own start at α) and log_scale (α below
     float range). The limit does not depend on the normalisation of the square loss. W, Theorems 1
     and 3; R, Theorem 2.2.
     """
     instance("model", model, Model)
-    instance("ds", ds, Dataset)
+    instance("data", data, Dataset)
     loss = SquareLoss() if loss is None else needs_square("limit", loss)
     given = [
         name
-        for name, value in (("params0", params0), ("scale", scale), ("log_scale", log_scale))
+        for name, value in (("start", start), ("scale", scale), ("log_scale", log_scale))
         if value is not None
     ]
     if len(given) != 1:
         raise InputError(
-            "limit: give exactly one of params0, scale and log_scale, found "
+            "limit: give exactly one of start, scale and log_scale, found "
             f"{', '.join(given) or 'none'}"
         )
     if not isinstance(model, MirrorModel):
         raise RefusedError(f"limit: {no_mirror_form(model)}; {KNOWN}")
-    if params0 is None:
+    if start is None:
         return bregman_projection(
-            model.potential(scale=scale, log_scale=log_scale), model.features(ds.X), ds.y
+            model.potential(scale=scale, log_scale=log_scale), model.features(data.X), data.y
         )
-    form = model.mirror_form(model.checked(params0, ds.d), loss, ds.n)
+    form = model.mirror_form(model.checked(start, data.d), loss, data.n)
     if isinstance(form, str):
         raise RefusedError(f"limit: {form}")
     _, potential = form.potential.unscaled()
-    return bregman_projection(potential, model.features(ds.X), ds.y, form.beta0)
+    return bregman_projection(potential, model.features(data.X), data.y, form.beta0)

@@ -25,7 +25,7 @@ class CrossEntropyLoss(Loss):
         """Whole numbers from 0, as integers."""
         found = np.asarray(labels)
         if np.any(found != np.floor(found)) or np.any(found < 0):
-            raise InputError("ds.y: expected classes as whole numbers from 0")
+            raise InputError("data.y: expected classes as whole numbers from 0")
         return found.astype(np.int64)
 
     def factor(self, n: int) -> float:

@@ -40,7 +40,7 @@ class MarginLoss(Loss):
 
     def checked(self, labels: Array) -> Array:
         """Labels of ±1."""
-        return classes("ds.y", labels)
+        return classes("data.y", labels)
 
     def factor(self, n: int) -> float:
         return 1 / n

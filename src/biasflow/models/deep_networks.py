@@ -194,12 +194,12 @@ class DeepNetwork(Model):
     def checked(self, params: Any, d: int) -> DeepParams:
         """Parameters as finite arrays of the layers' shapes, or an error that names the one that is
         wrong."""
-        fit_dimension("ds", d, self.widths[0])
+        fit_dimension("data", d, self.widths[0])
         try:
             weights, biases = (tuple(part) for part in params)
         except (TypeError, ValueError):
             raise InputError(
-                f"params0: expected DeepParams(weights, biases), found {type(params).__name__}"
+                f"start: expected DeepParams(weights, biases), found {type(params).__name__}"
             ) from None
         copies = (2,) if self.symmetric else ()
         shapes = [(*copies, *shape) for shape in self.layers]
@@ -266,12 +266,12 @@ def _arrays(name: str, values: tuple[Any, ...], shapes: list[tuple[int, ...]]) -
     """Finite arrays of these shapes."""
     if len(values) != len(shapes):
         raise InputError(
-            f"params0.{name}: expected {len(shapes)} arrays, one a layer, found {len(values)}"
+            f"start.{name}: expected {len(shapes)} arrays, one a layer, found {len(values)}"
         )
-    arrays = tuple(real_array(f"params0.{name}", value) for value in values)
+    arrays = tuple(real_array(f"start.{name}", value) for value in values)
     for layer, (array, shape) in enumerate(zip(arrays, shapes, strict=True), 1):
         if array.shape != shape:
             raise InputError(
-                f"params0.{name}: layer {layer} has shape {array.shape}, expected {shape}"
+                f"start.{name}: layer {layer} has shape {array.shape}, expected {shape}"
             )
     return arrays

@@ -125,7 +125,7 @@ def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:
     mean = (a + b) / 2
     if not np.all(np.isfinite(mean)):
         raise ScaleError(
-            f"params0: weights down to {min(plus.min(), minus.min()):g} overflow in w^(2−D); use "
+            f"start: weights down to {min(plus.min(), minus.min()):g} overflow in w^(2−D); use "
             "bf.limit with log_scale"
         )
     log_alpha = np.log(mean) / (2 - depth)

@@ -172,7 +172,7 @@ class FixedDirections(MirrorModel):
         )
         if np.any(found.a <= 0):
             raise InputError(
-                f"params0.a: must be positive; {_rows('neuron', found.a <= 0)} not. Where a < 0, "
+                f"start.a: must be positive; {_rows('neuron', found.a <= 0)} not. Where a < 0, "
                 "flip θ and a: the network is the same"
             )
         return found

@@ -83,10 +83,10 @@ class Model(ABC):
         error."""
         expected = self.init(dim=d)
         shapes = [np.shape(leaf) for leaf in leaves(expected)]
-        arrays = [real_array("params0", leaf) for leaf in leaves(params)]
+        arrays = [real_array("start", leaf) for leaf in leaves(params)]
         if [array.shape for array in arrays] != shapes:
             raise InputError(
-                f"params0: expected {type(expected).__name__} with arrays of shapes {shapes}, "
+                f"start: expected {type(expected).__name__} with arrays of shapes {shapes}, "
                 f"found {[array.shape for array in arrays]}"
             )
         parts = iter(arrays)
@@ -150,12 +150,12 @@ def read_params(kind: Any, params: Any, *shapes: tuple[int, ...]) -> Any:
         parts = ()
     if len(parts) != len(shapes):
         raise InputError(
-            f"params0: expected {kind.__name__}({', '.join(kind._fields)}), found "
+            f"start: expected {kind.__name__}({', '.join(kind._fields)}), found "
             f"{type(params).__name__}"
         )
     return kind(
         *(
-            _array(f"params0.{name}", part, shape)
+            _array(f"start.{name}", part, shape)
             for name, part, shape in zip(kind._fields, parts, shapes, strict=True)
         )
     )
@@ -173,5 +173,5 @@ def _array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
 def fit_dimension(name: str, found: int | None, dim: int) -> None:
     """An error where inputs of another dimension than the model's are spoken of."""
     if found is not None and found != dim:
-        said = "takes inputs of" if name == "ds" else "has"
+        said = "takes inputs of" if name == "data" else "has"
         raise InputError(f"{name}: the model {said} dimension {dim}, found {found!r}")

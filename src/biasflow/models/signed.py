@@ -94,7 +94,7 @@ class SignedTwoLayer(Model):
         return SignedTwoLayerParams(lam * rng.standard_normal((self.width, self.dim)))
 
     def checked(self, params: Any, d: int) -> SignedTwoLayerParams:
-        fit_dimension("ds", d, self.dim)
+        fit_dimension("data", d, self.dim)
         found: SignedTwoLayerParams = read_params(
             SignedTwoLayerParams, params, (self.width, self.dim)
         )

@@ -135,7 +135,7 @@ class TwoLayer(Model):
         return TwoLayerParams(lam * outputs, lam * g)
 
     def checked(self, params: Any, d: int) -> TwoLayerParams:
-        fit_dimension("ds", d, self.dim)
+        fit_dimension("data", d, self.dim)
         found: TwoLayerParams = read_params(
             TwoLayerParams, params, (self.width,), (self.width, self.dim)
         )
@@ -148,6 +148,6 @@ def two_layer_for(params: Any, d: int) -> TwoLayer:
         a, _ = params
     except (TypeError, ValueError):
         raise InputError(
-            f"params0: expected TwoLayerParams(a, W), found {type(params).__name__}"
+            f"start: expected TwoLayerParams(a, W), found {type(params).__name__}"
         ) from None
-    return TwoLayer(vector("params0.a", a).size, d)
+    return TwoLayer(vector("start.a", a).size, d)

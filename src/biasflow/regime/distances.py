@@ -80,5 +80,5 @@ def _check_finite(*arrays: Array) -> None:
 def _both(
     fn: Any, params0: Any, params: Any, X: Any, output: int | None, memory: float
 ) -> tuple[Tangent, Tangent]:
-    start = tangent(fn, params0, X, output, memory, "params0")
+    start = tangent(fn, params0, X, output, memory, "start")
     return start, Tangent(start.function, start.function.leaves("params", params), start.memory)

@@ -156,7 +156,7 @@ def effective_limit(
     problem, schedule = Problem(model, data, loss, start), plain_schedule(read_step(step))
     start = problem.start
     if np.any(start.plus <= 0) or np.any(start.minus <= 0):
-        raise InputError("params0: expected positive weights")
+        raise InputError("start: expected positive weights")
     done, log_gain, shift = 0, np.zeros(data.d), np.log(start.plus) - np.log(start.minus)
 
     def observe(beta_gradient: Array) -> None:

@@ -90,7 +90,7 @@ class BothLayers(Training):
     def start(self, params: TwoLayerParams, ds: Dataset) -> Start:
         square = float(np.sum(params.W**2)) + (0.0 if self.squared else float(np.sum(params.a**2)))
         if square == 0:
-            raise InputError("params0: every weight is zero, where gradient ascent stays")
+            raise InputError("start: every weight is zero, where gradient ascent stays")
         size = np.sqrt(square)
         longest = float(np.max(np.linalg.norm(ds.X, axis=1)))
         moving = (params.a if self.squared else params.a / size, params.W / size)
@@ -145,7 +145,7 @@ class FixedFeatures(Training):
             return Start((a / norm,), (Z,), float(np.log(norm)), float(np.max(np.abs(Z))))
         norms = _norms(params, self.squared)
         if not np.any(norms):
-            raise InputError("params0: every weight is zero, where gradient ascent stays")
+            raise InputError("start: every weight is zero, where gradient ascent stays")
         Z = (ds.y[:, None] * phi * a) / np.where(norms > 0, norms, 1.0) ** 2
         return Start(
             (norms / np.linalg.norm(norms),),
@@ -206,14 +206,14 @@ def read_run(data: Any, start: Any, activation: str, loss: MarginLoss) -> Proble
         a, W = start
     except (TypeError, ValueError):
         raise InputError(
-            f"params0: expected TwoLayerParams(a, W), found {type(start).__name__}"
+            f"start: expected TwoLayerParams(a, W), found {type(start).__name__}"
         ) from None
-    width = vector("params0.a", a).size
-    matrix("params0.W", W)
+    width = vector("start.a", a).size
+    matrix("start.W", W)
     smooth = SmoothMargin(loss)
     if activation == "relu":
         return Problem(TwoLayer(width, data.d), data, smooth, start)
-    signed = SignedTwoLayer(width, data.d, labels("params0.a", a))
+    signed = SignedTwoLayer(width, data.d, labels("start.a", a))
     return Problem(signed, data, smooth, SignedTwoLayerParams(W))
 
 

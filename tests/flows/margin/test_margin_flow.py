@@ -208,7 +208,7 @@ def nan_start():
         (
             (SMOOTH, bf.Dataset(DATA.X, 0.5 * DATA.y), bf.SmoothMargin(), STARTS[SMOOTH]),
             {"t1": 1.0},
-            r"ds\.y: expected labels",
+            r"data\.y: expected labels",
         ),
         ((SMOOTH, DATA, bf.SmoothMargin(), nan_start()), {"t1": 1.0}, "every entry must be finite"),
         (

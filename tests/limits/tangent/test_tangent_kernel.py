@@ -241,7 +241,7 @@ class TestBadInput:
             (lambda w, X: X @ w, np.arange(6), X, {}, ("params", "no floating-point array")),
             (lambda w, X: X @ w, np.ones(6), X[0], {}, ("X", "(6,)")),
             (3.0, np.ones(6), X, {}, ("network", "float")),
-            (bf.TwoLayer(8, 5), bf.TwoLayer(8, 5).init(1.0), X, {}, ("ds", "5", "6")),
+            (bf.TwoLayer(8, 5), bf.TwoLayer(8, 5).init(1.0), X, {}, ("data", "5", "6")),
         ],
     )
     def test_is_named(self, fn, params, inputs, options, words):

@@ -114,7 +114,7 @@ def _start(problem: Problem, loss: MarginLoss) -> Point:
 
 def _check_moving(problem: Problem) -> None:
     if not any(np.any(leaf) for leaf in problem.params0):
-        raise InputError("params0: every weight is zero, and from zero nothing moves")
+        raise InputError("start: every weight is zero, and from zero nothing moves")
 
 
 def check(problem: Problem, log_norm: float | None) -> None:
@@ -123,7 +123,7 @@ def check(problem: Problem, log_norm: float | None) -> None:
     n, taken = problem.data.n, MATRICES * 8 * problem.data.n**2
     if taken > MOST_BYTES:
         raise RefusedError(
-            f"ds: the margin flow solves {n} × {n} systems, {taken / 2**30:.3g} GiB; "
+            f"data: the margin flow solves {n} × {n} systems, {taken / 2**30:.3g} GiB; "
             "margin_ascent solves none"
         )
     if log_norm is None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Mask, instance
+from ..._core.former_names import renamed
 from ..._core.problems import Dataset, Problem
 from ...losses import SquareLoss, needs_square
 from ...models import TwoLayer, TwoLayerParams
@@ -60,15 +61,16 @@ class Alignment:
         )
 
 
+@renamed(ds="data", params0="start")
 def early_alignment(
-    ds: Dataset,
-    params0: TwoLayerParams,
+    data: Dataset,
+    start: TwoLayerParams,
     loss: SquareLoss | None = None,
     model: TwoLayer | None = None,
     *,
     log_scale: ArrayLike = 0.0,
 ) -> Alignment:
-    """Follow every neuron from e^{log_scale}·params0 with h = 0, which is the flow as that scale
+    """Follow every neuron from e^{log_scale}·start with h = 0, which is the flow as that scale
     vanishes; any data, exact.
 
     v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss
@@ -77,10 +79,10 @@ def early_alignment(
     """
     from ..._numerics.compilation import announced
 
-    instance("ds", ds, Dataset)
-    model = two_layer_for(params0, ds.d) if model is None else instance("model", model, TwoLayer)
+    instance("data", data, Dataset)
+    model = two_layer_for(start, data.d) if model is None else instance("model", model, TwoLayer)
     loss = SquareLoss("half-mean") if loss is None else needs_square("early_alignment", loss)
-    return announced("ReLU", _align, Problem(model, ds, loss, params0, log_scale))
+    return announced("ReLU", _align, Problem(model, data, loss, start, log_scale))
 
 
 def _align(problem: Problem) -> Alignment:

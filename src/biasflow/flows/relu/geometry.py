@@ -135,7 +135,7 @@ def _start(
     alive = np.flatnonzero((params0.a != 0) | np.any(params0.W != 0, axis=1))
     if alive.size == 0:
         raise ScaleError(
-            "params0: every weight is zero; the flow never leaves this saddle, start from a "
+            "start: every weight is zero; the flow never leaves this saddle, start from a "
             "positive scale"
         )
     a, W = params0.a[alive], params0.W[alive]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arguments import Array, Index, instance, label_size
+from ..._core.former_names import renamed
 from ..._core.problems import Dataset
 from ..._core.results import Certificate, Limit
 from ...errors import AssumptionError, ConvergenceError, ScaleError
@@ -25,8 +26,9 @@ EPS = float(np.finfo(float).eps)
 LOG2 = float(np.log(2.0))
 
 
-def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
-    """θ*: where the flow from λ·params0 ends as λ → 0, for orthogonal inputs and a ReLU.
+@renamed(ds="data", params0="start")
+def saddle_limit(data: Dataset, start: TwoLayerParams) -> Limit[TwoLayerParams]:
+    """θ*: where the flow from λ·start ends as λ → 0, for orthogonal inputs and a ReLU.
 
     Neurons that align with D_+ = (1/n)Σ_{y>0} y_k x_k grow as λC_j·e^{‖D_+‖t} and together fit the
     positive labels; shares of the final Σ‖w_j‖² are C_j²/ΣC², C_j the amplitude of the early phase.
@@ -40,18 +42,18 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
     inputs have one length; else directions turn while they grow, and the curve is that of one
     neuron, integrated; NaN where lengths differ by so much that it cannot be.
     """
-    instance("ds", ds, Dataset)
-    inputs, states = _units(ds)
-    ds = _scaled(ds, inputs, 2 * states + inputs)
-    cosine = _check_data(ds)
-    model = two_layer_for(params0, ds.d)
-    params0 = model.checked(params0, ds.d)
-    aligned = early_alignment(ds, params0, SquareLoss("half-mean"))
-    a, W = np.zeros(model.width), np.zeros((model.width, ds.d))
+    instance("data", data, Dataset)
+    inputs, states = _units(data)
+    data = _scaled(data, inputs, 2 * states + inputs)
+    cosine = _check_data(data)
+    model = two_layer_for(start, data.d)
+    start = model.checked(start, data.d)
+    aligned = early_alignment(data, start, SquareLoss("half-mean"))
+    a, W = np.zeros(model.width), np.zeros((model.width, data.d))
     stats: dict[str, list[Any]] = {"neurons": [], "rate": [], "capacity": [], "offset": []}
     for sign in (1.0, -1.0):
-        cluster = _cluster(ds, aligned, sign)
-        capacity, direction = _fitted(ds, sign)
+        cluster = _cluster(data, aligned, sign)
+        capacity, direction = _fitted(data, sign)
         if cluster.size:
             log_share = 2 * (
                 aligned.log_amplitudes[cluster] - np.max(aligned.log_amplitudes[cluster])
@@ -61,7 +63,7 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
         stats["neurons"].append(cluster)
         if cluster.size and not aligned.rates[cluster[0]] > 0:
             raise ScaleError(
-                f"y: labels up to {np.max(sign * ds.y):g} of the largest of the other sign are "
+                f"y: labels up to {np.max(sign * data.y):g} of the largest of the other sign are "
                 "lost beside these"
             )
         rate, clock = (
@@ -72,10 +74,12 @@ def saddle_limit(ds: Dataset, params0: TwoLayerParams) -> Limit[TwoLayerParams]:
         stats["capacity"].append(float(np.ldexp(capacity, 2 * states)))
         # a unit of u that much larger is reached that much later
         late = states * LOG2 / rate if cluster.size else 0.0
-        stats["offset"].append(float(np.ldexp(_offset(ds, aligned, cluster, sign) + late, -clock)))
+        stats["offset"].append(
+            float(np.ldexp(_offset(data, aligned, cluster, sign) + late, -clock))
+        )
     value = TwoLayerParams(a, W)
-    primal, dual = _bracket(ds, value, cosine)
-    residual = float(np.max(np.abs(model(value, ds.X) - ds.y))) / label_size(ds.y)
+    primal, dual = _bracket(data, value, cosine)
+    residual = float(np.max(np.abs(model(value, data.X) - data.y))) / label_size(data.y)
     bounds = outward(primal, dual, 2 * states)
     certificate = Certificate(*bounds, residual, kind_of(*bounds, "closed-form"))
     objective = float(np.ldexp(np.sum(a**2) + np.sum(W**2), 2 * states))

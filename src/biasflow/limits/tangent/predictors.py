@@ -17,7 +17,7 @@ from ..._core.problems import Dataset
 from ..._core.results import Certificate, Limit
 from ...errors import InputError
 from ...losses import SquareLoss
-from ...models import Model, PredictorModel
+from ...models import DiagonalNetwork, Model, PredictorModel
 from ..hard_margins import ROUNDING, UNIT, kernel_max_margin
 from ..kernel_interpolation import kernel_interpolator
 from ..rounding import kind_of
@@ -92,14 +92,17 @@ def tangent_interpolator(
     found = kernel_interpolator(K, target - at.predictions(inputs))
     value = _predictor(at, inputs, found.value, True)
     residual = float(np.max(np.abs(value(inputs) - target))) / label_size(target)
-    primal, dual = _rounded(found, K, target, at)
+    zero = isinstance(network, DiagonalNetwork) and np.array_equal(at.leaves[0], at.leaves[1])
+    primal, dual = _rounded(found, K, target, at, zero)
     kind = kind_of(primal, dual, found.certificate.kind)
     return Limit(value, found.objective, Certificate(primal, dual, residual, kind), found.stats)
 
 
-def _rounded(found: Limit[Array], K: Array, y: Array, at: Tangent) -> tuple[float, float]:
+def _rounded(
+    found: Limit[Array], K: Array, y: Array, at: Tangent, zero: bool
+) -> tuple[float, float]:
     """Both bounds moved outwards by the rounding of K and of the labels' distance from the start,
-    which are known to ρ√(k_iik_jj) and e_i.
+    which are known to ρ√(k_iik_jj) and e_i; zero: whether predictions at the start are exactly so.
 
     With unit diagonal and λ its least eigenvalue that is used, K moves by a share δ = nρ/λ at most,
     hence ‖g‖ by a factor within 1/√(1 ± δ); e costs at most ‖e/√k‖/√(λ(1 − δ)).
@@ -113,7 +116,7 @@ def _rounded(found: Limit[Array], K: Array, y: Array, at: Tangent) -> tuple[floa
     share = own.size * (ROUNDING + summed * UNIT) / least if least > 0 else np.inf
     if not share < 1:
         return np.inf, 0.0
-    weights = length(np.concatenate([np.ravel(leaf) for leaf in at.leaves]))
+    weights = 0.0 if zero else length(np.concatenate([np.ravel(leaf) for leaf in at.leaves]))
     off = (summed + 4) * UNIT * weights * np.ones(own.size) + UNIT * np.abs(y[own]) / lengths[own]
     cost = length(off) / np.sqrt(least * (1 - share))
     above = found.certificate.primal / np.sqrt(1 - share) + cost
