@@ -62,7 +62,7 @@ def limit(
             problem = Problem(problem, given, SquareLoss() if loss is None else loss, start)
         else:
             found = mirror_form_limit(
-                problem, given, loss, params0=start, scale=scale, log_scale=log_scale
+                problem, given, loss, start=start, scale=scale, log_scale=log_scale
             )
             return dataclasses.replace(found, source=PROJECTION)
     elif any(given is not None for given in (data, loss, start, scale, log_scale)):

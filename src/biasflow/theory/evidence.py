@@ -127,7 +127,7 @@ class Evidence:
         p = self.problem
         if isinstance(p, MirrorProblem):
             return bregman_projection(p.potential, p.X, p.y, p.beta0)
-        return limit(p.model, p.data, p.loss, params0=p.params0)
+        return limit(p.model, p.data, p.loss, start=p.params0)
 
     @cached_property
     def path(self) -> Trajectory:

@@ -153,7 +153,7 @@ def _same_predictor(evidence: Evidence, m: Reduced, other: Problem) -> Check:
 def _same_limit(m: Reduced, other: Problem) -> Check:
     name = "‖Σa_jb_j(T) − W's limit‖_∞, relative"
     try:
-        found = limit(other.model, other.data, other.loss, params0=other.params0)
+        found = limit(other.model, other.data, other.loss, start=other.params0)
     except BiasflowError as reason:
         return unknown_check(name, str(reason))
     size = float(np.max(np.abs(found.value)))

@@ -176,7 +176,7 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
 def _for_good(still: Problem, target: Trajectory, quantity: str, error: float) -> Check:
     """The kernel where the flow with labels zero ends, by the model's derivatives, against that at
     the projection of β₀."""
-    found = limit(still.model, still.data, still.loss, params0=still.params0)
+    found = limit(still.model, still.data, still.loss, start=still.params0)
     expected = kernel_change(still, weights_at(still, np.asarray(found.value)))
     if not expected > error:
         return unknown_check(

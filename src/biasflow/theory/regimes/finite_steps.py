@@ -86,7 +86,7 @@ def stable_step(problem: Problem, beta: Array) -> float:
 
 def _descent(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    flow = limit(problem.model, problem.data, problem.loss, params0=problem.params0).value
+    flow = limit(problem.model, problem.data, problem.loss, start=problem.params0).value
     unit = stable_step(problem, flow)
     checks: list[Check] = []
     for name, share, batched in RUNS:
