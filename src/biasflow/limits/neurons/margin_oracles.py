@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -75,30 +73,13 @@ def in_units(rows: Array) -> tuple[Array, int]:
 def ready(climbing: bool) -> None:
     """Compile what searches, or load it, before any clock starts; says so where it has to be
     compiled."""
-    from numba.core import event
-
+    from ..._numerics.compilation import announced
     from .arrangement import walk
     from .local_ascent import climb
 
-    class Announce(event.Listener):
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                print(
-                    "biasflow: compiling the search for neurons; this happens once and is cached",
-                    file=sys.stderr,
-                    flush=True,
-                )
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Announce()):
-        walk(np.eye(3), np.array([1.0, -1.0, 1.0]), 0.0)
-        if climbing:
-            climb(np.eye(2), np.eye(2), np.eye(2))
+    announced("best-neuron", walk, np.eye(3), np.array([1.0, -1.0, 1.0]), 0.0)
+    if climbing:
+        announced("best-neuron", climb, np.eye(2), np.eye(2), np.eye(2))
 
 
 def search(
