@@ -17,9 +17,9 @@ from ..._numerics.exact_sums import as_integers
 from ...models import Particles
 from ..hard_margins import nearest_weights
 from ..rational_games import LineBracket, line_bracket
+from .best_neuron import Neurons, exact_effort
 from .labelled_inputs import Labelled, read_labelled
 from .margin_generation import POLISH, Bracket, generate
-from .margin_oracles import Neurons, exact_effort
 
 EPS = float(np.finfo(float).eps)
 LARGE = 3000

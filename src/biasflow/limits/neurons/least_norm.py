@@ -35,9 +35,10 @@ def min_norm_interpolator(
     |Σ_k λ_k(⟨u, x_k⟩)_+| ≤ 1, gives the certificate. Orthogonal inputs: closed form, 2(‖Σ_{y>0}
     y_kx_k/‖x_k‖²‖ + ‖Σ_{y<0} …‖) (B, Proposition 1, inputs of any length). Inputs of rank two, such
     as (x, 1), and inputs whose activation patterns can be
-    listed: exact. Others: column generation with a heuristic oracle and a dual bound proven by a
-    relaxation; certificate.kind is 'exact' where the relative gap is at most `gap` and the residual
-    below 1e-6, else 'bound'.
+    listed: exact. Others: column generation with neurons found from many starts, and a dual bound
+    proven by a visit to every face of the arrangement of the inputs' hyperplanes, where time allows
+    it, else by a relaxation, and loose; certificate.kind is 'exact' where the relative gap is at
+    most `gap` and the residual below 1e-6, else 'bound'.
 
     stats: multipliers λ (those of B, eq. 35), method, rank, neurons; `unique`: whether the
     certificate proves that every minimiser is the same function on the span of the inputs,

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from ..._core.arguments import Array, Index, labels, positive_float, positive_int, vector
 from ...errors import InputError
 from ...models import as_particles
+from .best_neuron import WALK_RATE, Neurons, in_units, search
 from .f1_margin import first_weights
 from .labelled_inputs import Labelled, read_labelled
 from .margin_generation import STREAM, generate
-from .margin_oracles import WALK_RATE, Neurons, in_units, search
-from .margin_relaxation import bounded_gain
+from .relaxation import bounded_gain
 
 RESTARTS = 1000
 """Random starts per sign where an exact search is too long."""
