@@ -40,8 +40,8 @@ def min_norm(
     - 'frobenius', 'nuclear': matrices with observed entries, `shape=(rows, cols)` says of what
     shape (W, §6);
       `min_frobenius_norm`, `min_nuclear_norm`
-    - 'relu': two-layer ReLU networks of any width, ‖θ‖² (B, eq. 34); options gap, time_s, key;
-    `min_norm_interpolator`
+    - 'relu': two-layer ReLU networks of any width, ‖θ‖² (B, eq. 34); options gap, time_s, key,
+    bias; `min_norm_interpolator`
     - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs, which are then not looked
     at; `kernel_interpolator`
 
@@ -68,7 +68,7 @@ def max_margin(
     - 'l2', 'l1': h(x) = ⟨β, x⟩ with ‖β‖₂ ≤ 1, or ‖β‖₁ ≤ 1; `l2_max_margin`, `l1_max_margin`
     - 'f1', 'f2': two-layer ReLU networks trained in both layers, or in the output layer alone (C,
     eqs. 4 and 5); X without the
-      bias column; options as for `f1_max_margin`, `f2_max_margin`
+      bias column, or bias='column'; options as for `f1_max_margin`, `f2_max_margin`
     - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs; `kernel_max_margin`
 
     The limit has what that function gives, with its certificate.

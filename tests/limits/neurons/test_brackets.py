@@ -6,7 +6,7 @@ import pytest
 
 import biasflow as bf
 from biasflow.limits.neurons import margin_generation as generation
-from biasflow.limits.neurons.margin_oracles import Neurons, search
+from biasflow.limits.neurons.best_neuron import Neurons, search
 
 
 def nothing(d):
@@ -197,12 +197,12 @@ def test_an_early_exact_bound_does_not_hide_what_is_believed():
 @pytest.mark.parametrize("d", [2, 5])
 def test_the_relaxation_is_a_bound(d):
     """Against exact searches: for its own weights and for given ones."""
-    from biasflow.limits.neurons.margin_relaxation import bounded_gain, proven_bound
+    from biasflow.limits.neurons.relaxation import bounded_gain, proven_margin
 
     ds = bf.data.clusters(20, d, 2, key=d)
     rows = np.hstack([ds.X, np.ones((ds.n, 1))])
     limit = bf.limits.f1_max_margin(ds.X, ds.y, gap=1e-4)
-    bound, p = proven_bound(rows, ds.y, limit.stats["weights"])
+    bound, p = proven_margin(rows, ds.y, limit.stats["weights"], np.inf)
     assert bound >= limit.objective and p.min() >= 0 and np.sum(p) == pytest.approx(1)
     for weights in (p, limit.stats["weights"], np.full(ds.n, 1 / ds.n)):
         exact = bf.limits.margin_certificate(limit.value, ds.X, ds.y, weights=weights, time_s=600)

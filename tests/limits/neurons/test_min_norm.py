@@ -10,9 +10,9 @@ import pytest
 
 import biasflow as bf
 from biasflow.limits.neurons.norm_oracles import CellsOracle, CircleOracle
-from biasflow.limits.neurons.norm_relaxation import relaxed_maximum
 from biasflow.limits.neurons.patterns import cell_count_bound, cells
 from biasflow.limits.neurons.rays import read_samples
+from biasflow.limits.neurons.relaxation import relaxed_maximum
 
 FIG2 = (np.array([[-0.5, 1.0], [2.0, 1.0]]), np.array([-1.0, 1.0]))
 FIG4 = (
@@ -223,6 +223,16 @@ def test_the_bracket_contains_the_exact_minimum(monkeypatch):
         1 + 1e-9
     ) and exact <= bracket.certificate.primal * (1 + 1e-9)
     assert bracket.objective == pytest.approx(exact, rel=1e-3)
+
+
+def test_faces_prove_what_many_starts_found():
+    """Too many cells to list, few enough faces to visit: the relaxation left half of the norm
+    open."""
+    rng = np.random.default_rng(6)
+    X, y = rng.standard_normal((20, 5)), rng.standard_normal(20)
+    limit = bf.limits.min_norm_interpolator(X, y)
+    assert limit.stats["method"] == "columns" and limit.certificate.kind == "exact"
+    check(limit, X, y)
 
 
 @pytest.mark.parametrize(("n", "d", "seed"), [(6, 3, 0), (7, 4, 1), (5, 6, 2)])

@@ -13,11 +13,12 @@ digits: the maximum allows for what that may hide.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numba
 import numpy as np
 
-from ..._core.arguments import Array
+from ..._core.arguments import Array, Index, Mask
+from ..._numerics.compilation import entry, ordered, stamp
 
 INSIDE = 1e-9
 """Tolerance, relative to ‖c_i‖, on the side of a hyperplane where a candidate must lie; it decides
@@ -33,58 +34,58 @@ ROOM = 4096
 """Candidates kept: the best ones."""
 
 
-@numba.njit(cache=True)
-def _dot(u, v):  # type: ignore[no-untyped-def]
+@ordered
+def dot(u: Array, v: Array) -> float:
     total = 0.0
     for d in range(u.size):
         total += u[d] * v[d]
     return total
 
 
-@numba.njit(cache=True)
-def _add(u, factor, v):  # type: ignore[no-untyped-def]
+@ordered
+def add(u: Array, factor: float, v: Array) -> None:
     """u += factor·v."""
     for d in range(u.size):
         u[d] += factor * v[d]
 
 
-@numba.njit(cache=True)
-def _copy(u, v):  # type: ignore[no-untyped-def]
+@ordered
+def _copy(u: Array, v: Array) -> None:
     """u = v, as a loop: slices compile ten times as long."""
     for d in range(u.size):
         u[d] = v[d]
 
 
-@numba.njit(cache=True)
-def _axis(u, axis):  # type: ignore[no-untyped-def]
+@ordered
+def _axis(u: Array, axis: int) -> None:
     """u = the unit vector of an axis, zero for axis −1."""
     for d in range(u.size):
         u[d] = 1.0 if d == axis else 0.0
 
 
-@numba.njit(cache=True)
-def _sum(u, C, q):  # type: ignore[no-untyped-def]
+@ordered
+def _sum(u: Array, C: Array, q: Array) -> float:
     total = 0.0
     for i in range(q.size):
-        t = _dot(u, C[i])
+        t = dot(u, C[i])
         if t > 0:
             total += q[i] * t
     return total
 
 
-@numba.njit(cache=True)
-def _project_out(v, basis, count):  # type: ignore[no-untyped-def]
+@ordered
+def _project_out(v: Array, basis: Array, count: int) -> float:
     """v less its parts along the first `count` rows of an orthonormal basis; its length."""
     for b in range(count):
-        _add(v, -_dot(v, basis[b]), basis[b])
-    return math.sqrt(_dot(v, v))
+        add(v, -dot(v, basis[b]), basis[b])
+    return math.sqrt(dot(v, v))
 
 
-@numba.njit(cache=True)
-def _appended(basis, count, v, least):  # type: ignore[no-untyped-def]
+@ordered
+def _appended(basis: Array, count: int, v: Array, least: float) -> int:
     """One more row for an orthonormal basis, from v; the number of rows, the same where v lies in
     their span."""
-    size = math.sqrt(_dot(v, v))
+    size = math.sqrt(dot(v, v))
     for _ in range(2):  # twice, for rounding
         length = _project_out(v, basis, count)
     if length <= least * size:
@@ -94,8 +95,8 @@ def _appended(basis, count, v, least):  # type: ignore[no-untyped-def]
     return count + 1
 
 
-@numba.njit(cache=True)
-def _plane(basis, count, v):  # type: ignore[no-untyped-def]
+@ordered
+def _plane(basis: Array, count: int, v: Array) -> None:
     """Two more rows for `count` = r − 2: the plane orthogonal to them."""
     for k in range(count, v.size):
         best, axis = -1.0, 0
@@ -108,8 +109,8 @@ def _plane(basis, count, v):  # type: ignore[no-untyped-def]
         _appended(basis, k, v, 0.0)
 
 
-@numba.njit(cache=True)
-def _flats(chosen, C, bases, ranks, v):  # type: ignore[no-untyped-def]
+@ordered
+def _flats(chosen: Index, C: Array, bases: Array, ranks: Index, v: Array) -> None:
     """For every subset (bit mask) of the chosen rows an orthonormal basis of its span."""
     for mask in range(ranks.size):
         count = 0
@@ -120,8 +121,8 @@ def _flats(chosen, C, bases, ranks, v):  # type: ignore[no-untyped-def]
         ranks[mask] = count
 
 
-@numba.njit(cache=True)
-def _next_subset(chosen, n):  # type: ignore[no-untyped-def]
+@ordered
+def _next_subset(chosen: Index, n: int) -> bool:
     """The next subset in order; False after the last."""
     k = chosen.size - 1
     while k >= 0 and chosen[k] == n - chosen.size + k:
@@ -134,8 +135,10 @@ def _next_subset(chosen, n):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True)
-def _events(C, q, inside, e1, e2, angles, owners, g):  # type: ignore[no-untyped-def]
+@ordered
+def _events(
+    C: Array, q: Array, inside: Mask, e1: Array, e2: Array, angles: Array, owners: Index, g: Array
+) -> int:
     """Where the circle crosses each other hyperplane, upwards (owner i) and downwards (owner ~i); g
     at angle zero."""
     count = 0
@@ -143,18 +146,18 @@ def _events(C, q, inside, e1, e2, angles, owners, g):  # type: ignore[no-untyped
     for i in range(q.size):
         if inside[i]:
             continue
-        phase = math.atan2(_dot(e2, C[i]), _dot(e1, C[i]))
+        phase = math.atan2(dot(e2, C[i]), dot(e1, C[i]))
         up, down = (phase - math.pi / 2) % (2 * math.pi), (phase + math.pi / 2) % (2 * math.pi)
         angles[count], owners[count] = up, i
         angles[count + 1], owners[count + 1] = down, ~i
         count += 2
         if up > down:
-            _add(g, q[i], C[i])
+            add(g, q[i], C[i])
     return count
 
 
-@numba.njit(cache=True)
-def _thinned(U, V, S, state):  # type: ignore[no-untyped-def]
+@ordered
+def _thinned(U: Array, V: Array, S: Array, state: Array) -> None:
     """Drop candidates below the mean: those above it stay, and the floor rises."""
     total, kept = 0.0, 0
     for k in range(V.size):
@@ -168,8 +171,8 @@ def _thinned(U, V, S, state):  # type: ignore[no-untyped-def]
     state[0], state[1] = kept if kept else V.size // 2, floor  # none above: all are equal
 
 
-@numba.njit(cache=True)
-def _sort(angles, owners, count):  # type: ignore[no-untyped-def]
+@ordered
+def _sort(angles: Array, owners: Index, count: int) -> None:
     """Shell sort of the events by angle: compiles in a tenth of the time of NumPy's."""
     stride = 1
     while stride < count // 3:
@@ -184,8 +187,10 @@ def _sort(angles, owners, count):  # type: ignore[no-untyped-def]
         stride //= 3
 
 
-@numba.njit(cache=True)
-def _keep(U, V, S, state, u, value, most, sign):  # type: ignore[no-untyped-def]
+@ordered
+def _keep(
+    U: Array, V: Array, S: Array, state: Array, u: Array, value: float, most: float, sign: float
+) -> None:
     """Store a candidate above the floor. state: count, floor, maximum, rounding, maximum that it
     allows, Σ|q|‖c‖."""
     state[2], state[4] = max(state[2], value), max(state[4], value, most)
@@ -198,33 +203,56 @@ def _keep(U, V, S, state, u, value, most, sign):  # type: ignore[no-untyped-def]
         state[0] += 1
 
 
-@numba.njit(cache=True)
-def _hidden(angle, g, weight, row, size, e1, e2):  # type: ignore[no-untyped-def]
+@ordered
+def _hidden(
+    angle: float, g: Array, weight: float, row: Array, size: float, e1: Array, e2: Array
+) -> float:
     """What the sum may gain within the rounding of a vertex's angle: that over the row's share of
     the plane, times its slope."""
-    along, across = _dot(e1, row), _dot(e2, row)
-    slope = math.cos(angle) * _dot(e2, g) - math.sin(angle) * _dot(e1, g)
+    along, across = dot(e1, row), dot(e2, row)
+    slope = math.cos(angle) * dot(e2, g) - math.sin(angle) * dot(e1, g)
     kink = abs(weight) * math.hypot(along, across)
     return ROUNDING * size / max(math.hypot(along, across), ROUNDING * size) * (abs(slope) + kink)
 
 
-@numba.njit(cache=True)
-def _fits(v, sign, chosen, sides, C, q, lengths, slack):  # type: ignore[no-untyped-def]
+@ordered
+def _fits(
+    v: Array,
+    sign: float,
+    chosen: Index,
+    sides: Array,
+    C: Array,
+    q: Array,
+    lengths: Array,
+    slack: float,
+) -> bool:
     """Does ±v lie on the face: on concave kinks, and on the right side of the others?"""
     for j in range(chosen.size):
         i = chosen[j]
         if sides[j] == 0.0:
             if sign * q[i] >= 0:
                 return False
-        elif sign * sides[j] * _dot(v, C[i]) < -lengths[i] * slack:
+        elif sign * sides[j] * dot(v, C[i]) < -lengths[i] * slack:
             return False
     return True
 
 
-@numba.njit(cache=True)
-def _faces(  # type: ignore[no-untyped-def]
-    g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides
-):
+@ordered
+def _faces(
+    g: Array,
+    chosen: Index,
+    C: Array,
+    q: Array,
+    bases: Array,
+    ranks: Index,
+    lengths: Array,
+    U: Array,
+    V: Array,
+    S: Array,
+    state: Array,
+    v: Array,
+    sides: Array,
+) -> None:
     """Candidates on the faces around an arc with gradient g (without the circle's own
     hyperplanes)."""
     for code in range(3**chosen.size):
@@ -236,7 +264,7 @@ def _faces(  # type: ignore[no-untyped-def]
             if sides[j] == 0.0:
                 on |= 1 << j
             elif sides[j] > 0:
-                _add(v, q[chosen[j]], C[chosen[j]])
+                add(v, q[chosen[j]], C[chosen[j]])
         length = _project_out(v, bases[on], ranks[on])
         if length <= min(state[1], state[2]):
             continue
@@ -252,8 +280,19 @@ def _faces(  # type: ignore[no-untyped-def]
                     v[d] *= sign * length
 
 
-@numba.njit(cache=True)
-def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[no-untyped-def]
+@ordered
+def _arcs(
+    chosen: Index,
+    C: Array,
+    q: Array,
+    bases: Array,
+    ranks: Index,
+    lengths: Array,
+    U: Array,
+    V: Array,
+    S: Array,
+    state: Array,
+) -> None:
     """Walk the great circle on the chosen hyperplanes: its vertices, its arcs and the faces around
     them."""
     n, r = C.shape
@@ -275,14 +314,14 @@ def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[
         i, rise = owners[event], 1.0
         if i < 0:
             i, rise = ~i, -1.0
-        _add(g, rise * q[i], C[i])
+        add(g, rise * q[i], C[i])
         sign = 1.0 if q[i] < 0 else -1.0
         if (sign > 0 and lowest < 0) or (sign < 0 and highest > 0):
             _axis(v, -1)
-            _add(v, math.cos(angles[event]), e1)
-            _add(v, math.sin(angles[event]), e2)
+            add(v, math.cos(angles[event]), e1)
+            add(v, math.sin(angles[event]), e2)
             hidden = _hidden(angles[event], g, q[i], C[i], lengths[i], e1, e2)
-            if sign * _dot(v, g) + hidden > min(state[1], state[2]):
+            if sign * dot(v, g) + hidden > min(state[1], state[2]):
                 value = sign * _sum(v, C, q)
                 _keep(U, V, S, state, v, value, value + hidden, sign)
         _faces(g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides)
@@ -290,22 +329,37 @@ def _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state):  # type: ignore[
         _faces(g, chosen, C, q, bases, ranks, lengths, U, V, S, state, v, sides)
 
 
-@numba.njit(cache=True)
-def _circles(count, chosen, C, q, lengths, U, V, S, state):  # type: ignore[no-untyped-def]
-    """Walk some great circles, from the chosen one on; False after the last."""
-    r = C.shape[1]
-    bases, ranks, v = (
-        np.zeros((1 << (r - 2), r, r)),
-        np.zeros(1 << (r - 2), dtype=np.int64),
-        np.zeros(r),
-    )
-    for _ in range(count):
-        _flats(chosen, C, bases, ranks, v)
-        if ranks[-1] == r - 2:
-            _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state)
-        if not _next_subset(chosen, q.size):
-            return False
-    return True
+def _circles(stamp: int) -> Any:
+    def circles(
+        count: int,
+        chosen: Index,
+        C: Array,
+        q: Array,
+        lengths: Array,
+        U: Array,
+        V: Array,
+        S: Array,
+        state: Array,
+    ) -> bool:
+        """Walk some great circles, from the chosen one on; False after the last."""
+        r = C.shape[1]
+        bases, ranks, v = (
+            np.zeros((1 << (r - 2), r, r)),
+            np.zeros(1 << (r - 2), dtype=np.int64),
+            np.zeros(r + 0 * stamp),
+        )
+        for _ in range(count):
+            _flats(chosen, C, bases, ranks, v)
+            if ranks[-1] == r - 2:
+                _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state)
+            if not _next_subset(chosen, q.size):
+                return False
+        return True
+
+    return circles
+
+
+circles = entry(_circles(stamp(__file__)))
 
 
 def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
@@ -322,7 +376,7 @@ def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
     state[5] = float(np.abs(q) @ lengths)
     state[3] = ROUNDING * math.sqrt(q.size) * state[5]
     count = max(1, int(AT_ONCE / (2 * q.size * 3.0 ** (r - 2))))
-    while _circles(count, chosen, C, q, lengths, U, V, S, state):
+    while circles(count, chosen, C, q, lengths, U, V, S, state):
         pass
     found = int(state[0])
     return U[:found], S[:found], V[:found], float(state[4] + state[3])

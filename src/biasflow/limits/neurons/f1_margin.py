@@ -17,9 +17,9 @@ from ..._numerics.exact_sums import as_integers
 from ...models import Particles
 from ..hard_margins import nearest_weights
 from ..rational_games import LineBracket, line_bracket
-from .labelled_inputs import Labelled, read_labelled
+from .best_neuron import Neurons, exact_effort
+from .labelled_inputs import Labelled, read_labelled, without_bias
 from .margin_generation import POLISH, Bracket, generate
-from .margin_oracles import Neurons, exact_effort
 
 EPS = float(np.finfo(float).eps)
 LARGE = 3000
@@ -27,12 +27,18 @@ LARGE = 3000
 
 
 def f1_max_margin(
-    X: ArrayLike, y: ArrayLike, gap: float = 1e-9, time_s: float = 60.0, key: int = 0
+    X: ArrayLike,
+    y: ArrayLike,
+    gap: float = 1e-9,
+    time_s: float = 60.0,
+    key: int = 0,
+    *,
+    bias: str = "append",
 ) -> Limit[Particles]:
     """γ₁ = max_{‖f‖_{F1} ≤ 1} min_i y_if(x_i) over ReLU networks of any width (C, eq. 4).
 
-    X (n, d) without the bias column, y = ±1. value: `Particles` of total mass one; objective: their
-    margin, a lower bound.
+    X (n, d) without the bias column, y = ±1; or (n, d+1) with bias='column', its last column one.
+    value: `Particles` of total mass one; objective: their margin, a lower bound.
     certificate: primal ≤ γ₁ ≤ dual, where dual = max_θ Σ_ip_iy_iφ(θ, x_i) for weights p on the
     samples (C, Proposition 12). kind 'exact': the gap was reached, with that maximum found by
     visiting every face of the arrangement of the samples' hyperplanes; so for d ≤ 2, given time,
@@ -54,7 +60,7 @@ def f1_max_margin(
         positive_float("time_s", time_s),
         positive_int("key", key, least=0),
     )
-    data = read_labelled(X, y)
+    data = read_labelled(without_bias(X, bias), y)
     if data.conflict is not None:
         return _zero(data)
     began = time.monotonic()

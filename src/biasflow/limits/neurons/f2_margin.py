@@ -16,7 +16,7 @@ from ..hard_margins import OUTWARD, UNIT, certificate_of, l2_max_margin, statist
 from ..hull import HullBracket
 from .arc_cosine import f2_bracket
 from .kernel_classifiers import ACTIVATIONS, FeatureClassifier, KernelClassifier, activate
-from .labelled_inputs import Labelled, read_labelled
+from .labelled_inputs import Labelled, read_labelled, without_bias
 
 STREAM = 5
 """Start of the random stream, so that data drawn with the same key are independent of the first
@@ -34,14 +34,15 @@ def f2_max_margin(
     features: int | ArrayLike | None = None,
     key: int = 0,
     time_s: float = 60.0,
+    bias: str = "append",
 ) -> Limit[Any]:
     """γ₂ = max_{‖f‖_{F2} ≤ 1} min_i y_if(x_i): a hard-margin SVM with the arc-cosine kernel (C, eq.
     5).
 
-    X (n, d) without the bias column, y = ±1. activation: 'relu' or 'squared_relu'. value: a
-    `KernelClassifier` of norm one. With `features`, γ₂^(m) instead: m neurons drawn uniformly on
-    the sphere with `key`, or the rows u_j (m, d+1) given; value: a `FeatureClassifier` with √m‖a‖₂
-    = 1 (C, Proposition 7).
+    X (n, d) without the bias column, or with bias='column' its last one, y = ±1. activation: 'relu'
+    or 'squared_relu'. value: a `KernelClassifier` of norm one. With `features`, γ₂^(m) instead: m
+    neurons drawn uniformly on the sphere with `key`, or the rows u_j (m, d+1) given; value: a
+    `FeatureClassifier` with √m‖a‖₂ = 1 (C, Proposition 7).
 
     certificate: primal ≤ γ₂ ≤ dual as in `kernel_max_margin`, but from the inputs as they are
     given, without rounding, to as many
@@ -53,7 +54,7 @@ def f2_max_margin(
     """
     one_of("activation", activation, ACTIVATIONS)
     key, time_s = positive_int("key", key, least=0), positive_float("time_s", time_s)
-    X = matrix("X", X)
+    X = without_bias(X, bias)
     y = labels("y", y, X.shape[0])
     data = read_labelled(X, y)
     directions = None if features is None else _first_layer(features, X.shape[1] + 1, len(X), key)

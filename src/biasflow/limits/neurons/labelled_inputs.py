@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._core.arguments import Array, Index, has_bias, labels, matrix
+from ..._core.arguments import Array, Index, has_bias, labels, matrix, one_of
 from ...errors import InputError
 from ...models import augmented
 
@@ -58,6 +58,19 @@ class Labelled:
         )
 
 
+def without_bias(X: ArrayLike, bias: str, choices: tuple[str, ...] = ("append", "column")) -> Array:
+    """Inputs less their bias column: 'append', they have none; 'column', their last one is the
+    constant one."""
+    X = matrix("X", X)
+    if one_of("bias", bias, choices) != "column":
+        return X
+    other = np.flatnonzero(X[:, -1] != 1)
+    if other.size or X.shape[1] < 2:
+        found = f"sample {other[0]} has {X[other[0], -1]:g}" if other.size else "there is no other"
+        raise InputError(f"X: bias='column' expects a last column of ones beside others; {found}")
+    return X[:, :-1]
+
+
 def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
     """Inputs (n, d) without the bias column and labels ±1."""
     X = matrix("X", X)
@@ -65,7 +78,7 @@ def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
     if has_bias(X):
         raise InputError(
             "X: its last column is one for every sample; give the inputs without a bias column, "
-            "which is added here"
+            "which is added here, or say bias='column'"
         )
     _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()

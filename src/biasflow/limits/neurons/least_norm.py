@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, label_size, positive_float, positive_int, system
 from ..._core.results import Certificate, Limit
-from ...models import TwoLayerParams
+from ...models import TwoLayerParams, augmented
 from ..rounding import WIDE
+from .labelled_inputs import without_bias
 from .norm_bracket import network_bracket
 from .norm_generation import generate
 from .norm_oracles import CellsOracle, CircleOracle, MultistartOracle, Oracle
@@ -24,20 +25,28 @@ MAX_ENUMERATION = 200_000
 
 
 def min_norm_interpolator(
-    X: ArrayLike, y: ArrayLike, *, gap: float = 1e-9, time_s: float = 60.0, key: int = 0
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    gap: float = 1e-9,
+    time_s: float = 60.0,
+    key: int = 0,
+    bias: str = "none",
 ) -> Limit[TwoLayerParams]:
     """argmin ‖θ‖² = Σ_j(a_j² + ‖w_j‖²) over networks h(x) = Σ_j a_j(⟨w_j, x⟩)_+ of any width with
     h(x_k) = y_k (B, eq. 34).
 
     X (n, d) is taken as given: a bias is a constant column, and is then penalised like any weight.
+    bias: 'none'; 'column' where the last column is to be that of ones; 'append' adds it.
     The minimum is 2·min Σ|c_j| over unit neurons, Σ_j c_j(⟨u_j, x_k⟩)_+ = y_k, twice the least
     variation norm (B, eq. 8); its dual max ⟨y, λ⟩,
     |Σ_k λ_k(⟨u, x_k⟩)_+| ≤ 1, gives the certificate. Orthogonal inputs: closed form, 2(‖Σ_{y>0}
     y_kx_k/‖x_k‖²‖ + ‖Σ_{y<0} …‖) (B, Proposition 1, inputs of any length). Inputs of rank two, such
     as (x, 1), and inputs whose activation patterns can be
-    listed: exact. Others: column generation with a heuristic oracle and a dual bound proven by a
-    relaxation; certificate.kind is 'exact' where the relative gap is at most `gap` and the residual
-    below 1e-6, else 'bound'.
+    listed: exact. Others: column generation with neurons found from many starts, and a dual bound
+    proven by a visit to every face of the arrangement of the inputs' hyperplanes, where time allows
+    it, else by a relaxation, and loose; certificate.kind is 'exact' where the relative gap is at
+    most `gap` and the residual below 1e-6, else 'bound'.
 
     stats: multipliers λ (those of B, eq. 35), method, rank, neurons; `unique`: whether the
     certificate proves that every minimiser is the same function on the span of the inputs,
@@ -45,6 +54,8 @@ def min_norm_interpolator(
     may always be split. time_s: the search ends in time for its proof to end then. Errors: labels
     that no network fits (InconsistentError names the samples)."""
     X, y = system(X, y)
+    without = without_bias(X, bias, ("none", "column", "append"))
+    X = augmented(without) if bias == "append" else X
     gap, time_s, key = (
         positive_float("gap", gap),
         positive_float("time_s", time_s),

@@ -10,9 +10,14 @@ zonotope of N, found by coordinate descent.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numba
 import numpy as np
+
+from ..._core.arguments import Array
+from ..._numerics.compilation import entry, ordered, stamp
+from . import arrangement
+from .arrangement import add, dot
 
 OUTER, INNER = 30, 400
 """Most convex–concave steps, and sweeps of coordinate descent in each."""
@@ -22,61 +27,47 @@ GAIN = 1e-11
 """Relative gain of a step below which the ascent stops."""
 
 
-@numba.njit(cache=True)
-def _dot(u, v):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for d in range(u.size):
-        total += u[d] * v[d]
-    return total
-
-
-@numba.njit(cache=True)
-def _add(u, factor, v):  # type: ignore[no-untyped-def]
-    for d in range(u.size):
-        u[d] += factor * v[d]
-
-
-@numba.njit(cache=True)
-def _project(residual, zonotope, squares, t):  # type: ignore[no-untyped-def]
+@ordered
+def _project(residual: Array, zonotope: Array, squares: Array, t: Array) -> float:
     """Coordinate descent on ‖residual‖ over t in [0, 1]^N; returns the length left."""
     for _ in range(INNER):
         change = 0.0
         for k in range(t.size):
             if squares[k] == 0.0:
                 continue
-            new = min(1.0, max(0.0, t[k] + _dot(residual, zonotope[k]) / squares[k]))
+            new = min(1.0, max(0.0, t[k] + dot(residual, zonotope[k]) / squares[k]))
             step = new - t[k]
             if step != 0.0:
                 t[k] = new
-                _add(residual, -step, zonotope[k])
+                add(residual, -step, zonotope[k])
                 change += step * step * squares[k]
-        if change <= SETTLED * _dot(residual, residual):
+        if change <= SETTLED * dot(residual, residual):
             break
-    return math.sqrt(_dot(residual, residual))
+    return math.sqrt(dot(residual, residual))
 
 
-@numba.njit(cache=True)
-def _climb(u, convex, zonotope, squares):  # type: ignore[no-untyped-def]
+@ordered
+def _climb(u: Array, convex: Array, zonotope: Array, squares: Array) -> float:
     """Move u to a local maximum; its value."""
     t, residual, value = np.zeros(squares.size), np.zeros(u.size), -np.inf
     for k in range(t.size):
-        t[k] = 1.0 if _dot(u, zonotope[k]) > 0 else 0.0
+        t[k] = 1.0 if dot(u, zonotope[k]) > 0 else 0.0
     for _ in range(OUTER):
         for d in range(u.size):
             residual[d] = 0.0
         for k in range(convex.shape[0]):
-            if _dot(u, convex[k]) > 0:
-                _add(residual, 1.0, convex[k])
+            if dot(u, convex[k]) > 0:
+                add(residual, 1.0, convex[k])
         for k in range(t.size):
-            _add(residual, -t[k], zonotope[k])
+            add(residual, -t[k], zonotope[k])
         length = _project(residual, zonotope, squares, t)
         if length < 1e-300:
             break
         now = 0.0
         for k in range(convex.shape[0]):
-            now += max(0.0, _dot(residual, convex[k]) / length)
+            now += max(0.0, dot(residual, convex[k]) / length)
         for k in range(t.size):
-            now -= max(0.0, _dot(residual, zonotope[k]) / length)
+            now -= max(0.0, dot(residual, zonotope[k]) / length)
         if now <= value * (1 + GAIN):
             break
         value = now
@@ -85,13 +76,18 @@ def _climb(u, convex, zonotope, squares):  # type: ignore[no-untyped-def]
     return value
 
 
-@numba.njit(cache=True)
-def climb(U, convex, zonotope):  # type: ignore[no-untyped-def]
-    """Move every row of U (k, r) to a local maximum of Σ(⟨u, a⟩)₊ over rows a of `convex` less the
-    same over `zonotope`."""
-    values, squares = np.zeros(U.shape[0]), np.zeros(zonotope.shape[0])
-    for k in range(squares.size):
-        squares[k] = _dot(zonotope[k], zonotope[k])
-    for row in range(U.shape[0]):
-        values[row] = _climb(U[row], convex, zonotope, squares)
-    return values
+def _entry(stamp: int) -> Any:
+    def climb(U: Array, convex: Array, zonotope: Array) -> Array:
+        """Move every row of U (k, r) to a local maximum of Σ(⟨u, a⟩)₊ over rows a of `convex` less
+        the same over `zonotope`."""
+        values, squares = np.zeros(U.shape[0] + 0 * stamp), np.zeros(zonotope.shape[0])
+        for k in range(squares.size):
+            squares[k] = dot(zonotope[k], zonotope[k])
+        for row in range(U.shape[0]):
+            values[row] = _climb(U[row], convex, zonotope, squares)
+        return values
+
+    return climb
+
+
+climb = entry(_entry(stamp(__file__, arrangement.__file__)))

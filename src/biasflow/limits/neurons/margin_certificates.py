@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from ..._core.arguments import Array, Index, labels, positive_float, positive_int, vector
 from ...errors import InputError
 from ...models import as_particles
+from .best_neuron import WALK_RATE, Neurons, in_units, search
 from .f1_margin import first_weights
-from .labelled_inputs import Labelled, read_labelled
+from .labelled_inputs import Labelled, read_labelled, without_bias
 from .margin_generation import STREAM, generate
-from .margin_oracles import WALK_RATE, Neurons, in_units, search
-from .margin_relaxation import bounded_gain
+from .relaxation import bounded_gain
 
 RESTARTS = 1000
 """Random starts per sign where an exact search is too long."""
@@ -71,15 +71,17 @@ def margin_certificate(
     gap: float = 1e-9,
     time_s: float = 60.0,
     key: int = 0,
+    bias: str = "append",
 ) -> MarginCertificate:
     """How far a network is from the F1 max margin, with proof (C, Proposition 12).
 
     network: `Particles`, or parameters (a, W) of Σ_ja_j(⟨w_j, (x, 1)⟩)₊, W (m, d+1); X (n, d)
-    without the bias column, y = ±1.
+    without the bias column, or with bias='column' its last one, y = ±1.
     weights: p on the samples, normalised here; where none are given, those that bound γ₁ best,
     found by column generation that begins with the network's own neurons (gap, time_s, key as in
     `f1_max_margin`).
     """
+    X = without_bias(X, bias)
     particles, data = as_particles(network), read_labelled(X, y)
     if particles.norm == 0:
         raise InputError("network: the zero measure has no margin")

@@ -16,7 +16,7 @@ import numpy as np
 from ..._core.arguments import Array, Index, Mask, row_lengths
 from ...errors import ConvergenceError
 from ..matrix_games import Game, solve_game
-from .margin_oracles import (
+from .best_neuron import (
     WALK_EACH_ROUND,
     WALK_RATE,
     Answer,
@@ -27,7 +27,7 @@ from .margin_oracles import (
     ready,
     search,
 )
-from .margin_relaxation import proven_bound
+from .relaxation import proven_margin
 
 ROUNDS = 1000
 TINY = float(np.finfo(float).smallest_subnormal)
@@ -51,6 +51,9 @@ STRESS = 1000
 """Random starts of either sign before a guess is believed."""
 POLISH = 2.0
 """Seconds that the last program over all neurons may take beyond the budget."""
+PROOF = 10.0
+"""Seconds that the search for a proof may take beyond the budget, where faces are too many: it
+takes one or two, unless samples or dimensions are hundreds."""
 CLOSE = 30
 """Samples of least margin that the next program begins with."""
 IDLE = 5
@@ -333,6 +336,7 @@ def _polished(
 def _proven(bracket: Bracket, rows: Array, y: Array) -> None:
     """A better upper bound, with a proof, where only a heuristic search believes in one."""
     if bracket.guess < bracket.upper and bracket.guess_weights is not None:
-        upper, p = proven_bound(rows, y, bracket.guess_weights)
+        end = time.monotonic() + PROOF
+        upper, p = proven_margin(rows, y, bracket.guess_weights, end)
         if upper < bracket.upper:
             bracket.upper, bracket.weights, bracket.kind = max(upper, bracket.lower), p, "bound"

@@ -18,9 +18,13 @@ import scipy.linalg as sl
 from scipy.optimize import nnls
 
 from ..._core.arguments import Array, Index
-from .norm_relaxation import proven_dual
+from .best_neuron import WALK_RATE, Answer, Neurons, climbed, exact_effort, ready, search
 from .patterns import ON_HYPERPLANE, cells, circle_rays, rays
+from .relaxation import proven_dual
 
+PROVEN = 1e-6
+"""Excess over one below which what many starts found is not believed but searched for exactly, and
+of an exact maximum below which no other λ is asked for."""
 RAYS = 20
 """Tries at neurons whose features span those of all networks."""
 
@@ -143,48 +147,40 @@ class CellsOracle(Oracle):
 
 
 class MultistartOracle(Oracle):
-    """Convex–concave iterations from many starts: finds good neurons, proves nothing; `proven`
-    relies on a relaxation.
+    """Local maxima from many starts: finds good neurons, proves nothing; `proven` visits every face
+    where time allows, or relies on a relaxation."""
 
-    With P the samples of positive λ and N the others, f(u) = max_{S⊂P} ⟨u, Σ_S λ_k u_k⟩ − Σ_N
-    |λ_k|(⟨u, u_k⟩)_+. Given S = the active ones of P, the best u is the residual of Σ_S λ_k u_k
-    after projection onto the zonotope Σ_N |λ_k|[0, u_k]."""
-
-    def __init__(self, samples: Array, key: int, starts: int = 24, rounds: int = 30) -> None:
-        self.samples, self.starts, self.rounds = samples, starts, rounds
+    def __init__(self, samples: Array, key: int, starts: int = 24) -> None:
+        self.samples, self.starts = samples, starts
         self.rng = np.random.default_rng(key)
         self.warm = np.zeros((0, samples.shape[1]))
+        ready(climbing=True)
 
     def maxima(self, lam: Array, slack: float = 0.0) -> Directions:
         random = self.rng.standard_normal((self.starts, self.samples.shape[1]))
         u = np.vstack([random, np.where(lam >= 0, 1.0, -1.0)[:, None] * self.samples, self.warm])
-        values = np.maximum(u @ self.samples.T, 0.0) @ lam / np.linalg.norm(u, axis=1)
-        u = self._ascended(u[np.argsort(-values)[: self.starts]], lam)
+        u = u / np.linalg.norm(u, axis=1)[:, None]
+        values = np.maximum(u @ self.samples.T, 0.0) @ lam
+        u = climbed(self.samples, lam, u[np.argsort(-values)[: self.starts]], self.deadline)[0]
         if not u.shape[0]:
             return directions_at(self.samples, self.samples)
         self.warm = u
-        return directions_at(u, self.samples)
+        found = directions_at(u, self.samples)
+        best = float(np.max(found.features(self.samples) @ lam))
+        if best > 1 + PROVEN or not self._allows(lam, self.deadline):
+            return found
+        exact = self._searched(lam, 1.0).neurons  # nothing better seems to exist: look everywhere
+        return found.joined(directions_at(exact.u[exact.s > 0], self.samples))
 
-    def _ascended(self, u: Array, lam: Array) -> Array:
-        """All starts at once, until their active sets settle; starts whose value vanishes are
-        dropped."""
-        positive = lam > 0
-        zonotope = -lam[lam < 0, None] * self.samples[lam < 0]
-        inside = np.full((u.shape[0], zonotope.shape[0]), 0.5)
-        active = (u @ self.samples.T > 0) & positive
-        for _ in range(self.rounds):
-            if time.monotonic() > self.deadline:
-                break
-            g = active @ (lam[:, None] * self.samples)
-            inside = _box_least_squares(zonotope, g, inside)
-            g = g - inside @ zonotope
-            length = np.linalg.norm(g, axis=1)
-            kept = length > ON_HYPERPLANE
-            u, inside, before = g[kept] / length[kept, None], inside[kept], active[kept]
-            active = (u @ self.samples.T > 0) & positive
-            if np.array_equal(before, active):
-                break
-        return u / np.linalg.norm(u, axis=1)[:, None]
+    def _allows(self, lam: Array, deadline: float) -> bool:
+        """Whether an exact search ends in time."""
+        left = deadline - time.monotonic()
+        return bool(np.any(lam)) and exact_effort(self.samples, lam) <= WALK_RATE * left
+
+    def _searched(self, lam: Array, floor: float) -> Answer:
+        """The exact search; for neurons of mass one, whose outputs are ½(⟨u, x⟩)₊."""
+        nothing = Neurons(np.zeros((0, self.samples.shape[1])), np.zeros(0))
+        return search(self.samples, 2 * lam, nothing, self.rng, floor, np.inf)
 
     def start(self, targets: Array) -> Directions:
         n, rank = self.samples.shape
@@ -211,23 +207,16 @@ class MultistartOracle(Oracle):
         return ray
 
     def proven(self, targets: Array, lam: Array, deadline: float) -> tuple[Array, float]:
-        return proven_dual(self.samples, targets, lam, deadline)
-
-
-def _box_least_squares(rows: Array, targets: Array, start: Array, sweeps: int = 60) -> Array:
-    """Approximate argmin ‖targets − t·rows‖ over t in [0, 1]^N for every row of targets, by
-    coordinate descent."""
-    t, squares = start.copy(), np.sum(rows**2, axis=1)
-    left = targets - t @ rows
-    for _ in range(sweeps):
-        before = t.copy()
-        for i in range(rows.shape[0]):
-            new = np.clip(t[:, i] + left @ rows[i] / squares[i], 0.0, 1.0)
-            left -= np.outer(new - t[:, i], rows[i])
-            t[:, i] = new
-        if np.max(np.abs(t - before), initial=0.0) <= 1e-9:
-            break
-    return t
+        """By every face where time allows, else by a relaxation; by both where λ turns out to be
+        off."""
+        best, dual = np.zeros(lam.size), 0.0
+        if self._allows(lam, deadline):
+            largest = self._searched(lam, np.inf).maximum
+            best, dual = lam / largest, float(targets @ lam) / largest
+            if largest <= 1 + PROVEN:
+                return best, dual
+        relaxed = proven_dual(self.samples, targets, lam, deadline)
+        return relaxed if relaxed[1] > dual else (best, dual)
 
 
 def project_onto_cell(g: Array, samples: Array, signs: Array) -> tuple[Array, Array]:

@@ -1,12 +1,13 @@
 """A proven upper bound on f(u) = Σ_k λ_k(⟨u, u_k⟩)_+ over unit vectors u, where the cells are too
-many to list.
+many to list; with it lower bounds on least norms and upper bounds on γ₁, in any dimension.
 
 With t = ⟨u, u_k⟩ in [−1, 1], a quadratic lies above every term:
     λ_k > 0:  (t)_+ ≤ (t + s_k)²/(4s_k),                      any s_k > 0;
     λ_k < 0:  (t)_+ ≥ τ_k t + min(τ_k, 1 − τ_k) t²,          any τ_k in [0, 1].
-The sum is ⟨b, u⟩ + ⟨u, Qu⟩ + c, whose maximum over the ball is an eigenvalue problem. Each (s, τ)
-proves a bound; the best one is the solution of a convex problem in (1/s, τ), searched for here, so
-the number returned is a proof wherever the search stops."""
+The sum is ⟨b, u⟩ + ⟨u, Qu⟩ + c, whose maximum over the ball is an eigenvalue problem, at most ‖b‖ +
+λ_max(Q) + c. Each (s, τ) proves a bound; the best one is the solution of a convex problem in (1/s,
+τ), searched for here, first with softened eigenvalues at τ = ½, so the number returned is a proof
+wherever the search stops."""
 
 from __future__ import annotations
 
@@ -22,6 +23,11 @@ from ..._core.arguments import Array, Mask
 
 LEAST_INVERSE, LARGEST_INVERSE = 1.0, 1e4
 """Range searched for 1/s_k: above |t| ≤ 1 a larger s_k never helps."""
+SHARP = 200.0
+"""Sharpness of the soft maxima (over eigenvalues and signs) in the first search, relative to the
+bound."""
+SOFT_STEPS = 300
+"""Steps of that search."""
 SOFTNESS = 12.0
 """Exponent of the soft maximum of the two signs in the search; what is returned is bounded without
 it."""
@@ -117,15 +123,36 @@ def proven_dual(
         np.repeat([0.0, LEAST_INVERSE, 0.0], n), np.repeat([np.inf, LARGEST_INVERSE, 1.0], n)
     )
     now = time.monotonic()
-    found = _lowest(objective, start, box, iterations, now + (deadline - now) / 2)
+    middle = now + (deadline - now) / 2
+    soft = _softly(samples, targets, signs, start, now + (deadline - now) / 4)
+    found = [_lowest(objective, point, box, iterations, middle) for point in (soft, start)]
     best, dual = np.zeros(n), 0.0
-    for trial, known in ((signs * np.maximum(found[:n], 0.0), found[n:]), (lam / size, start[n:])):
+    for point in (*found, start):
+        trial, known = signs * np.maximum(point[:n], 0.0), point[n:]
         largest = max(
             relaxed_maximum(samples, sign * trial, deadline, known) for sign in (1.0, -1.0)
         )
         if largest > 0 and float(targets @ trial) / largest > dual:
             best, dual = trial / largest, float(targets @ trial) / largest
     return best, dual
+
+
+def proven_margin(rows: Array, y: Array, p: Array, deadline: float) -> tuple[float, Array]:
+    """The least bound on γ₁ found near weights p, and its weights: γ₁ ≤ max_u ½|Σ_ip_iy_i(⟨u,
+    x̃_i⟩)₊|/Σp. rows x̃ (n, r), y = ±1.
+
+    With λ_i = ½p_iy_i‖x̃_i‖ that is 1/⟨z, λ⟩ for z_i = 2y_i/‖x̃_i‖ and λ proven: the dual of a least
+    norm."""
+    lengths = np.linalg.norm(rows, axis=1)
+    lam, dual = proven_dual(rows / lengths[:, None], 2 * y / lengths, p * y * lengths / 2, deadline)
+    return (1 / dual, 2 * np.abs(lam) / lengths / dual) if dual > 0 else (np.inf, p)
+
+
+def bounded_gain(rows: Array, signed: Array) -> float:
+    """An upper bound on max_u ½|Σ_i signed_i(⟨u, x̃_i⟩)₊|."""
+    lengths = np.linalg.norm(rows, axis=1)
+    units, lam = rows / lengths[:, None], signed * lengths / 2
+    return max(relaxed_maximum(units, sign * lam) for sign in (1.0, -1.0))
 
 
 def _bound(
@@ -144,6 +171,42 @@ def _bound(
     by_inverse = np.where(positive, weights * (t**2 - 1 / inverse**2) / 4, 0.0)
     by_tau = np.where(positive, 0.0, -weights * (t + np.where(tau < 0.5, 1.0, -1.0) * t**2))
     return value + float(weights @ constant), by_weight, np.concatenate([by_inverse, by_tau])
+
+
+def _softly(samples: Array, targets: Array, signs: Array, start: Array, deadline: float) -> Array:
+    """(weights, 1/s, τ = ½) of a small bound ½(‖b‖ + λ_max(Q) + c) on either sign, over ⟨z, λ⟩: as
+    smooth problems in the weights and s."""
+    n = targets.size
+
+    def softened(parameters: Array) -> tuple[float, Array]:
+        weights, s = parameters[:n], parameters[n:]
+        gain = float(targets @ (signs * weights))
+        if gain <= 0:
+            return np.inf, np.zeros(2 * n)
+        counts = [sign * signs > 0 for sign in (1.0, -1.0)]
+        quadratics = [np.where(own, weights / (2 * s), -weights) for own in counts]
+        eigen = [np.linalg.eigh((samples.T * q) @ samples) for q in quadratics]
+        constants = [float((weights * s) @ own) / 2 for own in counts]
+        tops = np.array([values + c for (values, _), c in zip(eigen, constants, strict=True)])
+        top = max(float(np.max(tops)), np.finfo(float).tiny)
+        shares = np.exp(SHARP / top * (tops - top))
+        total, b = float(np.sum(shares)), (signs * weights) @ samples
+        length = max(float(np.linalg.norm(b)), np.finfo(float).tiny)
+        value = length + top + np.log(total) * top / SHARP
+        by_weight, by_s = signs * (samples @ b) / length, np.zeros(n)
+        for own, (_, vectors), part in zip(counts, eigen, shares / total, strict=True):
+            energy = (samples @ vectors) ** 2 @ part
+            by_weight += np.where(own, energy / (2 * s) + np.sum(part) * s / 2, -energy)
+            by_s += np.where(own, weights * (np.sum(part) - energy / s**2) / 2, 0.0)
+        by_weight = by_weight / value - targets * signs / gain
+        return float(np.log(value / gain)), np.concatenate([by_weight, by_s / value])
+
+    point = np.concatenate([np.maximum(start[:n], 1e-3), 1 / start[n : 2 * n]])
+    box = Bounds(
+        np.repeat([0.0, 1 / LARGEST_INVERSE], n), np.repeat([np.inf, 1 / LEAST_INVERSE], n)
+    )
+    point = _lowest(softened, point, box, SOFT_STEPS, deadline)
+    return np.concatenate([point[:n], 1 / point[n:], start[2 * n :]])
 
 
 def _without_negative(u: Array, weights: Array) -> float:

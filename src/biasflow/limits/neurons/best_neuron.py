@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
+import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -75,30 +74,13 @@ def in_units(rows: Array) -> tuple[Array, int]:
 def ready(climbing: bool) -> None:
     """Compile what searches, or load it, before any clock starts; says so where it has to be
     compiled."""
-    from numba.core import event
-
+    from ..._numerics.compilation import announced
     from .arrangement import walk
     from .local_ascent import climb
 
-    class Announce(event.Listener):
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                print(
-                    "biasflow: compiling the search for neurons; this happens once and is cached",
-                    file=sys.stderr,
-                    flush=True,
-                )
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Announce()):
-        walk(np.eye(3), np.array([1.0, -1.0, 1.0]), 0.0)
-        if climbing:
-            climb(np.eye(2), np.eye(2), np.eye(2))
+    announced("best-neuron", walk, np.eye(3), np.array([1.0, -1.0, 1.0]), 0.0)
+    if climbing:
+        announced("best-neuron", climb, np.eye(2), np.eye(2), np.eye(2))
 
 
 def search(
@@ -119,12 +101,9 @@ def search(
         jitter = JITTER * (reduced.shape[1] > 3) * row_lengths(rows[on])
         shift = 0.5 * float(np.abs(signed[on]) @ (lost + jitter))
         return _lifted(_exact(reduced, 0.5 * signed[on], floor), basis, shift, known)
-    return _lifted(
-        _climbed(reduced, 0.5 * signed[on], Neurons(starts.u @ basis.T, starts.s), rng, restarts),
-        basis,
-        0.0,
-        known,
-    )
+    starts = Neurons(starts.u @ basis.T, starts.s)
+    answer = _from_starts(reduced, 0.5 * signed[on], starts, rng, restarts)
+    return _lifted(answer, basis, 0.0, known)
 
 
 def exact_effort(rows: Array, signed: Array) -> float:
@@ -168,23 +147,32 @@ def _exact(rows: Array, q: Array, floor: float) -> Answer:
     return Answer(Neurons(u, s), values, best, "exact")
 
 
-def _climbed(
-    rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, restarts: int
-) -> Answer:
+def climbed(rows: Array, q: Array, u: Array, deadline: float = math.inf) -> tuple[Array, Array]:
+    """Local maxima of Σq_i(⟨u, c_i⟩)₊ from the unit vectors u, and their values; one start after
+    the other, until the deadline. Starts from where all gradients vanish are left out."""
     from .local_ascent import climb
 
+    u, values = np.array(u, order="C"), np.full(len(u), -np.inf)
+    weighted = np.abs(q)[:, None] * rows
+    convex, zonotope = weighted[q > 0], weighted[q < 0]
+    for k in range(len(u)):
+        values[k : k + 1] = climb(u[k : k + 1], convex, zonotope)
+        if time.monotonic() > deadline:
+            break
+    reached = np.isfinite(values)
+    return u[reached], values[reached]
+
+
+def _from_starts(
+    rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, restarts: int
+) -> Answer:
     found = []
     for sign in (1.0, -1.0):
-        convex, zonotope = sign * q > 0, sign * q < 0
-        own = starts.u[starts.s == sign]
         fresh = rng.standard_normal((restarts, rows.shape[1]))
-        u = np.vstack([own, fresh])
+        u = np.vstack([starts.u[starts.s == sign], fresh])
         lengths = np.linalg.norm(u, axis=1)
-        u = np.ascontiguousarray((u / lengths[:, None])[lengths > 0])
-        weighted = np.abs(q)[:, None] * rows
-        values = climb(u, weighted[convex], weighted[zonotope])
-        kept = np.isfinite(values)
-        found.append((u[kept], np.full(int(np.sum(kept)), sign), values[kept]))
+        u, values = climbed(rows, sign * q, (u / lengths[:, None])[lengths > 0])
+        found.append((u, np.full(values.size, sign), values))
     u, s, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Answer(Neurons(u, s), values, float(np.max(values, initial=0.0)), "heuristic")
 
