@@ -51,9 +51,9 @@ STRESS = 1000
 """Random starts of either sign before a guess is believed."""
 POLISH = 2.0
 """Seconds that the last program over all neurons may take beyond the budget."""
-PROOF = 10.0
-"""Seconds that the search for a proof may take beyond the budget, where faces are too many: it
-takes one or two, unless samples or dimensions are hundreds."""
+PROOF_SHARE, PROOF = 0.15, 1.5
+"""Share of the budget, and at least so many seconds, that the search for a proof may take beyond
+it, where faces are too many."""
 CLOSE = 30
 """Samples of least margin that the next program begins with."""
 IDLE = 5
@@ -158,7 +158,7 @@ def generate(
         bracket.stopped = "interrupted"
     except ConvergenceError as failure:
         bracket.stopped = bracket.stopped or ("time is up" if clock.left <= 0 else str(failure))
-    _proven(bracket, rows, y)
+    _proven(bracket, rows, y, clock)
     return bracket.times(unit, rows.shape[1] * TINY)
 
 
@@ -333,10 +333,10 @@ def _polished(
         _primal(bracket, pool, game.a, game.lower)
 
 
-def _proven(bracket: Bracket, rows: Array, y: Array) -> None:
+def _proven(bracket: Bracket, rows: Array, y: Array, clock: Clock) -> None:
     """A better upper bound, with a proof, where only a heuristic search believes in one."""
     if bracket.guess < bracket.upper and bracket.guess_weights is not None:
-        end = time.monotonic() + PROOF
+        end = clock.began + clock.time_s + max(PROOF_SHARE * clock.time_s, PROOF)
         upper, p = proven_margin(rows, y, bracket.guess_weights, end)
         if upper < bracket.upper:
             bracket.upper, bracket.weights, bracket.kind = max(upper, bracket.lower), p, "bound"
