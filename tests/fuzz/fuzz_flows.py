@@ -56,18 +56,18 @@ TIME_S = 15.0
 FLOW_KINDS = {"t1": NUMBER, "rtol": TOLERANCE, "times": TIMES}
 
 
-def flow(model: Any, loss: Any, params0: Any, X: Any, y: Any, **options: Any) -> Any:
-    return bf.gradient_flow(model, bf.Dataset(X, y), loss, params0, **options)
+def flow(model: Any, loss: Any, start: Any, X: Any, y: Any, **options: Any) -> Any:
+    return bf.gradient_flow(model, bf.Dataset(X, y), loss, start, **options)
 
 
 def flow_entry(
-    model: Any, loss: Any, params0: Any, X: Any, y: Any, labels: str = VECTOR, **options: Any
+    model: Any, loss: Any, start: Any, X: Any, y: Any, labels: str = VECTOR, **options: Any
 ) -> Entry:
     names = (
         "gradient_flow",
         "Dataset",
         type(model).__name__,
-        type(params0).__name__,
+        type(start).__name__,
         type(loss).__name__,
     )
     kinds = {
@@ -81,7 +81,7 @@ def flow_entry(
     base = {
         "model": model,
         "loss": loss,
-        "start": params0,
+        "start": start,
         "X": X,
         "y": y,
         "time_s": TIME_S,
@@ -124,8 +124,8 @@ def flow_entries() -> dict[str, Entry]:
         "flow fixed directions": flow_entry(fixed, half, fixed_start, small, target, t1=3.0),
         "flow factorisation": Entry(
             ("gradient_flow", "MatrixFactorisation", "FactorParams"),
-            lambda rows, cols, values, params0, **options: bf.gradient_flow(
-                factors, bf.data.from_entries((3, 3), rows, cols, values), half, params0, **options
+            lambda rows, cols, values, start, **options: bf.gradient_flow(
+                factors, bf.data.from_entries((3, 3), rows, cols, values), half, start, **options
             ),
             {
                 "rows": rows,
