@@ -193,7 +193,7 @@ def test_problems_and_their_parts_are_one_call():
 @pytest.mark.parametrize(
     "call, old, new",
     [
-        (lambda: bf.gradient_flow(*given(), params0=DIAGONAL.start, t1=0.1), "start", "start"),
+        (lambda: bf.gradient_flow(*given(), params0=DIAGONAL.start, t1=0.1), "params0", "start"),
         (
             lambda: bf.gradient_flow(
                 DIAGONAL.model, ds=DATA, loss=HALF, start=DIAGONAL.start, t1=0.1
@@ -201,7 +201,7 @@ def test_problems_and_their_parts_are_one_call():
             "ds",
             "data",
         ),
-        (lambda: bf.limit(*given(), params0=DIAGONAL.start), "start", "start"),
+        (lambda: bf.limit(*given(), params0=DIAGONAL.start), "params0", "start"),
         (
             lambda: bf.mirror_flow(potential=bf.potentials.Euclidean(), X=DATA.X, y=DATA.y, t1=0.1),
             "potential",
@@ -220,7 +220,7 @@ def given():
 
 
 def test_two_words_for_one_thing_are_one_too_many():
-    with pytest.raises(TypeError, match="start is the old name of start"):
+    with pytest.raises(TypeError, match="params0 is the old name of start"):
         bf.limit(*given(), start=DIAGONAL.start, params0=DIAGONAL.start)
 
 
@@ -254,7 +254,7 @@ def test_starts_that_say_too_much_or_too_little():
         bf.Problem(*given(), DIAGONAL.start, scale=0.1)
     with pytest.raises(bf.errors.InputError, match="one of scale and log_scale"):
         bf.Problem(*given(), scale=0.1, log_scale=-2.0)
-    for word in ("start", "start"):
+    for word in ("start", "params0"):
         moved = dataclasses.replace(DIAGONAL, **{word: DIAGONAL.model.init(0.7, dim=6)})
         assert np.all(moved.start.plus == 0.7) and moved.params0 is moved.start
 

@@ -176,7 +176,7 @@ def test_parameters_that_are_not_the_models_are_errors_that_name_them(name):
     broken = leaf_map(lambda leaf: np.full_like(leaf, np.nan) if leaf is last else leaf, params)
     longer = leaf_map(lambda leaf: np.concatenate([leaf, leaf]), params)
     for wrong in (broken, longer, 3.0, ()):
-        with pytest.raises(bf.errors.InputError, match=r"^params0"):
+        with pytest.raises(bf.errors.InputError, match=r"^start"):
             model.checked(wrong, D)
 
 

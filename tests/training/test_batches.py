@@ -232,7 +232,7 @@ def test_double_precision_whatever_the_process_is_set_to():
             },
             "data",
         ),
-        ({"data": bf.data.orthonormal(2, 3)}, "ds"),
+        ({"data": bf.data.orthonormal(2, 3)}, "data"),
     ],
 )
 def test_bad_arguments_are_named(circle, change, name):

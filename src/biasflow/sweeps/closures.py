@@ -162,7 +162,8 @@ def _memory() -> dict[str, Source]:
 
 
 def _remember() -> None:
-    if _fresh:
+    """Only where there is a store: those who look at one that is not there write nothing."""
+    if _fresh and cache_folder().is_dir():
         present = {hashlib.sha256(text).hexdigest() for _, text in _snapshot().values()}
         kept = {key: asdict(source) for key, source in _memory().items() if key in present}
         _fresh.clear()
