@@ -9,12 +9,12 @@ import numpy as np
 
 import biasflow as bf
 
-ds = bf.data.hypercube(n=10, d=100, key=3)
+data = bf.data.hypercube(n=10, d=100, key=3)
 scales, arrivals = np.geomspace(1e-6, 1.0, 13), []
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 for scale in scales:
     model, start = bf.models.random_network(20, 100, scale, key=3)
-    flow = bf.gradient_flow(model, ds, bf.SquareLoss("half"), start)
+    flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), start)
     arrivals.append(bf.diagnostics.time_to(flow, divergence=1e-3))
     if scale in (scales[0], scales[6], scales[-1]):
         left.loglog(flow.times[1:], flow.loss[1:], label=f"α = {scale:.0e}")

@@ -10,15 +10,18 @@ import numpy as np
 import biasflow as bf
 
 shape = (10, 10)
-ds, model = bf.data.completion(shape, rank=1, observed=60, key=2), bf.MatrixFactorisation(shape, 20)
-entries, truth = bf.data.observed_entries(ds, shape), ds.truth.reshape(shape)
+data, model = (
+    bf.data.completion(shape, rank=1, observed=60, key=2),
+    bf.MatrixFactorisation(shape, 20),
+)
+entries, truth = bf.data.observed_entries(data, shape), data.truth.reshape(shape)
 least = bf.limits.min_nuclear_norm(shape, *entries)
 shown = {
     "planted matrix": truth,
     f"least nuclear norm\n(gap {least.certificate.gap:.0e})": least.value,
 }
 for alpha in (1e-6, 0.1, 10.0):
-    flow = bf.gradient_flow(model, ds, bf.SquareLoss("sum"), model.init(alpha))
+    flow = bf.gradient_flow(model, data, bf.SquareLoss("sum"), model.init(alpha))
     shown[f"flow from α = {alpha:g}\n(error {flow.error[-1]:.0e})"] = model.effective(flow.final)
 figure, axes = plt.subplots(1, len(shown), figsize=(13, 3.4), layout="constrained")
 for axis, (title, M) in zip(axes, shown.items(), strict=True):

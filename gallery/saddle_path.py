@@ -9,8 +9,8 @@ import numpy as np
 
 import biasflow as bf
 
-ds = bf.data.sparse_regression(n=12, d=30, sparsity=3, noise_var=0.0, key=5)
-path = bf.saddle_path(ds.X, ds.y)
+data = bf.data.sparse_regression(n=12, d=30, sparsity=3, noise_var=0.0, key=5)
+path = bf.saddle_path(data.X, data.y)
 end = 1.6 * path.times[-1]
 shown = np.flatnonzero(np.any(np.abs(path.states) > 0.05, axis=0))
 figure, panels = plt.subplots(
@@ -19,7 +19,7 @@ figure, panels = plt.subplots(
 for panel, scale in zip(panels, (1e-3, 1e-8, 1e-30), strict=True):
     clock = -np.log(2 * scale**2)  # β = r·sinh η with r = 2α²; τ = t/log(1/r)
     tau = np.linspace(0, end, 600)
-    flow = bf.mirror_flow(bf.potentials.Hypentropy(2 * scale**2), ds.X, ds.y, times=clock * tau)
+    flow = bf.mirror_flow(bf.potentials.Hypentropy(2 * scale**2), data.X, data.y, times=clock * tau)
     for k, i in enumerate(shown):
         panel.step(
             [*path.times, end],

@@ -18,7 +18,7 @@ model, steps, claims = (
 problem = bf.Problem(model, data, bf.SquareLoss("sum"), model.init(0.1, dim=24))
 figure, panel = plt.subplots(figsize=(8, 3), layout="constrained")
 for column, step in enumerate(steps):
-    (plus, minus), every, states = problem.params0, round(0.03 / step), []
+    (plus, minus), every, states = problem.start, round(0.03 / step), []
     for k in range(270 * every + 1):  # plain NumPy: anybody's loop
         states += [(plus, minus)] if k % every == 0 else []
         pull = 4 * data.X.T @ (data.X @ (plus**2 - minus**2) - data.y)

@@ -1,4 +1,4 @@
-"""Starts e^{log_scale}·params0: in floats where these hold them, as they were given below."""
+"""Starts e^{log_scale}·start: in floats where these hold them, as they were given below."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logarithm."""
 
 
 def place(model: Any, params0: Any, log_scale: Any) -> tuple[Any, Any]:
-    """Parameters in floats and zero where floats hold e^{log_scale}·params0, else both as they are:
+    """Parameters in floats and zero where floats hold e^{log_scale}·start, else both as they are:
     for models whose neurons may start below float range."""
     rows = model.neurons_below_floats
     scale = _log_scale(log_scale, rows)

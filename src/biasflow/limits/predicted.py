@@ -1,4 +1,5 @@
-"""Where theory says a gradient flow goes, without integrating it."""
+"""The limit of models with a mirror form: a Bregman projection. `bf.limit`, for every model, is in
+`flows/endpoints`."""
 
 from __future__ import annotations
 

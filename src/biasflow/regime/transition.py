@@ -132,7 +132,7 @@ def transition_scale(
     """Where a network leaves the kernel regime: trained over initialisation scales and seeds with
     `sweep`, every training probed.
 
-    train: train(scale, seed, **settings) -> (fn, checkpoints, X, y), what `probe` takes, the first
+    train: train(scale, seed, **settings) -> (network, checkpoints, X, y), what `probe` takes, the first
     checkpoint the start; defined at the top of a module where processes or a store are used.
     scales: increasing, at least two. measure: 'linear_gap' (the default; at 0.5 half of what was
     learned is beyond the linearised network), 'gradient_distance' or 'kernel_turn'. level: what it
@@ -168,7 +168,7 @@ def measured_run(run: Any) -> xarray.Dataset:
         fn, checkpoints, X, y = run
     except (TypeError, ValueError):
         raise InputError(
-            f"train: expected it to return (fn, checkpoints, X, y), found {type(run).__name__}"
+            f"train: expected it to return (network, checkpoints, X, y), found {type(run).__name__}"
         ) from None
     final = probe(fn, [checkpoints[0], checkpoints[-1]], X, y, seeds=1).final
     kept = {name: final[name] for name in (*MEASURES, "kernel_movement")}

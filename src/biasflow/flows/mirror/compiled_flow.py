@@ -1,7 +1,8 @@
-"""The dual flow of hypentropy potentials, compiled: flow, stopping rules and records as in `dual`.
+"""The dual flow of hypentropy potentials, compiled: flow, stopping rules and records as in
+`dual_flow`.
 
-Compiling takes seconds, once per machine; `marching` says how a step is taken and where the error
-estimate comes from.
+Compiling takes seconds, once per machine; `compiled_march` says how a step is taken and where
+the error estimate comes from.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The right-hand side is minus the gradient of a convex function of ν: smooth, st
 symmetric Jacobian −X·diag(w)·Xᵀ. LSODA with that Jacobian integrates it; on plateaus, where ν grows
 linearly and a multistep method would jump over whole transitions, steps are capped so that no β may
 grow by more than e² within one once it is significant. The error estimate is what the defect of
-its dense output makes along the flow (`transport`).
+its dense output makes along the flow (`defect`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The velocity of a ReLU network whose gates are frozen, its derivative, and whether its gates
+"""The same velocity in NumPy with its derivative, for the implicit tail, and whether frozen gates
 still stand."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The right-hand side of the flow for frozen gates, and the projection onto what it conserves."""
+"""The compiled right-hand side of the march for frozen gates, and the projection onto what it
+conserves."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ thm3 = Claim(
     "For D ≥ 3 from α·1, gradient flow that interpolates converges to argmin Q_α^D s.t. Xβ = y; "
     "as α → 0 that is min ℓ1,"
     " as α → ∞ min ℓ2.",
-    "W, Theorem 3",
+    "W, Theorem 3 and its proof, (103)–(110)",
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, depth=3 + key % 3, scale=[0.1, 0.5, 0.7][key % 3]),
     _thm3,
