@@ -10,10 +10,8 @@ import numpy as np
 import biasflow as bf
 
 shape = (10, 10)
-data, model = (
-    bf.data.completion(shape, rank=1, observed=60, key=2),
-    bf.MatrixFactorisation(shape, 20),
-)
+data = bf.data.completion(shape, rank=1, observed=60, key=2)
+model = bf.MatrixFactorisation(shape, 20)
 entries, truth = bf.data.observed_entries(data, shape), data.truth.reshape(shape)
 least = bf.limits.min_nuclear_norm(shape, *entries)
 shown = {

@@ -7,9 +7,9 @@ columns in Q, only Y moves: (rows + cols) × rank W(0), whatever the width. From
 is block diagonal, and UVᵀ then sums small products only: large scales cancel nothing.
 
 Near its limit the flow is stiff: residuals in directions that only small factors reach decay at a
-rate of their squares. Rodas5P (`_numerics/rodas5p`) takes the exact Jacobian, −S(G)X − S(Gʹ(X))W, whose first
-term acts on rows and whose second has the rank of the
-observations: a stage is solved by matrices of size rows + cols and n.
+rate of their squares. Rodas5P (`_numerics/rodas5p`) takes the exact Jacobian, −S(G)X −
+S(Gʹ(X))W, whose first term acts on rows and whose second has the rank of the observations: a stage
+is solved by matrices of size rows + cols and n.
 
 The error is the distance from a second run that takes every step in two halves: what is of fifth
 order is a 32nd there, also where a first step reaches the end or steps grow as fast as they may,

@@ -132,8 +132,8 @@ def transition_scale(
     """Where a network leaves the kernel regime: trained over initialisation scales and seeds with
     `sweep`, every training probed.
 
-    train: train(scale, seed, **settings) -> (network, checkpoints, X, y), what `probe` takes, the first
-    checkpoint the start; defined at the top of a module where processes or a store are used.
+    train: train(scale, seed, **settings) -> (network, checkpoints, X, y), what `probe` takes, the
+    first checkpoint the start; defined at the top of a module where processes or a store are used.
     scales: increasing, at least two. measure: 'linear_gap' (the default; at 0.5 half of what was
     learned is beyond the linearised network), 'gradient_distance' or 'kernel_turn'. level: what it
     crosses. A training that diverges is masked, with a warning, and named in `describe()`.
