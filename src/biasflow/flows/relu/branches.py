@@ -1,11 +1,10 @@
 """Where Filippov's solution is not unique: from which states a neuron can go several ways, and
 which there are.
 
-On a kink whose sides both push towards it a neuron slides, one way only (`sliding_modes`). On
-one whose sides push away it may leave to either: a start there, a neuron that slid while its output weight changed sign, and w = 0, which a
-neuron of larger output weight passes on a slide. The flow itself closes the gates of such kinks and
-opens those whose pre-activations then grow.
-"""
+On a kink whose sides both push towards it a neuron slides, one way only (`sliding_modes`). On one
+whose sides push away it may leave to either: a start there, a neuron that slid while its output
+weight changed sign, and w = 0, which a neuron of larger output weight passes on a slide. The flow
+itself closes the gates of such kinks and opens those whose pre-activations then grow."""
 
 from __future__ import annotations
 
