@@ -128,7 +128,7 @@ def test_pooling_is_isotonic_regression():
         ((diagonal, [0.1, 1.0], 0), {}, "seeds"),
         ((diagonal, [0.1, 1.0]), {"measure": "loss"}, "measure.*linear_gap"),
         ((diagonal, [0.1, 1.0]), {"level": -1.0}, "level"),
-        ((lambda scale, seed: 3, [0.1, 1.0]), {}, "train.*fn, checkpoints, X, y"),
+        ((lambda scale, seed: 3, [0.1, 1.0]), {}, "train.*network, checkpoints, X, y"),
     ],
 )
 def test_bad_input(arguments, options, words):
