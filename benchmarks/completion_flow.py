@@ -34,7 +34,7 @@ class Weights:
         self.observed = p.data.X.any(axis=0).reshape(SHAPE)
         self.target = np.zeros(SHAPE)
         self.target[self.observed] = p.data.y
-        self.start = np.vstack(p.params0).ravel()
+        self.start = np.vstack(p.start).ravel()
 
     def matrix(self, w: np.ndarray) -> np.ndarray:
         W = w.reshape(sum(SHAPE), -1)
@@ -48,7 +48,7 @@ class Weights:
 
 
 def ours(p: Problem, t1: float, rtol: float) -> bf.Trajectory:
-    return bf.gradient_flow(p.model, p.data, p.loss, p.params0, rtol=rtol, times=[t1])
+    return bf.gradient_flow(p.model, p.data, p.loss, p.start, rtol=rtol, times=[t1])
 
 
 def explicit_at_small_scale(share: float) -> None:
@@ -57,7 +57,7 @@ def explicit_at_small_scale(share: float) -> None:
     rows = []
     for seed in range(1 if chosen.quick else 3):
         p = problem(seed, ALPHA)
-        field, full = Weights(p), bf.gradient_flow(p.model, p.data, p.loss, p.params0, rtol=1e-10)
+        field, full = Weights(p), bf.gradient_flow(p.model, p.data, p.loss, p.start, rtol=1e-10)
         t1 = float(full.times[-1])
         reference = p.model.effective(full.final)
         # a stretch of the tail, where nearly all of the time is spent
@@ -165,11 +165,11 @@ def width(stiff: tuple[int, ...]) -> None:
     for k in (10, 20, 100, 1000):
         p = problem(0, ALPHA / np.sqrt(k), k)
         seconds, flow = best_of(
-            1, partial(bf.gradient_flow, p.model, p.data, p.loss, p.params0, rtol=1e-6)
+            1, partial(bf.gradient_flow, p.model, p.data, p.loss, p.start, rtol=1e-6)
         )
         row = [
             str(k),
-            str(sum(leaf.size for leaf in p.params0)),
+            str(sum(leaf.size for leaf in p.start)),
             f"{seconds:.2f}",
             str(flow.stats["steps"]),
             "-",

@@ -260,7 +260,7 @@ def followed_twice(problem, times, slope, rtol):
     found = np.concatenate([witness.states.a, witness.states.W.reshape(len(times), -1)], axis=1)
     doubt = np.broadcast_to(witness.error[:, None], found.shape)
     try:
-        second, off = follow_gates(slope, problem.data.X, problem.params0, times, rtol)
+        second, off = follow_gates(slope, problem.data.X, problem.start, times, rtol)
         doubt = np.maximum(doubt, np.abs(found - second) - off)
     except Unfollowed:  # it knows no neurons that slide on two kinks
         pass

@@ -80,7 +80,7 @@ def flow_of(problem: Any, method: str, rtol: float, times: Any = None) -> Any:
         problem.model,
         problem.data,
         problem.loss,
-        problem.params0,
+        problem.start,
         times=times,
         rtol=rtol,
         method=method,
@@ -134,7 +134,7 @@ def against_descent(seeds: range) -> None:
     flow_of(random_problem(**SETTING3, seed=0), "compiled", 1e-3)  # compiles
     for seed in seeds:
         problem = random_problem(**SETTING3, seed=seed)
-        X, y, start = problem.model.features(problem.data.X), problem.data.y, problem.params0
+        X, y, start = problem.model.features(problem.data.X), problem.data.y, problem.start
         exact = bf.limit(problem.model, problem.data, start=start).value
         target = CONVERGED * float(problem.loss(problem.model(start, problem.data.X), y))
         nothing = np.empty(0, np.int64)
@@ -222,7 +222,7 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
     from biasflow.experiments.mirror.convergence_figure import SETTING6, random_problem
 
     problem = random_problem(**{**SETTING6, "n": n, "m": m}, seed=seed)
-    X, y, start = problem.model.features(problem.data.X), problem.data.y, problem.params0
+    X, y, start = problem.model.features(problem.data.X), problem.data.y, problem.start
     end = float(flow_of(problem, "dual", 1e-8).times[-1])
     times = np.append(np.geomspace(1e-3 * end, end, SAVED)[:-1], end)
     reference = problem.model.effective(flow_of(problem, "dual", 1e-12, times).states)

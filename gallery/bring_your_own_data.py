@@ -12,15 +12,15 @@ import biasflow as bf
 rng = np.random.default_rng(3)
 X = rng.standard_normal((20, 60))  # put your inputs (n, d) here
 y = X[:, [4, 17, 40]] @ [1.0, -0.7, 0.5]  # and your labels (n,) here
-ds, model = bf.data.Dataset(X, y), bf.DiagonalNetwork(depth=2)
+data, model = bf.data.Dataset(X, y), bf.DiagonalNetwork(depth=2)
 figure, panels = plt.subplots(
     3, 1, figsize=(8, 6.2), sharex=True, sharey=True, layout="constrained"
 )
 for panel, scale, colour in zip(
     panels, (3.0, 0.1, 1e-4), ("#4477aa", "#aa7733", "#bb3344"), strict=True
 ):
-    limit = bf.limit(model, ds, scale=scale)
-    flow = bf.gradient_flow(model, ds, bf.SquareLoss("half"), model.init(scale, dim=ds.d))
+    limit = bf.limit(model, data, scale=scale)
+    flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), model.init(scale, dim=data.d))
     reached, proof = model.effective(flow.final), limit.certificate
     distance = np.max(np.abs(reached - limit.value))
     print(
@@ -28,7 +28,7 @@ for panel, scale, colour in zip(
         "away"
     )
     panel.vlines(
-        np.arange(ds.d),
+        np.arange(data.d),
         0,
         limit.value,
         color=colour,

@@ -9,7 +9,7 @@ import numpy as np
 
 import biasflow as bf
 
-ds, test = bf.data.circle_teacher(n=10, key=4), bf.data.circle_teacher(n=400, key=4, spaced=True)
+data, test = bf.data.circle_teacher(n=10, key=4), bf.data.circle_teacher(n=400, key=4, spaced=True)
 model, scales, keys = (
     bf.DeepNetwork((2, 30, 30), symmetric=True),
     np.geomspace(0.01, 10, 7),
@@ -17,9 +17,11 @@ model, scales, keys = (
 )
 starts = [model.init(unit ** (1 / model.depth), key=key) for unit in scales for key in keys]
 # half the stable step
-steps = [min(0.01, 0.5 / np.linalg.eigvalsh(bf.tangent_kernel(model, w, ds.X))[-1]) for w in starts]
+steps = [
+    min(0.01, 0.5 / np.linalg.eigvalsh(bf.tangent_kernel(model, w, data.X))[-1]) for w in starts
+]
 batch = bf.training.train_batch(
-    model, ds, bf.SquareLoss("sum"), starts, steps, 6000, threshold=1e-5
+    model, data, bf.SquareLoss("sum"), starts, steps, 6000, threshold=1e-5
 )
 predictions, angle = (
     model(batch.params, test.X).reshape(7, 6, -1),
@@ -37,7 +39,11 @@ for k, colour in ((0, "#bb3344"), (6, "#4477aa")):
     )
 curves.plot(angle, test.y, "k--", lw=1.5, label="teacher, 3 units")
 curves.plot(
-    np.degrees(np.arctan2(ds.X[:, 1], ds.X[:, 0])) % 360, ds.y, "ko", ms=6, label="training points"
+    np.degrees(np.arctan2(data.X[:, 1], data.X[:, 0])) % 360,
+    data.y,
+    "ko",
+    ms=6,
+    label="training points",
 )
 curves.set(
     xlabel="angle of the input, degrees",

@@ -9,7 +9,7 @@ import numpy as np
 
 import biasflow as bf
 
-ds = bf.data.with_bias(
+data = bf.data.with_bias(
     bf.Dataset([[-1.5], [-1.0], [-0.3], [0.2], [0.9], [1.6]], [0.4, -0.5, 0.3, 1.0, 0.2, 0.5])
 )
 W, b = (
@@ -22,8 +22,8 @@ for (fit, weights), scale in zip(panels, (0.3, 1e-4), strict=True):
     # |b| < ‖w‖: R's cone
     model, start = bf.models.split_network(scale * W, scale * b * np.linalg.norm(W, axis=1))
     flow, limit = (
-        bf.gradient_flow(model, ds, bf.SquareLoss("half"), start),
-        bf.limit(model, ds, start=start),
+        bf.gradient_flow(model, data, bf.SquareLoss("half"), start),
+        bf.limit(model, data, start=start),
     )
     fit.plot(
         grid[:, 0],
@@ -39,7 +39,7 @@ for (fit, weights), scale in zip(panels, (0.3, 1e-4), strict=True):
         color="C3",
         label="predicted limit",
     )
-    fit.plot(ds.X[:, 0], ds.y, "k*", markersize=11, label="data")
+    fit.plot(data.X[:, 0], data.y, "k*", markersize=11, label="data")
     fit.legend(frameon=False)
     angle = np.arctan2(*model.directions.T)
     weights.vlines(angle, 0, model.effective(flow.final), linewidth=1.5)

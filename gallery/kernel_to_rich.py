@@ -9,13 +9,13 @@ import numpy as np
 
 import biasflow as bf
 
-ds = bf.data.sparse_regression(n=40, d=200, sparsity=5, noise_var=0.01, key=0)
-l1, l2 = bf.limits.min_l1(ds.X, ds.y).objective, bf.limits.min_l2(ds.X, ds.y).objective
+data = bf.data.sparse_regression(n=40, d=200, sparsity=5, noise_var=0.01, key=0)
+l1, l2 = bf.limits.min_l1(data.X, data.y).objective, bf.limits.min_l2(data.X, data.y).objective
 units = np.geomspace(1e-12, 1e3, 46)  # α^D, the scale of β at the start
 figure, panel = plt.subplots(figsize=(8, 4.8), layout="constrained")
 for depth, style in ((2, "-"), (3, "--")):
     limits = [
-        bf.limit(bf.DiagonalNetwork(depth), ds, log_scale=np.log(u) / depth).value for u in units
+        bf.limit(bf.DiagonalNetwork(depth), data, log_scale=np.log(u) / depth).value for u in units
     ]
     for order, least, colour in ((1, l1, "#bb3344"), (2, l2, "#4477aa")):
         excess = [np.linalg.norm(beta, order) / least - 1 for beta in limits]

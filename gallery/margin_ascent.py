@@ -9,8 +9,7 @@ import numpy as np
 
 import biasflow as bf
 
-ds, m, steps = bf.data.clusters(60, 2, 3, key=1), 200, 20_000
-data = bf.data.with_bias(ds)
+data, m, steps = bf.data.with_bias(bf.data.clusters(60, 2, 3, key=1)), 200, 20_000
 start = bf.TwoLayer(m, 3).init(1 / np.sqrt(m), key=0)
 u = start.W / np.linalg.norm(start.W, axis=1)[:, None]
 both = bf.training.margin_ascent(data, start, steps)
@@ -20,8 +19,8 @@ output = bf.training.margin_ascent(
 gamma1, gamma2 = (
     f.objective
     for f in (
-        bf.limits.f1_max_margin(ds.X, ds.y, time_s=10),
-        bf.limits.f2_max_margin(ds.X, ds.y, features=u),
+        bf.limits.f1_max_margin(data.X, data.y, bias="column", time_s=10),
+        bf.limits.f2_max_margin(data.X, data.y, bias="column", features=u),
     )
 )
 

@@ -10,17 +10,17 @@ import numpy as np
 import biasflow as bf
 
 rng, model, log10 = np.random.default_rng(8), bf.TwoLayer(200, 14), np.log(10)
-ds = bf.Dataset(
+data = bf.Dataset(
     bf.data.orthonormal(12, 14, key=8).X * rng.uniform(0.7, 1.4, (12, 1)), rng.standard_normal(12)
 )
 # where the flow from λ·unit ends as λ → 0, neuron by neuron
-limit = bf.flows.saddle_limit(ds, unit := model.init(1.0, key=8))
+limit = bf.flows.saddle_limit(data, unit := model.init(1.0, key=8))
 rate, offset = np.array(limit.stats["rate"]), np.array(limit.stats["offset"])
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 6.4), layout="constrained", sharex=True)
 for k, power in enumerate((10, 100, 1000, 10000)):
     tau, clock = np.linspace(0, 1.15, 500), power * log10 / min(rate)
     flow = bf.gradient_flow(
-        model, ds, bf.SquareLoss("half-mean"), unit, times=tau * clock, log_scale=-power * log10
+        model, data, bf.SquareLoss("half-mean"), unit, times=tau * clock, log_scale=-power * log10
     )
     excess = 100 * abs(2 * np.sum(flow.final.a**2) / limit.objective - 1)
     above.plot(

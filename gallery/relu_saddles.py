@@ -9,21 +9,25 @@ import numpy as np
 
 import biasflow as bf
 
-ds = bf.Dataset(bf.data.orthonormal(4, 6, key=0).X, [1.0, 1.0, -0.6, -0.6])
+data = bf.Dataset(bf.data.orthonormal(4, 6, key=0).X, [1.0, 1.0, -0.6, -0.6])
 model = bf.TwoLayer(40, 6)
 unit = model.init(1.0, key=0)
 limit = bf.flows.saddle_limit(
-    ds, unit
+    data, unit
 )  # where the flow from λ·unit ends as λ → 0, neuron by neuron
 rate, offset = np.array(limit.stats["rate"]), np.array(limit.stats["offset"])
 figure, axis = plt.subplots(figsize=(8, 4.4), layout="constrained")
 for k, lam in enumerate((1e-5, 1e-20, 1e-80)):
     flow = bf.gradient_flow(
-        model, ds, bf.SquareLoss("half-mean"), bf.models.TwoLayerParams(lam * unit.a, lam * unit.W)
+        model,
+        data,
+        bf.SquareLoss("half-mean"),
+        bf.models.TwoLayerParams(lam * unit.a, lam * unit.W),
     )
     tau, clock = np.linspace(0, 1.15, 600), -np.log(lam) / rate[1]
     loss = [
-        flow.problem.loss(model(flow.at(min(t, flow.times[-1])), ds.X), ds.y) for t in tau * clock
+        flow.problem.loss(model(flow.at(min(t, flow.times[-1])), data.X), data.y)
+        for t in tau * clock
     ]
     excess = abs(2 * np.sum(flow.final.a**2) - limit.objective)
     axis.plot(

@@ -9,8 +9,8 @@ import numpy as np
 
 import biasflow as bf
 
-ds, model = bf.data.five_points(), bf.TwoLayer(60, 2)
-flow = bf.gradient_flow(model, ds, bf.SquareLoss("half-mean"), model.init(1e-4 / 60**0.5, key=1))
+data, model = bf.data.five_points(), bf.TwoLayer(60, 2)
+flow = bf.gradient_flow(model, data, bf.SquareLoss("half-mean"), model.init(1e-4 / 60**0.5, key=1))
 slides = [event for event in flow.events if event.kind.startswith("slide")]
 print(
     f"{len(flow.events)} changes of gates, {len(slides)} of them begin or end a slide; the "
@@ -25,7 +25,7 @@ kinks = -W[:, weight, 1] / W[:, weight, 0]
 kinks[np.abs(kinks) > 9] = np.nan  # on their way from one end of the line to the other
 axis.plot(times, kinks, color="C0", linewidth=0.8, alpha=0.7)
 axis.hlines(
-    ds.X[:, 0], times[0], times[-1], color="C1", linewidth=4, alpha=0.3, label="data points"
+    data.X[:, 0], times[0], times[-1], color="C1", linewidth=4, alpha=0.3, label="data points"
 )
 axis.set(xscale="log", ylim=(-3, 4), xlabel="time", ylabel="kink −bias/w of each neuron that grows")
 axis.set_title("Kinks stick to data points, leave them, and merge")

@@ -9,7 +9,7 @@ import numpy as np
 
 import biasflow as bf
 
-ds, model = (
+data, model = (
     bf.data.sparse_regression(n=20, d=60, sparsity=3, noise_var=0.0, key=0),
     bf.DiagonalNetwork(depth=2),
 )
@@ -20,7 +20,7 @@ for batch, label, colour in (
     (1, "SGD, one sample a step", "#bb3344"),
 ):
     runs = [
-        bf.training.effective_limit(model, ds, loss, start, step, 12_000, batch=batch, key=1)
+        bf.training.effective_limit(model, data, loss, start, step, 12_000, batch=batch, key=1)
         for step in steps
     ]
     norm.plot(
@@ -49,10 +49,13 @@ for batch, label, colour in (
     )
     scale.plot(steps, np.median(alphas, axis=1), color=colour, lw=2, label="median")
 norm.axhline(
-    np.sum(np.abs(bf.limit(model, ds, scale=0.1).value)), color="0.5", ls=":", label="gradient flow"
+    np.sum(np.abs(bf.limit(model, data, scale=0.1).value)),
+    color="0.5",
+    ls=":",
+    label="gradient flow",
 )
 norm.axhline(
-    bf.limits.min_l1(ds.X, ds.y).objective, color="black", ls="--", lw=1, label="least ℓ1 norm"
+    bf.limits.min_l1(data.X, data.y).objective, color="black", ls="--", lw=1, label="least ℓ1 norm"
 )
 norm.set(
     xlabel="step size",

@@ -52,6 +52,16 @@ def test_names_that_never_were_are_attribute_errors():
         bf.nothing  # noqa: B018
 
 
+def test_there_is_one_limit():
+    with pytest.warns(DeprecationWarning, match=r"biasflow\.limits\.limit is now biasflow\.limit;"):
+        assert bf.limits.limit is bf.limit
+    assert [room for room in ROOMS if "limit" in getattr(getattr(bf, room), "__all__", ())] == [
+        "flows"
+    ]
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        bf.limits.nothing  # noqa: B018
+
+
 def test_no_subpackage_shares_its_name_with_a_public_function():
     folders = {path.name for path in Path(bf.__file__).parent.iterdir() if path.is_dir()}
     assert all(inspect.ismodule(getattr(bf, name)) for name in folders & set(bf.__all__))

@@ -9,7 +9,7 @@ def test_records_fit_on_a_line():
     data = bf.data.sparse_regression(n=20, d=50, sparsity=3, noise_var=0.01, key=0)
     model = bf.DiagonalNetwork(2)
     problem = bf.Problem(model, data, bf.SquareLoss("half"), model.init(0.1, dim=50))
-    flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), problem.params0)
+    flow = bf.gradient_flow(model, data, bf.SquareLoss("half"), problem.start)
     shown = [
         repr(one)
         for one in (

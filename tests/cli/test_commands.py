@@ -159,7 +159,7 @@ def test_verify_takes_a_csv(cli, tmp_path, monkeypatch, header):
     np.testing.assert_array_equal(problem.data.X, table[:, :3])
     np.testing.assert_array_equal(problem.data.y, table[:, 3])
     assert problem.model.depth == 3
-    np.testing.assert_array_equal(problem.params0.plus, np.full(3, 0.5))
+    np.testing.assert_array_equal(problem.start.plus, np.full(3, 0.5))
 
 
 def test_verify_takes_an_npz_and_refuses_pickles(cli, tmp_path, monkeypatch):
@@ -240,7 +240,7 @@ def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, mon
         )[0]
         == 0
     )
-    assert problems[-1].params0.W.shape == (5, 3)
+    assert problems[-1].start.W.shape == (5, 3)
 
 
 def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):

@@ -61,7 +61,7 @@ def test_bounds_of_networks_hold(loss, seed, alpha, share):
     # else some labels cannot be fitted
     assume(np.linalg.matrix_rank(flow.problem.model.features(flow.problem.data.X)) == 3)
     by_loss = time_to(flow, loss=share * flow.loss[0])
-    start = bf.limit(flow.problem.model, flow.problem.data, start=flow.problem.params0).objective
+    start = bf.limit(flow.problem.model, flow.problem.data, start=flow.problem.start).objective
     by_divergence = time_to(flow, divergence=share * start / (4 * flow.problem.loss.factor(3)))
     assert len(by_loss.bounds) == 2 and len(by_divergence.bounds) == 4
     for arrival in (by_loss, by_divergence):
@@ -155,7 +155,7 @@ def test_methods_agree():
     flow = network(4)
     p = flow.problem
     weights = bf.gradient_flow(
-        p.model, p.data, p.loss, p.params0, t1=float(flow.times[-1]), rtol=1e-10, method="weights"
+        p.model, p.data, p.loss, p.start, t1=float(flow.times[-1]), rtol=1e-10, method="weights"
     )
     for level in ({"loss": 1e-4}, {"divergence": 1e-3}):
         one, two = time_to(flow, **level), time_to(weights, **level)

@@ -17,12 +17,12 @@ def network(seed=0, n=4, k=6, m=10, alpha=1.0, loss="half"):
 
 
 def flow_of(problem, rtol=1e-10):
-    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=rtol)
+    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start, rtol=rtol)
 
 
 def measured(problem, flow, times):
     """D_{Φ_r}(β*, β(t)) and ½‖Xβ(t) − y‖², from scratch."""
-    model, (a, b) = problem.model, problem.params0
+    model, (a, b) = problem.model, problem.start
     phi, X = bf.potentials.Hypentropy((a**2 - b**2) / 2), model.features(problem.data.X)
     best = bf.bregman_projection(phi, X, problem.data.y, a * b).value
     betas = np.array([model.effective(flow.at(t)) for t in times])
@@ -168,11 +168,11 @@ def test_mirror_flow_under_another_loss_records_its_own_clock():
 class TestNothingToSay:
     def test_half_lines_have_no_linear_rate(self):
         problem = network(5)
-        problem.params0.b[2] = problem.params0.a[2]
+        problem.start.b[2] = problem.start.a[2]
         X = problem.model.features(problem.data.X)
-        truth = problem.model.effective(problem.params0) * np.linspace(0.5, 2, 10)
+        truth = problem.model.effective(problem.start) * np.linspace(0.5, 2, 10)
         reached = Problem(
-            problem.model, bf.Dataset(problem.data.X, X @ truth), problem.loss, problem.params0
+            problem.model, bf.Dataset(problem.data.X, X @ truth), problem.loss, problem.start
         )
         bounds = convergence_bounds(reached)
         assert (

@@ -181,7 +181,7 @@ def test_final_rate_is_the_asymptotic_one():
     """The loss finally decays as D does, at 2λ_min; its mean over the phase, which starts at half
     the rate, is near."""
     problem = bf.Problem(*_network(3))
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=1e-10)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start, rtol=1e-10)
     final = phases(flow)[-1]
     assert final.name == "final convergence"
     assert final.rate == pytest.approx(

@@ -206,7 +206,7 @@ def test_divergence_is_the_gap_of_the_dual():
     """D_φ(β*, β(t)) = f(ν(t)) − f*, f the convex dual of which ν descends: two routes, one through
     β and one through ν."""
     problem = random_problem(10, 100, 20, 1e-4, seed=3)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, rtol=1e-10)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start, rtol=1e-10)
     kept = np.arange(0, len(flow.times), 50)
     mirrored = bf.models.mirror(problem)
     start = mirrored.potential.at(mirrored.beta0)

@@ -244,7 +244,9 @@ def test_every_model_draws_its_start(model):
     for a, b, c in zip(*(leaves(p.start) for p in (drawn, by_hand, by_log)), strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_allclose(a, c, rtol=1e-14)
-    assert drawn.params0 is drawn.start and drawn.in_floats
+    assert drawn.in_floats
+    with pytest.warns(DeprecationWarning, match="is now Problem.start"):
+        assert drawn.params0 is drawn.start
 
 
 def test_starts_that_say_too_much_or_too_little():
@@ -254,9 +256,10 @@ def test_starts_that_say_too_much_or_too_little():
         bf.Problem(*given(), DIAGONAL.start, scale=0.1)
     with pytest.raises(bf.errors.InputError, match="one of scale and log_scale"):
         bf.Problem(*given(), scale=0.1, log_scale=-2.0)
-    for word in ("start", "params0"):
-        moved = dataclasses.replace(DIAGONAL, **{word: DIAGONAL.model.init(0.7, dim=6)})
-        assert np.all(moved.start.plus == 0.7) and moved.params0 is moved.start
+    moved = dataclasses.replace(DIAGONAL, start=DIAGONAL.model.init(0.7, dim=6))
+    with pytest.warns(DeprecationWarning, match=r"Problem\(params0=…\) is now Problem\(start=…\)"):
+        formerly = dataclasses.replace(DIAGONAL, params0=moved.start)
+    assert np.all(moved.start.plus == 0.7) and np.all(formerly.start.plus == 0.7)
 
 
 def test_the_start_below_floats_and_its_first_state():

@@ -166,7 +166,7 @@ def test_the_clock_of_the_risk_lands_on_early_times(model, loss):
     """At t1 = 1e-300 a step was shortened by one rounding at a time."""
     found = flow(model, X, CLASSES, loss, model.init(0.5), t1=1e-300)(None)
     assert found.times[-1] == pytest.approx(1e-300, rel=1e-12) and found.stats["steps"] == 1
-    assert pytest.approx(found.problem.params0.W, rel=1e-12) == found.final.W
+    assert pytest.approx(found.problem.start.W, rel=1e-12) == found.final.W
 
 
 def test_compilation_is_not_counted():

@@ -256,7 +256,7 @@ def test_starts_below_floats_keep_their_logarithm():
     logarithm takes over."""
     model, y = bf.TwoLayer(3, 6), 1e100 * Y
     flow = bf.gradient_flow(model, bf.Dataset(X, y), HALF, model.init(1e-290), times=[0.0, 1e-98])
-    log_norms = np.log(np.abs(flow.problem.params0.a)) + np.log(2) / 2  # balanced: ‖w_j‖ = |a_j|
+    log_norms = np.log(np.abs(flow.problem.start.a)) + np.log(2) / 2  # balanced: ‖w_j‖ = |a_j|
     assert flow.polar(0.0)[1] == pytest.approx(log_norms, rel=1e-12)
     model = bf.DiagonalNetwork(2)
     with pytest.raises(bf.errors.ScaleError, match="do not fit in floats beside inputs"):

@@ -310,14 +310,14 @@ class TestMerging:
     @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.normalisation)
     def test_merged_flow_is_the_sum_of_the_unmerged(self, loss):
         problem, truth = self.repeated()
-        problem = Problem(problem.model, problem.data, loss, problem.params0)
+        problem = Problem(problem.model, problem.data, loss, problem.start)
         merged = bf.models.merge_directions(problem)
         times = np.array([0.1, 0.5, 1.0, 3.0, 10.0])
         flow = bf.gradient_flow(
             problem.model,
             problem.data,
             loss,
-            problem.params0,
+            problem.start,
             times=times,
             rtol=1e-11,
             method="weights",
@@ -344,7 +344,7 @@ class TestMerging:
         problem, _ = self.repeated(8, (4, 1, 2))
         merged = bf.models.merge_directions(problem)
         for k in range(3):
-            a, b = (leaf[merged.groups == k] for leaf in problem.params0)
+            a, b = (leaf[merged.groups == k] for leaf in problem.start)
             terms = (np.outer(a, a) - np.outer(b, b)) ** 2 + (np.outer(a, b) - np.outer(b, a)) ** 2
             assert merged.r[k] == pytest.approx(np.sqrt(np.sum(terms) / 4), rel=1e-13)
 
@@ -355,7 +355,7 @@ class TestMerging:
         assert list(merged.groups) == [0, 1, 2, 0, 2, 2]
         expected = problem.model.features(problem.data.X)[:, [0, 1, 2]]
         assert np.array_equal(merged.mirror.X, expected)
-        beta = problem.model.effective(problem.params0)
+        beta = problem.model.effective(problem.start)
         np.testing.assert_allclose(
             merged.mirror.beta0, [beta[[0, 3]].sum(), beta[1], beta[[2, 4, 5]].sum()], rtol=1e-14
         )

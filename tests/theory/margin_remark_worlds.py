@@ -45,19 +45,19 @@ def scattered_flow(patch):
 def two_points(patch):
     """A start at two points."""
     problem = point_problem(0)
-    W = problem.params0.W.copy()
+    W = problem.start.W.copy()
     W[0] = W[0][::-1]
-    return {"problem": dataclasses.replace(problem, params0=problem.params0._replace(W=W))}
+    return {"problem": dataclasses.replace(problem, start=problem.start._replace(W=W))}
 
 
 def no_positive_part(patch):
     """Linear neurons, which have both signs, on classes that a line separates."""
     problem = point_problem(0)
     data = bf.data.with_bias(bf.Dataset(np.array([[1.0, 0.5], [-1.0, 0.3]]), np.array([1.0, -1.0])))
-    W = np.outer(np.linalg.norm(problem.params0.W, axis=1), [1.0, 0.0, 0.0])
+    W = np.outer(np.linalg.norm(problem.start.W, axis=1), [1.0, 0.0, 0.0])
     patch.setattr(bf.TwoLayer, "__call__", lambda self, params, X: params.a @ (params.W @ X.T))
-    start = problem.params0._replace(a=np.abs(problem.params0.a), W=W)
-    return {"problem": dataclasses.replace(problem, data=data, params0=start)}
+    start = problem.start._replace(a=np.abs(problem.start.a), W=W)
+    return {"problem": dataclasses.replace(problem, data=data, start=start)}
 
 
 def twice_the_atoms(found, *_):
@@ -153,7 +153,7 @@ def fading(patch):
     patch.setattr(
         interchange.Trained,
         "state",
-        lambda self, k: type(self.problem.params0)(
+        lambda self, k: type(self.problem.start)(
             *(np.exp(self.log_norms[k] / 2) * leaf for leaf in right_states(self, k))
         ),
     )

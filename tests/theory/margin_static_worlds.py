@@ -477,7 +477,7 @@ WORLDS = (
     World(
         "C/A1",
         "no T that changes the sign",
-        wrapped(assumptions, "opposite", lambda _, problem: (problem.model, problem.params0)),
+        wrapped(assumptions, "opposite", lambda _, problem: (problem.model, problem.start)),
     ),
     World("C/A2", "a polynomial tail", with_loss("polynomial")),
     World("C/A2", "ℓ ~ 2e^u", with_loss("twice")),

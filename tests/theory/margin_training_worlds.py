@@ -272,8 +272,8 @@ def twice(problem):
 def half_space(problem):
     def spoil(patch):
         asked = problem(0)
-        W = asked.params0.W * np.where(asked.params0.W[:, :1] > 0, 1, -1)
-        return {"problem": dataclasses.replace(asked, params0=asked.params0._replace(W=W))}
+        W = asked.start.W * np.where(asked.start.W[:, :1] > 0, 1, -1)
+        return {"problem": dataclasses.replace(asked, start=asked.start._replace(W=W))}
 
     return spoil
 
@@ -281,9 +281,7 @@ def half_space(problem):
 def unbalanced(patch):
     asked = relu_problem(0, balanced=True)
     return {
-        "problem": dataclasses.replace(
-            asked, params0=asked.params0._replace(a=1.001 * asked.params0.a)
-        )
+        "problem": dataclasses.replace(asked, start=asked.start._replace(a=1.001 * asked.start.a))
     }
 
 
@@ -488,7 +486,7 @@ def halves_of_length(patch):
         parts, owner = right(problem, key)
         return dataclasses.replace(
             parts,
-            params0=bf.models.SignedTwoLayerParams(parts.params0.W / np.sqrt(projected.PARTS)),
+            start=bf.models.SignedTwoLayerParams(parts.start.W / np.sqrt(projected.PARTS)),
         ), owner
 
     patch.setattr(projected, "split", other)

@@ -179,9 +179,9 @@ def half_radius(patch):
 
 def outside_cone(patch):
     p = claim("R/lemA2").example(KEY)
-    b = p.params0.b.copy()
-    b[0] = 1.1 * p.params0.a[0]
-    return {"problem": dataclasses.replace(p, params0=FixedDirectionsParams(p.params0.a, b))}
+    b = p.start.b.copy()
+    b[0] = 1.1 * p.start.a[0]
+    return {"problem": dataclasses.replace(p, start=FixedDirectionsParams(p.start.a, b))}
 
 
 def bounded_gradient(patch):
@@ -320,9 +320,7 @@ def equal_clocks(patch):
 def off_the_edge(patch):
     p = claim("R/pair").example(KEY)
     return {
-        "problem": dataclasses.replace(
-            p, params0=FixedDirectionsParams(p.params0.a, 0.999 * p.params0.b)
-        )
+        "problem": dataclasses.replace(p, start=FixedDirectionsParams(p.start.a, 0.999 * p.start.b))
     }
 
 

@@ -31,7 +31,7 @@ from biasflow.theory.regimes import (
 
 def at_another_scale(evidence):
     p = evidence.problem
-    return bf.limit(p.model, p.data, scale=2 * p.params0.plus[0]).value
+    return bf.limit(p.model, p.data, scale=2 * p.start.plus[0]).value
 
 
 def printed_clock(patch):
@@ -49,7 +49,7 @@ def clock_and_exponent(patch):
 def spoiled_flow(patch):
     """Checkpoints whose second half is off by one part in a thousand."""
     p = example("W/thm1")
-    flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0)
+    flow = bf.gradient_flow(p.model, p.data, p.loss, p.start)
     late = np.where(np.arange(len(flow.times)) > len(flow.times) // 2, 1.001, 1.0)[:, None]
     states = bf.models.DiagonalParams(flow.states.plus * late, flow.states.minus)
     return {"problem": p, "flow": dataclasses.replace(flow, states=states)}
@@ -117,7 +117,7 @@ def biased_start(patch):
     rng = np.random.default_rng(0)
     p = example("W/limit")
     start = bf.models.DiagonalParams(rng.uniform(0.1, 1, p.data.d), rng.uniform(0.1, 1, p.data.d))
-    return {"problem": dataclasses.replace(p, params0=start)}
+    return {"problem": dataclasses.replace(p, start=start)}
 
 
 def at_r(patch):

@@ -64,8 +64,8 @@ def layers_swapped(patch):
     real = completion.printed_kernel
 
     def changed(problem):
-        U, V = problem.params0
-        return real(dataclasses.replace(problem, params0=type(problem.params0)(V, U)))
+        U, V = problem.start
+        return real(dataclasses.replace(problem, start=type(problem.start)(V, U)))
 
     patch.setattr(completion, "printed_kernel", changed)
 
@@ -79,7 +79,7 @@ def scaled_by_width(patch):
         return (
             start
             if k is None
-            else dataclasses.replace(start, params0=completion.scaled(start.params0, k**-0.5))
+            else dataclasses.replace(start, start=completion.scaled(start.start, k**-0.5))
         )
 
     patch.setattr(completion, "started", started)
@@ -112,7 +112,7 @@ def start_left_alone(patch):
 
     def changed(problem, alpha):
         louder, speed = real(problem, alpha)
-        return dataclasses.replace(louder, params0=problem.params0), speed
+        return dataclasses.replace(louder, start=problem.start), speed
 
     patch.setattr(equivalences, "louder_problem", changed)
 

@@ -37,7 +37,7 @@ def another_rate(patch):
 def linear_f(patch):
     """∂β/∂w stays what it is at the start: the linearised model."""
     real = recipe.sensitivities
-    patch.setattr(recipe, "sensitivities", lambda problem, weights: real(problem, problem.params0))
+    patch.setattr(recipe, "sensitivities", lambda problem, weights: real(problem, problem.start))
 
 
 def another_start(patch):
@@ -76,7 +76,7 @@ def miscounted(patch):
 def growing(patch):
     """α·w₀ itself, whose bias grows like α^D."""
     patch.setattr(
-        biased, "bounded_start", lambda problem, alpha: biased.scaled(problem.params0, alpha)
+        biased, "bounded_start", lambda problem, alpha: biased.scaled(problem.start, alpha)
     )
 
 
@@ -95,7 +95,7 @@ def from_the_even_part(patch):
     """The flow with labels zero from the unbiased part, which is at rest."""
     real = biased.silent
     patch.setattr(
-        biased, "silent", lambda p: dataclasses.replace(real(p), params0=biased.unbiased_part(p))
+        biased, "silent", lambda p: dataclasses.replace(real(p), start=biased.unbiased_part(p))
     )
 
 
@@ -105,7 +105,7 @@ def another_invariant(patch):
     patch.setattr(
         biased,
         "weights_at",
-        lambda p, beta: real(dataclasses.replace(p, params0=biased.scaled(p.params0, 1.005)), beta),
+        lambda p, beta: real(dataclasses.replace(p, start=biased.scaled(p.start, 1.005)), beta),
     )
 
 
@@ -151,11 +151,11 @@ def doubled_start(patch):
 
     def changed(problem, k, s, key):
         start = real(problem, k, s, key)
-        U, V = start.params0
+        U, V = start.start
         rows, cols = problem.model.shape
         return dataclasses.replace(
             start,
-            params0=bf.models.FactorParams(
+            start=bf.models.FactorParams(
                 np.hstack([np.diag(np.linalg.norm(U, axis=1)), np.zeros((rows, cols))]),
                 np.hstack([np.zeros((cols, rows)), np.diag(np.linalg.norm(V, axis=1))]),
             ),

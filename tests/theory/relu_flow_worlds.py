@@ -98,7 +98,7 @@ def shares_swapped(problem):
 
 def one_for_each(problem):
     """An interpolator with a neuron of its own for each label, which is not of least norm."""
-    found, (m, d) = course._predicted(Setting(problem)), problem.params0.W.shape
+    found, (m, d) = course._predicted(Setting(problem)), problem.start.W.shape
     a, W = np.zeros(m), np.zeros((m, d))
     for k, (x, y) in enumerate(zip(problem.data.X, problem.data.y, strict=True)):
         a[k], W[k] = np.sign(y) * np.sqrt(np.abs(y)), np.sqrt(np.abs(y)) * x
@@ -164,8 +164,8 @@ def data_of(X=None, y=None, a=None):
         data = bf.Dataset(
             p.data.X if X is None else X(p.data.X), p.data.y if y is None else np.array(y)
         )
-        params = p.params0 if a is None else bf.models.TwoLayerParams(a(p.params0.a), p.params0.W)
-        return dataclasses.replace(p, data=data, params0=params)
+        params = p.start if a is None else bf.models.TwoLayerParams(a(p.start.a), p.start.W)
+        return dataclasses.replace(p, data=data, start=params)
 
     return with_problem(make)
 

@@ -53,7 +53,7 @@ def loose_tilt(patch, factor):
 def shrinking(problem, state, end):
     """All neurons a hundred decades smaller once the flow has begun."""
     factor = 1e-60
-    begun = np.any(state.W != problem.params0.W, axis=(-1, -2), keepdims=True)
+    begun = np.any(state.W != problem.start.W, axis=(-1, -2), keepdims=True)
     return bf.models.TwoLayerParams(
         np.where(begun[..., 0], factor, 1.0) * state.a, np.where(begun, factor, 1.0) * state.W
     )

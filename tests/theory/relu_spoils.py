@@ -37,8 +37,8 @@ def kept_flow(problem, t1=None, times=None, *, time_s=60.0, rtol=1e-10):
     arrays = (
         problem.data.X,
         problem.data.y,
-        problem.params0.a,
-        problem.params0.W,
+        problem.start.a,
+        problem.start.W,
         np.asarray(problem.log_scale),
     )
     name = (t1, problem.model, problem.loss, *(array.tobytes() for array in arrays))
@@ -144,7 +144,7 @@ def _equal(problem, state, end):
         length = np.linalg.norm(W[..., J, :], axis=-1)
         share = np.sqrt(np.mean(length**2, axis=-1, keepdims=True))
         W[..., J, :] *= (share / np.maximum(length, 1e-300))[..., None]
-        a[..., J] = np.sign(problem.params0.a[J]) * share
+        a[..., J] = np.sign(problem.start.a[J]) * share
     return bf.models.TwoLayerParams(a, W)
 
 
@@ -189,12 +189,10 @@ def label_times(factor):
 
 def start_power(power):
     def other(problem):
-        top = np.max(np.abs(problem.params0.W))
+        top = np.max(np.abs(problem.start.W))
         return dataclasses.replace(
             problem,
-            params0=bf.models.TwoLayerParams(
-                *(leaf / top * top**power for leaf in problem.params0)
-            ),
+            start=bf.models.TwoLayerParams(*(leaf / top * top**power for leaf in problem.start)),
         )
 
     return of_problem(other)
@@ -367,7 +365,7 @@ def least_norm_flow(problem, flow):
     """Every flow ends at the two neurons of least norm."""
     s = Setting(problem)
     two = minimal.two_neurons(s)
-    m = len(problem.params0.a)
+    m = len(problem.start.a)
     a, W = np.zeros(m), np.zeros((m, problem.data.d))
     a[:2], W[:2] = two.a, two.W
     T = len(flow.times)

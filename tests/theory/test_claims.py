@@ -195,7 +195,7 @@ def test_a_biased_start_is_refused_by_theorem_1_but_not_by_theorem_2_2_of_r():
     problem = diagonal_problem(0)
     rng = np.random.default_rng(0)
     start = bf.models.DiagonalParams(rng.uniform(0.1, 1, 24), rng.uniform(0.1, 1, 24))
-    biased = dataclasses.replace(problem, params0=start)
+    biased = dataclasses.replace(problem, start=start)
     assert bf.verify("W/thm1", biased).status == "hypotheses fail"
     assert bf.verify("R/thm2.2", biased).status == "holds"
 
@@ -216,7 +216,7 @@ def test_labels_out_of_reach_of_the_orthant_are_refused():
 def test_a_wrong_prediction_is_called_violated():
     """The limit at another scale is not where this flow went."""
     problem = diagonal_problem(0)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     wrong = bf.limit(problem.model, problem.data, scale=1.0)
     comparison = bf.compare(flow, wrong)
     status = {v.claim.id: v.status for v in comparison.verdicts}
@@ -245,8 +245,8 @@ def test_the_exponent_as_printed_is_violated(monkeypatch):
 
 def test_comparison_reads_as_sentences():
     problem = diagonal_problem(3)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
-    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, start=problem.params0))
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
+    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, start=problem.start))
     assert comparison.distance <= 1e-8
     status = {v.claim.id: v.status for v in comparison.verdicts}
     assert status["W/thm1"] == "holds" and "violated" not in status.values()

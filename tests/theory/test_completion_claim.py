@@ -36,9 +36,9 @@ def test_general_sensing_a_full_matrix_and_biased_starts_are_refused():
     assert "not the indicator" in refusal(dataclasses.replace(problem, data=sensed))
     full = bf.data.completion((4, 4), 1, 16)
     assert "every entry is observed" in refusal(dataclasses.replace(problem, data=full))
-    U, V = problem.params0
+    U, V = problem.start
     assert "UVᵀ is not zero" in refusal(
-        dataclasses.replace(problem, params0=bf.models.FactorParams(U + 0.01, V))
+        dataclasses.replace(problem, start=bf.models.FactorParams(U + 0.01, V))
     )
     zero = bf.Dataset(problem.data.X, np.zeros(problem.data.n))
     assert "nothing to learn" in refusal(dataclasses.replace(problem, data=zero))

@@ -177,7 +177,7 @@ def test_shares_are_judged_by_an_exact_interval(successes, status):
 
 
 def flow_of(problem, **options):
-    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, **options)
+    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start, **options)
 
 
 def test_a_flow_of_ones_own_is_evidence():
@@ -282,8 +282,8 @@ def test_single_precision_states_start_where_the_problem_does():
 def test_evidence_that_a_claim_does_not_look_at_is_not_passed_over_in_silence():
     """W/lem1 speaks of the potential alone, R/eq3 of the flow alone."""
     problem = diagonal_problem(0)
-    limit = bf.limit(problem.model, problem.data, start=problem.params0)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    limit = bf.limit(problem.model, problem.data, start=problem.start)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     for name, given in (("limit", {"limit": limit}), ("flow", {"flow": flow})):
         verdict = bf.verify("W/lem1", problem, **given)
         assert (
@@ -294,7 +294,7 @@ def test_evidence_that_a_claim_does_not_look_at_is_not_passed_over_in_silence():
 
 def test_a_wrong_limit_is_violated():
     problem = diagonal_problem(0)
-    limit = bf.limit(problem.model, problem.data, start=problem.params0)
+    limit = bf.limit(problem.model, problem.data, start=problem.start)
     null = np.linalg.svd(problem.data.X)[2][-1]
     moved = dataclasses.replace(limit, value=limit.value + 1e-4 * null)
     assert bf.verify("W/thm1", problem, limit=limit).status == "holds"
@@ -303,7 +303,7 @@ def test_a_wrong_limit_is_violated():
 
 def descended(problem, step, every, count):
     """Plain gradient descent in NumPy, as somebody's own training loop."""
-    (plus, minus), X, y = problem.params0, problem.data.X, problem.data.y
+    (plus, minus), X, y = problem.start, problem.data.X, problem.data.y
     states = [(plus, minus)]
     for k in range(every * count):
         pull = 2 * X.T @ (X @ (plus**2 - minus**2) - y)
@@ -356,7 +356,7 @@ def test_errors_that_do_not_fit_are_refused(error):
 @pytest.mark.parametrize("value", [np.ones(3), np.full(24, np.nan), ["a"] * 24])
 def test_limits_that_do_not_fit_are_refused(value):
     problem = diagonal_problem(0)
-    limit = bf.limit(problem.model, problem.data, start=problem.params0)
+    limit = bf.limit(problem.model, problem.data, start=problem.start)
     with pytest.raises(bf.errors.InputError, match="limit"):
         bf.verify("W/thm1", problem, limit=dataclasses.replace(limit, value=value))
 

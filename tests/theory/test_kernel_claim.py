@@ -43,7 +43,7 @@ def test_holds_on_a_diagonal_network_with_unequal_weights():
 
 def test_a_biased_start_is_refused():
     problem = claim("W/sec3").example(RELU)
-    biased = dataclasses.replace(problem, params0=problem.model.init(1.0))
+    biased = dataclasses.replace(problem, start=problem.model.init(1.0))
     verdict = bf.verify("W/sec3", biased)
     assert verdict.status == "hypotheses fail" and "needs zero everywhere" in str(verdict)
 

@@ -145,16 +145,16 @@ def test_scores_need_a_margin_loss():
 @pytest.mark.parametrize("name", ["C/thm5", "C/lem26"])
 def test_a_start_off_the_invariant_set_is_refused(name):
     problem = claim(name).example(0)
-    off = dataclasses.replace(problem, params0=problem.params0._replace(a=1.5 * problem.params0.a))
+    off = dataclasses.replace(problem, start=problem.start._replace(a=1.5 * problem.start.a))
     assert "off the set" in str(bf.verify(name, off))
 
 
 @pytest.mark.parametrize("name", ["C/thm3", "C/cor4", "C/thm5"])
 def test_neurons_of_one_half_space_are_no_full_support(name):
     problem = claim(name).example(0)
-    W = problem.params0.W * np.where(problem.params0.W[:, :1] > 0, 1, -1)
+    W = problem.start.W * np.where(problem.start.W[:, :1] > 0, 1, -1)
     assert "from every neuron" in str(
-        bf.verify(name, dataclasses.replace(problem, params0=problem.params0._replace(W=W)))
+        bf.verify(name, dataclasses.replace(problem, start=problem.start._replace(W=W)))
     )
 
 
@@ -178,7 +178,7 @@ def test_features_that_do_not_separate_are_refused():
         model,
         problem.data,
         problem.loss,
-        bf.models.TwoLayerParams(problem.params0.a[:1], problem.params0.W[:1]),
+        bf.models.TwoLayerParams(problem.start.a[:1], problem.start.W[:1]),
     )
     assert "do not separate" in str(bf.verify("C/prop6", single))
 
@@ -191,11 +191,11 @@ def test_rates_are_for_the_exponential():
 def cancelling(key):
     """A network of pairs of neurons that cancel: f = 0, up to rounding."""
     problem = relu_problem(key, m=20)
-    a, W = problem.params0
+    a, W = problem.start
     return dataclasses.replace(
         problem,
         model=bf.TwoLayer(40, 3),
-        params0=bf.models.TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W])),
+        start=bf.models.TwoLayerParams(np.concatenate([a, -a]), np.concatenate([W, W])),
     )
 
 
@@ -203,7 +203,7 @@ def silent(key):
     """One neuron that is off on every sample: f = 0."""
     problem = relu_problem(key, m=1)
     return dataclasses.replace(
-        problem, params0=bf.models.TwoLayerParams(np.ones(1), np.array([[0.0, 0.0, -1.0]]))
+        problem, start=bf.models.TwoLayerParams(np.ones(1), np.array([[0.0, 0.0, -1.0]]))
     )
 
 
@@ -259,10 +259,10 @@ def test_another_kernel_than_that_of_the_features_would_show(factor, monkeypatch
 @pytest.mark.parametrize("name", ["C/prop6", "C/prop7", "C/mirror", "C/lem17", "C/lem18"])
 def test_a_neuron_without_a_direction_is_refused(name):
     problem = feature_problem(0)
-    a, W = problem.params0
+    a, W = problem.start
     W = np.where(np.arange(24)[:, None] == 3, 0.0, W)
     assert "neuron 3 are zero" in str(
-        bf.verify(name, dataclasses.replace(problem, params0=bf.models.TwoLayerParams(a, W)))
+        bf.verify(name, dataclasses.replace(problem, start=bf.models.TwoLayerParams(a, W)))
     )
 
 
@@ -280,7 +280,7 @@ def test_a_dead_neuron_supports_nothing():
         np.array([1.0, -1.0]), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     )
     assert "from every neuron of sign +1" in str(
-        bf.verify("C/cor4", dataclasses.replace(problem, params0=lone))
+        bf.verify("C/cor4", dataclasses.replace(problem, start=lone))
     )
 
 
@@ -293,5 +293,5 @@ def test_training_that_stands_still_is_inconclusive_and_huge_starts_are_refused(
     a[0], W[0] = 0.0, 0.0
     problem = bf.Problem(model, data, bf.SmoothMargin(), bf.models.TwoLayerParams(a, W))
     assert bf.verify("C/cor4", problem).status == "inconclusive"  # a tenth of the start dies
-    huge = dataclasses.replace(problem, params0=bf.models.TwoLayerParams(1e8 * a, 1e8 * W))
+    huge = dataclasses.replace(problem, start=bf.models.TwoLayerParams(1e8 * a, 1e8 * W))
     assert "log β = 38" in str(bf.verify("C/cor4", huge))

@@ -49,7 +49,7 @@ def test_closed_forms_are_those_of_a_fine_sample():
     problem = interval_problem(3)
     found = populations.spread(problem)
     x, shares, values, _ = found.nodes
-    fine = problem.model(problem.params0, np.column_stack([x, np.ones(x.size)]))
+    fine = problem.model(problem.start, np.column_stack([x, np.ones(x.size)]))
     _, _, _, piece = found.nodes
     assert found.label[piece] * fine == pytest.approx(values, abs=1e-12)
     assert -np.log(shares @ np.exp(-values)) == pytest.approx(found.smooth_margin(), abs=1e-12)
@@ -60,10 +60,10 @@ def test_a_bias_may_stand_in_any_column(column):
     problem = relu_problem(0, balanced=True)
     order = np.insert([0, 1], column, 2)
     data = bf.Dataset(problem.data.X[:, order] * (1 + 1e-16), problem.data.y)
-    start = problem.params0._replace(W=problem.params0.W[:, order])
-    verdict = bf.verify("C/lem26", dataclasses.replace(problem, data=data, params0=start))
+    start = problem.start._replace(W=problem.start.W[:, order])
+    verdict = bf.verify("C/lem26", dataclasses.replace(problem, data=data, start=start))
     assert verdict.status == "holds", str(verdict)
     assert (
-        bf.verify("C/gamma1", dataclasses.replace(problem, data=data, params0=start)).status
+        bf.verify("C/gamma1", dataclasses.replace(problem, data=data, start=start)).status
         == "holds"
     )

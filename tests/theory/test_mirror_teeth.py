@@ -276,7 +276,7 @@ def test_the_sublinear_bound_of_figure_3_moves_in_iterations_not_in_time(key):
     iterations, it falls below D."""
     model, params = random_network(20, 100, 1e-4, key=key)
     p = bf.Problem(model, hypercube(10, 100, key), bf.SquareLoss("half"), params)
-    flow = bf.gradient_flow(p.model, p.data, p.loss, p.params0)
+    flow = bf.gradient_flow(p.model, p.data, p.loss, p.start)
     bounds, m = bf.diagnostics.convergence_bounds(p, flow), bf.models.mirror(p)
     best = m.potential.at(bf.bregman_projection(m.potential, m.X, m.y, m.beta0).value)
     D = np.array(

@@ -56,7 +56,7 @@ def test_the_residual_is_added_up_to_its_error():
     problem = diagonal_problem(0)
     raw = witness_flow(problem, time_s=30)
     _, integrals, errors = residual_integrals(problem, raw)
-    logs = np.log(raw.final.plus) - np.log(problem.params0.plus)
+    logs = np.log(raw.final.plus) - np.log(problem.start.plus)
     off = np.max(np.abs(-4 * problem.data.X.T @ integrals[-1] - logs))
     assert off < 4 * errors[-1] * np.max(np.sum(np.abs(problem.data.X), axis=0))
     assert errors[-1] < 1e-5
@@ -145,7 +145,7 @@ def test_limits_that_are_far_off_are_violated(name, factor):
 
 def test_lemma_4_on_a_piece_of_a_flow_is_consistent_and_says_what_was_not_seen():
     p = claim("W/lem4").example(1)
-    piece = bf.gradient_flow(p.model, p.data, p.loss, p.params0, t1=0.5)
+    piece = bf.gradient_flow(p.model, p.data, p.loss, p.start, t1=0.5)
     verdict = bf.verify("W/lem4", p, flow=piece)
     assert verdict.status == "consistent" and "nothing after t = 0.5" in verdict.why
 
@@ -155,8 +155,8 @@ def test_starts_that_are_uniform_up_to_rounding_are_admitted(name):
     p, rng = claim(name).example(1), np.random.default_rng(0)
 
     def started(spread):
-        weights = (leaf * (1 + spread * rng.uniform(-1, 1, leaf.shape)) for leaf in p.params0)
-        return dataclasses.replace(p, params0=bf.models.DiagonalParams(*weights))
+        weights = (leaf * (1 + spread * rng.uniform(-1, 1, leaf.shape)) for leaf in p.start)
+        return dataclasses.replace(p, start=bf.models.DiagonalParams(*weights))
 
     assert bf.verify(name, started(4e-13)).status == "holds"
     assert bf.verify(name, started(1e-9)).status == "hypotheses fail"

@@ -32,7 +32,7 @@ def test_assumptions_are_violated_where_they_fail():
     equal = with_data(problem, y=np.array([0.5, -0.5]))
     assert bf.verify("B/assumption-2", equal).status == "violated"
     empty = dataclasses.replace(
-        problem, params0=bf.models.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
+        problem, start=bf.models.TwoLayerParams(np.abs(problem.start.a), problem.start.W)
     )
     verdict = bf.verify("B/assumption-3", empty)
     assert verdict.status == "violated" and "S_{−,1} (none)" in str(verdict)
@@ -41,7 +41,7 @@ def test_assumptions_are_violated_where_they_fail():
 def test_lemmas_name_the_assumption_that_fails():
     problem = orthonormal_problem(0)
     empty = dataclasses.replace(
-        problem, params0=bf.models.TwoLayerParams(np.abs(problem.params0.a), problem.params0.W)
+        problem, start=bf.models.TwoLayerParams(np.abs(problem.start.a), problem.start.W)
     )
     verdict = bf.verify("B/lem4", empty)
     assert (
@@ -89,7 +89,7 @@ def test_roles_swap_with_the_labels():
     problem = orthonormal_problem(1)
     flipped = with_data(
         dataclasses.replace(
-            problem, params0=bf.models.TwoLayerParams(-problem.params0.a, problem.params0.W)
+            problem, start=bf.models.TwoLayerParams(-problem.start.a, problem.start.W)
         ),
         y=-problem.data.y,
     )
@@ -106,9 +106,9 @@ def test_a_wrong_limit_is_found_out():
 
     problem = orthonormal_problem(2)
     other = dataclasses.replace(
-        problem, params0=in_cones(problem.model.init(1.0, key=99), problem.data, 1e-80)
+        problem, start=in_cones(problem.model.init(1.0, key=99), problem.data, 1e-80)
     )
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     assert judge(claim("B/limit"), Evidence(other, flow)).status == "violated"
 
 
@@ -156,8 +156,8 @@ def test_lemma_14_as_printed_is_false_where_neurons_are_off():
     """Balanced, all neurons off: nothing moves, though both clusters are large."""
     problem = orthonormal_problem(1)
     s = Setting(problem)
-    W = np.tile(-np.sum(s.X, axis=0), (len(problem.params0.a), 1))
-    off = bf.models.TwoLayerParams(np.sign(problem.params0.a) * np.linalg.norm(W, axis=1), W)
+    W = np.tile(-np.sum(s.X, axis=0), (len(problem.start.a), 1))
+    off = bf.models.TwoLayerParams(np.sign(problem.start.a) * np.linalg.norm(W, axis=1), W)
     output = problem.loss.gradient(problem.model(off, s.X), s.y)
     gradient = problem.model.gradient(off, s.X, output)
     loss = problem.loss(problem.model(off, s.X), s.y)
@@ -171,7 +171,7 @@ def test_tiny_labels_do_not_make_the_limit_empty():
     problem = orthonormal_problem(0)
     small = dataclasses.replace(
         with_data(problem, y=1e-13 * problem.data.y),
-        params0=bf.models.TwoLayerParams(*(np.sqrt(1e-13) * leaf for leaf in problem.params0)),
+        start=bf.models.TwoLayerParams(*(np.sqrt(1e-13) * leaf for leaf in problem.start)),
     )
     assert bf.verify("B/limit", small).status == "holds"
     found = saddle_limit(small)
@@ -207,13 +207,13 @@ def verdict_of(name, problem):
 def saddle_limit(problem):
     s = Setting(problem)
     return bf.flows.saddle_limit(
-        problem.data, bf.models.TwoLayerParams(*(leaf / s.scale for leaf in problem.params0))
+        problem.data, bf.models.TwoLayerParams(*(leaf / s.scale for leaf in problem.start))
     )
 
 
 def test_a_flow_of_ones_own_is_judged():
     problem = orthonormal_problem(0, scale=1e-9)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     assert bf.verify("B/limit", flow=flow).status == "holds"
     larger = bf.models.TwoLayerParams(1.001 * flow.states.a, 1.001 * flow.states.W)
     larger.a[0], larger.W[0] = flow.states.a[0], flow.states.W[0]
@@ -225,7 +225,7 @@ def test_a_flow_of_ones_own_is_judged():
 
 def test_unbalanced_starts_conserve_their_difference():
     problem = general_problem(3)
-    a, W = problem.params0
+    a, W = problem.start
     assert not np.allclose(np.abs(a), np.linalg.norm(W, axis=1))
     assert bf.verify("B/lem1", problem).status == "holds"
     assert bf.verify("B/thm1", problem).status == "hypotheses fail"
@@ -271,7 +271,7 @@ def test_gaussian_labels_at_n_12(name):
 def test_a_flow_from_below_float_range_can_be_handed_in():
     problem = ordinary_problem(2)
     flow = bf.gradient_flow(
-        problem.model, problem.data, problem.loss, problem.params0, log_scale=problem.log_scale
+        problem.model, problem.data, problem.loss, problem.start, log_scale=problem.log_scale
     )
     assert bf.verify("B/limit", problem, flow=flow).status == "holds"
     wrong = dataclasses.replace(

@@ -17,7 +17,7 @@ def distance(one, other):
 
 
 def descent(problem, t1, steps):
-    a, W = problem.params0
+    a, W = problem.start
     X, y, model = problem.data.X, problem.data.y, problem.model
     for _ in range(steps):
         state = bf.models.TwoLayerParams(a, W)
@@ -30,7 +30,7 @@ def descent(problem, t1, steps):
 def test_it_ends_where_the_flow_ends_from_vanishing_starts(key):
     problem = orthonormal_problem(key)
     witness = gated_flow(problem, None, None, 1e-10, 60.0)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     assert witness.result is bf.Result.CONVERGED
     assert distance(witness.final, flow.final) <= 10 * float(flow.error[-1])
     assert len(witness.events) == len(flow.events)
@@ -44,7 +44,7 @@ def test_it_ends_where_the_flow_ends_from_vanishing_starts(key):
 def test_it_slides_where_the_flow_slides(key):
     problem = general_problem(key)
     witness = gated_flow(problem, None, None, 1e-10, 60.0)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     assert {e.kind for e in witness.events} >= {"off", "slide in"} or key == 3
     assert distance(witness.final, flow.final) <= 10 * float(flow.error[-1])
 
@@ -54,7 +54,7 @@ def test_it_slides_where_the_flow_slides(key):
 def test_gradient_descent_tends_to_it_linearly_in_the_step(loss, activation):
     problem = general_problem(5)
     data = bf.Dataset(problem.data.X, np.sign(problem.data.y))
-    problem = bf.Problem(bf.TwoLayer(12, 4, activation), data, loss, problem.params0)
+    problem = bf.Problem(bf.TwoLayer(12, 4, activation), data, loss, problem.start)
     t1 = 6.0
     witness = gated_flow(problem, t1, None, 1e-10, 60.0)
     gaps = [distance(descent(problem, t1, steps), witness.final) for steps in (4000, 8000)]
@@ -66,7 +66,7 @@ def test_gradient_descent_tends_to_it_linearly_in_the_step(loss, activation):
 
 def test_it_measures_the_defect_of_flows():
     problem = orthonormal_problem(0, scale=1e-6)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0)
+    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     assert flow_defect(flow, 60.0).sound
     spoiled = bf.models.TwoLayerParams(flow.states.a * (1 + 1e-3), flow.states.W * (1 + 1e-3))
     assert not flow_defect(dataclasses.replace(flow, states=spoiled), 60.0).sound
@@ -85,10 +85,10 @@ def test_what_it_cannot_follow_is_a_sentence():
 def test_a_dead_network_stays():
     problem = orthonormal_problem(0)
     dead = dataclasses.replace(
-        problem, params0=bf.models.TwoLayerParams(problem.params0.a, -np.abs(problem.params0.W))
+        problem, start=bf.models.TwoLayerParams(problem.start.a, -np.abs(problem.start.W))
     )
     X = np.eye(problem.data.d)[: problem.data.n]
     dead = dataclasses.replace(dead, data=bf.Dataset(X, problem.data.y))
     witness = gated_flow(dead, None, None, 1e-10, 5.0)
     assert witness.result is bf.Result.DEAD
-    assert distance(gated_flow(dead, 3.0, None, 1e-10, 5.0).final, dead.params0) == 0
+    assert distance(gated_flow(dead, 3.0, None, 1e-10, 5.0).final, dead.start) == 0

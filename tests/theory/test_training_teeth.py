@@ -47,7 +47,7 @@ def test_a_finite_network_below_the_max_margin_is_no_violation(setting):
 def test_the_margin_flow_follows_losses_as_they_are_and_theorem_3_asks_for_their_tail():
     problem = dataclasses.replace(line_problem(0), loss=bf.SmoothMargin(Polynomial()))
     for loss in (bf.SmoothMargin(bf.LogisticLoss()), bf.LogisticLoss(), bf.ExponentialLoss()):
-        flow = bf.gradient_flow(problem.model, problem.data, loss, problem.params0, t1=1e-3)
+        flow = bf.gradient_flow(problem.model, problem.data, loss, problem.start, t1=1e-3)
         assert flow.stats["method"] == "margin"
     assert "not exponential" in str(bf.verify("C/thm3", problem))
 
@@ -59,7 +59,7 @@ def test_a_polynomial_tail_is_followed_as_in_the_weights_themselves():
             problem.model,
             problem.data,
             problem.loss,
-            problem.params0,
+            problem.start,
             t1=0.1,
             times=[0.05, 0.1],
             method=method,
@@ -82,7 +82,7 @@ def test_raw_gradients_lead_where_the_margin_flow_does():
     problem = relu_problem(5)
     raw = raw_flow(problem, np.array([1.0, 2.0]))
     flow = bf.gradient_flow(
-        problem.model, problem.data, problem.loss, problem.params0, times=[0.0, 1.0, 2.0], rtol=1e-5
+        problem.model, problem.data, problem.loss, problem.start, times=[0.0, 1.0, 2.0], rtol=1e-5
     )
     assert np.array_equal(raw.times, [1.0, 2.0])
     for state, t in zip(raw.states, raw.times, strict=True):
@@ -126,7 +126,7 @@ def test_half_of_the_growth_is_no_recursion_of_c():
 def test_a_user_s_flow_that_ends_early_is_inconclusive():
     problem = line_problem(0, m=60)
     flow = bf.gradient_flow(
-        problem.model, problem.data, problem.loss, problem.params0, t1=1.0, method="weights"
+        problem.model, problem.data, problem.loss, problem.start, t1=1.0, method="weights"
     )
     verdict = bf.verify("C/cor4", flow=flow)
     assert verdict.status == "inconclusive" and "training ends at" in verdict.why

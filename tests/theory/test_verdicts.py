@@ -14,7 +14,7 @@ from biasflow.theory.regimes.depth_two import least_epsilon_l1
 
 
 def flow_of(problem, **options):
-    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, **options)
+    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start, **options)
 
 
 def statuses(comparison):
@@ -24,7 +24,7 @@ def statuses(comparison):
 def test_a_flow_under_way_says_nothing_about_its_limit():
     problem = diagonal_problem(0)
     flow = flow_of(problem, t1=0.02)
-    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, start=problem.params0))
+    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, start=problem.start))
     assert comparison.relative > 0.5
     assert statuses(comparison)["W/thm1"] == "inconclusive"
     piece = bf.verify("R/eq3", flow=flow)
@@ -37,7 +37,7 @@ def test_saving_late_does_not_change_verdicts(times):
     problem = diagonal_problem(0)
     comparison = bf.compare(
         flow_of(problem, times=times),
-        bf.limit(problem.model, problem.data, start=problem.params0),
+        bf.limit(problem.model, problem.data, start=problem.start),
     )
     assert "violated" not in statuses(comparison).values(), str(comparison)
 
@@ -46,7 +46,7 @@ def test_weights_flows_are_judged_too():
     problem = diagonal_problem(0, depth=3, scale=0.5)
     comparison = bf.compare(
         flow_of(problem, method="weights"),
-        bf.limit(problem.model, problem.data, start=problem.params0),
+        bf.limit(problem.model, problem.data, start=problem.start),
     )
     assert statuses(comparison)["W/lem4"] == "holds"
     assert "violated" not in statuses(comparison).values(), str(comparison)
@@ -61,7 +61,7 @@ def test_a_flow_that_does_not_follow_the_gradient_is_told_apart():
     spoiled = dataclasses.replace(
         flow, states=bf.models.DiagonalParams(flow.states.plus * late, flow.states.minus)
     )
-    comparison = bf.compare(spoiled, bf.limit(problem.model, problem.data, start=problem.params0))
+    comparison = bf.compare(spoiled, bf.limit(problem.model, problem.data, start=problem.start))
     assert set(statuses(comparison).values()) == {"does not apply"}
     assert "no gradient flow" in str(comparison) and "W/thm1" not in str(comparison)
 
@@ -72,7 +72,7 @@ def test_without_time_to_measure_the_defect_a_comparison_is_at_best_consistent(m
         "biasflow.theory.comparison.flow_defect", lambda flow, time_s: "no time was left"
     )
     comparison = bf.compare(
-        flow_of(problem), bf.limit(problem.model, problem.data, start=problem.params0)
+        flow_of(problem), bf.limit(problem.model, problem.data, start=problem.start)
     )
     assert statuses(comparison)["W/thm1"] == "consistent"
     assert "holds" not in statuses(comparison).values() and "no time was left" in str(comparison)
@@ -81,7 +81,7 @@ def test_without_time_to_measure_the_defect_a_comparison_is_at_best_consistent(m
 def test_other_models_claims_are_not_listed():
     problem = diagonal_problem(0)
     text = str(
-        bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, start=problem.params0))
+        bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, start=problem.start))
     )
     assert "W/thm3" not in text and "W/lem4" not in text
 
@@ -93,10 +93,10 @@ def test_descent_and_jumps_are_no_flows():
     assert comparison.relative < 1e-9
     assert comparison.verdicts == ()
     run = bf.training.gradient_descent(
-        problem.model, problem.data, problem.loss, problem.params0, 1e-3, 1000
+        problem.model, problem.data, problem.loss, problem.start, 1e-3, 1000
     )
     assert (
-        bf.compare(run, bf.limit(problem.model, problem.data, start=problem.params0)).verdicts == ()
+        bf.compare(run, bf.limit(problem.model, problem.data, start=problem.start)).verdicts == ()
     )
 
 
@@ -215,7 +215,7 @@ def test_weights_that_cross_the_kink_are_stopped():
     for key in range(8):
         p = edge_problem(key)
         flow = bf.gradient_flow(
-            p.model, p.data, p.loss, p.params0, t1=300.0, method="weights", throw=False
+            p.model, p.data, p.loss, p.start, t1=300.0, method="weights", throw=False
         )
         stopped += flow.result is bf.Result.KINK
         assert np.all(flow.states.a > -1e-9)

@@ -52,7 +52,7 @@ def verdict_in(world: World) -> bf.Verdict:
 def contents(problem: Any) -> Any:
     """What a problem is made of, to tell two apart."""
     if isinstance(problem, bf.Problem):
-        return [problem.data.X, problem.data.y, *problem.params0]
+        return [problem.data.X, problem.data.y, *problem.start]
     if isinstance(problem, bf.Dataset):
         return [problem.X, problem.y]
     if isinstance(problem, bf.MirrorProblem):

@@ -67,7 +67,7 @@ def test_what_runs_by_default(square, smooth):
 def test_many_starts_are_the_single_runs(square, engine):
     starts = [square.model.init(0.4, key=k, balanced=False) for k in range(3)]
     together = bf.train(
-        square, steps=40, step=0.01, starts=starts, engine=engine, record=[0, 7, 21]
+        square, steps=40, step=0.01, starts=starts, engine=engine, records=[0, 7, 21]
     )
     assert len(together) == 3
     for start, run in zip(starts, together, strict=True):

@@ -12,173 +12,47 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FORMER_NAMES: dict[str, tuple[str, ...]] = {
-    "diagnostics": (
-        "Arrival",
-        "Cluster",
-        "CommutingDefect",
-        "ConvergenceBounds",
-        "Kink",
-        "LocalBounds",
-        "MarginBound",
-        "Phase",
-        "clusters",
-        "commuting_defect",
-        "convergence_bounds",
-        "interclass_distance",
-        "inverse_norm",
-        "kinks",
-        "local_bounds",
-        "margin_bound",
-        "margin_certificates",
-        "phases",
-        "time_to",
-        "transport_distance",
-    ),
-    "errors": (
-        "AssumptionError",
-        "BiasflowError",
-        "ConvergenceError",
-        "DataFileError",
-        "DomainError",
-        "InconsistentError",
-        "InfeasibleError",
-        "InputError",
-        "RefusedError",
-        "ScaleError",
-        "UnknownNameError",
-    ),
-    "experiments": (
-        "Experiment",
-        "Reading",
-        "Reported",
-    ),
-    "flows": (
-        "Alignment",
-        "Branch",
-        "GateEvent",
-        "early_alignment",
-        "saddle_limit",
-    ),
-    "limits": (
-        "FeatureClassifier",
-        "Homogeneity",
-        "KernelClassifier",
-        "KktPoint",
-        "LinearisedFlow",
-        "MarginCertificate",
-        "MarginKkt",
-        "SmoothedMargin",
-        "TangentPredictor",
-        "arc_cosine_kernel",
-        "f1_max_margin",
-        "f2_max_margin",
-        "homogeneity",
-        "kernel_interpolator",
-        "kernel_max_margin",
-        "kkt_point",
-        "kkt_residual",
-        "l1_max_margin",
-        "l2_max_margin",
-        "linearised_flow",
-        "margin_certificate",
-        "margin_kkt",
-        "min_frobenius_norm",
-        "min_l1",
-        "min_l2",
-        "min_norm_interpolator",
-        "min_nuclear_norm",
-        "mirror_limit",
-        "polish",
-        "smoothed_margin",
-        "tangent_interpolator",
-        "tangent_kernel_limit",
-        "tangent_max_margin",
-        "variation_norm",
-    ),
-    "losses": (
-        "Loss",
-        "MarginLoss",
-    ),
-    "models": (
-        "DeepParams",
-        "DiagonalParams",
-        "FactorParams",
-        "FixedDirectionsParams",
-        "MergedProblem",
-        "Particles",
-        "ProductParams",
-        "SignedTwoLayerParams",
-        "SphereMeasure",
-        "TransportGrowth",
-        "TwoLayerParams",
-        "as_particles",
-        "merge_directions",
-        "mirror",
-        "random_network",
-        "sphere_measure",
-        "split_network",
-        "transport_growth",
-    ),
-    "potentials": (
-        "DepthPotential",
-        "Entropy",
-        "Euclidean",
-        "Hypentropy",
-        "Potential",
-        "ScaledPotential",
-        "bregman",
-    ),
-    "regime": (
-        "Estimate",
-        "Probe",
-        "TransitionScale",
-        "gradient_distance",
-        "kernel_distance",
-        "transition_scale",
-    ),
-    "sweeps": (
-        "Batched",
-        "Composed",
-        "Dask",
-        "Grid",
-        "Processes",
-        "Serial",
-        "Store",
-        "SweepError",
-    ),
-    "theory": (
-        "Alternating",
-        "Check",
-        "Checkpoints",
-        "Claim",
-        "Comparison",
-        "Evidence",
-        "Falsification",
-        "Hypothesis",
-        "Kind",
-        "LegendreProblem",
-        "PowerProblem",
-        "Scores",
-        "Status",
-    ),
-    "training": (
-        "ConstantStep",
-        "FeatureAscent",
-        "InverseRootStep",
-        "Proposition6Step",
-        "Proposition7Step",
-        "StepRule",
-        "TrainedBatch",
-        "TrainedRun",
-        "effective_limit",
-        "feature_ascent",
-        "gradient_descent",
-        "margin_ascent",
-        "margin_ascents",
-        "train_batch",
-    ),
+_BY_ROOM = {
+    "diagnostics": """
+        Arrival Cluster CommutingDefect ConvergenceBounds Kink LocalBounds MarginBound Phase
+        clusters commuting_defect convergence_bounds interclass_distance inverse_norm kinks
+        local_bounds margin_bound margin_certificates phases time_to transport_distance
+    """,
+    "errors": """
+        AssumptionError BiasflowError ConvergenceError DataFileError DomainError
+        InconsistentError InfeasibleError InputError RefusedError ScaleError UnknownNameError
+    """,
+    "experiments": "Experiment Reading Reported",
+    "flows": "Alignment Branch GateEvent early_alignment saddle_limit",
+    "limits": """
+        FeatureClassifier Homogeneity KernelClassifier KktPoint LinearisedFlow MarginCertificate
+        MarginKkt SmoothedMargin TangentPredictor arc_cosine_kernel f1_max_margin f2_max_margin
+        homogeneity kernel_interpolator kernel_max_margin kkt_point kkt_residual l1_max_margin
+        l2_max_margin linearised_flow margin_certificate margin_kkt min_frobenius_norm min_l1
+        min_l2 min_norm_interpolator min_nuclear_norm mirror_limit polish smoothed_margin
+        tangent_interpolator tangent_kernel_limit tangent_max_margin variation_norm
+    """,
+    "losses": "Loss MarginLoss",
+    "models": """
+        DeepParams DiagonalParams FactorParams FixedDirectionsParams MergedProblem Particles
+        ProductParams SignedTwoLayerParams SphereMeasure TransportGrowth TwoLayerParams
+        as_particles merge_directions mirror random_network sphere_measure split_network
+        transport_growth
+    """,
+    "potentials": "DepthPotential Entropy Euclidean Hypentropy Potential ScaledPotential bregman",
+    "regime": "Estimate Probe TransitionScale gradient_distance kernel_distance transition_scale",
+    "sweeps": "Batched Composed Dask Grid Processes Serial Store SweepError",
+    "theory": """
+        Alternating Check Checkpoints Claim Comparison Evidence Falsification Hypothesis Kind
+        LegendreProblem PowerProblem Scores Status
+    """,
+    "training": """
+        ConstantStep FeatureAscent InverseRootStep Proposition6Step Proposition7Step StepRule
+        TrainedBatch TrainedRun effective_limit feature_ascent gradient_descent margin_ascent
+        margin_ascents train_batch
+    """,
 }
+FORMER_NAMES = {room: tuple(names.split()) for room, names in _BY_ROOM.items()}
 """Flat names of 0.1 by the room they live in."""
 FORMER_ROOMS = {"run": "sweeps", "offers": "_core.offers"}
 """Rooms of 0.1 under their new names."""
@@ -188,11 +62,11 @@ def find_former(name: str, package: str) -> Any:
     """What a flat name of 0.1 stood for, with a warning that names the new one; AttributeError
     where there never was one."""
     if name in FORMER_ROOMS:
-        _warn(f"{package}.{name}", f"{package}.{FORMER_ROOMS[name]}")
+        warn_of(f"{package}.{name}", f"{package}.{FORMER_ROOMS[name]}", 4)
         return importlib.import_module(f"{package}.{FORMER_ROOMS[name]}")
     for room, names in FORMER_NAMES.items():
         if name in names:
-            _warn(f"{package}.{name}", f"{package}.{room}.{name}")
+            warn_of(f"{package}.{name}", f"{package}.{room}.{name}", 4)
             return getattr(importlib.import_module(f"{package}.{room}"), name)
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
@@ -210,7 +84,7 @@ def renamed(**former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 new = former[old]
                 if new in named:
                     raise TypeError(f"{name}: {old} is the old name of {new}; give one")
-                _warn(f"{name}({old}=…)", f"{name}({new}=…)", 3)
+                warn_of(f"{name}({old}=…)", f"{name}({new}=…)")
                 named[new] = named.pop(old)
             return function(*args, **named)
 
@@ -219,6 +93,7 @@ def renamed(**former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def _warn(old: str, new: str, stacklevel: int = 4) -> None:
+def warn_of(old: str, new: str, stacklevel: int = 3) -> None:
+    """Say that a word goes; stacklevel: how many calls above this one the user's line is."""
     message = f"{old} is now {new}; the old name goes with version 1.0"
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)

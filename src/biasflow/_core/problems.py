@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from .arguments import Array, instance, system, vector
+from .former_names import warn_of
 from .starts import place
 from .trees import grown, leaf_map
 
@@ -80,7 +81,7 @@ class Problem(Generic[ModelT, LossT]):
     e^{log_scale}, by `key`. The flow starts at e^{log_scale}·start. Where floats hold that, it is
     written into start and log_scale is zero afterwards; below their range both stay as they were
     given, which `TwoLayer` networks can do: log_scale is then a number, or one for each neuron.
-    params0: another word for start.
+    params0: the word of 0.1 for start.
     """
 
     model: ModelT
@@ -102,8 +103,9 @@ class Problem(Generic[ModelT, LossT]):
         params0: Any = None,
     ) -> None:
         instance("data", data, Dataset)
-        # the last: `dataclasses.replace` by that word hands both on
-        start = start if params0 is None else params0
+        if params0 is not None:  # the last: `dataclasses.replace` by that word hands both on
+            warn_of("Problem(params0=…)", "Problem(start=…)")
+            start = params0
         if start is not None and scale is not None:
             raise InputError(
                 "scale: for a start that the model draws; to shrink one give log_scale"
@@ -125,7 +127,8 @@ class Problem(Generic[ModelT, LossT]):
 
     @property
     def params0(self) -> Any:
-        """The start."""
+        """The word of 0.1 for `start`."""
+        warn_of("Problem.params0", "Problem.start")
         return self.start
 
     @property

@@ -222,8 +222,8 @@ def same_problem(first: Problem | MirrorProblem, second: Problem | MirrorProblem
         one, two = (first.X, first.y, first.beta0), (second.X, second.y, second.beta0)
     else:
         one, two = (
-            (first.data.X, first.data.y, *first.params0),
-            (second.data.X, second.data.y, *second.params0),
+            (first.data.X, first.data.y, *first.start),
+            (second.data.X, second.data.y, *second.start),
         )
     return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(one, two, strict=True))
 

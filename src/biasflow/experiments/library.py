@@ -17,8 +17,8 @@ import numpy as np
 from .._core.problems import Dataset
 from .._core.results import Limit, Trajectory
 from ..data import clusters, sparse_regression, with_bias
-from ..flows import gradient_flow, saddle_path
-from ..limits import limit, min_l1, min_l2
+from ..flows import gradient_flow, limit, saddle_path
+from ..limits import min_l1, min_l2
 from ..losses import SquareLoss
 from ..models import DiagonalNetwork, TwoLayer
 from ..training import InverseRootStep, gradient_descent, margin_ascent
@@ -132,12 +132,12 @@ def margin_ascent_point(
     bias column, from a balanced start."""
     import xarray
 
-    ds, model = (
+    data, model = (
         with_bias(clusters(n, d, k, key=seed, preset=preset)),
         TwoLayer(m, d + 1 - (preset == "code")),
     )
     run = margin_ascent(
-        ds, model.init(1 / np.sqrt(m), key=seed), steps, InverseRootStep(size), dtype=dtype
+        data, model.init(1 / np.sqrt(m), key=seed), steps, InverseRootStep(size), dtype=dtype
     )
     test = with_bias(clusters(4000, d, k, key=seed, draw=1, preset=preset))
     error = float(np.mean(test.y * model(run.final, test.X) < 0))

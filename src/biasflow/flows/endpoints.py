@@ -8,21 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import instance
+from .._core.arguments import Array, instance
 from .._core.former_names import renamed
 from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.results import Limit
 from .._core.trees import leaves
 from ..errors import InputError, RefusedError
-from ..limits import f1_max_margin, limit as mirror_form_limit, mirror_limit
-from ..losses import Loss, MarginLoss, SmoothMargin, SquareLoss
-from ..models import Model, SignedTwoLayer, TwoLayer
+from ..limits import bregman_projection, f1_max_margin, mirror_limit
+from ..losses import Loss, MarginLoss, SmoothMargin, SquareLoss, needs_square
+from ..models import MirrorModel, Model, SignedTwoLayer, TwoLayer, no_mirror_form
 from .relu.orthogonal_limit import saddle_limit
 
 PROJECTION = "W, Theorems 1 and 3; R, Theorem 2.2"
 BOUNDARY = "R, Theorem 2.3"
 VANISHING = "B, Theorem 1: the start's scale → 0"
 DIRECTION = "C, Theorem 3: the direction of networks of unbounded width, if it converges"
+KNOWN = (
+    "no theorem says where it goes from here. From large starts it follows "
+    "bf.limits.tangent_interpolator (W, §3); from vanishing ones ReLU networks on orthogonal data "
+    "go to bf.flows.saddle_limit (B, Theorem 1), and factorisations, as W (§6) conjectures, to "
+    "bf.limits.min_nuclear_norm; bf.gradient_flow and bf.training.train_batch follow it"
+)
+"""What is said where no projection is the limit."""
 
 
 @renamed(model="problem", ds="data", params0="start")
@@ -61,9 +68,7 @@ def limit(
         if isinstance(problem, TwoLayer | SignedTwoLayer) and start is not None:
             problem = Problem(problem, given, SquareLoss() if loss is None else loss, start)
         else:
-            found = mirror_form_limit(
-                problem, given, loss, start=start, scale=scale, log_scale=log_scale
-            )
+            found = _projected(problem, given, loss, start, scale, log_scale)
             return dataclasses.replace(found, source=PROJECTION)
     elif any(given is not None for given in (data, loss, start, scale, log_scale)):
         raise InputError("limit: a problem has its data, loss and start; give it alone")
@@ -79,7 +84,7 @@ def _of_networks(problem: Problem) -> Limit[Any]:
     if isinstance(loss, SquareLoss):
         if isinstance(model, TwoLayer) and not model.negative_slope:
             return dataclasses.replace(saddle_limit(data, problem.start), source=VANISHING)
-        found = mirror_form_limit(model, data, loss, start=problem.start)
+        found = _projected(model, data, loss, problem.start)
         return dataclasses.replace(found, source=PROJECTION)
     if (
         isinstance(loss, MarginLoss | SmoothMargin)
@@ -103,3 +108,36 @@ def _of_networks(problem: Problem) -> Limit[Any]:
         f"limit: none of the papers says where a {type(model).__name__} goes under "
         f"{type(loss).__name__}; see gradient_flow"
     )
+
+
+def _projected(
+    model: Model,
+    data: Dataset,
+    loss: Any,
+    start: Any,
+    scale: ArrayLike | None = None,
+    log_scale: ArrayLike | None = None,
+) -> Limit[Array]:
+    """The limit of a model with a mirror form, from exactly one of start, scale and log_scale."""
+    loss = SquareLoss() if loss is None else needs_square("limit", loss)
+    given = [
+        name
+        for name, value in (("start", start), ("scale", scale), ("log_scale", log_scale))
+        if value is not None
+    ]
+    if len(given) != 1:
+        raise InputError(
+            "limit: give exactly one of start, scale and log_scale, found "
+            f"{', '.join(given) or 'none'}"
+        )
+    if not isinstance(model, MirrorModel):
+        raise RefusedError(f"limit: {no_mirror_form(model)}; {KNOWN}")
+    if start is None:
+        return bregman_projection(
+            model.potential(scale=scale, log_scale=log_scale), model.features(data.X), data.y
+        )
+    form = model.mirror_form(model.checked(start, data.d), loss, data.n)
+    if isinstance(form, str):
+        raise RefusedError(f"limit: {form}")
+    _, potential = form.potential.unscaled()
+    return bregman_projection(potential, model.features(data.X), data.y, form.beta0)

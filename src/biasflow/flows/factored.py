@@ -120,7 +120,7 @@ def check_start(problem: Problem) -> None:
     """An error where the start is lost in the rounding of what it grows into."""
     inputs = max(float(np.max(np.abs(problem.data.X))), SMALLEST_NORMAL)
     least = LEAST * float(np.sqrt(np.max(np.abs(problem.data.y))) / np.sqrt(inputs))
-    largest = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
+    largest = max(float(np.max(np.abs(leaf))) for leaf in problem.start)
     if 0 < largest < least:
         raise ScaleError(
             f"start: weights up to {largest:g} drown in the rounding of those they grow into; "

@@ -53,7 +53,7 @@ def integrate_rounded(problem: Problem, request: FlowRequest) -> Trajectory[Any]
     """
     rtol = max(request.rtol, TIGHTEST)
     inputs = float(np.max(np.abs(problem.data.X)))
-    largest = float(np.max(np.abs(problem.model.effective(problem.params0))))
+    largest = float(np.max(np.abs(problem.model.effective(problem.start))))
     half_width = ROUNDING * rtol * max(inputs * largest, np.finfo(float).tiny)
     ours, finer = (_rounded(problem, factor * half_width) for factor in (1.0, SHARPER))
     flow = follow_weights(ours, dataclasses.replace(request, rtol=rtol), finer)

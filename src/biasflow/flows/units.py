@@ -94,15 +94,15 @@ class Units:
         data, factor = Dataset(X, y, problem.data.name), -self.states * LOG2
         if not problem.in_floats:
             return Problem(
-                problem.model, data, problem.loss, problem.params0, problem.log_scale + factor
+                problem.model, data, problem.loss, problem.start, problem.log_scale + factor
             )
         with np.errstate(over="ignore", under="ignore"):
-            params = leaf_map(lambda leaf: np.ldexp(leaf, -self.states), problem.params0)
+            params = leaf_map(lambda leaf: np.ldexp(leaf, -self.states), problem.start)
         if self.states != 0 and not all(
-            _held(*pair) for pair in zip(leaves(problem.params0), leaves(params), strict=True)
+            _held(*pair) for pair in zip(leaves(problem.start), leaves(params), strict=True)
         ):
             try:
-                return Problem(problem.model, data, problem.loss, problem.params0, factor)
+                return Problem(problem.model, data, problem.loss, problem.start, factor)
             except RefusedError:
                 raise self.lost(problem) from None
         own = Problem(problem.model, data, problem.loss, params)
@@ -124,7 +124,7 @@ class Units:
 
     def lost(self, problem: Problem) -> ScaleError:
         """What to say where the start leaves the range of floats in the problem's own units."""
-        sizes = np.concatenate([np.ravel(np.abs(leaf)) for leaf in leaves(problem.params0)])
+        sizes = np.concatenate([np.ravel(np.abs(leaf)) for leaf in leaves(problem.start)])
         return ScaleError(
             f"start: weights between {np.min(sizes[sizes > 0]):g} and {np.max(sizes):g} do not "
             "fit in floats beside inputs up"
@@ -248,7 +248,7 @@ def own_units(problem: Problem) -> Units:
     if np.any(y):
         k = (exponent(y) - p * j) // D
     else:
-        k = max(exponent(leaf) for leaf in leaves(problem.params0)) if problem.in_floats else 0
+        k = max(exponent(leaf) for leaf in leaves(problem.start)) if problem.in_floats else 0
     return Units(k, 2 * k, D * k + p * j, j)
 
 

@@ -149,13 +149,13 @@ class _WeightField:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        arrays = leaves(problem.params0)
+        arrays = leaves(problem.start)
         self.ends = np.cumsum([int(np.size(array)) for array in arrays])
         self.start = np.concatenate([np.ravel(array) for array in arrays])
 
     def unflatten(self, flat: Array) -> Any:
         parts = iter(np.split(flat, self.ends[:-1]))
-        return leaf_map(lambda leaf: next(parts).reshape(np.shape(leaf)), self.problem.params0)
+        return leaf_map(lambda leaf: next(parts).reshape(np.shape(leaf)), self.problem.start)
 
     def loss(self, flat: Array) -> float:
         p = self.problem

@@ -1,5 +1,7 @@
 """Where flows go, computed without integrating, each with its certificate."""
 
+from typing import Any
+
 from .by_norm import max_margin, min_norm
 from .hard_margins import kernel_max_margin, l2_max_margin
 from .homogeneous import (
@@ -30,7 +32,6 @@ from .neurons import (
     variation_norm,
 )
 from .norms import min_l1, min_l2
-from .predicted import limit
 from .projection import bregman_projection
 from .tangent import (
     LinearisedFlow,
@@ -63,7 +64,6 @@ __all__ = [
     "kkt_residual",
     "l1_max_margin",
     "l2_max_margin",
-    "limit",
     "linearised_flow",
     "margin_certificate",
     "margin_kkt",
@@ -83,3 +83,13 @@ __all__ = [
     "tangent_max_margin",
     "variation_norm",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "limit":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .. import limit
+    from .._core.former_names import warn_of
+
+    warn_of("biasflow.limits.limit", "biasflow.limit")
+    return limit

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, log_of_scale, positive_int
+from .._core.former_names import renamed
 from .._core.starts import read_scale
 from ..errors import InputError, ScaleError
 from ..losses import SquareLoss
@@ -99,7 +100,8 @@ class DiagonalNetwork(MirrorModel):
             return Hypentropy(log_alpha=np.log(2.0) + 2 * log_alpha)
         return DepthPotential(self.depth, log_scale=log_alpha)
 
-    def mirror_form(self, params0: DiagonalParams, loss: Any, n: int) -> MirrorForm | str:
+    @renamed(params0="start")
+    def mirror_form(self, start: DiagonalParams, loss: Any, n: int) -> MirrorForm | str:
         """The mirror flow that β follows, in the flow's own time, or a sentence that says why there
         is none.
 
@@ -110,14 +112,14 @@ class DiagonalNetwork(MirrorModel):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
         c = loss.factor(n)
         if self.depth == 2:
-            return hyperbolic_form(params0.plus, params0.minus, 1 / (8 * c), DiagonalParams)
-        return _deeper(self.depth, params0, c)
+            return hyperbolic_form(start.plus, start.minus, 1 / (8 * c), DiagonalParams)
+        return _deeper(self.depth, start, c)
 
 
-def _deeper(depth: int, params0: DiagonalParams, c: float) -> MirrorForm | str:
+def _deeper(depth: int, start: DiagonalParams, c: float) -> MirrorForm | str:
     """w₊^{2−D} + w₋^{2−D} is conserved: the depth potential at α^{2−D}, its mean; ∇φ =
     ½α^{D−2}(w₋^{2−D} − w₊^{2−D})."""
-    plus, minus = params0
+    plus, minus = start
     if np.any(plus <= 0) or np.any(minus <= 0):
         return f"a network of depth {depth} needs positive weights at the start"
     with np.errstate(over="ignore"):

@@ -22,6 +22,7 @@ from .._core.arguments import (
     positive_int,
     vector,
 )
+from .._core.former_names import renamed
 from .._core.problems import MirrorProblem, Problem
 from .._core.starts import read_scale
 from ..errors import InputError, RefusedError
@@ -177,10 +178,11 @@ class FixedDirections(MirrorModel):
             )
         return found
 
-    def outside_cone(self, params0: FixedDirectionsParams) -> str | None:
+    @renamed(params0="start")
+    def outside_cone(self, start: FixedDirectionsParams) -> str | None:
         """Inside the cone a² ≥ b² a never reaches zero (R, Lemma A.2); outside it may, and ReLU has
         its kink there."""
-        a, b = params0
+        a, b = start
         outside = a < np.abs(b) * (1 - EDGE)
         if not np.any(outside):
             return None
@@ -199,15 +201,16 @@ class FixedDirections(MirrorModel):
         _, log_alpha = log_of_scale("scale", scale, log_scale)
         return Hypentropy(log_alpha=2 * log_alpha - np.log(2.0))
 
-    def mirror_form(self, params0: FixedDirectionsParams, loss: Any, n: int) -> MirrorForm | str:
+    @renamed(params0="start")
+    def mirror_form(self, start: FixedDirectionsParams, loss: Any, n: int) -> MirrorForm | str:
         """R, Theorem 3.4: (a ± b)/2 move on hyperbolas, and under c‖·‖² β = ab has the potential
         Φ_r/(4c), r = ½(a²−b²)."""
         if not isinstance(loss, SquareLoss):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
-        failure = self.outside_cone(params0)
+        failure = self.outside_cone(start)
         if failure is not None:
             return failure
-        a, b = params0
+        a, b = start
         return hyperbolic_form((a + b) / 2, (a - b) / 2, 1 / (4 * loss.factor(n)), _from_hyperbola)
 
 
@@ -282,10 +285,10 @@ def merge_directions(problem: Problem) -> MergedProblem:
     instance("problem", problem, Problem)
     model = instance("problem.model", problem.model, FixedDirections)
     loss = instance("problem.loss", problem.loss, SquareLoss)
-    failure = model.outside_cone(problem.params0)
+    failure = model.outside_cone(problem.start)
     if failure is not None:
         raise RefusedError(f"merge_directions: {failure}")
-    a, b = problem.params0
+    a, b = problem.start
     first, groups = _equal_rows(model.directions)
     count = len(first)
 

@@ -21,7 +21,7 @@ def mirror(problem: Problem) -> MirrorProblem:
 def mirror_form(problem: Problem) -> MirrorForm | str:
     """The mirror form from this start, or a sentence that says why there is none."""
     if isinstance(problem.model, MirrorModel):
-        return problem.model.mirror_form(problem.params0, problem.loss, problem.data.n)
+        return problem.model.mirror_form(problem.start, problem.loss, problem.data.n)
     return no_mirror_form(problem.model)
 
 

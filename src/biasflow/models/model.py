@@ -133,11 +133,11 @@ class MirrorModel(PredictorModel):
         """The potential whose Bregman projection is the limit from scale α."""
 
     @abstractmethod
-    def mirror_form(self, params0: Any, loss: Any, n: int) -> MirrorForm | str:
+    def mirror_form(self, start: Any, loss: Any, n: int) -> MirrorForm | str:
         """The mirror flow that the effective predictor follows on n samples, or a sentence that
         says why there is none from here.
 
-        params0 is what `checked` returned.
+        start is what `checked` returned.
         """
 
 

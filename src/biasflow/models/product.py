@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, log_of_scale
+from .._core.former_names import renamed
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential
 from .diagonal import DiagonalNetwork, DiagonalParams
@@ -79,12 +80,13 @@ class ProductNetwork(MirrorModel):
         _, log_alpha = log_of_scale("scale", scale, log_scale)
         return Hypentropy(log_alpha=2 * log_alpha - np.log(2.0))
 
-    def mirror_form(self, params0: ProductParams, loss: Any, n: int) -> MirrorForm | str:
+    @renamed(params0="start")
+    def mirror_form(self, start: ProductParams, loss: Any, n: int) -> MirrorForm | str:
         """Φ_r/(4c) under c‖·‖², r = |u² − v²|/2; half-lines where |u| = |v|, refused where both are
         zero."""
         if not isinstance(loss, SquareLoss):
             return f"the dual flow needs a square loss, found {type(loss).__name__}"
-        plus, minus = self.paired(params0)
+        plus, minus = self.paired(start)
         return hyperbolic_form(
             plus, minus, 1 / (4 * loss.factor(n)), lambda p, m: ProductParams(p + m, p - m)
         )

@@ -78,7 +78,7 @@ def _check_finite(*arrays: Array) -> None:
 
 
 def _both(
-    fn: Any, params0: Any, params: Any, X: Any, output: int | None, memory: float
+    network: Any, start: Any, params: Any, X: Any, output: int | None, memory: float
 ) -> tuple[Tangent, Tangent]:
-    start = tangent(fn, params0, X, output, memory, "start")
-    return start, Tangent(start.function, start.function.leaves("params", params), start.memory)
+    first = tangent(network, start, X, output, memory, "start")
+    return first, Tangent(first.function, first.function.leaves("params", params), first.memory)

@@ -13,8 +13,8 @@ from .._core.arguments import Array
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
 from ..errors import InputError
-from ..flows import gradient_flow, mirror_flow, saddle_path
-from ..limits import bregman_projection, limit, min_l1, min_l2
+from ..flows import gradient_flow, limit, mirror_flow, saddle_path
+from ..limits import bregman_projection, min_l1, min_l2
 from ..limits.newton import solve_gram, weighted_gram
 from ..models import mirror
 from ..potentials.potential import MirrorPoint
@@ -127,7 +127,7 @@ class Evidence:
         p = self.problem
         if isinstance(p, MirrorProblem):
             return bregman_projection(p.potential, p.X, p.y, p.beta0)
-        return limit(p.model, p.data, p.loss, start=p.params0)
+        return limit(p.model, p.data, p.loss, start=p.start)
 
     @cached_property
     def path(self) -> Trajectory:

@@ -80,7 +80,7 @@ def twin_problem(key: int) -> Problem:
     problem, other = fixed_directions_problem(key), fixed_directions_problem(key + 1000)
     directions = np.vstack([problem.model.directions, problem.model.directions])
     params = FixedDirectionsParams(
-        *(np.concatenate(pair) for pair in zip(problem.params0, other.params0, strict=True))
+        *(np.concatenate(pair) for pair in zip(problem.start, other.start, strict=True))
     )
     return Problem(FixedDirections(directions), problem.data, problem.loss, params)
 
@@ -196,7 +196,7 @@ def merged_family(key: int) -> Problem:
     ]
     model = FixedDirections(np.vstack([p.model.directions for p in parts]))
     params = FixedDirectionsParams(
-        *(np.concatenate(leaf) for leaf in zip(*(p.params0 for p in parts), strict=True))
+        *(np.concatenate(leaf) for leaf in zip(*(p.start for p in parts), strict=True))
     )
     return Problem(model, parts[0].data, parts[0].loss, params)
 
@@ -204,7 +204,7 @@ def merged_family(key: int) -> Problem:
 def _again(problem: Problem, key: int) -> Problem:
     """Other weights on the same directions, inside the cone."""
     rng = np.random.default_rng((53, key))
-    a = np.abs(problem.params0.a) * rng.uniform(0.5, 2.0, problem.model.width)
+    a = np.abs(problem.start.a) * rng.uniform(0.5, 2.0, problem.model.width)
     return Problem(
         problem.model,
         problem.data,

@@ -83,14 +83,14 @@ def _moved_network(
         if not problem.in_floats:
             return dataclasses.replace(problem, log_scale=problem.log_scale * factor)
         return dataclasses.replace(
-            problem, start=leaf_map(lambda leaf: factor * leaf, problem.params0)
+            problem, start=leaf_map(lambda leaf: factor * leaf, problem.start)
         )
     if move == "w":
         return dataclasses.replace(
             problem,
             start=leaf_map(
                 lambda leaf: leaf * np.exp(size * rng.standard_normal(np.shape(leaf))),
-                problem.params0,
+                problem.start,
             ),
         )
     return None

@@ -88,7 +88,7 @@ def _uniform(problem: Any) -> str | None:
     failure = _diagonal(problem)
     if failure is not None:
         return failure
-    problem.model.checked(problem.params0, problem.data.d)
+    problem.model.checked(problem.start, problem.data.d)
     return (
         None
         if start_scale(problem) > 0 and start_spread(problem) <= EVEN
@@ -198,7 +198,7 @@ def _fixed(problem: Any) -> str | None:
 
 
 def _cone(problem: Any) -> str | None:
-    return nonsmooth(problem.model, problem.params0)
+    return nonsmooth(problem.model, problem.start)
 
 
 def _power(problem: Any) -> str | None:
@@ -222,13 +222,13 @@ def depth(least: int, most: int | None = None) -> Hypothesis:
 
 def start_scale(problem: Problem) -> float:
     """α of a uniform start."""
-    return float(problem.params0.plus[0])
+    return float(problem.start.plus[0])
 
 
 def start_spread(problem: Problem) -> float:
     """How far the weights of a start are from its first one, relative to that one: rounding, for a
     uniform start."""
-    weights = np.concatenate([np.ravel(leaf) for leaf in problem.params0])
+    weights = np.concatenate([np.ravel(leaf) for leaf in problem.start])
     return float(np.max(np.abs(weights / weights[0] - 1))) if weights[0] != 0 else float("inf")
 
 

@@ -62,7 +62,7 @@ def witness_flow(
         from .relu.relu_witness import gated_flow
 
         return gated_flow(problem, t1, times, rtol, time_s)
-    failure = nonsmooth(problem.model, problem.params0)
+    failure = nonsmooth(problem.model, problem.start)
     if failure is not None:
         return failure
     try:
@@ -191,7 +191,7 @@ def same_problem(one: Any, other: Any) -> bool:
         np.array_equal(a, b) for a, b in zip(_data(one), _data(other), strict=True)
     ):
         return False
-    places = [start_of(p) if isinstance(p, MirrorProblem) else p.params0 for p in (one, other)]
+    places = [start_of(p) if isinstance(p, MirrorProblem) else p.start for p in (one, other)]
     starts = [leaves(place) for place in places]
     if len(starts[0]) != len(starts[1]) or not all(
         np.array_equal(a, b) for a, b in zip(*starts, strict=True)
@@ -222,7 +222,7 @@ def _parameters(problem: Any, state: Any, k: int) -> Any:
     """One state as the model's own parameters."""
     if isinstance(problem, MirrorProblem):
         return vector(f"flow.states[{k}]", state, problem.X.shape[1])
-    start = problem.params0
+    start = problem.start
     if isinstance(state, dict):
         names = set(getattr(start, "_fields", ()))
         if missing := names - set(state):

@@ -4,7 +4,7 @@ geometric steps."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..losses import (
     soft_minimum,
 )
 from ..models import SignedTwoLayer, TwoLayer, TwoLayerParams
-from .jobs import Engine, Job, Progress, geometric_steps, silent
+from .jobs import Engine, Job, Progress, recorded_steps, silent
 from .step_rules import (
     DefaultStep,
     Proposition6Step,
@@ -241,12 +241,11 @@ def _trajectory(
     else:
         result = Result.REACHED_T1 if best[-1] > 0 else Result.UNSEPARATED
     leaves = {
-        name: np.array([getattr(state, name) for state in states])
-        for name in problem.params0._fields
+        name: np.array([getattr(state, name) for state in states]) for name in problem.start._fields
     }
     return Trajectory(
         clock,
-        type(problem.params0)(**leaves),
+        type(problem.start)(**leaves),
         -smooth,
         np.zeros(len(kept)),
         (),
@@ -277,9 +276,9 @@ def margin_ascent(
     a moves (C, §5). loss: a `MarginLoss`, or 'exponential' or 'logistic'. activation 'relu';
     'squared_relu': a_j = ±1 are the signs of a SignedTwoLayer. dtype 'float64' or 'float32', of the
     matrix products; sums over neurons, soft-min and norms are in float64 in any case.
-    records: how many states are kept, at geometric steps. progress(done, steps) is called every few
-    hundred steps. method 'compiled' (Numba, the default for one run or without an accelerator) or
-    'jax'; device: where JAX runs, 'cpu' or 'gpu'.
+    records: how many states are kept, at geometric steps, or at which. progress(done, steps) is
+    called every few hundred steps. method 'compiled' (Numba, the default for one run or without an
+    accelerator) or 'jax'; device: where JAX runs, 'cpu' or 'gpu'.
 
     times count steps; loss is −S; `error` is zero: ascent is what it is. stats, by record: log_norm
     (log β; β = Σ(a_j² + ‖w_j‖²), for the output layer max{1, max_{s≤t} √m‖a(s)‖₂}), margin (min_i
@@ -297,7 +296,7 @@ def margin_ascents(
     loss: MarginLoss | str = "exponential",
     activation: str = "relu",
     dtype: str = "float64",
-    records: int = RECORDS,
+    records: int | Iterable[int] = RECORDS,
     progress: Progress | None = None,
     method: str | None = None,
     device: Any = None,
@@ -312,8 +311,7 @@ def margin_ascents(
     problems = [read_run(data, start, activation, risk) for data, start in runs]
     by = method or METHODS[device is not None or worth_jax(len(runs))]
     engine = AscentEngine(training, dtype, by, device)
-    kept = geometric_steps(steps, positive_int("records", records, least=2))
-    job = Job(kept, rule, tell=progress or silent)
+    job = Job(recorded_steps(records, steps), rule, tell=progress or silent)
     reason = engine.refusal(problems[0], job)
     if reason is not None:
         raise RefusedError(f"margin_ascent: {reason}")

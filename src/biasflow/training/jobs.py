@@ -79,8 +79,8 @@ def chosen_steps(name: str, kept: Iterable[int], steps: int) -> NDArray[np.intp]
     return np.array(found, dtype=np.intp)
 
 
-def recorded_steps(record: int | Iterable[int], steps: int) -> NDArray[np.intp]:
+def recorded_steps(records: int | Iterable[int], steps: int) -> NDArray[np.intp]:
     """So many steps, geometrically, or those given; the start and the last are among them."""
-    if isinstance(record, Iterable):
-        return np.union1d(chosen_steps("record", record, steps), [0, steps]).astype(np.intp)
-    return geometric_steps(steps, positive_int("record", record, least=2))
+    if isinstance(records, Iterable):
+        return np.union1d(chosen_steps("records", records, steps), [0, steps]).astype(np.intp)
+    return geometric_steps(steps, positive_int("records", records, least=2))

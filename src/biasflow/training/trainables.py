@@ -50,7 +50,7 @@ class Training(ABC):
         """d: a step η on the weights is a step ηβ^(−d) on those at β = 1."""
 
     @abstractmethod
-    def start(self, params: TwoLayerParams, ds: Dataset) -> Start:
+    def start(self, params: TwoLayerParams, data: Dataset) -> Start:
         """Where a run begins."""
 
     @abstractmethod
@@ -87,15 +87,18 @@ class BothLayers(Training):
     def decay(self) -> int:
         return 0
 
-    def start(self, params: TwoLayerParams, ds: Dataset) -> Start:
+    def start(self, params: TwoLayerParams, data: Dataset) -> Start:
         square = float(np.sum(params.W**2)) + (0.0 if self.squared else float(np.sum(params.a**2)))
         if square == 0:
             raise InputError("start: every weight is zero, where gradient ascent stays")
         size = np.sqrt(square)
-        longest = float(np.max(np.linalg.norm(ds.X, axis=1)))
+        longest = float(np.max(np.linalg.norm(data.X, axis=1)))
         moving = (params.a if self.squared else params.a / size, params.W / size)
         return Start(
-            moving, (ds.X, ds.y), float(np.log(square)), longest**2 if self.squared else longest / 2
+            moving,
+            (data.X, data.y),
+            float(np.log(square)),
+            longest**2 if self.squared else longest / 2,
         )
 
     def margins(self, moving: Arrays, fixed: Arrays) -> Array:
@@ -136,17 +139,17 @@ class FixedFeatures(Training):
     def decay(self) -> int:
         return int(self.output)
 
-    def start(self, params: TwoLayerParams, ds: Dataset) -> Start:
+    def start(self, params: TwoLayerParams, data: Dataset) -> Start:
         a, W = params
-        phi = activated(ds.X @ W.T, self.squared)
+        phi = activated(data.X @ W.T, self.squared)
         if self.output:
-            Z = ds.y[:, None] * phi
+            Z = data.y[:, None] * phi
             norm = max(1.0, float(np.sqrt(a.size) * np.linalg.norm(a)))
             return Start((a / norm,), (Z,), float(np.log(norm)), float(np.max(np.abs(Z))))
         norms = _norms(params, self.squared)
         if not np.any(norms):
             raise InputError("start: every weight is zero, where gradient ascent stays")
-        Z = (ds.y[:, None] * phi * a) / np.where(norms > 0, norms, 1.0) ** 2
+        Z = (data.y[:, None] * phi * a) / np.where(norms > 0, norms, 1.0) ** 2
         return Start(
             (norms / np.linalg.norm(norms),),
             (Z,),
@@ -227,8 +230,8 @@ def two_classes(data: Dataset) -> None:
 def both_weights(problem: Problem) -> TwoLayerParams:
     """(a, W) of a run, a the signs of squared ReLUs."""
     if isinstance(problem.model, SignedTwoLayer):
-        return TwoLayerParams(np.asarray(problem.model.signs), problem.params0.W)
-    return TwoLayerParams(*problem.params0)
+        return TwoLayerParams(np.asarray(problem.model.signs), problem.start.W)
+    return TwoLayerParams(*problem.start)
 
 
 def activated(pre: Array, squared: bool) -> Array:

@@ -25,6 +25,7 @@ from .step_rules import StepRule, read_step
 ENGINES = ("numpy", "numba", "jax")
 
 
+@renamed(record="records")
 def train(
     problem: Problem,
     *,
@@ -33,7 +34,7 @@ def train(
     batch: int | None = None,
     key: int = 0,
     starts: Sequence[Any] | None = None,
-    record: int | Iterable[int] = RECORDS,
+    records: int | Iterable[int] = RECORDS,
     engine: str | Engine | None = None,
     time_s: float | None = None,
 ) -> Any:
@@ -57,7 +58,7 @@ def train(
         Of the samples drawn; the k-th of many runs has key + k.
     starts : sequence of parameters, optional
         Many runs of the same problem, from these starts.
-    record : int or steps
+    records : int or steps
         How many states are kept, at geometric steps, or at which steps; the start and the last are.
     engine : {'numpy', 'numba', 'jax'} or Engine, optional
         What takes the steps. By default compiled code where there is some, else JAX for many runs
@@ -95,7 +96,7 @@ def train(
     rule = None if step is None else read_step(step)
     job = dataclasses.replace(
         read_job(problem, steps, rule, batch, key),
-        kept=recorded_steps(record, positive_int("steps", steps)),
+        kept=recorded_steps(records, positive_int("steps", steps)),
         keys=range(int(key), int(key) + len(problems)),
         deadline=Deadline(time_s),
     )

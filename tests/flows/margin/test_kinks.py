@@ -181,7 +181,7 @@ for key in range(4):
         ends[f"{key} {name}"] = np.append(flow.final.a, flow.final.W) / size
         ends[f"{key} {name} error"] = flow.stats["relative_error"][-1]
 problem = population_problem(7)
-given = problem.model, problem.data, problem.loss, problem.params0
+given = problem.model, problem.data, problem.loss, problem.start
 flow = bf.gradient_flow(*given, rtol=1e-3, log_norm=30.0)
 ends["weights"], ends["weights error"] = flow.stats["weights"][-1], flow.stats["weights_error"][-1]
 np.savez(sys.argv[1], **ends)

@@ -253,7 +253,7 @@ def test_the_last_weights_are_those_of_a_whole_step():
 
     problem = line_problem(9)
     flow = bf.gradient_flow(
-        problem.model, problem.data, problem.loss, problem.params0, rtol=1e-3, log_norm=30.0
+        problem.model, problem.data, problem.loss, problem.start, rtol=1e-3, log_norm=30.0
     )
     assert abs(flow.stats["log_norm"][-1] - 30.0) <= 1e-9
     assert flow.times[-1] - flow.times[-2] > 1e-3 * (flow.times[-2] - flow.times[-3])

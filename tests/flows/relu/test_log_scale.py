@@ -29,7 +29,7 @@ def flow_of(problem, **options):
         problem.model,
         problem.data,
         problem.loss,
-        problem.params0,
+        problem.start,
         log_scale=problem.log_scale,
         **options,
     )
@@ -39,7 +39,7 @@ def test_a_start_that_floats_hold_is_written_in_floats():
     unit = orthonormal_problem(0, scale=1.0)
     problem = at_scale(unit, np.log(1e-290))
     assert problem.log_scale == 0.0 and problem.in_floats
-    np.testing.assert_allclose(problem.params0.W, 1e-290 * unit.params0.W, rtol=1e-13)
+    np.testing.assert_allclose(problem.start.W, 1e-290 * unit.start.W, rtol=1e-13)
     assert not at_scale(unit, LOG_TINY).in_floats
 
 
@@ -64,7 +64,7 @@ def test_logarithms_and_floats_agree_where_both_exist(key):
 def test_growth_is_where_the_early_phase_says_at_1e_minus_11000(key):
     problem = at_scale(orthonormal_problem(key, scale=1.0), LOG_TINY)
     s = Setting(problem)
-    limit = bf.flows.saddle_limit(problem.data, problem.params0)
+    limit = bf.flows.saddle_limit(problem.data, problem.start)
     flow = flow_of(problem)
     assert flow.result.success and flow.loss[-1] <= 1e-19 * flow.loss[0]
     np.testing.assert_allclose(flow.final.W, limit.value.W, atol=1e-8)
@@ -98,14 +98,14 @@ def test_a_scale_for_each_neuron():
     witness = witness_flow(at_scale(unit, scales), time_s=60)
     np.testing.assert_allclose(flow.final.W, witness.final.W, atol=1e-8)
     np.testing.assert_allclose(
-        flow.stats["log_norms"][0], np.log(np.sqrt(2) * np.abs(unit.params0.a)) + scales, atol=1e-9
+        flow.stats["log_norms"][0], np.log(np.sqrt(2) * np.abs(unit.start.a)) + scales, atol=1e-9
     )
 
 
 def test_early_alignment_only_shifts():
     p = orthonormal_problem(3, scale=1.0)
     one, other = (
-        bf.flows.early_alignment(p.data, p.params0, log_scale=shift) for shift in (0.0, -40000.0)
+        bf.flows.early_alignment(p.data, p.start, log_scale=shift) for shift in (0.0, -40000.0)
     )
     np.testing.assert_allclose(other.log_amplitudes + 40000.0, one.log_amplitudes, atol=1e-9)
     np.testing.assert_allclose(other.directions, one.directions, atol=1e-12)
@@ -154,7 +154,7 @@ def test_other_models_take_what_floats_hold():
     model, data = bf.DiagonalNetwork(2), bf.Dataset(np.eye(2), np.ones(2))
     start = model.init(1.0, dim=2)
     problem = bf.Problem(model, data, bf.SquareLoss(), start, np.log(1e-3))
-    np.testing.assert_allclose(problem.params0[0], 1e-3 * start[0], rtol=1e-14)
+    np.testing.assert_allclose(problem.start[0], 1e-3 * start[0], rtol=1e-14)
     with pytest.raises(RefusedError, match="starts in floats"):
         bf.Problem(model, data, bf.SquareLoss(), start, -5000.0)
 
@@ -167,7 +167,7 @@ def test_methods_that_start_in_floats_say_so():
             p.model,
             bf.Dataset(p.data.X, y),
             bf.LogisticLoss(),
-            p.params0,
+            p.start,
             t1=1.0,
             log_scale=-5000.0,
         )

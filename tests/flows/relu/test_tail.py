@@ -19,7 +19,7 @@ def noise_problem(seed, n=20, m=30):
 
 
 def flow_of(problem, **options):
-    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.params0, **options)
+    return bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start, **options)
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(3, marks=pytest.mark.slow)])
@@ -51,9 +51,9 @@ def test_the_frozen_field_is_the_gradient_and_its_derivative_that_of_it():
     net = network(problem)
     field, Y = FrozenField(net.gates, net.geometry, net.start.shape), net.start.ravel()
     slope = problem.model.gradient(
-        problem.params0,
+        problem.start,
         problem.data.X,
-        problem.loss.gradient(problem.model(problem.params0, problem.data.X), problem.data.y),
+        problem.loss.gradient(problem.model(problem.start, problem.data.X), problem.data.y),
     )
     h = 1e-6
     ahead, behind = (

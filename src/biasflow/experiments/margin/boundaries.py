@@ -42,14 +42,14 @@ def point(
     """
     import xarray
 
-    ds, unit = clusters(n, k=k, key=seed), TwoLayer(m, 3).init(1.0, key=seed, balanced=False)
-    f1, f2 = f1_max_margin(ds.X, ds.y), f2_max_margin(ds.X, ds.y)
-    run = margin_ascent(with_bias(ds), scaled(unit, scales[0]), steps)
+    points, unit = clusters(n, k=k, key=seed), TwoLayer(m, 3).init(1.0, key=seed, balanced=False)
+    f1, f2 = f1_max_margin(points.X, points.y), f2_max_margin(points.X, points.y)
+    run = margin_ascent(with_bias(points), scaled(unit, scales[0]), steps)
     times = np.geomspace(1.0, end, POINTS)
     flows = [
         gradient_flow(
             TwoLayer(m, 3),
-            with_bias(ds),
+            with_bias(points),
             SmoothMargin(),
             scaled(unit, scale),
             times=times,
@@ -58,8 +58,8 @@ def point(
         for scale in scales
     ]
     variables = {
-        "input": (("sample", "coordinate"), ds.X),
-        "label": ("sample", ds.y),
+        "input": (("sample", "coordinate"), points.X),
+        "label": ("sample", points.y),
         "gamma1": f1.objective,
         "gamma1_gap": f1.certificate.dual / f1.certificate.primal - 1,
         "gamma2": f2.objective,
@@ -75,7 +75,7 @@ def point(
             "sigma",
             [np.asarray(flow.margin_error)[-1] / f1.objective for flow in flows],
         ),
-        **output_layer(ds, unit.W / np.linalg.norm(unit.W, axis=1)[:, None], steps),
+        **output_layer(points, unit.W / np.linalg.norm(unit.W, axis=1)[:, None], steps),
     }
     return xarray.Dataset(variables, {"sigma": scales, "step": run.times, "time": times})
 
@@ -92,10 +92,10 @@ def elapsed(steps: Array) -> Array:
     return sums[steps.astype(int)]
 
 
-def output_layer(ds: Dataset, directions: Array, steps: int) -> dict[str, Any]:
+def output_layer(points: Dataset, directions: Array, steps: int) -> dict[str, Any]:
     """γ₂^(m) of these neurons, and where training them leads, in its units."""
-    limit = f2_max_margin(ds.X, ds.y, features=directions)
-    start, data = TwoLayerParams(np.zeros(len(directions)), directions), with_bias(ds)
+    limit = f2_max_margin(points.X, points.y, features=directions)
+    start, data = TwoLayerParams(np.zeros(len(directions)), directions), with_bias(points)
     run, authors = (
         margin_ascent(data, start, steps, step, training="output")
         for step in (Proposition7Step(), AUTHORS)

@@ -126,7 +126,7 @@ def start(case: Mapping[str, Any], dim: int) -> TwoLayerParams:
 def _trained(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     case = cases[0]
     data = [with_bias(samples(each)) for each in cases]
-    runs = [(ds, start(each, ds.d)) for each, ds in zip(cases, data, strict=True)]
+    runs = [(each, start(case, each.d)) for case, each in zip(cases, data, strict=True)]
     rule = STEPS[case["preset"], case["kind"]]
     trained = margin_ascents(
         runs, case["steps"], rule, training=case["kind"], dtype=case["dtype"], records=8
@@ -156,8 +156,8 @@ def error_rate(outputs: Any, test: Dataset) -> float:
 def _kernel(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     values = []
     for case in cases:
-        ds, test = samples(case), samples(case, draw=1)
-        limit = f2_max_margin(ds.X, ds.y)
+        data, test = samples(case), samples(case, draw=1)
+        limit = f2_max_margin(data.X, data.y)
         values.append(
             {"test_error": error_rate(limit.value(test.X), test), "margin": limit.objective}
         )
@@ -167,8 +167,8 @@ def _kernel(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 def _gamma(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     values = []
     for case in cases:
-        ds = samples(case)
-        limit = f1_max_margin(ds.X, ds.y, time_s=float(case["effort"]))
+        data = samples(case)
+        limit = f1_max_margin(data.X, data.y, time_s=float(case["effort"]))
         bounds = {
             "lower": limit.objective,
             "upper": limit.certificate.dual,

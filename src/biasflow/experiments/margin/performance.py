@@ -147,10 +147,10 @@ def _made(whole: xarray.Dataset | None) -> str:
 
 def _distribution(axis: Any, preset: str) -> None:
     d = 2 + (preset == "code")
-    ds = clusters(1500, d, CLUSTERS, key=0, preset=preset)
+    data = clusters(1500, d, CLUSTERS, key=0, preset=preset)
     for label, marker, colour in ((1, "+", COLOURS[1]), (-1, "_", COLOURS[0])):
         axis.plot(
-            *ds.X[ds.y == label].T,
+            *data.X[data.y == label].T,
             marker,
             color=colour,
             markersize=3.5,

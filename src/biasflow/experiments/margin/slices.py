@@ -55,15 +55,15 @@ def population(seed: int) -> Dataset:
     return with_bias(Dataset(x[:, None], y, "C/fig4"))
 
 
-def field(ds: Dataset, w: Array) -> Array:
+def field(data: Dataset, w: Array) -> Array:
     """∇F'_μ at w = (a, b) (3,), for a network that is zero: ∇S = ρ weighs all inputs alike (C,
     Appendix H)."""
     neuron = TwoLayerParams(w[2:], w[None, :2])
-    gradient = TwoLayer(1, 2).gradient(neuron, ds.X, ds.y / ds.n)
+    gradient = TwoLayer(1, 2).gradient(neuron, data.X, data.y / data.n)
     return np.concatenate([gradient.W[0], gradient.a])
 
 
-def follow(ds: Dataset, start: Array, times: Array, rtol: float = RTOL) -> tuple[Array, float]:
+def follow(data: Dataset, start: Array, times: Array, rtol: float = RTOL) -> tuple[Array, float]:
     """ẇ = ∇F'_μ(w) in all three dimensions, (times, 3), and when it reaches a = 0 (∞: not by the
     end); NaN from there on.
 
@@ -76,7 +76,7 @@ def follow(ds: Dataset, start: Array, times: Array, rtol: float = RTOL) -> tuple
 
     vanishes.terminal = True  # type: ignore[attr-defined]
     solved = solve_ivp(
-        lambda _, w: field(ds, w),
+        lambda _, w: field(data, w),
         (0.0, times[-1]),
         start,
         "DOP853",
@@ -101,14 +101,16 @@ def point(seed: int, end: float) -> xarray.Dataset:
     """The field on a grid of the plane, and neurons that follow it until time `end`."""
     import xarray
 
-    ds = population(seed)
+    data = population(seed)
     ticks, times = np.linspace(-SPAN, SPAN, TICKS), np.linspace(0, end, TIMES)
-    arrows = np.array([[field(ds, np.array([s, 0.0, b])) for s in ticks] for b in ticks])
+    arrows = np.array([[field(data, np.array([s, 0.0, b])) for s in ticks] for b in ticks])
     starts = (*ON_THE_SET, *OFF_THE_SET)
-    found = [follow(ds, np.array([s, 0.0, b]), times) for s, b in starts]
+    found = [follow(data, np.array([s, 0.0, b]), times) for s, b in starts]
     paths = np.array([path for path, _ in found])
-    coarser = np.array([follow(ds, np.array([s, 0.0, b]), times, 10 * RTOL)[0] for s, b in starts])
-    pulls = {sign: float(field(ds, np.array([sign, 0.0, 0.0]))[2]) for sign in (1.0, -1.0)}
+    coarser = np.array(
+        [follow(data, np.array([s, 0.0, b]), times, 10 * RTOL)[0] for s, b in starts]
+    )
+    pulls = {sign: float(field(data, np.array([sign, 0.0, 0.0]))[2]) for sign in (1.0, -1.0)}
     variables = {
         "field_s": (("b", "s"), arrows[..., 0]),
         "field_bias": (("b", "s"), arrows[..., 1]),

@@ -34,9 +34,9 @@ def point(
     `end`."""
     import xarray
 
-    ds, start = clusters(n, k=k, key=seed), antisymmetric(m, sigma, seed)
-    model, data = TwoLayer(m, 3), with_bias(ds)
-    f1 = f1_max_margin(ds.X, ds.y)
+    points, start = clusters(n, k=k, key=seed), antisymmetric(m, sigma, seed)
+    model, data = TwoLayer(m, 3), with_bias(points)
+    f1 = f1_max_margin(points.X, points.y)
     tangent = tangent_max_margin(model, start, data.X, data.y)
     tangent_values = on_square(lambda X: tangent.value(augmented(X)))
     times = np.geomspace(FIRST / sigma**2, end, frames)
@@ -45,10 +45,10 @@ def point(
     values = model(flow.states, augmented(SQUARE))[1:].reshape(-1, TICKS.size, TICKS.size)
     f1_values = on_square(f1.value)
     moved = np.array([distance(state, start) for state in states])
-    least = np.array([np.min(ds.y * model(state, data.X)) for state in states])
+    least = np.array([np.min(points.y * model(state, data.X)) for state in states])
     variables = {
-        "input": (("sample", "coordinate"), ds.X),
-        "label": ("sample", ds.y),
+        "input": (("sample", "coordinate"), points.X),
+        "label": ("sample", points.y),
         "time": ("frame", times),
         "function": (("frame", "y", "x"), values),
         "f1": (("y", "x"), f1_values),

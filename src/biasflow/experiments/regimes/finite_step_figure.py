@@ -12,7 +12,8 @@ from ..._core.problems import Problem
 from ..._core.results import Result
 from ...data import sparse_regression
 from ...errors import ConvergenceError
-from ...limits import limit, min_l1
+from ...flows import limit
+from ...limits import min_l1
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork
 from ...sweeps.grids import Grid
@@ -44,7 +45,7 @@ def point(
     converged = False
     try:
         predicted, params = effective_limit(
-            model, data, problem.loss, problem.params0, step, steps, batch=batch or None, key=seed
+            model, data, problem.loss, problem.start, step, steps, batch=batch or None, key=seed
         )
         converged = predicted.stats["descent"] is Result.CONVERGED
     except ConvergenceError:  # the step diverges: a fact about that step

@@ -9,7 +9,8 @@ import numpy as np
 from ..._core.look import COLOURS, MUTED, band, panels, titled
 from ..._core.problems import Dataset
 from ...data import sparse_regression
-from ...limits import limit, min_l1, min_l2
+from ...flows import limit
+from ...limits import min_l1, min_l2
 from ...models import DiagonalNetwork
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported

@@ -46,14 +46,14 @@ def point(
     at `frames`."""
     import xarray
 
-    ds, model = DATA[data](), TwoLayer(m, 2)
+    given, model = DATA[data](), TwoLayer(m, 2)
     start = model.init(scale / np.sqrt(m), key=seed)
     shown = np.linspace(0, frames[-1], CURVE + 1)
     iterations = np.union1d(np.union1d(shown, frames), np.linspace(frames[-1], end, 101))
-    flow = flow_at(ds, model, start, iterations)
+    flow = flow_at(given, model, start, iterations)
     at_curve, at_frames = np.searchsorted(iterations, shown), np.searchsorted(iterations, frames)
     states = TwoLayerParams(flow.states.a[at_frames], flow.states.W[at_frames])
-    slides = sliding(flow, flow.times, m, ds.n)
+    slides = sliding(flow, flow.times, m, given.n)
     directions = early_directions(flow)
     variables = {
         "loss": ("iteration", flow.loss[at_curve]),
@@ -65,16 +65,16 @@ def point(
         "frame_loss": ("frame", flow.loss[at_frames]),
         "function": (("frame", "x"), model(states, with_bias(GRID))),
         "direction": (("neuron", "coordinate"), directions),
-        "input": ("sample", ds.X[:, 0]),
-        "label": ("sample", ds.y),
-        **references(ds, model, start),
+        "input": ("sample", given.X[:, 0]),
+        "label": ("sample", given.y),
+        **references(given, model, start),
         **turning_points(flow),
-        **ending(ds, flow.final, float(flow.loss[-1])),
+        **ending(given, flow.final, float(flow.loss[-1])),
     }
     variables["moved"] = moved(start, TwoLayerParams(states.a[-1], states.W[-1]))
     last = variables["function"][1][-1]
     for name, reference in (("lazy_distance", "lazy"), ("rich_distance", "least")):
-        variables[name] = inside(ds, last - variables[reference][1]) / inside(ds, last)
+        variables[name] = inside(given, last - variables[reference][1]) / inside(given, last)
     return xarray.Dataset(variables, {"iteration": shown, "frame": list(frames), "x": GRID})
 
 
@@ -82,28 +82,28 @@ def with_bias(x: Array) -> Array:
     return np.column_stack([x, np.ones_like(x)])
 
 
-def references(ds: Dataset, model: TwoLayer, start: TwoLayerParams) -> dict[str, Any]:
+def references(data: Dataset, model: TwoLayer, start: TwoLayerParams) -> dict[str, Any]:
     """On the grid: the interpolator of the tangent kernel at the start, and the one of least
     norm."""
-    both = np.concatenate([ds.X, with_bias(GRID)])
+    both = np.concatenate([data.X, with_bias(GRID)])
     kernel = tangent_kernel(model, start, both)
-    residual = ds.y - model(start, ds.X)
-    coefficients = kernel_interpolator(kernel[: ds.n, : ds.n], residual).value
-    least = min_norm_interpolator(ds.X, ds.y)
+    residual = data.y - model(start, data.X)
+    coefficients = kernel_interpolator(kernel[: data.n, : data.n], residual).value
+    least = min_norm_interpolator(data.X, data.y)
     on_grid = TwoLayer(least.value.a.size, 2)(least.value, with_bias(GRID))
     return {
-        "lazy": ("x", model(start, with_bias(GRID)) + kernel[ds.n :, : ds.n] @ coefficients),
+        "lazy": ("x", model(start, with_bias(GRID)) + kernel[data.n :, : data.n] @ coefficients),
         "least": ("x", on_grid),
         "least_norm": least.objective,
     }
 
 
-def ending(ds: Dataset, final: TwoLayerParams, loss: float) -> dict[str, float]:
+def ending(data: Dataset, final: TwoLayerParams, loss: float) -> dict[str, float]:
     """Norm and kinks of where the flow ends."""
     positions = np.array([kink.position for kink in kinks(final)])
-    low, high = np.min(ds.X[:, 0]), np.max(ds.X[:, 0])
+    low, high = np.min(data.X[:, 0]), np.max(data.X[:, 0])
     between = positions[(positions >= low - EDGE) & (positions <= high + EDGE)]
-    on_data = np.min(np.abs(between[:, None] - ds.X[:, 0]), axis=1) < EDGE
+    on_data = np.min(np.abs(between[:, None] - data.X[:, 0]), axis=1) < EDGE
     return {
         "final_loss": loss,
         "norm": float(np.sum(final.a**2) + np.sum(final.W**2)),
@@ -120,11 +120,13 @@ def moved(start: TwoLayerParams, end: TwoLayerParams) -> float:
     return float(np.sqrt(change / sum(float(np.sum(a**2)) for a in start)))
 
 
-def inside(ds: Dataset, difference: Array) -> float:
+def inside(data: Dataset, difference: Array) -> float:
     """Root mean square between the first and the last data point."""
     return float(
         np.sqrt(
-            np.mean(difference[(np.min(ds.X[:, 0]) <= GRID) & (np.max(ds.X[:, 0]) >= GRID)] ** 2)
+            np.mean(
+                difference[(np.min(data.X[:, 0]) <= GRID) & (np.max(data.X[:, 0]) >= GRID)] ** 2
+            )
         )
     )
 

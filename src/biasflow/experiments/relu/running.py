@@ -85,7 +85,7 @@ def early_directions(flow: Trajectory) -> Array:
     All zero where there is no early phase: the start already matters beside the labels.
     """
     problem = instance("flow.problem", flow.problem, Problem)
-    data, start = problem.data, problem.params0
+    data, start = problem.data, problem.start
     directions = np.zeros_like(start.W)
     if np.max(np.abs(problem.model(start, data.X))) > EARLY * np.max(np.abs(data.y)):
         return directions

@@ -38,11 +38,11 @@ def point(
     in two components."""
     import xarray
 
-    ds, model = gaussian_teacher(n, d, key=seed), TwoLayer(m, d)
+    data, model = gaussian_teacher(n, d, key=seed), TwoLayer(m, d)
     start = model.init(scale / np.sqrt(m * d), key=seed)
     shown = np.linspace(0, end, CURVE + 1)
     iterations = np.union1d(shown, frames)
-    flow = flow_at(ds, model, start, iterations)
+    flow = flow_at(data, model, start, iterations)
     at_curve, at_frames = np.searchsorted(iterations, shown), np.searchsorted(iterations, frames)
     shares, plane = principal(flow.states.W[-1])
     slides = sliding(flow, flow.times[at_curve], m, n)

@@ -73,17 +73,17 @@ def point(scale: float, seed: int, labels: list[float], d: int, m: int) -> xarra
     phases."""
     import xarray
 
-    ds, model = labelled(labels, d, seed), TwoLayer(m, d)
+    data, model = labelled(labels, d, seed), TwoLayer(m, d)
     unit = model.init(1.0, key=seed)
-    limit = saddle_limit(ds, unit)
+    limit = saddle_limit(data, unit)
     start = TwoLayerParams(scale * unit.a, scale * unit.W)
     objective = SquareLoss("half-mean")
-    flow = gradient_flow(model, ds, objective, start)
-    clock = -np.log(scale) / pulls(ds.y)[1]
+    flow = gradient_flow(model, data, objective, start)
+    clock = -np.log(scale) / pulls(data.y)[1]
     shown = np.linspace(0, LAST, POINTS + 1)
     states = [flow.at(min(tau * clock, flow.times[-1])) for tau in shown]
     squares = np.array([np.sum(state.W**2, axis=1) for state in states])
-    loss = np.array([objective(model(state, ds.X), ds.y) for state in states])
+    loss = np.array([objective(model(state, data.X), data.y) for state in states])
     plus, minus = (np.asarray(group) for group in limit.stats["neurons"])
     idle = np.setdiff1d(np.arange(m), np.concatenate([plus, minus]))
     variables = {
@@ -91,8 +91,8 @@ def point(scale: float, seed: int, labels: list[float], d: int, m: int) -> xarra
         "u_plus": ("tau", np.sum(squares[:, plus], axis=1)),
         "u_minus": ("tau", np.sum(squares[:, minus], axis=1)),
         "u_idle": ("tau", np.max(squares[:, idle], axis=1, initial=0.0)),
-        "predicted": ("phase", predicted_ends(ds.y)),
-        "ratio": pulls(ds.y)[1] / pulls(ds.y)[0],
+        "predicted": ("phase", predicted_ends(data.y)),
+        "ratio": pulls(data.y)[1] / pulls(data.y)[0],
         "measured": ("phase", measured_ends(flow) / clock),
         "midpoint": ("cluster", midpoints(limit, scale) / clock),
         "half": ("cluster", halves(flow, limit) / clock),

@@ -107,13 +107,13 @@ def _integrate(problem: Problem, request: FlowRequest, log_norm: float | None) -
 def _start(problem: Problem, loss: MarginLoss) -> Point:
     _check_moving(problem)
     weights = SmoothMargin(loss).weights(
-        problem.model(problem.params0, problem.data.X), problem.data.y
+        problem.model(problem.start, problem.data.X), problem.data.y
     )
-    return normalised(problem.params0, weights)
+    return normalised(problem.start, weights)
 
 
 def _check_moving(problem: Problem) -> None:
-    if not any(np.any(leaf) for leaf in problem.params0):
+    if not any(np.any(leaf) for leaf in problem.start):
         raise InputError("start: every weight is zero, and from zero nothing moves")
 
 
@@ -131,7 +131,7 @@ def check(problem: Problem, log_norm: float | None) -> None:
     _check_moving(problem)
     cap, first = (
         float(real_array("log_norm", log_norm)),
-        normalised(problem.params0, np.empty(0)).log_norm,
+        normalised(problem.start, np.empty(0)).log_norm,
     )
     if not first < cap <= HIGHEST:
         raise InputError(
@@ -215,7 +215,7 @@ def _weights_of(point: Point) -> Any:
 
 def _standing(problem: Problem, start: Point, times: Array) -> Trajectory[Any]:
     """A network that no sample moves."""
-    states = leaf_map(lambda leaf: np.repeat(leaf[None], times.size, axis=0), problem.params0)
+    states = leaf_map(lambda leaf: np.repeat(leaf[None], times.size, axis=0), problem.start)
     zeros = np.zeros(times.size)
     return Trajectory(
         times=times,

@@ -114,7 +114,7 @@ def _align(problem: Problem) -> Alignment:
         log_size = np.where(
             moving, grown_log, state[:, RHO] + np.log(size) - beta * arcs.start[last]
         )
-    (m, d), n = np.shape(problem.params0.W), problem.data.n
+    (m, d), n = np.shape(problem.start.W), problem.data.n
     directions, active = np.zeros((m, d)), np.zeros((m, n), dtype=np.bool_)
     directions[net.alive] = np.where(moving[:, None], pointing, still)
     on = np.zeros((len(net.alive), n), dtype=np.bool_)

@@ -66,7 +66,7 @@ class Network:
 def network(problem: Problem) -> Network:
     """The problem's data in groups of one direction, and its start in normalised coordinates."""
     model: TwoLayer = problem.model
-    X, y, params0 = problem.data.X, problem.data.y, problem.params0
+    X, y, params0 = problem.data.X, problem.data.y, problem.start
     norms = np.linalg.norm(X, axis=1)
     live = np.flatnonzero(norms > 0)
     group, side, directions = _groups(X[live] / norms[live, None])

@@ -113,7 +113,7 @@ def _cor4(evidence: Evidence) -> tuple[Check, ...]:
     checks = [*gamma_checks(run), raw_check(run), arrival(run, "at log β = 30", ladder=True)]
     if evidence.given_flow is None:
         for scale in SCALES:
-            start = _scaled(evidence.network.params0, scale)
+            start = _scaled(evidence.network.start, scale)
             other = Trained(
                 dataclasses.replace(evidence.network, start=start),
                 None,
@@ -161,7 +161,7 @@ def _lem26(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     slopes = _Differences(problem)
     raw = raw_flow(problem, np.linspace(0.0, LONGEST, SEEN + 1)[1:])
-    a0, W0 = problem.params0
+    a0, W0 = problem.start
     seen = list(zip(raw.states, raw.looser, strict=True))
     off, owed = (
         max(_off_balance(*w) for w, _ in seen),
@@ -224,7 +224,7 @@ def _lasting(problem: Problem, raw: RawRun) -> tuple[float, str, float, float]:
     rate = float(np.max(np.linalg.norm(problem.data.X, axis=1)))
     found = []
     for w, others, t in zip(raw.states, raw.looser, raw.times, strict=True):
-        tight, *loose = (np.log(np.abs(v.a / problem.params0.a)) / (rate * t) for v in (w, *others))
+        tight, *loose = (np.log(np.abs(v.a / problem.start.a)) / (rate * t) for v in (w, *others))
         j = int(np.argmin(tight))
         found.append((float(tight[j]), max(float(abs(tight[j] - other[j])) for other in loose)))
     least, error = min(found)
@@ -256,7 +256,7 @@ class _Differences:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        (a, W), X, y = problem.params0, problem.data.X, problem.data.y
+        (a, W), X, y = problem.start, problem.data.X, problem.data.y
         inner = W @ X.T
         gates = inner > 0
         self.clear = np.all(np.abs(inner) > X.shape[1] * ROUNDED * np.abs(W) @ np.abs(X.T), axis=1)
@@ -290,7 +290,7 @@ class _Differences:
 
     def gradient_defect(self) -> tuple[float, str, float, float]:
         """The library's gradient against these."""
-        params, X, y = self.problem.params0, self.problem.data.X, self.problem.data.y
+        params, X, y = self.problem.start, self.problem.data.X, self.problem.data.y
         mine = self.problem.model.gradient(
             params, X, self.problem.loss.gradient(self.problem.model(params, X), y)
         )
@@ -305,7 +305,7 @@ class _Differences:
     def leaving(self, tilted: bool = False) -> tuple[float, str, float, float]:
         """Half the rate of a_j² − ‖w_j‖², relative; tilted: of features that are not homogeneous,
         with a bias beside them."""
-        a, W = self.problem.params0
+        a, W = self.problem.start
         by_w = self.by_w * (np.arange(W.shape[1]) < W.shape[1] - 1) if tilted else self.by_w
         size = np.maximum(
             np.abs(a) * np.linalg.norm(by_w, axis=1), float(np.max(np.abs(a * self.by_a)))

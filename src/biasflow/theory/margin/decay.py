@@ -214,7 +214,7 @@ def _equal_minima(evidence: Evidence) -> tuple[Check, ...]:
     root = np.sqrt(np.abs(c[some]))
     balanced = TwoLayerParams(np.sign(c[some]) * root, u[some] * root[:, None])
     tilted = TwoLayerParams(balanced.a * 1.5, balanced.W / 1.5)
-    trained, left = both.train(problem.model, problem.params0, problem.data.X)
+    trained, left = both.train(problem.model, problem.start, problem.data.X)
     reached = both.penalised(trained, problem.model, problem.data.X)
     again = both.penalised(both.train(model, tilted, rows, turning=False)[0], model, rows)
     return (

@@ -304,7 +304,7 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
     owed = float(np.max(found.flow.error) + np.max(again.error)) + off * velocity + TIGHT * size
     apart = _distance(again.final, found.flow.at(found.end))
     still = _distance(
-        p.params0 if late < found.end else again.at(found.end), found.flow.at(found.end)
+        p.start if late < found.end else again.at(found.end), found.flow.at(found.end)
     )
     mine = _distance(library.final, again.final)
     slopes = [_speed(each, found.flow.at(found.end)) for each in (p, risk)]

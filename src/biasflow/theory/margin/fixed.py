@@ -94,7 +94,7 @@ def fixed(evidence: Evidence) -> Fixed:
 
 def _separates(evidence: Evidence) -> str | None:
     problem = evidence.problem
-    still = np.flatnonzero(np.all(problem.params0.W == 0, axis=1))
+    still = np.flatnonzero(np.all(problem.start.W == 0, axis=1))
     if still.size:
         return f"the input weights of neuron {int(still[0])} are zero: it has no direction"
     both = fixed(evidence)

@@ -38,7 +38,7 @@ PLAIN = "φ written out and summed over neurons"
 def _a1(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     X, size = problem.data.X, largest_value(problem)
-    plain = plain_sum(problem, problem.params0)
+    plain = plain_sum(problem, problem.start)
     checks = [
         Check(
             "|f(w) − Σφ(w_j, ·)|, relative",
@@ -64,7 +64,7 @@ def _a1(evidence: Evidence) -> tuple[Check, ...]:
             )
         )
     model, params = opposite(problem)
-    lengths = [float(np.sum(leaf**2)) for leaf in (*params, *problem.params0)]
+    lengths = [float(np.sum(leaf**2)) for leaf in (*params, *problem.start)]
     half = len(lengths) // 2
     return (
         *checks,
@@ -92,7 +92,7 @@ def off(one: Array, other: Array, size: float) -> float:
 
 
 def _called(problem: Problem, factor: float) -> Array:
-    called: Array = problem.model(_scaled(problem.params0, factor), problem.data.X)
+    called: Array = problem.model(_scaled(problem.start, factor), problem.data.X)
     return called
 
 
@@ -109,7 +109,7 @@ def plain_sum(problem: Problem, params: Any) -> Array:
 def largest_value(problem: Problem) -> float:
     """What a network of these norms can reach on the samples; the start's own may be zero, where
     neurons cancel or are off."""
-    squares = sum(float(np.sum(leaf**2)) for leaf in problem.params0)
+    squares = sum(float(np.sum(leaf**2)) for leaf in problem.start)
     longest = float(np.max(np.linalg.norm(problem.data.X, axis=1)))
     return max(
         squares * (longest**2 if isinstance(problem.model, SignedTwoLayer) else longest / 2),
@@ -126,8 +126,8 @@ def opposite(problem: Problem) -> tuple[Any, Any]:
     if isinstance(problem.model, SignedTwoLayer):
         return dataclasses.replace(
             problem.model, signs=-np.asarray(problem.model.signs)
-        ), problem.params0
-    return problem.model, problem.params0._replace(a=-problem.params0.a)
+        ), problem.start
+    return problem.model, problem.start._replace(a=-problem.start.a)
 
 
 def _a2(evidence: Evidence) -> tuple[Check, ...]:
@@ -288,13 +288,13 @@ def _lipschitz(rows: Array) -> tuple[float, float]:
 
 def _pi2(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    measure, size = sphere_measure(problem.model, problem.params0), largest_value(problem)
-    plain = plain_sum(problem, problem.params0)
+    measure, size = sphere_measure(problem.model, problem.start), largest_value(problem)
+    plain = plain_sum(problem, problem.start)
     squares = np.sum(
-        np.column_stack([leaf.reshape(problem.model.width, -1) for leaf in problem.params0]) ** 2,
+        np.column_stack([leaf.reshape(problem.model.width, -1) for leaf in problem.start]) ** 2,
         axis=1,
     )
-    twice = sphere_measure(problem.model, _scaled(problem.params0, 2.0))
+    twice = sphere_measure(problem.model, _scaled(problem.start, 2.0))
     total = float(np.sum(squares))
     points = np.linalg.norm(measure.points, axis=1)
     return (

@@ -440,7 +440,7 @@ def any_kept_problem(key: int) -> Problem:
     if key % 2:
         return found
     model = SignedTwoLayer(m, found.data.d)
-    return dataclasses.replace(found, model=model, start=SignedTwoLayerParams(found.params0.W))
+    return dataclasses.replace(found, model=model, start=SignedTwoLayerParams(found.start.W))
 
 
 def any_trained_problem(key: int, smooth: bool | None = None) -> Problem:

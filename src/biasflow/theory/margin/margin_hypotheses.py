@@ -132,11 +132,9 @@ def _on_a_line(problem: Any) -> str | None:
 
 def _full_support(problem: Any) -> str | None:
     """Random directions of the sphere, each near a neuron of either sign."""
-    W = problem.params0.W
+    W = problem.start.W
     signs = (
-        problem.params0.a
-        if isinstance(problem.model, TwoLayer)
-        else np.asarray(problem.model.signs)
+        problem.start.a if isinstance(problem.model, TwoLayer) else np.asarray(problem.model.signs)
     )
     probes = np.random.default_rng(0).standard_normal((PROBES, W.shape[1]))
     probes /= np.linalg.norm(probes, axis=1)[:, None]
@@ -155,7 +153,7 @@ def _full_support(problem: Any) -> str | None:
 
 def _small(problem: Any) -> str | None:
     with np.errstate(divide="ignore"):
-        log_norm = float(np.log(sum(np.sum(leaf**2) for leaf in problem.params0)))
+        log_norm = float(np.log(sum(np.sum(leaf**2) for leaf in problem.start)))
     if np.isfinite(log_norm) and log_norm < EARLY_NORM:
         return None
     return (
@@ -195,7 +193,7 @@ def _distinct(problem: Any) -> str | None:
 
 
 def _balanced(problem: Any) -> str | None:
-    a, W = problem.params0
+    a, W = problem.start
     lengths = np.linalg.norm(W, axis=1)
     off = np.abs(np.abs(a) - lengths) > BALANCED * np.maximum(np.abs(a), lengths)
     return (

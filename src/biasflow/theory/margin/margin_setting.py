@@ -65,20 +65,20 @@ def given_limit(evidence: Any) -> Limit[Any] | None:
 def signed_features(problem: Problem) -> Array:
     """z_ij = y_iφ(θ_j, x_i), θ_j = (a_j, b_j)/‖·‖ the neurons of the start on the sphere, (n,
     m)."""
-    a, W = problem.params0
+    a, W = problem.start
     squares = a**2 + np.sum(W**2, axis=1)
     return (
         problem.data.y[:, None]
-        * (a[:, None] * problem.model.hidden(problem.params0, problem.data.X) / squares[:, None]).T
+        * (a[:, None] * problem.model.hidden(problem.start, problem.data.X) / squares[:, None]).T
     )
 
 
 def output_features(problem: Problem) -> Array:
     """z_ij = y_iσ(⟨u_j, (x_i, 1)⟩), u_j the directions of the first layer, (n, m)."""
-    lengths = np.linalg.norm(problem.params0.W, axis=1)
+    lengths = np.linalg.norm(problem.start.W, axis=1)
     return (
         problem.data.y[:, None]
-        * (problem.model.hidden(problem.params0, problem.data.X) / lengths[:, None]).T
+        * (problem.model.hidden(problem.start, problem.data.X) / lengths[:, None]).T
     )
 
 

@@ -139,7 +139,7 @@ def _checks(evidence: Evidence, normalised: bool) -> tuple[Check, ...]:
     moving = Moving(evidence.network)
     defect, error = moving.defect(normalised)
     nu, mean = ("ν̄", "J' − ∫J' dν̄") if normalised else ("ν", "J'")
-    still = float(np.max(np.abs(moving.rates(moving.problem.params0, normalised))))
+    still = float(np.max(np.abs(moving.rates(moving.problem.start, normalised))))
     quantity = f"largest |d/dt∫ψ d{nu} − ∫(⟨∇ψ, ∇J'⟩ + 4ψ({mean}))d{nu}|, relative"
     return (
         Check(quantity, defect, "==", 0.0, error, witness=SOURCE, null=1.0 if still > 0 else None),

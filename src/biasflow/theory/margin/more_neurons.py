@@ -147,7 +147,7 @@ def _marched(
 
 def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    size = float(np.sqrt(np.mean(problem.params0.W**2)) * np.sqrt(problem.model.width))
+    size = float(np.sqrt(np.mean(problem.start.W**2)) * np.sqrt(problem.model.width))
     law = law_flow(problem, size, None, 0)
     if law is None:
         why = (

@@ -53,7 +53,7 @@ def _apart(problem: Problem, params: Any) -> float:
 
 
 def _at_one_point(problem: Any) -> str | None:
-    off = _apart(problem, problem.params0)
+    off = _apart(problem, problem.start)
     return (
         None
         if off <= ONE_RAY
@@ -80,7 +80,7 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
         time_s=evidence.time_left / 2,
     )
     best = measured_margins(f1_max_margin(data.X, data.y, gap=LOOSE).value, data)
-    turned = max(_between(problem, problem.params0, w) for w in raw.states)
+    turned = max(_between(problem, problem.start, w) for w in raw.states)
     owed = ROUNDED + max(
         _between(problem, w, loose)
         for w, others in zip(raw.states, raw.looser, strict=True)
@@ -108,7 +108,7 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
         _library(problem, own, owed, turned),
         Check(
             "largest margin over the largest |f(x_i)|, at any time: a neuron has one sign",
-            max(_share(scores(problem, w)) for w in (problem.params0, *raw.states)),
+            max(_share(scores(problem, w)) for w in (problem.start, *raw.states)),
             "<=",
             0.0,
             witness=SIGN,
@@ -144,9 +144,7 @@ def _library(problem: Problem, own: Trajectory, owed: float, turned: float) -> C
 
 def _stretched(problem: Problem, params: Any) -> float:
     """How far the ratios of the neurons' lengths are from those at the start, relative."""
-    before, after = (
-        np.linalg.norm(_outputs(problem, w), axis=1) for w in (problem.params0, params)
-    )
+    before, after = (np.linalg.norm(_outputs(problem, w), axis=1) for w in (problem.start, params))
     j = int(np.argmax(before))
     return float(np.max(np.abs(after / after[j] - before / before[j]))) if after[j] > 0 else 0.0
 
@@ -156,7 +154,7 @@ def _scattered(problem: Problem) -> Any:
     rng = np.random.default_rng(0)
     return leaf_map(
         lambda leaf: np.linalg.norm(leaf) * rng.standard_normal(np.shape(leaf)) / leaf.size**0.5,
-        problem.params0,
+        problem.start,
     )
 
 

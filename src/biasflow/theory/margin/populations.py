@@ -152,7 +152,7 @@ class Spread:
 def spread(problem: Problem, params: Any = None) -> Spread:
     """The problem's inputs spread over intervals, with f = y·h of its network (or of other
     parameters of it)."""
-    data, (a, W) = inputs_of(problem), problem.params0 if params is None else params
+    data, (a, W) = inputs_of(problem), problem.start if params is None else params
     x, y = data.X[:, 0], data.y
     width = half_width(x, y)
     W = np.column_stack(

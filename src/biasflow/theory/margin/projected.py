@@ -38,7 +38,7 @@ def split(problem: Problem, key: int = 0) -> tuple[Problem, Array]:
     """Each neuron as PARTS of its direction and sign, of random shares of its squared norm; and
     which neuron each is part of."""
     shares = np.random.default_rng((137, key)).dirichlet(np.ones(PARTS), problem.model.width)
-    W = (np.sqrt(shares)[:, :, None] * problem.params0.W[:, None]).reshape(-1, problem.model.dim)
+    W = (np.sqrt(shares)[:, :, None] * problem.start.W[:, None]).reshape(-1, problem.model.dim)
     owner = np.repeat(np.arange(problem.model.width), PARTS)
     model = SignedTwoLayer(owner.size, problem.model.dim, np.asarray(problem.model.signs)[owner])
     return dataclasses.replace(problem, model=model, start=SignedTwoLayerParams(W)), owner
@@ -46,11 +46,11 @@ def split(problem: Problem, key: int = 0) -> tuple[Problem, Array]:
 
 def hidden_pair(problem: Problem) -> Problem:
     """The same predictor with another Π₂: two neurons more, of one direction and opposite signs."""
-    w = problem.data.X[0] / np.linalg.norm(problem.data.X[0]) * np.linalg.norm(problem.params0.W)
+    w = problem.data.X[0] / np.linalg.norm(problem.data.X[0]) * np.linalg.norm(problem.start.W)
     signs = np.append(np.asarray(problem.model.signs), [1.0, -1.0])
     model = SignedTwoLayer(signs.size, problem.model.dim, signs)
     return dataclasses.replace(
-        problem, model=model, start=SignedTwoLayerParams(np.vstack([problem.params0.W, w, w]))
+        problem, model=model, start=SignedTwoLayerParams(np.vstack([problem.start.W, w, w]))
     )
 
 
@@ -78,7 +78,7 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
                 unknown_check(name, f"the weights could not be followed: {run.result.value}")
                 for name in names
             )
-    used = np.linalg.norm(parts.params0.W, axis=1) > 0
+    used = np.linalg.norm(parts.start.W, axis=1) > 0
     rows, reach = [], float(np.max(np.sum(problem.data.X**2, axis=1)))
     for t in end * np.linspace(0.0, 1.0, SEEN + 1)[1:]:
         one, two, three = (run.at(float(t)).W for run in (whole, apart, other))
@@ -92,7 +92,7 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
         )
         own = np.linalg.norm(one, axis=1)[:, None] * one
         mass = float(np.max(np.abs(own)))
-        grown = np.log(lengths[used] / np.linalg.norm(parts.params0.W[used], axis=1))
+        grown = np.log(lengths[used] / np.linalg.norm(parts.start.W[used], axis=1))
         spread = max(float(np.ptp(grown[owner[used] == j])) for j in np.unique(owner[used]))
         norm = float(np.sqrt(np.sum(one**2)) + np.sqrt(np.sum(two**2)))
         off, moved, other_off = (
@@ -106,7 +106,7 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
     )
     error = MARGIN * (
         float(np.max(whole.error) + np.max(apart.error))
-        + TIGHT * float(np.max(np.abs(problem.params0.W)))
+        + TIGHT * float(np.max(np.abs(problem.start.W)))
     )
     least = float(np.min(np.linalg.norm(apart.states.W, axis=2)[:, used]))
     return (

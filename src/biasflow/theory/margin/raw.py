@@ -73,7 +73,7 @@ def _followed(
 ) -> tuple[list[float], list[Any]]:
     from scipy.integrate import RK45
 
-    X, y, start = problem.data.X, problem.data.y, problem.params0
+    X, y, start = problem.data.X, problem.data.y, problem.start
     ends = np.cumsum([leaf.size for leaf in leaves(start)])
 
     def read(flat: Array) -> Any:

@@ -96,7 +96,7 @@ def _atoms(problem: Problem, x: Array, y: Array) -> Any:
     rows = np.column_stack([x, np.ones(x.size)])
     p = np.asarray(
         SmoothMargin(ExponentialLoss()).weights(
-            problem.model(problem.params0, problem.data.X), problem.data.y
+            problem.model(problem.start, problem.data.X), problem.data.y
         )
     )
 
@@ -138,21 +138,19 @@ def _in_the_measure(problem: Problem, found: Spread, turning: Turning) -> Check:
     rng = np.random.default_rng(0)
     angles = np.linspace(0, 2 * np.pi, LOOK, endpoint=False)
     mine, slope = turning.value(angles), turning.gradient(angles)
-    a, W = problem.params0
+    a, W = problem.start
     largest, noise = 0.0, 0.0
     for size in (1e-3, 1e-2, 0.1, 1.0):
         da, dW = (
             size * np.std(a) * rng.standard_normal(a.shape),
             size * np.std(W) * rng.standard_normal(W.shape),
         )
-        nearby = problem.params0._replace(a=a + da, W=W + dW)
+        nearby = problem.start._replace(a=a + da, W=W + dW)
         other = spread(problem, nearby)
         ends = np.concatenate([found.left, found.right, other.left, other.right])
         apart = float(
             np.max(
-                np.abs(
-                    _predictor(problem, nearby, ends) - _predictor(problem, problem.params0, ends)
-                )
+                np.abs(_predictor(problem, nearby, ends) - _predictor(problem, problem.start, ends))
             )
         )
         if apart == 0:

@@ -309,7 +309,7 @@ def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
     if trained.log_norms[-1] < NORM - 1e-3 and trained.deficit > CLOSED:
         why = f"training ends at log β = {trained.log_norms[-1]:.3g}: {trained.flow.result.value}"
         return unknown_check(quantity, why)
-    start = 1 - float(np.min(scores(trained.problem, trained.problem.params0))) / trained.gamma
+    start = 1 - float(np.min(scores(trained.problem, trained.problem.start))) / trained.gamma
     # at a limit the first is zero
     by_masses, by_directions = trained.polished - (1 - trained.deficit), 1 - trained.polished
     known = trained.error < trained.deficit and by_directions >= by_masses
@@ -373,7 +373,7 @@ def narrowed(problem: Problem, width: int) -> Problem:
     """The network of the first neurons, as many as said, with the same total."""
     model: Any = problem.model
     share = np.sqrt(model.width / width)
-    start = leaf_map(lambda leaf: share * leaf[:width], problem.params0)
+    start = leaf_map(lambda leaf: share * leaf[:width], problem.start)
     few = (
         SignedTwoLayer(width, model.dim, np.asarray(model.signs)[:width])
         if isinstance(model, SignedTwoLayer)

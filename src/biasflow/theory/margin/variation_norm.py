@@ -27,8 +27,8 @@ SOLVED = 1e-7
 
 def _prop9(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    data, (a, W) = inputs_of(problem), problem.params0
-    measure, plain = as_particles(problem.params0), plain_sum(problem, problem.params0)
+    data, (a, W) = inputs_of(problem), problem.start
+    measure, plain = as_particles(problem.start), plain_sum(problem, problem.start)
     path_norm = float(np.sum(np.abs(a) * np.linalg.norm(W, axis=1)))
     if path_norm == 0:
         return (unknown_check("‖f‖_{F1}", "every neuron is zero"),)
@@ -80,13 +80,13 @@ def _prop9(evidence: Evidence) -> tuple[Check, ...]:
 def _stretched(problem: Problem, factor: float) -> Any:
     """The network of the same predictor with |a_j| = c·r_j, ‖w_j‖ = r_j/c; neurons without one stay
     as they are."""
-    a, W = problem.params0
+    a, W = problem.start
     lengths = np.linalg.norm(W, axis=1)
     alive = (a != 0) & (lengths > 0)
     ratio = np.sqrt(np.where(alive, lengths, 1.0) / np.where(alive, np.abs(a), 1.0)) * np.where(
         alive, factor, 1.0
     )
-    return type(problem.params0)(
+    return type(problem.start)(
         np.where(alive, a * ratio, 0.0), np.where(alive[:, None], W / ratio[:, None], 0.0)
     )
 

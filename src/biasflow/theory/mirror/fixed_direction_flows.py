@@ -38,7 +38,7 @@ class Reduced(Measured):
     def __init__(self, evidence: Evidence, followed: Followed, groups: Index) -> None:
         self.evidence, self.followed, self.groups = evidence, followed, groups
         p, flow = evidence.network, followed.flow
-        a0, b0 = p.params0
+        a0, b0 = p.start
         count = int(np.max(groups)) + 1
         first = np.array([int(np.flatnonzero(groups == k)[0]) for k in range(count)])
         self.y, self.d = p.data.y, count
@@ -188,7 +188,7 @@ def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
         return (unknown_check("flow of the weights", followed),)
     flow, p = followed.flow, evidence.network
     a, b = flow.states
-    a0, b0 = p.params0
+    a0, b0 = p.start
     size = float(np.max(np.abs(a) + np.abs(b))) ** 2
     stated = SAFE * flow.predictor_error[:, None] * np.ones_like(a)
     error = followed.error(_difference, lambda w, e: 2 * (w[0] * e[0] + w[1] * e[1]), stated) / size
@@ -253,7 +253,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
         agreement = _agreement(m, flow, flow.states, quantity)
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
-    a0, b0 = p.params0
+    a0, b0 = p.start
     start = np.asarray(np.bincount(merged.groups, (np.abs(a0) + np.abs(b0)) ** 2), dtype=np.float64)
     top = np.max(
         [np.bincount(merged.groups, a**2 + b**2) for a, b in zip(*m.weights, strict=True)], axis=0

@@ -137,6 +137,6 @@ def followed_weights(evidence: Evidence) -> Followed | str:
 def _far(problem: Problem) -> float:
     """A time that no flow of so many steps passes, where its end is not known: the start's own,
     many times over."""
-    pull = max(float(np.max(np.abs(leaf))) for leaf in downhill(problem, problem.params0))
-    size = max(float(np.max(np.abs(leaf))) for leaf in problem.params0)
+    pull = max(float(np.max(np.abs(leaf))) for leaf in downhill(problem, problem.start))
+    size = max(float(np.max(np.abs(leaf))) for leaf in problem.start)
     return LONGEST * size / max(pull, float(np.finfo(float).tiny))

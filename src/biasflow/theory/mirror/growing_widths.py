@@ -14,7 +14,8 @@ import numpy as np
 from ..._core.arguments import Array, Index
 from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError
-from ...limits import limit, mirror_limit
+from ...flows import limit
+from ...limits import mirror_limit
 from ...models import (
     DiagonalNetwork,
     DiagonalParams,
@@ -69,7 +70,7 @@ def pair_family(key: int) -> Problem:
 
 def _paired(problem: Problem, key: int) -> Problem:
     rng = np.random.default_rng((71, key))
-    size = float(np.max(problem.params0.a))
+    size = float(np.max(problem.start.a))
     plus, minus = size * 10.0 ** rng.uniform(-1, 0.3, (2, problem.model.width))
     directions = np.vstack([problem.model.directions, problem.model.directions])
     params = FixedDirectionsParams(np.append(plus, minus), np.append(plus, -minus))
@@ -77,7 +78,7 @@ def _paired(problem: Problem, key: int) -> Problem:
 
 
 def _pairs(problem: Problem) -> str | None:
-    a, b = problem.params0
+    a, b = problem.start
     if np.any(np.abs(a - np.abs(b)) > UNEQUAL * a):
         return "some neurons start off the edge |b| = a"
     groups = merge_directions(problem).groups
@@ -91,7 +92,7 @@ def _pairs(problem: Problem) -> str | None:
 
 def as_diagonal(problem: Problem, X: Array, groups: Index) -> Problem:
     """W's problem with the same w₊ = a where b > 0, w₋ = a where b < 0."""
-    a, b = problem.params0
+    a, b = problem.start
     plus, minus = (
         np.bincount(groups, np.where(side * b > 0, a, 0.0)).astype(np.float64)
         for side in (1.0, -1.0)
@@ -111,9 +112,9 @@ def _pair(evidence: Evidence) -> tuple[Check, ...]:
     groups = merge_directions(p).groups
     m = Reduced(evidence, followed, groups)
     other = as_diagonal(p, m.X, groups)
-    plus, minus = other.params0
+    plus, minus = other.start
     r = np.array(
-        [printed_radius(p.params0.a[groups == k], p.params0.b[groups == k]) for k in range(m.d)]
+        [printed_radius(p.start.a[groups == k], p.start.b[groups == k]) for k in range(m.d)]
     )
     points = np.random.default_rng(0).standard_normal((5, m.d)) * r
     slopes = np.array(
@@ -153,7 +154,7 @@ def _same_predictor(evidence: Evidence, m: Reduced, other: Problem) -> Check:
 def _same_limit(m: Reduced, other: Problem) -> Check:
     name = "‖Σa_jb_j(T) − W's limit‖_∞, relative"
     try:
-        found = limit(other.model, other.data, other.loss, start=other.params0)
+        found = limit(other.model, other.data, other.loss, start=other.start)
     except BiasflowError as reason:
         return unknown_check(name, str(reason))
     size = float(np.max(np.abs(found.value)))
@@ -203,7 +204,7 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     merged = merge_directions(p)
     count, dim = len(merged.r), p.data.d
     X, y = merged.mirror.X, p.data.y
-    a0, b0 = p.params0
+    a0, b0 = p.start
     alpha = float(np.sqrt(3 * np.sum(a0**2 + b0**2) / (dim + 1)))
     rng = np.random.default_rng(5)
     final = alpha**2 * mean_square(dim) / (2 * count)

@@ -18,7 +18,8 @@ from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
 from ..._core.results import Trajectory
 from ..._core.trees import leaves
-from ...limits import limit, tangent_interpolator, tangent_kernel
+from ...flows import limit
+from ...limits import tangent_interpolator, tangent_kernel
 from ...models import DiagonalParams
 from ..evidence import Evidence
 from ..examples import diagonal_problem
@@ -42,7 +43,7 @@ LEAST = 0.01
 
 def unbiased_part(problem: Problem) -> DiagonalParams:
     """w₊ = w₋ with the same w₊^D + w₋^D."""
-    D, (plus, minus) = problem.model.depth, problem.params0
+    D, (plus, minus) = problem.model.depth, problem.start
     mean = ((plus**D + minus**D) / 2) ** (1 / D)
     return DiagonalParams(mean, mean.copy())
 
@@ -51,10 +52,7 @@ def bounded_start(problem: Problem, alpha: float) -> DiagonalParams:
     """α·u + α^{1−D}·p, where the problem's own start is u + p."""
     D, even = problem.model.depth, unbiased_part(problem)
     return DiagonalParams(
-        *(
-            alpha * u + alpha ** (1 - D) * (w - u)
-            for u, w in zip(even, problem.params0, strict=True)
-        )
+        *(alpha * u + alpha ** (1 - D) * (w - u) for u, w in zip(even, problem.start, strict=True))
     )
 
 
@@ -64,12 +62,10 @@ def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
     D = problem.model.depth
     even = dataclasses.replace(problem, start=unbiased_part(problem))
     first = tangent_interpolator(
-        problem.model, even.params0, problem.data.X, problem.data.y
+        problem.model, even.start, problem.data.X, problem.data.y
     ).objective
-    tilted = size(
-        DiagonalParams(*(w - u for w, u in zip(problem.params0, even.params0, strict=True)))
-    )
-    unit = (first + tilted) / size(even.params0)
+    tilted = size(DiagonalParams(*(w - u for w, u in zip(problem.start, even.start, strict=True))))
+    unit = (first + tilted) / size(even.start)
     names = {
         "end": "distance of the limit from that of the affine model with its bias",
         "along": "largest distance from the affine model's flow",
@@ -100,7 +96,7 @@ def own_unit(problem: Problem) -> float:
     """The largest label over the largest prediction of the start."""
     return float(
         np.max(np.abs(problem.data.y))
-        / np.max(np.abs(problem.model(problem.params0, problem.data.X)))
+        / np.max(np.abs(problem.model(problem.start, problem.data.X)))
     )
 
 
@@ -111,14 +107,14 @@ def silent(problem: Problem) -> Problem:
 
 def kernel_change(problem: Problem, final: DiagonalParams) -> float:
     """‖K_w − K_{w(0)}‖/‖K_{w(0)}‖, by the largest entries."""
-    K, end = (tangent_kernel(problem.model, at, problem.data.X) for at in (problem.params0, final))
+    K, end = (tangent_kernel(problem.model, at, problem.data.X) for at in (problem.start, final))
     return float(np.max(np.abs(end - K)) / np.max(np.abs(K)))
 
 
 def weights_at(problem: Problem, beta: Array) -> DiagonalParams:
     """The weights at which a flow from the problem's start has this β: w₊w₋ is kept for D = 2,
     w₊^{2−D} + w₋^{2−D} beyond."""
-    D, (plus, minus) = problem.model.depth, problem.params0
+    D, (plus, minus) = problem.model.depth, problem.start
     if D == 2:
         total = np.hypot(beta, 2 * plus * minus)  # w₊² + w₋²
         large = np.sqrt((total + np.abs(beta)) / 2)
@@ -151,7 +147,7 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
     for factor in UNITS:
         alpha = (factor * unit) ** (1 / D)
         run = witness_flow(
-            dataclasses.replace(problem, start=scaled(problem.params0, alpha)),
+            dataclasses.replace(problem, start=scaled(problem.start, alpha)),
             time_s=time_s / len(UNITS),
             rtol=FLOW_RTOL,
         )
@@ -176,7 +172,7 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
 def _for_good(still: Problem, target: Trajectory, quantity: str, error: float) -> Check:
     """The kernel where the flow with labels zero ends, by the model's derivatives, against that at
     the projection of β₀."""
-    found = limit(still.model, still.data, still.loss, start=still.params0)
+    found = limit(still.model, still.data, still.loss, start=still.start)
     expected = kernel_change(still, weights_at(still, np.asarray(found.value)))
     if not expected > error:
         return unknown_check(
@@ -211,10 +207,10 @@ def _bias(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _biased(problem: Any) -> str | None:
-    D, (plus, minus) = problem.model.depth, problem.params0
+    D, (plus, minus) = problem.model.depth, problem.start
     if np.any(plus <= 0) or np.any(minus <= 0):
         return "needs positive weights at the start"
-    seen = float(np.max(np.abs(problem.model(problem.params0, problem.data.X))))
+    seen = float(np.max(np.abs(problem.model(problem.start, problem.data.X))))
     size = float(np.max(np.abs(problem.data.X) @ (plus**D + minus**D)))
     return (
         None if seen > LEAST * size else "the start is unbiased, or nearly: W/sec3 speaks about it"
@@ -224,7 +220,7 @@ def _biased(problem: Any) -> str | None:
 def tilted(problem: Problem, key: int, by: float = 0.4) -> Problem:
     """The same from weights of random size, so that β₀ ≠ 0."""
     rng = np.random.default_rng((89, key))
-    plus, minus = (leaf * np.exp(rng.uniform(-by, by, problem.data.d)) for leaf in problem.params0)
+    plus, minus = (leaf * np.exp(rng.uniform(-by, by, problem.data.d)) for leaf in problem.start)
     return dataclasses.replace(problem, start=DiagonalParams(plus, minus))
 
 

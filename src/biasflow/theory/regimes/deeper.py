@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...limits import limit
+from ...flows import limit
 from ..evidence import ARRIVED, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread

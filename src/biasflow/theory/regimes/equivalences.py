@@ -90,7 +90,7 @@ def louder_problem(problem: Problem, alpha: float) -> tuple[Problem, float]:
     For networks with gates, whose flow is followed from gate to gate, F itself with the labels
     y/α^D: c‖α^D·f − y‖² is α^{2D} times its loss, for any model, and so is the speed.
     """
-    start = leaf_map(lambda leaf: leaf / alpha, problem.params0)
+    start = leaf_map(lambda leaf: leaf / alpha, problem.start)
     factor = alpha**problem.model.homogeneity
     if isinstance(problem.model, TwoLayer):
         data = dataclasses.replace(problem.data, y=problem.data.y / factor)
@@ -173,7 +173,7 @@ def _fn1(evidence: Evidence) -> tuple[Check, ...]:
 
 def pair_problem(problem: Problem) -> tuple[Problem, float]:
     """(the depth-2 model from w± = (u ± v)/2, the speed at which it runs)."""
-    start = problem.model.paired(problem.params0)
+    start = problem.model.paired(problem.start)
     return Problem(DiagonalNetwork(2), problem.data, problem.loss, start), 0.5
 
 
@@ -192,7 +192,7 @@ def _same(evidence: Evidence, problem: Problem, flow: Trajectory | str, words: s
 
 def radius_projection(problem: Problem, r: Array) -> Array:
     """argmin of the divergence of Φ_r from β₀ = u₀∘v₀ among the interpolators."""
-    start = problem.model.effective(problem.params0)
+    start = problem.model.effective(problem.start)
     return np.asarray(
         bregman_projection(Hypentropy(r), problem.data.X, problem.data.y, start).value
     )
@@ -203,7 +203,7 @@ def _ends(evidence: Evidence) -> Check:
     another one."""
     problem, flow = evidence.network, evidence.trajectory
     quantity = "‖β(T) − β*‖_∞/‖β(T)‖_∞, β* the projection for Φ_r from u₀∘v₀, r = |u₀² − v₀²|/2"
-    u, v = problem.params0
+    u, v = problem.start
     beta = problem.model.effective(flow.final)
     size = float(np.max(np.abs(beta)))
     pair = dataclasses.replace(pair_problem(problem)[0], start=problem.model.paired(flow.final))
@@ -213,7 +213,7 @@ def _ends(evidence: Evidence) -> Check:
     logs = 1 + float(np.max(np.abs(np.log(np.abs(u**2 - v**2)))))
     error = (
         float(flow.predictor_error[-1])
-        + 2 * remaining(pair, pair.params0)
+        + 2 * remaining(pair, pair.start)
         + off
         + ROUNDING * (logs * size + formed)
     ) / size
@@ -239,7 +239,7 @@ def _ends(evidence: Evidence) -> Check:
 
 def _fn2(evidence: Evidence) -> tuple[Check, ...]:
     problem, flow = evidence.network, evidence.trajectory
-    u, v = problem.params0
+    u, v = problem.start
     larger = np.maximum(np.abs(u), np.abs(v))
     signs = np.where(v < 0, -1.0, 1.0)
     balanced = dataclasses.replace(problem, start=ProductParams(larger, signs * larger))
@@ -264,7 +264,7 @@ def _fn2(evidence: Evidence) -> tuple[Check, ...]:
 def _smooth(problem: Any) -> str | None:
     if isinstance(problem.model, TwoLayer):
         return None
-    return nonsmooth(problem.model, problem.params0)
+    return nonsmooth(problem.model, problem.start)
 
 
 def _product(problem: Any) -> str | None:
@@ -275,7 +275,7 @@ def _product(problem: Any) -> str | None:
 
 
 def _inside(problem: Any) -> str | None:
-    u, v = np.abs(problem.params0[0]), np.abs(problem.params0[1])
+    u, v = np.abs(problem.start[0]), np.abs(problem.start[1])
     near = np.abs(u - v) <= 1e-8 * np.maximum(u, v)  # u² − v² has lost half of its digits
     return (
         f"|u| = |v| at coordinate {int(np.flatnonzero(near)[0])}, which stays on its half-line"

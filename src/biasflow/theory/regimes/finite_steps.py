@@ -11,7 +11,7 @@ import numpy as np
 from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ...errors import BiasflowError
-from ...limits import limit
+from ...flows import limit
 from ...models import DiagonalParams
 from ...training import effective_limit
 from ..evidence import Evidence
@@ -55,7 +55,7 @@ def descend(problem: Problem, step: float, batch: int | None) -> Run:
     """w ← w − γ∇L(w), from the model's own gradient, until the loss is gone, or is beyond all
     bounds."""
     model, X, y, n = problem.model, problem.data.X, problem.data.y, problem.data.n
-    params, rng = problem.params0, np.random.default_rng(KEY)
+    params, rng = problem.start, np.random.default_rng(KEY)
     gain, largest, start = np.zeros(problem.data.d), 0.0, float(np.sum((model(params, X) - y) ** 2))
     weight = 2 * problem.loss.factor(n) * (1.0 if batch is None else n / batch)
     for k in range(1, STEPS + 1):
@@ -86,7 +86,7 @@ def stable_step(problem: Problem, beta: Array) -> float:
 
 def _descent(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    flow = limit(problem.model, problem.data, problem.loss, start=problem.params0).value
+    flow = limit(problem.model, problem.data, problem.loss, start=problem.start).value
     unit = stable_step(problem, flow)
     checks: list[Check] = []
     for name, share, batched in RUNS:
@@ -102,7 +102,7 @@ def _one(problem: Problem, flow: Array, name: str, step: float, batch: int | Non
         run = descend(problem, step, batch)
     if not run.converged:
         return [unknown_check(quantity, f"not converged in {run.steps} steps")]
-    model, start = problem.model, problem.params0
+    model, start = problem.model, problem.start
     try:
         predicted, _ = effective_limit(
             model, problem.data, problem.loss, start, step, run.steps, batch=batch, key=KEY

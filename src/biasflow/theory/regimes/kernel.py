@@ -88,7 +88,7 @@ def elsewhere(X: Array, places: int = PLACES) -> Array:
 def quiet_places(problem: Problem, flow: Trajectory) -> Array:
     """Those among random inputs at which f bends least when the weights move as this flow does: no
     gate changes there."""
-    candidates, start = elsewhere(problem.data.X, TRIED), problem.params0
+    candidates, start = elsewhere(problem.data.X, TRIED), problem.start
 
     def moved(share: float) -> Array:
         parts = iter(leaves(flow.final))
@@ -113,7 +113,7 @@ def size(params: Any) -> float:
 def differenced_kernel(problem: Problem, nudge: float) -> Array:
     """K₀ = Σ(∂f/∂w)(∂f/∂w)ᵀ by central differences of the model's outputs: a route without its
     derivatives."""
-    start = problem.params0
+    start = problem.start
     shapes = [np.shape(leaf) for leaf in leaves(start)]
     flat = np.concatenate([np.ravel(leaf) for leaf in leaves(start)])
     step = nudge * float(np.max(np.abs(flat)))
@@ -140,7 +140,7 @@ def _homogeneity(problem: Problem) -> Check:
     """K at 3w₀ from the model's derivatives against 3^{2(D−1)}K₀ from differences of its
     outputs."""
     K, other = (differenced_kernel(problem, nudge) for nudge in (NUDGE, 2 * NUDGE))
-    stretched = tangent_kernel(problem.model, scaled(problem.params0, STRETCH), problem.data.X)
+    stretched = tangent_kernel(problem.model, scaled(problem.start, STRETCH), problem.data.X)
     top = float(np.max(np.abs(K)))
     mismatch = (
         float(np.max(np.abs(stretched / STRETCH ** (2 * (problem.model.homogeneity - 1)) - K)))
@@ -166,7 +166,7 @@ class Departure:
 
 def bias_term(problem: Problem, X: Array) -> Array:
     """f(w(0), ·), the affine model's bias."""
-    return np.asarray(problem.model(problem.params0, X))
+    return np.asarray(problem.model(problem.start, X))
 
 
 def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
@@ -176,7 +176,7 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
     That is f₀ + (1 − e^{−2cKt})(y − f₀) with its bias term f₀ = f(w(0), ·), which is zero for an
     unbiased start.
     """
-    model, start = problem.model, problem.params0
+    model, start = problem.model, problem.start
     X, y = problem.data.X, problem.data.y
     bias, bias_elsewhere = (bias_term(problem, at) for at in (X, places))
     K, across = tangent_kernel(model, start, X), tangent_kernel(model, start, places, X)
@@ -224,7 +224,7 @@ def _moments(rates: Array, speed: float, last: float) -> Array:
 def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
     """The flow by raw gradients where it can be had, else the library's; and what it rests on:
     nothing if on a reduction."""
-    if nonsmooth(problem.model, problem.params0) is None:
+    if nonsmooth(problem.model, problem.start) is None:
         run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
         if not isinstance(run, str):
             return run, "∇L followed in the weights"
@@ -239,15 +239,15 @@ def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
 def _regime(problem: Problem, paired: bool, time_s: float) -> tuple[Check, ...]:
     """Flows from larger and larger multiples of the start against the linearised model: limit, way
     and kernel."""
-    kernel = tangent_interpolator(problem.model, problem.params0, problem.data.X, problem.data.y)
-    moved = kernel.objective / size(problem.params0)
+    kernel = tangent_interpolator(problem.model, problem.start, problem.data.X, problem.data.y)
+    moved = kernel.objective / size(problem.start)
     gated = GATED if isinstance(problem.model, TwoLayer) else ROUNDED_GATES
-    movements = MOVEMENTS if nonsmooth(problem.model, problem.params0) is None else gated
+    movements = MOVEMENTS if nonsmooth(problem.model, problem.start) is None else gated
     found: list[Departure] = []
     sources: list[str] = []
     scales: list[float] = []
     for movement in movements:
-        start = scaled(problem.params0, (moved / movement) ** (1 / problem.model.homogeneity))
+        start = scaled(problem.start, (moved / movement) ** (1 / problem.model.homogeneity))
         larger = dataclasses.replace(problem, start=start)
         flow, source = follow(larger, time_s / len(movements))
         if flow.events:  # a gate changed on the data: not there yet
@@ -313,7 +313,7 @@ def law_check(
 def _uniform(problem: Problem) -> tuple[Check, ...]:
     """Diagonal networks from α·1: the kernel is 2D²α^{2(D−1)}⟨x, x'⟩, and its limit min ℓ2."""
     D, alpha = problem.model.depth, start_scale(problem)
-    kernel = tangent_kernel_limit(problem.model, problem.data, problem.params0).value
+    kernel = tangent_kernel_limit(problem.model, problem.data, problem.start).value
     apart = float(np.max(np.abs(min_l2(problem.data.X, problem.data.y).value - kernel))) / float(
         np.max(np.abs(kernel))
     )
@@ -364,9 +364,9 @@ def _homogeneous(problem: Any) -> str | None:
 
 def _unbiased(problem: Problem) -> str | None:
     places = np.vstack([problem.data.X, elsewhere(problem.data.X)])
-    values = np.abs(problem.model(problem.params0, places))
-    bound = size(problem.params0) * np.sqrt(
-        np.diag(tangent_kernel(problem.model, problem.params0, places))
+    values = np.abs(problem.model(problem.start, places))
+    bound = size(problem.start) * np.sqrt(
+        np.diag(tangent_kernel(problem.model, problem.start, places))
     )
     worst = int(np.argmax(values - UNBIASED * bound))
     return (
@@ -385,7 +385,7 @@ def _reachable(problem: Problem) -> str | None:
 def _in_range(problem: Problem) -> str | None:
     try:
         kernel_interpolator(
-            tangent_kernel(problem.model, problem.params0, problem.data.X), problem.data.y
+            tangent_kernel(problem.model, problem.start, problem.data.X), problem.data.y
         )
     except BiasflowError as error:
         return str(error)

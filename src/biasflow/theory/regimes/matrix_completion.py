@@ -76,7 +76,7 @@ def flow_limit(problem: Problem, params: FactorParams, rtol: float = PLAIN) -> t
 def raw_flow(problem: Problem, factor: float, rtol: float, time_s: float) -> Trajectory:
     """The flow from a multiple of the start by raw gradients."""
     run = witness_flow(
-        dataclasses.replace(problem, start=scaled(problem.params0, factor)),
+        dataclasses.replace(problem, start=scaled(problem.start, factor)),
         rtol=rtol,
         time_s=time_s,
     )
@@ -97,7 +97,7 @@ def scaled(params: FactorParams, factor: float) -> FactorParams:
 
 def narrowed(problem: Problem) -> Problem:
     """The same flow with as many columns as U and V have rows together."""
-    U, V = problem.params0
+    U, V = problem.start
     rows = len(U) + len(V)
     if problem.model.rank <= rows:
         return problem
@@ -131,7 +131,7 @@ def started(problem: Problem, k: int | None = None, key: int = 0) -> Problem:
 def deviating(problem: Problem, share: float, key: int = 0) -> Problem:
     """U₀U₀ᵀ = 1 + share·Δ, with the Δ of a Gaussian start of `NARROW` columns; V₀ alike."""
     roots = []
-    for leaf in started(problem, NARROW, key).params0:
+    for leaf in started(problem, NARROW, key).start:
         half = leaf[:, NARROW:]
         values, vectors = np.linalg.eigh(
             np.eye(len(half)) + share * (half @ half.T / NARROW - np.eye(len(half)))
@@ -153,7 +153,7 @@ def rotated(problem: Problem) -> Problem:
 
 def matched(problem: Problem, unit: float) -> float:
     """The factor that gives the start's WWᵀ a mean diagonal of `unit` times the largest label."""
-    mean = np.mean(np.concatenate([np.sum(leaf * leaf, axis=1) for leaf in problem.params0]))
+    mean = np.mean(np.concatenate([np.sum(leaf * leaf, axis=1) for leaf in problem.start]))
     return float(np.sqrt(unit * np.max(np.abs(problem.data.y)) / mean))
 
 
@@ -167,12 +167,12 @@ def transition_scale(
     """
     from scipy.optimize import brentq
 
-    kernel = tangent_kernel_limit(problem.model, problem.data, problem.params0).value
-    rich = flow_limit(problem, scaled(problem.params0, matched(problem, RICH)))[0]
+    kernel = tangent_kernel_limit(problem.model, problem.data, problem.start).value
+    rich = flow_limit(problem, scaled(problem.start, matched(problem, RICH)))[0]
     apart = float(np.linalg.norm(rich - kernel))
 
     def beyond(log_factor: float) -> float:
-        M = end(problem, scaled(problem.params0, float(np.exp(log_factor))), rtol)[0]
+        M = end(problem, scaled(problem.start, float(np.exp(log_factor))), rtol)[0]
         return float(np.linalg.norm(M - kernel)) / apart - 0.5
 
     high = np.log(matched(problem, HIGH))
@@ -188,7 +188,7 @@ def kernel_spread(problem: Problem, k: int, key: int) -> float:
     """Root mean square of 2√k·K_nm/K̄ over pairs of entries in one row or column: one in the mean,
     for Gaussian starts."""
     start = narrowed(started(problem, k, key))
-    K = tangent_kernel(start.model, start.params0, np.eye(start.data.d))
+    K = tangent_kernel(start.model, start.start, np.eye(start.data.d))
     i, j = (index.ravel() for index in np.indices(start.model.shape))
     related = (i[:, None] == i) ^ (j[:, None] == j)
     return float(2 * np.sqrt(k) * np.sqrt(np.mean(K[related] ** 2)) / np.mean(np.diag(K)))
@@ -197,7 +197,7 @@ def kernel_spread(problem: Problem, k: int, key: int) -> float:
 def printed_kernel(problem: Problem) -> Array:
     """⟨U[i,:], U[i',:]⟩·1(j = j') + ⟨V[j,:], V[j',:]⟩·1(i = i') for the observed entries, as W
     prints it."""
-    U, V = problem.params0
+    U, V = problem.start
     i, j = np.divmod(np.argmax(problem.data.X, axis=1), problem.model.shape[1])
     return np.asarray(
         (U @ U.T)[np.ix_(i, i)] * (j[:, None] == j) + (V @ V.T)[np.ix_(j, j)] * (i[:, None] == i)
@@ -226,7 +226,7 @@ def _delta(problem: Problem) -> tuple[Check, ...]:
     filled = np.zeros(problem.model.shape)
     i, j, values = observed_entries(problem.data, problem.model.shape)
     filled[i, j] = values
-    kernel = tangent_kernel_limit(identity.model, identity.data, identity.params0).value
+    kernel = tangent_kernel_limit(identity.model, identity.data, identity.start).value
     apart = float(np.max(np.abs(kernel - filled))) / float(np.max(np.abs(filled)))
     spreads = np.array(
         [[kernel_spread(problem, k, key) / np.sqrt(k) for key in range(DRAWS)] for k in WIDTHS]
@@ -269,7 +269,7 @@ def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
         for unit in UNITS:
             factor = matched(start, unit)
             run = raw_flow(start, factor, SHARP, time_s / 8)
-            larger = dataclasses.replace(start, start=scaled(start.params0, factor))
+            larger = dataclasses.replace(start, start=scaled(start.start, factor))
             found.append(departure(larger, run, np.eye(problem.data.d)))
         ends, errors = np.array([d.end for d in found]), np.array([d.end_error for d in found])
         seen = ends > 3 * errors
@@ -362,7 +362,7 @@ def _indicators(problem: Any) -> str | None:
 
 
 def _unbiased(problem: Any) -> str | None:
-    U, V = problem.params0
+    U, V = problem.start
     size = float(np.max(np.abs(U) @ np.abs(V).T))
     return (
         None
@@ -374,10 +374,10 @@ def _unbiased(problem: Any) -> str | None:
 def _distinct(problem: Any) -> str | None:
     for start in (problem, started(problem)):
         try:
-            kernel = tangent_kernel_limit(start.model, start.data, start.params0).value
+            kernel = tangent_kernel_limit(start.model, start.data, start.start).value
         except BiasflowError as error:
             return f"too few columns for the tangent kernel to fit: {error}"
-    rich = flow_limit(start, scaled(start.params0, matched(start, RICH)))[0]
+    rich = flow_limit(start, scaled(start.start, matched(start, RICH)))[0]
     apart = float(np.max(np.abs(rich - kernel)))
     return (
         None

@@ -78,7 +78,7 @@ def _integrated(
 
     def field(tau: float, state: Array) -> Array:
         rows = [row.reshape(shape) for row in np.split(state, count + 2)]
-        slopes = sensitivities(problem, regrouped(problem.params0, rows[:count]))
+        slopes = sensitivities(problem, regrouped(problem.start, rows[:count]))
         total = sum(slope * slope for slope in slopes)
         if steered == "dual":
             speed = rate * moved
@@ -94,7 +94,7 @@ def _integrated(
         )
 
     sizes = np.broadcast_to(np.max(np.abs(parts), axis=0), shape)
-    slopes = sum(part * part for part in sensitivities(problem, regrouped(problem.params0, parts)))
+    slopes = sum(part * part for part in sensitivities(problem, regrouped(problem.start, parts)))
     duals = np.max(np.abs(moved if steered == "dual" else moved / np.max(slopes) / rate))
     # of β, at first
     reach = np.max(np.abs(moved)) * (np.max(slopes) * rate if steered == "dual" else 1.0)
@@ -116,7 +116,7 @@ def pushed(problem: Problem, weights: Any, moved: Array, steered: str = "dual") 
     """Coordinates pushed by `moved` from these weights, in s or until β has moved so far."""
     parts = [np.asarray(leaf, dtype=float) for leaf in leaves(weights)]
     fine, rough = (_integrated(problem, parts, moved, steered, rtol) for rtol in (FINE, ROUGH))
-    ends = [regrouped(problem.params0, rows[:-2]) for rows in (fine, rough)]
+    ends = [regrouped(problem.start, rows[:-2]) for rows in (fine, rough)]
     beta, other = (np.asarray(problem.model.effective(end)) for end in ends)
     slope = push_rate(problem) * sum(part * part for part in sensitivities(problem, ends[0]))
     return Pushed(
@@ -145,7 +145,7 @@ def _recipe(evidence: Evidence) -> tuple[Check, ...]:
     dual = -integrals[chosen] @ problem.data.X
     tilt = errors[chosen] * np.max(np.sum(np.abs(problem.data.X), axis=0))
     try:
-        found = pushed(problem, problem.params0, dual)
+        found = pushed(problem, problem.start, dual)
     except FloatingPointError as reason:
         return tuple(unknown_check(name, str(reason)) for name in names)
     beta = np.array([problem.model.effective(flow.at(float(t))) for t in times[chosen]])
@@ -172,7 +172,7 @@ def _recipe(evidence: Evidence) -> tuple[Check, ...]:
         witness=evidence.source and f"{evidence.source}; {PUSHED}",
         reason=evidence.missing,
         null=float(
-            np.max(np.abs(beta - problem.model.effective(problem.params0) - _linear(problem, dual)))
+            np.max(np.abs(beta - problem.model.effective(problem.start) - _linear(problem, dual)))
         )
         / size,
     )
@@ -189,7 +189,7 @@ def _linear(problem: Problem, dual: Array) -> Array:
     return np.asarray(
         push_rate(problem)
         * dual
-        * sum(part * part for part in sensitivities(problem, problem.params0))
+        * sum(part * part for part in sensitivities(problem, problem.start))
     )
 
 
@@ -249,13 +249,13 @@ def _least(evidence: Evidence, name: str) -> tuple[Check, ...]:
     """∇Q = f⁻¹ at the limit, where coordinates are pushed until they are there: Q is convex, and so
     is least where ∇Q ∈ Im Xᵀ."""
     problem, beta = evidence.network, np.asarray(evidence.limit.value, dtype=float)
-    X, start = problem.data.X, problem.model.effective(problem.params0)
+    X, start = problem.data.X, problem.model.effective(problem.start)
     singular, right = np.linalg.svd(X)[1:]
     null = right[int(np.sum(singular > max(X.shape) * np.finfo(float).eps * singular[0])) :]
     if len(null) == 0:
         return ()  # one interpolator: nothing to choose
     try:
-        found = pushed(problem, problem.params0, beta - start, "beta")
+        found = pushed(problem, problem.start, beta - start, "beta")
     except FloatingPointError as reason:
         return (unknown_check(name, str(reason)),)
     largest = float(np.max(np.abs(found.dual)))
@@ -300,7 +300,7 @@ def _reducible(problem: Any) -> str | None:
 def uneven(problem: Problem, key: int) -> Problem:
     """The same from a start that is neither uniform nor unbiased (W, footnote 2)."""
     rng = np.random.default_rng((83, key))
-    plus, minus = (leaf * rng.uniform(0.5, 1.5, problem.data.d) for leaf in problem.params0)
+    plus, minus = (leaf * rng.uniform(0.5, 1.5, problem.data.d) for leaf in problem.start)
     return Problem(problem.model, problem.data, problem.loss, DiagonalParams(plus, minus))
 
 

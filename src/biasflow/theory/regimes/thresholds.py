@@ -17,7 +17,7 @@ from scipy.optimize import brentq, minimize_scalar
 from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ...errors import BiasflowError
-from ...limits import limit
+from ...flows import limit
 from ...models import DiagonalNetwork
 from ..evidence import Evidence
 from ..examples import diagonal_problem

@@ -99,9 +99,7 @@ def _start_size(problem: Problem, s: float) -> Check:
     for k in widths:
         starts = [wide_start(problem, float(k), s, key) for key in range(DRAWS)]
         sizes.append(
-            np.mean(
-                [float(np.max(np.abs(start.model.effective(start.params0)))) for start in starts]
-            )
+            np.mean([float(np.max(np.abs(start.model.effective(start.start)))) for start in starts])
         )
     error = np.sqrt(2.0 / widths) + 1e-6  # of χ², the same draws at every k
     name = f"s = {s:g}: exponent in k of F(w(0))"
@@ -184,7 +182,7 @@ def _rich(problem: Problem, time_s: float) -> list[Check]:
     # the identity start has two columns for each direction
     unit = float(np.sqrt(np.max(np.abs(problem.data.y)) / 2))
     identity = started(problem)
-    whole = dataclasses.replace(identity, start=scaled(identity.params0, unit))
+    whole = dataclasses.replace(identity, start=scaled(identity.start, unit))
     run = witness_flow(whole, rtol=SHARP, time_s=time_s)
     wide = _followed(problem, k, 0.5, 0, time_s)
     if isinstance(run, str) or isinstance(wide, str):
@@ -207,7 +205,7 @@ def kernel_from_product(problem: Problem, M: Array) -> Array:
     """⟨V_j, V_j'⟩δ_ii' + ⟨U_i, U_i'⟩δ_jj' on the observed entries with UUᵀ = √(c² + MMᵀ), VVᵀ =
     √(c² + MᵀM), U₀U₀ᵀ = c·1."""
     i, j, _ = observed_entries(problem.data, problem.model.shape)
-    c = float(np.sum(problem.params0.U[0] ** 2))
+    c = float(np.sum(problem.start.U[0] ** 2))
     rows, cols = (matrix_root(c**2 * np.eye(len(P)) + P @ P.T) for P in (M, M.T))
     return np.asarray(
         (i[:, None] == i) * cols[np.ix_(j, j)] + (j[:, None] == j) * rows[np.ix_(i, i)]
@@ -222,7 +220,7 @@ def _formed(whole: Problem, run: Trajectory) -> Check:
         "M(∞)",
         whole.data.X,
     )
-    K, end = (tangent_kernel(whole.model, at, X) for at in (whole.params0, run.final))
+    K, end = (tangent_kernel(whole.model, at, X) for at in (whole.start, run.final))
     predicted = kernel_from_product(whole, np.asarray(whole.model.effective(run.final)))
     changed = float(np.max(np.abs(predicted - K)))
     largest = max(float(np.max(np.abs(leaf))) for leaf in run.final)

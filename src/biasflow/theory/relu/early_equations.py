@@ -87,8 +87,8 @@ def _eq9(evidence: Evidence) -> tuple[Check, ...]:
     for _ in range(STATES):
         size = float(np.sqrt(np.max(np.abs(p.data.y)) or 1.0)) * 10.0 ** rng.uniform(-1, 0.5)
         state = TwoLayerParams(
-            size * rng.standard_normal(p.params0.a.shape),
-            size * rng.standard_normal(p.params0.W.shape),
+            size * rng.standard_normal(p.start.a.shape),
+            size * rng.standard_normal(p.start.W.shape),
         )
         worst = max(worst, _from_differences(p, state))
     checks = [
@@ -109,7 +109,7 @@ def _eq9(evidence: Evidence) -> tuple[Check, ...]:
         checks += _along(whole, p, None, "", {"witness": _source(evidence)})
     quantity = "(10) from a start of 1e-9"
     early = rescaled(p, 1e-9 * float(np.sqrt(np.max(np.abs(p.data.y)))))
-    rate = float(np.max(row_norms(pulls(early, early.params0))))
+    rate = float(np.max(row_norms(pulls(early, early.start))))
     if rate == 0:
         return (*checks, unknown_check(quantity, "no neuron is pulled at the start"))
     flow = witness_flow(early, t1=4.0 / rate, time_s=evidence.time_left / 3)
@@ -217,7 +217,7 @@ def _fastest(p: Problem, flow: Trajectory) -> float:
 def _ascent(flow: Trajectory, p: Problem) -> Check:
     """s_jΣ_k y_kσ(⟨w_j, x_k⟩) on the sphere, which is s_j⟨D_j⁰, w_j⟩: it never falls, across
     changes of gates too."""
-    signs, values = np.sign(p.params0.a), []
+    signs, values = np.sign(p.start.a), []
     for t in np.linspace(0, float(flow.times[-1]), TIMES):
         units = _polar(flow, float(t))[0]
         values.append(signs * (np.maximum(units.W @ p.data.X.T, 0.0) @ p.data.y))

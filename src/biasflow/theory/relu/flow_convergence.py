@@ -280,7 +280,7 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
         distance(_only(end, inside), _only(each, inside)) / size for each in (best, equal)
     )
     # what of w(0) is across D_± stays, and moves |a|
-    kept = 2 * float(np.sqrt(squared_norm(_only(s.params0, inside)))) / size
+    kept = 2 * float(np.sqrt(squared_norm(_only(s.start, inside)))) / size
     idle, allowed = (
         distance(_only(end, rest), _only(best, rest)),
         np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))),

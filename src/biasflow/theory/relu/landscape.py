@@ -136,7 +136,7 @@ def _drawn(s: Setting, rng: np.random.Generator, signs: Array, k: int) -> TwoLay
     """A network of any size, balanced or not, on or off anywhere, with residuals that are small on
     some labels."""
     size = float(np.sqrt(np.max(np.abs(s.y)))) * 10.0 ** rng.uniform(-2, 1)
-    W = size * rng.standard_normal(s.params0.W.shape)
+    W = size * rng.standard_normal(s.start.W.shape)
     a = (
         signs
         * np.linalg.norm(W, axis=1)
@@ -153,7 +153,7 @@ def _cones(s: Setting, rng: np.random.Generator, signs: Array, k: int) -> TwoLay
     W = (
         float(np.sqrt(np.max(np.abs(s.y))))
         * 10.0 ** rng.uniform(-2, 1)
-        * rng.standard_normal(s.params0.W.shape)
+        * rng.standard_normal(s.start.W.shape)
     )
     for cluster in s.clusters:
         own = s.X[cluster.sign * s.y > 0]
@@ -165,7 +165,7 @@ def _cones(s: Setting, rng: np.random.Generator, signs: Array, k: int) -> TwoLay
 def _across(s: Setting) -> TwoLayerParams:
     """Residuals on one label only, whose neurons are nearly across its input: 2L·Σa_j²/n is then
     nearly ‖∇L‖²."""
-    (m, d), k = s.params0.W.shape, int(np.argmin(np.abs(s.y)))
+    (m, d), k = s.start.W.shape, int(np.argmin(np.abs(s.y)))
     a, W = np.zeros(m), np.zeros((m, d))
     size = float(np.sqrt(np.max(np.abs(s.y))))
     other = int(np.argmax(np.abs(s.y)))
@@ -293,7 +293,7 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
         )
     if 0 < s.ends[1] <= s.ends[2]:
         near = quotient(s, course.at((s.ends[1] + s.ends[2]) / 2)) / s.second.rate
-        near_zero = quotient(s, s.params0) / s.second.rate
+        near_zero = quotient(s, s.start) / s.second.rate
         checks.append(
             Check(
                 "‖∇L‖²/(L‖D_−‖) at the intermediate saddle: no PL all the way",
@@ -356,7 +356,7 @@ def explicit_loss(s: Setting, q: float) -> float:
     tilts = sum(
         s.n * (cluster.rate + q) * np.sqrt(2 * CLOSE * q / cluster.rate) for cluster in s.clusters
     )
-    return float(2 * s.n * q + tilts + len(s.params0.a) * q**2) ** 2 / (2 * s.n)
+    return float(2 * s.n * q + tilts + len(s.start.a) * q**2) ** 2 / (2 * s.n)
 
 
 def _small_enough(s: Setting) -> float:
@@ -377,7 +377,7 @@ def _largest_loss(s: Setting, q: float) -> float:
     rng = np.random.default_rng(0)
     worst = 0.0
     for k in range(DRAWS):
-        W, a = np.zeros_like(s.params0.W), np.zeros_like(s.params0.a)
+        W, a = np.zeros_like(s.start.W), np.zeros_like(s.start.a)
         aim = s.X[rng.integers(s.n)] if k % 2 else rng.standard_normal(s.X.shape[1])
         for cluster in s.clusters:
             tilt = aim if k % 4 < 2 else rng.standard_normal(s.X.shape[1])

@@ -309,7 +309,7 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
     """‖h‖_{F1} ≤ ½‖θ‖², at the start and for unbalanced copies of it; and at least the least for
     another interpolator."""
     p = evidence.network
-    a, W = p.params0
+    a, W = p.start
     checks = []
     for name, factor in (("the start", 1.0), ("the start with a doubled and w halved", 2.0)):
         params = TwoLayerParams(factor * a, W / factor)

@@ -166,8 +166,8 @@ class _Runs:
 def openings(s: Setting, problem: Problem, flow: Trajectory) -> dict[int, float]:
     """δ* for the neurons of a problem on orthogonal inputs, from its flow."""
     found = {}
-    start = problem.params0.W[:, : s.n] * np.exp(problem.log_scale)
-    for j, sign in enumerate(np.sign(problem.params0.a)):
+    start = problem.start.W[:, : s.n] * np.exp(problem.log_scale)
+    for j, sign in enumerate(np.sign(problem.start.a)):
         own = sign * s.y > 0
         on = own & (start[j] > 0)
         gains = np.sum(flow.states.W[:, j, : s.n][:, on] - start[j, on], axis=1)

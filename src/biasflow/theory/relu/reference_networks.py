@@ -57,7 +57,7 @@ def kernel_interpolator(problem: Problem) -> TwoLayerParams | None:
     """
     X, y = problem.data.X, problem.data.y
     size = float(np.sqrt(np.max(np.abs(y)) / np.max(np.linalg.norm(X, axis=1))))
-    m = max(len(problem.params0.a), FEATURES * problem.data.n)
+    m = max(len(problem.start.a), FEATURES * problem.data.n)
     W = size * np.random.default_rng(0).standard_normal((m, problem.data.d))
     features = np.maximum(X @ W.T, 0.0)
     a = np.asarray(np.linalg.lstsq(features, y, rcond=None)[0], dtype=np.float64)

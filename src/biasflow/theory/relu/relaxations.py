@@ -180,7 +180,7 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
     2(1−κ)/(1 + κcv/u), 1 − κ at least while they take half of the labels or less. So the excess
     falls as λ^{1−κ} or faster.
     """
-    scale = NEAR_ONE * float(np.sqrt(np.max(np.abs(s.y)) / len(s.params0.a)))
+    scale = NEAR_ONE * float(np.sqrt(np.max(np.abs(s.y)) / len(s.start.a)))
     checks: list[Check] = []
     gaps, errors = [], []
     rates = [
@@ -244,9 +244,9 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
 def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
     quantity = "falls of the loss over kinks at the end, without Assumption 3"
     outside = np.setdiff1d(
-        np.arange(len(s.params0.a)), np.concatenate([cluster.neurons for cluster in s.clusters])
+        np.arange(len(s.start.a)), np.concatenate([cluster.neurons for cluster in s.clusters])
     )
-    kept = TwoLayerParams(s.params0.a[outside], s.params0.W[outside])
+    kept = TwoLayerParams(s.start.a[outside], s.start.W[outside])
     own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
@@ -325,7 +325,7 @@ def few_problem(key: int) -> Problem:
     """Two labels of each sign and a few neurons, among them, for each label, one that is active on
     its input alone."""
     p = orthonormal_problem(4 * key + 3, scale=1e-30, m=16)
-    a, W = p.params0.a.copy(), p.params0.W.copy()
+    a, W = p.start.a.copy(), p.start.W.copy()
     for j, (x, y) in enumerate(zip(p.data.X, p.data.y, strict=True), start=2):
         products = p.data.X @ W[j]
         W[j] += (np.where(p.data.X @ x > 0.5, 1.0, -1.0) * np.abs(products) - products) @ p.data.X

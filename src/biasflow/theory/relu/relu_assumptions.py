@@ -107,8 +107,8 @@ def _assumption_3(evidence: Evidence) -> tuple[Check, ...]:
         own = np.flatnonzero(cluster.sign * p.data.y > 0)
         named = [
             j
-            for j in range(len(p.params0.a))
-            if cluster.sign * p.params0.a[j] > 0 and _active(p, j, own)
+            for j in range(len(p.start.a))
+            if cluster.sign * p.start.a[j] > 0 and _active(p, j, own)
         ]
         sign = "+" if cluster.sign > 0 else "−"
         exact = "products in rational arithmetic"
@@ -125,7 +125,7 @@ def _assumption_3(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _active(p: Problem, j: int, samples: Index) -> bool:
-    w = [Fraction(float(entry)) for entry in p.params0.W[j]]
+    w = [Fraction(float(entry)) for entry in p.start.W[j]]
     return all(
         sum((a * Fraction(float(b)) for a, b in zip(w, p.data.X[k], strict=True)), Fraction(0)) >= 0
         for k in samples
@@ -141,7 +141,7 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     """On raw gradients: at random and adversarial states, in steps of descent, and along a flow
     that projects onto nothing."""
     p = evidence.network
-    states = [*_states(p), p.params0]
+    states = [*_states(p), p.start]
     worst = max(_imbalance(p, state) for state in states)
     checks = [
         Check(
@@ -158,7 +158,7 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
     if isinstance(flow, str):
         return (*checks, unknown_check("drift of a_j² − ‖w_j‖² along the flow", flow))
     a, W = _scaled_states(flow)
-    a0, W0 = p.params0 if p.in_floats else (a[0], W[0])
+    a0, W0 = p.start if p.in_floats else (a[0], W[0])
     top = np.maximum(np.max(np.hypot(a, np.linalg.norm(W, axis=-1)), axis=0), np.finfo(float).tiny)
     # squares of 1e-200 underflow
     a, W, a0, W0 = a / top, W / top[:, None], a0 / top, W0 / top[:, None]
@@ -251,8 +251,8 @@ def _source(evidence: Evidence) -> str:
 def _states(p: Problem) -> list[TwoLayerParams]:
     """Random states of the problem's size, of others, unbalanced by six decades, and with neurons
     on kinks."""
-    rng, (m, d) = np.random.default_rng(0), p.params0.W.shape
-    size = max(float(np.max(np.abs(p.params0.W))), np.finfo(float).tiny)
+    rng, (m, d) = np.random.default_rng(0), p.start.W.shape
+    size = max(float(np.max(np.abs(p.start.W))), np.finfo(float).tiny)
     found = [
         TwoLayerParams(size * f * rng.standard_normal(m), size * g * rng.standard_normal((m, d)))
         for f, g in _FACTORS

@@ -50,16 +50,16 @@ def _network(problem: Any) -> str | None:
 def _alive(problem: Any) -> str | None:
     return (
         None
-        if np.any(problem.model.gates(problem.params0, problem.data.X))
+        if np.any(problem.model.gates(problem.start, problem.data.X))
         else "no neuron is active on any input"
     )
 
 
 def _balanced(problem: Any) -> str | None:
-    if not np.any(problem.params0.W):
+    if not np.any(problem.start.W):
         return "all neurons are zero"
-    top = float(np.max(np.abs(problem.params0.W))) or 1.0  # squares of 1e-200 underflow
-    a, W = problem.params0.a / top, problem.params0.W / top
+    top = float(np.max(np.abs(problem.start.W))) or 1.0  # squares of 1e-200 underflow
+    a, W = problem.start.a / top, problem.start.W / top
     off = np.abs(np.abs(a) - np.linalg.norm(W, axis=1)) > 1e-9 * np.abs(a)
     if np.any(off) or np.any(a == 0):
         return f"neuron {int(np.flatnonzero(off | (a == 0))[0])} starts with |a| ≠ ‖w‖, or at zero"
@@ -143,7 +143,7 @@ def _small(problem: Any) -> str | None:
 
 def _below(s: Setting, size: float) -> str:
     """How small for sure."""
-    needed = float(np.log(NEGLIGIBLE * size / (len(s.params0.a) * s.c)) / s.slowest)
+    needed = float(np.log(NEGLIGIBLE * size / (len(s.start.a) * s.c)) / s.slowest)
     return f", 1e{needed / np.log(10):.0f} for sure; a λ below float range is given by log_scale"
 
 

@@ -72,7 +72,7 @@ class Setting:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.X, self.y = problem, problem.data.X, problem.data.y
-        self.n, self.params0 = problem.data.n, problem.first_state
+        self.n, self.start = problem.data.n, problem.first_state
         self.lengths = np.linalg.norm(self.X, axis=1)
 
     @cached_property
@@ -84,7 +84,7 @@ class Setting:
     def _cluster(self, sign: float) -> Cluster:
         wanted = sign * self.y > 0
         X, y, lengths = self.X[wanted], self.y[wanted], self.lengths[wanted]
-        a, W = self.problem.params0
+        a, W = self.problem.start
         neurons = np.flatnonzero((np.sign(a) == sign) & np.all(W @ X.T >= 0, axis=1))
         return Cluster(
             sign, neurons, y @ X / self.n, (y / lengths**2) @ X, Growth(y, lengths, self.n)
@@ -112,7 +112,7 @@ class Setting:
     @cached_property
     def log_scale(self) -> float:
         """log λ."""
-        W = self.problem.params0.W
+        W = self.problem.start.W
         shifts = np.broadcast_to(self.problem.log_scale, len(W))
         size = np.max(np.abs(W), axis=1)
         top = float(np.max(np.log(size[size > 0]) + shifts[size > 0]))
@@ -121,7 +121,7 @@ class Setting:
     @cached_property
     def unit(self) -> TwoLayerParams:
         """g: the start over λ."""
-        a, W = self.problem.params0
+        a, W = self.problem.start
         shifts = np.broadcast_to(self.problem.log_scale, len(a)) - self.log_scale
         return TwoLayerParams(grown(a, shifts), grown(W, shifts))
 
@@ -195,7 +195,7 @@ class Setting:
         add to T, and what labels of the other sign exceed while their cluster turns adds to ‖D_A‖.
         offsets: in B's clock, of the first and second cluster.
         """
-        sizes = np.zeros(len(self.params0.a))
+        sizes = np.zeros(len(self.start.a))
         for j, i, growth in self.growths:
             cluster, other = self.clusters[i], self.clusters[1 - i]
             time = float(offsets[i]) + cluster.growth.delay(self._active(j, cluster))

@@ -209,7 +209,7 @@ class _March:
     """The state of an integration: neurons φ_j = θ_j·2^{−s_j}, sides of kinks, time, step."""
 
     def __init__(self, problem: Problem, tolerance: float) -> None:
-        a, W = problem.params0
+        a, W = problem.start
         groups = Groups(problem.data.X)
         log_scale = np.broadcast_to(problem.log_scale, a.shape)
         exponents = np.floor(log_scale / np.log(2))

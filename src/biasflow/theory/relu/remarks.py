@@ -236,7 +236,7 @@ def _step(
 
 def _euler(problem: Problem, k: int, span: float, steps: int) -> float:
     """How far below zero ⟨w, x_k⟩ gets in so many steps; σ'(0) = ½, which no step meets."""
-    params, lowest = problem.params0, 0.0
+    params, lowest = problem.start, 0.0
     for _ in range(steps):
         params = _step(problem, params, span / steps, 0.5, k)
         lowest = min(lowest, float(params.W[0] @ problem.data.X[k]))
@@ -343,7 +343,7 @@ def _likelihood(s: Setting) -> Check:
     package."""
     from scipy import stats
 
-    m, rng = len(s.params0.a), np.random.default_rng(0)
+    m, rng = len(s.start.a), np.random.default_rng(0)
     up, down = s.X[s.y > 0], s.X[s.y < 0]
     hits = 0
     for _ in range(DRAWS):
@@ -371,9 +371,9 @@ def _likelihood(s: Setting) -> Check:
 def _linear() -> Check:
     """Figure 2's data: the least norm, by a linear program on the circle, against 2‖v‖ of the
     linear interpolator ⟨v, x⟩."""
-    ds = two_points()
-    linear = 2 * float(np.linalg.norm(np.linalg.solve(ds.X, ds.y)))
-    found = least_mass(ds.X, ds.y, directions(ds.X)[0])
+    data = two_points()
+    linear = 2 * float(np.linalg.norm(np.linalg.solve(data.X, data.y)))
+    found = least_mass(data.X, data.y, directions(data.X)[0])
     quantity = "least variation norm on Figure 2's data over the linear interpolator's"
     if found is None:
         return unknown_check(quantity, "the linear program finds no measure that fits")

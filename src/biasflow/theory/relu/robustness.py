@@ -95,8 +95,8 @@ def _signed(s: Setting, flow: Trajectory) -> Setting:
     """The setting with the signs that neurons have in the end: where |a_j| < ‖w_j‖ a sign may
     change, and with it κ."""
     p, signs = s.problem, np.sign(flow.final.a)
-    a = np.where(signs != 0, signs * np.abs(p.params0.a), p.params0.a)
-    return Setting(dataclasses.replace(p, start=TwoLayerParams(a, p.params0.W)))
+    a = np.where(signs != 0, signs * np.abs(p.start.a), p.start.a)
+    return Setting(dataclasses.replace(p, start=TwoLayerParams(a, p.start.W)))
 
 
 def _grown(s: Setting, flow: Trajectory) -> list[Cluster]:
@@ -118,7 +118,7 @@ def _leaky(evidence: Evidence) -> tuple[Check, ...]:
         pair = pair[::-1]
     y, X = s.y[pair], s.X[pair]
     data = Dataset(X, y)
-    start = in_cones(rescaled(evidence.network, 1.0).params0, data, LEAKY)
+    start = in_cones(rescaled(evidence.network, 1.0).start, data, LEAKY)
     ends = {}
     for slope in (SLOPE, 0.0):
         model = TwoLayer(len(start.a), s.X.shape[1], *(("leaky_relu", slope) if slope else ()))
@@ -202,9 +202,9 @@ def unbalanced_family(key: int) -> Problem:
 
 def _with_outputs(p: Problem, key: int) -> Problem:
     rng, s = np.random.default_rng((73, key)), Setting(p)
-    a = s.scale * rng.standard_normal(len(p.params0.a))
-    a[:2] = p.params0.a[:2] * rng.uniform(1.0, 1.5, 2)
-    return Problem(p.model, p.data, p.loss, TwoLayerParams(a, p.params0.W))
+    a = s.scale * rng.standard_normal(len(p.start.a))
+    a[:2] = p.start.a[:2] * rng.uniform(1.0, 1.5, 2)
+    return Problem(p.model, p.data, p.loss, TwoLayerParams(a, p.start.W))
 
 
 def _led(problem: Any) -> str | None:

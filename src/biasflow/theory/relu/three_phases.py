@@ -104,7 +104,7 @@ def _wrong(s: Setting, cluster: Cluster, params: TwoLayerParams) -> float:
 def _lem3(evidence: Evidence) -> tuple[Check, ...]:
     course = Course(evidence)
     s, printed = course.setting, course.setting.ends[1]
-    start, size = s.params0, s.n * s.first.rate
+    start, size = s.start, s.n * s.first.rate
     late = float(s.first.size(course.at(printed)))
     t2 = course.t2
     checks = [
@@ -190,7 +190,7 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
             "<=",
             s.power(1 / 29),
             2 * course.error(printed) * size,
-            null=size - float(s.second.size(s.params0)),
+            null=size - float(s.second.size(s.start)),
             exponent=s.epsilon / 29,
             **powers,
         )
@@ -202,13 +202,13 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
     aligned, never = (s.second.misalignment(each) for each in (state, s.unit))
     moved, from_start = (
         float(np.max(np.linalg.norm((state.W - each.W)[s.first.neurons], axis=1)))
-        for each in (before, s.params0)
+        for each in (before, s.start)
     )
     others, both = (
         course.others(state, *clusters) / (3 * s.c) for clusters in (s.clusters, (s.first,))
     )
     left, whole = (
-        float(np.linalg.norm(course.residual(each, s.first))) / s.n for each in (state, s.params0)
+        float(np.linalg.norm(course.residual(each, s.first))) / s.n for each in (state, s.start)
     )
     scale = float(np.max(np.abs(state.W)))
     spread = error * (np.sqrt(2 * aligned * s.second.rate) + error)
@@ -282,7 +282,7 @@ def _lem12(evidence: Evidence) -> tuple[Check, ...]:
         course.error(course.t3) * float(np.sqrt(squared_norm(best))),
     )
     powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon / 31, **course.notes}
-    null = distance(s.params0, best)
+    null = distance(s.start, best)
     return (*checks, Check("‖θ(t₃) − θ*‖", gap, "<=", s.power(1 / 31), error, null=null, **powers))
 
 
