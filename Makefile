@@ -11,19 +11,23 @@ NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py te
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce test test-kernels lint bench fuzz matrix sharpness numbers clean
+.PHONY: reproduce test test-thorough test-kernels lint bench fuzz matrix sharpness numbers clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
 
+# The fast set; and what takes longer: the whole mutation matrix, further examples, the gallery, larger figures.
 test: $(DEV)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-thorough: $(DEV)
+	$(BIN)/python -m pytest -m "thorough and not slow" -n $(WORKERS) --dist loadgroup
 
 # The numerical tests once more, on kernels without AVX and FMA: other roundings, the same results. Numba keeps machine code by
 # processor, so the two do not mix in its cache.
 test-kernels: $(DEV)
 	$(BIN)/python -m pytest -m slow tests/kernels
-	$(BASIC) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(NUMERICAL)
+	$(BASIC) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadgroup $(NUMERICAL)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

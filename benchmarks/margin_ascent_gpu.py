@@ -6,8 +6,9 @@ kernels (float32 products as three bfloat16 parts on tensor cores); the peer, pl
 at highest precision (no TF32); and the same in float64. The soft-min is in float64 in all. The
 floor of a row is what its arithmetic and its traffic would take at the rates of the device: the two
 numbers beside it are operations over peak rate, and bytes over memory bandwidth, both measured
-here. How accurate the rows are is measured after a few steps, against float64. Needs a GPU;
-`--runs` sets the size of the batch.
+here. A run has one processor of the GPU to itself, so that a batch should have as many as the GPU
+has, or several times so many. How accurate the rows are is measured after a few steps, against
+float64. Needs a GPU; `--runs` sets the sizes of the batches.
 """
 
 from __future__ import annotations
@@ -89,10 +90,10 @@ def work(kind):
     weights and samples included."""
     pass_over = 2 * WIDTH * SAMPLES * COLUMNS
     state = 4 * WIDTH * (COLUMNS + 1)
-    # two passes of six products, one of three; the array of activations never leaves the chip
+    # two passes of six products, one of three; the array of activations never leaves a processor;
+    # the weights are read twice and written once, the samples' parts stay
     if kind == "fused":
-        parts = 3 * 2 * COLUMNS * (WIDTH + 2 * SAMPLES)
-        return "bfloat16", 15 * pass_over, 2 * state + 3 * parts
+        return "bfloat16", 15 * pass_over, 3 * state
     size = 4 if kind == "float32" else 8
     # written, read twice, and gates read once more
     return kind, 2 * pass_over, size / 4 * 2 * state + 4 * size * WIDTH * SAMPLES
@@ -101,23 +102,30 @@ def work(kind):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer iterations")
-    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--runs", type=int, nargs="+", default=[100, 400])
     chosen = parser.parse_args()
     import jax
-    import numpy as np
 
     jax.config.update("jax_enable_x64", True)
     if jax.default_backend() == "cpu":
         print("margin_ascent_gpu: JAX sees no GPU here; nothing to measure")
         return
-    steps, make = 200 if chosen.quick else 2000, batch_of(chosen.runs)
-    measured = rates()
-    exact, double = timed(make("float64", False), chosen.runs, steps)
-    plain_weights, plain = timed(make("float32", False), chosen.runs, steps)
-    fused_weights, fused = timed(make("float32", True), chosen.runs, steps)
+    steps, measured = 200 if chosen.quick else 2000, rates()
+    for runs in chosen.runs:
+        print_table(runs, steps, measured)
+
+
+def print_table(runs, steps, measured) -> None:
+    import jax
+    import numpy as np
+
+    make = batch_of(runs)
+    exact, double = timed(make("float64", False), runs, steps)
+    plain_weights, plain = timed(make("float32", False), runs, steps)
+    fused_weights, fused = timed(make("float32", True), runs, steps)
     rows = []
     for name, kind, micro, weights in (
-        ("GPU kernels, float32", "fused", fused, fused_weights),
+        ("GPU kernel, float32", "fused", fused, fused_weights),
         ("plain JAX, float32", "float32", plain, plain_weights),
         ("plain JAX, float64", "float64", double, exact),
     ):
@@ -137,7 +145,7 @@ def main() -> None:
         )
     tera = {name: value / 1e12 for name, value in measured.items()}
     note = (
-        f"{jax.devices()[0].device_kind}, JAX {jax.__version__}, {chosen.runs} runs, {steps} "
+        f"{jax.devices()[0].device_kind}, JAX {jax.__version__}, {runs} runs, {steps} "
         "iterations, best of three.\n"
         f"Measured here: copy {tera['bytes']:.2f} TB/s, products {tera['bfloat16']:.0f} "
         "(bfloat16), "

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import fast_set
 import warm_kernels
 
 HERE = Path(__file__).parent
@@ -26,6 +27,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "regime": ("relu",),
     "theory": EVERY,
     "training": ("ascent", "relu"),
+    "test_closures.py": ("relu",),
+    "test_compatibility.py": EVERY,
     "test_gallery.py": EVERY,
     "test_threads.py": ("relu", "dual"),
 }
@@ -40,7 +43,7 @@ def _room(item: pytest.Item) -> str:
 
 
 def _needs(item: pytest.Item) -> tuple[str, ...]:
-    return NEEDS.get(_room(item), ())
+    return NEEDS.get(item.path.name) or NEEDS.get(_room(item), ())
 
 
 def _group(item: pytest.Item) -> str | None:
@@ -55,8 +58,16 @@ def _group(item: pytest.Item) -> str | None:
     return item.location[0]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of workers alone: groups, and what needs no kernels first, while they are compiled."""
+    """What is left to the thorough set; of workers alone: groups, and what needs no kernels first,
+    while they are compiled."""
+    listed = fast_set.listed()
+    for item in items:
+        if not listed.isdisjoint(fast_set.names(item.nodeid)):
+            item.add_marker(pytest.mark.thorough)
+    if not any("::" in argument for argument in config.args):  # then whole files were collected
+        config.stash[fast_set.GONE] = fast_set.gone((item.nodeid for item in items), listed)
     if not hasattr(config, "workerinput"):
         return
     items.sort(key=lambda item: len(_needs(item)))

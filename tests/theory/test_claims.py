@@ -58,11 +58,18 @@ DEAR = (
     *("B/thm1", "B/saddles", "B/nearly", "C/thm2", "C/cor4", "C/thm5"),
     *("C/thm8", "C/thm10", "C/thm22", "C/growth", "C/interchange"),
 )
-"""Claims whose verdict takes more than five seconds of computing: one example in the fast set."""
+"""Claims whose verdict takes more than five seconds of computing: further examples are slow."""
+
+
+def further(name, key):
+    """The first example is in the fast set, the second in the thorough one."""
+    if key == 0:
+        return []
+    return [pytest.mark.slow if key > (name not in DEAR) else pytest.mark.thorough]
+
+
 EXAMPLES = [
-    pytest.param(
-        name, key, id=f"{key}-{name}", marks=[pytest.mark.slow] if key > (name not in DEAR) else []
-    )
+    pytest.param(name, key, id=f"{key}-{name}", marks=further(name, key))
     for key in (0, 1, 2, 7)
     for name in bf.claims()
 ]

@@ -170,25 +170,24 @@ def soft_minimum(
     samples that count, by default all; the gradient is zero at the others.
     """
     xp = margins.__array_namespace__()
-    least = xp.min(
-        margins if where is None else xp.where(where, margins, xp.inf), axis=-1, keepdims=True
-    )
-    u = margins if where is None else xp.where(where, margins, least)
+    least = xp.min(margins if where is None else xp.where(where, margins, xp.inf), axis=-1)
+    low = least[..., None]
+    u = margins if where is None else xp.where(where, margins, low)
     if log_beta is None:
-        gaps, v, bottom = u - least, u, least
+        gaps, v, bottom = u - low, u, low
     else:
         beta = xp.exp(xp.clip(log_beta, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-        gaps = xp.minimum(beta * (u - least), LARGEST)
-        v, bottom = (xp.clip(beta * part, -LARGEST, LARGEST) for part in (u, least))
+        gaps = xp.minimum(beta * (u - low), LARGEST)
+        v, bottom = (xp.clip(beta * part, -LARGEST, LARGEST) for part in (u, low))
     logs = loss.log_loss(v)
-    top = xp.max(logs, axis=-1, keepdims=True)
-    falls = xp.where(bottom >= _exponential_from(loss), -gaps, logs - top)
+    top = xp.max(logs, axis=-1)
+    falls = xp.where(bottom >= _exponential_from(loss), -gaps, logs - top[..., None])
     terms, slopes = xp.exp(falls), xp.exp(falls + (loss.log_slope(v) - logs))
     if where is not None:
         terms, slopes = xp.where(where, terms, 0.0), xp.where(where, slopes, 0.0)
-    total = xp.sum(terms, axis=-1, keepdims=True)
+    total = xp.sum(terms, axis=-1)
     count = math.log(u.shape[-1]) if where is None else xp.log(xp.sum(where, axis=-1))
-    return SoftMinimum(count - (top + xp.log(total))[..., 0], slopes / total, least[..., 0])
+    return SoftMinimum(count - (top + xp.log(total)), slopes / total[..., None], least)
 
 
 def _exponential_from(loss: MarginLoss) -> float:

@@ -2,7 +2,7 @@
 
 Padding changes nothing: masked samples have no weight, zero columns meet zero weights, zero neurons
 stay zero. Matrix products are in the chosen type at JAX's highest precision (float32 is float32,
-not TF32; on a GPU by those of `gpu_kernels`); sums over neurons, the soft-min, the norms and log
+not TF32; on a GPU by that of `gpu_kernels`); sums over neurons, the soft-min, the norms and log
 β are in float64.
 """
 
@@ -18,7 +18,7 @@ from .._core.arguments import Array
 from .._numerics.float_ranges import LARGEST_EXPONENT as LIMIT
 from ..errors import InputError
 from ..losses import MarginLoss, margin_loss, soft_minimum
-from .gpu_kernels import available, padded_sizes
+from .gpu_kernels import RUNS_WORTHWHILE, Shape, ascent, available, padded_sizes
 from .step_rules import Schedule
 from .trainables import Arrays, Start, Training
 
@@ -30,15 +30,12 @@ GPUS = ("gpu", "cuda")
 """What JAX calls the devices that run Triton kernels."""
 
 
-def both_layers(squared: bool, fused: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def both_layers(squared: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """One run with moving (a, W), fixed (X, y): the margins, and the weights after a step, back at
-    β = 1.
-
-    fused: the passes over samples and neurons are GPU kernels, float32 and ReLU only.
-    """
+    β = 1."""
     import jax.numpy as jnp
 
-    forward, backward = _fused_passes() if fused else _passes(squared)
+    forward, backward = _passes(squared)
 
     def margins(moving: Any, fixed: Any) -> tuple[Any, Any]:
         (a, W), (X, y) = moving, fixed
@@ -76,12 +73,6 @@ def _passes(squared: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return jnp.matmul((slopes * q[:, None]).T, X, precision=HIGHEST)
 
     return forward, backward
-
-
-def _fused_passes() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    from .gpu_kernels import outputs, pulls
-
-    return outputs, pulls
 
 
 def fixed_features(output: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -123,7 +114,11 @@ class Batch:
         where = chosen_device(device)
         place = functools.partial(jax.device_put, device=where)
         possible = (
-            training.fusible and dtype == "float32" and where.platform in GPUS and available()
+            training.fusible
+            and dtype == "float32"
+            and where.platform in GPUS
+            and len(starts) >= RUNS_WORTHWHILE
+            and available()
         )
         self.fused = possible if fused is None else fused
         self.sizes = [(start.fixed[0].shape[0], start.moving[0].shape[0]) for start in starts]
@@ -146,7 +141,15 @@ class Batch:
             raise InputError(
                 f"dtype: asked for {dtype} and a float64 soft-min, JAX gave {self.moving[0].dtype}"
             )
-        self.run = _loop(training, self.fused, margin_loss(loss), int(schedules[0].with_norm))
+        risk, with_norm = margin_loss(loss), int(schedules[0].with_norm)
+        (runs, n, d), m = self.fixed[0].shape, self.moving[0].shape[1]
+        self.run = (
+            ascent(
+                risk, with_norm, training.decay, runs, Shape(n, m, d), where.platform not in GPUS
+            )
+            if self.fused
+            else _loop(training, risk, with_norm)
+        )
 
     def advance(self, first: int, last: int) -> None:
         """Steps first … last − 1."""
@@ -185,12 +188,12 @@ class Batch:
 
 
 @functools.lru_cache(maxsize=32)
-def _loop(training: Training, fused: bool, loss: MarginLoss, with_norm: int) -> Any:
+def _loop(training: Training, loss: MarginLoss, with_norm: int) -> Any:
     """The compiled loop; the rate of a step at β = 1 is η(t)·β^(−decay)."""
     import jax
     import jax.numpy as jnp
 
-    margins, moved = training.traced(fused)
+    margins, moved = training.traced()
 
     def step(
         t: Any,

@@ -69,10 +69,10 @@ class Training(ABC):
     @property
     @abstractmethod
     def fusible(self) -> bool:
-        """Whether there are GPU kernels for it."""
+        """Whether there is a GPU kernel for it."""
 
     @abstractmethod
-    def traced(self, fused: bool) -> Any:
+    def traced(self) -> Any:
         """The same as one step in JAX, of one run: functions (margins, moved)."""
 
 
@@ -120,10 +120,10 @@ class BothLayers(Training):
     def fusible(self) -> bool:
         return not self.squared
 
-    def traced(self, fused: bool) -> Any:
+    def traced(self) -> Any:
         from .ascent_batches import both_layers
 
-        return both_layers(self.squared, fused)
+        return both_layers(self.squared)
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class FixedFeatures(Training):
     def fusible(self) -> bool:
         return False
 
-    def traced(self, fused: bool) -> Any:
+    def traced(self) -> Any:
         from .ascent_batches import fixed_features
 
         return fixed_features(self.output)

@@ -5,12 +5,14 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.neurons import margin_generation as generation
-from biasflow.limits.neurons.best_neuron import Neurons, search
+from biasflow.limits.neurons.best_neuron import SearchOracle
+from biasflow.limits.neurons.columns import no_neurons
 
 
-def nothing(d):
-    return Neurons(np.zeros((0, d + 1)), np.zeros(0))
+def search(rows, signed, rng, effort, restarts=60):
+    return SearchOracle(rows / 2, rng, restarts).search(
+        signed, no_neurons(rows.shape[1]), 0.0, effort, restarts
+    )
 
 
 def rotation(d, seed=0):
@@ -29,7 +31,7 @@ class TestExactSearch:
         rng = np.random.default_rng(n + d)
         rows = np.hstack([rng.uniform(-1, 1, (n, d)), np.ones((n, 1))])
         signed = rng.dirichlet(np.ones(n)) * rng.choice([-1, 1], n)
-        answer = search(rows, signed, nothing(d), rng, 0.0, np.inf)
+        answer = search(rows, signed, rng, np.inf)
         u = rng.standard_normal((200_000, d + 1))
         u = np.vstack([u / np.linalg.norm(u, axis=1)[:, None], answer.neurons.u])
         values = 0.5 * np.maximum(u @ rows.T, 0) @ signed
@@ -48,8 +50,8 @@ class TestExactSearch:
             np.hstack([grid, np.ones((len(grid), 1))]),
             rng.dirichlet(np.ones(len(grid))) * rng.choice([-1, 1], len(grid)),
         )
-        exact = search(rows, signed, nothing(d), rng, 0.0, np.inf)
-        climbed = search(rows, signed, nothing(d), rng, 0.0, 0.0, 300)
+        exact = search(rows, signed, rng, np.inf)
+        climbed = search(rows, signed, rng, 0.0, 300)
         assert climbed.kind == "heuristic" and climbed.maximum <= exact.maximum * (1 + 1e-12)
         assert climbed.maximum >= exact.maximum * (1 - 1e-6)
 
@@ -58,9 +60,7 @@ class TestExactSearch:
         candidates overflow their room."""
         angles = 2 * np.pi * np.arange(60) / 60
         rows = np.column_stack([np.cos(angles), np.sin(angles), np.ones(60)])
-        answer = search(
-            rows, np.full(60, 1 / 60), nothing(2), np.random.default_rng(0), 0.0, np.inf
-        )
+        answer = search(rows, np.full(60, 1 / 60), np.random.default_rng(0), np.inf)
         assert answer.maximum == pytest.approx(0.5, rel=1e-12)
 
 
@@ -148,13 +148,15 @@ class TestBudgets:
         ds, limit = plane
         calls = []
 
+        search = SearchOracle.search
+
         def interrupted(*arguments):
             calls.append(0)
             if len(calls) == 6:
                 raise KeyboardInterrupt
             return search(*arguments)
 
-        monkeypatch.setattr(generation, "search", interrupted)
+        monkeypatch.setattr(SearchOracle, "search", interrupted)
         early = bf.limits.f1_max_margin(ds.X, ds.y)
         assert early.stats["stopped"] == "interrupted" and early.certificate.kind == "bound"
         assert (
@@ -197,16 +199,17 @@ def test_an_early_exact_bound_does_not_hide_what_is_believed():
 @pytest.mark.parametrize("d", [2, 5])
 def test_the_relaxation_is_a_bound(d):
     """Against exact searches: for its own weights and for given ones."""
-    from biasflow.limits.neurons.relaxation import bounded_gain, proven_margin
+    from biasflow.limits.neurons.relaxation import bounded_gain, proven_level
 
     ds = bf.data.clusters(20, d, 2, key=d)
     rows = np.hstack([ds.X, np.ones((ds.n, 1))])
     limit = bf.limits.f1_max_margin(ds.X, ds.y, gap=1e-4)
-    bound, p = proven_margin(rows, ds.y, limit.stats["weights"], np.inf)
+    bound, q = proven_level(rows / 2, ds.y, limit.stats["weights"] * ds.y, np.inf)
+    p = q * ds.y
     assert bound >= limit.objective and p.min() >= 0 and np.sum(p) == pytest.approx(1)
     for weights in (p, limit.stats["weights"], np.full(ds.n, 1 / ds.n)):
         exact = bf.limits.margin_certificate(limit.value, ds.X, ds.y, weights=weights, time_s=600)
-        assert exact.kind == "exact" and bounded_gain(rows, weights * ds.y) >= exact.upper
+        assert exact.kind == "exact" and bounded_gain(rows / 2, weights * ds.y) >= exact.upper
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-6, 1e-4, 1.0])

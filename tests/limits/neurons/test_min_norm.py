@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.neurons.norm_oracles import CellsOracle, CircleOracle
+from biasflow.limits.neurons.listed_cells import ArcsOracle, CellsOracle
 from biasflow.limits.neurons.patterns import cell_count_bound, cells
 from biasflow.limits.neurons.rays import read_samples
 from biasflow.limits.neurons.relaxation import relaxed_maximum
@@ -241,7 +241,7 @@ def test_relaxation_bounds_the_exact_oracle(n, d, seed):
     samples = read_samples(rng.standard_normal((n, d)), np.ones(n)).directions
     oracle = CellsOracle(samples)
     for lam in (rng.standard_normal(n), np.abs(rng.standard_normal(n))):
-        exact = float(np.max(oracle.maxima(lam).features(samples) @ lam, initial=0.0))
+        exact = float(np.max(lam @ oracle.maximisers(lam, 1.0).features(samples), initial=0.0))
         assert exact * (1 - 1e-12) <= relaxed_maximum(samples, lam) <= 1.3 * exact
 
 
@@ -251,8 +251,8 @@ def test_arcs_and_cells_find_the_same_maximum():
     for _ in range(5):
         lam = rng.standard_normal(9)
         values = [
-            np.max(o.maxima(lam).features(samples) @ lam)
-            for o in (CircleOracle(samples), CellsOracle(samples))
+            np.max(lam @ o.maximisers(lam, 1.0).features(samples))
+            for o in (ArcsOracle(samples), CellsOracle(samples))
         ]
         assert values[0] == pytest.approx(values[1], rel=1e-12)
 

@@ -1,16 +1,23 @@
-"""Which neuron gains most: max ½sΣ_ip_iy_i(⟨u, (x_i,1)⟩)₊ over unit u and s = ±1, for weights p (C,
-Proposition 12)."""
+"""Which neuron gains most: max sΣ_iq_i(⟨u, c_i⟩)₊ over unit u and s = ±1, for signed weights q on
+the samples (B, eq. 8; C, Proposition 12).
+
+For least norms c_i are unit samples, for F1 margins ½(x_i, 1) and q_i = p_iy_i. One interface: an
+exact oracle lists arcs or cells (`listed_cells`); the one here visits every face where that is
+cheap, and climbs from many starts elsewhere."""
 
 from __future__ import annotations
 
 import functools
 import math
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..._core.arguments import Array, Index, Mask, row_lengths
+from ..._core.arguments import Array, row_lengths
+from .columns import Neurons, neurons_along, no_neurons
+from .relaxation import proven_level
 
 EPS = float(np.finfo(float).eps)
 RANK = 1e-13
@@ -22,32 +29,15 @@ WALK_EACH_ROUND = 4e6
 """Faces × dimension that an exact search may visit in every round: a few tenths of a second."""
 WALK_RATE = 1e7
 """Faces × dimension that an exact search visits in a second, cautiously."""
+STRESS = 1000
+"""Random starts of either sign before a guess is believed."""
+SPANNING = 20
+"""Tries at neurons whose features span those of all networks."""
 LARGEST = 400
 """Exponent of two of the largest entry of rows that are searched: products of two are far from
 overflow."""
 DECIMALS = 9
 """Decimals to which neurons must agree to count as one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Neurons:
-    """Unit directions (k, d+1) and signs (k,)."""
-
-    u: Array
-    s: Array
-
-    def features(self, rows: Array) -> Array:
-        """½s_j(⟨u_j, x̃_i⟩)₊, (n, k)."""
-        return 0.5 * self.s * np.maximum(rows @ self.u.T, 0.0)
-
-    def chosen(self, which: Index | Mask) -> Neurons:
-        return Neurons(self.u[which], self.s[which])
-
-    def joined(self, other: Neurons) -> Neurons:
-        return Neurons(np.vstack([self.u, other.u]), np.append(self.s, other.s))
-
-    def __len__(self) -> int:
-        return int(self.s.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +49,109 @@ class Answer:
     values: Array
     maximum: float
     kind: str
+
+
+class Oracle(ABC):
+    """Finds the best neurons for samples' rows (n, r) of rank r."""
+
+    rows: Array
+
+    @abstractmethod
+    def best(self, q: Array, starts: Neurons, floor: float) -> Answer:
+        """The best neurons for q, of either sign; those below `floor` may be left out. starts:
+        neurons that may be near them."""
+
+    @abstractmethod
+    def spanning(self, targets: Array) -> Neurons:
+        """Neurons that can fit any labels that a network can, and these well if that is cheap."""
+
+    def verified(self, q: Array, starts: Neurons, floor: float, deadline: float) -> Answer:
+        """The same where nothing better seems to exist: with more effort, until the deadline."""
+        return self.best(q, starts, floor)
+
+    def proven(self, targets: Array, q: Array, deadline: float) -> tuple[float, Array]:
+        """A bound on the largest gain under weights near q with ⟨targets, q⟩ = 1, and the
+        weights."""
+        return np.inf, q
+
+
+class SearchOracle(Oracle):
+    """Every face of the arrangement where that is cheap, or time allows it when asked to verify;
+    else local maxima from `restarts` random starts and those given, which prove nothing."""
+
+    def __init__(
+        self, rows: Array, rng: np.random.Generator, restarts: int, deadline: float = math.inf
+    ) -> None:
+        self.rows, self.rng, self.restarts, self.deadline = rows, rng, restarts, deadline
+        ready(faces_to_visit(*rows.shape) > WALK_EACH_ROUND)
+
+    def best(self, q: Array, starts: Neurons, floor: float) -> Answer:
+        return self.search(q, starts, floor, WALK_EACH_ROUND, self.restarts)
+
+    def verified(self, q: Array, starts: Neurons, floor: float, deadline: float) -> Answer:
+        effort = WALK_RATE * (deadline - time.monotonic())
+        return self.search(q, starts, floor, effort, STRESS)
+
+    def proven(self, targets: Array, q: Array, deadline: float) -> tuple[float, Array]:
+        return proven_level(self.rows, targets, q, deadline)
+
+    def search(
+        self, q: Array, starts: Neurons, floor: float, effort: float, restarts: int
+    ) -> Answer:
+        """Exactly where that costs at most `effort` faces, else from starts."""
+        on = q != 0
+        known = float(np.max(q @ starts.features(self.rows), initial=0.0))
+        reduced, basis, lost = _in_their_span(self.rows[on])
+        if faces_to_visit(*reduced.shape) <= effort:
+            jitter = JITTER * (reduced.shape[1] > 3) * row_lengths(self.rows[on])
+            shift = float(np.abs(q[on]) @ (lost + jitter))
+            return _lifted(_exact(reduced, q[on], floor), basis, shift, known)
+        starts = Neurons(starts.u @ basis.T, starts.s)
+        return _lifted(self._from_starts(reduced, q[on], starts, restarts), basis, 0.0, known)
+
+    def _from_starts(self, rows: Array, q: Array, starts: Neurons, restarts: int) -> Answer:
+        found, values, dim = no_neurons(rows.shape[1]), np.zeros(0), rows.shape[1]
+        for sign in (1.0, -1.0):
+            fresh = self.rng.standard_normal((restarts, dim))
+            begin = neurons_along(np.vstack([starts.u[starts.s == sign], fresh]), sign)
+            u, reached = climbed(rows, sign * q, begin.u, self.deadline)
+            found = found.joined(Neurons(u, np.full(len(u), sign)))
+            values = np.append(values, reached)
+        return Answer(found, values, float(np.max(values, initial=0.0)), "heuristic")
+
+    def spanning(self, targets: Array) -> Neurons:
+        n, rank = self.rows.shape
+        if n <= rank:
+            return independent_start(self.rows, targets)
+        found = neurons_along(np.vstack([self.rows, -self.rows])).sided(self.rows)
+        for _ in range(SPANNING):
+            if time.monotonic() > self.deadline:
+                break
+            rays = np.array([self._random_ray() for _ in range(4 * n)])
+            found = found.joined(neurons_along(rays).sided(self.rows)).spanning(self.rows)
+            if np.linalg.matrix_rank(found.features(self.rows)) == n:
+                break
+        return found.both_ways()
+
+    def _random_ray(self) -> Array:
+        n, rank = self.rows.shape
+        _, _, vt = np.linalg.svd(
+            self.rows[self.rng.choice(n, rank - 1, replace=False)], full_matrices=True
+        )
+        ray: Array = vt[-1] * self.rng.choice([-1.0, 1.0])
+        return ray
+
+
+def independent_start(samples: Array, targets: Array) -> Neurons:
+    """For independent samples: unit neurons that see one of them each, and one per sign that fits
+    all labels of that sign."""
+    one_each = np.eye(targets.size)
+    sides = np.maximum(targets, 0.0), np.maximum(-targets, 0.0)
+    # labels of one sign may all be tiny
+    per_sign = [side / np.max(side) for side in sides if np.count_nonzero(side) > 1]
+    seen = np.vstack([one_each, *per_sign])
+    along = neurons_along(seen @ np.linalg.pinv(samples).T)
+    return Neurons(along.u, along.s, np.sign(seen)).both_ways()
 
 
 def in_units(rows: Array) -> tuple[Array, int]:
@@ -83,33 +176,9 @@ def ready(climbing: bool) -> None:
         announced("best-neuron", climb, np.eye(2), np.eye(2), np.eye(2))
 
 
-def search(
-    rows: Array,
-    signed: Array,
-    starts: Neurons,
-    rng: np.random.Generator,
-    floor: float,
-    effort: float,
-    restarts: int = 60,
-) -> Answer:
-    """The best neurons for `signed` = py: exactly where that costs at most `effort` faces, else
-    from `restarts` random starts and those given."""
-    on = signed != 0
-    known = float(np.max(signed @ starts.features(rows), initial=0.0))
-    reduced, basis, lost = _in_their_span(rows[on])
-    if faces_to_visit(*reduced.shape) <= effort:
-        jitter = JITTER * (reduced.shape[1] > 3) * row_lengths(rows[on])
-        shift = 0.5 * float(np.abs(signed[on]) @ (lost + jitter))
-        return _lifted(_exact(reduced, 0.5 * signed[on], floor), basis, shift, known)
-    starts = Neurons(starts.u @ basis.T, starts.s)
-    answer = _from_starts(reduced, 0.5 * signed[on], starts, rng, restarts)
-    return _lifted(answer, basis, 0.0, known)
-
-
-def exact_effort(rows: Array, signed: Array) -> float:
+def exact_effort(rows: Array, q: Array) -> float:
     """What an exact search would visit."""
-    on = signed != 0
-    return faces_to_visit(*_in_their_span(rows[on])[0].shape)
+    return faces_to_visit(*_in_their_span(rows[q != 0])[0].shape)
 
 
 def faces_to_visit(n: int, rank: int) -> float:
@@ -161,20 +230,6 @@ def climbed(rows: Array, q: Array, u: Array, deadline: float = math.inf) -> tupl
             break
     reached = np.isfinite(values)
     return u[reached], values[reached]
-
-
-def _from_starts(
-    rows: Array, q: Array, starts: Neurons, rng: np.random.Generator, restarts: int
-) -> Answer:
-    found = []
-    for sign in (1.0, -1.0):
-        fresh = rng.standard_normal((restarts, rows.shape[1]))
-        u = np.vstack([starts.u[starts.s == sign], fresh])
-        lengths = np.linalg.norm(u, axis=1)
-        u, values = climbed(rows, sign * q, (u / lengths[:, None])[lengths > 0])
-        found.append((u, np.full(values.size, sign), values))
-    u, s, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Answer(Neurons(u, s), values, float(np.max(values, initial=0.0)), "heuristic")
 
 
 def _lifted(answer: Answer, basis: Array, shift: float, known: float) -> Answer:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._core.arguments import Array
-from .norm_oracles import Directions
+from .columns import Neurons
 
 VANISHED = 1e-10
 """Share of the largest neuron below which one is dropped while solving; feasibility is restored by
@@ -58,15 +58,13 @@ class Solved:
         return float(np.max(np.abs(fitted - targets)))
 
 
-def merged(directions: Directions, masses: Array) -> list[Neuron]:
+def merged(columns: Neurons, masses: Array) -> list[Neuron]:
     """One neuron for all that share a closed cell and a sign, the heaviest first."""
     neurons: list[Neuron] = []
-    for j in np.argsort(-np.abs(masses)):
-        if masses[j] == 0:
+    for j in np.argsort(-masses):
+        if masses[j] <= 0 or columns.sides is None:
             break
-        new = Neuron(
-            float(np.sign(masses[j])), abs(masses[j]) * directions.u[j], directions.sides[j]
-        )
+        new = Neuron(float(columns.s[j]), masses[j] * columns.u[j], columns.sides[j])
         for i, old in enumerate(neurons):
             if old.sign == new.sign and np.all(old.sides * new.sides >= 0):
                 sides = np.where(old.sides == 0, new.sides, old.sides)

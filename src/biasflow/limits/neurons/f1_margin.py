@@ -18,13 +18,27 @@ from ..._numerics.exact_sums import as_integers
 from ...models import Particles
 from ..hard_margins import nearest_weights
 from ..rational_games import LineBracket, line_bracket
-from .best_neuron import Neurons, exact_effort
+from .best_neuron import SearchOracle, exact_effort, in_units
+from .column_generation import Bracket, Effort, generate
+from .columns import Neurons, neurons_along
 from .labelled_inputs import Labelled, read_labelled, without_bias
-from .margin_generation import POLISH, Bracket, generate
+from .masters import LAST_S, MarginMaster
 
 EPS = float(np.finfo(float).eps)
 LARGE = 3000
 """Samples above which the first weights are uniform: the kernel's would take a while."""
+TINY = float(np.finfo(float).smallest_subnormal)
+"""What is lost of an entry that underflows, at most."""
+STREAM = 7
+"""Start of the random stream, so that data drawn with the same key are independent of the
+starts."""
+START = 100
+"""Random neurons of either sign to begin with."""
+RESTARTS = 60
+"""Random starts of either sign in a round."""
+PROOF_SHARE, PROOF_S = 0.15, 1.5
+"""Share of the budget, and at least so many seconds, that the search for a proof may take beyond
+it, where faces are too many."""
 
 
 @keyword_only("gap", "time_s", "key")
@@ -66,10 +80,57 @@ def f1_max_margin(
     if data.conflict is not None:
         return _zero(data)
     began = time.monotonic()
-    found = as_limit(generate(data.rows, data.y, gap, time_s, key, first_weights(data)), data, gap)
+    found = as_limit(margin_bracket(data, gap, time_s, key), data, gap)
     if found.certificate.kind == "exact" or data.rows.shape[1] > 2:
         return found
-    return _on_a_line(found, data, gap, max(began + time_s, time.monotonic() + POLISH))
+    return _on_a_line(found, data, gap, max(began + time_s, time.monotonic() + LAST_S))
+
+
+def margin_bracket(
+    data: Labelled, gap: float, time_s: float, key: int, extra: Neurons | None = None
+) -> Bracket:
+    """Column generation from random neurons, and `extra` ones, in units of ½(x, 1)."""
+    rows, unit = in_units(data.rows / 2)
+    rng = np.random.default_rng([STREAM, key])
+    oracle = SearchOracle(rows, rng, RESTARTS)
+    u = rng.standard_normal((START, rows.shape[1]))
+    columns = neurons_along(u).both_ways()
+    columns = columns if extra is None else extra.joined(columns)
+    end = time.monotonic() + time_s
+    effort = Effort(gap, gap, end, end + max(PROOF_SHARE * time_s, PROOF_S))
+    master, bracket = MarginMaster(rows, data.y), first_bracket(rows, data.y)
+    first = first_weights(data) * data.y
+    generate(master, oracle, columns, bracket, effort, first)
+    return bracket.times(unit, rows.shape[1] * TINY)
+
+
+def first_bracket(rows: Array, y: Array) -> Bracket:
+    """What needs no search: f in the unit ball is ½-Lipschitz and |f(x)| ≤ ½‖x̃‖, so γ₁ ≤ Δ/4 and
+    γ₁ ≤ ½min‖x̃_i‖; rows are ½x̃_i."""
+    lengths = np.linalg.norm(rows, axis=1)
+    nearest = int(np.argmin(lengths))
+    q, upper = np.zeros(y.size), float(lengths[nearest])
+    q[nearest] = y[nearest]
+    plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    if plus.size and minus.size:
+        i, j, distance = closest_pair(rows[plus], rows[minus])
+        if distance / 2 < upper:
+            upper, q = distance / 2, np.zeros(y.size)
+            q[[plus[i], minus[j]]] = 0.5, -0.5
+    axis = np.eye(rows.shape[1])[-1:]
+    nothing = Neurons(np.vstack([axis, axis]), np.array([1.0, -1.0]))
+    return Bracket(nothing, np.array([0.5, 0.5]), 0.0, q, upper)
+
+
+def closest_pair(A: Array, B: Array) -> tuple[int, int, float]:
+    """Rows of A and B at the least distance."""
+    best = (0, 0, np.inf)
+    for i, row in enumerate(A):
+        lengths = row_lengths(B - row)
+        j = int(np.argmin(lengths))
+        if lengths[j] < best[2]:
+            best = (i, j, float(lengths[j]))
+    return best
 
 
 def _on_a_line(
@@ -136,7 +197,7 @@ def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
     lower, upper = _rounded(bracket, data)
     reached = (upper - lower) / lower if lower > 0 else np.inf
     stats: dict[str, Any] = {
-        "weights": data.spread(bracket.weights),
+        "weights": data.spread(bracket.weights * data.y),
         "relative_gap": reached,
         "upper_kind": bracket.kind,
         "heuristic_upper": max(min(bracket.guess, upper), lower),
@@ -162,7 +223,7 @@ def _rounded(bracket: Bracket, data: Labelled) -> tuple[float, float]:
     longest = float(np.max(row_lengths(data.rows)))
     margins = (
         data.y
-        * (bracket.neurons.features(data.rows) @ bracket.masses)
+        * (bracket.neurons.features(data.rows / 2) @ bracket.masses)
         / float(np.sum(bracket.masses))
     )
     lower = max(float(np.min(margins)) - (k + 2 * d + 8) * EPS * longest / 2, 0.0)
@@ -177,7 +238,7 @@ def as_measure(neurons: Neurons, masses: Array) -> Particles:
 def _note(bracket: Bracket, data: Labelled) -> str:
     if bracket.guess >= bracket.upper or bracket.guess_weights is None:
         return ""
-    faces = exact_effort(data.rows, bracket.guess_weights * data.y) / data.rows.shape[1]
+    faces = exact_effort(data.rows, bracket.guess_weights) / data.rows.shape[1]
     return (
         f"inputs of dimension {data.rows.shape[1] - 1}: {faces:.1g} faces are too many for an "
         "exact search in the time given; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,16 @@ from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, label_size, positive_float, positive_int, system
 from ..._core.results import Certificate, Limit
+from ...errors import ConvergenceError
 from ...models import TwoLayerParams, augmented
 from ..rounding import WIDE
+from .best_neuron import Oracle, SearchOracle
+from .column_generation import Bracket, Effort, generate
+from .columns import no_neurons
 from .labelled_inputs import without_bias
+from .listed_cells import ArcsOracle, CellsOracle, ListedOracle
+from .masters import NormMaster
 from .norm_bracket import network_bracket
-from .norm_generation import generate
-from .norm_oracles import CellsOracle, CircleOracle, MultistartOracle, Oracle
 from .patterns import cell_count_bound, enumeration_cost
 from .rays import Samples, read_samples
 from .uniqueness import uniqueness
@@ -22,6 +27,12 @@ from .uniqueness import uniqueness
 MAX_CELLS = 5000
 MAX_ENUMERATION = 200_000
 """Most cells that are listed, and most candidates looked at to list them: a few seconds."""
+RESTARTS = 24
+"""Random starts of either sign in a round, where cells are too many to list."""
+PROOF_SHARE = 0.3
+"""Share of the time that is kept for the proof of the dual bound, where that is searched for."""
+BEYOND = 1e-2
+"""The gap aimed at, as a share of the gap asked for."""
 
 
 def min_norm_interpolator(
@@ -68,39 +79,56 @@ def min_norm_interpolator(
         return Limit(empty, 0.0, Certificate(0.0, 0.0, 0.0, "closed-form"), stats)
     if _orthogonal(samples):
         return _closed_form(samples, X, y)
-    method, oracle = _oracle(samples, key)
-    found = generate(oracle, samples.targets, gap, time_s)
-    exact = found.gap <= gap
-    unique = (
-        uniqueness(oracle, found.neurons, found.lam)
-        if exact and method != "columns"
-        else (None, None)
+    method, found, unique = _generated(samples, gap, time_s, key)
+    vectors, lam = (
+        found.masses[:, None] * found.neurons.u / found.lower,
+        found.weights / found.upper,
     )
-    stats = _stats(samples, method, found.lam, len(found.neurons), unique)
-    stats |= {"rounds": found.rounds, "columns": found.columns}
-    vectors = np.array([neuron.v for neuron in found.neurons])
-    signs = np.array([neuron.sign for neuron in found.neurons])
-    return _limit(
-        vectors,
-        signs,
-        found.lam,
-        found.dual,
-        "exact" if exact else "bound",
-        samples,
-        X,
-        y,
-        stats,
-        gap,
-    )
+    stats = _stats(samples, method, lam, len(found.neurons), unique)
+    stats |= {"rounds": found.rounds, "columns": found.met}
+    kind, dual = "exact" if found.gap <= gap else "bound", 1 / found.upper
+    return _limit(vectors, found.neurons.s, lam, dual, kind, samples, X, y, stats, gap)
 
 
-def _oracle(samples: Samples, key: int) -> tuple[str, Oracle]:
+def _generated(
+    samples: Samples, gap: float, time_s: float, key: int
+) -> tuple[str, Bracket, tuple[bool | None, bool | None]]:
+    """The method, its bracket around 1/Σ|c_j|, and what it says of uniqueness."""
+    end = time.monotonic() + time_s
+    effort = Effort(gap, BEYOND * gap, end - PROOF_SHARE * time_s, end)
+    method, oracle = _oracle(samples, key, effort.search_until)
+    nothing = no_neurons(samples.rank), np.zeros(0)
+    found = generate(
+        NormMaster(samples.directions, samples.targets),
+        oracle,
+        oracle.spanning(samples.targets),
+        Bracket(*nothing, 0.0, np.zeros(samples.targets.size), np.inf),
+        effort,
+    )
+    if found.stopped == "interrupted" and not found.lower:
+        raise KeyboardInterrupt
+    if not found.lower:
+        late = time.monotonic() > effort.search_until
+        why = (
+            f" within {time_s:g} s; raise time_s"
+            if late
+            else "; the inputs are too close to one another"
+        )
+        raise ConvergenceError(f"min_norm_interpolator: no interpolating network was found{why}")
+    if found.gap > gap or not isinstance(oracle, ListedOracle):
+        return method, found, (None, None)
+    lam = found.weights / found.upper
+    return method, found, uniqueness(oracle, found.neurons, found.masses, lam)
+
+
+def _oracle(samples: Samples, key: int, deadline: float) -> tuple[str, Oracle]:
     n, rank = samples.directions.shape
     if rank == 2:
-        return "arcs", CircleOracle(samples.directions)
+        return "arcs", ArcsOracle(samples.directions)
     if cell_count_bound(n, rank) <= MAX_CELLS and enumeration_cost(n, rank) <= MAX_ENUMERATION:
         return "cells", CellsOracle(samples.directions)
-    return "columns", MultistartOracle(samples.directions, key)
+    rng = np.random.default_rng(key)
+    return "columns", SearchOracle(samples.directions, rng, RESTARTS, deadline)
 
 
 def _orthogonal(samples: Samples) -> bool:

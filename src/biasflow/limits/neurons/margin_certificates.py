@@ -3,6 +3,7 @@ Proposition 12)."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +14,12 @@ from ..._core.arguments import Array, Index, labels, positive_float, positive_in
 from ..._core.results import Enclosure
 from ...errors import InputError
 from ...models import as_particles
-from .best_neuron import WALK_RATE, Neurons, in_units, search
-from .f1_margin import first_weights
+from .best_neuron import SearchOracle, in_units
+from .columns import Neurons, no_neurons
+from .f1_margin import RESTARTS, STREAM, margin_bracket
 from .labelled_inputs import Labelled, read_labelled, without_bias
-from .margin_generation import STREAM, generate
 from .relaxation import bounded_gain
 
-RESTARTS = 1000
-"""Random starts per sign where an exact search is too long."""
 ON_MARGIN = 1e-9
 """Relative distance from the margin at which a sample still counts as on it."""
 
@@ -100,8 +99,8 @@ def margin_certificate(
         p, upper, kind, guess = data.conflict_weights, 0.0, "exact", 0.0
     else:
         neurons = Neurons(particles.directions, particles.signs)
-        bracket = generate(data.rows, data.y, gap, time_s, key, first_weights(data), neurons)
-        p, upper, kind = data.spread(bracket.weights), bracket.upper, bracket.kind
+        bracket = margin_bracket(data, gap, time_s, key, neurons)
+        p, upper, kind = data.spread(bracket.weights * data.y), bracket.upper, bracket.kind
         guess = min(bracket.guess, upper)
     margin, mean = float(np.min(margins)), float(p @ margins)
     return MarginCertificate(p, margins, margin, upper, upper - mean, mean - margin, kind, guess)
@@ -114,10 +113,10 @@ def _largest_gain(
     search without proof says."""
     if not np.any(signed):
         return 0.0, "exact", 0.0
-    none = Neurons(np.zeros((0, data.rows.shape[1])), np.zeros(0))
-    rng = np.random.default_rng([STREAM, key])
-    rows, unit = in_units(data.rows)
-    answer = search(rows, signed, none, rng, 0.0, WALK_RATE * time_s, RESTARTS)
+    rows, unit = in_units(data.rows / 2)
+    oracle = SearchOracle(rows, np.random.default_rng([STREAM, key]), RESTARTS)
+    deadline = time.monotonic() + time_s
+    answer = oracle.verified(signed, no_neurons(rows.shape[1]), 0.0, deadline)
     found = float(np.ldexp(answer.maximum, unit))
     if answer.kind == "exact":
         return found, "exact", found

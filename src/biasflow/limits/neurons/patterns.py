@@ -9,9 +9,7 @@ from math import comb
 import numpy as np
 
 from ..._core.arguments import Array, Mask
-
-ON_HYPERPLANE = 1e-11
-"""|⟨w, u_k⟩| below which a unit vector w counts as lying on the hyperplane of sample k."""
+from .columns import ON_HYPERPLANE
 
 
 def cell_count_bound(n: int, rank: int) -> int:

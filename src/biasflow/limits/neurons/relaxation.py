@@ -86,21 +86,22 @@ def relaxed_maximum(
     return max(0.0, min(best, _without_negative(samples[positive], lam[positive])))
 
 
-def proven_dual(
-    samples: Array, targets: Array, lam: Array, deadline: float = math.inf, iterations: int = 400
-) -> tuple[Array, float]:
-    """A λ for which |Σ_k λ_k(⟨u, u_k⟩)_+| ≤ 1 is proven, near the one given, and ⟨z, λ⟩: searched
-    for among those of the same signs.
+def proven_level(
+    rows: Array, targets: Array, q: Array, deadline: float = math.inf, iterations: int = 400
+) -> tuple[float, Array]:
+    """Weights near q with ⟨targets, q⟩ = 1, and a bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊| under them:
+    searched for among those of the same signs. rows c (n, r) of any length.
 
-    For given signs the bound is convex in |λ|, |λ|/s and |λ|τ together, so the search is for the
-    best λ that the relaxation can prove. Half of the time to the deadline is for it, half for the
-    bounds of what it found."""
-    signs, n = np.where(lam == 0, np.sign(targets), np.sign(lam)), lam.size
-    size = float(np.max(np.abs(lam)))
+    With λ_i = q_i‖c_i‖ the samples are unit vectors. For given signs the bound is convex in |λ|,
+    |λ|/s and |λ|τ together, so the search is for the best λ that the relaxation can prove. Half of
+    the time to the deadline is for it, half for the bounds of what it found."""
+    lengths = np.linalg.norm(rows, axis=1)
+    samples, z, lam = rows / lengths[:, None], targets / lengths, q * lengths
+    signs, n = np.where(lam == 0, np.sign(z), np.sign(lam)), lam.size
 
     def objective(parameters: Array) -> tuple[float, Array]:
         weights, inverse, tau = np.split(parameters, 3)
-        gain = float(targets @ (signs * weights))
+        gain = float(z @ (signs * weights))
         if gain <= 0:
             return np.inf, np.zeros(3 * n)
         sides = [_bound(samples, weights, sign * signs > 0, inverse, tau) for sign in (1, -1)]
@@ -108,50 +109,40 @@ def proven_dual(
         top = float(np.max(heights))
         shares = (heights / top) ** SOFTNESS
         soft = top * float(np.sum(shares)) ** (1 / SOFTNESS)
-        pull = [
-            share / np.sum(shares) / height for share, height in zip(shares, heights, strict=True)
-        ]
+        pull = shares / np.sum(shares) / heights
         slope = sum(
             p * np.concatenate([by_weight, rest])
             for p, (_, by_weight, rest) in zip(pull, sides, strict=True)
         )
-        slope[:n] -= targets * signs / gain
+        slope[:n] -= z * signs / gain
         return float(np.log(soft / gain)), slope
 
-    start = np.concatenate([np.abs(lam) / size, np.repeat([np.sqrt(samples.shape[1]), 0.5], n)])
+    start = np.concatenate(
+        [np.abs(lam) / np.max(np.abs(lam)), np.repeat([np.sqrt(samples.shape[1]), 0.5], n)]
+    )
     box = Bounds(
         np.repeat([0.0, LEAST_INVERSE, 0.0], n), np.repeat([np.inf, LARGEST_INVERSE, 1.0], n)
     )
     now = time.monotonic()
     middle = now + (deadline - now) / 2
-    soft = _softly(samples, targets, signs, start, now + (deadline - now) / 4)
+    soft = _softly(samples, z, signs, start, now + (deadline - now) / 4)
     found = [_lowest(objective, point, box, iterations, middle) for point in (soft, start)]
-    best, dual = np.zeros(n), 0.0
+    best, upper = q, np.inf
     for point in (*found, start):
         trial, known = signs * np.maximum(point[:n], 0.0), point[n:]
+        gain = float(z @ trial)
         largest = max(
             relaxed_maximum(samples, sign * trial, deadline, known) for sign in (1.0, -1.0)
         )
-        if largest > 0 and float(targets @ trial) / largest > dual:
-            best, dual = trial / largest, float(targets @ trial) / largest
-    return best, dual
+        if gain > 0 and largest / gain < upper:
+            best, upper = trial / lengths / gain, largest / gain
+    return upper, best
 
 
-def proven_margin(rows: Array, y: Array, p: Array, deadline: float) -> tuple[float, Array]:
-    """The least bound on γ₁ found near weights p, and its weights: γ₁ ≤ max_u ½|Σ_ip_iy_i(⟨u,
-    x̃_i⟩)₊|/Σp. rows x̃ (n, r), y = ±1.
-
-    With λ_i = ½p_iy_i‖x̃_i‖ that is 1/⟨z, λ⟩ for z_i = 2y_i/‖x̃_i‖ and λ proven: the dual of a least
-    norm."""
+def bounded_gain(rows: Array, q: Array) -> float:
+    """An upper bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊|."""
     lengths = np.linalg.norm(rows, axis=1)
-    lam, dual = proven_dual(rows / lengths[:, None], 2 * y / lengths, p * y * lengths / 2, deadline)
-    return (1 / dual, 2 * np.abs(lam) / lengths / dual) if dual > 0 else (np.inf, p)
-
-
-def bounded_gain(rows: Array, signed: Array) -> float:
-    """An upper bound on max_u ½|Σ_i signed_i(⟨u, x̃_i⟩)₊|."""
-    lengths = np.linalg.norm(rows, axis=1)
-    units, lam = rows / lengths[:, None], signed * lengths / 2
+    units, lam = rows / lengths[:, None], q * lengths
     return max(relaxed_maximum(units, sign * lam) for sign in (1.0, -1.0))
 
 

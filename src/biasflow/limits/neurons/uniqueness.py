@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..._core.arguments import Array
-from .cell_program import Neuron
-from .norm_oracles import Oracle
+from .columns import Neurons
+from .listed_cells import ListedOracle
 
 TIGHT = 1e-7
 """Distance of |Σ_k λ_k(⟨u, u_k⟩)_+| from one below which a neuron may belong to a minimiser."""
@@ -23,19 +23,19 @@ MOVABLE = 1e-6
 """Share of the norm that another minimiser must put elsewhere to count as another."""
 
 
-def uniqueness(oracle: Oracle, neurons: tuple[Neuron, ...], lam: Array) -> tuple[bool, bool]:
-    """Whether every minimiser is this function, and whether it is this measure; λ satisfies its
-    constraints.
+def uniqueness(
+    oracle: ListedOracle, neurons: Neurons, masses: Array, lam: Array
+) -> tuple[bool, bool]:
+    """Whether every minimiser is this function, and whether it is this measure of mass one; λ
+    satisfies its constraints.
 
     Minimisers are the non-negative masses on tight neurons that fit the labels, a polytope; it is a
     point if a functional in general position is constant on it. False is said up to TIGHT: a second
     network whose norm is that close."""
-    samples = oracle.samples
-    masses = np.array([float(np.linalg.norm(neuron.v)) for neuron in neurons])
-    own = [(neuron.sign, neuron.v / mass) for neuron, mass in zip(neurons, masses, strict=True)]
+    own = list(zip(neurons.s, neurons.u, strict=True))
     tight = own + _others(oracle, own, lam)
-    features = np.array([sign * np.maximum(samples @ u, 0.0) for sign, u in tight])
-    fitted = features[: masses.size].T @ masses / float(np.sum(masses))
+    features = np.array([sign * np.maximum(oracle.rows @ u, 0.0) for sign, u in tight])
+    fitted = features[: masses.size].T @ masses
     functional = np.random.default_rng(0).uniform(1.0, 2.0, len(tight))
     if _constant(functional, features, fitted):
         return True, True
@@ -54,14 +54,13 @@ def _constant(functional: Array, features: Array, fitted: Array) -> bool:
 
 
 def _others(
-    oracle: Oracle, own: list[tuple[float, Array]], lam: Array
+    oracle: ListedOracle, own: list[tuple[float, Array]], lam: Array
 ) -> list[tuple[float, Array]]:
     """Signed tight neurons, those of the minimiser found left out."""
     known = list(own)
     for sign in (1.0, -1.0):
-        directions = oracle.maxima(sign * lam, slack=TIGHT)
-        values = directions.features(oracle.samples) @ (sign * lam)
-        for u in directions.u[values >= 1 - TIGHT]:
+        found = oracle.maximisers(sign * lam, sign, TIGHT)
+        for u in found.u[lam @ found.features(oracle.rows) >= 1 - TIGHT]:
             if not any(sign == s and np.linalg.norm(u - v) <= SAME_NEURON for s, v in known):
                 known.append((sign, u))
     return known[len(own) :]
