@@ -86,3 +86,30 @@ def test_a_word_that_changed_says_the_new_one():
     assert old.objective == new.objective
     with pytest.raises(TypeError, match="starts is the old name of restarts"):
         bf.diagnostics.interclass_distance(X, y, 1, starts=2, restarts=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: bf.data.sparse_regression(4, 9, 2, 0.1, 7), "key=…"),
+        (lambda: bf.data.circle_teacher(10, 3, 1, True), "key=…, spaced=…"),
+        (lambda: bf.limits.f1_max_margin([[1.0], [0.0]], [1, -1], 1e-6, 30.0), "gap=…, time_s=…"),
+    ],
+)
+def test_effort_and_keys_by_position_are_of_before(call, words):
+    with pytest.warns(DeprecationWarning, match=rf"by position is now \w+\({words}\)") as caught:
+        assert call() is not None
+    assert caught[0].filename == __file__
+
+
+def test_effort_and_keys_have_words_everywhere():
+    """Signatures in the snapshot, which another test keeps true: none of these words is a place."""
+    path = Path(__file__).with_name("signatures.txt")
+    for line in path.read_text(encoding="utf-8").splitlines():
+        places = line.partition("(")[2].partition("*, ")[0]
+        found = re.findall(r"\b(gap|time_s|memory_b|key)\b: ", places.partition(") -> ")[0])
+        assert not found or line.startswith("flows.FlowRequest"), line
+    with pytest.raises(TypeError, match="positional"):
+        bf.data.hypercube(3, 4, 5, key=5)
+    with pytest.raises(TypeError, match="positional"):
+        bf.data.hypercube(3, 4, 5, 6)

@@ -30,6 +30,22 @@ def test_records_fit_on_a_line():
     )
 
 
+def test_brackets_say_what_lies_between_what():
+    X, y = [[1.0, 0.0], [0.0, 1.0], [0.5, 2.0]], [1.0, -1.0, 1.0]
+    distance = bf.diagnostics.interclass_distance(X, y, 1)
+    assert isinstance(distance, bf.Bracket) and distance.objective in distance
+    assert (distance.certificate.primal, distance.certificate.dual, distance.certificate.kind) == (
+        distance.lower,
+        distance.upper,
+        distance.kind,
+    )
+    assert repr(distance).startswith("Bracket(") and "bound, value (2, 1)" in repr(distance)
+    least, margin = bf.limits.min_l1([[1.0, 2.0]], [1.0]), bf.limits.l2_max_margin([[1.0, 2.0]])
+    assert least.certificate.upper == least.certificate.primal >= least.certificate.lower
+    assert margin.certificate.upper == margin.certificate.dual and margin.objective > 0
+    assert least.objective in least.certificate and 0.0 not in least.certificate
+
+
 def test_networks_below_floats_say_so():
     model = bf.TwoLayer(3, 2)
     data = bf.Dataset(np.eye(2), [1.0, -1.0], "two points")

@@ -23,6 +23,7 @@ from ._core.problems import (
     Problem as Problem,
 )
 from ._core.results import (
+    Bracket as Bracket,
     Certificate as Certificate,
     Limit as Limit,
     Result as Result,

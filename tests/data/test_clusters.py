@@ -14,7 +14,8 @@ def test_points_lie_in_their_disks(preset, k):
     centres = cell * 3 * unit - 0.5 + unit
     assert np.max(np.linalg.norm(ds.X[:, :2] - centres, axis=1)) <= unit * (1 + 1e-12)
     np.testing.assert_array_equal(
-        ds.y, bf.data.cluster_classes(k, 1, preset)[(cell[:, 1] * k + cell[:, 0]).astype(int)]
+        ds.y,
+        bf.data.cluster_classes(k, key=1, preset=preset)[(cell[:, 1] * k + cell[:, 0]).astype(int)],
     )
 
 
@@ -27,10 +28,10 @@ def test_laws_of_the_radius():
 
 
 def test_classes_and_draws():
-    assert np.sum(bf.data.cluster_classes(3, 5, "code") < 0) == 4
+    assert np.sum(bf.data.cluster_classes(3, key=5, preset="code") < 0) == 4
     one, two = (bf.data.clusters(50, 3, 3, key=2, draw=draw) for draw in (0, 1))
     assert not np.any(one.X == two.X) and np.array_equal(one.X, bf.data.clusters(50, 3, 3, key=2).X)
-    classes = {tuple(bf.data.cluster_classes(3, key)) for key in range(10)}
+    classes = {tuple(bf.data.cluster_classes(3, key=key)) for key in range(10)}
     assert len(classes) > 5
 
 

@@ -17,6 +17,7 @@ def entries() -> dict[str, Entry]:
 
 
 RECORDS = {
+    "Bracket",
     "LegendreProblem",
     "Batched",
     "Composed",

@@ -39,14 +39,17 @@ def scaled(**factors):
     """A bracket whose objective, primal or dual is multiplied."""
 
     def change(found, *_):
-        proof = found.certificate
-        proof = dataclasses.replace(
-            proof,
-            primal=proof.primal * factors.get("primal", 1),
-            dual=proof.dual * factors.get("dual", 1),
+        primal, dual = (
+            getattr(found.certificate, end) * factors.get(end, 1) for end in ("primal", "dual")
         )
+        if isinstance(found, bf.Bracket):
+            proof = {"lower": primal, "upper": dual}
+        else:
+            proof = {
+                "certificate": dataclasses.replace(found.certificate, primal=primal, dual=dual)
+            }
         return dataclasses.replace(
-            found, objective=found.objective * factors.get("objective", 1), certificate=proof
+            found, objective=found.objective * factors.get("objective", 1), **proof
         )
 
     return change
@@ -137,9 +140,8 @@ def first_axes(dual=None):
         V = np.eye(X.shape[1])[:, :rank][::-1] if dual is None else np.eye(X.shape[1])[:, :rank]
         pairs = (X[y > 0][:, None] - X[y < 0][None]).reshape(-1, X.shape[1])
         least = float(np.min(np.linalg.norm(pairs @ V, axis=1)))
-        upper = found.certificate.dual if dual is None or rank == X.shape[1] else dual
-        proof = bf.Certificate(least, upper, 0.0, "bound")
-        return dataclasses.replace(found, value=V, objective=least, certificate=proof)
+        upper = found.upper if dual is None or rank == X.shape[1] else dual
+        return bf.Bracket(least, upper, "bound", V, least, found.stats)
 
     return change
 

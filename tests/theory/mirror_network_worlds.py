@@ -19,7 +19,6 @@ from mirror_changes import (
 from worlds import World
 
 import biasflow as bf
-from biasflow._core.results import Certificate, Limit
 from biasflow.models import FixedDirections, FixedDirectionsParams, hyperbola
 from biasflow.potentials import hypentropy
 from biasflow.theory import claim
@@ -51,9 +50,7 @@ def garbage_norm(patch):
             "linf": np.abs(v).max(),
         }
         u = u / sizes[norm]
-        return Limit(
-            u, float(np.linalg.norm(u)), Certificate(1.0, 1e9, 0.0, "bound"), {"norm": norm}
-        )
+        return bf.Bracket(1.0, 1e9, "bound", u, float(np.linalg.norm(u)), {"norm": norm})
 
     patch.setattr(operator_norm, "inverse_norm", new)
 
@@ -68,8 +65,10 @@ def bracket(lower=1.0, upper=1.0):
             found = old(X, norm, **options)
             if norm == "l2":
                 return found
-            ends = dataclasses.replace(found.certificate, dual=upper * found.certificate.dual)
-            return Limit(lower * found.value, lower * found.objective, ends, found.stats)
+            value, objective = lower * found.value, lower * found.objective
+            return dataclasses.replace(
+                found, value=value, objective=objective, upper=upper * found.upper
+            )
 
         patch.setattr(operator_norm, "inverse_norm", new)
 
@@ -85,9 +84,7 @@ def largest_singular(patch):
         if norm != "l2" or not np.isfinite(found.objective):
             return found
         size = 1 / np.linalg.svd(X, compute_uv=False)[0]
-        return dataclasses.replace(
-            found, objective=size, certificate=Certificate(size, size, 0.0, "exact")
-        )
+        return dataclasses.replace(found, objective=size, lower=size, upper=size, kind="exact")
 
     patch.setattr(operator_norm, "inverse_norm", new)
 

@@ -275,7 +275,7 @@ def test_the_sublinear_bound_of_figure_3_moves_in_iterations_not_in_time(key):
     """R finds it 'relatively accurate' in the slow phase. In t it has not left D₀; at t/10⁻⁴, in
     iterations, it falls below D."""
     model, params = random_network(20, 100, 1e-4, key=key)
-    p = bf.Problem(model, hypercube(10, 100, key), bf.SquareLoss("half"), params)
+    p = bf.Problem(model, hypercube(10, 100, key=key), bf.SquareLoss("half"), params)
     flow = bf.gradient_flow(p.model, p.data, p.loss, p.start)
     bounds, m = bf.diagnostics.convergence_bounds(p, flow), bf.models.mirror(p)
     best = m.potential.at(bf.bregman_projection(m.potential, m.X, m.y, m.beta0).value)

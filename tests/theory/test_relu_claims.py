@@ -256,7 +256,7 @@ def gaussian_problem(n=12, m=40):
     """Gaussian labels on orthogonal inputs whose lengths vary by a factor of four, from the scale
     that they need."""
     rng = np.random.default_rng(5)
-    X = bf.data.orthonormal(n, n + 3, 5).X * rng.uniform(0.5, 2.0, (n, 1))
+    X = bf.data.orthonormal(n, n + 3, key=5).X * rng.uniform(0.5, 2.0, (n, 1))
     return _gaussian_labels(bf.Dataset(X, rng.standard_normal(n)), m, 5, 10.0)
 
 

@@ -198,7 +198,7 @@ def edge_problem(key):
     """Every neuron on the edge a = |b| of the cone."""
     model, params = bf.models.random_network(4, 3, 1.0, key=key)
     start = bf.models.FixedDirectionsParams(params.a, np.sign(params.b) * params.a)
-    return bf.Problem(model, bf.data.hypercube(3, 3, key), bf.SquareLoss("half"), start)
+    return bf.Problem(model, bf.data.hypercube(3, 3, key=key), bf.SquareLoss("half"), start)
 
 
 @pytest.mark.parametrize("name", ["R/thm3.4", "R/lem3.5", "R/lemA2"])
@@ -248,13 +248,13 @@ def test_a_limit_on_the_wall_has_the_objective_of_its_potential():
 )
 def test_tiny_networks_are_judged_or_left_open(name, scale):
     model, params = bf.models.random_network(12, 3, scale, key=0)
-    problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
+    problem = bf.Problem(model, bf.data.hypercube(4, 3, key=1), bf.SquareLoss("half"), params)
     assert bf.verify(name, problem).status in ("holds", "consistent", "inconclusive")
 
 
 def test_radii_whose_squares_underflow_are_compared_without_dividing_by_zero():
     model, params = bf.models.random_network(12, 3, 1e-100, key=0)
-    problem = bf.Problem(model, bf.data.hypercube(4, 3, 1), bf.SquareLoss("half"), params)
+    problem = bf.Problem(model, bf.data.hypercube(4, 3, key=1), bf.SquareLoss("half"), params)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", RuntimeWarning)
         verdict = bf.verify("R/lem3.5", problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -93,7 +94,31 @@ def renamed(**former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
+def keyword_only(*words: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function whose last parameters, these, could be given by position in 0.1: such calls work
+    until 1.0, with a warning that names the words."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        name = function.__qualname__.removesuffix(".__init__")
+        parameters = inspect.signature(function).parameters.values()
+        places = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **named: P.kwargs) -> R:
+            given = dict(zip(words, args[places:], strict=False))
+            if not given or len(args) > places + len(words) or given.keys() & named.keys():
+                return function(*args, **named)  # which says what is wrong
+            written = ", ".join(f"{word}=…" for word in given)
+            warn_of(f"{name} with {', '.join(given)} by position", f"{name}({written})")
+            named.update(given)
+            return function(*args[:places], **named)  # type: ignore[arg-type]
+
+        return call
+
+    return decorate
+
+
 def warn_of(old: str, new: str, stacklevel: int = 3) -> None:
     """Say that a word goes; stacklevel: how many calls above this one the user's line is."""
-    message = f"{old} is now {new}; the old name goes with version 1.0"
+    message = f"{old} is now {new}; the old one goes with version 1.0"
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)

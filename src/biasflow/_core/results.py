@@ -59,12 +59,34 @@ class Result(enum.Enum):
         )
 
 
+class Enclosure:
+    """What proves lower ≤ a number ≤ upper: a `Certificate` does of a limit's objective, a
+    `Bracket` of a number that is no limit, `limits.MarginCertificate` of γ₁ from a network at hand.
+
+    Every one says by its `kind` what the proof is: 'exact', 'closed-form', 'bound' or 'heuristic'.
+    What else can be off is a residual of the record's own.
+    """
+
+    lower: float
+    upper: float
+    kind: str
+
+    def __contains__(self, value: float) -> bool:
+        return self.lower <= value <= self.upper
+
+    @property
+    def relative_gap(self) -> float:
+        """(upper − lower)/upper, of numbers that are not negative; zero where upper is."""
+        return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
+
+
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Enclosure):
     """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it
     is.
 
-    primal, dual: for minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual.
+    primal, dual: for minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual. lower and
+    upper are the same two in their order.
     residual: ‖constraint violation‖_∞/‖y‖_∞, whatever the units of the labels; ‖constraint
     violation‖_∞ where these are all zero.
     kind: 'exact', 'closed-form', 'bound' or 'heuristic'.
@@ -77,6 +99,14 @@ class Certificate:
     residual: float
     kind: str
     membership: float = 0.0
+
+    @property
+    def lower(self) -> float:  # type: ignore[override]
+        return min(self.primal, self.dual)
+
+    @property
+    def upper(self) -> float:  # type: ignore[override]
+        return max(self.primal, self.dual)
 
     @property
     def gap(self) -> float:
@@ -99,12 +129,34 @@ class Limit(Generic[State]):
     source: str = ""
 
     def __repr__(self) -> str:
-        low, high = sorted((self.certificate.primal, self.certificate.dual))
-        bracket = f"in [{low:.6g}, {high:.6g}], {self.certificate.kind}"
+        source = f"; {self.source}" if self.source else ""
         return (
-            f"Limit({self.objective:.6g} {bracket}, value "
-            f"{_shape(self.value)}{f'; {self.source}' if self.source else ''})"
+            f"Limit({_enclosed(self.objective, self.certificate)}, value "
+            f"{_shape(self.value)}{source})"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bracket(Enclosure, Generic[State]):
+    """A number that is not the objective of a limit, between two proven bounds.
+
+    value: what shows one of them, with the objective that was computed for it.
+    """
+
+    lower: float
+    upper: float
+    kind: str
+    value: State
+    objective: float
+    stats: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The bounds as those of a supremum: primal = lower, dual = upper."""
+        return Certificate(self.lower, self.upper, 0.0, self.kind)
+
+    def __repr__(self) -> str:
+        return f"Bracket({_enclosed(self.objective, self)}, value {_shape(self.value)})"
 
 
 SERIES = {
@@ -209,6 +261,11 @@ class Trajectory(Generic[State]):
                 self.states,
             )
         return self.interpolant(t)
+
+
+def _enclosed(objective: float, bounds: Enclosure) -> str:
+    """A number with its bounds."""
+    return f"{objective:.6g} in [{bounds.lower:.6g}, {bounds.upper:.6g}], {bounds.kind}"
 
 
 def _shape(value: Any) -> str:

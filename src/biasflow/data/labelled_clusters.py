@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.arguments import Array, one_of, positive_int
+from .._core.former_names import keyword_only
 from .._core.problems import Dataset
 from ..errors import InputError
 
@@ -39,12 +40,13 @@ def clusters(
     X = np.hstack([_in_the_plane(rng, cluster, k, preset), rng.uniform(-0.5, 0.5, (n, inputs - 2))])
     return Dataset(
         X,
-        cluster_classes(k, key, preset)[cluster],
+        cluster_classes(k, key=key, preset=preset)[cluster],
         f"clusters n={n} d={inputs} k={k} key={key} draw={draw} {preset}",
     )
 
 
-def cluster_classes(k: int, key: int = 0, preset: str = "paper") -> Array:
+@keyword_only("key", "preset")
+def cluster_classes(k: int, *, key: int = 0, preset: str = "paper") -> Array:
     """The classes ±1 of the k² clusters, (k²,): row by row of the grid, from its lower left
     corner."""
     rng = np.random.default_rng([positive_int("key", key, least=0), 0])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, Index, matrix_shape, positive_int, real_array, vector
-from .._core.former_names import renamed
+from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset
 from ..errors import InconsistentError, InputError
 
@@ -21,8 +21,9 @@ class Entries(NamedTuple):
     values: Array
 
 
+@keyword_only("key")
 def completion(
-    shape: tuple[int, int] = (10, 10), rank: int = 1, observed: int = 60, key: int = 0
+    shape: tuple[int, int] = (10, 10), rank: int = 1, observed: int = 60, *, key: int = 0
 ) -> Dataset:
     """`observed` random entries of M* = u*v*ᵀ, u* (rows, rank) and v* (cols, rank) with N(0, 1)
     entries (W, Figure 3).

@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from .._core.arguments import Array, has_bias, positive_int, real_number
-from .._core.former_names import renamed
+from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset
 from ..errors import InputError
 
 
+@keyword_only("key")
 def sparse_regression(
-    n: int, d: int, sparsity: int, noise_var: float = 0.01, key: int = 0
+    n: int, d: int, sparsity: int, noise_var: float = 0.01, *, key: int = 0
 ) -> Dataset:
     """x ~ N(0, I_d), y = ⟨β*, x⟩ + N(0, noise_var), β* with `sparsity` entries 1/√sparsity (W,
     §4)."""
@@ -38,7 +39,8 @@ def sparse_regression(
     )
 
 
-def hypercube(n: int, d: int, key: int = 0) -> Dataset:
+@keyword_only("key")
+def hypercube(n: int, d: int, *, key: int = 0) -> Dataset:
     """x uniform on [−1, 1]^d, labels ±1 with equal chance: nothing to learn, everything to fit (R,
     §4)."""
     rng = np.random.default_rng(positive_int("key", key, least=0))

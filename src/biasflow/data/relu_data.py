@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core.arguments import Array, positive_int
+from .._core.former_names import keyword_only
 from .._core.problems import Dataset
 from ..errors import InputError
 
@@ -24,7 +25,8 @@ def five_points() -> Dataset:
     return Dataset(np.column_stack([x, np.ones(5)]), y, "B/fig4 five points")
 
 
-def gaussian_teacher(n: int = 75, d: int = 150, neurons: int = 6, key: int = 0) -> Dataset:
+@keyword_only("key")
+def gaussian_teacher(n: int = 75, d: int = 150, neurons: int = 6, *, key: int = 0) -> Dataset:
     """x ~ N(0, I_d), labelled by a two-layer ReLU network with w ~ N(0, I_d/d) and a ~ N(0,
     1)/neurons (B, figs. 6 and 7).
 
@@ -39,7 +41,8 @@ def gaussian_teacher(n: int = 75, d: int = 150, neurons: int = 6, key: int = 0) 
     )
 
 
-def orthonormal(n: int, d: int, key: int = 0) -> Dataset:
+@keyword_only("key")
+def orthonormal(n: int, d: int, *, key: int = 0) -> Dataset:
     """n random orthonormal inputs in dimension d ≥ n, labels ± uniform on [½, 3/2]: B's assumptions
     1 and 2."""
     n, d = positive_int("n", n), positive_int("d", d)
@@ -51,7 +54,8 @@ def orthonormal(n: int, d: int, key: int = 0) -> Dataset:
     return Dataset((Q * np.sign(np.diag(R))).T, y, f"orthonormal n={n} d={d} key={key}")
 
 
-def circle_teacher(n: int = 10, neurons: int = 3, key: int = 0, spaced: bool = False) -> Dataset:
+@keyword_only("key", "spaced")
+def circle_teacher(n: int = 10, neurons: int = 3, *, key: int = 0, spaced: bool = False) -> Dataset:
     """n points on the unit circle, labelled by a two-layer ReLU network with w ~ N(0, I) and a ~
     N(0, 1) (W, fig. 4a-d).
 

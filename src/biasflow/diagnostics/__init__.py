@@ -6,10 +6,10 @@ from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bo
 from .certificates_in_training import margin_certificates
 from .commuting import CommutingDefect, commuting_defect
 from .interclass import interclass_distance
+from .loss_phases import Phase, phases
 from .margin_bounds import MarginBound, margin_bound
 from .neuron_clusters import Cluster, Kink, clusters, kinks
 from .operator import inverse_norm
-from .phases import Phase, phases
 from .transport_distances import transport_distance
 
 __all__ = [

@@ -15,7 +15,7 @@ from .._core.trees import leaves
 from ..errors import BiasflowError, InputError
 from ..limits import bregman_projection, mirror_limit
 from .bounds import ConvergenceBounds, as_mirror, convergence_bounds, hypentropy_of
-from .phases import Phase, loss_at, phases
+from .loss_phases import Phase, loss_at, phases
 
 HYPENTROPIC = ("R/lem3.6, e^{−κ₁t}", "R/lem3.7, 1/(κ₂t + c)", "R/sharp, e^{−4·inf r·t/‖Xᵀ†‖²}")
 """Names of the bounds that hold for hypentropies only."""

@@ -173,7 +173,7 @@ def local_bounds(
     }
     op = inverse_norm(found.X).objective
     weighted = inverse_norm(found.X, weights=omega).objective
-    upper = {norm: inverse_norm(found.X, norm).certificate.dual for norm in norms}
+    upper = {norm: inverse_norm(found.X, norm).upper for norm in norms}
     least = float(np.min(omega))
     with np.errstate(divide="ignore"):
         return LocalBounds(

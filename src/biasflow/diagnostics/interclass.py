@@ -17,7 +17,7 @@ from .._core.arguments import (
     row_lengths,
 )
 from .._core.former_names import renamed
-from .._core.results import Certificate, Limit
+from .._core.results import Bracket
 from ..errors import InputError
 from .fantope import fantope_bound
 
@@ -35,15 +35,15 @@ LONGEST = 0.3
 @renamed(starts="restarts")
 def interclass_distance(
     X: ArrayLike, y: ArrayLike, rank: int, *, restarts: int = 8, gap: float = 1e-4, key: int = 0
-) -> Limit[Array]:
+) -> Bracket[Array]:
     """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a
     bracket.
 
-    value: an orthonormal frame V (d, r) with P = VVᵀ; objective: its distance, so Δ_r ≥ objective.
-    It is found by ascents of the softened minimum over frames from several restarts.
-    certificate.dual ≥ Δ_r: the sum of the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any
-    weights λ on the pairs' differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r,
-    solved to a relative `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest
+    value: an orthonormal frame V (d, r) with P = VVᵀ; objective and lower: its distance. It is
+    found by ascents of the softened minimum over frames from several restarts. upper: the sum of
+    the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the pairs'
+    differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a relative
+    `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest
     after projection), relaxation_gap.
     """
     X, rank, restarts = (
@@ -73,7 +73,7 @@ def interclass_distance(
             "below float range"
         )
     if rank == d:
-        return _limit(differences, np.eye(d), None, plus, minus, 0.0, unit + power)
+        return _bracket(differences, np.eye(d), None, plus, minus, 0.0, unit + power)
     upper, relaxed, reached = fantope_bound(differences, rank, gap)
     rng = np.random.default_rng(positive_int("key", key, least=0))
     frames = [
@@ -84,10 +84,10 @@ def interclass_distance(
         (_ascended(differences, frame) for frame in frames),
         key=lambda frame: _least(differences, frame),
     )
-    return _limit(differences, best, upper, plus, minus, reached, unit + power)
+    return _bracket(differences, best, upper, plus, minus, reached, unit + power)
 
 
-def _limit(
+def _bracket(
     differences: Array,
     frame: Array,
     upper: float | None,
@@ -95,7 +95,7 @@ def _limit(
     minus: Index,
     reached: float,
     unit: int,
-) -> Limit[Array]:
+) -> Bracket[Array]:
     """In units of 2^unit. ‖Vᵀδ‖ is good to (d + r + 4)u·‖δ‖ + u·‖x_i‖, and to ‖VᵀV − 1‖, by which V
     misses being a frame."""
     d, rank = frame.shape
@@ -109,15 +109,13 @@ def _limit(
     )
     distance = float(lengths[closest])
     lower = max(distance - doubt, 0.0) * (1 - skew)
-    dual = (
+    highest = (
         distance + doubt if upper is None else max(float(np.sqrt(upper)), lower) * (1 + d * d * EPS)
     )
-    lower, dual = float(np.ldexp(lower, unit)), float(np.ldexp(dual, unit))
+    lower, highest = float(np.ldexp(lower, unit)), float(np.ldexp(highest, unit))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
     kind = "exact" if upper is None else "bound"
-    return Limit(
-        frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached}
-    )
+    return Bracket(lower, highest, kind, frame, lower, {"pair": pair, "relaxation_gap": reached})
 
 
 def _frame(V: Array) -> Array:

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 from .._core.arguments import Array, matrix, one_of, positive_float, positive_int, vector
 from .._core.former_names import renamed
-from .._core.results import Certificate, Limit
+from .._core.results import Bracket
 from ..errors import InputError
 from ..limits.rank import MOST_WORK, exact_ranks
 from ..limits.rounding import WIDE
@@ -41,15 +41,15 @@ def inverse_norm(
     restarts: int = 6,
     key: int = 0,
     time_s: float = 20.0,
-) -> Limit[Array]:
+) -> Bracket[Array]:
     """‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} over u ∈ R^n; infinite where X (n, m) has rank below n (R,
     §5.4).
 
     norm: ‖·‖_* on R^m. 'l2', with `weights` ω ≥ 0 for ‖v‖² = Σω_iv_i²: exact, 1/σ_min(X·diag(√ω)).
     'l1' and 'linf': a convex maximisation, hard in general, so a bracket. `value` is the u found,
-    `objective` its ‖u‖₂; certificate.primal is the lower bound that it proves, rounding taken off,
-    certificate.dual the upper one. That comes from ‖v‖_∞² ≥ Σp_iv_i² for p in the simplex and ‖v‖₁²
-    ≥ E⟨s, v⟩² for random signs s: both give ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe.
+    `objective` its ‖u‖₂; `lower` is the bound that it proves, rounding taken off. `upper` comes
+    from ‖v‖_∞² ≥ Σp_iv_i² for p in the simplex and ‖v‖₁² ≥ E⟨s, v⟩² for random signs s: both give
+    ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe.
     time_s: both searches end by then; the bracket is what they have.
     """
     X = matrix("X", X)
@@ -67,17 +67,15 @@ def inverse_norm(
     (n, m), least = X.shape, float(values[-1])
     noise = (n + m + 4) * EPS * float(values[0])  # of singular values, and of the roots of weights
     if n > m or least <= noise:
-        return Limit(left[:, -1], np.inf, *_singular(X, norm, float(values[-1]) + noise))
+        return _singular(X, norm, left[:, -1], float(values[-1]) + noise)
     if norm == "l2":
         bounds = (1 - 4 * EPS) / (least + noise), (1 + 4 * EPS) / (least - noise)
         kind = "exact" if bounds[1] - bounds[0] <= WIDE * bounds[0] else "bound"
-        return Limit(
-            left[:, -1] / least, 1 / least, Certificate(*bounds, 0.0, kind), {"norm": norm}
-        )
+        return Bracket(*bounds, kind, left[:, -1] / least, 1 / least, {"norm": norm})
     if n == 1:
         size = 1 / _size(X[0], norm)
         bounds = size * (1 - (m + 4) * EPS), size * (1 + (m + 4) * EPS)
-        return Limit(np.array([size]), size, Certificate(*bounds, 0.0, "exact"), {"norm": norm})
+        return Bracket(*bounds, "exact", np.array([size]), size, {"norm": norm})
     # in singular coordinates s = σ⊙Uᵀu the ball is ‖Vs‖_* ≤ 1, of size one, and the objective ‖s/σ‖
     V, inverse = right[: len(X)], values[0] / values
     upper, soft = _upper(V, inverse, norm, begun + time_s / 2)
@@ -87,24 +85,20 @@ def inverse_norm(
     best = max(found, key=lambda point: float(np.linalg.norm(inverse * point)))
     u = left @ (inverse * best) / values[0]
     lower, upper = _rounded(X, norm, u, upper / float(values[0]), noise)
-    return Limit(
-        u, float(np.linalg.norm(u)), Certificate(lower, upper, 0.0, "bound"), {"norm": norm}
-    )
+    return Bracket(lower, upper, "bound", u, float(np.linalg.norm(u)), {"norm": norm})
 
 
-def _singular(X: Array, norm: str, least: float) -> tuple[Certificate, dict[str, str]]:
+def _singular(X: Array, norm: str, u: Array, least: float) -> Bracket[Array]:
     """Where the least singular value is zero up to rounding: infinite, or at least what rounding
     leaves of it."""
     n, m = X.shape
     if n > m or (n * X.size <= MOST_WORK and exact_ranks(X, np.zeros(n))[0] < n):
-        return Certificate(np.inf, np.inf, 0.0, "exact"), {"norm": norm}
+        return Bracket(np.inf, np.inf, "exact", u, np.inf, {"norm": norm})
     # ‖v‖₂ ≥ ‖v‖_∞ ≥ …, ‖v‖₁ ≤ √m‖v‖₂
     size = {"l2": 1.0, "l1": float(np.sqrt(m)), "linf": 1.0}[norm]
     note = "the rank is below n up to rounding, in exact arithmetic it may not be"
-    return Certificate((1 - 4 * EPS) / (size * least), np.inf, 0.0, "bound"), {
-        "norm": norm,
-        "note": note,
-    }
+    lower = (1 - 4 * EPS) / (size * least)
+    return Bracket(lower, np.inf, "bound", u, np.inf, {"norm": norm, "note": note})
 
 
 def _rounded(X: Array, norm: str, u: Array, upper: float, noise: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.arguments import positive_int
+from .._core.former_names import keyword_only
 from ..errors import InputError
 
 Bytes = NDArray[np.uint8]
@@ -37,7 +38,8 @@ class Images:
                     f" found {x.dtype} {x.shape} with {y.dtype} {y.shape}"
                 )
 
-    def subset(self, train: int, test: int, key: int = 0) -> Images:
+    @keyword_only("key")
+    def subset(self, train: int, test: int, *, key: int = 0) -> Images:
         """Random images without repetition, as many as asked for; the same for the same key."""
         rng = np.random.default_rng(positive_int("key", key, least=0))
         rows = []

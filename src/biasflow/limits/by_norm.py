@@ -16,11 +16,13 @@ from .._core.problems import Dataset
 from .._core.results import Limit
 from ..data import observed_entries
 from ..errors import InputError, unknown
+from ..models import augmented
 from .hard_margins import kernel_max_margin, l2_max_margin
 from .kernel_interpolation import kernel_interpolator
 from .matrix_games import l1_max_margin
 from .matrix_norms import min_frobenius_norm, min_nuclear_norm
 from .neurons import f1_max_margin, f2_max_margin, min_norm_interpolator
+from .neurons.labelled_inputs import BIASES, without_bias
 from .norms import min_l1, min_l2
 
 Solver = Callable[..., Limit[Any]]
@@ -35,8 +37,8 @@ def min_norm(
 
     X, y: inputs (n, d) and labels (n,), or a `Dataset` alone. norm: over what, and measured how:
 
-    - 'l2', 'l1': β with Xβ = y, the kernel and the rich limit of diagonal networks (W, §4);
-    `min_l2`, `min_l1`
+    - 'l2', 'l1': β with Xβ = y, the kernel and the rich limit of diagonal networks (W, §4); option
+    bias; `min_l2`, `min_l1`
     - 'frobenius', 'nuclear': matrices with observed entries, `shape=(rows, cols)` says of what
     shape (W, §6);
       `min_frobenius_norm`, `min_nuclear_norm`
@@ -45,7 +47,9 @@ def min_norm(
     - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs, which are then not looked
     at; `kernel_interpolator`
 
-    The limit has what that function gives, with its certificate.
+    bias: 'none' (the default), 'column' where the last column is to be that of ones, 'append' to
+    add it; it is then penalised like any weight. The limit has what that function gives, with its
+    certificate.
     """
     inputs, targets = system(*_read("min_norm", X, y))
     if not isinstance(norm, str):
@@ -55,6 +59,8 @@ def min_norm(
     solvers: Mapping[str, Solver] = {"l1": min_l1, "l2": min_l2, "relu": min_norm_interpolator}
     if norm not in solvers:
         raise unknown("norm", norm, [*solvers, "frobenius", "nuclear"])
+    if norm in ("l1", "l2") and "bias" in options:
+        inputs = _linear_inputs(inputs, options.pop("bias"))
     return solvers[norm](inputs, targets, **options)
 
 
@@ -65,7 +71,8 @@ def max_margin(
 
     X, y: inputs (n, d) and labels ±1, or a `Dataset` alone. norm: over what, and measured how:
 
-    - 'l2', 'l1': h(x) = ⟨β, x⟩ with ‖β‖₂ ≤ 1, or ‖β‖₁ ≤ 1; `l2_max_margin`, `l1_max_margin`
+    - 'l2', 'l1': h(x) = ⟨β, x⟩ with ‖β‖₂ ≤ 1, or ‖β‖₁ ≤ 1; bias 'none' (the default), 'column' or
+      'append'; `l2_max_margin`, `l1_max_margin`
     - 'f1', 'f2': two-layer ReLU networks trained in both layers, or in the output layer alone (C,
     eqs. 4 and 5); X without the
       bias column, or bias='column'; options as for `f1_max_margin`, `f2_max_margin`
@@ -85,7 +92,15 @@ def max_margin(
     }
     if norm not in solvers:
         raise unknown("norm", norm, list(solvers))
+    if norm in ("l1", "l2") and "bias" in options:
+        inputs = _linear_inputs(inputs, options.pop("bias"))
     return solvers[norm](inputs, targets, **options)
+
+
+def _linear_inputs(X: Array, bias: str) -> Array:
+    """What linear functions see: the inputs, whose last column is one, or to which it is added."""
+    inputs = without_bias(X, bias, BIASES)
+    return augmented(inputs) if bias == "append" else X
 
 
 def _read(verb: str, X: ArrayLike | Dataset, y: ArrayLike | None) -> tuple[ArrayLike, ArrayLike]:

@@ -182,5 +182,5 @@ def _judged(evidence: Evidence, time_s: float) -> tuple[str, tuple[Verdict, ...]
     if not defect.sound:
         reason = no_flow(defect.size, defect.allowed)
         return reason, tuple(Verdict(s, (), (), Status.DOES_NOT_APPLY, reason) for s in statements)
-    followed = Evidence(evidence.problem, defect.flow, evidence.limit, time_s)
+    followed = Evidence(evidence.problem, defect.flow, evidence.limit, time_s=time_s)
     return "the flow follows ∇L", tuple(judge(statement, followed) for statement in statements)

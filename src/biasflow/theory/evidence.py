@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array
+from .._core.former_names import keyword_only
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
 from ..errors import InputError
@@ -33,11 +34,13 @@ class Evidence:
     time_s: seconds that evidence may take; what does not fit is left out, and the verdict says so.
     """
 
+    @keyword_only("time_s")
     def __init__(
         self,
         problem: Any,
         trajectory: Trajectory | None = None,
         limit: Limit | None = None,
+        *,
         time_s: float = 30.0,
     ) -> None:
         self.problem, self._flow, self._limit, self._looked_at = (

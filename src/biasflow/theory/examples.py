@@ -71,7 +71,7 @@ def fixed_directions_problem(key: int, n: int = 5, d: int = 6, m: int = 12) -> P
         params = FixedDirectionsParams(
             params.a, np.where(edge, np.sign(params.b) * params.a, params.b)
         )
-    return Problem(model, hypercube(n, d, key), SquareLoss("half"), params)
+    return Problem(model, hypercube(n, d, key=key), SquareLoss("half"), params)
 
 
 def twin_problem(key: int) -> Problem:
@@ -182,7 +182,7 @@ def network_family(key: int) -> Problem:
         params = FixedDirectionsParams(
             params.a, np.where(edge, np.sign(params.b) * params.a, params.b)
         )
-    data = hypercube(n, d, key)
+    data = hypercube(n, d, key=key)
     return Problem(
         model, Dataset(data.X, data.y * 10.0 ** rng.uniform(-1, 1)), SquareLoss("half"), params
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import instance, matrix, positive_float, positive_int, vector
+from .._core.former_names import keyword_only
 from .._core.offers import Register
 from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
@@ -68,11 +69,12 @@ def roots_of_claim(statement: Claim) -> tuple[str, ...]:
     return (*homes, judge.__module__) if homes else ()
 
 
+@keyword_only("key")
 def verify(
     claim_or_id: Claim | str,
     problem: Any = None,
-    key: int = 0,
     *,
+    key: int = 0,
     flow: Trajectory | Checkpoints | None = None,
     limit: Limit | None = None,
     time_s: float = 30.0,
@@ -102,7 +104,7 @@ def verify(
     if limit is not None:
         _check_limit(problem, instance("limit", limit, Limit))
     if flow is None:
-        return judge(statement, Evidence(problem, None, limit, time_s))
+        return judge(statement, Evidence(problem, None, limit, time_s=time_s))
     if not isinstance(problem, (Problem, MirrorProblem)):
         raise InputError(f"flow: a {type(problem).__name__} has no flow; leave it out")
     given = as_trajectory(problem, flow)
@@ -119,7 +121,7 @@ def verify(
         return Verdict(
             statement, (), (), Status.DOES_NOT_APPLY, no_flow(defect.size, defect.allowed)
         )
-    return judge(statement, Evidence(problem, defect.flow, limit, time_s))
+    return judge(statement, Evidence(problem, defect.flow, limit, time_s=time_s))
 
 
 def _check_limit(problem: Any, limit: Limit) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array, positive_int
-from .._core.former_names import renamed
+from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Limit, Result, Trajectory
 from .._core.trees import leaves, regrouped, stack
@@ -130,6 +130,7 @@ def described(
 
 
 @renamed(ds="data", params0="start", stepsize="step")
+@keyword_only("batch", "key")
 def effective_limit(
     model: Model,
     data: Dataset,
@@ -137,6 +138,7 @@ def effective_limit(
     start: Any,
     step: float,
     steps: int,
+    *,
     batch: int | None = None,
     key: int = 0,
 ) -> tuple[Limit[Array], Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import instance, one_of, positive_int
-from .._core.former_names import renamed
+from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
@@ -136,6 +136,7 @@ def _chosen(engine: str | Engine | None, problems: Sequence[Problem], job: Job) 
 
 
 @renamed(ds="data", params0="start", stepsize="step")
+@keyword_only("batch", "key")
 def gradient_descent(
     model: Model,
     data: Dataset,
@@ -143,6 +144,7 @@ def gradient_descent(
     start: Any,
     step: float | StepRule,
     steps: int,
+    *,
     batch: int | None = None,
     key: int = 0,
 ) -> Trajectory:

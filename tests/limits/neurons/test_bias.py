@@ -47,5 +47,22 @@ def test_a_column_that_is_no_bias(inputs):
     ):
         with pytest.raises(bf.errors.InputError, match="last column of ones"):
             solve(inputs, Y, bias="column")
-    with pytest.raises(bf.errors.InputError, match="bias: expected one of 'append', 'column'"):
+    with pytest.raises(bf.errors.InputError, match="functions of \\(x, 1\\)"):
         bf.limits.f1_max_margin(X, Y, bias="none")
+    with pytest.raises(bf.errors.InputError, match="bias: expected one of 'column', 'append'"):
+        bf.limits.f1_max_margin(X, Y, bias="both")
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_linear_functions_know_the_same_words(norm):
+    for solve, labels in ((bf.min_norm, Y[:3]), (bf.max_margin, np.array([1.0, -1.0, 1.0]))):
+        plain, with_column = X[:3], WITH[:3]
+        expected = solve(with_column, labels, norm=norm)
+        for found in (
+            solve(plain, labels, norm=norm, bias="append"),
+            solve(with_column, labels, norm=norm, bias="column"),
+            solve(with_column, labels, norm=norm, bias="none"),
+        ):
+            np.testing.assert_array_equal(found.value, expected.value)
+        with pytest.raises(bf.errors.InputError, match="last column of ones"):
+            solve(plain, labels, norm=norm, bias="column")

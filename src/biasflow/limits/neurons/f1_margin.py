@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, positive_float, positive_int, row_lengths
+from ..._core.former_names import keyword_only
 from ..._core.results import Certificate, Limit
 from ..._numerics.exact_sums import as_integers
 from ...models import Particles
@@ -40,13 +41,14 @@ PROOF_SHARE, PROOF_S = 0.15, 1.5
 it, where faces are too many."""
 
 
+@keyword_only("gap", "time_s", "key")
 def f1_max_margin(
     X: ArrayLike,
     y: ArrayLike,
+    *,
     gap: float = 1e-9,
     time_s: float = 60.0,
     key: int = 0,
-    *,
     bias: str = "append",
 ) -> Limit[Particles]:
     """γ₁ = max_{‖f‖_{F1} ≤ 1} min_i y_if(x_i) over ReLU networks of any width (C, eq. 4).

@@ -58,10 +58,19 @@ class Labelled:
         )
 
 
-def without_bias(X: ArrayLike, bias: str, choices: tuple[str, ...] = ("append", "column")) -> Array:
+BIASES = ("none", "column", "append")
+"""Who adds the constant column: nobody, the user, who has, or we."""
+
+
+def without_bias(X: ArrayLike, bias: str, choices: tuple[str, ...] = BIASES[1:]) -> Array:
     """Inputs less their bias column: 'append', they have none; 'column', their last one is the
     constant one."""
     X = matrix("X", X)
+    if bias == "none" and bias not in choices:
+        raise InputError(
+            "bias: 'none', but F1 and F2 are spaces of functions of (x, 1) (C, §2): 'append' adds "
+            "the one here, 'column' says that it is the last column"
+        )
     if one_of("bias", bias, choices) != "column":
         return X
     other = np.flatnonzero(X[:, -1] != 1)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Index, labels, positive_float, positive_int, vector
+from ..._core.results import Enclosure
 from ...errors import InputError
 from ...models import as_particles
 from .best_neuron import SearchOracle, in_units
@@ -24,7 +25,7 @@ ON_MARGIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MarginCertificate:
+class MarginCertificate(Enclosure):
     """A measure ν of mass one with weights p in the simplex, and how far they are from C,
     Proposition 12.
 
@@ -45,13 +46,14 @@ class MarginCertificate:
     heuristic_upper: float
 
     @property
+    def lower(self) -> float:  # type: ignore[override]
+        """The margin."""
+        return self.margin
+
+    @property
     def gap(self) -> float:
         """upper − margin, an upper bound on γ₁ − margin."""
         return self.upper - self.margin
-
-    @property
-    def relative_gap(self) -> float:
-        return self.gap / self.upper if self.upper > 0 else 0.0
 
     @property
     def on_margin(self) -> Index:

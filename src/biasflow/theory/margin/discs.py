@@ -89,7 +89,7 @@ def _sec7(evidence: Evidence) -> tuple[Check, ...]:
             names[1], least / promised(k) / gap, "<=", allowed, ROUNDING, witness=FRESH
         )
     few = _first(X, y)
-    bracket = interclass_distance(X[few], y[few], 2).certificate
+    bracket = interclass_distance(X[few], y[few], 2)
     return (
         Check(
             names[0],
@@ -103,7 +103,7 @@ def _sec7(evidence: Evidence) -> tuple[Check, ...]:
         attained,
         Check(
             "upper bound of Δ₂ of a sample, over 1/(3k − 1)",
-            bracket.dual / promised(k),
+            bracket.upper / promised(k),
             ">=",
             1.0 - 2 * ROUNDING,
             ROUNDING,
@@ -122,12 +122,12 @@ def _distribution(problem: object) -> str | None:
     if isinstance(problem, Clusters):
         return None
     found = type(problem.model).__name__ if isinstance(problem, Problem) else type(problem).__name__
-    return f"found {found}, needs bf.theory.Clusters(k, d, key)"
+    return f"found {found}, needs bf.theory.Clusters(k, d, key=…)"
 
 
 def _any_clusters(key: int) -> Clusters:
     rng = np.random.default_rng((139, key))
-    return Clusters(int(rng.integers(1, 9)), int(rng.integers(2, 21)), key)
+    return Clusters(int(rng.integers(1, 9)), int(rng.integers(2, 21)), key=key)
 
 
 CLUSTERS = Hypothesis(
@@ -141,7 +141,7 @@ sec7 = Claim(
     " has Δ₂(P) ≥ 1/(3k−1), attained where two neighbours differ, and R ≤ √d/2 (C: √d).",
     "C, §7, setting",
     (CLUSTERS,),
-    lambda key: Clusters(3, 2 + 3 * (key % 3), key),
+    lambda key: Clusters(3, 2 + 3 * (key % 3), key=key),
     _sec7,
     Kind.STATIC,
     FRESH,

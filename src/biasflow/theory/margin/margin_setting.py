@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -105,7 +105,7 @@ class Clusters:
 
     k: int = 3
     d: int = 2
-    key: int = 0
+    key: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         positive_int("k", self.k)

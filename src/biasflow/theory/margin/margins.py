@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
-from ..._core.results import Limit
+from ..._core.results import Bracket, Limit
 from ...diagnostics import interclass_distance
 from ...limits import KernelClassifier, arc_cosine_kernel, f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
@@ -375,7 +375,7 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
             ),
             Check(
                 f"Δ_{rank}: upper bound, over Δ_d",
-                found.certificate.dual / plain,
+                found.upper / plain,
                 "<=",
                 1 + RELAXED + error,
                 error,
@@ -387,7 +387,7 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
     checks += [
         Check(
             f"upper bound of Δ_{rank}, over the lower one of Δ_{rank - 1}",
-            _ratio(after.certificate.dual, before.objective) if before.objective else 1.0 + RELAXED,
+            _ratio(after.upper, before.objective) if before.objective else 1.0 + RELAXED,
             ">=",
             1.0 - RELAXED - error,
             error,
@@ -398,7 +398,9 @@ def _eq10(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _swept(pairs: Array, rank: int, found: Limit[Array], plain: float, error: float) -> list[Check]:
+def _swept(
+    pairs: Array, rank: int, found: Bracket[Array], plain: float, error: float
+) -> list[Check]:
     """The bracket of Δ_r against a sweep over all projections, which also sees that Δ_r ≤
     Δ_{r+1}."""
     sweep = swept_distance(pairs, rank)
@@ -407,7 +409,7 @@ def _swept(pairs: Array, rank: int, found: Limit[Array], plain: float, error: fl
         return [
             Check(
                 f"Δ_{rank}: upper bound, at least what random frames reach",
-                found.certificate.dual / plain,
+                found.upper / plain,
                 ">=",
                 float(np.max(chance)) / plain - error,
                 error,
@@ -417,7 +419,7 @@ def _swept(pairs: Array, rank: int, found: Limit[Array], plain: float, error: fl
                 f"Δ_{rank}: lower bound, at most the upper",
                 found.objective / plain,
                 "<=",
-                found.certificate.dual / plain + error,
+                found.upper / plain + error,
                 error,
                 reason=f"no sweep over projections of rank {rank} in {pairs.shape[1]} dimensions",
             ),
@@ -435,7 +437,7 @@ def _swept(pairs: Array, rank: int, found: Limit[Array], plain: float, error: fl
         ),
         Check(
             f"Δ_{rank}: upper bound, at least what the sweep reaches",
-            found.certificate.dual / plain,
+            found.upper / plain,
             ">=",
             low / plain - 2 * error,
             error,

@@ -76,7 +76,7 @@ def _sec5_4(evidence: Evidence) -> tuple[Check, ...]:
         sigma = least_singular(scaled)
         found = inverse_norm(X) if weights is None else inverse_norm(X, weights=weights)
         error = 4 * sum(X.shape) * EPS * float(np.linalg.norm(X, 2)) / sigma
-        for end, value in (("", found.objective), (", upper end", found.certificate.dual)):
+        for end, value in (("", found.objective), (", upper end", found.upper)):
             quantity = f"‖Xᵀ†‖·σ_min(X), {name}{end}"
             checks.append(
                 Check(
@@ -107,7 +107,7 @@ def _bracket(X: Array, norm: str) -> list[Check]:
     """The bracket holds the norm; by John's theorem its upper end need be no more than √n times
     it."""
     found, n = inverse_norm(X, norm), len(X)
-    low, high = float(np.linalg.norm(found.value)), found.certificate.dual
+    low, high = float(np.linalg.norm(found.value)), found.upper
     rounding = SLACK + 8 * EPS * float(np.linalg.cond(X))
     feasible = Check(
         f"‖Xᵀu‖ at the u found, {norm}",

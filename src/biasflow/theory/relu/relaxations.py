@@ -67,7 +67,7 @@ def _width(evidence: Evidence) -> tuple[Check, ...]:
         for factor in WIDTHS
     ]
     for count in SIZES:
-        X = orthonormal(2 * count, 2 * count, 0).X
+        X = orthonormal(2 * count, 2 * count, key=0).X
         checks.append(_share(X[:count], X[count:], half_width(count, count), FEWER))
     large, small = (half_width(count, count) for count in (SIZES[-1], SIZES[-2]))
     rate = float(np.log2(large / small)) / (SIZES[-1] - SIZES[-2])
@@ -82,7 +82,7 @@ def _width(evidence: Evidence) -> tuple[Check, ...]:
         )
     )
     n = 2 * SIZES[-1]
-    X = orthonormal(n, n, 1).X
+    X = orthonormal(n, n, key=1).X
     checks.append(_share(X[: n // 2], X[n // 2 :], n * n, FEWER))
     return tuple(checks)
 

@@ -25,7 +25,7 @@ def orthonormal_problem(key: int, scale: float = 1e-80, m: int = 30, d: int = 6)
     y = np.array(LABELS[key % len(LABELS)]) * rng.uniform(
         0.95, 1.05, len(LABELS[key % len(LABELS)])
     )
-    data = Dataset(orthonormal(len(y), d, key).X, y, f"orthonormal key={key}")
+    data = Dataset(orthonormal(len(y), d, key=key).X, y, f"orthonormal key={key}")
     model = TwoLayer(m, d)
     return Problem(
         model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, scale)
@@ -72,7 +72,7 @@ def ordinary_problem(key: int, nats: float = 10.0) -> Problem:
         )
     rng = np.random.default_rng((61, key))
     n, d = 5, 7
-    X = orthonormal(n, d, key).X * rng.uniform(0.5, 2.0, (n, 1))
+    X = orthonormal(n, d, key=key).X * rng.uniform(0.5, 2.0, (n, 1))
     return _gaussian_labels(
         Dataset(X, rng.standard_normal(n), f"Gaussian labels key={key}"), 20, key, nats
     )
@@ -112,7 +112,7 @@ def ordinary_family(key: int) -> Problem:
         else np.full((n, 1), 10.0 ** rng.uniform(-1, 1))
     )
     y = 10.0 ** rng.uniform(-2, 2) * rng.standard_normal(n)
-    data = Dataset(lengths * orthonormal(n, d, key).X, y, f"ordinary family key={key}")
+    data = Dataset(lengths * orthonormal(n, d, key=key).X, y, f"ordinary family key={key}")
     return _gaussian_labels(data, int(rng.integers(4, 30)), key, float(rng.uniform(8, 14)))
 
 
@@ -136,7 +136,7 @@ def orthonormal_family(key: int) -> Problem:
     y[:2] = np.abs(y[:2]) * (1, -1)
     d = n + int(rng.integers(0, 5))
     model = TwoLayer(int(rng.integers(4, 60)), d)
-    data = Dataset(orthonormal(n, d, key).X, y, f"orthonormal family key={key}")
+    data = Dataset(orthonormal(n, d, key=key).X, y, f"orthonormal family key={key}")
     scale = np.sqrt(size) * 10.0 ** rng.uniform(-250, -20)
     return Problem(
         model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, scale)
@@ -149,7 +149,7 @@ def tiny_family(key: int) -> Problem:
     y = rng.uniform(0.5, 8.0, 2) * (1, -1)
     d = 2 + int(rng.integers(0, 5))
     model = TwoLayer(int(rng.integers(4, 40)), d)
-    data = Dataset(orthonormal(2, d, key).X, y, f"tiny family key={key}")
+    data = Dataset(orthonormal(2, d, key=key).X, y, f"tiny family key={key}")
     scale = 10.0 ** rng.uniform(-300, -250)
     return Problem(
         model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, scale)
@@ -190,7 +190,7 @@ def pairs_family(key: int) -> Problem:
     )
     d = n + int(rng.integers(0, 4))
     model = TwoLayer(int(rng.integers(10, 60)), d)
-    data = Dataset(orthonormal(n, d, key).X, y, f"pairs family key={key}")
+    data = Dataset(orthonormal(n, d, key=key).X, y, f"pairs family key={key}")
     scale = np.sqrt(np.max(np.abs(y))) * 10.0 ** rng.uniform(-100, -30)
     return Problem(
         model, data, SquareLoss("half-mean"), in_cones(model.init(1.0, key=key), data, scale)

@@ -57,7 +57,7 @@ def equal_labels(count: int, log_scale: float) -> Problem:
     """So many labels 1 and one −½. Neurons of length one, with products of one size: a cluster, one
     without each label, and one of the other sign."""
     n = count + 1
-    X, y = orthonormal(n, n, count).X, np.append(np.ones(count), -0.5)
+    X, y = orthonormal(n, n, key=count).X, np.append(np.ones(count), -0.5)
     signs = np.vstack([np.ones(count), 1 - 2 * np.eye(count), -np.ones(count)])
     products = np.column_stack(
         [signs * np.sqrt((1 - TILT**2) / count), np.append(np.full(n, -TILT), TILT)]
