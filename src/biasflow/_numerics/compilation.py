@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 from .deadlines import Deadline
+from .linked_kernels import linked
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}
@@ -27,7 +28,9 @@ REORDERED = {"reassoc", "contract"}
 def stamp(*sources: str) -> int:
     """A number that changes with any of the source files, and with how they are compiled, which is
     said here."""
-    contents = b"".join(Path(source).read_bytes() for source in (__file__, *sources))
+    here = Path(__file__)
+    said = (here, here.with_name("linked_kernels.py"), *map(Path, sources))
+    contents = b"".join(source.read_bytes() for source in said)
     return int(hashlib.sha256(contents).hexdigest()[:12], 16)
 
 
@@ -38,18 +41,18 @@ def stamp_of_folder(file: str) -> int:
 
 
 def inner(kernel: Kernel) -> Kernel:
-    """Compile a function that entry points call."""
-    return cast(Kernel, numba.njit(error_model="numpy", fastmath=REORDERED)(kernel))
+    """Compile a function that entry points call, and only they can."""
+    return cast(Kernel, linked(kernel, REORDERED))
 
 
 def ordered(kernel: Kernel) -> Kernel:
     """The same without reordering, where the order of operations carries the accuracy."""
-    return cast(Kernel, numba.njit(error_model="numpy", fastmath={"contract"})(kernel))
+    return cast(Kernel, linked(kernel, {"contract"}))
 
 
 def finite(kernel: Kernel) -> Kernel:
     """The same for finite numbers only, as the vectorised maximum needs."""
-    return cast(Kernel, numba.njit(error_model="numpy", fastmath=True)(kernel))
+    return cast(Kernel, linked(kernel, True))
 
 
 def entry(kernel: Kernel) -> Kernel:
