@@ -17,6 +17,7 @@ EXTRAS = (
         "sweeps on Dask and Slurm (`biasflow sweep run --engine dask`)",
     ),
     ("torch", ("torch",), "probes of PyTorch modules, and comparisons with PyTorch"),
+    ("parquet", ("pyarrow",), "image data in parquet files; other layouts are read without it"),
     ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),
 )
 
@@ -37,7 +38,7 @@ def diagnosis() -> str:
 def _versions() -> Iterator[str]:
     for name, version in environment().items():
         yield f"{name:<12}{version}"
-    for name in ("typer", "rich"):
+    for name in ("typer", "rich", "pooch"):
         yield f"{name:<12}{installed_version(name) or 'not installed'}"
 
 
