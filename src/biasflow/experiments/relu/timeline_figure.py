@@ -11,7 +11,7 @@ from ..._core.look import COLOURS, MUTED, titled
 from ..._core.problems import Dataset
 from ..._core.results import Limit, Trajectory
 from ...data import orthonormal
-from ...diagnostics.phases import phases
+from ...diagnostics import phases
 from ...flows import gradient_flow, saddle_limit
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
