@@ -39,7 +39,7 @@ def fault(
         return ""
     if isinstance(found, bf.Trajectory):
         return _of_trajectory(found, entry.descends)
-    if isinstance(found, bf.Limit) and (wrong := _of_limit(entry, given, found)):
+    if isinstance(found, bf.Limit | bf.Bracket) and (wrong := _of_limit(entry, given, found)):
         return wrong
     if (
         mutation.kind == SCALED
@@ -99,7 +99,7 @@ def _size(array: Any) -> float:
 def _of_law(degree: float, mutation: Mutation, base: Any, found: Any) -> str:
     """The objective grows by 2^(degree·power); beyond floats it cannot be told."""
     one, other = (
-        float(result.objective) if isinstance(result, bf.Limit) else float(result)
+        float(result.objective) if isinstance(result, bf.Limit | bf.Bracket) else float(result)
         for result in (base, found)
     )
     if not one:
@@ -122,7 +122,7 @@ def _alike(base: Any, found: Any) -> bool:
         return ends[0].shape == ends[1].shape and bool(
             np.all(np.abs(ends[0] - ends[1]) <= room + CLOSE * np.max(np.abs(ends[0])))
         )
-    if isinstance(base, bf.Limit) and isinstance(found, bf.Limit):
+    if isinstance(base, bf.Limit | bf.Bracket) and isinstance(found, bf.Limit | bf.Bracket):
         base, found = (
             (base.objective, base.certificate.primal),
             (found.objective, found.certificate.primal),
@@ -144,7 +144,7 @@ def numbers(found: Any, depth: int = 0) -> list[float]:
     if isinstance(found, Mapping):
         return [number for part in found.values() for number in numbers(part, depth + 1)]
     # its stats may hold bounds that nobody has yet; what is only a bound may be open from above
-    if isinstance(found, bf.Limit):
+    if isinstance(found, bf.Limit | bf.Bracket):
         certificate = found.certificate
         above = (
             0.0

@@ -51,7 +51,11 @@ def chosen() -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         names = [name for name in entries() if name not in TIMED]
-        return [name for name in names if isinstance(_called(name, 0), bf.Trajectory | bf.Limit)]
+        return [
+            name
+            for name in names
+            if isinstance(_called(name, 0), bf.Trajectory | bf.Limit | bf.Bracket)
+        ]
 
 
 def result(name: str, problem: int) -> dict[str, Any] | None:
@@ -65,7 +69,7 @@ def result(name: str, problem: int) -> dict[str, Any] | None:
             return {"error": type(error).__name__}
     if isinstance(found, bf.Trajectory):
         return _of_flow(found)
-    return _of_limit(found) if isinstance(found, bf.Limit) else None
+    return _of_limit(found) if isinstance(found, bf.Limit | bf.Bracket) else None
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -110,7 +114,7 @@ def _of_flow(flow: bf.Trajectory) -> dict[str, Any]:
     return {**kept, "loss": float(flow.loss[-1]), "result": flow.result.name}
 
 
-def _of_limit(limit: bf.Limit) -> dict[str, Any]:
+def _of_limit(limit: bf.Limit | bf.Bracket) -> dict[str, Any]:
     certificate = limit.certificate
     try:
         value = _flat(limit.value)
