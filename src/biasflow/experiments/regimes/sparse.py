@@ -9,8 +9,7 @@ import numpy as np
 from ..._core.look import COLOURS, MUTED, band, panels, titled
 from ..._core.problems import Dataset
 from ...data import sparse_regression
-from ...flows import limit
-from ...limits import min_l1, min_l2
+from ...limits import bregman_projection, min_l1, min_l2
 from ...models import DiagonalNetwork
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
@@ -45,8 +44,9 @@ def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
     """
 
     def recovers(log10_unit: float) -> bool:
-        log_scale = log10_unit * np.log(10) / model.depth
-        return population_error(data, limit(model, data, log_scale=log_scale).value) <= THRESHOLD
+        potential = model.potential(log_scale=log10_unit * np.log(10) / model.depth)
+        beta = bregman_projection(potential, data.X, data.y).value
+        return population_error(data, beta) <= THRESHOLD
 
     low, high = LOWEST, HIGHEST
     if not recovers(low):
@@ -75,7 +75,7 @@ def point(
     l1, l2 = min_l1(data.X, data.y), min_l2(data.X, data.y)
     # panels a and b show one sample size
     for k, alpha in enumerate(alphas if n == SHOWN_N else ()):
-        beta = limit(model, data, scale=alpha).value
+        beta = bregman_projection(model.potential(scale=alpha), data.X, data.y).value
         excess = (
             float(np.sum(np.abs(beta))) - l1.objective,
             float(np.linalg.norm(beta)) - l2.objective,
