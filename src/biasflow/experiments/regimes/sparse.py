@@ -9,8 +9,7 @@ import numpy as np
 from ..._core.look import COLOURS, MUTED, band, panels, titled
 from ..._core.problems import Dataset
 from ...data import sparse_regression
-from ...flows import limit
-from ...limits import min_l1, min_l2
+from ...limits import bregman_projection, min_l1, min_l2
 from ...models import DiagonalNetwork
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
@@ -21,20 +20,26 @@ if TYPE_CHECKING:
 
 THRESHOLD = 0.025
 """Population error that counts as recovery (W, Figure 1c)."""
-LOWEST = -100.0
+LOWEST_LOG_SCALE = -100.0
 """log10 of the smallest β scale α^D searched: below it the limit is min ℓ1's for every purpose
 here."""
-HIGHEST = 3.0
+HIGHEST_LOG_SCALE = 3.0
 RESOLUTION = 0.02
 """Accuracy of log10 α^D at the threshold."""
 SHOWN_N = 100
-SHOWN = 1e-12
+LEAST_SCALE_SHOWN = 1e-12
 """Smallest scale that the pictures show."""
 
 
 def population_error(data: Dataset, beta: np.ndarray) -> float:
     """‖β − β*‖² = E⟨β − β*, x⟩², the error beyond the noise."""
     return float(np.sum((beta - data.truth) ** 2))
+
+
+def limit_from(model: DiagonalNetwork, data: Dataset, **scale: float) -> np.ndarray:
+    """Where the flow from α goes (W, Theorems 1 and 3), without the room of flows."""
+    potential = model.potential(**scale)
+    return bregman_projection(potential, model.features(data.X), data.y).value
 
 
 def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
@@ -46,9 +51,9 @@ def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
 
     def recovers(log10_unit: float) -> bool:
         log_scale = log10_unit * np.log(10) / model.depth
-        return population_error(data, limit(model, data, log_scale=log_scale).value) <= THRESHOLD
+        return population_error(data, limit_from(model, data, log_scale=log_scale)) <= THRESHOLD
 
-    low, high = LOWEST, HIGHEST
+    low, high = LOWEST_LOG_SCALE, HIGHEST_LOG_SCALE
     if not recovers(low):
         return float("nan")
     probe = -1.0  # most thresholds lie within ten decades of one: gallop down from there
@@ -75,7 +80,7 @@ def point(
     l1, l2 = min_l1(data.X, data.y), min_l2(data.X, data.y)
     # panels a and b show one sample size
     for k, alpha in enumerate(alphas if n == SHOWN_N else ()):
-        beta = limit(model, data, scale=alpha).value
+        beta = limit_from(model, data, scale=alpha)
         excess = (
             float(np.sum(np.abs(beta))) - l1.objective,
             float(np.linalg.norm(beta)) - l2.objective,
@@ -179,8 +184,8 @@ def draw_thresholds(axis: Any, summary: xarray.Dataset, curves: dict[str, np.nda
         )
         middle = np.median(samples, axis=-1)
         lowest = min(lowest, float(np.min(middle[known], initial=np.inf)))
-        below += [(at, colour) for at in n[(n >= enough) & (middle < SHOWN)]]
-    bottom = max(lowest / 30, SHOWN)
+        below += [(at, colour) for at in n[(n >= enough) & (middle < LEAST_SCALE_SHOWN)]]
+    bottom = max(lowest / 30, LEAST_SCALE_SHOWN)
     axis.set(
         yscale="log",
         xlabel="number of samples n",
@@ -194,7 +199,9 @@ def draw_thresholds(axis: Any, summary: xarray.Dataset, curves: dict[str, np.nda
         enough, color=MUTED, linestyle=":", label=f"samples that min ℓ1 needs: {first}{enough:g}"
     )
     if below:
-        axis.plot([], [], "v", color=MUTED, linestyle="none", label=f"median below {SHOWN:g}")
+        axis.plot(
+            [], [], "v", color=MUTED, linestyle="none", label=f"median below {LEAST_SCALE_SHOWN:g}"
+        )
 
 
 ALPHAS = {"quick": np.geomspace(1e-5, 30, 15), "paper": np.geomspace(1e-8, 100, 41)}
@@ -205,14 +212,11 @@ SETTING = {"d": 1000, "sparsity": 5, "noise_var": 0.01}
 fig1 = Experiment(
     "W/fig1",
     "Sparse regression (d = 1000, 5 non-zero coefficients, noise variance 0.01). (a) Population "
-    "error of the limit of gradient"
-    " flow on a depth-2 diagonal network against the initialisation scale α, between the "
-    "minimum-ℓ2 (kernel) and minimum-ℓ1"
-    " (rich) interpolators. (b) Its excess ℓ1 and ℓ2 norms. (c) The largest α that still recovers "
-    "the planted predictor:"
-    " exceedingly small near the number of samples that min ℓ1 needs; a triangle points to a "
-    "median below the axis. Medians over"
-    " data sets, bands 10–90%.",
+    "error of the limit of gradient flow on a depth-2 diagonal network against the initialisation "
+    "scale α, between the minimum-ℓ2 (kernel) and minimum-ℓ1 (rich) interpolators. (b) Its excess "
+    "ℓ1 and ℓ2 norms. (c) The largest α that still recovers the planted predictor: exceedingly "
+    "small near the number of samples that min ℓ1 needs; a triangle points to a median below the "
+    "axis. Medians over data sets, bands 10–90%.",
     {
         "quick": Grid(
             {"n": (40, 45, 50, 55, 60, 70, 80, 100, 150), "seed": tuple(range(5))},
@@ -232,10 +236,8 @@ fig1 = Experiment(
     ),
     alt=(
         "Left: the population error rises from 0.01 to 0.9 as α grows from 1e-3 to 0.1, from the "
-        "level of minimum ℓ1 to "
-        "that of minimum ℓ2. Middle: the excess ℓ1 norm rises and the excess ℓ2 norm falls over "
-        "the same scales. Right: "
-        "the largest α that recovers falls by many decades as the samples approach the 55 that "
-        "minimum ℓ1 needs."
+        "level of minimum ℓ1 to that of minimum ℓ2. Middle: the excess ℓ1 norm rises and the "
+        "excess ℓ2 norm falls over the same scales. Right: the largest α that recovers falls by "
+        "many decades as the samples approach the 55 that minimum ℓ1 needs."
     ),
 )
