@@ -110,18 +110,17 @@ def timed(problem: Any, method: str, rtol: float, times: Any = None) -> tuple[fl
 
 def kernel(problem: Any, rtol: float, times: Any) -> Any:
     """The compiled integrator and what it is called with."""
-    import numpy as np
-
     import biasflow as bf
     from biasflow._numerics.deadlines import never
     from biasflow._numerics.flow_frame import FlowRequest
-    from biasflow.flows.mirror.compiled_flow import march_arguments
+    from biasflow._numerics.rosenbrock import Progress
+    from biasflow.flows.mirror.compiled_flow import prepared
     from biasflow.flows.mirror.compiled_march import march
 
-    looks = np.empty(0) if times is None else times
     request = FlowRequest.read(None, rtol, times)
-    given = march_arguments(bf.models.mirror(problem), 1.0, request)[0]
-    return march, (*given, looks, never())
+    flow, controls, _ = prepared(bf.models.mirror(problem), 1.0, request, never())
+    some = controls._replace(most_steps=len(flow.pieces))
+    return march, (flow, some, Progress(0.0, 0.0))
 
 
 def against_descent(seeds: range) -> None:

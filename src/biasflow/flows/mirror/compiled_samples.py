@@ -6,11 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..._numerics import compilation as compiling, rodas5p as rodas
-from ..._numerics.compilation import entry, finite, stamp
-from . import compiled_march as marching, defect as transport, hypentropy_kernels as kernels
-from .compiled_march import EPS, Field, between
-from .hypentropy_kernels import dual_point, forces, half_square, largest, mirror, moves
+from ..._numerics import rosenbrock
+from ..._numerics.compilation import entry, finite, inner, stamp
+from . import compiled_march, hypentropy_kernels as kernels
+from .compiled_march import EPS, ETA0, FACTOR, Field
+from .hypentropy_kernels import (
+    INVERSE,
+    dual_point,
+    forces,
+    half_square,
+    largest,
+    mirror,
+    moves,
+)
 
 CAUTION, KNOWN = 4.0, 2.0
 """Factors on the error that is pushed along, to first order over steps in which weights may grow by
@@ -30,16 +38,12 @@ def spread(weight: Any, factor: Any, moved: Any) -> float:
     return most
 
 
+_between = inner(rosenbrock.between)
+
+
 def _entry(version: int) -> Any:
     def sample(
-        field: Field,
-        y: Any,
-        times: Any,
-        nus: Any,
-        errors: Any,
-        pieces: Any,
-        insides: Any,
-        saved: Any,
+        field: Field, y: Any, times: Any, states: Any, pieces: Any, insides: Any, saved: Any
     ) -> Any:
         """ν, η, β, ½‖Xβ − y‖², the error of β and those of η at increasing times within the
         integrated interval."""
@@ -47,45 +51,38 @@ def _entry(version: int) -> Any:
         nu, eta, beta = np.empty((many, n)), np.empty((many, d)), np.empty((many, d))
         losses, error, off = np.empty(many), np.empty(many), np.empty((many, d))
         weight, moved, residual, k = np.empty(d), np.empty(d), np.empty(n), version - version
+        inverse = field.curves[INVERSE]
         for i in range(many):
             while k < times.size - 1 and times[k] < saved[i]:
                 k += 1
-            if times[k] == saved[i] or k == 0:
-                nu[i] = nus[k]
-            else:
-                between(
-                    nus[k - 1],
-                    nus[k],
-                    pieces[k - 1],
-                    (saved[i] - times[k - 1]) / (times[k] - times[k - 1]),
-                    nu[i],
-                )
-            dual_point(field.X, nu[i], field.eta0, field.inverse, eta[i])
-            mirror(
-                eta[i], field.scale, field.shift, field.sign, field.inverse, np.inf, beta[i], weight
-            )
+            inside = k > 0 and times[k] != saved[i]
+            share = (saved[i] - times[k - 1]) / (times[k] - times[k - 1]) if inside else 1.0
+            for j in range(n):
+                nu[i, j] = states[k, 0, j]
+                if inside:
+                    first, second, third = (
+                        pieces[k - 1, 0, j],
+                        pieces[k - 1, 1, j],
+                        pieces[k - 1, 2, j],
+                    )
+                    nu[i, j] = _between(states[k - 1, 0, j], nu[i, j], first, second, third, share)
+            dual_point(field.X, nu[i], field.curves[ETA0], inverse, eta[i])
+            mirror(eta[i], field.curves, np.inf, beta[i], weight)
             forces(field.X, beta[i], y, 1.0, residual)
             losses[i] = half_square(residual)
-            pair = insides[i] if times[k] != saved[i] else errors[k]
-            moves(field.X, pair[0], field.inverse, off[i])
-            moves(field.X, pair[1], field.inverse, moved)
+            pair = insides[i] if times[k] != saved[i] else states[k][1:]
+            moves(field.X, pair[0], inverse, off[i])
+            moves(field.X, pair[1], inverse, moved)
             for j in range(d):
                 off[i, j] = max(CAUTION * off[i, j], KNOWN * moved[j]) + ROUNDINGS * EPS * abs(
                     eta[i, j]
                 )
-            error[i] = spread(weight, field.factor, off[i]) + ROUNDINGS * EPS * largest(beta[i])
+            error[i] = spread(weight, field.curves[FACTOR], off[i]) + ROUNDINGS * EPS * largest(
+                beta[i]
+            )
         return nu, eta, beta, losses, error, off
 
     return entry(sample)
 
 
-sample = _entry(
-    stamp(
-        __file__,
-        compiling.__file__,
-        kernels.__file__,
-        marching.__file__,
-        rodas.__file__,
-        transport.__file__,
-    )
-)
+sample = _entry(stamp(__file__, kernels.__file__, compiled_march.__file__, rosenbrock.__file__))

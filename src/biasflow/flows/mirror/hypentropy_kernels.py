@@ -47,12 +47,17 @@ def expm1_parts(x: float) -> Any:
     return power, rho + rho * rho * series
 
 
+INVERSE, SCALE, SHIFT, SIGN = range(4)
+"""Rows of the curves of coordinates: 1/(factor of the potential), c, L, and the sign of a half-line
+or zero."""
+CURVE_ROWS = 4
+
+
 @inner
-def mirror(
-    eta: Any, scale: Any, shift: Any, sign: Any, inverse: Any, beyond: float, beta: Any, weight: Any
-) -> None:
-    """β and w = (φ*)'' at η, in place; both are cut off at `beyond`, where only trial steps
-    look."""
+def mirror(eta: Any, curves: Any, beyond: float, beta: Any, weight: Any) -> None:
+    """β and w = (φ*)'' at η, in place; both are cut off at `beyond`, where only trial steps look.
+    Of the curves as many columns count as there are entries of η."""
+    inverse, scale, shift, sign = curves[INVERSE], curves[SCALE], curves[SHIFT], curves[SIGN]
     for j in range(eta.size):
         free = sign[j] == 0.0
         size = abs(eta[j]) if free else sign[j] * eta[j]
@@ -139,7 +144,9 @@ def gram(X: Any, weight: Any, room: Any, out: Any) -> None:
     if n >= BLAS:
         width = (n + BLOCKS - 1) // BLOCKS
         for low in range(0, n, width):
-            out[low : low + width, low:] = np.dot(scratch[low : low + width], X[low:].T)
+            block = np.dot(scratch[low : low + width], X[low:].T)
+            for i in range(block.shape[0]):
+                copy(block[i], out[low + i][low:])
     else:
         for i in range(n):
             products(X[i:], scratch[i], out[i, i:])
@@ -215,10 +222,17 @@ def solve(U: Any, x: Any) -> None:
 @inner
 def subtract_product(S: Any, x: Any, factor: float, out: Any) -> None:
     """out ← out − factor·Sx."""
-    change = np.empty(x.size)
-    products(S, x, change)
     for i in range(x.size):
-        out[i] -= factor * change[i]
+        row, total = S[i], 0.0
+        for j in range(x.size):
+            total += row[j] * x[j]
+        out[i] -= factor * total
+
+
+@inner
+def copy(source: Any, out: Any) -> None:
+    for i in range(source.size):
+        out[i] = source[i]
 
 
 @inner
