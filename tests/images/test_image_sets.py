@@ -264,7 +264,7 @@ def test_damaged_gzip(tmp_path):
 
 def test_files_that_unpack_without_end_are_refused(tmp_path, monkeypatch):
     parts, wanted = tiny((4, 5, 1))
-    monkeypatch.setattr(layouts, "LARGEST", 5000)
+    monkeypatch.setattr(layouts, "LARGEST_FILE_BYTES", 5000)
     (tmp_path / "a").mkdir()
     write_idx(tmp_path / "a", parts, pack=True)
     assert same(read(wanted, tmp_path / "a"), parts)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from biasflow.images.classifiers import ClassifierParams, VggNetwork, WideNetwork
-from biasflow.images.kernel_movement import tangent_movement
+from biasflow.images.training_points import tangent_movement
 
 ROUNDING = 1e-5
 """A cosine of sums of a few hundred float32 products."""

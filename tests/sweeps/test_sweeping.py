@@ -176,7 +176,9 @@ def test_large_grids_travel_in_chunks():
     with pytest.raises(KeyboardInterrupt):
         sweep(bare, Grid({"x": tuple(range(2500))}), executor, progress=stop)
     assert set(executor.sizes) == {3}
-    assert len(executor.sizes) <= engines.WINDOW + 1, "an executor holds a bounded number of chunks"
+    assert len(executor.sizes) <= engines.CHUNKS_IN_FLIGHT + 1, (
+        "an executor holds a bounded number of chunks"
+    )
 
 
 def test_an_error_names_its_point():

@@ -202,7 +202,7 @@ def mass_times(factor):
 
 def wider_intervals(patch):
     """Intervals so long that classes meet."""
-    patch.setattr(populations, "QUARTER", 0.5)
+    patch.setattr(populations, "HALF_WIDTH", 0.5)
 
 
 def an_atom(patch):

@@ -10,6 +10,7 @@ from biasflow.limits.neurons import f2_margin as f2
 from biasflow.losses import margin_losses as losses
 from biasflow.models import SphereMeasure
 from biasflow.theory.margin import (
+    class_distances,
     margin_assumptions as assumptions,
     margin_generalisation as generalisation,
     margins,
@@ -407,7 +408,7 @@ G1, G2, E10 = "C/gamma1", "C/gamma2", "C/eq10"
 F1, F2, DISTANCE = (
     (margins, "f1_max_margin"),
     (margins, "f2_max_margin"),
-    (margins, "interclass_distance"),
+    (class_distances, "interclass_distance"),
 )
 
 WORLDS = (

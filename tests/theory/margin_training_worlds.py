@@ -486,7 +486,7 @@ def halves_of_length(patch):
         parts, owner = right(problem, key)
         return dataclasses.replace(
             parts,
-            start=bf.models.SignedTwoLayerParams(parts.start.W / np.sqrt(projected.PARTS)),
+            start=bf.models.SignedTwoLayerParams(parts.start.W / np.sqrt(projected.SPLIT_PARTS)),
         ), owner
 
     patch.setattr(projected, "split", other)

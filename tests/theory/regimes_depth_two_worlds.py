@@ -161,7 +161,7 @@ def gain_without_square(patch):
 
 def fewer_samples(patch):
     """A fifth of the samples."""
-    patch.setattr(samples, "ENOUGH", samples.ENOUGH / 5)
+    patch.setattr(samples, "SAMPLES_FACTOR", samples.SAMPLES_FACTOR / 5)
 
 
 def dense_truth(patch):

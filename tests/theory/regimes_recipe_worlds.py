@@ -261,7 +261,7 @@ WORLDS: tuple[World, ...] = (
     World(
         "W/explicit",
         "a large start, from which the flow goes elsewhere",
-        lambda patch: patch.setattr(explicit, "START", 30.0),
+        lambda patch: patch.setattr(explicit, "EXHIBIT_SCALE", 30.0),
         "still true",
         "from a large start the flow goes to min ℓ2, which is not the explicit solution either",
         key=1,

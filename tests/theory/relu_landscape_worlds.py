@@ -199,7 +199,7 @@ WORLDS = (
     World("B/width", "cones as if independent", patched(relaxations, "likelihood", independent)),
     World("B/width", "signs forgotten", patched(relaxations, "likelihood", signless)),
     World("B/width", "widths linear in n", patched(relaxations, "half_width", polynomial)),
-    World("B/saddles", "falls counted once", patched(relaxations, "QUIET", 1e-30)),
+    World("B/saddles", "falls counted once", patched(relaxations, "SADDLE_SHARE", 1e-30)),
     World(
         "B/saddles", "larger starts that are small ones", patched(relaxations, "NEAR_ONE", 1e-12)
     ),

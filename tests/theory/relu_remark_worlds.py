@@ -83,7 +83,7 @@ WORLDS = (
     World("B/nearly", "δ* of order λ, as printed", growth_of(0.0), slow=True),
     World("B/nearly", "δ* a fifth larger", threshold_times(1.2)),
     World("B/nearly", "δ* a fifth smaller", threshold_times(1 / 1.2)),
-    World("B/nearly", "neurons that realign from δ*/1000 on", patched(nearly, "WELL", 1e-3)),
+    World("B/nearly", "neurons that realign from δ*/1000 on", patched(nearly, "WELL_BEYOND", 1e-3)),
     World("B/scale", "ln λ times 1.05", needed_times(1.05)),
     World("B/scale", "λ that does not depend on n", constants(without_dependence)),
     World(

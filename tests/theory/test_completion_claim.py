@@ -6,7 +6,7 @@ import numpy as np
 
 import biasflow as bf
 from biasflow.theory.regimes.matrix_completion import (
-    HALFWAY,
+    TRANSITION_ACCURACY,
     completion_problem,
     kernel_spread,
     narrowed,
@@ -78,7 +78,7 @@ def test_the_transition_scale_scales_with_the_root_of_the_labels():
     ratio = transition_scale(dataclasses.replace(problem, data=quadruple)) / transition_scale(
         problem
     )
-    assert abs(np.log(ratio / 2)) < 2 * HALFWAY
+    assert abs(np.log(ratio / 2)) < 2 * TRANSITION_ACCURACY
 
 
 def test_columns_can_be_narrowed_without_changing_the_flow():

@@ -202,9 +202,9 @@ def test_projections_in_four_dimensions_have_no_sweep_and_are_consistent():
 def test_a_frame_that_is_not_the_best_is_said_to_be_so(monkeypatch):
     """A poor solver makes the verdict inconclusive, with the share of Δ_r that it reaches, and does
     not blame eq. (10)."""
-    from biasflow.theory.margin import margins
+    from biasflow.theory.margin import class_distances
 
-    solver = margins.interclass_distance
+    solver = class_distances.interclass_distance
 
     def poor(X, y, rank):
         found = solver(X, y, rank)
@@ -214,7 +214,7 @@ def test_a_frame_that_is_not_the_best_is_said_to_be_so(monkeypatch):
         least = float(np.min(np.linalg.norm((X[y > 0][:, None] - X[y < 0][None]) @ V, axis=2)))
         return dataclasses.replace(found, value=V, objective=least, lower=least)
 
-    monkeypatch.setattr(margins, "interclass_distance", poor)
+    monkeypatch.setattr(class_distances, "interclass_distance", poor)
     verdict = bf.verify("C/eq10", key=0)
     assert verdict.status == "inconclusive" and "reaches" in verdict.why
 

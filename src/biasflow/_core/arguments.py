@@ -96,13 +96,13 @@ def system(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     return X, y
 
 
-FEW = 4
+ONES_BY_CHANCE = 4
 """Samples up to which a last column of ones may be chance."""
 
 
 def has_bias(X: Array) -> bool:
     """Whether the last column is one for every sample, of more than a few."""
-    return bool(X.shape[0] > FEW and X.shape[1] > 1 and np.all(X[:, -1] == 1))
+    return bool(X.shape[0] > ONES_BY_CHANCE and X.shape[1] > 1 and np.all(X[:, -1] == 1))
 
 
 def labels(name: str, value: ArrayLike, length: int | None = None) -> Array:

@@ -176,8 +176,7 @@ def collect(
     if missing and not partial:
         raise InputError(
             f"{missing} of {described.grid.size} points are not stored; `biasflow sweep run "
-            f"{spec}` computes them, "
-            "--partial collects without them"
+            f"{spec}` computes them, --partial collects without them"
         )
     if not ledger.done.any():
         raise InputError("no point of this sweep is stored, so there is nothing to collect")

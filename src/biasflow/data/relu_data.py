@@ -9,7 +9,7 @@ from .._core.former_names import keyword_only
 from .._core.problems import Dataset
 from ..errors import InputError
 
-FINE = 1000
+TEACHER_GRID = 1000
 """Points on the circle over which a teacher's mean square is taken."""
 
 
@@ -73,7 +73,7 @@ def circle_teacher(n: int = 10, neurons: int = 3, *, key: int = 0, spaced: bool 
         return X, np.maximum(X @ W.T, 0) @ a
 
     X, y = outputs(2 * np.pi * np.arange(n) / n if spaced else drawn)
-    size = np.sqrt(np.mean(outputs(2 * np.pi * np.arange(FINE) / FINE)[1] ** 2))
+    size = np.sqrt(np.mean(outputs(2 * np.pi * np.arange(TEACHER_GRID) / TEACHER_GRID)[1] ** 2))
     return Dataset(
         X,
         y / size,

@@ -23,7 +23,7 @@ from ..models import mirror
 from ..potentials import Hypentropy, MirrorPoint, Potential
 from .operator import inverse_norm
 
-FARTHEST = 1e5
+UNBOUNDED_BEYOND = 1e5
 """Change of η beyond which a sublevel set is called unbounded: e^{1e5} is out of any float's
 range."""
 BISECTIONS = 80
@@ -253,14 +253,14 @@ def _reach(best: MirrorPoint, radius: float, side: float = 1.0) -> Array:
         return ~(radius >= D)
 
     low, high = np.zeros_like(best.eta), np.ones_like(best.eta)
-    while not np.all(beyond(high) | (high > FARTHEST)):
+    while not np.all(beyond(high) | (high > UNBOUNDED_BEYOND)):
         low, high = np.where(beyond(high), low, high), np.where(beyond(high), high, 2 * high)
     unbounded = ~beyond(high)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         outside = beyond(middle)
         low, high = np.where(outside, low, middle), np.where(outside, middle, high)
-    return np.where(unbounded | (high > FARTHEST), np.inf, high)
+    return np.where(unbounded | (high > UNBOUNDED_BEYOND), np.inf, high)
 
 
 def _least_weight(potential: Potential, best: MirrorPoint, up: Array, down: Array) -> Array:

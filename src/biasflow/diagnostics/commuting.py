@@ -23,20 +23,30 @@ from ..losses import SquareLoss
 from ..models import DeepNetwork, MirrorModel, Model
 from ..potentials import Potential
 
-STEP = 1e-4
-"""Relative step of the differences. Four-point formulas lose nothing to it; rounding, twice divided
-by it, is 1e-8."""
-TOLERANCE = 1e-5
-"""Relative defect below which brackets count as zero; the error estimate is added."""
-CLEAN = 1e-3
-"""Relative error of the brackets above which a point is dropped: a kink lies within the step."""
-TRIES = 10
-"""Random points tried for each one wanted."""
-LINEAR = 1e-2
-"""Curvature, in units of gradient² over parameter, below which a model counts as linear there."""
-SPREAD = 0.1
-"""Relative size of the random displacements at which the brackets are looked at besides the point
-given."""
+
+@dataclass(frozen=True)
+class BracketControls:
+    """How brackets are differenced, and which of their points count."""
+
+    step: float = 1e-4
+    """Relative step of the differences. Four-point formulas lose nothing to it; rounding, twice
+    divided by it, is 1e-8."""
+    zero_below: float = 1e-5
+    """Relative defect below which brackets count as zero; the error estimate is added."""
+    error_above_which_dropped: float = 1e-3
+    """Relative error of the brackets above which a point is dropped: a kink lies within the
+    step."""
+    tries_per_point: int = 10
+    """Random points tried for each one wanted."""
+    linear_below: float = 1e-2
+    """Curvature, in units of gradient² over parameter, below which a model counts as linear
+    there."""
+    displacement: float = 0.1
+    """Relative size of the random displacements at which the brackets are looked at besides the
+    point given."""
+
+
+CONTROLS = BracketControls()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +70,7 @@ class CommutingDefect:
 
     @property
     def commutes(self) -> bool:
-        return self.defect <= TOLERANCE + self.error
+        return self.defect <= CONTROLS.zero_below + self.error
 
     def __bool__(self) -> bool:
         return self.commutes
@@ -75,11 +85,10 @@ class CommutingDefect:
             )
             return f"a mirror flow: the coordinate gradients commute ({where}); {known}"
         i, j = self.pair
-        if self.kernel_defect > TOLERANCE + self.error:
+        if self.kernel_defect > CONTROLS.zero_below + self.error:
             return (
                 f"not a mirror flow: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), and the brackets move the "
-                "predictor"
-                f" (relative {self.kernel_defect:.2g}), so no potential serves all losses"
+                f"predictor (relative {self.kernel_defect:.2g}), so no potential serves all losses"
             )
         return (
             f"not commuting: [∇G_{i}, ∇G_{j}] ≠ 0 ({where}), though the brackets do not move "
@@ -115,13 +124,14 @@ def commuting_defect(
     flat, unflatten = _flatten(params)
     derivatives = _derivatives(model, function, unflatten, flat, X)
     rng = np.random.default_rng(key)
-    size = np.abs(flat) + SPREAD * _size(flat)
+    size = np.abs(flat) + CONTROLS.displacement * _size(flat)
     found = []
-    for k in range(1 + TRIES * points):
+    for k in range(1 + CONTROLS.tries_per_point * points):
         one = _brackets(
-            derivatives, flat if k == 0 else flat + SPREAD * size * rng.uniform(-1, 1, flat.size)
+            derivatives,
+            flat if k == 0 else flat + CONTROLS.displacement * size * rng.uniform(-1, 1, flat.size),
         )
-        found += [one] if one[2] <= CLEAN else []
+        found += [one] if one[2] <= CONTROLS.error_above_which_dropped else []
         if len(found) == 1 + points:
             break
     if not found:
@@ -131,7 +141,7 @@ def commuting_defect(
         )
     worst = max(found, key=lambda one: one[0])
     kernel, error = max(one[1] for one in found), max(one[2] for one in found)
-    potential = _known_potential(model, params) if worst[0] <= TOLERANCE + error else None
+    potential = _known_potential(model, params) if worst[0] <= CONTROLS.zero_below + error else None
     return CommutingDefect(worst[0], kernel, error, worst[3], len(found), potential)
 
 
@@ -259,10 +269,12 @@ def _by_differences(jacobian: Callable[[Array], Array]) -> Derivatives:
             if top == 0:
                 dJ[i], error[i] = 0.0, 0.0
                 continue
-            fine, coarse = (_along(jacobian, w, g, h * STEP * size / top) for h in (1.0, 2.0))
+            fine, coarse = (
+                _along(jacobian, w, g, h * CONTROLS.step * size / top) for h in (1.0, 2.0)
+            )
             dJ[i], error[i] = (
                 fine,
-                np.abs(fine - coarse) + 1e-15 * np.abs(J).max() * top / (STEP * size),
+                np.abs(fine - coarse) + 1e-15 * np.abs(J).max() * top / (CONTROLS.step * size),
             )
         return J, dJ, error
 
@@ -283,7 +295,7 @@ def _along(function: Callable[[Array], Array], w: Array, g: Array, h: float) -> 
 
 
 def _jacobian(values: Callable[[Array], Array], w: Array) -> Array:
-    h = STEP * _size(w)
+    h = CONTROLS.step * _size(w)
     return np.stack([_along(values, w, e, h) for e in np.eye(w.size)], axis=1)
 
 
@@ -295,7 +307,7 @@ def _brackets(derivatives: Derivatives, w: Array) -> tuple[float, float, float, 
     if not np.any(slopes):
         return 0.0, 0.0, 0.0, (0, 0)
     turns = np.linalg.norm(dJ, axis=2)
-    own = np.maximum(np.diag(turns), LINEAR * slopes**2 / _size(w))
+    own = np.maximum(np.diag(turns), CONTROLS.linear_below * slopes**2 / _size(w))
     scale = np.maximum(np.maximum(turns, turns.T), np.sqrt(np.outer(own, own)))
     scale = np.where(scale > 0, scale, 1.0)  # a coordinate that does not move has no bracket
     bracket = dJ - dJ.transpose(1, 0, 2)

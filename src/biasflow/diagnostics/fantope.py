@@ -8,24 +8,37 @@ pair k.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.linalg as sl
 
 from .._core.arguments import Array, Index
 
-SHRINK = 0.15
-"""Factor by which the barrier's weight falls from one centre to the next."""
-NEWTON = 30
-"""Most Newton steps to a centre."""
-CENTRED = 1e-3
-"""Squared Newton decrement that ends them: half of it bounds what a centre is off by, in units of
-the barrier's weight."""
-FIRST = 3
-"""Pairs to begin with per free entry of P: the closest; as many may join in a round."""
-ROUNDS = 30
-WIDEST = 45
-"""Largest dimension for Newton's method; above it, multiplicative weights: cheap, and looser."""
-WEIGHINGS = 600
+
+@dataclass(frozen=True)
+class BarrierControls:
+    """How the barrier method goes, and where multiplicative weights take over."""
+
+    shrink: float = 0.15
+    """Factor by which the barrier's weight falls from one centre to the next."""
+    newton_steps: int = 30
+    """Most Newton steps to a centre."""
+    centred_below: float = 1e-3
+    """Squared Newton decrement that ends them: half of it bounds what a centre is off by, in units
+    of the barrier's weight."""
+    pairs_per_entry: int = 3
+    """Pairs to begin with per free entry of P: the closest; as many may join in a round."""
+    cutting_rounds: int = 30
+    """Most rounds in which violated pairs join."""
+    largest_dimension: int = 45
+    """Largest dimension for Newton's method; above it, multiplicative weights: cheap, and
+    looser."""
+    weighing_steps: int = 600
+    """Steps of multiplicative weights."""
+
+
+CONTROLS = BarrierControls()
 
 
 def fantope_bound(differences: Array, rank: int, gap: float) -> tuple[float, Array, float]:
@@ -35,17 +48,19 @@ def fantope_bound(differences: Array, rank: int, gap: float) -> tuple[float, Arr
     if unit == 0:
         return 0.0, np.eye(differences.shape[1]) * rank / differences.shape[1], 0.0
     scaled = differences / np.sqrt(unit)
-    upper, P = (_cutting if differences.shape[1] <= WIDEST else _weighing)(scaled, rank, gap)
+    upper, P = (_cutting if differences.shape[1] <= CONTROLS.largest_dimension else _weighing)(
+        scaled, rank, gap
+    )
     lower = float(np.min(np.sum((scaled @ P) * scaled, axis=1)))
     return upper * unit, P, (upper - lower) / upper
 
 
 def _cutting(differences: Array, rank: int, gap: float) -> tuple[float, Array]:
     d = differences.shape[1]
-    size = FIRST * d * (d + 1) // 2
+    size = CONTROLS.pairs_per_entry * d * (d + 1) // 2
     active: Index = np.argsort(np.sum(differences**2, axis=1))[:size]
     P, best, best_P, best_lower = np.eye(d) * rank / d, np.inf, np.eye(d) * rank / d, -np.inf
-    for _ in range(ROUNDS):
+    for _ in range(CONTROLS.cutting_rounds):
         P, upper = _centred_path(differences[active], rank, gap / 4)
         best = min(best, upper)
         values = np.sum((differences @ P) * differences, axis=1)
@@ -75,15 +90,15 @@ def _centred_path(differences: Array, rank: int, gap: float) -> tuple[Array, flo
     t = float(np.min(A @ _coordinates(basis, P))) * 0.9 - 1e-3
     mu, best = max(abs(t), 1e-2) / 10, np.inf
     while True:
-        for _ in range(NEWTON):
+        for _ in range(CONTROLS.newton_steps):
             step, dt, decrement = _newton(A, basis, P, t, mu, rank)
             P, t = _moved(A, basis, P, t, step, dt)
-            if decrement <= CENTRED:
+            if decrement <= CONTROLS.centred_below:
                 break
         best = min(best, _top(differences, 1 / (A @ _coordinates(basis, P) - t), rank))
         if best - t <= gap * best or mu * (K + 2 * d) <= gap * max(t, 1e-12) / 10:
             return P, best
-        mu *= SHRINK
+        mu *= CONTROLS.shrink
 
 
 def _symmetric_basis(d: int) -> Array:
@@ -147,7 +162,7 @@ def _weighing(differences: Array, rank: int, gap: float) -> tuple[float, Array]:
         np.inf,
         np.zeros((differences.shape[1],) * 2),
     )
-    for k in range(WEIGHINGS):
+    for k in range(CONTROLS.weighing_steps):
         weights = np.exp(np.min(total) - total)
         weights /= np.sum(weights)
         values, vectors = np.linalg.eigh((differences.T * weights) @ differences)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,14 +23,27 @@ from ..errors import InputError
 from .fantope import fantope_bound
 
 EPS = float(np.finfo(float).eps)
-ANNEALING = 400
-"""Steps of an ascent; the temperature falls by 2.5 % in each, from a third of the mean squared
-distance."""
-COOLING, WARMEST, COLDEST = 0.975, 0.3, 1e-5
+
+
+@dataclass(frozen=True)
+class AnnealingControls:
+    """How an ascent of the soft minimum cools."""
+
+    steps: int = 400
+    """Steps of an ascent."""
+    cooling: float = 0.975
+    """Factor of the temperature in each."""
+    warmest: float = 0.3
+    """First temperature, as a share of the mean squared distance."""
+    coldest: float = 1e-5
+    """Least temperature, as a share of the least squared distance."""
+    longest_step: float = 0.3
+    """Largest step, as an angle."""
+
+
+CONTROLS = AnnealingControls()
 LEAST_GAP = 1e-12
 """Relative: the barrier's Hessian loses its last digits beyond."""
-LONGEST = 0.3
-"""Largest step, as an angle."""
 
 
 @renamed(starts="restarts")
@@ -130,15 +144,15 @@ def _ascended(differences: Array, V: Array) -> Array:
     """Ascent of the soft minimum of ‖Vᵀδ_k‖² on the Stiefel manifold while it cools; the best frame
     met."""
     best, best_value = V, -np.inf
-    warm = WARMEST * float(np.mean(np.sum((differences @ V) ** 2, axis=1)))
-    for _ in range(ANNEALING):
+    warm = CONTROLS.warmest * float(np.mean(np.sum((differences @ V) ** 2, axis=1)))
+    for _ in range(CONTROLS.steps):
         projected = differences @ V
         squares = np.sum(projected**2, axis=1)
         least = float(np.min(squares))
         if least > best_value:
             best, best_value = V, least
-        warm *= COOLING
-        temperature = max(warm, COLDEST * least, 1e-300)
+        warm *= CONTROLS.cooling
+        temperature = max(warm, CONTROLS.coldest * least, 1e-300)
         near = np.flatnonzero(squares - least <= 20 * temperature)
         shares = np.exp((least - squares[near]) / temperature)
         slope = 2 * differences[near].T @ ((shares / np.sum(shares))[:, None] * projected[near])
@@ -146,5 +160,5 @@ def _ascended(differences: Array, V: Array) -> Array:
         size = float(np.linalg.norm(slope))
         if size == 0:
             break
-        V = _frame(V + min(LONGEST, 3 * temperature / size) / size * slope)
+        V = _frame(V + min(CONTROLS.longest_step, 3 * temperature / size) / size * slope)
     return best

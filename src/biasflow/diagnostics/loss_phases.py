@@ -13,25 +13,33 @@ from .._core.arguments import Array, instance
 from .._core.problems import MirrorProblem
 from .._core.results import Result, Trajectory
 
-FLAT = 0.1
-"""Share of the loss that a plateau may lose."""
-LONG = 0.1
-"""Share of the time elapsed by its end that a stretch must last to be a plateau: plateaus come in
-every length."""
-LAST = 0.5
-"""The same where the flow ends on it, and nothing after it can tell."""
-CONTRAST = 4.0
-"""How much faster than on a plateau the loss must fall at some later time: a steady decay has no
-plateaus."""
-TAIL = 1e-4
-"""Loss, relative to its start, below which the final rate is read off."""
-NEAR = 1e-2
-"""Loss, relative to the start of the final phase, down to which its speed is compared with that of
-plateaus."""
-STEADY = 0.5
-"""Share of the final rate above which a flow is in its final, exponential phase."""
-ENOUGH = 200
-"""Saved times below which the dense output is asked for more."""
+
+@dataclass(frozen=True)
+class PhaseRules:
+    """When a stretch of a loss curve is a plateau, and when a flow is in its final phase."""
+
+    plateau_fall: float = 0.1
+    """Share of the loss that a plateau may lose."""
+    plateau_length: float = 0.1
+    """Share of the time elapsed by its end that a stretch must last to be a plateau: plateaus come
+    in every length."""
+    last_plateau_length: float = 0.5
+    """The same where the flow ends on it, and nothing after it can tell."""
+    later_speed: float = 4.0
+    """How much faster than on a plateau the loss must fall at some later time: a steady decay has
+    no plateaus."""
+    final_loss: float = 1e-4
+    """Loss, relative to its start, below which the final rate is read off."""
+    compared_down_to: float = 1e-2
+    """Loss, relative to the start of the final phase, down to which its speed is compared with that
+    of plateaus."""
+    final_rate_share: float = 0.5
+    """Share of the final rate above which a flow is in its final, exponential phase."""
+    fewest_times: int = 200
+    """Saved times below which the dense output is asked for more."""
+
+
+RULES = PhaseRules()
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,7 @@ class Phase:
     def __str__(self) -> str:
         return (
             f"{self.name}: t = {self.start:.4g} to {self.end:.4g}, loss {self.loss_start:.3g} to "
-            f"{self.loss_end:.3g},"
-            f" rate {self.rate:.3g}"
+            f"{self.loss_end:.3g}, rate {self.rate:.3g}"
         )
 
 
@@ -93,14 +100,14 @@ def loss_curve(trajectory: Trajectory) -> tuple[Array, Array]:
     """Times and losses: as saved, or on a denser grid where few were saved and the flow knows
     more."""
     times, loss = trajectory.times, trajectory.loss
-    if trajectory.interpolant is None or len(times) >= ENOUGH or not times[-1] > 0:
+    if trajectory.interpolant is None or len(times) >= RULES.fewest_times or not times[-1] > 0:
         return times, loss
     dense = np.unique(
         np.concatenate(
             [
                 times,
-                np.linspace(0.0, times[-1], ENOUGH),
-                times[-1] * np.geomspace(1e-6, 1.0, ENOUGH),
+                np.linspace(0.0, times[-1], RULES.fewest_times),
+                times[-1] * np.geomspace(1e-6, 1.0, RULES.fewest_times),
             ]
         )
     )
@@ -119,7 +126,7 @@ def _final_start(times: Array, loss: Array) -> int:
     """The index after the last step that is slower than half the final rate; the last index where
     there is no tail."""
     positive = loss > 0
-    tail = np.flatnonzero(positive & (loss <= TAIL * loss[0]))
+    tail = np.flatnonzero(positive & (loss <= RULES.final_loss * loss[0]))
     if tail.size < 3:
         return len(times) - 1
     first, last = tail[0], tail[-1]
@@ -132,7 +139,7 @@ def _final_start(times: Array, loss: Array) -> int:
     )
     steps = np.flatnonzero(positive[1:] & positive[:-1])
     rates = np.log(loss[steps] / loss[steps + 1]) / np.diff(times)[steps]
-    slow = steps[(rates < STEADY * final) & (steps < middle)]
+    slow = steps[(rates < RULES.final_rate_share * final) & (steps < middle)]
     return int(slow[-1]) + 1 if slow.size else 0
 
 
@@ -140,11 +147,16 @@ def _before(times: Array, loss: Array, end: int) -> list[Phase]:
     """Plateaus and drops up to an index."""
     rates = np.log(loss[:-1] / loss[1:]) / np.diff(times)
     # the last digits of an excess say nothing about speed
-    rates = np.where(loss[1:] >= NEAR * loss[end], rates, 0.0)
+    rates = np.where(loss[1:] >= RULES.compared_down_to * loss[end], rates, 0.0)
     later = np.maximum.accumulate(rates[::-1])[::-1]  # the fastest decay from each step on
     flat, k = np.zeros(end, dtype=bool), 0  # per step, whether it belongs to a plateau
     while k < end:
-        far = int(np.searchsorted(-loss[: end + 1], -(1 - FLAT) * loss[k], side="right")) - 1
+        far = (
+            int(
+                np.searchsorted(-loss[: end + 1], -(1 - RULES.plateau_fall) * loss[k], side="right")
+            )
+            - 1
+        )
         if far > k and _is_plateau(times, loss, later, k, far):
             flat[k:far] = True
             k = far
@@ -163,9 +175,11 @@ def _is_plateau(times: Array, loss: Array, later: Array, k: int, far: int) -> bo
     long must do."""
     length = times[far] - times[k]
     if far == len(times) - 1:
-        return bool(length >= LAST * times[far])
+        return bool(length >= RULES.last_plateau_length * times[far])
     rate = np.log(loss[k] / loss[far]) / length
-    return bool(length >= LONG * times[far] and later[far] >= CONTRAST * rate)
+    return bool(
+        length >= RULES.plateau_length * times[far] and later[far] >= RULES.later_speed * rate
+    )
 
 
 def _phase(name: str, times: Array, loss: Array, a: int, b: int) -> Phase:

@@ -14,9 +14,9 @@ from ..models import TwoLayerParams
 
 ANGLE = np.deg2rad(5.0)
 """How far from its heaviest neuron a cluster reaches where nothing else is asked for."""
-LEAST = 1e-3
+LEAST_SHARE = 1e-3
 """Share of a network below which a neuron or a kink does not count."""
-APART = 1e-3
+MERGED_KINKS_ANGLE = 1e-3
 """Angle between kinks, seen from height 1 above the origin, up to which they are one."""
 
 
@@ -58,7 +58,7 @@ class Kink:
 
 
 def clusters(
-    params: TwoLayerParams, angle: float = ANGLE, least: float = LEAST
+    params: TwoLayerParams, angle: float = ANGLE, least: float = LEAST_SHARE
 ) -> tuple[Cluster, ...]:
     """The clusters of neuron directions, heaviest first.
 
@@ -99,7 +99,9 @@ def clusters(
     return tuple(sorted(found, key=lambda cluster: -cluster.share))
 
 
-def kinks(params: TwoLayerParams, apart: float = APART, least: float = LEAST) -> tuple[Kink, ...]:
+def kinks(
+    params: TwoLayerParams, apart: float = MERGED_KINKS_ANGLE, least: float = LEAST_SHARE
+) -> tuple[Kink, ...]:
     """The kinks of x ↦ h(x, 1) for a network on a line with a bias coordinate, from left to right.
 
     A neuron with w = (w₁, w₂), w₁ ≠ 0, has its kink at −w₂/w₁ and changes the slope there by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sl
@@ -20,16 +21,26 @@ from ..limits.rounding import WIDE
 
 NORMS = ("l2", "l1", "linf")
 EPS = float(np.finfo(float).eps)
-PROGRAM = 64.0
-"""Roundings, for each row and column, of the eigenvalues that bound the norm from above, in
-well-conditioned coordinates."""
-ITERATIONS = 400
-"""Frank–Wolfe steps on the upper bound: it improves by a per cent or so after that."""
-SOFTNESS = 30.0
-"""Inverse temperature, in units of the mean eigenvalue, of the soft least eigenvalue."""
-ASCENTS = 30
-SETTLED = 1e-9
-"""Relative gain of a linear program below which an ascent stops."""
+
+
+@dataclass(frozen=True)
+class SearchControls:
+    """How both ends of a bracket are searched for."""
+
+    roundings: float = 64.0
+    """Roundings, for each row and column, of the eigenvalues that bound the norm from above, in
+    well-conditioned coordinates."""
+    frank_wolfe_steps: int = 400
+    """Frank–Wolfe steps on the upper bound: it improves by a per cent or so after that."""
+    softness: float = 30.0
+    """Inverse temperature, in units of the mean eigenvalue, of the soft least eigenvalue."""
+    linear_programs: int = 30
+    """Most linear programs of an ascent."""
+    settled_gain: float = 1e-9
+    """Relative gain of a linear program below which an ascent stops."""
+
+
+CONTROLS = SearchControls()
 
 
 @renamed(starts="restarts")
@@ -112,7 +123,7 @@ def _rounded(X: Array, norm: str, u: Array, upper: float, noise: float) -> tuple
         * (1 - (n + 4) * EPS)
         / (_size(np.abs(u @ X) + doubt, norm) * (1 + (m + 4) * EPS))
     )
-    off = float(np.sqrt(m)) * noise * upper + PROGRAM * (n + m) * EPS
+    off = float(np.sqrt(m)) * noise * upper + CONTROLS.roundings * (n + m) * EPS
     upper = upper * (1 + 2 * off) if off < 0.5 else np.inf
     return lower, max(upper, lower)
 
@@ -127,7 +138,7 @@ def _upper(V: Array, inverse: Array, norm: str, deadline: float) -> tuple[float,
     atom = _column_atom if norm == "linf" else _sign_atom
     M = V @ V.T / (V.shape[1] if norm == "linf" else 1)
     best, vector = np.inf, np.eye(len(V))[-1]
-    for k in range(ITERATIONS):
+    for k in range(CONTROLS.frank_wolfe_steps):
         if k and time.monotonic() > deadline:
             break
         try:
@@ -144,7 +155,7 @@ def _upper(V: Array, inverse: Array, norm: str, deadline: float) -> tuple[float,
         directions = vectors / inverse[:, None]
         if 1 / values[0] < best:
             best, vector = 1 / float(values[0]), directions[:, 0]
-        cold = np.exp(-SOFTNESS * np.sqrt(k + 1) * (values - values[0]) / np.mean(values))
+        cold = np.exp(-CONTROLS.softness * np.sqrt(k + 1) * (values - values[0]) / np.mean(values))
         x = atom(V, directions, cold / np.sum(cold))
         step = 2 / (k + 3)
         M = (1 - step) * M + step * np.outer(x, x)
@@ -167,15 +178,15 @@ def _ascend(V: Array, inverse: Array, norm: str, start: Array, deadline: float) 
     the ball ‖Vs‖_* ≤ 1."""
     solve = _linf_program(V) if norm == "linf" else _l1_program(V)
     point = start / _size(V.T @ start, norm)
-    for _ in range(ASCENTS):
+    for _ in range(CONTROLS.linear_programs):
         left = deadline - time.monotonic()
         if left <= 0:
             break
         slope = inverse * (inverse * point / np.max(np.abs(inverse * point)))
         better = solve(slope / np.max(np.abs(slope)), left)
-        if better is None or np.linalg.norm(inverse * better) <= (1 + SETTLED) * np.linalg.norm(
-            inverse * point
-        ):
+        if better is None or np.linalg.norm(inverse * better) <= (
+            1 + CONTROLS.settled_gain
+        ) * np.linalg.norm(inverse * point):
             break
         point = better / max(1.0, _size(V.T @ better, norm))
     return point / _size(V.T @ point, norm)

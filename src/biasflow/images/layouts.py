@@ -28,7 +28,7 @@ Parts = tuple[Part, Part]
 
 IDX_BYTES = 0x08
 """The idx code for unsigned bytes."""
-LARGEST = 1 << 29
+LARGEST_FILE_BYTES = 1 << 29
 """Bytes of a file, unpacked; the largest of these data sets has 190 MB."""
 PARQUET_MODULE = "pyarrow"
 
@@ -47,14 +47,14 @@ def _content(path: Path) -> bytes:
     """All of a file, unpacked where its name ends in .gz."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data: bytes = file.read(LARGEST + 1)
+            data: bytes = file.read(LARGEST_FILE_BYTES + 1)
     except (OSError, EOFError, zlib.error) as reason:
         raise DataFileError(
             f"{path}: cannot be read: {reason}; it is truncated or damaged"
         ) from None
-    if len(data) > LARGEST:
+    if len(data) > LARGEST_FILE_BYTES:
         raise DataFileError(
-            f"{path}: more than {LARGEST} bytes, which no file of these data sets has"
+            f"{path}: more than {LARGEST_FILE_BYTES} bytes, which no file of these data sets has"
         )
     return data
 
@@ -116,8 +116,8 @@ def _read_npz(folder: Path, wanted: ImageSet) -> Parts | None:
         return None
     try:
         with np.load(io.BytesIO(_content(paths[0])), allow_pickle=False) as held:
-            if sum(member.file_size for member in held.zip.infolist()) > LARGEST:
-                raise ValueError(f"found more than {LARGEST} bytes")
+            if sum(member.file_size for member in held.zip.infolist()) > LARGEST_FILE_BYTES:
+                raise ValueError(f"found more than {LARGEST_FILE_BYTES} bytes")
             arrays = [np.asarray(held[name]) for name in ("x_train", "y_train", "x_test", "y_test")]
     except (KeyError, ValueError, OSError, EOFError, zlib.error) as reason:
         raise DataFileError(

@@ -28,7 +28,7 @@ LAYERS = ("all", "output")
 LARGEST_BLOCK = 15_000
 """Rows of a block: its square stays within what factorisation libraries index by 32 bits."""
 CLASSES = 10
-UNFIT = 1e-3
+INTERPOLATES_BELOW = 1e-3
 """Residual above which the coefficients do not interpolate."""
 
 
@@ -126,7 +126,7 @@ def kernel_classifier(
             "repeated?"
         )
     residual = float(np.max(np.abs(fits - target)))
-    if residual > UNFIT:
+    if residual > INTERPOLATES_BELOW:
         raise ConvergenceError(
             f"kernel_classifier: ‖Kc − y‖_∞ = {residual:.1e}: no interpolation in float64; are "
             "inputs repeated?"

@@ -99,10 +99,9 @@ class DeepNetwork(Model):
         fails with biases (D ≥ 2); there W_l → c·W_l, b_l → c^l·b_l multiplies f by c^D."""
         if self.bias and self.depth > 1:
             raise RefusedError(
-                "DeepNetwork: with biases it is not homogeneous in its parameters: a bias of "
-                "layer l counts c^(D−l+1) times"
-                " where a weight counts c^D; a bias of the first layer alone, as data.with_bias "
-                "gives, keeps homogeneity D"
+                "DeepNetwork: with biases it is not homogeneous in its parameters: a bias of layer "
+                "l counts c^(D−l+1) times where a weight counts c^D; a bias of the first layer "
+                "alone, as data.with_bias gives, keeps homogeneity D"
             )
         if self.rounding:
             raise RefusedError("DeepNetwork: with rounded kinks it is not homogeneous")

@@ -96,8 +96,7 @@ class MatrixFactorisation(PredictorModel):
             if k < max(self.shape):
                 raise InputError(
                     f"rank: the identity start needs 2·max{self.shape} = {2 * max(self.shape)} "
-                    "columns or more,"
-                    f" found {self.rank}; use start='gaussian'"
+                    f"columns or more, found {self.rank}; use start='gaussian'"
                 )
             first, second = (np.eye(size, k) for size in self.shape)
         else:

@@ -39,13 +39,13 @@ LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
 STREAM = 43
 """Start of the random stream, so that data drawn with the same key are independent of the
 network."""
-EDGE = 1e-9
+CONE_EDGE_TOLERANCE = 1e-9
 """Relative distance from the edge a = |b| of the cone up to which a neuron counts as on it."""
-UNIT = 1e-9
+UNIT_NORM_TOLERANCE = 1e-9
 """How far from one the norm of a direction may be."""
-EQUAL = 1e-9
+EQUAL_DIRECTIONS_DISTANCE = 1e-9
 """Distance of directions up to which they count as equal."""
-NAMED = 5
+MOST_NEURONS_NAMED = 5
 """Neurons named in a message before it only counts them."""
 
 
@@ -81,12 +81,11 @@ class FixedDirections(MirrorModel):
             )
         if self.normalise:
             directions = directions / norms[:, None]
-        elif np.any(np.abs(norms - 1) > UNIT):
+        elif np.any(np.abs(norms - 1) > UNIT_NORM_TOLERANCE):
             worst = int(np.argmax(np.abs(norms - 1)))
             raise InputError(
-                f"directions: {_rows('direction', np.abs(norms - 1) > UNIT)} not unit "
-                f"(‖θ_{worst}‖ = {norms[worst]:g});"
-                " pass normalise=True to divide by the norms"
+                f"directions: {_rows('direction', np.abs(norms - 1) > UNIT_NORM_TOLERANCE)} not "
+                f"unit (‖θ_{worst}‖ = {norms[worst]:g}); pass normalise=True to divide by the norms"
             )
         object.__setattr__(self, "directions", directions)
 
@@ -183,15 +182,14 @@ class FixedDirections(MirrorModel):
         """Inside the cone a² ≥ b² a never reaches zero (R, Lemma A.2); outside it may, and ReLU has
         its kink there."""
         a, b = start
-        outside = a < np.abs(b) * (1 - EDGE)
+        outside = a < np.abs(b) * (1 - CONE_EDGE_TOLERANCE)
         if not np.any(outside):
             return None
         worst = int(np.argmax(np.abs(b) - a))
         return (
             f"R/lemA2: a² ≥ b² fails: {_rows('neuron', outside)} outside the cone (a_{worst} = "
-            f"{a[worst]:g},"
-            f" b_{worst} = {b[worst]:g}): a may reach zero, the kink of ReLU, where the flow is "
-            "not defined"
+            f"{a[worst]:g}, b_{worst} = {b[worst]:g}): a may reach zero, the kink of ReLU, where "
+            "the flow is not defined"
         )
 
     def potential(
@@ -312,7 +310,7 @@ def _equal_rows(rows: Array) -> tuple[Index, Index]:
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
-    pairs = cKDTree(rows).query_pairs(EQUAL, output_type="ndarray")
+    pairs = cKDTree(rows).query_pairs(EQUAL_DIRECTIONS_DISTANCE, output_type="ndarray")
     links = coo_array(
         (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows))
     )
@@ -333,6 +331,6 @@ def _rows(what: str, mask: Mask) -> str:
     found = [str(k) for k in np.flatnonzero(mask)]
     if len(found) == 1:
         return f"{what} {found[0]} is"
-    if len(found) <= NAMED:
+    if len(found) <= MOST_NEURONS_NAMED:
         return f"{what}s {', '.join(found[:-1])} and {found[-1]} are"
-    return f"{len(found)} {what}s ({', '.join(found[:NAMED])}, …) are"
+    return f"{len(found)} {what}s ({', '.join(found[:MOST_NEURONS_NAMED])}, …) are"

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from .._core.arguments import Array, labels, matrix, real_array
 from ..errors import InputError
 
-UNIT = 1e-9
+UNIT_NORM_TOLERANCE = 1e-9
 """How far from one the norm of a direction may be."""
-EQUAL = 9
+EQUAL_DIRECTIONS_DECIMALS = 9
 """Decimals to which directions must agree to count as one."""
 
 
@@ -64,7 +64,7 @@ class Particles(NamedTuple):
         kept = np.isfinite(self.log_masses)
         u, s, log_masses = self.directions[kept], self.signs[kept], self.log_masses[kept]
         _, first, group = np.unique(
-            np.round(np.column_stack([u, s]), EQUAL) + 0.0,
+            np.round(np.column_stack([u, s]), EQUAL_DIRECTIONS_DECIMALS) + 0.0,
             axis=0,
             return_index=True,
             return_inverse=True,
@@ -148,7 +148,7 @@ def _checked(particles: Particles) -> Particles:
     if np.any(np.isnan(log_masses)) or np.any(log_masses == np.inf):
         raise InputError("log_masses: expected numbers below infinity")
     off = np.abs(np.linalg.norm(u, axis=1) - 1)
-    if np.any(off > UNIT):
+    if np.any(off > UNIT_NORM_TOLERANCE):
         raise InputError(
             f"directions: row {int(np.argmax(off))} has norm "
             f"{np.linalg.norm(u[np.argmax(off)]):g}, must be a unit vector"

@@ -22,10 +22,10 @@ from .potential import MirrorPoint, Potential, pick
 from .special import LOG2, log_cosh, log_expm1, log_sinh
 
 NEWTON_STEPS = 60
-NEAR = 0.5
+SLACK_ABOVE = 0.5
 """|z| above which the slack, not z, carries the information."""
-LOG_NEAR = float(np.log(1 - NEAR))
-QUADRATURE = 16
+LOG_NEAR = float(np.log(1 - SLACK_ABOVE))
+QUADRATURE_NODES = 16
 """Gauss–Legendre nodes for the divergence of nearby points; the integrand is entire, 16 reach
 rounding."""
 LOG_RANGE = 600.0
@@ -105,7 +105,7 @@ class DepthPoint(MirrorPoint):
         step, near = self._xi_step(start)
         p, xi0 = _power(self.depth), np.where(near, np.abs(start._xi()), 1.0)
         total = np.zeros_like(self.beta)
-        nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE)
+        nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
         for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
             xi = xi0 + node * step
             log_factor = (
@@ -124,11 +124,13 @@ class DepthPoint(MirrorPoint):
 
     def _xi(self) -> Array:
         far = np.sign(self.eta) * 0.5 * (np.log(2 - self.slack) - self.log_slack)
-        return np.where(self._near_wall(), far, np.arctanh(np.clip(self.eta, -NEAR, NEAR)))
+        return np.where(
+            self._near_wall(), far, np.arctanh(np.clip(self.eta, -SLACK_ABOVE, SLACK_ABOVE))
+        )
 
     def _log_cosh_xi(self) -> Array:
         far = -0.5 * (self.log_slack + np.log(2 - self.slack))
-        z = np.clip(self.eta, -NEAR, NEAR)
+        z = np.clip(self.eta, -SLACK_ABOVE, SLACK_ABOVE)
         return np.where(self._near_wall(), far, -0.5 * np.log1p(-z * z))
 
     def _xi_step(self, start: DepthPoint) -> tuple[Array, Mask]:
@@ -177,7 +179,7 @@ def _from_slack(z: Array, log_slack: Array, log_alpha: Array, depth: int) -> Dep
     p = _power(depth)
     inside = log_slack > -np.inf
     safe = np.where(inside, log_slack, 0.0)
-    small = np.abs(np.clip(z, -NEAR, NEAR))
+    small = np.abs(np.clip(z, -SLACK_ABOVE, SLACK_ABOVE))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         far = _wall(safe, log_alpha, depth) * -np.expm1(p * (safe - np.log(2 - np.exp(safe))))
         near = (

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import SMALLEST_NORMAL, Array, Index, Mask, log_of_scale, real_array
 from ..errors import DomainError, InputError
 from .potential import MirrorPoint, Potential, pick
-from .special import FAR, LOG2, SERIES_RADIUS, scaled_sinh, sinh_minus
+from .special import LARGEST_EXPONENT, LOG2, SERIES_RADIUS, scaled_sinh, sinh_minus
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def _plain(alpha: Array) -> bool:
 
 def _primal(eta: Array, alpha: Array, log_alpha: Array, sign: Array, plain: bool) -> Array:
     """β at η."""
-    if plain and np.abs(eta).max(initial=0.0) < FAR:
+    if plain and np.abs(eta).max(initial=0.0) < LARGEST_EXPONENT:
         return alpha * np.sinh(eta)
     beta = scaled_sinh(log_alpha, alpha, eta)
     zero = np.isneginf(log_alpha)

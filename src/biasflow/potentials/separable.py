@@ -20,30 +20,30 @@ DOMAINS = {"real": 0.0, "positive": 1.0, "negative": -1.0}
 EPS = float(np.finfo(float).eps)
 EXPONENTS = np.arange(-1074.0, 1024.0)
 """Of the powers of two that floats hold."""
-PROBES = 2.0 ** np.arange(-10.0, 11.0)
+PROBED_SIZES = 2.0 ** np.arange(-10.0, 11.0)
 """Sizes at which φ′ is tried when a potential is made."""
 ROOT_STEPS = 80
 """Steps for φ′(β) = η in a bracket of ratio two: halving alone ends after 53."""
-SPREAD = 3.25
-"""Nodes of the quadrature reach to ±SPREAD: there weights are 1e-17 of the largest."""
-SPACING = 1 / 36
+NODES_REACH = 3.25
+"""Nodes of the quadrature reach to ±NODES_REACH: there weights are 1e-17 of the largest."""
+NODES_SPACING = 1 / 36
 """Of those nodes. tanh-sinh rules err by e^{−2πδ/h}, δ the distance of singularities: for arcsinh
 on (0, β) it is (π/2)/log(β/α), where what is missed is α/β of the whole; 1e-15 for all ratios."""
-DIFFERENCE = 2.0**-10
+DIFFERENCE_STEP = 2.0**-10
 """Step of differences of φ′, relative to β: those of five points err by its fourth power, 1e-12."""
-NOISE = 1e-10
+LONGER_STEP_ABOVE = 1e-10
 """Relative rounding in a difference of φ′ above which its step is made larger."""
-STEEP = -620.0
+LEAST_LOG_SCALE = -620.0
 """log of a scale below which a φ′ on the line has none: floats end at −708."""
-NEAR = 1e-8
+INTEGRATED_ABOVE = 1e-8
 """Relative rounding in η − η₀ above which it is taken as ∫φ″ instead."""
 
 
 def _rule() -> tuple[Array, Array, Array]:
     """Distances of tanh-sinh nodes from both ends of (0, 1), and their weights."""
-    t = np.arange(-SPREAD, SPREAD + SPACING / 2, SPACING)
+    t = np.arange(-NODES_REACH, NODES_REACH + NODES_SPACING / 2, NODES_SPACING)
     s = np.pi / 2 * np.sinh(t)
-    weights = SPACING * np.pi / 4 * np.cosh(t) / np.cosh(s) ** 2
+    weights = NODES_SPACING * np.pi / 4 * np.cosh(t) / np.cosh(s) ** 2
     return 1 / (1 + np.exp(-2 * s)), 1 / (1 + np.exp(2 * s)), weights / np.sum(weights)
 
 
@@ -77,7 +77,7 @@ class SeparablePoint(MirrorPoint):
     def minus(self, start: Self) -> Array:
         with np.errstate(invalid="ignore"):
             plain = self.eta - start.eta
-            near = EPS * (np.abs(self.eta) + np.abs(start.eta)) > NEAR * np.abs(plain)
+            near = EPS * (np.abs(self.eta) + np.abs(start.eta)) > INTEGRATED_ABOVE * np.abs(plain)
         return np.where(near, self._curved(start, near, 0), plain)
 
     def log_size(self) -> Array:
@@ -87,7 +87,7 @@ class SeparablePoint(MirrorPoint):
         """∫(φ′(b) − φ′(β₀))db, of one sign; ∫(β − b)φ″(b)db where φ′(b) − φ′(β₀) would cancel."""
         with np.errstate(invalid="ignore"):
             plain = np.abs(self.eta - start.eta)
-            near = EPS * (np.abs(self.eta) + np.abs(start.eta)) > NEAR * plain
+            near = EPS * (np.abs(self.eta) + np.abs(start.eta)) > INTEGRATED_ABOVE * plain
         far = self.potential.area(start.beta, self.beta, start.eta)
         return np.where(near, self._curved(start, near, 1), np.maximum(far, 0.0))
 
@@ -137,7 +137,7 @@ class Separable(Potential):
         base = float(self.solve(np.zeros(1))[0])
         self.base = base if np.isfinite(base) and (base or not self.sign) else self.sign
         self.log_unit = -np.inf if self.sign else self._log_unit()
-        if self.log_unit < STEEP and not self.sign:
+        if self.log_unit < LEAST_LOG_SCALE and not self.sign:
             raise InputError(
                 "derivative: infinitely steep at its zero, where flows and projections start; "
                 "round it off there, as β(β² + ε²)^(p/2−1) does |β|^(p−1)"
@@ -157,7 +157,7 @@ class Separable(Potential):
         if self.second is not None:
             with np.errstate(divide="ignore"):
                 return 1 / np.asarray(self.second(beta), dtype=float)
-        h = np.maximum(DIFFERENCE * np.abs(beta), 2.0**-960)
+        h = np.maximum(DIFFERENCE_STEP * np.abs(beta), 2.0**-960)
         found = np.zeros_like(beta)
         left = np.isfinite(beta) & ((beta != 0) | (self.sign == 0))
         while np.any(left):
@@ -165,7 +165,7 @@ class Separable(Potential):
             with np.errstate(all="ignore"):
                 rise = (8 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / 12
                 found = np.where(left, h / rise, found)
-                noisy = EPS * np.abs(ends[2]) > NOISE * np.abs(rise)
+                noisy = EPS * np.abs(ends[2]) > LONGER_STEP_ABOVE * np.abs(rise)
             most = 0.25 * np.abs(beta) if self.sign else np.full_like(beta, 2.0**960)
             left = left & noisy & (16 * h <= most)
             h = np.where(left, 16 * h, h)
@@ -283,7 +283,7 @@ class Separable(Potential):
 
     def _try(self, domain: str) -> None:
         """An error where a function given is not what it says at sizes from 1e-3 to 1e3."""
-        beta = np.sort(np.concatenate([-PROBES, PROBES]))
+        beta = np.sort(np.concatenate([-PROBED_SIZES, PROBED_SIZES]))
         beta = beta[self.sign * beta >= 0]
         rising = self._finite("derivative", self.derivative, beta)
         flat = np.diff(rising) <= 0

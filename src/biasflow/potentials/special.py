@@ -7,7 +7,7 @@ import numpy as np
 from .._core.arguments import SMALLEST_NORMAL, Array
 
 LOG2 = float(np.log(2.0))
-FAR = 700.0
+LARGEST_EXPONENT = 700.0
 """Largest argument whose exponential is formed directly."""
 SERIES_RADIUS = 0.6
 """Below it sinh δ − δ is summed as a series: six terms reach rounding."""
@@ -50,8 +50,8 @@ def scaled_sinh(log_scale: Array, scale: Array, x: Array) -> Array:
     """e^{log_scale}·sinh x, where `scale` (= e^{log_scale}) may have under- or overflowed."""
     a = np.abs(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        direct = scale * np.sinh(np.minimum(a, FAR))
+        direct = scale * np.sinh(np.minimum(a, LARGEST_EXPONENT))
         far = np.exp(log_scale + a - LOG2) * -np.expm1(-2 * a)
     return np.sign(x) * np.where(
-        (a <= FAR) & (scale >= SMALLEST_NORMAL) & np.isfinite(scale), direct, far
+        (a <= LARGEST_EXPONENT) & (scale >= SMALLEST_NORMAL) & np.isfinite(scale), direct, far
     )

@@ -14,12 +14,12 @@ from ..errors import InputError
 from ..limits.homogeneous import norm
 from ..limits.tangent.tangent_kernels import Tangent
 
-GROUPS = 20
+JACKKNIFE_GROUPS = 20
 """Groups of inputs that the jackknife leaves out in turn."""
 
-LARGEST = 1e150
+LARGEST_KERNEL_ENTRY = 1e150
 """Entries of kernels beyond which products of their norms overflow."""
-DIGITS = 5
+PLAIN_DECIMALS = 5
 """Decimal places beyond which a number is printed with an exponent."""
 
 
@@ -43,7 +43,7 @@ class Estimate:
         if not (self.error > 0 and np.isfinite(self.error)):
             return f"{self.value:.3g}"
         place = -int(np.floor(np.log10(self.error)))  # of the error's first digit
-        if place > DIGITS:
+        if place > PLAIN_DECIMALS:
             return f"{self.value:.2g} ± {self.error:.1g}"
         return f"{self.value:.{max(place, 0)}f} ± {self.error:.{max(place, 0)}f}"
 
@@ -76,7 +76,7 @@ def view(at: Tangent, X: Array) -> View:
     kernel = at.kernel(X)
     values = at.predictions(X)
     largest = float(np.max(np.abs(kernel)))
-    if largest > LARGEST:
+    if largest > LARGEST_KERNEL_ENTRY:
         raise InputError(
             f"network: gradients of length up to {np.sqrt(largest):.3g}, whose kernel's norm "
             "overflows; training diverged?"
@@ -174,7 +174,7 @@ MOVEMENTS = (kernel_movement, gradient_distance, linear_gap)
 """What the verdict is made of: all three vanish in the kernel regime."""
 
 
-def estimates(p: Pair, groups: int = GROUPS) -> dict[str, Estimate]:
+def estimates(p: Pair, groups: int = JACKKNIFE_GROUPS) -> dict[str, Estimate]:
     """Every measure with the standard error of a jackknife over groups of inputs.
 
     s² = (g − 1)/g·Σ_k(m_k − m̄)², m_k the measure without the k-th of g groups: what other inputs

@@ -19,7 +19,7 @@ SHOWN = {
 """Measures that vanish when nothing moves, top down."""
 COLOURS = {"linear_gap": "#b5330f", "kernel_movement": "#2460d8", "gradient_distance": "#1ec18e"}
 MUTED = "#6e6e6e"
-FLOOR = 1e-4
+LEAST_DRAWN_MOVEMENT = 1e-4
 """Movements below this are drawn at the left edge."""
 
 
@@ -51,7 +51,7 @@ def draw(probe: Probe) -> Any:
 def _movements(axis: Any, probe: Probe) -> None:
     """A dot with two standard errors for each movement, a grey one for untrained networks of other
     seeds."""
-    from .probing import KERNEL, RICH
+    from .probing import KERNEL_BELOW, RICH_ABOVE
 
     places = np.arange(len(SHOWN))[::-1]
     for estimates, colour, shift, marker, label in (
@@ -62,10 +62,12 @@ def _movements(axis: Any, probe: Probe) -> None:
         errors = np.array([estimates[name].error for name in SHOWN])
         drawn = np.isfinite(values) & (values > 0)
         reach = np.nan_to_num(
-            np.vstack([np.minimum(2 * errors, np.maximum(values - FLOOR, 0)), 2 * errors])
+            np.vstack(
+                [np.minimum(2 * errors, np.maximum(values - LEAST_DRAWN_MOVEMENT, 0)), 2 * errors]
+            )
         )
         axis.errorbar(
-            np.maximum(values, FLOOR)[drawn],
+            np.maximum(values, LEAST_DRAWN_MOVEMENT)[drawn],
             (places + shift)[drawn],
             xerr=reach[:, drawn],
             fmt=marker,
@@ -74,13 +76,13 @@ def _movements(axis: Any, probe: Probe) -> None:
             label=label,
         )
     axis.set_xscale("log")
-    axis.set_xlim(left=FLOOR / 1.5)
-    axis.axvspan(axis.get_xlim()[0], KERNEL, color="#2460d8", alpha=0.07, lw=0)
-    axis.axvspan(RICH, axis.get_xlim()[1], color="#b5330f", alpha=0.07, lw=0)
+    axis.set_xlim(left=LEAST_DRAWN_MOVEMENT / 1.5)
+    axis.axvspan(axis.get_xlim()[0], KERNEL_BELOW, color="#2460d8", alpha=0.07, lw=0)
+    axis.axvspan(RICH_ABOVE, axis.get_xlim()[1], color="#b5330f", alpha=0.07, lw=0)
     axis.set(yticks=places, yticklabels=list(SHOWN.values()), ylim=(-0.6, len(SHOWN) - 0.1))
     axis.set_xlabel("relative to the start (0: as it was)")
     axis.text(
-        KERNEL / 1.15,
+        KERNEL_BELOW / 1.15,
         len(SHOWN) - 0.3,
         "kernel",
         ha="right",
@@ -89,7 +91,13 @@ def _movements(axis: Any, probe: Probe) -> None:
         color="#2460d8",
     )
     axis.text(
-        RICH * 1.15, len(SHOWN) - 0.3, "rich", ha="left", va="center", fontsize=8, color="#b5330f"
+        RICH_ABOVE * 1.15,
+        len(SHOWN) - 0.3,
+        "rich",
+        ha="left",
+        va="center",
+        fontsize=8,
+        color="#b5330f",
     )
     axis.legend(frameon=False, fontsize=8, loc="lower left")
     axis.set_title("How far it moved (bars: two errors)", fontsize=10)

@@ -18,13 +18,13 @@ from ..limits.tangent.functions import Leaves, read_inputs
 from ..limits.tangent.tangent_kernels import MEMORY, Tangent, tangent
 from .measures import MEASURES, MOVEMENTS, Estimate, Pair, View, estimates, pair, read_labels, view
 
-KERNEL = 0.1
+KERNEL_BELOW = 0.1
 """Every movement below this, two standard errors included: the kernel regime. A linear gap of 0.1
 leaves 1% of the variance of what was learned to features."""
-RICH = 0.5
+RICH_ABOVE = 0.5
 """Linear gap and kernel movement both above this: the rich regime. The linearised network misses
 half of what was learned, and the kernel is another one."""
-FEWEST = 4
+FEWEST_INPUTS = 4
 """Inputs below which an error over inputs means nothing."""
 VERDICTS = ("kernel", "between", "rich", "unmoved", "dead")
 
@@ -84,11 +84,11 @@ class Probe:
             and np.isnan(self.final["gradient_distance"].value)
         ):
             return "dead"
-        if all(self.final[measure.__name__].high <= KERNEL for measure in MOVEMENTS):
+        if all(self.final[measure.__name__].high <= KERNEL_BELOW for measure in MOVEMENTS):
             return "kernel"
         return (
             "rich"
-            if gap.low >= RICH and (moved.low >= RICH or np.isnan(moved.value))
+            if gap.low >= RICH_ABOVE and (moved.low >= RICH_ABOVE or np.isnan(moved.value))
             else "between"
         )
 
@@ -140,8 +140,8 @@ def probe(
     times: of the checkpoints, for the picture. memory_b: bytes for blocks of gradients.
     """
     inputs = read_inputs(X)
-    if len(inputs) < FEWEST:
-        raise InputError(f"X: expected at least {FEWEST} inputs, found {len(inputs)}")
+    if len(inputs) < FEWEST_INPUTS:
+        raise InputError(f"X: expected at least {FEWEST_INPUTS} inputs, found {len(inputs)}")
     if len(checkpoints) < 2:
         raise InputError(f"checkpoints: expected at least two, found {len(checkpoints)}")
     when = (

@@ -68,9 +68,8 @@ class TransitionScale:
         if np.isfinite(self.scale):
             return (
                 f"Transition at scale {self.scale:.3g} (95% interval {self.low:.3g} to "
-                f"{self.high:.3g}): there the {words} falls"
-                f" through {self.level:g}; below it the network learns features, above it trains "
-                f"like a kernel machine.{lost}"
+                f"{self.high:.3g}): there the {words} falls through {self.level:g}; below it the "
+                f"network learns features, above it trains like a kernel machine.{lost}"
             )
         side = "kernel" if np.nanmean(self.values) < self.level else "rich"
         beyond = (

@@ -44,9 +44,8 @@ def _gap(probe: Probe) -> str:
     gap = probe.final["linear_gap"]
     return (
         f"Linearised at its start, with the same change of weights, the network misses {gap} of "
-        "what it learned on these"
-        f" {probe.trained.size} inputs (0: a kernel machine; a network that learned all of it by "
-        "features: 1)."
+        f"what it learned on these {probe.trained.size} inputs (0: a kernel machine; a network "
+        "that learned all of it by features: 1)."
     )
 
 
@@ -84,8 +83,7 @@ def _gradients(probe: Probe) -> str:
     seeds = f" ({null} between seeds)" if _known(null) else ""
     return (
         f"The gradient at an input turned by {turned} in cosine distance{seeds}, and the weights "
-        "moved by"
-        f" {probe.final['weight_movement'].value:.2g} of their norm."
+        f"moved by {probe.final['weight_movement'].value:.2g} of their norm."
     )
 
 

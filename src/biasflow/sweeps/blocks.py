@@ -13,7 +13,7 @@ from .encoding import as_written, decode_variables, encode_variables, read_trail
 if TYPE_CHECKING:
     import xarray
 
-POINT = "point__"
+POINT_DIMENSION = "point__"
 """The dimension that counts the points of a stack in its shard."""
 
 
@@ -107,7 +107,8 @@ def _stack(group: Sequence[tuple[int, xarray.Dataset]]) -> Stack:
 def stack_to_bytes(stack: Stack, trailer: dict[str, Any]) -> bytes:
     """A shard: InputError where a value cannot be stored."""
     variables = {
-        c.name: (c.dims if c.shared else (POINT, *c.dims), c.values, c.attrs) for c in stack.columns
+        c.name: (c.dims if c.shared else (POINT_DIMENSION, *c.dims), c.values, c.attrs)
+        for c in stack.columns
     }
     coordinates = [c.name for c in stack.columns if c.coordinate]
     return encode_variables(
@@ -120,7 +121,7 @@ def stack_from_bytes(data: bytes) -> Stack:
     attrs, (variables, about) = read_trailer(data)["attrs"], decode_variables(data)
     columns = []
     for name, (dims, values, own) in variables.items():
-        shared = POINT not in dims
+        shared = POINT_DIMENSION not in dims
         columns.append(
             Column(name, dims if shared else dims[1:], values, own, name in about["coords"], shared)
         )

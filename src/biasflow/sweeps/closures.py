@@ -25,9 +25,9 @@ from .files import StoreError, write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT.name
-MEMORY = "sources.json"
+SOURCES_FILE = "sources.json"
 """File of a store that remembers trees once read."""
-FORMAT = "2"
+SOURCES_FORMAT = "2"
 """Of that memory, and of what counts of a tree."""
 
 
@@ -151,8 +151,8 @@ _fresh: dict[str, Source] = {}
 def _memory() -> dict[str, Source]:
     """What was read before, by the hash of the file."""
     try:
-        content: Any = json.loads((cache_folder() / MEMORY).read_bytes())
-        entries = content["sources"].items() if content["format"] == FORMAT else ()
+        content: Any = json.loads((cache_folder() / SOURCES_FILE).read_bytes())
+        entries = content["sources"].items() if content["format"] == SOURCES_FORMAT else ()
         return {
             key: Source(one["code"], tuple(Import(**entry) for entry in one["imports"]), one["own"])
             for key, one in entries
@@ -169,7 +169,8 @@ def _remember() -> None:
         _fresh.clear()
         with contextlib.suppress(StoreError):  # it only saves time
             write_whole(
-                cache_folder() / MEMORY, json.dumps({"format": FORMAT, "sources": kept}).encode()
+                cache_folder() / SOURCES_FILE,
+                json.dumps({"format": SOURCES_FORMAT, "sources": kept}).encode(),
             )
 
 

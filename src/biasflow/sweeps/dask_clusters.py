@@ -14,7 +14,7 @@ from ..errors import InputError
 from .engines import Engine, EngineError, Finished, FuturePool, Pool
 from .worker import THREAD_SETTINGS, Task
 
-QUIET = "ERROR"
+DASK_LOG_LEVEL = "ERROR"
 
 
 @final
@@ -149,7 +149,7 @@ def _client(engine: Dask, resources: ExitStack) -> Any:
             settings = {
                 "threads_per_worker": 1,
                 "dashboard_address": "127.0.0.1:0",
-                "silence_logs": QUIET,
+                "silence_logs": DASK_LOG_LEVEL,
                 "env": environment,
                 **engine.options,
             }

@@ -20,7 +20,7 @@ from .shards import LOCKS, Failure, Index, shard_name
 from .versions import function_version
 from .worker import Outcome, Task, here, shelve
 
-PATIENCE = 2
+DEATHS_BEFORE_SPLIT = 2
 """So many workers may die of a task before it is split, or, where it is one point, recorded as
 failed."""
 TICK_SECONDS = 0.2
@@ -244,15 +244,18 @@ class Driver:
         elif finished.stopped:
             limit = f"not done within {task.time_s:g} s, the time limit of a point; it was stopped"
             self._take(task, Outcome({0: Failure(task.settings[0], "TimeLimit", limit, "")}))
-        elif losses + 1 < PATIENCE:
+        elif losses + 1 < DEATHS_BEFORE_SPLIT:
             self._again.append((task, losses + 1))
         elif len(task.indices) > 1:
             for half in task.halves():
-                self._again.append((half, PATIENCE - 1 if len(half.indices) > 1 else 0))
+                self._again.append((half, DEATHS_BEFORE_SPLIT - 1 if len(half.indices) > 1 else 0))
             self._open[task.chunk] += 1
         else:
             failure = Failure(
-                task.settings[0], "WorkerDied", f"{finished.reason}, {PATIENCE} times", ""
+                task.settings[0],
+                "WorkerDied",
+                f"{finished.reason}, {DEATHS_BEFORE_SPLIT} times",
+                "",
             )
             self._take(task, Outcome({0: failure}))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ABOUT = "biasflow"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 LENGTH_BYTES = 8
-SEAL = b'{"sha256":"%b","content":%b}'
+SEALED_FORMAT = b'{"sha256":"%b","content":%b}'
 EXACT_INTEGER = 2**53  # integers up to here are floats without loss
 
 
@@ -50,13 +50,13 @@ def _plain(value: Any) -> Any:
 def sealed_json(name: str, value: Any) -> bytes:
     """`value` as JSON together with the SHA-256 of its text: {"sha256":"…","content":…}."""
     text = canonical_json(name, value).encode()
-    return SEAL % (hashlib.sha256(text).hexdigest().encode(), text)
+    return SEALED_FORMAT % (hashlib.sha256(text).hexdigest().encode(), text)
 
 
 def unsealed_json(data: bytes) -> Any:
     """The value, or ValueError where the bytes are not what was written."""
-    text = data[len(SEAL % (bytes(2 * CHECKSUM_BYTES), b"")) - 1 : -1]
-    if data != SEAL % (hashlib.sha256(text).hexdigest().encode(), text):
+    text = data[len(SEALED_FORMAT % (bytes(2 * CHECKSUM_BYTES), b"")) - 1 : -1]
+    if data != SEALED_FORMAT % (hashlib.sha256(text).hexdigest().encode(), text):
         raise ValueError("checksum differs")
     return json.loads(text)
 

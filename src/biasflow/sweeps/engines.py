@@ -19,7 +19,7 @@ from typing import ClassVar, final
 from ..errors import BiasflowError
 from .worker import Outcome, Task, perform, settled_driver
 
-WINDOW = 64
+CHUNKS_IN_FLIGHT = 64
 """How many chunks an executor of unknown size holds at once."""
 
 
@@ -103,7 +103,7 @@ class Executing(Engine):
     @contextmanager
     def open(self) -> Iterator[Pool]:
         with settled_driver:
-            pool = FuturePool(self.executor.submit, lambda: WINDOW, _broken)
+            pool = FuturePool(self.executor.submit, lambda: CHUNKS_IN_FLIGHT, _broken)
             try:
                 yield pool
             finally:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import BiasflowError
 
-PART = ".part"
+UNFINISHED_SUFFIX = ".part"
 """How the names of files end that are still being written."""
 
 
@@ -54,7 +54,9 @@ def write_whole(path: Path, data: bytes, prefix: str = "") -> None:
 
 
 def _write(path: Path, data: bytes, prefix: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{prefix}", suffix=PART)
+    handle, temporary = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{prefix}", suffix=UNFINISHED_SUFFIX
+    )
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -31,9 +31,9 @@ MOST_CHUNKS = 1000
 """A chunk costs an engine milliseconds and the store a file; in grids larger than this, points
 travel together."""
 MOST_POINTS = 1_000_000
-SEEDS = ("seed", "key")
+RANDOM_AXES = ("seed", "key")
 """What axes and settings are called that choose random numbers."""
-ROUNDS = 3
+MOST_REREADS = 3
 """A shard that turns out damaged when it is read is computed again, at most so often."""
 
 
@@ -105,7 +105,7 @@ def sweep(
     if not retry_failed:
         ledger.look_for_failures(range(grid.size))
     label = short_name(function)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_REREADS):
         Driver(
             function, ledger, engine, label, _watcher(progress, watch), retry_failed, point_time_s
         ).run()
@@ -250,7 +250,7 @@ def _provenance(result: xarray.Dataset, ledger: Ledger) -> dict[str, str]:
     )
     seeds = {
         name: list(grid.axes[name]) if name in grid.axes else grid.settings[name]
-        for name in SEEDS
+        for name in RANDOM_AXES
         if name in {**grid.axes, **grid.settings}
     }
     devices = ledger.index.devices if ledger.index is not None else ledger.devices

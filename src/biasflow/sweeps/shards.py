@@ -22,7 +22,7 @@ from typing import Any
 
 from .blocks import Stack, stack_from_bytes, stack_to_bytes
 from .encoding import read_trailer, sealed_json, unsealed_json
-from .files import PART, StoreError, read_whole, write_whole
+from .files import UNFINISHED_SUFFIX, StoreError, read_whole, write_whole
 
 ABOUT_FILE, FAILURES, LOCKS, SHARD, DAMAGED = "about.json", "failures", "locks", ".nc", ".damaged"
 
@@ -123,7 +123,7 @@ class Shelf:
     def sweep_up(self, chunk: str) -> None:
         """Delete what a killed writer left of this chunk; for the holder of its lock."""
         for folder in (self.folder, self.folder / FAILURES):
-            for path in folder.glob(f".{chunk}-*{PART}"):
+            for path in folder.glob(f".{chunk}-*{UNFINISHED_SUFFIX}"):
                 path.unlink(missing_ok=True)
 
     def _failure_files(self) -> list[Path]:

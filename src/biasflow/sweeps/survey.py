@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .encoding import unsealed_json
-from .files import PART, StoreError
+from .files import UNFINISHED_SUFFIX, StoreError
 from .locks import live_locks
 from .shards import ABOUT_FILE, DAMAGED, FAILURES, LOCKS, Index, Shelf
 from .store import RESTS_ON, SWEEPS, Store
@@ -128,7 +128,7 @@ def tidy(store: Store) -> int:
 
 
 def _is_rubbish(path: Path) -> bool:
-    return path.name.endswith((PART, DAMAGED))
+    return path.name.endswith((UNFINISHED_SUFFIX, DAMAGED))
 
 
 def _is_version(name: str) -> bool:

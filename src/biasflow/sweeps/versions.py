@@ -139,6 +139,5 @@ def _source(function: Callable[..., Any]) -> bytes:
     except OSError:
         raise InputError(
             f"function: the source of {_name(function)} cannot be read, so the store could not "
-            "tell its versions apart; "
-            "define it in a file"
+            "tell its versions apart; define it in a file"
         ) from None

@@ -198,12 +198,12 @@ def _called(compute: Callable[[], Any]) -> Any:
     finally:
         if os.getpid() != mine:
             with suppress(OSError):
-                os.write(STDERR, STRAY)
+                os.write(STDERR, FORKED_MESSAGE)
             os._exit(0)
 
 
 STDERR = 2
-STRAY = (
+FORKED_MESSAGE = (
     b"biasflow: a process forked by the point function came back with it and was ended; the "
     b"point is its parent's\n"
 )

@@ -21,7 +21,7 @@ from ..models import mirror
 from ..potentials.potential import MirrorPoint
 from .witness import witness_flow
 
-ARRIVED = 1e-3
+FAR_FROM_LIMIT_ERROR = 1e-3
 """Numerical error, relative to the limit, beyond which a distance from it proves nothing."""
 
 
@@ -220,7 +220,7 @@ class Evidence:
     def arrived(self) -> bool:
         """Whether the flow ended so near its limit, by its own account, that their distance can be
         judged."""
-        return self.distance_error <= ARRIVED * float(np.max(np.abs(self.limit.value)))
+        return self.distance_error <= FAR_FROM_LIMIT_ERROR * float(np.max(np.abs(self.limit.value)))
 
     @cached_property
     def distance_error(self) -> float:

@@ -17,10 +17,10 @@ from ..potentials import Euclidean
 from .evidence import Evidence
 from .verdicts import Hypothesis, on_problem
 
-EVEN = 1e-12
+UNIFORM_TOLERANCE = 1e-12
 """Relative differences of the weights of a start that is uniform: what thousands of operations in
 double precision may leave."""
-FLOATS = 600.0
+LARGEST_LOG_R = 600.0
 """Largest |log r| for which r, and its ratios to β, are floats."""
 
 
@@ -91,7 +91,7 @@ def _uniform(problem: Any) -> str | None:
     problem.model.checked(problem.start, problem.data.d)
     return (
         None
-        if start_scale(problem) > 0 and start_spread(problem) <= EVEN
+        if start_scale(problem) > 0 and start_spread(problem) <= UNIFORM_TOLERANCE
         else "the start is not α·1 with α > 0"
     )
 
@@ -164,7 +164,7 @@ def _positive(problem: Any) -> str | None:
 def _representable(problem: Any) -> str | None:
     problem = as_mirror(problem)
     units = problem.potential.log_units(problem.X.shape[1])
-    extreme = np.isfinite(units) & (np.abs(units) > FLOATS)
+    extreme = np.isfinite(units) & (np.abs(units) > LARGEST_LOG_R)
     return (
         f"log r_{int(np.flatnonzero(extreme)[0])} = {units[extreme][0]:g}: the formulas leave the "
         "range of floats"

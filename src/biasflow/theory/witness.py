@@ -30,10 +30,10 @@ WITNESS_RTOL = 1e-10
 """Tolerance of a witness: two digits beyond the flows it is compared with."""
 SEGMENTS = 6
 """Stretches of a flow on which its defect is measured."""
-LENIENT = 10.0
+ERROR_FACTOR = 10.0
 """Times its stated error by which a gradient flow may miss: estimates are of the order of the
 error, no bounds."""
-COARSE = 1e-2
+CHECKPOINT_DEFECT = 1e-2
 """Defect of checkpoints without a stated error, over how far the predictor moves, up to which they
 stand for a flow."""
 ROUNDING = 1e-9
@@ -336,7 +336,9 @@ def _defect_from_start(flow: Trajectory, time_s: float) -> Defect | None:
                 + float(np.interp(t, run.times, made))
             )
             worst = max(
-                worst, (_distance(own, other), LENIENT * error), key=lambda pair: pair[0] / pair[1]
+                worst,
+                (_distance(own, other), ERROR_FACTOR * error),
+                key=lambda pair: pair[0] / pair[1],
             )
     return Defect(
         *worst, _followed(flow, [(0.0, run)], [(worst[0], float(np.max(run.error)))], True)
@@ -380,12 +382,12 @@ def _defect_by_stretches(flow: Trajectory, stated: bool, time_s: float) -> Defec
         met.append((apart, own))
         if stated:
             allowed = max(
-                allowed, LENIENT * (ROUNDING * size + float(errors[first] + errors[last]))
+                allowed, ERROR_FACTOR * (ROUNDING * size + float(errors[first] + errors[last]))
             )
         else:
-            allowed = max(allowed, LENIENT * own)
+            allowed = max(allowed, ERROR_FACTOR * own)
     if not stated:
-        allowed += COARSE * max(_distance(state, effective[0]) for state in effective)
+        allowed += CHECKPOINT_DEFECT * max(_distance(state, effective[0]) for state in effective)
     return Defect(max(apart for apart, _ in met), allowed, _followed(flow, runs, met, stated))
 
 

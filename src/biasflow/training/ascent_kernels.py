@@ -19,7 +19,7 @@ from .step_rules import Schedule
 from .trainables import Reached
 
 STAMP = stamp(__file__, *SOURCES)
-NOTHING = 1e-24
+LEFT_OUT_BELOW = 1e-24
 """Share of a sample in the gradient below which it is left out."""
 
 
@@ -44,7 +44,7 @@ def pull(X: Any, y: Array, p: Array, squared: bool, pre: Any, rows: Any, G: Any)
     """G_j = Σ_i p_iy_iσ'(⟨w_j, x_i⟩)x_i; overwrites `pre` and `rows` from their beginning."""
     used = 0
     for i in range(p.size):
-        if p[i] <= NOTHING:
+        if p[i] <= LEFT_OUT_BELOW:
             continue
         q, source, target = p[i] * y[i], pre[i], pre[used]
         for j in range(source.size):
@@ -154,7 +154,7 @@ def _features(stamp: int) -> Any:
                 trace[t, 0], trace[t, 1] = least, log_beta
             g[:] = 0.0
             for i in range(n):
-                if p[i] > NOTHING:
+                if p[i] > LEFT_OUT_BELOW:
                     row, weight = Z[i], p[i]
                     for j in range(m):
                         g[j] += weight * row[j]

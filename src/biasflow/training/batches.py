@@ -30,7 +30,7 @@ from .._numerics.flow_frame import CONVERGED as REACHED
 from ..errors import InputError
 from ..losses import Loss
 from ..models import Model
-from .descent import OVERSHOT, Kept, described
+from .descent import DIVERGED_GROWTH, Kept, described
 from .jobs import Engine, Job
 from .lockstep import CONVERGED, DIVERGED, FLOOR, RUNNING, STATIONARY, Lane, compiled_steps
 from .step_rules import plain_schedule
@@ -248,7 +248,7 @@ class Lockstep:
         runs = len(sizes)
         with np.errstate(over="ignore"):
             losses = np.array(self.measure(params, *self.samples), dtype=float)
-        large = OVERSHOT * np.maximum(losses, np.finfo(self.dtype).tiny)
+        large = DIVERGED_GROWTH * np.maximum(losses, np.finfo(self.dtype).tiny)
         limits = np.where(np.isfinite(losses), large if bounded else np.finfo(self.dtype).max, 0.0)
         if goals is None:
             goals = REACHED * losses if bounded else np.full(runs, -np.inf)

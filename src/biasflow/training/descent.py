@@ -19,14 +19,14 @@ from ..limits import bregman_projection
 from ..losses import Loss, SquareLoss, needs_square
 from ..models import DiagonalNetwork, Model, TwoLayer, TwoLayerParams
 from ..potentials import Hypentropy
-from .jobs import CHUNK, Engine, Job, geometric_steps
+from .jobs import STEPS_BETWEEN_LOOKS, Engine, Job, geometric_steps
 from .step_rules import Schedule, plain_schedule, read_step
 
 RECORDS = 201
 """States kept of a run, its start included, at geometric steps."""
 CHECK_EVERY = 10
 """Steps between two looks at the loss."""
-OVERSHOT = 1e8
+DIVERGED_GROWTH = 1e8
 """Growth of the loss at which a run has diverged."""
 ENDS = (None, Result.CONVERGED, Result.DIVERGED)
 """What the codes of a look at the loss mean, None that the run goes on."""
@@ -84,7 +84,7 @@ class NumbaEngine(Engine):
 def recorded(problem: Problem, advance: Advance, job: Job) -> tuple[Kept, Result, int]:
     """The states at the steps to keep, why the run ended, and after how many steps."""
     kept: Kept = [(0, problem.start)]
-    chunk = CHUNK if np.isfinite(job.deadline.seconds) else job.steps
+    chunk = STEPS_BETWEEN_LOOKS if np.isfinite(job.deadline.seconds) else job.steps
     with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is named, not warned about
         for first, last, record in job.pieces(chunk):
             state, done, code = advance(first + 1, last)
@@ -260,7 +260,7 @@ def bounds(loss: Loss, loss0: float) -> tuple[float, float]:
     """Where a run has converged and where it has diverged; losses without a minimiser go on to
     their last step."""
     return (
-        (CONVERGED * loss0, OVERSHOT * max(loss0, np.finfo(float).tiny))
+        (CONVERGED * loss0, DIVERGED_GROWTH * max(loss0, np.finfo(float).tiny))
         if loss.attained
         else (-np.inf, np.inf)
     )

@@ -19,7 +19,7 @@ from .step_rules import StepRule, read_step
 from .trainables import FixedFeatures, Start
 
 FEATURE_TRAININGS = ("directions", "output")
-KEPT = 60
+RECORDS = 60
 """Iterates kept of a run where none are asked for, at geometric steps."""
 
 
@@ -105,7 +105,7 @@ def feature_ascent(
         raise RefusedError(f"feature_ascent: exponential and logistic losses only, not {risk!r}")
     trained = FixedFeatures(False, output)
     schedule = (default_step(trained) if step is None else read_step(step)).schedule(largest)
-    held = geometric_steps(steps, KEPT) if keep is None else chosen_steps("keep", keep, steps)
+    held = geometric_steps(steps, RECORDS) if keep is None else chosen_steps("keep", keep, steps)
     m, scale = Z.shape[1], positive_float("start", start)
     origin, log_beta = (np.zeros(m), 0.0) if output else (np.full(m, m**-0.5), 2 * math.log(scale))
     trace = np.empty((steps + 1, 2))

@@ -16,7 +16,7 @@ from .._numerics.deadlines import Deadline
 from ..errors import InputError
 from .step_rules import StepRule
 
-CHUNK = 500
+STEPS_BETWEEN_LOOKS = 500
 """Steps between two looks at the clock and the keyboard, and two calls of `progress`."""
 Progress = Callable[[int, int], None]
 
@@ -40,7 +40,7 @@ class Job:
     def steps(self) -> int:
         return int(self.kept[-1])
 
-    def pieces(self, chunk: int = CHUNK) -> Iterator[tuple[int, int, bool]]:
+    def pieces(self, chunk: int = STEPS_BETWEEN_LOOKS) -> Iterator[tuple[int, int, bool]]:
         """(steps done, steps to do until, whether a record follows)."""
         for low, high in zip(self.kept[:-1].tolist(), self.kept[1:].tolist(), strict=True):
             for first in range(low, high, chunk):

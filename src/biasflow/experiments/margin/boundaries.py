@@ -158,19 +158,15 @@ REPORTED = (
 fig1 = Experiment(
     "C/fig1",
     "Random training sets in the plane: sixteen clusters, classes at random. Above: both layers "
-    "trained from weights N(0,"
-    " σ²), σ = 1, by C's steps, and the exact F1 max-margin classifier, which is piecewise "
-    "affine. Middle: the output layer"
-    " alone: what training these m neurons tends to, exactly, and the exact F2 max margin of "
-    "infinitely many, which is smooth."
-    " Dotted is where C's steps have come, which is no limit yet: at C's number of them (preset "
-    "paper) some output layers do not"
-    " yet separate the classes. The numbers say how far; γ₁ and γ₂ are certified. Below: the same "
-    "networks by gradient flow,"
-    " from four scales: from σ = 1 a set may stop below γ₁ for good, from large scales none does. "
-    "Preset quick has fewer sets,"
-    " samples, neurons and steps; preset paper has 500 neurons, as the authors' notebook, where "
-    "C's text says 1000.",
+    "trained from weights N(0, σ²), σ = 1, by C's steps, and the exact F1 max-margin classifier, "
+    "which is piecewise affine. Middle: the output layer alone: what training these m neurons "
+    "tends to, exactly, and the exact F2 max margin of infinitely many, which is smooth. Dotted is "
+    "where C's steps have come, which is no limit yet: at C's number of them (preset paper) some "
+    "output layers do not yet separate the classes. The numbers say how far; γ₁ and γ₂ are "
+    "certified. Below: the same networks by gradient flow, from four scales: from σ = 1 a set may "
+    "stop below γ₁ for good, from large scales none does. Preset quick has fewer sets, samples, "
+    "neurons and steps; preset paper has 500 neurons, as the authors' notebook, where C's text "
+    "says 1000.",
     {"quick": Grid({"seed": (0, 1, 2)}, QUICK), "paper": Grid({"seed": (0, 1, 2, 3)}, PAPER)},
     point,
     summarise,
@@ -178,11 +174,8 @@ fig1 = Experiment(
     REPORTED,
     alt=(
         "Three training sets in three columns. Above, boundaries trained with both layers are "
-        "polygons near the exact F1 "
-        "max-margin ones, at 79 to 95% of its margin. In the middle, the smooth F2 boundaries, of "
-        "infinitely many and of "
-        "these neurons. Below, margins over time and against the scale of the start: large starts "
-        "reach γ₁, small ones "
-        "may not."
+        "polygons near the exact F1 max-margin ones, at 79 to 95% of its margin. In the middle, "
+        "the smooth F2 boundaries, of infinitely many and of these neurons. Below, margins over "
+        "time and against the scale of the start: large starts reach γ₁, small ones may not."
     ),
 )

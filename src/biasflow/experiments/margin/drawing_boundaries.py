@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray
 
 F1, F2 = COLOURS[2], COLOURS[3]
-SHOWN = 4
+SETS_SHOWN = 4
 """Training sets in the pictures."""
 LOWEST = -0.4
 """Least margin drawn, in units of γ₁."""
@@ -28,7 +28,7 @@ UNCONVERGED = ("output layer as trained, not converged", MUTED, "dotted", 1.4)
 
 
 def draw(summary: xarray.Dataset) -> Any:
-    columns = min(SHOWN, summary.sizes["seed"])
+    columns = min(SETS_SHOWN, summary.sizes["seed"])
     figure, planes, curves = stacked(columns, max(3.3 * columns, 9.0), 11.0, 0.44)
     for k in range(columns):
         one = summary.isel(seed=k)

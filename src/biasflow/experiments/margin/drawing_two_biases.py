@@ -19,9 +19,9 @@ LINES = (
     ("tangent-kernel max margin", TANGENT, "dashed", 1.6),
     ("F1 max margin", F1, "dashed", 1.6),
 )
-LAZY = 0.1
+LAZY_CHANGE = 0.1
 """Relative change of the weights up to which the network is compared with its linearisation."""
-ANIMATED = 24
+MOST_FRAMES = 24
 """Most frames of the animation."""
 LETTERS = "abcdef"
 STYLES = (("-", 2.0), ("--", 1.3), (":", 1.3))
@@ -109,9 +109,11 @@ def _angles(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
 def _margins(axis: Any, run: xarray.Dataset, style: str, width: float) -> None:
     labels: tuple[str | None, str | None] = (None, None)
     if style == STYLES[0][0]:
-        lazy = f"min y·h / ‖w − w₀‖, over the tangent kernel's γ; while ‖w − w₀‖ < {LAZY:g}‖w₀‖"
+        lazy = (
+            f"min y·h / ‖w − w₀‖, over the tangent kernel's γ; while ‖w − w₀‖ < {LAZY_CHANGE:g}‖w₀‖"
+        )
         labels = (lazy, "min y·h / ‖w‖², over γ₁")
-    few = run["tangent_margin"].where(run["moved"] < LAZY)
+    few = run["tangent_margin"].where(run["moved"] < LAZY_CHANGE)
     for values, colour, label in zip((few, run["margin"]), (TANGENT, F1), labels, strict=True):
         axis.plot(run["time"], values, color=colour, linestyle=style, linewidth=width, label=label)
     axis.axhline(1, color="black", linewidth=0.8)
@@ -136,7 +138,7 @@ def _marks(axis: Any, run: xarray.Dataset) -> None:
 
 def animate(summary: xarray.Dataset) -> Any:
     """The classifier through the frames, and where it stands between the two max margins."""
-    frames = np.unique(np.linspace(0, summary.sizes["frame"] - 1, ANIMATED).round().astype(int))
+    frames = np.unique(np.linspace(0, summary.sizes["frame"] - 1, MOST_FRAMES).round().astype(int))
     run = summary.isel(seed=0, sigma=int(np.argmax(summary["sigma"].values)), frame=frames)
     figure, axes = sheet([["plane", "angles"]], 8.6, 4.4)
     _angles(axes["angles"], run, "-", 1.8)

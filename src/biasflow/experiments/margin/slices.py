@@ -29,7 +29,7 @@ of the line have as much of either class, so that a neuron
 without a bias feels no pull on its bias: the plane (a, b) = (s, 0, b) is invariant."""
 CELLS = 400
 """Midpoints in an interval. Where a neuron's kink is in a gap, sums over them are the integrals."""
-SPAN = 1.25
+HALF_SIDE = 1.25
 """Half the side of the picture."""
 TICKS = 25
 TIMES = 401
@@ -102,7 +102,7 @@ def point(seed: int, end: float) -> xarray.Dataset:
     import xarray
 
     data = population(seed)
-    ticks, times = np.linspace(-SPAN, SPAN, TICKS), np.linspace(0, end, TIMES)
+    ticks, times = np.linspace(-HALF_SIDE, HALF_SIDE, TICKS), np.linspace(0, end, TIMES)
     arrows = np.array([[field(data, np.array([s, 0.0, b])) for s in ticks] for b in ticks])
     starts = (*ON_THE_SET, *OFF_THE_SET)
     found = [follow(data, np.array([s, 0.0, b]), times) for s, b in starts]
@@ -214,12 +214,14 @@ def _field(axis: Any, summary: xarray.Dataset) -> None:
     )
     for slope in (1, -1):
         axis.plot(
-            [-SPAN, SPAN], [-slope * SPAN, slope * SPAN], **LEGEND["invariant set D: ‖a‖ = |b|"]
+            [-HALF_SIDE, HALF_SIDE],
+            [-slope * HALF_SIDE, slope * HALF_SIDE],
+            **LEGEND["invariant set D: ‖a‖ = |b|"],
         )
     axis.axvline(0, **LEGEND["a = 0: not differentiable"])
     axis.set(
-        xlim=(-SPAN, SPAN),
-        ylim=(-SPAN, SPAN),
+        xlim=(-HALF_SIDE, HALF_SIDE),
+        ylim=(-HALF_SIDE, HALF_SIDE),
         aspect="equal",
         xlabel="s, where a = (s, 0)",
         ylabel="output weight b",
@@ -248,14 +250,11 @@ SETTING = {"end": 12.0}
 fig4 = Experiment(
     "C/fig4",
     "One ReLU neuron, φ = b(⟨a, (x, 1)⟩)₊, in the field ∇F'_μ of C's Appendix H, for a population "
-    "on four intervals and a"
-    " network that is zero. (a) A plane that the flow does not leave, a = (s, 0): F'_μ = b·G(s), "
-    "G with slopes g at s > 0"
-    " and −g' at s < 0. On the set D, ‖a‖ = |b|, the field points along D: neurons that start "
-    "there stay (computed in all"
-    " three dimensions). Others move on hyperbolas ‖a‖² − b² = const; where b < 0 and |b| > ‖a‖ "
-    "they reach a = 0 in finite"
-    " time, where the field jumps and the flow is not defined. (b) From D, a shrinks at most "
+    "on four intervals and a network that is zero. (a) A plane that the flow does not leave, a = "
+    "(s, 0): F'_μ = b·G(s), G with slopes g at s > 0 and −g' at s < 0. On the set D, ‖a‖ = |b|, "
+    "the field points along D: neurons that start there stay (computed in all three dimensions). "
+    "Others move on hyperbolas ‖a‖² − b² = const; where b < 0 and |b| > ‖a‖ they reach a = 0 in "
+    "finite time, where the field jumps and the flow is not defined. (b) From D, a shrinks at most "
     "exponentially.",
     {"quick": Grid({"seed": (0,)}, SETTING), "paper": Grid({"seed": tuple(range(12))}, SETTING)},
     point,
@@ -267,11 +266,8 @@ fig4 = Experiment(
     ),
     alt=(
         "Arrows of a vector field in the plane of a neuron's two weights, with the diagonal lines "
-        "of the invariant set. "
-        "Trajectories that start on the diagonals stay on them; two that start elsewhere run into "
-        "the vertical line a = 0 "
-        "and end at crosses. Beside it, the size of a grows or shrinks exponentially on the set; "
-        "off it, it can reach "
-        "zero."
+        "of the invariant set. Trajectories that start on the diagonals stay on them; two that "
+        "start elsewhere run into the vertical line a = 0 and end at crosses. Beside it, the size "
+        "of a grows or shrinks exponentially on the set; off it, it can reach zero."
     ),
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CLOSEST = "closest angle to the tangent kernel's max margin, σ = 40 (degrees)"
 FINAL = "angle to the F1 max margin at the end, σ = 40 (degrees)"
-FIRST = 0.1
+FIRST_FRAME = 0.1
 """The first frame, in units of 1/σ²: the time in which a network of that size learns."""
 
 
@@ -39,7 +39,7 @@ def point(
     f1 = f1_max_margin(points.X, points.y)
     tangent = tangent_max_margin(model, start, data.X, data.y)
     tangent_values = on_square(lambda X: tangent.value(augmented(X)))
-    times = np.geomspace(FIRST / sigma**2, end, frames)
+    times = np.geomspace(FIRST_FRAME / sigma**2, end, frames)
     flow = gradient_flow(model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=rtol)
     states = [TwoLayerParams(a, W) for a, W in zip(*flow.states, strict=True)][1:]
     values = model(flow.states, augmented(SQUARE))[1:].reshape(-1, TICKS.size, TICKS.size)
@@ -120,10 +120,8 @@ EXPECTED = (
 )
 NOT_NEAR = EXPECTED + (
     "From σ = 40 the weights move before the classifier is near the kernel's; from σ = 4000 it "
-    "comes within a few degrees. C"
-    " states neither n nor k of this run (m = 1000 is said of all of §7), and does not start "
-    "antisymmetrically, at h = 0; we do"
-    " not know which matters."
+    "comes within a few degrees. C states neither n nor k of this run (m = 1000 is said of all of "
+    "§7), and does not start antisymmetrically, at h = 0; we do not know which matters."
 )
 NOT_YET = (
     EXPECTED
@@ -149,17 +147,13 @@ REPORTED = (
 fig3 = Experiment(
     "C/fig3",
     "Both layers, from large antisymmetric starts N(0, σ²). Training is lazy at first: the "
-    "classifier approaches the max"
-    " margin of the tangent kernel at the start (c), whose boundary jumps where neurons of the "
-    "start switch; then the"
-    " weights move, and it approaches the F1 max margin (f). Rows: C's σ = 40, where the first "
-    "approach stops early, and the"
-    " largest σ, where it is nearly exact. Below: angle of the classifier to either, as functions "
-    "on the square, and both"
-    " margins over their certified largest values; the kernel's can exceed 1 a little, once the "
-    "network has left its"
-    " linearisation. Gradient flow with C's clock; C takes constant steps, from a start that is "
-    "not antisymmetric.",
+    "classifier approaches the max margin of the tangent kernel at the start (c), whose boundary "
+    "jumps where neurons of the start switch; then the weights move, and it approaches the F1 max "
+    "margin (f). Rows: C's σ = 40, where the first approach stops early, and the largest σ, where "
+    "it is nearly exact. Below: angle of the classifier to either, as functions on the square, and "
+    "both margins over their certified largest values; the kernel's can exceed 1 a little, once "
+    "the network has left its linearisation. Gradient flow with C's clock; C takes constant steps, "
+    "from a start that is not antisymmetric.",
     {
         "quick": Grid(
             {"sigma": SCALES, "seed": (1,)},
@@ -177,9 +171,8 @@ fig3 = Experiment(
     animate,
     alt=(
         "Two rows of six moments. From σ = 40 the boundary passes some way from the dashed "
-        "tangent-kernel one; from σ = "
-        "4000 it lies on it at the third moment. Both end at the polygonal F1 boundary. Below, "
-        "angles to the kernel's "
-        "first fall and then rise, angles to F1's fall at the end, and both margins rise to one."
+        "tangent-kernel one; from σ = 4000 it lies on it at the third moment. Both end at the "
+        "polygonal F1 boundary. Below, angles to the kernel's first fall and then rise, angles to "
+        "F1's fall at the end, and both margins rise to one."
     ),
 )

@@ -188,24 +188,20 @@ PAPER_STARTS = {
 fig4 = Experiment(
     "R/fig4",
     "One ReLU neuron b(aθx)₊ with two data points x = ±1 of label y = 1, so that f = ½(y − b|a|)² "
-    "up to a constant."
-    " (a) Directions of the gradient flow, the hyperbolas a² − b² = const that it conserves "
-    "(white), the minimisers b|a| = y"
-    " (black), and exact trajectories. The cone a² ≥ b² is invariant (R, Lemma A.2). Outside it, "
-    "for b < −|a|, the flow runs"
-    " into the kink a = 0 and is stuck there (crosses); for b > |a| it leaves the kink, so that "
-    "solutions from a = 0 are not"
-    " unique. (b) The loss along the trajectories.",
+    "up to a constant. (a) Directions of the gradient flow, the hyperbolas a² − b² = const that it "
+    "conserves (white), the minimisers b|a| = y (black), and exact trajectories. The cone a² ≥ b² "
+    "is invariant (R, Lemma A.2). Outside it, for b < −|a|, the flow runs into the kink a = 0 and "
+    "is stuck there (crosses); for b > |a| it leaves the kink, so that solutions from a = 0 are "
+    "not unique. (b) The loss along the trajectories.",
     {"quick": Grid(QUICK_STARTS, {"size": 200}), "paper": Grid(PAPER_STARTS, {"size": 800})},
     neuron_point,
     summarise_neuron,
     draw_neuron,
     alt=(
-        "A plane of the neuron's two weights, with arrows. Trajectories that start inside the "
-        "cone |a| ≥ |b| follow "
-        "hyperbolas to the curve of minimisers; those below it run into the line a = 0 and stop "
-        "there at crosses. Beside "
-        "it their losses: most fall to zero, the stuck ones stay."
+        "A plane of the neuron's two weights, with arrows. Trajectories that start inside the cone "
+        "|a| ≥ |b| follow hyperbolas to the curve of minimisers; those below it run into the line "
+        "a = 0 and stop there at crosses. Beside it their losses: most fall to zero, the stuck "
+        "ones stay."
     ),
 )
 
@@ -313,12 +309,10 @@ WIDTHS = {"quick": [1, 10, 100, 1000], "paper": [1, 5, 10, 50, 100, 1000]}
 fig5 = Experiment(
     "R/fig5",
     "Probability that all m neurons of a network with iid weights satisfy ‖a_j‖ ≥ |b_j|, the "
-    "condition of R's theorems, against"
-    " the input dimension d: Monte Carlo (dots, 95% Wilson intervals) and the exact (1 − q)^m "
-    "(lines), q = P(F₁,d > d) for"
-    " Gaussian and q = V_d/(2^d(d+1)) for uniform weights, V_d the volume of the unit ball. "
-    "Uniform weights need about half"
-    " the dimension.",
+    "condition of R's theorems, against the input dimension d: Monte Carlo (dots, 95% Wilson "
+    "intervals) and the exact (1 − q)^m (lines), q = P(F₁,d > d) for Gaussian and q = "
+    "V_d/(2^d(d+1)) for uniform weights, V_d the volume of the unit ball. Uniform weights need "
+    "about half the dimension.",
     {
         "quick": Grid(
             {"d": tuple(range(1, 21)), "law": ("gaussian", "uniform")},
@@ -333,10 +327,8 @@ fig5 = Experiment(
     summarise_probability,
     draw_probability,
     alt=(
-        "Probabilities rise from zero to one as the input dimension grows, in S-shaped curves, "
-        "one for each width; more "
-        "neurons need more dimensions, uniform weights about half as many as Gaussian ones. Dots "
-        "of simulation lie on the "
-        "exact lines."
+        "Probabilities rise from zero to one as the input dimension grows, in S-shaped curves, one "
+        "for each width; more neurons need more dimensions, uniform weights about half as many as "
+        "Gaussian ones. Dots of simulation lie on the exact lines."
     ),
 )

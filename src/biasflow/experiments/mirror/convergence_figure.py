@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.arguments import Array, instance
-from ..._core.look import COLOURS, MUTED, panels, titled
+from ..._core.look import COLOURS, panels, titled
 from ..._core.problems import Problem
 from ..._core.results import Trajectory
 from ...data import hypercube
@@ -20,6 +20,16 @@ from ...models import mirror, random_network
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
 from ..told_numbers import told
+from .drawing_convergence import (
+    CONSTANTS,
+    CURVES,
+    FITTED,
+    OBJECTIVES,
+    draw,
+    draw_constants,
+    draw_divergence,
+    draw_objective,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -28,54 +38,8 @@ SHARES = np.unique(np.concatenate([np.linspace(0, 1, 201), np.geomspace(1e-5, 1,
 """Times at which curves are kept, as shares of the time to convergence, so that seeds stack."""
 RTOL = 1e-10
 """Accuracy of the flows: with 1e-8 the last decades of D would show the integrator's errors."""
-FITTED = (1e-12, 1e-3)
-"""Where the observed rate of D is fitted, in units of its start: the straight part."""
-STOPPED = 1e-5
+STOPPED_OBJECTIVE = 1e-5
 """The objective at which the paper stopped its last run."""
-LOWEST = 1e-19
-"""Smallest value drawn: flows end at a loss of 1e-20 of their start."""
-CURVES = {
-    "divergence": "D(β*, β(t)), measured",
-    "linear": "R, Lemma 3.6: exponential, rate κ₁",
-    "sublinear": "R, Lemma 3.7: 1/(κ₂t + 1/D₀)",
-    "sharp_linear": "sharper: exponential, rate 4κ₁",
-    "sharp_sublinear": "sharper: ‖ν*‖²/t",
-}
-"""Curves of D and what they are."""
-OBJECTIVES = {
-    "objective": "F(β(t)), measured",
-    "objective_bound": "R, (3): D₀/(2t)",
-    "sharp_objective": "sharper: ‖ν*‖²/(2t²)",
-}
-LINES: dict[str, dict[str, Any]] = {
-    "divergence": {"color": "black", "linewidth": 2.4, "zorder": 4},
-    "linear": {"color": COLOURS[1], "linestyle": (0, (5, 5)), "linewidth": 1.6, "zorder": 3},
-    "sublinear": {"color": COLOURS[4], "linestyle": (5, (5, 5)), "linewidth": 1.6, "zorder": 3},
-    "clock": {"color": COLOURS[4], "linestyle": "-.", "linewidth": 1.8},
-    "sharp_linear": {"color": COLOURS[3], "linewidth": 3.5, "alpha": 0.45},
-    "sharp_sublinear": {"color": COLOURS[0], "linewidth": 1.6},
-    "objective": {"color": "black", "linewidth": 2.4, "zorder": 4},
-    "objective_bound": {"color": COLOURS[1], "linestyle": (0, (5, 5)), "linewidth": 1.6},
-    "sharp_objective": {"color": COLOURS[0], "linewidth": 1.6},
-}
-STEP = 1e-4
-"""R's step size μ: t = μk after k iterations."""
-CLOCK = "Lemma 3.7 with iterations k = t/1e-4 for t: no bound"
-HEADROOM = 1e3
-"""Top of the panels over D₀."""
-MANY = 20
-"""Seeds from which 5 and 95% lie inside their range."""
-NAMED_WIDTH = 0.12
-"""Share of a panel that a phase must fill to be named."""
-CONSTANTS = {
-    "kappa1": "κ₁",
-    "kappa2": "κ₂",
-    "inf r": "inf r",
-    "op": "‖Xᵀ†‖",
-    "M": "M",
-    "observed rate": "observed rate",
-}
-"""The constants that R reports, by their names among the variables."""
 
 
 def random_problem(n: int, d: int, m: int, alpha: float, seed: int) -> Problem:
@@ -110,7 +74,7 @@ def point(seed: int, n: int, d: int, m: int, alpha: float) -> xarray.Dataset:
         "observed rate": fitted_rate(times, divergence),
         "asymptotic_rate": bounds.asymptotic_rate,
         "end": times[-1],
-        "stopped": time_below(flow, STOPPED),
+        "stopped": time_below(flow, STOPPED_OBJECTIVE),
         **phase_times(flow),
     }
     scalars["left"] = float(bounds.sublinear(scalars["final_start"])) / bounds.start_divergence
@@ -183,162 +147,6 @@ def _medians(data: xarray.Dataset, suffix: str) -> dict[str, Any]:
     }
 
 
-def draw(
-    summary: xarray.Dataset, scale: str, reported: tuple[Reported, ...], clock: bool = False
-) -> Any:
-    figure, (divergence, objective, constants) = panels(3, height=4.2, width=5.2)
-    shown = summary.isel(seed=0)
-    draw_divergence(divergence, shown, scale, clock)
-    titled(divergence, "Bregman divergence to the limit, one network")
-    draw_objective(objective, shown, scale)
-    titled(objective, "objective, same network")
-    draw_constants(constants, {"ours, a dot a seed": (summary, "", COLOURS[0])}, reported)
-    return figure
-
-
-def draw_divergence(axis: Any, run: xarray.Dataset, scale: str, clock: bool = False) -> None:
-    """D with its bounds; clock: also Lemma 3.7's with iterations for t, which R's words would fit
-    as well."""
-    times, D, rate = (
-        run["share"].values * float(run["end"]),
-        run["divergence"].values,
-        float(run["asymptotic_rate"]),
-    )
-    for name, label in CURVES.items():
-        axis.plot(times, run[name], label=label, **LINES[name])
-    fallen = D / D[0]
-    if clock:
-        axis.plot(
-            times,
-            1 / (float(run["kappa2"]) * times / STEP + 1 / D[0]),
-            label=CLOCK,
-            **LINES["clock"],
-        )
-    anchor = int(np.flatnonzero(fallen >= 1e-9)[-1])
-    tail = fallen <= FITTED[1]
-    line = 5 * D[anchor] * np.exp(-rate * (times - times[anchor]))
-    axis.plot(
-        times[tail],
-        line[tail],
-        ":",
-        color=COLOURS[2],
-        linewidth=1.8,
-        label=f"slope of the exact final rate, {rate:.2g}",
-    )
-    _finish(axis, run, scale, "divergence D to the limit")
-
-
-def draw_objective(axis: Any, run: xarray.Dataset, scale: str) -> None:
-    times = run["share"].values * float(run["end"])
-    for name, label in OBJECTIVES.items():
-        axis.plot(times, run[name], label=label, **LINES[name])
-    _finish(axis, run, scale, "objective F = ½‖Xβ − y‖²")
-
-
-def _finish(axis: Any, run: xarray.Dataset, scale: str, label: str) -> None:
-    end, top = float(run["end"]), HEADROOM * float(run["divergence"][0])
-    left = 1e-4 * end if scale == "log" else 0.0
-    axis.set(
-        xlabel="time t",
-        ylabel=label,
-        yscale="log",
-        ylim=(LOWEST, top),
-        xscale=scale,
-        xlim=(left, end),
-    )
-    _mark_phases(axis, run)
-    axis.legend(fontsize=7.2, loc="lower left")
-
-
-def _mark_phases(axis: Any, run: xarray.Dataset) -> None:
-    """Escape, slow phase and final convergence, shaded and named along the top."""
-    left, right = axis.get_xlim()
-    escape, final = max(float(run["escape_end"]), left), max(float(run["final_start"]), left)
-    spans = (
-        ("escape", left, escape, COLOURS[4]),
-        ("drops, plateaus", escape, final, COLOURS[5]),
-        ("final phase", final, right, COLOURS[2]),
-    )
-    if final <= left or escape >= right:
-        return  # one phase fills the panel: nothing to tell apart
-    for name, start, end, colour in spans:
-        width = (
-            np.log(end / start) / np.log(right / left)
-            if left > 0
-            else (end - start) / (right - left)
-        )
-        axis.axvspan(start, end, color=colour, alpha=0.09 if width > 0 else 0, linewidth=0)
-        if width > NAMED_WIDTH:
-            middle = np.sqrt(start * end) if left > 0 else (start + end) / 2
-            where = axis.get_xaxis_transform()
-            axis.text(
-                middle,
-                0.985,
-                name,
-                transform=where,
-                ha="center",
-                va="top",
-                fontsize=7.5,
-                color=MUTED,
-            )
-
-
-def draw_constants(
-    axis: Any, sets: dict[str, tuple[Any, str, str]], reported: tuple[Reported, ...]
-) -> None:
-    """Every constant over the paper's value of it: a seed each, with the 5–95% range and the
-    median."""
-    rows = [name for name in CONSTANTS if any(r.name.startswith(name) for r in reported)]
-    for k, (label, (data, suffix, colour)) in enumerate(sets.items()):
-        for row, name in enumerate(rows):
-            paper = next(r.reading.value for r in reported if r.name == name + suffix)
-            ratios = data[name].values / paper
-            place = len(rows) - 1 - row + (0.2 - 0.4 * k if len(sets) > 1 else 0.0)
-            # spread, the same in every run
-            jitter = place + 0.12 * np.sin(12.9898 * np.arange(len(ratios)))
-            axis.plot(
-                ratios,
-                jitter,
-                ".",
-                color=colour,
-                markersize=4,
-                alpha=0.45,
-                label=label if row == 0 else None,
-            )
-            low, middle, high = np.quantile(
-                ratios, [0.05, 0.5, 0.95] if len(ratios) >= MANY else [0, 0.5, 1]
-            )
-            axis.plot([low, high], [place, place], color=colour, linewidth=2)
-            axis.plot(middle, place, "D", color=colour, markersize=6, markeredgecolor="white")
-    axis.axvline(1, 0.13, color="black", linewidth=1.2, label="the paper's network")
-    axis.set(xscale="log", xlabel="ours / reported", ylim=(-1.2, len(rows) - 0.4))
-    axis.set_yticks(range(len(rows)), [CONSTANTS[name] for name in reversed(rows)])
-    _plain_ticks(axis)
-    axis.legend(
-        fontsize=7.5,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=len(sets) + 1,
-        frameon=False,
-        columnspacing=1.0,
-    )
-    titled(axis, f"constants over seeds (median, {'5–95%' if len(ratios) >= MANY else 'range'})")
-
-
-def _plain_ticks(axis: Any) -> None:
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
-
-    low, high = axis.get_xlim()
-    ticks = (
-        [0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3]
-        if high < 2 * low
-        else [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10]
-    )
-    axis.xaxis.set_major_locator(FixedLocator(ticks))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
-
-
 def draw_fig2(summary: xarray.Dataset) -> Any:
     return draw(summary, "linear", REPORTED2)
 
@@ -361,7 +169,7 @@ def draw_fig6(summary: xarray.Dataset) -> Any:
     draw_objective(axes[2], summary.sel(n=many).isel(seed=0), "log")
     axes[2].plot(
         40,
-        STOPPED,
+        STOPPED_OBJECTIVE,
         "*",
         color=COLOURS[1],
         markersize=11,
@@ -385,13 +193,11 @@ FEWER = (
 )
 LOG10 = (
     "R reads it off its figure and sets it beside κ₁, a rate of exp(−κt). As a slope of log10 D "
-    "ours is 0.38, which would"
-    " agree; we do not have the figure to see which it is."
+    "ours is 0.38, which would agree; we do not have the figure to see which it is."
 )
 STOPPED_WHY = (
     "A slip: read as iterations of R's step 1e-4 it is t = 40, four decades less. The exact flow "
-    "is still slower than that;"
-    " we do not know why."
+    "is still slower than that; we do not know why."
 )
 REPORTED2 = (
     Reported("kappa1", Reading.printed("6.2e-2"), FIG2),
@@ -430,20 +236,17 @@ SETTING3 = {"n": 10, "d": 100, "m": 20, "alpha": 1e-4}
 SETTING6 = {"d": 100, "m": 1000, "alpha": 1e-4}
 
 CAPTION = (
-    " (a) Divergence D of Φ_r from the limit, which is the certified Bregman projection, along "
-    "the exact flow until the loss is"
-    " 1e-20 of its start, with R's bounds (dashed), the sharper ones of R/sharp, and the slope of "
-    "the exact final rate. (b) The"
-    " objective with its bounds. Shaded: the phases of the flow. (c) R's constants over seeds, in "
-    "units of those that R reports"
-    " for its one network: dots are seeds, bars their 5–95% range, diamonds medians."
+    " (a) Divergence D of Φ_r from the limit, which is the certified Bregman projection, along the "
+    "exact flow until the loss is 1e-20 of its start, with R's bounds (dashed), the sharper ones "
+    "of R/sharp, and the slope of the exact final rate. (b) The objective with its bounds. Shaded: "
+    "the phases of the flow. (c) R's constants over seeds, in units of those that R reports for "
+    "its one network: dots are seeds, bars their 5–95% range, diamonds medians."
 )
 
 fig2 = Experiment(
     "R/fig2",
     "Convergence of a two-layer ReLU network with fixed directions (n = 20, d = 50, m = 50, α = "
-    "1): exponential from the"
-    " start, many times faster than both bounds of R."
+    "1): exponential from the start, many times faster than both bounds of R."
     + CAPTION
     + " R's observed rate, 3e-1, is ours as a slope of log10 D, not of ln D.",
     {
@@ -456,22 +259,19 @@ fig2 = Experiment(
     REPORTED2,
     alt=(
         "The divergence falls as a straight line on a logarithmic axis, far below all bounds: by "
-        "twenty decades while R's "
-        "two bounds fall by two or none. The objective does the same. On the right, R's constants "
-        "lie among those of our "
-        "seeds, except the observed rate, at a third of ours."
+        "twenty decades while R's two bounds fall by two or none. The objective does the same. On "
+        "the right, R's constants lie among those of our seeds, except the observed rate, at a "
+        "third of ours."
     ),
 )
 fig3 = Experiment(
     "R/fig3",
     "The same from a small start (n = 10, d = 100, m = 20, α = 1e-4): a slow phase of drops and "
-    "plateaus comes first, in which"
-    " R's bounds stay at D₀ and ‖ν*‖²/t follows. R calls its sublinear bound relatively accurate "
-    "there: it is 8 times D"
-    " in the median of 24 networks (2.5 to 64 times), little next to what comes after. With "
-    "iterations in place of time"
-    " (dash-dotted) it would be nearer, but below D at some time in each of them, so that it "
-    "would be no bound." + CAPTION,
+    "plateaus comes first, in which R's bounds stay at D₀ and ‖ν*‖²/t follows. R calls its "
+    "sublinear bound relatively accurate there: it is 8 times D in the median of 24 networks (2.5 "
+    "to 64 times), little next to what comes after. With iterations in place of time (dash-dotted) "
+    "it would be nearer, but below D at some time in each of them, so that it would be no "
+    "bound." + CAPTION,
     {
         "quick": Grid({"seed": tuple(range(24))}, SETTING3),
         "paper": Grid({"seed": tuple(range(300))}, SETTING3),
@@ -482,22 +282,17 @@ fig3 = Experiment(
     REPORTED3,
     alt=(
         "On logarithmic axes the divergence stays level, then falls in steps over two decades of "
-        "time, then plunges. R's "
-        "bounds stay level throughout; the sharper bound ‖ν*‖²/t follows the steps from above. On "
-        "the right, R's "
-        "constants lie within the spread of our seeds."
+        "time, then plunges. R's bounds stay level throughout; the sharper bound ‖ν*‖²/t follows "
+        "the steps from above. On the right, R's constants lie within the spread of our seeds."
     ),
 )
 fig6 = Experiment(
     "R/fig6",
     "The same with many neurons (d = 100, m = 1000, α = 1e-4), until converged. R states neither "
-    "sample size; n = 100 fits its"
-    " second run (‖Xᵀ†‖ ≈ 0.23, M ≈ 20), and n = 10 comes near its first. (a, b) Divergence with "
-    "the bounds of fig 2 and 3."
-    " (c) Objective at n = 100. R stopped at 1e-5 at t = 4e5; as iterations of step 1e-4 that is "
-    "t = 40 (star), near this curve,"
-    " as a time it is off by four decades. (d) R's constants over seeds, in units of the reported "
-    "ones.",
+    "sample size; n = 100 fits its second run (‖Xᵀ†‖ ≈ 0.23, M ≈ 20), and n = 10 comes near its "
+    "first. (a, b) Divergence with the bounds of fig 2 and 3. (c) Objective at n = 100. R stopped "
+    "at 1e-5 at t = 4e5; as iterations of step 1e-4 that is t = 40 (star), near this curve, as a "
+    "time it is off by four decades. (d) R's constants over seeds, in units of the reported ones.",
     {
         "quick": Grid({"n": (10, 100), "seed": tuple(range(10))}, SETTING6),
         "paper": Grid({"n": (10, 100), "seed": tuple(range(100))}, SETTING6),
@@ -508,9 +303,8 @@ fig6 = Experiment(
     REPORTED6,
     alt=(
         "With a thousand neurons the divergence falls smoothly by twenty decades, for 10 and for "
-        "100 samples, while R's "
-        "bounds stay level. The paper's stopping point, read as iterations, lies somewhat before "
-        "the objective's curve. "
-        "On the right, R's constants lie near those of our seeds."
+        "100 samples, while R's bounds stay level. The paper's stopping point, read as iterations, "
+        "lies somewhat before the objective's curve. On the right, R's constants lie near those of "
+        "our seeds."
     ),
 )

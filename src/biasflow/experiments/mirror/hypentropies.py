@@ -113,14 +113,11 @@ def _shades(alphas: Array) -> dict[float, Any]:
 
 fig1 = Experiment(
     "R/fig1",
-    "Hypentropies. (a) φ_α in one dimension; φ₀ lives on an open half-line and is not the limit "
-    "of φ_α, which grows like"
-    " |x|·log(1/α) as α → 0. (b) Level sets of Φ_α through (±1, 0) for α₁ = α₂, from the circle "
-    "of ℓ2 to the diamond of ℓ1."
-    " (c) A mixed α: ℓ2-like in x₁, ℓ1-like in x₂; the bias may differ from one coordinate to the "
-    "next."
-    " (d) α = 0: four potentials, one for each sign pattern of the start, with the minima at (±1, "
-    "±1).",
+    "Hypentropies. (a) φ_α in one dimension; φ₀ lives on an open half-line and is not the limit of "
+    "φ_α, which grows like |x|·log(1/α) as α → 0. (b) Level sets of Φ_α through (±1, 0) for α₁ = "
+    "α₂, from the circle of ℓ2 to the diamond of ℓ1. (c) A mixed α: ℓ2-like in x₁, ℓ1-like in x₂; "
+    "the bias may differ from one coordinate to the next. (d) α = 0: four potentials, one for each "
+    "sign pattern of the start, with the minima at (±1, ±1).",
     {
         "quick": Grid({"alpha": (10.0, 1.0, 0.3, 0.1, 0.01, 1e-3, 0.0)}, {"size": 401}),
         "paper": Grid(
@@ -132,10 +129,9 @@ fig1 = Experiment(
     summarise,
     draw,
     alt=(
-        "Four panels. Curves of one-dimensional hypentropies go from a parabola to a V as α "
-        "falls. Level sets go from a "
-        "circle at large α to a diamond at small α; with mixed α they are stretched, flat in one "
-        "coordinate and pointed "
-        "in the other; at α = 0 each quadrant has its own minimum."
+        "Four panels. Curves of one-dimensional hypentropies go from a parabola to a V as α falls. "
+        "Level sets go from a circle at large α to a diamond at small α; with mixed α they are "
+        "stretched, flat in one coordinate and pointed in the other; at α = 0 each quadrant has "
+        "its own minimum."
     ),
 )

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 IDENTITY = 0
 """The axis k at the identity start, which has k = d."""
-DIFFERS = 1e-6
+DIFFERENT_ABOVE = 1e-6
 """Distance, relative to the planted matrix, above which the completion of least nuclear norm is
 another one."""
 RECOVERS = "squared distance from the planted matrix at the smallest alpha, relative"
 UNCHANGED = "squared change of unobserved entries at the largest alpha, relative"
-LOWEST = 1e-8
+LEAST_DRAWN = 1e-8
 """Excess norm that the pictures show for less."""
 RTOL = 1e-5
 """Tolerance of the flows: their own error estimate is in the data."""
@@ -121,7 +121,9 @@ def _relative(identity: xarray.Dataset, name: str) -> np.ndarray:
 
 def differing(identity: xarray.Dataset) -> np.ndarray:
     """Which matrices have a completion of smaller nuclear norm than the planted one."""
-    return np.asarray(identity["reconstruction_nuclear"] > DIFFERS**2 * identity["unobserved"])
+    return np.asarray(
+        identity["reconstruction_nuclear"] > DIFFERENT_ABOVE**2 * identity["unobserved"]
+    )
 
 
 def draw_fig3(summary: xarray.Dataset) -> Any:
@@ -235,7 +237,7 @@ def draw_fig5(summary: xarray.Dataset) -> Any:
             band(
                 identity,
                 alpha,
-                np.maximum(excess["excess_nuclear"][:, which], LOWEST),
+                np.maximum(excess["excess_nuclear"][:, which], LEAST_DRAWN),
                 colour,
                 label,
                 **dots,
@@ -306,14 +308,12 @@ REPORTED = (
 fig3 = Experiment(
     "W/fig3",
     "Completion of a 10×10 rank-one matrix from 60 entries by gradient flow on UVᵀ, with 2k "
-    "columns each, from the unbiased start"
-    " α[U₀, −U₀], α[V₀, V₀]. (a) U₀ = V₀ = I: error on the unobserved entries and their change, "
-    "over the planted matrix's own"
-    " sum of squares there; where the completion of least nuclear norm is another matrix, the "
-    "flow from small α stays away from"
-    " it. (b) Gaussian U₀, V₀ of k columns. (c) The scale halfway between both limits falls with "
-    "k, in the end like k^{−1/2}: the"
-    " limit depends on α²U₀U₀ᵀ and α²V₀V₀ᵀ only. Medians over matrices and starts, bands 10–90%.",
+    "columns each, from the unbiased start α[U₀, −U₀], α[V₀, V₀]. (a) U₀ = V₀ = I: error on the "
+    "unobserved entries and their change, over the planted matrix's own sum of squares there; "
+    "where the completion of least nuclear norm is another matrix, the flow from small α stays "
+    "away from it. (b) Gaussian U₀, V₀ of k columns. (c) The scale halfway between both limits "
+    "falls with k, in the end like k^{−1/2}: the limit depends on α²U₀U₀ᵀ and α²V₀V₀ᵀ only. "
+    "Medians over matrices and starts, bands 10–90%.",
     GRIDS,
     point,
     summarise,
@@ -321,30 +321,25 @@ fig3 = Experiment(
     REPORTED,
     alt=(
         "Left: as α grows the distance from the planted matrix rises from near zero to one, and "
-        "the change of the "
-        "unobserved entries falls to near zero. Middle: the same for Gaussian starts, earlier for "
-        "more columns. Right: "
-        "the transition scale falls with the number of columns, in the end parallel to one over "
-        "its square root."
+        "the change of the unobserved entries falls to near zero. Middle: the same for Gaussian "
+        "starts, earlier for more columns. Right: the transition scale falls with the number of "
+        "columns, in the end parallel to one over its square root."
     ),
 )
 fig5 = Experiment(
     "W/fig5",
     "Norms of the limits of figure 3 in excess of the least nuclear and the least Frobenius norm "
-    "that fit the entries."
-    " (a) Identity start, apart for matrices M* that are and that are not the completion of least "
-    "nuclear norm: from small α the"
-    " flow goes to M* either way. (b), (c) Gaussian starts of k columns. Medians over matrices "
-    "and starts, bands 10–90%.",
+    "that fit the entries. (a) Identity start, apart for matrices M* that are and that are not the "
+    "completion of least nuclear norm: from small α the flow goes to M* either way. (b), (c) "
+    "Gaussian starts of k columns. Medians over matrices and starts, bands 10–90%.",
     GRIDS,
     point,
     summarise,
     draw_fig5,
     alt=(
         "Left: from the identity start the excess nuclear norm is small at small α and the excess "
-        "Frobenius norm at large "
-        "α. Where the planted matrix is not the one of least nuclear norm, the excess stays at "
-        "its value. Middle and "
-        "right: the same for Gaussian starts, earlier for more columns."
+        "Frobenius norm at large α. Where the planted matrix is not the one of least nuclear norm, "
+        "the excess stays at its value. Middle and right: the same for Gaussian starts, earlier "
+        "for more columns."
     ),
 )

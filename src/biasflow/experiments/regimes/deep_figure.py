@@ -28,7 +28,7 @@ LOSS = SquareLoss("sum")
 """W's normalisation: the step size 0.01 belongs to it."""
 TEST_POINTS = 200
 """Evenly spaced points on the circle: test error and gradient distance are means over them."""
-STABLE = 0.5
+STABLE_SHARE = 0.5
 """Step size as a share of the largest stable one, where the step asked for is larger."""
 SCALE, STEP = "scale of the start, α^D", "step size / largest stable one at the start"
 LITERAL_STEPS = 1000
@@ -116,7 +116,7 @@ def scales(settings: Sequence[Mapping[str, Any]]) -> list[xarray.Dataset]:
         literal = runs.trained(
             np.full(len(places), s["stepsize"]), min(LITERAL_STEPS, s["steps"]), s["threshold"]
         )
-        lowered = np.minimum(s["stepsize"], STABLE * runs.critical)
+        lowered = np.minimum(s["stepsize"], STABLE_SHARE * runs.critical)
         for k, run, at_once in zip(
             places, runs.trained(lowered, s["steps"], s["threshold"]), literal, strict=True
         ):
@@ -318,17 +318,13 @@ DEPTHS = (2, 3, 5)
 fig4ab = Experiment(
     "W/fig4ab",
     "ReLU networks with 30 units a layer on 10 points of the unit circle, labelled by a teacher "
-    "with 3 units; uniform He start"
-    " times α, gradient descent on ‖f − y‖² with step 0.01, lowered to half the largest stable "
-    "one where the start is too steep"
-    " for it. (a) Test error over the circle; at large α it grows without bound, for f(w(0)) is "
-    "not zero. (b) Gradient distance:"
-    " mean cosine distance between ∇f(w(0), x) and ∇f(w(T), x). (c) How many runs reached the "
-    "threshold of the loss (quick"
-    " preset: 1e-6 within 25 000 steps; paper preset: 1e-9 within 2 000 000), and how many "
-    "diverge, or die, at 0.01 itself."
-    " Medians over data sets, teachers and starts, bands 10–90%; open markers: fewer than half of "
-    "the runs did.",
+    "with 3 units; uniform He start times α, gradient descent on ‖f − y‖² with step 0.01, lowered "
+    "to half the largest stable one where the start is too steep for it. (a) Test error over the "
+    "circle; at large α it grows without bound, for f(w(0)) is not zero. (b) Gradient distance: "
+    "mean cosine distance between ∇f(w(0), x) and ∇f(w(T), x). (c) How many runs reached the "
+    "threshold of the loss (quick preset: 1e-6 within 25 000 steps; paper preset: 1e-9 within 2 "
+    "000 000), and how many diverge, or die, at 0.01 itself. Medians over data sets, teachers and "
+    "starts, bands 10–90%; open markers: fewer than half of the runs did.",
     {
         "quick": Grid(
             {
@@ -354,26 +350,21 @@ fig4ab = Experiment(
     draw_scales,
     alt=(
         "Left: test error grows with the scale of the start, for depths 2, 3 and 5. Middle: the "
-        "gradient distance falls "
-        "from above a half to near zero over the same scales. Right: a table of how many of the "
-        "runs reached the "
-        "threshold, fewest for depth 2 at large scales."
+        "gradient distance falls from above a half to near zero over the same scales. Right: a "
+        "table of how many of the runs reached the threshold, fewest for depth 2 at large scales."
     ),
 )
 
 fig4cd = Experiment(
     "W/fig4cd",
     "The same networks from α^D = 3, near the transition into the kernel regime, against the step "
-    "size, in units of the largest"
-    " stable one at the start, 2/λ_max(2K). (a) Test error, which for depth 2 is worse just "
-    "beyond 1; (b) gradient distance:"
-    " beyond 1 the loss first rises, until the weights have moved to where the step is stable. "
-    "(c) How many runs reached the"
-    " threshold of the loss (quick preset: 1e-5 within 25 000 steps; paper preset: 1e-9 within 2 "
-    "000 000), and how many"
-    " diverged or died (no active neuron left), which (a) and (b) leave out. Medians over data "
-    "sets, teachers and starts,"
-    " bands 10–90%; open markers: fewer than half of the runs reached the threshold.",
+    "size, in units of the largest stable one at the start, 2/λ_max(2K). (a) Test error, which for "
+    "depth 2 is worse just beyond 1; (b) gradient distance: beyond 1 the loss first rises, until "
+    "the weights have moved to where the step is stable. (c) How many runs reached the threshold "
+    "of the loss (quick preset: 1e-5 within 25 000 steps; paper preset: 1e-9 within 2 000 000), "
+    "and how many diverged or died (no active neuron left), which (a) and (b) leave out. Medians "
+    "over data sets, teachers and starts, bands 10–90%; open markers: fewer than half of the runs "
+    "reached the threshold.",
     {
         "quick": Grid(
             {
@@ -416,9 +407,8 @@ fig4cd = Experiment(
     draw_steps,
     alt=(
         "Left: test error hardly depends on the step size below the largest stable one. Middle: "
-        "beyond it the gradient "
-        "distance rises steeply from near zero to nearly one. Right: a table of how many runs "
-        "reached the threshold, and "
-        "that depth 2 is lost at three times the stable step."
+        "beyond it the gradient distance rises steeply from near zero to nearly one. Right: a "
+        "table of how many runs reached the threshold, and that depth 2 is lost at three times the "
+        "stable step."
     ),
 )

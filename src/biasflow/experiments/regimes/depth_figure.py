@@ -137,15 +137,12 @@ def draw(summary: xarray.Dataset) -> Any:
 
 fig2 = Experiment(
     "W/fig2",
-    "(a) The regulariser q_D of one coordinate for several depths, over its curvature at zero: "
-    "all are z²/2 at first, then"
-    " linear, for depth 2 with a factor log z. (b) Q(e₁)/Q(1/√d) against the scale α^D, d = 1000 "
-    "(W draws it against α): 1"
-    " where Q is like ℓ2, 1/√d where it is like ℓ1; depth 2 gets there only logarithmically. (c) "
-    "The largest α^D that recovers"
-    " the planted predictor in sparse regression (d = 1000), by depth. Medians over data sets, "
-    "bands 10–90% (of three: nearly"
-    " their range).",
+    "(a) The regulariser q_D of one coordinate for several depths, over its curvature at zero: all "
+    "are z²/2 at first, then linear, for depth 2 with a factor log z. (b) Q(e₁)/Q(1/√d) against "
+    "the scale α^D, d = 1000 (W draws it against α): 1 where Q is like ℓ2, 1/√d where it is like "
+    "ℓ1; depth 2 gets there only logarithmically. (c) The largest α^D that recovers the planted "
+    "predictor in sparse regression (d = 1000), by depth. Medians over data sets, bands 10–90% (of "
+    "three: nearly their range).",
     {
         "quick": Grid(
             {"depth": (2, 3, 5), "n": (50, 60, 70, 80, 120), "seed": (0, 1, 2)},
@@ -179,9 +176,8 @@ fig2 = Experiment(
     ),
     alt=(
         "Left: regularisers of all depths start as the same parabola and turn linear, depth 2 "
-        "last. Middle: the ratio of "
-        "sparse to dense rises from 1/√d to 1; for depth 2 over many decades, for deeper networks "
-        "within few. Right: the "
-        "scale needed to recover is larger by several decades for deeper networks."
+        "last. Middle: the ratio of sparse to dense rises from 1/√d to 1; for depth 2 over many "
+        "decades, for deeper networks within few. Right: the scale needed to recover is larger by "
+        "several decades for deeper networks."
     ),
 )

@@ -126,13 +126,10 @@ SETTING = {"n": 20, "d": 60, "sparsity": 3, "alpha": 0.1, "steps": 60_000}
 descent = Experiment(
     "W/descent",
     "Gradient descent and SGD with a finite step on a depth-2 diagonal network (α = 0.1; the step "
-    "in units of the largest stable"
-    " one at the flow's limit) end at the Bregman projection for an effective α per coordinate: "
-    "(a) the ℓ1 norm they reach,"
-    " (b) the effective α, (c) the distance between each run and the projection predicted from "
-    "its accumulated gains."
-    " Runs that do not reach a loss of 1e-20 of their start are left out. Medians over data sets, "
-    "bands 10–90%.",
+    "in units of the largest stable one at the flow's limit) end at the Bregman projection for an "
+    "effective α per coordinate: (a) the ℓ1 norm they reach, (b) the effective α, (c) the distance "
+    "between each run and the projection predicted from its accumulated gains. Runs that do not "
+    "reach a loss of 1e-20 of their start are left out. Medians over data sets, bands 10–90%.",
     {
         "quick": Grid(
             {"share": (0.03, 0.1, 0.3, 0.6, 0.9), "batch": BATCHES, "seed": (0, 1, 2)}, SETTING
@@ -150,10 +147,9 @@ descent = Experiment(
     summarise,
     draw,
     alt=(
-        "Left: with larger steps gradient descent ends at a larger ℓ1 norm than gradient flow, "
-        "SGD at a smaller one, "
-        "until its largest step. Middle: the effective scale α falls with the step, for gradient "
-        "descent more on the "
-        "support than off it. Right: each run is within 1e-9 of its predicted projection."
+        "Left: with larger steps gradient descent ends at a larger ℓ1 norm than gradient flow, SGD "
+        "at a smaller one, until its largest step. Middle: the effective scale α falls with the "
+        "step, for gradient descent more on the support than off it. Right: each run is within "
+        "1e-9 of its predicted projection."
     ),
 )

@@ -260,37 +260,27 @@ VGG_GRIDS = {
 
 HOW = (
     " All this is of the quick preset, which draws results computed on a GPU that travel with the "
-    "package; with the images on"
-    " this machine (`biasflow data fetch`), `--preset reduced` trains small networks on subsets "
-    "on a CPU, and `--preset paper`"
-    " everything at full size."
+    "package; with the images on this machine (`biasflow data fetch`), `--preset reduced` trains "
+    "small networks on subsets on a CPU, and `--preset paper` everything at full size."
 )
 
 fig4e = Experiment(
     "W/fig4e",
-    "Test error of a wide two-layer network against the scale α of its start (5000 units, SGD "
-    "with batches of 256,"
-    " cross-entropy, 50 epochs at most; step size chosen for each α by test error, as in the "
-    "paper, and by training loss)."
-    " (a) MNIST; (b) Fashion-MNIST, which the paper did not use. Small scales generalise better "
-    "on both. Two things qualify"
-    " the paper's reading: subtracting the random function that the network computes at its start "
-    "(f(w) − f(w₀)) removes"
-    " part of the gap at large α, and the exact least-squares interpolators of the network's "
-    "expected kernels beat every"
-    " network here, so that it is not the kernels themselves that generalise badly. The paper's "
-    "2.4% at α ≥ 50 is not reproduced:"
-    " we find 3.3%, and on average over seeds no step size tried came below 3.2%. (c) Cosine "
-    "distance of tangent features and"
-    " kernels between start and end (16 test images; gradients of each of the ten outputs, "
-    "averaged). (d) MNIST for every step"
-    " size. Chosen runs are at 100% training accuracy on MNIST, but only those at large scales "
-    "are below the loss of 1e-5 that"
-    " the paper trained to; on Fashion-MNIST none fits all images in 50 epochs. The search for "
-    "steps ends too early: on MNIST"
-    " the largest tried is the best for α ≤ 5, and for most α where only the output layer is "
-    "trained. That layer's number is a"
-    " mean over all α; it fits all images for α ≥ 5." + HOW,
+    "Test error of a wide two-layer network against the scale α of its start (5000 units, SGD with "
+    "batches of 256, cross-entropy, 50 epochs at most; step size chosen for each α by test error, "
+    "as in the paper, and by training loss). (a) MNIST; (b) Fashion-MNIST, which the paper did not "
+    "use. Small scales generalise better on both. Two things qualify the paper's reading: "
+    "subtracting the random function that the network computes at its start (f(w) − f(w₀)) removes "
+    "part of the gap at large α, and the exact least-squares interpolators of the network's "
+    "expected kernels beat every network here, so that it is not the kernels themselves that "
+    "generalise badly. The paper's 2.4% at α ≥ 50 is not reproduced: we find 3.3%, and on average "
+    "over seeds no step size tried came below 3.2%. (c) Cosine distance of tangent features and "
+    "kernels between start and end (16 test images; gradients of each of the ten outputs, "
+    "averaged). (d) MNIST for every step size. Chosen runs are at 100% training accuracy on MNIST, "
+    "but only those at large scales are below the loss of 1e-5 that the paper trained to; on "
+    "Fashion-MNIST none fits all images in 50 epochs. The search for steps ends too early: on "
+    "MNIST the largest tried is the best for α ≤ 5, and for most α where only the output layer is "
+    "trained. That layer's number is a mean over all α; it fits all images for α ≥ 5." + HOW,
     WIDE_GRIDS,
     wide,
     summarise_wide,
@@ -302,30 +292,23 @@ fig4e = Experiment(
     ),
     alt=(
         "On MNIST the test error of the whole network rises from 1.6% at small α to 3.3% at large "
-        "α; with the start's "
-        "function subtracted it reaches 2.5%; the output layer alone has about 2.7%; exact kernel "
-        "interpolators have "
-        "1.3%. Fashion-MNIST looks the same at 10 to 15%. Below: tangent features move less at "
-        "large α; errors by step "
-        "size."
+        "α; with the start's function subtracted it reaches 2.5%; the output layer alone has about "
+        "2.7%; exact kernel interpolators have 1.3%. Fashion-MNIST looks the same at 10 to 15%. "
+        "Below: tangent features move less at large α; errors by step size."
     ),
 )
 
 fig4f = Experiment(
     "W/fig4f",
     "VGG11-like network without biases on CIFAR-10, uniform He start times α, SGD with batches of "
-    "128, no augmentation, 40"
-    " epochs at most where the paper had 2000. (a) Error against α for several step sizes, and "
-    "with only the output layer"
-    " trained. Crosses: training images are still misclassified, so that these are not the errors "
-    "of interpolating"
-    " networks; larger scales need smaller steps, which 40 epochs are too few for. (b) Cosine "
-    "distance of tangent features"
-    " and kernels between start and end (8 test images; gradients of each of the ten outputs, "
-    "averaged). Runs that were"
-    " stopped at 40 epochs are at different stages, so that a line across them is no transition: "
-    "only α = 0.7 and 1"
-    " interpolate, both in the rich regime." + HOW,
+    "128, no augmentation, 40 epochs at most where the paper had 2000. (a) Error against α for "
+    "several step sizes, and with only the output layer trained. Crosses: training images are "
+    "still misclassified, so that these are not the errors of interpolating networks; larger "
+    "scales need smaller steps, which 40 epochs are too few for. (b) Cosine distance of tangent "
+    "features and kernels between start and end (8 test images; gradients of each of the ten "
+    "outputs, averaged). Runs that were stopped at 40 epochs are at different stages, so that a "
+    "line across them is no transition: only α = 0.7 and 1 interpolate, both in the rich "
+    "regime." + HOW,
     VGG_GRIDS,
     vgg,
     summarise_vgg,
@@ -333,31 +316,26 @@ fig4f = Experiment(
     (Reported(CIFAR_READOUT, Reading.printed("50.38"), "Appendix E", incomparable=FEW_EPOCHS),),
     alt=(
         "Test errors on CIFAR-10: 23 and 24% where the training error is zero, at α = 0.7 and 1; "
-        "40 to 64% for larger α, "
-        "where training errors are left. The output layer alone errs on half of the images. "
-        "Right: cosine distances of "
-        "gradients near one, of kernels without a clear trend."
+        "40 to 64% for larger α, where training errors are left. The output layer alone errs on "
+        "half of the images. Right: cosine distances of gradients near one, of kernels without a "
+        "clear trend."
     ),
 )
 
 fig6 = Experiment(
     "W/fig6",
-    "Training curves of the VGG11-like network on CIFAR-10: training error, training loss and "
-    "test error, for every scale α"
-    " and step size that did not diverge. 40 epochs at most, where the paper had 2000 at step "
-    "1e-4. W's figure shows how"
-    " smaller α is harder to optimise; that is not seen here: α = 0.7, the smallest, is still too "
-    "large for it, and the slow"
-    " curves are those of large α, whose stable steps are small." + HOW,
+    "Training curves of the VGG11-like network on CIFAR-10: training error, training loss and test "
+    "error, for every scale α and step size that did not diverge. 40 epochs at most, where the "
+    "paper had 2000 at step 1e-4. W's figure shows how smaller α is harder to optimise; that is "
+    "not seen here: α = 0.7, the smallest, is still too large for it, and the slow curves are "
+    "those of large α, whose stable steps are small." + HOW,
     VGG_GRIDS,
     vgg,
     summarise_vgg,
     draw_curves,
     alt=(
         "Training error, training loss and test error against epochs. Two scales, 0.7 and 1, with "
-        "large steps reach zero "
-        "training error within 25 epochs; all others, at larger scales or with small steps, fall "
-        "slowly and end at 10 to "
-        "60% training error after 40 epochs."
+        "large steps reach zero training error within 25 epochs; all others, at larger scales or "
+        "with small steps, fall slowly and end at 10 to 60% training error after 40 epochs."
     ),
 )

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 THRESHOLD = 0.025
 """Population error that counts as recovery (W, Figure 1c)."""
-LOWEST = -100.0
+LOWEST_LOG_SCALE = -100.0
 """log10 of the smallest β scale α^D searched: below it the limit is min ℓ1's for every purpose
 here."""
-HIGHEST = 3.0
+HIGHEST_LOG_SCALE = 3.0
 RESOLUTION = 0.02
 """Accuracy of log10 α^D at the threshold."""
 SHOWN_N = 100
-SHOWN = 1e-12
+LEAST_SCALE_SHOWN = 1e-12
 """Smallest scale that the pictures show."""
 
 
@@ -48,7 +48,7 @@ def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
         beta = bregman_projection(potential, data.X, data.y).value
         return population_error(data, beta) <= THRESHOLD
 
-    low, high = LOWEST, HIGHEST
+    low, high = LOWEST_LOG_SCALE, HIGHEST_LOG_SCALE
     if not recovers(low):
         return float("nan")
     probe = -1.0  # most thresholds lie within ten decades of one: gallop down from there
@@ -179,8 +179,8 @@ def draw_thresholds(axis: Any, summary: xarray.Dataset, curves: dict[str, np.nda
         )
         middle = np.median(samples, axis=-1)
         lowest = min(lowest, float(np.min(middle[known], initial=np.inf)))
-        below += [(at, colour) for at in n[(n >= enough) & (middle < SHOWN)]]
-    bottom = max(lowest / 30, SHOWN)
+        below += [(at, colour) for at in n[(n >= enough) & (middle < LEAST_SCALE_SHOWN)]]
+    bottom = max(lowest / 30, LEAST_SCALE_SHOWN)
     axis.set(
         yscale="log",
         xlabel="number of samples n",
@@ -194,7 +194,9 @@ def draw_thresholds(axis: Any, summary: xarray.Dataset, curves: dict[str, np.nda
         enough, color=MUTED, linestyle=":", label=f"samples that min ℓ1 needs: {first}{enough:g}"
     )
     if below:
-        axis.plot([], [], "v", color=MUTED, linestyle="none", label=f"median below {SHOWN:g}")
+        axis.plot(
+            [], [], "v", color=MUTED, linestyle="none", label=f"median below {LEAST_SCALE_SHOWN:g}"
+        )
 
 
 ALPHAS = {"quick": np.geomspace(1e-5, 30, 15), "paper": np.geomspace(1e-8, 100, 41)}
@@ -205,14 +207,11 @@ SETTING = {"d": 1000, "sparsity": 5, "noise_var": 0.01}
 fig1 = Experiment(
     "W/fig1",
     "Sparse regression (d = 1000, 5 non-zero coefficients, noise variance 0.01). (a) Population "
-    "error of the limit of gradient"
-    " flow on a depth-2 diagonal network against the initialisation scale α, between the "
-    "minimum-ℓ2 (kernel) and minimum-ℓ1"
-    " (rich) interpolators. (b) Its excess ℓ1 and ℓ2 norms. (c) The largest α that still recovers "
-    "the planted predictor:"
-    " exceedingly small near the number of samples that min ℓ1 needs; a triangle points to a "
-    "median below the axis. Medians over"
-    " data sets, bands 10–90%.",
+    "error of the limit of gradient flow on a depth-2 diagonal network against the initialisation "
+    "scale α, between the minimum-ℓ2 (kernel) and minimum-ℓ1 (rich) interpolators. (b) Its excess "
+    "ℓ1 and ℓ2 norms. (c) The largest α that still recovers the planted predictor: exceedingly "
+    "small near the number of samples that min ℓ1 needs; a triangle points to a median below the "
+    "axis. Medians over data sets, bands 10–90%.",
     {
         "quick": Grid(
             {"n": (40, 45, 50, 55, 60, 70, 80, 100, 150), "seed": tuple(range(5))},
@@ -232,10 +231,8 @@ fig1 = Experiment(
     ),
     alt=(
         "Left: the population error rises from 0.01 to 0.9 as α grows from 1e-3 to 0.1, from the "
-        "level of minimum ℓ1 to "
-        "that of minimum ℓ2. Middle: the excess ℓ1 norm rises and the excess ℓ2 norm falls over "
-        "the same scales. Right: "
-        "the largest α that recovers falls by many decades as the samples approach the 55 that "
-        "minimum ℓ1 needs."
+        "level of minimum ℓ1 to that of minimum ℓ2. Middle: the excess ℓ1 norm rises and the "
+        "excess ℓ2 norm falls over the same scales. Right: the largest α that recovers falls by "
+        "many decades as the samples approach the 55 that minimum ℓ1 needs."
     ),
 )

@@ -41,7 +41,7 @@ RING: dict[str, Any] = {
     "markersize": 10,
     "markerfacecolor": "none",
 }
-INNER = 0.15
+INNER_RADIUS = 0.15
 """Radius of the smallest neuron in the plane."""
 WIDE_RANGE = 1e2
 """Ratio of norms above which the plane has a logarithmic radius."""
@@ -162,7 +162,9 @@ def _place(W: Array, low: float, high: float, logarithmic: bool) -> Array:
     norms = np.linalg.norm(W, axis=1, keepdims=True)
     share = np.log(norms / low) / np.log(high / low) if logarithmic else norms / high
     place: Array = (
-        W / norms * (INNER + (1 - INNER) * np.clip(share, 0, 1) if logarithmic else share)
+        W
+        / norms
+        * (INNER_RADIUS + (1 - INNER_RADIUS) * np.clip(share, 0, 1) if logarithmic else share)
     )
     return place
 
@@ -173,7 +175,7 @@ def _circles(axis: Any, low: float, high: float, logarithmic: bool) -> None:
     decades = np.arange(np.ceil(np.log10(low)) + 1, np.floor(np.log10(high)) + 1)
     turn = np.linspace(0, 2 * np.pi, 121)
     for decade in decades[:: max(1, len(decades) // 2)]:
-        radius = INNER + (1 - INNER) * np.log(10.0**decade / low) / np.log(high / low)
+        radius = INNER_RADIUS + (1 - INNER_RADIUS) * np.log(10.0**decade / low) / np.log(high / low)
         axis.plot(
             radius * np.cos(turn), radius * np.sin(turn), color=MUTED, linewidth=0.5, alpha=0.6
         )

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     import xarray
 
 DATA = {"two_points": two_points, "five_points": five_points}
-CURVE = 1000
+CURVE_POINTS = 1000
 """Points of the curves against time, up to the last frame."""
 GRID = np.linspace(-3.5, 4.0, 301)
 """Where functions are drawn."""
-EDGE = 1e-4
+AT_DATA_DISTANCE = 1e-4
 """Distance up to which a kink is at a data point: those that slide are there exactly, aligned ones
 up to the start's scale."""
 
@@ -48,7 +48,7 @@ def point(
 
     given, model = DATA[data](), TwoLayer(m, 2)
     start = model.init(scale / np.sqrt(m), key=seed)
-    shown = np.linspace(0, frames[-1], CURVE + 1)
+    shown = np.linspace(0, frames[-1], CURVE_POINTS + 1)
     iterations = np.union1d(np.union1d(shown, frames), np.linspace(frames[-1], end, 101))
     flow = flow_at(given, model, start, iterations)
     at_curve, at_frames = np.searchsorted(iterations, shown), np.searchsorted(iterations, frames)
@@ -102,8 +102,10 @@ def ending(data: Dataset, final: TwoLayerParams, loss: float) -> dict[str, float
     """Norm and kinks of where the flow ends."""
     positions = np.array([kink.position for kink in kinks(final)])
     low, high = np.min(data.X[:, 0]), np.max(data.X[:, 0])
-    between = positions[(positions >= low - EDGE) & (positions <= high + EDGE)]
-    on_data = np.min(np.abs(between[:, None] - data.X[:, 0]), axis=1) < EDGE
+    between = positions[
+        (positions >= low - AT_DATA_DISTANCE) & (positions <= high + AT_DATA_DISTANCE)
+    ]
+    on_data = np.min(np.abs(between[:, None] - data.X[:, 0]), axis=1) < AT_DATA_DISTANCE
     return {
         "final_loss": loss,
         "norm": float(np.sum(final.a**2) + np.sum(final.W**2)),
@@ -145,7 +147,9 @@ TURNS = {
 
 def summarise2(data: xarray.Dataset) -> xarray.Dataset:
     """Medians over seeds under the reported names, with every seed."""
-    variation = told("norm over that of the straight line", data["variation"].values / STRAIGHT)
+    variation = told(
+        "norm over that of the straight line", data["variation"].values / STRAIGHT_NORM
+    )
     return _with(
         data, {"norm": "squared norm at the end", "kinks": "kinks"}, aligned(data, 4000) | variation
     )
@@ -229,25 +233,22 @@ SETTING2 = {"data": "two_points", "m": 60, "scale": 1e-6, "frames": FRAMES2, "en
 SETTING4 = {"data": "five_points", "m": 60, "scale": 1e-4, "frames": FRAMES4, "end": 900_000}
 SETTING5 = {"data": "five_points", "m": 60, "scale": 10.0, "frames": FRAMES5, "end": 10_000}
 
-STRAIGHT = 2.0
+STRAIGHT_NORM = 2.0
 """Variation norm of the straight line through both points of B/fig2."""
 HALF_TURN = 180.0
 """Degrees that an angle can have: of these, 1% can be seen."""
 DEFINED = (
     "Ours is when a tenth of the loss is gone; a hundredth, which a reader of the plot may just "
-    "see, is gone at 5230 in the"
-    " median, which would agree."
+    "see, is gone at 5230 in the median, which would agree."
 )
 NO_NUMBER = (
     'B prints no number, "the neuron weights do not significantly move". Ours move by an '
     "eighth of their size in the median."
 )
 NOT_THE_KERNELS = (
-    "B prints no number; it says that the function is approximately the kernel's. Of the size of "
-    "h between the data, ours misses"
-    " the tangent kernel's"
-    " interpolator by most of it: weights that hardly move do not make a function that is the "
-    "kernel's."
+    "B prints no number; it says that the function is approximately the kernel's. Of the size of h "
+    "between the data, ours misses the tangent kernel's interpolator by most of it: weights that "
+    "hardly move do not make a function that is the kernel's."
 )
 # Times are iterations of the authors' code; B reads them off its pictures of one start, in round
 # numbers.
@@ -323,18 +324,16 @@ GRIDS2 = {
     "paper": Grid({"seed": tuple(range(200))}, SETTING2),
 }
 PICTURE = (
-    " Above: the function h (green), and each neuron as a star at its kink −bias/w, as high as "
-    "its output weight a. Below: the"
-    " neurons in the plane (w, bias), the radius logarithmic in ‖w‖; shaded rays are the "
-    "directions of early alignment."
+    " Above: the function h (green), and each neuron as a star at its kink −bias/w, as high as its "
+    "output weight a. Below: the neurons in the plane (w, bias), the radius logarithmic in ‖w‖; "
+    "shaded rays are the directions of early alignment."
 )
 
 fig2 = Experiment(
     "B/fig2",
     "Two points on a line with a bias (orthogonal inputs), 60 neurons, λ = 1e-6/√60: neurons turn "
-    "to two directions while they"
-    " are tiny, those along D_+ grow and fit the positive label, then those along −D_− the "
-    "negative one." + PICTURE + " The function"
+    "to two directions while they are tiny, those along D_+ grow and fit the positive label, then "
+    "those along −D_− the negative one." + PICTURE + " The function"
     " ends with two kinks and the least possible norm, 6/√5, below that of the straight line (4).",
     GRIDS2,
     point,
@@ -344,31 +343,28 @@ fig2 = Experiment(
     animate,
     alt=(
         "Four moments in four columns. Stars, one a neuron, start scattered and tiny, gather at "
-        "two places, then one "
-        "group rises and fits the positive label, then the other sinks and fits the negative one; "
-        "the function ends with "
-        "two kinks. Below, the same neurons in the plane turn into two rays and grow along them."
+        "two places, then one group rises and fits the positive label, then the other sinks and "
+        "fits the negative one; the function ends with two kinks. Below, the same neurons in the "
+        "plane turn into two rays and grow along them."
     ),
 )
 fig3 = Experiment(
     "B/fig3",
-    "The loss of B/fig2: (a) two plateaus, each next to a saddle, against the authors' "
-    "iterations, with what B reads off its own"
-    " curve; (b) squared norms by sign: both clusters grow exponentially from the start, one at "
-    "twice the rate, and stop at the"
-    " least norm that fits their label; (c) the mean angle of neurons to the directions they "
-    "align with, weighted by |a|‖w‖.",
+    "The loss of B/fig2: (a) two plateaus, each next to a saddle, against the authors' iterations, "
+    "with what B reads off its own curve; (b) squared norms by sign: both clusters grow "
+    "exponentially from the start, one at twice the rate, and stop at the least norm that fits "
+    "their label; (c) the mean angle of neurons to the directions they align with, weighted by "
+    "|a|‖w‖.",
     GRIDS2,
     point,
     summarise3,
     draw_fig3,
     REPORTED3,
     alt=(
-        "The loss is level at one half, falls to a plateau at one quarter between iterations "
-        "5,500 and 7,000, and falls "
-        "to zero between 11,000 and 14,000, later than B says by some hundred iterations. Norms "
-        "of the two clusters grow "
-        "exponentially, one twice as fast. Angles fall by six decades before that."
+        "The loss is level at one half, falls to a plateau at one quarter between iterations 5,500 "
+        "and 7,000, and falls to zero between 11,000 and 14,000, later than B says by some hundred "
+        "iterations. Norms of the two clusters grow exponentially, one twice as fast. Angles fall "
+        "by six decades before that."
     ),
 )
 fig4 = Experiment(
@@ -392,24 +388,20 @@ fig4 = Experiment(
     animate_fig4,
     alt=(
         "Five moments in five columns. Neurons turn to a few directions, grow to a saddle, then "
-        "grow and turn at once "
-        "until the function, with two kinks, lies on the dashed minimum-norm interpolator. Below, "
-        "the loss has two long "
-        "plateaus, and counts of neurons pinned to each data point rise and fall."
+        "grow and turn at once until the function, with two kinks, lies on the dashed minimum-norm "
+        "interpolator. Below, the loss has two long plateaus, and counts of neurons pinned to each "
+        "data point rise and fall."
     ),
 )
 fig5 = Experiment(
     "B/fig5",
-    "The five points of B/fig4 from a large start, λ = 10/√60: the weights move little, nothing "
-    "is sparse, and the loss meets no"
-    " saddle. Yet the function does not end at the interpolator of the tangent kernel at the "
-    "start (purple; it jumps where a"
-    " gate of the start switches): between the data it misses it by 0.8 of its own size in the "
-    "median (0.4 to 4 over twelve"
-    " starts), and the minimum-norm one by more in most of them. With 60 neurons and gates that "
-    "switch, small moves are not a"
-    " linear model. Shown is the start of median distance; distances are root mean squares "
-    "between the data, over that of h.",
+    "The five points of B/fig4 from a large start, λ = 10/√60: the weights move little, nothing is "
+    "sparse, and the loss meets no saddle. Yet the function does not end at the interpolator of "
+    "the tangent kernel at the start (purple; it jumps where a gate of the start switches): "
+    "between the data it misses it by 0.8 of its own size in the median (0.4 to 4 over twelve "
+    "starts), and the minimum-norm one by more in most of them. With 60 neurons and gates that "
+    "switch, small moves are not a linear model. Shown is the start of median distance; distances "
+    "are root mean squares between the data, over that of h.",
     {
         "quick": Grid({"seed": tuple(range(12))}, SETTING5),
         "paper": Grid({"seed": tuple(range(200))}, SETTING5),
@@ -421,9 +413,8 @@ fig5 = Experiment(
     animate_fig5,
     alt=(
         "At a large start the function is far from the five data points; at the end it goes "
-        "through them, with many "
-        "wiggles, away from the jagged tangent-kernel interpolator and from the minimum-norm one. "
-        "Neurons in the plane "
-        "have moved by short lines. The loss falls without plateaus."
+        "through them, with many wiggles, away from the jagged tangent-kernel interpolator and "
+        "from the minimum-norm one. Neurons in the plane have moved by short lines. The loss falls "
+        "without plateaus."
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 FRAMES_A_SECOND = 6
-PAUSE = 8
+LAST_FRAME_REPEATS = 8
 """How often the last frame is shown, so that the end can be read."""
 
 
@@ -40,7 +40,7 @@ def movie(figure: Any, show: Callable[[int], None], frames: int) -> Any:
     show(frames - 1)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # the panels stay where the last frame puts them
-    order = [*range(frames), *[frames - 1] * PAUSE]
+    order = [*range(frames), *[frames - 1] * LAST_FRAME_REPEATS]
 
     def draw(k: int) -> list[Any]:
         show(k)

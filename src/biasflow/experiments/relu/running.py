@@ -15,13 +15,13 @@ from ...models import TwoLayer, TwoLayerParams
 ITERATION = 2e-3
 """Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's
 loss."""
-DONE = 1e-3
+DONE_LOSS = 1e-3
 """Loss, relative to its start, at which a figure looks finished."""
-FALLEN = 0.1
+LEFT_SHARE = 0.1
 """Share of the loss whose fall marks leaving a saddle, as in `bf.diagnostics.phases`."""
-EARLY = 0.01
+EARLY_SIZE = 0.01
 """Size of h at the start, relative to the labels, up to which there is an early phase."""
-LOW = 0.05
+LEAST_SADDLE_LOSS = 0.05
 """Loss, relative to its start, below which no saddle is looked for."""
 
 
@@ -55,14 +55,16 @@ def turning_points(flow: Trajectory) -> dict[str, float]:
     where that has not happened by the end.
     """
     iterations, loss = np.append(flow.times / ITERATION, np.nan), np.append(flow.loss, 0.0)
-    first, low, done = (_first(loss <= share * loss[0]) for share in (1 - FALLEN, LOW, DONE))
+    first, low, done = (
+        _first(loss <= share * loss[0]) for share in (1 - LEFT_SHARE, LEAST_SADDLE_LOSS, DONE_LOSS)
+    )
     last = min(low, len(loss) - 2)
     saddle = first
     if last > first:
         rates = -np.diff(np.log(loss[first : last + 1])) / np.diff(iterations[first : last + 1])
         saddle += int(np.argmin(rates))
-    reached = _first(loss <= (1 + FALLEN) * loss[saddle])
-    second = saddle + _first(loss[saddle:] <= (1 - FALLEN) * loss[saddle])
+    reached = _first(loss <= (1 + LEFT_SHARE) * loss[saddle])
+    second = saddle + _first(loss[saddle:] <= (1 - LEFT_SHARE) * loss[saddle])
     return {
         "left_first": float(iterations[first]),
         "reached_second": float(iterations[reached]),
@@ -87,10 +89,10 @@ def early_directions(flow: Trajectory) -> Array:
     problem = instance("flow.problem", flow.problem, Problem)
     data, start = problem.data, problem.start
     directions = np.zeros_like(start.W)
-    if np.max(np.abs(problem.model(start, data.X))) > EARLY * np.max(np.abs(data.y)):
+    if np.max(np.abs(problem.model(start, data.X))) > EARLY_SIZE * np.max(np.abs(data.y)):
         return directions
     escaped = min(
-        _first(np.append(flow.loss <= (1 - FALLEN) * flow.loss[0], True)), len(flow.loss) - 1
+        _first(np.append(flow.loss <= (1 - LEFT_SHARE) * flow.loss[0], True)), len(flow.loss) - 1
     )
     grown = np.flatnonzero(np.abs(flow.states.a[escaped]) > np.abs(start.a))
     aligned = early_alignment(data, TwoLayerParams(start.a[grown], start.W[grown]))

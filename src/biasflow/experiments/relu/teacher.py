@@ -22,11 +22,11 @@ from .running import early_directions, flow_at, misalignment, sliding, turning_p
 if TYPE_CHECKING:
     import xarray
 
-CURVE = 250
+CURVE_POINTS = 250
 """Points of the curves against time."""
 COMPONENTS = 10
 """Principal components whose share is kept."""
-INNER = 0.25
+INNER_RADIUS = 0.25
 """Radius of the circle that stands for norm zero."""
 SIGNS = ((1, "neurons with a > 0", COLOURS[0]), (-1, "neurons with a < 0", COLOURS[1]))
 
@@ -40,7 +40,7 @@ def point(
 
     data, model = gaussian_teacher(n, d, key=seed), TwoLayer(m, d)
     start = model.init(scale / np.sqrt(m * d), key=seed)
-    shown = np.linspace(0, end, CURVE + 1)
+    shown = np.linspace(0, end, CURVE_POINTS + 1)
     iterations = np.union1d(shown, frames)
     flow = flow_at(data, model, start, iterations)
     at_curve, at_frames = np.searchsorted(iterations, shown), np.searchsorted(iterations, frames)
@@ -101,8 +101,14 @@ def plane_panel(axis: Any, run: xarray.Dataset) -> Callable[[int], None]:
     """Each neuron in the plane of two components: norm zero is the inner circle, where the angle
     alone counts."""
     turn = np.linspace(0, 2 * np.pi, 181)
-    axis.fill(INNER * np.cos(turn), INNER * np.sin(turn), color=MUTED, alpha=0.12, linewidth=0)
-    axis.plot(INNER * np.cos(turn), INNER * np.sin(turn), color=MUTED, linewidth=0.8)
+    axis.fill(
+        INNER_RADIUS * np.cos(turn),
+        INNER_RADIUS * np.sin(turn),
+        color=MUTED,
+        alpha=0.12,
+        linewidth=0,
+    )
+    axis.plot(INNER_RADIUS * np.cos(turn), INNER_RADIUS * np.sin(turn), color=MUTED, linewidth=0.8)
     axis.set(aspect="equal", xticks=[], yticks=[])
     axis.grid(False)
     axis.spines[:].set_visible(False)
@@ -140,7 +146,7 @@ def _window(places: Array) -> tuple[Array, Array]:
 def _on_sheet(projected: Array) -> Array:
     """Polar coordinates whose radius begins at the inner circle."""
     norms = np.linalg.norm(projected, axis=2, keepdims=True)
-    places: Array = projected / norms * (INNER + (1 - INNER) * norms / np.max(norms))
+    places: Array = projected / norms * (INNER_RADIUS + (1 - INNER_RADIUS) * norms / np.max(norms))
     return places
 
 
@@ -280,14 +286,12 @@ GRIDS = {
 }
 CLOCK = (
     "B does not state how its teacher is scaled, which sets the clock: among our five, all drawn "
-    "alike, the times vary by a"
-    " factor of two."
+    "alike, the times vary by a factor of two."
 )
 LATE = (
     "Of five teachers two have less than 1% of the loss left by then, the others up to 3%; with "
-    "200 neurons, as in B, three of"
-    " them have 0.2 to 3%. B shows one teacher, whose scale it does not state; we do not know why "
-    "ours are slower at the end."
+    "200 neurons, as in B, three of them have 0.2 to 3%. B shows one teacher, whose scale it does "
+    "not state; we do not know why ours are slower at the end."
 )
 REPORTED6 = (
     Reported(
@@ -326,14 +330,11 @@ REPORTED7 = (
 fig6 = Experiment(
     "B/fig6",
     "75 Gaussian inputs in dimension 150, labelled by a network of 6 neurons, learnt by m neurons "
-    "(B: m = 200; quick preset: 40)"
-    " from λ = 1e-20/√(md). Above: neurons in the plane of the two principal components of the "
-    "final ones; on the inner circle"
-    " they are tiny and only their angle counts. They align, one cluster grows, then the other; "
-    "at the end they have left the two"
-    " directions. Below: alignment, and the share of neuron–sample pairs whose gate slides along "
-    "zero, over teachers (the shown"
-    " one dark).",
+    "(B: m = 200; quick preset: 40) from λ = 1e-20/√(md). Above: neurons in the plane of the two "
+    "principal components of the final ones; on the inner circle they are tiny and only their "
+    "angle counts. They align, one cluster grows, then the other; at the end they have left the "
+    "two directions. Below: alignment, and the share of neuron–sample pairs whose gate slides "
+    "along zero, over teachers (the shown one dark).",
     GRIDS,
     point,
     summarise,
@@ -341,19 +342,17 @@ fig6 = Experiment(
     REPORTED6,
     animate,
     alt=(
-        "Neurons on a circle, which stands for norm zero, first gather at two arcs, then one "
-        "group leaves the circle, "
-        "then the other; at the end they spread around two directions. Below, angles to the "
-        "aligned directions fall by "
-        "ten decades and return once neurons grow; up to a fifth of all pairs slide meanwhile."
+        "Neurons on a circle, which stands for norm zero, first gather at two arcs, then one group "
+        "leaves the circle, then the other; at the end they spread around two directions. Below, "
+        "angles to the aligned directions fall by ten decades and return once neurons grow; up to "
+        "a fifth of all pairs slide meanwhile."
     ),
 )
 fig7 = Experiment(
     "B/fig7",
     "The run of B/fig6 and others with other teachers: (a) the loss, with the iterations B names "
-    "for its one teacher: the times"
-    " depend on the teacher, whose scale B does not state; (b) the shares of the principal "
-    "components of the final neurons.",
+    "for its one teacher: the times depend on the teacher, whose scale B does not state; (b) the "
+    "shares of the principal components of the final neurons.",
     GRIDS,
     point,
     summarise,
@@ -361,9 +360,8 @@ fig7 = Experiment(
     REPORTED7,
     alt=(
         "Losses of five teachers fall in one or two steps, first between iterations 37,000 and "
-        "75,000; B names 75,000 for "
-        "its own. Bars: the first two principal components of the final neurons hold 78% of the "
-        "variance, just below the "
-        "dashed 80% that B reports, and the rest falls off slowly."
+        "75,000; B names 75,000 for its own. Bars: the first two principal components of the final "
+        "neurons hold 78% of the variance, just below the dashed 80% that B reports, and the rest "
+        "falls off slowly."
     ),
 )

@@ -23,7 +23,7 @@ from .movies import sheet
 if TYPE_CHECKING:
     import xarray
 
-LAST = 1.45
+LAST_TIME = 1.45
 """How far curves go, in units of −ln λ/‖D_−‖: past the last phase."""
 POINTS = 800
 NAMES = (
@@ -34,7 +34,7 @@ NAMES = (
     "final convergence",
 )
 SHADES = (COLOURS[4], COLOURS[0], MUTED, COLOURS[1], COLOURS[2])
-LOWEST = 1e-24
+LEAST_DRAWN = 1e-24
 """Smallest loss drawn."""
 
 
@@ -80,7 +80,7 @@ def point(scale: float, seed: int, labels: list[float], d: int, m: int) -> xarra
     objective = SquareLoss("half-mean")
     flow = gradient_flow(model, data, objective, start)
     clock = -np.log(scale) / pulls(data.y)[1]
-    shown = np.linspace(0, LAST, POINTS + 1)
+    shown = np.linspace(0, LAST_TIME, POINTS + 1)
     states = [flow.at(min(tau * clock, flow.times[-1])) for tau in shown]
     squares = np.array([np.sum(state.W**2, axis=1) for state in states])
     loss = np.array([objective(model(state, data.X), data.y) for state in states])
@@ -189,7 +189,7 @@ def draw(summary: xarray.Dataset) -> Any:
 def _draw_bars(axis: Any, run: xarray.Dataset) -> None:
     """B's phases above, those read off the loss below."""
     for row, key in ((1, "predicted"), (0, "measured")):
-        edges = [0.0, *run[key].values, LAST]
+        edges = [0.0, *run[key].values, LAST_TIME]
         for name, colour, left, right in zip(NAMES, SHADES, edges[:-1], edges[1:], strict=True):
             axis.barh(row, right - left, left=left, height=0.8, color=colour, alpha=0.35)
             text = (
@@ -209,7 +209,7 @@ def _draw_bars(axis: Any, run: xarray.Dataset) -> None:
         arrowprops={"arrowstyle": "-", "lw": 0.6},
     )
     axis.set(
-        xlim=(0, LAST),
+        xlim=(0, LAST_TIME),
         ylim=(-0.5, 2),
         yticks=[0, 1],
         yticklabels=["measured\n(loss)", "predicted\n(B, fig. 1)"],
@@ -221,7 +221,7 @@ def _draw_bars(axis: Any, run: xarray.Dataset) -> None:
 
 def _draw_loss(axis: Any, run: xarray.Dataset, scale: float) -> None:
     axis.plot(run["tau"], run["loss"], color="black", linewidth=2)
-    axis.set(xlim=(0, LAST), ylabel="loss")
+    axis.set(xlim=(0, LAST_TIME), ylabel="loss")
     _mark(axis, run)
     titled(axis, f"loss at λ = {scale:.0e}: two plateaus")
 
@@ -245,7 +245,10 @@ def _draw_norms(axis: Any, run: xarray.Dataset) -> None:
         )
     axis.plot([], [], "D", color=MUTED, label="exact midpoints (B/limit)")
     axis.set(
-        yscale="log", xlim=(0, LAST), xlabel="time in units of −ln λ/‖D₋‖", ylabel="squared norms"
+        yscale="log",
+        xlim=(0, LAST_TIME),
+        xlabel="time in units of −ln λ/‖D₋‖",
+        ylabel="squared norms",
     )
     _mark(axis, run)
     axis.legend(fontsize=8, loc="lower right")
@@ -320,13 +323,11 @@ REPORTED = (
 fig1 = Experiment(
     "B/fig1",
     "The timeline of training on orthonormal inputs (n = 4, 100 neurons) from tiny starts. Left: "
-    "the phases that B predicts, with"
-    " the largest ε it allows, above those read off the loss; the loss with two plateaus; squared "
-    "norms of the two clusters"
-    " and of the largest neuron outside them, with the exact midpoints of both fits. Dashed: "
-    "where B's phases end. Right: when"
-    " the labels of either sign are half fitted, against the scale; lines are the exact formula "
-    "−ln λ/‖D_±‖ + offset.",
+    "the phases that B predicts, with the largest ε it allows, above those read off the loss; the "
+    "loss with two plateaus; squared norms of the two clusters and of the largest neuron outside "
+    "them, with the exact midpoints of both fits. Dashed: where B's phases end. Right: when the "
+    "labels of either sign are half fitted, against the scale; lines are the exact formula −ln "
+    "λ/‖D_±‖ + offset.",
     {
         "quick": Grid({"scale": (1e-10, 1e-20, 1e-40, 1e-80), "seed": tuple(range(6))}, SETTING),
         "paper": Grid(
@@ -339,9 +340,8 @@ fig1 = Experiment(
     REPORTED,
     alt=(
         "Bars of the predicted phases above those read off the loss agree. Below them the loss "
-        "falls in two steps between "
-        "plateaus, and two clusters of neurons grow exponentially, one after the other. Right: "
-        "the times of both fits "
-        "approach their limits as the start gets smaller, on the exact formula's lines."
+        "falls in two steps between plateaus, and two clusters of neurons grow exponentially, one "
+        "after the other. Right: the times of both fits approach their limits as the start gets "
+        "smaller, on the exact formula's lines."
     ),
 )

@@ -3,6 +3,7 @@
 from . import (
     ascent_rates as rates,
     both_layers as training,
+    class_distances,
     decay,
     directions,
     discs,
@@ -32,6 +33,7 @@ CLAIMS = (
     + variation.CLAIMS
     + decay.CLAIMS
     + margins.CLAIMS
+    + class_distances.CLAIMS
     + sparsity.CLAIMS
     + softmin.CLAIMS
     + rates.CLAIMS

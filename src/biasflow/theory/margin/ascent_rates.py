@@ -17,14 +17,14 @@ from .margin_hypotheses import EXPONENTIAL, RELU, SIGNS
 from .margin_setting import STEPS
 from .plain import EXTENDED, PlainAscent, c_steps, plain_ascent
 
-FOLLOWED = 300
+STEPS_FOLLOWED = 300
 """Steps over which the recursions are followed, fewer where rounding grows sooner."""
-AGREE = 1e-10
+AGREEMENT = 1e-10
 """Relative difference that rounding leaves where a run in float64 is within 1e-12 of the extended
 one at twice the steps."""
 FORMULA = 1e-9
 """What partial sums over 1e5 steps in float64 leave of a closed formula, relative."""
-SOLVED = 1e-9
+SOLVER_GAP = 1e-9
 """Gap of a margin that a linear program's tolerance of 1e-10, or non-negative least squares, leave,
 over the largest entry."""
 PLAIN = "r ← r + ηm∇F(r) as C writes it, in extended precision"
@@ -68,7 +68,7 @@ def _rate(evidence: Evidence, output: bool) -> tuple[Check, ...]:
             float(np.max(share)),
             "<=",
             1.0,
-            owed + AGREE,
+            owed + AGREEMENT,
             witness=PLAIN,
             null=untrained,
         ),
@@ -119,7 +119,7 @@ def _same_run(features: Features) -> tuple[Check, ...]:
             float(np.max(np.abs(run.step_sizes[:steps] / wanted - 1))),
             "==",
             0.0,
-            AGREE,
+            AGREEMENT,
             witness="the proposition's η",
         ),
         Check(
@@ -127,7 +127,7 @@ def _same_run(features: Features) -> tuple[Check, ...]:
             margins,
             "==",
             0.0,
-            AGREE,
+            AGREEMENT,
             witness=PLAIN,
         ),
         Check(
@@ -135,7 +135,7 @@ def _same_run(features: Features) -> tuple[Check, ...]:
             norms,
             "==",
             0.0,
-            AGREE,
+            AGREEMENT,
             witness=PLAIN,
         ),
     )
@@ -151,7 +151,7 @@ def _game(features: Features, name: str) -> tuple[Check, ...]:
 
 def _left(features: Features) -> float:
     """What the solvers may leave of the margin, relative."""
-    return SOLVED * float(np.max(np.abs(features.Z))) / features.bracket[1]
+    return SOLVER_GAP * float(np.max(np.abs(features.Z))) / features.bracket[1]
 
 
 def _prop6(evidence: Evidence) -> tuple[Check, ...]:
@@ -175,7 +175,7 @@ def _mirror(evidence: Evidence) -> tuple[Check, ...]:
 def _recursions(features: Features) -> tuple[Check, ...]:
     """The library's iterates and C's recursion on ā, each run by itself, against plain ascent on
     r."""
-    k = min(features.compared, FOLLOWED)
+    k = min(features.compared, STEPS_FOLLOWED)
     plain = plain_ascent(features.Z, features.output, k, keep=True)
     run = feature_ascent(features.Z, k, features.training, keep=range(k + 1))
     online = _online(features.Z, features.output, k)
@@ -191,7 +191,7 @@ def _recursions(features: Features) -> tuple[Check, ...]:
             f"{features.training}: {name} against plain ascent on r, normalised, {rows} "
             "steps, relative"
         )
-        checks.append(Check(quantity, off, "==", 0.0, AGREE, witness=PLAIN))
+        checks.append(Check(quantity, off, "==", 0.0, AGREEMENT, witness=PLAIN))
     return tuple(checks)
 
 
@@ -238,12 +238,16 @@ def _second_order(features: Features) -> tuple[Check, ...]:
     quantity = (
         "directions: largest |log b_j/ā_j − 4ηg_j| over (2η‖z‖_∞)²: a perturbation of second order"
     )
-    return (Check(quantity, worst, "<=", 8 / 7, AGREE, witness="series of the logarithm"),)
+    return (Check(quantity, worst, "<=", 8 / 7, AGREEMENT, witness="series of the logarithm"),)
 
 
 def _nearest(features: Features) -> tuple[Check, ...]:
     """ā is the point of the ball nearest to b: ⟨b − ā, v − ā⟩ ≤ 0 for every v in it."""
-    rng, m, k = np.random.default_rng(0), features.Z.shape[1], min(features.compared, FOLLOWED)
+    rng, m, k = (
+        np.random.default_rng(0),
+        features.Z.shape[1],
+        min(features.compared, STEPS_FOLLOWED),
+    )
     bars = plain_ascent(features.Z, True, k, keep=True).iterates
     run = plain_ascent(features.Z, True, k)
     v = rng.standard_normal((50, m))
@@ -253,7 +257,7 @@ def _nearest(features: Features) -> tuple[Check, ...]:
         b = bars[t + 1] * np.exp(run.growth[t])
         worst = max(worst, float(np.max((v - bars[t + 1]) @ (b - bars[t + 1]))) * m)
     quantity = "output: largest m⟨b − ā, v − ā⟩ over points v of the ball: ā is the projection of b"
-    return (Check(quantity, worst, "<=", AGREE, witness=PLAIN),)
+    return (Check(quantity, worst, "<=", AGREEMENT, witness=PLAIN),)
 
 
 def _lem17(evidence: Evidence) -> tuple[Check, ...]:
@@ -270,7 +274,7 @@ def _lem17(evidence: Evidence) -> tuple[Check, ...]:
             run.log_beta[last] - run.log_beta[early],
             ">=",
             growth,
-            AGREE,
+            AGREEMENT,
             witness=PLAIN,
             null=0.0,
         ),
@@ -279,7 +283,7 @@ def _lem17(evidence: Evidence) -> tuple[Check, ...]:
             tail,
             "<=",
             2 / rate + 1 / np.sqrt(early + 1),
-            AGREE,
+            AGREEMENT,
             witness=PLAIN,
             null=float(np.sum(1 / np.sqrt(t[early:]))),
         ),
@@ -302,7 +306,7 @@ def _lem18(evidence: Evidence) -> tuple[Check, ...]:
             float(np.min(run.growth[some] / exact[some])),
             ">=",
             1.0,
-            AGREE,
+            AGREEMENT,
             witness=PLAIN,
             null=0.0,
         ),
@@ -311,7 +315,7 @@ def _lem18(evidence: Evidence) -> tuple[Check, ...]:
             float(np.min(run.growth[half:] / promised[half:])),
             ">=",
             1.0,
-            AGREE,
+            AGREEMENT,
             witness=PLAIN,
             null=0.0,
         ),
@@ -320,7 +324,7 @@ def _lem18(evidence: Evidence) -> tuple[Check, ...]:
             run.log_beta[-1],
             ">=",
             least,
-            AGREE,
+            AGREEMENT,
             witness=PLAIN,
             null=0.0,
         ),

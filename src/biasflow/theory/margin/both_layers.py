@@ -60,9 +60,9 @@ truncation, both some 1e-13."""
 ROUNDED = 8 * float(np.finfo(float).eps)
 """Rounding of the loss over the sizes it is computed from: a few operations, each off by half an
 eps."""
-SEEN = 6
+TIMES_SEEN = 6
 """Times at which a raw flow is looked at."""
-LONGEST = 60.0
+LONGEST_TIME = 60.0
 """C's time up to which a raw flow is followed, if its gradients last."""
 
 
@@ -160,7 +160,7 @@ def _drift(flow: Trajectory) -> float:
 def _lem26(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     slopes = _Differences(problem)
-    raw = raw_flow(problem, np.linspace(0.0, LONGEST, SEEN + 1)[1:])
+    raw = raw_flow(problem, np.linspace(0.0, LONGEST_TIME, TIMES_SEEN + 1)[1:])
     a0, W0 = problem.start
     seen = list(zip(raw.states, raw.looser, strict=True))
     off, owed = (
@@ -345,10 +345,9 @@ thm3 = Claim(
 )
 cor4 = Claim(
     "C/cor4",
-    "As m, t → ∞ the normalised margin tends to γ₁: from the start, and from a tenth and ten "
-    "times of it. Networks of finite"
-    " width can end below γ₁ for good, at a KKT point. ReLUs, which (A3) excludes, are an "
-    "illustration.",
+    "As m, t → ∞ the normalised margin tends to γ₁: from the start, and from a tenth and ten times "
+    "of it. Networks of finite width can end below γ₁ for good, at a KKT point. ReLUs, which (A3) "
+    "excludes, are an illustration.",
     "C, Corollary 4",
     (NETWORK, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, PLANAR, FULL_SUPPORT, SMALL_START),
     plane_problem,
@@ -361,9 +360,8 @@ cor4 = Claim(
 thm5 = Claim(
     "C/thm5",
     "ReLU networks that start on D = {‖a‖ = |b|} stay there and, on a population with a density, "
-    "tend to the F1 max margin, if ∇S"
-    " and ν̄ converge weakly and (*) J' in C¹, with the Morse–Sard property; here an illustration "
-    "on a sample.",
+    "tend to the F1 max margin, if ∇S and ν̄ converge weakly and (*) J' in C¹, with the Morse–Sard "
+    "property; here an illustration on a sample.",
     "C, Theorem 5",
     (
         RELU,

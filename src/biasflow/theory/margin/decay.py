@@ -21,18 +21,18 @@ from .margin_setting import inputs_of
 from .margins import CELLS, gain_of
 from .raw import largest_gains, spread_directions
 
-SHARE = 0.1
+LAMBDA_SHARE = 0.1
 """λ over the least one at which zero is the minimiser."""
-CLOSED = 1e-3
+CLOSED_GAP = 1e-3
 """Relative gap between bounds on a minimum, or between training and a minimum, below which they are
 called equal: training by gradients stops beside kinks, where it can tell no more."""
 ROUNDS = 8
 """Of adding directions in which the path norm's dual is violated."""
-PATIENCE = 2000
+MOST_GRADIENTS = 2000
 """Gradients of a training, and of a convex program; both are small."""
-FIRST = 300
+FIRST_DIRECTIONS = 300
 """Directions of the first convex program."""
-KEPT = 1e-12
+LEAST_MASS = 1e-12
 """Mass below which a neuron of the convex program is none, over all."""
 ROUNDING = 1e-9
 """Of sums over some hundred neurons, and of penalties that training has left unequal, relative."""
@@ -79,7 +79,7 @@ class Decayed:
     def scale(self) -> float | None:
         """λ."""
         largest = self.gain(self.risk(np.zeros(self.data.n))[1])
-        return None if largest is None else SHARE * largest
+        return None if largest is None else LAMBDA_SHARE * largest
 
     def penalised(self, network: TwoLayerParams, model: TwoLayer, X: Array) -> float:
         """R + λ·(½Σ(a_j² + ‖w_j‖²)): weight decay, by the library's network."""
@@ -93,7 +93,7 @@ class Decayed:
         minimiser's (u, c)."""
         assert self.scale is not None
         rng, grid = np.random.default_rng(0), spread_directions(self.rows.shape[1])
-        u, c = grid[:: max(len(grid) // FIRST, 1)], None
+        u, c = grid[:: max(len(grid) // FIRST_DIRECTIONS, 1)], None
         best, lower, measure = np.inf, -np.inf, (u, np.zeros(len(u)))
         for _ in range(ROUNDS):
             c, value, q = self._over(u, c)
@@ -102,10 +102,10 @@ class Decayed:
             gain = self.gain(q)
             assert gain is not None
             lower = max(lower, self.conjugate(q * min(1.0, self.scale / gain)))
-            if best - lower <= CLOSED / 10 * best:
+            if best - lower <= CLOSED_GAP / 10 * best:
                 break
             more, _ = largest_gains(self.rows, q * self.data.y, 1, grid, rng)
-            some = np.abs(c) > KEPT * np.sum(np.abs(c))
+            some = np.abs(c) > LEAST_MASS * np.sum(np.abs(c))
             u, c = np.vstack([u[some], more]), np.append(c[some], np.zeros(len(more)))
         return best, lower, *measure
 
@@ -127,7 +127,12 @@ class Decayed:
             if start is None
             else np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
         )
-        options = {"maxiter": PATIENCE, "maxfun": PATIENCE, "ftol": 1e-14, "gtol": 1e-10 * scale}
+        options = {
+            "maxiter": MOST_GRADIENTS,
+            "maxfun": MOST_GRADIENTS,
+            "ftol": 1e-14,
+            "gtol": 1e-10 * scale,
+        }
         found = minimize(
             objective,
             z,
@@ -167,7 +172,12 @@ class Decayed:
             )
 
         z = np.concatenate([a0, W0.ravel() if turning else np.linalg.norm(W0, axis=1)])
-        options = {"maxiter": PATIENCE, "maxfun": PATIENCE, "ftol": 1e-14, "gtol": 1e-10 * scale}
+        options = {
+            "maxiter": MOST_GRADIENTS,
+            "maxfun": MOST_GRADIENTS,
+            "ftol": 1e-14,
+            "gtol": 1e-10 * scale,
+        }
         network = read(minimize(objective, z, jac=True, method="L-BFGS-B", options=options).x)
         return network, slopes(network)[1]
 
@@ -203,13 +213,13 @@ def _equal_minima(evidence: Evidence) -> tuple[Check, ...]:
     if both.scale is None:
         return (unknown_check(quantity, "too many cells of the sphere for a lower bound"),)
     least, lower, u, c = both.convex()
-    if least - lower > CLOSED * least:
+    if least - lower > CLOSED_GAP * least:
         return (
             unknown_check(
                 quantity, f"the convex program is known up to {1 - lower / least:.2g} only"
             ),
         )
-    some = np.abs(c) > KEPT * np.sum(np.abs(c))
+    some = np.abs(c) > LEAST_MASS * np.sum(np.abs(c))
     model, rows = TwoLayer(int(np.sum(some)), u.shape[1]), both.rows
     root = np.sqrt(np.abs(c[some]))
     balanced = TwoLayerParams(np.sign(c[some]) * root, u[some] * root[:, None])
@@ -249,7 +259,7 @@ def _equal_minima(evidence: Evidence) -> tuple[Check, ...]:
             again / least,
             "==",
             1.0,
-            CLOSED,
+            CLOSED_GAP,
             witness=TRAINED,
             null=both.penalised(tilted, model, rows) / least,
         ),
@@ -272,10 +282,8 @@ def _balance(trained: TwoLayerParams, left: Any, scale: float) -> Check:
 decay = Claim(
     "C/weight-decay",
     "Risk with weight decay, R(f) + (λ/2)Σ(a_j² + ‖w_j‖²), has the minimum of risk with the path "
-    "norm, R(f) + λ‖f‖_{F̃1}, for"
-    " networks wide enough (as many neurons as a minimiser has atoms): training falls not below "
-    "it, and its minimisers, balanced,"
-    " attain it.",
+    "norm, R(f) + λ‖f‖_{F̃1}, for networks wide enough (as many neurons as a minimiser has atoms): "
+    "training falls not below it, and its minimisers, balanced, attain it.",
     "C, Appendix B, after Proposition 9",
     (RELU, SIGNS, SEPARABLE),
     decay_problem,

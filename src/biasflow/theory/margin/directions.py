@@ -17,7 +17,7 @@ from .margins import measured_margins
 
 NUMBERS = (30, 120, 480, 1920)
 """Directions, the first of one sequence: each number has those before it."""
-SOLVED = 1e-7
+PROGRAM_ERROR = 1e-7
 """Of linear programs: HiGHS asks its primal and dual residuals for 1e-7."""
 SUMS = 64 * float(np.finfo(float).eps)
 """What sums over neurons leave, relative to their largest term."""
@@ -34,14 +34,14 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
         )
     longest = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     upper, lower = best.certificate.dual, float(np.min(measured_margins(best.value, data)))
-    if not lower > 0 or (SUMS + SOLVED) * longest > TELLING * lower:
+    if not lower > 0 or (SUMS + PROGRAM_ERROR) * longest > TELLING * lower:
         why = (
             f"γ₁, at least {lower:.2g}, is below what a linear program resolves for inputs of "
             f"size {longest:.2g}"
         )
         return (unknown_check("γ₁^(m), over γ₁", why),)
     u = _directions(NUMBERS[-1], data.d + 1)
-    error = (SUMS + SOLVED) * longest / lower
+    error = (SUMS + PROGRAM_ERROR) * longest / lower
     rows, before = [], 0.0
     for m in NUMBERS:
         stated, margin, gain = _over(data, u[:m])
@@ -158,10 +158,9 @@ def _moved(measure: Particles, u: Array, data: Dataset) -> tuple[float, float]:
 
 sec4 = Claim(
     "C/sec4",
-    "Over m fixed directions the max margin γ₁^(m) grows with them towards γ₁: γ₁ − ½max‖(x, "
-    "1)‖·δ ≤ γ₁^(m) ≤ γ₁, δ the largest"
-    " distance of a maximiser's atom from a direction, which vanishes as the directions fill the "
-    "sphere.",
+    "Over m fixed directions the max margin γ₁^(m) grows with them towards γ₁: γ₁ − ½max‖(x, 1)‖·δ "
+    "≤ γ₁^(m) ≤ γ₁, δ the largest distance of a maximiser's atom from a direction, which vanishes "
+    "as the directions fill the sphere.",
     "C, §4, continuous limit",
     (DATA, SIGNS, SEPARABLE),
     cluster_data,

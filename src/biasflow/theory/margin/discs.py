@@ -13,14 +13,14 @@ from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .margin_setting import Clusters
 
-DRAWN = 100_000
+FRESH_POINTS = 100_000
 """Fresh points."""
-FEW = 24
+BRACKETED_POINTS = 24
 """Points among which Δ₂ is bracketed over all projections."""
-UNLUCKY = 14.0
+LOG_UNLUCKY = 14.0
 """−log of the probability with which no point of a disc comes as near to the other as is said:
 below 1e-6."""
-CAP = 0.5
+CAP_SHARE = 0.5
 """Share of a disc's area in a cap of depth s, over (s/r)^{3/2}: 4√2/3π = 0.6 for small s, and 0.5
 at s = r."""
 ROUNDING = 1e-9
@@ -60,7 +60,7 @@ def _disc_gap(X: Array, y: Array, k: int) -> tuple[float, int]:
 def _sec7(evidence: Evidence) -> tuple[Check, ...]:
     problem: Clusters = evidence.problem
     k, d = problem.k, problem.d
-    drawn = clusters(DRAWN, d, k, key=problem.key, draw=1)
+    drawn = clusters(FRESH_POINTS, d, k, key=problem.key, draw=1)
     X, y = np.asarray(drawn.X), np.asarray(drawn.y)
     names = (
         "Δ₂(P) by the first two coordinates of fresh points, over 1/(3k − 1)",
@@ -78,12 +78,12 @@ def _sec7(evidence: Evidence) -> tuple[Check, ...]:
         return (*(unknown_check(name, "all clusters have one class") for name in names), radius)
     least, mixed = least_distance(X[:, :2], y), np.random.default_rng(0).permutation(y)
     gap, points = _disc_gap(X, y, k)
-    depth = (UNLUCKY / (CAP * max(points, 1))) ** (2 / 3)
+    depth = (LOG_UNLUCKY / (CAP_SHARE * max(points, 1))) ** (2 / 3)
     if depth > 1:
         attained = unknown_check(names[1], f"{points} points of a disc are too few")
     else:
-        # a cap of depth s of a disc of radius r has width √(8rs) and a share of CAP·(s/r)^{3/2} of
-        # its area or more
+        # a cap of depth s of a disc of radius r has width √(8rs) and a share of
+        # CAP_SHARE·(s/r)^{3/2} of its area or more
         allowed = float(np.hypot(gap + 2 * depth, 2 * (2 * depth) ** 0.5)) / gap
         attained = Check(
             names[1], least / promised(k) / gap, "<=", allowed, ROUNDING, witness=FRESH
@@ -114,8 +114,10 @@ def _sec7(evidence: Evidence) -> tuple[Check, ...]:
 
 
 def _first(X: Array, y: Array) -> Array:
-    """The first points of either class, FEW in all."""
-    return np.concatenate([np.flatnonzero(y == sign)[: FEW // 2] for sign in (1.0, -1.0)])
+    """The first points of either class, BRACKETED_POINTS in all."""
+    return np.concatenate(
+        [np.flatnonzero(y == sign)[: BRACKETED_POINTS // 2] for sign in (1.0, -1.0)]
+    )
 
 
 def _distribution(problem: object) -> str | None:

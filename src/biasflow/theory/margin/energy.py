@@ -22,9 +22,9 @@ from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import any_smooth_problem, exponential_problem, few_problem, logistic_problem
 from .margin_hypotheses import EXPONENTIAL, EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
-from .measure_transport import SOURCE, TIGHT
+from .measure_transport import FLOW_RTOL, SOURCE
 
-SPAN = 4.0
+TIME_FOLLOWED = 4.0
 """C's time over which the flow is followed, over 1/max‖x‖²: a neuron can grow by e⁸."""
 NODES = (2, 1)
 """Gauss–Legendre nodes on each step of the flow: the first are used, the second tell the error."""
@@ -32,10 +32,10 @@ MOMENTS = 8
 """Times at which rates are looked at."""
 STEP = 1e-3
 """Of central differences in time, over the same unit; twice the step tells their error."""
-MARGIN = 3.0
+ERROR_FACTOR = 3.0
 """By which the difference of two step sizes, three times the error of the finer, is taken
 larger."""
-LATE = 25.0
+LARGEST_S = 25.0
 """S up to which flows are compared: the clock of the risk has then slowed by e^25."""
 RTOL = 1e-6
 """Of the library's flow of the mean risk."""
@@ -53,13 +53,16 @@ class Gaining:
 
     @cached_property
     def flow(self) -> Trajectory:
-        return integrate_weights(self.problem, SPAN * self.unit, TIGHT, None, time_s=self.time_s)
+        return integrate_weights(
+            self.problem, TIME_FOLLOWED * self.unit, FLOW_RTOL, None, time_s=self.time_s
+        )
 
     @cached_property
     def end(self) -> float:
-        """The last time, or an earlier one where the risk, e^{−S}, is not yet below e^{−LATE}."""
+        """The last time, or an earlier one where the risk, e^{−S}, is not yet below
+        e^{−LARGEST_S}."""
         t = float(self.flow.times[-1])
-        while self.smooth(t) > LATE:
+        while self.smooth(t) > LARGEST_S:
             t /= 2
         return t
 
@@ -131,13 +134,13 @@ class Gaining:
         change."""
         reach = float(np.max(np.sum(self.problem.data.X**2, axis=1)))
         size = float(np.sqrt(self.norm(self.end)))
-        return 4 * reach * size * float(np.max(self.flow.error)) + TIGHT * (1 + reach * size**2)
+        return 4 * reach * size * float(np.max(self.flow.error)) + FLOW_RTOL * (1 + reach * size**2)
 
     def rates(self, value: Callable[[float], float], t: float) -> tuple[float, float]:
         """A rate by central differences in time, and its error."""
         h = STEP * self.unit
         near, far = ((value(t + k * h) - value(t - k * h)) / (2 * k * h) for k in (1, 2))
-        return near, MARGIN * abs(far - near) / 3 + TIGHT * (1 + abs(value(t))) / h
+        return near, ERROR_FACTOR * abs(far - near) / 3 + FLOW_RTOL * (1 + abs(value(t))) / h
 
 
 def _failed(found: Gaining) -> tuple[Check, ...] | None:
@@ -284,7 +287,7 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
     p = found.problem
     late, off = (float(each) for each in found.integrated(lambda t: np.exp(found.smooth(t))))
     risk = dataclasses.replace(p, loss=p.loss.loss)
-    again = integrate_weights(risk, late, TIGHT, None, time_s=found.time_s)
+    again = integrate_weights(risk, late, FLOW_RTOL, None, time_s=found.time_s)
     if not again.result.success:
         return (
             unknown_check(
@@ -301,7 +304,7 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
     size = float(np.sqrt(found.norm(found.end)))
     same = float(np.max(np.abs(found.flow.at(found.end).W)))
     velocity = float(np.max(np.abs(_speed(risk, again.final))))
-    owed = float(np.max(found.flow.error) + np.max(again.error)) + off * velocity + TIGHT * size
+    owed = float(np.max(found.flow.error) + np.max(again.error)) + off * velocity + FLOW_RTOL * size
     apart = _distance(again.final, found.flow.at(found.end))
     still = _distance(
         p.start if late < found.end else again.at(found.end), found.flow.at(found.end)
@@ -323,7 +326,7 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
             mine / same,
             "==",
             0.0,
-            (float(library.error[-1]) + float(np.max(again.error)) + TIGHT * size) / same,
+            (float(library.error[-1]) + float(np.max(again.error)) + FLOW_RTOL * size) / same,
             witness=ALONG,
             null=still / same,
         ),
@@ -335,7 +338,7 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
             ),
             "==",
             0.0,
-            found.rounding + TIGHT,
+            found.rounding + FLOW_RTOL,
             witness=WRITTEN,
         ),
     )
@@ -368,8 +371,7 @@ energy = Claim(
 cor11 = Claim(
     "C/cor11",
     "d/dt S_‖ν‖(ĥ(ν̄)) ≥ n·d/dt(1/‖ν‖) where ‖ν‖ grows (C prints −n, which is false), and log n "
-    "may stand for n: a smooth margin"
-    " once reached is lost by log(n)/‖ν‖ at most.",
+    "may stand for n: a smooth margin once reached is lost by log(n)/‖ν‖ at most.",
     "C, proof of Corollary 11",
     (SMOOTH, EXPONENTIAL, SIGNS, SMALL_START),
     exponential_problem,

@@ -18,7 +18,7 @@ from ..verdicts import Hypothesis
 from .margin_setting import STEPS, output_features, signed_features
 from .plain import PlainAscent, agreed, plain_ascent
 
-SAME = 1e-12
+ROUNDING_DIFFERENCE = 1e-12
 """Relative difference of margins up to which rounding has not grown: the ascents amplify it
 exponentially, then by ten in some ten steps. Half as many steps are compared."""
 SMALL_FROM = 40
@@ -72,7 +72,7 @@ class Features:
     @cached_property
     def compared(self) -> int:
         """Steps over which two implementations must agree."""
-        return max(agreed(self.plain, self.rough, SAME) // 2, 2)
+        return max(agreed(self.plain, self.rough, ROUNDING_DIFFERENCE) // 2, 2)
 
 
 class Fixed:

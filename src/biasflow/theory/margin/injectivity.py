@@ -13,7 +13,7 @@ from .margin_hypotheses import DATA
 from .margin_setting import inputs_of
 
 EPS = float(np.finfo(float).eps)
-LOOK = 400
+PLACES_TRIED = 400
 """Places tried on an input's kink."""
 PIECES = 12
 """Intervals of the line over which a density is spread, each with its own mass."""
@@ -113,7 +113,7 @@ def _transform(directions: Array, rows: Array, masses: Array) -> Array:
 
 def _lone_place(unit: Array, i: int, rng: np.random.Generator) -> tuple[Array, float]:
     """A place on input i's kink, and its distance from all others'."""
-    w = rng.standard_normal((LOOK, unit.shape[1]))
+    w = rng.standard_normal((PLACES_TRIED, unit.shape[1]))
     for _ in range(2):  # again: what rounding left
         w -= np.outer(w @ unit[i], unit[i])
     size = np.linalg.norm(w, axis=1)

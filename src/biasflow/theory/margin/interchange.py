@@ -16,24 +16,24 @@ from .trained import ALONG, Trained, narrowed
 
 SHARES = (3, 1)
 """Widths over which the first of one sequence of neurons are trained: the given one over these."""
-FEWEST = 4
+FEWEST_NEURONS = 4
 """Neurons of the narrowest network."""
-SEEN = 40
-"""Times at which raw gradients are looked at, geometric, until SPAN."""
-SPAN = 200.0
+TIMES_SEEN = 40
+"""Times at which raw gradients are looked at, geometric, until TIME_FOLLOWED."""
+TIME_FOLLOWED = 200.0
 """C's time up to which raw gradients are followed, over 1/max‖x‖², if they last."""
-RESOLVED = 1e-3
+RESOLVED_ERROR = 1e-3
 """Error of a margin, over the largest, up to which it is compared with others."""
 RTOL = 1e-6
-"""Of raw gradients: at ten times that, kinks leave margins open by several RESOLVED where they are
-small."""
+"""Of raw gradients: at ten times that, kinks leave margins open by several RESOLVED_ERROR where
+they are small."""
 OWN = "scores of the weights themselves, along the whole flow"
 
 
 def _interchange(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     width = problem.model.width
-    widths = [width // share for share in SHARES if share == 1 or width // share >= FEWEST]
+    widths = [width // share for share in SHARES if share == 1 or width // share >= FEWEST_NEURONS]
     runs = [Trained(narrowed(problem, few), None, None, evidence.time_left) for few in widths[:-1]]
     runs.append(Trained(problem, evidence.given_flow, None, evidence.time_left))
     long, raw = [], []
@@ -84,7 +84,9 @@ def _check(quantity: str, found: list[tuple[float, float, float] | None], witnes
 def _along(problem: Problem) -> tuple[float, float, float] | None:
     """The same along raw gradients; looser runs tell the error."""
     unit = 1 / float(np.max(np.sum(problem.data.X**2, axis=1)))
-    raw = raw_flow(problem, unit * np.geomspace(SPAN / 1e3, SPAN, SEEN), rtol=RTOL)
+    raw = raw_flow(
+        problem, unit * np.geomspace(TIME_FOLLOWED / 1e3, TIME_FOLLOWED, TIMES_SEEN), rtol=RTOL
+    )
     margins = np.array([float(np.min(scores(problem, w))) for w in raw.states])
     return _kept(problem, margins, np.array([log_norm(w) for w in raw.states]), raw.error)
 
@@ -100,7 +102,7 @@ def _kept(
     divided by ‖ν_t‖; else Σp_iu_i > 0 from there on, ‖ν‖ grows, and Corollary 11 adds up.
     """
     size = float(np.max(np.abs(margins), initial=0.0))
-    known = error <= RESOLVED * size
+    known = error <= RESOLVED_ERROR * size
     logs = log_norms[known]
     later = (logs[None, :] >= logs[:, None]) & np.triu(np.ones((logs.size, logs.size), bool), 1)
     if size == 0 or not np.any(later):
@@ -120,9 +122,8 @@ def lost_by(n: int, log_norms: Array) -> Array:
 interchange = Claim(
     "C/interchange",
     "Limits in m and t can be interchanged, since a margin is kept in networks of every width: "
-    "margin(t) ≥ margin(t₀) −"
-    " log(n)/‖ν_{t₀}‖ for all t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖, whatever m; so for all t ≥ t₀ once "
-    "margin(t₀) ≥ log(n)/‖ν_{t₀}‖.",
+    "margin(t) ≥ margin(t₀) − log(n)/‖ν_{t₀}‖ for all t ≥ t₀ with ‖ν_t‖ ≥ ‖ν_{t₀}‖, whatever m; so "
+    "for all t ≥ t₀ once margin(t₀) ≥ log(n)/‖ν_{t₀}‖.",
     "C, after Corollary 4, and proof of Corollary 11",
     (NETWORK, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, SMALL_START),
     kept_problem,

@@ -19,7 +19,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import alternating, alternating_family
 from .margin_hypotheses import ALTERNATING
 from .margin_setting import Alternating
-from .margins import PROVEN, gain_of, measured_margins
+from .margins import PROVEN_GAP, gain_of, measured_margins
 from .routes import alternating_bracket, circle_kernel
 
 EXACT = 1e-9
@@ -87,15 +87,22 @@ def _f1_values(family: Alternating) -> tuple[Array, list[Limit[Particles]], list
             "largest |margin of the measure/γ₁ stated − 1|",
             off,
             "<=",
-            2 * PROVEN,
-            PROVEN,
+            2 * PROVEN_GAP,
+            PROVEN_GAP,
             "f summed over its neurons",
         ),
-        Check("least γ₁ stated, over a lower bound", lowest, ">=", 1 - 2 * PROVEN, PROVEN, witness),
+        Check(
+            "least γ₁ stated, over a lower bound",
+            lowest,
+            ">=",
+            1 - 2 * PROVEN_GAP,
+            PROVEN_GAP,
+            witness,
+        ),
     ]
     upper = "largest γ₁ stated, over an upper bound"
     if np.isfinite(highest):
-        checks.append(Check(upper, highest, "<=", 1 + 2 * PROVEN, PROVEN, witness))
+        checks.append(Check(upper, highest, "<=", 1 + 2 * PROVEN_GAP, PROVEN_GAP, witness))
     else:
         checks.append(unknown_check(upper, "too many cells of the sphere"))
     return np.array(ratios), found, checks
@@ -188,12 +195,19 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
             f"{r}-dimensional grid"
         )
         checks.append(
-            Check(quantity, margin / flat.objective, "==", 1.0, PROVEN, "f summed over its neurons")
+            Check(
+                quantity,
+                margin / flat.objective,
+                "==",
+                1.0,
+                PROVEN_GAP,
+                "f summed over its neurons",
+            )
         )
     wide = _repeated(data, 1)
-    found = f1_max_margin(wide.X, wide.y, gap=PROVEN, time_s=evidence.time_left / 4)
+    found = f1_max_margin(wide.X, wide.y, gap=PROVEN_GAP, time_s=evidence.time_left / 4)
     own = float(np.min(measured_margins(found.value, wide))) / flat.objective
-    error = PROVEN + max(found.stats["relative_gap"], 0.0)
+    error = PROVEN_GAP + max(found.stats["relative_gap"], 0.0)
     checks.append(
         Check(
             f"γ₁ in d = {r + 1}, over γ₁ of the {r}-dimensional grid",
@@ -271,7 +285,7 @@ def _union_term(family: Alternating) -> Check:
     )
     witness = "a zigzag and weights written down" if r == 1 else "margins of exact solvers"
     return Check(
-        quantity, float(np.max(np.log2(4 * supremum / margins) / B)), "<=", 1.0, PROVEN, witness
+        quantity, float(np.max(np.log2(4 * supremum / margins) / B)), "<=", 1.0, PROVEN_GAP, witness
     )
 
 
@@ -390,11 +404,10 @@ lem20 = Claim(
 thm8 = Claim(
     "C/thm8",
     "At fixed R the generalisation bound of the F1 max margin grows no faster than "
-    "√(R²+1)·(R/Δ_r)^{(r+3)/2}/√n, whatever the"
-    " dimension (C prints no √(R²+1)): γ₁ does not"
-    " see further coordinates, while γ₂ falls faster with them; for r = d F2's bound does the "
-    "same, and B's log₂(R/Δ_r) needs no"
-    " factor above r + 2. Samples have Δ_r(S_n) ≥ Δ_r(P), where C prints ≤.",
+    "√(R²+1)·(R/Δ_r)^{(r+3)/2}/√n, whatever the dimension (C prints no √(R²+1)): γ₁ does not see "
+    "further coordinates, while γ₂ falls faster with them; for r = d F2's bound does the same, and "
+    "B's log₂(R/Δ_r) needs no factor above r + 2. Samples have Δ_r(S_n) ≥ Δ_r(P), where C prints "
+    "≤.",
     "C, Theorem 8",
     (ALTERNATING,),
     alternating,

@@ -15,7 +15,7 @@ from ..evidence import Evidence
 from ..verdicts import Hypothesis, on_problem
 from .margin_setting import (
     EARLY_NORM,
-    LOOSE,
+    LOOSE_GAP,
     Alternating,
     Scores,
     bias_column,
@@ -23,10 +23,10 @@ from .margin_setting import (
     remembered,
 )
 
-BALANCED = 1e-9
+BALANCE_TOLERANCE = 1e-9
 """Relative difference of |a_j| and ‖w_j‖ that rounding leaves."""
 
-TIED = 1e-9
+TIE_TOLERANCE = 1e-9
 """Relative distance from the least score at which another is as small."""
 NEAR = np.radians(45.0)
 """Angle within which every direction must have a neuron of either sign, for finitely many to count
@@ -116,7 +116,7 @@ def _planar(problem: Any) -> str | None:
 def _with_margin(evidence: Evidence) -> str | None:
     data = inputs_of(evidence.problem)
     margin = remembered(
-        evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE)
+        evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE_GAP)
     ).objective
     return None if margin > 0 else "the margin is zero to rounding: there is no bound"
 
@@ -195,7 +195,7 @@ def _distinct(problem: Any) -> str | None:
 def _balanced(problem: Any) -> str | None:
     a, W = problem.start
     lengths = np.linalg.norm(W, axis=1)
-    off = np.abs(np.abs(a) - lengths) > BALANCED * np.maximum(np.abs(a), lengths)
+    off = np.abs(np.abs(a) - lengths) > BALANCE_TOLERANCE * np.maximum(np.abs(a), lengths)
     return (
         f"neuron {int(np.flatnonzero(off)[0])} starts off the set ‖a‖ = |b|"
         if np.any(off)
@@ -220,7 +220,7 @@ def _unequal(problem: Any) -> str | None:
     least = float(np.min(problem.margins))
     return (
         None
-        if np.any(problem.margins > least * (1 + TIED))
+        if np.any(problem.margins > least * (1 + TIE_TOLERANCE))
         else "all scores are equal: none lies off the margin"
     )
 

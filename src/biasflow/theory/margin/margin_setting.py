@@ -16,7 +16,7 @@ from ..._core.results import Limit
 from ...errors import InputError
 from ...losses import ExponentialLoss, LogisticLoss
 
-LOOSE = 1e-3
+LOOSE_GAP = 1e-3
 """Relative gap of a max margin that only enters a bound."""
 STEPS = 100_000
 """Of ascents on fixed features."""

@@ -1,28 +1,24 @@
-"""C, §2.3 and eq. (10): max margins in F1 and F2 with their certificates, and the distance between
-classes."""
+"""C, §2.3: max margins in F1 and F2 with their certificates."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
-from ..._core.results import Bracket, Limit
-from ...diagnostics import interclass_distance
+from ..._core.results import Limit
 from ...limits import KernelClassifier, arc_cosine_kernel, f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .margin_examples import cluster_data, labelled_family
-from .margin_hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
+from .margin_hypotheses import DATA, SEPARABLE, SIGNS
 from .margin_setting import given_limit, inputs_of
-from .routes import RESOLVED, activation_cells, circle_kernel, largest_gain, swept_distance
+from .routes import activation_cells, circle_kernel, largest_gain
 
 ROUNDING = 1e-12
 """What recomputing a margin or a distance in floats leaves, relative."""
-PROVEN = 1e-8
+PROVEN_GAP = 1e-8
 """Relative gap at which a max margin counts as found: f1_max_margin is asked for 1e-9."""
 FEATURES = 2000
 """Neurons of the random first layer whose margin is compared with the kernel's."""
@@ -30,12 +26,8 @@ DEVIATIONS = 6.0
 """Standard errors that an entry of a random-feature kernel may be off, in Bernstein's
 inequality."""
 EPS = float(np.finfo(float).eps)
-SUMS = 16 * EPS
+SUM_ROUNDING = 16 * EPS
 """What sums over neurons and samples leave, relative to their largest term."""
-RELAXED = 1e-4
-"""Relative gap to which interclass_distance solves its relaxation."""
-FRAMES = 200
-"""Random frames that are tried where no sweep is affordable."""
 CELLS = "every cell of the sphere, by non-negative least squares"
 QUADRATURE = "kernel by quadrature over the circle"
 
@@ -83,7 +75,7 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     )
     p, proof = stats["weights"], found.certificate
     size = max(proof.dual, float(np.finfo(float).tiny))
-    error = SUMS * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
+    error = SUM_ROUNDING * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
     if error > TELLING:
         return (
             unknown_check(
@@ -98,7 +90,7 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     checks = [
         Check(
             "margin of the measure, over γ₁'s lower bound",
-            _ratio(np.min(margins), proof.primal),
+            ratio(np.min(margins), proof.primal),
             "==",
             1.0,
             error,
@@ -106,7 +98,7 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
         ),
         Check(
             "γ₁ stated, over its lower bound",
-            _ratio(found.objective, proof.primal),
+            ratio(found.objective, proof.primal),
             "==",
             1.0,
             error,
@@ -149,14 +141,14 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
             gain / size,
             "==",
             1.0,
-            PROVEN + error,
+            PROVEN_GAP + error,
             CELLS,
         ),
         Check(
             "(i) slack of the support: (max J − ∫J dν)/γ₁",
             (gain - mean) / size,
             "<=",
-            PROVEN,
+            PROVEN_GAP,
             error,
             CELLS,
             null=(gain - float(p @ rival)) / size,
@@ -165,7 +157,7 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
             "(ii) slack of the samples: (Σp_iy_if(x_i) − margin)/γ₁",
             (mean - float(np.min(margins))) / size,
             "<=",
-            PROVEN,
+            PROVEN_GAP,
             error,
             direct,
             null=float(p @ rival - np.min(rival)) / size,
@@ -173,7 +165,7 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _ratio(one: float, other: float) -> float:
+def ratio(one: float, other: float) -> float:
     return float(one) / other if other else float("nan")
 
 
@@ -208,7 +200,7 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     return (
         Check(
             "margin of the classifier, over γ₂ stated",
-            _ratio(np.min(data.y * values), found.objective),
+            ratio(np.min(data.y * values), found.objective),
             "==",
             1.0,
             error,
@@ -217,7 +209,7 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
         Check("norm of the classifier", norm, "==", 1.0, error, QUADRATURE),
         Check(
             "norm of Σp_iy_ik(x_i, ·), over γ₂'s upper bound",
-            _ratio(upper, found.certificate.dual),
+            ratio(upper, found.certificate.dual),
             "==",
             1.0,
             error,
@@ -227,7 +219,7 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
             "gap of γ₂: what the margin lacks of that norm, relative",
             1 - float(np.min(data.y * values)) / upper,
             "<=",
-            PROVEN + error,
+            PROVEN_GAP + error,
             error,
             QUADRATURE,
             null=1 - float(np.min(rival)) / upper,
@@ -248,7 +240,7 @@ def _random_features(
     error = noise / max(upper, drawn.certificate.dual, float(np.finfo(float).tiny)) ** 2
     # what rounding of the features leaves
     width = drawn.certificate.dual - drawn.certificate.primal
-    stated = error + _ratio(width, drawn.certificate.dual)
+    stated = error + ratio(width, drawn.certificate.dual)
     if error > TELLING:
         return (
             unknown_check(
@@ -276,7 +268,9 @@ def _random_features(
             stated,
             direct,
         ),
-        Check("gap of γ₂^(m), relative", 1 - margin / upper, "<=", PROVEN + error, error, direct),
+        Check(
+            "gap of γ₂^(m), relative", 1 - margin / upper, "<=", PROVEN_GAP + error, error, direct
+        ),
         Check(
             "|γ₂^(m)² − γ₂²| (at most the largest error of the kernel)",
             abs(drawn.objective**2 - found.objective**2),
@@ -298,7 +292,7 @@ def _random_features(
 
 
 def _against_f1(data: Dataset, found: Limit[object], error: float) -> Check:
-    wide = f1_max_margin(data.X, data.y, gap=PROVEN)
+    wide = f1_max_margin(data.X, data.y, gap=PROVEN_GAP)
     margin = float(np.min(measured_margins(wide.value, data)))
     quantity = "γ₂'s upper bound (C's norms lack a factor: γ₂ ≤ 2γ₁), over 2γ₁'s lower one"
     if margin <= 0:
@@ -328,153 +322,6 @@ def _bernstein(X: Array, K: Array) -> Array:
     )
 
 
-def _eq10(evidence: Evidence) -> tuple[Check, ...]:
-    data = inputs_of(evidence.problem)
-    pairs = (data.X[data.y > 0][:, None] - data.X[data.y < 0][None]).reshape(-1, data.d)
-    brackets = [interclass_distance(data.X, data.y, rank) for rank in range(1, data.d + 1)]
-    plain = float(np.min(np.linalg.norm(pairs, axis=1)))
-    direct = "pairs of samples, projected"
-    error = ROUNDING + SUMS * float(np.max(np.abs(data.X))) / plain
-    if error > TELLING:
-        return (
-            unknown_check(
-                "Δ_d",
-                f"classes {plain:.2g} apart, which float64 does not resolve for inputs of this "
-                "size",
-            ),
-        )
-    checks = [
-        Check(
-            "Δ_d (no projection), over the least distance",
-            brackets[-1].objective / plain,
-            "==",
-            1.0,
-            error,
-            direct,
-        )
-    ]
-    for rank, found in enumerate(brackets, start=1):
-        V = found.value
-        closest = float(np.min(np.linalg.norm(pairs @ V, axis=1)))
-        checks += [
-            Check(
-                f"Δ_{rank}: largest of |VᵀV − 1|",
-                float(np.max(np.abs(V.T @ V - np.eye(rank)))),
-                "==",
-                0.0,
-                ROUNDING + SUMS,
-                direct,
-            ),
-            Check(
-                f"Δ_{rank}: |distance after the projection − lower bound|/Δ_d",
-                abs(closest - found.objective) / plain,
-                "<=",
-                2 * error,
-                error,
-                direct,
-            ),
-            Check(
-                f"Δ_{rank}: upper bound, over Δ_d",
-                found.upper / plain,
-                "<=",
-                1 + RELAXED + error,
-                error,
-                direct,
-            ),
-        ]
-        if rank < data.d:
-            checks += _swept(pairs, rank, found, plain, error)
-    checks += [
-        Check(
-            f"upper bound of Δ_{rank}, over the lower one of Δ_{rank - 1}",
-            _ratio(after.upper, before.objective) if before.objective else 1.0 + RELAXED,
-            ">=",
-            1.0 - RELAXED - error,
-            error,
-            direct,
-        )
-        for rank, (before, after) in enumerate(itertools.pairwise(brackets), start=2)
-    ]
-    return tuple(checks)
-
-
-def _swept(
-    pairs: Array, rank: int, found: Bracket[Array], plain: float, error: float
-) -> list[Check]:
-    """The bracket of Δ_r against a sweep over all projections, which also sees that Δ_r ≤
-    Δ_{r+1}."""
-    sweep = swept_distance(pairs, rank)
-    chance = _random_frames(pairs, rank)
-    if sweep is None:
-        return [
-            Check(
-                f"Δ_{rank}: upper bound, at least what random frames reach",
-                found.upper / plain,
-                ">=",
-                float(np.max(chance)) / plain - error,
-                error,
-                "random frames",
-            ),
-            Check(
-                f"Δ_{rank}: lower bound, at most the upper",
-                found.objective / plain,
-                "<=",
-                found.upper / plain + error,
-                error,
-                reason=f"no sweep over projections of rank {rank} in {pairs.shape[1]} dimensions",
-            ),
-        ]
-    low, high = sweep
-    witness = "sweep of the sphere with a Lipschitz bound"
-    checks = [
-        Check(
-            f"Δ_{rank}: lower bound, at most the sweep's upper one",
-            found.objective / plain,
-            "<=",
-            high / plain + 2 * error,
-            error,
-            witness,
-        ),
-        Check(
-            f"Δ_{rank}: upper bound, at least what the sweep reaches",
-            found.upper / plain,
-            ">=",
-            low / plain - 2 * error,
-            error,
-            witness,
-        ),
-    ]
-    quantity = f"Δ_{rank}: lower bound, over what the sweep reaches"
-    reached = _ratio(found.objective, low)
-    if not reached >= 1 - 2 * RESOLVED:
-        return [
-            *checks,
-            unknown_check(
-                quantity,
-                f"the frame found reaches {reached:.3g} of Δ_{rank}, by a sweep of all projections",
-            ),
-        ]
-    return [
-        *checks,
-        Check(
-            quantity,
-            reached,
-            ">=",
-            1 - 2 * RESOLVED,
-            error,
-            witness,
-            null=float(np.median(chance)) / low,
-        ),
-    ]
-
-
-def _random_frames(pairs: Array, rank: int) -> Array:
-    """Least distances after random projections."""
-    rng = np.random.default_rng(0)
-    frames = [np.linalg.qr(each)[0] for each in rng.standard_normal((FRAMES, pairs.shape[1], rank))]
-    return np.array([float(np.min(np.linalg.norm(pairs @ V, axis=1))) for V in frames])
-
-
 gamma1 = Claim(
     "C/gamma1",
     "γ₁ has a maximiser ν of mass one with weights p: ν sits where J(θ) = Σp_iy_iφ(θ, x_i) is "
@@ -501,18 +348,4 @@ gamma2 = Claim(
     null="equal weights on all samples",
     family=labelled_family,
 )
-eq10 = Claim(
-    "C/eq10",
-    "Δ_r, the distance of the classes after the best projection of rank r, grows with r up to "
-    "their plain distance.",
-    "C, eq. (10)",
-    (DATA, SIGNS, TWO_CLASSES, SEPARABLE),
-    lambda key: cluster_data(key, d=3),
-    _eq10,
-    kind=Kind.STATIC,
-    witness="a sweep of all projections in up to three dimensions, with a Lipschitz bound",
-    null="a random projection",
-    family=lambda key: labelled_family(key, classes=2),
-)
-
-CLAIMS = (gamma1, gamma2, eq10)
+CLAIMS = (gamma1, gamma2)

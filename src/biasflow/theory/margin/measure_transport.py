@@ -18,7 +18,7 @@ from ..verdicts import Check, Claim, Kind
 from .margin_examples import any_smooth_problem, smooth_problem
 from .margin_hypotheses import SIGNS, SMOOTH
 
-SPAN = 2.0
+TIME_FOLLOWED = 2.0
 """C's time over which the dynamics are followed."""
 MOMENTS = (0.5, 1.0, 1.5)
 """Times at which both sides are compared, over the time in which a neuron can grow by a factor
@@ -26,12 +26,12 @@ e."""
 STEP = 1e-3
 """Of central differences in time, in the same unit; their error is estimated from twice the
 step."""
-TIGHT = 1e-10
-TURN = 1e-5
+FLOW_RTOL = 1e-10
+DIFFERENCE_ANGLE = 1e-5
 """Angle of central differences on the sphere; what they leave of a gradient is some 1e-10."""
-TURNED = 1e-8
+DIFFERENCE_ERROR = 1e-8
 """That, with rounding, over the largest gradient."""
-MARGIN = 3.0
+ERROR_FACTOR = 3.0
 """By which the difference of two step sizes, three times the error of the finer, is taken
 larger."""
 SOURCE = "differences in time of ∇L followed in the weights"
@@ -63,7 +63,7 @@ class Moving:
 
     @cached_property
     def flow(self) -> Trajectory:
-        return integrate_weights(self.problem, SPAN * self.unit, TIGHT, None)
+        return integrate_weights(self.problem, TIME_FOLLOWED * self.unit, FLOW_RTOL, None)
 
     @property
     def signs(self) -> Array:
@@ -105,8 +105,10 @@ class Moving:
             predicted = self.rates(self.flow.at(t), normalised)
             size = float(np.max(np.abs(near)))
             worst = max(worst, float(np.max(np.abs(near - predicted))) / size)
-            noise = TIGHT * float(np.max(np.abs(sides[0]))) / step
-            error = max(error, (MARGIN * float(np.max(np.abs(far - near))) / 3 + noise) / size)
+            noise = FLOW_RTOL * float(np.max(np.abs(sides[0]))) / step
+            error = max(
+                error, (ERROR_FACTOR * float(np.max(np.abs(far - near))) / 3 + noise) / size
+            )
         return worst, error
 
     def potential_defect(self) -> float:
@@ -123,9 +125,9 @@ class Moving:
         gradient = np.zeros_like(theta)
         for k in range(theta.shape[1]):
             along = np.eye(theta.shape[1])[k] - theta[:, k, None] * theta
-            ends = [(theta + s * TURN * along) for s in (1, -1)]
+            ends = [(theta + s * DIFFERENCE_ANGLE * along) for s in (1, -1)]
             up, down = (value(e / np.linalg.norm(e, axis=1)[:, None]) for e in ends)
-            gradient[:, k] = (up - down) / (2 * TURN)
+            gradient[:, k] = (up - down) / (2 * DIFFERENCE_ANGLE)
         size = float(np.max(np.abs(gradient)))
         off = [
             moving.potential - value(theta),
@@ -148,7 +150,7 @@ def _checks(evidence: Evidence, normalised: bool) -> tuple[Check, ...]:
             moving.potential_defect(),
             "==",
             0.0,
-            TURNED,
+            DIFFERENCE_ERROR,
             witness="differences of J'",
         ),
     )
@@ -166,7 +168,7 @@ def printed_defect(problem: Problem, t: float) -> float:
     """How far eq. (12) is off with J' at ν̄, as printed, instead of at ν: relative, over all test
     functions."""
     moving, data = Moving(problem), problem.data
-    params = integrate_weights(problem, t, TIGHT, None).final
+    params = integrate_weights(problem, t, FLOW_RTOL, None).final
     bar = problem.model(params, data.X) / np.sum(params.W**2)
     predicted = moving.rates(params, normalised=True)
     printed = moving.rates(params, True, problem.loss.weights(bar, data.y))

@@ -30,21 +30,21 @@ PLAIN_SUM = (10, 100, 1000)
 QUADRATURE = 13
 """log₂ of the points of a scrambled Sobol sequence, with both signs, that stand for the law; a
 second one tells their error."""
-INTERACTING = 0.25
+INTERACTION_CHANGE = 0.25
 """Change Σ|∇S(t) − ∇S(0)|, of at most two, at which neurons have felt each other: there they are
 compared. The theorem is about every time, so any would do. As Σ|∇S(u) − ∇S(v)| ≤ max|u − v|,
 networks whose scores are nearer to the law's than this are driven by forces that are off by less
 than those have moved; where the widest are not, more neurons are needed."""
-COARSER = 8
+LOOK_LOG_POINTS = 8
 """log₂ of the points of the sequence that tells when."""
-PACE = 0.25
+LOOK_STEP = 0.25
 """Step of that first look, over the largest ‖x‖², which is half of the field's rate."""
-PATIENCE = 300
+LOOK_STEPS = 300
 """Steps of that first look, after which neurons are said not to interact."""
 STEPS = 20
 """Of the classical Runge–Kutta method, the same for networks and law, so that its error, some 1e-4,
 cancels in their distance."""
-SEEN = 4
+TIMES_SEEN = 4
 """Times at which networks and law are compared, the largest difference counts."""
 NO_LIMIT = 0.0
 """Exponent in m of distances that do not fall."""
@@ -98,14 +98,14 @@ def law_flow(problem: Problem, size: float, until: float | None, key: int) -> La
 
 
 def _interacting_from(problem: Problem, size: float, key: int) -> float | None:
-    """The time at which ∇S has moved by INTERACTING, on fewer neurons; None where that is later
-    than can be waited for."""
+    """The time at which ∇S has moved by INTERACTION_CHANGE, on fewer neurons; None where that is
+    later than can be waited for."""
     X, y = problem.data.X, problem.data.y
-    neurons, signs = _law(size, X.shape[1], key, COARSER)
-    pace = PACE / float(np.max(np.sum(X**2, axis=1)))
-    flow = _marched(problem, X, y, neurons, signs, PATIENCE * pace, PATIENCE)
+    neurons, signs = _law(size, X.shape[1], key, LOOK_LOG_POINTS)
+    pace = LOOK_STEP / float(np.max(np.sum(X**2, axis=1)))
+    flow = _marched(problem, X, y, neurons, signs, LOOK_STEPS * pace, LOOK_STEPS)
     weights = np.array([_soft(problem, u) for u in flow.scores])
-    moved = np.flatnonzero(np.sum(np.abs(weights - weights[0]), axis=1) >= INTERACTING)
+    moved = np.flatnonzero(np.sum(np.abs(weights - weights[0]), axis=1) >= INTERACTION_CHANGE)
     return float(flow.times[moved[0]]) if moved.size else None
 
 
@@ -151,8 +151,8 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     law = law_flow(problem, size, None, 0)
     if law is None:
         why = (
-            f"∇S moves by less than {INTERACTING:g} for long: the neurons do not interact, and "
-            "any scaling would pass"
+            f"∇S moves by less than {INTERACTION_CHANGE:g} for long: the neurons do not interact, "
+            "and any scaling would pass"
         )
         return (unknown_check("exponent in m of the distance from the flow of the law", why),)
     other = law_flow(problem, size, float(law.times[-1]), 1)
@@ -163,7 +163,7 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
         np.transpose([one.rms for one in found]),
         np.transpose([one.spread for one in found]),
     )
-    if values[-1] > INTERACTING:
+    if values[-1] > INTERACTION_CHANGE:
         why = (
             f"{WIDTHS[-1]} neurons are {values[-1]:.2g} from the law before they interact: more "
             "are needed"
@@ -257,7 +257,7 @@ class Distances:
 def _distances(
     problem: Problem, law: LawFlow, size: float, m: int, draws: int, plain_sum: bool = False
 ) -> Distances:
-    places = np.linspace(0, STEPS, SEEN + 1).astype(int)[1:]
+    places = np.linspace(0, STEPS, TIMES_SEEN + 1).astype(int)[1:]
     rng = np.random.default_rng((m, draws))
     signs, found, deviations = 1.0 - 2.0 * (np.arange(m) % 2), [], []
     for _ in range(draws):
@@ -302,9 +302,8 @@ def _neurons_at(
 
 thm2 = Claim(
     "C/thm2",
-    "Networks of m neurons from one law follow one flow of measures as m → ∞, uniformly on "
-    "bounded time: distances from it fall"
-    " with m, and have no mean.",
+    "Networks of m neurons from one law follow one flow of measures as m → ∞, uniformly on bounded "
+    "time: distances from it fall with m, and have no mean.",
     "C, Theorem 2",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, DISTINCT),
     wide_problem,

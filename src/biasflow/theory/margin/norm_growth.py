@@ -43,17 +43,17 @@ from .trained import ALONG, CONVERGES, RTOL, Trained, trained
 
 SHARES = (0.12, 0.09, 0.06, 0.03)
 """v over M, below 1/8 as C asks; the largest is used that leaves neurons on both sides."""
-AROUND = 20_000
+CIRCLE_PLACES = 20_000
 """Places of the circle at which J' is looked at."""
-LATE = 7.0
+RAW_LOG_NORM = 7.0
 """log β up to which raw gradients are followed: their steps are bound by 1/β."""
-TIGHT = 1e-6
+RAW_RTOL = 1e-6
 """Tolerance of raw gradients; masses are compared with rates that differ by some percent."""
 W_ERROR = 2.0
 """Of a weight's length, over the error of its entries, √2 on a line, rounded up."""
-SEEN = 24
+TIMES_SEEN = 24
 """Times at which masses are looked at from t₀ on."""
-GROWN = 12.0
+FITTED_LOG_NORM = 12.0
 """log β from which on the exponent of ‖ν‖ is fitted: what log n adds to margins is below
 e^{−12}."""
 CLOCK = "times of the flow, against γ₁ of a linear program or its certificate"
@@ -76,7 +76,7 @@ class Circle:
 
     @cached_property
     def around(self) -> tuple[Array, Array]:
-        return self.at(np.linspace(0.0, 2 * np.pi, AROUND, endpoint=False))
+        return self.at(np.linspace(0.0, 2 * np.pi, CIRCLE_PLACES, endpoint=False))
 
     @property
     def largest(self) -> float:
@@ -88,7 +88,7 @@ class Circle:
         above = np.abs(self.around[0]) >= level
         there = np.flatnonzero(above != np.roll(above, -1))
         both = np.minimum(
-            np.abs(self.around[1][there]), np.abs(self.around[1][(there + 1) % AROUND])
+            np.abs(self.around[1][there]), np.abs(self.around[1][(there + 1) % CIRCLE_PLACES])
         )
         return float(np.min(both, initial=np.inf))
 
@@ -100,7 +100,7 @@ class Circle:
         value, slope = (
             float(np.max(np.abs(a - b))) for a, b in zip(self.around, other.around, strict=True)
         )
-        return value + slope * np.pi / AROUND, slope + curvature * np.pi / AROUND
+        return value + slope * np.pi / CIRCLE_PLACES, slope + curvature * np.pi / CIRCLE_PLACES
 
     def of(self, W: Array) -> Array:
         """J' of neurons."""
@@ -160,12 +160,14 @@ def settled(run: Trained, time_s: float) -> Settled | str:
     """Steps 1 and 3 from t₀ on, or why not."""
     limit = Circle(run.problem, final_weights(run))
     flow = integrate_weights(
-        run.problem, float(run.flow.times[run.place(LATE)]), TIGHT, None, time_s=time_s
+        run.problem, float(run.flow.times[run.place(RAW_LOG_NORM)]), RAW_RTOL, None, time_s=time_s
     )
     if not flow.result.success:
-        return f"raw gradients could not be followed to log β = {LATE:g}: {flow.result.value}"
+        return (
+            f"raw gradients could not be followed to log β = {RAW_LOG_NORM:g}: {flow.result.value}"
+        )
     p = run.problem
-    times = np.linspace(0.0, float(flow.times[-1]), 10 * SEEN)
+    times = np.linspace(0.0, float(flow.times[-1]), 10 * TIMES_SEEN)
     states = [flow.at(float(t)) for t in times]
     apart = np.array(
         [
@@ -183,8 +185,11 @@ def settled(run: Trained, time_s: float) -> Settled | str:
             continue
         begun, ended = (limit.of(states[k].W) for k in (first, -1))
         if np.any(begun >= M - v) and np.any(ended < M - 4 * v):
-            return Settled(flow, limit, v, np.linspace(times[first], times[-1], SEEN))
-    return f"J' is not within v of its limit by log β = {LATE:g}, or no neuron has J'_∞ ≥ M − v"
+            return Settled(flow, limit, v, np.linspace(times[first], times[-1], TIMES_SEEN))
+    return (
+        f"J' is not within v of its limit by log β = {RAW_LOG_NORM:g}, or no neuron has J'_∞ ≥ M − "
+        "v"
+    )
 
 
 def _thm10(evidence: Evidence) -> tuple[Check, ...]:
@@ -233,7 +238,7 @@ def step_rates(M: float, v: float) -> tuple[float, float]:
 
 def _growth(evidence: Evidence) -> tuple[Check, ...]:
     run = trained(evidence)
-    quantity = f"exponent of ‖ν‖ in e^{{4γ₁t}}, from log β = {GROWN:g} on"
+    quantity = f"exponent of ‖ν‖ in e^{{4γ₁t}}, from log β = {FITTED_LOG_NORM:g} on"
     if not run.arrived:
         why = (
             f"training ends at {1 - run.deficit:.4g} of γ₁, log β = {run.log_norms[-1]:.3g}: "
@@ -246,7 +251,7 @@ def _growth(evidence: Evidence) -> tuple[Check, ...]:
         else run
     )
     (slope, lacking), (other, _) = (_rate(each, run.gamma) for each in (run, loose))
-    first = run.place(GROWN)
+    first = run.place(FITTED_LOG_NORM)
     steps = 4 * run.gamma * (run.flow.times[first:] - run.flow.times[first])
     error = np.abs(slope - other) * steps + lacking
     grown = run.log_norms[first:] - run.log_norms[first]
@@ -271,11 +276,11 @@ def growth_exponent() -> float:
 
 def _rate(run: Trained, gamma: float) -> tuple[float, float]:
     """(log‖ν‖ gained over 4γ₁t, what it may lack of that by 1 − margin/γ₁ and log(n)/‖ν‖) from
-    GROWN on.
+    FITTED_LOG_NORM on.
 
     4·margin ≤ d log‖ν‖/dt ≤ 4(margin + log(n)/‖ν‖), since p is a soft-argmin.
     """
-    first = run.place(GROWN)
+    first = run.place(FITTED_LOG_NORM)
     t, logs = run.flow.times[first:], run.log_norms[first:]
     off = 1 - run.margin(first) / gamma + np.log(run.problem.data.n) * np.exp(-logs[0]) / gamma
     return float((logs[-1] - logs[0]) / (4 * gamma * (t[-1] - t[0]))), abs(
@@ -338,11 +343,10 @@ def any_growing_problem(key: int) -> Problem:
 ASKED = (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, DISTINCT, FULL_SUPPORT, SMALL_START, CONVERGES)
 thm10 = Claim(
     "C/thm10",
-    "From when J'_ν is within v of J'_∞ and ∇J'_ν within u/2, u the least slope where J'_∞ = M − "
-    "v or M − 4v, no mass leaves"
-    " K_v = {J'_∞ ≥ M − v} or K_{4v}, ν(K_v) grows at 4(M − 2v) or faster, so without bound, and "
-    "ν off K_{4v} at 4(M − 3v) or"
-    " slower (C prints 4(m − 3v)ν(K_{4v})): in ν̄ nothing is left of it.",
+    "From when J'_ν is within v of J'_∞ and ∇J'_ν within u/2, u the least slope where J'_∞ = M − v "
+    "or M − 4v, no mass leaves K_v = {J'_∞ ≥ M − v} or K_{4v}, ν(K_v) grows at 4(M − 2v) or "
+    "faster, so without bound, and ν off K_{4v} at 4(M − 3v) or slower (C prints 4(m − "
+    "3v)ν(K_{4v})): in ν̄ nothing is left of it.",
     "C, proof of Theorem 10, steps 1 and 3",
     (*ASKED[:1], INTERVALS, *ASKED[1:]),
     step_problem,
@@ -355,8 +359,7 @@ thm10 = Claim(
 growth = Claim(
     "C/growth",
     "log‖ν_t‖ ~ 4γ₁t where ∇S and ν̄ converge: for ℓ = exp 4·margin ≤ d/dt log‖ν‖ ≤ 4(margin + "
-    "log(n)/‖ν‖), and the margin tends"
-    " to γ₁ = M.",
+    "log(n)/‖ν‖), and the margin tends to γ₁ = M.",
     "C, proof of Theorem 10, step 1 (the rate of which it gives 4(M − 2v))",
     (SMOOTH, EXPONENTIAL, SIGNS, SEPARABLE, DISTINCT, PLANAR, FULL_SUPPORT, SMALL_START, CONVERGES),
     growing_problem,

@@ -23,14 +23,14 @@ from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .margin_examples import any_interval_data, interval_data
 from .margin_hypotheses import DATA, INTERVALS, SEPARABLE, SIGNS
 from .margin_setting import given_limit, inputs_of
-from .margins import CELLS, PROVEN, SUMS, gain_of, measured_margins
+from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .populations import half_width
 
 ROUNDS = 12
 """Of adding places at which a classifier lacks its margin."""
-LACKING = 1e-10
+LACKING_SHARE = 1e-10
 """Share of the margin by which a place may lack it before it is added."""
-FINE = 400
+PLACES_AGAIN = 400
 """Places on each interval at which a margin on all of them is looked at again."""
 SUMMED = "f summed over its neurons, at ends of intervals and at kinks"
 
@@ -74,9 +74,13 @@ class Intervals:
 
     def fine_margin(self, measure: Particles) -> float:
         """The same on a fine grid of every interval."""
-        grid = (self.centres[:, None] + self.width * np.linspace(-1, 1, FINE)).ravel()
+        grid = (self.centres[:, None] + self.width * np.linspace(-1, 1, PLACES_AGAIN)).ravel()
         return float(
-            np.min(measured_margins(measure, Dataset(grid[:, None], np.repeat(self.labels, FINE))))
+            np.min(
+                measured_margins(
+                    measure, Dataset(grid[:, None], np.repeat(self.labels, PLACES_AGAIN))
+                )
+            )
         )
 
 
@@ -90,7 +94,7 @@ def population_margin(found: Intervals) -> tuple[Particles, Dataset, Array]:
     for _ in range(ROUNDS):
         best = f1_max_margin(sample.X, sample.y)
         tried = found.bends(best.value)
-        lacking = measured_margins(best.value, tried) < best.objective * (1 - LACKING)
+        lacking = measured_margins(best.value, tried) < best.objective * (1 - LACKING_SHARE)
         if not np.any(lacking):
             break
         places, first = np.unique(np.append(sample.X[:, 0], tried.X[lacking, 0]), return_index=True)
@@ -115,7 +119,7 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
     size = float(np.max(np.linalg.norm(augmented(found.ends.X), axis=1)))
     if gain is None:
         return (unknown_check("γ₁", "too many cells of the circle for a second search"),)
-    error = SUMS * size / gain
+    error = SUM_ROUNDING * size / gain
     if error > TELLING:
         return (
             unknown_check(
@@ -132,7 +136,7 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
             margin / gain,
             "==",
             1.0,
-            PROVEN + error,
+            PROVEN_GAP + error,
             witness=f"{SUMMED}; {CELLS}",
             null=lost[1] / gain,
         ),
@@ -140,7 +144,7 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
             "(i) slack of ν*: (max J − ∫J dν*)/γ₁, J = ∫yφ dλ*",
             (gain - mean) / gain,
             "<=",
-            PROVEN + 2 * error,
+            PROVEN_GAP + 2 * error,
             error,
             witness=CELLS,
         ),
@@ -148,7 +152,7 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
             "(ii) slack of λ*: (∫y·h dλ* − min over 𝒳)/γ₁",
             (mean - margin) / gain,
             "<=",
-            PROVEN + 2 * error,
+            PROVEN_GAP + 2 * error,
             error,
             witness=SUMMED,
             null=(lost[0] - lost[1]) / gain,
@@ -167,9 +171,8 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
 prop29 = Claim(
     "C/prop29",
     "On a population, here intervals around the inputs, max_ν min_{x∈𝒳} y·h(ν, x) is attained: by "
-    "ν* and λ* ∈ P(𝒳) with ν* where"
-    " ∫yφ dλ* is largest, and λ* where y·h(ν*, ·) is least on 𝒳. Such a pair proves both: γ₁ is "
-    "between them.",
+    "ν* and λ* ∈ P(𝒳) with ν* where ∫yφ dλ* is largest, and λ* where y·h(ν*, ·) is least on 𝒳. "
+    "Such a pair proves both: γ₁ is between them.",
     "C, eq. (17) and Proposition 29",
     (DATA, INTERVALS, SIGNS, SEPARABLE),
     interval_data,

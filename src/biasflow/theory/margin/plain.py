@@ -15,11 +15,11 @@ import numpy as np
 
 from ..._core.arguments import Array
 
-MOST = 10_000
+MOST_STEPS = 10_000
 """Steps followed at most; some tenths of a second."""
-HEAVY = 20_000_000
+MOST_WORK = 20_000_000
 """Samples × features × steps up to which a run takes about a second."""
-RESOLVED = 25.0
+RESOLVED_LOG_NORM = 25.0
 """log β up to which the soft-min of margins of the size β is known to six digits in extended
 precision, eps·e^25 ≈ 1e-8."""
 EXTENDED = np.longdouble
@@ -53,7 +53,7 @@ def c_steps(Z: Array, output: bool) -> Callable[[Any, Any], Any]:
 
 
 def plain_ascent(
-    Z: Array, output: bool, most: int = MOST, kind: Any = EXTENDED, keep: bool = False
+    Z: Array, output: bool, most: int = MOST_STEPS, kind: Any = EXTENDED, keep: bool = False
 ) -> PlainAscent:
     """§4 from r(0) = 1, a = r²/m, β = ‖a‖₁; §5 from 0, a = r/m, β(t) = max{1, max_{s≤t} √m‖a(s)‖₂};
     until β is too large."""
@@ -61,7 +61,7 @@ def plain_ascent(
     n, m = Z.shape
     size, beta, rows, kept = c_steps(Z, output), kind(1), [], []
     r = np.zeros(m, kind) if output else np.ones(m, kind)
-    for t in range(max(min(most, HEAVY // (n * m)), 2)):
+    for t in range(max(min(most, MOST_WORK // (n * m)), 2)):
         a = r / m if output else r * r / m
         before, beta = beta, max(beta, np.sqrt(m * (a @ a))) if output else np.sum(a)
         u = Z @ a
@@ -69,7 +69,7 @@ def plain_ascent(
         rows.append((least / beta, np.log(beta), np.log1p((beta - before) / before)))
         if keep:
             kept.append(a / beta)
-        if rows[-1][1] > RESOLVED:
+        if rows[-1][1] > RESOLVED_LOG_NORM:
             break
         p = np.exp(least - u)
         gradient = Z.T @ (p / np.sum(p))  # m∇F, but for the 2r_j of §4

@@ -19,17 +19,17 @@ from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .margin_examples import any_point_problem, point_problem
 from .margin_hypotheses import EXPONENTIAL_TAIL, NETWORK, SEPARABLE, SIGNS, SMALL_START, TWO_CLASSES
-from .margin_setting import LOOSE, inputs_of
+from .margin_setting import LOOSE_GAP, inputs_of
 from .margins import measured_margins
 from .raw import raw_flow, scores
 
 ONE_RAY = 1e-12
 """Distance of the directions of neurons that rounding leaves of one."""
-SEEN = 8
+TIMES_SEEN = 8
 """Times at which neurons are compared."""
-SPAN = 20.0
+TIME_FOLLOWED = 20.0
 """C's time over which they are followed, over 1/max‖x‖²: a neuron can grow or shrink by e^40."""
-ROUNDED = 1e-12
+DIRECTION_ROUNDING = 1e-12
 """Rounding of a direction, over some thousand steps."""
 ALONG = "∇L followed in the weights"
 SIGN = "scores of the weights themselves"
@@ -70,7 +70,7 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     data = inputs_of(problem)
     unit = 1 / float(np.max(np.sum(problem.data.X**2, axis=1)))
-    raw = raw_flow(problem, SPAN * unit * np.linspace(0.0, 1.0, SEEN + 1)[1:])
+    raw = raw_flow(problem, TIME_FOLLOWED * unit * np.linspace(0.0, 1.0, TIMES_SEEN + 1)[1:])
     if not raw.states:
         return (unknown_check("the flow", "no gradient led anywhere in the time given"),)
     own = gradient_flow(
@@ -79,9 +79,9 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
         throw=False,
         time_s=evidence.time_left / 2,
     )
-    best = measured_margins(f1_max_margin(data.X, data.y, gap=LOOSE).value, data)
+    best = measured_margins(f1_max_margin(data.X, data.y, gap=LOOSE_GAP).value, data)
     turned = max(_between(problem, problem.start, w) for w in raw.states)
-    owed = ROUNDED + max(
+    owed = DIRECTION_ROUNDING + max(
         _between(problem, w, loose)
         for w, others in zip(raw.states, raw.looser, strict=True)
         for loose in others
@@ -161,9 +161,8 @@ def _scattered(problem: Problem) -> Any:
 dirac = Claim(
     "C/dirac",
     "A flow that starts from a Dirac measure stays one, for all its neurons have one velocity; "
-    "with two classes its margin is"
-    " never positive, since φ(θ, ·) has one sign: it is no maximiser, however long it trains "
-    "(with one class it may be).",
+    "with two classes its margin is never positive, since φ(θ, ·) has one sign: it is no "
+    "maximiser, however long it trains (with one class it may be).",
     "C, §3, remarks on Theorem 3",
     (NETWORK, EXPONENTIAL_TAIL, SIGNS, SEPARABLE, TWO_CLASSES, SMALL_START, DIRAC),
     point_problem,

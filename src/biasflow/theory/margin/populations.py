@@ -25,12 +25,12 @@ from .margin_examples import any_interval_problem, interval_problem
 from .margin_hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
 from .margin_setting import inputs_of
 
-QUARTER = 0.25
+HALF_WIDTH = 0.25
 """Half-width of an interval, over the least distance of two classes: between classes half of it
 stays empty."""
 NODES = 16
 """Gauss–Legendre nodes on a piece, along which f is straight; half as many tell the error."""
-STRAIGHT = 4.0
+PIECE_CHANGE = 4.0
 """Largest change of f over a piece: longer ones are cut, so that the rule integrates e^{−f} to
 rounding."""
 STEPS = np.geomspace(5e-2, 2.5e-5, 14)
@@ -40,7 +40,7 @@ MOVES = (1e-3, 1e-2, 0.1, 1.0, 3.0)
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-11
 """What some thousand terms in floats leave, relative."""
-COLD = 1e3
+LONE_PIECE_BETA = 1e3
 """β times the change of f beside its minimum from which on only that piece counts: e^{−1000}."""
 LENGTHS = np.geomspace(0.5, 2e-4, 8)
 """Of intervals whose mass is looked at, over the length of the piece where the population is
@@ -165,7 +165,7 @@ def spread(problem: Problem, params: Any = None) -> Spread:
     edges = np.concatenate(
         [
             np.linspace(
-                left, right, max(int(abs(f[k + 1] - f[k]) / STRAIGHT) + 1, 1), endpoint=False
+                left, right, max(int(abs(f[k + 1] - f[k]) / PIECE_CHANGE) + 1, 1), endpoint=False
             )
             for k, (left, right) in enumerate(itertools.pairwise(edges))
         ]
@@ -190,7 +190,7 @@ def spread(problem: Problem, params: Any = None) -> Spread:
 def half_width(x: Array, y: Array) -> float:
     """Of the intervals: a quarter of the least distance of two classes, or of the spread of one."""
     gaps = np.abs(x[y > 0][:, None] - x[y < 0][None])
-    return QUARTER * (float(np.min(gaps)) if gaps.size else float(np.ptp(x)) or 1.0)
+    return HALF_WIDTH * (float(np.min(gaps)) if gaps.size else float(np.ptp(x)) or 1.0)
 
 
 def bias_of(problem: Problem) -> int:
@@ -298,7 +298,7 @@ def _lem24(evidence: Evidence) -> tuple[Check, ...]:
             ),
         )
     others = np.minimum(found.low, found.high)[~beside] - found.least
-    beta = COLD / min(float(np.min(rise[beside])), float(np.min(others, initial=np.inf)))
+    beta = LONE_PIECE_BETA / min(float(np.min(rise[beside])), float(np.min(others, initial=np.inf)))
     betas = beta * np.geomspace(1.0, 10**3.5, 15)
     excess = np.array([found.excess(b) for b in betas])
     rounding = 8 * EPS * (1 + (abs(found.least) + abs(found.most)) * betas)
@@ -421,9 +421,8 @@ def _share(found: Spread, piece: int, part: float) -> float:
 a4 = Claim(
     "C/A4",
     "Inputs each spread over a small interval, as C suggests, have a bounded density on a compact "
-    "set, and labels that are"
-    " continuous there: the classes lie at a distance. The inputs themselves, which are atoms, "
-    "have no density.",
+    "set, and labels that are continuous there: the classes lie at a distance. The inputs "
+    "themselves, which are atoms, have no density.",
     "C, (A4)",
     (RELU, INTERVALS, SIGNS, SEPARABLE),
     interval_problem,
@@ -436,8 +435,7 @@ a4 = Claim(
 lem23 = Claim(
     "C/lem23",
     "S(f) = −log∫e^{−f}dρ is differentiable with ∇S[f] = e^{−f}dρ/∫e^{−f}dρ, which is Lipschitz "
-    "from the sup norm to L¹(ρ), here"
-    " with constant one.",
+    "from the sup norm to L¹(ρ), here with constant one.",
     "C, Lemma 23",
     (RELU, INTERVALS, SIGNS, SEPARABLE),
     interval_problem,

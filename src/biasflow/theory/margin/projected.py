@@ -21,25 +21,25 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import any_smooth_problem, few_problem
 from .margin_hypotheses import EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
 
-PARTS = 3
+SPLIT_PARTS = 3
 """Neurons into which each is split."""
-SPAN = 4.0
+TIME_FOLLOWED = 4.0
 """C's time over which the flows are followed, over 1/max‖x‖²."""
-TIGHT = 1e-9
+FLOW_RTOL = 1e-9
 """Their tolerance."""
-SEEN = 6
+TIMES_SEEN = 6
 """Times at which they are compared."""
-MARGIN = 10.0
+ERROR_FACTOR = 10.0
 """By which errors of weights, which are estimates, are taken larger in what is made of them."""
 ALONG = "∇L followed in the weights, of either start by itself"
 
 
 def split(problem: Problem, key: int = 0) -> tuple[Problem, Array]:
-    """Each neuron as PARTS of its direction and sign, of random shares of its squared norm; and
-    which neuron each is part of."""
-    shares = np.random.default_rng((137, key)).dirichlet(np.ones(PARTS), problem.model.width)
+    """Each neuron as SPLIT_PARTS of its direction and sign, of random shares of its squared norm;
+    and which neuron each is part of."""
+    shares = np.random.default_rng((137, key)).dirichlet(np.ones(SPLIT_PARTS), problem.model.width)
     W = (np.sqrt(shares)[:, :, None] * problem.start.W[:, None]).reshape(-1, problem.model.dim)
-    owner = np.repeat(np.arange(problem.model.width), PARTS)
+    owner = np.repeat(np.arange(problem.model.width), SPLIT_PARTS)
     model = SignedTwoLayer(owner.size, problem.model.dim, np.asarray(problem.model.signs)[owner])
     return dataclasses.replace(problem, model=model, start=SignedTwoLayerParams(W)), owner
 
@@ -66,10 +66,10 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
         "largest spread of ‖w(t)‖/‖w(0)‖ among parts of a neuron, relative: neurons of one "
         "direction grow alike",
     )
-    end = SPAN / float(np.max(np.sum(problem.data.X**2, axis=1)))
+    end = TIME_FOLLOWED / float(np.max(np.sum(problem.data.X**2, axis=1)))
     (parts, owner), pair = split(problem), hidden_pair(problem)
     whole, apart, other = (
-        integrate_weights(p, end, TIGHT, None, time_s=evidence.time_left / 6)
+        integrate_weights(p, end, FLOW_RTOL, None, time_s=evidence.time_left / 6)
         for p in (problem, parts, pair)
     )
     for run in (whole, apart, other):
@@ -80,7 +80,7 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
             )
     used = np.linalg.norm(parts.start.W, axis=1) > 0
     rows, reach = [], float(np.max(np.sum(problem.data.X**2, axis=1)))
-    for t in end * np.linspace(0.0, 1.0, SEEN + 1)[1:]:
+    for t in end * np.linspace(0.0, 1.0, TIMES_SEEN + 1)[1:]:
         one, two, three = (run.at(float(t)).W for run in (whole, apart, other))
         f, g, h = (
             _outputs(p, W) for p, W in zip((problem, parts, pair), (one, two, three), strict=True)
@@ -104,9 +104,9 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
     off, moved, spread, null, by_size, by_mass = (
         float(each) for each in np.max(np.array(rows), axis=0)
     )
-    error = MARGIN * (
+    error = ERROR_FACTOR * (
         float(np.max(whole.error) + np.max(apart.error))
-        + TIGHT * float(np.max(np.abs(problem.start.W)))
+        + FLOW_RTOL * float(np.max(np.abs(problem.start.W)))
     )
     least = float(np.min(np.linalg.norm(apart.states.W, axis=2)[:, used]))
     return (
@@ -118,10 +118,9 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
 
 projected = Claim(
     "C/appC2",
-    "The flow is characterised by Π₂(μ₀): starts that differ in lengths, with one Π₂(μ₀), have "
-    "one predictor and one Π₂(μ_t) at"
-    " all times, so that μ₀ may be taken on a compact set; a start with the same predictor and "
-    "another Π₂ need not.",
+    "The flow is characterised by Π₂(μ₀): starts that differ in lengths, with one Π₂(μ₀), have one "
+    "predictor and one Π₂(μ_t) at all times, so that μ₀ may be taken on a compact set; a start "
+    "with the same predictor and another Π₂ need not.",
     "C, Appendix C.2 (removing the compact support assumption)",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SMALL_START),
     few_problem,

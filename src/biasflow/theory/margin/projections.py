@@ -18,7 +18,7 @@ from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS, TWO_CLASSES
 from .margin_setting import given_limit, inputs_of
-from .margins import SUMS, measured_margins
+from .margins import SUM_ROUNDING, measured_margins
 
 GAP = 1e-7
 """Relative gap to which γ₁ is asked for."""
@@ -78,7 +78,7 @@ def _sec6(evidence: Evidence) -> tuple[Check, ...]:
         )
     size = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     margin, upper = float(np.min(measured_margins(best.value, data))), best.certificate.dual
-    error = SUMS * size / max(margin, float(np.finfo(float).tiny))
+    error = SUM_ROUNDING * size / max(margin, float(np.finfo(float).tiny))
     if error > TELLING:
         return (
             unknown_check(
@@ -120,11 +120,11 @@ def _on_a_line(data: Dataset, margin: float, upper: float, error: float) -> tupl
     frame = interclass_distance(data.X, data.y, 1).value
     line = Line(data.X @ frame[:, 0], data.y)
     quantity = "γ₁ over 1/(2 + 16R√(1 + R²)/Δ₁²), Lemma 20 for r = 1"
-    if line.distance <= SUMS * line.radius:
+    if line.distance <= SUM_ROUNDING * line.radius:
         return (unknown_check(quantity, "classes meet on every line: Δ₁ is zero to rounding"),)
     flat = Dataset(line.places[:, None], line.labels)
     found = float(np.min(measured_margins(line.classifier, flat)))
-    rounding = error + SUMS * line.radius / line.distance
+    rounding = error + SUM_ROUNDING * line.radius / line.distance
     lifted = measured_margins(_lifted(line.classifier, frame), data)
     axis = _random_axis(data.d)
     chance = Line(data.X @ axis[:, 0], data.y)
@@ -134,7 +134,7 @@ def _on_a_line(data: Dataset, margin: float, upper: float, error: float) -> tupl
             float(np.min(lifted)) / found,
             "==",
             1.0,
-            2 * rounding + SUMS / found,
+            2 * rounding + SUM_ROUNDING / found,
             witness=WRITTEN,
         ),
         Check(
@@ -176,11 +176,11 @@ def _projected(
     quantity = f"γ₁ over that of the projection of rank {rank}"
     found = f1_max_margin(flat.X, flat.y, gap=GAP, time_s=evidence.time_left / 3)
     here = float(np.min(measured_margins(found.value, flat)))
-    if not here > TELLING * SUMS * float(np.max(np.linalg.norm(augmented(data.X), axis=1))):
+    if not here > TELLING * SUM_ROUNDING * float(np.max(np.linalg.norm(augmented(data.X), axis=1))):
         return (unknown_check(quantity, "the projection leaves no margin that floats resolve"),)
     lifted = float(np.min(measured_margins(_lifted(found.value, frame), data)))
     kernels = [f2_max_margin(each.X, each.y) for each in (data, flat)]
-    rounding = SUMS * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / here
+    rounding = SUM_ROUNDING * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / here
     return (
         Check(
             f"margin of its classifier, lifted, over what it has in {rank}",
@@ -225,10 +225,9 @@ def _random_axis(d: int) -> Array:
 sec6 = Claim(
     "C/sec6",
     "On labelled inputs with ‖x_i‖ ≤ R: 1/(2 + 16R√(1+R²)/Δ₁²) ≤ γ₁ ≤ Δ_d/4, the first from Lemma "
-    "20's construction for r = 1;"
-    " and γ₁ is at least that of the projected inputs (ranks 1 and 2 are looked at), which γ₂ "
-    "need not be. So constants that"
-    " depend on r alone, as in Lemma 20, need R ≥ 1 for γ₁.",
+    "20's construction for r = 1; and γ₁ is at least that of the projected inputs (ranks 1 and 2 "
+    "are looked at), which γ₂ need not be. So constants that depend on r alone, as in Lemma 20, "
+    "need R ≥ 1 for γ₁.",
     "C, Lemma 20 and its proof",
     (DATA, SIGNS, TWO_CLASSES, SEPARABLE),
     lambda key: cluster_data(key, 12, d=3, k=2),

@@ -15,7 +15,7 @@ from ...models import SignedTwoLayer
 
 RTOL = 1e-5
 """Of a raw flow, if nothing else is said. Kinks of ReLUs are stepped across at this tolerance."""
-LOOSER = (5.0, 10.0, 20.0)
+LOOSER_FACTORS = (5.0, 10.0, 20.0)
 """Tolerances, over that of a raw flow, of the runs that tell its error, the largest distance from
 one of them.
 
@@ -26,7 +26,7 @@ that is off by up to T times as much, by steps that end elsewhere, comes by chan
 error in one case of T, all three of them in one of 1000."""
 EVALUATIONS = 6000
 """Gradients that a raw flow may take: half a second for some hundred neurons."""
-SPREAD = 20_000
+SEARCHED_DIRECTIONS = 20_000
 """Directions of the first linear program and of every search."""
 CANDIDATES = 60
 """Best directions of either sign around which a search zooms in."""
@@ -54,7 +54,9 @@ def raw_flow(problem: Problem, times: Array, most: int = EVALUATIONS, rtol: floa
     """ẇ = −∇L(w) by Runge–Kutta 4(5) as far as `most` gradients lead; the last state is where they
     ended."""
     reached, states = _followed(problem, times, rtol, most)
-    runs = [_followed(problem, np.asarray(reached), looser * rtol, most)[1] for looser in LOOSER]
+    runs = [
+        _followed(problem, np.asarray(reached), looser * rtol, most)[1] for looser in LOOSER_FACTORS
+    ]
     others = list(zip(*runs, strict=False))
     error = [
         max(_off(problem, w, loose) for loose in each)
@@ -166,14 +168,20 @@ def searched_margin(problem: Problem) -> Searched:
 
 def spread_directions(d: int) -> Array:
     """Unit vectors: evenly on the circle, a spiral on the sphere, random beyond."""
-    k = np.arange(SPREAD)
+    k = np.arange(SEARCHED_DIRECTIONS)
     if d == 2:
-        return np.stack([np.cos(2 * np.pi * k / SPREAD), np.sin(2 * np.pi * k / SPREAD)], axis=1)
+        return np.stack(
+            [
+                np.cos(2 * np.pi * k / SEARCHED_DIRECTIONS),
+                np.sin(2 * np.pi * k / SEARCHED_DIRECTIONS),
+            ],
+            axis=1,
+        )
     if d == 3:
-        height, turn = 1 - (2 * k + 1) / SPREAD, np.pi * (1 + np.sqrt(5)) * k
+        height, turn = 1 - (2 * k + 1) / SEARCHED_DIRECTIONS, np.pi * (1 + np.sqrt(5)) * k
         flat = np.sqrt(1 - height**2)
         return np.stack([flat * np.cos(turn), flat * np.sin(turn), height], axis=1)
-    u = np.random.default_rng(1).standard_normal((SPREAD, d))
+    u = np.random.default_rng(1).standard_normal((SEARCHED_DIRECTIONS, d))
     return np.asarray(u / np.linalg.norm(u, axis=1)[:, None])
 
 
@@ -185,7 +193,11 @@ def largest_gains(
     order = np.argsort(gains)
     centres = grid[np.concatenate([order[:CANDIDATES], order[-CANDIDATES:]])]
     sides = np.repeat([-1.0, 1.0], CANDIDATES)
-    radius = 3 * (2 * np.pi if grid.shape[1] == 2 else np.sqrt(4 * np.pi * SPREAD)) / SPREAD
+    radius = (
+        3
+        * (2 * np.pi if grid.shape[1] == 2 else np.sqrt(4 * np.pi * SEARCHED_DIRECTIONS))
+        / SEARCHED_DIRECTIONS
+    )
     for _ in range(LEVELS):
         tried = centres[:, None] + radius * rng.uniform(
             -1, 1, (len(centres), CLOSE_UP, grid.shape[1])

@@ -20,9 +20,9 @@ from .populations import PIECES, ROUNDING, Spread, bias_of, library_gradient, sp
 
 TURNS = np.geomspace(0.3, 1e-6, 12)
 """Angles between neurons whose gradients are compared."""
-LOOK = 400
+CIRCLE_PLACES = 400
 """Places of neurons on the circle."""
-MANY = 200
+MOST_PIECES = 200
 """Pieces up to which gradients of neurons at all their ends are a matter of tenths of seconds."""
 
 
@@ -55,7 +55,7 @@ class Turning:
 def _lem25(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     found = spread(problem)
-    if found.left.size > MANY:
+    if found.left.size > MOST_PIECES:
         why = (
             f"f changes by {found.most - found.least:.2g}, over {found.left.size} straight "
             "pieces: too many"
@@ -65,7 +65,9 @@ def _lem25(evidence: Evidence) -> tuple[Check, ...]:
     x, y = inputs_of(problem).X[:, 0], problem.data.y
     inside = np.concatenate([found.left, found.right, (found.left + found.right) / 2, x])
     kinks = np.arctan2(-inside, 1.0)  # u·(x, 1) = 0 at these places
-    angles = np.concatenate([np.linspace(0, 2 * np.pi, LOOK, endpoint=False), kinks, kinks + np.pi])
+    angles = np.concatenate(
+        [np.linspace(0, 2 * np.pi, CIRCLE_PLACES, endpoint=False), kinks, kinks + np.pi]
+    )
     bound = found.longest**3 * found.densest / 2
     atoms = _atoms(problem, x, y)
     largest, jumping, noise = 0.0, 0.0, 0.0
@@ -136,7 +138,7 @@ def _same_gradient(problem: Problem, found: Spread, turning: Turning) -> tuple[C
 def _in_the_measure(problem: Problem, found: Spread, turning: Turning) -> Check:
     """J' and ∇J' of networks near this one: at most ½·max‖(x, 1)‖ times the distance of their f."""
     rng = np.random.default_rng(0)
-    angles = np.linspace(0, 2 * np.pi, LOOK, endpoint=False)
+    angles = np.linspace(0, 2 * np.pi, CIRCLE_PLACES, endpoint=False)
     mine, slope = turning.value(angles), turning.gradient(angles)
     a, W = problem.start
     largest, noise = 0.0, 0.0
@@ -174,9 +176,8 @@ def _predictor(problem: Problem, params: Any, x: Array) -> Array:
 
 lem25 = Claim(
     "C/lem25",
-    "On inputs with a bounded density J' has a Lipschitz gradient on S_±, and depends Lipschitz "
-    "on the measure; on atoms its"
-    " gradient jumps.",
+    "On inputs with a bounded density J' has a Lipschitz gradient on S_±, and depends Lipschitz on "
+    "the measure; on atoms its gradient jumps.",
     "C, Lemma 25",
     (RELU, INTERVALS, SIGNS, SEPARABLE),
     interval_problem,

@@ -15,17 +15,17 @@ from scipy.optimize import nnls
 from ..._core.arguments import Array
 from ...losses import ExponentialLoss, MarginLoss
 
-THIN = 1e-13
+EMPTY_CONE_DISTANCE = 1e-13
 """Distance of the origin from the hull of unit rows below which their cone has no inside: rounding
 of least squares."""
-CELLS = 6000
+MOST_CELLS = 6000
 """Cells beyond which an enumeration is given up: some ten seconds."""
 NODES = 24
 """Of a Gauss–Legendre rule on at most half a turn: a product of two cosines is then integrated to
 rounding."""
-RESOLVED = 1e-3
+SWEEP_WIDTH = 1e-3
 """Relative width at which a sweep over projections stops."""
-SETTLED = 1e-6
+SEARCH_EXCESS = 1e-6
 """Relative excess at which a search for the largest gain of squared ReLUs stops."""
 PATCHES = 200_000
 """Of a sweep at one time."""
@@ -41,14 +41,18 @@ def activation_cells(rows: Array) -> NDArray[np.bool_] | None:
     n); None where there are too many.
 
     Rows are added one by one; a half of a cell is dropped where the origin lies in the hull of its
-    signed rows. Thin cells that rounding drops lie within THIN of others.
+    signed rows. Thin cells that rounding drops lie within EMPTY_CONE_DISTANCE of others.
     """
     unit = rows / np.linalg.norm(rows, axis=1)[:, None]
     signs: list[Array] = [np.zeros(0)]
     for k in range(len(unit)):
         split = [np.append(old, s) for old in signs for s in (1.0, -1.0)]
-        signs = [new for new in split if _hull_distance(new[:, None] * unit[: k + 1]) > THIN]
-        if len(signs) > CELLS:
+        signs = [
+            new
+            for new in split
+            if _hull_distance(new[:, None] * unit[: k + 1]) > EMPTY_CONE_DISTANCE
+        ]
+        if len(signs) > MOST_CELLS:
             return None
     return np.array(signs) > 0
 
@@ -102,9 +106,9 @@ def largest_square_gain(rows: Array, signed: Array) -> float:
         radius = half * np.sqrt(d - 1)  # a cube's face is not nearer to the origin than the sphere
         uppers = np.abs(values) + across * radius + curvature * radius**2 / 2
         best = max(best, float(np.max(np.abs(values))))
-        unsettled = uppers > best * (1 + SETTLED)
+        unsettled = uppers > best * (1 + SEARCH_EXCESS)
         if not np.any(unsettled) or np.sum(unsettled) * len(corners) > PATCHES:
-            return max(best * (1 + SETTLED), float(np.max(uppers)))
+            return max(best * (1 + SEARCH_EXCESS), float(np.max(uppers)))
         faces = faces[unsettled]
         shifts = np.stack([np.insert(half * corners, axis, 0.0, axis=1) for axis in range(d)])[
             faces
@@ -160,9 +164,9 @@ def swept_distance(differences: Array, rank: int) -> tuple[float, float] | None:
     while True:
         values, uppers = _patch_bounds(differences, lengths, patches, rank, half * np.sqrt(d - 1))
         best = max(best, float(np.max(values)))
-        unsettled = uppers > best * (1 + RESOLVED)
+        unsettled = uppers > best * (1 + SWEEP_WIDTH)
         if not np.any(unsettled):
-            return best, best * (1 + RESOLVED)
+            return best, best * (1 + SWEEP_WIDTH)
         if np.sum(unsettled) * len(corners) > PATCHES:
             return best, float(np.max(uppers))
         faces = faces[unsettled]

@@ -11,18 +11,18 @@ from ...losses import ExponentialLoss, LogisticLoss, SmoothMargin
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind
 from .margin_examples import scores, scores_family
-from .margin_hypotheses import POSITIVE, SCORES, TIED, UNEQUAL
+from .margin_hypotheses import POSITIVE, SCORES, TIE_TOLERANCE, UNEQUAL
 from .margin_setting import Scores
 from .routes import precise_gradient, precise_smooth_margin
 
 SIZES = (1.0, 10.0, 1e3, 1e6)
 """β·min ū at which the lemmas are tried."""
-FAR = 60.0
+FAR_SCORE = 60.0
 """β times the distance of the second score at which its share e^{−60} is below rounding."""
 EPS = float(np.finfo(float).eps)
-SHARES = 1e-12
+WEIGHT_ERROR = 1e-12
 """Of soft-argmin weights at scores up to a thousand: exponents lose their last three digits."""
-FEWEST = 1e-280
+LEAST_SHARE = 1e-280
 """A share above this is a number that float64 holds with all digits."""
 SPREADS = (1.0, 5.0, 20.0)
 """Largest distances of scores at which S is looked at for concavity."""
@@ -30,9 +30,9 @@ DIRECTIONS = 6
 """Changes of scores along which it is, beside two coordinates."""
 APART = Decimal("1e-10")
 """Step of its second differences."""
-TWICE = 1e-15
+TRUNCATION = 1e-15
 """What their truncation leaves, with room."""
-SECOND = 1e-9
+VARIANCE_ERROR = 1e-9
 """Of a variance under weights in float64, for changes of some units."""
 DIGITS = "S with sixty digits"
 DIFFERENCES = "differences of S with sixty digits"
@@ -83,13 +83,13 @@ def _lem13(evidence: Evidence) -> tuple[Check, ...]:
                 null=mean,
             ),
         ]
-    others = u[u > least * (1 + TIED)]
+    others = u[u > least * (1 + TIE_TOLERANCE)]
     if others.size:
-        beta = FAR / float(np.min(others) - least)
-        share, ties = float(np.log(n / (n - others.size))), u[u <= least * (1 + TIED)]
+        beta = FAR_SCORE / float(np.min(others) - least)
+        share, ties = float(np.log(n / (n - others.size))), u[u <= least * (1 + TIE_TOLERANCE)]
         allowed = (
             np.exp(-beta * least)
-            + n * np.exp(-FAR)
+            + n * np.exp(-FAR_SCORE)
             + beta * np.max(ties - least)
             + 4 * EPS * (1 + beta * least)
         )
@@ -112,7 +112,7 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
     for size in SIZES:
         scaled = u * (size / least)
         weights, exact = smooth.weights(scaled, ones), precise_gradient(scaled, smooth.loss)
-        error = SHARES + 8 * EPS * size
+        error = WEIGHT_ERROR + 8 * EPS * size
         off = float(np.max(np.abs(weights - exact)))
         lowest = float(np.min(scaled))
         checks += [
@@ -141,7 +141,7 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
     slope = precise_gradient(np.full(1, u[first]), smooth.loss)[0]  # ℓ'/ℓ of the score that stays
     alone = precise_smooth_margin([Decimal(float(u[first]))], smooth.loss)
     bound = float(slope * np.exp(float(start - alone)) / u.size)
-    error = SHARES + 16 * EPS * float(u[first])
+    error = WEIGHT_ERROR + 16 * EPS * float(u[first])
     checks.append(
         Check(
             "least ∇_{i₀}S while u_{i₀} stays and others grow, over ℓ'(−u_{i₀})e^S/n",
@@ -163,15 +163,15 @@ def _flat(exact: Array) -> float | None:
 
 def _lem15(evidence: Evidence) -> tuple[Check, ...]:
     u, smooth, least = _scores(evidence)
-    off, ones = u > least * (1 + TIED), np.ones(u.size)
+    off, ones = u > least * (1 + TIE_TOLERANCE), np.ones(u.size)
     checks = []
-    for size in (*SIZES, FAR * least / float(np.min(u[off]) - least)):
+    for size in (*SIZES, FAR_SCORE * least / float(np.min(u[off]) - least)):
         scaled = u * (size / least)
         lowest = float(np.min(scaled))
         weights, exact = smooth.weights(scaled, ones), precise_gradient(scaled, smooth.loss)
         bound = np.exp(-(scaled - lowest)) / (1 - np.exp(-lowest) / 2)
-        seen = off & (bound > FEWEST)
-        error = SHARES + 8 * EPS * (size + float(np.max(scaled[seen], initial=0.0)))
+        seen = off & (bound > LEAST_SHARE)
+        error = WEIGHT_ERROR + 8 * EPS * (size + float(np.max(scaled[seen], initial=0.0)))
         place = f"at β·min ū = {size:.3g}"
         faint = float(np.max(weights[off & ~seen], initial=0.0))
         checks.append(
@@ -201,10 +201,10 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
         if np.any(off & ~seen):
             checks.append(
                 Check(
-                    f"largest share where the bound is below {FEWEST:g}, {place}",
+                    f"largest share where the bound is below {LEAST_SHARE:g}, {place}",
                     faint,
                     "<=",
-                    FEWEST,
+                    LEAST_SHARE,
                     0.0,
                     DIFFERENCES,
                 )
@@ -234,15 +234,15 @@ def _eq6(evidence: Evidence) -> tuple[Check, ...]:
                 off,
                 "==",
                 0.0,
-                SECOND,
+                VARIANCE_ERROR,
                 DIFFERENCES,
             ),
             Check(
                 "largest second derivative of S along any v: concave",
                 max(found),
                 "<=",
-                2 * TWICE,
-                TWICE,
+                2 * TRUNCATION,
+                TRUNCATION,
                 DIFFERENCES,
                 null=max(_second_derivative(*each, logistic) for each in along),
             ),
@@ -256,7 +256,7 @@ def _eq6(evidence: Evidence) -> tuple[Check, ...]:
             off,
             "==",
             0.0,
-            SECOND,
+            VARIANCE_ERROR,
             DIFFERENCES,
         ),
         Check(
@@ -265,7 +265,7 @@ def _eq6(evidence: Evidence) -> tuple[Check, ...]:
             worst,
             "==",
             1.0,
-            SECOND,
+            VARIANCE_ERROR,
             DIFFERENCES,
             null=min(_second_derivative(*each, other) / _bulge(each[0]) for each in along),
         ),
@@ -306,9 +306,8 @@ def _second_derivative(u: Array, v: Array, smooth: SmoothMargin) -> float:
 eq6 = Claim(
     "C/eq6",
     "For ℓ = exp the smooth margin S is concave: its second derivative is minus a variance under "
-    "∇S. For the logistic loss it is"
-    " concave nowhere: along v_i = 1 + e^{−u_i} it is ρ(ρ − 1) > 0, ρ = Σe^{−u_i}/Σlog(1 + "
-    "e^{−u_i}).",
+    "∇S. For the logistic loss it is concave nowhere: along v_i = 1 + e^{−u_i} it is ρ(ρ − 1) > 0, "
+    "ρ = Σe^{−u_i}/Σlog(1 + e^{−u_i}).",
     "C, eq. (6)",
     (SCORES, POSITIVE),
     scores,
@@ -321,8 +320,7 @@ eq6 = Claim(
 lem13 = Claim(
     "C/lem13",
     "S_β(ū) → min ū as β → ∞ where ℓ(u) ~ e^u as u → −∞ (C prints u → ∞): for exp and logistic "
-    "losses"
-    " within (log n + e^{−β·min ū})/β.",
+    "losses within (log n + e^{−β·min ū})/β.",
     "C, Lemma 13",
     (SCORES, POSITIVE),
     scores,

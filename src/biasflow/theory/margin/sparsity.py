@@ -17,7 +17,7 @@ from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
 from .margin_setting import given_limit, inputs_of
-from .margins import CELLS, PROVEN, SUMS, gain_of, measured_margins
+from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .routes import circle_kernel
 
 LONG = np.geomspace(3e-2, 2e-5, 7)
@@ -27,9 +27,9 @@ LINES = 5
 """Lines through pairs of inputs along which a classifier is looked at."""
 PLACES = 24
 """Places on each of them."""
-SOLVED = 1e-7
+PROGRAM_ERROR = 1e-7
 """Of linear programs: HiGHS asks its primal and dual residuals for 1e-7."""
-SEEN = 1e-6
+LEAST_ATOM = 1e-6
 """Mass below which an atom of a linear program's vertex is none: what its residuals leave."""
 VERTEX = "a vertex of the linear program over the maximiser's atoms, summed over its neurons"
 EPS = 16 * float(np.finfo(float).eps)
@@ -46,7 +46,7 @@ def _sparse(evidence: Evidence) -> tuple[Check, ...]:
         )
     longest = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     upper = max(best.certificate.dual, float(np.finfo(float).tiny))
-    error = (SUMS + SOLVED) * longest / upper
+    error = (SUM_ROUNDING + PROGRAM_ERROR) * longest / upper
     if error > TELLING:
         return (
             unknown_check(
@@ -74,7 +74,7 @@ def _sparse(evidence: Evidence) -> tuple[Check, ...]:
             error + gap,
             witness=VERTEX,
         ),
-        _proven(data, solved.stats["weights"], upper, PROVEN + error + gap),
+        _proven(data, solved.stats["weights"], upper, PROVEN_GAP + error + gap),
         _smooth(data),
     )
 
@@ -95,13 +95,13 @@ def few_atoms(measure: Particles, data: Dataset) -> tuple[Particles, int]:
     )
     found = l1_max_margin(Z)
     masses = np.maximum(found.value, 0.0)
-    kept = masses > SEEN * np.sum(masses)
+    kept = masses > LEAST_ATOM * np.sum(masses)
     few = Particles(
         merged.directions[kept], merged.signs[kept], np.log(masses[kept] / np.sum(masses[kept]))
     )
     margins = measured_margins(few, data)
     size = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
-    return few, int(np.sum(margins <= np.min(margins) + SOLVED * size))
+    return few, int(np.sum(margins <= np.min(margins) + PROGRAM_ERROR * size))
 
 
 def _proven(data: Dataset, weights: Array, upper: float, error: float) -> Check:

@@ -27,33 +27,33 @@ from .margin_setting import bias_column, inputs_of
 from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin, spread_directions
 from .routes import largest_square_gain
 
-NORM = 30.0
+LONG_LOG_NORM = 30.0
 """log β at which training is called long."""
-BEFORE = 24.0
+STILL_SINCE_LOG_NORM = 24.0
 """log β since when ∇S, the scores and the margin must have stood still."""
 RTOL = 1e-3
 """Of flows whose margin at the end is asked for: it is known far better than the weights."""
 RTOLS = (1e-4, 1e-3, 1e-2)
 """Of the flow that is compared with raw gradients, and of two looser ones that tell its error."""
-GAINED = 10**0.5
+LEAST_GAIN = 10**0.5
 """By which a tenth of the tolerance reduces the error of a margin flow at least, over two of them
 (test_kinks.py); third-order steps, tol^(−1/3) of them with an error of tol each, would give
 10^(2/3)."""
 CLOSED = RTOL
 """Relative distance from γ₁ that counts as arrived: where weights are known to 1e-3, no less can be
 told. C states no rate."""
-COARSE = 1e-2
+NARROW_BELOW = 1e-2
 """Narrowness below which the spacing of the searched directions, 0.025 on a sphere, is wider than
 the cells between kinks."""
-SEARCHED = 1e-4
+SEARCH_ERROR = 1e-4
 """Relative error of a searched γ₁: a grid of twenty thousand directions may miss a peak that is
 lower by this."""
 ROUNDING = 1e-9
 """By which a margin may exceed γ₁'s certified upper bound, relative."""
-PATIENCE = 5.0
+SHORTFALL_OVER_MOVE = 5.0
 """How many times as much as it moved since log β = 24 a margin must be short of γ₁ for it to be
 said to stand still there."""
-SETTLED = 0.02
+SETTLED_CHANGE = 0.02
 """Change of J' and of the scores since log β = 24, over their largest, up to which they are said to
 converge."""
 ALONG = "∇L followed in the weights"
@@ -87,7 +87,9 @@ class Trained:
 
     def _followed(self, rtol: float) -> Trajectory:
         limit = None if self.time_s is None else self.time_s / 4
-        return gradient_flow(self.problem, rtol=rtol, log_norm=NORM, throw=False, time_s=limit)
+        return gradient_flow(
+            self.problem, rtol=rtol, log_norm=LONG_LOG_NORM, throw=False, time_s=limit
+        )
 
     @cached_property
     def best(self) -> Limit:
@@ -150,12 +152,12 @@ class Trained:
 
     @property
     def arrived(self) -> bool:
-        return bool(self.log_norms[-1] >= NORM - 1e-3 and self.deficit <= CLOSED)
+        return bool(self.log_norms[-1] >= LONG_LOG_NORM - 1e-3 and self.deficit <= CLOSED)
 
     @cached_property
     def moved(self) -> float:
         """How much the margin changed since log β = 24, over γ₁."""
-        return abs(self.margin(-1) - self.margin(self.place(BEFORE))) / self.gamma
+        return abs(self.margin(-1) - self.margin(self.place(STILL_SINCE_LOG_NORM))) / self.gamma
 
     @cached_property
     def polished(self) -> float:
@@ -235,11 +237,13 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
     found, certificate = trained.searched, trained.best.certificate
     own = (found.lower + found.upper) / 2
     error = (
-        abs(found.gap) + SEARCHED + abs(certificate.dual - certificate.primal) / certificate.dual
+        abs(found.gap)
+        + SEARCH_ERROR
+        + abs(certificate.dual - certificate.primal) / certificate.dual
     )
-    worst = max(trained.margin(k) for k in (trained.place(BEFORE), -1))
+    worst = max(trained.margin(k) for k in (trained.place(STILL_SINCE_LOG_NORM), -1))
     quantity, narrow = "γ₁ over that of a search", narrowness(trained.problem.data.X)
-    if narrow < COARSE and trained._limit is None:
+    if narrow < NARROW_BELOW and trained._limit is None:
         second = unknown_check(
             quantity,
             "a search over directions is too coarse for inputs as near to each other "
@@ -286,7 +290,7 @@ def raw_check(trained: Trained) -> Check:
             float(np.max(np.abs(one - other))) for one, other in itertools.pairwise([mine, *looser])
         ]
         # one distance may be small by chance
-        owed = max(step / GAINED**k for k, step in enumerate(steps))
+        owed = max(step / LEAST_GAIN**k for k, step in enumerate(steps))
     else:
         mine = scores(p, trained.given.at(end))
         reach = float(np.max(np.linalg.norm(p.data.X, axis=1)))
@@ -306,7 +310,7 @@ def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
     """1 − margin/γ₁ at the end: closed; or open for want of width, which C's limits do not speak
     about; or for want of time."""
     quantity = f"1 − margin/γ₁ {what}"
-    if trained.log_norms[-1] < NORM - 1e-3 and trained.deficit > CLOSED:
+    if trained.log_norms[-1] < LONG_LOG_NORM - 1e-3 and trained.deficit > CLOSED:
         why = f"training ends at log β = {trained.log_norms[-1]:.3g}: {trained.flow.result.value}"
         return unknown_check(quantity, why)
     start = 1 - float(np.min(scores(trained.problem, trained.problem.start))) / trained.gamma
@@ -336,7 +340,7 @@ def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
 
 def _for_want_of_width(trained: Trained, ladder: bool) -> str:
     width = trained.problem.model.width
-    still = trained.deficit >= PATIENCE * trained.moved
+    still = trained.deficit >= SHORTFALL_OVER_MOVE * trained.moved
     words = (
         "finite width: a KKT point, not global; "
         if still
@@ -401,7 +405,7 @@ def _late_weights(evidence: Evidence) -> tuple[Array, int, int] | str:
     if p is None:
         p = evidence.network.loss.weights(evidence.network.model(run.flow.states, data.X), data.y)
     # the last step ends at a norm, too short for its weights to tell
-    early, last = run.place(BEFORE), len(run.log_norms) - 2
+    early, last = run.place(STILL_SINCE_LOG_NORM), len(run.log_norms) - 2
     if early >= last:
         return (
             f"training ends at log β = {run.log_norms[-1]:.3g}, before it can be seen to converge"
@@ -419,16 +423,16 @@ def _converges(evidence: Evidence) -> str | None:
     u = np.random.default_rng(0).standard_normal((500, data.d))
     force = np.maximum(u @ data.X.T, 0.0) ** (2 if run.squared else 1) @ (data.y * p).T
     off = float(np.max(np.abs(force[:, 1] - force[:, 0])) / np.max(np.abs(force)))
-    if off > SETTLED:
+    if off > SETTLED_CHANGE:
         return (
-            f"∇S still moves: J' changes by {off:.2g} of its largest from log β = {BEFORE:g} "
-            f"to {run.log_norms[-1]:.3g}"
+            f"∇S still moves: J' changes by {off:.2g} of its largest from log β = "
+            f"{STILL_SINCE_LOG_NORM:g} to {run.log_norms[-1]:.3g}"
         )
     seen = [scores(run.problem, run.state(k)) for k in (early, last)]
     off = float(np.max(np.abs(seen[1] - seen[0])) / np.max(np.abs(seen)))
     return (
         None
-        if off <= SETTLED
+        if off <= SETTLED_CHANGE
         else f"the normalised measure still moves: its scores change by {off:.2g} of the largest"
     )
 
@@ -459,8 +463,8 @@ def _smoothly(evidence: Evidence) -> str | None:
     )
     return (
         None
-        if off <= SETTLED
-        else f"∇J' still moves by {off:.2g} of its largest since log β = {BEFORE:g}"
+        if off <= SETTLED_CHANGE
+        else f"∇J' still moves by {off:.2g} of its largest since log β = {STILL_SINCE_LOG_NORM:g}"
     )
 
 

@@ -14,7 +14,7 @@ from ..fits import share_check
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import population, population_family
 from .margin_hypotheses import DATA, MARGIN, SEPARABLE, SIGNS, TWO_CLASSES
-from .margin_setting import DELTA, LOOSE, inputs_of, remembered
+from .margin_setting import DELTA, LOOSE_GAP, inputs_of, remembered
 from .margins import measured_margins
 from .routes import activation_cells, largest_gain
 
@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 
 def _thm22(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    whole = remembered(evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE))
+    whole = remembered(evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE_GAP))
     bound = margin_bound(data.X, whole.objective, DELTA)
     for count in SUBSAMPLES:
         rows = data.X[:count]
@@ -134,7 +134,7 @@ def _trained(places: Dataset, share: Array, seen: tuple[int, ...]) -> tuple[floa
     """Error on the population and margin on the sample of the F1 max-margin classifier of the
     places that were seen."""
     index = np.array(seen)
-    found = f1_max_margin(places.X[index], places.y[index], gap=LOOSE)
+    found = f1_max_margin(places.X[index], places.y[index], gap=LOOSE_GAP)
     values = measured_margins(found.value, places)
     return float(np.sum(share[values < 0])), float(np.min(values[index]))
 

@@ -21,7 +21,7 @@ TILTS = np.pi * np.array([1, 2, 3, 4, 5, 6, 7]) / 16
 """Angles t of neurons θ = (cos t·u, sin t·s); the fourth is balanced."""
 STRETCHES = np.append(np.geomspace(0.1, 10, 41), 1.0)
 """Factors c of neurons (a·c, w/c), all of one predictor."""
-SOLVED = 1e-7
+PROGRAM_ERROR = 1e-7
 """Of linear programs: HiGHS asks its primal and dual residuals for 1e-7."""
 
 
@@ -134,13 +134,13 @@ def _least_masses(X: Array, f: Array, directions: Array, reach: float) -> tuple[
     tilted_masses = np.delete(both.x.reshape(len(TILTS), -1), len(TILTS) // 2, axis=0)
     witness = "linear programs over neurons"
     return (
-        Check(quantity, both.fun / plain.fun, "==", 2.0, 10 * SOLVED, witness),
+        Check(quantity, both.fun / plain.fun, "==", 2.0, 10 * PROGRAM_ERROR, witness),
         Check(
             "its mass off ‖a‖ = |c|, relative",
             float(np.sum(tilted_masses)) / both.fun,
             "<=",
-            10 * SOLVED,
-            SOLVED,
+            10 * PROGRAM_ERROR,
+            PROGRAM_ERROR,
             witness,
             null=1 - 1 / len(TILTS),
         ),

@@ -35,9 +35,9 @@ from .local import constant_check, eigen_error, least_eigenvalue
 from .measured import EPS, SLOW_FLOW, Measured, exponential_check, farthest, measured, within_floats
 from .objectives import Objective, least_squares, logistic, objective_flow, squared_hinge
 
-CLEAR = 100.0
+CLEAR_OF_ERROR = 100.0
 """Times its error by which the drift under a squared hinge must exceed it to be called one."""
-LATE = (1e4, 1e9)
+FITTED_TIMES = (1e4, 1e9)
 """Times, in units of the start's own, over which the decay of D_φ is fitted: the offset c is 1e-4
 of them."""
 
@@ -191,7 +191,7 @@ def _drift(m: Measured, objective: Objective, labels: Array) -> list[Check]:
             f"|drift of D_φ(β*, β_t) − D_φ(β̄, β_t)| over its error, {name}",
             abs(drift) / error,
             ">=",
-            CLEAR,
+            CLEAR_OF_ERROR,
             **notes,
         ),
         Check(
@@ -213,7 +213,7 @@ def closed_form(p: PowerProblem, t: Array) -> Array:
 def _lem5_1(evidence: Evidence) -> tuple[Check, ...]:
     """β̇ = −β·F'(β), F' = μβⁿ/n, followed in log β; D_φ(0, β) from the entropy."""
     p: PowerProblem = evidence.problem
-    t = np.append(np.geomspace(1e-2, LATE[0], 30), np.geomspace(*LATE, 12)[1:]) / (
+    t = np.append(np.geomspace(1e-2, FITTED_TIMES[0], 30), np.geomspace(*FITTED_TIMES, 12)[1:]) / (
         p.mu * p.beta0**p.n
     )
     fine, rough = (_power_flow(p, t, tolerance) for tolerance in (1e-12, 1e-10))
@@ -224,7 +224,7 @@ def _lem5_1(evidence: Evidence) -> tuple[Check, ...]:
     D = np.array([float(potential.divergence(np.zeros(1), np.array([b]))) for b in fine])
     F = p.mu * fine ** (p.n + 1) / (p.n * (p.n + 1))
     loss = p.mu / (p.n * (p.n + 1)) * closed_form(p, t) ** (p.n + 1)
-    late, witness = t >= LATE[0] / (p.mu * p.beta0**p.n), "β̇ = −β·F'(β) followed in log β"
+    late, witness = t >= FITTED_TIMES[0] / (p.mu * p.beta0**p.n), "β̇ = −β·F'(β) followed in log β"
     bound = float(np.max(t * F)) / p.beta0
     return (
         Check(
@@ -360,10 +360,8 @@ def _sec5_3(evidence: Evidence) -> tuple[Check, ...]:
 sec5_1 = Claim(
     "R/sec5.1",
     "D_φ(β*, β_t) − D_φ(β̄, β_t) is constant for every F = ℓ(Xβ) whose minimisers share Xβ (least "
-    "squares, logistic on"
-    " data that are not separable), so the limit is the projection of the start; for a squared "
-    "hinge it moves."
-    " Checked on the problem's X, with sign(y) as classes.",
+    "squares, logistic on data that are not separable), so the limit is the projection of the "
+    "start; for a squared hinge it moves. Checked on the problem's X, with sign(y) as classes.",
     "R, §5.1",
     (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK),
     mirror_problem,

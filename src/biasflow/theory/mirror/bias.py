@@ -12,7 +12,7 @@ from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import MIRROR, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from ..witness import LENIENT, WITNESS_RTOL
+from ..witness import ERROR_FACTOR, WITNESS_RTOL
 from .conditions import ATTAINED, MOVES, ONTO, START
 from .given import about_a_limit, about_no_limit
 from .measured import AT_END, EPS, Measured, farthest, measured, membership_check, within_floats
@@ -20,16 +20,16 @@ from .mirror_witness import primal_flow
 
 RIVALS = 6
 """Other minimisers with which a projection is compared."""
-ROUNDED = 1e-13
+ROUNDED_SHARE = 1e-13
 """Share of F(β₀) below which a change of F is rounding: F is a sum of squares of differences of
 order one."""
-FALLEN = 0.9
+JUDGED_SHARE = 0.9
 """Share of F(β₀) from which the length of ∇φ's path is judged: at the start it may attain its
 bound."""
-APART = 0.3
+START_DISTANCE = 0.3
 """Distance of a second start from the first in ∇φ, over how far that goes: another curve, in the
 same place."""
-COMPARED = 40
+TIMES_COMPARED = 40
 """Times at which two flows are compared."""
 
 
@@ -43,7 +43,7 @@ def limit_checks(evidence: Evidence) -> tuple[Check, ...]:
         m.best,
         max(float(np.max(np.abs(m.best))), float(np.max(np.abs(m.start)))),
     )
-    error = float(np.max(LENIENT * m.spread[-1] + 2 * m.remaining + m.best_error)) / size
+    error = float(np.max(ERROR_FACTOR * m.spread[-1] + 2 * m.remaining + m.best_error)) / size
     far = f"the flow still has {error:.2g} of its way to go"
     distance = "‖β(T) − β*‖_∞ over the larger of ‖β*‖_∞, ‖β₀‖_∞, flow against projection"
     reached, kernel = m.betas[-1], nearest(m.X, m.y, m.start)
@@ -176,11 +176,11 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     m = measured(evidence)
     notes = m.notes
     F = evidence.half_loss if len(evidence.half_loss) == len(m.F) else m.F
-    chosen = np.unique(np.linspace(0, len(m.times) - 1, COMPARED).astype(int))
+    chosen = np.unique(np.linspace(0, len(m.times) - 1, TIMES_COMPARED).astype(int))
     lost, quadrature = m.integral(m.dissipation, np.arange(len(m.times)))
     off = np.abs(np.diff(F) + np.diff(lost))
     spans = np.diff(m.times) * np.maximum(m.dissipation_error[1:], m.dissipation_error[:-1])
-    allowed = m.F_error[1:] + m.F_error[:-1] + np.diff(quadrature) + spans + ROUNDED * F[0]
+    allowed = m.F_error[1:] + m.F_error[:-1] + np.diff(quadrature) + spans + ROUNDED_SHARE * F[0]
     k = farthest(off, allowed)
     name = "|F(t₂) − F(t₁) + ∫⟨∇F, ∇F/φ''⟩dt| over F(β₀), where it is farthest beyond its error"
     checks = [
@@ -200,7 +200,7 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
         unsure = np.linalg.norm(np.where(np.isfinite(m.dual_error), m.dual_error, 0.0), axis=1)[
             1:
         ] / (speed * m.times[1:])
-    reach = int(np.argmax(np.where((unsure < AT_END) & (F[1:] <= FALLEN * F[0]), path, 0.0)))
+    reach = int(np.argmax(np.where((unsure < AT_END) & (F[1:] <= JUDGED_SHARE * F[0]), path, 0.0)))
     checks.append(
         Check(
             "max ‖∇φ(β(t)) − ∇φ(β₀)‖/(t‖X‖√(2F₀)), which excludes blow-up",
@@ -244,7 +244,7 @@ def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     back = np.linalg.pinv(m.X.T)
     reached = float(np.max(np.abs(m.dual[-1][np.isfinite(m.dual[-1])]), initial=0.0))
     shift = np.random.default_rng(3).standard_normal(len(m.y))
-    shift *= APART * reached / float(np.max(np.abs(m.X.T @ shift)))
+    shift *= START_DISTANCE * reached / float(np.max(np.abs(m.X.T @ shift)))
     with np.errstate(all="ignore"):
         start = np.asarray(f.inverse(f.gradient(m.start) + m.X.T @ shift), dtype=np.float64)
     if not np.all(np.isfinite(start)):
@@ -279,8 +279,7 @@ def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
 lemA1 = Claim(
     "R/lemA1",
     "From every β₀ ∈ D (R^d in print) the mirror flow exists for all time and is unique, because "
-    "solutions do not part; F never"
-    " rises along it, and ∇φ(β) stays in ∇φ(β₀) + Im Xᵀ.",
+    "solutions do not part; F never rises along it, and ∇φ(β) stays in ∇φ(β₀) + Im Xᵀ.",
     "R, Lemma A.1",
     (MIRROR, SQUARE, START, ONTO, MOVES),
     mirror_problem,
@@ -292,8 +291,7 @@ lemA1 = Claim(
 thm2_2 = Claim(
     "R/thm2.2",
     "Mirror flow converges to the Bregman projection of β₀ onto the minimisers of F: Xβ* = y, or "
-    "the least-squares fit ŷ where"
-    " y is out of reach, and ∇φ(β*) − ∇φ(β₀) ∈ Im Xᵀ.",
+    "the least-squares fit ŷ where y is out of reach, and ∇φ(β*) − ∇φ(β₀) ∈ Im Xᵀ.",
     "R, Theorem 2.2",
     (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),
     mirror_problem,

@@ -19,16 +19,16 @@ from .conditions import MOVES, START
 from .given import about_a_limit
 from .measured import AT_END, EPS, Measured, within_floats
 
-PUSHED = 1e-6
+PUSHED_SLOPE = 1e-6
 """Slope of F at its minimum, over its largest possible one, above which a coordinate is certainly
 held at the wall."""
-GONE = 1e-9
+ON_WALL_BELOW = 1e-9
 """|β*_i| over ‖β*‖_∞ below which β* counts as on the wall: the residual at which its solver may
 stop."""
-TIGHT = (1e-12, 1e-6)
+UNCERTAIN_ROOM = (1e-12, 1e-6)
 """Room of minimisers inside the domain, over their size, between which the tolerance of a linear
 program decides."""
-FARTHEST = 1e12
+VARIABLE_BOUND = 1e12
 """Bound on the variables of the program for a minimiser inside, which its tolerance needs."""
 
 
@@ -68,8 +68,10 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     slopes = f.signs * (m.X.T @ (m.fit - m.y))
     left = float(np.linalg.norm(m.fit - m.y))
     # then F has no slope, and holds nothing at the wall
-    fitted = left <= PUSHED * float(np.linalg.norm(m.y))
-    held = (f.signs != 0) & (slopes > PUSHED * np.linalg.norm(m.X, axis=0) * left) & (not fitted)
+    fitted = left <= PUSHED_SLOPE * float(np.linalg.norm(m.y))
+    held = (
+        (f.signs != 0) & (slopes > PUSHED_SLOPE * np.linalg.norm(m.X, axis=0) * left) & (not fitted)
+    )
     infimum = 0.5 * float(np.sum((m.fit - m.y) ** 2))
     size = max(float(np.max(np.abs(best))), float(np.max(np.abs(m.start))))
     notes = m.notes
@@ -77,7 +79,7 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
         _end(m, held, size, notes),
         _lost(m, notes),
         _equation_5(m, infimum, notes),
-        *rival_checks(m, np.flatnonzero(~held & (np.abs(best) > GONE * size))),
+        *rival_checks(m, np.flatnonzero(~held & (np.abs(best) > ON_WALL_BELOW * size))),
         _inside(m, size),
         _fitted(m),
     )
@@ -96,7 +98,7 @@ def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
     step = np.abs(root * np.linalg.lstsq(m.X * root, m.fit - m.X @ end, rcond=None)[0])
     error = float(np.max(m.spread[-1] + 2 * step + m.best_error)) / size
     still = float(np.max(np.abs(end[held]), initial=0.0)) / size
-    slow = (~held) & (m.formulas.signs != 0) & (np.abs(m.best) <= GONE * size)
+    slow = (~held) & (m.formulas.signs != 0) & (np.abs(m.best) <= ON_WALL_BELOW * size)
     if error > AT_END or still > AT_END or np.any(np.abs(end[slow]) > AT_END * size):
         return unknown_check(name, f"the flow still has {max(error, still):.2g} of its way to go")
     apart = np.where(held, np.abs(m.best), np.abs(end - m.best))
@@ -156,7 +158,7 @@ def _inside(m: Measured, size: float) -> Check:
         b_ub=np.zeros(confined.size),
         A_eq=np.hstack([m.X, np.zeros((len(m.y), 1))]),
         b_eq=m.fit / unit,
-        bounds=[(-FARTHEST, FARTHEST)] * d + [(None, 1.0)],
+        bounds=[(-VARIABLE_BOUND, VARIABLE_BOUND)] * d + [(None, 1.0)],
         method="highs",
     )
     if found.status != 0:
@@ -164,14 +166,14 @@ def _inside(m: Measured, size: float) -> Check:
             name, f"the linear program for a minimiser inside: {found.message.splitlines()[0]}"
         )
     room, least = float(found.x[d]), float(np.min((signs * m.best)[confined])) / size
-    if TIGHT[0] < room < TIGHT[1]:
+    if UNCERTAIN_ROOM[0] < room < UNCERTAIN_ROOM[1]:
         return unknown_check(
             name, f"minimisers are within {room:.1g} of the boundary: which side is beyond rounding"
         )
-    there = room >= TIGHT[1]
+    there = room >= UNCERTAIN_ROOM[1]
     return Check(
         name,
-        float(least > (0.0 if there else GONE)),
+        float(least > (0.0 if there else ON_WALL_BELOW)),
         "==",
         float(there),
         witness="a linear program on the fit",
@@ -189,9 +191,8 @@ def _fitted(m: Measured) -> Check:
 thm2_3 = Claim(
     "R/thm2.3",
     "Where φ extends continuously, and strictly convex, to the closed domain, mirror flow "
-    "converges to the Bregman"
-    " projection of β₀ onto the minimisers of F there, on the boundary where no minimiser lies "
-    "inside.",
+    "converges to the Bregman projection of β₀ onto the minimisers of F there, on the boundary "
+    "where no minimiser lies inside.",
     "R, Theorem 2.3",
     (MIRROR, SQUARE, START, HALF_LINES, CONTINUOUS, MOVES),
     boundary_problem,

@@ -27,21 +27,21 @@ from .given import about_no_limit
 
 DRAWS = 20_000
 """Networks drawn of each kind."""
-AIMED = 100_000
+AIMED_DRAWS = 100_000
 """Neurons drawn where failures are, of each kind: they give p_d to a few percent in hundreds of
 dimensions."""
 AT_ONCE = 2_000_000
 """Numbers drawn at once."""
-SURE = 1 - 1e-6
+CONFIDENCE = 1 - 1e-6
 """Confidence of each interval: a verdict has a dozen of them, and a search looks at hundreds of
 problems."""
-FEWEST = 100
+FEWEST_EXPECTED = 100
 """Networks in the cone, and outside, that are expected among the draws where their share is
 compared."""
-HIGH = 30
+HIGH_DIMENSION = 30
 """A dimension in which hardly any network drawn fails: p_d is looked at in as many or more."""
-AIM = f"{AIMED} draws aimed at failures"
-SHORT = 0.5
+AIM = f"{AIMED_DRAWS} draws aimed at failures"
+AIMED_SHARE = 0.5
 """Of 1/√(d/2), by which |b| may be below ‖a‖ where Gaussian weights are aimed: some of the draws do
 not fail."""
 
@@ -88,7 +88,7 @@ def aimed(rng: np.random.Generator, kind: str, d: int, count: int) -> tuple[Arra
         a = np.sqrt(0.5) * rng.standard_normal((count, d))
         squares = np.sum(a**2, axis=1)
         rate, excess = np.sqrt(d / 2), rng.exponential(size=count)
-        b = np.sqrt(squares) + (excess - SHORT) / rate
+        b = np.sqrt(squares) + (excess - AIMED_SHARE) / rate
         of_a = squares / 2 - d / 2 * np.log(2.0)
         of_b = 0.5 * np.log(2 / np.pi) - b**2 / 2 - (np.log(rate) - excess)
         return a, b, np.where(b > 0, of_a + of_b, -np.inf)
@@ -103,7 +103,7 @@ def aimed(rng: np.random.Generator, kind: str, d: int, count: int) -> tuple[Arra
 
 def failure_of_draws(d: int, kind: str) -> tuple[float, float]:
     """The logarithm of P(‖a‖ < |b|) by draws that are aimed, and the error of P over P."""
-    rng, logs, left = np.random.default_rng((137, d, len(kind))), [], AIMED
+    rng, logs, left = np.random.default_rng((137, d, len(kind))), [], AIMED_DRAWS
     while left:
         count = max(1, min(left, AT_ONCE // (d + 1)))
         a, b, log_ratio = aimed(rng, kind, d, count)
@@ -113,7 +113,7 @@ def failure_of_draws(d: int, kind: str) -> tuple[float, float]:
     top = float(np.max(found))
     shares = np.exp(found - top)
     mean = float(np.mean(shares))
-    error = float(norm.ppf((1 + SURE) / 2) * np.std(shares) / np.sqrt(len(shares)) / mean)
+    error = float(norm.ppf((1 + CONFIDENCE) / 2) * np.std(shares) / np.sqrt(len(shares)) / mean)
     return top + float(np.log(mean)), error
 
 
@@ -123,7 +123,7 @@ def _cone(evidence: Evidence) -> tuple[Check, ...]:
     for kind in ("Gaussian", "uniform"):
         found = {
             dimension: failure_of_draws(dimension, kind)
-            for dimension in {d, 2 * d, max(d, HIGH), 2 * max(d, HIGH)}
+            for dimension in {d, 2 * d, max(d, HIGH_DIMENSION), 2 * max(d, HIGH_DIMENSION)}
         }
         checks += [check for dimension in (d, 2 * d) for check in _share(dimension, m, kind)]
         for dimension, (log_found, error) in sorted(found.items()):
@@ -133,7 +133,7 @@ def _cone(evidence: Evidence) -> tuple[Check, ...]:
             )
             ratio = float(np.exp(log_found - log_failing(dimension, kind)))
             checks.append(Check(name, ratio, "==", 1.0, error, witness=AIM))
-        for dimension in sorted({d, max(d, HIGH)}):
+        for dimension in sorted({d, max(d, HIGH_DIMENSION)}):
             (near, near_error), (far, far_error) = found[dimension], found[2 * dimension]
             name = (
                 f"{kind} weights: log₂ of P(‖a‖ < |b|) at d = {2 * dimension} over that at "
@@ -159,10 +159,10 @@ def _share(d: int, m: int, kind: str) -> list[Check]:
     p_d itself has to tell."""
     name = f"{kind} weights, d = {d}, m = {m}: share of networks in the cone"
     expected = all_inside(d, m, kind)
-    if min(expected, 1 - expected) * DRAWS < FEWEST:
+    if min(expected, 1 - expected) * DRAWS < FEWEST_EXPECTED:
         return []
     count = successes(d, m, kind)
-    interval = binomtest(count, DRAWS).proportion_ci(SURE, method="exact")
+    interval = binomtest(count, DRAWS).proportion_ci(CONFIDENCE, method="exact")
     share = count / DRAWS
     error = interval.high - share if share < expected else share - interval.low
     return [
@@ -176,16 +176,15 @@ def cone_family(key: int) -> Problem:
         return network_family(key)
     rng = np.random.default_rng((139, key))
     return fixed_directions_problem(
-        key, n=3, d=int(rng.integers(HIGH, 200)), m=int(rng.integers(2, 60))
+        key, n=3, d=int(rng.integers(HIGH_DIMENSION, 200)), m=int(rng.integers(2, 60))
     )
 
 
 cone = Claim(
     "R/cone",
-    "With independent weights the condition ‖a_j‖ ≥ |b_j| holds for all m neurons with "
-    "probability (1 − p_d)^m, where p_d is"
-    " I_{1/2}(d/2, ½) for Gaussian and V_d/(2^d(d+1)) for uniform ones: p_{2d} ≤ 2^{−d/2}p_d, so "
-    "very likely in high dimension.",
+    "With independent weights the condition ‖a_j‖ ≥ |b_j| holds for all m neurons with probability "
+    "(1 − p_d)^m, where p_d is I_{1/2}(d/2, ½) for Gaussian and V_d/(2^d(d+1)) for uniform ones: "
+    "p_{2d} ≤ 2^{−d/2}p_d, so very likely in high dimension.",
     "R, A.2, last paragraph, and Figure 5 (the probabilities are ours)",
     (FIXED,),
     fixed_directions_problem,

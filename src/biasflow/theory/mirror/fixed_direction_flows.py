@@ -22,12 +22,12 @@ from ..evidence import Evidence
 from ..examples import fixed_directions_problem, merged_family, network_family, twin_problem
 from ..hypotheses import CONE, FELT, FIXED, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
-from .followed import SAFE, SAVED, TIGHT, Followed, followed_weights
+from .followed import DUAL_RTOL, GIVEN_ERROR_FACTOR, SAVED, Followed, followed_weights
 from .formulas import formulas_of
 from .given import about_no_limit
 from .measured import EPS, Measured, farthest
 
-KNOWN = 1e-3
+KNOWN_ERROR = 1e-3
 """Error of ∇φ, over its largest change, beyond which a neuron is left out: its β is at rounding."""
 
 
@@ -45,7 +45,7 @@ class Reduced(Measured):
         self.X = np.maximum(p.data.X @ p.model.directions[first].T, 0.0)
         self.start = np.asarray(np.bincount(groups, a0 * b0), dtype=np.float64)
         self.r = np.array([printed_radius(a0[groups == k], b0[groups == k]) for k in range(count)])
-        self.edge = edge = self.r <= SAFE * EPS * np.bincount(groups, a0**2)
+        self.edge = edge = self.r <= GIVEN_ERROR_FACTOR * EPS * np.bincount(groups, a0**2)
         potential = ScaledPotential(
             0.5, Hypentropy(np.where(edge, 0.0, self.r), sign=np.sign(self.start))
         )
@@ -122,7 +122,7 @@ def mirror_equation(m: Reduced) -> Check:
     size = float(np.max(np.abs(pushed)))
     allowed = error + quadrature[:, None] + along
     with np.errstate(invalid="ignore"):
-        known = np.isfinite(moved) & (allowed <= KNOWN * size)
+        known = np.isfinite(moved) & (allowed <= KNOWN_ERROR * size)
     if not np.any(known):
         return unknown_check(name, "∇φ has not moved by more than its error")
     off = np.where(known, np.abs(moved - pushed), 0.0)
@@ -150,7 +150,7 @@ def _thm3_4(evidence: Evidence) -> tuple[Check, ...]:
     m = Reduced(evidence, followed, np.arange(p.model.width))
     quantity = "‖β(t) − a(t)b(t)‖_∞ over ‖β‖_∞, mirror flow against the weights"
     try:
-        dual = gradient_flow(p, times=_compared(m), rtol=TIGHT)
+        dual = gradient_flow(p, times=_compared(m), rtol=DUAL_RTOL)
         agreement = _agreement(m, dual, p.model.effective(dual.states), quantity)
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
@@ -190,7 +190,7 @@ def _lemA2(evidence: Evidence) -> tuple[Check, ...]:
     a, b = flow.states
     a0, b0 = p.start
     size = float(np.max(np.abs(a) + np.abs(b))) ** 2
-    stated = SAFE * flow.predictor_error[:, None] * np.ones_like(a)
+    stated = GIVEN_ERROR_FACTOR * flow.predictor_error[:, None] * np.ones_like(a)
     error = followed.error(_difference, lambda w, e: 2 * (w[0] * e[0] + w[1] * e[1]), stated) / size
     inside = _difference(flow.states) / size
     drift = np.abs(inside - _difference((a0, b0)) / size)
@@ -249,7 +249,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     m, library = Reduced(evidence, followed, merged.groups), merged.mirror
     quantity = "‖β_k(t) − Σa_jb_j‖_∞ over ‖β‖_∞, merged mirror flow against the weights"
     try:
-        flow = mirror_flow(library, times=_compared(m), rtol=TIGHT)
+        flow = mirror_flow(library, times=_compared(m), rtol=DUAL_RTOL)
         agreement = _agreement(m, flow, flow.states, quantity)
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
@@ -279,7 +279,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
         )
 
     drift = np.abs(share(m.weights) - relative(m.r, top) ** 2)
-    stated = SAFE * relative(
+    stated = GIVEN_ERROR_FACTOR * relative(
         np.broadcast_to(followed.flow.predictor_error[:, None], drift.shape), top
     )
     error = followed.error(share, moved, stated)

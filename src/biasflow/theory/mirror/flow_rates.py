@@ -23,7 +23,7 @@ from .given import about_a_limit
 from .measured import (
     EPS,
     SLOW_FLOW,
-    SLOWER,
+    SLOWER_FACTOR,
     Measured,
     ended_check,
     exponential_check,
@@ -32,13 +32,13 @@ from .measured import (
     within_floats,
 )
 
-SHARES = 8
+TIMES_COMPARED = 8
 """Times at which equation (2) is compared in its integrated form."""
 OTHERS = {"another, near": 0.03, "another": 1.0, "another, far": 30.0}
 """Distances from β*, over its size, of minimisers with which equation (2) is compared."""
-SURE = 1e-3
+KNOWN_ERROR = 1e-3
 """Error of a ratio that is compared with one, beyond which a time is left out."""
-SAFE = 3.0
+ERROR_FACTOR = 3.0
 """Times the estimated errors of D at the ends of the window: at its last end D is hardly known, and
 so is its error."""
 DECADES = 2.0
@@ -50,7 +50,7 @@ def eq2_checks(m: Measured, targets: tuple[Minimiser, ...] | None = None) -> tup
     """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫(F − F*) for minimisers β̄, by default β* and the nearest:
     equation (2) is an equality."""
     targets = minimisers(m)[:2] if targets is None else targets
-    index = np.unique(np.searchsorted(-m.D, -m.D[0] * np.linspace(1, 0.02, SHARES))).clip(
+    index = np.unique(np.searchsorted(-m.D, -m.D[0] * np.linspace(1, 0.02, TIMES_COMPARED))).clip(
         1, len(m.times) - 1
     )
     index = np.unique(np.append(index, len(m.times) - 1))
@@ -70,7 +70,7 @@ def eq2_checks(m: Measured, targets: tuple[Minimiser, ...] | None = None) -> tup
         fallen = D[0] - D[index]
         unsure = (error[0] + error[index] + quadrature + along) / total
         off = np.abs(fallen / total - 1)
-        k = farthest(np.where(unsure < SURE, off, 0.0), unsure)
+        k = farthest(np.where(unsure < KNOWN_ERROR, off, 0.0), unsure)
         checks.append(
             Check(quantity, float(fallen[k] / total[k]), "==", 1.0, float(unsure[k]), **m.notes)
         )
@@ -120,7 +120,7 @@ def _eq2(evidence: Evidence) -> tuple[Check, ...]:
         share = 2 * m.times * m.excess / D[0]
         unsure = 2 * m.times * m.excess_error / D[0] + error[0] / D[0] * share
         name = f"max over t of 2t·(F(β(t)) − F*)/D_φ(β̄, β₀), β̄ = {target.name} (equation 3, halved)"
-        checks.append(largest_check(name, share, unsure, 1.0, SLOWER, m))
+        checks.append(largest_check(name, share, unsure, 1.0, SLOWER_FACTOR, m))
     if len(targets) < 3:
         checks.append(Check("minimisers of F", 1.0, "==", 1.0, witness="the rank of X"))
     return (*checks, ended_check(m))
@@ -131,7 +131,7 @@ def largest_check(
 ) -> Check:
     """The largest of some numbers against a bound, where they are known well enough; `slower`:
     times which a slower flow has."""
-    known = np.flatnonzero((errors < SURE * bound) & np.isfinite(values))
+    known = np.flatnonzero((errors < KNOWN_ERROR * bound) & np.isfinite(values))
     if known.size == 0:
         return unknown_check(quantity, "its error exceeds a thousandth everywhere")
     k = int(known[np.argmax(values[known])])
@@ -148,7 +148,7 @@ def _eq3(evidence: Evidence) -> tuple[Check, ...]:
     share = m.times * m.excess / m.D[0]
     error = m.times * m.excess_error / m.D[0] + m.D_error[0] / m.D[0] * share
     bound = largest_check(
-        "max over t of t·(F(β(t)) − F*)/D_φ(β*, β₀)", share, error, 1.0, SLOWER, m
+        "max over t of t·(F(β(t)) − F*)/D_φ(β*, β₀)", share, error, 1.0, SLOWER_FACTOR, m
     )
     return (bound, *eq2_checks(m), ended_check(m))
 
@@ -170,7 +170,7 @@ def _sharp(evidence: Evidence) -> tuple[Check, ...]:
             2 * t * m.D / nu,
             2 * t * m.D_error / nu,
             1.0,
-            SLOWER,
+            SLOWER_FACTOR,
             m,
         ),
         largest_check(
@@ -178,7 +178,7 @@ def _sharp(evidence: Evidence) -> tuple[Check, ...]:
             quadratic * m.F,
             quadratic * m.F_error,
             1.0,
-            SLOWER**2,
+            SLOWER_FACTOR**2,
             m,
         ),
         exponential_check(
@@ -237,7 +237,11 @@ def late_rate(m: Measured) -> Check:
         if m.resolved.size
         else m.resolved
     )
-    if window.size < 2 or m.D[window[0]] > SURE * m.D[0] or m.D[window[0]] < 10 * m.D[window[-1]]:
+    if (
+        window.size < 2
+        or m.D[window[0]] > KNOWN_ERROR * m.D[0]
+        or m.D[window[0]] < 10 * m.D[window[-1]]
+    ):
         return unknown_check(
             name, "the flow was not followed until its decay is that of its slowest mode"
         )
@@ -249,7 +253,9 @@ def late_rate(m: Measured) -> Check:
     curvature = float(np.max(np.abs(0.5 * linear / m.D[window] - 1)))
     first, last = int(window[0]), int(window[-1])
     fallen = float(np.log(m.D[first] / m.D[last]))
-    unsure = SAFE * float(m.D_error[first] / m.D[first] + m.D_error[last] / m.D[last]) / fallen
+    unsure = (
+        ERROR_FACTOR * float(m.D_error[first] / m.D[first] + m.D_error[last] / m.D[last]) / fallen
+    )
     rounding = EPS * float(modes[-1] / modes[0]) * len(modes)
     pace = fallen / float(m.times[last] - m.times[first]) / (2 * float(modes[0]))
     error = mixture + curvature + unsure + rounding
@@ -259,8 +265,7 @@ def late_rate(m: Measured) -> Check:
 eq2 = Claim(
     "R/eq2",
     "For every minimiser β̄ ∈ D of F, dD_φ(β̄, β(t))/dt = −2(F(β(t)) − F*) (print: ≤ −(F − F*)), "
-    "so that D_φ(β̄, β(t)) falls and"
-    " F(β(t)) − F* ≤ D_φ(β̄, β₀)/(2t), half of equation (3).",
+    "so that D_φ(β̄, β(t)) falls and F(β(t)) − F* ≤ D_φ(β̄, β₀)/(2t), half of equation (3).",
     "R, equation (2), sharpened",
     (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),
     mirror_problem,
@@ -287,9 +292,8 @@ eq3 = Claim(
 sharp = Claim(
     "R/sharp",
     "D_φ(β*, β(t)) ≤ ‖ν*‖²/(2t), F ≤ ‖ν*‖²/(2t²), D_φ ≤ D_φ(β*, β₀)·e^{−2·inf w·σ_min(X)²·t} with "
-    "w = (φ*)'',"
-    " and D finally decays at the rate 2λ_min(X·diag(w*)·Xᵀ), unless the start has no part in "
-    "that mode.",
+    "w = (φ*)'', and D finally decays at the rate 2λ_min(X·diag(w*)·Xᵀ), unless the start has no "
+    "part in that mode.",
     "dual gradient flow; sharpens R, Lemmas 3.6 and 3.7",
     (MIRROR, SQUARE, START, CONSISTENT, MOVES, REACHED, FULL_RANK),
     mirror_problem,

@@ -23,9 +23,9 @@ from ..._core.trees import leaf_map
 from ...flows.weights import second_run
 from ..evidence import Evidence
 from ..witness import downhill, leaf_stack
-from .mirror_witness import LONGEST
+from .mirror_witness import LONGEST_TIME
 
-TIGHT = 1e-10
+DUAL_RTOL = 1e-10
 """Tolerance of the dual flow."""
 FINE, COARSE = 1e-12, 1e-10
 """Tolerances of the two runs: the finest that the integrator honours, and a hundred times that."""
@@ -34,12 +34,12 @@ SAVED, LEAST = 33, 3
 STEPS = 1000
 """Of each run: ten times what a flow takes that is not stiff; one that is, is judged as far as that
 goes."""
-MOST = 201
+MOST_KEPT = 201
 """Steps that are kept: beyond that every so many."""
-ROUNDED = 8
+READING_ROUNDINGS = 8
 """Units of rounding in reading a quantity off the weights: a few operations on either side of a
 difference."""
-SAFE = 10.0
+GIVEN_ERROR_FACTOR = 10.0
 """Times its stated error that a flow may be off which somebody handed in: estimates are of the
 order of the error, no bounds."""
 EPS = float(np.finfo(float).eps)
@@ -70,7 +70,7 @@ class Followed:
         """Of a quantity at the flow's times and halfway before. Where two runs cross their distance
         is zero, the error is not."""
         size = leaf_map(np.abs, self.flow.states)
-        read = ROUNDED * EPS * sensitivity(size, size)
+        read = READING_ROUNDINGS * EPS * sensitivity(size, size)
         if self.ends is None:
             return stated + read
         off = np.maximum.accumulate(np.abs(quantity(self.states) - quantity(self.coarse)), axis=0)
@@ -116,7 +116,7 @@ def followed_weights(evidence: Evidence) -> Followed | str:
             f"a second method did not follow the weights ({run.result.value}): their error is "
             "not known"
         )
-    times = ends[np.unique(np.linspace(0, len(ends) - 1, MOST).astype(int))]
+    times = ends[np.unique(np.linspace(0, len(ends) - 1, MOST_KEPT).astype(int))]
     grid = np.sort(np.append(times, (times[1:] + times[:-1]) / 2))
     states, coarse, fine, path = (
         leaf_stack([each.at(float(t)) for t in at])
@@ -139,4 +139,4 @@ def _far(problem: Problem) -> float:
     many times over."""
     pull = max(float(np.max(np.abs(leaf))) for leaf in downhill(problem, problem.start))
     size = max(float(np.max(np.abs(leaf))) for leaf in problem.start)
-    return LONGEST * size / max(pull, float(np.finfo(float).tiny))
+    return LONGEST_TIME * size / max(pull, float(np.finfo(float).tiny))

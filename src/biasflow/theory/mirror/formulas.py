@@ -18,7 +18,7 @@ from ..._core.arguments import SMALLEST_NORMAL, Array
 from ...potentials import DepthPotential, Entropy, Euclidean, Hypentropy, Potential, ScaledPotential
 
 EPS = float(np.finfo(float).eps)
-NEAR = 0.5
+NEAR_DISTANCE = 0.5
 """Distance of two points, over the length on which φ'' changes, up to which D_φ is the integral of
 φ'' between them."""
 NODES = 16
@@ -30,12 +30,12 @@ STEP = 1e-3
 DIFFERENCED = 24 / 30 * (2 * STEP) ** 4
 """Relative error of such a φ'': h⁴φ⁽⁶⁾/(30φ''), at most 4!/scale⁴ in the bracket for analytic φ,
 whose scale is known up to a factor of two."""
-CONVERGED = 1e-14
+CONVERGED_STEP = 1e-14
 """Newton step of the logarithm of a slack at which the next one is below rounding."""
-POLISH = 2
+POLISH_STEPS = 2
 """Newton steps from a z that is known to the rounding of one: the first leaves the rounding of z
 itself, one for safety."""
-NEWTON = 60
+NEWTON_STEPS = 60
 """Steps for the slack of a depth potential: each at least halves the error of its logarithm until
 it converges quadratically."""
 
@@ -81,7 +81,7 @@ class Formulas:
         φ*(η₀) for others."""
         with np.errstate(all="ignore"):
             step = best - beta
-            near = np.abs(step) < NEAR * np.minimum(self.scale(best), self.scale(beta))
+            near = np.abs(step) < NEAR_DISTANCE * np.minimum(self.scale(best), self.scale(beta))
             inside = np.where(near, step, 0.0)
             total = np.zeros(np.broadcast_shapes(np.shape(best), np.shape(beta)))
             at_once = max(1, min(NODES, AT_ONCE // max(total.size, 1)))
@@ -108,7 +108,9 @@ class Formulas:
         others."""
         with np.errstate(all="ignore"):
             D = self.divergence(best, beta)
-            near = np.abs(best - beta) < NEAR * np.minimum(self.scale(best), self.scale(beta))
+            near = np.abs(best - beta) < NEAR_DISTANCE * np.minimum(
+                self.scale(best), self.scale(beta)
+            )
             slopes = np.abs(best) * (1 + np.abs(self.gradient(best)) + np.abs(self.gradient(beta)))
             terms = slopes + np.abs(self.conjugate(best)) + np.abs(self.conjugate(beta))
             wall = (best == 0) & (self.signs != 0)
@@ -222,12 +224,12 @@ def _depth(depth: int, unit: Array) -> Formulas:
         leading term."""
         target = np.abs(beta) / unit
         log_q = -np.log1p(target) / p
-        for _ in range(NEWTON):
+        for _ in range(NEWTON_STEPS):
             q = np.exp(log_q)
             wall, other = q**-p, (2 - q) ** -p
             move = (wall - other - target) / (p * (wall + q / (2 - q) * other))
             log_q = np.minimum(log_q + move, 0.0)
-            if float(np.max(np.abs(move), initial=0.0)) <= CONVERGED:
+            if float(np.max(np.abs(move), initial=0.0)) <= CONVERGED_STEP:
                 break
         return np.asarray(np.exp(log_q))
 
@@ -237,7 +239,7 @@ def _depth(depth: int, unit: Array) -> Formulas:
         q = slack(beta)
         target = np.abs(beta) / unit
         small = np.minimum(1 - q, 0.5)
-        for _ in range(POLISH):
+        for _ in range(POLISH_STEPS):
             value = 2 * np.exp(-p / 2 * np.log1p(-(small**2))) * np.sinh(p * np.arctanh(small))
             steep = p * ((1 - small) ** (-p - 1) + (1 + small) ** (-p - 1))
             small = np.where(q > 0.5, small - (value - target) / steep, 0.5)

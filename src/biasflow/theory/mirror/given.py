@@ -13,7 +13,7 @@ from ..verdicts import Check, Status, unknown_check
 from .measured import AT_END, Measured, measured, within_floats
 
 Checks = Callable[[Evidence], tuple[Check, ...]]
-FAR = 0.1
+FAR_DISTANCE = 0.1
 """Distance from the flow's end, over its size, from which no rounding of a limit explains it."""
 
 
@@ -72,7 +72,7 @@ def _given(evidence: Evidence, measure: Callable[[Evidence], Measured]) -> Check
     with np.errstate(over="ignore"):
         distance = min(float(np.max(np.abs(end - value))) / size, float(np.finfo(float).max))
     error = float(np.max(m.spread[-1] + 2 * m.left_to_go)) / size
-    if distance <= FAR:
+    if distance <= FAR_DISTANCE:
         error += float(np.max(m.best_error)) / size
     if error > AT_END:
         return unknown_check(name, f"the flow still has {error:.2g} of its way to go")

@@ -41,21 +41,21 @@ NEURONS = np.unique(np.round(np.geomspace(10, 12_000, 10)).astype(int))
 fewer."""
 DRAWS = 12
 """Networks of each width over which the distance of their limits is averaged."""
-FEW = 3
+FOLLOWED_NEURONS = 3
 """Neurons for each direction of the network whose weights are followed."""
 DEVIATIONS = 4.0
 """Standard errors that a mean may be off."""
-SAMPLED = 0.25
+SAMPLING_ERROR = 0.25
 """Relative error of a root mean square over so few draws of vectors with three free directions or
 more: twice its deviation."""
-QUADRATIC = (1e-7, 0.05)
+QUADRATIC_DISTANCES = (1e-7, 0.05)
 """Relative distances from the ℓ2 projection between which they fall as 1/r²: above φ is not
 quadratic yet, below limits round."""
-MEDIAN = 1.2533
+MEDIAN_OVER_MEAN = 1.2533
 """√(π/2): the deviation of a median over that of a mean, for many draws."""
-LIMITS = 1e-9
+LIMIT_ERROR = 1e-9
 """Relative error of a limit, at which its solver may stop."""
-UNEQUAL = 1e-12
+CONE_EDGE = 1e-12
 """|a − |b|| over a up to which a neuron is on the edge of the cone."""
 
 
@@ -79,7 +79,7 @@ def _paired(problem: Problem, key: int) -> Problem:
 
 def _pairs(problem: Problem) -> str | None:
     a, b = problem.start
-    if np.any(np.abs(a - np.abs(b)) > UNEQUAL * a):
+    if np.any(np.abs(a - np.abs(b)) > CONE_EDGE * a):
         return "some neurons start off the edge |b| = a"
     groups = merge_directions(problem).groups
     signs = [sorted(np.sign(b[groups == k])) for k in range(int(np.max(groups)) + 1)]
@@ -221,7 +221,7 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
             off.append(_distance(_limit(X, y, radii[-1], np.sum(a * b, axis=1)), target))
         own = 0.5 * (a**2 - b**2)
         single.append(float(np.median(own)))
-        scatter.append(MEDIAN * float(np.std(own)) / np.sqrt(own.size) / single[-1])
+        scatter.append(MEDIAN_OVER_MEAN * float(np.std(own)) / np.sqrt(own.size) / single[-1])
         grouped.append(float(np.mean(radii)))
         wide.append(float(np.std(radii)) / np.sqrt(np.size(radii)))
         distances.append(float(np.sqrt(np.mean(np.square(off)))))
@@ -230,8 +230,11 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     spread = np.array(wide) / np.array(grouped)
     draws = "fresh draws of R's weights"
     error = DEVIATIONS * float(spread[-1]) + 2 / float(NEURONS[-1])
-    settled, unsure = (lazy < QUADRATIC[1]) & (lazy > QUADRATIC[0]), DEVIATIONS * spread
-    correction = lazy + LIMITS / lazy  # the next order in β/r, and rounding
+    settled, unsure = (
+        (lazy < QUADRATIC_DISTANCES[1]) & (lazy > QUADRATIC_DISTANCES[0]),
+        DEVIATIONS * spread,
+    )
+    correction = lazy + LIMIT_ERROR / lazy  # the next order in β/r, and rounding
     apart = "exponent in m of the distance of the limit from that of r_k's limit"
     kernel = "exponent in m of the distance from the ℓ2 projection, weights of one size"
     return (
@@ -254,8 +257,8 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
             error,
             witness=draws,
         ),
-        exponent_check(apart, widths, distances, -0.5, SAMPLED, witness=draws, size=1.0)
-        if min(distances) > QUADRATIC[0]
+        exponent_check(apart, widths, distances, -0.5, SAMPLING_ERROR, witness=draws, size=1.0)
+        if min(distances) > QUADRATIC_DISTANCES[0]
         else unknown_check(apart, "the limits differ by their rounding alone"),
         exponent_check(
             kernel, widths[settled], lazy[settled], -2.0, correction[settled], witness=draws
@@ -286,30 +289,32 @@ def _followed(
     """A network of a few neurons for each direction, its weights followed, against the projection
     for its merged r."""
     name = (
-        f"end of the weights' flow, {FEW} neurons for each direction, against the projection "
-        "for the merged r, relative"
+        f"end of the weights' flow, {FOLLOWED_NEURONS} neurons for each direction, against the "
+        "projection for the merged r, relative"
     )
     first = np.array([int(np.flatnonzero(groups == k)[0]) for k in range(int(np.max(groups)) + 1)])
     count = len(first)
     a, b = (
-        weight_scale(alpha, FEW * count) * part
-        for part in drawn_weights(rng, FEW * count, p.data.d)
+        weight_scale(alpha, FOLLOWED_NEURONS * count) * part
+        for part in drawn_weights(rng, FOLLOWED_NEURONS * count, p.data.d)
     )
-    directions = np.repeat(p.model.directions[first], FEW, axis=0)
+    directions = np.repeat(p.model.directions[first], FOLLOWED_NEURONS, axis=0)
     network = Problem(FixedDirections(directions), p.data, p.loss, FixedDirectionsParams(a, b))
     flow = witness_flow(network, time_s=evidence.time_left / 2)
     if isinstance(flow, str):
         return unknown_check(name, flow)
-    end = network.model.effective(flow.final).reshape(count, FEW).sum(axis=1)
+    end = network.model.effective(flow.final).reshape(count, FOLLOWED_NEURONS).sum(axis=1)
     merged = merge_directions(network).mirror
-    r = merged_radius(a.reshape(count, FEW), b.reshape(count, FEW))
-    best = _limit(merged.X, p.data.y, r, np.sum((a * b).reshape(count, FEW), axis=1))
+    r = merged_radius(a.reshape(count, FOLLOWED_NEURONS), b.reshape(count, FOLLOWED_NEURONS))
+    best = _limit(merged.X, p.data.y, r, np.sum((a * b).reshape(count, FOLLOWED_NEURONS), axis=1))
     w = np.sqrt(np.hypot(end, r))
     left = np.abs(
         w * np.linalg.lstsq(merged.X * w, merged.X @ best - merged.X @ end, rcond=None)[0]
     )
     size = float(np.max(np.abs(best)))
-    error = (FEW * float(flow.predictor_error[-1]) + 2 * float(np.max(left))) / size + 100 * EPS
+    error = (
+        FOLLOWED_NEURONS * float(flow.predictor_error[-1]) + 2 * float(np.max(left))
+    ) / size + 100 * EPS
     if error > AT_END:
         return unknown_check(name, f"the flow still has {error:.2g} of its way to go")
     return Check(
@@ -337,8 +342,7 @@ PAIRS = Hypothesis("pairs", "two neurons with outputs ±a in every direction", o
 pair = Claim(
     "R/pair",
     "W's weight β = w₊² − w₋² is a pair of neurons with one direction, a = (w₊, w₋), b = (w₊, "
-    "−w₋): merged, r = 2w₊w₋ (2α² from"
-    " α·1), at half W's speed, with W's limit.",
+    "−w₋): merged, r = 2w₊w₋ (2α² from α·1), at half W's speed, with W's limit.",
     "R, §3.1, after Theorem 3.4: W's reparametrisation as a case of Lemma 3.5",
     (FIXED, SQUARE, CONE, CONSISTENT, NONTRIVIAL, FELT, PAIRS),
     pair_problem,
@@ -350,10 +354,8 @@ pair = Claim(
 sec4 = Claim(
     "R/sec4",
     "With weights of size α/√m each neuron's r_j falls as 1/m, but the merged r_k converges, and "
-    "with it the limit of the"
-    " predictor, as 1/√m: the bias is that of the merged r. With weights of one size r_k grows as "
-    "m, and the limit tends to the"
-    " ℓ2 projection.",
+    "with it the limit of the predictor, as 1/√m: the bias is that of the merged r. With weights "
+    "of one size r_k grows as m, and the limit tends to the ℓ2 projection.",
     "R, §4, last paragraph, corrected: r_j changes, the bias of the predictor does not",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT, CHOICE),
     fixed_directions_problem,

@@ -40,11 +40,11 @@ QUADRATURE = 1e-12
 """Relative error asked of an integral."""
 OPERATIONS = 8.0
 """Roundings in a value of φ, φ' or φ'', each with a condition number of at most one."""
-LARGEST = 690.0
+LARGEST_LOG = 690.0
 """|log|β|| up to which ∇Φ is inverted: the range of floats."""
 COORDINATES = 6
 """Looked at, those with the least and largest α among them."""
-TOP = 1e-3
+MEASURED_SHARE = 1e-3
 """Share of D₀ from which the local rate after Lemma 3.6 is measured."""
 
 
@@ -107,7 +107,10 @@ def _onto(potential: Hypentropy, alpha: Array, signs: Array) -> Check:
     """Rounding of η moves β by |η|·eps of itself, and β's own rounding moves φ' by OPERATIONS·eps:
     over 1 + |η| that is eps."""
     log_unit = np.where(signs != 0, 0.0, np.log(np.where(signs != 0, 1.0, alpha)))
-    largest, smallest = LARGEST - log_unit, np.where(signs != 0, LARGEST, LARGEST - log_unit)
+    largest, smallest = (
+        LARGEST_LOG - log_unit,
+        np.where(signs != 0, LARGEST_LOG, LARGEST_LOG - log_unit),
+    )
     worst = 0.0
     for share in (-1.0, -0.5, -1e-3, 1e-9, 1e-3, 0.5, 1.0):
         eta = share * np.where(signs * share < 0, smallest, largest)
@@ -241,7 +244,7 @@ def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
         quantity = "least D₀/(t·D(t)), against κ₁"
         gained = m.D[0] / m.D[later]
         checks.append(rate_check(quantity, gained, error, m.times[later], bounds.kappa1, **m.notes))
-    near = local_bounds(evidence.mirror, TOP * m.D[0])
+    near = local_bounds(evidence.mirror, MEASURED_SHARE * m.D[0])
     seen = m.resolved[m.D[m.resolved] <= near.radius]
     quantity = "the same near β*, with the curvature there (after the lemma)"
     checks.append(
@@ -322,9 +325,8 @@ lem3_6 = Claim(
 )
 lem3_7 = Claim(
     "R/lem3.7",
-    "With ‖β(t)‖₁ ≤ M, D_{Φ_r}(β*, β(t)) ≤ 1/(κ₂t + c), κ₂ = 1/(C‖Xᵀ†‖)², C = 2m·log(1 + "
-    "2M/(m·inf r)) (which tends to"
-    " 4M/inf r as m → ∞), because ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ ≤ C.",
+    "With ‖β(t)‖₁ ≤ M, D_{Φ_r}(β*, β(t)) ≤ 1/(κ₂t + c), κ₂ = 1/(C‖Xᵀ†‖)², C = 2m·log(1 + 2M/(m·inf "
+    "r)) (which tends to 4M/inf r as m → ∞), because ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ ≤ C.",
     "R, Lemma 3.7",
     GLOBAL,
     mirror_problem,

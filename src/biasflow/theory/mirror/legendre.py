@@ -22,18 +22,18 @@ from .given import about_no_limit
 
 FINE, ROUGH = 1e-11, 1e-9
 """Tolerances of the flow; the difference of the two bounds the error of the first."""
-ENDED = 1e-22
+ENDED_LOSS = 1e-22
 """Loss over its start at which the flow has ended."""
-LONGEST = 1e9
+LONGEST_TIME = 1e9
 """Time, in units of the start's own, after which it is given up."""
-SEEN = 30
+TIMES_SEEN = 30
 """Times at which divergences are compared with the integral of F."""
-KNOWN = 1e-6
+KNOWN_ERROR = 1e-6
 """Error of the flow's end, or of the minimiser's, over its size, beyond which their distance says
 nothing."""
-PAIRED = 1e-8
+INVERSE_TOLERANCE = 1e-8
 """Relative distance of ∇φ*(∇φ(β)) from β up to which the two are inverse to each other."""
-ROUNDED = 1e-10
+DIVERGENCE_ROUNDING = 1e-10
 """Relative rounding of a divergence's terms: powers, logarithms and eigenvectors of matrices of a
 few rows."""
 
@@ -87,11 +87,13 @@ def _followed(
 
     def done(t: float, state: Array) -> float:
         residual = X @ p.inverse(state[:d]) - y
-        return float(np.log(max(0.5 * float(residual @ residual), 1e-300) / first) - np.log(ENDED))
+        return float(
+            np.log(max(0.5 * float(residual @ residual), 1e-300) / first) - np.log(ENDED_LOSS)
+        )
 
     done.terminal = True  # type: ignore[attr-defined]
     pull = float(np.max(np.abs(field(0.0, np.append(start, 0.0))[:d])))
-    span = LONGEST * max(float(np.max(np.abs(start))), 1.0) / pull
+    span = LONGEST_TIME * max(float(np.max(np.abs(start))), 1.0) / pull
     scale = np.append(np.full(d, max(float(np.max(np.abs(start))), 1.0)), first / pull)
     with np.errstate(all="ignore"):
         whole = times is None
@@ -198,14 +200,14 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
     kernel = p.beta0 + np.linalg.lstsq(p.X, p.y - p.X @ p.beta0, rcond=None)[0]
     rival = best + room(p, best)
     along, along_error, ratio = 0.0, float("inf"), 0.0
-    at = np.unique(np.linspace(1, len(times) - 1, SEEN).astype(int))
+    at = np.unique(np.linspace(1, len(times) - 1, TIMES_SEEN).astype(int))
     whole = p.divergence(best, p.beta0)
     for target in (best, rival):
         top = p.divergence(target, p.beta0)
         for k in at:
             beta = p.inverse(rows[k, :d])
             off = abs(top - p.divergence(target, beta) - 2 * rows[k, d]) / top
-            made = ROUNDED * (p.terms(target, p.beta0) + p.terms(target, beta)) / top
+            made = DIVERGENCE_ROUNDING * (p.terms(target, p.beta0) + p.terms(target, beta)) / top
             made += float(2 * spread[k, d] + spread[k, :d] @ np.abs(target - beta)) / top
             made += (
                 error * size * float(np.sum(np.abs(p.gradient(target) - p.gradient(beta)))) / top
@@ -217,7 +219,7 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
         ratio = max(ratio, float(times[k]) * float(residual @ residual) / whole)
     apart = p.divergence(rival, best)
     pythagoras = (p.divergence(rival, p.beta0) - whole) / apart
-    blurred = ROUNDED * (p.terms(rival, p.beta0) + p.terms(best, p.beta0)) / apart
+    blurred = DIVERGENCE_ROUNDING * (p.terms(rival, p.beta0) + p.terms(best, p.beta0)) / apart
     blurred += error * size * float(np.sum(np.abs(p.gradient(rival) - p.gradient(best)))) / apart
     flow, primal = "d/dt ∇φ(β) = −∇F(β) followed in ∇φ", "D_φ minimised in β"
     distance = float(np.max(np.abs(end - best))) / size
@@ -231,7 +233,7 @@ def _legendre(evidence: Evidence) -> tuple[Check, ...]:
             witness=f"{flow}; {primal}",
             null=float(np.max(np.abs(end - kernel))) / size,
         )
-        if error <= KNOWN
+        if error <= KNOWN_ERROR
         else unknown_check(names[0], f"the flow's end is known to {error:.1g} only")
     )
     return (
@@ -400,13 +402,15 @@ def _pair(problem: LegendreProblem) -> str | None:
         return "β₀ is not inside the domain: ∇φ is not finite there"
     size = max(float(np.max(np.abs(p.beta0))), float(np.finfo(float).tiny))
     off = float(np.max(np.abs(p.inverse(slope) - p.beta0))) / size
-    if not off <= PAIRED:
+    if not off <= INVERSE_TOLERANCE:
         return f"∇φ* is not the inverse of ∇φ: at the start it misses by {off:.2g}"
     for _ in range(5):
         eta = slope + rng.standard_normal(slope.shape)
         there = p.inverse(eta)
         back = p.gradient(there) if np.all(np.isfinite(there)) else np.full_like(eta, np.nan)
-        if not float(np.max(np.abs(back - eta))) <= PAIRED * max(1.0, float(np.max(np.abs(eta)))):
+        if not float(np.max(np.abs(back - eta))) <= INVERSE_TOLERANCE * max(
+            1.0, float(np.max(np.abs(eta)))
+        ):
             return (
                 "∇φ is not onto, or ∇φ* not its inverse: ∇φ(∇φ*(η)) is not η at some η near ∇φ(β₀)"
             )

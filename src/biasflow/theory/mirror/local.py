@@ -41,26 +41,26 @@ from .measured import (
 
 SHARES = (1.0, 0.1, 1e-3)
 """Radii, as shares of D_φ(β*, β₀)."""
-NEAR = 1e-9
+NEAR_RADIUS = 1e-9
 """Radius, as a share of D₀, at which the weighted rate is that of the linearised flow but for
-√NEAR."""
+√NEAR_RADIUS."""
 PAIRS = 8
 """Of points at which D_F is computed in exact arithmetic."""
 BISECTIONS = 54
 """Of the side of a box, found to a factor of two: its ends are then equal to rounding."""
-NEAREST = 1e-12
+FIRST_CHANGE = 1e-12
 """Change of η with which the search for a side begins."""
-FARTHEST = 1e5
+UNBOUNDED_CHANGE = 1e5
 """Change of η beyond which a box is called unbounded."""
-CONSTANTS = 1e-8
+CONSTANTS_ERROR = 1e-8
 """Relative agreement of constants found by bisection to rounding: the ends of a box depend on D_φ
 through a square root."""
-ENDED = 1e-4
+ENDED_STEP = 1e-4
 """Newton step left at the end of a flow, over its size, at which it has ended."""
 BELOW = SMALLEST_NORMAL / EPS
 """Constants below it are zero as far as floats say: the least weight they come from may have lost
 digits to underflow."""
-LARGE = 600
+MOST_ENTRIES = 600
 """Entries of X up to which the norms that need linear programs are computed."""
 
 
@@ -149,9 +149,9 @@ def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
             )
             return (radius >= D) & np.isfinite(reached)
 
-    low, high = np.zeros_like(best), np.full_like(best, NEAREST)
+    low, high = np.zeros_like(best), np.full_like(best, FIRST_CHANGE)
     within = inside(high)
-    while np.any(within & (high < FARTHEST)):
+    while np.any(within & (high < UNBOUNDED_CHANGE)):
         low, high = np.where(within, high, low), np.where(within, 2 * high, high)
         within = inside(high)
     open_ended = within
@@ -159,7 +159,7 @@ def _side(f: Formulas, best: Array, radius: float, side: float) -> Array:
         middle = (low + high) / 2
         within = inside(middle)
         low, high = np.where(within, middle, low), np.where(within, high, middle)
-    return np.where(open_ended | (high > FARTHEST), np.inf, high)
+    return np.where(open_ended | (high > UNBOUNDED_CHANGE), np.inf, high)
 
 
 def _side_error(m: Measured, radius: float, delta: Array, side: float) -> Array:
@@ -272,7 +272,7 @@ def constant_check(quantity: str, stated: float, found: float, error: float, m: 
 
 def _inside(m: Measured, radius: float) -> Index:
     """The times, as indices, from when D_φ is at most the radius, as long as it is resolved."""
-    return m.resolved[m.D[m.resolved] <= radius * (1 + CONSTANTS)]
+    return m.resolved[m.D[m.resolved] <= radius * (1 + CONSTANTS_ERROR)]
 
 
 @within_floats
@@ -289,7 +289,7 @@ def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     after = _inside(m, radius)
     if after.size < 3:
         name = "D_φ(β*, β(T)) over r = 0.1·D₀, where the flow has ended (T₀ < ∞)"
-        if float(np.max(m.remaining)) <= ENDED * float(np.max(np.abs(m.betas[-1]))):
+        if float(np.max(m.remaining)) <= ENDED_STEP * float(np.max(np.abs(m.betas[-1]))):
             return (Check(name, m.D[-1] / radius, "<=", 1.0, m.D_error[-1] / radius, **m.notes),)
         return (unknown_check(name, "the flow was not followed until D_φ ≤ r"),)
     first = int(after[0])
@@ -319,7 +319,7 @@ def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
         bounds, seen = local_bounds(evidence.mirror, radius), _inside(m, radius)
         weights, unsure = weights_of_box(m, radius)
         place = int(np.argmin(weights))
-        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d)) + float(unsure[place])
+        rounding = CONSTANTS_ERROR + eigen_error(m.X, np.ones(m.d)) + float(unsure[place])
         checks.append(
             constant_check(
                 f"κ, r = {share:g}·D₀, ℓ2",
@@ -332,7 +332,7 @@ def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
         # ω·(1 ± e) changes λ_min by a factor between 1 − max e and 1 + max e
         found, rounding = (
             least_eigenvalue(m.X, weights),
-            CONSTANTS + eigen_error(m.X, weights) + float(np.max(unsure)),
+            CONSTANTS_ERROR + eigen_error(m.X, weights) + float(np.max(unsure)),
         )
         checks.append(
             constant_check(f"κ, r = {share:g}·D₀, weighted ℓ2", bounds.weighted, found, rounding, m)
@@ -343,11 +343,13 @@ def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
                 checks.append(exponential_check(quantity, m, seen, kappa))
             else:
                 checks.append(unknown_check(quantity, "the flow was not followed so far"))
-    near = local_bounds(evidence.mirror, NEAR * m.D[0]).weighted
+    near = local_bounds(evidence.mirror, NEAR_RADIUS * m.D[0]).weighted
     exact = 2 * least_eigenvalue(m.X, m.formulas.weight(m.best))
     ratio, error = (
         2 * near / exact,
-        CONSTANTS + eigen_error(m.X, m.formulas.weight(m.best)) + float(np.max(_weight_error(m))),
+        CONSTANTS_ERROR
+        + eigen_error(m.X, m.formulas.weight(m.best))
+        + float(np.max(_weight_error(m))),
     )
     checks.append(
         Check(
@@ -369,7 +371,7 @@ def _thm2_6(evidence: Evidence) -> tuple[Check, ...]:
 @within_floats
 def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
     m, checks = measured(evidence), []
-    norms = ("l2", "l1", "linf") if m.X.size <= LARGE else ("l2",)
+    norms = ("l2", "l1", "linf") if m.X.size <= MOST_ENTRIES else ("l2",)
     least = least_eigenvalue(m.X, np.ones(m.d))
     f = m.formulas
     for share in SHARES:
@@ -379,7 +381,7 @@ def _thm2_7(evidence: Evidence) -> tuple[Check, ...]:
             _inside(m, radius),
         )
         spread, unsettled = spread_of_box(m, radius)
-        rounding = CONSTANTS + eigen_error(m.X, np.ones(m.d)) + 2 * unsettled
+        rounding = CONSTANTS_ERROR + eigen_error(m.X, np.ones(m.d)) + 2 * unsettled
         name = f"κ₂, r = {share:g}·D₀, ℓ2"
         checks.append(constant_check(name, bounds.sublinear["l2"], least / spread**2, rounding, m))
         if seen.size < 2:

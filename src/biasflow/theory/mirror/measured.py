@@ -28,28 +28,28 @@ from .formulas import formulas_of
 from .mirror_witness import below_floats, enveloped
 
 EPS = float(np.finfo(float).eps)
-RESOLVED = 1e-3
+RESOLVED_ERROR = 1e-3
 """Relative error of D_φ up to which a rate is read off it: three digits."""
-MOVED = 1e-3
+LEAST_FALL = 1e-3
 """Relative fall of D after which a rate that is averaged from the start is read: earlier the
 difference is all error."""
-SLOWER = 10.0
+SLOWER_FACTOR = 10.0
 """The null model of every rate: a flow so many times slower. A bound that it satisfies too says
 little."""
-SLOW_FLOW = f"a flow {SLOWER:g} times slower"
+SLOW_FLOW = f"a flow {SLOWER_FACTOR:g} times slower"
 AT_END = 1e-4
 """Distance that a flow still has to go, over its size, beyond which its end says nothing about the
 limit, nor it of all times."""
-SQUARED = 1e150
+LARGEST_SQUARED = 1e150
 """Entries of X and y beyond which F, a sum of squares, is no float."""
-ACCURATE = 1e-10
+INTEGRAL_ERROR = 1e-10
 """Relative error of an integral over time, to which intervals are halved."""
 HALVINGS = 8
 """Of an interval between two saved times at most."""
-ACCEPTED = 1e-9
+ACCEPTED_RESIDUAL = 1e-9
 """Residual of β*, over the larger of one and the labels, and of ∇φ(β*), at which the projection's
 solver may stop."""
-STEADY = 100.0
+NEWTON_ROUNDINGS = 100.0
 """Units of rounding in β* that Newton's method leaves: its last step is at the rounding of its
 residual."""
 
@@ -155,7 +155,7 @@ class Measured:
         """Of each β*_i: rounding of β* and of the η₀ + Xᵀν it comes from, what its solver left, its
         residual as a Newton step."""
         size = float(np.max(np.abs(self.best), initial=0.0))
-        kept = ACCEPTED * max(1.0, float(np.max(np.abs(self.y))))
+        kept = ACCEPTED_RESIDUAL * max(1.0, float(np.max(np.abs(self.y))))
         left = np.clip(self.X @ self.best - self.fit, -kept, kept)
         w = self.formulas.weight(self.best)
         step = np.sqrt(w) * np.linalg.lstsq(self.X * np.sqrt(w), left, rcond=None)[0]
@@ -163,12 +163,12 @@ class Measured:
             first, eta = self.formulas.gradient(self.start), self.formulas.gradient(self.best)
         known = np.isfinite(eta)  # not at a wall
         nu = np.linalg.lstsq(self.X[:, known].T, (eta - first)[known], rcond=None)[0]
-        loose = min(self.limit.certificate.membership, ACCEPTED) * max(
+        loose = min(self.limit.certificate.membership, ACCEPTED_RESIDUAL) * max(
             1.0, float(np.max(np.abs(eta[known]), initial=0.0))
         )
         rounded = w * (8 * EPS * (np.abs(first) + np.abs(self.X).T @ np.abs(nu)) + loose)
         return (
-            STEADY * EPS * (np.abs(self.best) + EPS * size)
+            NEWTON_ROUNDINGS * EPS * (np.abs(self.best) + EPS * size)
             + np.abs(step)
             + np.where(known, rounded, 0.0)
         )
@@ -246,7 +246,7 @@ class Measured:
     @cached_property
     def resolved(self) -> Index:
         """The times, as indices, at which D is known to three digits."""
-        return np.flatnonzero((self.D_error <= RESOLVED * self.D) & (self.D > 0))
+        return np.flatnonzero((self.D_error <= RESOLVED_ERROR * self.D) & (self.D > 0))
 
     @cached_property
     def dual(self) -> Array:
@@ -272,7 +272,7 @@ class Measured:
         last = int(np.max(index))
         sizes = np.array([float(np.max(np.abs(density(beta)))) for beta in self.betas[: last + 1]])
         spans = np.diff(self.times[: last + 1]) * np.maximum(sizes[1:], sizes[:-1])
-        allowed = ACCURATE * float(np.max(spans, initial=0.0))
+        allowed = INTEGRAL_ERROR * float(np.max(spans, initial=0.0))
         values = [
             self._halved(density, float(self.times[k]), float(self.times[k + 1]), allowed, HALVINGS)
             for k in range(last)
@@ -359,8 +359,10 @@ def within_floats(
     def checked(evidence: Evidence) -> tuple[Check, ...]:
         m = evidence.mirror
         reason = below_floats(m.potential, m.X.shape[1])
-        if max(float(np.max(np.abs(m.X))), float(np.max(np.abs(m.y)))) >= SQUARED:
-            reason = f"X or y has entries beyond {SQUARED:g}: F is out of the range of floats"
+        if max(float(np.max(np.abs(m.X))), float(np.max(np.abs(m.y)))) >= LARGEST_SQUARED:
+            reason = (
+                f"X or y has entries beyond {LARGEST_SQUARED:g}: F is out of the range of floats"
+            )
         return check(evidence) if reason is None else (unknown_check("the flow in β", reason),)
 
     return checked
@@ -384,16 +386,18 @@ def rate_check(
     the error, where that is small, is attained: an equality.
     """
     with np.errstate(all="ignore"):
-        known = (since > 0) & np.isfinite(gained) & (error <= RESOLVED * np.abs(gained))
+        known = (since > 0) & np.isfinite(gained) & (error <= RESOLVED_ERROR * np.abs(gained))
     later = np.flatnonzero(known)
     if later.size == 0:
         return unknown_check(quantity, "the flow has not left its start by more than the error")
     pace, unsure = gained[later] / since[later], error[later] / since[later]
     k = int(np.argmin(pace))
     least, off = float(pace[k]), float(unsure[k])
-    if abs(least - rate) < off <= RESOLVED * rate:
-        return Check(f"{quantity} (attained)", least, "==", rate, off, null=least / SLOWER, **notes)
-    return Check(quantity, least, ">=", rate, off, null=least / SLOWER, **notes)
+    if abs(least - rate) < off <= RESOLVED_ERROR * rate:
+        return Check(
+            f"{quantity} (attained)", least, "==", rate, off, null=least / SLOWER_FACTOR, **notes
+        )
+    return Check(quantity, least, ">=", rate, off, null=least / SLOWER_FACTOR, **notes)
 
 
 def exponential_check(quantity: str, m: Measured, index: Index, rate: float) -> Check:
@@ -421,14 +425,14 @@ def _since(m: Measured, index: Index) -> tuple[int, Index]:
     if index.size == 0:
         return 0, index
     first = int(index[0])
-    return first, index[m.D[index] <= (1 - MOVED) * m.D[first]]
+    return first, index[m.D[index] <= (1 - LEAST_FALL) * m.D[first]]
 
 
 def ended_check(m: Measured) -> Check:
     """D_φ(β*, β(T)) is gone where the flow has ended: β(t) → β*. What is left is a Newton step."""
     name = "D_φ(β*, β(T)) over D₀, where the flow has ended"
     left, size = m.remaining, float(np.max(np.abs(m.betas[-1])))
-    if not float(np.max(left)) <= RESOLVED * size:
+    if not float(np.max(left)) <= RESOLVED_ERROR * size:
         return unknown_check(
             name, f"the flow still has {float(np.max(left)) / size:.2g} of its way to go"
         )
@@ -443,7 +447,7 @@ def membership_check(quantity: str, X: Array, vector: Array, error: Array, **not
     enough to say anything."""
     size = float(np.max(np.abs(vector[np.isfinite(vector)]), initial=0.0))
     with np.errstate(invalid="ignore"):
-        known = np.isfinite(vector) & (error <= RESOLVED * size)
+        known = np.isfinite(vector) & (error <= RESOLVED_ERROR * size)
     if size == 0 or not np.any(known):
         return unknown_check(quantity, "∇φ has not moved by more than its error")
     part, columns = vector[known], X[:, known]

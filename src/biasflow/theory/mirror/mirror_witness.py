@@ -18,24 +18,24 @@ from numpy.typing import ArrayLike
 from ..._core.arguments import Array
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
-from ..hypotheses import FLOATS
+from ..hypotheses import LARGEST_LOG_R
 from .formulas import Formulas, formulas_of
 
-CONVERGED = 1e-20
+CONVERGED_LOSS = 1e-20
 """Loss, relative to its start, at which the flow has ended."""
-STILL = 1e-11
+STILL_GRADIENT = 1e-11
 """Gradient, relative to its start, at which a flow that does not interpolate has ended: near a
 saddle it is not small."""
-LOOSER = 100.0
+LOOSER_FACTOR = 100.0
 """Times the tolerance of the second run, whose distance from the first is the error."""
-LONGEST = 1e15
+LONGEST_TIME = 1e15
 """Time, in units of the start's own, after which a flow that has not ended is taken as it is."""
-FINEST = 1e-13
+FINEST_RTOL = 1e-13
 """Least relative tolerance that LSODA can honour."""
-SMALL = 1e-3
+ABSOLUTE_SHARE = 1e-3
 """Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near
 zero is followed too."""
-STEPS = 100_000
+MOST_STEPS = 100_000
 """After which a run is given up."""
 ROUNDING = 8 * float(np.finfo(float).eps)
 """Relative error of β beside the integrator's: a few operations."""
@@ -120,7 +120,9 @@ def follow(
     u0 = field.coordinates(start)
     velocity = field.velocity(0.0, u0)
     own = np.where(
-        np.isfinite(f.scale(start)), f.scale(start), max(float(np.max(np.abs(start))), SMALL)
+        np.isfinite(f.scale(start)),
+        f.scale(start),
+        max(float(np.max(np.abs(start))), ABSOLUTE_SHARE),
     )
     length = np.where(f.signs != 0, 1.0, own)
     if not (np.all(np.isfinite(u0)) and np.all(np.isfinite(velocity))):
@@ -128,11 +130,11 @@ def follow(
     fastest = float(np.max(np.abs(velocity) / length))
     if fastest == 0:
         return Run(field, start, np.zeros(1), [], True)
-    bound = LONGEST / fastest if t1 is None else t1
-    relative = np.where(f.signs != 0, FINEST, max(rtol, FINEST))
-    absolute = np.where(f.signs != 0, rtol, SMALL * rtol * length)
+    bound = LONGEST_TIME / fastest if t1 is None else t1
+    relative = np.where(f.signs != 0, FINEST_RTOL, max(rtol, FINEST_RTOL))
+    absolute = np.where(f.signs != 0, rtol, ABSOLUTE_SHARE * rtol * length)
     jacobian = field.jacobian if field.differentiable else None
-    first = min(SMALL / fastest, bound)
+    first = min(ABSOLUTE_SHARE / fastest, bound)
     solver = LSODA(
         field.velocity, 0.0, u0, bound, first_step=first, rtol=relative, atol=absolute, jac=jacobian
     )
@@ -143,8 +145,8 @@ def follow(
         solver.step()
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             return "the primal flow could not be followed: its step fell below rounding"
-        if len(ends) > STEPS:
-            return f"the primal flow needs more than {STEPS} steps"
+        if len(ends) > MOST_STEPS:
+            return f"the primal flow needs more than {MOST_STEPS} steps"
         ends.append(float(solver.t))
         pieces.append(solver.dense_output())
         if t1 is None and settled(float(solver.t), field.beta(solver.y)):
@@ -166,7 +168,7 @@ def follow_twice(
     if isinstance(run, str):
         return run
     rough = (
-        follow(field, start, float(run.ends[-1]), LOOSER * rtol, deadline, settled)
+        follow(field, start, float(run.ends[-1]), LOOSER_FACTOR * rtol, deadline, settled)
         if run.pieces
         else run
     )
@@ -199,14 +201,14 @@ def primal_flow(
     pull0 = float(np.max(np.abs(field.force(start)), initial=0.0))
 
     def settled(t: float, beta: Array) -> bool:
-        if 0.5 * float(np.sum((X @ beta - y) ** 2)) <= CONVERGED * loss0:
+        if 0.5 * float(np.sum((X @ beta - y) ** 2)) <= CONVERGED_LOSS * loss0:
             return True
         force = field.force(beta)
         held = f.signs * force < 0  # towards the wall of a half-line: β decays, whatever the force
         pulled = float(np.max(np.abs(force[~held]), initial=0.0))
         return (
-            pulled <= STILL * pull0
-            and float(np.sum(np.abs(beta * force)[held])) <= CONVERGED * loss0
+            pulled <= STILL_GRADIENT * pull0
+            and float(np.sum(np.abs(beta * force)[held])) <= CONVERGED_LOSS * loss0
         )
 
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -220,11 +222,11 @@ def primal_flow(
         f,
         states,
         np.array([rough.at(t) for t in saved]),
-        np.where(saved > 0, max(rtol, FINEST), 0.0),
+        np.where(saved > 0, max(rtol, FINEST_RTOL), 0.0),
     )
     loss = 0.5 * np.sum((states @ X.T - y) ** 2, axis=1)
     result = Result.REACHED_T1 if t1 is not None or not run.ended else Result.CONVERGED
-    if result is Result.CONVERGED and loss[-1] > CONVERGED * loss0:
+    if result is Result.CONVERGED and loss[-1] > CONVERGED_LOSS * loss0:
         result = Result.STATIONARY
     stats = {"method": "primal", "steps": len(run.ends) - 1, "spread": spread}
     return Trajectory(saved, states, loss, np.max(spread, axis=1), (), stats, result, m, run.at)
@@ -233,7 +235,7 @@ def primal_flow(
 def below_floats(potential: Any, d: int) -> str | None:
     """Why β cannot be followed, where its unit is out of the range of floats."""
     units = potential.log_units(d)
-    extreme = np.isfinite(units) & (np.abs(units) > FLOATS)
+    extreme = np.isfinite(units) & (np.abs(units) > LARGEST_LOG_R)
     return (
         f"log r = {units[extreme][0]:g}: β is out of the range of floats"
         if np.any(extreme)

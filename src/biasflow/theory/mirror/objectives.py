@@ -19,7 +19,7 @@ from ...errors import ConvergenceError
 from .formulas import formulas_of
 from .mirror_witness import PrimalField, follow_twice, spread_of
 
-SETTLED = 1e-10
+ARRIVED_GRADIENT = 1e-10
 """Gradient of F in the predictions, relative to its start, at which a flow has arrived."""
 TOLERANCE = 1e-10
 """Of the integration, as for every witness."""
@@ -66,7 +66,7 @@ def objective_flow(objective: Objective, problem: MirrorProblem, time_s: float) 
     size = float(np.linalg.norm(objective.gradient(X @ start)))
 
     def settled(t: float, beta: Array) -> bool:
-        return float(np.linalg.norm(objective.gradient(X @ beta))) <= SETTLED * size
+        return float(np.linalg.norm(objective.gradient(X @ beta))) <= ARRIVED_GRADIENT * size
 
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         runs = follow_twice(field, start, None, TOLERANCE, time.monotonic() + time_s, settled)

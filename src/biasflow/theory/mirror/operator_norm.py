@@ -17,7 +17,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .given import about_no_limit
 from .measured import EPS
 
-ENUMERATED = 60_000
+MOST_VERTICES = 60_000
 """Vertices up to which all of them are looked at."""
 SLACK = 1e-9
 """By which a vertex may leave the ball, in units of its bound: rounding of a linear system of at
@@ -46,7 +46,7 @@ def vertex_norm(X: Array, norm: str) -> float | None:
     n, m = X.shape
     unit = X / np.linalg.norm(X, axis=0)
     if norm == "linf":
-        if math.comb(m, n) * 2 ** (n - 1) > ENUMERATED:
+        if math.comb(m, n) * 2 ** (n - 1) > MOST_VERTICES:
             return None
         chosen = np.array(list(itertools.combinations(range(m), n)))
         signs = np.array([(1.0, *s) for s in itertools.product((1.0, -1.0), repeat=n - 1)])
@@ -58,7 +58,7 @@ def vertex_norm(X: Array, norm: str) -> float | None:
         )
         inside = np.max(np.abs(vertices @ X), axis=1) <= 1 + SLACK
         return float(np.max(np.linalg.norm(vertices[inside], axis=1)))
-    if math.comb(m, n - 1) > ENUMERATED:
+    if math.comb(m, n - 1) > MOST_VERTICES:
         return None
     if n == 1:
         return 1 / float(np.sum(np.abs(X)))
@@ -249,9 +249,8 @@ def _below_rank(X: Array) -> tuple[Check, ...]:
 
 sec5_4 = Claim(
     "R/sec5.4",
-    "‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} is 1/σ_min for (weighted) ℓ2, is bracketed for ℓ1 and ℓ∞ to "
-    "a factor √n on either side, and"
-    " is infinite below rank n.",
+    "‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} is 1/σ_min for (weighted) ℓ2, is bracketed for ℓ1 and ℓ∞ to a "
+    "factor √n on either side, and is infinite below rank n.",
     "R, §5.4",
     (MIRROR, NONTRIVIAL, FULL_RANK),
     design_problem,

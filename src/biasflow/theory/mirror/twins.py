@@ -25,21 +25,21 @@ from ..examples import euclidean_problem, mirror_family, mirror_problem
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, FREE, FULL_RANK, MIRROR, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
-from ..witness import LENIENT, WITNESS_RTOL
+from ..witness import ERROR_FACTOR, WITNESS_RTOL
 from .conditions import MOVES
 from .formulas import Formulas, formulas_of
 from .given import about_no_limit
 from .measured import EPS, within_floats
 from .mirror_witness import primal_flow
 
-DRIFT = 3e-3
+SECOND_PHASE = 3e-3
 """ε²T·zᵀ(φ'')⁻¹z of the farthest samples: how far the second phase has gone when the first, of
 length T, is over."""
 NEAR = tuple(float(s) for s in np.geomspace(1.0, 9e-4, 4))
 """Distances of two samples, over the farthest: three decades."""
 SLOW = tuple(float(s) for s in np.geomspace(0.5, 1.5e-2, 4))
 """The same for flows that are followed through the second phase: three decades of time."""
-COMPARED = 40
+TIMES_COMPARED = 40
 """Times at which two flows are compared."""
 FOLLOWED = "β̇ = −∇F/φ'' followed in β"
 
@@ -70,7 +70,7 @@ def floor_of_loss(eps: float, tilt: float) -> float:
 def farthest_twin(f: Formulas, z: Array, beta: Array, last: float) -> float:
     """The ε at which the second phase has hardly begun when the first, of length `last`, is
     over."""
-    return float(np.sqrt(DRIFT / (last * float(z @ (f.weight(beta) * z)))))
+    return float(np.sqrt(SECOND_PHASE / (last * float(z @ (f.weight(beta) * z)))))
 
 
 @within_floats
@@ -103,7 +103,7 @@ def _weighted(p: MirrorProblem, equal: Trajectory, time_s: float) -> Check:
         "equal samples and responses: largest distance from the flow with that sample times "
         "√2, relative"
     )
-    times = np.unique(equal.times[np.linspace(1, len(equal.times) - 1, COMPARED).astype(int)])
+    times = np.unique(equal.times[np.linspace(1, len(equal.times) - 1, TIMES_COMPARED).astype(int)])
     other = primal_flow(heavier(p), None, times, WITNESS_RTOL, time_s)
     if isinstance(other, str):
         return unknown_check(name, other)
@@ -111,7 +111,7 @@ def _weighted(p: MirrorProblem, equal: Trajectory, time_s: float) -> Check:
         np.array([equal.at(float(t)) for t in times]),
         float(np.max(np.abs(equal.states))),
     )
-    error = LENIENT * (float(np.max(equal.error)) + float(np.max(other.error))) / size
+    error = ERROR_FACTOR * (float(np.max(equal.error)) + float(np.max(other.error))) / size
     return Check(
         name,
         float(np.max(np.abs(states - other.states))) / size,
@@ -187,14 +187,19 @@ def _first_phase(
     return (
         exponent_check(words[0], NEAR, losses, 2.0, np.array(errors), null=0.0, **notes),
         Check(
-            words[1], float(ratios[-1]), "==", 1.0, settled + errors[-1] + DRIFT * NEAR[-1], **notes
+            words[1],
+            float(ratios[-1]),
+            "==",
+            1.0,
+            settled + errors[-1] + SECOND_PHASE * NEAR[-1],
+            **notes,
         ),
         Check(
             words[2],
             left[-1][0],
             "==",
             1.0,
-            abs(left[-1][0] - left[-2][0]) + left[-1][1] + DRIFT * NEAR[-1],
+            abs(left[-1][0] - left[-2][0]) + left[-1][1] + SECOND_PHASE * NEAR[-1],
             null=0.0,
             **notes,
         ),
@@ -242,11 +247,9 @@ ROOM = Hypothesis("room", "d > n, so that one more sample can be fitted", _anoth
 twins = Claim(
     "R/twins",
     "A sample given twice with one response is the sample times √2: the flow is as fast, though "
-    "‖Xᵀ†‖ = ∞. At a distance ε with"
-    " equal responses F falls as fast, to ¼ε²⟨z, β̂⟩², but D_φ(β*, β) stays at D_φ(β*, β̂) for a "
-    "time of order ε^{−2}: in D_φ the"
-    " problem is made more difficult. With different responses D_φ(β*, β₀) itself grows, faster "
-    "than 1/ε.",
+    "‖Xᵀ†‖ = ∞. At a distance ε with equal responses F falls as fast, to ¼ε²⟨z, β̂⟩², but D_φ(β*, "
+    "β) stays at D_φ(β*, β̂) for a time of order ε^{−2}: in D_φ the problem is made more "
+    "difficult. With different responses D_φ(β*, β₀) itself grows, faster than 1/ε.",
     'R, §5.4, last paragraph ("the problem is not made much more difficult"; true of F, not of '
     "D_φ)",
     (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK, ROOM),

@@ -37,7 +37,7 @@ decades."""
 UNITS = tuple(float(u) for u in np.geomspace(30, 40_000, 4))
 """α^D, in units of the labels over the start's own predictions, from a start whose bias grows with
 it: three decades."""
-LEAST = 0.01
+LEAST_BIAS = 0.01
 """Share of Σ(|w₊|^D + |w₋|^D) below which a start's β is too small a bias to be seen."""
 
 
@@ -213,7 +213,9 @@ def _biased(problem: Any) -> str | None:
     seen = float(np.max(np.abs(problem.model(problem.start, problem.data.X))))
     size = float(np.max(np.abs(problem.data.X) @ (plus**D + minus**D)))
     return (
-        None if seen > LEAST * size else "the start is unbiased, or nearly: W/sec3 speaks about it"
+        None
+        if seen > LEAST_BIAS * size
+        else "the start is unbiased, or nearly: W/sec3 speaks about it"
     )
 
 
@@ -231,12 +233,10 @@ BIASED = Hypothesis(
 bias = Claim(
     "W/sec3-bias",
     "The kernel regime from a biased start is the affine model f(w(0), x) + ⟨w − w(0), ∇f(w(0), "
-    "x)⟩: from α·u + α^{1−D}·p, u"
-    " unbiased,"
-    " whose bias stays bounded, flow, limit and kernel tend to it like α^{−2D}. From α·w₀ with "
-    "f(w₀) ≠ 0 the bias grows, and it"
-    " is never reached: w/α tends to the flow of labels zero, at the rate α^{−D}, whose kernel "
-    "changes as β₀'s projection says.",
+    "x)⟩: from α·u + α^{1−D}·p, u unbiased, whose bias stays bounded, flow, limit and kernel tend "
+    "to it like α^{−2D}. From α·w₀ with f(w₀) ≠ 0 the bias grows, and it is never reached: w/α "
+    "tends to the flow of labels zero, at the rate α^{−D}, whose kernel changes as β₀'s projection "
+    "says.",
     'W, Section 3 ("a bias term … and in particular its scaling"; the rates are ours)',
     (DIAGONAL, SQUARE, CONSISTENT, NONTRIVIAL, BIASED),
     lambda key: tilted(diagonal_problem(key, depth=2 + key % 3, n=4, d=8), key),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...flows import limit
-from ..evidence import ARRIVED, Evidence
+from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
 from ..verdicts import Check, Claim, Kind, unknown_check
@@ -22,12 +22,12 @@ from .families import diagonal_family
 from .regulariser import beyond_linear, dual_slope, steepness
 
 DEEP = depth(3)
-SMALLER = 100.0
+ENDS_FACTOR = 100.0
 """By which α is divided, and α^D exceeds the largest entry of the ℓ2 solution, to see the two
 ends."""
-ACCEPTED = 1e-9
+LIMIT_ERROR = 1e-9
 """Relative accuracy of a limit: the threshold at which its solver accepts it."""
-SENSED = 1e-6
+SLOPE_ERROR = 1e-6
 """Error of q_D' that this accuracy may make on a coordinate that counts."""
 INVERTED = "h_D inverted by bisection"
 
@@ -40,11 +40,11 @@ def _optimal(evidence: Evidence) -> Check:
     slope, quantity = dual_slope(beta / unit, D), "distance of ∇Q_α^D(β*) from Im Xᵀ, relative"
     if not np.any(slope):
         return unknown_check(quantity, "the limit is zero, where every gradient is")
-    felt = ACCEPTED * float(np.max(np.abs(beta))) / unit <= SENSED * steepness(slope, D)
+    felt = LIMIT_ERROR * float(np.max(np.abs(beta))) / unit <= SLOPE_ERROR * steepness(slope, D)
     X = problem.data.X[:, felt]
     off = slope[felt] - X.T @ np.linalg.lstsq(X.T, slope[felt], rcond=None)[0]
     worst = float(np.linalg.norm(off)) / float(np.linalg.norm(slope[felt]))
-    error = SENSED / float(np.max(np.abs(slope)))
+    error = SLOPE_ERROR / float(np.max(np.abs(slope)))
     return Check(quantity, worst, "==", 0.0, error, witness=INVERTED)
 
 
@@ -53,13 +53,13 @@ def _ends(evidence: Evidence) -> tuple[Check, Check]:
     q_D allows."""
     problem, D = evidence.network, evidence.network.model.depth
     model, data, l2 = problem.model, problem.data, evidence.l2.value
-    alpha = min(start_scale(problem), evidence.l1.objective ** (1 / D)) / SMALLER
+    alpha = min(start_scale(problem), evidence.l1.objective ** (1 / D)) / ENDS_FACTOR
     rich = limit(model, data, scale=alpha).value
     allowed = (
         D / 2 * alpha ** (D - 2) * float(np.sum(np.abs(rich) ** (2 / D))) / evidence.l1.objective
     )
     size = float(np.max(np.abs(l2)))
-    unit = SMALLER * size
+    unit = ENDS_FACTOR * size
     lazy = limit(model, data, scale=unit ** (1 / D)).value
     bound = unit * float(np.linalg.norm(beyond_linear(dual_slope(lazy / unit, D), D)))
     return (
@@ -68,7 +68,7 @@ def _ends(evidence: Evidence) -> tuple[Check, Check]:
             l1_excess(evidence, rich),
             "<=",
             allowed,
-            ACCEPTED,
+            LIMIT_ERROR,
             witness="a linear program",
             null=l1_excess(evidence, l2),
             base=alpha,
@@ -79,7 +79,7 @@ def _ends(evidence: Evidence) -> tuple[Check, Check]:
             float(np.linalg.norm(lazy - l2)) / size,
             "<=",
             bound / size,
-            ROUNDING * SMALLER,
+            ROUNDING * ENDS_FACTOR,
             witness=INVERTED,
             null=float(np.linalg.norm(evidence.l1.value - l2)) / size,
             base=unit,
@@ -100,7 +100,7 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
     bound = lemma_4_bound(alpha, D, c)
     flow, size = evidence.trajectory, float(np.max(np.abs(evidence.predictors[-1])))
     _, integrals, errors = residual_integrals(problem, flow)
-    seen = remaining(problem, flow.final) <= ARRIVED * size
+    seen = remaining(problem, flow.final) <= FAR_FROM_LIMIT_ERROR * size
     unseen = f"nothing after t = {flow.times[-1]:.3g} was seen, where the flow is still under way"
     columns = float(np.max(np.sum(np.abs(problem.data.X), axis=0)))
     linearised = float(np.max(np.abs(evidence.l2.value))) / (4 * c * D**2 * alpha ** (2 * D - 2))
@@ -125,9 +125,8 @@ def lemma_4_bound(alpha: float, depth: int, c: float) -> float:
 
 thm3 = Claim(
     "W/thm3",
-    "For D ≥ 3 from α·1, gradient flow that interpolates converges to argmin Q_α^D s.t. Xβ = y; "
-    "as α → 0 that is min ℓ1,"
-    " as α → ∞ min ℓ2.",
+    "For D ≥ 3 from α·1, gradient flow that interpolates converges to argmin Q_α^D s.t. Xβ = y; as "
+    "α → 0 that is min ℓ1, as α → ∞ min ℓ2.",
     "W, Theorem 3 and its proof, (103)–(110)",
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, depth=3 + key % 3, scale=[0.1, 0.5, 0.7][key % 3]),

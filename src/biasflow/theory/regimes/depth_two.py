@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
-from ..evidence import ARRIVED, Evidence
+from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
 from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
@@ -54,7 +54,9 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
         **notes,
     )
     quantity = "relative duality gap of β* as a minimiser of Q_α, with ν = −8c∫r"
-    if not end_error(evidence) <= ARRIVED * float(np.max(np.abs(evidence.predictors[-1]))):
+    if not end_error(evidence) <= FAR_FROM_LIMIT_ERROR * float(
+        np.max(np.abs(evidence.predictors[-1]))
+    ):
         return along, unknown_check(quantity, "the flow is still under way: ∫r is not complete")
     best = evidence.limit.value
     value = float(np.sum(best * (np.arcsinh(best / r) - best / (r + np.hypot(best, r)))))
@@ -171,8 +173,7 @@ IN_REACH = Hypothesis(
 thm1 = Claim(
     "W/thm1",
     "For D = 2 from α·1, gradient flow converges to argmin Q_α(β) s.t. Xβ = y, along β(t) = "
-    "2α²sinh(−8c·Xᵀ∫r)"
-    " for the loss c‖·‖².",
+    "2α²sinh(−8c·Xᵀ∫r) for the loss c‖·‖².",
     "W, Theorem 1 (exponent corrected: −8 for ‖·‖², −4 for ½‖·‖²)",
     (DEPTH_TWO, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, scale=[0.1, 1.0, 1e-3][key % 3]),

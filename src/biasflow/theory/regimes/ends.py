@@ -14,10 +14,10 @@ import numpy as np
 from ..._core.arguments import Array, label_size
 from ..._core.problems import Problem
 from ..._core.results import Trajectory
-from ..evidence import ARRIVED, Evidence
+from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..hypotheses import start_scale
 from ..verdicts import Check, unknown_check
-from ..witness import LENIENT
+from ..witness import ERROR_FACTOR
 
 ROUNDING = 100 * float(np.finfo(float).eps)
 """Rounding of a limit, over its largest entry, for each unit of the logarithm of its scale."""
@@ -36,12 +36,15 @@ def end_check(evidence: Evidence, null: Array | None = None) -> Check:
         return unknown_check(quantity, "the flow never left its start")
     error = end_error(evidence) / size
     distance = float(np.max(np.abs(beta - evidence.limit.value))) / size
-    if not remaining(evidence.network, evidence.trajectory.final) <= ARRIVED * size / 2:
+    if (
+        not remaining(evidence.network, evidence.trajectory.final)
+        <= FAR_FROM_LIMIT_ERROR * size / 2
+    ):
         return unknown_check(
             quantity, f"the flow is still under way: its end is known to {error:.1g}"
         )
     # beyond its error a limit is wrong, however rough the flow
-    if not error <= ARRIVED and not distance > error:
+    if not error <= FAR_FROM_LIMIT_ERROR and not distance > error:
         return unknown_check(
             quantity,
             f"its steps are too long: its end is known to {error:.1g} only; train with smaller "
@@ -75,7 +78,7 @@ def end_error(evidence: Evidence) -> float:
     )
     rounding = ROUNDING * (logs * size + formed)
     return (
-        LENIENT * float(evidence.trajectory.predictor_error[-1])
+        ERROR_FACTOR * float(evidence.trajectory.predictor_error[-1])
         + 2 * remaining(problem, evidence.trajectory.final)
         + off
         + rounding

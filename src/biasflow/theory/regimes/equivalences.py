@@ -30,7 +30,7 @@ from ...models import (
     nonsmooth,
 )
 from ...potentials import Hypentropy
-from ..evidence import ARRIVED, Evidence
+from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
@@ -42,9 +42,9 @@ from .matrix_completion import completion_problem
 
 SCALES = (0.3, 3.0)
 """α by which the start is divided, and whose power multiplies the output."""
-SEEN = 60
+TIMES_SEEN = 60
 """Times at which two flows are compared."""
-SAFE = 10.0
+ERROR_FACTOR = 10.0
 """Times the errors of two flows by which they may differ: estimates are of the order of the error,
 no bounds."""
 
@@ -113,7 +113,7 @@ def flows_apart(
     """
     one, two = (run.problem.model for run in (flow, other) if isinstance(run.problem, Problem))
     last = min(float(flow.times[-1]), float(other.times[-1]) / speed)
-    chosen = np.unique(np.minimum(flow.times[:: max(len(flow.times) // SEEN, 1)], last))
+    chosen = np.unique(np.minimum(flow.times[:: max(len(flow.times) // TIMES_SEEN, 1)], last))
     size = max(float(np.max(np.abs(one.effective(flow.at(t))))) for t in chosen)
     apart, errors = (
         0.0,
@@ -132,7 +132,7 @@ def flows_apart(
             errors = max(errors, float(np.max(flow.error) + np.max(other.error)) / largest)
     # β may be a difference of these
     formed = max(float(np.max(np.abs(leaf))) for leaf in leaves(flow.states)) ** one.homogeneity
-    return apart, SAFE * (errors + ROUNDING * (formed + size) / size)
+    return apart, ERROR_FACTOR * (errors + ROUNDING * (formed + size) / size)
 
 
 def _fn1(evidence: Evidence) -> tuple[Check, ...]:
@@ -217,7 +217,7 @@ def _ends(evidence: Evidence) -> Check:
         + off
         + ROUNDING * (logs * size + formed)
     ) / size
-    if not error <= ARRIVED:
+    if not error <= FAR_FROM_LIMIT_ERROR:
         return unknown_check(
             quantity, f"the flow is still under way: its end is known to {error:.1g}"
         )
@@ -347,8 +347,7 @@ INSIDE = Hypothesis(
 fn1 = Claim(
     "W/fn1",
     "For D-homogeneous models, scaling the start is equivalent to scaling the output: from α·w₀ "
-    "the flow of f is, at t, α times"
-    " that of α^D·f from w₀ at t/α².",
+    "the flow of f is, at t, α times that of α^D·f from w₀ at t/α².",
     "W, footnote 1 (the clock is ours)",
     (HOMOGENEOUS, SQUARE, SMOOTH, LABELLED),
     _scaling_example,
@@ -361,9 +360,8 @@ fn1 = Claim(
 fn2 = Claim(
     "W/fn2",
     "f = ⟨u∘v, x⟩ follows the depth-2 model from w± = (u ± v)/2 at half its speed; from |u| = |v| "
-    "both stay equal and no sign"
-    " flips, so that ±w² is left; otherwise its limit is the projection of u₀∘v₀ for Φ_r, r = "
-    "|u₀² − v₀²|/2.",
+    "both stay equal and no sign flips, so that ±w² is left; otherwise its limit is the projection "
+    "of u₀∘v₀ for Φ_r, r = |u₀² − v₀²|/2.",
     "W, Section 4 and footnote 2",
     (PRODUCT, SQUARE, CONSISTENT, NONTRIVIAL, INSIDE),
     product_problem,

@@ -31,9 +31,9 @@ UNITS = tuple(float(u) for u in np.geomspace(30, 33_000, 5))
 """(α/w₁)^{2−D} of the flows, w₁ the weight that the fastest coordinate goes to: three decades."""
 LOGS = tuple(float(u) for u in np.geomspace(200, 220_000, 5))
 """For D = 2, log(β₁/2α²): three decades."""
-BEYOND = 1.5
+FOLLOWED_OVER_EXIT = 1.5
 """How long a flow is followed, over the time at which it should leave."""
-LEFT = 0.5
+EXIT_SHARE = 0.5
 """Share of the loss that the fastest coordinate alone can fit, at which the saddle is left."""
 
 
@@ -72,10 +72,12 @@ def escape_time(problem: Problem, unit: float, time_s: float) -> float | str:
     inverse of the rate."""
     D, c = problem.model.depth, problem.loss.factor(problem.data.n)
     force, target = first_target(problem)
-    wanted = LEFT * force * target
+    wanted = EXIT_SHARE * force * target
     if D == 2:
         run = log_flow(
-            problem, (np.log(target / 2) - unit) / 2, BEYOND * unit / escape_rate(D, c, force)
+            problem,
+            (np.log(target / 2) - unit) / 2,
+            FOLLOWED_OVER_EXIT * unit / escape_rate(D, c, force),
         )
         if isinstance(run, str):
             return run
@@ -84,7 +86,7 @@ def escape_time(problem: Problem, unit: float, time_s: float) -> float | str:
     else:
         alpha = float(target ** (1 / D) * unit ** (1 / (2 - D)))
         start = dataclasses.replace(problem, start=problem.model.init(alpha, dim=problem.data.d))
-        t1 = BEYOND * alpha ** (2 - D) / escape_rate(D, c, force)
+        t1 = FOLLOWED_OVER_EXIT * alpha ** (2 - D) / escape_rate(D, c, force)
         flow = witness_flow(start, t1=t1, time_s=time_s)
         if isinstance(flow, str):
             return flow
@@ -139,9 +141,8 @@ def _escape(evidence: Evidence) -> tuple[Check, ...]:
 escape = Claim(
     "W/escape",
     "As α → 0 the time needed to escape the saddle at w = 0 grows without bound: it is "
-    "log(1/α²)/(8c‖Xᵀy‖_∞) for D = 2 and"
-    " α^{2−D}/(2cD(D−2)‖Xᵀy‖_∞) for D ≥ 3, up to a time that does not depend on α, for the loss "
-    "c‖·‖².",
+    "log(1/α²)/(8c‖Xᵀy‖_∞) for D = 2 and α^{2−D}/(2cD(D−2)‖Xᵀy‖_∞) for D ≥ 3, up to a time that "
+    "does not depend on α, for the loss c‖·‖².",
     'W, Section 4 ("drastically increases the time needed to escape the saddle point"; the times '
     "are ours)",
     (depth(2), SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),

@@ -26,7 +26,7 @@ from ..witness import witness_flow
 from .depth_two import l1_excess
 from .families import diagonal_family
 
-TRIED = 400
+RANDOM_PREDICTORS = 400
 """Random predictors for which the least ‖w‖² is looked for."""
 GRID = 2001
 """Values of w₋ over |β|^{1/D} among which it is looked for."""
@@ -34,7 +34,7 @@ VERTICES = 60_000
 """Interpolators with n entries up to which all are looked at."""
 SLACK = 1e-9
 """Relative residual of an interpolator among them."""
-START = 0.05
+EXHIBIT_SCALE = 0.05
 """α of the exhibit's start, at which the flow is near min ℓ1."""
 
 
@@ -71,7 +71,7 @@ def exhibit(order: int) -> Problem:
     3."""
     X = np.array([[0.45, 1.0, 0.0], [0.45, 0.0, 1.0]])
     model = DiagonalNetwork(order)
-    return Problem(model, Dataset(X, X[:, 0]), SquareLoss("sum"), model.init(START, dim=3))
+    return Problem(model, Dataset(X, X[:, 0]), SquareLoss("sum"), model.init(EXHIBIT_SCALE, dim=3))
 
 
 def _apart(D: int, time_s: float) -> Check:
@@ -99,20 +99,20 @@ def _explicit(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     X, y, D = problem.data.X, problem.data.y, problem.model.depth
     rng = np.random.default_rng(0)
-    sizes = 10 ** rng.uniform(-6, 6, TRIED)
+    sizes = 10 ** rng.uniform(-6, 6, RANDOM_PREDICTORS)
     ratios = np.array(
         [least_weights(float(size), D) / float(bridge(np.array([size]), D)) for size in sizes]
     )
     corners = vertices(X, y)
     best = corners[int(np.argmin(bridge(corners, D)))]
     even = evidence.l2.value
-    aside = rng.standard_normal((TRIED, len(even)))
+    aside = rng.standard_normal((RANDOM_PREDICTORS, len(even)))
     aside -= aside @ np.linalg.pinv(X) @ X
     others = np.vstack(
         [
             even,
             evidence.l1.value,
-            even + rng.uniform(0, 1, (TRIED, 1)) * float(np.max(np.abs(even))) * aside,
+            even + rng.uniform(0, 1, (RANDOM_PREDICTORS, 1)) * float(np.max(np.abs(even))) * aside,
         ]
     )
     least = float(np.min(bridge(others, D))) / float(bridge(best, D))
@@ -170,10 +170,8 @@ FEW = Hypothesis(
 explicit = Claim(
     "W/explicit",
     "Regularising ‖w‖₂ explicitly is regularising ‖β‖_{2/D}: the least ‖w‖² with w₊^D − w₋^D = β "
-    "is Σ|β_i|^{2/D}. It is least at"
-    " a vertex of the interpolators: for D = 2 at that of least ℓ1 norm, for D ≥ 3 possibly at "
-    "another one, to which the flow"
-    " from a small start does not go.",
+    "is Σ|β_i|^{2/D}. It is least at a vertex of the interpolators: for D = 2 at that of least ℓ1 "
+    "norm, for D ≥ 3 possibly at another one, to which the flow from a small start does not go.",
     'W, Section 5 ("regularizing ‖w‖₂ is equivalent to ‖β‖_{2/D} regularization") and Section 8',
     (depth(2), SQUARE, CONSISTENT, NONTRIVIAL, FEW),
     _example,

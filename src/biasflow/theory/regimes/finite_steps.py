@@ -21,7 +21,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .ends import remaining
 from .families import diagonal_family
 
-STEPS = 20_000
+MOST_STEPS = 20_000
 """Steps after which a run that has not converged leaves the verdict open."""
 SHARES = (0.1, 0.4, 1.6)
 """Step sizes as shares of the inverse of the largest curvature at the limit; from 2 on that limit
@@ -30,9 +30,9 @@ RUNS: tuple[tuple[str, float, bool], ...] = (
     *((f"gradient descent, step {share}/λ", share, False) for share in SHARES),
     (f"SGD on half batches, step {SHARES[0]}/λ", SHARES[0], True),
 )
-CONVERGED = 1e-20
+CONVERGED_LOSS = 1e-20
 """Loss, over that at the start, at which a run has ended."""
-DIVERGED = 1e8
+DIVERGED_LOSS = 1e8
 """The same at which it never will."""
 KEY = 0
 """Of the batches."""
@@ -58,7 +58,7 @@ def descend(problem: Problem, step: float, batch: int | None) -> Run:
     params, rng = problem.start, np.random.default_rng(KEY)
     gain, largest, start = np.zeros(problem.data.d), 0.0, float(np.sum((model(params, X) - y) ** 2))
     weight = 2 * problem.loss.factor(n) * (1.0 if batch is None else n / batch)
-    for k in range(1, STEPS + 1):
+    for k in range(1, MOST_STEPS + 1):
         rows = slice(None) if batch is None else rng.choice(n, batch, replace=False)
         output = weight * (model(params, X[rows]) - y[rows])
         square = (2 * step * (X[rows].T @ output)) ** 2
@@ -69,11 +69,11 @@ def descend(problem: Problem, step: float, batch: int | None) -> Run:
         params = DiagonalParams(params.plus - step * slope.plus, params.minus - step * slope.minus)
         if k % 10 == 0:
             loss = float(np.sum((model(params, X) - y) ** 2))
-            if loss <= CONVERGED * start:
+            if loss <= CONVERGED_LOSS * start:
                 return Run(params, gain, largest, k, True)
-            if not loss <= DIVERGED * start:
+            if not loss <= DIVERGED_LOSS * start:
                 break
-    return Run(params, gain, largest, STEPS, False)
+    return Run(params, gain, largest, MOST_STEPS, False)
 
 
 def stable_step(problem: Problem, beta: Array) -> float:
@@ -146,11 +146,9 @@ def _one(problem: Problem, flow: Array, name: str, step: float, batch: int | Non
 
 descent = Claim(
     "W/descent",
-    "With a finite step, or minibatches, the limit is the projection for r_eff = 2α²Π|1−s_k²| "
-    "from a start shifted by"
-    " −2Σ(artanh s_k − s_k), s_k the relative steps: a smaller effective α as long as s_k² ≤ 2, "
-    "but not the same for every"
-    " coordinate.",
+    "With a finite step, or minibatches, the limit is the projection for r_eff = 2α²Π|1−s_k²| from "
+    "a start shifted by −2Σ(artanh s_k − s_k), s_k the relative steps: a smaller effective α as "
+    "long as s_k² ≤ 2, but not the same for every coordinate.",
     "Even et al. 2023, Pesme et al. 2021, for W's model",
     (depth(2, 2), SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, scale=[0.1, 0.3, 0.03][key % 3]),

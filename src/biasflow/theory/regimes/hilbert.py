@@ -28,9 +28,9 @@ from .families import diagonal_family
 
 PAIRS = 10
 """Pairs of labels at which the law is looked at."""
-PROGRAMMED = 1e-6
+PROGRAMS_ERROR = 1e-6
 """Relative error of a defect that is made of four linear programs with HiGHS' tolerance of 1e-7."""
-SEEN = 1e-6
+LEAST_ENTRY = 1e-6
 """Share of the largest entry below which a minimiser's entry is none: what the tolerance of linear
 programs leaves."""
 
@@ -58,7 +58,7 @@ def on_one_face(X: Array, y: Array) -> tuple[Array, Array] | None:
     """Two columns that a minimiser of ‖β‖₁ with Xβ = y uses, with their signs: of its largest
     entries the two farthest apart."""
     beta = np.asarray(min_l1(X, y).value)
-    used = np.flatnonzero(np.abs(beta) > SEEN * np.max(np.abs(beta)))
+    used = np.flatnonzero(np.abs(beta) > LEAST_ENTRY * np.max(np.abs(beta)))
     columns = (X[:, used] * np.sign(beta[used])).T
     apart = np.linalg.norm(columns[:, None] - columns, axis=2)
     i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
@@ -93,7 +93,7 @@ def _hilbert(evidence: Evidence) -> tuple[Check, ...]:
                 rich_cost(X, face[0] + face[1]) / (rich_cost(X, face[0]) + rich_cost(X, face[1])),
                 "==",
                 1.0,
-                PROGRAMMED,
+                PROGRAMS_ERROR,
                 witness="linear programs",
                 null=kernel_cost(X, face[0] + face[1])
                 / (kernel_cost(X, face[0]) + kernel_cost(X, face[1])),
@@ -102,8 +102,8 @@ def _hilbert(evidence: Evidence) -> tuple[Check, ...]:
                 quantity,
                 parallelogram(rich_cost, X, *face) / least,
                 ">=",
-                1.0 - 2 * PROGRAMMED / least,
-                PROGRAMMED / least,
+                1.0 - 2 * PROGRAMS_ERROR / least,
+                PROGRAMS_ERROR / least,
                 witness="linear programs",
                 null=parallelogram(kernel_cost, X, *face) / least,
             ),
@@ -135,10 +135,8 @@ RANK = Hypothesis("rank", "X has rank two or more", on_problem(_plane))
 hilbert = Claim(
     "W/hilbert",
     "The rich regime's bias is no RKHS norm for any kernel: what it costs to fit labels, min{‖β‖₁ "
-    ": Xβ = y}, fails the"
-    " parallelogram law, by ‖p − q‖²/(4·max‖x_j‖²) or more where p, q are columns on one face of "
-    "its unit ball; the kernel"
-    " regime's min{‖β‖₂ : Xβ = y} satisfies it.",
+    ": Xβ = y}, fails the parallelogram law, by ‖p − q‖²/(4·max‖x_j‖²) or more where p, q are "
+    "columns on one face of its unit ball; the kernel regime's min{‖β‖₂ : Xβ = y} satisfies it.",
     'W, Section 4 ("not an RKHS norm for any choice of kernel")',
     (DIAGONAL, SQUARE, NONTRIVIAL, RANK),
     lambda key: diagonal_problem(key, n=4, d=10),

@@ -56,16 +56,16 @@ FLOW_RTOL = 1e-12
 seen."""
 SEEN, LOOKED = 60, 6
 """Times along a flow at which its predictions are looked at, and every how many its kernel."""
-ROUNDED = 1e-15
+PREDICTOR_ROUNDING = 1e-15
 """Relative rounding of a predictor, per unit of weight."""
-CLEAR = 5.0
+CLEAR_OF_ERROR = 5.0
 """Times its error by which a distance must exceed it to be fitted."""
 STRETCH = 3.0
 PLACES, TRIED = 20, 400
 """Inputs beside the data at which predictors are compared, and from how many they are chosen."""
-UNBIASED = 1e-12
+UNBIASED_BELOW = 1e-12
 """f(w₀, x) relative to ‖w₀‖‖∇f(w₀, x)‖, which bounds it, below which a start is unbiased."""
-NUDGE = 1e-5
+DIFFERENCE_STEP = 1e-5
 """Step of central differences, over the largest weight: truncation and rounding are both near
 1e-10."""
 DERIVED = ("dual", "factored")
@@ -139,14 +139,16 @@ def differenced_kernel(problem: Problem, nudge: float) -> Array:
 def _homogeneity(problem: Problem) -> Check:
     """K at 3w₀ from the model's derivatives against 3^{2(D−1)}K₀ from differences of its
     outputs."""
-    K, other = (differenced_kernel(problem, nudge) for nudge in (NUDGE, 2 * NUDGE))
+    K, other = (
+        differenced_kernel(problem, nudge) for nudge in (DIFFERENCE_STEP, 2 * DIFFERENCE_STEP)
+    )
     stretched = tangent_kernel(problem.model, scaled(problem.start, STRETCH), problem.data.X)
     top = float(np.max(np.abs(K)))
     mismatch = (
         float(np.max(np.abs(stretched / STRETCH ** (2 * (problem.model.homogeneity - 1)) - K)))
         / top
     )
-    error = float(np.max(np.abs(K - other))) / top + 10 * np.finfo(float).eps / NUDGE
+    error = float(np.max(np.abs(K - other))) / top + 10 * np.finfo(float).eps / DIFFERENCE_STEP
     quantity = "relative mismatch of K at scale α and α^{2(D−1)}K₀"
     return Check(quantity, mismatch, "==", 0.0, error, witness="differences of the model's outputs")
 
@@ -209,9 +211,9 @@ def departure(problem: Problem, flow: Trajectory, places: Array) -> Departure:
     gain = float(np.max(np.linalg.norm(np.vstack([X, places]), axis=1))) if linear else slopes
     wrong = flow.predictor_error if linear else flow.error
     outputs = gain * np.array([float(wrong[-1]), float(np.max(wrong))])  # at the end, on the way
-    outputs = (outputs + ROUNDED * size(start) * slopes) / reach
+    outputs = (outputs + PREDICTOR_ROUNDING * size(start) * slopes) / reach
     return Departure(
-        end, along, moved, float(outputs[0]), float(outputs[1]), 4 * off + 10 * ROUNDED
+        end, along, moved, float(outputs[0]), float(outputs[1]), 4 * off + 10 * PREDICTOR_ROUNDING
     )
 
 
@@ -287,7 +289,7 @@ def law_check(
     """The exponent: −2 from α·1, at most −1 in general; where there is nothing to fit, that there
     is nothing."""
     # beyond the first that is not, all is noise
-    seen = np.logical_and.accumulate(values > CLEAR * errors)
+    seen = np.logical_and.accumulate(values > CLEAR_OF_ERROR * errors)
     if not len(values):
         return unknown_check(
             quantity, "a gate changes on the data at every scale that was looked at"
@@ -295,7 +297,12 @@ def law_check(
     if not np.any(seen):  # with as many samples as directions every interpolator is the same
         words = quantity.replace("exponent in α^D of the ", "") + ", at every scale"
         return Check(
-            words, float(np.max(values)), "==", 0.0, float(CLEAR * np.max(errors)), witness=source
+            words,
+            float(np.max(values)),
+            "==",
+            0.0,
+            float(CLEAR_OF_ERROR * np.max(errors)),
+            witness=source,
         )
     if np.sum(seen) < 3:
         return unknown_check(
@@ -318,11 +325,12 @@ def _uniform(problem: Problem) -> tuple[Check, ...]:
         np.max(np.abs(kernel))
     )
     k, other = (
-        differenced_kernel(problem, nudge) / alpha ** (2 * (D - 1)) for nudge in (NUDGE, 2 * NUDGE)
+        differenced_kernel(problem, nudge) / alpha ** (2 * (D - 1))
+        for nudge in (DIFFERENCE_STEP, 2 * DIFFERENCE_STEP)
     )
     top = float(np.max(np.abs(k)))
     printed = float(np.max(np.abs(k - 2 * D**2 * problem.data.X @ problem.data.X.T))) / top
-    error = float(np.max(np.abs(k - other))) / top + 10 * np.finfo(float).eps / NUDGE
+    error = float(np.max(np.abs(k - other))) / top + 10 * np.finfo(float).eps / DIFFERENCE_STEP
     spread = np.linalg.svd(problem.data.X, compute_uv=False)
     rank = spread > len(spread) * np.finfo(float).eps * spread[0]
     condition = float(spread[0] / spread[rank][-1]) ** 2
@@ -368,10 +376,10 @@ def _unbiased(problem: Problem) -> str | None:
     bound = size(problem.start) * np.sqrt(
         np.diag(tangent_kernel(problem.model, problem.start, places))
     )
-    worst = int(np.argmax(values - UNBIASED * bound))
+    worst = int(np.argmax(values - UNBIASED_BELOW * bound))
     return (
         None
-        if values[worst] <= UNBIASED * bound[worst]
+        if values[worst] <= UNBIASED_BELOW * bound[worst]
         else f"f(w₀, x) = {values[worst]:.3g} at an input, needs zero everywhere"
     )
 
@@ -426,10 +434,9 @@ LABELLED = Hypothesis("nontrivial", "y ≠ 0", on_problem(_nontrivial))
 sec3 = Claim(
     "W/sec3",
     "The tangent kernel at scale α is α^{2(D−1)}K₀; from an unbiased start the limit of the flow "
-    "tends to the interpolator of"
-    " least tangent-kernel norm as α → ∞, and flow and kernel to those of the linearised model, "
-    "at the rate α^{−D} or faster"
-    " (for diagonal networks from α·1 to min ℓ2, at the rate α^{−2D}).",
+    "tends to the interpolator of least tangent-kernel norm as α → ∞, and flow and kernel to those "
+    "of the linearised model, at the rate α^{−D} or faster (for diagonal networks from α·1 to min "
+    "ℓ2, at the rate α^{−2D}).",
     "W, Section 3",
     (
         HOMOGENEOUS,

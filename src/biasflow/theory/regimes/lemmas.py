@@ -27,7 +27,7 @@ from .regulariser import hypentropic_value
 LENGTHS = 12
 """Lengths of vectors, over the range that a lemma allows, at which it is tested."""
 WITNESS = "quadrature of arcsinh(u/2)"
-IMPLEMENTED = 1e-11
+POTENTIAL_ERROR = 1e-11
 """Relative error of the library's potential, a sum of d terms in double precision."""
 
 
@@ -56,7 +56,7 @@ def _implementation(problem: Problem, vectors: Iterable[Array]) -> Check:
         float(worst),
         "==",
         0.0,
-        IMPLEMENTED,
+        POTENTIAL_ERROR,
         witness=WITNESS,
     )
 
@@ -90,7 +90,7 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
             float(max(shares)),
             "<=",
             1.0,
-            IMPLEMENTED,
+            POTENTIAL_ERROR,
             witness=WITNESS,
             null=float(max(kernel)),
         ),
@@ -123,7 +123,7 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
             float(ratio) - 1,
             ">=",
             eps,
-            IMPLEMENTED,
+            POTENTIAL_ERROR,
             witness=WITNESS,
             null=0.0,  # a multiple of the ℓ1 norm, which the lemma says Q is not
         ),

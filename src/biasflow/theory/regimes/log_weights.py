@@ -16,7 +16,7 @@ from ..._core.problems import Problem
 
 TOLERANCE = 1e-10
 """Of a step, over the logarithm of a weight: relative error of the times of growth."""
-CLIPPED = 20.0
+LARGEST_LOG = 20.0
 """Largest logarithm that is exponentiated: a step that tries more is rejected for its slope all the
 same."""
 MAX_STEPS = 50_000
@@ -33,7 +33,7 @@ def log_flow(
     curvature = problem.loss.factor(problem.data.n) * 2 * (X.T @ X)
 
     def squares(logs: Array) -> Array:
-        return np.asarray(np.exp(2 * np.minimum(logs, CLIPPED)))
+        return np.asarray(np.exp(2 * np.minimum(logs, LARGEST_LOG)))
 
     def predictor(logs: Array) -> Array:
         both = squares(logs)

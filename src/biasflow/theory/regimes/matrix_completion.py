@@ -31,7 +31,7 @@ from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .kernel import NUDGE, departure, differenced_kernel
+from .kernel import DIFFERENCE_STEP, departure, differenced_kernel
 
 UNITS = (10.0, 100.0, 1000.0, 11_000.0)
 """Scales at which the approach to the kernel limit is measured, over three decades: WWᵀ of the
@@ -46,23 +46,23 @@ WIDTHS = (16, 50, 160, 500, 1600, 5000, 17_000)
 NARROW, WIDE = 256, 65_536
 """Columns of the start whose Δ is scaled down, and of one whose transition is compared with the
 identity's."""
-SHRUNK = (1.0, 0.1, 0.01, 0.0009)
+DELTA_FACTORS = (1.0, 0.1, 0.01, 0.0009)
 """Factors on Δ."""
 DRAWS = 32
 """Random starts over which sizes are averaged."""
 SIGMAS = 5.0
 """Standard errors that a random quantity may be off."""
-RICH = 1e-6
+RICH_SCALE = 1e-6
 """WWᵀ of a start, in units of the largest label, that stands for α → 0."""
 LOW, HIGH = (1e-3, 1e-4, 1e-5), 30.0
 """The same for the scales between which the transition is sought: the first of the low ones that is
 below it."""
-APART = 1e-2
+REGIMES_APART = 1e-2
 """Relative distance of the rich from the kernel limit above which there is a transition to look
 for."""
-ROUNDED = 1e-12
+ZERO_SHARE = 1e-12
 """Share of its terms below which UVᵀ is zero."""
-HALFWAY = 2e-3
+TRANSITION_ACCURACY = 2e-3
 """Accuracy of the logarithm of a transition scale."""
 RAW = "∇L followed in the factors"
 
@@ -168,7 +168,7 @@ def transition_scale(
     from scipy.optimize import brentq
 
     kernel = tangent_kernel_limit(problem.model, problem.data, problem.start).value
-    rich = flow_limit(problem, scaled(problem.start, matched(problem, RICH)))[0]
+    rich = flow_limit(problem, scaled(problem.start, matched(problem, RICH_SCALE)))[0]
     apart = float(np.linalg.norm(rich - kernel))
 
     def beyond(log_factor: float) -> float:
@@ -179,7 +179,7 @@ def transition_scale(
     for unit in LOW:
         low = np.log(matched(problem, unit))
         if beyond(low) > 0:
-            return float(np.exp(brentq(beyond, low, high, xtol=HALFWAY)))
+            return float(np.exp(brentq(beyond, low, high, xtol=TRANSITION_ACCURACY)))
         high = low
     raise RefusedError(f"the transition lies below {LOW[-1]:g} of the largest label")
 
@@ -208,7 +208,7 @@ def _printed(problem: Problem) -> Check:
     """That kernel, at a start whose rows share directions, against differences of the model's
     outputs."""
     start = narrowed(started(problem, 2 * sum(problem.model.shape), key=1))
-    K, top = differenced_kernel(start, NUDGE), printed_kernel(start)
+    K, top = differenced_kernel(start, DIFFERENCE_STEP), printed_kernel(start)
     off = float(np.max(np.abs(K - top))) / float(np.max(np.abs(top)))
     name = (
         "a Gaussian start: largest distance of K from ⟨U_i, U_i'⟩1(j = j') + ⟨V_j, V_j'⟩1(i = "
@@ -221,7 +221,7 @@ def _delta(problem: Problem) -> tuple[Check, ...]:
     """The tangent kernel is a delta kernel at the identity, and up to k^{−1/2} at Gaussian
     starts."""
     identity = started(problem)
-    K = differenced_kernel(identity, NUDGE)
+    K = differenced_kernel(identity, DIFFERENCE_STEP)
     off = float(np.max(np.abs(K - K[0, 0] * np.eye(len(K))))) / K[0, 0]
     filled = np.zeros(problem.model.shape)
     i, j, values = observed_entries(problem.data, problem.model.shape)
@@ -250,7 +250,7 @@ def _delta(problem: Problem) -> tuple[Check, ...]:
             apart,
             "==",
             0.0,
-            ROUNDED,
+            ZERO_SHARE,
             witness="the entries themselves",
         ),
         exponent_check(
@@ -298,7 +298,9 @@ def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
     size = float(np.max(np.abs(at_one)))
     turned, turned_error = raw_limit(rotated(problem), transition, MIDDLE, time_s)
     apart = float(np.max(np.abs(turned - at_one))) / size
-    ends = [raw_limit(deviating(problem, share), transition, MIDDLE, time_s) for share in SHRUNK]
+    ends = [
+        raw_limit(deviating(problem, share), transition, MIDDLE, time_s) for share in DELTA_FACTORS
+    ]
     away = np.array([float(np.linalg.norm(M - at_one)) / size for M, _ in ends])
     errors = np.array([(e + error) * np.sqrt(problem.data.d) / size for _, e in ends])
     wide = narrowed(started(problem, WIDE))
@@ -316,7 +318,7 @@ def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
         ),
         exponent_check(
             "exponent in ‖U₀U₀ᵀ/k − 1‖ of the distance of M(∞) from the identity start's",
-            SHRUNK,
+            DELTA_FACTORS,
             away,
             1.0,
             errors / away,
@@ -328,7 +330,7 @@ def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
             float(ratio),
             "==",
             1.0,
-            float(drawn + 2 * HALFWAY),
+            float(drawn + 2 * TRANSITION_ACCURACY),
             witness=RAW,
             null=float(np.sqrt(WIDE)),
         ),
@@ -366,7 +368,7 @@ def _unbiased(problem: Any) -> str | None:
     size = float(np.max(np.abs(U) @ np.abs(V).T))
     return (
         None
-        if size > 0 and np.max(np.abs(U @ V.T)) <= ROUNDED * size
+        if size > 0 and np.max(np.abs(U @ V.T)) <= ZERO_SHARE * size
         else "UVᵀ is not zero at the start"
     )
 
@@ -377,11 +379,11 @@ def _distinct(problem: Any) -> str | None:
             kernel = tangent_kernel_limit(start.model, start.data, start.start).value
         except BiasflowError as error:
             return f"too few columns for the tangent kernel to fit: {error}"
-    rich = flow_limit(start, scaled(start.start, matched(start, RICH)))[0]
+    rich = flow_limit(start, scaled(start.start, matched(start, RICH_SCALE)))[0]
     apart = float(np.max(np.abs(rich - kernel)))
     return (
         None
-        if apart > APART * float(np.max(np.abs(kernel)))
+        if apart > REGIMES_APART * float(np.max(np.abs(kernel)))
         else "small and large starts have the same limit"
     )
 
@@ -423,10 +425,8 @@ def _family(key: int) -> Problem:
 sec6 = Claim(
     "W/sec6",
     "In matrix completion the tangent kernel at the start is a delta kernel (identity start; "
-    "Gaussian factors as k → ∞, at the"
-    " rate k^{−1/2}), so a large α leaves unobserved entries unchanged, up to α^{−4}; the "
-    "transition scale falls with k, for"
-    " large k like k^{−1/2}.",
+    "Gaussian factors as k → ∞, at the rate k^{−1/2}), so a large α leaves unobserved entries "
+    "unchanged, up to α^{−4}; the transition scale falls with k, for large k like k^{−1/2}.",
     "W, Section 6",
     (FACTORISED, SQUARE, CONSISTENT, INDICATORS, NONTRIVIAL, UNBIASED, DISTINCT),
     completion_problem,

@@ -23,15 +23,15 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
-from ..witness import LENIENT
+from ..witness import ERROR_FACTOR
 from .ends import ROUNDING, residual_integrals
 from .equivalences import product_family, product_problem
 from .families import diagonal_family
-from .lemmas import IMPLEMENTED
+from .lemmas import POTENTIAL_ERROR
 
 FINE, ROUGH = 1e-12, 1e-10
 """Tolerances at which f is integrated; the difference of the two bounds the error of the first."""
-SEEN = 8
+TIMES_SEEN = 8
 """Times at which β(t) is compared with f(Xᵀν(t))."""
 PUSHED = "one coordinate pushed by the model's gradient"
 
@@ -141,7 +141,7 @@ def _recipe(evidence: Evidence) -> tuple[Check, ...]:
         "there among interpolators",
     )
     times, integrals, errors = residual_integrals(problem, flow)
-    chosen = np.unique(np.linspace(1, len(times) - 1, SEEN).astype(int))
+    chosen = np.unique(np.linspace(1, len(times) - 1, TIMES_SEEN).astype(int))
     dual = -integrals[chosen] @ problem.data.X
     tilt = errors[chosen] * np.max(np.sum(np.abs(problem.data.X), axis=0))
     try:
@@ -157,7 +157,7 @@ def _recipe(evidence: Evidence) -> tuple[Check, ...]:
     )
     size = float(np.max(np.abs(beta)))
     made = (
-        LENIENT * np.interp(times[chosen], flow.times, flow.predictor_error)
+        ERROR_FACTOR * np.interp(times[chosen], flow.times, flow.predictor_error)
         + ROUNDING * formed**problem.model.homogeneity
     )
     allowed = made[:, None] + found.slope * tilt[:, None] + found.beta_error
@@ -200,14 +200,14 @@ def _inverse(evidence: Evidence, found: Pushed, names: tuple[str, ...]) -> tuple
     rows = [potential.at(row) for row in found.beta]
     off = np.abs(np.array([row.eta - origin.eta for row in rows]) - found.dual)
     lost = found.beta_error + ROUNDING * np.abs(found.beta) + ROUNDING * np.abs(origin.beta)
-    allowed = lost / found.slope + IMPLEMENTED * (largest + np.abs(origin.eta))
+    allowed = lost / found.slope + POTENTIAL_ERROR * (largest + np.abs(origin.eta))
     # a coordinate at rounding says nothing about its s
-    known = allowed <= IMPLEMENTED**0.5 * largest
+    known = allowed <= POTENTIAL_ERROR**0.5 * largest
     k = np.unravel_index(int(np.argmax(np.where(known, off - allowed, -np.inf))), off.shape)
     value, stated = float(np.sum(found.value[-1])), float(np.sum(rows[-1].divergence(origin)))
     error = (
         float(np.sum(found.value_error[-1] + np.abs(found.dual[-1]) * lost[-1])) / value
-        + IMPLEMENTED
+        + POTENTIAL_ERROR
     )
     return (
         Check(
@@ -260,7 +260,7 @@ def _least(evidence: Evidence, name: str) -> tuple[Check, ...]:
         return (unknown_check(name, str(reason)),)
     largest = float(np.max(np.abs(found.dual)))
     lost = found.beta_error + np.abs(found.beta - beta) + ROUNDING * (np.abs(beta) + np.abs(start))
-    allowed = np.abs(null) @ (lost / found.slope + IMPLEMENTED * largest)
+    allowed = np.abs(null) @ (lost / found.slope + POTENTIAL_ERROR * largest)
     off, linear = (
         np.abs(null @ found.dual),
         (beta - start) / _linear(problem, np.ones(problem.data.d)),
@@ -330,9 +330,8 @@ REDUCIBLE = Hypothesis("reducible", "the library knows its potential", on_proble
 recipe = Claim(
     "W/appA",
     "Where the flow is β(t) = f(Xᵀν(t)), the regulariser it minimises among interpolators is Q = "
-    "∫f⁻¹: f from pushing one"
-    " coordinate by the model's gradient, for any depth and start, and for u∘v; no closed form is "
-    "assumed.",
+    "∫f⁻¹: f from pushing one coordinate by the model's gradient, for any depth and start, and for "
+    "u∘v; no closed form is assumed.",
     "W, appendix A, (9)–(12)",
     (SEPARABLE, SQUARE, CONSISTENT, NONTRIVIAL, REDUCIBLE),
     _example,

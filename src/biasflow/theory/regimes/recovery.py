@@ -36,10 +36,10 @@ from .matrix_completion import (
 
 SMALL = tuple(float(unit) for unit in np.geomspace(1e-5, 9e-9, 5))
 """WWᵀ of the starts over the largest label: three decades, where the power law rules."""
-FOLLOWED = 1e-8
+FLOW_RTOL = 1e-8
 """Tolerance of these flows; what is compared is the share of other directions, which is far
 larger."""
-FITS = 1e-9
+RANK_ONE_RESIDUAL = 1e-9
 """Relative residual up to which entries are those of a matrix of rank one."""
 
 
@@ -70,7 +70,7 @@ def rank_one_completion(problem: Problem) -> Array | str:
     off = float(np.max(np.abs(M[i, j] - values))) / float(np.max(np.abs(values)))
     return (
         M
-        if off <= FITS
+        if off <= RANK_ONE_RESIDUAL
         else f"the observed entries are not those of a matrix of rank one: off by {off:.2g}"
     )
 
@@ -83,7 +83,7 @@ def _recovery(evidence: Evidence) -> tuple[Check, ...]:
     checks = []
     for name, start in (("own start", narrowed(problem)), ("identity start", started(problem))):
         ends = [
-            raw_limit(start, matched(start, unit), FOLLOWED, evidence.time_left / 4)
+            raw_limit(start, matched(start, unit), FLOW_RTOL, evidence.time_left / 4)
             for unit in SMALL
         ]
         size = float(np.max(np.abs(M)))
@@ -125,9 +125,8 @@ DETERMINED = Hypothesis(
 
 recovery = Claim(
     "W/sec6-rich",
-    "In completion of a rank-one matrix from entries that determine it, the limit from α[U₀, "
-    "−U₀], α[V₀, V₀] tends to the planted"
-    " matrix as α → 0, with a power of α.",
+    "In completion of a rank-one matrix from entries that determine it, the limit from α[U₀, −U₀], "
+    "α[V₀, V₀] tends to the planted matrix as α → 0, with a power of α.",
     'W, Section 6 ("for α → 0 recovers the ground truth"; the power is ours)',
     (FACTORISED, SQUARE, CONSISTENT, INDICATORS, NONTRIVIAL, UNBIASED, DETERMINED),
     _planted,

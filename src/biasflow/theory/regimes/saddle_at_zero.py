@@ -29,10 +29,10 @@ STEPS = tuple(float(step) for step in np.geomspace(1e-4, 1.1e-1, 7))
 """Distances from w = 0, in units at which ‖Xβ‖ is that of the labels: three decades."""
 SUPPORTS = 12
 """Other stationary points that are looked at: least squares on a random support, with any signs."""
-NUDGE = 1e-5
+DIFFERENCE_STEP = 1e-5
 """Step of central differences of ∇L, over the largest weight: truncation and rounding are near
 1e-10."""
-SEEN = 1e-6
+NO_MINIMUM_ABOVE = 1e-6
 """Xᵀr over Xᵀy above which a stationary point is no minimum."""
 
 
@@ -57,7 +57,7 @@ def strictness(D: int, c: float, force: float) -> float:
 def curvatures(problem: Problem, params: DiagonalParams) -> tuple[Array, float]:
     """(Eigenvalues of ∇²L by central differences of ∇L, their error)."""
     flat = np.concatenate(leaves(params))
-    step = NUDGE * float(np.max(np.abs(flat), initial=_unit(problem)))
+    step = DIFFERENCE_STEP * float(np.max(np.abs(flat), initial=_unit(problem)))
     d = problem.data.d
 
     def gradient(weights: Array) -> Array:
@@ -175,7 +175,7 @@ def _strict(problem: Problem) -> tuple[Check, ...]:
             -float(least[0]) / (whole * reach),
             "==",
             strictness(D, c, whole / (4 * c)) / whole,
-            error / (whole * reach) + (0.0 if D == 2 else NUDGE ** (D - 2) * D),
+            error / (whole * reach) + (0.0 if D == 2 else DIFFERENCE_STEP ** (D - 2) * D),
             witness="differences of ∇L",
             size=1.0,
         )
@@ -187,7 +187,7 @@ def _strict(problem: Problem) -> tuple[Check, ...]:
     for key in range(SUPPORTS):
         point = stationary_point(problem, key)
         residual = np.abs(X.T @ (np.asarray(problem.model(point, X)) - y))
-        if float(np.max(residual)) <= SEEN * whole / (4 * c):
+        if float(np.max(residual)) <= NO_MINIMUM_ABOVE * whole / (4 * c):
             continue
         values, off = curvatures(problem, point)
         depth = strictness(D, c, float(np.max(residual)))
@@ -231,10 +231,9 @@ def _saddle(evidence: Evidence) -> tuple[Check, ...]:
 saddle = Claim(
     "W/saddle",
     "w = 0 is a saddle from which no flow escapes, while α·1 with F = 0 too is none: ∇L(0) = 0, "
-    "and along single weights L falls"
-    " and rises like 2c‖Xᵀy‖_∞·w^D. For D = 2 it is strict, with curvature −4c‖Xᵀy‖_∞, and so is "
-    "every stationary point that is"
-    " no minimum; for D ≥ 3 its curvature is zero.",
+    "and along single weights L falls and rises like 2c‖Xᵀy‖_∞·w^D. For D = 2 it is strict, with "
+    "curvature −4c‖Xᵀy‖_∞, and so is every stationary point that is no minimum; for D ≥ 3 its "
+    "curvature is zero.",
     'W, Section 4 ("w = 0 is a saddle point") and appendix A ("the strict saddle property"; the '
     "constants are ours)",
     (DIAGONAL, SQUARE, CONSISTENT, NONTRIVIAL),

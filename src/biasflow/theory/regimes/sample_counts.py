@@ -23,35 +23,35 @@ from ..fits import share_check
 from ..hypotheses import CONSISTENT, DIAGONAL
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem
 
-ENOUGH = 3.0
+SAMPLES_FACTOR = 3.0
 """N over r*·log d: above the two that exact recovery needs for large d, so that noise and small d
 are covered."""
-WELL = 0.1
+WELL_ERROR = 0.1
 """Population error, over that of β = 0, at which a predictor generalises well."""
-LIKELY = 0.9
+LIKELY_SHARE = 0.9
 """Share of draws in which it should."""
 NOISE = 0.01
 """σ² of the paper."""
 DRAWS = 60
-"""Fresh draws: as many as let a share of one be told from LIKELY at 99%."""
-WIDER = 2
+"""Fresh draws: as many as let a share of one be told from LIKELY_SHARE at 99%."""
+WIDER_FACTOR = 2
 """By which d grows, while N grows with log d."""
 SIGMAS = 4.0
 """Standard errors that a mean over draws may be off."""
-FRESH = 100_000
+FIRST_FRESH_KEY = 100_000
 """First key of the draws, beyond those of examples."""
 
 
 def enough_samples(sparsity: int, d: int) -> int:
     """⌈3·r*·log d⌉."""
-    return int(np.ceil(ENOUGH * sparsity * np.log(d)))
+    return int(np.ceil(SAMPLES_FACTOR * sparsity * np.log(d)))
 
 
 def population_errors(sparsity: int, n: int, d: int, key: int) -> Array:
     """(DRAWS, 2): ‖β − β*‖² of min ℓ1 and min ℓ2, one row for each draw of the data."""
     found = []
     for k in range(DRAWS):
-        drawn = sparse_regression(n, d, sparsity, NOISE, key=FRESH + DRAWS * key + k)
+        drawn = sparse_regression(n, d, sparsity, NOISE, key=FIRST_FRESH_KEY + DRAWS * key + k)
         truth = np.asarray(drawn.truth)
         found.append(
             [
@@ -70,16 +70,16 @@ def kernel_error(n: int, d: int) -> float:
 def _samples(evidence: Evidence) -> tuple[Check, ...]:
     data = evidence.network.data
     sparsity, checks = int(np.count_nonzero(np.asarray(data.truth))), []
-    for d in (data.d, WIDER * data.d):
+    for d in (data.d, WIDER_FACTOR * data.d):
         n = enough_samples(sparsity, d)
         errors = population_errors(sparsity, n, d, d)
-        good, kernel = (int(np.sum(errors[:, k] <= WELL)) for k in (0, 1))
+        good, kernel = (int(np.sum(errors[:, k] <= WELL_ERROR)) for k in (0, 1))
         notes: dict[str, Any] = {"witness": f"{DRAWS} fresh draws", "null": kernel / DRAWS}
         words = (
             f"d = {d}, N = {n}: share of draws in which min ℓ1 has a population error of at "
-            f"most {WELL:g}"
+            f"most {WELL_ERROR:g}"
         )
-        checks.append(share_check(words, good, DRAWS, LIKELY, **notes))
+        checks.append(share_check(words, good, DRAWS, LIKELY_SHARE, **notes))
         mean, spread = (
             float(np.mean(errors[:, 1])),
             float(np.std(errors[:, 1], ddof=1)) / np.sqrt(DRAWS),
@@ -133,10 +133,8 @@ SPARSE = Hypothesis(
 samples = Claim(
     "W/samples",
     "In sparse regression with r* entries, N = ⌈3r*·log d⌉ samples suffice for min ℓ1, the rich "
-    "regime, to generalise well (error"
-    " at most 0.1 with probability 0.9), at d and at 2d; min ℓ2, the kernel regime, has the mean "
-    "error 1 − N/d + σ²N/(d−N−1), and"
-    " needs N of the order of d.",
+    "regime, to generalise well (error at most 0.1 with probability 0.9), at d and at 2d; min ℓ2, "
+    "the kernel regime, has the mean error 1 − N/d + σ²N/(d−N−1), and needs N of the order of d.",
     "W, Section 4 (N = Θ(r* log d) against Ω(d); the constants are ours)",
     (DIAGONAL, CONSISTENT, SPARSE),
     lambda key: _planted(2 + key % 2, 110, key),

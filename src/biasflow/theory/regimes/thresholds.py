@@ -24,11 +24,11 @@ from ..examples import diagonal_problem
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
-from .deeper import ACCEPTED, DEEP, INVERTED
+from .deeper import DEEP, INVERTED, LIMIT_ERROR
 from .depth_two import l1_excess
 from .ends import ROUNDING, end_check, end_error
 from .families import diagonal_family
-from .lemmas import IMPLEMENTED, WITNESS as QUADRATURE, extremes, regulariser
+from .lemmas import POTENTIAL_ERROR, WITNESS as QUADRATURE, extremes, regulariser
 from .regulariser import below_l1, depth_value, hypentropic_value, log_slack
 
 TOLERATED = tuple(float(e) for e in np.geomspace(1e-4, 1e-8, 5))
@@ -38,11 +38,11 @@ TOLERATED_TWO = tuple(float(e) for e in np.geomspace(1e-2, 1e-5, 4))
 """The same for D = 2, where the logarithm of α goes like 1/ε."""
 LARGE = tuple(float(x) for x in np.geomspace(1e6, 1e10, 5))
 """Arguments at which q_D' is compared with its limit: four decades."""
-SCANNED = 13
+SCANNED_SCALES = 13
 """Scales at which another order's limit is tried before the best is refined."""
-REFINED = 1e-5
+SCALE_ACCURACY = 1e-5
 """Accuracy of log α^D there; a limit moves by less than its size per unit of it."""
-SPREAD = 4.0
+DECADES_SCANNED = 4.0
 """Decades of α^D on either side of the labels' size in which the scale of another order is sought:
 both ends are reached."""
 GRID = 60
@@ -113,7 +113,7 @@ def _sec5(evidence: Evidence) -> tuple[Check, ...]:
         l1_excess(evidence, evidence.limit.value),
         "<=",
         sufficient_epsilon(alpha, D, evidence.l1.objective, d),
-        abs(evidence.l1.certificate.gap) + ACCEPTED + shift,
+        abs(evidence.l1.certificate.gap) + LIMIT_ERROR + shift,
         witness=evidence.source,
         reason=evidence.missing,
         null=l1_excess(evidence, evidence.l2.value),
@@ -167,14 +167,16 @@ def nearest(problem: Problem, order: int, end: Array) -> float:
         value = limit(model, problem.data, log_scale=log_unit / order).value
         return float(np.max(np.abs(value - end))) / size
 
-    logs = np.log(size) + np.log(10.0) * np.linspace(-SPREAD, SPREAD, SCANNED)
+    logs = np.log(size) + np.log(10.0) * np.linspace(
+        -DECADES_SCANNED, DECADES_SCANNED, SCANNED_SCALES
+    )
     found = [distance(float(log)) for log in logs]
     k = int(np.argmin(found))
-    bounds = (float(logs[max(k - 1, 0)]), float(logs[min(k + 1, SCANNED - 1)]))
+    bounds = (float(logs[max(k - 1, 0)]), float(logs[min(k + 1, SCANNED_SCALES - 1)]))
     return min(
         float(
             minimize_scalar(
-                distance, bounds=bounds, method="bounded", options={"xatol": REFINED}
+                distance, bounds=bounds, method="bounded", options={"xatol": SCALE_ACCURACY}
             ).fun
         ),
         found[k],
@@ -204,7 +206,7 @@ def _unique(evidence: Evidence) -> tuple[Check, ...]:
     checks.append(ended)
     if ended.status == "inconclusive":
         return tuple(checks)
-    error = end_error(evidence) / float(np.max(np.abs(end))) + REFINED
+    error = end_error(evidence) / float(np.max(np.abs(end))) + SCALE_ACCURACY
     own = nearest(problem, D, end)
     for order in others(D):
         quantity = (
@@ -281,7 +283,7 @@ def _eq58(evidence: Evidence) -> tuple[Check, ...]:
             ratio - at,
             "==",
             0.0,
-            IMPLEMENTED,
+            POTENTIAL_ERROR,
             witness=witness,
         ),
     )
@@ -307,11 +309,9 @@ PLANE = Hypothesis("plane", "d ≥ 2", on_problem(_wide))
 sec5 = Claim(
     "W/sec5",
     "For D ≥ 3 the α needed to approximate ℓ1 is polynomial rather than exponential: α ≤ "
-    "(2ε/D)^{1/(D−2)}(1+ε)^{−2/(D(D−2))}"
-    "(‖β_L1‖₁/d)^{1/D} gives ‖β̂_α‖₁ ≤ (1+ε)‖β_L1‖₁, and for Q to be proportional to ℓ1 up to ε "
-    "on e₁ and 1/√d,"
-    " α = (2ε/(D(d^{(D−2)/(2D)} − 1)))^{1/(D−2)} is needed, to leading order; for D = 2, log(1/α) "
-    "~ 1/ε.",
+    "(2ε/D)^{1/(D−2)}(1+ε)^{−2/(D(D−2))}(‖β_L1‖₁/d)^{1/D} gives ‖β̂_α‖₁ ≤ (1+ε)‖β_L1‖₁, and for Q "
+    "to be proportional to ℓ1 up to ε on e₁ and 1/√d, α = (2ε/(D(d^{(D−2)/(2D)} − 1)))^{1/(D−2)} "
+    "is needed, to leading order; for D = 2, log(1/α) ~ 1/ε.",
     'W, Section 5 ("polynomial rather then exponential"; the constants are ours)',
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, depth=3 + key % 3, scale=[0.03, 0.2, 0.3][key % 3]),
@@ -324,8 +324,7 @@ sec5 = Claim(
 unique = Claim(
     "W/unique",
     "For D ≥ 3 the regulariser Q_α^D cannot be obtained with another order: 1 − q_D'(x) ~ "
-    "x^{−(D−2)/D}, and the limit of the"
-    " flow is not that of any D' ≠ D at any α'.",
+    "x^{−(D−2)/D}, and the limit of the flow is not that of any D' ≠ D at any α'.",
     'W, Section 5 ("the regularizer is unique")',
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL, SEVERAL),
     lambda key: diagonal_problem(key, depth=3 + key % 3, scale=[0.4, 0.5, 0.6][key % 3]),

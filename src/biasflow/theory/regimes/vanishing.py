@@ -28,9 +28,9 @@ from .log_weights import TOLERANCE, log_flow
 
 LOGS = tuple(float(log) for log in np.geomspace(200, 220_000, 5))
 """L of the flows that are compared with the jump process: three decades."""
-BEYOND = 1.2
+COMPARED_OVER_LAST_JUMP = 1.2
 """End of the comparison, over the time of the last jump."""
-FINER = 8
+POINTS_PER_STEP = 8
 """Points on each step of a flow at which its distance from the process is taken."""
 
 
@@ -38,13 +38,14 @@ def mean_distance(problem: Problem, path: Trajectory, log: float) -> tuple[float
     """Mean over τ of ‖β − plateau‖_∞/‖β(∞)‖_∞ of the flow from 2α² = ‖β(∞)‖_∞e^{−log}, with its
     numerical error."""
     clock = EXPONENT * problem.loss.factor(problem.data.n) / log
-    last, size = BEYOND * float(path.times[-1]), float(np.max(np.abs(path.final)))
+    last, size = COMPARED_OVER_LAST_JUMP * float(path.times[-1]), float(np.max(np.abs(path.final)))
     run = log_flow(problem, (np.log(size / 2) - log) / 2, last / clock)
     if isinstance(run, str):
         return run
     ends, at = run
     inner = (
-        ends[:-1, None] + np.diff(ends)[:, None] * np.linspace(0, 1, FINER, endpoint=False)
+        ends[:-1, None]
+        + np.diff(ends)[:, None] * np.linspace(0, 1, POINTS_PER_STEP, endpoint=False)
     ).ravel()
     jumps = np.concatenate([path.times, np.nextafter(path.times, np.inf)]) / clock
     times = np.unique(np.concatenate([inner, jumps, ends[-1:]]))
@@ -69,7 +70,7 @@ def settling(problem: Problem, path: Trajectory) -> float:
     """
     X, y = problem.data.X, problem.data.y
     s, least = np.zeros(X.shape[1]), np.inf
-    ends = np.append(path.times[1:], BEYOND * path.times[-1])
+    ends = np.append(path.times[1:], COMPARED_OVER_LAST_JUMP * path.times[-1])
     for begun, end, beta in zip(path.times, ends, path.states, strict=True):
         if end <= begun:
             continue
@@ -149,8 +150,7 @@ GENERAL = Hypothesis(
 vanishing = Claim(
     "W/limit",
     "As α → 0, in the time t/log(1/r), the flow of the depth-2 model converges to a process of "
-    "jumps between saddles"
-    " that ends at min ℓ1, at the rate 1/log(1/r).",
+    "jumps between saddles that ends at min ℓ1, at the rate 1/log(1/r).",
     "Pesme and Flammarion 2023, for W's model; the rate is ours",
     (DIAGONAL, depth(2, 2), SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL, UNIQUE, GENERAL),
     lambda key: diagonal_problem(key, n=5, d=12),

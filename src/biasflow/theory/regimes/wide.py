@@ -32,7 +32,7 @@ from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .kernel import CLEAR, ROUNDED, Departure, departure
+from .kernel import CLEAR_OF_ERROR, PREDICTOR_ROUNDING, Departure, departure
 from .matrix_completion import (
     FACTORISED,
     INDICATORS,
@@ -52,7 +52,7 @@ RICH_WIDTHS = tuple(float(k) for k in np.geomspace(1e3, 1.1e6, 4))
 """k for s = 1/2, where kα² does not depend on it."""
 DRAWS = 64
 """Random starts over which the size of F(w(0)) is averaged, the same for every k."""
-FOLLOWED = 2
+STARTS_FOLLOWED = 2
 """Random starts whose flows are followed, for every k."""
 COLUMNS = 40
 """Of the factors that are followed as they are."""
@@ -131,7 +131,7 @@ def _lazy(problem: Problem, s: float, time_s: float) -> list[Check]:
     filled[i, j] = values
     for k in widths:
         runs = []
-        for key in range(FOLLOWED):
+        for key in range(STARTS_FOLLOWED):
             found = _followed(problem, float(k), s, key, time_s)
             if isinstance(found, str):
                 return [unknown_check(name, found) for name in words]
@@ -148,7 +148,7 @@ def _lazy(problem: Problem, s: float, time_s: float) -> list[Check]:
         rows.append(np.mean(runs, axis=0))
     change, change_error, apart, apart_error = np.array(rows).T
     checks = []
-    if np.any(change < CLEAR * change_error):
+    if np.any(change < CLEAR_OF_ERROR * change_error):
         checks.append(unknown_check(words[0], "the change is below the flow's error"))
     else:
         relative = change_error / change + 1 / np.sqrt(widths)
@@ -224,7 +224,9 @@ def _formed(whole: Problem, run: Trajectory) -> Check:
     predicted = kernel_from_product(whole, np.asarray(whole.model.effective(run.final)))
     changed = float(np.max(np.abs(predicted - K)))
     largest = max(float(np.max(np.abs(leaf))) for leaf in run.final)
-    error = CLEAR * largest * float(run.error[-1]) + ROUNDED * float(np.max(np.abs(end)))
+    error = CLEAR_OF_ERROR * largest * float(run.error[-1]) + PREDICTOR_ROUNDING * float(
+        np.max(np.abs(end))
+    )
     if not changed > error:
         return unknown_check(name, "the labels are too small for the kernel to be seen to change")
     return Check(
@@ -291,11 +293,9 @@ def _family(key: int) -> Problem:
 sec8 = Claim(
     "W/sec8",
     "Factors of k columns with Gaussian entries of size k^{−s}, without doubling: F(w(0)) ~ "
-    "k^{1/2−2s}, and the kernel changes by"
-    " k^{−2(1−2s)} for 1/4 ≤ s ≤ 1/2. So between them the start is asymptotically unbiased and "
-    "the flow in the kernel regime,"
-    " M(∞) tending to zeros on unobserved entries; at s = 1/4 starts do not explode, at s = 1/2 "
-    "the kernel changes for good.",
+    "k^{1/2−2s}, and the kernel changes by k^{−2(1−2s)} for 1/4 ≤ s ≤ 1/2. So between them the "
+    "start is asymptotically unbiased and the flow in the kernel regime, M(∞) tending to zeros on "
+    "unobserved entries; at s = 1/4 starts do not explode, at s = 1/2 the kernel changes for good.",
     "W, Section 8, effect of width (that s exist is W's, which ones is ours)",
     (FACTORISED, SQUARE, CONSISTENT, INDICATORS, NONTRIVIAL),
     lambda key: completion_problem(key, (3, 3), 5),

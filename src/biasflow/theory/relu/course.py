@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 """Relative error of what is read off a dense output."""
 FAINT = float(np.finfo(float).tiny) / float(np.finfo(float).eps)
 """‖w_j‖ below which floats have lost digits of it."""
-SLACK = 4.0
+IDLE_FACTOR = 4.0
 """Times the mass of idle neurons, in units of what a cluster fits, by which they may change the
 clusters: they change its labels, its shares and its clock, each by at most that mass."""
 
@@ -103,7 +103,9 @@ class Course:
         changes of it, relatively."""
         s = self.setting
         sizes = s.idle_sizes(self.offsets)
-        return SLACK * float(np.sum(sizes**2)) / min(cluster.capacity for cluster in s.clusters)
+        return (
+            IDLE_FACTOR * float(np.sum(sizes**2)) / min(cluster.capacity for cluster in s.clusters)
+        )
 
     def error(self, t: float) -> float:
         """The error of the flow around a time, over its largest weight."""

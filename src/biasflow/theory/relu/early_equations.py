@@ -35,13 +35,13 @@ STATES = 12
 STEP = 1e-3
 """Of a difference of L, over the size of the weight: L is quadratic in a single weight, so that
 central differences are exact."""
-EXACT = 1e-8
+GRADIENT_ERROR = 1e-8
 """Error of such differences over the largest entry of ∇L: rounding of L, 1e-16, over the step, and
 sums over neurons."""
 DIFFERENCE = 1e-4
 """Time step of central differences in units of the fastest rate: 1e-8 of truncation, 1e-6 of the
 witness's error."""
-DIFFERENCED = 1e-5
+DIFFERENCE_ERROR = 1e-5
 """Error of such differences, in units of that rate."""
 TIMES = 40
 """Times at which a flow is looked at."""
@@ -50,9 +50,9 @@ SCALES = 10.0 ** -np.array([1.0, 1.75, 2.5, 3.25, 4.0])
 GROWTHS = 1.5
 """Times 1/‖D_+‖ after which it is read: directions have turned by then, and norms have hardly
 grown."""
-CLEAR = 1e-12
+KNOWN_ANGLE = 1e-12
 """1 − cosine from which on a witness knows an angle, relative to itself."""
-ALIGNED = 1e-14
+ALIGNED_ROUNDING = 1e-14
 """Part of a neuron across D, over the rest, that is rounding."""
 TANH = 1.0
 """Rate of the bound a·tanh(at) over ‖D_+‖."""
@@ -97,7 +97,7 @@ def _eq9(evidence: Evidence) -> tuple[Check, ...]:
             worst,
             "==",
             0.0,
-            EXACT,
+            GRADIENT_ERROR,
             size=1.0,
             witness=f"differences of L at {STATES} networks",
         )
@@ -190,7 +190,7 @@ def _along(
             for name in names
         ]
     return [
-        Check(name, float(off), "==", 0.0, DIFFERENCED, size=1.0, null=float(still), **notes)
+        Check(name, float(off), "==", 0.0, DIFFERENCE_ERROR, size=1.0, null=float(still), **notes)
         for name, off, still in zip(names, worst, null, strict=True)
     ]
 
@@ -258,8 +258,8 @@ def without_scale(s: Setting, cluster: Cluster, times: Array) -> tuple[Array, Ar
             along = float(v @ D) / rate
             across = v - along * D / rate
             b = float(np.linalg.norm(across))
-            if b <= ALIGNED * abs(along):  # it does not turn any more
-                across, b = 0 * across, ALIGNED * abs(along)
+            if b <= ALIGNED_ROUNDING * abs(along):  # it does not turn any more
+                across, b = 0 * across, ALIGNED_ROUNDING * abs(along)
             first = np.arcsinh(along / b)
             last = (
                 begin + (np.arcsinh((along + until * rate) / b) - first) / rate
@@ -343,7 +343,7 @@ def _tanh(course: Course) -> Check:
     ratios = []
     for t in times:
         missing = s.first.misalignment(course.polar(float(t))[0]) / s.first.rate
-        if missing >= CLEAR:
+        if missing >= KNOWN_ANGLE:
             x = TANH * s.first.rate * s.speed * float(t)
             ratios.append(missing * (1 + np.exp(-2 * x)) / (2 * np.exp(-2 * x)))
     if not ratios:
@@ -438,9 +438,8 @@ def balanced_family(key: int) -> Problem:
 eq9 = Claim(
     "B/eq9",
     "−∂L/∂a_j = ⟨D_j, w_j⟩ and −∂L/∂w_j = a_jD_j; so for balanced networks ρ_j = ln‖w_j‖ moves at "
-    "s_j⟨D_j, w_j⟩ and w_j/‖w_j‖ at"
-    " s_j(D_j − ⟨D_j, w_j⟩w_j), for any data. From a small start each neuron ascends s_j⟨D_j⁰, "
-    "w_j⟩ on the sphere.",
+    "s_j⟨D_j, w_j⟩ and w_j/‖w_j‖ at s_j(D_j − ⟨D_j, w_j⟩w_j), for any data. From a small start "
+    "each neuron ascends s_j⟨D_j⁰, w_j⟩ on the sphere.",
     "B, equations (3), (9) and (10)",
     (NETWORK, ALIVE, LABELLED, BALANCED),
     balanced_problem,
@@ -454,9 +453,8 @@ eq9 = Claim(
 eq28 = Claim(
     "B/eq28",
     "Up to t_{+1} directions and log-norms of the clusters follow the process without λ, within "
-    "powers λ^{2−2(1+√2)ε}, with"
-    " cosines of at least tanh(‖D_+‖t); afterwards log-norms of a cluster differ as they did, "
-    "within 2λ^{ε/15}.",
+    "powers λ^{2−2(1+√2)ε}, with cosines of at least tanh(‖D_+‖t); afterwards log-norms of a "
+    "cluster differ as they did, within 2λ^{ε/15}.",
     "B, equations (10), (14), (28), (29) (a sign corrected)",
     (*ASSUMED, SMALL_START, CROSSED),
     orthonormal_problem,

@@ -13,9 +13,9 @@ from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .course import Course
 from .relu_examples import orthonormal_family, orthonormal_problem
-from .relu_hypotheses import APART, ASSUMED, SMALL_START
+from .relu_hypotheses import ASSUMED, PHASES_APART, SMALL_START
 from .relu_setting import Cluster, Setting, row_norms, unit_rows
-from .three_phases import GRADIENT, KINK
+from .three_phases import GRADIENT, KINK_COSINE
 
 GROWTH = 2.0
 """Times cλ^{1−ε} that no neuron exceeds in Lemma 7 (i), and times λ^ε that misalignments do not in
@@ -24,7 +24,7 @@ COLLAPSE = 0.5
 """Times c̲λ^{1+ε} that neurons of the clusters exceed in Lemma 9."""
 TIMES = 60
 """Times at which the first phase is looked at."""
-COMPARED = 1e-8
+SOLUTION_ERROR = 1e-8
 """Relative error of a solution of a linear system of two equations over a few hundred time
 constants."""
 PIECES = 8
@@ -62,7 +62,7 @@ def _lem7(evidence: Evidence) -> tuple[Check, ...]:
         ),
     ]
     quantity = "(iii) largest cosine in S_{+,1} with an input of a negative label, at t_{+1}"
-    if power > APART:  # gates close after a time that does not depend on λ
+    if power > PHASES_APART:  # gates close after a time that does not depend on λ
         return (
             *checks,
             unknown_check(
@@ -72,7 +72,9 @@ def _lem7(evidence: Evidence) -> tuple[Check, ...]:
     open_, opened = (_largest_cosine(s, s.first, each.W) for each in (state, start))
     return (
         *checks,
-        Check(quantity, open_, "==", 0.0, KINK + error, size=1.0, null=opened, **course.notes),
+        Check(
+            quantity, open_, "==", 0.0, KINK_COSINE + error, size=1.0, null=opened, **course.notes
+        ),
     )
 
 
@@ -173,8 +175,8 @@ def _lem16(evidence: Evidence) -> tuple[Check, ...]:
             "largest ln f − ln(f(0) + c/a) − bt/a",
             worst,
             "<=",
-            COMPARED * 2,
-            COMPARED,
+            SOLUTION_ERROR * 2,
+            SOLUTION_ERROR,
             witness=witness,
         ),
         Check(
@@ -222,8 +224,8 @@ def _lem16(evidence: Evidence) -> tuple[Check, ...]:
                 "largest f over f(0) + c/a for b = 0",
                 float(np.exp(worst)),
                 "<=",
-                1.0 + 2 * COMPARED,
-                COMPARED,
+                1.0 + 2 * SOLUTION_ERROR,
+                SOLUTION_ERROR,
                 witness=witness,
             ),
         )
@@ -297,8 +299,7 @@ lem7 = Claim(
 lem9 = Claim(
     "B/lem9",
     "Up to t_{±1} neurons of the clusters do not collapse: ‖w_j‖ > c̲λ^{1+ε}/2 in S_{+,1} and > "
-    "c̲λ^{1+rε}/2 in S_{−,1}; they"
-    " shrink at the rate of the labels of the other sign at most.",
+    "c̲λ^{1+rε}/2 in S_{−,1}; they shrink at the rate of the labels of the other sign at most.",
     "B, Lemma 9",
     WAITS,
     orthonormal_problem,

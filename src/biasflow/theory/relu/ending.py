@@ -32,17 +32,17 @@ FACTOR = 4.0
 """Of L(θ₀) in the criterion."""
 LENGTH = 2.0
 """Of √(L(θ₀)/μ) in the length of a flow."""
-VISIBLE = 1e-14
+LEAST_DIFFERENCED_LOSS = 1e-14
 """Loss over its start down to which its logarithm is differenced: residuals are then 1e-7 of the
 labels."""
 STEPS = 400
 """Times at which the last phase is looked at: its length by the trapezoidal rule is below the arc
 by 1e-4 of it at most."""
-QUADRATURE = 1e-3
+QUADRATURE_ERROR = 1e-3
 """Relative error of that rule on rates that fall by e^{−30} over so many steps."""
 RADII = np.logspace(-4, -0.05, 120)
 """Radii that are tried, in units of √(n‖D_−‖)."""
-BEFORE = 0.95
+START_OVER_LIMIT = 0.95
 """Size over its limit from which one neuron starts."""
 
 
@@ -66,7 +66,7 @@ def least_constant(s: Setting, centre: TwoLayerParams, radius: float) -> float:
 def _late(course: Course, begin: float) -> tuple[Any, list[TwoLayerParams], Any]:
     """Times from `begin` to where L is rounding, with states and losses in B's clock."""
     s, flow = course.setting, course.flow
-    visible = np.flatnonzero(flow.loss >= VISIBLE * flow.loss[0])
+    visible = np.flatnonzero(flow.loss >= LEAST_DIFFERENCED_LOSS * flow.loss[0])
     end = float(flow.times[min(int(visible[-1]) + 1, len(flow.times) - 1)])
     times = np.linspace(begin, max(end, begin), STEPS)
     states = [course.at(float(t)) for t in times]
@@ -96,7 +96,7 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     far = max(distance(state, best) for state in [*states, flow.final])
     moved = max(distance(state, states[0]) for state in [*states, flow.final])
     powers: dict[str, Any] = {"log_base": s.log_scale, **course.notes}
-    clear = losses >= VISIBLE * losses[0]
+    clear = losses >= LEAST_DIFFERENCED_LOSS * losses[0]
     rates = -np.diff(np.log(losses[clear])) / np.diff(times[clear]) / s.second.rate
     slowest = float(np.min(rates)) if rates.size else float("nan")
     apart = (
@@ -180,7 +180,7 @@ def _rem1(evidence: Evidence) -> tuple[Check, ...]:
     nearest = min(
         float(quotient(s, state))
         for state, loss in zip(states, losses, strict=True)
-        if loss >= VISIBLE * losses[0]
+        if loss >= LEAST_DIFFERENCED_LOSS * losses[0]
     )
     return (
         Check(
@@ -207,7 +207,7 @@ def _rem1(evidence: Evidence) -> tuple[Check, ...]:
             length / allowed,
             "<=",
             1.0,
-            QUADRATURE + error,
+            QUADRATURE_ERROR + error,
             **course.notes,
         ),
         Check(
@@ -230,7 +230,8 @@ def _first_met(course: Course) -> tuple[float, float, float] | str:
     if grown is None:
         return "the second cluster never grows to half of n‖D_−‖"
     for k in np.flatnonzero(
-        (course.flow.times >= grown) & (course.flow.loss >= VISIBLE * course.flow.loss[0])
+        (course.flow.times >= grown)
+        & (course.flow.loss >= LEAST_DIFFERENCED_LOSS * course.flow.loss[0])
     ):
         t = float(course.flow.times[k])
         state, loss = course.at(t), float(course.flow.loss[k]) / s.speed
@@ -245,7 +246,7 @@ def _one_neuron(evidence: Evidence) -> tuple[Check, ...]:
     """One neuron, one label y: on Θ ‖∇L‖² = 4‖w‖²L, and the limit is √2(√y − ‖w‖) away. r: the
     least with L ≤ μ(r)r²."""
     y = float(np.max(np.abs(evidence.network.data.y)))
-    size = BEFORE * np.sqrt(y)
+    size = START_OVER_LIMIT * np.sqrt(y)
     problem = Problem(
         TwoLayer(1, 1),
         Dataset(np.ones((1, 1)), np.array([y])),
@@ -284,8 +285,7 @@ def _moved(flow: Trajectory) -> float:
 thm2 = Claim(
     "B/thm2",
     "From t₃ on the flow stays balanced and within λ^{ε/240} of θ*, with L(θ(t₃)) ≤ λ^{ε/60}, and "
-    "L vanishes at a rate of"
-    " at least ‖D_−‖.",
+    "L vanishes at a rate of at least ‖D_−‖.",
     "B, Theorem 2 (its proof ends at 2λ^{ε/240}; the length of the flow gives the printed radius)",
     (*ASSUMED, TINY_START),
     tiny_problem,
@@ -299,8 +299,7 @@ thm2 = Claim(
 rem1 = Claim(
     "B/rem1",
     "If ‖∇L‖² ≥ μL on B(θ₀, r)∩Θ and 4L(θ₀) ≤ μr², the flow from θ₀ ∈ Θ stays in the ball, is at "
-    "most 2√(L(θ₀)/μ) long, and"
-    " L ≤ L(θ₀)e^{−μt}. With L(θ₀) ≤ μr² alone it may leave.",
+    "most 2√(L(θ₀)/μ) long, and L ≤ L(θ₀)e^{−μt}. With L(θ₀) ≤ μr² alone it may leave.",
     "B, proof of Theorem 2 (a factor 4 corrected) and Remark 1; Chatterjee (2022)",
     (*ASSUMED, SMALL_START),
     orthonormal_problem,

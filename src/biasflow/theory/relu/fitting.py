@@ -27,7 +27,7 @@ TIMES = 40
 """Times of a phase at which it is looked at."""
 DIFFERENCE = 1e-4
 """Time step of central differences, in units of 1/‖D_+‖."""
-DIFFERENCED = 1e-5
+DIFFERENCE_ERROR = 1e-5
 """Error of such differences, in units of ‖D_+‖."""
 NATS = 40.0
 """−ε ln λ of the examples."""
@@ -112,7 +112,7 @@ def _growth(course: Course) -> Check:
         share = float(s.first.size(course.at(float(t)))) / (s.n * rate)
         bound = RATE * (rate - half) * (1 - lost - share)
         least, null = min(least, (growth - bound) / rate), min(null, -bound / rate)
-    return Check(quantity, least, ">=", 0.0, DIFFERENCED, null=null, **course.notes)
+    return Check(quantity, least, ">=", 0.0, DIFFERENCE_ERROR, null=null, **course.notes)
 
 
 def _log_size(course: Course, t: float) -> float:
@@ -153,9 +153,8 @@ def _deep(p: Problem) -> Problem:
 eq19 = Claim(
     "B/eq19",
     "Up to t₂ what the first labels lack is (1 − u_+/(n‖D_+‖))D_+ up to (u_+/n)√(2h/‖D_+‖) + "
-    "4mc²λ^{2ε}, h the misalignment; up"
-    " to t₃ the second likewise; u_+ grows as (20) says at least; and from t₂ to t₃ ‖D_+^t‖ ≤ "
-    "λ^{ε/14}.",
+    "4mc²λ^{2ε}, h the misalignment; up to t₃ the second likewise; u_+ grows as (20) says at "
+    "least; and from t₂ to t₃ ‖D_+^t‖ ≤ λ^{ε/14}.",
     "B, equations (18)–(20), (24)–(26), and the fourth point of the proof of Lemma 11",
     (*ASSUMED, SMALL_START, CROSSED),
     deep_problem,

@@ -16,7 +16,7 @@ from ..evidence import Evidence
 from ..fits import fitted_exponent
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .course import SLACK, Course
+from .course import IDLE_FACTOR, Course
 from .reference_networks import kernel_interpolator, rescaled
 from .relu_examples import (
     lengths_family,
@@ -32,21 +32,21 @@ from .three_phases import GRADIENT, slopes
 
 GAPS = tuple(10.0**-power for power in (3.0, 3.75, 4.5, 5.25, 6.0))
 """Relative norm gaps at which Theorem 1 is looked at: λ is chosen so that λ^{2(1−κ)} is each."""
-LARGEST = 1e-2
+LARGEST_SCALE = 1e-2
 """Scale above which a start is no small one."""
 DECADES = 3.0
 """Decades of λ without which an exponent is not fitted."""
 MASS_LOGS = -np.log(10) * np.array([4.0, 5.0, 6.0, 7.0, 8.0])
 """Logarithms of λ at which idle neurons are weighed where they are too light for a gap to be
 seen."""
-VANISHED = 1e-18
+CONVERGED_LOSS = 1e-18
 """Loss over its start where a flow has converged: a witness stops at 1e-20."""
 NORM_ERROR = 1e-9
 """Relative error of a norm, beyond what the flow states: rounding, and the residual of 1e-10 that
 is left."""
-GROWN = 0.9
+GROWN_SHARE = 0.9
 """Share of n‖D_±‖ at which a cluster has grown."""
-SOLVED = 1e-9
+QUOTIENT_ERROR = 1e-9
 """Relative error of quotients of sums over neurons."""
 DRAWS, CLIMBS = 300, 300
 """Points of the ball that are drawn, and steps of a search downhill from the worst of them."""
@@ -71,14 +71,14 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
         * min(cluster.capacity for cluster in s.clusters)
         / s.least_norm
         * 4
-        / SLACK
+        / IDLE_FACTOR
     )
     checks = [
         Check(
             "final loss over its start",
             float(flow.loss[-1] / flow.loss[0]),
             "<=",
-            VANISHED,
+            CONVERGED_LOSS,
             0.0,
             null=1.0,
             **course.notes,
@@ -114,7 +114,7 @@ def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
     logs = np.array(
         sorted(
             {
-                min(float(np.log(gap)) / (2 * signed.slowest), float(np.log(LARGEST)))
+                min(float(np.log(gap)) / (2 * signed.slowest), float(np.log(LARGEST_SCALE)))
                 for gap in GAPS
             },
             reverse=True,
@@ -206,7 +206,7 @@ def _mass_exponent(
 def _no_gap(evidence: Evidence, s: Setting) -> Check:
     """All neurons are in the clusters, as in B's smallest networks, of two: nothing is in excess
     from any small λ."""
-    scale = LARGEST * float(np.sqrt(np.max(np.abs(s.y))))
+    scale = LARGEST_SCALE * float(np.sqrt(np.max(np.abs(s.y))))
     quantity = f"‖θ∞‖² over its least, minus one, from λ = {scale:.2g}: there are no idle neurons"
     runs = _runs(evidence, s, np.log([scale]))
     if isinstance(runs, str):
@@ -312,11 +312,16 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
             squared_norm(best) / s.least_norm,
             "==",
             1.0,
-            SOLVED,
+            QUOTIENT_ERROR,
             witness=summed,
         ),
         Check(
-            "largest |h(x_k) − y_k| of θ* over max|y|", misfit, "==", 0.0, SOLVED, witness=summed
+            "largest |h(x_k) − y_k| of θ* over max|y|",
+            misfit,
+            "==",
+            0.0,
+            QUOTIENT_ERROR,
+            witness=summed,
         ),
     )
 
@@ -353,7 +358,7 @@ def _lem5(evidence: Evidence) -> tuple[Check, ...]:
                 worst,
                 ">=",
                 1.0,
-                SOLVED,
+                QUOTIENT_ERROR,
                 witness=sampled,
             )
         )
@@ -379,7 +384,7 @@ def _along(course: Course) -> Check:
     s, flow = course.setting, course.flow
     grown = (
         np.min([cluster.size(flow.states) / (s.n * cluster.rate) for cluster in s.clusters], axis=0)
-        >= GROWN
+        >= GROWN_SHARE
     )
     late = np.flatnonzero(grown & (flow.loss >= 1e-12 * flow.loss[0]))
     found = [_quotient(s, TwoLayerParams(flow.states.a[k], flow.states.W[k])) for k in late]
@@ -388,7 +393,7 @@ def _along(course: Course) -> Check:
         return unknown_check(
             quantity, f"{len(ratios)} states of the flow have both clusters grown and labels left"
         )
-    return Check(quantity, min(ratios), ">=", 1.0, SOLVED, **course.notes)
+    return Check(quantity, min(ratios), ">=", 1.0, QUOTIENT_ERROR, **course.notes)
 
 
 def _worst_in_ball(s: Setting, best: TwoLayerParams, radius: float) -> tuple[float, int]:
@@ -467,9 +472,8 @@ WAITS = (*ASSUMED, SMALL_START)
 thm1 = Claim(
     "B/thm1",
     "L → 0, and as λ → 0 the limit is an interpolator of least norm; the norm gap vanishes like "
-    "λ^{2(1−κ)}, κ the largest"
-    " ‖D_A‖/‖D_±‖ over patterns A of neurons outside the clusters, at most max_±√(1 − "
-    "y²_min/Σ_±y²) on orthonormal inputs.",
+    "λ^{2(1−κ)}, κ the largest ‖D_A‖/‖D_±‖ over patterns A of neurons outside the clusters, at "
+    "most max_±√(1 − y²_min/Σ_±y²) on orthonormal inputs.",
     "B, Theorem 1, inputs of any lengths; exponent from the early phase",
     (*ANY_LENGTHS, SMALL_START),
     pairs_problem,
@@ -498,9 +502,8 @@ limit = Claim(
 lem5 = Claim(
     "B/lem5",
     "‖∇L‖² ≥ 2L·min{u_+, u_−}/n for balanced parameters whose cluster neurons are active on the "
-    "labels of their sign, so near θ*"
-    " ‖∇L‖² ≥ ‖D_−‖L among them; small errors on the second labels decay at 4‖D_−‖ in L along D_− "
-    "and at 2‖D_−‖ across.",
+    "labels of their sign, so near θ* ‖∇L‖² ≥ ‖D_−‖L among them; small errors on the second labels "
+    "decay at 4‖D_−‖ in L along D_− and at 2‖D_−‖ across.",
     "B, Lemmas 5, 14 (corrected) and 15",
     WAITS,
     orthonormal_problem,

@@ -19,11 +19,11 @@ from ...models import TwoLayer
 KINK = 1e-12
 """⟨w, u⟩ over the size of a neuron that is zero: what rounding leaves of it over some thousand
 steps."""
-NEAR = 1e-10
+START_KINK = 1e-10
 """The same for a start, whose zeros may have been computed by somebody else."""
-NOISE = 1e-12
+VELOCITY_ROUNDING = 1e-12
 """Velocity along u over its terms that is rounding: on orthogonal inputs a closed gate has none."""
-PARALLEL = 1e-12
+PARALLEL_DISTANCE = 1e-12
 """Distance of unit inputs up to which they are one direction."""
 LOW, SLIDE, HIGH = -1, 0, 1
 
@@ -43,7 +43,7 @@ class Groups:
             same = [
                 g
                 for g, u in enumerate(units)
-                if float(np.max(np.abs(signs[g] * x / norm - u))) <= PARALLEL
+                if float(np.max(np.abs(signs[g] * x / norm - u))) <= PARALLEL_DISTANCE
             ]
             self.of[k], self.orientation[k] = (
                 (same[0], signs[same[0]]) if same else (len(units), 1.0)
@@ -170,7 +170,7 @@ class Network:
         slopes, a = self.residual(phi), float(phi[j, 0])
         U = self.groups.U[near]
         low, changes = self._pulls(j, near, slopes)
-        noise = NOISE * float(np.abs(slopes) @ np.linalg.norm(self.X, axis=1))
+        noise = VELOCITY_ROUNDING * float(np.abs(slopes) @ np.linalg.norm(self.X, axis=1))
         sides = np.full(len(near), LOW)
         attracts = a * np.sum(U * changes, axis=1) > 0
         inner = np.flatnonzero(attracts)

@@ -36,7 +36,7 @@ from .relu_hypotheses import (
     SMALL_START,
 )
 from .relu_setting import Cluster, Setting
-from .three_phases import KINK, slopes
+from .three_phases import KINK_COSINE, slopes
 
 LEMMA_14 = 2.0
 """The factor of L in Lemma 14."""
@@ -44,16 +44,16 @@ SHARE = 0.5
 """Of n‖D_−‖ that Lemma 15 keeps of a cluster's mass."""
 CLOSE = 1.0
 """Cosine defect that condition (iv) of Lemma 13 allows, in units of λ^{ε'}."""
-SUMMED = 1e-9
+QUOTIENT_ERROR = 1e-9
 """Relative error of quotients of sums over neurons and inputs."""
 DRAWS, CLIMBS = 200, 150
 """States that are drawn, and steps of a search downhill from the worst of them."""
-ACROSS = 1e-6
+NEARLY_ACROSS = 1e-6
 """Cosine of neurons with the one input they are active on, where Lemma 14 is nearly attained: to
 its square."""
 SWEEP = 10.0 ** -np.array([0.0, *np.arange(2.0, 6.5, 0.5)])
 """λ^{ε'} over the largest that counts as small: that one, and four decades for an exponent."""
-GROWN = 0.9
+GROWN_SHARE = 0.9
 """Share of n‖D_−‖ that the second cluster has at least at what is taken for t₃: the printed n‖D_−‖
 − λ^{ε/29} may be less where λ is not small."""
 
@@ -70,7 +70,7 @@ def quotient(s: Setting, params: TwoLayerParams) -> float:
 
 def active_mass(s: Setting, params: TwoLayerParams) -> Array:
     """(1/n)Σa_j² over the neurons active on each input."""
-    on = KINK * np.linalg.norm(params.W, axis=1)[:, None] < params.W @ s.X.T
+    on = KINK_COSINE * np.linalg.norm(params.W, axis=1)[:, None] < params.W @ s.X.T
     return np.asarray(on.T @ params.a**2 / s.n)
 
 
@@ -97,7 +97,7 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
             min(found),
             ">=",
             1.0,
-            SUMMED,
+            QUOTIENT_ERROR,
             witness=sources,
         ),
         Check(
@@ -113,7 +113,7 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
             min(printed),
             ">=",
             1.0,
-            SUMMED,
+            QUOTIENT_ERROR,
             witness=sources,
         ),
         Check(
@@ -121,7 +121,7 @@ def _lem14(evidence: Evidence) -> tuple[Check, ...]:
             everywhere,
             "==",
             0.0,
-            SUMMED,
+            QUOTIENT_ERROR,
             witness="∇L",
             null=1.0,
         ),
@@ -169,7 +169,10 @@ def _across(s: Setting) -> TwoLayerParams:
     a, W = np.zeros(m), np.zeros((m, d))
     size = float(np.sqrt(np.max(np.abs(s.y))))
     other = int(np.argmax(np.abs(s.y)))
-    a[0], W[0] = 1e-2 * size, 1e-2 * size * (ACROSS * s.X[k] - s.X[other])  # off on the other
+    a[0], W[0] = (
+        1e-2 * size,
+        1e-2 * size * (NEARLY_ACROSS * s.X[k] - s.X[other]),
+    )  # off on the other
     rest = TwoLayerParams(a, W)
     left = s.y - s.problem.model(rest, s.X)
     rows = np.array([i for i in range(s.n) if i != k])[: m - 1]
@@ -258,7 +261,7 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
     saddle."""
     course = Course(evidence)
     s = course.setting
-    time = course.grown(s.second, GROWN * s.n * s.second.rate)
+    time = course.grown(s.second, GROWN_SHARE * s.n * s.second.rate)
     if time is not None and not isinstance(course.t3, str):
         time = max(time, course.t3)
     centres = [("θ*", course.limit.value)]
@@ -289,7 +292,9 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
             else ""
         )
         checks.append(
-            Check(quantity, worst, ">=", 1.0, SUMMED, witness=witness, reason=reason, null=0.0)
+            Check(
+                quantity, worst, ">=", 1.0, QUOTIENT_ERROR, witness=witness, reason=reason, null=0.0
+            )
         )
     if 0 < s.ends[1] <= s.ends[2]:
         near = quotient(s, course.at((s.ends[1] + s.ends[2]) / 2)) / s.second.rate
@@ -300,13 +305,21 @@ def _lem15(evidence: Evidence) -> tuple[Check, ...]:
                 near,
                 "<=",
                 1.0,
-                SUMMED,
+                QUOTIENT_ERROR,
                 **course.notes,
                 null=2.0,
             )
         )
         checks.append(
-            Check("the same at the start", near_zero, "<=", 1.0, SUMMED, witness="∇L", null=2.0)
+            Check(
+                "the same at the start",
+                near_zero,
+                "<=",
+                1.0,
+                QUOTIENT_ERROR,
+                witness="∇L",
+                null=2.0,
+            )
         )
     return tuple(checks)
 
@@ -325,7 +338,9 @@ def _lem13(evidence: Evidence) -> tuple[Check, ...]:
     tight = max(loss / bound for loss, bound in zip(losses, bounds, strict=True))
     null = float(s.y @ s.y) / (2 * s.n) / np.sqrt(top)
     quantity = "exponent of the largest L in λ^{ε'}: twice the printed"
-    fitted = exponent_check(quantity, top * SWEEP[1:], losses[1:], 1.0, SUMMED, witness=witness)
+    fitted = exponent_check(
+        quantity, top * SWEEP[1:], losses[1:], 1.0, QUOTIENT_ERROR, witness=witness
+    )
     # terms of order q beside √q
     next_order = abs(fitted_exponent(top * SWEEP[1:], bounds[1:])[0] - 1)
     return (
@@ -334,7 +349,7 @@ def _lem13(evidence: Evidence) -> tuple[Check, ...]:
             worst,
             "<=",
             1.0,
-            SUMMED,
+            QUOTIENT_ERROR,
             witness=witness,
             null=null,
         ),
@@ -343,7 +358,7 @@ def _lem13(evidence: Evidence) -> tuple[Check, ...]:
             tight,
             "<=",
             1.0,
-            SUMMED,
+            QUOTIENT_ERROR,
             witness=witness,
         ),
         dataclasses.replace(fitted, error=fitted.error + 2 * next_order),
@@ -406,8 +421,7 @@ STATIC = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, ASSUMPTION_3)
 lem13 = Claim(
     "B/lem13",
     "If all others are below λ^{ε'}, clusters have masses n‖D_±‖ up to nλ^{ε'} and cosines with "
-    "±D_± up to λ^{ε'}/‖D_±‖, then"
-    " L ≤ λ^{ε'/2} for small λ; their largest L is of order λ^{ε'}.",
+    "±D_± up to λ^{ε'}/‖D_±‖, then L ≤ λ^{ε'/2} for small λ; their largest L is of order λ^{ε'}.",
     "B, Lemma 13 (its proof completed: each cluster adds to the labels of the other)",
     STATIC,
     orthonormal_problem,
@@ -421,8 +435,7 @@ lem13 = Claim(
 lem14 = Claim(
     "B/lem14",
     "‖∇L‖² ≥ 2L·min_k Σ_{j active on k}a_j²/n for all weights, so ≥ 2L·min u_±/n where clusters "
-    "are active on their labels,"
-    " and not for all balanced weights.",
+    "are active on their labels, and not for all balanced weights.",
     "B, Lemma 14 (corrected)",
     STATIC,
     orthonormal_problem,
@@ -436,8 +449,7 @@ lem14 = Claim(
 lem15 = Claim(
     "B/lem15",
     "‖∇L‖² ≥ ‖D_−‖L for all balanced weights in a ball around θ* and around θ(t₃), whichever "
-    "neurons are off there; near the"
-    " saddles on the way there it fails.",
+    "neurons are off there; near the saddles on the way there it fails.",
     "B, Lemmas 5 and 15 (proof by the corrected Lemma 14), §3.2",
     (*ASSUMED, SMALL_START, CROSSED),
     orthonormal_problem,

@@ -42,13 +42,13 @@ POWER = 2.0
 """Of 1/λ by which weights move, and of λ by which the loss falls faster."""
 TIMES = (1.0, 1.5, 2.25)
 """Times λ at which large starts are compared."""
-ALLOWED = 0.02
+ALLOWED_NONLINEARITY = 0.02
 """What 4ρ·n·max k/κ_min, the distance from the linear model, may be at the first of them."""
-ROOM = 0.5
+KINK_ROOM = 0.5
 """Share of its distance from a kink by which a neuron may move there."""
 PROBES = 3
 """Inputs besides the data at which functions are compared."""
-PART = 1e-2
+LOSS_SHARE = 1e-2
 """Share of the loss at which times are compared."""
 NEGLIGIBLE = 1e-4, 1e-6
 """max|y| over λ²max|h_{θ₀}| where labels are as good as zero; what changes between the two is the
@@ -67,7 +67,7 @@ DEFINITE = 1e-6
 """Least eigenvalue of the tangent kernel over its largest, from which on it can be solved with."""
 EXACT = 1e-12
 """Relative error of sums over a few neurons."""
-APART = 1e-6
+REAL_DIFFERENCE = 1e-6
 """Relative difference that rounding does not make."""
 GRADIENTS = "∇L followed in the weights"
 
@@ -155,8 +155,8 @@ def first_scale(t: Tangent, y: Array, probes: Array) -> float:
         axis=1,
     )
     turn = float(np.max(np.linalg.norm(step, axis=1) / own))
-    across = float(np.max(np.linalg.norm(step[:, 1:], axis=1) / (ROOM * rooms)))
-    return float(np.sqrt(max(4 * turn * t.stiffness / ALLOWED, across)))
+    across = float(np.max(np.linalg.norm(step[:, 1:], axis=1) / (KINK_ROOM * rooms)))
+    return float(np.sqrt(max(4 * turn * t.stiffness / ALLOWED_NONLINEARITY, across)))
 
 
 def _from_zero(evidence: Evidence, s: Setting) -> list[Check]:
@@ -222,7 +222,7 @@ def _from_zero(evidence: Evidence, s: Setting) -> list[Check]:
             first * np.array(TIMES),
             moves,
             -POWER,
-            ALLOWED / np.array(TIMES) ** 2,
+            ALLOWED_NONLINEARITY / np.array(TIMES) ** 2,
             witness=GRADIENTS,
         )
     )
@@ -235,7 +235,7 @@ def _time(flow: Trajectory, s: Setting) -> float:
 
     def left(t: float) -> float:
         state = flow.at(t)
-        return float(problem.loss(problem.model(state, s.X), s.y) / flow.loss[0]) - PART
+        return float(problem.loss(problem.model(state, s.X), s.y) / flow.loss[0]) - LOSS_SHARE
 
     return float(brentq(left, 0.0, float(flow.times[-1]), xtol=1e-14, rtol=1e-12)) * s.speed
 
@@ -244,10 +244,10 @@ def _linear_time(t: Tangent, s: Setting) -> float:
     """The same for residuals e^{−Kt/n}y."""
     values, vectors = np.linalg.eigh(t.K)
     parts = (vectors.T @ s.y) ** 2 / float(s.y @ s.y)
-    end = -s.n * np.log(PART) / 2 / values[0]
+    end = -s.n * np.log(LOSS_SHARE) / 2 / values[0]
     return float(
         brentq(
-            lambda time: float(parts @ np.exp(-2 * values * time / s.n)) - PART,
+            lambda time: float(parts @ np.exp(-2 * values * time / s.n)) - LOSS_SHARE,
             0.0,
             1.01 * end,
             rtol=1e-12,
@@ -353,7 +353,7 @@ def _kkt_only(evidence: Evidence) -> tuple[Check, ...]:
             "‖θ‖² of that network over its least, minus one",
             excess,
             ">=",
-            APART,
+            REAL_DIFFERENCE,
             EXACT,
             witness=summed,
             null=0.0,
@@ -371,7 +371,7 @@ def _kkt_only(evidence: Evidence) -> tuple[Check, ...]:
             "not convex",
             off,
             ">=",
-            APART,
+            REAL_DIFFERENCE,
             EXACT,
             witness="h summed over neurons",
             null=0.0,
@@ -398,11 +398,9 @@ TWO_ALIKE = Hypothesis("two labels", "some sign has two labels or more", on_prob
 lazy = Claim(
     "B/lazy",
     "From λθ₀ with h_{θ₀} = 0 on the inputs weights move by √(yᵀK⁻¹y)/(λ²‖θ₀‖) of themselves, h − "
-    "λ²h_{θ₀} tends to the"
-    " interpolator of the tangent kernel K at θ₀, and the loss falls as e^{−λ²Kt/n} says. From "
-    "B's start, where h_{θ₀} ≠ 0, the"
-    " share by which weights move does not fall with λ, but with the width, to first order as "
-    "m^{−1/2}.",
+    "λ²h_{θ₀} tends to the interpolator of the tangent kernel K at θ₀, and the loss falls as "
+    "e^{−λ²Kt/n} says. From B's start, where h_{θ₀} ≠ 0, the share by which weights move does not "
+    "fall with λ, but with the width, to first order as m^{−1/2}.",
     "B, A.1, Figure 5 (large starts; where h_{θ₀} = 0, or the width is large)",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, DEFINITE_KERNEL),
     orthonormal_problem,
@@ -416,9 +414,8 @@ lazy = Claim(
 kkt_only = Claim(
     "B/kkt-only",
     "The KKT conditions are necessary only: a neuron for each label satisfies them, and is not of "
-    "least norm where a sign has two"
-    " labels; halfway between two minimisers a network does not interpolate, so that the "
-    "constraint is not convex.",
+    "least norm where a sign has two labels; halfway between two minimisers a network does not "
+    "interpolate, so that the constraint is not convex.",
     "B, App. C, after (34)",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, TWO_ALIKE),
     pairs_problem,

@@ -38,17 +38,17 @@ from .relu_hypotheses import (
 from .relu_setting import Setting, squared_norm
 from .three_phases import GRADIENT
 
-SOLVED = 1e-8
+SOLVER_ERROR = 1e-8
 """Relative error of a solver that stops at a gap of 1e-9."""
-PROGRAM = 1e-7
+PROGRAM_ERROR = 1e-7
 """Relative error of a linear program, HiGHS's tolerance."""
-EXACT = 1e-12
+SUM_ERROR = 1e-12
 """Relative error of sums of a few terms."""
-COLUMNS = 1e-6
+GENERATION_ERROR = 1e-6
 """Relative error of column generation with a sample given twice."""
-PATTERNS = 16
+MOST_INPUTS_LISTED = 16
 """Inputs up to which all activation patterns are listed."""
-MISSED = 1e-6
+ASCENT_ERROR = 1e-6
 """By how much an ascent may miss the largest response, relatively."""
 
 
@@ -83,7 +83,7 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
             squared_norm(two) / s.least_norm,
             "==",
             1.0,
-            EXACT,
+            SUM_ERROR,
             witness=summed,
         ),
         Check(
@@ -91,7 +91,7 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
             misfit(two, data),
             "==",
             0.0,
-            EXACT * s.n,
+            SUM_ERROR * s.n,
             witness=summed,
         ),
         Check(
@@ -99,11 +99,16 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
             dual,
             "==",
             1.0,
-            EXACT,
+            SUM_ERROR,
             witness="⟨y, λ⟩ summed",
         ),
         Check(
-            "largest |Σλ_k(⟨u, x_k⟩)_+|: λ is feasible", response, "==", 1.0, MISSED, witness=ascent
+            "largest |Σλ_k(⟨u, x_k⟩)_+|: λ is feasible",
+            response,
+            "==",
+            1.0,
+            ASCENT_ERROR,
+            witness=ascent,
         ),
         _only_these(s, multipliers),
     ]
@@ -117,7 +122,7 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
                 squared_norm(found.value) / s.least_norm,
                 "==",
                 1.0,
-                SOLVED,
+                SOLVER_ERROR,
                 witness=summed,
             )
         )
@@ -127,7 +132,7 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
                 misfit(found.value, data),
                 "==",
                 0.0,
-                SOLVED,
+                SOLVER_ERROR,
                 witness=summed,
             )
         )
@@ -144,7 +149,7 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
                 twice.objective / s.least_norm,
                 "==",
                 1.0,
-                COLUMNS,
+                GENERATION_ERROR,
                 witness="column generation",
                 null=null,
             )
@@ -163,7 +168,7 @@ def _only_these(s: Setting, multipliers: Array) -> Check:
     only lower the response.
     """
     quantity = "largest response of any other pattern of active inputs"
-    if s.n > PATTERNS:
+    if s.n > MOST_INPUTS_LISTED:
         return unknown_check(quantity, f"n = {s.n} inputs have too many patterns to list")
     best = 0.0
     for pattern in product((False, True), repeat=s.n):
@@ -172,7 +177,7 @@ def _only_these(s: Setting, multipliers: Array) -> Check:
             own = sign * s.y > 0
             if not np.array_equal(active & own, own):
                 best = max(best, float(np.linalg.norm((multipliers * (active & own)) @ s.X)))
-    return Check(quantity, best, "<=", 1.0, EXACT, witness="all patterns listed")
+    return Check(quantity, best, "<=", 1.0, SUM_ERROR, witness="all patterns listed")
 
 
 def two_neurons(s: Setting) -> TwoLayerParams:
@@ -192,7 +197,7 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
     X, y, found = p.data.X, p.data.y, _least(evidence)
     if isinstance(found, str):
         return (unknown_check("least ½‖θ‖² of an interpolator", found),)
-    half, gap = squared_norm(found.value) / 2, max(SOLVED, found.certificate.gap)
+    half, gap = squared_norm(found.value) / 2, max(SOLVER_ERROR, found.certificate.gap)
     summed = "h and ‖θ‖² summed over neurons"
     checks = [
         Check(
@@ -200,7 +205,7 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
             misfit(found.value, p.data),
             "==",
             0.0,
-            SOLVED,
+            SOLVER_ERROR,
             witness=summed,
         )
     ]
@@ -229,13 +234,13 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
                 size,
                 "==",
                 1.0,
-                excess + PROGRAM + gap,
+                excess + PROGRAM_ERROR + gap,
                 witness="a linear program over the circle",
                 null=null,
             )
         )
     else:
-        error = PROGRAM + gap
+        error = PROGRAM_ERROR + gap
         witness = f"a linear program over {len(units)} random directions and the minimiser's own"
         checks.append(
             Check(quantity, program[0] / half, ">=", 1.0 - 2 * error, error, witness=witness)
@@ -254,7 +259,9 @@ def _dual(data: Dataset, found: Limit[TwoLayerParams], half: float, gap: float) 
         return unknown_check(quantity, "the limit that was handed in has no multipliers")
     response = largest_response(data.X, np.asarray(multipliers), found.value.W)
     value = float(data.y @ np.asarray(multipliers)) / response / half if response > 0 else 0.0
-    return Check(quantity, value, "==", 1.0, MISSED + gap, witness="ascent from many directions")
+    return Check(
+        quantity, value, "==", 1.0, ASCENT_ERROR + gap, witness="ascent from many directions"
+    )
 
 
 def _own_norm(params: TwoLayerParams, half: float) -> Check:
@@ -282,7 +289,7 @@ def _stronger(data: Dataset, params: TwoLayerParams, half: float) -> list[Check]
             misfit(other, data),
             "==",
             0.0,
-            SOLVED,
+            SOLVER_ERROR,
             **notes,
         ),
         Check(
@@ -290,7 +297,7 @@ def _stronger(data: Dataset, params: TwoLayerParams, half: float) -> list[Check]
             masses[0] / masses[1],
             "==",
             1.0,
-            EXACT,
+            SUM_ERROR,
             **notes,
         ),
         Check(
@@ -298,7 +305,7 @@ def _stronger(data: Dataset, params: TwoLayerParams, half: float) -> list[Check]
             squared_norm(other) / 2 / half,
             ">=",
             2.0,
-            SOLVED,
+            SOLVER_ERROR,
             null=1.0,
             **notes,
         ),
@@ -321,13 +328,15 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
                 f"variation norm of {name} over Σ|a_j|‖w_j‖",
                 variation_norm(params) / mass,
                 "<=",
-                1 + 2 * EXACT,
-                EXACT,
+                1 + 2 * SUM_ERROR,
+                SUM_ERROR,
                 **notes,
             )
         )
         checks.append(
-            Check("Σ|a_j|‖w_j‖ over ½‖θ‖²", mass / size, "<=", 1 + 2 * EXACT, EXACT, **notes)
+            Check(
+                "Σ|a_j|‖w_j‖ over ½‖θ‖²", mass / size, "<=", 1 + 2 * SUM_ERROR, SUM_ERROR, **notes
+            )
         )
     quantity = "variation norm of an interpolator from kernels over the least ½‖θ‖²"
     lazy = kernel_interpolator(p)
@@ -339,8 +348,8 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
                 quantity,
                 variation_norm(lazy) / half,
                 ">=",
-                1 - 2 * SOLVED,  # on a line all interpolators have one norm
-                SOLVED,
+                1 - 2 * SOLVER_ERROR,  # on a line all interpolators have one norm
+                SOLVER_ERROR,
                 witness="an interpolator found without the norm",
             )
         )
@@ -397,7 +406,7 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
             kkt_point(best, data).residual,
             "==",
             0.0,
-            SOLVED,
+            SOLVER_ERROR,
             witness="least squares in λ",
             null=null,
         ),
@@ -406,7 +415,7 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
             _residual(best, data, multipliers),
             "==",
             0.0,
-            SOLVED,
+            SOLVER_ERROR,
             witness=formula,
         ),
         Check(
@@ -414,7 +423,7 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
             squared_norm(best) / s.least_norm,
             "==",
             1.0,
-            SOLVED,
+            SOLVER_ERROR,
             witness="‖θ‖² summed",
         ),
     )
@@ -451,9 +460,8 @@ prop1 = Claim(
 )
 eq8 = Claim(
     "B/eq8",
-    "The least ½‖θ‖² of an interpolator is the least variation norm; for every network the norm "
-    "is at most ½‖θ‖², and less for"
-    " some of least variation norm.",
+    "The least ½‖θ‖² of an interpolator is the least variation norm; for every network the norm is "
+    "at most ½‖θ‖², and less for some of least variation norm.",
     "B, equation (8) and the sentence after it",
     (NETWORK, ALIVE, LABELLED, FITS),
     planar_problem,

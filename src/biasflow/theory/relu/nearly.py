@@ -42,24 +42,24 @@ from .three_phases import GRADIENT
 DELTAS = 10.0 ** np.array([-9.0, -7.1, -5.25])
 """Products of inputs: rounding, 1e-16, is far below, and shares of the labels that change by as
 much do not show."""
-BELOW = 8.0
+NATS_BELOW = 8.0
 """Nats by which λ^κ is below the least of them."""
-MODERATE = 1e-10
+MODERATE_SCALE = 1e-10
 """λ where δ is below and above δ*: gates are known to 1e-12 of a neuron, and δ* is then far
 above."""
-ALONE = 1e-7
+LONE_CLUSTER_SCALE = 1e-7
 """The same where there is no first cluster, and δ* is of order λ."""
-DEEPER = 1e-4
+DEEPER_FACTOR = 1e-4
 """Times λ at which δ* is read there again."""
-EDGE = 1.1
+EDGE_FACTOR = 1.1
 """Times δ*, or a part of it, where a gate opens, or does not: δ* is of first order in |ln λ|nδ,
 which is below 1e-6."""
-WELL = 10.0
+WELL_BEYOND = 10.0
 """F: times the largest δ* of neurons that matter."""
-LEFT = 0.1
+EXCESS_LEFT = 0.1
 """What may be left there of the norm's excess: F^{−2} of a neuron's misalignment, and ten times
 that for all of them."""
-MATTERS = 1e-3
+LEAST_SIZE = 1e-3
 """Size of a neuron at the end, over the largest, from which on it does."""
 GRADIENTS = "∇L followed in the weights"
 
@@ -183,7 +183,7 @@ def _followed(*flows: Trajectory) -> float:
 
 def _depth(lack: list[Lacking]) -> float:
     """log λ at which λ^κ is far below all DELTAS."""
-    return float((np.log(DELTAS[0]) - BELOW) / min(each.growth for each in lack))
+    return float((np.log(DELTAS[0]) - NATS_BELOW) / min(each.growth for each in lack))
 
 
 def _joining(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
@@ -232,10 +232,10 @@ def _moved(s: Setting, delta: float, log_scale: float) -> float:
 
 def _threshold(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
     """δ* against λ; and at λ = 1e-10, a tenth below it and above."""
-    shift, deep = float(np.log(MODERATE) + np.log(np.max(np.abs(s.y))) / 2), _depth(lack)
+    shift, deep = float(np.log(MODERATE_SCALE) + np.log(np.max(np.abs(s.y))) / 2), _depth(lack)
     found = [runs.openings(log_scale) for log_scale in (shift, deep)]
     none, delta = runs(0.0, shift), min(found[0].values())
-    alike, beyond = runs(delta / EDGE, shift), runs(delta * EDGE, shift)
+    alike, beyond = runs(delta / EDGE_FACTOR, shift), runs(delta * EDGE_FACTOR, shift)
     below, above = (
         f"δ = {at:.3g}λ, {factor:.3g} times δ*" for at, factor in _multiples(delta, shift)
     )
@@ -254,7 +254,7 @@ def _threshold(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
         error = (_followed(none, runs(0.0, deep)) + share**2 + begun) / abs(deep - shift)
         what = f"exponent in λ of the δ* at which a neuron opens on x_{each.sample}, which it lacks"
         checks.append(Check(what, slope, "==", each.growth, error, witness=GRADIENTS, null=1.0))
-        error = _moved(s, delta / EDGE, shift) + _followed(alike, none)
+        error = _moved(s, delta / EDGE_FACTOR, shift) + _followed(alike, none)
         what = f"‖w_j‖ over its cluster's, w_j without x_{each.sample}, at {below}, over δ = 0"
         checks.append(Check(what, same / share, "==", 1.0, error, witness=GRADIENTS))
     return checks
@@ -262,7 +262,10 @@ def _threshold(s: Setting, runs: _Runs, lack: list[Lacking]) -> list[Check]:
 
 def _multiples(delta: float, log_scale: float) -> list[tuple[float, float]]:
     """(δ/λ, δ/δ*) below and above δ*."""
-    return [(delta * factor / float(np.exp(log_scale)), factor) for factor in (1 / EDGE, EDGE)]
+    return [
+        (delta * factor / float(np.exp(log_scale)), factor)
+        for factor in (1 / EDGE_FACTOR, EDGE_FACTOR)
+    ]
 
 
 def _opened(quantity: str, flow: Trajectory, some: bool) -> Check:
@@ -288,14 +291,17 @@ def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
             ]
         chosen.add(max(active)[1])
     runs = _Runs(evidence, s, np.array(sorted(chosen)))
-    shift = float(np.log(ALONE) + np.log(np.max(np.abs(s.y))) / 2)
-    deeper = shift + float(np.log(DEEPER))
+    shift = float(np.log(LONE_CLUSTER_SCALE) + np.log(np.max(np.abs(s.y))) / 2)
+    deeper = shift + float(np.log(DEEPER_FACTOR))
     found, fainter = (runs.openings(log_scale) for log_scale in (shift, deeper))
     delta, sizes = min(found.values()), row_norms(runs(0.0, shift).final.W)
-    known = _followed(runs(0.0, shift), runs(0.0, deeper)) / abs(float(np.log(DEEPER)))
-    slope = float(np.log(min(fainter.values()) / delta) / np.log(DEEPER))
-    largest = max(least for j, least in found.items() if sizes[j] > MATTERS * np.max(sizes))
-    flows = [runs(at, shift) for at in (0.0, delta / EDGE, delta * EDGE, WELL * largest)]
+    known = _followed(runs(0.0, shift), runs(0.0, deeper)) / abs(float(np.log(DEEPER_FACTOR)))
+    slope = float(np.log(min(fainter.values()) / delta) / np.log(DEEPER_FACTOR))
+    largest = max(least for j, least in found.items() if sizes[j] > LEAST_SIZE * np.max(sizes))
+    flows = [
+        runs(at, shift)
+        for at in (0.0, delta / EDGE_FACTOR, delta * EDGE_FACTOR, WELL_BEYOND * largest)
+    ]
     none, alike, _, well = (squared_norm(flow.final) / s.least_norm - 1 for flow in flows)
     below, above = (
         f"δ = {at:.3g}λ, {factor:.3g} times δ*" for at, factor in _multiples(delta, shift)
@@ -331,7 +337,7 @@ def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
             f"{quantity}, at ten times the largest δ*, over δ = 0",
             well / none,
             "<=",
-            LEFT,
+            EXCESS_LEFT,
             error,
             witness=GRADIENTS,
             null=1.0,
@@ -354,12 +360,10 @@ LACKS = Hypothesis(
 nearly = Claim(
     "B/nearly",
     "Products δ between inputs of one sign: a gate opens again from some δ* on, up to which the "
-    "flow is as for δ = 0. δ* goes as"
-    " λ^κ, above λ; beyond, neurons that lack a label open on it where products have the sign for "
-    "it, align with the cluster and"
-    " end at δ^{(1−κ)/κ} of it, whatever λ. Without Assumption 3 δ* goes as λ, and at ten times "
-    "the largest neurons have"
-    " realigned.",
+    "flow is as for δ = 0. δ* goes as λ^κ, above λ; beyond, neurons that lack a label open on it "
+    "where products have the sign for it, align with the cluster and end at δ^{(1−κ)/κ} of it, "
+    "whatever λ. Without Assumption 3 δ* goes as λ, and at ten times the largest neurons have "
+    "realigned.",
     "B, §3.2, limitations (δ of order λ, and δ ≫ λ; made precise)",
     (*ASSUMED, LACKS),
     few_problem,

@@ -106,8 +106,7 @@ def _u_plus(evidence: Evidence) -> tuple[Check, ...]:
 timeline = Claim(
     "B/timeline",
     "The first cluster grows between −ε ln λ/‖D_−‖ and −(1+3ε)ln λ/‖D_+‖, the second between "
-    "−(1−ε)ln λ/‖D_−‖ and"
-    " −(1+3rε)ln λ/‖D_−‖; both midpoints are known exactly.",
+    "−(1−ε)ln λ/‖D_−‖ and −(1+3rε)ln λ/‖D_−‖; both midpoints are known exactly.",
     "B, Figure 1; inputs of any lengths",
     (*ANY_LENGTHS, SMALL_START, CROSSED),
     ordinary_problem,
@@ -121,8 +120,7 @@ timeline = Claim(
 u_plus = Claim(
     "B/u-plus",
     "u_± = Σ‖w_j‖² over a cluster follows u̇ = 2‖D_±‖(1 − u/(n‖D_±‖))u; where inputs differ in "
-    "length, that of one neuron that"
-    " leaves zero along D_± and turns to Σ_±y_kx_k/‖x_k‖².",
+    "length, that of one neuron that leaves zero along D_± and turns to Σ_±y_kx_k/‖x_k‖².",
     "B, §4.2; inputs of any lengths",
     (*ANY_LENGTHS, SMALL_START),
     ordinary_problem,

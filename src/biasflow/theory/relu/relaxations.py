@@ -16,7 +16,7 @@ from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .flow_convergence import NORM_ERROR, VANISHED
+from .flow_convergence import CONVERGED_LOSS, NORM_ERROR
 from .reference_networks import rescaled
 from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family
 from .relu_hypotheses import ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK
@@ -26,33 +26,33 @@ from .three_phases import GRADIENT
 
 DRAWS = 1500
 """Networks drawn for one width."""
-FEWER = 750
+WIDE_DRAWS = 750
 """The same for the wider ones: a share is then known to 0.09, with the confidence below."""
-SURE = 1 - 1e-6
+CONFIDENCE = 1 - 1e-6
 """Confidence of each share: a verdict has nine of them, and a search looks at hundreds of
 problems."""
 WIDTHS = (0.25, 1.0, 4.0, 32.0)
 """Widths over the one at which Assumption 3 is as likely as not."""
 SIZES = (2, 6, 10)
 """Labels of each sign at which the width is tried where it is as likely as not."""
-DEEP = 1e-60
+DEEP_SCALE = 1e-60
 """Scale at which saddles are counted: growths last a few 1/‖D‖, the times between them log(1/λ)
 times differences of 1/‖D‖."""
-QUIET = 1e-3
+SADDLE_SHARE = 1e-3
 """Share of the lower of two neighbouring peaks of −dL/dt below which a saddle lies between them."""
-SEPARATE = 12.0
+GROWTHS_APART = 12.0
 """Times 1/rate that two growths must be apart for their peaks to be told apart by that: they fall
 like e^{−2·rate·t}."""
 GRADIENTS = "∇L followed in the weights"
 NEAR_ONE = 0.05
 """λ√m of a larger start over √max|y|: a few hundredths of what the labels need."""
-LESS = 1e-2
-"""Times that, where the start is a larger one still: for ‖D_+‖ and ‖D_−‖ within a factor of ALIKE
-it takes a λ of 1e-8 or less for a saddle to be seen between two growths; where one is six times the
-other it is seen here."""
-ALIKE = 3.0
+DEEPER_FACTOR = 1e-2
+"""Times that, where the start is a larger one still: for ‖D_+‖ and ‖D_−‖ within a factor of
+PULLS_RATIO it takes a λ of 1e-8 or less for a saddle to be seen between two growths; where one is
+six times the other it is seen here."""
+PULLS_RATIO = 3.0
 """Ratio of ‖D_+‖ and ‖D_−‖ up to which growths follow each other closely enough."""
-NEARER = 0.5
+NEARER_SHARE = 0.5
 """Of what an interpolator with a neuron for each label exceeds the least norm by: below, a network
 is nearer to least norm."""
 
@@ -68,7 +68,7 @@ def _width(evidence: Evidence) -> tuple[Check, ...]:
     ]
     for count in SIZES:
         X = orthonormal(2 * count, 2 * count, key=0).X
-        checks.append(_share(X[:count], X[count:], half_width(count, count), FEWER))
+        checks.append(_share(X[:count], X[count:], half_width(count, count), WIDE_DRAWS))
     large, small = (half_width(count, count) for count in (SIZES[-1], SIZES[-2]))
     rate = float(np.log2(large / small)) / (SIZES[-1] - SIZES[-2])
     checks.append(
@@ -83,7 +83,7 @@ def _width(evidence: Evidence) -> tuple[Check, ...]:
     )
     n = 2 * SIZES[-1]
     X = orthonormal(n, n, key=1).X
-    checks.append(_share(X[: n // 2], X[n // 2 :], n * n, FEWER))
+    checks.append(_share(X[: n // 2], X[n // 2 :], n * n, WIDE_DRAWS))
     return tuple(checks)
 
 
@@ -107,7 +107,10 @@ def _share(up: Array, down: Array, m: int, draws: int = DRAWS) -> Check:
             np.any((signs > 0) & np.all(W @ up.T > 0, axis=1))
             and np.any((signs < 0) & np.all(W @ down.T > 0, axis=1))
         )
-    share, interval = hits / draws, stats.binomtest(hits, draws).proportion_ci(SURE, method="exact")
+    share, interval = (
+        hits / draws,
+        stats.binomtest(hits, draws).proportion_ci(CONFIDENCE, method="exact"),
+    )
     error = max(share - interval.low, interval.high - share)
     what = (
         f"P(Assumption 3), {len(up)} and {len(down)} labels, m = {m}, as a share of {draws} "
@@ -139,7 +142,9 @@ def growths(flow: Trajectory, rate: float) -> int:
     falls = np.maximum(-np.diff(losses), 0.0) / losses[0]
     count, peak, trough = 0, 0.0, 0.0
     for fall in falls:
-        if fall > QUIET**2 and (count == 0 or (trough < QUIET * peak and fall > trough / QUIET)):
+        if fall > SADDLE_SHARE**2 and (
+            count == 0 or (trough < SADDLE_SHARE * peak and fall > trough / SADDLE_SHARE)
+        ):
             count, peak, trough = count + 1, fall, fall
         elif count:
             peak, trough = (max(peak, fall), fall) if fall > peak else (peak, min(trough, fall))
@@ -150,14 +155,14 @@ def growths(flow: Trajectory, rate: float) -> int:
 def _saddles(evidence: Evidence) -> tuple[Check, ...]:
     """Without S_{+,1} and S_{−,1}: kinks at the end against falls of the loss. With both: two. From
     larger starts: one."""
-    s = Setting(rescaled(evidence.network, DEEP))
+    s = Setting(rescaled(evidence.network, DEEP_SCALE))
     rate = max(cluster.rate for cluster in s.clusters) * s.speed
     quantity = "falls of the loss with Assumption 3"
     whole = witness_flow(s.problem, time_s=evidence.time_left / 4)
     apart = -s.log_scale * (1 / s.second.rate - 1 / s.first.rate) * s.second.rate
     if isinstance(whole, str):
         check = unknown_check(quantity, whole)
-    elif apart < SEPARATE:
+    elif apart < GROWTHS_APART:
         check = unknown_check(
             quantity, f"the clusters grow within {apart:.1f}/‖D_−‖ of one another"
         )
@@ -187,8 +192,8 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
         float(np.linalg.norm(np.where(sign * s.y > 0, s.y, 0.0) @ s.X)) for sign in (1.0, -1.0)
     ]
     # else a saddle may be seen, as B has it for smaller starts
-    alike = max(rates) <= ALIKE * min(rates)
-    for factor in (1.0, LESS):
+    alike = max(rates) <= PULLS_RATIO * min(rates)
+    for factor in (1.0, DEEPER_FACTOR):
         name = f"λ√m = {NEAR_ONE * factor:.2g}√max|y|"
         flow = witness_flow(rescaled(s.problem, factor * scale), time_s=evidence.time_left / 4)
         if isinstance(flow, str):
@@ -213,7 +218,7 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
                 quantity,
                 gaps[0] / other,
                 "<=",
-                NEARER,
+                NEARER_SHARE,
                 errors[0] / other,
                 witness=GRADIENTS,
                 null=1.0,
@@ -225,7 +230,7 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
             *checks,
             unknown_check(quantity, f"the excess is {gaps[1]:.1g}, too small to be seen"),
         ]
-    unit = -np.log(LESS) * s.slowest
+    unit = -np.log(DEEPER_FACTOR) * s.slowest
     error = sum(error / gap for error, gap in zip(errors, gaps, strict=True)) / unit
     checks.append(
         Check(
@@ -268,7 +273,7 @@ def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
         "final loss over its start, without Assumption 3",
         float(flow.loss[-1] / flow.loss[0]),
         "<=",
-        VANISHED,
+        CONVERGED_LOSS,
         witness=GRADIENTS,
         null=1.0,
     )
@@ -280,7 +285,7 @@ def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
         witness=GRADIENTS,
         null=2.0,
     )
-    if apart < SEPARATE:
+    if apart < GROWTHS_APART:
         return (
             fall,
             more,
@@ -335,9 +340,8 @@ def few_problem(key: int) -> Problem:
 
 width = Claim(
     "B/width",
-    "Assumption 3 holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m, p, q = 2^{−1−n_±}: "
-    "for one half the width"
-    " doubles with each label of a sign, and as m → ∞ it is one.",
+    "Assumption 3 holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m, p, q = 2^{−1−n_±}: for "
+    "one half the width doubles with each label of a sign, and as m → ∞ it is one.",
     "B, §2.2 and §3.2, the overparameterisation regime",
     (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
     orthonormal_problem,
@@ -351,11 +355,9 @@ width = Claim(
 saddles = Claim(
     "B/saddles",
     "Without Assumption 3 the flow leaves one saddle per kink and ends with more than two kinks; "
-    "with it, two. From larger"
-    " starts, λ√m of 0.05 or 0.0005 times √max|y|, one where ‖D_+‖ and ‖D_−‖ are within a factor "
-    "of three: none is between, and"
-    " ‖θ∞‖² is nearer to its least than to that of a neuron for each label, with an excess that "
-    "falls as λ^{1−κ} or faster.",
+    "with it, two. From larger starts, λ√m of 0.05 or 0.0005 times √max|y|, one where ‖D_+‖ and "
+    "‖D_−‖ are within a factor of three: none is between, and ‖θ∞‖² is nearer to its least than to "
+    "that of a neuron for each label, with an excess that falls as λ^{1−κ} or faster.",
     "B, §3.2, overparameterisation and scale of initialisation",
     ASSUMED,
     few_problem,

@@ -32,24 +32,24 @@ from .relu_hypotheses import (
     LABELLED,
     NETWORK,
     ORTHOGONAL,
-    ORTHONORMAL,
+    ORTHONORMAL_TOLERANCE,
 )
 from .relu_setting import Setting, row_norms, unit_rows
 
-BALANCE = 1e-13
+BALANCE_ROUNDING = 1e-13
 """a_jȧ_j − w_j·ẇ_j over its terms that is rounding of a sum over inputs and dimensions."""
 ROUNDING = 1e-11
 """Cosine of a neuron and an input that is none."""
-NAMED = 8
+MOST_NAMED = 8
 STEPS = 10.0 ** -np.arange(2, 6.5, 0.5)
 """Steps of descent, in units of the fastest rate: over four decades."""
-HORIZON = 20.0
+TIME_FOLLOWED = 20.0
 """Time, in units of ‖Xᵀ∂L/∂h‖ at zero, to which balance is followed: past the first growth from a
 scale of 1e-4."""
 DIFFERENCE = 1e-4
 """Time step of central differences in units of the fastest rate: 1e-8 of truncation, 1e-6 of the
 witness's error."""
-DIFFERENCED = 1e-5
+DIFFERENCE_ERROR = 1e-5
 """Error of such differences, relative to ‖w_j‖‖x_k‖ and that rate."""
 
 
@@ -67,7 +67,7 @@ def _assumption_1(evidence: Evidence) -> tuple[Check, ...]:
             f"largest |⟨x_k, x_l⟩ − 1[k = l]|, at k = {k}, l = {i}",
             float(off),
             "<=",
-            ORTHONORMAL,
+            ORTHONORMAL_TOLERANCE,
             witness=exact,
         ),
     )
@@ -79,7 +79,9 @@ def _assumption_2(evidence: Evidence) -> tuple[Check, ...]:
     data = evidence.network.data
     y = [Fraction(float(label)) for label in data.y]
     squares = [sum((Fraction(float(entry)) ** 2 for entry in row), Fraction(0)) for row in data.X]
-    squares = [Fraction(1) if abs(square - 1) <= ORTHONORMAL else square for square in squares]
+    squares = [
+        Fraction(1) if abs(square - 1) <= ORTHONORMAL_TOLERANCE else square for square in squares
+    ]
     up, down = (
         sum((v * v * x for v, x in zip(y, squares, strict=True) if sign * v > 0), Fraction(0))
         for sign in (1, -1)
@@ -133,8 +135,8 @@ def _active(p: Problem, j: int, samples: Index) -> bool:
 
 
 def _names(neurons: list[int]) -> str:
-    shown = ", ".join(map(str, neurons[:NAMED]))
-    return shown + (", …" if len(neurons) > NAMED else "") if neurons else "none"
+    shown = ", ".join(map(str, neurons[:MOST_NAMED]))
+    return shown + (", …" if len(neurons) > MOST_NAMED else "") if neurons else "none"
 
 
 def _lem1(evidence: Evidence) -> tuple[Check, ...]:
@@ -149,7 +151,7 @@ def _lem1(evidence: Evidence) -> tuple[Check, ...]:
             worst,
             "==",
             0.0,
-            BALANCE,
+            BALANCE_ROUNDING,
             witness=f"∇L at {len(states)} states",
         ),
         _drift(p),
@@ -234,7 +236,7 @@ def _flow(evidence: Evidence) -> Trajectory | str:
     )
     rate = max(rate, stiff)  # large starts move at the rate of their kernel
     return (
-        witness_flow(p, t1=HORIZON / rate, time_s=evidence.time_left / 2)
+        witness_flow(p, t1=TIME_FOLLOWED / rate, time_s=evidence.time_left / 2)
         if rate > 0
         else "Σ∂L/∂h·x = 0 at zero"
     )
@@ -355,7 +357,7 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
     if seen == 0:
         return unknown_check(quantity, "the flow has no times between its gates' changes")
     notes: dict[str, Any] = {"witness": evidence.source, "reason": evidence.missing}
-    return Check(quantity, worst, "==", 0.0, DIFFERENCED, size=1.0, null=null, **notes)
+    return Check(quantity, worst, "==", 0.0, DIFFERENCE_ERROR, size=1.0, null=null, **notes)
 
 
 def _fastest(p: Problem, flow: Trajectory) -> float:

@@ -16,19 +16,19 @@ from .relu_setting import Setting
 
 LARGEST_LABEL = 1e75
 """Labels beyond it have fourth powers that are no floats."""
-ORTHONORMAL = 1e-10
+ORTHONORMAL_TOLERANCE = 1e-10
 """Largest |⟨x_k, x_l⟩ − 1[k = l]| that counts as rounding."""
-NEGLIGIBLE = 1e-2
+NEGLIGIBLE_SIZE = 1e-2
 """Size of all idle neurons together, over that of the smaller cluster, below which clusters have
 the labels for themselves."""
-APART = 1e-2
+PHASES_APART = 1e-2
 """λ^ε up to which B's phases, whose lengths are multiples of ε ln(1/λ), are long against the
 growths that end them."""
-SMALL = 1e-6
+SMALL_SCALE = 1e-6
 """Scale λ up to which a start counts as small; B's λ* is not explicit."""
 
 
-TINY = 0.25
+BELOW_THRESHOLD_SHARE = 0.25
 """Share of n‖D_−‖ that λ^{ε/29} may be where λ counts as below B's λ*."""
 
 
@@ -77,7 +77,7 @@ def _orthonormal(problem: Any) -> str | None:
     off, k, i = worst_product(problem.data.X)
     return (
         None
-        if off <= ORTHONORMAL
+        if off <= ORTHONORMAL_TOLERANCE
         else f"inputs are not orthonormal: ⟨x_{k}, x_{i}⟩ is off by {off:.3g}"
     )
 
@@ -90,7 +90,7 @@ def _orthogonal(problem: Any) -> str | None:
     off, k, i = worst_product(X / norms[:, None])
     return (
         None
-        if off <= ORTHONORMAL
+        if off <= ORTHONORMAL_TOLERANCE
         else f"inputs are not orthogonal: the cosine of x_{k} and x_{i} is {off:.3g}"
     )
 
@@ -98,7 +98,7 @@ def _orthogonal(problem: Any) -> str | None:
 def weights(X: Any) -> Any:
     """‖x_k‖², one where that is one up to rounding: labels of equal size are then equal."""
     squares = np.sum(X**2, axis=1)
-    return np.where(np.abs(squares - 1) <= ORTHONORMAL, 1.0, squares)
+    return np.where(np.abs(squares - 1) <= ORTHONORMAL_TOLERANCE, 1.0, squares)
 
 
 def _labels(problem: Any) -> str | None:
@@ -122,18 +122,17 @@ def _cones(problem: Any) -> str | None:
             sign = "+" if cluster.sign > 0 else "−"
             return (
                 f"S_{{{sign},1}} is empty: no neuron of sign {sign} is active on all inputs with "
-                "labels of that sign;"
-                " the limit is then not minimal"
+                "labels of that sign; the limit is then not minimal"
             )
     return None
 
 
 def _small(problem: Any) -> str | None:
     s = Setting(problem)
-    if s.scale > SMALL:
-        return f"λ = {s.scale:.2g}, needs at most {SMALL:g}"
+    if s.scale > SMALL_SCALE:
+        return f"λ = {s.scale:.2g}, needs at most {SMALL_SCALE:g}"
     idle, size = idle_size(s), float(np.sqrt(min(cluster.capacity for cluster in s.clusters)))
-    if idle <= NEGLIGIBLE * size:
+    if idle <= NEGLIGIBLE_SIZE * size:
         return None
     return (
         f"idle neurons of size Σ‖w_j‖λ^(−κ) = {idle:.2g} are not negligible: needs a smaller "
@@ -143,7 +142,7 @@ def _small(problem: Any) -> str | None:
 
 def _below(s: Setting, size: float) -> str:
     """How small for sure."""
-    needed = float(np.log(NEGLIGIBLE * size / (len(s.start.a) * s.c)) / s.slowest)
+    needed = float(np.log(NEGLIGIBLE_SIZE * size / (len(s.start.a) * s.c)) / s.slowest)
     return f", 1e{needed / np.log(10):.0f} for sure; a λ below float range is given by log_scale"
 
 
@@ -155,18 +154,18 @@ def idle_size(s: Setting) -> float:
 
 def _apart(problem: Any) -> str | None:
     found = Setting(problem).power(1)
-    if found <= APART:
+    if found <= PHASES_APART:
         return None
-    needed = np.log(APART) / Setting(problem).epsilon / np.log(10)
+    needed = np.log(PHASES_APART) / Setting(problem).epsilon / np.log(10)
     return (
-        f"λ^ε = {found:.2g}, needs at most {APART:g}: B's phases are not apart yet, below λ = "
-        f"1e{needed:.0f} they are"
+        f"λ^ε = {found:.2g}, needs at most {PHASES_APART:g}: B's phases are not apart yet, below λ "
+        f"= 1e{needed:.0f} they are"
     )
 
 
 def _tiny(problem: Any) -> str | None:
     s = Setting(problem)
-    found, needed = s.power(1 / 29), TINY * s.n * s.second.rate
+    found, needed = s.power(1 / 29), BELOW_THRESHOLD_SHARE * s.n * s.second.rate
     return (
         None
         if found <= needed

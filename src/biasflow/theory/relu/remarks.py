@@ -38,11 +38,11 @@ STEPS = (200, 2000, 20000)
 """Numbers of Euler steps to a fixed time."""
 NORM_ERROR = 1e-8
 """Relative error of norms of a witness's end."""
-PROGRAM = 1e-6
+PROGRAM_ERROR = 1e-6
 """Relative error of a linear program on 4000 directions."""
-SAME = 1e-4
+SAME_KINK = 1e-4
 """1 − cosine up to which two neurons have one kink."""
-MATTERS = 1e-3
+LEAST_SIZE = 1e-3
 """Size of a neuron over the largest from which on its kink is counted."""
 
 
@@ -323,10 +323,10 @@ def _without(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
 def _directions(params: TwoLayerParams) -> int:
     """Distinct directions among neurons that matter."""
     sizes = np.linalg.norm(params.W, axis=1)
-    large = sizes > MATTERS * np.max(sizes)
+    large = sizes > LEAST_SIZE * np.max(sizes)
     found: list[Array] = []
     for unit in params.W[large] / sizes[large, None]:
-        if all(float(unit @ other) < 1 - SAME for other in found):
+        if all(float(unit @ other) < 1 - SAME_KINK for other in found):
             found.append(unit)
     return len(found)
 
@@ -382,7 +382,7 @@ def _linear() -> Check:
         found[0] / linear,
         "<=",
         1.0,
-        PROGRAM,
+        PROGRAM_ERROR,
         witness="a linear program over the circle",
         null=1.0,
     )
@@ -390,11 +390,9 @@ def _linear() -> Check:
 
 prop2 = Claim(
     "B/prop2",
-    "On orthogonal inputs, where some gate closes, (39) has a global solution if and only if "
-    "σ'(0) = 0: with σ'(0) ≠ 0 a"
-    " pre-activation that falls to zero can neither rest nor go on; with σ'(0) = 0 it rests, and "
-    "norms do not blow up. On other"
-    " inputs there may be none at all.",
+    "On orthogonal inputs, where some gate closes, (39) has a global solution if and only if σ'(0) "
+    "= 0: with σ'(0) ≠ 0 a pre-activation that falls to zero can neither rest nor go on; with "
+    "σ'(0) = 0 it rests, and norms do not blow up. On other inputs there may be none at all.",
     "B, Proposition 2 (with a sign corrected in its proof, whose converse needs orthogonal inputs)",
     (NETWORK, ALIVE, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
     orthonormal_problem,
@@ -408,10 +406,8 @@ prop2 = Claim(
 remarks = Claim(
     "B/remarks",
     "Without Assumption 3 the loss still vanishes, where each label has an active neuron of its "
-    "sign, but with more kinks and not"
-    " at least norm; the assumption holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m; "
-    "Figure 2's function is not the"
-    " linear interpolator.",
+    "sign, but with more kinks and not at least norm; the assumption holds with probability 1 − "
+    "(1−p)^m − (1−q)^m + (1−p−q)^m; Figure 2's function is not the linear interpolator.",
     "B, §3.2",
     (*ASSUMED, SMALL_START),
     pairs_problem,

@@ -16,7 +16,7 @@ from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .flow_convergence import VANISHED, gap_exponent
+from .flow_convergence import CONVERGED_LOSS, gap_exponent
 from .reference_networks import directions, kernel_interpolator, rescaled
 from .relaxations import few_problem
 from .relu_examples import in_cones, orthonormal_family, orthonormal_problem, pairs_family
@@ -26,16 +26,16 @@ from .relu_hypotheses import (
     ASSUMPTION_2,
     ASSUMPTION_3,
     LABELLED,
-    NEGLIGIBLE,
+    NEGLIGIBLE_SIZE,
     NETWORK,
     SMALL_START,
 )
 from .relu_setting import Cluster, Setting, row_norms, squared_norm
 from .three_phases import GRADIENT
 
-SLOPE = 0.3
+LEAKY_SLOPE = 0.3
 """Of the leaky ReLU."""
-LEAKY = 1e-30
+LEAKY_SCALE = 1e-30
 """Scale of its start."""
 
 
@@ -56,7 +56,7 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
             "final loss over its start",
             float(flow.loss[-1] / flow.loss[0]),
             "<=",
-            VANISHED,
+            CONVERGED_LOSS,
             null=1.0,
             **notes,
         ),
@@ -73,7 +73,7 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
             "‖θ∞‖² over its least, minus one: at most what idle neurons add",
             abs(gap),
             "<=",
-            NEGLIGIBLE,
+            NEGLIGIBLE_SIZE,
             error,
             null=None if lazy is None else squared_norm(lazy) / s.least_norm - 1,
             **notes,
@@ -82,7 +82,7 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
             "largest misalignment of a neuron that matters",
             aligned,
             "<=",
-            NEGLIGIBLE,
+            NEGLIGIBLE_SIZE,
             error,
             null=1.0,
             **notes,
@@ -112,15 +112,15 @@ def _grown(s: Setting, flow: Trajectory) -> list[Cluster]:
 def _leaky(evidence: Evidence) -> tuple[Check, ...]:
     """Two inputs with labels of opposite signs: the cluster of the larger label fits both, at ‖θ‖²
     = 2√(y₁² + y₂²/slope²)."""
-    s = Setting(rescaled(evidence.network, LEAKY))
+    s = Setting(rescaled(evidence.network, LEAKY_SCALE))
     pair = np.array([int(np.argmax(s.first.sign * s.y)), int(np.argmax(s.second.sign * s.y))])
     if abs(s.y[pair[1]]) > abs(s.y[pair[0]]):
         pair = pair[::-1]
     y, X = s.y[pair], s.X[pair]
     data = Dataset(X, y)
-    start = in_cones(rescaled(evidence.network, 1.0).start, data, LEAKY)
+    start = in_cones(rescaled(evidence.network, 1.0).start, data, LEAKY_SCALE)
     ends = {}
-    for slope in (SLOPE, 0.0):
+    for slope in (LEAKY_SLOPE, 0.0):
         model = TwoLayer(len(start.a), s.X.shape[1], *(("leaky_relu", slope) if slope else ()))
         flow = witness_flow(
             Problem(model, data, s.problem.loss, start), time_s=evidence.time_left / 4
@@ -128,20 +128,20 @@ def _leaky(evidence: Evidence) -> tuple[Check, ...]:
         if isinstance(flow, str):
             return (unknown_check("‖θ∞‖² with a leaky ReLU", flow),)
         ends[slope] = flow
-    least, excess = leaky_least(y, SLOPE)
+    least, excess = leaky_least(y, LEAKY_SLOPE)
     first, second = np.abs(y)
-    predicted = 2 * float(hypot(first, second / SLOPE))
-    found, plain = (squared_norm(ends[slope].final) for slope in (SLOPE, 0.0))
+    predicted = 2 * float(hypot(first, second / LEAKY_SLOPE))
+    found, plain = (squared_norm(ends[slope].final) for slope in (LEAKY_SLOPE, 0.0))
     # of the other cluster over this one's
-    growth = float(np.hypot(SLOPE * first, second) / np.hypot(first, SLOPE * second))
-    rest = 40 * len(start.a) * float(np.exp((1 - growth) * np.log(LEAKY) * 2)) ** 0.5
+    growth = float(np.hypot(LEAKY_SLOPE * first, second) / np.hypot(first, LEAKY_SLOPE * second))
+    rest = 40 * len(start.a) * float(np.exp((1 - growth) * np.log(LEAKY_SCALE) * 2)) ** 0.5
     gradient, program = "∇L followed in the weights", "a linear program over the circle"
     return (
         Check(
             "final loss over its start, leaky",
-            float(ends[SLOPE].loss[-1] / ends[SLOPE].loss[0]),
+            float(ends[LEAKY_SLOPE].loss[-1] / ends[LEAKY_SLOPE].loss[0]),
             "<=",
-            VANISHED,
+            CONVERGED_LOSS,
             witness=gradient,
             null=1.0,
         ),
@@ -253,8 +253,7 @@ unbalanced = Claim(
 leaky = Claim(
     "B/leaky",
     "With a leaky ReLU the limit of small starts is not of least norm: on two inputs with labels "
-    "of opposite signs one cluster"
-    " fits both, at ‖θ‖² = 2√(y₁² + y₂²/slope²).",
+    "of opposite signs one cluster fits both, at ‖θ‖² = 2√(y₁² + y₂²/slope²).",
     "B, §3.2, limitations (which cites Lyu et al. 2021 for classification)",
     (*ASSUMED, OPPOSITE),
     orthonormal_problem,

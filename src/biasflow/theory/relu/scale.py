@@ -35,11 +35,11 @@ from .three_phases import GRADIENT
 
 COUNTS = (2, 4, 6)
 """Labels of one sign and size."""
-SHARE = 1e-2
+IDLE_SHARE = 1e-2
 """η: size of an idle neuron over its cluster's."""
-TILT = 0.3
+TILT_SINE = 0.3
 """Sine of neurons with the one input of the other sign, on which they start off."""
-DEEPER = 1.2
+DEEPER_POWER = 1.2
 """Power of λ at which shares are read a second time."""
 COPIES = 2
 """Of each neuron."""
@@ -47,7 +47,7 @@ COPY_POWER = 0.5
 """Of their number by which λ is divided."""
 SCALE = 1e-6
 """λ at which copies are compared."""
-FOLLOWED = 1e-9
+NORM_ERROR = 1e-9
 """Relative error of norms beyond what a flow states: the residual of 1e-10 that is left, and
 rounding."""
 GRADIENTS = "∇L followed in the weights"
@@ -60,7 +60,7 @@ def equal_labels(count: int, log_scale: float) -> Problem:
     X, y = orthonormal(n, n, key=count).X, np.append(np.ones(count), -0.5)
     signs = np.vstack([np.ones(count), 1 - 2 * np.eye(count), -np.ones(count)])
     products = np.column_stack(
-        [signs * np.sqrt((1 - TILT**2) / count), np.append(np.full(n, -TILT), TILT)]
+        [signs * np.sqrt((1 - TILT_SINE**2) / count), np.append(np.full(n, -TILT_SINE), TILT_SINE)]
     )
     a = np.append(np.ones(n), -1.0)
     return Problem(
@@ -82,15 +82,15 @@ def needed(count: int, share: float) -> float:
 
 def _early(count: int) -> tuple[float, float, float]:
     """κ, C and C_A."""
-    kappa, cosine = float(np.sqrt(1 - 1 / count)), float(np.sqrt(1 - TILT**2))
+    kappa, cosine = float(np.sqrt(1 - 1 / count)), float(np.sqrt(1 - TILT_SINE**2))
     return kappa, (1 + cosine) / 2, (1 + kappa * cosine) / 2
 
 
 def _scale(evidence: Evidence) -> tuple[Check, ...]:
     inverses, checks, errors = [], [], []
     for count in COUNTS:
-        predicted = needed(count, SHARE)
-        logs = np.array([1.0, DEEPER]) * predicted
+        predicted = needed(count, IDLE_SHARE)
+        logs = np.array([1.0, DEEPER_POWER]) * predicted
         flows = []
         for log_scale in logs:
             flow = witness_flow(
@@ -100,7 +100,7 @@ def _scale(evidence: Evidence) -> tuple[Check, ...]:
                 return (unknown_check("flows from networks on labels of one size", flow),)
             flows.append(flow)
         shares = np.log([_share(flow) for flow in flows])
-        known = sum(2 * float(flow.stats["relative"][-1]) + FOLLOWED for flow in flows)
+        known = sum(2 * float(flow.stats["relative"][-1]) + NORM_ERROR for flow in flows)
         kappa, C, C_A = _early(count)
         # shares go with λ over the cluster's final size
         grown = logs - np.log([row_norms(flow.final.W)[0] for flow in flows])
@@ -119,9 +119,9 @@ def _scale(evidence: Evidence) -> tuple[Check, ...]:
         )
         checks.append(
             Check(
-                f"share of the cluster at which it ends from the λ for η = {SHARE:g}, {count} "
+                f"share of the cluster at which it ends from the λ for η = {IDLE_SHARE:g}, {count} "
                 "labels, over η",
-                float(np.exp(shares[0])) / SHARE,
+                float(np.exp(shares[0])) / IDLE_SHARE,
                 "==",
                 1.0,
                 known,
@@ -160,7 +160,7 @@ def _gap(flow: Trajectory, count: int) -> Check:
     predicted = 2 * float(np.sum(masses)) * (1 - np.sqrt(1 - 1 / count)) / s.least_norm
     found, known = (
         squared_norm(end) / s.least_norm - 1,
-        4 * float(flow.error[-1]) / float(np.max(np.abs(end.W))) + FOLLOWED,
+        4 * float(flow.error[-1]) / float(np.max(np.abs(end.W))) + NORM_ERROR,
     )
     what = f"‖θ∞‖² over its least, minus one, over 2Σ‖w_j‖²(1 − κ) of idle neurons, {count} labels"
     null = 2 * float(np.sum(masses)) / s.least_norm / predicted
@@ -216,10 +216,8 @@ def _copies(evidence: Evidence) -> tuple[Check, ...]:
 scale = Claim(
     "B/scale",
     "For labels of equal size the λ at which idle neurons are at most a share of a cluster is "
-    "e^{−Θ(n)}/√m: (1−κ)ln λ ~ ln η,"
-    " 1/(1−κ) between 2N−1 and 2N for N labels of a sign; of their mass idle neurons add 1−κ to "
-    "the norm; k copies of each neuron"
-    " at λ/√k follow the same flow.",
+    "e^{−Θ(n)}/√m: (1−κ)ln λ ~ ln η, 1/(1−κ) between 2N−1 and 2N for N labels of a sign; of their "
+    "mass idle neurons add 1−κ to the norm; k copies of each neuron at λ/√k follow the same flow.",
     "B, §3.2, scale of initialisation",
     ASSUMED,
     few_problem,

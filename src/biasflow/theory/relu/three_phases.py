@@ -28,21 +28,21 @@ from .relu_examples import (
 )
 from .relu_hypotheses import (
     ANY_LENGTHS,
-    APART as APART_POWER,
     ASSUMED,
     CROSSED,
+    PHASES_APART as APART_POWER,
     SMALL_START,
     TINY_START,
 )
 from .relu_setting import Cluster, Setting, distance, squared_norm, unit_rows
 
-KINK = 1e-11
+KINK_COSINE = 1e-11
 """Cosine of a neuron and an input that is rounding, in witnesses and in flows."""
-ORDER = 4.0
+ORDER_FACTOR = 4.0
 """Factor within which something is 'of order' a power of λ."""
-STATIONARY = 1e-10
+STATIONARY_GRADIENT = 1e-10
 """‖∇L‖ at a saddle that is rounding, over ‖D_+‖‖θ_S‖."""
-CURVED = 1e-4
+CURVATURE_ERROR = 1e-4
 """Relative error of a second difference with steps of 1e-3‖θ_S‖: its third and fourth
 derivatives."""
 
@@ -89,7 +89,9 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
             )
             continue
         checks.append(
-            Check(what, found, "==", 0.0, KINK + error, size=1.0, null=before, **course.notes)
+            Check(
+                what, found, "==", 0.0, KINK_COSINE + error, size=1.0, null=before, **course.notes
+            )
         )
     return tuple(checks)
 
@@ -157,7 +159,7 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
             "Σ(y_k − h)² over the first labels at t₂, at most of order λ^{2ε/5}",
             residual,
             "<=",
-            ORDER * s.power(2 / 5),
+            ORDER_FACTOR * s.power(2 / 5),
             unseen,
             null=float(np.sum(s.y[s.first.sign * s.y > 0] ** 2)),
             exponent=2 * s.epsilon / 5,
@@ -167,7 +169,7 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
             "the same, at least of that order",
             residual,
             ">=",
-            s.power(2 / 5) / ORDER,
+            s.power(2 / 5) / ORDER_FACTOR,
             unseen,
             null=float(np.sum(course.residual(course.flow.final, s.first) ** 2)),
             exponent=2 * s.epsilon / 5,
@@ -339,7 +341,7 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
             null=null,
             **powers,
         ),
-        Check("‖∇L(θ_S)‖/(‖D_+‖‖θ_S‖)", slope, "==", 0.0, STATIONARY, witness="∇L at θ_S"),
+        Check("‖∇L(θ_S)‖/(‖D_+‖‖θ_S‖)", slope, "==", 0.0, STATIONARY_GRADIENT, witness="∇L at θ_S"),
         Check(
             "L(θ_S) over L(0): labels that are left",
             value / zero,
@@ -353,7 +355,7 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
             change / (-s.second.rate / 2),
             "==",
             1.0,
-            CURVED,
+            CURVATURE_ERROR,
             witness=differences,
         ),
         Check(
@@ -361,7 +363,7 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
             at_zero / (-s.first.rate / 2),
             "==",
             1.0,
-            CURVED,
+            CURVATURE_ERROR,
             witness=differences,
         ),
     )
@@ -380,21 +382,22 @@ def slopes(problem: Problem, params: TwoLayerParams) -> Array:
         problem.loss.gradient(problem.model(params, problem.data.X), problem.data.y),
     )
     products = params.W @ X.T
-    on = products > KINK * np.linalg.norm(params.W, axis=1)[:, None] * np.linalg.norm(X, axis=1)
+    on = products > KINK_COSINE * np.linalg.norm(params.W, axis=1)[:, None] * np.linalg.norm(
+        X, axis=1
+    )
     return np.column_stack(
         [np.where(on, products, 0.0) @ residual, params.a[:, None] * ((on * residual) @ X)]
     )
 
 
 WAITS = (*ASSUMED, SMALL_START)
-APART = (*WAITS, CROSSED)
+PHASES_APART = (*WAITS, CROSSED)
 GRADIENT = "∇L followed in the weights, from kink to kink"
 
 lem2 = Claim(
     "B/lem2",
     "At t₁ = −ε ln λ/‖D_−‖ both clusters are aligned to 2λ^ε, and every ‖w_j‖ ≤ 2cλ^{1−rε}; by "
-    "then their neurons are inactive on"
-    " labels of the other sign.",
+    "then their neurons are inactive on labels of the other sign.",
     "B, Lemmas 2, 7 and 8; inputs of any lengths",
     (*ANY_LENGTHS, SMALL_START),
     ordinary_problem,
@@ -411,7 +414,7 @@ lem3 = Claim(
     "it is aligned to λ^{ε/2},"
     " all others are below 2cλ^ε, and the loss on its labels is of order λ^{2ε/5}.",
     "B, Lemmas 3 and 10",
-    APART,
+    PHASES_APART,
     orthonormal_problem,
     _lem3,
     Kind.FLOW,
@@ -423,11 +426,10 @@ lem3 = Claim(
 lem4 = Claim(
     "B/lem4",
     "By −(1+3rε)ln λ/‖D_−‖ the second cluster lacks at most λ^{ε/29} of n‖D_−‖; when it does, at "
-    "t₃, it is aligned to λ^{ε/14},"
-    " the first has moved by at most λ^{ε/15} and still fits its labels to λ^{ε/14}; all others "
-    "are below 3cλ^ε.",
+    "t₃, it is aligned to λ^{ε/14}, the first has moved by at most λ^{ε/15} and still fits its "
+    "labels to λ^{ε/14}; all others are below 3cλ^ε.",
     "B, Lemmas 4 and 11",
-    APART,
+    PHASES_APART,
     orthonormal_problem,
     _lem4,
     Kind.FLOW,
@@ -441,7 +443,7 @@ fact1 = Claim(
     "Between −(1+3ε)ln λ/‖D_+‖ and −(1−ε)ln λ/‖D_−‖ the flow stays within λ^{ε/5} of a strict "
     "saddle θ_S ≠ 0; zero is one too.",
     "B, Fact 1 and §3.2",
-    APART,
+    PHASES_APART,
     orthonormal_problem,
     _fact1,
     Kind.FLOW,
