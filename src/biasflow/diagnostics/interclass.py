@@ -21,6 +21,7 @@ from .._core.former_names import renamed
 from .._core.results import Bracket
 from ..errors import InputError
 from .fantope import fantope_bound
+from .projection_cells import HIGHEST, projected_bracket
 
 EPS = float(np.finfo(float).eps)
 
@@ -44,6 +45,10 @@ class AnnealingControls:
 CONTROLS = AnnealingControls()
 LEAST_GAP = 1e-12
 """Relative: the barrier's Hessian loses its last digits beyond."""
+LINE_GAP = 1e-13
+"""Relative gap asked for in the plane, where intervals of angles are halved."""
+EXACT = 1e-9
+"""Relative gap up to which a bracket counts as the number itself."""
 
 
 @renamed(starts="restarts")
@@ -53,12 +58,11 @@ def interclass_distance(
     """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a
     bracket.
 
-    value: an orthonormal frame V (d, r) with P = VVᵀ; objective and lower: its distance. It is
-    found by ascents of the softened minimum over frames from several restarts. upper: the sum of
-    the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the pairs'
-    differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a relative
-    `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest
-    after projection), relaxation_gap.
+    if d <= HIGHEST and upper > 0:
+        known, gap = math.sqrt(_least(differences, best)), LINE_GAP if d == 2 else gap
+        found = projected_bracket(differences, rank, known, gap)
+        best, upper = best if found.frame is None else found.frame, min(upper, found.upper**2)
+    return _bracket(differences, best, upper, plus, minus, reached, unit + power)
     """
     X, rank, restarts = (
         matrix("X", X),
@@ -98,7 +102,8 @@ def interclass_distance(
         (_ascended(differences, frame) for frame in frames),
         key=lambda frame: _least(differences, frame),
     )
-    return _bracket(differences, best, upper, plus, minus, reached, unit + power)
+    kind = "exact" if upper is None or highest - lower <= EXACT * highest else "bound"
+    return Bracket(lower, highest, kind, frame, lower, {"pair": pair, "relaxation_gap": reached})
 
 
 def _bracket(
@@ -128,8 +133,15 @@ def _bracket(
     )
     lower, highest = float(np.ldexp(lower, unit)), float(np.ldexp(highest, unit))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
+<<<<<<< HEAD
     kind = "exact" if upper is None else "bound"
     return Bracket(lower, highest, kind, frame, lower, {"pair": pair, "relaxation_gap": reached})
+=======
+    kind = "exact" if dual - lower <= EXACT * dual else "bound"
+    return Limit(
+        frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached}
+    )
+>>>>>>> f9a5566e99f6497b1bf983448005d31b44ad3637
 
 
 def _frame(V: Array) -> Array:
