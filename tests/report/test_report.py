@@ -11,8 +11,9 @@ import stub_science
 from biasflow.errors import UnknownNameError
 from biasflow.experiments.experiment import Reading, Reported
 from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
-from biasflow.report.entries import PAPERS
+from biasflow.report.entries import PAPERS, FigureEntry
 from biasflow.sweeps import Processes, Store
+from biasflow.sweeps.grids import Grid
 from biasflow.theory import Check, Verdict
 
 PNG_SIGNATURE = b"\x89PNG"
@@ -330,6 +331,27 @@ def test_papers_that_need_no_kernels_come_first_but_keep_their_place(tmp_path, m
     assert asked[-3:] == ["B/x"] * 3
     order = [paper.tag for paper in PAPERS if paper.tag != "C"]
     assert [entry.id for entry in report.claims] == [f"{tag}/x" for tag in order]
+
+
+def test_figures_of_few_points_come_first(tmp_path, monkeypatch):
+    """Behind them those that need kernels; on the page each has its place."""
+    sizes = {"B/a": 1, "W/a": 3, "W/b": 1, "R/a": 2}
+    figures = {
+        id: dataclasses.replace(
+            stub_science.EXPERIMENT, id=id, grids={"quick": Grid({"seed": range(size)})}
+        )
+        for id, size in sizes.items()
+    }
+    drawn = []
+    monkeypatch.setattr(stub_science.experiments, "figures", lambda: tuple(figures))
+    monkeypatch.setattr(stub_science.experiments, "experiment", figures.__getitem__)
+    monkeypatch.setattr(
+        "biasflow.report.reproduction.make_figure",
+        lambda id, preset, *_: drawn.append(id) or FigureEntry(figures[id], preset, failure="no"),
+    )
+    report = reproduce(tmp_path, "quick")
+    assert drawn == ["W/b", "R/a", "W/a", "B/a"]
+    assert [figure.id for figure in report.figures] == ["W/a", "W/b", "R/a", "B/a"]
 
 
 def test_verdicts_of_other_processes_are_those_of_this_one(tmp_path, monkeypatch):

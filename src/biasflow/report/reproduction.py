@@ -21,7 +21,7 @@ from ..theory.verification import roots_of_claim
 from .entries import PAPERS, ClaimEntry, FigureEntry, Report, tag_of
 from .growing_page import GrowingPage
 from .numbers import numbers_of
-from .pictures import file_name, gif, headless, movie_name, png
+from .pictures import file_name, headless, movie_name, pictures
 
 EXAMPLE_KEYS = (0, 1, 2)
 EVIDENCE_SECONDS = 180.0
@@ -58,7 +58,7 @@ def reproduce(
     try:
         page.write()
         for late in (False, True):  # while kernels are compiled, what needs none
-            for id in (id for id in figure_ids if (tag_of(id) in COMPILED) is late):
+            for id in _cheap_first(figure_ids, preset, late):
                 page.figures[id] = make_figure(id, preset, store, tell, engine)
                 _save_image(folder, page.figures[id])
                 page.write()
@@ -93,10 +93,8 @@ def make_figure(
         )
         seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
         numbers = numbers_of(id, preset, summary)
-        movie = b"" if experiment.animate is None else gif(experiment.animate(summary))
-        return FigureEntry(
-            experiment, preset, seconds, png(experiment.draw(summary)), movie, numbers
-        )
+        image, movie = pictures(experiment, summary, store)
+        return FigureEntry(experiment, preset, seconds, image, movie, numbers)
     except StoreError:
         raise
     except Exception as error:
@@ -221,6 +219,14 @@ def _chosen(ids: Sequence[str], only: str | None) -> list[str]:
     known = {paper.tag: place for place, paper in enumerate(PAPERS)}
     chosen = [id for id in ids if only is None or only in (id, tag_of(id))]
     return sorted(chosen, key=lambda id: known.get(tag_of(id), len(known)))
+
+
+def _cheap_first(ids: Sequence[str], preset: str, compiled: bool) -> list[str]:
+    """The figures that need long compilation, or those that do not: those with fewest points
+    first."""
+    chosen = [id for id in ids if (tag_of(id) in COMPILED) is compiled]
+    grids = {id: experiments.experiment(id).grids.get(preset) for id in chosen}
+    return sorted(chosen, key=lambda id: 0 if (grid := grids[id]) is None else grid.size)
 
 
 def _save_image(folder: Path, figure: FigureEntry) -> None:
