@@ -58,11 +58,13 @@ def interclass_distance(
     """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a
     bracket.
 
-    if d <= HIGHEST and upper > 0:
-        known, gap = math.sqrt(_least(differences, best)), LINE_GAP if d == 2 else gap
-        found = projected_bracket(differences, rank, known, gap)
-        best, upper = best if found.frame is None else found.frame, min(upper, found.upper**2)
-    return _bracket(differences, best, upper, plus, minus, reached, unit + power)
+    value: an orthonormal frame V (d, r) with P = VVᵀ; objective and lower: its distance. It is
+    found by ascents of the softened minimum over frames from several restarts. upper: the sum of
+    the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the pairs'
+    differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a relative
+    `gap`. For d ≤ 4 projections are divided into cells besides, which close the bracket to `gap`,
+    or as far as some seconds allow; for d = 2 to rounding. kind: 'exact' where it is closed to 1e-9,
+    as for r = d, else 'bound'. stats: pair (the closest after projection), relaxation_gap.
     """
     X, rank, restarts = (
         matrix("X", X),
@@ -102,8 +104,11 @@ def interclass_distance(
         (_ascended(differences, frame) for frame in frames),
         key=lambda frame: _least(differences, frame),
     )
-    kind = "exact" if upper is None or highest - lower <= EXACT * highest else "bound"
-    return Bracket(lower, highest, kind, frame, lower, {"pair": pair, "relaxation_gap": reached})
+    if d <= HIGHEST and upper > 0:
+        known, gap = math.sqrt(_least(differences, best)), LINE_GAP if d == 2 else gap
+        found = projected_bracket(differences, rank, known, gap)
+        best, upper = best if found.frame is None else found.frame, min(upper, found.upper**2)
+    return _bracket(differences, best, upper, plus, minus, reached, unit + power)
 
 
 def _bracket(
@@ -133,15 +138,8 @@ def _bracket(
     )
     lower, highest = float(np.ldexp(lower, unit)), float(np.ldexp(highest, unit))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
-<<<<<<< HEAD
-    kind = "exact" if upper is None else "bound"
+    kind = "exact" if upper is None or highest - lower <= EXACT * highest else "bound"
     return Bracket(lower, highest, kind, frame, lower, {"pair": pair, "relaxation_gap": reached})
-=======
-    kind = "exact" if dual - lower <= EXACT * dual else "bound"
-    return Limit(
-        frame, lower, Certificate(lower, dual, 0.0, kind), {"pair": pair, "relaxation_gap": reached}
-    )
->>>>>>> f9a5566e99f6497b1bf983448005d31b44ad3637
 
 
 def _frame(V: Array) -> Array:
