@@ -63,8 +63,8 @@ def interclass_distance(
     the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the pairs'
     differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a relative
     `gap`. For d ≤ 4 projections are divided into cells besides, which close the bracket to `gap`,
-    or as far as some seconds allow; for d = 2 to rounding. kind: 'exact' where it is closed to 1e-9,
-    as for r = d, else 'bound'. stats: pair (the closest after projection), relaxation_gap.
+    or as far as some seconds allow; for d = 2 to rounding. kind: 'exact' where it is closed to
+    1e-9, as for r = d, else 'bound'. stats: pair (closest after projection), relaxation_gap.
     """
     X, rank, restarts = (
         matrix("X", X),
