@@ -45,8 +45,9 @@ class AnnealingControls:
 CONTROLS = AnnealingControls()
 LEAST_GAP = 1e-12
 """Relative: the barrier's Hessian loses its last digits beyond."""
-LINE_GAP = 1e-13
-"""Relative gap asked for in the plane, where intervals of angles are halved."""
+LINE_GAP = 1e-11
+"""Relative gap asked for in the plane, where intervals of angles are halved: above the rounding of
+a bound while distances are a thousandth of the differences."""
 EXACT = 1e-9
 """Relative gap up to which a bracket counts as the number itself."""
 
