@@ -77,20 +77,13 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-class EntryCompiler(Compiler):
-    """Numba's compiler, undisturbed."""
-
-    def compile_extra(self, func: Any) -> Any:
-        with collector_paused():
-            return super().compile_extra(func)
-
-
 class LinkedCompiler(Compiler):
     """Numba's compiler with such a library for its output."""
 
     def compile_extra(self, func: Any) -> Any:
         self.state.library = LinkedLibrary(self.state.targetctx.codegen(), func.__qualname__)
-        return super().compile_extra(func)
+        with collector_paused():
+            return super().compile_extra(func)
 
 
 def linked(kernel: Any, fastmath: Any) -> Any:
