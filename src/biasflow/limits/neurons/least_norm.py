@@ -56,8 +56,9 @@ def min_norm_interpolator(
     as (x, 1), and inputs whose activation patterns can be
     listed: exact. Others: column generation with neurons found from many starts, and a dual bound
     proven by a visit to every face of the arrangement of the inputs' hyperplanes, where time allows
-    it, else by a relaxation, and loose; certificate.kind is 'exact' where the relative gap is at
-    most `gap` and the residual below 1e-6, else 'bound'.
+    it, else by branch and bound over cones of directions, to a thousandth, up to rank 10, or by a
+    relaxation, and loose; certificate.kind is 'exact' where the relative gap is at most `gap` and
+    the residual below 1e-6, else 'bound'.
 
     stats: multipliers λ (those of B, eq. 35), method, rank, neurons; `unique`: whether the
     certificate proves that every minimiser is the same function on the span of the inputs,
