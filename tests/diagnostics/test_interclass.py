@@ -64,6 +64,42 @@ def test_relaxation_against_clarabel():
     assert np.trace(found) == pytest.approx(2)
 
 
+def spread(n, d, seed):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)), np.where(np.arange(n) % 2 == 0, 1, -1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_of_the_plane_are_exact(seed):
+    """The relaxation left up to 2.7 times. Between two angles at which a pair is orthogonal to the
+    line signs are fixed, and the best line is where two pairs are equal or one is along it."""
+    X, y = spread(14, 2, seed)
+    limit = bf.diagnostics.interclass_distance(X, y, 1)
+    assert limit.certificate.kind == "exact"
+    δ = (X[y > 0][:, None] - X[y < 0][None]).reshape(-1, 2)
+    both = np.vstack([δ[:, None] - δ[None], δ[:, None] + δ[None]]).reshape(-1, 2)
+    lines = np.vstack([δ, both[:, ::-1] * [1, -1]])
+    lines = lines[np.linalg.norm(lines, axis=1) > 0]
+    lines /= np.linalg.norm(lines, axis=1)[:, None]
+    truth = np.max(np.min(np.abs(lines @ δ.T), axis=1))
+    assert limit.certificate.primal <= truth * (1 + 1e-12)
+    assert truth <= limit.certificate.dual * (1 + 1e-15)
+    assert limit.objective == pytest.approx(truth, rel=2e-11)
+
+
+@pytest.mark.parametrize("d, rank", [(3, 1), (3, 2), (4, 1), (4, 2), (4, 3)])
+def test_few_dimensions_have_narrow_brackets(d, rank):
+    X, y = spread(14, d, d + rank)
+    limit = bf.diagnostics.interclass_distance(X, y, rank)
+    low, high = limit.certificate.primal, limit.certificate.dual
+    assert low <= high <= 1.25 * low
+    δ = (X[y > 0][:, None] - X[y < 0][None]).reshape(-1, d)
+    assert np.min(np.linalg.norm(δ @ limit.value, axis=1)) == pytest.approx(low, rel=1e-10)
+    frames = np.linalg.qr(np.random.default_rng(0).standard_normal((20_000, d, rank)))[0]
+    reached = np.min(np.linalg.norm(np.einsum("kd,mdr->mkr", δ, frames), axis=2), axis=1)
+    assert np.max(reached) <= high
+
+
 def test_wide_inputs_are_bounded_too():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((24, 60)), np.repeat([1.0, -1.0], 12)

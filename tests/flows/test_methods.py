@@ -290,3 +290,34 @@ def test_origins_of_mirror_problems():
     np.testing.assert_array_equal(
         bf.MirrorProblem(potential, DATA.X, DATA.y, start).origin.beta, start
     )
+
+
+STARTS_OF = {
+    "events": (bf.TwoLayer(6, 3), bf.SquareLoss("half-mean"), None),
+    "dual": (bf.DiagonalNetwork(2), bf.SquareLoss("sum"), None),
+}
+
+
+@pytest.mark.parametrize("name", STARTS_OF)
+def test_several_starts_are_as_many_flows(name):
+    """In their order, and each the same as alone, to the last bit."""
+    model, loss, t1 = STARTS_OF[name]
+    data = bf.Dataset(*(np.random.default_rng(0).standard_normal(shape) for shape in ((2, 3), 2)))
+    init = {"dim": 3} if name == "dual" else {}
+    starts = [model.init(0.1 * (k + 1), **init) for k in range(4)]
+    flows = bf.gradient_flow(model, data, loss, t1=t1, rtol=1e-6, starts=iter(starts))
+    assert isinstance(flows, tuple) and len(flows) == len(starts)
+    for flow, start in zip(flows, starts, strict=True):
+        alone = bf.gradient_flow(model, data, loss, start, t1=t1, rtol=1e-6)
+        assert flow.stats["method"] == name and np.array_equal(flow.times, alone.times)
+        pairs = zip(flow.final, alone.final, strict=True)
+        assert all(np.array_equal(leaf, other) for leaf, other in pairs)
+
+
+def test_no_starts_and_no_sequence_of_them():
+    model, data = bf.TwoLayer(6, 2), bf.Dataset(np.eye(2), np.ones(2))
+    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), scale=0.1)
+    with pytest.raises(bf.errors.InputError, match="starts: expected at least one"):
+        bf.gradient_flow(problem, starts=[])
+    with pytest.raises(bf.errors.InputError, match="starts"):
+        bf.gradient_flow(problem, starts=3)

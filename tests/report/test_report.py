@@ -11,7 +11,9 @@ import stub_science
 from biasflow.errors import UnknownNameError
 from biasflow.experiments.experiment import Reading, Reported
 from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
-from biasflow.sweeps import Store
+from biasflow.report.entries import PAPERS, FigureEntry
+from biasflow.sweeps import Processes, Store
+from biasflow.sweeps.grids import Grid
 from biasflow.theory import Check, Verdict
 
 PNG_SIGNATURE = b"\x89PNG"
@@ -299,3 +301,67 @@ def test_one_run_agrees_within_its_reading_or_cannot_be_compared():
         and compared(Reading(1.0, 0.1, ""), (1.2,)) == "not comparable"
     )
     assert compared(Reading.exact(1.0), (1.0, 1.0), incomparable="no number") == "not comparable"
+
+
+def test_the_page_grows_and_says_what_is_still_to_come(tmp_path):
+    """From the first moment on, and no longer when all is there."""
+    seen = []
+
+    def look(done, total, label):
+        _, text, source = read_page(tmp_path)
+        seen.append((label, done, text, "http-equiv" in source))
+
+    reproduce(tmp_path, "quick", progress=look)
+    (_, _, first, refreshed), *_ = seen
+    assert "Still to come: W/fig1, 1 claims of W, 2 claims of R." in first and refreshed
+    (drawn,) = [text for label, done, text, _ in seen if label == "claims" and done == 0]
+    assert "1/1 figures drawn" in drawn and "Still to come: 1 claims of W, 2 claims of R." in drawn
+    _, text, source = read_page(tmp_path)
+    assert "Still to come" not in text and "http-equiv" not in source
+    assert not list(tmp_path.glob(".index*"))
+
+
+def test_papers_that_need_no_kernels_come_first_but_keep_their_place(tmp_path, monkeypatch):
+    ids = ("B/x", "W/x", "R/x")
+    claims = [dataclasses.replace(c, id=id) for c, id in zip(stub_science.CLAIMS, ids, strict=True)]
+    stub_science.install(monkeypatch, claims)
+    monkeypatch.setattr(stub_science, "CLAIMS", claims)
+    report = reproduce(tmp_path, "quick")
+    asked = [call.split()[1] for call in stub_science.CALLS if call.startswith("verify")]
+    assert asked[-3:] == ["B/x"] * 3
+    order = [paper.tag for paper in PAPERS if paper.tag != "C"]
+    assert [entry.id for entry in report.claims] == [f"{tag}/x" for tag in order]
+
+
+def test_figures_of_few_points_come_first(tmp_path, monkeypatch):
+    """Behind them those that need kernels; on the page each has its place."""
+    sizes = {"B/a": 1, "W/a": 3, "W/b": 1, "R/a": 2}
+    figures = {
+        id: dataclasses.replace(
+            stub_science.EXPERIMENT, id=id, grids={"quick": Grid({"seed": range(size)})}
+        )
+        for id, size in sizes.items()
+    }
+    drawn = []
+    monkeypatch.setattr(stub_science.experiments, "figures", lambda: tuple(figures))
+    monkeypatch.setattr(stub_science.experiments, "experiment", figures.__getitem__)
+    monkeypatch.setattr(
+        "biasflow.report.reproduction.make_figure",
+        lambda id, preset, *_: drawn.append(id) or FigureEntry(figures[id], preset, failure="no"),
+    )
+    report = reproduce(tmp_path, "quick")
+    assert drawn == ["W/b", "R/a", "W/a", "B/a"]
+    assert [figure.id for figure in report.figures] == ["W/a", "W/b", "R/a", "B/a"]
+
+
+def test_verdicts_of_other_processes_are_those_of_this_one(tmp_path, monkeypatch):
+    """Of claims that another process finds; the stubs of these tests are judged here."""
+    monkeypatch.undo()
+    here = reproduce(tmp_path / "here", "quick", Store(tmp_path / "a"), only="R/lem5.1")
+    engine = Processes(2)
+    there = reproduce(tmp_path / "there", "quick", Store(tmp_path / "b"), None, "R/lem5.1", engine)
+    (mine,), (theirs,) = here.claims, there.claims
+    assert theirs.failure is None and len(theirs.verdicts) == 3
+    assert {k: v.checks for k, v in mine.verdicts.items()} == {
+        k: v.checks for k, v in theirs.verdicts.items()
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -179,3 +181,14 @@ class MirrorProblem:
             f"MirrorProblem({type(self.potential).__name__}, n = {n}, d = "
             f"{d}{'' if self.beta0 is None else ', from beta0'})"
         )
+
+
+def from_starts(problem: Problem, starts: Any) -> list[Problem]:
+    """The problem from each of several starts."""
+    found = [
+        dataclasses.replace(problem, start=start, log_scale=0.0)
+        for start in instance("starts", starts, Iterable)
+    ]
+    if not found:
+        raise InputError("starts: expected at least one, found none")
+    return found

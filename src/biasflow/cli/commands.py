@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import os
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -308,9 +308,10 @@ def reproduce(
     from ..report import reproduce as make_report
     from ..sweeps import Processes, default_store
     from .terminal import bars, report_lines
+    from .warm_command import compiling_beside
 
     try:
-        with bars() as progress:
+        with bars() as progress, nullcontext() if only else compiling_beside(progress):
             report = make_report(
                 out, preset.value, default_store(), progress, only, Processes(workers)
             )
@@ -324,6 +325,17 @@ def reproduce(
     typer.echo(report_lines(report, out / "index.html"))
     if not report.sound:
         raise typer.Exit(VIOLATED)
+
+
+@app.command()
+def warm() -> None:
+    """Compile every kernel that is not on disk yet; print what each took."""
+    from .terminal import bars
+    from .warm_command import FAMILIES, table, warm as compile_all
+
+    with bars() as progress:
+        compiled = list(compile_all(FAMILIES, progress))
+    typer.echo(table(compiled))
 
 
 @app.command()

@@ -21,6 +21,7 @@ from .._core.former_names import renamed
 from .._core.results import Bracket
 from ..errors import InputError
 from .fantope import fantope_bound
+from .projection_cells import HIGHEST, projected_bracket
 
 EPS = float(np.finfo(float).eps)
 
@@ -44,6 +45,11 @@ class AnnealingControls:
 CONTROLS = AnnealingControls()
 LEAST_GAP = 1e-12
 """Relative: the barrier's Hessian loses its last digits beyond."""
+LINE_GAP = 1e-11
+"""Relative gap asked for in the plane, where intervals of angles are halved: above the rounding of
+a bound while distances are a thousandth of the differences."""
+EXACT = 1e-9
+"""Relative gap up to which a bracket counts as the number itself."""
 
 
 @renamed(starts="restarts")
@@ -57,8 +63,9 @@ def interclass_distance(
     found by ascents of the softened minimum over frames from several restarts. upper: the sum of
     the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the pairs'
     differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a relative
-    `gap`. kind: 'exact' for r = d, else 'bound'. stats: pair (the closest
-    after projection), relaxation_gap.
+    `gap`. For d ≤ 4 projections are divided into cells besides, which close the bracket to `gap`,
+    or as far as some seconds allow; for d = 2 to rounding. kind: 'exact' where it is closed to
+    1e-9, as for r = d, else 'bound'. stats: pair (closest after projection), relaxation_gap.
     """
     X, rank, restarts = (
         matrix("X", X),
@@ -98,6 +105,10 @@ def interclass_distance(
         (_ascended(differences, frame) for frame in frames),
         key=lambda frame: _least(differences, frame),
     )
+    if d <= HIGHEST and upper > 0:
+        known, gap = math.sqrt(_least(differences, best)), LINE_GAP if d == 2 else gap
+        found = projected_bracket(differences, rank, known, gap)
+        best, upper = best if found.frame is None else found.frame, min(upper, found.upper**2)
     return _bracket(differences, best, upper, plus, minus, reached, unit + power)
 
 
@@ -128,7 +139,7 @@ def _bracket(
     )
     lower, highest = float(np.ldexp(lower, unit)), float(np.ldexp(highest, unit))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
-    kind = "exact" if upper is None else "bound"
+    kind = "exact" if upper is None or highest - lower <= EXACT * highest else "bound"
     return Bracket(lower, highest, kind, frame, lower, {"pair": pair, "relaxation_gap": reached})
 
 

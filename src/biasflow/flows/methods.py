@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import instance, positive_int, relative_tolerance
 from .._core.former_names import renamed
-from .._core.problems import Dataset, MirrorProblem, Problem
+from .._core.problems import Dataset, MirrorProblem, Problem, from_starts
 from .._core.results import Trajectory
+from .._numerics.cores import in_threads
 from .._numerics.deadlines import Deadline
 from .._numerics.flow_frame import FlowRequest
 from ..errors import InputError, RefusedError, unknown
@@ -54,6 +55,9 @@ class FlowMethod(ABC):
     """The tolerance where none is asked for."""
     below_floats = False
     """Whether it can start below float range."""
+    side_by_side = False
+    """Whether flows from several starts run on several cores: by code that is compiled, and holds
+    no lock."""
 
     @property
     @abstractmethod
@@ -140,6 +144,7 @@ class Events(FlowMethod):
 
     name = "events"
     below_floats = True
+    side_by_side = True
 
     @property
     def ways(self) -> tuple[int, ...]:
@@ -211,6 +216,7 @@ class Margin(FlowMethod):
 
     name = "margin"
     rtol = 1e-4
+    side_by_side = True
 
     @property
     def ends(self) -> bool:
@@ -276,7 +282,8 @@ def gradient_flow(
     log_scale: ArrayLike | None = None,
     time_s: float | None = None,
     branch: int | Sequence[int] = 0,
-) -> Trajectory[Any]:
+    starts: Iterable[Any] | None = None,
+) -> Any:
     """ẇ = −∇L(w) from the problem's start. states have its type, with a leading time axis.
 
     `gradient_flow(model, data, loss, start, log_scale=…)` makes the problem itself.
@@ -314,10 +321,48 @@ def gradient_flow(
     log_scale: how small the start is, without a floor for 'events': one number, or one for each
     neuron. States are then zero as long as they are below float range; polar(t) has unit neurons
     and logarithms of their norms, and log_norms these at every time saved (T, m).
+
+    starts: parameters instead of the problem's own; a tuple of flows comes back, one from each,
+    computed on all cores by the methods that are compiled. time_s is then for each of them.
     """
-    deadline = Deadline(time_s)
     ended = t1 is not None or times is not None or log_norm is not None
-    asked = _problem(problem, data, loss, start, log_scale, ended or _ends(method))
+    ended = ended or _ends(method)
+    if starts is not None and not isinstance(problem, Problem):
+        starts = list(instance("starts", starts, Iterable))
+        start = starts[0] if starts and start is None else start
+    asked = _problem(problem, data, loss, start, log_scale, ended)
+
+    def follow(one: Problem) -> Trajectory[Any]:
+        return _follow(one, t1, rtol, times, method, throw, log_norm, time_s, branch)
+
+    if starts is None:
+        return follow(asked)
+    problems = from_starts(asked, starts)
+    # the first alone, so that nobody waits for the same compilation
+    first, others = follow(problems[0]), problems[1:]
+    if others and _chosen(method, _in_own_units(problems[0])).side_by_side:
+        return (first, *in_threads(follow, others))
+    return (first, *map(follow, others))
+
+
+def _in_own_units(problem: Problem) -> Problem:
+    """The problem that methods are asked about: in its own units, unless it starts below floats."""
+    return own_units(problem).problem(problem) if problem.in_floats else problem
+
+
+def _follow(
+    asked: Problem,
+    t1: float | None,
+    rtol: float | None,
+    times: ArrayLike | None,
+    method: str | FlowMethod | None,
+    throw: bool,
+    log_norm: float | None,
+    time_s: float | None,
+    branch: int | Sequence[int],
+) -> Trajectory[Any]:
+    """The flow of one problem."""
+    deadline = Deadline(time_s)
     units = own_units(asked)
     own, (end, wanted) = units.problem(asked), units.ends(t1, times)
     chosen = _with_words(_chosen(method, own if asked.in_floats else asked), log_norm, branch)

@@ -226,7 +226,8 @@ def _strain(check: Check) -> tuple[int, float]:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Everything on the page. `interrupted` says that more was asked for than is here."""
+    """Everything on the page. `interrupted` says that work on it ended before what was asked for
+    was here; other figures and claims, by id, are still to come."""
 
     figures: tuple[FigureEntry, ...]
     claims: tuple[ClaimEntry, ...]
@@ -234,6 +235,13 @@ class Report:
     environment: Mapping[str, Any]
     made: str
     interrupted: bool = False
+    other_figures: tuple[str, ...] = ()
+    other_claims: tuple[str, ...] = ()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether more is being computed."""
+        return not self.interrupted and bool(self.other_figures or self.other_claims)
 
     @property
     def numbers(self) -> tuple[Number, ...]:

@@ -22,6 +22,8 @@ MEANINGS = {
 OTHERS = {Agreement.DIFFERS: "differ", Agreement.NOT_COMPARABLE: "are not comparable"}
 MOST_SHOWN = 4
 """Values of an axis that are all printed."""
+REFRESH_S = 10
+"""How often a browser that shows an unfinished page looks for more."""
 
 
 def render(report: Report) -> str:
@@ -35,7 +37,13 @@ def render(report: Report) -> str:
     return (
         _environment()
         .get_template("page.html.j2")
-        .render(report=report, papers=papers, tiles=list(_tiles(report)), style=style)
+        .render(
+            report=report,
+            papers=papers,
+            tiles=list(_tiles(report)),
+            style=style,
+            refresh_s=REFRESH_S,
+        )
     )
 
 
@@ -59,6 +67,7 @@ def _environment() -> Environment:
         "evidence": _evidence,
         "facts": _facts,
         "hypotheses": _hypotheses,
+        "others": _others,
         "meaning": lambda status: MEANINGS.get(status, ""),
         "paper_in_words": paper_in_words,
         "relation": {"<=": "≤", ">=": "≥", "==": "="}.__getitem__,
@@ -105,6 +114,13 @@ def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
             "figures drawn",
             "holds" if drawn == len(report.figures) else "failed",
         )
+
+
+def _others(report: Report) -> str:
+    """What is not on the page yet: each figure, and how many claims of which papers."""
+    claims = Counter(tag_of(id) for id in report.other_claims)
+    counted = (f"{count} claims of {tag}" for tag, count in claims.items())
+    return ", ".join([*report.other_figures, *counted])
 
 
 def _claims_that(status: str, count: int) -> str:

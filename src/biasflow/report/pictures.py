@@ -1,12 +1,24 @@
-"""Drawings as PNG bytes and animations as GIF bytes, without a screen."""
+"""Drawings as PNG bytes and animations as GIF bytes, without a screen, kept where data and code are
+the same."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..experiments.experiment import Experiment
+from ..sweeps import Store
+from ..sweeps.versions import installed_version, roots_of
+
+if TYPE_CHECKING:
+    import xarray
 
 DPI = 150
 MOVIE_DPI = 80
@@ -50,3 +62,50 @@ def gif(animation: Any) -> bytes:
         path = Path(folder) / "movie.gif"
         animation.save(path, writer=PillowWriter(fps=FRAMES_A_SECOND), dpi=MOVIE_DPI)
         return path.read_bytes()
+
+
+def pictures(
+    experiment: Experiment, summary: xarray.Dataset, store: Store | None = None
+) -> tuple[bytes, bytes]:
+    """A figure's drawing and its animation, empty where it has none; from the store where that has
+    them for the same data, drawn by the same code."""
+    makers = [make for make in (experiment.draw, experiment.animate) if make is not None]
+    roots = [root for make in makers for root in roots_of(make)]
+    if store is None or not all(map(roots_of, makers)):
+        return _drawn(experiment, summary)
+    address: dict[str, Any] = {
+        "kind": "pictures",
+        "roots": [*roots, __name__],
+        "figure": experiment.id,
+        "data": digest(summary),
+        "matplotlib": installed_version("matplotlib"),
+    }
+    record = store.read_record(**address)
+    if record is None:
+        drawn = _drawn(experiment, summary)
+        store.write_record([base64.b64encode(part).decode() for part in drawn], **address)
+        return drawn
+    image, movie = (base64.b64decode(part) for part in record)
+    return image, movie
+
+
+def _drawn(experiment: Experiment, summary: xarray.Dataset) -> tuple[bytes, bytes]:
+    movie = b"" if experiment.animate is None else gif(experiment.animate(summary))
+    return png(experiment.draw(summary)), movie
+
+
+def digest(data: xarray.Dataset) -> str:
+    """A hash of every number and word in a dataset."""
+    found = hashlib.sha256()
+    for name, variable in sorted(data.variables.items(), key=lambda item: str(item[0])):
+        values = np.asarray(variable.values)
+        content = repr(values.tolist()).encode() if values.dtype.hasobject else values.tobytes()
+        words = (name, variable.dims, values.dtype.str, values.shape, _plain(variable.attrs))
+        found.update(repr(words).encode() + content)
+    found.update(repr(_plain(data.attrs)).encode())
+    return found.hexdigest()
+
+
+def _plain(attributes: Any) -> list[tuple[str, Any]]:
+    """Attributes as lists, which are written out whole."""
+    return sorted((str(name), np.asarray(value).tolist()) for name, value in attributes.items())

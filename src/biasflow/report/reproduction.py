@@ -4,26 +4,30 @@ page."""
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import multiprocessing
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from .. import experiments, theory
 from ..errors import InputError, unknown
-from ..sweeps import Engine, Progress, Store, StoreError, environment
+from ..sweeps import Engine, Processes, Progress, Store, StoreError, available_cores
 from ..sweeps.versions import function_version, roots_of
 from ..theory.verdicts import Check, Claim, Status, Verdict
 from ..theory.verification import roots_of_claim
 from .entries import PAPERS, ClaimEntry, FigureEntry, Report, tag_of
+from .growing_page import GrowingPage
 from .numbers import numbers_of
-from .page import render
-from .pictures import file_name, gif, headless, movie_name, png
+from .pictures import file_name, headless, movie_name, pictures
 
 EXAMPLE_KEYS = (0, 1, 2)
 EVIDENCE_SECONDS = 180.0
 """For the witness of one example: a page that is made once can wait."""
+COMPILED = ("B", "C")
+"""Papers whose networks need kernels that take longer to compile than all figures of the others."""
 
 
 def reproduce(
@@ -36,6 +40,7 @@ def reproduce(
 ) -> Report:
     """Write `folder/index.html` and `folder/figures/*.png`, animations beside them as GIF.
 
+    The page is there from the start, grows with every result and says what is still to come.
     only: the id of one figure or claim, or the tag of a paper; engine: where the points of figures
     are computed. A figure or claim that fails is on the page with its reason. After Ctrl-C the page
     holds what is finished and says so, and KeyboardInterrupt is raised again.
@@ -47,26 +52,28 @@ def reproduce(
         raise unknown(
             "figure, claim or paper", str(only), [*experiments.figures(), *theory.claims()]
         )
-    figures: list[FigureEntry] = []
-    claims: list[ClaimEntry] = []
     tell = progress or (lambda done, total, label: None)
-    interrupted = True
+    command = f"biasflow reproduce --preset {preset}" + (f" --only {only}" if only else "")
+    page = GrowingPage(folder / "index.html", command, figure_ids, claim_ids)
     try:
-        for id in figure_ids:
-            figures.append(make_figure(id, preset, store, tell, engine))
-            _save_image(folder, figures[-1])
-        for done, id in enumerate(claim_ids):
-            tell(done, len(claim_ids), "claims")
-            claims.append(check_claim(id, EXAMPLE_KEYS, store))
+        page.write()
+        for late in (False, True):  # while kernels are compiled, what needs none
+            for id in _cheap_first(figure_ids, preset, late):
+                page.figures[id] = make_figure(id, preset, store, tell, engine)
+                _save_image(folder, page.figures[id])
+                page.write()
+            ids = [id for id in claim_ids if (tag_of(id) in COMPILED) is late]
+            with closing(_check_claims(ids, store, engine)) as checked:
+                for _ in ids:
+                    tell(len(page.claims), len(claim_ids), "claims")
+                    entry = next(checked)
+                    page.claims[entry.id] = entry
+                    page.grow()
         tell(len(claim_ids), len(claim_ids), "claims")
-        interrupted = False
-    finally:
-        command = f"biasflow reproduce --preset {preset}" + (f" --only {only}" if only else "")
-        made = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-        report = Report(tuple(figures), tuple(claims), command, environment(), made, interrupted)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "index.html").write_text(render(report), encoding="utf-8")
-    return report
+    except BaseException:
+        page.write(interrupted=True)
+        raise
+    return page.write()
 
 
 def make_figure(
@@ -86,10 +93,8 @@ def make_figure(
         )
         seconds = _first_seconds(id, preset, store, time.perf_counter() - start)
         numbers = numbers_of(id, preset, summary)
-        movie = b"" if experiment.animate is None else gif(experiment.animate(summary))
-        return FigureEntry(
-            experiment, preset, seconds, png(experiment.draw(summary)), movie, numbers
-        )
+        image, movie = pictures(experiment, summary, store)
+        return FigureEntry(experiment, preset, seconds, image, movie, numbers)
     except StoreError:
         raise
     except Exception as error:
@@ -110,15 +115,64 @@ def check_claim(id: str, keys: Sequence[int], store: Store | None = None) -> Cla
     return ClaimEntry(claim, verdicts)
 
 
+def _check_claims(
+    ids: Sequence[str], store: Store | None, engine: Engine | None
+) -> Generator[ClaimEntry]:
+    """Claims as they are settled: those of the store, then the others, side by side where there are
+    processes and a store to hand verdicts over."""
+    missing = [id for id in ids if store is None or not _is_stored(id, store)]
+    for id in ids:
+        if id not in missing:
+            yield check_claim(id, EXAMPLE_KEYS, store)
+    alone = missing
+    if store is not None and isinstance(engine, Processes):
+        shared = [id for id in missing if _is_registered(id)]
+        alone = [id for id in missing if id not in shared]
+        for id in _settled_elsewhere(shared, store, engine):
+            yield check_claim(id, EXAMPLE_KEYS, store)
+    for id in alone:
+        yield check_claim(id, EXAMPLE_KEYS, store)
+
+
+def _settled_elsewhere(ids: Sequence[str], store: Store, engine: Processes) -> Iterator[str]:
+    """Claims whose verdicts other processes have put into the store. One that fails there is left
+    to fail here, with its reason."""
+    if not ids:
+        return
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(engine.workers or available_cores(), spawn)
+    try:
+        running = {pool.submit(store_verdicts, id, store): id for id in ids}
+        for future in as_completed(running):
+            yield running[future]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def store_verdicts(id: str, store: Store) -> None:
+    """Check a claim on the examples of the page, and leave its verdicts in the store."""
+    check_claim(id, EXAMPLE_KEYS, store)
+
+
+def _is_registered(id: str) -> bool:
+    """Whether another process finds the same claim by its id."""
+    return id in theory.REGISTER.ids and theory.REGISTER.offer(id).value is theory.claim(id)
+
+
+def _is_stored(id: str, store: Store) -> bool:
+    claim = theory.claim(id)
+    return all(store.read_record(**_address(claim, key)) is not None for key in EXAMPLE_KEYS)
+
+
+def _address(claim: Claim, key: int) -> dict[str, Any]:
+    """Where the store has a verdict."""
+    roots = roots_of_claim(claim)
+    version = {} if roots else {"version": function_version(claim.check)}
+    return {"kind": "verdict", "roots": roots, "claim": claim.id, "key": key, **version}
+
+
 def _verdict(claim: Claim, key: int, store: Store | None) -> Verdict:
-    address: dict[str, Any] = {
-        "kind": "verdict",
-        "roots": roots_of_claim(claim),
-        "claim": claim.id,
-        "key": key,
-    }
-    if store and not address["roots"]:
-        address["version"] = function_version(claim.check)
+    address = _address(claim, key) if store else {}
     record = store.read_record(**address) if store else None
     if record is not None:
         hypotheses = tuple(zip(claim.hypotheses, record["failures"], strict=False))
@@ -165,6 +219,14 @@ def _chosen(ids: Sequence[str], only: str | None) -> list[str]:
     known = {paper.tag: place for place, paper in enumerate(PAPERS)}
     chosen = [id for id in ids if only is None or only in (id, tag_of(id))]
     return sorted(chosen, key=lambda id: known.get(tag_of(id), len(known)))
+
+
+def _cheap_first(ids: Sequence[str], preset: str, compiled: bool) -> list[str]:
+    """The figures that need long compilation, or those that do not: those with fewest points
+    first."""
+    chosen = [id for id in ids if (tag_of(id) in COMPILED) is compiled]
+    grids = {id: experiments.experiment(id).grids.get(preset) for id in chosen}
+    return sorted(chosen, key=lambda id: 0 if (grid := grids[id]) is None else grid.size)
 
 
 def _save_image(folder: Path, figure: FigureEntry) -> None:

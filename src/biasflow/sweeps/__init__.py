@@ -2,12 +2,13 @@
 points."""
 
 from .._core.locations import cache_folder, data_folder
+from .._numerics.cores import available_cores
 from .dask_clusters import Dask
 from .driver import Tally, Watch
 from .engines import Engine, EngineError, Serial
 from .files import StoreError
 from .grids import Batched, Composed, Grid
-from .processes import Processes, available_cores
+from .processes import Processes
 from .resumable import MOST_POINTS, Progress, SweepError, sweep
 from .store import Store, default_store
 from .versions import code_version, environment

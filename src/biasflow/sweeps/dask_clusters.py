@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from .._core.arguments import positive_float, positive_int
+from .._numerics.cores import available_cores
 from ..errors import InputError
 from .engines import Engine, EngineError, Finished, FuturePool, Pool
-from .processes import available_cores
 from .worker import THREAD_SETTINGS, Task
 
 DASK_LOG_LEVEL = "ERROR"

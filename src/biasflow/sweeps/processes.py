@@ -24,6 +24,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, ClassVar, final
 
 from .._core.arguments import positive_int
+from .._numerics.cores import available_cores
 from ..errors import InputError
 from .engines import Engine, EngineError, Finished, Pool
 from .worker import (
@@ -67,13 +68,6 @@ class Processes(Engine):
             yield pool
         finally:
             pool.close()
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @final

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core.arguments import instance, one_of, positive_int
 from .._core.former_names import keyword_only, renamed
-from .._core.problems import Dataset, Problem
+from .._core.problems import Dataset, Problem, from_starts
 from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
 from ..errors import InputError, RefusedError
@@ -88,7 +88,7 @@ def train(
     """
     instance("problem", problem, Problem)
     instance("loss", problem.loss, Loss)
-    problems = [problem] if starts is None else _from_starts(problem, starts)
+    problems = [problem] if starts is None else from_starts(problem, starts)
     if not all(each.in_floats for each in problems):
         raise RefusedError(
             "train: steps are taken in floats, and this start lies below their range"
@@ -102,16 +102,6 @@ def train(
     )
     runs = _chosen(engine, problems, job).run(problems, job)
     return runs[0] if starts is None else runs
-
-
-def _from_starts(problem: Problem, starts: Any) -> list[Problem]:
-    found = [
-        dataclasses.replace(problem, start=start, log_scale=0.0)
-        for start in instance("starts", starts, Iterable)
-    ]
-    if not found:
-        raise InputError("starts: expected at least one run, found none")
-    return found
 
 
 def _chosen(engine: str | Engine | None, problems: Sequence[Problem], job: Job) -> Engine:

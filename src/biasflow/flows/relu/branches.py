@@ -176,10 +176,13 @@ class Moment(NamedTuple):
 
 def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
     """Of the neurons that start on kinks."""
-    F0, F1 = _forces(problem, net, net.start)
     known: dict[bytes, Ways] = {}
-    moments = []
-    for j in np.flatnonzero(np.any(net.gates == SLIDE, axis=1)):
+    moments: list[Moment] = []
+    on_kinks = np.flatnonzero(np.any(net.gates == SLIDE, axis=1))
+    if on_kinks.size == 0:
+        return moments
+    F0, F1 = _forces(problem, net, net.start)
+    for j in on_kinks:
         row = net.gates[j]
         zero = np.flatnonzero(row == SLIDE)
         sign = coming_sign(net, net.start[j], row, zero, F0, F1, False)

@@ -13,17 +13,42 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ..._core.arguments import Array
 from ..._numerics.compilation import inner
 from .dormand_prince import NODES, TABLEAU, dense_state, error_and_stiffness
 from .early_phase import sign_of
-from .events import NOWHERE, TURN, Span, first_event
+from .events import NOWHERE, TURN, Piece, first_event
 from .gated_field import conserve, forces, pull, remove_sliding
-from .layout import FIRST, ON, OUT, RHO, SLIDE, Gates, Geometry, Invariants, Log, Slides
+from .layout import (
+    END,
+    FIRST,
+    ON,
+    OUT,
+    RHO,
+    SLIDE,
+    START,
+    Gates,
+    Geometry,
+    Invariants,
+    Log,
+    Slides,
+    Span,
+    Tolerances,
+)
 from .sliding_modes import cross, no_slides, noted, resolve, roomier, set_slides
-from .small_algebra import dot, positions
+from .small_algebra import (
+    copy,
+    copy_table,
+    dot,
+    fill_table,
+    gate_table,
+    larger,
+    row_of,
+    sliding_groups,
+    smaller,
+    stack_of,
+    table_of,
+)
 
 PATIENCE, BLIND = 8, 1 / 16
 """Events that may leave a neuron's gates as they were, before it goes on for this share of its way
@@ -32,11 +57,17 @@ MOST_PIECES = 60
 """Steps a neuron may take aside before the step of all is cut where it has got to."""
 
 
-class Course(NamedTuple):
-    """Predictions over a step, as quartics in θ."""
+class Frame(NamedTuple):
+    """A step of the march: from Y at t, of length h, with these gates."""
 
-    plus: Array  # (5, G)
-    minus: Array  # (5, G)
+    t: float
+    h: float
+    Y: Array
+    gates: Gates
+    geometry: Geometry
+    invariants: Invariants
+    slides: Slides
+    tolerances: Tolerances
 
 
 class Aside(NamedTuple):
@@ -47,76 +78,75 @@ class Aside(NamedTuple):
     sixth: Array
     out: Array  # (1, r+2)
     gates: Gates  # (1, G)
+    before: Gates  # (1, G): as they were before an event
     K: Array  # (7, r+2)
     D: Array  # (r+2,)
     span: Span
     F0: Array
     F1: Array
+    share: Array  # (2, G): what the neuron has added to the predictions
 
 
 @inner
 def span_for(m: int, G: int) -> Span:
-    return Span(
-        np.empty((m, G)),
-        np.empty((m, G)),
-        np.empty((m, G)),
-        np.empty((m, G)),
-        np.zeros((2, G)),
-        np.zeros((2, G)),
-        np.zeros((2, G)),
-        np.zeros((2, G)),
-    )
+    span = Span(stack_of(2, m, G), stack_of(2, m, G), stack_of(2, 2, G), stack_of(2, 2, G))
+    for end in range(2):
+        fill_table(span.predictions[end], 0.0)
+        fill_table(span.rates[end], 0.0)
+    return span
 
 
 @inner
 def aside_for(G: int, width: int) -> Aside:
     return Aside(
-        np.empty((1, width)),
-        np.empty((1, width)),
-        np.empty((1, width)),
-        np.empty((1, width)),
-        np.empty((1, G), np.int8),
-        np.zeros((7, width)),
-        np.empty(width),
+        table_of(1, width),
+        table_of(1, width),
+        table_of(1, width),
+        table_of(1, width),
+        gate_table(1, G),
+        gate_table(1, G),
+        table_of(7, width),
+        row_of(width),
         span_for(1, G),
-        np.empty(G),
-        np.empty(G),
+        row_of(G),
+        row_of(G),
+        table_of(2, G),
     )
 
 
 @inner
-def set_course(h: float, span: Span, middle: Array, course: Course) -> None:
+def set_course(h: float, span: Span, middle: Array, course: Array) -> None:
     """The quartics with the values and slopes of both ends of the span, and these values in the
     middle."""
     for side in range(2):
-        out = course.plus if side == 0 else course.minus
-        for g in range(out.shape[1]):
-            f0, f1 = span.predictions0[side, g], span.predictions1[side, g]
-            s0, s1 = h * span.rates0[side, g], h * span.rates1[side, g]
+        for g in range(middle.shape[1]):
+            f0, f1 = span.predictions[START, side, g], span.predictions[END, side, g]
+            s0, s1 = h * span.rates[START, side, g], h * span.rates[END, side, g]
             bump = 16 * (middle[side, g] - 0.5 * (f0 + f1) - 0.125 * (s0 - s1))
-            out[0, g], out[1, g] = f0, s0
-            out[2, g] = 3 * (f1 - f0) - 2 * s0 - s1 + bump
-            out[3, g] = 2 * (f0 - f1) + s0 + s1 - 2 * bump
-            out[4, g] = bump
+            course[side, 0, g], course[side, 1, g] = f0, s0
+            course[side, 2, g] = 3 * (f1 - f0) - 2 * s0 - s1 + bump
+            course[side, 3, g] = 2 * (f0 - f1) + s0 + s1 - 2 * bump
+            course[side, 4, g] = bump
 
 
 @inner
-def course_at(theta: float, course: Course, values: Array) -> None:
+def course_at(theta: float, c: Array, values: Array) -> None:
     for side in range(2):
-        c = course.plus if side == 0 else course.minus
-        for g in range(c.shape[1]):
-            values[side, g] = c[0, g] + theta * (
-                c[1, g] + theta * (c[2, g] + theta * (c[3, g] + theta * c[4, g]))
+        for g in range(values.shape[1]):
+            values[side, g] = c[side, 0, g] + theta * (
+                c[side, 1, g]
+                + theta * (c[side, 2, g] + theta * (c[side, 3, g] + theta * c[side, 4, g]))
             )
 
 
 @inner
-def course_rates(theta: float, h: float, course: Course, rates: Array) -> None:
+def course_rates(theta: float, h: float, c: Array, rates: Array) -> None:
     for side in range(2):
-        c = course.plus if side == 0 else course.minus
-        for g in range(c.shape[1]):
+        for g in range(rates.shape[1]):
             rates[side, g] = (
-                c[1, g] + theta * (2 * c[2, g] + theta * (3 * c[3, g] + theta * 4 * c[4, g]))
+                c[side, 1, g]
+                + theta
+                * (2 * c[side, 2, g] + theta * (3 * c[side, 3, g] + theta * 4 * c[side, 4, g]))
             ) / h
 
 
@@ -124,19 +154,19 @@ def course_rates(theta: float, h: float, course: Course, rates: Array) -> None:
 def forced(
     Y: Array,
     theta: float,
-    course: Course,
+    course: Array,
     geometry: Geometry,
     slides: Slides,
     s: Aside,
     values: Array,
     dY: Array,
 ) -> None:
-    """The velocity of one neuron on the course."""
+    """The velocity of one neuron on the course of the predictions, quartics (2, 5, G) in θ."""
     course_at(theta, course, values)
     forces(values[0], values[1], geometry, s.F0, s.F1)
     pull(s.gates[0], s.F0, s.F1, geometry.U, s.D)
     if slides.sizes[0] > 0:
-        remove_sliding(0, s.D, geometry.U, slides)
+        remove_sliding(s.Y.shape[0] - 1, s.D, geometry.U, slides)
     along, out = 0.0, Y[0, OUT]
     for i in range(FIRST, Y.shape[1]):
         along += s.D[i] * Y[0, i]
@@ -161,115 +191,118 @@ def decided(
     row, y = s.gates[0], s.Y[0]
     sign = sign_of(y, row, s.F0, s.F1, geometry, s.D)
     if g == TURN or row[g] == SLIDE:
-        resolve(positions(row, SLIDE, -1), row, sign, s.F0, s.F1, geometry, s.D)
+        resolve(sliding_groups(row), row, sign, s.F0, s.F1, geometry, s.D)
     else:
         cross(g, row, sign, s.F0, s.F1, geometry, s.D)
-    slides = roomier(slides, positions(row, SLIDE, -1).size)
-    set_slides(0, row, geometry.U, slides)
-    remove_sliding(0, y, geometry.U, slides)
+    slides = roomier(slides, sliding_groups(row).size)
+    only = s.Y.shape[0] - 1
+    set_slides(only, row, geometry.U, slides)
+    remove_sliding(only, y, geometry.U, slides)
     conserve(y, j, invariants)
     return slides
 
 
 @inner
+def changes(before: Gates, after: Gates) -> int:
+    """How many gates differ."""
+    count = 0
+    for g in range(before.size):
+        count += 1 if before[g] != after[g] else 0
+    return count
+
+
+@inner
+def stages_aside(
+    theta: float, step: float, h: float, course: Array, geometry: Geometry, slides: Slides, s: Aside
+) -> None:
+    """The stages of one neuron from θ, s.K[0] given; their end is s.trial."""
+    for k in range(1, 7):
+        target = s.sixth if k == 5 else s.trial
+        for i in range(s.Y.shape[1]):
+            total = 0.0
+            for b in range(k):
+                total += TABLEAU[k, b] * s.K[b, i]
+            target[0, i] = s.Y[0, i] + step * h * total
+        values = s.span.predictions[END]
+        forced(target, theta + NODES[k] * step, course, geometry, slides, s, values, s.K[k])
+
+
+@inner
 def detour(
-    theta: float,
-    group: int,
-    end: float,
-    t: float,
-    h: float,
-    rtol: float,
-    late: float,
-    noise: float,
-    j: int,
-    course: Course,
-    geometry: Geometry,
-    invariants: Invariants,
-    s: Aside,
-    log: Log,
+    theta: float, group: int, end: float, j: int, course: Array, frame: Frame, s: Aside, log: Log
 ) -> tuple[float, Log]:
     """Neuron j from θ, where s.Y and s.gates hold it and it has an event on `group`, to `end`;
     returns how far it got."""
     # a literal zero would compile what it is passed to again
-    span, width, only = s.span, s.Y.shape[1], s.Y.shape[0] - 1
-    slides = no_slides(1, 4 + positions(s.gates[0], SLIDE, -1).size)
+    span, only = s.span, s.Y.shape[0] - 1
+    h, geometry, invariants = frame.h, frame.geometry, frame.invariants
+    slides = no_slides(only + 1, 4 + sliding_groups(s.gates[0]).size)
     happened, blind, step, idle = True, False, end - theta, 0
     for _ in range(MOST_PIECES):
         if happened:
-            course_at(theta, course, span.predictions0)
-            forces(span.predictions0[0], span.predictions0[1], geometry, s.F0, s.F1)
-            before = s.gates[0].copy()
+            course_at(theta, course, span.predictions[START])
+            forces(span.predictions[START, 0], span.predictions[START, 1], geometry, s.F0, s.F1)
+            copy(s.gates[0], s.before[0])
             slides = decided(group, s, geometry, slides, j, invariants)
-            log = noted(log, t + theta * h, j, before, s.gates[0])
-            idle = idle + 1 if np.all(before == s.gates[0]) else 0
+            log = noted(log, frame.t + theta * h, j, s.before[0], s.gates[0])
+            idle = idle + 1 if changes(s.before[0], s.gates[0]) == 0 else 0
             blind = idle > PATIENCE
             step = BLIND * (end - theta) if blind else step
             if theta >= end:
                 break
-            forced(s.Y, theta, course, geometry, slides, s, span.predictions0, s.K[0])
-            course_rates(theta, h, course, span.rates0)
-            end_of_span(s.Y, s.K[0], geometry.U, span.P0, span.dP0)
+            forced(s.Y, theta, course, geometry, slides, s, span.predictions[START], s.K[0])
+            course_rates(theta, h, course, span.rates[START])
+            end_of_span(s.Y, s.K[0], geometry.U, span.P[START], span.dP[START])
         last = theta + step * (1 + 1e-9) >= end
         step = end - theta if last else step
-        piece = step * h
-        for k in range(1, 7):
-            target = s.sixth if k == 5 else s.trial
-            for i in range(width):
-                total = 0.0
-                for b in range(k):
-                    total += TABLEAU[k, b] * s.K[b, i]
-                target[0, i] = s.Y[0, i] + piece * total
-            forced(
-                target,
-                theta + NODES[k] * step,
-                course,
-                geometry,
-                slides,
-                s,
-                span.predictions1,
-                s.K[k],
-            )
-        error = error_and_stiffness(piece, s.K, s.trial, s.sixth)[0] / rtol
-        if not error <= 1.0:
-            step *= max(0.2, 0.9 * error**-0.2) if error < math.inf else 0.2
-            happened = False
-            continue
-        course_rates(theta + step, h, course, span.rates1)
-        end_of_span(s.trial, s.K[6], geometry.U, span.P1, span.dP1)
-        when, group = first_event(
-            piece,
-            late,
-            noise,
-            only,
+        stages_aside(theta, step, h, course, geometry, slides, s)
+        piece = Piece(
+            step * h,
             s.Y,
             s.trial,
             s.gates,
-            geometry,
-            slides,
             s.K,
             span,
             s.F0,
             s.F1,
-            not blind,
+            slides,
+            geometry,
+            frame.tolerances,
         )
+        error = error_and_stiffness(piece.h, s.K, s.trial, s.sixth)[0] / frame.tolerances.rtol
+        if not error <= 1.0:
+            step *= larger(0.2, 0.9 * error**-0.2) if error < math.inf else 0.2
+            happened = False
+            continue
+        course_rates(theta + step, h, course, span.rates[END])
+        end_of_span(s.trial, s.K[6], geometry.U, span.P[END], span.dP[END])
+        when, group = first_event(only, piece, not blind)
         happened = when != NOWHERE
         if happened:
-            dense_state(when, piece, s.Y, s.trial, s.K, s.out)
-            s.Y[:] = s.out
-            theta = min(theta + when * step, end)
+            dense_state(when, piece.h, s.Y, s.trial, s.K, s.out)
+            copy(s.out[0], s.Y[0])
+            theta = smaller(theta + when * step, end)
         else:
-            s.Y[:] = s.trial
+            copy(s.trial[0], s.Y[0])
             theta = end if last else theta + step
             step, blind = end - theta if blind else step, False
-            s.K[0] = s.K[6]
-            span.P0[:], span.dP0[:] = span.P1, span.dP1
-            span.predictions0[:], span.rates0[:] = span.predictions1, span.rates1
+            copy(s.K[6], s.K[0])
+            step_over(span)
         if slides.sizes[0] > 0:
-            remove_sliding(0, s.Y[0], geometry.U, slides)
+            remove_sliding(only, s.Y[0], geometry.U, slides)
         conserve(s.Y[0], j, invariants)
         if theta >= end and not happened:
             break
     return theta, log
+
+
+@inner
+def step_over(span: Span) -> None:
+    """The end of a step becomes the start of the next."""
+    copy_table(span.P[END], span.P[START])
+    copy_table(span.dP[END], span.dP[START])
+    copy_table(span.predictions[END], span.predictions[START])
+    copy_table(span.rates[END], span.rates[START])
 
 
 @inner
@@ -304,7 +337,7 @@ def linear_forces(values: Array, geometry: Geometry, F0: Array, F1: Array) -> No
 def forces_size(F0: Array, F1: Array) -> float:
     total = 0.0
     for g in range(F0.size):
-        total += max(F0[g] ** 2, F1[g] ** 2)
+        total += larger(F0[g] ** 2, F1[g] ** 2)
     return math.sqrt(total)
 
 
@@ -321,7 +354,7 @@ def bearable(
         for i in range(count):
             if theta > when[i]:
                 total += ramps[i] * (theta - when[i]) ** 2
-        if total * min(1.0, loop * theta) <= allowed:
+        if total * smaller(1.0, loop * theta) <= allowed:
             low = theta
             if k == 0:
                 break

@@ -3,6 +3,8 @@ Solving ODEs I, §II.5–6)."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..._core.arguments import Array
@@ -51,28 +53,29 @@ def stages(
     slides: Slides,
     work: Work,
     K: Array,
+    slopes: Array,
     trial: Array,
     sixth: Array,
 ) -> float:
-    """Fill K[1:], K[0] given; trial becomes the end of the step, sixth the argument of the sixth
-    stage. Returns Σ(h − y)²."""
-    shape, N = Y.shape, Y.size
+    """Fill K[1:], K[0] given, `slopes` being K in the shape of states; trial becomes the end of the
+    step, sixth the argument of the sixth stage. Returns Σ(h − y)²."""
+    N = Y.size
     y, x, z = Y.reshape(N), trial.reshape(N), sixth.reshape(N)
     k1, k2, k3, k4, k5, k6 = K[0], K[1], K[2], K[3], K[4], K[5]
     for i in range(N):
         x[i] = y[i] + h * (1 / 5) * k1[i]
-    field(trial, geometry, slides, work, k2.reshape(shape))
+    field(trial, geometry, slides, work, slopes[1])
     for i in range(N):
         x[i] = y[i] + h * (3 / 40 * k1[i] + 9 / 40 * k2[i])
-    field(trial, geometry, slides, work, k3.reshape(shape))
+    field(trial, geometry, slides, work, slopes[2])
     for i in range(N):
         x[i] = y[i] + h * (44 / 45 * k1[i] - 56 / 15 * k2[i] + 32 / 9 * k3[i])
-    field(trial, geometry, slides, work, k4.reshape(shape))
+    field(trial, geometry, slides, work, slopes[3])
     for i in range(N):
         x[i] = y[i] + h * (
             19372 / 6561 * k1[i] - 25360 / 2187 * k2[i] + 64448 / 6561 * k3[i] - 212 / 729 * k4[i]
         )
-    field(trial, geometry, slides, work, k5.reshape(shape))
+    field(trial, geometry, slides, work, slopes[4])
     for i in range(N):
         z[i] = y[i] + h * (
             9017 / 3168 * k1[i]
@@ -81,7 +84,7 @@ def stages(
             + 49 / 176 * k4[i]
             - 5103 / 18656 * k5[i]
         )
-    field(sixth, geometry, slides, work, k6.reshape(shape))
+    field(sixth, geometry, slides, work, slopes[5])
     for i in range(N):
         x[i] = y[i] + h * (
             35 / 384 * k1[i]
@@ -90,7 +93,7 @@ def stages(
             - 2187 / 6784 * k5[i]
             + 11 / 84 * k6[i]
         )
-    return field(trial, geometry, slides, work, K[6].reshape(shape))
+    return field(trial, geometry, slides, work, slopes[6])
 
 
 @inner
@@ -105,7 +108,7 @@ def error_and_stiffness(h: float, K: Array, trial: Array, sixth: Array) -> tuple
         top += (K[6, i] - K[5, i]) ** 2
         bottom += (x[i] - z[i]) ** 2
     resolved = bottom > 1e-26 * trial.size  # else the quotient is of rounding errors
-    return h * error, np.sqrt(top / bottom) if resolved else 0.0
+    return h * error, math.sqrt(top / bottom) if resolved else 0.0
 
 
 @inner

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import entry, inner
 from .gated_field import conserve, pull, remove_sliding
 from .layout import (
     FIRST,
     HYSTERESIS,
+    LOG_COLUMNS,
+    LOG_ROWS,
     OFF,
     ON,
     OUT,
@@ -31,7 +31,22 @@ from .layout import (
     Slides,
 )
 from .sliding_modes import cross, no_slides, noted, resolve, roomier, set_slides
-from .small_algebra import STAMP, copy, dot, fill, norm, positions
+from .small_algebra import (
+    STAMP,
+    copy,
+    copy_table,
+    dot,
+    fill,
+    gate_table,
+    indices,
+    larger,
+    norm,
+    row_of,
+    sliding_groups,
+    smaller,
+    stack_of,
+    table_of,
+)
 
 PARALLEL = 1e-14
 """Cosine of D with a direction below which the pre-activation does not move."""
@@ -57,6 +72,29 @@ class Arcs(NamedTuple):
     state: Array  # (A, r+2)
     pull: Array  # (A, r+2)
     gates: Gates  # (A, G)
+
+
+@inner
+def arcs_for(count: int, width: int, G: int) -> Arcs:
+    return Arcs(
+        indices(count),
+        row_of(count),
+        table_of(count, width),
+        table_of(count, width),
+        gate_table(count, G),
+    )
+
+
+@inner
+def twice_as_many(arcs: Arcs) -> Arcs:
+    """The same arcs with room for as many again."""
+    more = arcs_for(2 * arcs.neuron.size, arcs.state.shape[1], arcs.gates.shape[1])
+    copy(arcs.neuron, more.neuron)
+    copy(arcs.start, more.start)
+    copy_table(arcs.state, more.state)
+    copy_table(arcs.pull, more.pull)
+    copy_table(arcs.gates, more.gates)
+    return more
 
 
 @inner
@@ -99,10 +137,11 @@ def advanced(row: Array, D: Array, t: float, j: int, invariants: Invariants, out
     copy(row, out)
     if beta == 0.0 or t == 0.0:
         return
-    x, across = beta * t, np.zeros(row.size)
+    x, across = beta * t, row_of(row.size)
+    across[RHO], across[OUT] = 0.0, 0.0
     P, M = modes(row, D, beta, j, invariants, across)
     log_fixed = 0.5 * invariants.log_fixed[j] - row[RHO]
-    scale = max(log_of(P) + x, log_of(M) - x, log_of(norm(across)), log_fixed)
+    scale = larger(larger(log_of(P) + x, log_of(M) - x), larger(log_of(norm(across)), log_fixed))
     growing = math.copysign(math.exp(log_of(P) + x - scale), P)
     falling = math.copysign(math.exp(log_of(M) - x - scale), M)
     rest = math.exp(-scale)
@@ -129,7 +168,7 @@ def smallest_root(p: float, q: float, delta: float) -> float:
     second = -2 * delta / s if s != 0.0 else math.inf
     first = first if first > 0.0 else math.inf
     second = second if second > 0.0 else math.inf
-    return min(first, second)
+    return smaller(first, second)
 
 
 @inner
@@ -142,7 +181,7 @@ def first_crossing(
     if beta == 0.0:
         return math.inf, NOTHING
     u, a = dot(D, row) / beta, row[OUT]
-    P, M = modes(row, D, beta, j, invariants, np.zeros(row.size))
+    P, M = modes(row, D, beta, j, invariants, row_of(row.size))
     best, where = math.inf, NOTHING
     # never where the neuron is balanced, whatever the rounding of a and u
     if slide_count > 0 and a * u < 0.0 and P * M < 0.0:
@@ -167,9 +206,9 @@ def start_gates(
     Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, slides: Slides
 ) -> Slides:
     """Decide the pre-activations that start at zero (given as SLIDE), neuron by neuron."""
-    D = np.empty(Y.shape[1])
+    D = row_of(Y.shape[1])
     for j in range(Y.shape[0]):
-        zero = positions(gates[j], SLIDE, -1)
+        zero = sliding_groups(gates[j])
         if zero.size > 0:
             resolve(
                 zero, gates[j], sign_of(Y[j], gates[j], F0, F1, geometry, D), F0, F1, geometry, D
@@ -188,7 +227,7 @@ def forces_on(row: Gates, F0: Array, F1: Array) -> float:
         total += (
             abs(F1[g])
             if row[g] == ON
-            else (abs(F0[g]) if row[g] == OFF else max(abs(F0[g]), abs(F1[g])))
+            else (abs(F0[g]) if row[g] == OFF else larger(abs(F0[g]), abs(F1[g])))
         )
     return total
 
@@ -219,18 +258,15 @@ def _align(stamp: int) -> Any:
         """
         m, width = Y.shape
         G = gates.shape[1]
-        neuron, start = np.empty(4 * m + 4, np.int64), np.empty(4 * m + 4)
-        state, pulls, arc_gates = (
-            np.empty((4 * m + 4, width)),
-            np.empty((4 * m + 4, width)),
-            np.empty((4 * m + 4, G), np.int8),
-        )
-        log = Log(np.empty((64 + 0 * stamp, 5)), np.zeros(1, np.int64))
+        arcs = arcs_for(4 * m + 4 + 0 * stamp, width, G)
+        log = Log(table_of(LOG_ROWS, LOG_COLUMNS), indices(1))
         slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4))
-        D, scratch, row = np.empty(width), np.empty(width), np.empty(width)
+        D, scratch, row = row_of(width), row_of(width), row_of(width)
+        gate_row, before = gate_table(1, G)[0], gate_table(1, G)[0]
         count, unsettled = 0, -1
         for j in range(m):
-            t, gate_row = 0.0, gates[j].copy()
+            t = 0.0
+            copy(gates[j], gate_row)
             copy(Y[j], row)
             crossings = 0
             while t < t_end:
@@ -238,14 +274,12 @@ def _align(stamp: int) -> Any:
                 remove_sliding(j, D, geometry.U, slides)
                 if norm(D) <= CANCELLED * forces_on(gate_row, F0, F1):
                     fill(D, 0.0)
-                if count == neuron.size:
-                    neuron, start = np.append(neuron, neuron), np.append(start, start)
-                    state, pulls = np.concatenate((state, state)), np.concatenate((pulls, pulls))
-                    arc_gates = np.concatenate((arc_gates, arc_gates))
-                neuron[count], start[count] = j, t
-                copy(row, state[count])
-                copy(D, pulls[count])
-                copy(gate_row, arc_gates[count])
+                if count == arcs.neuron.size:
+                    arcs = twice_as_many(arcs)
+                arcs.neuron[count], arcs.start[count] = j, t
+                copy(row, arcs.state[count])
+                copy(D, arcs.pull[count])
+                copy(gate_row, arcs.gates[count])
                 count += 1
                 wait, g = first_crossing(
                     row, gate_row, D, geometry.U, slides.sizes[j], j, invariants
@@ -253,7 +287,7 @@ def _align(stamp: int) -> Any:
                 beta = norm(D)
                 # may grow to size before it crosses: not beyond that
                 if 2 * (row[RHO] + beta * wait) > log_size:
-                    t_end = min(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
+                    t_end = smaller(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
                 if g == NOTHING or t + wait >= t_end:
                     break
                 crossings += 1
@@ -263,9 +297,9 @@ def _align(stamp: int) -> Any:
                 t += wait
                 advanced(row, D, wait, j, invariants, scratch)
                 copy(scratch, row)
-                before = gate_row.copy()
+                copy(gate_row, before)
                 if g == TURN:
-                    held = positions(gate_row, SLIDE, -1)
+                    held = sliding_groups(gate_row)
                     sound = resolve(
                         held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch
                     )
@@ -280,12 +314,18 @@ def _align(stamp: int) -> Any:
                         scratch,
                     )
                 unsettled = unsettled if sound else j
-                slides = roomier(slides, positions(gate_row, SLIDE, -1).size)
+                slides = roomier(slides, sliding_groups(gate_row).size)
                 set_slides(j, gate_row, geometry.U, slides)
                 remove_sliding(j, row, geometry.U, slides)
                 conserve(row, j, invariants)
                 log = noted(log, t, j, before, gate_row)
-        arcs = Arcs(neuron[:count], start[:count], state[:count], pulls[:count], arc_gates[:count])
+        arcs = Arcs(
+            arcs.neuron[:count],
+            arcs.start[:count],
+            arcs.state[:count],
+            arcs.pull[:count],
+            arcs.gates[:count],
+        )
         if t_end < math.inf and size_at(arcs, invariants, t_end, scratch) > math.exp(log_size):
             t_end = time_of_size(arcs, invariants, t_end, log_size, scratch)
         return arcs, log, t_end, unsettled
@@ -299,9 +339,9 @@ def time_to_size(
 ) -> float:
     """When e^{2ρ} of this neuron alone reaches e^{log_size} on its arc, or infinity; by
     bisection."""
-    scratch = np.empty(row.size)
+    scratch = row_of(row.size)
     beta = norm(D)
-    low, high = 0.0, min(wait, (log_size - 2 * row[RHO] + 100.0) / beta)
+    low, high = 0.0, smaller(wait, (log_size - 2 * row[RHO] + 100.0) / beta)
     if beta == 0.0:
         return math.inf
     advanced(row, D, high, j, invariants, scratch)
@@ -349,8 +389,8 @@ def time_of_size(
 def _states_at(stamp: int) -> Any:
     def states_at(arcs: Arcs, invariants: Invariants, times: Array, m: int) -> tuple[Array, Gates]:
         """The states (T, m, r+2) at these times, and the gates (m, G) at the last of them."""
-        states = np.empty((times.size + 0 * stamp, m, arcs.state.shape[1]))
-        gates = np.empty((m, arcs.gates.shape[1]), np.int8)
+        states = stack_of(times.size + 0 * stamp, m, arcs.state.shape[1])
+        gates = gate_table(m, arcs.gates.shape[1])
         for i in range(arcs.neuron.size):
             j = arcs.neuron[i]
             last = i + 1 == arcs.neuron.size or arcs.neuron[i + 1] != j
@@ -360,7 +400,8 @@ def _states_at(stamp: int) -> Any:
                     advanced(
                         arcs.state[i], arcs.pull[i], t - arcs.start[i], j, invariants, states[k, j]
                     )
-                    gates[j] = arcs.gates[i] if k + 1 == times.size else gates[j]
+                    if k + 1 == times.size:
+                        copy(arcs.gates[i], gates[j])
         return states, gates
 
     return states_at

@@ -82,7 +82,8 @@ class EventRun:
             return self.last
         if t <= self.t_early:
             return _arc_states(self, np.array([t]))[0]
-        from .event_march import Request, march
+        from .event_march import march
+        from .march_record import Request
 
         i = int(np.searchsorted(self.kept.times[: self.count], t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
@@ -204,9 +205,9 @@ def run_events(
     mesh: the ends of another run's steps, whose error this one is to tell. It takes them in halves,
     neglects less, and comes to rest later. turns: gates given to a neuron at a time (`tail.Turn`).
     """
-    from . import event_march as marching
-    from .event_march import Request
+    from . import march_control as marching
     from .implicit_tail import UNSEEN, march_through
+    from .march_record import Request
     from .resting import Rest, at_rest
 
     t_stop = math.inf if t1 is None else t1
@@ -382,7 +383,7 @@ def _errors(
     Tolerances alone would not do: while steps grow as fast as they may, or stability binds them,
     two runs take the same ones.
     """
-    from .event_march import LOOSE, UNCOUPLED
+    from .turns_aside import LOOSE, UNCOUPLED
 
     moved = saved > 0
     if not np.any(moved):
@@ -431,7 +432,7 @@ def _interpolant(problem: Problem, net: Network, run: EventRun) -> Any:
 
 
 def _result(run: EventRun) -> Result:
-    from . import event_march as marching, implicit_tail as tail
+    from . import implicit_tail as tail, march_control as marching
 
     return {
         marching.REACHED_T1: Result.REACHED_T1,
@@ -500,13 +501,10 @@ _KIND = {(OFF, ON): "on", (ON, OFF): "off", (OFF, SLIDE): "slide in", (ON, SLIDE
 def gate_events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
     """Changes of gates, sample by sample: a group's members switch together, those of the other
     side the other way."""
-    members = [
-        [
-            (int(net.samples[k]), net.geometry.side[k])
-            for k in np.flatnonzero(net.geometry.group == g)
-        ]
-        for g in range(len(net.geometry.U))
-    ]
+    members: list[list[tuple[int, float]]] = [[] for _ in net.geometry.U]
+    for k, g, side in zip(net.samples.tolist(), net.geometry.group, net.geometry.side, strict=True):
+        members[g].append((k, side))
+    alive = net.alive.tolist()
     turned = {OFF: ON, ON: OFF, SLIDE: SLIDE}
     events = []
     for t, j, g, before, after in rows.tolist():
@@ -514,5 +512,5 @@ def gate_events(net: Network, rows: Array) -> tuple[GateEvent, ...]:
             change = (
                 (int(before), int(after)) if side > 0 else (turned[int(before)], turned[int(after)])
             )
-            events.append(GateEvent(t, int(net.alive[int(j)]), k, _KIND.get(change, "slide out")))
+            events.append(GateEvent(t, alive[int(j)], k, _KIND.get(change, "slide out")))
     return tuple(events)

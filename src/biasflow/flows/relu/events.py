@@ -6,14 +6,25 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ..._core.arguments import Array
 from ..._numerics.compilation import inner
 from .dormand_prince import dense, last_coefficient
 from .gated_field import forces, pull, remove_sliding
-from .layout import FIRST, HYSTERESIS, ON, OUT, SLIDE, Gates, Geometry, Slides
-from .small_algebra import largest
+from .layout import (
+    END,
+    FIRST,
+    HYSTERESIS,
+    ON,
+    OUT,
+    SLIDE,
+    START,
+    Gates,
+    Geometry,
+    Slides,
+    Span,
+    Tolerances,
+)
+from .small_algebra import copy, larger, largest, row_of, smaller, table_of
 
 TURN = -2
 """In place of a group: the output weight changes sign."""
@@ -24,17 +35,20 @@ NEAR_ENOUGH = 1e-6
 """Bracket of the end of a slide, whose lateness counts squared."""
 
 
-class Span(NamedTuple):
-    """A step from both ends: pre-activations and predictions with their slopes."""
+class Piece(NamedTuple):
+    """A step of length h from Y to trial, or a part of one, with gates and slides frozen."""
 
-    P0: Array  # (m, G)
-    P1: Array
-    dP0: Array
-    dP1: Array
-    predictions0: Array  # (2, G): of both sides
-    predictions1: Array
-    rates0: Array
-    rates1: Array
+    h: float
+    Y: Array
+    trial: Array
+    gates: Gates
+    K: Array  # (7, m·(r+2)): the stages
+    span: Span
+    F0: Array  # forces at its end
+    F1: Array
+    slides: Slides
+    geometry: Geometry
+    tolerances: Tolerances
 
 
 @inner
@@ -93,28 +107,26 @@ def lower_limit(v0: float) -> float:
 
 
 @inner
-def first_crossing(
-    h: float, j: int, Y: Array, gates: Gates, span: Span, K: Array, U: Array
-) -> tuple[float, int]:
+def first_crossing(j: int, piece: Piece) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's pre-activations to leave its side."""
+    h, Y, K, P, dP = piece.h, piece.Y, piece.K, piece.span.P, piece.span.dP
+    gates, U = piece.gates, piece.geometry.U
     best, group = NOWHERE, -1
     for g in range(gates.shape[1]):
         if gates[j, g] == SLIDE:
             continue
         side = 1.0 if gates[j, g] == ON else -1.0
-        p0, p1 = span.P0[j, g], span.P1[j, g]
-        if not worth_a_look(side, h, p0, p1, span.dP0[j, g], span.dP1[j, g]):
+        p0, p1, s0, s1 = P[START, j, g], P[END, j, g], dP[START, j, g], dP[END, j, g]
+        if not worth_a_look(side, h, p0, p1, s0, s1):
             continue
         limit = lower_limit(side * p0)
-        p0, c5 = 0.0, 0.0  # span.P0 dates from before the state was put back on what it conserves
-        for i in range(FIRST, U.shape[1]):
+        p0, c5 = 0.0, 0.0  # that of the span dates from before the state was put back on what it
+        for i in range(FIRST, U.shape[1]):  # conserves
             p0 += Y[j, i] * U[g, i]
             c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
         # where it begins at zero, the limit is all there is to pass
         level = 0.0 if side * p0 > HYSTERESIS else limit
-        theta = crossing_in_step(
-            side, limit, level, p0, p1, h * span.dP0[j, g], h * span.dP1[j, g], c5, best
-        )
+        theta = crossing_in_step(side, limit, level, p0, p1, h * s0, h * s1, c5, best)
         if theta < best:
             best, group = theta, g
     return best, group
@@ -124,76 +136,51 @@ def first_crossing(
 def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
     """By how much a sliding force has left its box, or the box its order, beyond the slack;
     negative inside."""
-    return max(min(F0, F1) - F, F - max(F0, F1), sign * (F0 - F1)) - slack
+    outside = larger(smaller(F0, F1) - F, F - larger(F0, F1))
+    return larger(outside, sign * (F0 - F1)) - slack
 
 
 @inner
-def slide_exit(
-    h: float,
-    late: float,
-    noise: float,
-    j: int,
-    sign: float,
-    gates: Gates,
-    geometry: Geometry,
-    slides: Slides,
-    span: Span,
-    F0: Array,
-    F1: Array,
-    best: float,
-) -> tuple[float, int]:
+def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its
     output until then.
-
-    F0, F1 are the forces at the end of the step.
 
     A slide ends when its force has left the box by `late` of the largest force, and by `noise`:
     ending it late costs the square of the delay.
     """
+    slides, F0, F1 = piece.slides, piece.F0, piece.F1
     group = -1
-    slack = late * largest(F0, F1) + noise
+    slack = piece.tolerances.late * largest(F0, F1) + piece.tolerances.noise
     for b in range(slides.sizes[j]):
         g = slides.which[j, b]
         known = slides.lower[j, b, b] > 0.0
         if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
-            theta = exit_in_step(
-                h, late, noise, j, b, sign, gates[j], geometry, slides, span, min(best, 1.0)
-            )
+            theta = exit_in_step(j, b, sign, piece, smaller(best, 1.0))
             if theta < best:
                 best, group = theta, g
     return best, group
 
 
 @inner
-def exit_in_step(
-    h: float,
-    late: float,
-    noise: float,
-    j: int,
-    b: int,
-    sign: float,
-    row: Gates,
-    geometry: Geometry,
-    slides: Slides,
-    span: Span,
-    end: float,
-) -> float:
+def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float:
     """When the b-th slide of neuron j ends, predictions being Hermite interpolants over the step;
     NOWHERE if after `end`."""
-    G = row.size
-    F0, F1, plus, minus = np.empty(G), np.empty(G), np.empty(G), np.empty(G)
-    D = np.empty(geometry.U.shape[1])
-    kept = slides.held[j].copy()
+    slides, geometry, tolerances = piece.slides, piece.geometry, piece.tolerances
+    G = piece.gates.shape[1]
+    F0, F1, values = row_of(G), row_of(G), table_of(2, G)
+    D, kept = row_of(geometry.U.shape[1]), row_of(slides.held.shape[1])
+    copy(slides.held[j], kept)
     g = slides.which[j, b]
     low, high, below, above, theta = 0.0, NOWHERE, 0.0, 0.0, end
     for k in range(BISECTIONS):
-        for i in range(G):
-            plus[i] = hermite(theta, h, span, 0, i)
-            minus[i] = hermite(theta, h, span, 1, i)
-        forces(plus, minus, geometry, F0, F1)
-        pull(row, F0, F1, geometry.U, D)
+        for side in range(2):
+            for i in range(G):
+                values[side, i] = hermite(theta, piece.h, piece.span, side, i)
+        forces(values[0], values[1], geometry, F0, F1)
+        pull(piece.gates[j], F0, F1, geometry.U, D)
         remove_sliding(j, D, geometry.U, slides)
-        beyond = excess(slides.held[j, b], F0[g], F1[g], sign, late * largest(F0, F1) + noise)
+        slack = tolerances.late * largest(F0, F1) + tolerances.noise
+        beyond = excess(slides.held[j, b], F0[g], F1[g], sign, slack)
         if beyond > 0.0:
             high, above = theta, beyond
         elif k == 0:
@@ -204,14 +191,14 @@ def exit_in_step(
             break
         straight = low + (high - low) * below / (below - above) if below < 0.0 else low
         theta = straight if k % 3 != 0 and low < straight < high else 0.5 * (low + high)
-    slides.held[j] = kept
+    copy(kept, slides.held[j])
     return high
 
 
 @inner
 def hermite(theta: float, h: float, span: Span, side: int, g: int) -> float:
-    f0, f1 = span.predictions0[side, g], span.predictions1[side, g]
-    s0, s1 = h * span.rates0[side, g], h * span.rates1[side, g]
+    f0, f1 = span.predictions[START, side, g], span.predictions[END, side, g]
+    s0, s1 = h * span.rates[START, side, g], h * span.rates[END, side, g]
     c = 1 - theta
     return (
         (1 + 2 * theta) * c * c * f0
@@ -228,54 +215,30 @@ def sign_within(start: float, end: float) -> float:
 
 
 @inner
-def first_turn(h: float, j: int, Y: Array, trial: Array, K: Array, best: float) -> float:
+def first_turn(j: int, piece: Piece, best: float) -> float:
     """The first θ < best at which the output weight of neuron j, which slides, changes sign, or
     NOWHERE."""
-    if Y[j, OUT] * trial[j, OUT] > 0.0 or Y[j, OUT] == 0.0:
+    h, K, y0, y1 = piece.h, piece.K, piece.Y[j, OUT], piece.trial[j, OUT]
+    if y0 * y1 > 0.0 or y0 == 0.0:
         return NOWHERE
-    i, side = j * Y.shape[1] + OUT, math.copysign(1.0, Y[j, OUT])
+    i, side = j * piece.Y.shape[1] + OUT, math.copysign(1.0, y0)
+    c5 = h * last_coefficient(K, i)
     return crossing_in_step(
-        side,
-        -HYSTERESIS,
-        -HYSTERESIS,
-        Y[j, OUT],
-        trial[j, OUT],
-        h * K[0, i],
-        h * K[6, i],
-        h * last_coefficient(K, i),
-        best,
+        side, -HYSTERESIS, -HYSTERESIS, y0, y1, h * K[0, i], h * K[6, i], c5, best
     )
 
 
 @inner
-def first_event(
-    h: float,
-    late: float,
-    noise: float,
-    j: int,
-    Y: Array,
-    trial: Array,
-    gates: Gates,
-    geometry: Geometry,
-    slides: Slides,
-    K: Array,
-    span: Span,
-    F0: Array,
-    F1: Array,
-    exits: bool,
-) -> tuple[float, int]:
-    """(θ, group) of neuron j's first event within the step from Y to trial; ends of slides only if
-    `exits`."""
-    theta, group = first_crossing(h, j, Y, gates, span, K, geometry.U)
-    if slides.sizes[j] > 0:
-        when = first_turn(h, j, Y, trial, K, theta)
+def first_event(j: int, piece: Piece, exits: bool) -> tuple[float, int]:
+    """(θ, group) of neuron j's first event within the piece; ends of slides only if `exits`."""
+    theta, group = first_crossing(j, piece)
+    if piece.slides.sizes[j] > 0:
+        when = first_turn(j, piece, theta)
         if when < theta:
             theta, group = when, TURN
         if exits:
-            sign = sign_within(Y[j, OUT], trial[j, OUT])
-            when, g = slide_exit(
-                h, late, noise, j, sign, gates, geometry, slides, span, F0, F1, theta
-            )
+            sign = sign_within(piece.Y[j, OUT], piece.trial[j, OUT])
+            when, g = slide_exit(j, sign, piece, theta)
             if g >= 0:
                 theta, group = when, g
     return theta, group

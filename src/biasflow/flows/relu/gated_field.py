@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ..._core.arguments import Array
 from ..._numerics.compilation import inner
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
-from .small_algebra import assemble, dot, fill, project
+from .small_algebra import assemble, dot, fill, project, row_of, table_of
 
 SMALL_DEFECT = 1e-8
 """Where one Newton step reaches rounding."""
@@ -19,15 +17,15 @@ SMALL_DEFECT = 1e-8
 @inner
 def workspace(m: int, G: int, width: int) -> Work:
     return Work(
-        np.empty((m, G)),
-        np.empty((m, G)),
-        np.zeros((m, G)),
-        np.zeros((m, G)),
-        np.empty((m, width)),
-        np.empty(G),
-        np.empty(G),
-        np.empty(G),
-        np.empty(G),
+        table_of(m, G),
+        table_of(m, G),
+        table_of(m, G),
+        table_of(m, G),
+        table_of(m, width),
+        row_of(G),
+        row_of(G),
+        row_of(G),
+        row_of(G),
     )
 
 
@@ -208,20 +206,14 @@ def respond(
 
 @inner
 def prediction_rates(
-    Y: Array,
-    dY: Array,
-    P: Array,
-    dP: Array,
-    geometry: Geometry,
-    work: Work,
-    plus: Array,
-    minus: Array,
+    Y: Array, dY: Array, P: Array, dP: Array, geometry: Geometry, work: Work, rates: Array
 ) -> None:
-    """Time derivatives of `predictions` at the state Y with velocity dY, pre-activations P and
-    their slopes."""
+    """Time derivatives (2, G) of `predictions` at the state Y with velocity dY, pre-activations P
+    and their slopes."""
+    slope = geometry.slope
+    plus, minus = rates[0], rates[1]
     fill(plus, 0.0)
     fill(minus, 0.0)
-    slope = geometry.slope
     for j in range(Y.shape[0]):
         scale = math.exp(2 * Y[j, RHO])
         c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sl
@@ -16,6 +17,9 @@ from .layout import FIRST, OFF, ON, OUT, RHO, ROUNDING, SLIDE, Gates, Geometry, 
 
 SAME_DIRECTION = 1e-14
 """Distance of unit vectors up to which inputs share a direction."""
+NEAR, FEW = 0.9, 512
+"""Cosine above which it is worth a look whether directions are one; and inputs of which all pairs
+are compared at once."""
 BALANCED = 8 * float(np.finfo(float).eps)
 """Relative difference of |a| and ‖w‖ up to which a neuron is balanced."""
 
@@ -37,16 +41,23 @@ class Network:
     params0: TwoLayerParams
     idle_square: float  # Σ y² over the inputs that are zero
 
+    @cached_property
+    def still(self) -> Array:
+        """(m', d): the part of W that never moves."""
+        return grown(self.fixed, self.log_sizes)
+
     def params(self, states: Array) -> TwoLayerParams:
         """Weights of states (..., m', r+2)."""
         with np.errstate(under="ignore"):
             size = np.exp(states[..., RHO])
-            a = np.zeros((*states.shape[:-2], *self.params0.a.shape))
-            W = np.zeros((*states.shape[:-2], *self.params0.W.shape))
-            a[..., self.alive] = size * states[..., OUT]
-            W[..., self.alive, :] = (size[..., None] * states[..., FIRST:]) @ self.basis.T + grown(
-                self.fixed, self.log_sizes
-            )
+            moved = size[..., None] * states[..., FIRST:]
+            W = (moved.reshape(-1, moved.shape[-1]) @ self.basis.T).reshape(*size.shape, -1)
+            W += self.still
+            alive = TwoLayerParams(size * states[..., OUT], W)
+        if self.alive.size == self.params0.a.size:
+            return alive
+        a, W = (np.zeros((*size.shape[:-1], *leaf.shape)) for leaf in self.params0)
+        a[..., self.alive], W[..., self.alive, :] = alive
         return TwoLayerParams(a, W)
 
     def polar(self, state: Array) -> tuple[TwoLayerParams, Array]:
@@ -100,13 +111,15 @@ def network(problem: Problem) -> Network:
 def _groups(unit: Array) -> tuple[Index, Array, Array]:
     """The group and side of every unit vector, and the groups' directions: parallel vectors
     together, whatever their sign."""
+    if len(unit) <= FEW and np.count_nonzero(np.abs(unit @ unit.T) > NEAR) == len(unit):
+        return np.arange(len(unit)), np.ones(len(unit)), unit
     first: list[int] = []
     group, side = np.full(len(unit), -1), np.ones(len(unit))
     for k in range(len(unit)):
         if group[k] >= 0:
             continue
         cosines = unit @ unit[k]
-        near = np.flatnonzero((group < 0) & (np.abs(cosines) > 0.9))
+        near = np.flatnonzero((group < 0) & (np.abs(cosines) > NEAR))
         signs = np.sign(cosines[near])
         same = np.linalg.norm(signs[:, None] * unit[near] - unit[k], axis=1) <= SAME_DIRECTION
         group[near[same]], side[near[same]] = len(first), signs[same]

@@ -16,20 +16,12 @@ import numpy as np
 from scipy.integrate import Radau
 
 from ..._core.arguments import Array, Index
-from .event_march import (
-    HALF,
-    REACHED_T1,
-    STABLE,
-    STATIONARY,
-    STEP_LIMIT,
-    TIME_LIMIT,
-    Kept,
-    Request,
-    march,
-)
+from .event_march import ACCEPTED, COUNTS, KEPT, REJECTED, SAVED, march
 from .frozen_field import FrozenField
 from .geometry import Network
 from .layout import Gates
+from .march_control import HALF, REACHED_T1, STABLE, STATIONARY, STEP_LIMIT, TIME_LIMIT
+from .march_record import Kept, Request
 from .resting import Rest
 
 PATIENT, SOON = 20_000, 200
@@ -93,32 +85,33 @@ def march_on(
     still, whether it does.
     """
     pieces: list[_Piece] = []
-    counts, patience, done, stiffest = np.zeros(5, np.int64), PATIENT, 0, 0.0
+    counts, patience, done, stiffest = np.zeros(COUNTS, np.int64), PATIENT, 0, 0.0
     while True:
-        left = int(ask.max_steps - counts[0] - counts[1])
+        left = int(ask.max_steps - counts[ACCEPTED] - counts[REJECTED])
         keep = (
             ask.keep
             if not pieces
             else min(ask.keep, FEW if patience == SOON else max(ask.keep // PIECES, FEW))
         )
         request = ask._replace(max_steps=min(left, patience), times=ask.times[done:], keep=keep)
-        t, code, saved, kept, log, spent, rate, mesh = march(
+        t, code, saved, kept, log, spent, rate, ends = march(
             Y, gates, net.geometry, net.invariants, fresh, request
         )
-        own, rows = Kept(*(part[: spent[3]] for part in kept)), log.rows[: log.filled[0]]
-        pieces.append(_Piece(own, np.zeros(spent[3], bool), saved[: spent[4]], rows, mesh))
-        counts, done, stiffest = counts + spent, done + int(spent[4]), rate or stiffest
+        own, rows = Kept(*(part[: spent[KEPT]] for part in kept)), log.rows[: log.filled[0]]
+        mesh = ends[: spent[ACCEPTED] + 1]
+        pieces.append(_Piece(own, np.zeros(spent[KEPT], bool), saved[: spent[SAVED]], rows, mesh))
+        counts, done, stiffest = counts + spent, done + int(spent[SAVED]), rate or stiffest
         if code == STATIONARY:
             code, ask = _judged(
                 net, Y, gates, ask._replace(t0=t, step=STABLE / rate if rate > 0 else 0.0), judge
             )
-            if code == STEP_LIMIT and left > spent[0] + spent[1]:
+            if code == STEP_LIMIT and left > spent[ACCEPTED] + spent[REJECTED]:
                 fresh = False
                 continue
         if code != STEP_LIMIT or left <= patience:
             break
         stable = (HALF if ask.mesh.size else 1.0) * STABLE
-        bound = rate * (t - request.t0) >= BOUND * stable * spent[0]
+        bound = rate * (t - request.t0) >= BOUND * stable * spent[ACCEPTED]
         fresh, ask = False, ask._replace(t0=t, step=0.0)
         if bound and Y.size <= LARGEST:
             t, code, piece = _tail(

@@ -26,6 +26,10 @@ Gates = NDArray[np.int8]
 OFF, ON, SLIDE = 0, 1, 2
 RHO, OUT, FIRST = 0, 1, 2
 """Columns of the state: ρ, ā, and the first coordinate of z̄."""
+START, END = 0, 1
+"""The ends of a step, as indices."""
+LOG_ROWS, LOG_COLUMNS = 256, 5
+"""Room for changes of gates at first: time, neuron, group, before, after."""
 HYSTERESIS = 1e-13
 """How far ⟨v̄, u⟩ must pass zero to count as crossed: above rounding, below any tolerance."""
 ROUNDING = 1e-14
@@ -82,6 +86,25 @@ class Work(NamedTuple):
     minus: Array  # (G,): Σ_j a_j σ(−⟨w_j, u_g⟩)
     F0: Array  # (G,)
     F1: Array  # (G,)
+
+
+class Tolerances(NamedTuple):
+    """Of a step: its local error; and how late a slide may end, its force being outside by a share
+    of the largest force and by the forces' own rounding."""
+
+    rtol: float
+    late: float
+    noise: float
+
+
+class Span(NamedTuple):
+    """A step from both ends, which come first among the indices: pre-activations and predictions
+    with their slopes."""
+
+    P: Array  # (2, m, G)
+    dP: Array
+    predictions: Array  # (2, 2, G): of both ends, of both sides
+    rates: Array
 
 
 class Log(NamedTuple):

@@ -9,13 +9,26 @@ negative where it is OFF. A group that does not attract is left by the side its 
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import inner
 from .gated_field import pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
-from .small_algebra import dot, largest, norm, positions, solve
+from .small_algebra import (
+    copy,
+    copy_table,
+    dot,
+    fill_table,
+    gate_table,
+    index_table,
+    indices,
+    largest,
+    norm,
+    row_of,
+    sliding_groups,
+    solve,
+    stack_of,
+    table_of,
+)
 
 RIDGE = 1e-13
 """Added to the unit diagonal of the Gram matrix of a zero set, so that pivoting is finite for
@@ -34,12 +47,14 @@ def cosine(g: int, k: int, geometry: Geometry) -> float:
 
 @inner
 def no_slides(m: int, capacity: int) -> Slides:
-    return Slides(
-        np.zeros(m, np.int64),
-        np.zeros((m, capacity), np.int64),
-        np.zeros((m, capacity, capacity)),
-        np.zeros((m, capacity)),
+    slides = Slides(
+        indices(m),
+        index_table(m, capacity),
+        stack_of(m, capacity, capacity),
+        table_of(m, capacity),
     )
+    fill_table(slides.held, 0.0)
+    return slides
 
 
 @inner
@@ -62,7 +77,7 @@ def roomier(slides: Slides, needed: int) -> Slides:
 def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
     """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice."""
     count, width = 0, U.shape[1]
-    basis = np.empty((slides.which.shape[1], width))
+    basis = table_of(slides.which.shape[1], width)
     for g in range(row.size):
         if row[g] != SLIDE:
             continue
@@ -87,6 +102,20 @@ def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
 
 
 @inner
+def sliding_among(row: Gates, zero: Index) -> Index:
+    """The places in `zero` of groups that slide."""
+    count = 0
+    for g in zero:
+        count += 1 if row[g] == SLIDE else 0
+    places, count = indices(count), 0
+    for i in range(zero.size):
+        if row[zero[i]] == SLIDE:
+            places[count] = i
+            count += 1
+    return places
+
+
+@inner
 def box_least_squares(
     zero: Index, row: Gates, D: Array, F0: Array, F1: Array, geometry: Geometry, still: float
 ) -> bool:
@@ -96,15 +125,15 @@ def box_least_squares(
     principal pivoting (Murty), which is finite for a positive definite Gram matrix.
     """
     count = zero.size
-    b, F = np.empty(count), np.empty(count)
+    b, F = row_of(count), row_of(count)
     for i in range(count):
         b[i] = dot(geometry.U[zero[i]], D)
     for _ in range(100 + 20 * count):
-        free = positions(row[zero], SLIDE, -1)
+        free = sliding_among(row, zero)
         for i in range(count):
             F[i] = F1[zero[i]] if row[zero[i]] == ON else F0[zero[i]]
         if free.size > 0:
-            A, right = np.empty((free.size, free.size)), np.empty(free.size)
+            A, right = table_of(free.size, free.size), row_of(free.size)
             for k in range(free.size):
                 right[k] = b[free[k]]
                 for i in range(count):
@@ -140,14 +169,21 @@ def box_least_squares(
 
 
 @inner
-def attracting(zero: Index, sign: float, F0: Array, F1: Array, wanted: bool) -> Index:
-    """Those of the groups `zero` that attract, or those that do not."""
-    chosen, count = np.empty(zero.size, np.int64), 0
+def attracting(zero: Index, sign: float, F0: Array, F1: Array) -> tuple[Index, Index]:
+    """Those of the groups `zero` that attract, and those that do not."""
+    count = 0
     for g in zero:
-        if (sign * (F1[g] - F0[g]) > 0.0) == wanted:
-            chosen[count] = g
+        count += 1 if sign * (F1[g] - F0[g]) > 0.0 else 0
+    held, loose = indices(count), indices(zero.size - count)
+    count = 0
+    for i in range(zero.size):
+        g = zero[i]
+        if sign * (F1[g] - F0[g]) > 0.0:
+            held[count] = g
             count += 1
-    return chosen[:count].copy()
+        else:
+            loose[i - count] = g
+    return held, loose
 
 
 @inner
@@ -157,12 +193,13 @@ def resolve(
     """Gates of one neuron on its zero set. `sign` is that of a; gates outside `zero` are fixed; D
     is scratch space."""
     still = STILL * largest(F0, F1)
-    held, loose = attracting(zero, sign, F0, F1, True), attracting(zero, sign, F0, F1, False)
+    held, loose = attracting(zero, sign, F0, F1)
     for g in loose:
         row[g] = OFF if row[g] == SLIDE else row[g]
     sound = True
+    guess = gate_table(1, row.size)[0]
     for _ in range(1 + zero.size):
-        guess = row.copy()
+        copy(row, guess)
         for g in held:
             row[g] = SLIDE
         pull(row, F0, F1, geometry.U, D)
@@ -183,11 +220,11 @@ def resolve(
 @inner
 def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
     """⟨D, u_g⟩ with the sliding directions projected out of D."""
-    held = positions(row, SLIDE, -1)
+    held = sliding_groups(row)
     velocity = dot(D, geometry.U[g])
     if held.size == 0:
         return velocity
-    A, right = np.empty((held.size, held.size)), np.empty(held.size)
+    A, right = table_of(held.size, held.size), row_of(held.size)
     for i in range(held.size):
         right[i] = dot(D, geometry.U[held[i]])
         for k in range(held.size):
@@ -205,9 +242,9 @@ def cross(
     """Update one neuron's gates where it reaches zero on group g (from an OFF or ON gate)."""
     if sign * (F1[g] - F0[g]) > 0.0:
         row[g] = SLIDE
-        return resolve(positions(row, SLIDE, g), row, sign, F0, F1, geometry, D)
+        return resolve(sliding_groups(row), row, sign, F0, F1, geometry, D)
     row[g] = OFF if row[g] == ON else ON
-    zero = positions(row, SLIDE, -1)
+    zero = sliding_groups(row)
     return resolve(zero, row, sign, F0, F1, geometry, D) if zero.size > 0 else True
 
 
@@ -218,8 +255,8 @@ def noted(log: Log, t: float, j: int, before: Gates, after: Gates) -> Log:
         if before[g] == after[g]:
             continue
         if log.filled[0] == log.rows.shape[0]:
-            rows = np.empty((2 * log.rows.shape[0], 5))
-            rows[: log.filled[0]] = log.rows
+            rows = table_of(2 * log.rows.shape[0], log.rows.shape[1])
+            copy_table(log.rows, rows)
             log = Log(rows, log.filled)
         row = log.rows[log.filled[0]]
         row[0], row[1], row[2], row[3], row[4] = t, j, g, before[g], after[g]

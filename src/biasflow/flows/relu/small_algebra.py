@@ -1,20 +1,72 @@
 """Small vector algebra for the kernels: plain loops, which compile fast and beat calls at these
-sizes."""
+sizes.
+
+Arrays are made here only, and one way each: every other way to make, fill or compare arrays, and
+every mix of types in `min` and `max`, would be a kernel more to compile. So would be every literal
+number that is passed to a kernel.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import inner, stamp_of_folder
-from .layout import FIRST, Gates
+from .layout import FIRST, SLIDE, Gates
 
 STAMP = stamp_of_folder(__file__)
 """Changes with any module of kernels of the ReLU flow."""
 SMALL_PRODUCT = 6000
 """Multiplications below which plain loops beat a call of BLAS."""
+
+
+@inner
+def row_of(count: int) -> Array:
+    return np.empty(count)
+
+
+@inner
+def table_of(rows: int, columns: int) -> Array:
+    return np.empty((rows, columns))
+
+
+@inner
+def stack_of(tables: int, rows: int, columns: int) -> Array:
+    return np.empty((tables, rows, columns))
+
+
+@inner
+def indices(count: int) -> Index:
+    return np.zeros(count, np.int64)
+
+
+@inner
+def index_table(rows: int, columns: int) -> Index:
+    return np.empty((rows, columns), np.int64)
+
+
+@inner
+def gate_table(rows: int, columns: int) -> Gates:
+    return np.empty((rows, columns), np.int8)
+
+
+@inner
+def gate_stack(tables: int, rows: int, columns: int) -> Gates:
+    return np.empty((tables, rows, columns), np.int8)
+
+
+@inner
+def larger(a: float, b: float) -> float:
+    return b if b > a else a
+
+
+@inner
+def smaller(a: float, b: float) -> float:
+    return b if b < a else a
 
 
 @inner
@@ -35,7 +87,7 @@ def largest(F0: Array, F1: Array) -> float:
     """The largest size of an entry of either."""
     top = 0.0
     for i in range(F0.size):
-        top = max(top, abs(F0[i]), abs(F1[i]))
+        top = larger(top, larger(abs(F0[i]), abs(F1[i])))
     return top
 
 
@@ -46,9 +98,23 @@ def fill(u: Array, value: float) -> None:
 
 
 @inner
-def copy(source: Array, target: Array) -> None:
+def copy(source: NDArray[Any], target: NDArray[Any]) -> None:
     for i in range(source.size):
         target[i] = source[i]
+
+
+@inner
+def fill_table(table: Array, value: float) -> None:
+    for j in range(table.shape[0]):
+        for i in range(table.shape[1]):
+            table[j, i] = value
+
+
+@inner
+def copy_table(source: NDArray[Any], target: NDArray[Any]) -> None:
+    for j in range(source.shape[0]):
+        for i in range(source.shape[1]):
+            target[j, i] = source[j, i]
 
 
 @inner
@@ -84,16 +150,14 @@ def assemble(Q: Array, U: Array, out: Array) -> None:
 
 
 @inner
-def positions(row: Gates, gate: int, extra: int) -> Index:
-    """Where a row of gates has this gate, and one more place."""
+def sliding_groups(row: Gates) -> Index:
+    """Where a row of gates has SLIDE."""
     count = 0
     for g in range(row.size):
-        if row[g] == gate or g == extra:
-            count += 1
-    places = np.empty(count, np.int64)
-    count = 0
+        count += 1 if row[g] == SLIDE else 0
+    places, count = indices(count), 0
     for g in range(row.size):
-        if row[g] == gate or g == extra:
+        if row[g] == SLIDE:
             places[count] = g
             count += 1
     return places
@@ -108,7 +172,7 @@ def solve(A: Array, b: Array) -> None:
             total = A[i, k]
             for p in range(k):
                 total -= A[i, p] * A[k, p]
-            A[i, k] = math.sqrt(max(total, 1e-300)) if i == k else total / A[k, k]
+            A[i, k] = math.sqrt(larger(total, 1e-300)) if i == k else total / A[k, k]
     for i in range(n):
         for k in range(i):
             b[i] -= A[i, k] * b[k]

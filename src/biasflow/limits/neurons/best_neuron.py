@@ -12,6 +12,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,12 @@ WALK_RATE = 1e7
 """Faces × dimension that an exact search visits in a second, cautiously."""
 STRESS = 1000
 """Random starts of either sign before a guess is believed."""
+CONES_SHARE = 0.7
+"""Share of the time for a proof that cones get before a relaxation is tried."""
+LOOSE = 1.2
+"""Bound, relative to the one aimed at, above which it is."""
+AIMED = 1e-6
+"""Relative rounding up to which a bound counts as the one aimed at."""
 SPANNING = 20
 """Tries at neurons whose features span those of all networks."""
 LARGEST = 400
@@ -51,6 +58,14 @@ class Answer:
     kind: str
 
 
+class Proof(NamedTuple):
+    """A proven bound on the largest gain under weights q, and how it was proven."""
+
+    upper: float
+    q: Array
+    how: str
+
+
 class Oracle(ABC):
     """Finds the best neurons for samples' rows (n, r) of rank r."""
 
@@ -69,10 +84,10 @@ class Oracle(ABC):
         """The same where nothing better seems to exist: with more effort, until the deadline."""
         return self.best(q, starts, floor)
 
-    def proven(self, targets: Array, q: Array, deadline: float) -> tuple[float, Array]:
-        """A bound on the largest gain under weights near q with ⟨targets, q⟩ = 1, and the
-        weights."""
-        return np.inf, q
+    def proven(self, targets: Array, q: Array, aim: float, deadline: float) -> Proof:
+        """A bound on the largest gain under q, or weights near it with ⟨targets, q⟩ = 1; below
+        `aim` it is good enough."""
+        return Proof(np.inf, q, "")
 
 
 class SearchOracle(Oracle):
@@ -92,8 +107,27 @@ class SearchOracle(Oracle):
         effort = WALK_RATE * (deadline - time.monotonic())
         return self.search(q, starts, floor, effort, STRESS)
 
-    def proven(self, targets: Array, q: Array, deadline: float) -> tuple[float, Array]:
-        return proven_level(self.rows, targets, q, deadline)
+    def proven(self, targets: Array, q: Array, aim: float, deadline: float) -> Proof:
+        now = time.monotonic()
+        upper = self.bounded(q, aim, now + CONES_SHARE * (deadline - now))
+        if upper > LOOSE * aim:
+            relaxed, weights = proven_level(self.rows, targets, q, deadline)
+            if relaxed < upper:
+                return Proof(relaxed, weights, "a relaxation")
+        ended = "" if upper <= aim * (1 + AIMED) else ", which time ended"
+        return Proof(upper, q, "branch and bound over cones" + ended)
+
+    def bounded(self, q: Array, aim: float, deadline: float) -> float:
+        """A bound on the largest gain under q by cones; infinite where the rank is too high."""
+        from . import cone_branching
+
+        on = q != 0
+        reduced, _, lost = _in_their_span(self.rows[on])
+        if not 2 <= reduced.shape[1] <= cone_branching.HIGHEST:
+            return np.inf
+        deadline += cone_branching.ready()
+        bound = cone_branching.bound_by_cones(reduced, q[on], aim, deadline)
+        return bound + float(np.abs(q[on]) @ lost)
 
     def search(
         self, q: Array, starts: Neurons, floor: float, effort: float, restarts: int

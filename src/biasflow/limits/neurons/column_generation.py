@@ -32,6 +32,8 @@ class Effort:
     """When no new round starts any more, by time.monotonic()."""
     proof_until: float
     """When the search for a proof of the upper bound ends, where faces are too many."""
+    proof_gap: float = 1e-3
+    """Relative gap that a proof need not go below: cones crawl there."""
     rounds: int = 1000
     """Most programs."""
     new: int = 20
@@ -50,7 +52,8 @@ class Bracket:
 
     weights: the q that proves `upper`. kind: 'exact' where `upper` is the largest gain under them,
     'bound' where it is only above it. guess: what a heuristic search believes the upper bound to
-    be, under its own weights. history: seconds, lower, upper, guess."""
+    be, under its own weights. proof: how a bound was proven. history: seconds, lower, upper,
+    guess."""
 
     neurons: Neurons
     masses: Array
@@ -63,6 +66,7 @@ class Bracket:
     rounds: int = 0
     met: int = 0
     stopped: str = ""
+    proof: str = ""
     history: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     @property
@@ -129,10 +133,12 @@ def generate(
     except ConvergenceError as failure:
         late = time.monotonic() >= effort.search_until
         bracket.stopped = bracket.stopped or ("time is up" if late else str(failure))
-    if bracket.guess < bracket.upper and bracket.guess_weights is not None:
-        upper, q = oracle.proven(master.targets, bracket.guess_weights, effort.proof_until)
-        if upper < bracket.upper:
-            bracket.upper, bracket.weights, bracket.kind = max(upper, bracket.lower), q, "bound"
+    if bracket.gap > effort.gap and bracket.guess_weights is not None:
+        aim = bracket.lower * (1 + max(effort.proof_gap, 0.9 * effort.gap))
+        proof = oracle.proven(master.targets, bracket.guess_weights, aim, effort.proof_until)
+        if proof.upper < bracket.upper:
+            bracket.upper, bracket.weights = max(proof.upper, bracket.lower), proof.q
+            bracket.kind, bracket.proof = "bound", proof.how
     return bracket
 
 

@@ -62,14 +62,15 @@ def f1_max_margin(
     time, or of digits where inputs of opposite classes agree to six or more relative to ‖(x, 1)‖:
     dual allows for rounding. For d = 1 rationals close the bracket then; residual says by which
     share of γ₁ the neurons, in floats, miss it. Where there are too many faces (upper_kind
-    'bound'), dual is proven by a relaxation, and loose, while heuristic_upper holds what the best
-    search found: no proof.
+    'bound'), dual is proven by branch and bound over cones of directions, for d ≤ 9, or by a
+    relaxation, while heuristic_upper holds what the best search found: no proof. The note says
+    which, and `benchmarks/margin_brackets.py` how far they get.
 
     gap: relative gap to reach; time_s: no new round starts after that many seconds (the last
-    program and proof come on top); Ctrl-C ends the rounds and keeps the bracket. The same key gives
-    the same result if time does not run out. stats: weights p, relative_gap, upper_kind,
-    heuristic_upper, stopped (why), rounds, met (neurons tried), history (seconds, lower, upper, and
-    what was believed), note.
+    program and the rest of a proof come on top, a sixth of it); Ctrl-C ends the rounds and keeps
+    the bracket. The same key gives the same result if time does not run out. stats: weights p,
+    relative_gap, upper_kind, heuristic_upper, stopped (why), rounds, met (neurons tried), history
+    (seconds, lower, upper, and what was believed), note.
     """
     gap, time_s, key = (
         positive_float("gap", gap),
@@ -242,7 +243,7 @@ def _note(bracket: Bracket, data: Labelled) -> str:
     return (
         f"inputs of dimension {data.rows.shape[1] - 1}: {faces:.1g} faces are too many for an "
         "exact search in the time given; "
-        "the upper bound is proven, and loose"
+        f"the upper bound is proven by {bracket.proof or 'faces under other weights'}"
     )
 
 

@@ -20,6 +20,8 @@ from .f1_margin import RESTARTS, STREAM, margin_bracket
 from .labelled_inputs import Labelled, read_labelled, without_bias
 from .relaxation import bounded_gain
 
+CLOSE = 1.001
+"""Bound over what was found at which its search may end, where no face is visited."""
 ON_MARGIN = 1e-9
 """Relative distance from the margin at which a sample still counts as on it."""
 
@@ -120,7 +122,10 @@ def _largest_gain(
     found = float(np.ldexp(answer.maximum, unit))
     if answer.kind == "exact":
         return found, "exact", found
-    return max(float(np.ldexp(bounded_gain(rows, signed), unit)), found), "bound", found
+    bound = min(
+        bounded_gain(rows, signed), oracle.bounded(signed, answer.maximum * CLOSE, deadline)
+    )
+    return max(float(np.ldexp(bound, unit)), found), "bound", found
 
 
 def _simplex(weights: ArrayLike, n: int) -> Array:

@@ -20,9 +20,9 @@ from ..matrix_games import Game, solve_game
 from .cell_program import Neuron, Solved, merged, solve_on_cells
 from .columns import Neurons
 
-WORKING = 3
-"""Neurons in a game, per sample, to begin with: those in use and the latest; the last game takes
-all."""
+WORKING, ENOUGH = 3, 200
+"""Neurons in a game beside those in use, the latest first, per sample and at most: more of them
+lengthen every game and save few rounds. The last game takes all."""
 WIDER = 1.5
 """Factor by which a game's room for neurons grows after a round without progress: leaving neurons
 out must not make a cycle."""
@@ -76,7 +76,7 @@ class MarginMaster(Master):
     def __init__(self, rows: Array, y: Array) -> None:
         self.rows, self.targets = rows, y
         self.active, self.used = np.ones(y.size, dtype=bool), np.zeros(0, dtype=np.intp)
-        self.seen, self.room, self.level = 0, WORKING * y.size, 0.0
+        self.seen, self.room, self.level = 0, min(WORKING * y.size, ENOUGH), 0.0
         self.others = np.zeros(0, dtype=np.intp)
 
     def solve(self, columns: Neurons, deadline: float) -> Reached:

@@ -1,0 +1,62 @@
+"""The page while it is made: what is there so far, and what is still to come."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..sweeps import environment
+from .entries import ClaimEntry, FigureEntry, Report
+from .page import render
+
+REST = 10.0
+"""A page is written anew after so many times the time that writing it took: a tenth of the work."""
+
+
+@dataclass
+class GrowingPage:
+    """Entries by id, in whatever order they come; the page has them in the order of its lists."""
+
+    path: Path
+    command: str
+    figure_ids: Sequence[str]
+    claim_ids: Sequence[str]
+    figures: dict[str, FigureEntry] = field(default_factory=dict)
+    claims: dict[str, ClaimEntry] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=environment)
+    _due: float = 0.0
+
+    def report(self, interrupted: bool = False) -> Report:
+        """What there is by now."""
+        made = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return Report(
+            tuple(self.figures[id] for id in self.figure_ids if id in self.figures),
+            tuple(self.claims[id] for id in self.claim_ids if id in self.claims),
+            self.command,
+            self.environment,
+            made,
+            interrupted,
+            tuple(id for id in self.figure_ids if id not in self.figures),
+            tuple(id for id in self.claim_ids if id not in self.claims),
+        )
+
+    def write(self, interrupted: bool = False) -> Report:
+        """Put the page where it belongs, whole."""
+        begun, report = time.monotonic(), self.report(interrupted)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self.path.with_name(f".{self.path.name}")
+        unfinished.write_text(render(report), encoding="utf-8")
+        os.replace(unfinished, self.path)
+        ended = time.monotonic()
+        self._due = ended + REST * (ended - begun)
+        return report
+
+    def grow(self) -> None:
+        """Write it, unless it was written just now."""
+        if time.monotonic() > self._due:
+            self.write()
