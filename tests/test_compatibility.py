@@ -273,3 +273,22 @@ def test_commands(command):
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_effort_and_keys_by_position():
+    np.testing.assert_array_equal(
+        bf.data.sparse_regression(4, 9, 2, 0.1, 7).X, bf.data.sparse_regression(4, 9, 2, key=7).X
+    )
+    assert bf.data.hypercube(3, 5, 1).X.shape == (3, 5)
+    assert bf.data.orthonormal(3, 5, 1).X.shape == (3, 5)
+    assert bf.data.completion((3, 3), 1, 5, 2).n == 5
+    assert bf.data.gaussian_teacher(4, 5, 2, 1).n == 4
+    assert bf.data.circle_teacher(6, 3, 1, True).n == 6
+    assert bf.data.cluster_classes(2, 1, "code").shape == (4,)
+    assert check_limit(bf.f1_max_margin(PLANE, SIGNS, 1e-6, 30.0, 1)).objective > 0
+    model, ds, start = diagonal()
+    run = bf.gradient_descent(model, ds, bf.SquareLoss("half"), start, 1e-3, 20, 2, 3)
+    limit, _ = bf.effective_limit(model, ds, bf.SquareLoss("half"), start, 1e-3, 20, None, 0)
+    assert run.problem.params0 is run.problem.start and limit.value.shape == (7,)
+    assert bf.verify("W/thm1", None, 0).status == "holds"
+    assert bf.Evidence(run.problem, None, None, 5.0).problem is run.problem

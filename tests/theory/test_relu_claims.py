@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.theory.relu import flow_convergence as convergence
+from biasflow.theory.relu import polyak_inequality
 from biasflow.theory.relu.relu_examples import (
     _gaussian_labels,
     general_problem,
@@ -164,7 +164,7 @@ def test_lemma_14_as_printed_is_false_where_neurons_are_off():
     least = min(float(cluster.size(off)) for cluster in s.clusters) / s.n
     assert all(not np.any(leaf) for leaf in gradient)
     assert 2 * loss * least > 1
-    assert convergence._quotient(s, off) is None
+    assert polyak_inequality._quotient(s, off) is None
 
 
 def test_tiny_labels_do_not_make_the_limit_empty():

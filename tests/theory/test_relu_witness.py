@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.theory.handed_in_flows import flow_defect
 from biasflow.theory.relu.relu_examples import general_problem, orthonormal_problem
 from biasflow.theory.relu.relu_witness import gated_flow
-from biasflow.theory.witness import flow_defect
 
 
 def distance(one, other):

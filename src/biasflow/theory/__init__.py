@@ -2,13 +2,14 @@
 
 from .comparison import Comparison, compare
 from .evidence import Evidence
-from .falsification import Falsification, falsify, problem_at, tightest_known
+from .falsification import Falsification, falsify, tightest_known
+from .handed_in_flows import Checkpoints
 from .margin.margin_setting import Alternating, Clusters, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
+from .problem_moves import problem_at
 from .verdicts import Check, Claim, Hypothesis, Kind, Status, Verdict
 from .verification import REGISTER, claim, claims, verify
-from .witness import Checkpoints
 
 __all__ = [
     "REGISTER",

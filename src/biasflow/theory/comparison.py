@@ -15,10 +15,10 @@ from .._core.trees import leaves
 from ..errors import InputError
 from ..models import Particles, TwoLayer
 from .evidence import Evidence
+from .handed_in_flows import as_trajectory, flow_defect
 from .judgement import judge
 from .verdicts import Status, Verdict
 from .verification import claim, no_flow
-from .witness import as_trajectory, flow_defect
 
 COMPARED = ("W/thm1", "W/thm2", "W/thm3", "W/lem4", "R/thm2.2", "R/eq3", "R/sharp")
 """Claims about one trajectory and its limit."""

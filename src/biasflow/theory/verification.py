@@ -16,12 +16,12 @@ from ..errors import InputError
 from ..models import TwoLayerParams
 from . import margin, mirror, regimes, relu
 from .evidence import Evidence
+from .handed_in_flows import Checkpoints, as_trajectory, flow_defect, start_of
 from .judgement import judge
 from .margin.margin_setting import Alternating, Clusters, Scores
 from .mirror.ablations import PowerProblem
 from .mirror.legendre import LegendreProblem
 from .verdicts import Claim, Status, Verdict
-from .witness import Checkpoints, as_trajectory, flow_defect, start_of
 
 PROBLEMS = (
     Problem,

@@ -7,9 +7,10 @@ import pytest
 
 import biasflow as bf
 from biasflow.errors import InputError, RefusedError, ScaleError
+from biasflow.theory.handed_in_flows import same_problem
 from biasflow.theory.relu.relu_examples import orthonormal_problem
 from biasflow.theory.relu.relu_setting import Setting
-from biasflow.theory.witness import same_problem, witness_flow
+from biasflow.theory.witness import witness_flow
 
 LOG_TINY = -11000 * np.log(10)
 

@@ -21,27 +21,35 @@ from ..._core.results import Result, Trajectory
 from ..hypotheses import LARGEST_LOG_R
 from .formulas import Formulas, formulas_of
 
-CONVERGED_LOSS = 1e-20
-"""Loss, relative to its start, at which the flow has ended."""
-STILL_GRADIENT = 1e-11
-"""Gradient, relative to its start, at which a flow that does not interpolate has ended: near a
-saddle it is not small."""
-LOOSER_FACTOR = 100.0
-"""Times the tolerance of the second run, whose distance from the first is the error."""
+
+@dataclass(frozen=True)
+class WitnessControls:
+    """How a flow is followed in β, and when it has ended."""
+
+    converged_loss: float = 1e-20
+    """Loss, relative to its start, at which the flow has ended."""
+    still_gradient: float = 1e-11
+    """Gradient, relative to its start, at which a flow that does not interpolate has ended: near a
+    saddle it is not small."""
+    looser_factor: float = 100.0
+    """Times the tolerance of the second run, whose distance from the first is the error."""
+    finest_rtol: float = 1e-13
+    """Least relative tolerance that LSODA can honour."""
+    small_share: float = 1e-3
+    """Times the tolerance and the coordinate's own length: the absolute error allowed, so that β
+    near zero is followed too. Over the fastest rate: the first step. And the least length."""
+    most_steps: int = 100_000
+    """After which a run is given up."""
+    neighbours: int = 4
+    """Times on each side over which the largest distance of the two runs is taken: where they cross
+    it is zero, the error is not."""
+
+
+CONTROLS = WitnessControls()
 LONGEST_TIME = 1e15
 """Time, in units of the start's own, after which a flow that has not ended is taken as it is."""
-FINEST_RTOL = 1e-13
-"""Least relative tolerance that LSODA can honour."""
-ABSOLUTE_SHARE = 1e-3
-"""Times the tolerance and the coordinate's own length: the absolute error allowed, so that β near
-zero is followed too."""
-MOST_STEPS = 100_000
-"""After which a run is given up."""
 ROUNDING = 8 * float(np.finfo(float).eps)
 """Relative error of β beside the integrator's: a few operations."""
-NEIGHBOURS = 4
-"""Times on each side over which the largest distance of the two runs is taken: where they cross it
-is zero, the error is not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +130,7 @@ def follow(
     own = np.where(
         np.isfinite(f.scale(start)),
         f.scale(start),
-        max(float(np.max(np.abs(start))), ABSOLUTE_SHARE),
+        max(float(np.max(np.abs(start))), CONTROLS.small_share),
     )
     length = np.where(f.signs != 0, 1.0, own)
     if not (np.all(np.isfinite(u0)) and np.all(np.isfinite(velocity))):
@@ -131,10 +139,10 @@ def follow(
     if fastest == 0:
         return Run(field, start, np.zeros(1), [], True)
     bound = LONGEST_TIME / fastest if t1 is None else t1
-    relative = np.where(f.signs != 0, FINEST_RTOL, max(rtol, FINEST_RTOL))
-    absolute = np.where(f.signs != 0, rtol, ABSOLUTE_SHARE * rtol * length)
+    relative = np.where(f.signs != 0, CONTROLS.finest_rtol, max(rtol, CONTROLS.finest_rtol))
+    absolute = np.where(f.signs != 0, rtol, CONTROLS.small_share * rtol * length)
     jacobian = field.jacobian if field.differentiable else None
-    first = min(ABSOLUTE_SHARE / fastest, bound)
+    first = min(CONTROLS.small_share / fastest, bound)
     solver = LSODA(
         field.velocity, 0.0, u0, bound, first_step=first, rtol=relative, atol=absolute, jac=jacobian
     )
@@ -145,8 +153,8 @@ def follow(
         solver.step()
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             return "the primal flow could not be followed: its step fell below rounding"
-        if len(ends) > MOST_STEPS:
-            return f"the primal flow needs more than {MOST_STEPS} steps"
+        if len(ends) > CONTROLS.most_steps:
+            return f"the primal flow needs more than {CONTROLS.most_steps} steps"
         ends.append(float(solver.t))
         pieces.append(solver.dense_output())
         if t1 is None and settled(float(solver.t), field.beta(solver.y)):
@@ -168,7 +176,7 @@ def follow_twice(
     if isinstance(run, str):
         return run
     rough = (
-        follow(field, start, float(run.ends[-1]), LOOSER_FACTOR * rtol, deadline, settled)
+        follow(field, start, float(run.ends[-1]), CONTROLS.looser_factor * rtol, deadline, settled)
         if run.pieces
         else run
     )
@@ -201,14 +209,14 @@ def primal_flow(
     pull0 = float(np.max(np.abs(field.force(start)), initial=0.0))
 
     def settled(t: float, beta: Array) -> bool:
-        if 0.5 * float(np.sum((X @ beta - y) ** 2)) <= CONVERGED_LOSS * loss0:
+        if 0.5 * float(np.sum((X @ beta - y) ** 2)) <= CONTROLS.converged_loss * loss0:
             return True
         force = field.force(beta)
         held = f.signs * force < 0  # towards the wall of a half-line: β decays, whatever the force
         pulled = float(np.max(np.abs(force[~held]), initial=0.0))
         return (
-            pulled <= STILL_GRADIENT * pull0
-            and float(np.sum(np.abs(beta * force)[held])) <= CONVERGED_LOSS * loss0
+            pulled <= CONTROLS.still_gradient * pull0
+            and float(np.sum(np.abs(beta * force)[held])) <= CONTROLS.converged_loss * loss0
         )
 
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -222,11 +230,11 @@ def primal_flow(
         f,
         states,
         np.array([rough.at(t) for t in saved]),
-        np.where(saved > 0, max(rtol, FINEST_RTOL), 0.0),
+        np.where(saved > 0, max(rtol, CONTROLS.finest_rtol), 0.0),
     )
     loss = 0.5 * np.sum((states @ X.T - y) ** 2, axis=1)
     result = Result.REACHED_T1 if t1 is not None or not run.ended else Result.CONVERGED
-    if result is Result.CONVERGED and loss[-1] > CONVERGED_LOSS * loss0:
+    if result is Result.CONVERGED and loss[-1] > CONTROLS.converged_loss * loss0:
         result = Result.STATIONARY
     stats = {"method": "primal", "steps": len(run.ends) - 1, "spread": spread}
     return Trajectory(saved, states, loss, np.max(spread, axis=1), (), stats, result, m, run.at)
@@ -261,4 +269,6 @@ def enveloped(distance: Array) -> Array:
     """The largest of a distance at neighbouring times."""
     from scipy.ndimage import maximum_filter1d
 
-    return np.asarray(maximum_filter1d(distance, 2 * NEIGHBOURS + 1, axis=0, mode="nearest"))
+    return np.asarray(
+        maximum_filter1d(distance, 2 * CONTROLS.neighbours + 1, axis=0, mode="nearest")
+    )

@@ -11,6 +11,7 @@ from . import (
     minimal,
     nearly,
     phase_times as timeline,
+    polyak_inequality,
     relaxations,
     relu_assumptions as assumptions,
     remarks,
@@ -27,6 +28,7 @@ CLAIMS = (
     + early_equations.CLAIMS
     + early_lemmas.CLAIMS
     + convergence.CLAIMS
+    + polyak_inequality.CLAIMS
     + landscape.CLAIMS
     + ending.CLAIMS
     + minimal.CLAIMS

@@ -22,35 +22,43 @@ from ...models import TwoLayerParams
 from .dop853_step import AT_POINTS, POINTS, basis, dense, stages, step_error
 from .kink_sides import HIGH, KINK, LOW, SLIDE, START_KINK, VELOCITY_ROUNDING, Groups, Network
 
-CONVERGED_LOSS = 1e-20
-"""Loss, relative to its start, at which the flow has ended."""
-STILL_FACTOR = 10.0
-"""Times the tolerance of a step: velocity of a neuron over the fastest rate at the start and the
-largest neuron, and its growth rate over that rate, at which it stands still. Steps at the limit of
-stability leave about that much."""
-LOOSER_FACTOR = 100.0
-"""Times the tolerance of the second run, whose distance from the first is the error."""
-LOCAL_SHARE = 0.1
-"""Share of the tolerance that a step may use."""
-FINEST_RTOL = 1e-14
-"""Tolerance of a step below which rounding decides."""
-FIRST_STEP = 1e-2
-"""First step in units of the fastest neuron's rate."""
-SLIDE_BLUR = 10.0
-"""Times the tolerance of a step by which what neurons add to h may be off where the end of a slide
-is looked for."""
-MOST_STEPS = 100_000
-"""Steps after which a flow is given up."""
-STEADY_VELOCITY = 1e-13
-"""Velocity of a neuron across itself, over the fastest rate at the start and its size, that is
-rounding: it does not turn."""
-NEARLY_STEADY_VELOCITY = 1e-8
-"""The same where a flow is about to be steady: half its step then, since steps at the limit of
-stability leave noise."""
-UNSEEN_SHARE = 1e-17
-"""What neurons that grow add to h, over the smallest label, below which no other notices."""
-EXPONENT_BITS = 64
-"""Binary digits by which a neuron may leave one before it is written with another exponent."""
+
+@dataclass(frozen=True)
+class WitnessControls:
+    """How a flow is followed in the weights, and when it has ended."""
+
+    converged_loss: float = 1e-20
+    """Loss, relative to its start, at which the flow has ended."""
+    still_factor: float = 10.0
+    """Times the tolerance of a step: velocity of a neuron over the fastest rate at the start and
+    the largest neuron, and its growth rate over that rate, at which it stands still. Steps at the
+    limit of stability leave about that much."""
+    looser_factor: float = 100.0
+    """Times the tolerance of the second run, whose distance from the first is the error."""
+    local_share: float = 0.1
+    """Share of the tolerance that a step may use."""
+    finest_rtol: float = 1e-14
+    """Tolerance of a step below which rounding decides."""
+    first_step: float = 1e-2
+    """First step in units of the fastest neuron's rate."""
+    slide_blur: float = 10.0
+    """Times the tolerance of a step by which what neurons add to h may be off where the end of a
+    slide is looked for."""
+    most_steps: int = 100_000
+    """Steps after which a flow is given up."""
+    steady_velocity: float = 1e-13
+    """Velocity of a neuron across itself, over the fastest rate at the start and its size, that is
+    rounding: it does not turn."""
+    nearly_steady_velocity: float = 1e-8
+    """The same where a flow is about to be steady: half its step then, since steps at the limit of
+    stability leave noise."""
+    unseen_share: float = 1e-17
+    """What neurons that grow add to h, over the smallest label, below which no other notices."""
+    exponent_bits: int = 64
+    """Binary digits by which a neuron may leave one before it is written with another exponent."""
+
+
+CONTROLS = WitnessControls()
 
 
 @dataclass
@@ -136,7 +144,7 @@ def gated_flow(
     if isinstance(main, str):
         return main
     end = float(main.ends[-1])
-    rough = _followed(problem, end, LOOSER_FACTOR * rtol, deadline) if end > 0 else main
+    rough = _followed(problem, end, CONTROLS.looser_factor * rtol, deadline) if end > 0 else main
     if isinstance(rough, str):
         return rough
     saved = main.ends if wanted is None else wanted
@@ -182,7 +190,7 @@ def _distances(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[fl
 
 
 def _followed(problem: Problem, t1: float | None, rtol: float, deadline: float) -> _Run | str:
-    march = _March(problem, max(LOCAL_SHARE * rtol, FINEST_RTOL))
+    march = _March(problem, max(CONTROLS.local_share * rtol, CONTROLS.finest_rtol))
     failure = march.begin()
     if failure is not None:
         return failure
@@ -197,8 +205,8 @@ def _followed(problem: Problem, t1: float | None, rtol: float, deadline: float) 
                 f"the weights took longer than the time limit (t = {march.t:.4g}, "
                 f"{len(run.pieces)} steps)"
             )
-        if len(run.pieces) >= MOST_STEPS:
-            return f"the weights took more than {MOST_STEPS} steps (t = {march.t:.4g})"
+        if len(run.pieces) >= CONTROLS.most_steps:
+            return f"the weights took more than {CONTROLS.most_steps} steps (t = {march.t:.4g})"
         outcome = march.advance(t1)
         if isinstance(outcome, str):
             return outcome
@@ -218,7 +226,9 @@ class _March:
         )
         self.phi = np.column_stack([a, W]) * np.exp(log_scale - exponents * np.log(2))[:, None]
         smallest = np.abs(problem.data.y[problem.data.y != 0])
-        self.unseen = np.log(UNSEEN_SHARE * np.min(smallest) / len(a)) if smallest.size else -np.inf
+        self.unseen = (
+            np.log(CONTROLS.unseen_share * np.min(smallest) / len(a)) if smallest.size else -np.inf
+        )
         self.calm = np.inf
         self.tolerance, self.t = tolerance, 0.0
         self.events: list[GateEvent] = []
@@ -248,7 +258,7 @@ class _March:
         velocity = net(phi)
         self.rate0 = float(np.max(self._rates(velocity), initial=0.0))
         self.loss0 = net.value(phi)
-        self.step = FIRST_STEP / self.rate0 if self.rate0 > 0 else np.inf
+        self.step = CONTROLS.first_step / self.rate0 if self.rate0 > 0 else np.inf
         return None if np.isfinite(self.loss0) else "the loss at the start is not finite"
 
     def _rates(self, velocity: Array) -> Array:
@@ -271,7 +281,7 @@ class _March:
         if t1 is not None:
             return Result.REACHED_T1, self.t >= t1
         value = self.net.value(self.phi)
-        if self.net.loss.attained and value <= CONVERGED_LOSS * self.loss0:
+        if self.net.loss.attained and value <= CONTROLS.converged_loss * self.loss0:
             return Result.CONVERGED, True
         if self.rate0 == 0:
             return Result.DEAD, True
@@ -279,7 +289,7 @@ class _March:
         sizes = np.ldexp(
             np.max(np.abs(self.phi), axis=1), self.net.exponents - int(np.max(self.net.exponents))
         )
-        still = STILL_FACTOR * self.tolerance * self.rate0
+        still = CONTROLS.still_factor * self.tolerance * self.rate0
         moving = self._rates(velocity) * sizes > still * np.max(sizes)
         squares = np.maximum(np.sum(self.phi**2, axis=1), np.finfo(float).tiny)
         growing = np.sum(velocity * self.phi, axis=1) / squares > still
@@ -300,13 +310,13 @@ class _March:
         )
         # whoever is seen by the others has to rest
         scales = [turning, *np.abs(rates[self._seen()])]
-        if max(scales) > NEARLY_STEADY_VELOCITY * self.rate0:
+        if max(scales) > CONTROLS.nearly_steady_velocity * self.rate0:
             self.calm = np.inf
             return None
-        if max(scales) > STEADY_VELOCITY * self.rate0:
+        if max(scales) > CONTROLS.steady_velocity * self.rate0:
             self.calm = min(self.calm, self.step / 2)
             return None
-        rates[(np.abs(rates) <= STEADY_VELOCITY * self.rate0) | self._seen()] = 0.0
+        rates[(np.abs(rates) <= CONTROLS.steady_velocity * self.rate0) | self._seen()] = 0.0
         grows = rates > 0
         if not np.any(grows):
             return None
@@ -347,7 +357,7 @@ class _March:
             if error <= 1:
                 break
             h *= max(0.2, 0.9 * error ** (-1 / 8)) if np.isfinite(error) else 0.1
-            if h <= 1e-14 * max(self.t, FIRST_STEP / max(self.rate0, 1e-300) * 1e-6):
+            if h <= 1e-14 * max(self.t, CONTROLS.first_step / max(self.rate0, 1e-300) * 1e-6):
                 return f"the step fell below rounding at t = {self.t:.4g}"
         grown = h * min(5.0, 0.9 * max(error, 1e-12) ** (-1 / 8))
         F = dense(net, phi, new, K, h)
@@ -365,7 +375,7 @@ class _March:
             failure = self._decide(j, g)
             if failure is not None:
                 return failure
-        self._rescale(EXPONENT_BITS)
+        self._rescale(CONTROLS.exponent_bits)
         return piece
 
     def _piece(self, h: float, phi: Array, F: Array) -> _Piece:
@@ -409,7 +419,7 @@ class _March:
             outputs = np.sign(phi[:, 0]) * state[:, 0] / size
             return min(
                 (min(room, float(outputs[j])) + VELOCITY_ROUNDING, j, g)
-                for room, j, g in self.net.rooms(state, SLIDE_BLUR * self.tolerance)
+                for room, j, g in self.net.rooms(state, CONTROLS.slide_blur * self.tolerance)
             )
 
         if tightest(1.0)[0] >= 0:  # at the end, where the state is the most accurate
