@@ -119,7 +119,7 @@ def kernel(problem: Any, rtol: float, times: Any) -> Any:
 
     request = FlowRequest.read(None, rtol, times)
     flow, controls, _ = prepared(bf.models.mirror(problem), 1.0, request, never())
-    some = controls._replace(most_steps=len(flow.pieces))
+    some = controls._replace(most_steps=len(flow.times) - 1)
     return march, (flow, some, Progress(0.0, 0.0))
 
 

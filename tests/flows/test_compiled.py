@@ -336,7 +336,7 @@ def test_the_slope_is_that_of_the_dense_output():
 def test_a_long_march_empties_its_record(small, monkeypatch):
     """Steps beyond what one call has room for are those of a march with more room."""
     whole = compiled(bf.potentials.Hypentropy(1e-20), small.X, small.y)
-    monkeypatch.setattr("biasflow.flows.mirror.compiled_march.RECORD_ROOM", 64)
+    monkeypatch.setattr("biasflow.flows.mirror.compiled_room.RECORD_ROOM", 64)
     parts = compiled(bf.potentials.Hypentropy(1e-20), small.X, small.y)
     assert len(whole.times) > 200 and np.array_equal(whole.times, parts.times)
     assert np.array_equal(whole.states, parts.states)

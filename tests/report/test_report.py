@@ -313,9 +313,9 @@ def test_the_page_grows_and_says_what_is_still_to_come(tmp_path):
 
     reproduce(tmp_path, "quick", progress=look)
     (_, _, first, refreshed), *_ = seen
-    assert "Still to come: W/fig1, 1 claims of W, 2 claims of R." in first and refreshed
+    assert "Still to come: W/fig1, 1 claim of W, 2 claims of R." in first and refreshed
     (drawn,) = [text for label, done, text, _ in seen if label == "claims" and done == 0]
-    assert "1/1 figures drawn" in drawn and "Still to come: 1 claims of W, 2 claims of R." in drawn
+    assert "1/1 figures drawn" in drawn and "Still to come: 1 claim of W, 2 claims of R." in drawn
     _, text, source = read_page(tmp_path)
     assert "Still to come" not in text and "http-equiv" not in source
     assert not list(tmp_path.glob(".index*"))

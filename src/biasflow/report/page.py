@@ -119,7 +119,7 @@ def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
 def _others(report: Report) -> str:
     """What is not on the page yet: each figure, and how many claims of which papers."""
     claims = Counter(tag_of(id) for id in report.other_claims)
-    counted = (f"{count} claims of {tag}" for tag, count in claims.items())
+    counted = (f"{n} claim{'s' if n > 1 else ''} of {tag}" for tag, n in claims.items())
     return ", ".join([*report.other_figures, *counted])
 
 

@@ -69,7 +69,8 @@ def reproduce(
                     entry = next(checked)
                     page.claims[entry.id] = entry
                     page.grow()
-        tell(len(claim_ids), len(claim_ids), "claims")
+        if claim_ids:
+            tell(len(claim_ids), len(claim_ids), "claims")
     except BaseException:
         page.write(interrupted=True)
         raise

@@ -50,7 +50,8 @@ def pull(X: Any, y: Array, p: Array, squared: bool, pre: Any, rows: Any, G: Any)
         for j in range(source.size):
             slope = 2.0 * source[j] if squared else 1.0
             target[j] = q * slope if source[j] > 0.0 else 0.0
-        rows[used] = X[i]
+        for c in range(X.shape[1]):
+            rows[used, c] = X[i, c]
         used += 1
     np.dot(pre[:used].T, rows[:used], G)
 

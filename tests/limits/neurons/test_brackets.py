@@ -269,7 +269,7 @@ def test_cones_that_time_ends_still_bound():
 
 def test_five_dimensions_are_proven_to_a_thousandth():
     """A relaxation left a factor of two here; and what really proves the bound is said."""
-    ds = bf.data.clusters(60, 5, 3, key=1)
+    ds = bf.data.clusters(40, 5, 3, key=1)
     X = (ds.X - ds.X.mean(axis=0)) / ds.X.std(axis=0)
     limit = bf.limits.f1_max_margin(X, ds.y, gap=1e-2, time_s=30)
     assert limit.stats["relative_gap"] <= 1e-2 and limit.certificate.kind == "exact"

@@ -88,15 +88,16 @@ def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowReques
     deadline = request.deadline
     with deadline.paused():
         from ..._numerics.compilation import announced
-        from .compiled_march import EVALUATIONS, march
+        from .compiled_march import march
+        from .compiled_room import EVALUATIONS
         from .compiled_samples import sample
     with deadline.flag(deadline.both) as stop:
         flow, controls, ending = prepared(problem, speed, request, stop)
         call = partial(announced, "dual flow", march, flow, deadline=deadline)
-        done, times, states, pieces = _marched(flow, controls, call)
+        done, times, record = _marched(flow, controls, call)
     saved = request.saved(times)
     sampled = announced(
-        "dual flow", sample, flow.field, problem.y, times, states, pieces, flow.insides, saved
+        "dual flow", sample, flow.field, problem.y, times, record, flow.insides, saved
     )
     stats = {
         "method": "compiled",
@@ -105,34 +106,33 @@ def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowReques
         "rejected": done.rejected,
     }
     result = ending if done.status == STOPPED else RESULTS[done.status]
-    path = Path(times, states[:, 0], pieces)
+    path = Path(times, record[:, 0], record[:-1, 3:])
     return CompiledFlow(problem.origin, problem.X, problem.y, path, saved, sampled, result, stats)
 
 
 def _marched(
     flow: Any, controls: Controls, call: Callable[[Controls, Progress], Progress]
-) -> tuple[Any, ...]:
-    """How far the march came, times, states and pieces; its record is emptied whenever it is
-    full."""
-    done, parts = Progress(0.0, 0.0), list[tuple[Array, ...]]()
+) -> tuple[Progress, Array, Array]:
+    """How far the march came, and its record, which is emptied whenever it is full."""
+    done, parts = Progress(0.0, 0.0), list[tuple[Array, Array]]()
     while True:
-        first, room = done.steps, done.steps + len(flow.pieces)
+        first, room = done.steps, done.steps + len(flow.times) - 1
         done = call(controls._replace(most_steps=min(controls.most_steps, room)), done)
         kept = done.steps - first
-        record = flow.times[: kept + 1], flow.states[: kept + 1], flow.pieces[:kept]
+        parts.append((flow.times[: kept + 1], flow.record[: kept + 1]))
         if done.status != STEP_LIMIT or done.steps == controls.most_steps:
             break
-        parts.append((record[0][:-1].copy(), record[1][:-1].copy(), record[2].copy()))
-        flow.times[0], flow.states[0], flow.counts[0] = flow.times[kept], flow.states[kept], 0
-    whole = (np.concatenate(found) for found in zip(*parts, record, strict=True))
-    return done, *(whole if parts else record)
+        parts[-1] = flow.times[:kept].copy(), flow.record[:kept].copy()
+        flow.times[0], flow.record[0], flow.counts[0] = flow.times[kept], flow.record[kept], 0
+    times, records = zip(*parts, strict=True)
+    return done, np.concatenate(times), np.concatenate(records)
 
 
 def prepared(
     problem: MirrorProblem, speed: float, request: FlowRequest, stop: Any
 ) -> tuple[Any, Controls, Result]:
     """What `compiled_march.march` is called with, and how a converged flow is called."""
-    from .compiled_march import Aims, flow_of
+    from .compiled_room import Aims, room_for
 
     X, origin, rtol = problem.X, problem.origin, request.rtol
     target, infimum, ending = reachable(problem.potential.half_lines(X.shape[1]), X, problem.y)
@@ -147,12 +147,12 @@ def prepared(
     )
     looks = np.empty(0) if request.times is None else request.times
     end = np.inf if request.t1 is None else request.t1
-    return flow_of(field, aims, looks, stop), Controls(end, MAX_STEPS), ending
+    return room_for(field, aims, looks, stop), Controls(end, MAX_STEPS), ending
 
 
 def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tuple[Any, float]:
     """The flow as the kernels want it, and the relative change of β to come, at most one."""
-    from .compiled_march import Field
+    from .compiled_room import Field
 
     d = X.shape[1]
     factor, inner = (
@@ -171,25 +171,12 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
     scale = np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0)
     shift = np.where(free & ~plain, inner.log_alpha, 0.0)
     sign = np.where(free, 0.0, inner.sign)
-    # in the order of its rows, those of `mirror` first
-    curves = np.stack(
-        [
-            1 / factor,
-            scale,
-            shift,
-            sign,
-            inner.eta,
-            factor,
-            np.where(free, inner.log_alpha, 0.0),
-            floor,
-            norms,
-            log_norms,
-        ]
-    )
+    curve = 1 / factor, scale, shift, sign, inner.eta, factor  # in the order of the rows of curves
+    log_scale = np.where(free, inner.log_alpha, 0.0)
     field = Field(
         X=np.ascontiguousarray(X),
         target=np.ascontiguousarray(target),
-        curves=curves,
+        curves=np.stack([*curve, log_scale, floor, norms, log_norms]),
         speed=float(speed),
         reach=float(np.max(norms / factor)),
         row_sum=float(np.max(np.sum(np.abs(X), axis=1))),

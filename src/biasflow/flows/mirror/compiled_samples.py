@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._numerics import rosenbrock
-from ..._numerics.compilation import entry, finite, inner, stamp
-from . import compiled_march, hypentropy_kernels as kernels
-from .compiled_march import EPS, ETA0, FACTOR, Field
+from ..._numerics.compilation import entry, finite, stamp
+from . import compiled_march, compiled_room, hypentropy_kernels as kernels
+from .compiled_march import EPS, between
+from .compiled_room import ETA0, FACTOR, Field
 from .hypentropy_kernels import (
     INVERSE,
     dual_point,
@@ -38,13 +39,8 @@ def spread(weight: Any, factor: Any, moved: Any) -> float:
     return most
 
 
-_between = inner(rosenbrock.between)
-
-
 def _entry(version: int) -> Any:
-    def sample(
-        field: Field, y: Any, times: Any, states: Any, pieces: Any, insides: Any, saved: Any
-    ) -> Any:
+    def sample(field: Field, y: Any, times: Any, record: Any, insides: Any, saved: Any) -> Any:
         """ν, η, β, ½‖Xβ − y‖², the error of β and those of η at increasing times within the
         integrated interval."""
         (n, d), many = field.X.shape, saved.size
@@ -58,19 +54,15 @@ def _entry(version: int) -> Any:
             inside = k > 0 and times[k] != saved[i]
             share = (saved[i] - times[k - 1]) / (times[k] - times[k - 1]) if inside else 1.0
             for j in range(n):
-                nu[i, j] = states[k, 0, j]
+                nu[i, j] = record[k, 0, j]
                 if inside:
-                    first, second, third = (
-                        pieces[k - 1, 0, j],
-                        pieces[k - 1, 1, j],
-                        pieces[k - 1, 2, j],
-                    )
-                    nu[i, j] = _between(states[k - 1, 0, j], nu[i, j], first, second, third, share)
+                    a, b, c = record[k - 1, 3, j], record[k - 1, 4, j], record[k - 1, 5, j]
+                    nu[i, j] = between(record[k - 1, 0, j], nu[i, j], a, b, c, share)
             dual_point(field.X, nu[i], field.curves[ETA0], inverse, eta[i])
             mirror(eta[i], field.curves, np.inf, beta[i], weight)
             forces(field.X, beta[i], y, 1.0, residual)
             losses[i] = half_square(residual)
-            pair = insides[i] if times[k] != saved[i] else states[k][1:]
+            pair = insides[i] if times[k] != saved[i] else record[k][1:3]
             moves(field.X, pair[0], inverse, off[i])
             moves(field.X, pair[1], inverse, moved)
             for j in range(d):
@@ -85,4 +77,5 @@ def _entry(version: int) -> Any:
     return entry(sample)
 
 
-sample = _entry(stamp(__file__, kernels.__file__, compiled_march.__file__, rosenbrock.__file__))
+SOURCES = compiled_room, compiled_march, kernels, rosenbrock
+sample = _entry(stamp(__file__, *(str(source.__file__) for source in SOURCES)))

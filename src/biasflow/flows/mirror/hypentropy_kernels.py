@@ -74,7 +74,8 @@ def mirror(eta: Any, curves: Any, beyond: float, beta: Any, weight: Any) -> None
 def back(X: Any, nu: Any, out: Any) -> None:
     """Xᵀν, in place, four rows at a time."""
     n, d = X.shape
-    out[:] = 0.0
+    for j in range(d):
+        out[j] = 0.0
     for i in range(0, n - 3, 4):
         p, q, r, s = X[i], X[i + 1], X[i + 2], X[i + 3]
         a, b, c, e = nu[i], nu[i + 1], nu[i + 2], nu[i + 3]
@@ -233,6 +234,14 @@ def subtract_product(S: Any, x: Any, factor: float, out: Any) -> None:
 def copy(source: Any, out: Any) -> None:
     for i in range(source.size):
         out[i] = source[i]
+
+
+@inner
+def add(S: Any, out: Any) -> None:
+    """out ← out + S, square."""
+    for i in range(S.shape[0]):
+        for j in range(S.shape[0]):
+            out[i, j] += S[i, j]
 
 
 @inner

@@ -16,6 +16,7 @@ from .gated_field import (
     conserve,
     field,
     forces,
+    pre_activations,
     predictions,
     remove_sliding,
     respond,
@@ -108,7 +109,7 @@ def place(
 def start_span(Y: Array, geometry: Geometry, slides: Slides, s: Scratch) -> float:
     """The first stage at Y, and with it the start of a span; returns Σ(h − y)²."""
     square = field(Y, geometry, slides, s.work, s.slopes[0])
-    copy_table(s.work.P, s.span.P[START])
+    pre_activations(Y, geometry, s.work, s.span.P[START])
     project(s.slopes[0], geometry.U, geometry.UT, s.span.dP[START])
     return square
 
@@ -198,7 +199,7 @@ def _march(stamp: int) -> Any:
                     code = STEP_TOO_SMALL
                 continue
             counts[ACCEPTED] += 1
-            copy_table(s.work.P, s.span.P[END])
+            pre_activations(s.trial, geometry, s.work, s.span.P[END])
             project(s.slopes[6], geometry.U, geometry.UT, s.span.dP[END])
             frame = Frame(t, h, Y, gates, geometry, invariants, slides, tolerances)
             theta = look(frame, s)

@@ -8,7 +8,16 @@ import math
 from ..._core.arguments import Array
 from ..._numerics.compilation import inner
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
-from .small_algebra import assemble, dot, fill, project, row_of, table_of
+from .small_algebra import (
+    assemble,
+    copy_table,
+    dot,
+    fill,
+    project,
+    row_of,
+    stack_of,
+    table_of,
+)
 
 SMALL_DEFECT = 1e-8
 """Where one Newton step reaches rounding."""
@@ -26,6 +35,8 @@ def workspace(m: int, G: int, width: int) -> Work:
         row_of(G),
         row_of(G),
         row_of(G),
+        stack_of(2, G, m),
+        table_of(5, m),
     )
 
 
@@ -35,6 +46,7 @@ def set_masks(j: int, row: Gates, geometry: Geometry, work: Work) -> None:
     for g in range(row.size):
         work.on[j, g] = 1.0 if row[g] == ON else 0.0
         work.off[j, g] = 1.0 if row[g] == OFF and geometry.two_sided else 0.0
+        work.masks[0, g, j], work.masks[1, g, j] = work.on[j, g], work.off[j, g]
 
 
 @inner
@@ -122,62 +134,83 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
 
 @inner
 def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
-    """The same where the inputs span a plane: one pass over the neurons for the forces, one for the
-    response."""
-    P, on, off, plus, minus, F0, F1, D = (
-        work.P,
-        work.on,
-        work.off,
+    """The same where the inputs span a plane, in loops over neurons that lie side by side; work.P
+    is left alone."""
+    lanes, plus, minus, F0, F1, D = (
+        work.lanes,
         work.plus,
         work.minus,
         work.F0,
         work.F1,
         work.D,
     )
-    ux, uy, slope, two_sided = (
-        geometry.UT[FIRST],
-        geometry.UT[FIRST + 1],
-        geometry.slope,
-        geometry.two_sided,
+    on, off, c, x, y, dx, dy = (
+        work.masks[0],
+        work.masks[1],
+        lanes[0],
+        lanes[1],
+        lanes[2],
+        lanes[3],
+        lanes[4],
     )
+    ux, uy, slope = geometry.UT[FIRST], geometry.UT[FIRST + 1], geometry.slope
     sizes, which, lower, held = slides.sizes, slides.which, slides.lower, slides.held
-    m, G = P.shape
-    fill(plus, 0.0)
-    fill(minus, 0.0)
+    m, G = Y.shape[0], plus.size
     for j in range(m):
-        c, x, y = math.exp(2 * Y[j, RHO]) * Y[j, OUT], Y[j, FIRST], Y[j, FIRST + 1]
-        for g in range(G):
-            p = x * ux[g] + y * uy[g]
-            P[j, g] = p
-            p *= c
-            plus[g] += (on[j, g] + slope * off[j, g]) * p
-            if two_sided:
-                minus[g] -= (slope * on[j, g] + off[j, g]) * p
+        c[j] = math.exp(2 * Y[j, RHO]) * Y[j, OUT]
+        x[j], y[j], dx[j], dy[j] = Y[j, FIRST], Y[j, FIRST + 1], 0.0, 0.0
+    for g in range(G):
+        above, below, a, b = 0.0, 0.0, ux[g], uy[g]
+        if geometry.two_sided:
+            for j in range(m):
+                p = c[j] * (x[j] * a + y[j] * b)
+                above += (on[g, j] + slope * off[g, j]) * p
+                below -= (slope * on[g, j] + off[g, j]) * p
+        else:
+            for j in range(m):
+                above += on[g, j] * (c[j] * (x[j] * a + y[j] * b))
+        plus[g], minus[g] = above, below
     total = forces(plus, minus, geometry, F0, F1)
+    for g in range(G):
+        low, high, a, b = F0[g], F1[g], ux[g], uy[g]
+        if geometry.two_sided:
+            for j in range(m):
+                q = on[g, j] * high + off[g, j] * low
+                dx[j] -= q * a
+                dy[j] -= q * b
+        else:
+            for j in range(m):
+                q = on[g, j] * high
+                dx[j] -= q * a
+                dy[j] -= q * b
     for j in range(m):
-        dx, dy = 0.0, 0.0
-        for g in range(G):
-            q = on[j, g] * F1[g] + off[j, g] * F0[g]
-            dx -= q * ux[g]
-            dy -= q * uy[g]
+        pull_x, pull_y = dx[j], dy[j]
         if sizes[j] == 1:  # a unit vector
             g = which[j, 0]
-            c = dx * ux[g] + dy * uy[g]
-            held[j, 0] = c / lower[j, 0, 0] ** 2
-            dx -= held[j, 0] * ux[g]
-            dy -= held[j, 0] * uy[g]
-        D[j, FIRST], D[j, FIRST + 1] = dx, dy
+            held[j, 0] = (pull_x * ux[g] + pull_y * uy[g]) / lower[j, 0, 0] ** 2
+            pull_x -= held[j, 0] * ux[g]
+            pull_y -= held[j, 0] * uy[g]
+        D[j, FIRST], D[j, FIRST + 1] = pull_x, pull_y
         if sizes[j] > 1:
             remove_sliding(j, D[j], geometry.U, slides)
-            dx, dy = D[j, FIRST], D[j, FIRST + 1]
+            pull_x, pull_y = D[j, FIRST], D[j, FIRST + 1]
         out = Y[j, OUT]
-        along = dx * Y[j, FIRST] + dy * Y[j, FIRST + 1]
+        along = pull_x * x[j] + pull_y * y[j]
         growth = 2 * out * along
         dY[j, RHO] = growth
         dY[j, OUT] = along - growth * out
-        dY[j, FIRST] = out * dx - growth * Y[j, FIRST]
-        dY[j, FIRST + 1] = out * dy - growth * Y[j, FIRST + 1]
+        dY[j, FIRST] = out * pull_x - growth * x[j]
+        dY[j, FIRST + 1] = out * pull_y - growth * y[j]
     return total
+
+
+@inner
+def pre_activations(Y: Array, geometry: Geometry, work: Work, out: Array) -> None:
+    """⟨v̄_j, u_g⟩ of the state that the field was evaluated at last."""
+    if Y.shape[1] == FIRST + 2:
+        project(Y, geometry.U, geometry.UT, out)
+    else:
+        copy_table(work.P, out)
 
 
 @inner

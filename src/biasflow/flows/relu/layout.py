@@ -86,6 +86,8 @@ class Work(NamedTuple):
     minus: Array  # (G,): Σ_j a_j σ(−⟨w_j, u_g⟩)
     F0: Array  # (G,)
     F1: Array  # (G,)
+    masks: Array  # (2, G, m): on and off, neuron beside neuron
+    lanes: Array  # (5, m): numbers of a field in the plane, neuron beside neuron
 
 
 class Tolerances(NamedTuple):

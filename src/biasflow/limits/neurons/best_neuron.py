@@ -32,7 +32,7 @@ WALK_RATE = 1e7
 """Faces × dimension that an exact search visits in a second, cautiously."""
 STRESS = 1000
 """Random starts of either sign before a guess is believed."""
-CONES_SHARE = 0.7
+CONES_SHARE = 0.9
 """Share of the time for a proof that cones get before a relaxation is tried."""
 LOOSE = 1.2
 """Bound, relative to the one aimed at, above which it is."""
