@@ -41,7 +41,7 @@ def main() -> None:
     import jax
     import numpy as np
 
-    from biasflow.images.classifier_training import Arrays, Run, Schedule
+    from biasflow.images.classifier_training import Arrays, EpochSchedule, Run
     from biasflow.images.classifiers import WideNetwork
 
     try:
@@ -61,7 +61,7 @@ def main() -> None:
                 WideNetwork(width),
                 Arrays(x, y, x[:10], y[:10]),
                 runs,
-                Schedule(BATCH, EPOCHS, EPOCHS),
+                EpochSchedule(BATCH, EPOCHS, EPOCHS),
             )
             jax.block_until_ready(advance())
             ours, _ = best_of(3, lambda advance=advance: jax.block_until_ready(advance()))

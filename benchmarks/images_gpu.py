@@ -48,7 +48,7 @@ def main() -> None:
     if jax.default_backend() == "cpu":
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
         return
-    from biasflow.images.classifier_training import Arrays, Run, Schedule
+    from biasflow.images.classifier_training import Arrays, EpochSchedule, Run
     from biasflow.images.classifiers import WideNetwork
 
     rng, network = np.random.default_rng(0), WideNetwork(5000)
@@ -66,7 +66,7 @@ def main() -> None:
         for lanes in LANES[:1] if quick else LANES:
             runs = [Run(1.0, 0.1, key) for key in range(lanes)]
             advance = advancing(
-                network, arrays, runs, Schedule(256, EPOCHS, EPOCHS, precision=precision)
+                network, arrays, runs, EpochSchedule(256, EPOCHS, EPOCHS, precision=precision)
             )
             epoch = seconds(advance) / EPOCHS
             rate = lanes * per_image * (60_000 // 256 * 256) / epoch / 1e12

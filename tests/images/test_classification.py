@@ -8,8 +8,8 @@ import biasflow as bf
 from biasflow._core.results import Result
 from biasflow.images.classifier_training import (
     Arrays,
+    EpochSchedule,
     Run,
-    Schedule,
     _close_ranks,
     train_classifiers,
 )
@@ -42,7 +42,7 @@ def reference_step(params, x, y, step):
 
 def test_one_step_is_gradient_descent():
     arrays = made()
-    (run,) = train_classifiers(NETWORK, arrays, [Run(1.0, 0.3)], Schedule(40, 1, 1))
+    (run,) = train_classifiers(NETWORK, arrays, [Run(1.0, 0.3)], EpochSchedule(40, 1, 1))
     W, A, loss = reference_step(run.start, arrays.train_x, arrays.train_y, 0.3)
     assert np.asarray(run.params.hidden[0]) == pytest.approx(W, abs=200 * EPS)
     assert np.asarray(run.params.output) == pytest.approx(A, abs=200 * EPS)
@@ -52,7 +52,7 @@ def test_one_step_is_gradient_descent():
 
 
 def test_lanes_do_not_change_a_run():
-    arrays, schedule = made(), Schedule(8, 20, 5, loss=1e-2)
+    arrays, schedule = made(), EpochSchedule(8, 20, 5, loss=1e-2)
     runs = [
         Run(1.0, 0.3, 0),
         Run(2.0, 0.1, 1),
@@ -61,7 +61,7 @@ def test_lanes_do_not_change_a_run():
         Run(1.0, 0.3, 4),
     ]
     together = train_classifiers(NETWORK, arrays, runs, schedule)
-    alone = train_classifiers(NETWORK, arrays, runs, Schedule(8, 20, 5, loss=1e-2, lanes=1))
+    alone = train_classifiers(NETWORK, arrays, runs, EpochSchedule(8, 20, 5, loss=1e-2, lanes=1))
     for run, lane, single in zip(runs, together, alone, strict=True):
         assert lane.run == run and single.result == lane.result
         # rounding, grown over at most 100 steps
@@ -71,7 +71,7 @@ def test_lanes_do_not_change_a_run():
 
 def test_ways_to_end():
     runs = [Run(1.0, 0.5), Run(1.0, 1e30), Run(1.0, 1e-6)]
-    ended = train_classifiers(NETWORK, made(), runs, Schedule(8, 60, 10, loss=1e-2))
+    ended = train_classifiers(NETWORK, made(), runs, EpochSchedule(8, 60, 10, loss=1e-2))
     assert [run.result for run in ended] == [Result.CONVERGED, Result.DIVERGED, Result.STEP_LIMIT]
     assert ended[0].final["train_loss"] < 1e-2 and ended[0].final["train_error"] == 0
     assert ended[1].final["epoch"] == 10 and not np.isfinite(ended[1].final["train_loss"])
@@ -84,17 +84,19 @@ def test_a_run_that_never_fits_is_said_to_have_used_its_epochs():
     noisy = Arrays(
         np.repeat(arrays.train_x[:20], 2, axis=0), np.arange(40) % 2, arrays.test_x, arrays.test_y
     )
-    (run,) = train_classifiers(NETWORK, noisy, [Run(1.0, 0.1)], Schedule(8, 20, 10))
+    (run,) = train_classifiers(NETWORK, noisy, [Run(1.0, 0.1)], EpochSchedule(8, 20, 10))
     assert run.result is Result.STEP_LIMIT and run.final["train_error"] == 0.5
 
 
 def test_unbiased_starts_compute_zero():
-    (run,) = train_classifiers(NETWORK, made(), [Run(10.0, 0.01, unbiased=True)], Schedule(8, 5, 5))
+    (run,) = train_classifiers(
+        NETWORK, made(), [Run(10.0, 0.01, unbiased=True)], EpochSchedule(8, 5, 5)
+    )
     assert run.history[0, 1] == pytest.approx(np.log(10), rel=10 * EPS)
 
 
 def test_seeds_reproduce_and_differ():
-    arrays, schedule = made(), Schedule(8, 5, 5)
+    arrays, schedule = made(), EpochSchedule(8, 5, 5)
     first, again, other = (
         train_classifiers(NETWORK, arrays, [Run(1.0, 0.1, key)], schedule)[0] for key in (0, 0, 1)
     )
@@ -118,7 +120,7 @@ def test_readout_is_logistic_regression():
         .predict_log_proba(x)
     )
     (run,) = train_classifiers(
-        Readout(), arrays, [Run(1.0, 0.5)], Schedule(200, 500, 500), start=lambda run: begin
+        Readout(), arrays, [Run(1.0, 0.5)], EpochSchedule(200, 500, 500), start=lambda run: begin
     )
     assert run.final["train_loss"] == pytest.approx(-np.mean(chances[np.arange(200), y]), abs=1e-5)
 
@@ -137,11 +139,11 @@ def test_lanes_close_ranks_in_quarters():
         (lambda: Run(0.0, 0.1), "scale"),
         (lambda: Run(1.0, float("nan")), "step"),
         (lambda: Run(1.0, 0.1, -1), "key"),
-        (lambda: Schedule(batch=0), "batch"),
-        (lambda: Schedule(epochs=1.5), "epochs"),
-        (lambda: Schedule(loss=0.0), "loss"),
-        (lambda: Schedule(precision="float16"), "precision"),
-        (lambda: train_classifiers(NETWORK, made(), [Run(1.0, 0.1)], Schedule(41)), "batch"),
+        (lambda: EpochSchedule(batch=0), "batch"),
+        (lambda: EpochSchedule(epochs=1.5), "epochs"),
+        (lambda: EpochSchedule(loss=0.0), "loss"),
+        (lambda: EpochSchedule(precision="float16"), "precision"),
+        (lambda: train_classifiers(NETWORK, made(), [Run(1.0, 0.1)], EpochSchedule(41)), "batch"),
     ],
 )
 def test_bad_input(make, name):
@@ -152,4 +154,6 @@ def test_bad_input(make, name):
 def test_weights_are_float32():
     begin = ClassifierParams((), np.zeros((3, 6)))
     with pytest.raises(bf.errors.InputError, match="float32"):
-        train_classifiers(Readout(), made(), [Run(1.0, 0.1)], Schedule(8), start=lambda run: begin)
+        train_classifiers(
+            Readout(), made(), [Run(1.0, 0.1)], EpochSchedule(8), start=lambda run: begin
+        )

@@ -27,7 +27,7 @@ EVALUATED_TOGETHER = 1000
 """Images that are evaluated together."""
 PRECISIONS = ("tensorfloat32", "float32")
 HISTORY = ("epoch", "train_loss", "train_error", "test_error")
-"""Columns of `Trained.history`."""
+"""Columns of `TrainedClassifier.history`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class EpochSchedule:
     """Batch size, most epochs, epochs between measurements, the loss that ends a run (with no
     training error), most lanes."""
 
@@ -68,7 +68,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedClassifier:
     """A run that stopped: why, its history (measurements × `HISTORY`, the start first), the weights
     it began and ended with."""
 
@@ -97,9 +97,9 @@ def train_classifiers(
     network: Any,
     arrays: Arrays,
     runs: Sequence[Run],
-    schedule: Schedule,
+    schedule: EpochSchedule,
     start: Callable[[Run], Any] | None = None,
-) -> list[Trained]:
+) -> list[TrainedClassifier]:
     """Train every run until its loss is below `schedule.loss` with no training error, until it
     diverges, or its epochs are used.
 
@@ -111,7 +111,7 @@ def train_classifiers(
             f"batch: {schedule.batch} is more than the {len(arrays.train_x)} training images"
         )
     begin = start or (lambda run: network.init(run.scale, key=run.key))
-    trained: list[Trained] = []
+    trained: list[TrainedClassifier] = []
     with jax_in_double():  # as everywhere; what is float32 here says so
         for first in range(0, len(runs), schedule.lanes):
             trained += _together(
@@ -121,8 +121,8 @@ def train_classifiers(
 
 
 def _together(
-    network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any
-) -> list[Trained]:
+    network: Any, arrays: Arrays, runs: Sequence[Run], schedule: EpochSchedule, begin: Any
+) -> list[TrainedClassifier]:
     import jax
     import jax.numpy as jnp
 
@@ -153,7 +153,7 @@ def _together(
             )
             alive = [alive[lane] for lane in kept]
     return [
-        Trained(run, ended[i][0], np.array(histories[i]), starts[i], ended[i][1])
+        TrainedClassifier(run, ended[i][0], np.array(histories[i]), starts[i], ended[i][1])
         for i, run in enumerate(runs)
     ]
 
@@ -173,7 +173,7 @@ def _close_ranks(over: Sequence[bool]) -> list[int]:
     return sorted(running + filling[: size - len(running)])
 
 
-def _ended(measured: Any, epoch: int, schedule: Schedule) -> Result | None:
+def _ended(measured: Any, epoch: int, schedule: EpochSchedule) -> Result | None:
     loss, train_error, _ = measured
     if not np.isfinite(loss):
         return Result.DIVERGED
@@ -185,7 +185,7 @@ def _ended(measured: Any, epoch: int, schedule: Schedule) -> Result | None:
 class Lanes:
     """The compiled programs of a batch of runs, over one set of arrays."""
 
-    def __init__(self, network: Any, arrays: Arrays, schedule: Schedule) -> None:
+    def __init__(self, network: Any, arrays: Arrays, schedule: EpochSchedule) -> None:
         import jax.numpy as jnp
 
         self.train = (

@@ -13,7 +13,14 @@ import numpy as np
 from .._core.arguments import one_of
 from .._core.results import Result
 from ..data import Images, images
-from .classifier_training import HISTORY, Arrays, Run, Schedule, Trained, train_classifiers
+from .classifier_training import (
+    HISTORY,
+    Arrays,
+    EpochSchedule,
+    Run,
+    TrainedClassifier,
+    train_classifiers,
+)
 from .classifiers import ClassifierParams, Readout, VggNetwork, WideNetwork
 from .wide_kernels import LAYERS, WideKernel, kernel_classifier
 
@@ -77,7 +84,9 @@ def wide_point(
     exact kernels, beside it."""
     one_of("start", start, STARTS)
     network, arrays = wide_arrays(data, width, train, test)
-    schedule = Schedule(batch, epochs, every, precision=precision, lanes=len(steps) * len(seeds))
+    schedule = EpochSchedule(
+        batch, epochs, every, precision=precision, lanes=len(steps) * len(seeds)
+    )
     runs = [Run(alpha, step, seed, start == "unbiased") for step in steps for seed in seeds]
     trained = train_classifiers(network, arrays, runs, schedule)
     found = _outcomes(
@@ -115,7 +124,7 @@ def _wide_readout(
     seed: int,
     steps: Sequence[float],
     epochs: int,
-    schedule: Schedule,
+    schedule: EpochSchedule,
 ) -> Any:
     """Training and test error with the hidden layer frozen, for each step.
 
@@ -125,7 +134,9 @@ def _wide_readout(
     start = network.init(1.0, key=seed)
     fixed = _features(network, start, arrays)
     runs = [Run(alpha, step * alpha**2, seed) for step in steps]
-    plan = Schedule(schedule.batch, epochs, epochs, precision=schedule.precision, lanes=len(runs))
+    plan = EpochSchedule(
+        schedule.batch, epochs, epochs, precision=schedule.precision, lanes=len(runs)
+    )
     begin = ClassifierParams((), start.output * np.float32(alpha**2))
     trained = train_classifiers(Readout(), fixed, runs, plan, start=lambda run: begin)
     return np.array([[t.final["train_error"], t.final["test_error"]] for t in trained]).T
@@ -185,7 +196,7 @@ def vgg_point(
     """One network on CIFAR-10: its training curve, where it ended, how far its tangent kernel
     moved."""
     one_of("rule", rule, RULES)
-    schedule = Schedule(batch, epochs, every, loss, precision, lanes=1)
+    schedule = EpochSchedule(batch, epochs, every, loss, precision, lanes=1)
     network, arrays = _vgg_arrays(tuple(map(tuple, blocks)), train, test)
     run = Run(alpha, step_by_rule(rule, alpha, network.homogeneity), seed)
     if rule == "output layer":
@@ -220,7 +231,7 @@ def _vgg_arrays(
 
 def _outcomes(
     network: Any,
-    trained: Sequence[Trained],
+    trained: Sequence[TrainedClassifier],
     probe: Any,
     shape: tuple[int, ...],
     dims: tuple[str, ...],

@@ -12,7 +12,7 @@ from ..._core.arguments import Array
 from ...losses import MarginLoss
 from .dual_weights import smooth_margin
 from .implicit_step import Point, squared_norm
-from .tangents import View
+from .tangents import MarginView
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 LATEST = 700.0
@@ -30,7 +30,7 @@ class Slope(NamedTuple):
     rate: float
 
 
-def slope_at(view: View, loss: MarginLoss, point: Point) -> Slope:
+def slope_at(view: MarginView, loss: MarginLoss, point: Point) -> Slope:
     beta = np.exp(point.log_norm)
     value, p, _ = smooth_margin(loss, beta * view.margins(point.params))
     return Slope(value, float(beta * squared_norm(view.velocity(point.params, p))))

@@ -28,10 +28,10 @@ from ..._core.trees import leaf_map
 from .clocks import Slope, log_elapsed, slope_at
 from .implicit_step import Point, combined, step
 from .margin_march import March, normalised
-from .tangents import ReluView, View
+from .tangents import MarginView, ReluView
 
 
-class Grid(NamedTuple):
+class StepGrid(NamedTuple):
     """Ends of steps, counted in those of the march: the first, and how far apart they are; and what
     a distance stands for."""
 
@@ -40,7 +40,7 @@ class Grid(NamedTuple):
     factor: float
 
 
-GRIDS = (Grid(1 / 2, 2 / 3, 5.0), Grid(1.75, 2.0, 1.0))
+GRIDS = (StepGrid(1 / 2, 2 / 3, 5.0), StepGrid(1.75, 2.0, 1.0))
 """Finer, and coarser steps; neither ends where those of the march do, nor near the start of one.
 
 Over its distance to the finer path the march's error is 27/19 on smooth networks. At kinks both are
@@ -49,7 +49,7 @@ that depend on where in a step they are met: it is one where the finer path ends
 any number about one where it meets many. 5 is exceeded where the finer path has as much as four
 fifths of the same error. The coarser one is off by eight times the error on smooth networks, at
 kinks by four."""
-BESIDE = Grid(1 / 2, 1.0, 2.0)
+BESIDE = StepGrid(1 / 2, 1.0, 2.0)
 """For the path on which a gate changes that the march only comes close to: steps of the same
 length. It may change sooner."""
 PROBED, LEAVING = 3, 2.0
@@ -104,7 +104,7 @@ class Companion:
     log_times: list[float]
 
 
-class Branch(NamedTuple):
+class Departure(NamedTuple):
     """Where another path leaves the march: after which step, and to which point."""
 
     step: int
@@ -113,14 +113,14 @@ class Branch(NamedTuple):
 
 def follow(
     march: March,
-    grid: Grid,
+    grid: StepGrid,
     compared: list[int],
     over: Callable[[], bool],
-    begin: Branch | None = None,
+    begin: Departure | None = None,
 ) -> Companion:
     """Along a grid of its own, with a step aside to each time at which it is compared; to where
     `over` says or a step fails."""
-    start, point = Branch(0, march.points[0]) if begin is None else begin
+    start, point = Departure(0, march.points[0]) if begin is None else begin
     now = _Place(march.times[start], point, None, -np.inf)
     if march.risk_clock:
         now = now._replace(
@@ -191,7 +191,7 @@ def _from_the_start(march: March, now: _Place, until: float) -> Array:
     return now.time + _spread(kinks, np.where(met, jumps, 0.0), length)
 
 
-def _on_the_way(march: March, now: _Place, until: float, grid: Grid) -> list[float]:
+def _on_the_way(march: March, now: _Place, until: float, grid: StepGrid) -> list[float]:
     """Where a finer step is cut: at the kink that it meets, if one makes most of its error."""
     if grid.spacing >= 1 or not isinstance(march.view, ReluView):
         return []
@@ -272,7 +272,7 @@ def _moved(march: March, place: _Place, point: Point, dt: float) -> _Place:
     )
 
 
-def other_branch(march: March, places: list[int], relative: Array) -> Branch | None:
+def other_branch(march: March, places: list[int], relative: Array) -> Departure | None:
     """The march with the gate changed that most nearly did, where its error leaves that open;
     relative: that of states."""
     if not isinstance(march.view, ReluView):
@@ -305,11 +305,11 @@ def other_branch(march: March, places: list[int], relative: Array) -> Branch | N
     W = point.params.W.copy()
     W[j] -= (z + np.sign(z) * blurred / 2) / lengths[k] ** 2 * X[k]
     moved = normalised(point.params._replace(W=W), point.weights)
-    return Branch(i, moved._replace(log_norm=moved.log_norm + point.log_norm))
+    return Departure(i, moved._replace(log_norm=moved.log_norm + point.log_norm))
 
 
 def follow_branch(
-    march: March, branch: Branch, compared: list[int], over: Callable[[], bool]
+    march: March, branch: Departure, compared: list[int], over: Callable[[], bool]
 ) -> Companion | None:
     """The path from a branch; None where it stays as close as it began, and the gate decides
     nothing."""
@@ -418,7 +418,7 @@ def _at_the_time_of(march: March, i: int, other: Point, log_time: float) -> Poin
     return moved._replace(log_norm=moved.log_norm + other.log_norm)
 
 
-def _margin_gap(view: View, point: Point, other: Point) -> float:
+def _margin_gap(view: MarginView, point: Point, other: Point) -> float:
     """The largest change of a margin h_i among samples that carry weight, and that of the least."""
     ours, theirs = view.margins(point.params), view.margins(other.params)
     weighty = np.maximum(point.weights, other.weights) >= WEIGHTY * np.max(point.weights)

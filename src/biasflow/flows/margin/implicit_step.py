@@ -10,7 +10,7 @@ import numpy as np
 from ..._core.arguments import Array
 from ...losses import MarginLoss
 from .dual_weights import implicit_weights
-from .tangents import View
+from .tangents import MarginView
 
 PIECES = (1, 2, 3)
 """Into how many Euler steps a step is cut, the results extrapolated to none of any length."""
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 def euler(
-    view: View,
+    view: MarginView,
     loss: MarginLoss,
     params: Any,
     log_norm: float,
@@ -65,7 +65,7 @@ def euler(
     return combined((1.0, tangent.base), (dt, tangent.pull(p))), p
 
 
-def step(view: View, loss: MarginLoss, point: Point, dt: float, rtol: float) -> Step:
+def step(view: MarginView, loss: MarginLoss, point: Point, dt: float, rtol: float) -> Step:
     """Aitken–Neville on Euler steps of dt, dt/2 and dt/3; the last correction is the error."""
     params, log_norm, p = point
     column: list[Any] = []

@@ -13,7 +13,7 @@ from ..._core.results import Result
 from ...losses import MarginLoss
 from .clocks import LATEST, STEEPEST, Slope, log_elapsed, share_until, slope_at
 from .implicit_step import ORDER, Point, Step, combined, squared_norm, step
-from .tangents import View
+from .tangents import MarginView
 
 MAX_STEPS = 200_000
 """Steps that are tried at most, those that are rejected among them."""
@@ -35,7 +35,7 @@ class March:
     """A path: times of C's clock, logarithms of the risk's, and the points; which of them are asked
     for, their local errors."""
 
-    view: View
+    view: MarginView
     loss: MarginLoss
     risk_clock: bool
     rtol: float

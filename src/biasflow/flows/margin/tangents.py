@@ -13,7 +13,7 @@ from ..._core.arguments import Array
 from ...models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
 
 
-class Tangent(NamedTuple):
+class StepTangent(NamedTuple):
     """A step dt as the weights p see it: it ends at base + dt·pull(p), where h is about h + offset
     + dt·Kp, K = kernel().
 
@@ -25,14 +25,14 @@ class Tangent(NamedTuple):
     offset: Array
     pull: Callable[[Array], Any]
     kernel: Callable[[], Array]
-    corrected: Callable[[Array, float], Tangent | None]
+    corrected: Callable[[Array, float], StepTangent | None]
 
 
 INSTANT = 1e-9
 """Length of a step that asks for the velocity only."""
 
 
-class View(ABC):
+class MarginView(ABC):
     """A 2-homogeneous network on labelled samples."""
 
     @abstractmethod
@@ -40,7 +40,7 @@ class View(ABC):
         """h_i = y_i·f(w, x_i)."""
 
     @abstractmethod
-    def tangent(self, params: Any, weights: Array, dt: float) -> Tangent:
+    def tangent(self, params: Any, weights: Array, dt: float) -> StepTangent:
         """The tangent over a step dt along which the samples weigh about `weights`."""
 
     def velocity(self, params: Any, weights: Array) -> Any:
@@ -48,7 +48,7 @@ class View(ABC):
         return self.tangent(params, weights, INSTANT).pull(weights)
 
 
-class SignedView(View):
+class SignedView(MarginView):
     """Squared ReLUs: the tangent at the start of the step."""
 
     def __init__(self, model: SignedTwoLayer, X: Array, y: Array) -> None:
@@ -58,14 +58,14 @@ class SignedView(View):
     def margins(self, params: SignedTwoLayerParams) -> Array:
         return np.asarray(self.y * self.model(params, self.X))
 
-    def tangent(self, params: SignedTwoLayerParams, weights: Array, dt: float) -> Tangent:
+    def tangent(self, params: SignedTwoLayerParams, weights: Array, dt: float) -> StepTangent:
         hidden = self.model.hidden(params, self.X)
         signs = np.asarray(self.model.signs)
 
         def pull(p: Array) -> SignedTwoLayerParams:
             return SignedTwoLayerParams(2 * signs[:, None] * ((hidden * (self.y * p)) @ self.X))
 
-        return Tangent(
+        return StepTangent(
             params,
             np.zeros(len(self.y)),
             pull,
@@ -74,7 +74,7 @@ class SignedView(View):
         )
 
 
-class ReluView(View):
+class ReluView(MarginView):
     """ReLUs: every neuron is followed through the kinks that a step meets."""
 
     def __init__(self, model: TwoLayer, X: Array, y: Array) -> None:
@@ -85,7 +85,7 @@ class ReluView(View):
     def margins(self, params: TwoLayerParams) -> Array:
         return np.asarray(self.y * self.model(params, self.X))
 
-    def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> Tangent:
+    def tangent(self, params: TwoLayerParams, weights: Array, dt: float) -> StepTangent:
         """A neuron that slides on inputs is projected off them, where it stays whatever the weights
         turn out to be."""
         projections = params.W @ self.X.T
@@ -118,7 +118,7 @@ class ReluView(View):
         hidden: Array,
         gates: tuple[Array, Array],
         dt: float,
-    ) -> Tangent:
+    ) -> StepTangent:
         """The tangent with these average gates and slides."""
         from .gate_paths import sliding_bases
 
@@ -146,7 +146,7 @@ class ReluView(View):
                 self.signs * (hidden.T @ hidden + self.gram * (moved.T @ moved) - lost.T @ lost)
             )
 
-        def corrected(p: Array, apart: float) -> Tangent | None:
+        def corrected(p: Array, apart: float) -> StepTangent | None:
             other = self._gated(
                 params, projections, hidden, self._gates(params, projections, p, dt), dt
             )
@@ -158,14 +158,14 @@ class ReluView(View):
         offset -= np.sum(
             np.where(slides[sliding], params.a[sliding, None] * hidden[sliding], 0.0), axis=0
         )
-        return Tangent(base, self.y * offset, pull, kernel, corrected)
+        return StepTangent(base, self.y * offset, pull, kernel, corrected)
 
 
 VIEWED = (TwoLayer, SignedTwoLayer)
 """The networks that have a view; making one forms n × n arrays, which asking need not."""
 
 
-def view_of(model: Any, X: Array, y: Array) -> View | None:
+def view_of(model: Any, X: Array, y: Array) -> MarginView | None:
     """The view of a network that has one."""
     if isinstance(model, TwoLayer):
         return ReluView(model, X, y)

@@ -16,7 +16,7 @@ from ..._core.arguments import Array
 from ...errors import ConvergenceError
 from .best_neuron import Answer, Oracle
 from .columns import Neurons
-from .masters import Master, Reached
+from .masters import Master, ReachedLevel
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class LevelBracket:
     def bounds(self) -> tuple[float, float, float]:
         return self.lower, self.upper, self.guess
 
-    def reach(self, found: Reached) -> None:
+    def reach(self, found: ReachedLevel) -> None:
         if found.level > self.lower:
             self.lower, self.neurons, self.masses = found.level, found.neurons, found.masses
 

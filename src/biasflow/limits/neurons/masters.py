@@ -42,7 +42,7 @@ FEASIBLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
+class ReachedLevel:
     """A measure of mass one, the level it reaches (zero: none), and dual weights q to try."""
 
     neurons: Neurons
@@ -57,10 +57,10 @@ class Master(ABC):
     targets: Array
 
     @abstractmethod
-    def solve(self, columns: Neurons, deadline: float) -> Reached:
+    def solve(self, columns: Neurons, deadline: float) -> ReachedLevel:
         """The best measure on the columns, or on some; a ConvergenceError where there is none."""
 
-    def last(self, columns: Neurons, deadline: float) -> Reached | None:
+    def last(self, columns: Neurons, deadline: float) -> ReachedLevel | None:
         """The best measure on all columns, where `solve` left some out."""
         return None
 
@@ -79,7 +79,7 @@ class MarginMaster(Master):
         self.seen, self.room, self.level = 0, min(WORKING * y.size, ENOUGH), 0.0
         self.others = np.zeros(0, dtype=np.intp)
 
-    def solve(self, columns: Neurons, deadline: float) -> Reached:
+    def solve(self, columns: Neurons, deadline: float) -> ReachedLevel:
         new = np.arange(self.seen, len(columns))
         kept = self.others[: max(self.room - new.size, 0)] if self.seen else self.others
         working = np.concatenate([self.used, kept, new])
@@ -92,18 +92,18 @@ class MarginMaster(Master):
         self.level = max(self.level, reached.level)
         return reached
 
-    def last(self, columns: Neurons, deadline: float) -> Reached | None:
+    def last(self, columns: Neurons, deadline: float) -> ReachedLevel | None:
         deadline = max(deadline, time.monotonic() + LAST_S)
         return self._played(columns, self.active, deadline)[0]
 
     def _played(
         self, columns: Neurons, active: Mask, deadline: float
-    ) -> tuple[Reached, Game, Mask]:
+    ) -> tuple[ReachedLevel, Game, Mask]:
         Z = self.targets[:, None] * columns.features(self.rows)
         game, active = _game_on(Z, active, self.level or None, deadline)
         inside = game.a > 0
         measure = columns.chosen(inside), game.a[inside]
-        return Reached(*measure, max(game.lower, 0.0), (game.p * self.targets,)), game, active
+        return ReachedLevel(*measure, max(game.lower, 0.0), (game.p * self.targets,)), game, active
 
 
 def _game_on(Z: Array, active: Mask, unit: float | None, deadline: float) -> tuple[Game, Mask]:
@@ -133,7 +133,7 @@ class NormMaster(Master):
     def column(self, neurons: Neurons) -> Neurons:
         return neurons.sided(self.samples)
 
-    def solve(self, columns: Neurons, deadline: float) -> Reached:
+    def solve(self, columns: Neurons, deadline: float) -> ReachedLevel:
         masses, lam = self._program(columns.features(self.samples), deadline)
         neurons = merged(columns, masses)
         newton = solve_on_cells(neurons, self.samples, self.targets, lam, deadline)
@@ -142,7 +142,7 @@ class NormMaster(Master):
         trials = [lam] if newton is None else [newton.lam, lam]
         gains = [float(self.targets @ trial) for trial in trials]
         duals = tuple(t / gain for t, gain in zip(trials, gains, strict=True) if gain > 0)
-        return Reached(*_measure(solved.neurons), 1 / solved.norm if fits else 0.0, duals)
+        return ReachedLevel(*_measure(solved.neurons), 1 / solved.norm if fits else 0.0, duals)
 
     def _program(self, features: Array, deadline: float) -> tuple[Array, Array]:
         """Masses m ≥ 0 of least sum with Σ_jm_jφ_j = z, and multipliers λ."""

@@ -11,7 +11,7 @@ from ..._core.arguments import Array
 from ...training import feature_ascent
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Kind
-from .fixed import LONG, SEPARATES, Features, fixed
+from .fixed import LONG, SEPARATES, FixedFeatures, fixed
 from .margin_examples import any_feature_problem, feature_problem
 from .margin_hypotheses import EXPONENTIAL, RELU, SIGNS
 from .margin_setting import STEPS
@@ -91,7 +91,7 @@ def _rate(evidence: Evidence, output: bool) -> tuple[Check, ...]:
     )
 
 
-def _formula(features: Features, gamma: float) -> float:
+def _formula(features: FixedFeatures, gamma: float) -> float:
     """The library's guarantee, whose sums follow its own β, over as many steps as its run and the
     plain one agree."""
     t = np.arange(1.0, features.compared + 1)
@@ -103,7 +103,7 @@ def _formula(features: Features, gamma: float) -> float:
     )
 
 
-def _same_run(features: Features) -> tuple[Check, ...]:
+def _same_run(features: FixedFeatures) -> tuple[Check, ...]:
     """The library's run is C's: its steps, its margins and its norms."""
     run, plain, k = features.run, features.plain, features.compared
     eta = c_steps(features.Z, features.output)
@@ -141,7 +141,7 @@ def _same_run(features: Features) -> tuple[Check, ...]:
     )
 
 
-def _game(features: Features, name: str) -> tuple[Check, ...]:
+def _game(features: FixedFeatures, name: str) -> tuple[Check, ...]:
     lower, upper = features.bracket
     value = features.best.objective
     off = max(value - upper, lower - value, 0.0) + upper - lower
@@ -149,7 +149,7 @@ def _game(features: Features, name: str) -> tuple[Check, ...]:
     return (Check(quantity, off / upper, "==", 0.0, _left(features), witness=DUALITY),)
 
 
-def _left(features: Features) -> float:
+def _left(features: FixedFeatures) -> float:
     """What the solvers may leave of the margin, relative."""
     return SOLVER_GAP * float(np.max(np.abs(features.Z))) / features.bracket[1]
 
@@ -172,7 +172,7 @@ def _mirror(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _recursions(features: Features) -> tuple[Check, ...]:
+def _recursions(features: FixedFeatures) -> tuple[Check, ...]:
     """The library's iterates and C's recursion on ā, each run by itself, against plain ascent on
     r."""
     k = min(features.compared, STEPS_FOLLOWED)
@@ -222,7 +222,7 @@ def _multiplied(bar: Any, eta: Any, g: Any) -> Array:
     return np.asarray(bar * (1 + 4 * eta * g + 4 * eta**2 * g**2))
 
 
-def _second_order(features: Features) -> tuple[Check, ...]:
+def _second_order(features: FixedFeatures) -> tuple[Check, ...]:
     """Mirror ascent multiplies by e^{4ηg}; with x = 2ηg, |x| ≤ 1/8, |2·log(1 + x) − 2x| ≤ x²/(1 −
     |x|)."""
     bars = features.run.iterates[features.run.kept < features.compared]
@@ -241,7 +241,7 @@ def _second_order(features: Features) -> tuple[Check, ...]:
     return (Check(quantity, worst, "<=", 8 / 7, AGREEMENT, witness="series of the logarithm"),)
 
 
-def _nearest(features: Features) -> tuple[Check, ...]:
+def _nearest(features: FixedFeatures) -> tuple[Check, ...]:
     """ā is the point of the ball nearest to b: ⟨b − ā, v − ā⟩ ≤ 0 for every v in it."""
     rng, m, k = (
         np.random.default_rng(0),

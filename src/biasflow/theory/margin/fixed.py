@@ -25,7 +25,7 @@ SMALL_FROM = 40
 """t from which on a step's growth is its logarithm to one per cent, `rates.SMALL_STEP`."""
 
 
-class Features:
+class FixedFeatures:
     """Signed features Z (n, m) of one kind of training."""
 
     def __init__(self, problem: Any, output: bool) -> None:
@@ -79,7 +79,7 @@ class Fixed:
     """Both kinds."""
 
     def __init__(self, problem: Any) -> None:
-        self.directions, self.layer = Features(problem, False), Features(problem, True)
+        self.directions, self.layer = FixedFeatures(problem, False), FixedFeatures(problem, True)
 
 
 _found: weakref.WeakKeyDictionary[Evidence, Fixed] = weakref.WeakKeyDictionary()

@@ -94,7 +94,7 @@ class PrimalField:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FollowedFlow:
     """One integration: the ends of its steps and what lies between."""
 
     field: PrimalField
@@ -119,7 +119,7 @@ def follow(
     rtol: float,
     deadline: float,
     settled: Callable[[float, Array], bool],
-) -> Run | str:
+) -> FollowedFlow | str:
     """The flow to t1, or until `settled(t, β)`; or a sentence that says why it could not be
     followed."""
     from scipy.integrate import LSODA
@@ -137,7 +137,7 @@ def follow(
         return "the primal flow has no finite velocity at its start"
     fastest = float(np.max(np.abs(velocity) / length))
     if fastest == 0:
-        return Run(field, start, np.zeros(1), [], True)
+        return FollowedFlow(field, start, np.zeros(1), [], True)
     bound = LONGEST_TIME / fastest if t1 is None else t1
     relative = np.where(f.signs != 0, CONTROLS.finest_rtol, max(rtol, CONTROLS.finest_rtol))
     absolute = np.where(f.signs != 0, rtol, CONTROLS.small_share * rtol * length)
@@ -160,7 +160,7 @@ def follow(
         if t1 is None and settled(float(solver.t), field.beta(solver.y)):
             ended = True
             break
-    return Run(field, start, np.array(ends), pieces, ended)
+    return FollowedFlow(field, start, np.array(ends), pieces, ended)
 
 
 def follow_twice(
@@ -170,7 +170,7 @@ def follow_twice(
     rtol: float,
     deadline: float,
     settled: Callable[[float, Array], bool],
-) -> tuple[Run, Run] | str:
+) -> tuple[FollowedFlow, FollowedFlow] | str:
     """The flow, and the same with a looser tolerance: their distance is the error."""
     run = follow(field, start, t1, rtol, deadline, settled)
     if isinstance(run, str):

@@ -40,7 +40,7 @@ EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Run:
+class HandDescent:
     """Descent by hand: the weights it ends at, Σlog|1 − s²| for its relative steps s, the largest
     s², how many steps it took."""
 
@@ -51,7 +51,7 @@ class Run:
     converged: bool
 
 
-def descend(problem: Problem, step: float, batch: int | None) -> Run:
+def descend(problem: Problem, step: float, batch: int | None) -> HandDescent:
     """w ← w − γ∇L(w), from the model's own gradient, until the loss is gone, or is beyond all
     bounds."""
     model, X, y, n = problem.model, problem.data.X, problem.data.y, problem.data.n
@@ -70,10 +70,10 @@ def descend(problem: Problem, step: float, batch: int | None) -> Run:
         if k % 10 == 0:
             loss = float(np.sum((model(params, X) - y) ** 2))
             if loss <= CONVERGED_LOSS * start:
-                return Run(params, gain, largest, k, True)
+                return HandDescent(params, gain, largest, k, True)
             if not loss <= DIVERGED_LOSS * start:
                 break
-    return Run(params, gain, largest, MOST_STEPS, False)
+    return HandDescent(params, gain, largest, MOST_STEPS, False)
 
 
 def stable_step(problem: Problem, beta: Array) -> float:

@@ -15,7 +15,7 @@ from ...flows import saddle_limit
 from ...models import TwoLayerParams
 from ..evidence import Evidence
 from .reference_networks import given_network
-from .relu_setting import Cluster, Setting, distance, row_norms, unit_rows
+from .relu_setting import LabelCluster, Setting, distance, row_norms, unit_rows
 
 ROUNDING = 1e-9
 """Relative error of what is read off a dense output."""
@@ -129,7 +129,7 @@ class Course:
             float(np.max(self.flow.error)) / smallest + ROUNDING if smallest > 0 else float("nan")
         )
 
-    def grown(self, cluster: Cluster, level: float) -> float | None:
+    def grown(self, cluster: LabelCluster, level: float) -> float | None:
         """When u_± first reaches a level, or None where it never does."""
         times = self.flow.times
         reached = np.flatnonzero(cluster.size(self.flow.states) >= level)
@@ -164,7 +164,7 @@ class Course:
         return self._ended(s.second, s.power(1 / 29), "λ^{ε/29}", "n‖D_−‖", t2)
 
     def _ended(
-        self, cluster: Cluster, missing: float, power: str, size: str, least: float
+        self, cluster: LabelCluster, missing: float, power: str, size: str, least: float
     ) -> float | str:
         s = self.setting
         level = s.n * cluster.rate - missing
@@ -185,12 +185,12 @@ class Course:
             else max(t, s.time(s.epsilon, cluster), least)
         )
 
-    def others(self, params: TwoLayerParams, *clusters: Cluster) -> float:
+    def others(self, params: TwoLayerParams, *clusters: LabelCluster) -> float:
         """The largest ‖w_j‖ outside the clusters."""
         rest = np.setdiff1d(np.arange(len(params.a)), np.concatenate([c.neurons for c in clusters]))
         return float(np.max(np.linalg.norm(params.W[rest], axis=1), initial=0.0))
 
-    def residual(self, params: TwoLayerParams, cluster: Cluster) -> Array:
+    def residual(self, params: TwoLayerParams, cluster: LabelCluster) -> Array:
         """y_k − h(x_k) on the labels of a cluster."""
         s = self.setting
         own = cluster.sign * s.y > 0

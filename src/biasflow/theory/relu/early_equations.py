@@ -27,7 +27,7 @@ from .reference_networks import rescaled
 from .relu_assumptions import _flow, _source
 from .relu_examples import general_family, general_problem, orthonormal_family, orthonormal_problem
 from .relu_hypotheses import ALIVE, ASSUMED, BALANCED, CROSSED, LABELLED, NETWORK, SMALL_START
-from .relu_setting import Cluster, Setting, row_norms, unit_rows
+from .relu_setting import LabelCluster, Setting, row_norms, unit_rows
 from .three_phases import GRADIENT
 
 STATES = 12
@@ -238,7 +238,7 @@ def _ascent(flow: Trajectory, p: Problem) -> Check:
     )
 
 
-def without_scale(s: Setting, cluster: Cluster, times: Array) -> tuple[Array, Array]:
+def without_scale(s: Setting, cluster: LabelCluster, times: Array) -> tuple[Array, Array]:
     """(28) for a cluster's neurons, written down: unit vectors (T, J, d) and ρ̃ (T, J), at times in
     B's clock."""
     units, logs = (

@@ -14,7 +14,7 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .course import Course
 from .relu_examples import orthonormal_family, orthonormal_problem
 from .relu_hypotheses import ASSUMED, PHASES_APART, SMALL_START
-from .relu_setting import Cluster, Setting, row_norms, unit_rows
+from .relu_setting import LabelCluster, Setting, row_norms, unit_rows
 from .three_phases import GRADIENT, KINK_COSINE
 
 GROWTH = 2.0
@@ -78,7 +78,7 @@ def _lem7(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _largest_cosine(s: Setting, cluster: Cluster, W: Array) -> float:
+def _largest_cosine(s: Setting, cluster: LabelCluster, W: Array) -> float:
     return float(np.max(unit_rows(W[cluster.neurons]) @ s.X[cluster.sign * s.y < 0].T, initial=0.0))
 
 

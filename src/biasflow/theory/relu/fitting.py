@@ -20,7 +20,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .relu_examples import orthonormal_family, orthonormal_problem
 from .relu_hypotheses import ASSUMED, CROSSED, SMALL_START
-from .relu_setting import Cluster, Setting
+from .relu_setting import LabelCluster, Setting
 from .three_phases import GRADIENT
 
 TIMES = 40
@@ -35,7 +35,9 @@ RATE = 2.0
 """Of ‖D_+‖ in the growth of u_+."""
 
 
-def left_over(s: Setting, cluster: Cluster, params: TwoLayerParams) -> tuple[Array, float, float]:
+def left_over(
+    s: Setting, cluster: LabelCluster, params: TwoLayerParams
+) -> tuple[Array, float, float]:
     """D_±^t, and what it is apart from (1 − u_±/(n‖D_±‖))D_±: along D_±, and across."""
     own = cluster.sign * s.y > 0
     outputs = np.maximum(s.X[own] @ params.W.T, 0.0) @ params.a
@@ -57,7 +59,9 @@ def _eq19(evidence: Evidence) -> tuple[Check, ...]:
     )
 
 
-def _left(course: Course, cluster: Cluster, end: float | str, factor: float, name: str) -> Check:
+def _left(
+    course: Course, cluster: LabelCluster, end: float | str, factor: float, name: str
+) -> Check:
     """The time at which the bound is tightest, or most exceeded."""
     s = course.setting
     quantity = (

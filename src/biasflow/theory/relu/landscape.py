@@ -35,7 +35,7 @@ from .relu_hypotheses import (
     NETWORK,
     SMALL_START,
 )
-from .relu_setting import Cluster, Setting
+from .relu_setting import LabelCluster, Setting
 from .three_phases import KINK_COSINE, slopes
 
 LEMMA_14 = 2.0
@@ -238,7 +238,7 @@ def least_in_ball(s: Setting, centre: TwoLayerParams, radius: float) -> tuple[fl
 
 
 def _turned_off(
-    s: Setting, cluster: Cluster, centre: TwoLayerParams, x: Array, reach: float, share: float
+    s: Setting, cluster: LabelCluster, centre: TwoLayerParams, x: Array, reach: float, share: float
 ) -> Array:
     """Turn off, on one input, as many neurons of a cluster as a share of the reach allows; shrink
     the others with the rest."""

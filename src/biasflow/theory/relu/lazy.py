@@ -84,7 +84,7 @@ def features(params: TwoLayerParams, X: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Tangent:
+class LinearModel:
     """The linear model at a start θ₀ of size one: K, and what h there is."""
 
     start: TwoLayerParams
@@ -105,9 +105,9 @@ class Tangent:
         )
 
 
-def tangent(start: TwoLayerParams, X: Array) -> Tangent:
+def tangent(start: TwoLayerParams, X: Array) -> LinearModel:
     J = features(start, X)
-    return Tangent(start, X, J, J @ J.T, np.maximum(X @ start.W.T, 0.0) @ start.a)
+    return LinearModel(start, X, J, J @ J.T, np.maximum(X @ start.W.T, 0.0) @ start.a)
 
 
 def with_negative(params: TwoLayerParams) -> TwoLayerParams:
@@ -145,7 +145,7 @@ def _lazy(evidence: Evidence) -> tuple[Check, ...]:
     return (*_from_zero(evidence, s), *_own_start(evidence, s), _widths(s))
 
 
-def first_scale(t: Tangent, y: Array, probes: Array) -> float:
+def first_scale(t: LinearModel, y: Array, probes: Array) -> float:
     """λ from which on gates stay, on inputs and probes, and the linear model is near."""
     step = t.step(y)
     own = np.sqrt(t.start.a**2 + np.sum(t.start.W**2, axis=1))
@@ -240,7 +240,7 @@ def _time(flow: Trajectory, s: Setting) -> float:
     return float(brentq(left, 0.0, float(flow.times[-1]), xtol=1e-14, rtol=1e-12)) * s.speed
 
 
-def _linear_time(t: Tangent, s: Setting) -> float:
+def _linear_time(t: LinearModel, s: Setting) -> float:
     """The same for residuals e^{−Kt/n}y."""
     values, vectors = np.linalg.eigh(t.K)
     parts = (vectors.T @ s.y) ** 2 / float(s.y @ s.y)

@@ -36,7 +36,7 @@ from ..witness import witness_flow
 from .relaxations import few_problem
 from .relu_examples import pairs_family
 from .relu_hypotheses import ASSUMED
-from .relu_setting import Cluster, Setting, row_norms, squared_norm
+from .relu_setting import LabelCluster, Setting, row_norms, squared_norm
 from .three_phases import GRADIENT
 
 DELTAS = 10.0 ** np.array([-9.0, -7.1, -5.25])
@@ -70,7 +70,7 @@ class Lacking:
 
     neuron: int
     sample: int
-    cluster: Cluster
+    cluster: LabelCluster
     growth: float
 
 
@@ -151,7 +151,7 @@ class _Runs:
             self.kept[delta, log_scale] = flow
         return self.kept[delta, log_scale]
 
-    def share(self, flow: Trajectory, i: int, cluster: Cluster) -> float:
+    def share(self, flow: Trajectory, i: int, cluster: LabelCluster) -> float:
         """‖w_j‖ of the i-th neuron that lacks a label, over its cluster's."""
         sizes = row_norms(flow.final.W)
         return float(sizes[2 + i] / sizes[0 if cluster.sign == self.s.first.sign else 1])

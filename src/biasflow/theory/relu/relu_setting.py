@@ -25,7 +25,7 @@ from ...models import TwoLayerParams
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class LabelCluster:
     """Neurons of one sign that are active on all inputs with labels of that sign (S_{±,1}), and
     what they align with."""
 
@@ -76,26 +76,26 @@ class Setting:
         self.lengths = np.linalg.norm(self.X, axis=1)
 
     @cached_property
-    def clusters(self) -> tuple[Cluster, Cluster]:
+    def clusters(self) -> tuple[LabelCluster, LabelCluster]:
         """The two clusters, the one that grows first in front."""
         both = [self._cluster(sign) for sign in (1.0, -1.0)]
         return (both[0], both[1]) if both[0].rate >= both[1].rate else (both[1], both[0])
 
-    def _cluster(self, sign: float) -> Cluster:
+    def _cluster(self, sign: float) -> LabelCluster:
         wanted = sign * self.y > 0
         X, y, lengths = self.X[wanted], self.y[wanted], self.lengths[wanted]
         a, W = self.problem.start
         neurons = np.flatnonzero((np.sign(a) == sign) & np.all(W @ X.T >= 0, axis=1))
-        return Cluster(
+        return LabelCluster(
             sign, neurons, y @ X / self.n, (y / lengths**2) @ X, Growth(y, lengths, self.n)
         )
 
     @property
-    def first(self) -> Cluster:
+    def first(self) -> LabelCluster:
         return self.clusters[0]
 
     @property
-    def second(self) -> Cluster:
+    def second(self) -> LabelCluster:
         return self.clusters[1]
 
     @property
@@ -138,7 +138,7 @@ class Setting:
         slow = max(1 - alpha, 1 / self.ratio)
         return min((1 - slow) / (1 + 3 * slow), beta / (1 + 3 * self.ratio * (1 - beta)))
 
-    def _least_share(self, cluster: Cluster) -> float:
+    def _least_share(self, cluster: LabelCluster) -> float:
         """min y_k²κ_k²/Σy_k²κ_k² over the labels of a sign."""
         pulls = (self.y * self.lengths)[cluster.sign * self.y > 0]
         return float(np.min(pulls**2) / np.sum(pulls**2))
@@ -176,7 +176,7 @@ class Setting:
                 )
         return tuple(found)
 
-    def _active(self, j: int, cluster: Cluster) -> Mask:
+    def _active(self, j: int, cluster: LabelCluster) -> Mask:
         """On which of a cluster's labels a neuron starts active."""
         return np.asarray(self.X[cluster.sign * self.y > 0] @ self.unit.W[j] > 0)
 
@@ -218,7 +218,7 @@ class Setting:
         """B's time that passes in a unit of the flow's: 1 for 'half-mean'."""
         return 2 * self.n * float(self.problem.loss.factor(self.n))
 
-    def time(self, share: float, cluster: Cluster) -> float:
+    def time(self, share: float, cluster: LabelCluster) -> float:
         """−share·ln λ/‖D_±‖ in the flow's own clock."""
         return -share * self.log_scale / cluster.rate / self.speed
 

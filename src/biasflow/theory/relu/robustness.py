@@ -30,7 +30,7 @@ from .relu_hypotheses import (
     NETWORK,
     SMALL_START,
 )
-from .relu_setting import Cluster, Setting, row_norms, squared_norm
+from .relu_setting import LabelCluster, Setting, row_norms, squared_norm
 from .three_phases import GRADIENT
 
 LEAKY_SLOPE = 0.3
@@ -99,7 +99,7 @@ def _signed(s: Setting, flow: Trajectory) -> Setting:
     return Setting(dataclasses.replace(p, start=TwoLayerParams(a, p.start.W)))
 
 
-def _grown(s: Setting, flow: Trajectory) -> list[Cluster]:
+def _grown(s: Setting, flow: Trajectory) -> list[LabelCluster]:
     """The clusters, with the neurons of their sign that matter at the end."""
     sizes = row_norms(flow.final.W)
     large = sizes > 1e-2 * np.max(sizes)

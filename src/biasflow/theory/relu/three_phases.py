@@ -34,7 +34,7 @@ from .relu_hypotheses import (
     SMALL_START,
     TINY_START,
 )
-from .relu_setting import Cluster, Setting, distance, squared_norm, unit_rows
+from .relu_setting import LabelCluster, Setting, distance, squared_norm, unit_rows
 
 KINK_COSINE = 1e-11
 """Cosine of a neuron and an input that is rounding, in witnesses and in flows."""
@@ -96,7 +96,7 @@ def _lem2(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _wrong(s: Setting, cluster: Cluster, params: TwoLayerParams) -> float:
+def _wrong(s: Setting, cluster: LabelCluster, params: TwoLayerParams) -> float:
     """The largest positive cosine of the cluster's neurons with inputs of the other sign."""
     other = cluster.sign * s.y < 0
     products = unit_rows(params.W[cluster.neurons]) @ (s.X[other] / s.lengths[other, None]).T
