@@ -165,7 +165,7 @@ def collect(
 ) -> None:
     """Write what is stored of a sweep into one netCDF file with labelled axes. Computes nothing."""
     from ..experiments.specs import read_spec
-    from ..sweeps.export import write_netcdf
+    from ..sweeps.encoding import write_netcdf
     from ..sweeps.resumable import assembled, finished_dataset
 
     described = read_spec(spec)

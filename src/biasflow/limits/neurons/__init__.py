@@ -6,8 +6,7 @@ from .f2_margin import f2_max_margin
 from .kernel_classifiers import FeatureClassifier, KernelClassifier, arc_cosine_kernel
 from .kkt import KktPoint, kkt_point, kkt_residual
 from .least_norm import min_norm_interpolator
-from .margin_certificates import MarginCertificate, margin_certificate
-from .polishing import polish
+from .margin_certificates import MarginCertificate, margin_certificate, polish
 from .variation_norms import variation_norm
 
 __all__ = [
