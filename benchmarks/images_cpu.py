@@ -7,7 +7,7 @@ depend on what they show.
 
 from __future__ import annotations
 
-from timing import arguments, best_of, table
+from timing import advancing, arguments, best_of, table
 
 IMAGES, BATCH, EPOCHS = 4096, 256, 2
 WIDTHS, LANES = (500, 2000), (1, 4)
@@ -41,7 +41,7 @@ def main() -> None:
     import jax
     import numpy as np
 
-    from biasflow.images.classifier_training import Arrays, Run, Schedule, advancing
+    from biasflow.images.classifier_training import Arrays, Run, Schedule
     from biasflow.images.classifiers import WideNetwork
 
     try:

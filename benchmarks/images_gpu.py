@@ -43,12 +43,12 @@ def main() -> None:
     quick = parser.parse_args().quick
     import jax
     import numpy as np
-    from timing import table
+    from timing import advancing, table
 
     if jax.default_backend() == "cpu":
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
         return
-    from biasflow.images.classifier_training import Arrays, Run, Schedule, advancing
+    from biasflow.images.classifier_training import Arrays, Run, Schedule
     from biasflow.images.classifiers import WideNetwork
 
     rng, network = np.random.default_rng(0), WideNetwork(5000)

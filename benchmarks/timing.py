@@ -40,6 +40,26 @@ def best_of(runs: int, function: Callable[[], Any]) -> tuple[float, Any]:
     return best, value
 
 
+def advancing(network: Any, arrays: Any, runs: Any, schedule: Any) -> Callable[[], Any]:
+    """A function that advances these classifiers by `schedule.every` epochs from their starts."""
+    import jax
+
+    from biasflow._numerics.double_precision import jax_in_double
+    from biasflow.images.classifier_training import Lanes
+
+    with jax_in_double():
+        lanes = Lanes(network, arrays, schedule)
+        starts = [network.init(run.scale, key=run.key) for run in runs]
+        params = jax.tree.map(lambda *leaves: jax.numpy.stack(leaves), *starts)
+        shifts = lanes.shifts(params, runs)
+
+    def advance() -> Any:
+        with jax_in_double():
+            return lanes.advanced(params, runs, shifts, schedule.every)
+
+    return advance
+
+
 def table(title: str, columns: list[str], rows: list[list[str]], note: str = "") -> None:
     """Print right-aligned columns under a title."""
     widths = [max(len(line[k]) for line in [columns, *rows]) for k in range(len(columns))]

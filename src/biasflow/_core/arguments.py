@@ -114,16 +114,6 @@ def labels(name: str, value: ArrayLike, length: int | None = None) -> Array:
     return array
 
 
-def per_coordinate(name: str, value: ArrayLike, d: int) -> Array:
-    """A scalar or a vector of length d, broadcast to a vector."""
-    array = real_array(name, value)
-    if array.ndim > 1 or (array.ndim == 1 and array.size != d):
-        raise InputError(
-            f"{name}: expected a number or a vector of length {d}, found shape {array.shape}"
-        )
-    return np.broadcast_to(array, (d,))
-
-
 def log_of_scale(
     name: str, value: ArrayLike | None, log_value: ArrayLike | None, zero: bool = False
 ) -> tuple[Array, Array]:

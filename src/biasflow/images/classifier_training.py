@@ -120,29 +120,6 @@ def train_classifiers(
     return trained
 
 
-def advancing(
-    network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule
-) -> Callable[[], Any]:
-    """A function that advances these runs by `schedule.every` epochs from their starts, for
-    timing."""
-    import jax
-    import jax.numpy as jnp
-
-    with jax_in_double():
-        lanes = _Lanes(network, arrays, schedule)
-        params = jax.tree.map(
-            lambda *leaves: jnp.stack(leaves),
-            *(network.init(run.scale, key=run.key) for run in runs),
-        )
-        shifts = lanes.shifts(params, runs)
-
-    def advance() -> Any:
-        with jax_in_double():
-            return lanes.advanced(params, runs, shifts, schedule.every)
-
-    return advance
-
-
 def _together(
     network: Any, arrays: Arrays, runs: Sequence[Run], schedule: Schedule, begin: Any
 ) -> list[Trained]:
@@ -150,7 +127,7 @@ def _together(
     import jax.numpy as jnp
 
     starts = [begin(run) for run in runs]
-    lanes = _Lanes(network, arrays, schedule)
+    lanes = Lanes(network, arrays, schedule)
     params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
     if any(leaf.dtype != jnp.float32 for leaf in jax.tree.leaves(params)):
         raise InputError("network: expected float32 weights")
@@ -205,7 +182,7 @@ def _ended(measured: Any, epoch: int, schedule: Schedule) -> Result | None:
     return Result.STEP_LIMIT if epoch >= schedule.epochs else None
 
 
-class _Lanes:
+class Lanes:
     """The compiled programs of a batch of runs, over one set of arrays."""
 
     def __init__(self, network: Any, arrays: Arrays, schedule: Schedule) -> None:

@@ -129,7 +129,7 @@ def l2_max_margin(Z: ArrayLike, *, time_s: float = 60.0) -> Limit[Array]:
         else HullBracket(p, 0.0, np.inf)
     )
     a = p @ unit
-    if found.gap > GAP and len(Z) <= LARGE:
+    if found.relative_gap > GAP and len(Z) <= LARGE:
         gram = exact_gram(Z, deadline)
         if gram is not None:
             exact = Corners(gram.entries, np.zeros(len(Z), dtype=object), gram.exponent - 2 * size)
@@ -207,7 +207,7 @@ def kernel_max_margin(
     K, y, rounding, time_s = _read_kernel(K, y, rounding, time_s)
     deadline = time.monotonic() + time_s
     found = measured_in_floats(K, y, nearest_weights(K, y), rounding)
-    if y.size <= LARGE and (found.gap > GAP or found.upper <= 0):
+    if y.size <= LARGE and (found.relative_gap > GAP or found.upper <= 0):
         found = _in_integers(K, y, found.p, rounding, deadline)
     if found.upper == 0 and not found.vanishes:
         raise InputError(
@@ -254,7 +254,10 @@ def _in_integers(K: Array, y: Array, p: Array, rounding: float, deadline: float)
 def certificate_of(found: HullBracket) -> Certificate:
     """'exact' where the bracket is as narrow as `EXACT`."""
     return Certificate(
-        found.lower, found.upper, 0.0, "exact" if found.vanishes or found.gap <= EXACT else "bound"
+        found.lower,
+        found.upper,
+        0.0,
+        "exact" if found.vanishes or found.relative_gap <= EXACT else "bound",
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from mpmath import libmp
 
 from .._core.arguments import Array, Index
+from .._core.results import Enclosure
 from .._numerics.exact_sums import root_bounds
 
 PROPOSED = 60
@@ -52,18 +53,14 @@ class Corners:
 
 
 @dataclass(frozen=True, eq=False)
-class HullBracket:
+class HullBracket(Enclosure):
     """lower ≤ γ ≤ upper with p (n,) in the simplex; vanishes: γ = 0 is shown."""
 
     p: Array
     lower: float
     upper: float
     vanishes: bool = False
-
-    @property
-    def gap(self) -> float:
-        """Relative to the upper bound."""
-        return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
+    kind: str = "bound"
 
 
 def measured(corners: Corners, u: Any, support: Index | None = None) -> HullBracket:
@@ -91,7 +88,7 @@ def better(one: HullBracket | None, other: HullBracket) -> HullBracket:
     where no lower one is known."""
     if one is None:
         return other
-    near = other if (other.gap, other.upper) < (one.gap, one.upper) else one
+    near = other if (other.relative_gap, other.upper) < (one.relative_gap, one.upper) else one
     return HullBracket(
         near.p,
         max(one.lower, other.lower),
@@ -109,8 +106,8 @@ def bracketed(corners: Corners, p: Array, deadline: float) -> HullBracket:
     largest = int(np.max(np.diagonal(corners.entries)))
     size = root_bounds(largest, 1, corners.exponent, corners.divisor)[1]
     while (
-        best.gap > GAP
-        and 4 * ideal.gap > best.gap
+        best.relative_gap > GAP
+        and 4 * ideal.relative_gap > best.relative_gap
         and bits <= MOST_BITS
         and time.monotonic() < deadline
     ):
@@ -124,7 +121,7 @@ def bracketed(corners: Corners, p: Array, deadline: float) -> HullBracket:
             # zero, as far as the digits go
             if best.lower == 0 and ideal.upper <= size * 2.0 ** ((SPARE - bits) // 2):
                 return better(best, _vanishing(corners, u))
-            if best.gap <= GAP:
+            if best.relative_gap <= GAP:
                 break
         bits *= 2
     return best

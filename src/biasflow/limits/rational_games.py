@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array
+from .._core.results import Enclosure
 from .._numerics.exact_sums import as_integers, root_bounds, rounded_down
 
 MOST_WORK = 2e7
@@ -93,7 +94,7 @@ def shares(weights: Any) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class LineBracket:
+class LineBracket(Enclosure):
     """lower ≤ γ₁ ≤ upper; neurons u (k, 2), signs s and masses in floats, weights p on the
     inputs."""
 
@@ -103,6 +104,7 @@ class LineBracket:
     s: Array
     masses: Array
     p: Array
+    kind: str = "bound"
 
 
 def line_bracket(rows: Array, y: Array, gap: float, deadline: float) -> LineBracket | None:

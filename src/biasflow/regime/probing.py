@@ -26,7 +26,6 @@ RICH_ABOVE = 0.5
 half of what was learned, and the kernel is another one."""
 FEWEST_INPUTS = 4
 """Inputs below which an error over inputs means nothing."""
-VERDICTS = ("kernel", "between", "rich", "unmoved", "dead")
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,7 +142,7 @@ def f2_bracket(X: Array, y: Array, activation: str, deadline: float) -> HullBrac
         )
     support = np.flatnonzero(best.p)
     wanted = GAP if support.size * y.size <= AFFORDED else EXACT
-    if best.gap <= wanted and wanted > GAP:
+    if best.relative_gap <= wanted and wanted > GAP:
         return best
     gram = ArcCosineGram(X, y, activation)
     u = proposal(best.p)
@@ -151,15 +151,15 @@ def f2_bracket(X: Array, y: Array, activation: str, deadline: float) -> HullBrac
         best = better(best, measured(corners, u))
         near = (
             searched_near(corners.entries, best.p, gram.bits, deadline)
-            if best.gap > wanted
+            if best.relative_gap > wanted
             else None
         )
         best = best if near is None else better(best, measured(corners, near))
-    while best.gap > wanted:
+    while best.relative_gap > wanted:
         corners = gram.corners(np.arange(gram.n), deadline)
         found = None if corners is None else searched(corners.entries, best.p, gram.bits, deadline)
         if corners is not None and found is not None:
             best = better(best, measured(corners, found))
-        if best.gap <= wanted or time.monotonic() > deadline or not gram.refine():
+        if best.relative_gap <= wanted or time.monotonic() > deadline or not gram.refine():
             break
     return best

@@ -47,7 +47,7 @@ class Effort:
 
 
 @dataclass(eq=False)
-class Bracket:
+class LevelBracket:
     """The best of both sides so far: lower ≤ level ≤ upper, both proven.
 
     weights: the q that proves `upper`. kind: 'exact' where `upper` is the largest gain under them,
@@ -94,7 +94,7 @@ class Bracket:
         elif maximum < self.upper:
             self.upper, self.weights, self.kind = maximum, q, "exact"
 
-    def times(self, unit: int, rest: float) -> Bracket:
+    def times(self, unit: int, rest: float) -> LevelBracket:
         """For rows in units of 2^unit; rest: what may have underflowed in these."""
         if not unit:
             return self
@@ -113,10 +113,10 @@ def generate(
     master: Master,
     oracle: Oracle,
     columns: Neurons,
-    bracket: Bracket,
+    bracket: LevelBracket,
     effort: Effort,
     first: Array | None = None,
-) -> Bracket:
+) -> LevelBracket:
     """Rounds from the columns given, and the best neurons under weights `first`, until the gap or
     the time is reached, or Ctrl-C; the bracket is filled."""
     search = _Search(master, oracle, bracket, effort)
@@ -148,7 +148,7 @@ class _Search:
 
     master: Master
     oracle: Oracle
-    bracket: Bracket
+    bracket: LevelBracket
     effort: Effort
 
     def better(self, q: Array, starts: Neurons, verify: bool = False) -> Neurons:
@@ -191,7 +191,7 @@ def _rounds(search: _Search, columns: Neurons) -> Neurons:
     return columns
 
 
-def _reason(bracket: Bracket, effort: Effort, idle: int, stalled: int) -> str:
+def _reason(bracket: LevelBracket, effort: Effort, idle: int, stalled: int) -> str:
     """Why rounds end here; empty: they do not."""
     if bracket.gap <= effort.aim or (bracket.gap <= effort.gap and stalled >= effort.patience):
         return "gap reached"

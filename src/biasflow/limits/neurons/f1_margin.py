@@ -19,7 +19,7 @@ from ...models import Particles
 from ..hard_margins import nearest_weights
 from ..rational_games import LineBracket, line_bracket
 from .best_neuron import SearchOracle, exact_effort, in_units
-from .column_generation import Bracket, Effort, generate
+from .column_generation import Effort, LevelBracket, generate
 from .columns import Neurons, neurons_along
 from .labelled_inputs import Labelled, read_labelled, without_bias
 from .masters import LAST_S, MarginMaster
@@ -89,7 +89,7 @@ def f1_max_margin(
 
 def margin_bracket(
     data: Labelled, gap: float, time_s: float, key: int, extra: Neurons | None = None
-) -> Bracket:
+) -> LevelBracket:
     """Column generation from random neurons, and `extra` ones, in units of ½(x, 1)."""
     rows, unit = in_units(data.rows / 2)
     rng = np.random.default_rng([STREAM, key])
@@ -105,7 +105,7 @@ def margin_bracket(
     return bracket.times(unit, rows.shape[1] * TINY)
 
 
-def first_bracket(rows: Array, y: Array) -> Bracket:
+def first_bracket(rows: Array, y: Array) -> LevelBracket:
     """What needs no search: f in the unit ball is ½-Lipschitz and |f(x)| ≤ ½‖x̃‖, so γ₁ ≤ Δ/4 and
     γ₁ ≤ ½min‖x̃_i‖; rows are ½x̃_i."""
     lengths = np.linalg.norm(rows, axis=1)
@@ -120,7 +120,7 @@ def first_bracket(rows: Array, y: Array) -> Bracket:
             q[[plus[i], minus[j]]] = 0.5, -0.5
     axis = np.eye(rows.shape[1])[-1:]
     nothing = Neurons(np.vstack([axis, axis]), np.array([1.0, -1.0]))
-    return Bracket(nothing, np.array([0.5, 0.5]), 0.0, q, upper)
+    return LevelBracket(nothing, np.array([0.5, 0.5]), 0.0, q, upper)
 
 
 def closest_pair(A: Array, B: Array) -> tuple[int, int, float]:
@@ -192,7 +192,7 @@ def first_weights(data: Labelled) -> Array:
     )
 
 
-def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
+def as_limit(bracket: LevelBracket, data: Labelled, gap: float) -> Limit[Particles]:
     """The bracket as a limit, for the samples as they were given."""
     value = as_measure(bracket.neurons, bracket.masses)
     lower, upper = _rounded(bracket, data)
@@ -213,7 +213,7 @@ def as_limit(bracket: Bracket, data: Labelled, gap: float) -> Limit[Particles]:
     )
 
 
-def _rounded(bracket: Bracket, data: Labelled) -> tuple[float, float]:
+def _rounded(bracket: LevelBracket, data: Labelled) -> tuple[float, float]:
     """Both bounds, moved outwards by rounding: of ⟨u_j, x̃⟩, whose u_j are of unit length to (d +
     4)u, of the sum over k neurons and of their masses; and of the weights' sum and of distances."""
     (n, d), k = data.rows.shape, int(np.count_nonzero(bracket.masses))
@@ -236,7 +236,7 @@ def as_measure(neurons: Neurons, masses: Array) -> Particles:
         return Particles(neurons.u, neurons.s, np.log(masses))
 
 
-def _note(bracket: Bracket, data: Labelled) -> str:
+def _note(bracket: LevelBracket, data: Labelled) -> str:
     if bracket.guess >= bracket.upper or bracket.guess_weights is None:
         return ""
     faces = exact_effort(data.rows, bracket.guess_weights) / data.rows.shape[1]

@@ -14,7 +14,7 @@ from ...errors import ConvergenceError
 from ...models import TwoLayerParams, augmented
 from ..rounding import WIDE
 from .best_neuron import Oracle, SearchOracle
-from .column_generation import Bracket, Effort, generate
+from .column_generation import Effort, LevelBracket, generate
 from .columns import no_neurons
 from .labelled_inputs import without_bias
 from .listed_cells import ArcsOracle, CellsOracle, ListedOracle
@@ -93,7 +93,7 @@ def min_norm_interpolator(
 
 def _generated(
     samples: Samples, gap: float, time_s: float, key: int
-) -> tuple[str, Bracket, tuple[bool | None, bool | None]]:
+) -> tuple[str, LevelBracket, tuple[bool | None, bool | None]]:
     """The method, its bracket around 1/Σ|c_j|, and what it says of uniqueness."""
     end = time.monotonic() + time_s
     effort = Effort(gap, GAP_AIMED_AT * gap, end - PROOF_SHARE * time_s, end)
@@ -103,7 +103,7 @@ def _generated(
         NormMaster(samples.directions, samples.targets),
         oracle,
         oracle.spanning(samples.targets),
-        Bracket(*nothing, 0.0, np.zeros(samples.targets.size), np.inf),
+        LevelBracket(*nothing, 0.0, np.zeros(samples.targets.size), np.inf),
         effort,
     )
     if found.stopped == "interrupted" and not found.lower:

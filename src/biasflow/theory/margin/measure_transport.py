@@ -164,17 +164,6 @@ def _eq12(evidence: Evidence) -> tuple[Check, ...]:
     return _checks(evidence, normalised=True)
 
 
-def printed_defect(problem: Problem, t: float) -> float:
-    """How far eq. (12) is off with J' at ν̄, as printed, instead of at ν: relative, over all test
-    functions."""
-    moving, data = Moving(problem), problem.data
-    params = integrate_weights(problem, t, FLOW_RTOL, None).final
-    bar = problem.model(params, data.X) / np.sum(params.W**2)
-    predicted = moving.rates(params, normalised=True)
-    printed = moving.rates(params, True, problem.loss.weights(bar, data.y))
-    return float(np.max(np.abs(printed - predicted)) / np.max(np.abs(predicted)))
-
-
 eq11 = Claim(
     "C/eq11",
     "ν_t = Π₂(μ_t) solves ∂_tν = −div(ν∇J') + 4J'ν: transport along ∇J' and growth at 4J' "
