@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._core.offers import OWN
+from ..errors import InputError
 from ..sweeps import Progress, Store, Tally, Watch
 
 if TYPE_CHECKING:
@@ -25,6 +27,31 @@ def one_line(id: str, text: str, source: str = OWN) -> str:
     room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
     text = " ".join([*([f"[{source}]"] if source != OWN else []), *text.split()])
     return f"  {id:<{ID_WIDTH}}{text if len(text) <= room else text[: room - 1] + '…'}"
+
+
+def answers(query: str) -> str:
+    """What answers a query in the papers: claims and functions with file and line, and figures."""
+    from .. import experiments, theory
+
+    places = theory.find(query)
+    asked = places[0].asked if places else ""
+    figures = [] if asked else [id for id in experiments.figures() if _is_about(id, query)]
+    if not places and not figures:
+        raise InputError(
+            f"nothing answers {query!r}; ask for an equation ('W (27)'), a statement "
+            "('B, Lemma 15'), an id ('C/thm3'), or fewer words"
+        )
+    drawn = [f"{id}\n    {experiments.experiment(id).caption}" for id in figures]
+    return "\n".join([*([asked] if asked else []), *map(str, places), *drawn])
+
+
+def _is_about(id: str, query: str) -> bool:
+    """Whether a figure is the one asked for, 'W/fig1' or 'W, Figure 1', or has all words."""
+    from ..experiments import experiment
+
+    asked = re.sub(r"^([rbcw])[\s,/]*fig(?:ure|\.)?\s*", r"\1/fig", query.strip().lower())
+    text = f"{id} {experiment(id).caption}".lower()
+    return asked == id.lower() or all(word in text for word in re.findall(r"[^\s,()]+", asked))
 
 
 def numbers_table(numbers: Iterable[Number]) -> str:
