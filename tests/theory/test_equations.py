@@ -112,6 +112,13 @@ def test_what_is_not_there_is_refused(query):
         theory.find(query)
 
 
+def test_the_letter_of_a_paper_asks_for_that_paper_alone():
+    found = [place.name for place in theory.find("W, saddle")]
+    assert "W/escape" in found and all(name.startswith("W/") for name in found)
+    assert "B/fact1" in [place.name for place in theory.find("saddle")]
+    assert len(theory.find("R")) == sum(id.startswith("R/") for id in theory.claims())
+
+
 def test_words_that_nothing_has_are_answered_with_what_to_ask():
     answer = CliRunner().invoke(app, ["list", "no such words anywhere"])
     assert isinstance(answer.exception, InputError) and "fewer words" in str(answer.exception)

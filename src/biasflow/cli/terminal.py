@@ -32,26 +32,22 @@ def one_line(id: str, text: str, source: str = OWN) -> str:
 def answers(query: str) -> str:
     """What answers a query in the papers: claims and functions with file and line, and figures."""
     from .. import experiments, theory
+    from ..theory.equations import is_about
 
     places = theory.find(query)
     asked = places[0].asked if places else ""
-    figures = [] if asked else [id for id in experiments.figures() if _is_about(id, query)]
+    captions = {id: experiments.experiment(id).caption for id in experiments.figures()}
+    figure = re.sub(r"^(\w)[\s,/]*fig(?:ure|\.)?\s*", r"\1/fig", query.strip().lower())
+    figures = [id for id in captions if id.lower() == figure]
+    if not asked and not figures:
+        figures = [id for id, caption in captions.items() if is_about(query, id, caption)]
     if not places and not figures:
         raise InputError(
             f"nothing answers {query!r}; ask for an equation ('W (27)'), a statement "
             "('B, Lemma 15'), an id ('C/thm3'), or fewer words"
         )
-    drawn = [f"{id}\n    {experiments.experiment(id).caption}" for id in figures]
+    drawn = [f"{id}\n    {captions[id]}" for id in figures]
     return "\n".join([*([asked] if asked else []), *map(str, places), *drawn])
-
-
-def _is_about(id: str, query: str) -> bool:
-    """Whether a figure is the one asked for, 'W/fig1' or 'W, Figure 1', or has all words."""
-    from ..experiments import experiment
-
-    asked = re.sub(r"^([rbcw])[\s,/]*fig(?:ure|\.)?\s*", r"\1/fig", query.strip().lower())
-    text = f"{id} {experiment(id).caption}".lower()
-    return asked == id.lower() or all(word in text for word in re.findall(r"[^\s,()]+", asked))
 
 
 def numbers_table(numbers: Iterable[Number]) -> str:

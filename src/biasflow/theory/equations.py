@@ -10,7 +10,6 @@ import functools
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +40,7 @@ def _entries(*rows: tuple[str, str, str]) -> dict[str, Entry]:
 
 LINE = "models.diagonal.DiagonalNetwork"
 FLOW = "flows.methods.gradient_flow"
-Q = "theory.regimes.regulariser.hypentropic_value"
+Q = "potentials.hypentropy.Hypentropy"
 
 EQUATIONS: dict[str, dict[str, Entry]] = {
     "R": _entries(
@@ -57,7 +56,11 @@ EQUATIONS: dict[str, dict[str, Entry]] = {
         ("2", FLOW, "gradient flow dθ/dt = −∇L"),
         ("3", "B/eq9", "da_j/dt = ⟨D_j, w_j⟩, dw_j/dt = a_jD_j"),
         ("4", "models.two_layer.TwoLayer.init", "the balanced Gaussian start of size λ"),
-        ("5–6", "B/assumption-3", "S_{±,1}: neurons active on all labels of their sign"),
+        (
+            "5–6",
+            "B/assumption-3 theory.relu.relu_setting.Setting.clusters",
+            "S_{±,1}: neurons active on all labels of their sign",
+        ),
         ("7", "B/thm1 B/limit", "lim_{λ→0} lim_{t→∞} θ is an interpolator of least norm"),
         (
             "8",
@@ -67,10 +70,14 @@ EQUATIONS: dict[str, dict[str, Entry]] = {
         ("9", "B/eq9", "log-norms and directions: dρ_j/dt and d𝗐_j/dt"),
         ("10", "B/eq9 B/eq28", "early alignment: d𝗐_j/dt ≈ s_j(D_j⁰ − ⟨D_j⁰, 𝗐_j⟩𝗐_j)"),
         ("11", "B/lem6", "d⟨w_j, x_k⟩/dt on orthogonal inputs"),
-        ("12", "B/lem7", "t_{+1} = −ε ln λ/‖D_+‖"),
+        ("12", "B/lem7 theory.relu.relu_setting.Setting.time", "t_{+1} = −ε ln λ/‖D_+‖"),
         ("13", "B/lem7", "‖w_j‖ < 2cλ^{1−ε} up to t_{+1}"),
         ("14", "B/eq28", "d⟨𝗐_j, D_+⟩/dt from below, in the proof of Lemma 7"),
-        ("15", "B/lem2", "t_{−1} = −εr ln λ/‖D_+‖, the end of Lemma 8's phase"),
+        (
+            "15",
+            "B/lem2 theory.relu.relu_setting.Setting.time",
+            "t_{−1} = −εr ln λ/‖D_+‖, the end of Lemma 8's phase",
+        ),
         ("16", "B/lem2", "‖w_j‖ < 2cλ^{1−rε} up to t_{−1}"),
         ("17", "B/lem3", "t₂, when the first cluster is grown (Lemma 10)"),
         ("18", "B/eq19", "directions of the first cluster: D_+/‖D_+‖ + d_j"),
@@ -150,7 +157,7 @@ EQUATIONS: dict[str, dict[str, Entry]] = {
         ("9–12", "W/appA", "from β(∞) = f(Xᵀν) to ∇Q = f⁻¹: how Q is found"),
         ("13–15.", "W/thm1", "ẇ, its solution w(t), and β(t) = w₊² − w₋²"),
         ("16–18", "W/thm1", "β(t) = 2α²sinh(−4Xᵀ∫r) (8c for the loss c‖·‖²)"),
-        ("19", "W/thm1 potentials.hypentropy.Hypentropy", "∇Q_α(β) = arcsinh(β/2α²)"),
+        ("19", f"W/thm1 {Q}", "∇Q_α(β) = arcsinh(β/2α²)"),
         ("20–23.", f"W/lem1 {Q}", "Q written out, and even"),
         ("24–27.", f"W/lem1 {Q}", "α²Q(β/α²)/ln(1/α²) written out, arcsinh as a logarithm"),
         ("28.", "W/lem1", "|a| ≤ √(a² + b²) ≤ |a| + |b|"),
@@ -164,7 +171,11 @@ EQUATIONS: dict[str, dict[str, Entry]] = {
         ("52–56.", "W/lem2", "what α = d^{−1/4−1/(8ε)} gives"),
         ("57", "W/lem2", "Q(e₁)/‖e₁‖₁ ≥ (1+ε)Q(1/√d)/‖1/√d‖₁"),
         ("58", "W/eq58", "the ratio increases with α"),
-        ("59", f"W/lem3 {Q}", "Q as a sum of integrals of arcsinh"),
+        (
+            "59",
+            "W/lem3 theory.regimes.regulariser.hypentropic_value",
+            "Q as a sum of integrals of arcsinh",
+        ),
         ("60–66.", "W/lem3", "φ and its derivatives up to the fourth"),
         ("67–68.", "W/lem3", "Taylor's theorem for φ − z²/(4α⁴)"),
         ("69–72.", "W/lem3", "|4α⁴Q − ‖β‖₂²| from above"),
@@ -237,7 +248,8 @@ def find(query: str) -> tuple[Place, ...]:
     """Where something of the papers is in the code, the nearest first.
 
     query: an equation ('W 27', 'W (27)', 'C eq 6'), a statement ('B, Lemma 15'), the id of a claim,
-    or words, all of which a claim's id, statement or reference must have.
+    or words, all of which a claim's id, statement or reference must have; a paper's letter before
+    them asks for that paper alone.
     """
     if not isinstance(query, str) or not query.strip():
         raise InputError(f"query: expected words such as 'W (27)', found {query!r:.80}")
@@ -249,12 +261,18 @@ def find(query: str) -> tuple[Place, ...]:
         found = reader(text)
         if found:
             return found
-    words = re.findall(r"[^\s,()]+", text.lower())
     return tuple(
         _of_claim(id)
         for id in claims()
-        if all(_has(f"{id} {claim(id).statement} {claim(id).reference}", word) for word in words)
+        if is_about(text, id, f"{claim(id).statement} {claim(id).reference}")
     )
+
+
+def is_about(query: str, id: str, text: str) -> bool:
+    """Whether an id and its text have all words of a query, and its paper where it names one."""
+    words = re.findall(r"[^\s,()]+", query.lower())
+    paper = f"{words.pop(0)}/" if re.match(r"[rbcw](?=[\s,]|$)", query.lower()) else ""
+    return id.lower().startswith(paper) and all(_has(f"{id} {text}", word) for word in words)
 
 
 def entry_of(paper: str, number: int) -> tuple[str, Entry] | None:
@@ -339,11 +357,11 @@ def _of_name(name: str, asked: str) -> Place:
     return Place(f"{PACKAGE.name}.{name}", " ".join(paragraph.split()), "", _where(value), asked)
 
 
-def _where(value: Callable[..., Any]) -> str:
+def _where(value: Any) -> str:
     """file:line, the file as it lies in the package; of another package's, its whole path."""
-    while isinstance(value, functools.partial):
+    while isinstance(value, (functools.partial, functools.cached_property)):
         value = value.func
-    value = inspect.unwrap(value)
+    value = inspect.unwrap(value.fget if isinstance(value, property) and value.fget else value)
     file = Path(inspect.getsourcefile(value) or "")
     line = inspect.getsourcelines(value)[1]
     inside = file.is_relative_to(PACKAGE)
