@@ -23,7 +23,7 @@ RTOLS = (1e-3, 1e-4, 1e-6, 1e-8)
 
 def problem(seed: int, alpha: float, k: int | None = None) -> Problem:
     model = bf.MatrixFactorisation(SHAPE, 2 * (k or SHAPE[0]))
-    params = model.init(alpha, key=seed, start="gaussian" if k else "identity")
+    params = model.init(alpha, key=seed, law="gaussian" if k else "identity")
     return Problem(model, bf.data.completion(SHAPE, 1, 60, key=seed), LOSS, params)
 
 

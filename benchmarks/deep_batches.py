@@ -21,7 +21,7 @@ def main() -> None:
 
     import biasflow as bf
 
-    ds, loss, rows = bf.data.circle_teacher(key=0), bf.SquareLoss("sum"), []
+    data, loss, rows = bf.data.circle_teacher(key=0), bf.SquareLoss("sum"), []
     for depth, runs, steps in [(2, 64, 5000), (2, 512, 1000), (3, 64, 2000), (5, 64, 500)][
         : 2 if quick else None
     ]:
@@ -29,7 +29,7 @@ def main() -> None:
         starts = [model.init(0.5, key=key) for key in range(runs)]
 
         def ours(count, model=model, starts=starts):
-            return bf.training.train_batch(model, ds, loss, starts, STEP, count, threshold=1e-30)
+            return bf.training.train_batch(model, data, loss, starts, STEP, count, threshold=1e-30)
 
         first = time.process_time()
         ours(1)
@@ -38,9 +38,9 @@ def main() -> None:
         rate = runs * steps / seconds
         cells = [str(depth), str(runs), f"{first:.1f}", f"{rate:,.0f}"]
         for by_hand in (False, True):
-            peer, weights = pytorch(ds, starts[0], 1000 if depth < 5 else 500, by_hand)
+            peer, weights = pytorch(data, starts[0], 1000 if depth < 5 else 500, by_hand)
             check = bf.training.train_batch(
-                model, ds, loss, starts[:1], STEP, 1000 if depth < 5 else 500, threshold=1e-30
+                model, data, loss, starts[:1], STEP, 1000 if depth < 5 else 500, threshold=1e-30
             )[0]
             pairs = zip(weights, check.params.weights, strict=True)
             off = max(float(np.max(np.abs(a - b))) for a, b in pairs) if weights else float("nan")
@@ -65,14 +65,14 @@ def main() -> None:
     table("Batched gradient descent against a PyTorch loop over runs", columns, rows, note)
 
 
-def pytorch(ds, start, steps: int, by_hand: bool):
+def pytorch(data, start, steps: int, by_hand: bool):
     """Steps per second of one run, and where it ended; NaN without PyTorch."""
     try:
         import torch
     except ImportError:
         return float("nan"), []
     torch.set_num_threads(1)
-    X, y = torch.tensor(ds.X), torch.tensor(ds.y)
+    X, y = torch.tensor(data.X), torch.tensor(data.y)
     train = _by_hand if by_hand else _with_autograd
     train(torch, X, y, start, 50)
     seconds, weights = best_of(3, lambda: train(torch, X, y, start, steps))

@@ -31,26 +31,26 @@ def main() -> None:
 
     n, d = (30, 200) if quick else (100, 1000)
     alpha, loss = 1e-4, bf.SquareLoss("sum")
-    ds, model = (
+    data, model = (
         bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0),
         bf.DiagonalNetwork(depth=2),
     )
-    X, y, start = ds.X, ds.y, model.init(alpha, dim=d)
+    X, y, start = data.X, data.y, model.init(alpha, dim=d)
 
     def descent(t, w):
         plus, minus = w[:d], w[d:]
         slope = 4 * (X.T @ (X @ (plus * plus - minus * minus) - y))
         return np.concatenate([-plus * slope, minus * slope])
 
-    until_converged, whole = best_of(1, lambda: bf.gradient_flow(model, ds, loss, start))
+    until_converged, whole = best_of(1, lambda: bf.gradient_flow(model, data, loss, start))
     end = float(whole.times[-1])
     times = np.append(np.geomspace(1e-3 * end, end, SAVED)[:-1], end)
     reference = model.effective(
-        bf.gradient_flow(model, ds, loss, start, times=times, rtol=1e-12).states
+        bf.gradient_flow(model, data, loss, start, times=times, rtol=1e-12).states
     )
 
     def dual(rtol):
-        flow = bf.gradient_flow(model, ds, loss, start, times=times, rtol=rtol)
+        flow = bf.gradient_flow(model, data, loss, start, times=times, rtol=rtol)
         error = float(np.max(np.abs(model.effective(flow.states) - reference)))
         return error, float(np.max(flow.error)), flow.stats["error_seconds"]
 

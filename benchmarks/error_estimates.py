@@ -60,13 +60,15 @@ def times_for(rng, end, flow=None):
     return flow.times[np.unique(later[np.linspace(0, len(later) - 1, SAVED).astype(int)])]
 
 
-def stiffest(model, ds, loss, params):
+def stiffest(model, data, loss, params):
     """The fastest rate at which the predictions relax."""
     import numpy as np
 
     import biasflow as bf
 
-    return 2 * loss.factor(ds.n) * float(np.linalg.norm(bf.tangent_kernel(model, params, ds.X), 2))
+    return (
+        2 * loss.factor(data.n) * float(np.linalg.norm(bf.tangent_kernel(model, params, data.X), 2))
+    )
 
 
 def flow_on(rng, seed, solve, rate=None):
@@ -128,22 +130,22 @@ def diagonal(depth, method):
 
         import biasflow as bf
 
-        ds, ratio = regression(rng)
+        data, ratio = regression(rng)
         model, loss = bf.DiagonalNetwork(depth), bf.SquareLoss(str(rng.choice(["half", "sum"])))
         size = ratio ** (1 / depth)
         scale = size * draw(rng, -4 if depth == 2 else -1.5, 0.3)
-        start = model.init(scale * np.exp(0.3 * rng.standard_normal(ds.d)))
+        start = model.init(scale * np.exp(0.3 * rng.standard_normal(data.d)))
         rtol = float(rng.choice([1e-4, 1e-6, 1e-8]))
 
         def solve(t1, times):
             return bf.gradient_flow(
-                model, ds, loss, start, t1=t1, times=times, rtol=rtol, method=method, throw=False
+                model, data, loss, start, t1=t1, times=times, rtol=rtol, method=method, throw=False
             )
 
         flow, times = flow_on(
-            rng, seed, solve, lambda whole: stiffest(model, ds, loss, whole.final)
+            rng, seed, solve, lambda whole: stiffest(model, data, loss, whole.final)
         )
-        X, y, c, d = ds.X, ds.y, 2 * loss.factor(ds.n), ds.d
+        X, y, c, d = data.X, data.y, 2 * loss.factor(data.n), data.d
 
         def velocity(w):
             plus, minus = w[:d], w[d:]
@@ -171,13 +173,13 @@ def mirror(seed, rng):
 
     import biasflow as bf
 
-    ds, ratio = regression(rng)
-    X, y = ds.X, ds.y
+    data, ratio = regression(rng)
+    X, y = data.X, data.y
     rtol, which = float(rng.choice([1e-4, 1e-6, 1e-8])), seed % 3
     if which == 1:  # on positive β, which need positive data to be fitted
-        X, beta = np.abs(X), ratio * rng.exponential(size=ds.d)
+        X, beta = np.abs(X), ratio * rng.exponential(size=data.d)
         y = X @ beta
-    radius = ratio * draw(rng, -6, 0.5) * np.exp(0.5 * rng.standard_normal(ds.d))
+    radius = ratio * draw(rng, -6, 0.5) * np.exp(0.5 * rng.standard_normal(data.d))
     potential = [
         bf.potentials.Hypentropy(radius),
         bf.potentials.Entropy(),
@@ -190,7 +192,7 @@ def mirror(seed, rng):
 
     def rate(whole):
         beta = whole.final
-        weight = [np.hypot(beta, radius), beta, np.ones(ds.d)][which]
+        weight = [np.hypot(beta, radius), beta, np.ones(data.d)][which]
         return float(np.linalg.norm((X * weight) @ X.T, 2))
 
     flow, times = flow_on(rng, seed, solve, rate)
@@ -203,7 +205,7 @@ def mirror(seed, rng):
         weigh = (lambda b: np.hypot(b, radius)) if which == 0 else (lambda b: b)
         found, doubt = follow(
             lambda b: weigh(b) * (X.T @ (y - X @ b)),
-            np.zeros(ds.d) if start is None else start,
+            np.zeros(data.d) if start is None else start,
             times,
         )
     return rtol, judged(flow, times, list(found), doubt, None)
@@ -219,18 +221,20 @@ def factored(seed, rng):
     k = int(rng.integers(1, rows * cols + 1))
     width = 2 * int(rng.integers(1, 4))
     index = rng.permutation(rows * cols)[:k]
-    ds = bf.data.from_entries(
+    data = bf.data.from_entries(
         (rows, cols), index // cols, index % cols, draw(rng, -1, 1) * rng.standard_normal(k)
     )
     model, loss = bf.MatrixFactorisation((rows, cols), width), bf.SquareLoss("half")
-    start = model.init(draw(rng, -3, 0.3), start="gaussian", key=seed)
+    start = model.init(draw(rng, -3, 0.3), law="gaussian", key=seed)
     rtol = float(rng.choice([1e-4, 1e-6, 1e-8]))
 
     def solve(t1, times):
-        return bf.gradient_flow(model, ds, loss, start, t1=t1, times=times, rtol=rtol, throw=False)
+        return bf.gradient_flow(
+            model, data, loss, start, t1=t1, times=times, rtol=rtol, throw=False
+        )
 
-    flow, times = flow_on(rng, seed, solve, lambda whole: stiffest(model, ds, loss, whole.final))
-    X, y, cut = ds.X, ds.y, rows * width
+    flow, times = flow_on(rng, seed, solve, lambda whole: stiffest(model, data, loss, whole.final))
+    X, y, cut = data.X, data.y, rows * width
 
     def read(w):
         return bf.models.FactorParams(w[:cut].reshape(rows, width), w[cut:].reshape(cols, width))
@@ -277,9 +281,9 @@ def events(seed, rng):
     start = model.init(draw(rng, -3, 0), key=seed, balanced=bool(rng.random() < 0.7))
     rtol, end = float(rng.choice([1e-4, 1e-6, 1e-8])), draw(rng, 0, 1.7)
     times = times_for(rng, end) if seed % 2 else None
-    ds = bf.Dataset(X, y)
+    data = bf.Dataset(X, y)
     flow = bf.gradient_flow(
-        model, ds, bf.SquareLoss("half-mean"), start, t1=end, rtol=rtol, times=times, throw=False
+        model, data, bf.SquareLoss("half-mean"), start, t1=end, rtol=rtol, times=times, throw=False
     )
     times = times_for(rng, end, flow) if times is None else times
     if not flow.unique:
@@ -341,8 +345,8 @@ def deep(seed, rng):
     start, loss = model.init(draw(rng, -0.3, 0.3), key=seed), bf.SquareLoss("half-mean")
     rtol, end = float(rng.choice([1e-4, 1e-5, 1e-6])), draw(rng, -0.5, 0.7)
     times = times_for(rng, end) if seed % 2 else None
-    ds = bf.Dataset(X, y)
-    flow = bf.gradient_flow(model, ds, loss, start, t1=end, rtol=rtol, times=times, throw=False)
+    data = bf.Dataset(X, y)
+    flow = bf.gradient_flow(model, data, loss, start, t1=end, rtol=rtol, times=times, throw=False)
     times = times_for(rng, end, flow) if times is None else times
     cuts = np.cumsum([leaf.size for leaf in leaves(start)])[:-1]
 

@@ -12,11 +12,11 @@ def main() -> None:
     import biasflow as bf
 
     def row(n, d, exponent):
-        ds = bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
+        data = bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
         # saving every step at large d measures memory, not the flow
         times = None if d <= 1000 else np.array([1e6])
         potential = bf.potentials.Hypentropy(log_alpha=-exponent * np.log(10.0))
-        seconds, flow = best_of(2, lambda: bf.mirror_flow(potential, ds.X, ds.y, times=times))
+        seconds, flow = best_of(2, lambda: bf.mirror_flow(potential, data.X, data.y, times=times))
         return [
             str(n),
             str(d),

@@ -20,11 +20,11 @@ WIDTH, SAMPLES, COLUMNS = 1000, 256, 15
 TWICE = "BIASFLOW_BENCHMARK_TWO_THREADS"
 
 
-def plain_numpy(ds, start, steps):
+def plain_numpy(data, start, steps):
     """w ← w + 0.5/√(t+1)·∇S, written down; the weights and the best normalised margin."""
     import numpy as np
 
-    a, W, X, y, best = start.a.copy(), start.W.copy(), ds.X, ds.y, -np.inf
+    a, W, X, y, best = start.a.copy(), start.W.copy(), data.X, data.y, -np.inf
     for t in range(steps + 1):
         active = np.maximum(W @ X.T, 0.0)
         u = y * (a @ active)
@@ -45,8 +45,8 @@ def problem():
 
     import biasflow as bf
 
-    ds = bf.data.with_bias(bf.data.clusters(SAMPLES, COLUMNS - 1, 3, key=0))
-    return ds, bf.TwoLayer(WIDTH, COLUMNS).init(1 / np.sqrt(WIDTH), key=0, balanced=False)
+    data = bf.data.with_bias(bf.data.clusters(SAMPLES, COLUMNS - 1, 3, key=0))
+    return data, bf.TwoLayer(WIDTH, COLUMNS).init(1 / np.sqrt(WIDTH), key=0, balanced=False)
 
 
 def two_threads(steps):
@@ -63,10 +63,10 @@ def timed_twice():
     steps = int(os.environ[TWICE])
     import biasflow as bf
 
-    ds, start = problem()
-    calls = [lambda: plain_numpy(ds, start, steps)]
+    data, start = problem()
+    calls = [lambda: plain_numpy(data, start, steps)]
     calls += [
-        lambda d=d: bf.training.margin_ascent(ds, start, steps, dtype=d, records=2)
+        lambda d=d: bf.training.margin_ascent(data, start, steps, dtype=d, records=2)
         for d in ("float64", "float32")
     ]
     for call in calls:
@@ -86,8 +86,8 @@ def main() -> None:
     import biasflow as bf
 
     steps = 100 if quick else 1000
-    ds, start = problem()
-    plain, (a, W, best) = best_of(2 if quick else 3, lambda: plain_numpy(ds, start, steps))
+    data, start = problem()
+    plain, (a, W, best) = best_of(2 if quick else 3, lambda: plain_numpy(data, start, steps))
     both = dict(zip(("numpy", "float64", "float32"), two_threads(100), strict=True))
     rows = [
         [
@@ -109,7 +109,7 @@ def main() -> None:
 
         def run(method=method, dtype=dtype):
             return bf.training.margin_ascent(
-                ds, start, steps, method=method, dtype=dtype, records=2
+                data, start, steps, method=method, dtype=dtype, records=2
             )
 
         run()

@@ -31,10 +31,10 @@ def batch_of(runs):
 
     starts = []
     for key in range(runs):
-        ds = bf.data.with_bias(bf.data.clusters(SAMPLES, COLUMNS - 1, 3, key=key))
+        data = bf.data.with_bias(bf.data.clusters(SAMPLES, COLUMNS - 1, 3, key=key))
         starts.append(
             BothLayers(False).start(
-                bf.TwoLayer(WIDTH, COLUMNS).init(1 / np.sqrt(WIDTH), key=key, balanced=False), ds
+                bf.TwoLayer(WIDTH, COLUMNS).init(1 / np.sqrt(WIDTH), key=key, balanced=False), data
             )
         )
     schedules = [bf.training.InverseRootStep(0.5).schedule(1.0)] * runs

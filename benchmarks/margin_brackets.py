@@ -21,9 +21,9 @@ def problems(n, d):
 
     import biasflow as bf
 
-    ds = bf.data.clusters(n, d, 3, key=1)
+    data = bf.data.clusters(n, d, 3, key=1)
     rng = np.random.default_rng(d)
-    yield "clusters", standardised(ds.X), ds.y
+    yield "clusters", standardised(data.X), data.y
     yield "noise", standardised(rng.standard_normal((n, d))), rng.choice([-1.0, 1.0], n)
 
 
@@ -78,8 +78,8 @@ def distance_table(quick):
             cells = [str(d), str(rank), str(n)]
             rng = np.random.default_rng([n, d])
             noise = rng.standard_normal((n, d)), np.where(np.arange(n) % 2 == 0, 1, -1)
-            ds = bf.data.clusters(n, d, 3, key=1)
-            for X, y in ((standardised(ds.X), ds.y), noise):
+            data = bf.data.clusters(n, d, 3, key=1)
+            for X, y in ((standardised(data.X), data.y), noise):
                 began = time.monotonic()
                 proof = bf.diagnostics.interclass_distance(X, y, rank).certificate
                 cells += [f"{proof.dual / proof.primal:.4f}", f"{time.monotonic() - began:.1f}"]

@@ -24,10 +24,10 @@ def main() -> None:
     import biasflow as bf
 
     def run(m, n, d, log_norm, decades):
-        ds = bf.data.with_bias(bf.data.clusters(n, d, 4, key=0))
-        model = bf.TwoLayer(m, ds.d)
+        data = bf.data.with_bias(bf.data.clusters(n, d, 4, key=0))
+        model = bf.TwoLayer(m, data.d)
         start = model.init(10.0**-decades / m**0.5)
-        return bf.gradient_flow(model, ds, bf.SmoothMargin(), start, rtol=1e-3, log_norm=log_norm)
+        return bf.gradient_flow(model, data, bf.SmoothMargin(), start, rtol=1e-3, log_norm=log_norm)
 
     run(**{**BASE, "m": 20, "n": 10, "log_norm": 5})
     rows = []

@@ -17,11 +17,11 @@ from timing import arguments, best_of, table
 ITERATIONS, WIDTH, STEP = 300_000, 500, 0.5
 
 
-def ascent(ds, iterations):
+def ascent(data, iterations):
     """Seconds per iteration of C's compiled ascent on both layers, and the best margin."""
     import biasflow as bf
 
-    biased = bf.data.with_bias(ds)
+    biased = bf.data.with_bias(data)
     model = bf.TwoLayer(WIDTH, biased.d)
     start = model.init(WIDTH**-0.5, balanced=False)
     bf.training.margin_ascent(biased, start, 10)  # compiles, or loads what was compiled
@@ -62,10 +62,12 @@ def first_table(quick):
     warm = bf.data.clusters(10, 2, 2, key=0)
     bf.limits.f1_max_margin(warm.X, warm.y)  # compiles, or loads what was compiled
     for n in (100,) if quick else (100, 200, 400):
-        ds = bf.data.clusters(n, 2, 4, key=2)
-        ours, limit = best_of(1 if quick else 3, lambda ds=ds: bf.limits.f1_max_margin(ds.X, ds.y))
+        data = bf.data.clusters(n, 2, 4, key=2)
+        ours, limit = best_of(
+            1 if quick else 3, lambda data=data: bf.limits.f1_max_margin(data.X, data.y)
+        )
         done = 2_000 if quick else ITERATIONS if n == 100 else 10_000
-        each, margin = ascent(ds, done)
+        each, margin = ascent(data, done)
         rows.append(
             [
                 str(n),
@@ -91,11 +93,11 @@ def second_table(quick):
 
     rows = []
     for n, d in ((100, 2),) if quick else ((100, 2), (256, 14), (500, 2), (1000, 14)):
-        ds = bf.data.clusters(n, d, 4 if d == 2 else 3, key=2)
-        K = bf.limits.arc_cosine_kernel(ds.X)
-        ours, limit = best_of(3, lambda K=K, ds=ds: bf.limits.kernel_max_margin(K, ds.y))
-        quadratic_program(K[:5, :5], ds.y[:5])  # imports and first-use costs
-        upper, lower, seconds = quadratic_program(K, ds.y)
+        data = bf.data.clusters(n, d, 4 if d == 2 else 3, key=2)
+        K = bf.limits.arc_cosine_kernel(data.X)
+        ours, limit = best_of(3, lambda K=K, data=data: bf.limits.kernel_max_margin(K, data.y))
+        quadratic_program(K[:5, :5], data.y[:5])  # imports and first-use costs
+        upper, lower, seconds = quadratic_program(K, data.y)
         gap = limit.certificate.dual / limit.objective - 1
         theirs = (upper - lower) / upper
         rows.append(

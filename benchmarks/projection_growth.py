@@ -17,32 +17,32 @@ def main() -> None:
     def problem(n, d):
         return bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
 
-    def measure(ds, potential):
-        runs = 1 if ds.X.size > 2e6 else 5
-        seconds, limit = best_of(runs, lambda: bf.bregman_projection(potential, ds.X, ds.y))
+    def measure(data, potential):
+        runs = 1 if data.X.size > 2e6 else 5
+        seconds, limit = best_of(runs, lambda: bf.bregman_projection(potential, data.X, data.y))
         return seconds, limit
 
-    def peak(ds, potential):
+    def peak(data, potential):
         tracemalloc.start()
-        bf.bregman_projection(potential, ds.X, ds.y)
+        bf.bregman_projection(potential, data.X, data.y)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return most / ds.X.nbytes
+        return most / data.X.nbytes
 
     def growth(title, name, cases, scale):
         rows, sizes, seconds_of = [], [], {alpha: [] for alpha in scale}
         for n, d in cases:
-            ds = problem(n, d)
+            data = problem(n, d)
             cells = [str(n), str(d)]
             for alpha in scale:
-                seconds, limit = measure(ds, bf.potentials.Hypentropy(alpha))
+                seconds, limit = measure(data, bf.potentials.Hypentropy(alpha))
                 seconds_of[alpha].append(seconds)
                 cells += [
                     f"{1e3 * seconds:.0f}",
                     str(limit.stats["iterations"]),
                     f"{limit.certificate.residual:.0e}",
                 ]
-            rows.append([*cells, f"{peak(ds, bf.potentials.Hypentropy(scale[-1])):.1f}"])
+            rows.append([*cells, f"{peak(data, bf.potentials.Hypentropy(scale[-1])):.1f}"])
             sizes.append(d if name == "d" else n)
         columns = ["n", "d"]
         for alpha in scale:
@@ -61,9 +61,9 @@ def main() -> None:
     growth("Projection time against d, n = 100", "d", [(100, d) for d in widths], scale)
     growth("Projection time against n, d = 5000", "n", [(n, 5000) for n in samples], scale)
 
-    ds, rows = problem(100, 1000), []
+    data, rows = problem(100, 1000), []
     for exponent in (0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000):
-        seconds, limit = measure(ds, bf.potentials.Hypentropy(log_alpha=-exponent * np.log(10.0)))
+        seconds, limit = measure(data, bf.potentials.Hypentropy(log_alpha=-exponent * np.log(10.0)))
         rows.append(
             [
                 f"1e-{exponent}",

@@ -47,19 +47,21 @@ def main() -> None:
     import biasflow as bf
 
     n, d = (30, 200) if quick else (100, 1000)
-    ds = bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
-    clarabel(ds.X[:2, :5], ds.y[:2], 1.0, "direct")  # imports and first-use costs
+    data = bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
+    clarabel(data.X[:2, :5], data.y[:2], 1.0, "direct")  # imports and first-use costs
     rows = []
     for alpha in SCALES:
         ours, limit = best_of(
             10,
-            lambda alpha=alpha: bf.bregman_projection(bf.potentials.Hypentropy(alpha), ds.X, ds.y),
+            lambda alpha=alpha: bf.bregman_projection(
+                bf.potentials.Hypentropy(alpha), data.X, data.y
+            ),
         )
-        peers = {form: clarabel(ds.X, ds.y, alpha, form) for form in ("direct", "scaled")}
+        peers = {form: clarabel(data.X, data.y, alpha, form) for form in ("direct", "scaled")}
         for form, (beta, status, seconds) in peers.items():
             residual = distance = "-"
             if beta is not None:
-                residual = f"{np.max(np.abs(ds.X @ beta - ds.y)):.0e}"
+                residual = f"{np.max(np.abs(data.X @ beta - data.y)):.0e}"
                 distance = f"{np.max(np.abs(beta - limit.value)):.0e}"
             first = form == "direct"
             rows.append(

@@ -56,26 +56,26 @@ def main() -> None:
         ),
     ]
     rows, notes = [], []
-    for name, ds, m, scale, iterations, tolerances, tightest, share in (
+    for name, data, m, scale, iterations, tolerances, tightest, share in (
         cases[:2] if quick else cases
     ):
-        model = bf.TwoLayer(m, ds.d)
+        model = bf.TwoLayer(m, data.d)
         start, end = model.init(scale, key=0), step * iterations
         times = np.linspace(end / SAVED, end, SAVED)
         # compiles, or loads what is cached
-        bf.gradient_flow(model, ds, loss, start, t1=1e-3 * end, rtol=1e-3)
-        bf.training.gradient_descent(model, ds, loss, start, step, 1)
+        bf.gradient_flow(model, data, loss, start, t1=1e-3 * end, rtol=1e-3)
+        bf.training.gradient_descent(model, data, loss, start, step, 1)
 
-        def flow(rtol, at=times, model=model, ds=ds, start=start):
-            return bf.gradient_flow(model, ds, loss, start, times=at, rtol=rtol)
+        def flow(rtol, at=times, model=model, data=data, start=start):
+            return bf.gradient_flow(model, data, loss, start, times=at, rtol=rtol)
 
         compiled, descent = best_of(
             1,
-            lambda a=(model, ds, loss, start), k=iterations: bf.training.gradient_descent(
+            lambda a=(model, data, loss, start), k=iterations: bf.training.gradient_descent(
                 *a, step, k
             ),
         )
-        coarse = bf.training.gradient_descent(model, ds, loss, start, 4 * step, iterations // 4)
+        coarse = bf.training.gradient_descent(model, data, loss, start, 4 * step, iterations // 4)
         everywhere = np.unique(np.concatenate([times, descent.times[1:], coarse.times[1:]]))
         reference = flow(tightest, everywhere).states
 
@@ -92,7 +92,7 @@ def main() -> None:
             distance(type(start)(d.states.a[1:], d.states.W[1:]), d.times[1:])
             for d in (descent, coarse)
         )
-        torch_seconds = pytorch(ds, start, share) * iterations
+        torch_seconds = pytorch(data, start, share) * iterations
         peer = (
             "not installed"
             if np.isnan(torch_seconds)
@@ -154,14 +154,14 @@ def main() -> None:
     table("Event-driven flow against descent with step 1e-3", columns, rows, note)
 
 
-def pytorch(ds, start, share: int) -> float:
+def pytorch(data, start, share: int) -> float:
     """Seconds per iteration of a float32 loop, or NaN without PyTorch."""
     try:
         import torch
     except ImportError:
         return float("nan")
     torch.set_num_threads(1)
-    X, y = torch.tensor(ds.X, dtype=torch.float32), torch.tensor(ds.y, dtype=torch.float32)
+    X, y = torch.tensor(data.X, dtype=torch.float32), torch.tensor(data.y, dtype=torch.float32)
     a, W = (torch.nn.Parameter(torch.tensor(leaf, dtype=torch.float32)) for leaf in start)
     optimiser = torch.optim.SGD([a, W], lr=1e-3)
 

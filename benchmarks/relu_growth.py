@@ -23,10 +23,10 @@ def main() -> None:
     import biasflow as bf
 
     def run(m, n, d, decades):
-        ds, model = bf.data.gaussian_teacher(n=n, d=d), bf.TwoLayer(m, d)
+        data, model = bf.data.gaussian_teacher(n=n, d=d), bf.TwoLayer(m, d)
         flow = bf.gradient_flow(
             model,
-            ds,
+            data,
             bf.SquareLoss("half-mean"),
             model.init(10.0**-decades / (m * d) ** 0.5),
             rtol=1e-6,

@@ -30,8 +30,10 @@ def busy(seed):
 
     import biasflow as bf
 
-    ds = bf.data.sparse_regression(n=100, d=1000, sparsity=5, noise_var=0.01, key=seed)
-    values = [bf.limit(bf.DiagonalNetwork(depth), ds, scale=1e-3).objective for depth in (2, 3, 5)]
+    data = bf.data.sparse_regression(n=100, d=1000, sparsity=5, noise_var=0.01, key=seed)
+    values = [
+        bf.limit(bf.DiagonalNetwork(depth), data, scale=1e-3).objective for depth in (2, 3, 5)
+    ]
     return xarray.Dataset({"objective": ("depth", values)})
 
 

@@ -115,7 +115,7 @@ def test_a_factorisation_that_ends_with_its_first_step_knows_its_error():
     rng = np.random.default_rng(8)
     ds = bf.data.from_entries((2, 2), [0, 0, 1, 1], [0, 1, 0, 1], rng.standard_normal(4))
     model, loss = bf.MatrixFactorisation((2, 2), 2), bf.SquareLoss("half")
-    start = model.init(1.0, start="gaussian", key=8)
+    start = model.init(1.0, law="gaussian", key=8)
     first = bf.gradient_flow(model, ds, loss, start, rtol=1e-4).times[1]
     flow = bf.gradient_flow(model, ds, loss, start, t1=0.5 * first, rtol=1e-4)
 

@@ -23,7 +23,7 @@ def sensing(seed=0, shape=(3, 4), n=5):
 
 
 def start_of(kind, model):
-    return random_start(model) if kind == "biased" else model.init(0.2, start=kind)
+    return random_start(model) if kind == "biased" else model.init(0.2, law=kind)
 
 
 @pytest.mark.parametrize("normalisation", ["half", "sum", "half-mean"])

@@ -127,7 +127,7 @@ def _models() -> dict[str, tuple[Any, Callable[[int], Any], Callable[..., Symmet
         "signed": (signed, lambda key: signed.init(0.3, key=key), _neurons, HIDDEN),
         "factors": (
             factors,
-            lambda key: factors.init(0.5, key=key, start="gaussian"),
+            lambda key: factors.init(0.5, key=key, law="gaussian"),
             _columns,
             HIDDEN,
         ),

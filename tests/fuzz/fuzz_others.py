@@ -52,7 +52,7 @@ def diagnostic_entries() -> dict[str, Entry]:
             ("probe", "Probe", "Estimate"),
             lambda X, y=None, **rest: bf.probe(shallow, [weights, moved], X, y, **rest),
             {"X": draw(6, 3, seed=7), "y": draw(6, seed=8)},
-            {**X_y, "times": TIMES, "seeds": WORK},
+            {**X_y, "times": TIMES, "keys": WORK},
             finite=False,
         ),
         "kernel_distance": Entry(

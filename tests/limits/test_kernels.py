@@ -106,7 +106,7 @@ class TestKernelInterpolator:
         for key in range(6):
             ds, model = data.completion((3, 3), 1, 5), MatrixFactorisation((3, 3), 2)
             with pytest.raises(InconsistentError, match="not in the range of K"):
-                tangent_kernel_limit(model, ds, model.init(0.5, key=key, start="gaussian"))
+                tangent_kernel_limit(model, ds, model.init(0.5, key=key, law="gaussian"))
 
     def test_what_only_floats_cannot_reach_is_said_so(self):
         for K, words in (

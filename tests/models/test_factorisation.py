@@ -35,14 +35,16 @@ class TestStarts:
     @pytest.mark.parametrize("rank", [2, 6, 40])
     def test_gaussian(self, rank):
         model = MatrixFactorisation(SHAPE, rank)
-        U, V = model.init(1e-3, key=4, start="gaussian")
+        U, V = model.init(1e-3, key=4, law="gaussian")
         assert U.shape == (3, rank) and V.shape == (4, rank)
         assert np.max(np.abs(U @ V.T)) <= 1e-6 * rank * 1e-13
-        np.testing.assert_array_equal(U, model.init(1e-3, key=4, start="gaussian").U)
-        assert not np.array_equal(U, model.init(1e-3, key=5, start="gaussian").U)
+        np.testing.assert_array_equal(U, model.init(1e-3, key=4, law="gaussian").U)
+        assert not np.array_equal(U, model.init(1e-3, key=5, law="gaussian").U)
+        with pytest.warns(DeprecationWarning, match="law=…"):
+            np.testing.assert_array_equal(U, model.init(1e-3, key=4, start="gaussian").U)
 
     def test_gaussian_factors_are_standard(self):
-        U, V = MatrixFactorisation((20, 20), 2000).init(2.0, start="gaussian")
+        U, V = MatrixFactorisation((20, 20), 2000).init(2.0, law="gaussian")
         # 40 000 numbers: four standard errors
         numbers = np.concatenate([U[:, :1000].ravel(), V[:, :1000].ravel()]) / 2
         assert abs(numbers.mean()) < 4 / 200 and abs(numbers.var() - 1) < 4 * np.sqrt(2) / 200
@@ -80,12 +82,12 @@ class TestBadInput:
                 r"rank: the identity start needs .* = 8 columns or more, found 6",
             ),
             (
-                lambda: MatrixFactorisation((3, 4), 5).init(0.1, start="gaussian"),
+                lambda: MatrixFactorisation((3, 4), 5).init(0.1, law="gaussian"),
                 r"rank: an unbiased start .*even.*found 5",
             ),
             (
-                lambda: MatrixFactorisation((3, 4), 8).init(0.1, start="zero"),
-                r"start: expected one of 'identity', 'gaussian'",
+                lambda: MatrixFactorisation((3, 4), 8).init(0.1, law="zero"),
+                r"law: expected one of 'identity', 'gaussian'",
             ),
             (
                 lambda: MatrixFactorisation((3, 4), 8).init(0.1, dim=7),
@@ -97,7 +99,7 @@ class TestBadInput:
                 r"scale: expected a positive number",
             ),
             (
-                lambda: MatrixFactorisation((3, 4), 8).init(0.1, key=-1, start="gaussian"),
+                lambda: MatrixFactorisation((3, 4), 8).init(0.1, key=-1, law="gaussian"),
                 r"key: .*at least 0",
             ),
         ],

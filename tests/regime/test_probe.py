@@ -38,7 +38,7 @@ START, END = init(0), moved(init(0), 0.3)
 @pytest.fixture(scope="module")
 def found():
     return bf.probe(
-        network, [START, moved(START, 0.1), END], X, Y, seeds=3, init=init, times=[0, 1, 5]
+        network, [START, moved(START, 0.1), END], X, Y, keys=3, init=init, times=[0, 1, 5]
     )
 
 
@@ -103,7 +103,7 @@ def test_the_error_is_what_other_inputs_would_do():
     A standard deviation from 40 draws is known to 11%, the median jackknife error is biased by a
     few percent at n = 40."""
     rng, run = np.random.default_rng(3), two_layer_run(0)
-    values = [bf.probe(SMALL, run, rng.standard_normal((40, 5)), seeds=1).final for _ in range(40)]
+    values = [bf.probe(SMALL, run, rng.standard_normal((40, 5)), keys=1).final for _ in range(40)]
     for name in ("kernel_movement", "gradient_distance", "linear_gap"):
         spread = np.std([value[name].value for value in values], ddof=1)
         assert spread / 1.6 <= np.median([value[name].error for value in values]) <= 1.6 * spread, (
@@ -136,7 +136,7 @@ def test_the_null_reference_is_another_seed(found):
 
 
 def test_shuffled_weights_are_a_reference_too(found):
-    shuffled = bf.probe(network, [START, END], X, Y, seeds=3)
+    shuffled = bf.probe(network, [START, END], X, Y, keys=3)
     assert "shuffling" in shuffled.drawn
     assert shuffled.null["kernel_movement"].value == pytest.approx(
         found.null["kernel_movement"].value, rel=1.0
@@ -172,14 +172,15 @@ def test_a_linear_model_is_a_kernel_machine_exactly():
 
 
 def test_a_network_that_did_not_move():
-    probed = bf.probe(SMALL, [SMALL.init(1.0)] * 2, X, Y, seeds=1)
+    with pytest.warns(DeprecationWarning, match="keys=…"):
+        probed = bf.probe(SMALL, [SMALL.init(1.0)] * 2, X, Y, seeds=1)
     assert probed.verdict == "unmoved" and "nothing to judge" in probed.describe()
 
 
 def test_several_runs_widen_the_error():
     first, *runs = (two_layer_run(key) for key in range(4))
-    together = bf.probe(SMALL, first, X, seeds=1, runs=runs)
-    values = [bf.probe(SMALL, run, X, seeds=1).final["linear_gap"].value for run in (first, *runs)]
+    together = bf.probe(SMALL, first, X, keys=1, runs=runs)
+    values = [bf.probe(SMALL, run, X, keys=1).final["linear_gap"].value for run in (first, *runs)]
     gap = together.final["linear_gap"]
     assert gap.value == pytest.approx(np.mean(values)) and gap.error >= np.std(values, ddof=1)
     assert "4 runs" in together.describe()
@@ -200,8 +201,7 @@ def test_words_and_picture(found, tmp_path):
         assert words in text, words
     figure = found.plot()
     assert (
-        len(figure.axes) == 3
-        and len(bf.probe(SMALL, two_layer_run(0), X, seeds=1).plot().axes) == 2
+        len(figure.axes) == 3 and len(bf.probe(SMALL, two_layer_run(0), X, keys=1).plot().axes) == 2
     )
     figure.savefig(tmp_path / "probe.png")
     assert all(axis.get_xlabel() for axis in figure.axes)
@@ -235,7 +235,7 @@ def test_networks_of_other_libraries_give_the_same_numbers():
         ]
         for _ in range(2)
     ]
-    expected = bf.probe(dense, weights, X, Y, seeds=1).final
+    expected = bf.probe(dense, weights, X, Y, keys=1).final
     modules, states = [], []
     for layers in weights:
         template = eqx.nn.MLP(5, 1, 6, 1, key=jax.random.PRNGKey(0))
@@ -252,7 +252,7 @@ def test_networks_of_other_libraries_give_the_same_numbers():
         states.append(tensors)
     net = torch.nn.Sequential(torch.nn.Linear(5, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1))
     for fn, checkpoints in ((modules[0], modules), (net, states)):
-        probed = bf.probe(fn, checkpoints, X, Y, seeds=1).final
+        probed = bf.probe(fn, checkpoints, X, Y, keys=1).final
         for name in MEASURES:
             assert probed[name].value == pytest.approx(expected[name].value, rel=1e-9), (
                 type(fn).__name__,
@@ -291,7 +291,7 @@ class TestBadInput:
             ((network, [START, END], X[:3]), {}, "X: expected at least 4"),
             ((network, [START, END], X, Y[:3]), {}, "y: expected 20"),
             ((network, [START, END], X), {"times": [0.0]}, "times: expected length 2"),
-            ((network, [START, END], X), {"seeds": 0}, "seeds"),
+            ((network, [START, END], X), {"keys": 0}, "keys"),
             ((network, [START, END], X), {"runs": [[START]]}, r"runs\[0\]: expected at least two"),
             (
                 (network, [START, END], X),
@@ -307,8 +307,8 @@ def test_class_numbers_are_read_as_one_class_against_the_rest():
     digits = np.arange(20) % 3
     wide = lambda w, X: jnp.tanh(X @ w[0]) @ w[1]  # noqa: E731
     start, end = ([RNG.standard_normal((5, 8)), RNG.standard_normal((8, 3))] for _ in range(2))
-    by_number = bf.probe(wide, [start, end], X, digits, output=1, seeds=1)
-    by_label = bf.probe(wide, [start, end], X, np.where(digits == 1, 1.0, -1.0), output=1, seeds=1)
+    by_number = bf.probe(wide, [start, end], X, digits, output=1, keys=1)
+    by_label = bf.probe(wide, [start, end], X, np.where(digits == 1, 1.0, -1.0), output=1, keys=1)
     assert by_number.final["label_alignment"] == by_label.final["label_alignment"]
 
 
@@ -316,7 +316,7 @@ def test_a_start_without_a_kernel_is_left_by_features_alone():
     """At w = 0 a product of two weights has no gradient: whatever was learned, the linearised
     network misses."""
     inputs = np.random.default_rng(0).standard_normal((8, 2))
-    found = bf.probe(lambda w, X: w[0] * (X @ w[1:]), [np.zeros(3), np.ones(3)], inputs, seeds=1)
+    found = bf.probe(lambda w, X: w[0] * (X @ w[1:]), [np.zeros(3), np.ones(3)], inputs, keys=1)
     assert found.verdict == "rich" and found.final["linear_gap"].value == 1.0
     assert (
         np.isnan(found.final["kernel_movement"].value)
@@ -328,7 +328,7 @@ def test_a_network_that_died_learned_no_features():
     model = bf.DeepNetwork((5, 6))
     start = model.init(1.0)
     off = bf.models.DeepParams((0 * start.weights[0], start.weights[1]))
-    found = bf.probe(model, [start, off], np.random.default_rng(0).standard_normal((8, 5)), seeds=1)
+    found = bf.probe(model, [start, off], np.random.default_rng(0).standard_normal((8, 5)), keys=1)
     assert found.verdict == "dead" and "every unit is off" in found.describe()
 
 
@@ -337,4 +337,4 @@ def test_a_scale_whose_kernel_overflows_is_named():
     start = model.init(1.0)
     far = bf.models.DeepParams(tuple(1e100 * W for W in start.weights))
     with pytest.raises(bf.errors.InputError, match=r"checkpoints\[1\].*overflows"):
-        bf.probe(model, [start, far], np.random.default_rng(0).standard_normal((8, 5)), seeds=1)
+        bf.probe(model, [start, far], np.random.default_rng(0).standard_normal((8, 5)), keys=1)

@@ -125,7 +125,7 @@ def test_pooling_is_isotonic_regression():
         ((diagonal, [1.0]), {}, "scales"),
         ((diagonal, [1.0, 0.5]), {}, "scales.*increasing"),
         ((diagonal, [-1.0, 0.5]), {}, "scales.*positive"),
-        ((diagonal, [0.1, 1.0], 0), {}, "seeds"),
+        ((diagonal, [0.1, 1.0], 0), {}, "keys"),
         ((diagonal, [0.1, 1.0]), {"measure": "loss"}, "measure.*linear_gap"),
         ((diagonal, [0.1, 1.0]), {"level": -1.0}, "level"),
         ((lambda scale, seed: 3, [0.1, 1.0]), {}, "train.*network, checkpoints, X, y"),

@@ -49,7 +49,7 @@ def test_problems_without_two_regimes_are_refused():
     one = bf.data.from_entries((4, 4), [1], [2], [1.0])
     assert "same limit" in refusal(dataclasses.replace(problem, data=one))
     thin = bf.MatrixFactorisation((4, 4), 2)
-    start = thin.init(0.1, start="gaussian")
+    start = thin.init(0.1, law="gaussian")
     assert "too few columns" in refusal(bf.Problem(thin, problem.data, problem.loss, start))
 
 

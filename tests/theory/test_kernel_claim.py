@@ -104,6 +104,6 @@ def test_networks_that_are_not_homogeneous_are_refused(options):
 
 def test_a_factorisation_whose_kernel_cannot_reach_the_entries_is_refused():
     ds, model = bf.data.completion((3, 3), 1, 5), bf.MatrixFactorisation((3, 3), 2)
-    problem = bf.Problem(model, ds, bf.SquareLoss("sum"), model.init(0.5, start="gaussian"))
+    problem = bf.Problem(model, ds, bf.SquareLoss("sum"), model.init(0.5, law="gaussian"))
     verdict = bf.verify("W/sec3", problem)
     assert verdict.status == "hypotheses fail" and "not in the range" in str(verdict)

@@ -116,8 +116,7 @@ def test_half_of_the_growth_is_no_recursion_of_c():
     run = bf.training.feature_ascent(Z, 10, keep=range(11))
     g = rates._gradient(Z, run.beta[5] * (Z @ run.iterates[5]))
     right, wrong = (
-        rates._multiplied(run.iterates[5], eta, g)
-        for eta in (run.step_sizes[5], run.step_sizes[5] / 2)
+        rates._multiplied(run.iterates[5], eta, g) for eta in (run.step[5], run.step[5] / 2)
     )
     assert np.max(np.abs(right / np.sum(right) - run.iterates[6])) < 1e-15
     assert np.max(np.abs(wrong / np.sum(wrong) - run.iterates[6])) > 1e-6

@@ -33,7 +33,7 @@ def test_a_batch_is_its_single_runs(circle, normalisation):
             MODEL.effective(batch[k].params), MODEL.effective(alone.final), rtol=1e-10, atol=1e-12
         )
         assert batch[k].loss == pytest.approx(alone.loss[-1], rel=1e-9)
-        assert (batch[k].steps, batch[k].stepsize, batch[k].result) == (
+        assert (batch[k].steps, batch[k].step, batch[k].result) == (
             150,
             step,
             bf.Result.STEP_LIMIT,

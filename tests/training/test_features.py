@@ -50,11 +50,13 @@ def test_step_sizes_are_the_propositions():
     Z = features()
     largest = np.max(np.abs(Z))
     run = bf.training.feature_ascent(Z, 50, "directions")
-    assert run.step_sizes == pytest.approx(1 / (16 * largest * np.sqrt(np.arange(50) + 1)))
+    assert run.step == pytest.approx(1 / (16 * largest * np.sqrt(np.arange(50) + 1)))
     run = bf.training.feature_ascent(Z, 50, "output")
-    assert run.step_sizes == pytest.approx(
+    assert run.step == pytest.approx(
         run.beta[:-1] * np.sqrt(2) / (largest * np.sqrt(np.arange(50) + 1))
     )
+    with pytest.warns(DeprecationWarning, match="is now FeatureAscent.step"):
+        assert run.step_sizes is run.step
 
 
 @pytest.mark.parametrize("training", ["directions", "output"])
@@ -75,7 +77,7 @@ def test_against_the_weights_themselves(training):
         p = e / np.sum(e)
         assert run.weights[t] == pytest.approx(p, abs=1e-12)
         g = Z.T @ p
-        r = r + run.step_sizes[t] * (g if training == "output" else 2 * r * g)
+        r = r + run.step[t] * (g if training == "output" else 2 * r * g)
 
 
 @pytest.mark.parametrize("method", ["compiled", "jax"])

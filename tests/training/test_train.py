@@ -187,4 +187,10 @@ def test_former_keywords_warn_and_work(square):
     with pytest.warns(DeprecationWarning, match="ds=…"):
         bf.training.train_batch(model, ds=data, loss=loss, starts=[start], step=0.1, steps=1)
     with pytest.warns(DeprecationWarning, match="stepsizes=…"):
-        bf.training.train_batch(model, data, loss, [start], stepsizes=0.1, steps=1)
+        batch = bf.training.train_batch(model, data, loss, [start], stepsizes=0.1, steps=1)
+    with pytest.warns(
+        DeprecationWarning, match=r"TrainedBatch\.stepsizes is now TrainedBatch\.step"
+    ):
+        assert batch.stepsizes is batch.step
+    with pytest.warns(DeprecationWarning, match=r"TrainedRun\.stepsize is now TrainedRun\.step"):
+        assert batch[0].stepsize == batch[0].step == 0.1

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.arguments import Array, matrix_shape, one_of, positive_int
+from .._core.former_names import renamed
 from .._core.starts import positive_scale
 from ..errors import InputError
 from .model import PredictorModel, read_params
 
-STARTS = ("identity", "gaussian")
+LAWS = ("identity", "gaussian")
 STREAM = 2
 """Start of the random stream, so that data drawn with the same key are independent of the start."""
 
@@ -65,6 +66,7 @@ class MatrixFactorisation(PredictorModel):
     def linearised(self, params: FactorParams, direction: FactorParams) -> Any:
         return direction.U @ params.V.T + params.U @ direction.V.T
 
+    @renamed(start="law")
     def init(
         self,
         scale: Any = 1.0,
@@ -72,14 +74,14 @@ class MatrixFactorisation(PredictorModel):
         log_scale: Any = None,
         key: int = 0,
         dim: int | None = None,
-        start: str = "identity",
+        law: str = "identity",
     ) -> FactorParams:
         """W's unbiased start U = α[U₀, −U₀], V = α[V₀, V₀], of k = rank/2 columns each: UVᵀ = 0.
 
         'identity': U₀ and V₀ are the identity, k ≥ max(rows, cols), zeros beside it; 'gaussian':
         N(0, 1) entries, any k.
         """
-        one_of("start", start, STARTS)
+        one_of("law", law, LAWS)
         if dim is not None and dim != self.shape[0] * self.shape[1]:
             raise InputError(
                 f"dim: {dim} does not fit matrices of shape {self.shape}: "
@@ -92,11 +94,11 @@ class MatrixFactorisation(PredictorModel):
                 "rank: an unbiased start [U₀, −U₀] needs an even number of columns, found "
                 f"{self.rank}"
             )
-        if start == "identity":
+        if law == "identity":
             if k < max(self.shape):
                 raise InputError(
                     f"rank: the identity start needs 2·max{self.shape} = {2 * max(self.shape)} "
-                    f"columns or more, found {self.rank}; use start='gaussian'"
+                    f"columns or more, found {self.rank}; use law='gaussian'"
                 )
             first, second = (np.eye(size, k) for size in self.shape)
         else:

@@ -108,7 +108,7 @@ class Probe:
         return draw(self)
 
 
-@renamed(fn="network", memory="memory_b")
+@renamed(fn="network", memory="memory_b", seeds="keys")
 def probe(
     network: Any,
     checkpoints: Sequence[Any],
@@ -117,7 +117,7 @@ def probe(
     *,
     init: Callable[[int], Any] | None = None,
     runs: Sequence[Sequence[Any]] = (),
-    seeds: int = 5,
+    keys: int = 5,
     times: ArrayLike | None = None,
     output: int | None = None,
     memory_b: float = MEMORY,
@@ -131,9 +131,9 @@ def probe(
     at two times or more, the first the initialisation. X (n, ...): inputs to look at, n from 4 to a
     few thousand (kernels are n × n). y: their labels; class numbers where `output`, the column
     looked at of a network with several, says which class it is for.
-    init: seed -> parameters of an untrained network, for the null reference; without it the first
+    init: key -> parameters of an untrained network, for the null reference; without it the first
     checkpoint's entries are shuffled within each tensor, which is another draw where entries were
-    drawn independently. seeds: how many.
+    drawn independently. keys: how many.
     runs: checkpoints of the same training from other seeds, first and last at least, for an error
     over seeds.
     times: of the checkpoints, for the picture. memory_b: bytes for blocks of gradients.
@@ -158,7 +158,7 @@ def probe(
     others = [estimates(looking.run(f"runs[{k}]", run)) for k, run in enumerate(runs)]
     along[-1] = _over_runs(along[-1], others)
     starts = estimates(pair(first, first, inputs, looking.labels))
-    null, drawn = _null(looking, first, init, positive_int("seeds", seeds))
+    null, drawn = _null(looking, first, init, positive_int("keys", keys))
     end = later[-1]
     degree = measured_homogeneity(end.end.at, inputs) if np.any(end.end.values) else None
     size = sum(leaf.size for leaf in first.at.leaves)
@@ -239,14 +239,12 @@ def _over_runs(
 
 
 def _null(
-    looking: _Looking, first: View, init: Any, seeds: int
+    looking: _Looking, first: View, init: Any, keys: int
 ) -> tuple[Mapping[str, Estimate], str]:
     """The measures between the first checkpoint and untrained networks of other seeds."""
     drawn = "by init" if init is not None else "by shuffling the initial weights within each tensor"
     fresh = (
-        _initialised(looking, init, seeds)
-        if init is not None
-        else _shuffled(first.at.leaves, seeds)
+        _initialised(looking, init, keys) if init is not None else _shuffled(first.at.leaves, keys)
     )
     found = []
     for k, leaves in enumerate(fresh):
@@ -263,12 +261,12 @@ def _null(
     }, drawn
 
 
-def _initialised(looking: _Looking, init: Callable[[int], Any], seeds: int) -> Iterator[Leaves]:
-    for seed in range(1, seeds + 1):
-        yield looking.first.function.leaves(f"init({seed})", init(seed))
+def _initialised(looking: _Looking, init: Callable[[int], Any], keys: int) -> Iterator[Leaves]:
+    for key in range(1, keys + 1):
+        yield looking.first.function.leaves(f"init({key})", init(key))
 
 
-def _shuffled(leaves: Leaves, seeds: int) -> Iterator[Leaves]:
-    for seed in range(1, seeds + 1):
-        rng = np.random.default_rng(seed)
+def _shuffled(leaves: Leaves, keys: int) -> Iterator[Leaves]:
+    for key in range(1, keys + 1):
+        rng = np.random.default_rng(key)
         yield tuple(rng.permutation(leaf.ravel()).reshape(leaf.shape) for leaf in leaves)

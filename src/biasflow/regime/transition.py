@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from .._core.arguments import Array, one_of, positive_float, positive_int, vector
+from .._core.former_names import renamed
 from ..errors import InputError, ScaleError
 from ..sweeps import sweep
 from ..sweeps.grids import Composed, Grid
@@ -115,10 +116,11 @@ class TransitionScale:
         return figure
 
 
+@renamed(seeds="keys")
 def transition_scale(
     train: Callable[..., Any],
     scales: ArrayLike,
-    seeds: int = 5,
+    keys: int = 5,
     *,
     measure: str = "linear_gap",
     level: float = 0.5,
@@ -133,15 +135,16 @@ def transition_scale(
 
     train: train(scale, seed, **settings) -> (network, checkpoints, X, y), what `probe` takes, the
     first checkpoint the start; defined at the top of a module where processes or a store are used.
-    scales: increasing, at least two. measure: 'linear_gap' (the default; at 0.5 half of what was
-    learned is beyond the linearised network), 'gradient_distance' or 'kernel_turn'. level: what it
-    crosses. A training that diverges is masked, with a warning, and named in `describe()`.
+    scales: increasing, at least two. keys: how many, from zero, each given as `seed`. measure:
+    'linear_gap' (the default; at 0.5 half of what was learned is beyond the linearised network),
+    'gradient_distance' or 'kernel_turn'. level: what it crosses. A training that diverges is
+    masked, with a warning, and named in `describe()`.
     """
     alphas = vector("scales", scales)
     if alphas.size < 2 or np.any(np.diff(alphas) <= 0) or alphas[0] <= 0:
         raise ScaleError("scales: expected at least two positive numbers in increasing order")
     one_of("measure", measure, MEASURES)
-    count, level = positive_int("seeds", seeds), positive_float("level", level)
+    count, level = positive_int("keys", keys), positive_float("level", level)
     grid = Grid(
         {"scale": tuple(alphas.tolist()), "seed": tuple(range(count))}, {**(settings or {})}
     )
@@ -169,7 +172,7 @@ def measured_run(run: Any) -> xarray.Dataset:
         raise InputError(
             f"train: expected it to return (network, checkpoints, X, y), found {type(run).__name__}"
         ) from None
-    final = probe(fn, [checkpoints[0], checkpoints[-1]], X, y, seeds=1).final
+    final = probe(fn, [checkpoints[0], checkpoints[-1]], X, y, keys=1).final
     kept = {name: final[name] for name in (*MEASURES, "kernel_movement")}
     errors = {f"{name}_error": estimate.error for name, estimate in kept.items()}
     return xarray.Dataset({**{name: estimate.value for name, estimate in kept.items()}, **errors})

@@ -21,7 +21,7 @@ from .._core.arguments import (
     real_array,
     vector,
 )
-from .._core.former_names import renamed
+from .._core.former_names import renamed, warn_of
 from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves, stack
@@ -64,8 +64,14 @@ class TrainedRun:
     params: Any
     loss: float
     steps: int
-    stepsize: float
+    step: float
     result: Result
+
+    @property
+    def stepsize(self) -> float:
+        """The word of 0.1 for step."""
+        warn_of("TrainedRun.stepsize", "TrainedRun.step")
+        return self.step
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +80,14 @@ class TrainedBatch:
 
     params: the type of the starts, with a leading axis of runs on every leaf; of a diverged run,
     those at which it was found out.
-    loss: as the loss defines it, infinite where it overflowed; steps: taken until the run stopped.
+    loss: as the loss defines it, infinite where it overflowed; steps: taken until the run stopped;
+    step: their size γ.
     """
 
     params: Any
     loss: Array
     steps: Index
-    stepsizes: Array
+    step: Array
     results: tuple[Result, ...]
 
     def __len__(self) -> int:
@@ -92,9 +99,15 @@ class TrainedBatch:
             params,
             float(self.loss[k]),
             int(self.steps[k]),
-            float(self.stepsizes[k]),
+            float(self.step[k]),
             self.results[k],
         )
+
+    @property
+    def stepsizes(self) -> Array:
+        """The word of 0.1 for step."""
+        warn_of("TrainedBatch.stepsizes", "TrainedBatch.step")
+        return self.step
 
     @property
     def converged(self) -> Mask:

@@ -266,14 +266,14 @@ def bounds(loss: Loss, loss0: float) -> tuple[float, float]:
     )
 
 
-def stepped(params: Any, gradient: Any, stepsize: Any) -> Any:
+def stepped(params: Any, gradient: Any, step: Any) -> Any:
     """w − γ∇."""
     if isinstance(params, tuple):
         return regrouped(
             params,
-            [stepped(part, slope, stepsize) for part, slope in zip(params, gradient, strict=True)],
+            [stepped(part, slope, step) for part, slope in zip(params, gradient, strict=True)],
         )
-    return params - stepsize * gradient
+    return params - step * gradient
 
 
 def unbiased(loss: Loss, n: int, size: int) -> float:

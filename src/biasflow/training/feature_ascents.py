@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.arguments import Array, matrix, one_of, positive_float, positive_int
+from .._core.former_names import warn_of
 from ..errors import RefusedError
 from ..losses import MarginLoss, margin_loss, soft_minimum
 from .ascent import COMPILED_LOSSES, climb, default_step
@@ -27,19 +28,25 @@ RECORDS = 60
 class FeatureAscent:
     """What `feature_ascent` did, t = 0 … T; C's notation.
 
-    log_beta: log β(t), (T+1,). margin: min_i z_i·ā(t), (T+1,). step_sizes: η(t), (T,). kept: the
+    log_beta: log β(t), (T+1,). margin: min_i z_i·ā(t), (T+1,). step: η(t), (T,). kept: the
     steps (K,) whose iterates ā(t) (K, m) and weights p(t) = ∇S (K, n) are held. largest: ‖z‖_∞.
     """
 
     training: str
     log_beta: Array
     margin: Array
-    step_sizes: Array
+    step: Array
     kept: NDArray[np.intp]
     iterates: Array
     weights: Array
     largest: float
     samples: int
+
+    @property
+    def step_sizes(self) -> Array:
+        """The word of 0.1 for step."""
+        warn_of("FeatureAscent.step_sizes", "FeatureAscent.step")
+        return self.step
 
     @property
     def beta(self) -> Array:

@@ -38,7 +38,7 @@ RTOL = 1e-5
 def start_of(data: Dataset, shape: tuple[int, int], k: int, key: int) -> Problem:
     """The identity start, or a Gaussian one with 2k columns, at α = 1."""
     model = MatrixFactorisation(shape, 2 * (k or max(shape)))
-    params = model.init(1.0, key=key, start="gaussian" if k else "identity")
+    params = model.init(1.0, key=key, law="gaussian" if k else "identity")
     return Problem(model, data, SquareLoss("sum"), params)
 
 

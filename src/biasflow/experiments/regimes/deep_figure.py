@@ -65,10 +65,10 @@ class _Runs:
             ]
         )
 
-    def trained(self, stepsizes: Array, steps: int, threshold: float) -> list[dict[str, float]]:
+    def trained(self, step: Array, steps: int, threshold: float) -> list[dict[str, float]]:
         """What is measured of each run; of one that diverged, or died (no neuron is active any
         more), only that it did."""
-        batch = train_batch(self.model, self.data, LOSS, self.starts, stepsizes, steps, threshold)
+        batch = train_batch(self.model, self.data, LOSS, self.starts, step, steps, threshold)
         measured = []
         for k, (start, test) in enumerate(zip(self.starts, self.tests, strict=True)):
             run = batch[k]
@@ -86,7 +86,7 @@ class _Runs:
                     "died": float(run.result is Result.STATIONARY),
                     "loss": run.loss,
                     "steps": float(run.steps),
-                    "stepsize": run.stepsize,
+                    "stepsize": run.step,
                     "critical_step": self.critical[k],
                 }
             )

@@ -38,7 +38,7 @@ class Network:
     log_sizes: Array  # (m',): log of the largest weight of each neuron at the start
     samples: Index  # the inputs that are not zero
     alive: Index  # the m' neurons that are not zero
-    params0: TwoLayerParams
+    given: TwoLayerParams  # the start as it was given
     idle_square: float  # Σ y² over the inputs that are zero
 
     @cached_property
@@ -54,9 +54,9 @@ class Network:
             W = (moved.reshape(-1, moved.shape[-1]) @ self.basis.T).reshape(*size.shape, -1)
             W += self.still
             alive = TwoLayerParams(size * states[..., OUT], W)
-        if self.alive.size == self.params0.a.size:
+        if self.alive.size == self.given.a.size:
             return alive
-        a, W = (np.zeros((*size.shape[:-1], *leaf.shape)) for leaf in self.params0)
+        a, W = (np.zeros((*size.shape[:-1], *leaf.shape)) for leaf in self.given)
         a[..., self.alive], W[..., self.alive, :] = alive
         return TwoLayerParams(a, W)
 
@@ -64,9 +64,9 @@ class Network:
         """Weights of unit neurons, and log‖(a_j, w_j)‖, −∞ where a neuron is zero, of a state (m',
         r+2)."""
         a, W, log_norms = (
-            np.zeros_like(self.params0.a),
-            np.zeros_like(self.params0.W),
-            np.full(len(self.params0.a), -np.inf),
+            np.zeros_like(self.given.a),
+            np.zeros_like(self.given.W),
+            np.full(len(self.given.a), -np.inf),
         )
         rho = state[:, RHO]
         a[self.alive], log_norms[self.alive] = state[:, OUT], rho
@@ -77,7 +77,7 @@ class Network:
 def network(problem: Problem) -> Network:
     """The problem's data in groups of one direction, and its start in normalised coordinates."""
     model: TwoLayer = problem.model
-    X, y, params0 = problem.data.X, problem.data.y, problem.start
+    X, y, given = problem.data.X, problem.data.y, problem.start
     norms = np.linalg.norm(X, axis=1)
     live = np.flatnonzero(norms > 0)
     group, side, directions = _groups(X[live] / norms[live, None])
@@ -97,14 +97,14 @@ def network(problem: Problem) -> Network:
         two_sided,
     )
     start, fixed, log_sizes, alive, invariants = _start(
-        params0, np.broadcast_to(problem.log_scale, params0.a.shape), basis
+        given, np.broadcast_to(problem.log_scale, given.a.shape), basis
     )
     p = start @ U.T
     gates = np.where(p > 0, ON, OFF).astype(np.int8)
     gates[np.abs(p) <= ROUNDING] = SLIDE
     idle = float(np.sum(y**2)) - float(np.sum(y[live] ** 2))
     return Network(
-        geometry, invariants, start, gates, basis, fixed, log_sizes, live, alive, params0, idle
+        geometry, invariants, start, gates, basis, fixed, log_sizes, live, alive, given, idle
     )
 
 
@@ -141,17 +141,17 @@ def _reduced(directions: Array) -> tuple[Array, Array]:
 
 
 def _start(
-    params0: TwoLayerParams, log_scale: Array, basis: Array
+    given: TwoLayerParams, log_scale: Array, basis: Array
 ) -> tuple[Array, Array, Array, Index, Invariants]:
     """Normalised states, the parts of W that never move with their sizes, the neurons that are not
     zero, what they conserve."""
-    alive = np.flatnonzero((params0.a != 0) | np.any(params0.W != 0, axis=1))
+    alive = np.flatnonzero((given.a != 0) | np.any(given.W != 0, axis=1))
     if alive.size == 0:
         raise ScaleError(
             "start: every weight is zero; the flow never leaves this saddle, start from a "
             "positive scale"
         )
-    a, W = params0.a[alive], params0.W[alive]
+    a, W = given.a[alive], given.W[alive]
     largest = np.maximum(np.abs(a), np.max(np.abs(W), axis=1))
     a, W = a / largest, W / largest[:, None]
     z = W @ basis

@@ -87,40 +87,40 @@ def saddle_limit(data: Dataset, start: TwoLayerParams) -> Limit[TwoLayerParams]:
     return Limit(value, objective, certificate, {name: tuple(pair) for name, pair in stats.items()})
 
 
-def _units(ds: Dataset) -> tuple[int, int]:
+def _units(data: Dataset) -> tuple[int, int]:
     """Exponents of two of the inputs and of the weights, in which inputs are of size one and labels
     up to two."""
-    inputs = exponent(ds.X)
-    states = (exponent(ds.y) - inputs) // 2
+    inputs = exponent(data.X)
+    states = (exponent(data.y) - inputs) // 2
     if max(abs(2 * states), abs(2 * (states + inputs))) > FURTHEST:
         raise ScaleError(
-            f"X, y: inputs up to {np.max(np.abs(ds.X)):g} and labels up to "
-            f"{np.max(np.abs(ds.y)):g} make norms of about"
+            f"X, y: inputs up to {np.max(np.abs(data.X)):g} and labels up to "
+            f"{np.max(np.abs(data.y)):g} make norms of about"
             f" 2^{2 * states} and rates of about 2^{2 * (states + inputs)}, beyond float range; "
             "scale them"
         )
     return inputs, states
 
 
-def _scaled(ds: Dataset, inputs: int, labels: int) -> Dataset:
+def _scaled(data: Dataset, inputs: int, labels: int) -> Dataset:
     with np.errstate(under="ignore"):
-        X, y = np.ldexp(ds.X, -inputs), np.ldexp(ds.y, -labels)
-    if not np.array_equal(np.ldexp(X, inputs), ds.X) or not np.array_equal(
-        np.ldexp(y, labels), ds.y
+        X, y = np.ldexp(data.X, -inputs), np.ldexp(data.y, -labels)
+    if not np.array_equal(np.ldexp(X, inputs), data.X) or not np.array_equal(
+        np.ldexp(y, labels), data.y
     ):
         raise ScaleError(
-            f"X, y: entries from {min(_least(ds.X), _least(ds.y)):g} to "
-            f"{max(np.max(np.abs(ds.X)), np.max(np.abs(ds.y))):g}: the"
+            f"X, y: entries from {min(_least(data.X), _least(data.y)):g} to "
+            f"{max(np.max(np.abs(data.X)), np.max(np.abs(data.y))):g}: the"
             " smallest are lost beside the largest"
         )
-    return Dataset(X, y, ds.name)
+    return Dataset(X, y, data.name)
 
 
 def _least(array: Array) -> float:
     return float(np.min(np.abs(array[array != 0]), initial=np.inf))
 
 
-def _bracket(ds: Dataset, value: TwoLayerParams, cosine: float) -> tuple[float, float]:
+def _bracket(data: Dataset, value: TwoLayerParams, cosine: float) -> tuple[float, float]:
     """(primal, dual) around min ‖θ‖² over interpolators, in exact arithmetic, for n inputs of
     pairwise cosines up to `cosine`.
 
@@ -129,40 +129,42 @@ def _bracket(ds: Dataset, value: TwoLayerParams, cosine: float) -> tuple[float, 
     labels, r, neurons along the inputs make up for; their equations are within n·cosine of diagonal
     ones, so that they cost at most 2Σ|r_k|/κ_k/(1 − n·cosine).
     """
-    n, d = ds.X.shape
+    n, d = data.X.shape
     apart, rounding = n * cosine, (n + d + len(value.a) + 8) * EPS
-    lengths = np.linalg.norm(ds.X, axis=1)
-    reached = [float(np.linalg.norm((ds.y / lengths)[sign * ds.y > 0])) for sign in (1.0, -1.0)]
+    lengths = np.linalg.norm(data.X, axis=1)
+    reached = [float(np.linalg.norm((data.y / lengths)[sign * data.y > 0])) for sign in (1.0, -1.0)]
     dual = 2 * sum(reached) * (1 - rounding) / np.sqrt(1 + apart)
-    hidden = value.W @ ds.X.T
-    left = np.abs(value.a @ np.maximum(hidden, 0.0) - ds.y)
-    left = left + rounding * (np.abs(value.a) @ (np.abs(value.W) @ np.abs(ds.X.T)) + np.abs(ds.y))
+    hidden = value.W @ data.X.T
+    left = np.abs(value.a @ np.maximum(hidden, 0.0) - data.y)
+    left = left + rounding * (
+        np.abs(value.a) @ (np.abs(value.W) @ np.abs(data.X.T)) + np.abs(data.y)
+    )
     size = float(np.sum(value.a**2) + np.sum(value.W**2))
     return (size + 2 * float(np.sum(left / lengths)) / (1 - apart)) * (1 + rounding), dual
 
 
-def _check_data(ds: Dataset) -> float:
+def _check_data(data: Dataset) -> float:
     """A bound on the cosines of inputs, which are nearly orthogonal, or an error."""
-    zeros = np.flatnonzero(ds.y == 0)
+    zeros = np.flatnonzero(data.y == 0)
     if zeros.size:
         raise AssumptionError("B/assumption-2", f"labels must not be zero: y_{zeros[0]} = 0")
-    norms = np.linalg.norm(ds.X, axis=1)
+    norms = np.linalg.norm(data.X, axis=1)
     if np.any(norms == 0):
         raise AssumptionError("B/assumption-1", f"input {np.flatnonzero(norms == 0)[0]} is zero")
-    cosines = ds.X @ ds.X.T / np.outer(norms, norms) - np.eye(ds.n)
+    cosines = data.X @ data.X.T / np.outer(norms, norms) - np.eye(data.n)
     i, k = np.unravel_index(int(np.argmax(np.abs(cosines))), cosines.shape)
     if abs(cosines[i, k]) > ORTHOGONAL:
         raise AssumptionError(
             "B/assumption-1",
             f"inputs are not orthogonal: the cosine of x_{i} and x_{k} is {cosines[i, k]:.2g}",
         )
-    return float(np.max(np.abs(cosines - np.diag(np.diag(cosines))))) + (ds.d + 4) * EPS
+    return float(np.max(np.abs(cosines - np.diag(np.diag(cosines))))) + (data.d + 4) * EPS
 
 
-def _cluster(ds: Dataset, aligned: Alignment, sign: float) -> Index:
+def _cluster(data: Dataset, aligned: Alignment, sign: float) -> Index:
     """Neurons of this sign that end up active on all inputs with labels of that sign: S_{±,1} of B,
     after the early phase."""
-    wanted = sign * ds.y > 0
+    wanted = sign * data.y > 0
     if not np.any(wanted):
         return np.empty(0, dtype=np.intp)
     cluster = np.flatnonzero((aligned.signs == sign) & np.all(aligned.active[:, wanted], axis=1))
@@ -174,21 +176,21 @@ def _cluster(ds: Dataset, aligned: Alignment, sign: float) -> Index:
     return cluster
 
 
-def _fitted(ds: Dataset, sign: float) -> tuple[float, Array]:
+def _fitted(data: Dataset, sign: float) -> tuple[float, Array]:
     """‖V‖ and ±V/‖V‖ for V = Σ_± y_k x_k/‖x_k‖²: the neuron that fits the labels of this sign."""
-    wanted = sign * ds.y > 0
-    V = (ds.y[wanted] / np.sum(ds.X[wanted] ** 2, axis=1)) @ ds.X[wanted]
+    wanted = sign * data.y > 0
+    V = (data.y[wanted] / np.sum(data.X[wanted] ** 2, axis=1)) @ data.X[wanted]
     size = float(np.linalg.norm(V))
     return size, sign * V / size if size > 0 else V
 
 
-def _offset(ds: Dataset, aligned: Alignment, cluster: Index, sign: float) -> float:
+def _offset(data: Dataset, aligned: Alignment, cluster: Index, sign: float) -> float:
     """When a cluster of amplitudes C_j has grown to half, from the time at which e^{rate·t}·λ is
     one."""
     if cluster.size == 0:
         return float("nan")
-    own = sign * ds.y > 0
-    growth = Growth(ds.y[own], np.linalg.norm(ds.X[own], axis=1), ds.n)
+    own = sign * data.y > 0
+    growth = Growth(data.y[own], np.linalg.norm(data.X[own], axis=1), data.n)
     log_amplitudes = aligned.log_amplitudes[cluster]
     log_sum = 2 * np.max(log_amplitudes) + np.log(
         np.sum(np.exp(2 * (log_amplitudes - np.max(log_amplitudes))))

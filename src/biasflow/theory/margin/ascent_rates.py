@@ -116,7 +116,7 @@ def _same_run(features: Features) -> tuple[Check, ...]:
     return (
         Check(
             "largest |η(t)/C's − 1|",
-            float(np.max(np.abs(run.step_sizes[:steps] / wanted - 1))),
+            float(np.max(np.abs(run.step[:steps] / wanted - 1))),
             "==",
             0.0,
             AGREEMENT,
@@ -226,7 +226,7 @@ def _second_order(features: Features) -> tuple[Check, ...]:
     """Mirror ascent multiplies by e^{4ηg}; with x = 2ηg, |x| ≤ 1/8, |2·log(1 + x) − 2x| ≤ x²/(1 −
     |x|)."""
     bars = features.run.iterates[features.run.kept < features.compared]
-    largest, sizes = float(np.max(np.abs(features.Z))), features.run.step_sizes
+    largest, sizes = float(np.max(np.abs(features.Z))), features.run.step
     worst = 0.0
     for bar, t in zip(bars, features.run.kept, strict=False):
         g = _gradient(features.Z, np.exp(features.run.log_beta[t]) * (features.Z @ bar))

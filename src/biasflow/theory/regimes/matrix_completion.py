@@ -125,7 +125,7 @@ def started(problem: Problem, k: int | None = None, key: int = 0) -> Problem:
         model = MatrixFactorisation(shape, 2 * max(shape))
         return Problem(model, problem.data, problem.loss, model.init(1.0))
     model = MatrixFactorisation(shape, 2 * k)
-    return Problem(model, problem.data, problem.loss, model.init(1.0, key=key, start="gaussian"))
+    return Problem(model, problem.data, problem.loss, model.init(1.0, key=key, law="gaussian"))
 
 
 def deviating(problem: Problem, share: float, key: int = 0) -> Problem:
@@ -409,7 +409,7 @@ def completion_problem(key: int, shape: tuple[int, int] = (4, 4), observed: int 
     one."""
     data = completion(shape, 1, observed, key=key)
     model = MatrixFactorisation(shape, 2 * max(shape) + 4 * (key % 2))
-    start = model.init(0.1, key=key, start=("identity", "gaussian")[key % 2])
+    start = model.init(0.1, key=key, law=("identity", "gaussian")[key % 2])
     return Problem(model, data, SquareLoss("sum"), start)
 
 
