@@ -39,7 +39,7 @@ def test_brackets_say_what_lies_between_what():
         distance.upper,
         distance.kind,
     )
-    assert repr(distance).startswith("Bracket(") and "bound, value (2, 1)" in repr(distance)
+    assert repr(distance).startswith("Bracket(") and "exact, value (2, 1)" in repr(distance)
     least, margin = bf.limits.min_l1([[1.0, 2.0]], [1.0]), bf.limits.l2_max_margin([[1.0, 2.0]])
     assert least.certificate.upper == least.certificate.primal >= least.certificate.lower
     assert margin.certificate.upper == margin.certificate.dual and margin.objective > 0

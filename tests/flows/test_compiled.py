@@ -1,6 +1,7 @@
 """The compiled dual flow: against the interpreted one at all scales, its error estimate, plateaus,
 refusals, and its kernels."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 
 import biasflow as bf
 from biasflow._numerics import rodas5p as rodas, rosenbrock
-from biasflow.flows.mirror import hypentropy_kernels as kernels
+from biasflow.flows.mirror import compiled_flow, hypentropy_kernels as kernels
 
 ROUNDING = 1e-12
 
@@ -229,7 +230,8 @@ def test_rank_deficient_but_consistent(small):
 
 
 def test_a_step_limit_throws_or_returns(small, monkeypatch):
-    monkeypatch.setattr("biasflow.flows.mirror.compiled_flow.MAX_STEPS", 5)
+    few = dataclasses.replace(compiled_flow.DUAL, most_steps=5)
+    monkeypatch.setattr(compiled_flow, "DUAL", few)
     with pytest.raises(bf.errors.ConvergenceError, match="step limit"):
         compiled(bf.potentials.Hypentropy(0.1), small.X, small.y)
     flow = compiled(bf.potentials.Hypentropy(0.1), small.X, small.y, throw=False)

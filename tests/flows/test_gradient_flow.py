@@ -1,6 +1,8 @@
 """Gradient flow on diagonal networks: the dual and the weights agree, invariants are kept, methods
 refuse with a reason."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -163,7 +165,7 @@ def test_without_a_method_named_the_next_that_fits_is_taken(small):
 def test_giving_up_raises_or_returns_what_there_is(small, monkeypatch):
     import biasflow.flows.mirror.dual_flow as dual
 
-    monkeypatch.setattr(dual, "MAX_STEPS", 10)
+    monkeypatch.setattr(dual, "DUAL", dataclasses.replace(dual.DUAL, most_steps=10))
     model = bf.DiagonalNetwork(2)
     start = model.init(1e-3, dim=small.d)
     with pytest.raises(bf.errors.ConvergenceError, match="step limit") as raised:

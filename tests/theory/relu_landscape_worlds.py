@@ -41,11 +41,11 @@ LARGEST_LOSS = landscape._largest_loss
 
 def loose_tilt(patch, factor):
     def largest(s, q):
-        landscape.CLOSE = factor
+        landscape.COSINE_DEFECT = factor
         try:
             return LARGEST_LOSS(s, q)
         finally:
-            landscape.CLOSE = 1.0
+            landscape.COSINE_DEFECT = 1.0
 
     patch.setattr(landscape, "_largest_loss", largest)
 
@@ -75,17 +75,17 @@ def least_mass_of_all(s, params):
 
 def forgetful(patch):
     """Lemma 13 without the tilt of the clusters."""
-    patch.setattr(landscape, "CLOSE", 0.0)
+    patch.setattr(landscape, "COSINE_DEFECT", 0.0)
     found = landscape._largest_loss
     patch.setattr(landscape, "_largest_loss", lambda s, q: _tilted(patch, found, s, q))
 
 
 def _tilted(patch, found, s, q):
-    landscape.CLOSE = 1.0
+    landscape.COSINE_DEFECT = 1.0
     try:
         return found(s, q)
     finally:
-        landscape.CLOSE = 0.0
+        landscape.COSINE_DEFECT = 0.0
 
 
 def whole_ball(patch):

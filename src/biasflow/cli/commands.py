@@ -104,12 +104,20 @@ app.add_typer(datasets, name="data")
 
 
 @app.command("list")
-def list_() -> None:
+def list_(
+    query: Annotated[
+        str | None,
+        typer.Argument(help="'W (27)', 'B, Lemma 15', 'C/thm3', or words; by default everything"),
+    ] = None,
+) -> None:
     """List claims and figures, a line each; those that other packages offer with where they come
-    from."""
+    from. With a query: what answers it, in full, with file and line."""
     from .. import experiments, theory
-    from .terminal import one_line
+    from .terminal import answers, one_line
 
+    if query is not None:
+        typer.echo(answers(query))
+        return
     typer.echo("claims")
     for id in theory.claims():
         typer.echo(one_line(id, theory.claim(id).statement, theory.REGISTER.offer(id).source))

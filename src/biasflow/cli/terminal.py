@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._core.offers import OWN
+from ..errors import InputError
 from ..sweeps import Progress, Store, Tally, Watch
 
 if TYPE_CHECKING:
@@ -25,6 +27,27 @@ def one_line(id: str, text: str, source: str = OWN) -> str:
     room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
     text = " ".join([*([f"[{source}]"] if source != OWN else []), *text.split()])
     return f"  {id:<{ID_WIDTH}}{text if len(text) <= room else text[: room - 1] + '…'}"
+
+
+def answers(query: str) -> str:
+    """What answers a query in the papers: claims and functions with file and line, and figures."""
+    from .. import experiments, theory
+    from ..theory.equations import is_about
+
+    places = theory.find(query)
+    asked = places[0].asked if places else ""
+    captions = {id: experiments.experiment(id).caption for id in experiments.figures()}
+    figure = re.sub(r"^(\w)[\s,/]*fig(?:ure|\.)?\s*", r"\1/fig", query.strip().lower())
+    figures = [id for id in captions if id.lower() == figure]
+    if not asked and not figures:
+        figures = [id for id, caption in captions.items() if is_about(query, id, caption)]
+    if not places and not figures:
+        raise InputError(
+            f"nothing answers {query!r}; ask for an equation ('W (27)'), a statement "
+            "('B, Lemma 15'), an id ('C/thm3'), or fewer words"
+        )
+    drawn = [f"{id}\n    {captions[id]}" for id in figures]
+    return "\n".join([*([asked] if asked else []), *map(str, places), *drawn])
 
 
 def numbers_table(numbers: Iterable[Number]) -> str:

@@ -20,9 +20,9 @@ from .._core.arguments import Array, Index
 EPS = float(np.finfo(float).eps)
 HIGHEST = 4
 """Largest dimension in which projections are divided into cells."""
-AT_ONCE = 256
+CELLS_PER_ROUND = 256
 """Cells that are halved in a round: those of the largest bounds."""
-MOST = 60_000
+MOST_CELLS = 60_000
 """Cells looked at before the bracket is left as it is; times the pairs, below."""
 MOST_PRODUCTS = 1e8
 """Cells times pairs looked at, at most: some seconds."""
@@ -78,10 +78,11 @@ def projected_bracket(differences: Array, rank: int, known: float, gap: float) -
         cells, bounds = cells.joined(fresh), np.append(bounds, above)
         order = np.argsort(-bounds)[: np.count_nonzero(bounds > lower * (1 + gap))]
         cells, bounds = cells.chosen(order), bounds[order]
-        if not order.size or looked >= min(MOST, MOST_PRODUCTS / len(differences)):
+        if not order.size or looked >= min(MOST_CELLS, MOST_PRODUCTS / len(differences)):
             break
-        fresh = cells.chosen(np.arange(order.size)[:AT_ONCE]).halved()
-        cells, bounds = cells.chosen(np.arange(order.size)[AT_ONCE:]), bounds[AT_ONCE:]
+        every = np.arange(order.size)
+        fresh = cells.chosen(every[:CELLS_PER_ROUND]).halved()
+        cells, bounds = cells.chosen(every[CELLS_PER_ROUND:]), bounds[CELLS_PER_ROUND:]
     upper = max(float(np.max(bounds, initial=0.0)), lower * (1 + gap)) * (1 + 32 * EPS)
     return Found(lower, upper, None if best is None else space.frame(best))
 

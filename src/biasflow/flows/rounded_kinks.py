@@ -26,7 +26,7 @@ TIGHTEST = 1e-9
 ROUNDING = 100.0
 """Half-width of the rounded kinks, in units of the tolerance and of the largest weight at the start
 times the largest input."""
-SHARPER = 1 / 30
+SHARPER_KINKS = 1 / 30
 """Half-width of the flow that measures the error, in units of the first. Twice their distance is
 less than the error of the first where a pre-activation lingers within half that share of ε only;
 elsewhere the second has at most this share of the error."""
@@ -55,7 +55,7 @@ def integrate_rounded(problem: Problem, request: FlowRequest) -> Trajectory[Any]
     inputs = float(np.max(np.abs(problem.data.X)))
     largest = float(np.max(np.abs(problem.model.effective(problem.start))))
     half_width = ROUNDING * rtol * max(inputs * largest, np.finfo(float).tiny)
-    ours, finer = (_rounded(problem, factor * half_width) for factor in (1.0, SHARPER))
+    ours, finer = (_rounded(problem, factor * half_width) for factor in (1.0, SHARPER_KINKS))
     flow = follow_weights(ours, dataclasses.replace(request, rtol=rtol), finer)
     losses = problem.loss(problem.model(flow.states, problem.data.X), problem.data.y)
     stats = {**flow.stats, "method": "general", "rounding": half_width}

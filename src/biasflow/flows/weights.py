@@ -34,7 +34,7 @@ DENSE_JACOBIAN = 400
 """Weights up to which LSODA, which forms a Jacobian by differences when stiff, is the faster
 choice."""
 METHOD_RTOL_FLOOR = 1e-13
-SHARPER = 1e-3
+SHARPER_TOLERANCE = 1e-3
 """Factor on the tolerance where the loss seems to grow: weights much larger than what they have to
 move hide their move in it."""
 BEGIN, ORDER = 1e-3, 8
@@ -71,7 +71,7 @@ def follow_weights(
         and rtol / 10 > METHOD_RTOL_FLOOR
         and not deadline.first()
     ):
-        rtol = SHARPER * rtol
+        rtol = SHARPER_TOLERANCE * rtol
         run = _integrate(field, t1, rtol, deadline.first)
     end = float(run[0][-1])
     # with no room a tighter run would be the same one, errors included; 0.99: up to rounding

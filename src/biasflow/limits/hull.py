@@ -26,7 +26,7 @@ GAP = 1e-9
 """Relative gap below which more digits are not asked for."""
 FEWEST = 192
 """Bits of the first search: rounding is then far below what float64 proposes."""
-MOST = 6144
+MOST_BITS = 6144
 """Bits at which the search is given up: angles of 1e-300 need half of it."""
 SPARE = 64
 """Bits above its last ones that a search must see of γ² not to call it zero as far as its digits
@@ -108,7 +108,7 @@ def bracketed(corners: Corners, p: Array, deadline: float) -> HullBracket:
     while (
         best.relative_gap > GAP
         and 4 * ideal.relative_gap > best.relative_gap
-        and bits <= MOST
+        and bits <= MOST_BITS
         and time.monotonic() < deadline
     ):
         shift = bits - largest.bit_length()

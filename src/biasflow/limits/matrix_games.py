@@ -21,7 +21,7 @@ ATTEMPTS = (("highs", 1e-10), ("highs-ipm", 1e-8))
 afresh."""
 ON_SUPPORT = 1e-12
 """Share below which an entry of a vertex counts as zero."""
-LEAST = 1e-9
+LEAST_UNIT = 1e-9
 """Least unit, relative to the largest entry: HiGHS refuses entries that are too large."""
 EPS = float(np.finfo(float).eps)
 EXACT = 1e-6
@@ -121,9 +121,9 @@ def solve_game(Z: Array, unit: float | None = None, time_s: float = np.inf) -> G
         return Game(
             np.full(Z.shape[1], 1 / Z.shape[1]), np.full(Z.shape[0], 1 / Z.shape[0]), 0.0, 0.0
         )
-    game = _program(Z, max(unit or size, LEAST * size), time_s)
+    game = _program(Z, max(unit or size, LEAST_UNIT * size), time_s)
     value = max(abs(game.lower), abs(game.upper))
-    if unit is None and LEAST * size < value < SMALL * size:
+    if unit is None and LEAST_UNIT * size < value < SMALL * size:
         game = _better(Z, game, _program(Z, value, time_s))
     return _better(Z, game, _on_support(Z, game))
 

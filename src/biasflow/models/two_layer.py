@@ -120,7 +120,7 @@ class TwoLayer(Model):
         dim: int | None = None,
         balanced: bool = True,
     ) -> TwoLayerParams:
-        """w_j = λ·g_j with g_j ~ N(0, I_d), a_j = ±‖w_j‖ with a random sign (B, eq. 3); unbalanced:
+        """w_j = λ·g_j with g_j ~ N(0, I_d), a_j = ±‖w_j‖ with a random sign (B, eq. 4); unbalanced:
         a_j ~ λ·N(0, 1) instead.
 
         A λ below float range is written init(1.0) with log_scale = log λ, where a flow or a

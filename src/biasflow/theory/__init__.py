@@ -1,6 +1,7 @@
 """Claims: the papers' statements, executable."""
 
 from .comparison import Comparison, compare
+from .equations import Place, find
 from .evidence import Evidence
 from .falsification import Falsification, falsify, tightest_known
 from .handed_in_flows import Checkpoints
@@ -24,6 +25,7 @@ __all__ = [
     "Hypothesis",
     "Kind",
     "LegendreProblem",
+    "Place",
     "PowerProblem",
     "Scores",
     "Status",
@@ -32,6 +34,7 @@ __all__ = [
     "claims",
     "compare",
     "falsify",
+    "find",
     "problem_at",
     "tightest_known",
     "verify",

@@ -29,7 +29,7 @@ NEURONS = 128
 SAMPLES = 256
 """Samples of a tile: as many as fit into registers with them."""
 WARPS = 8
-LEAST = 16
+LEAST_SIDE = 16
 """Smallest side of a product on tensor cores."""
 RUNS_WORTHWHILE = 16
 """A run has one of the GPU's processors to itself: below so many, programs that share a run among
@@ -53,7 +53,7 @@ def available() -> bool:
     return True
 
 
-def power_of_two(size: int, least: int = LEAST) -> int:
+def power_of_two(size: int, least: int = LEAST_SIDE) -> int:
     return max(least, 1 << (size - 1).bit_length())
 
 

@@ -11,7 +11,7 @@ and for every other loss, Newton's method solves the equation as it stands.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 
 from ..._core.arguments import Array
 from ..._numerics.float_ranges import EXPONENTIAL_FROM
@@ -28,6 +28,12 @@ RUNG = 0.1
 """Ratio of neighbouring temperatures."""
 LEAST = 1e-40
 """Least weight kept while a temperature is worked on, so that every sample can come back."""
+RETURNING = 1e-4
+"""Weight up to which one rises as an exponential too: alone it hardly moves the others, and a
+linear rise from LEAST would take 22 steps."""
+UNSEEN = 1e-32
+"""Weight up to which a sample does not move the others: times the largest rate, 1/RIDGE, it is
+below the rounding of the forces."""
 ITERATIONS = 30
 WARM = 12
 """Newton steps from the last weights before the ladder is taken."""
@@ -123,23 +129,31 @@ def _newton(
     h: Array, K: Array, temperature: float, p: Array, iterations: int
 ) -> tuple[Array, bool]:
     """ε·log p + h + Kp = ν: the direction is the same for p and log p; weights fall as exponentials
-    and rise linearly."""
-    p = p / np.sum(p)
+    and rise linearly, unless they are slight. Unseen samples follow the others."""
+    p, ridge = p / np.sum(p), temperature + RIDGE
     for _ in range(iterations):
-        root = np.sqrt(p)
-        system = root[:, None] * K * root
-        system.flat[:: h.size + 1] += temperature + RIDGE
-        try:
-            factor = cho_factor(system, check_finite=False, overwrite_a=True)
-        except LinAlgError:
+        seen = np.flatnonzero(p > UNSEEN)
+        every = seen.size == p.size
+        q, rows = (p, K) if every else (p[seen], K[seen])
+        root = np.sqrt(q)
+        system = root[:, None] * (rows if every else rows[:, seen]) * root
+        system.flat[:: seen.size + 1] += ridge
+        force = temperature * np.log(p) + h + q @ rows
+        here = force if every else force[seen]
+        # in the order that LAPACK wants; the system is its own transpose
+        _, solved, info = dposv(system.T, np.stack([root, root * here]).T, 0, 1, 1)
+        if info != 0:
             return p, False
-        force = temperature * np.log(p) + h + K @ p
-        ones, forces = cho_solve(
-            factor, np.stack([root, root * force], axis=1), check_finite=False
-        ).T
+        ones, forces = solved.T
         level = (1 - np.sum(p) + root @ forces) / (root @ ones)
         rate = (level * ones - forces) / root
+        if not every:
+            all_rates = (level - force - (q * rate) @ rows) / ridge
+            all_rates[seen] = rate
+            rate = all_rates
+        back = np.minimum(p * np.exp(np.clip(rate, 0.0, 100.0)), RETURNING)
         p = p * np.where(rate < 0, np.exp(np.clip(rate, -50.0, 0.0)), 1 + np.minimum(rate, 50.0))
+        p = np.maximum(p, back, out=p, where=rate > 0)
         p = np.maximum(p / np.sum(p), LEAST)
         still = (
             float(p @ np.minimum(np.abs(rate), 1.0)) <= SETTLED

@@ -10,7 +10,7 @@ is a share of the step.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,174 +29,162 @@ PARALLEL = 1e-20
 """Squared sine of the angle between inputs below which they are parallel."""
 
 
+PLACE, PULL, GATE, SPEED, AHEAD, HEAVY, SIDE = range(7)
+"""Rows of what is known of one neuron, one entry per sample: ⟨w, x⟩, a·q, the gate, the speed of
+⟨w, x⟩, the time until its zero, whether the sample bends the path, and the side of the kink."""
+
+
+class Samples(NamedTuple):
+    """Inputs, the same by columns, their squares, and the slope of the ReLU below zero."""
+
+    X: Any
+    columns: Any
+    squares: Any
+    slope: float
+
+
 @inner
-def _along(X: Any, i: int, velocity: Any) -> float:
+def _set_gate(samples: Samples, i: int, new: float, rows: Any, velocity: Any) -> None:
+    change = rows[PULL, i] * (new - rows[GATE, i])
+    rows[GATE, i] = new
+    for k in range(velocity.size):
+        velocity[k] += change * samples.X[i, k]
+
+
+@inner
+def _along(samples: Samples, i: int, velocity: Any) -> float:
     speed = 0.0
     for k in range(velocity.size):
-        speed += X[i, k] * velocity[k]
+        speed += samples.X[i, k] * velocity[k]
     return speed
 
 
 @inner
-def _set_gate(i: int, new: float, pull: Any, X: Any, gate: Any, velocity: Any) -> None:
-    change = pull[i] * (new - gate[i])
-    gate[i] = new
-    for k in range(velocity.size):
-        velocity[k] += change * X[i, k]
-
-
-@inner
-def _hold(
-    z: Any,
-    pull: Any,
-    X: Any,
-    squares: Any,
-    slope: float,
-    gate: Any,
-    velocity: Any,
-    side: Any,
-    held: Any,
-) -> None:
+def _hold(samples: Samples, rows: Any, velocity: Any, held: Any) -> None:
     """Filippov's gates of the kinks the neuron is on, by projected Gauss–Seidel; sides of those it
     leaves."""
-    count = 0
-    for i in range(z.size):
-        if z[i] == 0.0 and pull[i] * squares[i] < 0.0:
+    count, slope = 0, samples.slope
+    for i in range(held.size):
+        if rows[PLACE, i] == 0.0 and rows[PULL, i] * samples.squares[i] < 0.0:
             held[count] = i
             count += 1
     for _ in range(SWEEPS if count > 0 else 0):
         most = 0.0
         for c in range(count):
             i = held[c]
-            new = gate[i] - _along(X, i, velocity) / (pull[i] * squares[i])
+            stiffness = rows[PULL, i] * samples.squares[i]
+            new = rows[GATE, i] - _along(samples, i, velocity) / stiffness
             new = slope if new < slope else (1.0 if new > 1.0 else new)
-            if new != gate[i]:
-                most = max(most, abs(new - gate[i]))
-                _set_gate(i, new, pull, X, gate, velocity)
+            if new != rows[GATE, i]:
+                most = max(most, abs(new - rows[GATE, i]))
+                _set_gate(samples, i, new, rows, velocity)
         if most <= CLOSE:
             break
     for c in range(count):
-        i = held[c]
-        side[i] = 1 if gate[i] >= 1.0 else (-1 if gate[i] <= slope else 0)
+        gate = rows[GATE, held[c]]
+        rows[SIDE, held[c]] = 1.0 if gate >= 1.0 else (-1.0 if gate <= slope else 0.0)
 
 
 @inner
-def _begin(
-    z: Any, pull: Any, X: Any, slope: float, rest: Any, gate: Any, velocity: Any, side: Any
-) -> None:
+def _begin(samples: Samples, rows: Any, velocity: Any) -> None:
     """Sides and gates at the start of a step: where a kink repels a neuron that is on it, the side
     it is pushed to from below."""
-    velocity[:] = 0.0
-    for i in range(z.size):
-        if abs(z[i]) <= rest[i]:
-            z[i] = 0.0
-        side[i] = 1 if z[i] > 0.0 else -1
-        gate[i] = 0.0
-        _set_gate(i, 1.0 if z[i] > 0.0 else slope, pull, X, gate, velocity)
-    for i in range(z.size):
-        if z[i] == 0.0 and pull[i] >= 0.0 and _along(X, i, velocity) > 0.0:
-            side[i] = 1
-            _set_gate(i, 1.0, pull, X, gate, velocity)
+    n, slope = samples.squares.size, samples.slope
+    for i in range(n):
+        above = rows[PLACE, i] > 0.0
+        rows[SIDE, i], rows[GATE, i] = 1.0 if above else -1.0, 1.0 if above else slope
+    for k in range(velocity.size):
+        total = 0.0
+        for i in range(n):
+            total += rows[PULL, i] * rows[GATE, i] * samples.columns[k, i]
+        velocity[k] = total
+    for i in range(n):
+        if rows[PLACE, i] == 0.0 and rows[PULL, i] >= 0.0 and _along(samples, i, velocity) > 0.0:
+            rows[SIDE, i] = 1.0
+            _set_gate(samples, i, 1.0, rows, velocity)
 
 
 @inner
-def _share_above(start: float, end: float) -> float:
-    """The share of a straight line from start to end that is positive."""
-    if start > 0.0 and end > 0.0:
-        return 1.0
-    if start <= 0.0 and end <= 0.0:
-        return 0.0
-    return max(start, end) / abs(end - start)
+def _first_zero(samples: Samples, rows: Any, velocity: Any, left: float) -> Any:
+    """The time until ⟨w, x⟩ is zero for a sample that bends the path, and which; or what is left of
+    the step, and −1."""
+    n, columns = samples.squares.size, samples.columns
+    for i in range(n):
+        rows[SPEED, i] = columns[0, i] * velocity[0]
+    for k in range(1, velocity.size):
+        for i in range(n):
+            rows[SPEED, i] += columns[k, i] * velocity[k]
+    for i in range(n):
+        meets = rows[HEAVY, i] > 0.0 and rows[SIDE, i] * rows[SPEED, i] < 0.0
+        rows[AHEAD, i] = -rows[PLACE, i] / rows[SPEED, i] if meets else np.inf
+    span, which = left, -1
+    for i in range(n):
+        if rows[AHEAD, i] < span:
+            span, which = max(rows[AHEAD, i], 0.0), i
+    return span, which
 
 
 @inner
-def _follow(
-    z: Any,
-    pull: Any,
-    X: Any,
-    squares: Any,
-    slope: float,
-    dt: float,
-    rest: Any,
-    work: Any,
-    velocity: Any,
-    side: Any,
-    held: Any,
-    mean: Any,
-) -> None:
-    """The polygon of one neuron over a step: its average gates, and in `side` where it ends;
-    overwrites z.
+def _follow(samples: Samples, rows: Any, dt: float, velocity: Any, held: Any, mean: Any) -> None:
+    """The polygon of one neuron over a step: its average gates, and its sides where it ends.
 
     Samples that hardly pull are passed without an event: their kinks do not bend the path.
     """
-    n, left, gate, speed, heavy, total = z.size, dt, work[0], work[1], work[2], 0.0
+    n, slope, left, total = samples.squares.size, samples.slope, dt, 0.0
     for i in range(n):
-        total += abs(pull[i]) * squares[i]
-    for i in range(n):
-        heavy[i] = 1.0 if abs(pull[i]) * squares[i] > LIGHT * total else 0.0
-        pull[i] *= heavy[i]
-    _begin(z, pull, X, slope, rest, gate, velocity, side)
-    _hold(z, pull, X, squares, slope, gate, velocity, side, held)
-    for i in range(n):
+        total += abs(rows[PULL, i]) * samples.squares[i]
         mean[i] = 0.0
+    for i in range(n):
+        heavy = abs(rows[PULL, i]) * samples.squares[i] > LIGHT * total
+        rows[HEAVY, i] = 1.0 if heavy else 0.0
+        rows[PULL, i] = rows[PULL, i] if heavy else 0.0
+    _begin(samples, rows, velocity)
+    _hold(samples, rows, velocity, held)
     for event in range(EVENTS * n + 1):
-        span, which = left, -1
-        for i in range(n):
-            speed[i] = _along(X, i, velocity)
-            if heavy[i] > 0.0 and side[i] * speed[i] < 0.0:
-                until = -z[i] / speed[i]
-                if until < span:
-                    span, which = max(until, 0.0), i
+        span, which = _first_zero(samples, rows, velocity, left)
         if event == EVENTS * n:
             span, which = left, -1
         for i in range(n):
-            if heavy[i] > 0.0:
-                mean[i] += gate[i] * (span / dt)
-                if side[i] != 0:
-                    z[i] += span * speed[i]
-            else:
-                mean[i] += (slope + (1.0 - slope) * _share_above(z[i], z[i] + span * speed[i])) * (
-                    span / dt
-                )
-                z[i] += span * speed[i]
+            start, heavy = rows[PLACE, i], rows[HEAVY, i] > 0.0
+            end = start + span * rows[SPEED, i]
+            low, high = min(start, end), max(start, end)
+            above = 1.0 if low > 0.0 else (0.0 if high <= 0.0 else high / (high - low))
+            gate = rows[GATE, i] if heavy else slope + (1.0 - slope) * above
+            mean[i] += gate * (span / dt)
+            rows[PLACE, i] = start if heavy and rows[SIDE, i] == 0.0 else end
         left -= span
         if which < 0:
             break
-        z[which] = 0.0
-        if pull[which] * squares[which] >= 0.0:
-            side[which] = -side[which]
-            _set_gate(which, 1.0 if side[which] > 0 else slope, pull, X, gate, velocity)
-        _hold(z, pull, X, squares, slope, gate, velocity, side, held)
+        rows[PLACE, which] = 0.0
+        if rows[PULL, which] * samples.squares[which] >= 0.0:
+            rows[SIDE, which] = -rows[SIDE, which]
+            gate = 1.0 if rows[SIDE, which] > 0.0 else slope
+            _set_gate(samples, which, gate, rows, velocity)
+        _hold(samples, rows, velocity, held)
 
 
 @inner
-def _project(basis: Any, vector: Any) -> None:
-    """Takes the span of an orthonormal basis out of a vector, in place."""
-    for r in range(basis.shape[0]):
-        along = 0.0
-        for k in range(vector.size):
-            along += basis[r, k] * vector[k]
-        for k in range(vector.size):
-            vector[k] -= along * basis[r, k]
-
-
-@inner
-def _basis(X: Any, slides: Any, squares: Any) -> Any:
-    """An orthonormal basis of those inputs."""
+def _basis(X: Any, slides: Any, squares: Any, vector: Any, basis: Any) -> None:
+    """An orthonormal basis of those inputs in the first rows of `basis`; overwrites `vector`."""
     n, d = X.shape
-    basis, rank = np.zeros((d, d)), 0
+    rank = 0
     for i in range(n):
         if slides[i] and rank < d:
-            vector = X[i].copy()
-            for _ in range(2):
-                _project(basis[:rank], vector)
+            for k in range(d):
+                vector[k] = X[i, k]
+            for sweep in range(2 * rank):  # twice is enough
+                row, along = basis[sweep % rank], 0.0
+                for k in range(d):
+                    along += row[k] * vector[k]
+                for k in range(d):
+                    vector[k] -= along * row[k]
             size = 0.0
             for k in range(d):
                 size += vector[k] * vector[k]
             if size > PARALLEL * squares[i]:
-                basis[rank] = vector / np.sqrt(size)
+                for k in range(d):
+                    basis[rank, k] = vector[k] / np.sqrt(size)
                 rank += 1
-    return basis[:rank]
 
 
 def _entry(version: int) -> Any:
@@ -204,29 +192,21 @@ def _entry(version: int) -> Any:
         """Average gates (m, n) of a step dt of ẇ_j = a_jΣ_i q_i·g_ij·x_i from z (m, n), and which
         slide at its end."""
         (m, n), d = z.shape, X.shape[1]
-        gates, work = np.empty((m, n)), np.empty((3, n))
-        pull, rest, place, velocity, squares = (
-            np.empty(n),
-            np.empty(n),
-            np.empty(n),
-            np.empty(d),
-            np.zeros(n + version - version),
-        )
-        slides, side, held = (
-            np.zeros((m, n), dtype=np.bool_),
-            np.empty(n, dtype=np.int64),
-            np.empty(n, dtype=np.int64),
-        )
+        gates, slides = np.empty((m, n)), np.zeros((m, n), dtype=np.bool_)
+        rows, velocity, held = np.empty((7, n)), np.empty(d), np.empty(n, dtype=np.int64)
+        samples = Samples(X, np.empty((d, n)), np.zeros(n + version - version), slope)
         for i in range(n):
             for k in range(d):
-                squares[i] += X[i, k] * X[i, k]
+                samples.columns[k, i] = X[i, k]
+                samples.squares[i] += X[i, k] * X[i, k]
         for j in range(m):
             for i in range(n):
-                place[i], pull[i] = z[j, i], a[j] * q[i] if squares[i] > 0.0 else 0.0
-                rest[i] = AT_REST * lengths[j] * np.sqrt(squares[i])
-            _follow(place, pull, X, squares, slope, dt, rest, work, velocity, side, held, gates[j])
+                at_rest = abs(z[j, i]) <= AT_REST * lengths[j] * np.sqrt(samples.squares[i])
+                rows[PLACE, i] = 0.0 if at_rest else z[j, i]
+                rows[PULL, i] = a[j] * q[i] if samples.squares[i] > 0.0 else 0.0
+            _follow(samples, rows, dt, velocity, held, gates[j])
             for i in range(n):
-                slides[j, i] = side[i] == 0
+                slides[j, i] = rows[SIDE, i] == 0.0
         return gates, slides
 
     return entry(step_gates)
@@ -237,13 +217,13 @@ def _bases(version: int) -> Any:
         """Orthonormal rows (s, d, d) that span the inputs each neuron slides on, zero where there
         are fewer."""
         (n, d), s = X.shape, slides.shape[0]
-        bases, squares = np.zeros((s, d, d)), np.zeros(n + version - version)
+        bases, vector = np.zeros((s, d, d)), np.empty(d)
+        squares = np.zeros(n + version - version)
         for i in range(n):
             for k in range(d):
                 squares[i] += X[i, k] * X[i, k]
         for j in range(s):
-            basis = _basis(X, slides[j], squares)
-            bases[j, : basis.shape[0]] = basis
+            _basis(X, slides[j], squares, vector, bases[j])
         return bases
 
     return entry(sliding_bases)

@@ -25,7 +25,7 @@ from ...losses import SquareLoss
 from ...potentials.hypentropy import Hypentropy, HypentropyPoint
 from ...potentials.potential import MirrorPoint, Potential
 from ...potentials.scaled import ScaledPoint, ScaledPotential
-from .dual_flow import BEYOND, CONVERGED_SHORT, MAX_STEPS, SIGNIFICANT, half, reachable
+from .dual_flow import DUAL, half, reachable
 
 LEAST_TOLERANCE = 1e-13
 """Relative, of a step: below it all is rounding."""
@@ -137,9 +137,9 @@ def prepared(
     X, origin, rtol = problem.X, problem.origin, request.rtol
     target, infimum, ending = reachable(problem.potential.half_lines(X.shape[1]), X, problem.y)
     field, extent = dual_field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
-        target - X @ origin.beta
-    )
+    threshold = infimum + (
+        DUAL.converged_short if ending is Result.INFEASIBLE else CONVERGED
+    ) * half(target - X @ origin.beta)
     aims = Aims(
         allowed=max(rtol, LEAST_TOLERANCE) * extent,
         tail=float(np.sqrt(rtol)),
@@ -147,7 +147,7 @@ def prepared(
     )
     looks = np.empty(0) if request.times is None else request.times
     end = np.inf if request.t1 is None else request.t1
-    return room_for(field, aims, looks, stop), Controls(end, MAX_STEPS), ending
+    return room_for(field, aims, looks, stop), Controls(end, DUAL.most_steps), ending
 
 
 def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tuple[Any, float]:
@@ -180,8 +180,8 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
         speed=float(speed),
         reach=float(np.max(norms / factor)),
         row_sum=float(np.max(np.sum(np.abs(X), axis=1))),
-        log_significant=float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL))),
-        beyond=BEYOND * max(1.0, largest),
+        log_significant=float(np.log(max(DUAL.significant * largest, SMALLEST_NORMAL))),
+        beyond=DUAL.wall * max(1.0, largest),
     )
     return field, min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
 

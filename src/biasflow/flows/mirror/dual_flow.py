@@ -38,40 +38,60 @@ from ..endings import judged, returned
 from ..units import own_mirror
 from .defect import transported_errors
 
-CONVERGED_SHORT = 1e-10
-"""What `CONVERGED` is for the excess over a positive infimum, which is known to rounding only."""
-GROWTH = 2.0
-"""Cap on the logarithmic growth of any significant |β| within a step."""
-SIGNIFICANT = 1e-6
-"""Share of the least-squares solution's largest entry above which a β is significant."""
+EPS = float(np.finfo(float).eps)
 ROUNDINGS = 8.0
 """Roundings of η, β and the weights that an error estimate allows for."""
-EPS = float(np.finfo(float).eps)
-RELATIVE = 100 * EPS
-"""LSODA's own relative tolerance: off, its least value. Errors of ν count absolutely, for they are
-relative errors of β."""
-MAX_STEPS = 500_000
-INSPECT = 8
-"""Steps after which the point is looked at, unless something grew before: most steps then cost the
-integrator's work only."""
-NEARLY, IDLE, SHARPER, SHARPEST = 1e-10, 20, 0.01, 1e-7
-"""Where the loss is nearly gone but made no progress for some inspections, the flow sits at the
-tolerance, which is sharpened."""
-CALM = 0.2
-"""Share of the capped growth below which the cap is lifted: the plateau or the transition is
-over."""
-START = 1e-3
-"""First step of a segment, as a share of the capped one."""
-HORIZON = 1e15
-"""Final time in capped steps where none was given: LSODA wants a finite one."""
-STANDING = 50
-"""Steps in a row too short for the clock to show, after which a segment is given up: LSODA says t +
-h = t, and goes on."""
-SMALLEST_STEP = 1e-14
-"""Relative step below which the integration gives up."""
-BEYOND = 1e12
-"""β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees them:
-in units of the largest β that least squares would make, at least one."""
+
+
+@dataclass(frozen=True)
+class DualControls:
+    """What steers a flow in the dual, whichever integrator takes its steps."""
+
+    converged_short: float = 1e-10
+    """What `CONVERGED` is for the excess over a positive infimum, known to rounding only."""
+    significant: float = 1e-6
+    """Share of the least-squares solution's largest entry above which a β is significant."""
+    most_steps: int = 500_000
+    wall: float = 1e12
+    """β and weights beyond a wall, or after an overflow in a trial step, as the integrator sees
+    them: in units of the largest β that least squares would make, at least one."""
+
+
+@dataclass(frozen=True)
+class LsodaControls:
+    """What steers LSODA: in segments, each with a cap on its steps."""
+
+    relative: float = 100 * EPS
+    """Its own relative tolerance: off, its least value. Errors of ν count absolutely, for they are
+    relative errors of β."""
+    growth: float = 2.0
+    """Cap on the logarithmic growth of any significant |β| within a step."""
+    uncapped_below: float = 0.2
+    """Share of the capped growth below which the cap is lifted: the plateau or the transition is
+    over."""
+    steps_per_look: int = 8
+    """Steps after which the point is looked at, unless something grew before: most steps then cost
+    the integrator's work only."""
+    nearly_converged: float = 1e-10
+    """Share of the first loss below which a flow without progress sits at the tolerance."""
+    idle_looks: int = 20
+    """Looks without progress after which it does, and the tolerance is sharpened."""
+    sharpening: float = 0.01
+    """Factor on the tolerance each time."""
+    sharpest: float = 1e-7
+    """Factor on the tolerance at which that ends."""
+    first_step: float = 1e-3
+    """First step of a segment, as a share of the capped one."""
+    horizon: float = 1e15
+    """Final time in capped steps where none was given: LSODA wants a finite one."""
+    standing_steps: int = 50
+    """Steps in a row too short for the clock to show, after which a segment is given up: LSODA says
+    t + h = t, and goes on."""
+    smallest_step: float = 1e-14
+    """Relative step below which the integration gives up."""
+
+
+DUAL, SEGMENTS = DualControls(), LsodaControls()
 
 
 @renamed(potential="problem")
@@ -222,9 +242,9 @@ def integrate_dual(problem: MirrorProblem, speed: float, request: FlowRequest) -
     X, y, origin, t1, deadline = problem.X, problem.y, problem.origin, request.t1, request.deadline
     target, infimum, ending = reachable(problem.potential.half_lines(X.shape[1]), X, y)
     field = _Field(origin, X, target, speed)
-    threshold = infimum + (CONVERGED_SHORT if ending is Result.INFEASIBLE else CONVERGED) * half(
-        target - X @ origin.beta
-    )
+    threshold = infimum + (
+        DUAL.converged_short if ending is Result.INFEASIBLE else CONVERGED
+    ) * half(target - X @ origin.beta)
     run = _integrate(
         field, t1, _stopping(field, t1, threshold, ending), request.rtol, deadline.first
     )
@@ -266,8 +286,8 @@ class _Field:
         self.row_sum = float(np.max(np.sum(np.abs(X), axis=1)))
         change = np.abs(np.linalg.lstsq(X, target - X @ origin.beta, rcond=None)[0])
         largest = float(np.max(np.abs(origin.beta) + change))
-        self.beyond = BEYOND * max(1.0, largest)
-        self.log_significant = float(np.log(max(SIGNIFICANT * largest, SMALLEST_NORMAL)))
+        self.beyond = DUAL.wall * max(1.0, largest)
+        self.log_significant = float(np.log(max(DUAL.significant * largest, SMALLEST_NORMAL)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = np.nan_to_num(change / (np.abs(origin.beta) + self.floor), nan=0.0)
             rounded = np.nan_to_num(
@@ -308,8 +328,8 @@ class _Field:
         return relative if np.isfinite(relative).all() else np.nan_to_num(relative, nan=1.0)
 
     def allowance(self, point: MirrorPoint) -> Array:
-        """How far log|β| may grow within a step: up to significance at once, by GROWTH beyond."""
-        return np.maximum(GROWTH, self.log_significant - point.log_size())
+        """How far log|β| may grow within a step: up to significance at once, by the cap beyond."""
+        return np.maximum(SEGMENTS.growth, self.log_significant - point.log_size())
 
     def at_floor(self, point: MirrorPoint, force: Array) -> bool:
         """Whether the force is what rounding of η leaves of it."""
@@ -372,13 +392,17 @@ def _segments(
         rate = float(np.max(np.abs(field.X.T @ force) * relative / allowance))
         sensitivity = max(float(np.max(field.norms * relative)), SMALLEST_NORMAL)
         cap = caution / max(rate, SMALLEST_NORMAL)
-        if cap < SMALLEST_STEP * t or caution < SMALLEST_STEP:
+        if cap < SEGMENTS.smallest_step * t or caution < SEGMENTS.smallest_step:
             result = Result.STEP_TOO_SMALL
             break
         restarts += 1
-        bound = t + HORIZON * cap if t1 is None else t1
+        bound = t + SEGMENTS.horizon * cap if t1 is None else t1
         stiffness = -float(np.trace(field.jacobian(t, nu)))
-        first = min(START * cap, START / max(stiffness, SMALLEST_NORMAL), bound - t)
+        first = min(
+            SEGMENTS.first_step * cap,
+            SEGMENTS.first_step / max(stiffness, SMALLEST_NORMAL),
+            bound - t,
+        )
         limit = cap if capped else np.inf
         solver = LSODA(
             field,
@@ -387,7 +411,7 @@ def _segments(
             bound,
             first_step=first,
             max_step=limit,
-            rtol=RELATIVE,
+            rtol=SEGMENTS.relative,
             atol=max(sharpness * rtol * field.extent, field.noise) / sensitivity,
             jac=field.jacobian,
         )
@@ -397,7 +421,7 @@ def _segments(
             # what it moved is a jump of the next piece
             if solver.status != "failed" and solver.t <= times[-1]:
                 standing += 1
-                if standing <= STANDING and not over():
+                if standing <= SEGMENTS.standing_steps and not over():
                     continue
                 caution, capped = (caution / 8 if capped else caution), True
                 break
@@ -414,7 +438,7 @@ def _segments(
                 result = Result.TIME_LIMIT
             if (
                 result is None
-                and len(times) < sound + INSPECT
+                and len(times) < sound + SEGMENTS.steps_per_look
                 and travelled < 1
                 and solver.status == "running"
             ):
@@ -429,17 +453,21 @@ def _segments(
             result = stop(point, force) or result
             if result is None and t1 is not None and solver.t >= t1:
                 result = Result.REACHED_T1
-            if result is None and len(times) > MAX_STEPS:
+            if result is None and len(times) > DUAL.most_steps:
                 result = Result.STEP_LIMIT
             calm = (
                 capped
-                and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap < CALM
+                and float(np.max(np.abs(field.X.T @ force) * relative / allowance)) * cap
+                < SEGMENTS.uncapped_below
             )
             lowest, idle = (half(force), 0) if half(force) < 0.9 * lowest else (lowest, idle + 1)
             stuck = (
-                t1 is None and idle >= IDLE and lowest < NEARLY * initial and sharpness > SHARPEST
+                t1 is None
+                and idle >= SEGMENTS.idle_looks
+                and lowest < SEGMENTS.nearly_converged * initial
+                and sharpness > SEGMENTS.sharpest
             )
-            sharpness *= SHARPER if stuck else 1.0
+            sharpness *= SEGMENTS.sharpening if stuck else 1.0
             if calm or stuck or (field.norms * relative).max() > 3 * sensitivity:
                 capped = capped and not calm
                 break

@@ -23,12 +23,12 @@ from .frozen_field import group_forces
 from .geometry import Network
 from .layout import FIRST, OFF, ON, OUT, SLIDE, Gates
 
-STILL = 1e-9
+NO_PUSH = 1e-9
 """Velocity, relative to the forces, that counts as none: above the rounding of least squares."""
-MOST = 8
+MOST_KINKS = 8
 """Kinks that push away up to which all their ways are tried; of more, those where all but one do as
 the flow does."""
-LOOKS = 512
+DIRECTIONS_TRIED = 512
 """Directions in which the sides of several kinks are looked for."""
 
 
@@ -80,7 +80,7 @@ def ways_on(
     loose, held = (
         zero[(sign * (F1[zero] - F0[zero]) > 0) == attracts] for attracts in (False, True)
     )
-    loose = loose[np.abs(F1[loose] - F0[loose]) > STILL]
+    loose = loose[np.abs(F1[loose] - F0[loose]) > NO_PUSH]
     base = row.copy()
     base[zero] = OFF
 
@@ -94,14 +94,14 @@ def ways_on(
             low, high = np.minimum(F0, F1)[held], np.maximum(F0, F1)[held]
             F = lsq_linear(U[held].T, D, (low, high), method="bvls", tol=1e-14).x
             share = (F - F0[held]) / (F1[held] - F0[held])
-            found[held] = np.where(share < STILL, OFF, np.where(share > 1 - STILL, ON, SLIDE))
+            found[held] = np.where(share < NO_PUSH, OFF, np.where(share > 1 - NO_PUSH, ON, SLIDE))
             D = D - F @ U[held]
         return found, D
 
     def lasts(gates: tuple[int, ...], found: Gates, D: Array) -> bool:
         """Whether pre-activations go where these gates are, and there is such a place at all."""
         speed = sign * (U[loose] @ D)
-        return bool(np.all(np.where(np.array(gates) == ON, speed, -speed) >= -STILL)) and _exists(
+        return bool(np.all(np.where(np.array(gates) == ON, speed, -speed) >= -NO_PUSH)) and _exists(
             U[zero], found[zero]
         )
 
@@ -111,17 +111,18 @@ def ways_on(
         else tuple(np.where(after[loose] == ON, ON, OFF).tolist())
     )
     for _ in range(1 + len(loose)):
-        grown = sign * (U[loose] @ settled(own)[1]) > STILL
+        grown = sign * (U[loose] @ settled(own)[1]) > NO_PUSH
         if after is not None or np.all(np.array(own)[grown] == ON):
             break
         own = tuple(np.where(grown, ON, own).tolist())
-    tried = list(itertools.product((OFF, ON), repeat=len(loose))) if len(loose) <= MOST else []
+    few = len(loose) <= MOST_KINKS
+    tried = list(itertools.product((OFF, ON), repeat=len(loose))) if few else []
     tried += [(*own[:i], OFF if own[i] == ON else ON, *own[i + 1 :]) for i in range(len(loose))]
     first = settled(own)
     rows, pulls = [first[0]], [first[1]]
     for gates in tried:
         found, D = settled(gates)
-        if min(float(np.linalg.norm(D - other)) for other in pulls) > STILL and lasts(
+        if min(float(np.linalg.norm(D - other)) for other in pulls) > NO_PUSH and lasts(
             gates, found, D
         ):
             rows.append(found)
@@ -146,12 +147,12 @@ def _exists(U: Array, gates: Gates) -> bool:
 def _can_rest(U: Array, base: Gates, zero: Index, F0: Array, F1: Array, own: Array) -> bool:
     """Whether the pulls on all sides of the kinks together hold the neuron there, which is not what
     it does anyway."""
-    sides = np.random.default_rng(0).standard_normal((LOOKS, U.shape[1])) @ U[zero].T > 0
+    sides = np.random.default_rng(0).standard_normal((DIRECTIONS_TRIED, U.shape[1])) @ U[zero].T > 0
     rest, onto = np.isin(np.arange(len(U)), zero, invert=True), np.linalg.pinv(U[zero]) @ U[zero]
     D = -np.where(base == ON, F1, F0)[rest] @ U[rest]
     pulls = (D - np.where(np.unique(sides, axis=0), F1[zero], F0[zero]) @ U[zero]) @ onto
     off = nnls(np.vstack([pulls.T, np.ones(len(pulls))]), np.append(np.zeros(U.shape[1]), 1.0))[1]
-    return bool(off <= STILL < np.linalg.norm(onto @ own))
+    return bool(off <= NO_PUSH < np.linalg.norm(onto @ own))
 
 
 def coming_sign(

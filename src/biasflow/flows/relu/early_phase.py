@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import entry, inner
+from .events import TURN
 from .gated_field import conserve, pull, remove_sliding
 from .layout import (
     FIRST,
@@ -52,9 +53,7 @@ PARALLEL = 1e-14
 """Cosine of D with a direction below which the pre-activation does not move."""
 ROUNDED = 1e-30
 """Square of a part of a unit vector that is only rounding."""
-TURN = -2
-"""In place of a group: the output weight of a sliding neuron changes sign."""
-NOTHING = -1
+NO_EVENT = -1
 CANCELLED = 1e-14
 """Pull relative to the forces it is the sum of that is only rounding."""
 SWITCH = 12
@@ -176,13 +175,13 @@ def first_crossing(
     row: Array, gates: Gates, D: Array, U: Array, slide_count: int, j: int, invariants: Invariants
 ) -> tuple[float, int]:
     """When and on which group this neuron's gates have to change next: (time, group), (time, TURN)
-    or (∞, NOTHING)."""
+    or (∞, NO_EVENT)."""
     beta = norm(D)
     if beta == 0.0:
-        return math.inf, NOTHING
+        return math.inf, NO_EVENT
     u, a = dot(D, row) / beta, row[OUT]
     P, M = modes(row, D, beta, j, invariants, row_of(row.size))
-    best, where = math.inf, NOTHING
+    best, where = math.inf, NO_EVENT
     # never where the neuron is balanced, whatever the rounding of a and u
     if slide_count > 0 and a * u < 0.0 and P * M < 0.0:
         best, where = 0.5 * math.log(-M / P), TURN
@@ -288,7 +287,7 @@ def _align(stamp: int) -> Any:
                 # may grow to size before it crosses: not beyond that
                 if 2 * (row[RHO] + beta * wait) > log_size:
                     t_end = smaller(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
-                if g == NOTHING or t + wait >= t_end:
+                if g == NO_EVENT or t + wait >= t_end:
                     break
                 crossings += 1
                 if crossings > MAX_CROSSINGS * G:

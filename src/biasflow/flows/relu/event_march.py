@@ -67,11 +67,11 @@ from .small_algebra import (
 )
 from .turns_aside import Scratch, chart, look, scratch_for, turn_aside
 
-LATE = 0.1
+SLIDE_END_TOLERANCE = 0.1
 """Lateness of the end of a slide, in units of the tolerance."""
 NOISE = 1e-14
 """Rounding of a force, relative to the forces of the start."""
-FAINT = 1e-3
+NEGLIGIBLE_PUSH = 1e-3
 """Push on the others, in units of the tolerance, that is left out, but of a run that tells the
 error of another."""
 ACCEPTED, REJECTED, CHANGED, KEPT, SAVED, COUNTS = 0, 1, 2, 3, 4, 5
@@ -134,7 +134,7 @@ def pass_events(
         copy(s.gates[i], gates[j])
         slides = place(j, Y, gates, geometry, slides, frame.invariants, s.work)
     linear_forces(s.push, geometry, s.work.F0, s.work.F1)
-    negligible = 0.0 if all_of_it else FAINT * frame.tolerances.rtol
+    negligible = 0.0 if all_of_it else NEGLIGIBLE_PUSH * frame.tolerances.rtol
     if forces_size(s.work.F0, s.work.F1) > negligible:
         respond(Y, s.work.F0, s.work.F1, geometry, slides, s.work, s.trial)
         for j in range(Y.shape[0]):
@@ -174,7 +174,9 @@ def _march(stamp: int) -> Any:
         for j in range(m):
             slides = place(j, Y, gates, geometry, slides, invariants, s.work)
         square = start_span(Y, geometry, slides, s)
-        tolerances = Tolerances(ask.rtol, LATE * ask.rtol, NOISE * largest(s.work.F0, s.work.F1))
+        tolerances = Tolerances(
+            ask.rtol, SLIDE_END_TOLERANCE * ask.rtol, NOISE * largest(s.work.F0, s.work.F1)
+        )
         t, next_save, grow, previous, stiffness = ask.t0, 0, GROW, CALM, 0.0
         cell = counts[ACCEPTED] - 1
         h = ask.step if ask.step > 0.0 else FIRST_STEP / larger(fastest_pull(Y, s.work), 1e-300)

@@ -32,9 +32,9 @@ FEW, PIECES = 8, 20
 many as it together."""
 BOUND = 0.5
 """Mean step, in units of the largest stable one, from which on stability binds."""
-LARGEST = 1500
+LARGEST_STATE = 1500
 """Numbers in a state up to which factorising its Jacobian is cheap enough to be tried."""
-LOOKS = 16
+GATE_LOOKS = 16
 """Places inside a step where gates are looked at; up to the last at which they stand, the step is
 taken."""
 PRECISE = 1e-12
@@ -113,7 +113,7 @@ def march_on(
         stable = (HALF if ask.mesh.size else 1.0) * STABLE
         bound = rate * (t - request.t0) >= BOUND * stable * spent[ACCEPTED]
         fresh, ask = False, ask._replace(t0=t, step=0.0)
-        if bound and Y.size <= LARGEST:
+        if bound and Y.size <= LARGEST_STATE:
             t, code, piece = _tail(
                 net, Y, gates, ask._replace(times=ask.times[done:]), stable / rate
             )
@@ -255,7 +255,7 @@ def follow(
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
             break
         inside, begin, end = solver.dense_output(), solver.t_old, solver.t
-        looks = begin + (end - begin) * np.arange(1, LOOKS + 1) / LOOKS
+        looks = begin + (end - begin) * np.arange(1, GATE_LOOKS + 1) / GATE_LOOKS
         standing = [*(field.stands(inside(look)) for look in looks[:-1]), field.stands(solver.y)]
         if not all(standing):
             last = standing.index(False) - 1

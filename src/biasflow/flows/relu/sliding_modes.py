@@ -33,7 +33,7 @@ from .small_algebra import (
 RIDGE = 1e-13
 """Added to the unit diagonal of the Gram matrix of a zero set, so that pivoting is finite for
 dependent directions too."""
-STILL = 1e-12
+NO_VELOCITY = 1e-12
 """Velocity relative to the force scale that counts as none."""
 
 
@@ -192,7 +192,7 @@ def resolve(
 ) -> bool:
     """Gates of one neuron on its zero set. `sign` is that of a; gates outside `zero` are fixed; D
     is scratch space."""
-    still = STILL * largest(F0, F1)
+    still = NO_VELOCITY * largest(F0, F1)
     held, loose = attracting(zero, sign, F0, F1)
     for g in loose:
         row[g] = OFF if row[g] == SLIDE else row[g]

@@ -42,7 +42,7 @@ UNCOUPLED = 0.03
 LOOSE = 1e-9
 """Tolerance of a step below which that share shrinks with it: first order is what rounding would
 be."""
-AT_ONCE = 1e15
+UNKNOWN_STIFFNESS = 1e15
 """Stiffness times step that stands for a stiffness not known."""
 
 
@@ -229,7 +229,7 @@ def turn_aside(
     """
     rtol, m = frame.tolerances.rtol, frame.Y.shape[0]
     count, end, filled = m, most, log.filled[0]
-    loop = frame.h * stiffness if stiffness > 0.0 else AT_ONCE
+    loop = frame.h * stiffness if stiffness > 0.0 else UNKNOWN_STIFFNESS
     allowed = UNCOUPLED * rtol * smaller(1.0, rtol / LOOSE)
     fill_table(s.push, 0.0)
     for i in range(m):

@@ -30,7 +30,7 @@ from ..hard_margins import EXACT, UNIT, measured_in_floats, nearest_weights
 from ..hull import (
     FEWEST,
     GAP,
-    MOST,
+    MOST_BITS,
     Corners,
     HullBracket,
     better,
@@ -91,7 +91,7 @@ class ArcCosineGram:
 
     def refine(self) -> bool:
         """Twice the digits, if that is not too many."""
-        if 2 * self.bits > MOST:
+        if 2 * self.bits > MOST_BITS:
             return False
         self._start(2 * self.bits)
         return True

@@ -28,7 +28,7 @@ ROUNDING = 4 * 2.0**-52
 Σ|q_i|‖c_i‖."""
 DEPENDENT = 1e-14
 """Relative length of what is left of a row after projection below which it counts as dependent."""
-AT_ONCE = 1e6
+FACES_PER_LOOK = 1e6
 """Faces visited between two chances to interrupt."""
 ROOM = 4096
 """Candidates kept: the best ones."""
@@ -375,7 +375,7 @@ def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
     chosen, lengths = np.arange(r - 2), np.linalg.norm(C, axis=1)
     state[5] = float(np.abs(q) @ lengths)
     state[3] = ROUNDING * math.sqrt(q.size) * state[5]
-    count = max(1, int(AT_ONCE / (2 * q.size * 3.0 ** (r - 2))))
+    count = max(1, int(FACES_PER_LOOK / (2 * q.size * 3.0 ** (r - 2))))
     while circles(count, chosen, C, q, lengths, U, V, S, state):
         pass
     found = int(state[0])

@@ -40,7 +40,7 @@ AIMED = 1e-6
 """Relative rounding up to which a bound counts as the one aimed at."""
 SPANNING = 20
 """Tries at neurons whose features span those of all networks."""
-LARGEST = 400
+LARGEST_EXPONENT_OF_ROWS = 400
 """Exponent of two of the largest entry of rows that are searched: products of two are far from
 overflow."""
 DECIMALS = 9
@@ -193,7 +193,7 @@ def in_units(rows: Array) -> tuple[Array, int]:
     2^400.
 
     Their bias of one is above 2^-624 then, and what underflows beside it is below 2^-1074."""
-    unit = max(int(np.frexp(np.max(np.abs(rows)))[1]) - LARGEST, 0)
+    unit = max(int(np.frexp(np.max(np.abs(rows)))[1]) - LARGEST_EXPONENT_OF_ROWS, 0)
     return np.ldexp(rows, -unit) if unit else rows, unit
 
 

@@ -29,7 +29,7 @@ from .arrangement import add, dot
 EPS = float(np.finfo(float).eps)
 HIGHEST = 10
 """Largest rank at which cones are worth their time: there are 2^rank to begin with."""
-MOST = 2_000_000
+MOST_CONES = 2_000_000
 """Cones that are kept at most: half a gigabyte at the highest rank."""
 SWEEPS, SLOW = 300, 1e-5
 """Most sweeps of coordinate descent for a cone, and the relative fall of ‖w‖² in a sweep that ends
@@ -38,7 +38,7 @@ INNERMOST = 0.2
 """An edge is split at this share of it from either end at least, so that cones stay round."""
 ANYWHERE = 1e-3
 """Weight of an edge's bend where the maximiser is not near it."""
-AT_ONCE = 200
+SPLITS_PER_LOOK = 200
 """Splits between two looks at the clock."""
 
 
@@ -283,7 +283,7 @@ class Cones:
         return float(top + 10 * math.sqrt(rank) * (self.state[6] + 1) * EPS * self.spread)
 
     def split(self) -> None:
-        self.open = splits(AT_ONCE, *self.arrays, self.state)
+        self.open = splits(SPLITS_PER_LOOK, *self.arrays, self.state)
 
 
 def _cones(rows: Array, q: Array, target: float) -> Cones:
@@ -291,11 +291,11 @@ def _cones(rows: Array, q: Array, target: float) -> Cones:
     weighted = np.abs(q)[:, None] * rows
     A, B = np.ascontiguousarray(weighted[q > 0]), np.ascontiguousarray(weighted[q < 0])
     spread = float(np.sum(np.linalg.norm(weighted, axis=1)))
-    vertices, phi = np.zeros((MOST, r)), np.zeros(MOST)
+    vertices, phi = np.zeros((MOST_CONES, r)), np.zeros(MOST_CONES)
     vertices[: 2 * r] = np.vstack([np.eye(r), -np.eye(r)])
     phi[: 2 * r] = np.sum(np.maximum(vertices[: 2 * r] @ A.T, 0.0), axis=1)
-    cones, heap = np.zeros((MOST, r), dtype=np.int32), np.zeros(MOST, dtype=np.int64)
-    bounds, plans, count = np.zeros(MOST), np.zeros((MOST, 4)), 2**r
+    cones, heap = np.zeros((MOST_CONES, r), dtype=np.int32), np.zeros(MOST_CONES, dtype=np.int64)
+    bounds, plans, count = np.zeros(MOST_CONES), np.zeros((MOST_CONES, 4)), 2**r
     cones[:count] = list(itertools.product(*((d, d + r) for d in range(r))))
     heap[:count], bounds[:count], plans[:count, :3] = np.arange(count), spread, (1.0, 0.0, 0.5)
     doubt = 4 * (n + r + 4) * EPS * spread

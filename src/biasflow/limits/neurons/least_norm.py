@@ -31,7 +31,7 @@ RESTARTS = 24
 """Random starts of either sign in a round, where cells are too many to list."""
 PROOF_SHARE = 0.3
 """Share of the time that is kept for the proof of the dual bound, where that is searched for."""
-BEYOND = 1e-2
+GAP_AIMED_AT = 1e-2
 """The gap aimed at, as a share of the gap asked for."""
 
 
@@ -96,7 +96,7 @@ def _generated(
 ) -> tuple[str, LevelBracket, tuple[bool | None, bool | None]]:
     """The method, its bracket around 1/Σ|c_j|, and what it says of uniqueness."""
     end = time.monotonic() + time_s
-    effort = Effort(gap, BEYOND * gap, end - PROOF_SHARE * time_s, end)
+    effort = Effort(gap, GAP_AIMED_AT * gap, end - PROOF_SHARE * time_s, end)
     method, oracle = _oracle(samples, key, effort.search_until)
     nothing = no_neurons(samples.rank), np.zeros(0)
     found = generate(

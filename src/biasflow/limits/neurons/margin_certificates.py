@@ -21,7 +21,7 @@ from .f1_margin import RESTARTS, STREAM, margin_bracket
 from .labelled_inputs import Labelled, read_labelled, without_bias
 from .relaxation import bounded_gain
 
-CLOSE = 1.001
+CLOSE_ENOUGH = 1.001
 """Bound over what was found at which its search may end, where no face is visited."""
 ON_MARGIN = 1e-9
 """Relative distance from the margin at which a sample still counts as on it."""
@@ -146,7 +146,7 @@ def _largest_gain(
     if answer.kind == "exact":
         return found, "exact", found
     bound = min(
-        bounded_gain(rows, signed), oracle.bounded(signed, answer.maximum * CLOSE, deadline)
+        bounded_gain(rows, signed), oracle.bounded(signed, answer.maximum * CLOSE_ENOUGH, deadline)
     )
     return max(float(np.ldexp(bound, unit)), found), "bound", found
 

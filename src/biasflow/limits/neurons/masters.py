@@ -30,7 +30,7 @@ SETTLED = 1e-12
 """Relative gain of the level below which a round counts as without progress."""
 BELOW = 1e-12
 """How far below the margin, relative to it, a sample left out of a game may lie before it joins."""
-CLOSE = 30
+FIRST_SAMPLES = 30
 """Samples of least margin that the next game begins with."""
 LAST_S = 2.0
 """Seconds that the last game over all neurons may take beyond the budget."""
@@ -119,7 +119,9 @@ def _game_on(Z: Array, active: Mask, unit: float | None, deadline: float) -> tup
         active |= below
     p = np.zeros(active.size)
     p[active] = small.p
-    nearby = np.partition(margins, min(CLOSE, margins.size - 1))[min(CLOSE, margins.size - 1)]
+    nearby = np.partition(margins, min(FIRST_SAMPLES, margins.size - 1))[
+        min(FIRST_SAMPLES, margins.size - 1)
+    ]
     return Game(small.a, p, float(np.min(margins)), small.upper), (p > 0) | (margins <= nearby)
 
 

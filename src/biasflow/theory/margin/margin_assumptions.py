@@ -25,7 +25,7 @@ EPS = float(np.finfo(float).eps)
 FACTORS = (0.5, 3.0, 1e3)
 TAIL = np.geomspace(1e2, 1e6, 13)
 """−u at which a loss is compared with e^u."""
-BEYOND = np.append(np.linspace(0.0, 700.0, 1401), np.geomspace(1e3, 1e6, 4))
+MARGINS_TRIED = np.append(np.linspace(0.0, 700.0, 1401), np.geomspace(1e3, 1e6, 4))
 STEP = 1e-6
 DIFFERENCE = 1e-8
 """What a central difference of step 1e-6 leaves, relative."""
@@ -136,7 +136,7 @@ def _a2(evidence: Evidence) -> tuple[Check, ...]:
     u = np.linspace(-20.0, 20.0, 401)
     slopes = (loss.log_loss(-u - STEP) - loss.log_loss(-u + STEP)) / (2 * STEP)
     claimed = np.exp(loss.log_slope(-u) - loss.log_loss(-u))
-    least = float(np.exp(np.min(loss.log_slope(-BEYOND))))
+    least = float(np.exp(np.min(loss.log_slope(-MARGINS_TRIED))))
     at_zero = float(np.exp(loss.log_slope(np.zeros(1))[0]))
     values = "ℓ evaluated at 400 places, and out to u = −10⁶"
     return (

@@ -30,7 +30,7 @@ DRAWS = 20_000
 AIMED_DRAWS = 100_000
 """Neurons drawn where failures are, of each kind: they give p_d to a few percent in hundreds of
 dimensions."""
-AT_ONCE = 2_000_000
+NUMBERS_DRAWN_AT_ONCE = 2_000_000
 """Numbers drawn at once."""
 CONFIDENCE = 1 - 1e-6
 """Confidence of each interval: a verdict has a dozen of them, and a search looks at hundreds of
@@ -72,7 +72,7 @@ def successes(d: int, m: int, kind: str) -> int:
     """Networks among DRAWS all of whose neurons satisfy the condition."""
     rng, found, left = np.random.default_rng((131, d, m, len(kind))), 0, DRAWS
     while left:
-        count = max(1, min(left, AT_ONCE // (m * (d + 1))))
+        count = max(1, min(left, NUMBERS_DRAWN_AT_ONCE // (m * (d + 1))))
         weights = drawn(rng, kind, (count, m, d + 1))
         found += int(
             np.sum(np.all(np.sum(weights[..., :-1] ** 2, axis=-1) >= weights[..., -1] ** 2, axis=1))
@@ -105,7 +105,7 @@ def failure_of_draws(d: int, kind: str) -> tuple[float, float]:
     """The logarithm of P(‖a‖ < |b|) by draws that are aimed, and the error of P over P."""
     rng, logs, left = np.random.default_rng((137, d, len(kind))), [], AIMED_DRAWS
     while left:
-        count = max(1, min(left, AT_ONCE // (d + 1)))
+        count = max(1, min(left, NUMBERS_DRAWN_AT_ONCE // (d + 1)))
         a, b, log_ratio = aimed(rng, kind, d, count)
         logs.append(np.where(np.sum(a**2, axis=1) < b**2, log_ratio, -np.inf))
         left -= count

@@ -39,7 +39,7 @@ NEWTON_STEPS = 60
 """Steps for the slack of a depth potential: each at least halves the error of its logarithm until
 it converges quadratically."""
 
-AT_ONCE = 200_000
+NUMBERS_PER_CALL = 200_000
 """Numbers of which φ'' is evaluated in one call."""
 _RULE = tuple(
     part / 2
@@ -84,7 +84,7 @@ class Formulas:
             near = np.abs(step) < NEAR_DISTANCE * np.minimum(self.scale(best), self.scale(beta))
             inside = np.where(near, step, 0.0)
             total = np.zeros(np.broadcast_shapes(np.shape(best), np.shape(beta)))
-            at_once = max(1, min(NODES, AT_ONCE // max(total.size, 1)))
+            at_once = max(1, min(NODES, NUMBERS_PER_CALL // max(total.size, 1)))
             for first in range(0, NODES, at_once):
                 x, share = (
                     part[first : first + at_once].reshape(-1, *(1,) * total.ndim) for part in _RULE

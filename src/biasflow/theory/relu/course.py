@@ -19,7 +19,7 @@ from .relu_setting import LabelCluster, Setting, distance, row_norms, unit_rows
 
 ROUNDING = 1e-9
 """Relative error of what is read off a dense output."""
-FAINT = float(np.finfo(float).tiny) / float(np.finfo(float).eps)
+LEAST_NORM_IN_FLOATS = float(np.finfo(float).tiny) / float(np.finfo(float).eps)
 """‖w_j‖ below which floats have lost digits of it."""
 IDLE_FACTOR = 4.0
 """Times the mass of idle neurons, in units of what a cluster fits, by which they may change the
@@ -69,7 +69,7 @@ class Course:
         units = TwoLayerParams(np.sign(params.a), unit_rows(params.W))
         with np.errstate(divide="ignore"):
             logs = np.log(norms)
-        lost = norms < FAINT
+        lost = norms < LEAST_NORM_IN_FLOATS
         if np.any(lost) and self.flow.polar is not None:
             known, log_norms = self.flow.polar(t)
             lengths = row_norms(known.W)

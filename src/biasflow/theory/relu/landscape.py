@@ -42,7 +42,7 @@ LEMMA_14 = 2.0
 """The factor of L in Lemma 14."""
 SHARE = 0.5
 """Of n‖D_−‖ that Lemma 15 keeps of a cluster's mass."""
-CLOSE = 1.0
+COSINE_DEFECT = 1.0
 """Cosine defect that condition (iv) of Lemma 13 allows, in units of λ^{ε'}."""
 QUOTIENT_ERROR = 1e-9
 """Relative error of quotients of sums over neurons and inputs."""
@@ -369,7 +369,8 @@ def explicit_loss(s: Setting, q: float) -> float:
     """‖h − y‖²/(2n) with ‖h − y‖ ≤ 2nq + Σ_± n(‖D_±‖ + q)√(2q/‖D_±‖) + mq², the other cluster's
     tilt included."""
     tilts = sum(
-        s.n * (cluster.rate + q) * np.sqrt(2 * CLOSE * q / cluster.rate) for cluster in s.clusters
+        s.n * (cluster.rate + q) * np.sqrt(2 * COSINE_DEFECT * q / cluster.rate)
+        for cluster in s.clusters
     )
     return float(2 * s.n * q + tilts + len(s.start.a) * q**2) ** 2 / (2 * s.n)
 
@@ -400,7 +401,7 @@ def _largest_loss(s: Setting, q: float) -> float:
                 tilt - (tilt @ cluster.direction) * cluster.direction
             )
             length = float(np.linalg.norm(tilt))
-            cosine = 1 - CLOSE * q / cluster.rate
+            cosine = 1 - COSINE_DEFECT * q / cluster.rate
             unit = cosine * cluster.direction + np.sqrt(max(1 - cosine**2, 0.0)) * tilt / (
                 length or 1.0
             )

@@ -16,7 +16,7 @@ from ..evidence import Evidence
 from ..fits import exponent_check
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
-from .course import FAINT
+from .course import LEAST_NORM_IN_FLOATS
 from .relu_examples import (
     general_family,
     general_problem,
@@ -340,7 +340,7 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
     for t in inside[:: max(len(inside) // 60, 1)]:
         low, middle, high = (flow.at(float(t) + shift) for shift in (-step, 0.0, step))
         sizes = row_norms(middle.W)
-        sizes = np.where(sizes >= FAINT, sizes, 0.0)[:, None] * norms
+        sizes = np.where(sizes >= LEAST_NORM_IN_FLOATS, sizes, 0.0)[:, None] * norms
         products = [
             state.W @ X.T / np.where(sizes > 0, sizes, 1.0) for state in (low, middle, high)
         ]
