@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -180,3 +181,36 @@ class TestMarginBound:
         assert str(caught.value).startswith(words[0]) and all(
             word in str(caught.value) for word in words
         )
+
+
+@pytest.mark.parametrize(
+    ("X", "labels", "rank", "distance"),
+    [
+        ([[1e200, 1e-200], [1e200, -1e-200]], [1, -1], 1, 2e-200),
+        ([[1e200, 1e-200], [1e200, -1e-200]], [1, -1], 2, 2e-200),
+        ([[1e150, 3e-170], [1e150, 0.0]], [1, -1], 1, 3e-170),
+        ([[0.0, 0.0], [1e-156, 0.0], [1.0, 1.0]], [1, -1, -1], 2, 1e-156),
+        ([[0.5e308, 0.2e308, 0.0], [-0.5e308, 0.0, 0.0]], [1, -1], 3, math.hypot(1e308, 0.2e308)),
+    ],
+)
+def test_the_ends_of_float_range_are_in_the_bracket(X, labels, rank, distance):
+    """Scaling before subtracting lost small columns beside large offsets: [0, 0], called exact."""
+    found = bf.diagnostics.interclass_distance(X, labels, rank)
+    assert found.lower <= distance * (1 + 1e-15) and distance * (1 - 1e-15) <= found.upper
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[0.0, 0.0], [1e-158, 0.0], [1.0, 0.0]],
+        [[0.0, 0.0], [1e-200, 0.0], [1e200, 0.0]],
+    ],
+)
+def test_pairs_too_close_beside_others_are_refused_in_words(X):
+    with pytest.raises(bf.errors.InputError, match="X: "):
+        bf.diagnostics.interclass_distance(X, [1, -1, -1], 1)
+
+
+def test_a_distance_beyond_floats_has_a_finite_lower_bound():
+    found = bf.diagnostics.interclass_distance([[1e308, 0.0], [-1e308, 0.0]], [1, -1], 1)
+    assert np.isfinite(found.lower) and found.upper == np.inf and found.kind == "bound"

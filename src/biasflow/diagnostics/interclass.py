@@ -19,6 +19,7 @@ from .._core.arguments import (
 )
 from .._core.former_names import renamed
 from .._core.results import Bracket
+from .._numerics.float_ranges import LARGEST
 from ..errors import InputError
 from .fantope import fantope_bound
 from .projection_cells import HIGHEST, projected_bracket
@@ -45,6 +46,11 @@ class AnnealingControls:
 CONTROLS = AnnealingControls()
 LEAST_GAP = 1e-12
 """Relative: the barrier's Hessian loses its last digits beyond."""
+LARGEST_EXPONENT = 1023
+"""Exponent of two from which differences of entries can overflow."""
+LEAST_SQUARE = 1e-306
+"""Squared length of a difference, in units of the largest entry of any, below which its digits are
+lost."""
 LINE_GAP = 1e-11
 """Relative gap asked for in the plane, where intervals of angles are halved: above the rounding of
 a bound while distances are a thousandth of the differences."""
@@ -82,19 +88,23 @@ def interclass_distance(
     plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if not plus.size or not minus.size:
         raise InputError("y: there is one class only; a distance between classes needs two")
-    unit = math.frexp(float(np.max(np.abs(X))))[1] + 1
-    X = np.ldexp(X, -unit)  # squares of the differences then neither overflow nor all vanish
-    differences = (X[plus][:, None] - X[minus][None]).reshape(-1, d)
-    power = int(np.frexp(np.max(np.abs(differences)))[1])
+    # differences before any scaling, which would lose small columns beside large offsets
+    unit = int(math.frexp(float(np.max(np.abs(X))))[1] >= LARGEST_EXPONENT)
+    halved = np.ldexp(X, -unit)
+    differences = (halved[plus][:, None] - halved[minus][None]).reshape(-1, d)
+    power = math.frexp(float(np.max(np.abs(differences))))[1]
     # squares stay in float range; undone at the end, exactly
-    differences = np.ldexp(differences, -power)
-    if np.any((np.sum(differences**2, axis=1) == 0) & np.any(differences != 0, axis=1)):
-        raise InputError(
-            "X: a pair of points is closer than 1e-154 of the largest difference, whose square is "
-            "below float range"
-        )
+    scaled = np.ldexp(differences, -power)
+    if np.any(np.ldexp(scaled, power) != differences) or np.any(np.ldexp(halved, unit) != X):
+        raise InputError("X: differences at both ends of float range; rescale the columns")
+    differences = scaled
     if rank == d:
         return _bracket(differences, np.eye(d), None, plus, minus, 0.0, unit + power)
+    if np.any((np.sum(differences**2, axis=1) < LEAST_SQUARE) & np.any(differences != 0, axis=1)):
+        raise InputError(
+            "X: a pair of points is closer than 1e-153 of the largest difference, whose square "
+            "nearly leaves float range"
+        )
     upper, relaxed, reached = fantope_bound(differences, rank, gap)
     rng = np.random.default_rng(positive_int("key", key, least=0))
     frames = [
@@ -137,9 +147,11 @@ def _bracket(
     highest = (
         distance + doubt if upper is None else max(float(np.sqrt(upper)), lower) * (1 + d * d * EPS)
     )
-    lower, highest = float(np.ldexp(lower, unit)), float(np.ldexp(highest, unit))
+    with np.errstate(over="ignore"):
+        lower, highest = min(float(np.ldexp(lower, unit)), LARGEST), float(np.ldexp(highest, unit))
     pair = (int(plus[closest // minus.size]), int(minus[closest % minus.size]))
-    kind = "exact" if upper is None or highest - lower <= EXACT * highest else "bound"
+    closed = highest < np.inf and (upper is None or highest - lower <= EXACT * highest)
+    kind = "exact" if closed else "bound"
     return Bracket(lower, highest, kind, frame, lower, {"pair": pair, "relaxation_gap": reached})
 
 
