@@ -136,6 +136,11 @@ def _proven(V: Array, phi: Array, w: Array, z: Array, doubt: float) -> float:
             if along <= 0:
                 return np.inf
             factor = max(factor, needed / along)
+    for j in range(V.shape[0]):
+        needed = phi[j] - dot(V[j], z) + doubt
+        along = dot(V[j], w) - 4 * V.shape[0] * EPS * size
+        if needed <= 0 and factor * along < needed:
+            return np.inf
     return factor * size * (1 + 4 * V.shape[0] * EPS)
 
 
