@@ -105,3 +105,33 @@ def test_a_folder_that_takes_no_locks_is_a_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
     with Locks(tmp_path / "file") as mine, pytest.raises(StoreError, match="cannot lock"):
         mine.acquire("c")
+
+
+def test_an_interrupt_between_a_lock_and_its_note_leaves_none(tmp_path, monkeypatch):
+    held = locks.Locks(tmp_path)
+
+    class Interrupted(dict):
+        def __setitem__(self, key, value):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(held, "_held", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        held.acquire("chunk")
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_an_interrupted_release_is_done_again_at_the_end(tmp_path, monkeypatch):
+    real = type(tmp_path).unlink
+    calls = []
+
+    def interrupted(path, missing_ok=False):
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        real(path, missing_ok=missing_ok)
+
+    with pytest.raises(KeyboardInterrupt), locks.Locks(tmp_path) as held:
+        assert held.acquire("chunk")
+        monkeypatch.setattr(type(tmp_path), "unlink", interrupted)
+        held.release("chunk")
+    assert not list(tmp_path.glob("*.lock"))

@@ -82,15 +82,18 @@ class Locks:
         path = self._folder / f"{chunk}.{newest + 1}.lock"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            signed = _create(path, self._owner)
+            if not _create(path, self._owner):
+                return False
+            self._held[chunk] = [*generations.values(), path]
         except OSError as reason:
             raise StoreError(
                 f"store: cannot lock {self._folder}: {reason.strerror}; BIASFLOW_CACHE names "
                 "another folder"
             ) from None
-        if not signed:
-            return False
-        self._held[chunk] = [*generations.values(), path]
+        except KeyboardInterrupt:  # between the file and the note of it
+            if read_owner(path) == Owner.this():
+                path.unlink(missing_ok=True)
+            raise
         return True
 
     def inherited(self, chunk: str) -> bool:
@@ -98,8 +101,10 @@ class Locks:
         return len(self._held[chunk]) > 1
 
     def release(self, chunk: str) -> None:
-        for path in self._held.pop(chunk, ()):
+        # the note goes last: who is interrupted here can do it again
+        for path in self._held.get(chunk, ()):
             path.unlink(missing_ok=True)
+        self._held.pop(chunk, None)
 
     def bury(self) -> None:
         """Remove locks whose owner is gone: one killed between its last write and the release
@@ -174,7 +179,7 @@ def _create(path: Path, content: str) -> bool:
     try:
         with file:
             file.write(content)
-    except OSError:
+    except BaseException:
         path.unlink(missing_ok=True)
         raise
     return True
