@@ -71,6 +71,8 @@ def test_steps_draw_and_name_what_is_lost():
 
 
 def test_a_grid_sets_the_chunk_of_its_sweep():
+    import jax  # noqa: F401  # a first call that brings JAX in is made once more, in doubles
+
     calls = []
 
     def batch(settings):
