@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.limits.neurons import cone_branching
 from biasflow.limits.neurons.best_neuron import SearchOracle
 from biasflow.limits.neurons.columns import no_neurons
 
@@ -276,3 +277,11 @@ def test_five_dimensions_are_proven_to_a_thousandth():
     rough = bf.limits.f1_max_margin(X, ds.y, gap=1e-5, time_s=4)
     assert rough.certificate.kind == "bound" and "cones" in rough.stats["note"]
     assert rough.objective <= limit.certificate.dual and limit.objective <= rough.certificate.dual
+
+
+def test_a_cones_bound_asks_every_corner():
+    """κw has to exceed h at all corners: where h < 0 too, which once was not asked."""
+    V, z = np.eye(2), np.zeros(2)
+    assert cone_branching._proven(V, np.array([1.0, -0.1]), np.array([1.0, -1.0]), z, 0.0) == np.inf
+    found = cone_branching._proven(V, np.array([1.0, -2.0]), np.array([1.0, -1.0]), z, 0.0)
+    assert found == pytest.approx(np.sqrt(2))
