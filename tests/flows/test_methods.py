@@ -319,5 +319,7 @@ def test_no_starts_and_no_sequence_of_them():
     problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), scale=0.1)
     with pytest.raises(bf.errors.InputError, match="starts: expected at least one"):
         bf.gradient_flow(problem, starts=[])
+    with pytest.raises(bf.errors.InputError, match="starts: expected at least one"):
+        bf.gradient_flow(model, data, problem.loss, starts=[])
     with pytest.raises(bf.errors.InputError, match="starts"):
         bf.gradient_flow(problem, starts=3)

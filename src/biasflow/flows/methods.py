@@ -329,7 +329,9 @@ def gradient_flow(
     ended = ended or _ends(method)
     if starts is not None and not isinstance(problem, Problem):
         starts = list(instance("starts", starts, Iterable))
-        start = starts[0] if starts and start is None else start
+        if not starts:
+            raise InputError("starts: expected at least one, found none")
+        start = starts[0] if start is None else start
     asked = _problem(problem, data, loss, start, log_scale, ended)
 
     def follow(one: Problem) -> Trajectory[Any]:
