@@ -5,7 +5,7 @@ import pytest
 
 import biasflow as bf
 from biasflow._core.arguments import one_of, positive_float, positive_int, real_array, real_number
-from biasflow.errors import unknown
+from biasflow.errors import InputError, unknown
 
 X, y = np.random.default_rng(0).standard_normal((4, 6)), np.arange(4.0)
 HIDDEN = np.ma.masked_array(X, X > 1)
@@ -189,3 +189,13 @@ def test_whole_numbers_that_floats_round_are_refused():
         np.array([[1700000000], [1700000001]]), [1, -1], norm="l2"
     ).certificate.kind in ("exact", "bound")
     assert bf.Dataset(np.array([[2**60], [2**61]]), [1, 2]).n == 2
+
+
+def test_data_are_a_dataset_or_inputs_and_labels():
+    X, y = np.eye(2), np.array([1.0, 2.0])
+    model, loss = bf.DiagonalNetwork(), bf.SquareLoss()
+    pair = bf.gradient_flow(model, (X, y), loss, model.init(0.1, dim=2))
+    whole = bf.gradient_flow(model, bf.Dataset(X, y), loss, model.init(0.1, dim=2))
+    np.testing.assert_array_equal(pair.final, whole.final)
+    with pytest.raises(InputError, match="expected Dataset, found tuple"):
+        bf.Problem(model, (X, y, y), loss, scale=0.1)

@@ -227,9 +227,45 @@ def test_points_that_do_not_fit_together_are_refused(function, word):
         sweep(function, Grid({"x": (1, 2)}))
 
 
+def product(a: float, b: float) -> float:
+    return a * b
+
+
+def several(a: float) -> dict[str, object]:
+    return {"square": a**2, "powers": a ** np.arange(3.0), "word": "odd"}
+
+
+def test_a_number_is_a_result():
+    found = sweep(product, {"a": (2, 3), "b": np.array([0.5, 4.0])})
+    np.testing.assert_array_equal(found.value, [[1.0, 8.0], [1.5, 12.0]])
+    assert found.value.dims == ("a", "b")
+
+
+def test_numbers_and_arrays_by_name_are_results(tmp_path):
+    found = sweep(several, {"a": (2.0, 3.0)}, store=Store(tmp_path))
+    np.testing.assert_array_equal(found.square, [4.0, 9.0])
+    np.testing.assert_array_equal(found.powers, [[1.0, 2.0, 4.0], [1.0, 3.0, 9.0]])
+    assert found.powers.dims == ("a", "powers_0") and list(found.word.values) == ["odd", "odd"]
+    xarray.testing.assert_identical(sweep(several, {"a": (2.0, 3.0)}, store=Store(tmp_path)), found)
+
+
+def objects(a: float) -> dict[str, object]:
+    return {"thing": object()}
+
+
+def listed(a: float) -> list[float]:
+    return [a]
+
+
+@pytest.mark.parametrize("function", [objects, listed])
+def test_what_holds_no_numbers_is_refused(function):
+    with pytest.raises(InputError, match=r"expected numbers in 'thing'|a dictionary of numbers"):
+        sweep(function, {"a": (1.0,)})
+
+
 def test_a_function_that_returns_something_else_is_refused():
-    with pytest.raises(InputError, match=r"xarray\.Dataset at .* found float"):
-        sweep(float, Grid({}, {}))
+    with pytest.raises(InputError, match=r"xarray\.Dataset at .* found str"):
+        sweep(str, Grid({}, {}))
 
 
 def test_astronomical_axes_are_refused_at_once():

@@ -48,6 +48,14 @@ class Dataset:
         return int(self.X.shape[1])
 
 
+def dataset(data: Any) -> Dataset:
+    """The data as they are, or (X, y) as a `Dataset`."""
+    if isinstance(data, tuple) and len(data) == 2:
+        return Dataset(*data)
+    found: Dataset = instance("data", data, Dataset)
+    return found
+
+
 class ModelLike(Protocol):
     """What a problem asks of its model; `models.Model` says what each means."""
 
@@ -79,6 +87,7 @@ LossT = TypeVar("LossT", bound=LossLike)
 class Problem(Generic[ModelT, LossT]):
     """What a gradient flow needs: model, data, loss and start.
 
+    data: a `Dataset`, or inputs and labels as (X, y).
     start: parameters; or none, and the model draws its own, `model.init`, at `scale` or
     e^{log_scale}, by `key`. The flow starts at e^{log_scale}·start. Where floats hold that, it is
     written into start and log_scale is zero afterwards; below their range both stay as they were
@@ -95,7 +104,7 @@ class Problem(Generic[ModelT, LossT]):
     def __init__(
         self,
         model: ModelT,
-        data: Dataset,
+        data: Dataset | tuple[Any, Any],
         loss: LossT,
         start: Any = None,
         log_scale: Any = 0.0,
@@ -104,7 +113,7 @@ class Problem(Generic[ModelT, LossT]):
         key: int = 0,
         params0: Any = None,
     ) -> None:
-        instance("data", data, Dataset)
+        data = dataset(data)
         if params0 is not None:  # the last: `dataclasses.replace` by that word hands both on
             warn_of("Problem(params0=…)", "Problem(start=…)")
             start = params0

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, instance
 from .._core.former_names import renamed
-from .._core.problems import Dataset, MirrorProblem, Problem
+from .._core.problems import Dataset, MirrorProblem, Problem, dataset
 from .._core.results import Limit
 from .._core.trees import leaves
 from ..errors import InputError, RefusedError
@@ -75,7 +75,7 @@ def limit(
     others take none of them.
     """
     if isinstance(problem, Model):
-        given: Dataset = instance("data", data, Dataset)
+        given = dataset(data)
         if isinstance(problem, TwoLayer | SignedTwoLayer) and start is not None:
             problem = Problem(problem, given, SquareLoss() if loss is None else loss, start)
         else:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import instance, positive_int, relative_tolerance
 from .._core.former_names import renamed
-from .._core.problems import Dataset, MirrorProblem, Problem, from_starts
+from .._core.problems import Dataset, MirrorProblem, Problem, dataset, from_starts
 from .._core.results import Trajectory
 from .._numerics.cores import in_threads
 from .._numerics.deadlines import Deadline
@@ -393,7 +393,7 @@ def _problem(
         else (problem, data, loss)
     )
     instance("model", model, Model)
-    instance("data", data, Dataset)
+    data = dataset(data)
     instance("loss", loss, Loss).checked(data.y)
     if not ended and not loss.attained:
         raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,7 +25,7 @@ from .versions import environment, short_name
 if TYPE_CHECKING:
     import xarray
 
-    Point = Callable[..., xarray.Dataset]
+    Point = Callable[..., xarray.Dataset | Mapping[str, object] | float]
 
 MOST_CHUNKS = 1000
 """A chunk costs an engine milliseconds and the store a file; in grids larger than this, points
@@ -54,7 +54,7 @@ class SweepError(BiasflowError, RuntimeError):
 
 def sweep(
     function: Point,
-    grid: Grid,
+    grid: Grid | Mapping[str, Sequence[object]],
     executor: Executor | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -71,9 +71,10 @@ def sweep(
     """`function(**setting)` at every point of the grid, as one dataset with the grid's axes in
     front.
 
-    function: pure, importable, returns an xarray.Dataset with the same variables, dimensions and
-    shapes everywhere;
-        `Batched(point, batch)` computes a chunk in one call.
+    function: pure, importable, returns a number (the result's variable `value`), a dictionary of
+    numbers and arrays, or an xarray.Dataset, with the same variables, dimensions and shapes
+    everywhere; `Batched(point, batch)` computes a chunk in one call.
+    grid: a `Grid`, or a dictionary of its axes.
     engine: `Serial()` (the default), `Processes(workers)` or `Dask(...)`; workers=N means
     Processes(N);
         executor: any `concurrent.futures.Executor` instead. The result does not depend on it, bit
@@ -98,7 +99,7 @@ def sweep(
     used.
     """
     one_of("failures", failures, ("mask", "raise"))
-    instance("grid", grid, Grid)
+    grid = Grid(grid) if isinstance(grid, Mapping) else instance("grid", grid, Grid)
     engine = _chosen(engine, executor, workers)
     _check_time_limit(point_time_s, engine)
     ledger = make_ledger(function, grid, store, chunk, max_points)

@@ -9,7 +9,7 @@ import platform
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -219,13 +219,36 @@ def _in_double() -> Iterator[None]:
 
 
 def _checked(point: Any, setting: dict[str, Any]) -> xarray.Dataset:
+    """What a point function returned, as a dataset: itself, numbers by name, or one number."""
     import xarray
 
-    if not isinstance(point, xarray.Dataset):
+    if isinstance(point, xarray.Dataset):
+        return point.load()
+    if _is_number(point):
+        return xarray.Dataset({"value": point})
+    if isinstance(point, Mapping) and point and all(isinstance(name, str) for name in point):
+        return xarray.Dataset({name: _variable(name, value) for name, value in point.items()})
+    raise InputError(
+        f"function: expected a number, a dictionary of numbers and arrays by name, or an "
+        f"xarray.Dataset at {setting}, found {type(point).__name__}"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "bifc"
+
+
+def _variable(name: str, value: Any) -> Any:
+    """A number as it is; an array with its dimensions named after it, NAME_0 and so on."""
+    if isinstance(value, str) or hasattr(value, "dims"):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "bifc":
         raise InputError(
-            f"function: expected an xarray.Dataset at {setting}, found {type(point).__name__}"
+            f"function: expected numbers in {name!r}, found {type(value).__name__} "
+            f"(dtype {array.dtype})"
         )
-    return point.load()
+    return ([f"{name}_{axis}" for axis in range(array.ndim)], array)
 
 
 def failure_of(setting: dict[str, Any], error: BaseException) -> Failure:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arguments import Array, instance, labels, matrix, one_of, vector
-from .._core.problems import Dataset, Problem
+from .._core.arguments import Array, labels, matrix, one_of, vector
+from .._core.problems import Dataset, Problem, dataset
 from ..errors import InputError
 from ..losses import MarginLoss, SmoothMargin
 from ..models import SignedTwoLayer, SignedTwoLayerParams, TwoLayer, TwoLayerParams
@@ -204,7 +204,8 @@ def training_named(training: str, activation: str) -> Training:
 
 def read_run(data: Any, start: Any, activation: str, loss: MarginLoss) -> Problem:
     """Data of two classes, and parameters that fit them."""
-    two_classes(instance("data", data, Dataset))
+    data = dataset(data)
+    two_classes(data)
     try:
         a, W = start
     except (TypeError, ValueError):

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core.arguments import instance, one_of, positive_int
 from .._core.former_names import keyword_only, renamed
-from .._core.problems import Dataset, Problem, from_starts
+from .._core.problems import Dataset, Problem, dataset, from_starts
 from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
 from ..errors import InputError, RefusedError
@@ -141,7 +141,7 @@ def gradient_descent(
     """`train` of one run by descent on the weights themselves, whatever the loss: in NumPy, or in
     compiled code for two-layer networks under the square loss."""
     instance("model", model, Model)
-    instance("data", data, Dataset)
+    data = dataset(data)
     problem = Problem(model, data, instance("loss", loss, Loss), start)
     if step is None:
         raise InputError("step: expected a number or a step rule, found None")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Mask, instance
 from ..._core.former_names import renamed
-from ..._core.problems import Dataset, Problem
+from ..._core.problems import Dataset, Problem, dataset
 from ...losses import SquareLoss, needs_square
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
@@ -79,7 +79,7 @@ def early_alignment(
     """
     from ..._numerics.compilation import announced
 
-    instance("data", data, Dataset)
+    data = dataset(data)
     model = two_layer_for(start, data.d) if model is None else instance("model", model, TwoLayer)
     loss = SquareLoss("half-mean") if loss is None else needs_square("early_alignment", loss)
     return announced("ReLU", _align, Problem(model, data, loss, start, log_scale))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arguments import Array, Index, instance, label_size
+from ..._core.arguments import Array, Index, label_size
 from ..._core.former_names import renamed
-from ..._core.problems import Dataset
+from ..._core.problems import Dataset, dataset
 from ..._core.results import Certificate, Limit
 from ...errors import AssumptionError, ConvergenceError, ScaleError
 from ...limits.rounding import kind_of, outward
@@ -42,7 +42,7 @@ def saddle_limit(data: Dataset, start: TwoLayerParams) -> Limit[TwoLayerParams]:
     inputs have one length; else directions turn while they grow, and the curve is that of one
     neuron, integrated; NaN where lengths differ by so much that it cannot be.
     """
-    instance("data", data, Dataset)
+    data = dataset(data)
     inputs, states = _units(data)
     data = _scaled(data, inputs, 2 * states + inputs)
     cosine = _check_data(data)

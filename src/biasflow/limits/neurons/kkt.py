@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, lsq_linear, milp
 
-from ..._core.arguments import Array, instance, label_size, length, positive_float, row_lengths
+from ..._core.arguments import Array, label_size, length, positive_float, row_lengths
 from ..._core.former_names import renamed
-from ..._core.problems import Dataset
+from ..._core.problems import Dataset, dataset
 from ...errors import InputError
 from ...models import TwoLayerParams
 from .variation_norms import read_network
@@ -64,7 +64,7 @@ def kkt_point(params: TwoLayerParams, data: Dataset, kink: float = 1e-10) -> Kkt
     residual returned is that of the pair returned, so it proves stationarity; in degenerate cases a
     smaller one may exist. The conditions are necessary: a residual of zero does not make θ a
     minimiser."""
-    instance("data", data, Dataset)
+    data = dataset(data)
     positive_float("kink", kink)
     a, W = read_network(params)
     if W.shape[1] != data.d:
