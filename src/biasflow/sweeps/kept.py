@@ -63,9 +63,12 @@ class Kept(Engine):
         self, name: str, function: Callable[..., Any], setting: dict[str, Any], first: bool = False
     ) -> None:
         """`function(**setting)`, which returns an empty dataset and leaves its results elsewhere.
-        name: its own; first: before what was added earlier."""
+        name: its own; first: before other work and points that are not handed out yet."""
         task = Task(function, name, (0,), (setting,), driver=here())
-        (self._queue.appendleft if first else self._queue.append)(task)
+        if first:
+            self._hand_out(task)
+        else:
+            self._queue.append(task)
 
     def settled(self) -> list[Settled]:
         """Work that is over and was not told of yet."""
@@ -95,14 +98,16 @@ class Kept(Engine):
         self._points += 1
         self._begin().submit(task)
 
+    def _hand_out(self, task: Task) -> None:
+        self._others[task.chunk] = task
+        self._begin().submit(task)
+
     def _news(self, seconds: float) -> list[Finished]:
         """What finished of the sweep that is going on; of other work notes are taken."""
         pool = self._begin()
         workers = max(1, pool.width // 2)
         while self._queue and self._points + len(self._others) < workers:
-            task = self._queue.popleft()
-            self._others[task.chunk] = task
-            pool.submit(task)
+            self._hand_out(self._queue.popleft())
         points = []
         for finished in pool.wait(seconds):
             spent = 0.0 if finished.outcome is None else finished.outcome.seconds
