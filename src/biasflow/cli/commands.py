@@ -4,6 +4,7 @@ instant."""
 from __future__ import annotations
 
 import enum
+import functools
 import os
 import sys
 from contextlib import nullcontext, suppress
@@ -315,14 +316,15 @@ def reproduce(
     again."""
     from ..report import reproduce as make_report
     from ..sweeps import Processes, default_store
+    from ..sweeps.kept import Kept
     from .terminal import bars, report_lines
     from .warm_command import compiling_beside
 
     try:
-        with bars() as progress, nullcontext() if only else compiling_beside(progress):
-            report = make_report(
-                out, preset.value, default_store(), progress, only, Processes(workers)
-            )
+        with bars() as progress:
+            beside = nullcontext if only else functools.partial(compiling_beside, progress)
+            engine = Kept(Processes(workers), beside)
+            report = make_report(out, preset.value, default_store(), progress, only, engine)
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: {out / 'index.html'} holds what was finished; run the command again to "

@@ -168,8 +168,8 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class FigureEntry:
-    """A figure that was drawn, or the sentence that says why it was not. movie: a GIF, where the
-    experiment moves."""
+    """A figure that was drawn, or the sentence that says why it was not. seconds: of the processor,
+    when it was computed; movie: a GIF, where the experiment moves."""
 
     experiment: Experiment
     preset: str
@@ -191,11 +191,12 @@ class FigureEntry:
 @dataclass(frozen=True, eq=False)
 class ClaimEntry:
     """A claim and its verdict on each of its examples, by key; `failure` says why an example has
-    none."""
+    none; seconds: of the processor, when they were made."""
 
     claim: Claim
     verdicts: Mapping[int, Verdict]
     failure: str | None = None
+    seconds: float = 0.0
 
     @property
     def id(self) -> str:

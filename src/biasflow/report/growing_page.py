@@ -13,6 +13,7 @@ from typing import Any
 from ..sweeps import environment
 from .entries import ClaimEntry, FigureEntry, Report
 from .page import render
+from .pictures import file_name, movie_name
 
 REST = 10.0
 """A page is written anew after so many times the time that writing it took: a tenth of the work."""
@@ -30,6 +31,7 @@ class GrowingPage:
     claims: dict[str, ClaimEntry] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=environment)
     _due: float = 0.0
+    _stale: bool = True
 
     def report(self, interrupted: bool = False) -> Report:
         """What there is by now."""
@@ -45,6 +47,20 @@ class GrowingPage:
             tuple(id for id in self.claim_ids if id not in self.claims),
         )
 
+    def add(self, entry: FigureEntry | ClaimEntry) -> None:
+        """An entry that has come; the pictures of a figure are put beside the page."""
+        self._stale = True
+        if isinstance(entry, ClaimEntry):
+            self.claims[entry.id] = entry
+            return
+        self.figures[entry.id] = entry
+        if entry.failure is None:
+            path = self.path.parent / "figures" / file_name(entry.id)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(entry.image)
+            if entry.movie:
+                movie_name(path).write_bytes(entry.movie)
+
     def write(self, interrupted: bool = False) -> Report:
         """Put the page where it belongs, whole."""
         begun, report = time.monotonic(), self.report(interrupted)
@@ -53,10 +69,10 @@ class GrowingPage:
         unfinished.write_text(render(report), encoding="utf-8")
         os.replace(unfinished, self.path)
         ended = time.monotonic()
-        self._due = ended + REST * (ended - begun)
+        self._due, self._stale = ended + REST * (ended - begun), False
         return report
 
     def grow(self) -> None:
-        """Write it, unless it was written just now."""
-        if time.monotonic() > self._due:
+        """Write it if there is news, unless it was written just now."""
+        if self._stale and time.monotonic() > self._due:
             self.write()

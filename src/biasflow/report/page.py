@@ -22,6 +22,8 @@ MEANINGS = {
 OTHERS = {Agreement.DIFFERS: "differ", Agreement.NOT_COMPARABLE: "are not comparable"}
 MOST_SHOWN = 4
 """Values of an axis that are all printed."""
+MOST_DEAR = 12
+"""Entries that are listed with what they cost."""
 REFRESH_S = 10
 """How often a browser that shows an unfinished page looks for more."""
 
@@ -41,6 +43,8 @@ def render(report: Report) -> str:
             report=report,
             papers=papers,
             tiles=list(_tiles(report)),
+            dearest=_dearest(report),
+            seconds=sum(entry.seconds for entry in _entries(report)),
             style=style,
             refresh_s=REFRESH_S,
         )
@@ -79,6 +83,12 @@ def _environment() -> Environment:
 
 def _entries(report: Report) -> tuple[FigureEntry | ClaimEntry, ...]:
     return (*report.figures, *report.claims)
+
+
+def _dearest(report: Report) -> list[FigureEntry | ClaimEntry]:
+    """What took most time, none where nothing is known of it."""
+    entries = [entry for entry in _entries(report) if entry.seconds > 0]
+    return sorted(entries, key=lambda entry: -entry.seconds)[:MOST_DEAR]
 
 
 def _belongs_to(entry: FigureEntry | ClaimEntry, paper: Paper) -> bool:
@@ -143,7 +153,7 @@ def _facts(figure: FigureEntry) -> Iterator[str]:
     yield f"preset {figure.preset}"
     yield from _settings(figure.grid.axes, figure.grid.settings)
     if figure.failure is None:
-        yield f"{figure.seconds:.1f} s"
+        yield f"{figure.seconds:.1f} processor seconds"
 
 
 def _settings(axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:

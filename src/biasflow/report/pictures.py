@@ -55,12 +55,40 @@ def png(figure: Any) -> bytes:
 
 
 def gif(animation: Any) -> bytes:
-    """A matplotlib animation as a GIF that repeats for ever."""
+    """A matplotlib animation as a GIF that repeats for ever. Its attribute `last_frame_repeats`, if
+    it has one, says for how many frames more the last one stays."""
     from matplotlib.animation import PillowWriter
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    class Drawn(PillowWriter):
+        """Takes frames as the animation draws them, where `savefig` draws each twice more."""
+
+        _frames: list[Any]
+
+        def setup(self, fig: Any, outfile: Any, dpi: float | None = None) -> None:
+            super().setup(fig, outfile, dpi)
+            if type(fig.canvas) is not FigureCanvasAgg:  # others may draw later
+                FigureCanvasAgg(fig)
+            fig.set_dpi(self.dpi)
+
+        def grab_frame(self, **options: Any) -> None:
+            canvas: Any = self.fig.canvas
+            pixels = np.asarray(canvas.buffer_rgba())
+            self._frames.append(Image.fromarray(pixels[..., :3]))
+
+        def finish(self) -> None:
+            stays = [1] * len(self._frames)
+            stays[-1] += getattr(animation, "last_frame_repeats", 0)
+            first, *others = self._frames
+            durations = [stay * 1000 // FRAMES_A_SECOND for stay in stays]
+            first.save(
+                self.outfile, save_all=True, append_images=others, duration=durations, loop=0
+            )
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "movie.gif"
-        animation.save(path, writer=PillowWriter(fps=FRAMES_A_SECOND), dpi=MOVIE_DPI)
+        animation.save(path, writer=Drawn(fps=FRAMES_A_SECOND), dpi=MOVIE_DPI)
         return path.read_bytes()
 
 
@@ -69,24 +97,40 @@ def pictures(
 ) -> tuple[bytes, bytes]:
     """A figure's drawing and its animation, empty where it has none; from the store where that has
     them for the same data, drawn by the same code."""
-    makers = [make for make in (experiment.draw, experiment.animate) if make is not None]
-    roots = [root for make in makers for root in roots_of(make)]
-    if store is None or not all(map(roots_of, makers)):
+    address = _address(experiment, summary)
+    if store is None or address is None:
         return _drawn(experiment, summary)
-    address: dict[str, Any] = {
+    found = stored_pictures(experiment, summary, store)
+    if found is None:
+        found = _drawn(experiment, summary)
+        store.write_record([base64.b64encode(part).decode() for part in found], **address)
+    return found
+
+
+def stored_pictures(
+    experiment: Experiment, summary: xarray.Dataset, store: Store
+) -> tuple[bytes, bytes] | None:
+    """Them, where the store has them."""
+    address = _address(experiment, summary)
+    record = None if address is None else store.read_record(**address)
+    if record is None:
+        return None
+    image, movie = (base64.b64decode(part) for part in record)
+    return image, movie
+
+
+def _address(experiment: Experiment, summary: xarray.Dataset) -> dict[str, Any] | None:
+    """Where a store has them; nowhere where the code that draws them is in no module."""
+    makers = [make for make in (experiment.draw, experiment.animate) if make is not None]
+    if not all(map(roots_of, makers)):
+        return None
+    return {
         "kind": "pictures",
-        "roots": [*roots, __name__],
+        "roots": [*(root for make in makers for root in roots_of(make)), __name__],
         "figure": experiment.id,
         "data": digest(summary),
         "matplotlib": installed_version("matplotlib"),
     }
-    record = store.read_record(**address)
-    if record is None:
-        drawn = _drawn(experiment, summary)
-        store.write_record([base64.b64encode(part).decode() for part in drawn], **address)
-        return drawn
-    image, movie = (base64.b64decode(part) for part in record)
-    return image, movie
 
 
 def _drawn(experiment: Experiment, summary: xarray.Dataset) -> tuple[bytes, bytes]:

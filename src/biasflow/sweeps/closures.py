@@ -69,9 +69,8 @@ def closure(roots: Iterable[str]) -> dict[str, str]:
     while waiting:
         name = waiting.pop()
         if name not in found:
-            source = _source(name)
-            found[name] = source.code
-            waiting += [target for entry in source.imports for target in _targets(name, entry)]
+            found[name] = _source(name).code
+            waiting += _imported(name)
     # packages on the way to a module run too, and may do more than hand names on
     for name in list(found):
         parts = name.split(".")
@@ -85,6 +84,13 @@ def closure(roots: Iterable[str]) -> dict[str, str]:
 def all_modules() -> tuple[str, ...]:
     """Dotted names of this package's modules."""
     return tuple(_snapshot())
+
+
+@functools.cache
+def _imported(module: str) -> tuple[str, ...]:
+    """The modules that one leads to."""
+    found = (target for entry in _source(module).imports for target in _targets(module, entry))
+    return tuple(dict.fromkeys(found))
 
 
 def _targets(module: str, entry: Import) -> Iterator[str]:

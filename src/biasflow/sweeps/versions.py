@@ -23,6 +23,7 @@ COMPUTING = ("numpy", "scipy", "numba", "jax", "jaxlib")
 LIBRARIES = ("biasflow", "numpy", "scipy", "numba", "jax", "jaxlib", "xarray", "matplotlib")
 
 
+@functools.cache
 def installed_version(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)

@@ -8,6 +8,7 @@ import pickle
 import platform
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -76,13 +77,14 @@ class Block:
 @dataclass(frozen=True)
 class Outcome:
     """What became of a task. failures: by row; blocks: what the worker did not shelve itself;
-    fatal: stops the sweep."""
+    fatal: stops the sweep; seconds: of the processor."""
 
     failures: dict[int, Failure] = field(default_factory=dict)
     blocks: tuple[Block, ...] = ()
     device: str = "cpu"
     shelved: bool = False
     fatal: Exception | None = None
+    seconds: float = 0.0
 
 
 def here() -> tuple[str, int]:
@@ -99,6 +101,7 @@ def perform(task: Task, tell: Callable[[str], None] = lambda news: None) -> Outc
         settle_worker()
     if task.version and task.driver != here() and (problem := _other_code(task)) is not None:
         return Outcome(fatal=problem)
+    begun = time.process_time()
     points, failures = _computed(task, tell)
     device = _device()
     try:
@@ -114,6 +117,7 @@ def perform(task: Task, tell: Callable[[str], None] = lambda news: None) -> Outc
         tuple(blocks),
         device,
         shelved,
+        seconds=time.process_time() - begun,
     )
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -69,6 +73,31 @@ def roots_of_claim(statement: Claim) -> tuple[str, ...]:
     return (*homes, judge.__module__) if homes else ()
 
 
+_shared: ContextVar[dict[tuple[Any, int], Evidence] | None] = ContextVar("shared", default=None)
+"""Evidence on examples, by what makes them and their key."""
+
+
+@contextmanager
+def shared_evidence() -> Iterator[None]:
+    """Inside, claims with the same examples are judged on the same evidence: the flow that several
+    speak of is followed once. Each has its own time for what is still missing."""
+    before = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(before)
+
+
+def _on_example(
+    shared: dict[tuple[Any, int], Evidence], statement: Claim, key: int, time_s: float
+) -> Evidence:
+    place = statement.example, key
+    if place not in shared:
+        shared[place] = Evidence(statement.example(key), time_s=time_s)
+    shared[place].deadline = time.monotonic() + time_s
+    return shared[place]
+
+
 @keyword_only("key")
 def verify(
     claim_or_id: Claim | str,
@@ -92,6 +121,9 @@ def verify(
         else instance("claim_or_id", claim_or_id, (str, Claim))
     )
     time_s, key = positive_float("time_s", time_s), positive_int("key", key, least=0)
+    shared = _shared.get()
+    if shared is not None and problem is None and flow is None and limit is None:
+        return judge(statement, _on_example(shared, statement, key, time_s))
     if problem is None:
         if isinstance(flow, Checkpoints):
             raise InputError(

@@ -34,9 +34,8 @@ def point(depth: int, n: int, seed: int, d: int, sparsity: int, noise_var: float
 
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
     error = population_error(data, min_l1(data.X, data.y).value)
-    return xarray.Dataset(
-        {"log10_unit": largest_unit(DiagonalNetwork(depth), data), "error_l1": error}
-    )
+    unit = largest_unit(DiagonalNetwork(depth), data, error)
+    return xarray.Dataset({"log10_unit": unit, "error_l1": error})
 
 
 def coordinate_regulariser(depth: int, z: np.ndarray) -> np.ndarray:

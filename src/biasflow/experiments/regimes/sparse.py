@@ -36,11 +36,13 @@ def population_error(data: Dataset, beta: np.ndarray) -> float:
     return float(np.sum((beta - data.truth) ** 2))
 
 
-def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
+def largest_unit(model: DiagonalNetwork, data: Dataset, error_l1: float = np.inf) -> float:
     """log10 of the largest α^D whose limit has population error at most the threshold; NaN where
     none has.
 
-    Bisection: the error grows with the scale.
+    Bisection: the error grows with the scale, from that of min ℓ1 at vanishing scales. Where
+    error_l1, which tells of it, is small enough, the lowest scale, which costs most, is looked at
+    only if no other recovers.
     """
 
     def recovers(log10_unit: float) -> bool:
@@ -49,7 +51,8 @@ def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
         return population_error(data, beta) <= THRESHOLD
 
     low, high = LOWEST_LOG_SCALE, HIGHEST_LOG_SCALE
-    if not recovers(low):
+    hopeful = error_l1 <= THRESHOLD
+    if not hopeful and not recovers(low):
         return float("nan")
     probe = -1.0  # most thresholds lie within ten decades of one: gallop down from there
     while probe > low:
@@ -57,6 +60,9 @@ def largest_unit(model: DiagonalNetwork, data: Dataset) -> float:
             low = probe
             break
         high, probe = probe, 2 * probe
+    else:
+        if hopeful and not recovers(low):
+            return float("nan")
     while high - low > RESOLUTION:
         middle = (low + high) / 2
         low, high = (middle, high) if recovers(middle) else (low, middle)
@@ -73,6 +79,7 @@ def point(
     data, model = sparse_regression(n, d, sparsity, noise_var, key=seed), DiagonalNetwork(2)
     curve = np.full((3, len(alphas)), np.nan)
     l1, l2 = min_l1(data.X, data.y), min_l2(data.X, data.y)
+    error_l1 = population_error(data, l1.value)
     # panels a and b show one sample size
     for k, alpha in enumerate(alphas if n == SHOWN_N else ()):
         beta = bregman_projection(model.potential(scale=alpha), data.X, data.y).value
@@ -86,9 +93,9 @@ def point(
             "error": ("alpha", curve[0]),
             "excess_l1": ("alpha", curve[1]),
             "excess_l2": ("alpha", curve[2]),
-            "error_l1": population_error(data, l1.value),
+            "error_l1": error_l1,
             "error_l2": population_error(data, l2.value),
-            "log10_alpha": largest_unit(model, data) / 2,
+            "log10_alpha": largest_unit(model, data, error_l1) / 2,
         },
         coords={"alpha": list(alphas)},
     )

@@ -32,7 +32,8 @@ def sheet(
 
 
 def movie(figure: Any, show: Callable[[int], None], frames: int) -> Any:
-    """A matplotlib animation that calls show(k) for every frame, the last one for a while."""
+    """A matplotlib animation that calls show(k) for every frame; how long the last one stays is
+    its attribute `last_frame_repeats`."""
     from matplotlib.animation import FuncAnimation
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -40,12 +41,13 @@ def movie(figure: Any, show: Callable[[int], None], frames: int) -> Any:
     show(frames - 1)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # the panels stay where the last frame puts them
-    order = [*range(frames), *[frames - 1] * LAST_FRAME_REPEATS]
 
     def draw(k: int) -> list[Any]:
         show(k)
         return []
 
-    return FuncAnimation(
-        figure, draw, frames=order, interval=1000 / FRAMES_A_SECOND, blit=False, repeat=True
+    made: Any = FuncAnimation(
+        figure, draw, frames=frames, interval=1000 / FRAMES_A_SECOND, blit=False, repeat=True
     )
+    made.last_frame_repeats = LAST_FRAME_REPEATS
+    return made
