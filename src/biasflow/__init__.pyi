@@ -5,6 +5,7 @@ from . import (
     data as data,
     diagnostics as diagnostics,
     errors as errors,
+    estimators as estimators,
     experiments as experiments,
     flows as flows,
     images as images,

@@ -53,6 +53,10 @@ class RefusedError(InputError):
     """A method named by the user cannot treat the problem; the message is its reason."""
 
 
+class MissingExtraError(BiasflowError, ImportError):
+    """What was asked for needs a package that is not installed; the message names the extra."""
+
+
 class UnknownNameError(InputError):
     """No claim, figure, preset or option of that name; the nearest matches are in the message."""
 

@@ -18,6 +18,7 @@ EXTRAS = (
     ),
     ("torch", ("torch",), "probes of PyTorch modules, and comparisons with PyTorch"),
     ("parquet", ("pyarrow",), "image data in parquet files; other layouts are read without it"),
+    ("sklearn", ("scikit-learn",), "estimators for scikit-learn (`bf.estimators`)"),
     ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),
 )
 

@@ -1,0 +1,62 @@
+"""Every estimator is what scikit-learn calls one."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import biasflow as bf
+
+room = bf.estimators
+QUICK = [
+    room.GradientFlowRegressor(),
+    room.GradientFlowRegressor(depth=3, scale=0.1),
+    room.TangentKernelRegressor(width=64),
+    room.MaxMarginClassifier("l2"),
+]
+MORE = [
+    room.GradientFlowRegressor(t=1.0),
+    room.TangentKernelRegressor(width=64, t=1.0),
+    room.MaxMarginClassifier(),
+    room.MaxMarginClassifier("l1"),
+    room.MaxMarginClassifier("rbf"),
+    room.MaxMarginClassifier("precomputed"),
+]
+"""Those whose checks take longer."""
+SEARCHES = [room.MaxMarginClassifier("f1", time_s=6.0), room.MinNormReLURegressor(time_s=4.0)]
+UNFINISHED = (
+    "80 random labels in the plane, far from the origin, take more time than there is: the search "
+    "is cut off somewhere else in every run, as docs/estimators.md says"
+)
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"  # meant, where time is short
+)
+
+
+@parametrize_with_checks(QUICK)
+def test_quick_estimators_pass(estimator, check):
+    check(estimator)
+
+
+ROUNDED = (
+    "the check hands over a linear kernel rounded to float32: its eigenvalues down to -1e-6 say "
+    "that it is no kernel, and it is refused"
+)
+
+
+def expected_failures(estimator):
+    """Of kernel matrices only."""
+    if getattr(estimator, "norm", None) != "precomputed":
+        return {}
+    names = "positive_only_tag_during_fit", "estimators_dtypes", "classifiers_train"
+    return {f"check_{name}": ROUNDED for name in names}
+
+
+@parametrize_with_checks(MORE, expected_failed_checks=expected_failures)
+def test_other_estimators_pass(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(SEARCHES)
+def test_searches_pass(estimator, check):
+    if check.func.__name__ == "check_fit_idempotent":
+        pytest.xfail(UNFINISHED)
+    check(estimator)
