@@ -192,6 +192,21 @@ class MirrorProblem:
         )
 
 
+def data_in_units(data: Dataset, X: Array, y: Array) -> Dataset:
+    """The same data in other units, where nothing is left to check."""
+    other: Dataset = object.__new__(Dataset)
+    other.__dict__.update(X=X, y=y, name=data.name, truth=None)
+    return other
+
+
+def problem_in_units(problem: Problem, data: Dataset, start: Any) -> Problem:
+    """The same problem in other units, its start in floats, where nothing is left to check."""
+    other: Problem = object.__new__(Problem)
+    parts = {"model": problem.model, "data": data, "loss": problem.loss}
+    other.__dict__.update(parts, start=start, log_scale=0.0)
+    return other
+
+
 def from_starts(problem: Problem, starts: Any) -> list[Problem]:
     """The problem from each of several starts."""
     found = [

@@ -221,15 +221,16 @@ class Trajectory(Generic[State]):
     log_time: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.predictor_error is None:
-            object.__setattr__(self, "predictor_error", self.error)
+        fields = self.__dict__
+        if fields["predictor_error"] is None:
+            fields["predictor_error"] = fields["error"]
         told = dict(self.stats)
         for name, key in SERIES.items():  # the field counts where both are given
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, told.get(key))
+            if fields[name] is None:
+                fields[name] = told.get(key)
             else:
-                told[key] = getattr(self, name)
-        object.__setattr__(self, "stats", told)
+                told[key] = fields[name]
+        fields["stats"] = told
 
     def __repr__(self) -> str:
         span = f"{len(self.times)} states, t = {self.times[0]:.4g} … {self.times[-1]:.4g}"
@@ -261,6 +262,15 @@ class Trajectory(Generic[State]):
                 self.states,
             )
         return self.interpolant(t)
+
+
+def altered(flow: Trajectory[State], **fields: Any) -> Trajectory[State]:
+    """What `dataclasses.replace` gives, without reading every field again."""
+    other: Trajectory[State] = object.__new__(type(flow))
+    other.__dict__.update(flow.__dict__)
+    other.__dict__.update(fields)
+    other.__post_init__()
+    return other
 
 
 def _enclosed(objective: float, bounds: Enclosure) -> str:

@@ -90,7 +90,11 @@ class Deadline:
     @contextmanager
     def flag(self, over: Callable[[], bool]) -> Iterator[Flag]:
         """Raised when `first` or `both` is over."""
-        raised, done = never(), threading.Event()
+        raised = never()
+        if self.seconds == np.inf:
+            yield raised
+            return
+        done = threading.Event()
 
         def watch() -> None:
             while not done.wait(LOOK):
@@ -98,9 +102,6 @@ class Deadline:
                     raised[0] = 1
                     return
 
-        if not np.isfinite(self.seconds):
-            yield raised
-            return
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:

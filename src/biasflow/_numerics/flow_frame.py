@@ -76,7 +76,7 @@ def save_times(times: ArrayLike | None, t1: float | None) -> Array | None:
     if (
         wanted.ndim != 1
         or wanted.size == 0
-        or np.any(np.diff(wanted) <= 0)
+        or (wanted[1:] <= wanted[:-1]).any()
         or wanted[0] < 0
         or wanted[-1] == 0
     ):

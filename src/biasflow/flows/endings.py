@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
 from .._core.arguments import Array
 from .._core.problems import MirrorProblem, Problem
-from .._core.results import Result, Trajectory
+from .._core.results import Result, Trajectory, altered
 from .._core.trees import leaf_map, leaves
 from ..errors import BiasflowError, ConvergenceError
 from ..models import PredictorModel
@@ -35,13 +34,14 @@ def judged(flow: Trajectory[Any]) -> Trajectory[Any]:
     flow descends."""
     if not flow.result.success:
         return flow
-    finite = all(
-        np.all(np.isfinite(leaf)) for leaf in (flow.times, flow.loss, *leaves(flow.states))
-    )
-    if not finite or _grew(flow):
-        return dataclasses.replace(flow, result=Result.DIVERGED)
-    known = np.all(np.isfinite(flow.error)) and np.all(np.isfinite(flow.predictor_error))
-    return flow if known else dataclasses.replace(flow, result=Result.UNCHECKED)
+    if not _finite(flow.times, flow.loss, *leaves(flow.states)) or _grew(flow):
+        return altered(flow, result=Result.DIVERGED)
+    known = _finite(flow.error, flow.predictor_error)
+    return flow if known else altered(flow, result=Result.UNCHECKED)
+
+
+def _finite(*arrays: Any) -> bool:
+    return all(np.isfinite(array).all() for array in arrays)
 
 
 def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import instance, positive_int, relative_tolerance
 from .._core.former_names import renamed
 from .._core.problems import Dataset, MirrorProblem, Problem, dataset, from_starts
-from .._core.results import Trajectory
+from .._core.results import Trajectory, altered
 from .._numerics.cores import in_threads
 from .._numerics.deadlines import Deadline
 from .._numerics.flow_frame import FlowRequest
@@ -454,8 +454,8 @@ def _naming_dead(flow: Trajectory[Any], problem: Problem) -> Trajectory[Any]:
     ):
         return flow
     last = flow.final if flow.polar is None else flow.polar(float(flow.times[-1]))[0]
-    dead = np.flatnonzero(np.all(last.W @ data.X.T <= 0, axis=1))
-    return dataclasses.replace(flow, stats={**flow.stats, "dead": tuple(int(j) for j in dead)})
+    dead = (last.W @ data.X.T <= 0).all(axis=1).nonzero()[0].tolist()
+    return altered(flow, stats={**flow.stats, "dead": tuple(dead)})
 
 
 def _first_that_fits(problem: Problem) -> FlowMethod:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
@@ -20,6 +21,8 @@ SAME_DIRECTION = 1e-14
 NEAR, FEW = 0.9, 512
 """Cosine above which it is worth a look whether directions are one; and inputs of which all pairs
 are compared at once."""
+LATELY_SEEN = 4
+"""Data sets of which the geometry is kept: sweeps take turns between few."""
 BALANCED = 8 * float(np.finfo(float).eps)
 """Relative difference of |a| and ‖w‖ up to which a neuron is balanced."""
 
@@ -41,6 +44,11 @@ class Network:
     given: TwoLayerParams  # the start as it was given
     idle_square: float  # Σ y² over the inputs that are zero
 
+    @property
+    def has_still(self) -> bool:
+        """Whether some part of W may lie outside the span of the inputs."""
+        return self.basis.shape[1] < self.basis.shape[0]
+
     @cached_property
     def still(self) -> Array:
         """(m', d): the part of W that never moves."""
@@ -52,7 +60,8 @@ class Network:
             size = np.exp(states[..., RHO])
             moved = size[..., None] * states[..., FIRST:]
             W = (moved.reshape(-1, moved.shape[-1]) @ self.basis.T).reshape(*size.shape, -1)
-            W += self.still
+            if self.has_still:
+                W += self.still
             alive = TwoLayerParams(size * states[..., OUT], W)
         if self.alive.size == self.given.a.size:
             return alive
@@ -63,14 +72,17 @@ class Network:
     def polar(self, state: Array) -> tuple[TwoLayerParams, Array]:
         """Weights of unit neurons, and log‖(a_j, w_j)‖, −∞ where a neuron is zero, of a state (m',
         r+2)."""
+        rho, moving = state[:, RHO], state[:, FIRST:] @ self.basis.T
+        if self.has_still:
+            moving += grown(self.fixed, self.log_sizes - rho)
+        if self.alive.size == self.given.a.size:
+            return TwoLayerParams(state[:, OUT].copy(), moving), rho.copy()
         a, W, log_norms = (
             np.zeros_like(self.given.a),
             np.zeros_like(self.given.W),
             np.full(len(self.given.a), -np.inf),
         )
-        rho = state[:, RHO]
-        a[self.alive], log_norms[self.alive] = state[:, OUT], rho
-        W[self.alive] = state[:, FIRST:] @ self.basis.T + grown(self.fixed, self.log_sizes - rho)
+        a[self.alive], W[self.alive], log_norms[self.alive] = state[:, OUT], moving, rho
         return TwoLayerParams(a, W), log_norms
 
 
@@ -78,34 +90,51 @@ def network(problem: Problem) -> Network:
     """The problem's data in groups of one direction, and its start in normalised coordinates."""
     model: TwoLayer = problem.model
     X, y, given = problem.data.X, problem.data.y, problem.start
+    speed = 2 * problem.loss.factor(len(y))
+    seen = _seen(X.tobytes(), y.tobytes(), X.shape, speed, model.negative_slope)
+    start, fixed, log_sizes, alive, invariants = _start(given, problem.log_scale, seen.basis)
+    p = start @ seen.geometry.UT
+    gates = np.where(p > 0, np.int8(ON), np.int8(OFF))
+    gates[np.abs(p) <= ROUNDING] = SLIDE
+    return Network(
+        seen.geometry,
+        invariants,
+        start,
+        gates,
+        seen.basis,
+        fixed,
+        log_sizes,
+        seen.live,
+        alive,
+        given,
+        seen.idle,
+    )
+
+
+class _Seen(NamedTuple):
+    geometry: Geometry
+    basis: Array
+    live: Index  # the inputs that are not zero
+    idle: float  # Σ y² over the others
+
+
+@lru_cache(maxsize=LATELY_SEEN)
+def _seen(
+    inputs: bytes, labels: bytes, shape: tuple[int, int], speed: float, slope: float
+) -> _Seen:
+    """Data as the kernels see them, which flows from many starts share; known by their content,
+    since arrays may be written to."""
+    X, y = np.frombuffer(inputs).reshape(shape), np.frombuffer(labels)
     norms = np.linalg.norm(X, axis=1)
     live = np.flatnonzero(norms > 0)
     group, side, directions = _groups(X[live] / norms[live, None])
     U, basis = _reduced(directions)
     U = np.ascontiguousarray(np.hstack([np.zeros((len(U), FIRST)), U]))
-    speed = 2 * problem.loss.factor(len(y))
-    two_sided = bool(np.any(side < 0)) or model.negative_slope > 0
-    geometry = Geometry(
-        U,
-        np.ascontiguousarray(U.T),
-        group,
-        side,
-        norms[live],
-        y[live],
-        speed,
-        model.negative_slope,
-        two_sided,
-    )
-    start, fixed, log_sizes, alive, invariants = _start(
-        given, np.broadcast_to(problem.log_scale, given.a.shape), basis
-    )
-    p = start @ U.T
-    gates = np.where(p > 0, ON, OFF).astype(np.int8)
-    gates[np.abs(p) <= ROUNDING] = SLIDE
+    two_sided = bool(np.any(side < 0)) or slope > 0
+    UT = np.ascontiguousarray(U.T)
+    geometry = Geometry(U, UT, group, side, norms[live], y[live], speed, slope, two_sided)
     idle = float(np.sum(y**2)) - float(np.sum(y[live] ** 2))
-    return Network(
-        geometry, invariants, start, gates, basis, fixed, log_sizes, live, alive, given, idle
-    )
+    return _Seen(geometry, basis, live, idle)
 
 
 def _groups(unit: Array) -> tuple[Index, Array, Array]:
@@ -141,29 +170,39 @@ def _reduced(directions: Array) -> tuple[Array, Array]:
 
 
 def _start(
-    given: TwoLayerParams, log_scale: Array, basis: Array
+    given: TwoLayerParams, log_scale: Any, basis: Array
 ) -> tuple[Array, Array, Array, Index, Invariants]:
     """Normalised states, the parts of W that never move with their sizes, the neurons that are not
     zero, what they conserve."""
-    alive = np.flatnonzero((given.a != 0) | np.any(given.W != 0, axis=1))
+    alive = ((given.a != 0) | given.W.any(axis=1)).nonzero()[0]
     if alive.size == 0:
         raise ScaleError(
             "start: every weight is zero; the flow never leaves this saddle, start from a "
             "positive scale"
         )
     a, W = given.a[alive], given.W[alive]
-    largest = np.maximum(np.abs(a), np.max(np.abs(W), axis=1))
+    largest = np.maximum(np.abs(a), np.abs(W).max(axis=1))
     a, W = a / largest, W / largest[:, None]
-    z = W @ basis
-    fixed = W - z @ basis.T if basis.shape[1] < basis.shape[0] else np.zeros_like(W)
-    w_norm = np.linalg.norm(W, axis=1)
+    z, spans = W @ basis, basis.shape[1] == basis.shape[0]
+    fixed = np.zeros_like(W) if spans else W - z @ basis.T
+    size, w_norm = np.abs(a), _lengths(W)
     norm = np.hypot(a, w_norm)
-    log_sizes = np.log(largest) + log_scale[alive]
-    rho = np.log(norm) + log_sizes
-    start = np.column_stack([rho, a / norm, z / norm[:, None]])
-    c = (np.abs(a) - w_norm) * (np.abs(a) + w_norm)
-    c[np.abs(np.abs(a) - w_norm) <= BALANCED * norm] = 0.0
+    log_sizes = np.log(largest) + (log_scale[alive] if np.ndim(log_scale) else log_scale)
+    start = np.empty((alive.size, FIRST + z.shape[1]))
+    start[:, RHO], start[:, OUT] = np.log(norm) + log_sizes, a / norm
+    np.divide(z, norm[:, None], out=start[:, FIRST:])
+    off = size - w_norm
+    c = off * (size + w_norm)
+    c[np.abs(off) <= BALANCED * norm] = 0.0
     with np.errstate(divide="ignore"):
         log_c = np.log(np.abs(c)) + 2 * log_sizes
-        log_fixed = 2 * (np.log(np.linalg.norm(fixed, axis=1)) + log_sizes)
+        log_fixed = (
+            np.full(alive.size, -np.inf) if spans else 2 * (np.log(_lengths(fixed)) + log_sizes)
+        )
     return start, fixed, log_sizes, alive, Invariants(np.sign(c), log_c, log_fixed)
+
+
+def _lengths(rows: Array) -> Array:
+    """Those of rows whose entries are at most one."""
+    lengths: Array = np.sqrt((rows * rows).sum(axis=1))
+    return lengths

@@ -123,12 +123,13 @@ def march_on(
                 code, ask = _judged(net, Y, gates, ask, judge)
             if code != STEP_LIMIT:
                 break
-    kept = Kept(
-        *(np.concatenate(parts) for parts in zip(*(piece.kept for piece in pieces), strict=True))
-    )
-    implicit, saved, rows, mesh = (
-        np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3, 4)
-    )
+    if len(pieces) == 1:
+        kept, implicit, saved, rows, mesh = pieces[0]
+    else:
+        kept = Kept(*map(np.concatenate, zip(*(piece.kept for piece in pieces), strict=True)))
+        implicit, saved, rows, mesh = (
+            np.concatenate([piece[i] for piece in pieces]) for i in (1, 2, 3, 4)
+        )
     return Marched(float(t), int(code), saved, kept, implicit, rows, counts, float(stiffest), mesh)
 
 
@@ -181,6 +182,8 @@ def march_through(
         if turn is None or stretches[-1].code != REACHED_T1 or until == ask.t1:
             break
         gates[turn.j] = turn.row
+    if len(stretches) == 1:
+        return stretches[0]
     kept = Kept(
         *(
             np.concatenate(parts)
