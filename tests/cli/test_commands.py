@@ -52,7 +52,7 @@ def test_help_is_instant():
 def test_help_names_every_command(cli):
     code, out, _ = cli("--help")
     assert code == 0 and all(
-        name in out for name in ("list", "figure", "verify", "reproduce", "doctor")
+        name in out for name in ("list", "explain", "figure", "verify", "reproduce", "doctor")
     )
 
 
@@ -65,7 +65,17 @@ def test_list_shows_ids_with_their_statements(cli):
         and "W/fig1" in out
         and "Error against time" in out
     )
-    assert max(map(len, out.splitlines())) <= 100
+    assert "W: B. Woodworth et al., Kernel and rich regimes in overparametrized models" in out
+    assert out.index("W: B. Woodworth") < out.index("W/thm1") < out.index("R: D. A. R. Robin")
+
+
+def test_list_is_cut_in_a_terminal_and_nowhere_else(cli, monkeypatch):
+    long = dataclasses.replace(stub_science.CLAIMS[0], statement="word " * 60 + "last")
+    monkeypatch.setattr(theory, "claim", lambda id: long)
+    assert cli("list")[1].count("last") == 3
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    listed = [line for line in cli("list")[1].splitlines() if "/thm1 " in line]
+    assert len(listed) == 1 and len(listed[0]) <= 100 and listed[0].endswith("…")
 
 
 def test_figure_writes_a_png_and_compares_numbers(cli, tmp_path):
@@ -183,7 +193,7 @@ def test_verify_takes_an_npz_and_refuses_pickles(cli, tmp_path, monkeypatch):
     "name, content, word",
     [
         ("bad.csv", "1,2\n3,nope\n", "nope"),
-        ("nan.csv", "1,2\nnan,3\n", "finite"),
+        ("nan.csv", "1,2\nnan,3\n", "line 2: 'column 1' is missing"),
         ("narrow.csv", "1\n2\n", "one column of inputs"),
         ("data.txt", "1,2\n", ".csv or .npz"),
         ("broken.npz", "not a zip", "broken.npz"),
@@ -207,10 +217,16 @@ def test_verify_on_data_passes_over_claims_about_something_else(cli, tmp_path, m
     write_csv(tmp_path / "mine.csv")
     code, out, _ = cli("verify", "--data", "mine.csv")
     assert code == 0 and "R/eq3" not in out and "2 does not apply, 1 holds" in out
-    for words in (("verify", "--all"), ("verify", "R/eq3")):
-        assert (
-            "R/eq3: does not apply (needs a mirror problem)" in cli(*words, "--data", "mine.csv")[1]
-        )
+    assert "hidden claims: `--all`" in out and "`biasflow verify ID --data …`" in out
+    (line,) = [
+        line
+        for line in cli("verify", "--all", "--data", "mine.csv")[1].splitlines()
+        if line.startswith("R/eq3")
+    ]
+    assert line.split("  ")[0] == "R/eq3" and "does not apply" in line
+    assert line.endswith("(needs a mirror problem)")
+    found = cli("verify", "R/eq3", "--data", "mine.csv")[1]
+    assert "R/eq3: does not apply (needs a mirror problem)" in found
 
 
 def test_verify_on_data_takes_a_network_with_fixed_directions(cli, tmp_path, monkeypatch):

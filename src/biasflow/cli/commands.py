@@ -9,15 +9,30 @@ import os
 import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import BiasflowError, InputError
 from . import INTERRUPTED
+from .completion import ASKED, claims_from, figures_from, ids_from, script
 from .data_command import datasets
+from .data_options import (
+    DataOption,
+    DepthOption,
+    DropOption,
+    LabelsOption,
+    NetworkKind,
+    NetworkOption,
+    ScaleOption,
+    TargetOption,
+    WidthOption,
+)
 from .sweep_command import sweeps
 from .writing import file_to_write
+
+if TYPE_CHECKING:
+    from .verify_command import UserFile
 
 VIOLATED, BAD_INPUT = 1, 2  # exit codes; `sweeps` has its own
 
@@ -32,16 +47,15 @@ app = typer.Typer(
 )
 
 
-class NetworkKind(enum.StrEnum):
-    diagonal = "diagonal"
-    directions = "directions"
-    margin = "margin"
-    relu = "relu"
-
-
 class Preset(enum.StrEnum):
     quick = "quick"
     paper = "paper"
+
+
+class Shell(enum.StrEnum):
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
 
 
 class FigurePreset(enum.StrEnum):
@@ -51,6 +65,24 @@ class FigurePreset(enum.StrEnum):
     code = "code"
 
 
+ClaimArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="such as W/thm1", autocompletion=claims_from)
+]
+OptionalClaimArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[ID]", help="such as W/thm1; by default every claim", autocompletion=claims_from
+    ),
+]
+FigureArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="such as W/fig1", autocompletion=figures_from)
+]
+OnlyOption = Annotated[
+    str | None,
+    typer.Option(
+        help="one figure, claim or paper, such as W/fig1, W/thm1 or W", autocompletion=ids_from
+    ),
+]
 WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="processes for the points; by default one per core")
 ]
@@ -70,6 +102,10 @@ FigurePresetOption = Annotated[
 
 def main() -> None:
     """Run a command; an error of ours, or of the machine, is one sentence, not a traceback."""
+    if ASKED in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
     try:
         try:
             app(prog_name="biasflow")
@@ -111,27 +147,20 @@ def list_(
         typer.Argument(help="'W (27)', 'B, Lemma 15', 'C/thm3', or words; by default everything"),
     ] = None,
 ) -> None:
-    """List claims and figures, a line each; those that other packages offer with where they come
-    from. With a query: what answers it, in full, with file and line."""
-    from .. import experiments, theory
-    from .terminal import answers, one_line
+    """List claims and figures by paper, a line each (cut in a terminal, whole in a pipe or file).
+    With a query: what answers it, in full, with file and line."""
+    from .terminal import answers, contents
 
     if query is not None:
         typer.echo(answers(query))
         return
-    typer.echo("claims")
-    for id in theory.claims():
-        typer.echo(one_line(id, theory.claim(id).statement, theory.REGISTER.offer(id).source))
-    typer.echo("figures")
-    for id in experiments.figures():
-        typer.echo(
-            one_line(id, experiments.experiment(id).caption, experiments.REGISTER.offer(id).source)
-        )
+    for line in contents():
+        typer.echo(line)
 
 
 @app.command()
 def figure(
-    id: Annotated[str, typer.Argument(metavar="ID", help="such as W/fig1")],
+    id: FigureArgument,
     preset: FigurePresetOption = FigurePreset.quick,
     out: Annotated[
         Path | None,
@@ -176,9 +205,7 @@ def figure(
 @app.command()
 def numbers(
     preset: PresetOption = Preset.quick,
-    only: Annotated[
-        str | None, typer.Option(help="one figure or paper, such as W/fig1 or W")
-    ] = None,
+    only: OnlyOption = None,
     out: Annotated[Path | None, typer.Option(help="write the table here, as Markdown")] = None,
     workers: WorkersOption = None,
 ) -> None:
@@ -208,24 +235,38 @@ def numbers(
 
 
 @app.command()
+def explain(
+    id: ClaimArgument,
+    data: DataOption = None,
+    target: TargetOption = None,
+    drop: DropOption = None,
+    labels: LabelsOption = None,
+    network: NetworkOption = NetworkKind.diagonal,
+    scale: ScaleOption = 0.1,
+    depth: DepthOption = 2,
+    width: WidthOption = 50,
+    markdown: Annotated[bool, typer.Option("--markdown", help="as Markdown")] = False,
+) -> None:
+    """What a claim says, in words and symbols, what is measured, and what it means; with --data
+    what it says about yours."""
+    from .explain_command import explain_claim
+
+    file = _user_file(data, network, scale, depth, width, target, drop, labels)
+    explain_claim(id, file, markdown)
+
+
+@app.command()
 def verify(
-    id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim")
-    ] = None,
+    id: OptionalClaimArgument = None,
     keys: Annotated[int, typer.Option(min=1, help="how many random examples of each claim")] = 3,
-    data: Annotated[
-        Path | None, typer.Option(help="your data: CSV with y as last column, or NPZ with X and y")
-    ] = None,
-    scale: Annotated[
-        float, typer.Option(help="with --data: initialisation scale α of the network")
-    ] = 0.1,
-    depth: Annotated[int, typer.Option(help="with --data: depth of the diagonal network")] = 2,
-    network: Annotated[
-        NetworkKind, typer.Option(help="with --data: which network")
-    ] = NetworkKind.diagonal,
-    width: Annotated[
-        int, typer.Option(min=1, help="with --data: neurons of a network that is not diagonal")
-    ] = 50,
+    data: DataOption = None,
+    target: TargetOption = None,
+    drop: DropOption = None,
+    labels: LabelsOption = None,
+    network: NetworkOption = NetworkKind.diagonal,
+    scale: ScaleOption = 0.1,
+    depth: DepthOption = 2,
+    width: WidthOption = 50,
     problem: Annotated[
         str | None, typer.Option(metavar="LINEAGE", help="a problem that `biasflow falsify` found")
     ] = None,
@@ -235,12 +276,16 @@ def verify(
     everything: Annotated[
         bool, typer.Option("--all", help="with --data: also claims about other kinds of problems")
     ] = False,
+    json: Annotated[bool, typer.Option("--json", help="verdicts as JSON, nothing else")] = False,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the verdicts here too, as JUnit XML")
+    ] = None,
 ) -> None:
-    """Check claims on random examples, on your data, or on a problem that was found. Exit code 1
-    where one is violated."""
+    """Check claims on random examples, on your data, or on a problem that was found: a line each,
+    or in full with an ID. Exit code 1 where one is violated."""
     from .. import theory
     from ..errors import unknown
-    from .verify_command import on_data, on_examples, on_found
+    from .verify_command import Output, on_data, on_examples, on_found
 
     if id is not None and id not in theory.claims():
         raise unknown("claim", id, list(theory.claims()))
@@ -250,23 +295,44 @@ def verify(
         raise InputError(
             "--problem, --tightest: they name a problem of one claim; give its ID, and no --data"
         )
+    if junit is not None:
+        file_to_write("--junit", junit)
+    file = _user_file(data, network, scale, depth, width, target, drop, labels)
     ids = theory.claims() if id is None else (id,)
+    output = Output(id is not None, everything, json, junit)
     if id is not None and (problem is not None or tightest):
-        statuses = on_found(id, problem)
-    elif data is None:
-        statuses = on_examples(ids, keys)
+        statuses = on_found(id, problem, output)
+    elif file is None:
+        statuses = on_examples(ids, keys, output)
     else:
-        statuses = on_data(ids, data, network.value, scale, depth, width, everything)
+        statuses = on_data(ids, file, output)
     if statuses & {"violated", "failed"}:
         raise typer.Exit(VIOLATED)
 
 
+def _user_file(
+    data: Path | None,
+    network: NetworkKind,
+    scale: float,
+    depth: int,
+    width: int,
+    target: str | None,
+    drop: list[str] | None,
+    labels: str | None,
+) -> UserFile | None:
+    from .verify_command import UserFile
+
+    if data is None:
+        if target is not None or drop or labels is not None:
+            raise InputError("--target, --drop, --labels: they are about a file; give --data too")
+        return None
+    columns = (target, tuple(drop or ()), labels)
+    return UserFile(data, network.value, scale, depth, width, *columns)
+
+
 @app.command()
 def falsify(
-    id: Annotated[
-        str | None,
-        typer.Argument(metavar="[ID]", help="such as W/thm1; by default every claim, side by side"),
-    ] = None,
+    id: OptionalClaimArgument = None,
     time_s: Annotated[
         float, typer.Option("--time", min=0.001, help="seconds for each claim")
     ] = 60.0,
@@ -307,9 +373,7 @@ def falsify(
 def reproduce(
     preset: PresetOption = Preset.quick,
     out: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
-    only: Annotated[
-        str | None, typer.Option(help="one figure, claim or paper, such as W/fig1, W/thm1 or W")
-    ] = None,
+    only: OnlyOption = None,
     workers: WorkersOption = None,
 ) -> None:
     """Every figure and claim, on one page. Results already computed by this code are not computed
@@ -354,3 +418,12 @@ def doctor() -> None:
     from .health import diagnosis
 
     typer.echo(diagnosis())
+
+
+@app.command()
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="which shell")],
+) -> None:
+    """Print a script that completes commands, options and ids in your shell: `eval "$(biasflow
+    completion bash)"` in its start-up file (fish: `biasflow completion fish | source`)."""
+    typer.echo(script(shell.value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,11 +23,46 @@ ID_WIDTH = 16
 
 
 def one_line(id: str, text: str, source: str = OWN) -> str:
-    """An id, the package it comes from where that is not ours, and as much of the text as the
-    terminal holds."""
-    room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
+    """An id, the package it comes from where that is not ours, and the text: as much of it as a
+    terminal holds, all of it in a pipe or a file."""
     text = " ".join([*([f"[{source}]"] if source != OWN else []), *text.split()])
-    return f"  {id:<{ID_WIDTH}}{text if len(text) <= room else text[: room - 1] + '…'}"
+    room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
+    if sys.stdout.isatty() and len(text) > room:
+        text = text[: room - 1] + "…"
+    return f"  {id:<{ID_WIDTH}}{text}"
+
+
+def contents() -> Iterator[str]:
+    """Claims and figures under the names of their papers; then those of other packages."""
+    from .. import experiments, theory
+    from ..theory.papers import PAPERS
+
+    lines: dict[str, tuple[list[str], list[str]]] = {}
+    for id in theory.claims():
+        tag = id.partition("/")[0]
+        source = theory.REGISTER.offer(id).source if id in theory.REGISTER.ids else OWN
+        line = one_line(id, theory.claim(id).statement, source)
+        lines.setdefault(tag, ([], []))[0].append(line)
+    for id in experiments.figures():
+        tag = id.partition("/")[0]
+        source = experiments.REGISTER.offer(id).source if id in experiments.REGISTER.ids else OWN
+        line = one_line(id, experiments.experiment(id).caption, source)
+        lines.setdefault(tag, ([], []))[1].append(line)
+    known = {paper.tag: paper for paper in PAPERS}
+    for tag in [
+        *(tag for tag in known if tag in lines),
+        *(tag for tag in lines if tag not in known),
+    ]:
+        if tag in known:
+            yield f"{known[tag]}"
+            yield f"  {known[tag].subject}"
+        else:
+            yield f"{tag}: offered by another package"
+        for heading, found in zip((" claims", " figures"), lines[tag], strict=True):
+            if found:
+                yield heading
+                yield from found
+    yield "one of them in full: `biasflow explain ID` for claims, `biasflow figure ID` for figures"
 
 
 def answers(query: str) -> str:

@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from ..experiments.experiment import Experiment, Reported
 from ..experiments.told_numbers import ERROR, RUNS
 from ..sweeps.grids import Grid
+from ..theory.papers import PAPERS as PAPERS, Paper as Paper
 from ..theory.verdicts import Check, Claim, Verdict
 
 # worst first
@@ -25,39 +26,6 @@ SEVERITY = (
     "hypotheses fail",
     "consistent",
     "holds",
-)
-
-
-@dataclass(frozen=True)
-class Paper:
-    tag: str
-    authors: str
-    title: str
-    year: int
-
-
-PAPERS = (
-    Paper("W", "B. Woodworth et al.", "Kernel and rich regimes in overparametrized models", 2020),
-    Paper(
-        "R",
-        "D. A. R. Robin",
-        "Non-linear parameterizations of least-squares gradient flow: mirror flow, implicit bias "
-        "and convergence speed",
-        2021,
-    ),
-    Paper(
-        "B",
-        "E. Boursier, L. Pillaud-Vivien, N. Flammarion",
-        "Gradient flow dynamics of shallow ReLU networks for square loss and orthogonal inputs",
-        2022,
-    ),
-    Paper(
-        "C",
-        "L. Chizat, F. Bach",
-        "Implicit bias of gradient descent for wide two-layer neural networks trained with the "
-        "logistic loss",
-        2020,
-    ),
 )
 
 

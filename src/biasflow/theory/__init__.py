@@ -3,6 +3,7 @@
 from .comparison import Comparison, compare
 from .equations import Place, find
 from .evidence import Evidence
+from .explanation import Explanation, explain
 from .falsification import Falsification, falsify, tightest_known
 from .handed_in_flows import Checkpoints
 from .margin.margin_setting import Alternating, Clusters, Scores
@@ -21,6 +22,7 @@ __all__ = [
     "Clusters",
     "Comparison",
     "Evidence",
+    "Explanation",
     "Falsification",
     "Hypothesis",
     "Kind",
@@ -33,6 +35,7 @@ __all__ = [
     "claim",
     "claims",
     "compare",
+    "explain",
     "falsify",
     "find",
     "problem_at",
