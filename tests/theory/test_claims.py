@@ -62,7 +62,8 @@ DEAR = (
 
 
 def further(name, key):
-    """The first example is in the fast set, the second in the thorough one."""
+    """The first example is in the fast set, unless it is listed as too long; the second is in the
+    thorough one."""
     if key == 0:
         return []
     return [pytest.mark.slow if key > (name not in DEAR) else pytest.mark.thorough]

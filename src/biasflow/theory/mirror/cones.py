@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import betainc, gammaln
-from scipy.stats import binomtest, norm
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
@@ -103,6 +102,8 @@ def aimed(rng: np.random.Generator, kind: str, d: int, count: int) -> tuple[Arra
 
 def failure_of_draws(d: int, kind: str) -> tuple[float, float]:
     """The logarithm of P(‖a‖ < |b|) by draws that are aimed, and the error of P over P."""
+    from scipy.stats import norm
+
     rng, logs, left = np.random.default_rng((137, d, len(kind))), [], AIMED_DRAWS
     while left:
         count = max(1, min(left, NUMBERS_DRAWN_AT_ONCE // (d + 1)))
@@ -157,6 +158,8 @@ def _cone(evidence: Evidence) -> tuple[Check, ...]:
 def _share(d: int, m: int, kind: str) -> list[Check]:
     """Networks in the cone among those drawn; nothing where hardly any would be outside, or inside:
     p_d itself has to tell."""
+    from scipy.stats import binomtest
+
     name = f"{kind} weights, d = {d}, m = {m}: share of networks in the cone"
     expected = all_inside(d, m, kind)
     if min(expected, 1 - expected) * DRAWS < FEWEST_EXPECTED:
