@@ -200,6 +200,8 @@ def test_what_cannot_be_done_is_said():
         bf.errors.InputError, match=r"F1 and F2 are spaces of functions of \(x, 1\)"
     ):
         MaxMarginClassifier("f1", bias="none").fit(X, y)
+    with pytest.raises(bf.errors.InputError, match="a kernel matrix is X, with norm='precomp"):
+        MaxMarginClassifier(X @ X.T).fit(X, y)
     with pytest.raises(bf.errors.InputError, match="slack: expected a number of at least zero"):
         MaxMarginClassifier("l2", slack=-1).fit(X, y)
 

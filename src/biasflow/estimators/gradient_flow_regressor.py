@@ -42,7 +42,7 @@ class GradientFlowRegressor(RegressorMixin, BaseEstimator):
         When to stop, by the clock of the mean loss (1/2n)‖·‖²; never, where it is not given.
     fit_intercept : bool, default=True
         Whether b is free, at its best at every time; else it is zero.
-    time_s : float, default=10
+    time_s : float, default=5
         Seconds for a flow up to t; the limit takes none of them.
 
     Attributes
@@ -81,7 +81,7 @@ class GradientFlowRegressor(RegressorMixin, BaseEstimator):
         t: float | None = None,
         *,
         fit_intercept: bool = True,
-        time_s: float = 10.0,
+        time_s: float = 5.0,
     ) -> None:
         self.depth = depth
         self.scale = scale

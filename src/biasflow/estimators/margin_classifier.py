@@ -64,8 +64,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         separates. Zero: f = 0 then.
     gap : float, default=1e-3
         Relative width of the bracket in F1 that will do.
-    time_s : float, default=10
-        Seconds in all, shared by the classes.
+    time_s : float, default=5
+        Seconds in all, shared by the classes, half of them for a problem with slack.
     key : int, default=0
         Of the random starts of the search in F1.
 
@@ -105,7 +105,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         slack: float = 1e-3,
         *,
         gap: float = 1e-3,
-        time_s: float = 10.0,
+        time_s: float = 5.0,
         key: int = 0,
     ) -> None:
         self.norm = norm
@@ -124,6 +124,11 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         """A function for two classes, else one for each against the rest."""
         inputs, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
+        if not (isinstance(self.norm, str) or callable(self.norm)):
+            raise InputError(
+                "norm: expected a name or a function of two sets of inputs, found "
+                f"{type(self.norm).__name__}; a kernel matrix is X, with norm='precomputed'"
+            )
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         count = len(self.classes_)
         if count < 2:
@@ -176,6 +181,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         if slack < 0:
             raise InputError(f"slack: expected a number of at least zero, found {slack:g}")
         options: dict[str, Any] = {"time_s": time_s}
+        if self.norm not in NEURONS:  # with slack there is a second problem
+            options["time_s"] = time_s / 2
         if self.norm in LINEAR:
             options = options if self.norm == "l2" else {}
             return linear_separator(X, y, str(self.norm), self.bias, slack, options)

@@ -30,7 +30,7 @@ class MinNormReLURegressor(RegressorMixin, BaseEstimator):
         count in the norm like all others.
     gap : float, default=1e-3
         Relative width of the bracket of ‖θ‖² that will do.
-    time_s : float, default=10
+    time_s : float, default=5
         Seconds for the search and its proof.
     key : int, default=0
         Of the random starts of the search.
@@ -56,7 +56,7 @@ class MinNormReLURegressor(RegressorMixin, BaseEstimator):
     """
 
     def __init__(
-        self, bias: str = "append", *, gap: float = 1e-3, time_s: float = 10.0, key: int = 0
+        self, bias: str = "append", *, gap: float = 1e-3, time_s: float = 5.0, key: int = 0
     ) -> None:
         self.bias = bias
         self.gap = gap
