@@ -12,6 +12,7 @@ import pytest
 
 import biasflow as bf
 from biasflow import theory
+from biasflow.theory.claim_words import WORDS
 from biasflow.theory.explanation import EXAMPLES_SHOWN, reading, texts_of
 from biasflow.theory.glossary import (
     CLAIM_SYMBOLS,
@@ -26,7 +27,6 @@ from biasflow.theory.papers import PAPERS
 from biasflow.theory.printed_pages import errata_of, sharpness_of
 from biasflow.theory.recorded_checks import recorded_checks
 from biasflow.theory.symbols import symbols_in
-from biasflow.theory.claim_words import WORDS
 
 ROOT = Path(__file__).parents[2]
 OURS = tuple(id for id in bf.claims() if id[:1] in PAPER_SYMBOLS)
@@ -164,7 +164,7 @@ def test_an_explanation_says_it_all(id):
     assert text.startswith(f"{id}: ") and repr(explained) == text
     assert max(len(line) for line in text.splitlines() if "author" not in line) <= 240
     shown = min(len(recorded_checks(id)), EXAMPLES_SHOWN)
-    assert " ".join(text.split()).count(": on example ") == shown > 0
+    assert " ".join(text.split()).count(": example ") == shown > 0
     assert explained.markdown.startswith(f"# `{id}`") and "```bibtex" in explained.markdown
     page = explained._repr_html_()
     assert page.count("<h4>") == len(headings) == page.count("</h4>")
@@ -191,8 +191,8 @@ def test_an_explanation_on_a_problem_has_hypotheses_and_the_verdict():
 def test_numbers_are_read_in_words():
     check = theory.Check("gap", 0.5, "<=", 1.0, 0.01, witness="a second route", null=2.0)
     assert reading(check) == (
-        "0.5 (known to ±0.01), must be at most 1; the bound could be 2 times tighter here; the null "
-        "model has 2 and fails: holds"
+        "0.5 (known to ±0.01), must be at most 1; the bound could be 2 times tighter here; the "
+        "null model has 2 and fails: holds"
     )
     assert reading(theory.Check("gap", 0.0, "==", 0.0)) == "0, must be 0: consistent"
     unknown = theory.Check("gap", np.nan, "==", 0.0, reason="no time")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.arguments import instance, positive_float
+from .claim_words import WORDS, title_of
 from .evidence import Evidence
 from .glossary import define, signs_in
 from .hypothesis_words import meaning_of
@@ -22,7 +23,6 @@ from .recorded_checks import recorded_checks
 from .symbols import symbols_in
 from .verdicts import Check, Claim, Verdict
 from .verification import claim as claim_of
-from .claim_words import WORDS, title_of
 
 WIDTH = 100
 """Columns of the text."""
@@ -110,7 +110,7 @@ class Explanation:
                 "every check that has one, the verdict is not informative."
             )
         for key, check in recorded[:EXAMPLES_SHOWN]:
-            yield Item(f"on example {key} {reading(check)}.", check.quantity)
+            yield Item(f"example {key} has {reading(check)}.", check.quantity)
         if len(recorded) > EXAMPLES_SHOWN:
             yield Item(
                 f"And {len(recorded) - EXAMPLES_SHOWN} more, of the same kinds; "

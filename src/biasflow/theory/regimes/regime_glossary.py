@@ -16,7 +16,7 @@ REGIMES = {
     "β₀": "the predictor at the start",
     "β*": "the limit of the flow that theory predicts",
     "β̂_α": "the end of training from the scale α",
-    "β̂": "the same, β̂_i its coefficients",
+    "β̂": "β̂_i, coefficients of the end of training",
     "β_L1": "the interpolator of least ℓ1 norm: the rich end",
     "β_L2": "the interpolator of least ℓ2 norm: the kernel end",
     "f": "the function that the model computes",

@@ -3,7 +3,7 @@
 RELU = {
     "B": "B(θ, r): the ball of radius r around θ",
     "x": "x_k, an input",
-    "y": "y_k, its label",
+    "y": "y_k, the label of input x_k",
     "h": "the function that the network computes, Σ a_j(⟨w_j, x⟩)₊",
     "a": "a_j, output weight of neuron j",
     "w": "w_j, input weights of neuron j, a vector; where directions are compared, w_j/‖w_j‖",
@@ -21,11 +21,12 @@ RELU = {
     "inputs on which neuron j is active",
     "D_+": "(1/n)Σy_kx_k over the labels of one sign, here the stronger one: the direction in "
     "which they pull, and ‖D_+‖ how strongly",
-    "D_−": "the same for the labels of the other sign",
+    "D_−": "(1/n)Σy_kx_k over the labels of the other sign, the weaker one",
     "D_±": "D_+ or D_−",
     "S_{+,1}": "the first cluster: neurons of the sign of D_+ that start active on all inputs with "
     "labels of that sign",
-    "S_{−,1}": "the second cluster, likewise for D_−",
+    "S_{−,1}": "the second cluster: neurons of the other sign that start active on all inputs "
+    "with labels of that sign",
     "u_+": "Σ‖w_j‖² over the first cluster",
     "u_−": "Σ‖w_j‖² over the second cluster",
     "u_±": "u_+ or u_−",
