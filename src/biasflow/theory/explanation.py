@@ -56,14 +56,16 @@ class Explanation:
 
     @property
     def symbols(self) -> tuple[tuple[str, str], ...]:
-        """Every symbol of the statement, the hypotheses and the checks, with its meaning."""
+        """Every symbol of the statement, the words, the hypotheses and the checks with its meaning;
+        and those that meanings use."""
         found: dict[str, str] = {}
-        texts = tuple(texts_of(self.claim))
-        for text in texts:
+        texts = list(texts_of(self.claim))
+        for text in texts:  # which grow
             for symbol in symbols_in(text):
                 meaning = define(self.claim.id, symbol)
-                if meaning is not None:
-                    found.setdefault(symbol, meaning)
+                if meaning is not None and symbol not in found:
+                    found[symbol] = meaning
+                    texts.append(meaning)
         return (*found.items(), *signs_in(" ".join(texts)))
 
     @property

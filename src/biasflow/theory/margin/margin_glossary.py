@@ -77,7 +77,7 @@ MARGIN_CLAIMS = {
         "F̃": "F̃1: the usual variation norm, or path norm Σ|a_j|‖w_j‖",
     },
     "C/gamma2": {
-        "k": "k(x, x'), the arc-cosine kernel",
+        "k": "the arc-cosine kernel, a function of two inputs",
         "σ": "the responses of the m neurons to an input",
     },
     "C/eq10": {

@@ -32,6 +32,8 @@ RELU = {
     "u_±": "u_+ or u_−",
     "r": "‖D_+‖/‖D_−‖ > 1",
     "κ": "the largest ‖D_A‖/‖D_±‖ of neurons outside the clusters: they end at λ^{1−κ}",
+    "D_A": "(1/n)Σy_kx_k over a set A of labels",
+    "A": "a set of labels: those of its sign on which a neuron outside the clusters starts active",
     "c": "the largest ‖w_j‖/λ at the start",
     "t₁": "the end of the first phase, −ε ln λ/‖D_−‖",
     "t₂": "the end of the second phase: when the first cluster has grown",
@@ -66,10 +68,6 @@ RELU_CLAIMS = {
         "a": "its rate of decay",
         "b": "how strongly its integral feeds it",
         "c": "a constant that feeds it",
-    },
-    "B/thm1": {
-        "D_A": "(1/n)Σy_kx_k over the labels A on which a neuron outside the clusters is active",
-        "A": "a set of labels: those of its sign on which a neuron starts active",
     },
     "B/limit": {
         "C": "C_j, to which the early phase brings ‖w_j‖/λ, e^{‖D‖t} taken out",
