@@ -3,7 +3,6 @@ instant."""
 
 from __future__ import annotations
 
-import enum
 import functools
 import os
 import sys
@@ -15,7 +14,7 @@ import typer
 
 from ..errors import BiasflowError, InputError
 from . import INTERRUPTED
-from .completion import ASKED, claims_from, figures_from, ids_from, script
+from .completion import ASKED, script
 from .data_command import datasets
 from .data_options import (
     DataOption,
@@ -27,6 +26,18 @@ from .data_options import (
     ScaleOption,
     TargetOption,
     WidthOption,
+)
+from .shared_options import (
+    ClaimArgument,
+    FigureArgument,
+    FigurePreset,
+    FigurePresetOption,
+    OnlyOption,
+    OptionalClaimArgument,
+    Preset,
+    PresetOption,
+    Shell,
+    WorkersOption,
 )
 from .sweep_command import sweeps
 from .writing import file_to_write
@@ -45,59 +56,6 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-
-
-class Preset(enum.StrEnum):
-    quick = "quick"
-    paper = "paper"
-
-
-class Shell(enum.StrEnum):
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
-
-
-class FigurePreset(enum.StrEnum):
-    quick = "quick"
-    reduced = "reduced"
-    paper = "paper"
-    code = "code"
-
-
-ClaimArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="such as W/thm1", autocompletion=claims_from)
-]
-OptionalClaimArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[ID]", help="such as W/thm1; by default every claim", autocompletion=claims_from
-    ),
-]
-FigureArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="such as W/fig1", autocompletion=figures_from)
-]
-OnlyOption = Annotated[
-    str | None,
-    typer.Option(
-        help="one figure, claim or paper, such as W/fig1, W/thm1 or W", autocompletion=ids_from
-    ),
-]
-WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="processes for the points; by default one per core")
-]
-PresetOption = Annotated[
-    Preset, typer.Option(help="quick: seconds to a minute a figure; paper: the size of the paper")
-]
-FigurePresetOption = Annotated[
-    FigurePreset,
-    typer.Option(
-        help=(
-            "quick: seconds to a minute; paper: its size; code: as in the authors' code; "
-            "reduced: real images on a CPU"
-        )
-    ),
-]
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ from ..errors import BiasflowError
 SECONDS = 10.0
 """For each limit: what one waits for beside verdicts, which take longer."""
 HALVINGS = 12
-"""Of the bracket of the transition, nine decades of α: it is known to half a percent."""
+"""Of the bracket of the transition, nine decades of α at depth 2: it is known to half a percent,
+and two digits are printed."""
 BRACKET = (1e-12, 1e6)
 """α^D, over the largest |β_L2|, between which the transition is looked for: at the lower end of D =
 2 the excess over ℓ1 is a few percent, at the upper that over ℓ2 is below rounding."""

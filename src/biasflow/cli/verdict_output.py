@@ -18,6 +18,8 @@ Case: TypeAlias = "tuple[str, Verdict | str]"
 """What was judged, by name, and its verdict, or why there is none."""
 WIDTHS = (16, 17)
 """Of an id and of a status: the longest of ours, and two spaces."""
+REFERRING = ("the same", "its ", "their ", "that ")
+"""Beginnings of quantities that speak about the one before."""
 SKIPPED = ("inconclusive", "hypotheses fail", "does not apply")
 """Statuses that are no test of the claim: JUnit calls them skipped."""
 
@@ -34,15 +36,16 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def _tightest(verdict: Verdict) -> Check:
-    bounds = [check for check in verdict.checks if check.sharpness is not None]
+    """A check that is outside its bound, else the tightest bound, else the first; of those that can
+    be read alone."""
     outside = [check for check in verdict.checks if check.status == "violated"]
-    return (
-        outside[0]
-        if outside
-        else min(bounds, key=lambda check: check.sharpness or 0.0)
-        if bounds
-        else verdict.checks[0]
-    )
+    if outside:
+        return outside[0]
+    alone = [check for check in verdict.checks if not check.quantity.startswith(REFERRING)]
+    bounds = [check for check in alone if check.sharpness is not None]
+    if bounds:
+        return min(bounds, key=lambda check: check.sharpness or 0.0)
+    return (alone or list(verdict.checks))[0]
 
 
 def _numbers(check: Check) -> str:

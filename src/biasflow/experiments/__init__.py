@@ -12,6 +12,7 @@ from .experiment import Experiment, Reading, Reported
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.figure import Figure
 
     from ..sweeps import Engine, Progress
 
@@ -28,6 +29,7 @@ __all__ = [
     "Experiment",
     "Reading",
     "Reported",
+    "draw",
     "experiment",
     "figure",
     "figures",
@@ -55,7 +57,7 @@ def figure(
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> xarray.Dataset:
-    """The data of a figure: its sweep, summarised. `experiment(id).draw(data)` draws it.
+    """The data of a figure: its sweep, summarised. `draw` gives the picture.
 
     id: of a figure that `figures()` lists, or an `Experiment` of your own.
     A point that fails makes the figure fail, after all others are computed; it is tried again next
@@ -75,3 +77,17 @@ def figure(
         failures="raise",
     )
     return chosen.summarise(swept)
+
+
+def draw(
+    id: str | Experiment,
+    preset: str = "quick",
+    store: Store | None = None,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+) -> Figure:
+    """The picture of a figure, as a matplotlib figure: `draw("W/fig1").savefig("mine.pdf")`. What
+    is computed for it, and how, is as in `figure`."""
+    chosen = id if isinstance(id, Experiment) else experiment(id)
+    drawn: Figure = chosen.draw(figure(chosen, preset, store, progress, engine))
+    return drawn

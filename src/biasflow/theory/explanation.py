@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.arguments import instance, positive_float
+from .claim_words import WORDS, title_of
 from .evidence import Evidence
 from .glossary import define, signs_in
 from .hypothesis_words import meaning_of
@@ -22,7 +23,6 @@ from .recorded_checks import recorded_checks
 from .symbols import symbols_in
 from .verdicts import Check, Claim, Verdict
 from .verification import claim as claim_of
-from .claim_words import WORDS, title_of
 
 WIDTH = 100
 """Columns of the text."""
@@ -56,14 +56,16 @@ class Explanation:
 
     @property
     def symbols(self) -> tuple[tuple[str, str], ...]:
-        """Every symbol of the statement, the hypotheses and the checks, with its meaning."""
+        """Every symbol of the statement, the words, the hypotheses and the checks with its meaning;
+        and those that meanings use."""
         found: dict[str, str] = {}
-        texts = tuple(texts_of(self.claim))
-        for text in texts:
+        texts = list(texts_of(self.claim))
+        for text in texts:  # which grow
             for symbol in symbols_in(text):
                 meaning = define(self.claim.id, symbol)
-                if meaning is not None:
-                    found.setdefault(symbol, meaning)
+                if meaning is not None and symbol not in found:
+                    found[symbol] = meaning
+                    texts.append(meaning)
         return (*found.items(), *signs_in(" ".join(texts)))
 
     @property
@@ -110,7 +112,7 @@ class Explanation:
                 "every check that has one, the verdict is not informative."
             )
         for key, check in recorded[:EXAMPLES_SHOWN]:
-            yield Item(f"on example {key} {reading(check)}.", check.quantity)
+            yield Item(f"example {key} has {reading(check)}.", check.quantity)
         if len(recorded) > EXAMPLES_SHOWN:
             yield Item(
                 f"And {len(recorded) - EXAMPLES_SHOWN} more, of the same kinds; "

@@ -11,7 +11,7 @@ MARKS = "\u0302\u0304\u0303\u0307\u0332"
 LETTER = "A-Za-zΑ-Ωα-ωϕℓ𝗐𝒳āȧẇẏẋũûūȳŷ"
 WORD = re.compile(r"[A-Za-z]{2,}(?:['’-][A-Za-z]+)*")
 SHORT_WORDS = """
-all an and any are as at be but by can do far few for had has how if in is it its let may no nor
+all an and map any are as at be but by can do far few for had has how if in is it its let may no nor
 not of off on one or our out own per so the to too two up us use was way we who why yet you lie
 met sum top new old end low law fit fix sit see say set cut six due get yes him her his she he
 raw bad big did lot men now odd pay put ran Rao saw try ask add act age ago aid aim air art mix
@@ -29,8 +29,14 @@ SUBSCRIPT = r"_(?:\{[^}]*\}|‖[^‖]*‖|min|max|eff|L[12]|[A-Za-zα-ω0-9]|[±
 SYMBOL = re.compile(
     rf"Rad_n|[{LETTER}][{MARKS}]?(?:'(?!s\b)|[*′₀₁₂₃₄₅₆₇₈₉₊₋±⋆∞]|{SUBSCRIPT}|\^\([a-z]\))*",
 )
-ASIDE = re.compile(r"`[^`]*`|\((?:i|ii|iii|iv|v)\)|\((?:i|ii)\)–\((?:iii|iv)\)|\bs\.t\.|'s\b")
-"""What is no formula: code, numbered items, 'such that', possessives."""
+ASIDE = re.compile(
+    r"`[^`]*`"  # code
+    r"|\d+(?:\.\d+)?e[+−-]?\d+"  # a float
+    r"|\b[RBCW](?:/[\w.-]+|'s\b)"  # a claim, or a paper
+    r"|\((?:i|ii|iii|iv|v)\)"  # a numbered item
+    r"|\bs\.t\.|'s\b"
+)
+"""What is no formula."""
 INDEX = re.compile(r"_(?:\{[ijklst](?:,\s?[ijklst])*\}|\{i₀\}|[ijklst](?![A-Za-z]))")
 """A subscript that only counts."""
 

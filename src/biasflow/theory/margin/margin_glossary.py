@@ -4,7 +4,7 @@ MARGIN = {
     "A": "(A1) to (A4): C's assumptions",
     "C": "the paper itself",
     "x": "an input; (x, 1) has the constant one appended, for the bias",
-    "y": "its label, ±1",
+    "y": "the label of an input, ±1",
     "f": "the function that the network computes, Σφ(w_j, x)",
     "h": "h(ν, x), or ĥ: the function of a measure ν of neurons",
     "φ": "φ(w, x), the output of one neuron: b(aᵀ(x, 1))₊ for ReLUs, ±(aᵀ(x, 1))₊² for squared "
@@ -15,7 +15,7 @@ MARGIN = {
     "b": "the output weight of a neuron",
     "θ": "a neuron of norm one: a point of the sphere",
     "ℓ": "the loss of a score: exponential or logistic; ℓ1 and ℓ2 name norms",
-    "ℓ'": "its derivative",
+    "ℓ'": "the derivative of the loss",
     "u": "the scores y_if(x_i), one for each sample",
     "ū": "the scores of the network divided by its squared norm",
     "S": "the smooth margin −log((1/n)Σℓ(−u_i)): nearly the least score when scores are large; ∇S "
@@ -30,7 +30,7 @@ MARGIN = {
     "μ₀": "μ at the start",
     "Π₂": "turns a network into a measure on the sphere: each neuron's squared norm at its "
     "direction",
-    "ν": "that measure, Π₂(μ)",
+    "ν": "the network as a measure on the sphere: each neuron's squared norm at its direction",
     "ν̄": "ν/‖ν‖, the normalised network",
     "γ": "a margin",
     "γ₁": "the largest margin of a network of squared norm one, both layers trained",
@@ -39,7 +39,7 @@ MARGIN = {
     "γ₂^(m)": "the largest margin with m random fixed neurons, output weights of norm one",
     "p": "p_i, weights of the samples, summing to one",
     "J": "J(θ) = Σp_iy_iφ(θ, x_i): how strongly the weighted samples pull on a neuron θ",
-    "J'": "the same with the weights ∇S: the pull during training",
+    "J'": "how strongly the samples pull on a neuron during training: Σ∇_iS·y_iφ(θ, x_i)",
     "J'_∞": "J' at the end of training",
     "J'_ν": "J' of the network ν",
     "J'_μ": "J' of the network μ",
@@ -77,7 +77,7 @@ MARGIN_CLAIMS = {
         "F̃": "F̃1: the usual variation norm, or path norm Σ|a_j|‖w_j‖",
     },
     "C/gamma2": {
-        "k": "k(x, x'), the arc-cosine kernel",
+        "k": "the arc-cosine kernel, a function of two inputs",
         "σ": "the responses of the m neurons to an input",
     },
     "C/eq10": {

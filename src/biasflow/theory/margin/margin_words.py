@@ -78,8 +78,8 @@ WORDS = {
     ),
     "C/lem13": Words(
         "The smooth margin tends to the margin",
-        "As the norm of a network grows, the smooth margin of its normalised version tends to its "
-        "margin, with an error of at most about log n over the norm.",
+        "As the squared norm of a network grows, the smooth margin of its normalised version "
+        "tends to its margin, with an error of at most about log n over the squared norm.",
         "Late in training lowering the logistic loss is raising the margin.",
     ),
     "C/lem14": Words(
@@ -90,8 +90,8 @@ WORDS = {
     ),
     "C/lem15": Words(
         "Late in training only the samples on the margin count",
-        "The share of a sample in the gradient falls exponentially in the norm times its distance "
-        "from the margin.",
+        "The share of a sample in the gradient falls exponentially in the squared norm times its "
+        "distance from the margin.",
         "After long training a few samples, the support vectors, decide everything.",
     ),
     "C/prop6": Words(
@@ -161,8 +161,8 @@ WORDS = {
     ),
     "C/growth": Words(
         "The final rate of growth of the norm is four times the margin",
-        "The logarithm of the squared norm grows at four times the current margin, so finally at "
-        "4γ₁ per unit of time.",
+        "The logarithm of the squared norm grows at four times the current margin, up to a term "
+        "that vanishes, so finally at 4γ₁ per unit of time.",
         "The margin can be read off the growth of the weights.",
     ),
     "C/dirac": Words(
@@ -210,8 +210,8 @@ WORDS = {
     ),
     "C/cor11": Words(
         "The smooth margin of the normalised network nearly increases",
-        "It can fall only by as much as the inverse of the norm changes: at most log n over the "
-        "norm. (The sign in print is wrong.)",
+        "It can fall only by as much as the inverse of the squared norm of the weights changes: "
+        "at most log n over that squared norm. (The sign in print is wrong.)",
         "Monotonicity behind `C/interchange`.",
     ),
     "C/clock": Words(
@@ -236,7 +236,7 @@ WORDS = {
     "C/lem24": Words(
         "Weights concentrate where the function is least",
         "As the norm grows, the weights of a population concentrate on the inputs of least score, "
-        "at the rate one over the norm.",
+        "at the rate one over the size of the scores.",
         "Support vectors for populations.",
     ),
     "C/lem25": Words(

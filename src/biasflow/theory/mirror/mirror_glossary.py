@@ -21,7 +21,7 @@ MIRROR = {
     "φ''": "second derivative of φ in one coordinate",
     "Φ": "the hypentropy, summed over coordinates",
     "Φ*": "the convex conjugate of Φ",
-    "Φ_r": "the hypentropy with parameter r: Φ_r' = arcsinh(β/r) in each coordinate",
+    "Φ_r": "the hypentropy with parameter r: its derivative is arcsinh(β/r) in each coordinate",
     "D": "the domain of φ; D(t) is D_φ(β*, β(t))",
     "D₀": "D_φ(β*, β₀), the divergence at the start",
     "D_φ": "Bregman divergence of φ: D_φ(a, b) = φ(a) − φ(b) − ⟨∇φ(b), a − b⟩",
@@ -128,7 +128,6 @@ MIRROR_CLAIMS = {
     "R/pair": {
         "r": "the parameter of the hypentropy of the merged pair",
         "c": "the factor of the loss, c‖·‖²",
-        "W": "the paper of that tag",
         "β_W": "W's predictor w₊² − w₋²",
     },
     "R/sec4": {

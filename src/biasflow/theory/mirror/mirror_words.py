@@ -53,9 +53,9 @@ WORDS = {
     ),
     "R/sharp": Words(
         "Sharper rates: one over time for the divergence, exponential with full rank",
-        "The divergence from the limit falls at least as one over time and the loss as one over "
-        "time squared; where the samples are independent both fall exponentially, finally at a "
-        "rate that is read off the data and the limit, and attained.",
+        "Where no sample is a combination of others, the divergence from the limit falls at least "
+        "as one over time and the loss as one over time squared; the divergence also falls "
+        "exponentially, finally at a rate that is read off the data and the limit, and attained.",
         "The last phase of training has a predictable speed: twice the least eigenvalue of the "
         "features weighted by how easily each coordinate moves at the limit.",
     ),
@@ -111,8 +111,8 @@ WORDS = {
     ),
     "R/lem3.7": Words(
         "Hypentropy: at least one over time, with a constant that is only logarithmic",
-        "If the predictor stays in a ball of the ℓ1 norm, the divergence falls like one over time, "
-        "and a small parameter costs only a logarithm.",
+        "If the predictor stays in a ball of the ℓ1 norm, the divergence falls like one over "
+        "time, and for a given number of coordinates a small parameter costs only a logarithm.",
         "For tiny starts this bound is better than the exponential one for a long time.",
     ),
     "R/thm3.4": Words(
@@ -141,7 +141,7 @@ WORDS = {
         "Random starts satisfy the condition with a known probability",
         "With random weights the input weights of a neuron are almost surely longer than its "
         "output weight when the dimension is large: the probability that they are not is known "
-        "exactly, and falls at least as two to the minus half the dimension when that is doubled.",
+        "exactly, and doubling the dimension d divides it by 2^{d/2} or more.",
         "In high dimension you need not check the condition; in low dimension, with many neurons, "
         "some will violate it.",
     ),

@@ -16,14 +16,16 @@ REGIMES = {
     "β₀": "the predictor at the start",
     "β*": "the limit of the flow that theory predicts",
     "β̂_α": "the end of training from the scale α",
-    "β̂": "the same, β̂_i its coefficients",
+    "β̂": "β̂_i, coefficients of the end of training",
     "β_L1": "the interpolator of least ℓ1 norm: the rich end",
     "β_L2": "the interpolator of least ℓ2 norm: the kernel end",
     "f": "the function that the model computes",
     "F": "F(w), the predictor of the weights w, or the model's outputs",
     "Q": "the function that the flow minimises among interpolators",
-    "Q_α": "the function that the flow from α·1 minimises among interpolators: Q_α(β) = Σq(β_i/α²) "
-    "with q(z) = 2 − √(4 + z²) + z·arcsinh(z/2) for D = 2; Q_α^D for order D",
+    "Q_α": "the function that the flow from α·1 minimises among interpolators: Q_α(β) = "
+    "Σq(β_i/α²) for D = 2; Q_α^D for order D",
+    "q": "q(z) = 2 − √(4 + z²) + z·arcsinh(z/2)",
+    "z": "a coefficient over its unit, β_i/α^D",
     "r": "the residual Xβ − y",
     "c": "the factor of the loss c‖Xβ − y‖²",
     "L": "the loss",
@@ -71,6 +73,7 @@ REGIME_CLAIMS = {
     },
     "W/thm1": {"ν": "−8c∫r, the residual added up over time"},
     "W/thm3": {
+        "q_D": "Q_α^D(β) = Σq_D(β_i/α^D)",
         "h_D": "h_D(z) = (1 − z)^{−p} − (1 + z)^{−p}: its inverse is the slope of q_D",
         "p": "D/(D − 2)",
         "z": "h_D⁻¹(β̂_α/α^D)",
@@ -78,7 +81,8 @@ REGIME_CLAIMS = {
     "W/unique": {
         "D'": "another order",
         "α'": "any scale",
-        "q_D'": "the slope of q_D, where Q_α^D(β) = Σq_D(β_i/α^D)",
+        "q_D": "Q_α^D(β) = Σq_D(β_i/α^D)",
+        "q_D'": "the slope of q_D",
     },
     "W/eq58": {"ρ": "Q(e₁)/Q(1/√d): a vector with one entry against one with equal entries"},
     "W/explicit": {"β̄": "the interpolator of least Σ|β_i|^{2/D}"},
@@ -100,6 +104,8 @@ REGIME_CLAIMS = {
         "λ": "the largest curvature of the loss, over which the step is given",
     },
     "W/sec6": {
+        "X": "indicators: each row picks one entry of the matrix",
+        "β": "the entries of the matrix UVᵀ",
         "M": "the matrix UVᵀ; M(∞) at the end of training",
         "U": "the left factor",
         "V": "the right factor",
@@ -112,6 +118,8 @@ REGIME_CLAIMS = {
         "δ": "a delta kernel: one for an entry with itself, else zero",
     },
     "W/sec6-rich": {
+        "X": "indicators: each row picks one entry of the matrix",
+        "β": "the entries of the matrix UVᵀ",
         "M": "the matrix UVᵀ; M(∞) at the end of training",
         "U": "the left factor",
         "V": "the right factor",
@@ -119,6 +127,10 @@ REGIME_CLAIMS = {
         "V₀": "the right factor of the start, before scaling",
     },
     "W/sec8": {
+        "X": "indicators: each row picks one entry of the matrix",
+        "β": "the entries of the matrix UVᵀ",
+        "U": "the left factor",
+        "V": "the right factor",
         "M": "the matrix UVᵀ; M(∞) at the end of training",
         "k": "the number of columns of the factors",
         "s": "the power of the width in the size k^{−s} of the weights",

@@ -56,8 +56,8 @@ WORDS = {
         "within a factor 1 + ε of the least possible; if it is above another one, the squared ℓ2 "
         "norm is.",
         "The number ε is what the theorem promises at your α; the measured excess is usually far "
-        "below it. For a sparse solution α must be exponentially small in 1/ε by this bound; a "
-        "modest α already gives the kernel solution.",
+        "below it. For a sparse solution α must be exponentially small in 1/ε by this bound; for "
+        "the kernel solution an α that grows as 1/√ε is enough.",
     ),
     "W/appA": Words(
         "How to read off the regulariser of a parametrisation",
@@ -156,8 +156,8 @@ WORDS = {
         "Finite steps and minibatches act like a smaller scale",
         "Gradient descent with a finite step, or on minibatches, converges to the projection for a "
         "smaller effective scale, coordinate by coordinate, from a slightly shifted start.",
-        "Larger steps and noise make solutions sparser, by an amount that can be computed from the "
-        "steps taken.",
+        "Larger steps and noise usually make solutions sparser, by an amount that can be computed "
+        "from the steps taken; not every coordinate gains alike.",
     ),
     "W/sec6": Words(
         "Matrix completion: large starts leave unobserved entries as they are",
@@ -180,6 +180,7 @@ WORDS = {
         "Without doubling the weights, random entries of size k^{−s} with s between 1/4 and 1/2 "
         "give a start whose function vanishes and a kernel that does not move as the width k "
         "grows; at s = 1/2 the kernel changes for good.",
-        "The usual scaling of wide networks is the edge at which features begin to be learnt.",
+        "How weights are scaled with the width decides whether a wide network learns features: at "
+        "s = 1/2 it does, between the two it is a kernel method.",
     ),
 }

@@ -3,7 +3,7 @@
 RELU = {
     "B": "B(θ, r): the ball of radius r around θ",
     "x": "x_k, an input",
-    "y": "y_k, its label",
+    "y": "y_k, the label of input x_k",
     "h": "the function that the network computes, Σ a_j(⟨w_j, x⟩)₊",
     "a": "a_j, output weight of neuron j",
     "w": "w_j, input weights of neuron j, a vector; where directions are compared, w_j/‖w_j‖",
@@ -21,16 +21,19 @@ RELU = {
     "inputs on which neuron j is active",
     "D_+": "(1/n)Σy_kx_k over the labels of one sign, here the stronger one: the direction in "
     "which they pull, and ‖D_+‖ how strongly",
-    "D_−": "the same for the labels of the other sign",
+    "D_−": "(1/n)Σy_kx_k over the labels of the other sign, the weaker one",
     "D_±": "D_+ or D_−",
     "S_{+,1}": "the first cluster: neurons of the sign of D_+ that start active on all inputs with "
     "labels of that sign",
-    "S_{−,1}": "the second cluster, likewise for D_−",
+    "S_{−,1}": "the second cluster: neurons of the other sign that start active on all inputs "
+    "with labels of that sign",
     "u_+": "Σ‖w_j‖² over the first cluster",
     "u_−": "Σ‖w_j‖² over the second cluster",
     "u_±": "u_+ or u_−",
     "r": "‖D_+‖/‖D_−‖ > 1",
     "κ": "the largest ‖D_A‖/‖D_±‖ of neurons outside the clusters: they end at λ^{1−κ}",
+    "D_A": "(1/n)Σy_kx_k over a set A of labels",
+    "A": "a set of labels: those of its sign on which a neuron outside the clusters starts active",
     "c": "the largest ‖w_j‖/λ at the start",
     "t₁": "the end of the first phase, −ε ln λ/‖D_−‖",
     "t₂": "the end of the second phase: when the first cluster has grown",
@@ -65,10 +68,6 @@ RELU_CLAIMS = {
         "a": "its rate of decay",
         "b": "how strongly its integral feeds it",
         "c": "a constant that feeds it",
-    },
-    "B/thm1": {
-        "D_A": "(1/n)Σy_kx_k over the labels A on which a neuron outside the clusters is active",
-        "A": "a set of labels: those of its sign on which a neuron starts active",
     },
     "B/limit": {
         "C": "C_j, to which the early phase brings ‖w_j‖/λ, e^{‖D‖t} taken out",

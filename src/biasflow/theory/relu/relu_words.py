@@ -222,7 +222,7 @@ WORDS = {
         "The width that the theorem needs doubles with every label",
         "The probability that a random start has the neurons that are needed is known exactly: for "
         "one half the width must double with each label of a sign.",
-        "For more than a dozen samples of a sign the assumption is not to be had by width alone.",
+        "Beyond about twenty samples of a sign the assumption is not to be had by width alone.",
     ),
     "B/saddles": Words(
         "How many saddles training passes",
