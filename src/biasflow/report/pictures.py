@@ -7,13 +7,13 @@ import base64
 import hashlib
 import io
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..experiments.experiment import Experiment
+from ..pictures.movies import gif
 from ..sweeps import Store
 from ..sweeps.versions import installed_version, roots_of
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import xarray
 
 DPI = 150
-MOVIE_DPI = 80
-FRAMES_A_SECOND = 6
 
 
 def file_name(id: str) -> str:
@@ -52,16 +50,6 @@ def png(figure: Any) -> bytes:
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
     return buffer.getvalue()
-
-
-def gif(animation: Any) -> bytes:
-    """A matplotlib animation as a GIF that repeats for ever."""
-    from matplotlib.animation import PillowWriter
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "movie.gif"
-        animation.save(path, writer=PillowWriter(fps=FRAMES_A_SECOND), dpi=MOVIE_DPI)
-        return path.read_bytes()
 
 
 def pictures(

@@ -1,10 +1,13 @@
-"""Sheets of panels, and animations whose layout stays put."""
+"""Sheets of panels, animations whose layout stays put, and how these are written."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+MOVIE_DPI = 80
 FRAMES_A_SECOND = 6
 LAST_FRAME_REPEATS = 8
 """How often the last frame is shown, so that the end can be read."""
@@ -49,3 +52,13 @@ def movie(figure: Any, show: Callable[[int], None], frames: int) -> Any:
     return FuncAnimation(
         figure, draw, frames=order, interval=1000 / FRAMES_A_SECOND, blit=False, repeat=True
     )
+
+
+def gif(animation: Any) -> bytes:
+    """A matplotlib animation as a GIF that repeats for ever."""
+    from matplotlib.animation import PillowWriter
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "movie.gif"
+        animation.save(path, writer=PillowWriter(fps=FRAMES_A_SECOND), dpi=MOVIE_DPI)
+        return path.read_bytes()
