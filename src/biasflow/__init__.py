@@ -6,14 +6,20 @@ certificates, and every theorem as an executable claim. Names load on first use;
 package costs next to nothing.
 """
 
+from importlib import import_module
 from typing import Any
 
 import lazy_loader
+
+from ._core.showing import drawn_in
 
 __version__ = "0.1.0"
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = ["__version__", *__all__]
+
+
+drawn_in(lambda: import_module(".pictures", __name__))
 
 
 def __getattr__(name: str) -> Any:

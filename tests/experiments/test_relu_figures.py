@@ -9,16 +9,10 @@ from PIL import Image
 import biasflow as bf
 from biasflow.experiments import experiment
 from biasflow.experiments.relu.lines import SETTING2, SETTING4, SETTING5, point as line_point
-from biasflow.experiments.relu.running import (
-    ITERATION,
-    early_directions,
-    flow_at,
-    misalignment,
-    sliding,
-    turning_points,
-)
+from biasflow.experiments.relu.running import ITERATION, flow_at, misalignment, turning_points
 from biasflow.experiments.relu.teacher import point as teacher_point, principal
 from biasflow.experiments.relu.timeline_figure import epsilon, point, predicted_ends, pulls
+from biasflow.pictures.neuron_marks import early_directions, sliding
 from biasflow.report import gif
 from biasflow.report.numbers import numbers_of
 from biasflow.sweeps import sweep

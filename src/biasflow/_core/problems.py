@@ -11,13 +11,16 @@ import numpy as np
 
 from ..errors import InputError
 from .arguments import Array, instance, system, vector
+from .facts import Fact, Facts, Shown, brief, shape_of
 from .former_names import warn_of
+from .markup import stems
+from .showing import drawing_room
 from .starts import place
 from .trees import grown, leaf_map
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dataset:
+class Dataset(Shown):
     """Inputs X (n, d) with labels y (n,); `truth` is the planted predictor, where there is one."""
 
     X: Array
@@ -38,6 +41,26 @@ class Dataset:
             f"Dataset({name}n = {self.n}, d = "
             f"{self.d}{', planted truth' if self.truth is not None else ''})"
         )
+
+    def facts(self) -> Facts:
+        lines = [
+            Fact("samples", f"n = {self.n}, d = {self.d}"),
+            Fact("inputs", f"from {np.min(self.X):.4g} to {np.max(self.X):.4g}"),
+            Fact(
+                "labels", _labels_in_words(self.y), lambda: stems(self.y, "the labels, by sample")
+            ),
+        ]
+        if self.truth is not None:
+            truth = self.truth
+            lines.append(
+                Fact("planted truth", shape_of(truth), lambda: stems(truth, "the planted truth"))
+            )
+        return Facts(f"Dataset{f': {self.name}' if self.name else ''}", tuple(lines))
+
+    def plot(self) -> Any:
+        """A matplotlib figure: the samples with their labels on a line or in the plane; of inputs
+        of more dimensions, labels and singular values."""
+        return drawing_room().data_picture(self)
 
     @property
     def n(self) -> int:
@@ -84,7 +107,7 @@ LossT = TypeVar("LossT", bound=LossLike)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Problem(Generic[ModelT, LossT]):
+class Problem(Shown, Generic[ModelT, LossT]):
     """What a gradient flow needs: model, data, loss and start.
 
     data: a `Dataset`, or inputs and labels as (X, y).
@@ -134,7 +157,19 @@ class Problem(Generic[ModelT, LossT]):
 
     def __repr__(self) -> str:
         below = "" if self.in_floats else f", from e^{np.max(self.log_scale):g}·start"
-        return f"Problem({self.model!r}, {self.data!r}, {self.loss!r}{below})"
+        return f"Problem({brief(self.model)}, {self.data!r}, {brief(self.loss)}{below})"
+
+    def facts(self) -> Facts:
+        below = "" if self.in_floats else f"e^{np.max(self.log_scale):g} times "
+        return Facts(
+            "Problem",
+            (
+                Fact("model", brief(self.model)),
+                Fact("data", repr(self.data)),
+                Fact("loss", brief(self.loss)),
+                Fact("start", f"{below}{brief(self.start)}"),
+            ),
+        )
 
     @property
     def params0(self) -> Any:
@@ -162,7 +197,7 @@ def _is_zero(log_scale: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MirrorProblem:
+class MirrorProblem(Shown):
     """Mirror flow d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ (None: where ∇φ vanishes)."""
 
     potential: Any
@@ -190,6 +225,26 @@ class MirrorProblem:
             f"MirrorProblem({type(self.potential).__name__}, n = {n}, d = "
             f"{d}{'' if self.beta0 is None else ', from beta0'})"
         )
+
+    def facts(self) -> Facts:
+        n, d = self.X.shape
+        start = "where ∇φ vanishes" if self.beta0 is None else shape_of(self.beta0)
+        return Facts(
+            "MirrorProblem: d/dt ∇φ(β) = −Xᵀ(Xβ − y)",
+            (
+                Fact("potential φ", brief(self.potential)),
+                Fact("samples", f"n = {n}, d = {d}"),
+                Fact("labels", _labels_in_words(self.y)),
+                Fact("start", start),
+            ),
+        )
+
+
+def _labels_in_words(y: Array) -> str:
+    """How many of either class, or the range."""
+    if np.all(np.abs(y) == 1):
+        return f"{np.sum(y > 0)} of +1, {np.sum(y < 0)} of −1"
+    return f"from {np.min(y):.4g} to {np.max(y):.4g}"
 
 
 def data_in_units(data: Dataset, X: Array, y: Array) -> Dataset:

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from .arguments import Array, real_number
+from .arguments import Array, matrix, real_number
+from .facts import Fact, Facts, Shown, brief, shape_of
+from .markup import Markup, digits_bar, sparkline, stems
 from .problems import MirrorProblem, Problem
+from .showing import drawing_room
 from .trees import leaf_map
 
 State = TypeVar("State")
@@ -59,7 +63,7 @@ class Result(enum.Enum):
         )
 
 
-class Enclosure:
+class Enclosure(Shown):
     """What proves lower ≤ a number ≤ upper: a `Certificate` does of a limit's objective, a
     `Bracket` of a number that is no limit, `limits.MarginCertificate` of γ₁ from a network at hand.
 
@@ -79,8 +83,16 @@ class Enclosure:
         """(upper − lower)/upper, of numbers that are not negative; zero where upper is."""
         return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
 
+    def facts(self) -> Facts:
+        between = Fact("between", bracket_of(self))
+        return Facts(type(self).__name__, (between, _proof(self.relative_gap, self.kind)))
 
-@dataclass(frozen=True)
+    def plot(self) -> Any:
+        """A matplotlib figure: the bracket on a line, and how many digits it settles."""
+        return drawing_room().certificate_picture(self)
+
+
+@dataclass(frozen=True, repr=False)
 class Certificate(Enclosure):
     """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it
     is.
@@ -114,12 +126,32 @@ class Certificate(Enclosure):
             return math.inf
         return abs(self.primal - self.dual) / max(1.0, abs(self.primal))
 
+    def __repr__(self) -> str:
+        member = f", membership {self.membership:.1e}" if self.membership else ""
+        return (
+            f"Certificate({bracket_of(self)}, gap {self.gap:.1e}, residual {self.residual:.1e}"
+            f"{member}, {self.kind})"
+        )
+
+    def facts(self) -> Facts:
+        lines = [
+            Fact("primal", f"{self.primal:.12g}"),
+            Fact("dual", f"{self.dual:.12g}"),
+            _proof(self.gap, self.kind),
+            Fact("residual", f"{self.residual:.1e}"),
+        ]
+        if self.membership:
+            lines.append(Fact("membership", f"{self.membership:.1e}"))
+        return Facts("Certificate", tuple(lines))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Limit(Generic[State]):
+class Limit(Shown, Generic[State]):
     """A point that theory predicts, its objective, and the certificate that it is right.
 
-    source: the theorem, where one was chosen.
+    source: the theorem, where one was chosen. predictor: how the value predicts at inputs,
+    predictor(value, X), where it is neither a function of inputs itself nor linear in them.
+    `limit(X)` gives the predictions.
     """
 
     value: State
@@ -127,13 +159,50 @@ class Limit(Generic[State]):
     certificate: Certificate
     stats: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    predictor: Callable[[Any, Array], Array] | None = None
 
-    def __repr__(self) -> str:
-        source = f"; {self.source}" if self.source else ""
-        return (
-            f"Limit({_enclosed(self.objective, self.certificate)}, value "
-            f"{_shape(self.value)}{source})"
+    def __call__(self, X: ArrayLike) -> Array:
+        """The predictions at inputs (n, d), as the limit was given them; (n,).
+
+        Of a kernel's coefficients: at rows of kernel values with its samples; of weights of
+        features: at rows of features; of a matrix: at matrices flattened by rows.
+        """
+        inputs = matrix("X", X)
+        if self.predictor is not None:
+            return np.asarray(self.predictor(self.value, inputs))
+        if callable(self.value):
+            return np.asarray(self.value(inputs))
+        if not isinstance(self.value, np.ndarray):
+            raise InputError(
+                f"limit: its value, a {type(self.value).__name__}, does not say what it predicts"
+            )
+        if inputs.shape[1] != self.value.size:
+            raise InputError(
+                f"X: this limit has {self.value.size} weights, one for each column; found "
+                f"{inputs.shape[1]} columns"
+            )
+        return np.asarray(inputs @ np.ravel(self.value))
+
+    def facts(self) -> Facts:
+        proof = self.certificate
+        value = self.value if isinstance(self.value, np.ndarray) else np.empty(0)
+        lines = (
+            Fact("objective", f"{self.objective:.8g} in {bracket_of(proof)}"),
+            _proof(proof.gap, proof.kind, proof.residual),
+            Fact("value", shape_of(self.value), lambda: stems(value, "the value, by coordinate")),
+            *((Fact("source", self.source),) if self.source else ()),
         )
+        return Facts("Limit", lines)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: the point, or the function where one can be drawn, and its
+        certificate."""
+        return drawing_room().limit_picture(self)
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset: the value with named dimensions, and as attributes the objective, its
+        certificate and the source."""
+        return drawing_room().limit_table(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +225,18 @@ class Bracket(Enclosure, Generic[State]):
         return Certificate(self.lower, self.upper, 0.0, self.kind)
 
     def __repr__(self) -> str:
-        return f"Bracket({_enclosed(self.objective, self)}, value {_shape(self.value)})"
+        what = f"value {_shape(self.value)}"
+        return f"Bracket({self.objective:.6g} in {bracket_of(self)}, {self.kind}, {what})"
+
+    def facts(self) -> Facts:
+        return Facts(
+            "Bracket",
+            (
+                Fact("number", f"{self.objective:.8g} in {bracket_of(self)}"),
+                _proof(self.relative_gap, self.kind),
+                Fact("shown by", shape_of(self.value)),
+            ),
+        )
 
 
 SERIES = {
@@ -177,7 +257,7 @@ answers, too."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectory(Generic[State]):
+class Trajectory(Shown, Generic[State]):
     """A flow that was integrated, or a path: states at times, loss, error estimate, and why it
     stopped.
 
@@ -195,6 +275,8 @@ class Trajectory(Generic[State]):
     them, with their error in total variation; smooth_time, the clock of the smooth margin, and
     log_time, the logarithm of the risk's (T,); log_norms, log‖(a_j, w_j)‖ of ReLU networks (T, m).
     stats: counts and seconds of the method.
+
+    `flow(X)` gives the predictions of the last state at inputs, `flow(X, t)` those at a time.
     """
 
     times: Array
@@ -232,11 +314,41 @@ class Trajectory(Generic[State]):
                 told[key] = fields[name]
         fields["stats"] = told
 
-    def __repr__(self) -> str:
-        span = f"{len(self.times)} states, t = {self.times[0]:.4g} … {self.times[-1]:.4g}"
+    def facts(self) -> Facts:
         worst = np.max(self.error) if np.size(self.error) else np.nan
-        fall = f"loss {self.loss[0]:.3g} → {self.loss[-1]:.3g}, error about {worst:.1g}"
-        return f"Trajectory({span}, {fall}; {self.result.value})"
+        told = [
+            f"{key} {self.stats[key]}" for key in ("method", "engine", "rtol") if key in self.stats
+        ]
+        counts = [f"{len(self.events)} events"] if self.events else []
+        counts += [] if self.unique else [f"{len(self.stats['branches'])} branches"]
+        margin = (
+            ()
+            if self.margin is None
+            else (Fact("margin", f"{self.margin[0]:.4g} → {self.margin[-1]:.4g}"),)
+        )
+        lines = (
+            Fact(
+                "loss",
+                f"{self.loss[0]:.4g} → {self.loss[-1]:.4g}",
+                lambda: sparkline(self.times, self.loss, "loss over time"),
+            ),
+            *margin,
+            Fact("end", f"{self.result.value}{self._dead}"),
+            Fact(
+                "time",
+                f"{self.times[0]:.4g} … {self.times[-1]:.4g}, "
+                f"{', '.join([f'{len(self.times)} states', *counts])}",
+            ),
+            Fact("error", f"about {worst:.1g}{'; ' if told else ''}{', '.join(told)}"),
+        )
+        title, data = _asked(self.problem)
+        return Facts(f"Trajectory of {title}", (Fact("data", data), *lines))
+
+    @property
+    def _dead(self) -> str:
+        """How many neurons are off on every input in the end."""
+        dead = len(self.stats.get("dead", ()))
+        return f"; {dead} neurons are active on no input" if dead else ""
 
     @property
     def final(self) -> State:
@@ -247,6 +359,45 @@ class Trajectory(Generic[State]):
         """Whether no moment was met from which the flow could have gone another way, too;
         stats['branches'] has those."""
         return not self.stats.get("branches", ())
+
+    def __call__(self, X: ArrayLike, t: ArrayLike | None = None) -> Array:
+        """The predictions of the last state at inputs (n, d), (n,); with t those of the states at
+        that time, or at several: (times, n)."""
+        inputs, problem = matrix("X", X), self.problem
+        mirror = isinstance(problem, MirrorProblem)
+        d = problem.X.shape[1] if isinstance(problem, MirrorProblem) else problem.data.d
+        if inputs.shape[1] != d:
+            raise InputError(f"X: this flow is of inputs with {d} columns, found {inputs.shape[1]}")
+
+        def predictions(state: Any) -> Array:
+            return np.asarray(
+                inputs @ state if mirror else problem.model(state, inputs)  # type: ignore[union-attr]
+            )
+
+        if t is None:
+            return predictions(self.final)
+        if np.ndim(t) == 0:
+            return predictions(self.at(t))  # type: ignore[arg-type]
+        return np.stack([predictions(self.at(float(each))) for each in np.ravel(t)])
+
+    def plot(self) -> Any:
+        """A matplotlib figure: the loss with its phases and events, and what moved: coordinates, or
+        neurons."""
+        return drawing_room().flow_picture(self)
+
+    def animate(self, path: Any = None, *, frames: int = 60) -> Any:
+        """The flow as a film: the function and the neurons of a network on a line or in the plane,
+        the coordinates of other models.
+
+        path: where a GIF is written, whose path is returned; without it a matplotlib animation,
+        which notebooks show. frames: how many, at even drops of the loss and steps of time.
+        """
+        return drawing_room().flow_film(self, path, frames)
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset with the dimensions time, sample, and coordinate or neuron; attributes
+        say why the flow ended, by which method and rtol, and its largest error."""
+        return drawing_room().flow_table(self)
 
     def at(self, t: float) -> State:
         """The state at time t, by the flow's own dense output."""
@@ -273,9 +424,29 @@ def altered(flow: Trajectory[State], **fields: Any) -> Trajectory[State]:
     return other
 
 
-def _enclosed(objective: float, bounds: Enclosure) -> str:
-    """A number with its bounds."""
-    return f"{objective:.6g} in [{bounds.lower:.6g}, {bounds.upper:.6g}], {bounds.kind}"
+def _asked(problem: Problem | MirrorProblem) -> tuple[str, str]:
+    """The model, or the potential, and the data."""
+    if isinstance(problem, MirrorProblem):
+        n, d = problem.X.shape
+        return brief(problem.potential), f"n = {n}, d = {d}"
+    data = problem.data
+    name = f"{data.name}: " if data.name else ""
+    return brief(problem.model), f"{name}n = {data.n}, d = {data.d}"
+
+
+def _proof(gap: float, kind: str, residual: float | None = None) -> Fact:
+    """What kind of proof, and how many digits it settles."""
+
+    def drawn() -> Markup:
+        return digits_bar(gap, kind)
+
+    left = "" if residual is None else f", residual {residual:.1e}"
+    return Fact("certificate", f"{kind}, relative gap {gap:.1e}{left}", drawn)
+
+
+def bracket_of(bounds: Enclosure) -> str:
+    """Two bounds."""
+    return f"[{bounds.lower:.6g}, {bounds.upper:.6g}]"
 
 
 def _shape(value: Any) -> str:

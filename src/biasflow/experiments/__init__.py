@@ -54,7 +54,7 @@ def figure(
     id: str | Experiment,
     preset: str = "quick",
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     engine: Engine | None = None,
 ) -> xarray.Dataset:
     """The data of a figure: its sweep, summarised. `draw` gives the picture.

@@ -153,11 +153,13 @@ def _projected(
     if not isinstance(model, MirrorModel):
         raise RefusedError(f"limit: {no_mirror_form(model)}; {KNOWN}")
     if start is None:
-        return bregman_projection(
+        found = bregman_projection(
             model.potential(scale=scale, log_scale=log_scale), model.features(data.X), data.y
         )
+        return dataclasses.replace(found, predictor=model.predictions_of)
     form = model.mirror_form(model.checked(start, data.d), loss, data.n)
     if isinstance(form, str):
         raise RefusedError(f"limit: {form}")
     _, potential = form.potential.unscaled()
-    return bregman_projection(potential, model.features(data.X), data.y, form.beta0)
+    found = bregman_projection(potential, model.features(data.X), data.y, form.beta0)
+    return dataclasses.replace(found, predictor=model.predictions_of)

@@ -24,6 +24,7 @@ from .matrix_norms import min_frobenius_norm, min_nuclear_norm
 from .neurons import f1_max_margin, f2_max_margin, min_norm_interpolator
 from .neurons.labelled_inputs import BIASES, without_bias
 from .norms import min_l1, min_l2
+from .predicting import affine
 
 Solver = Callable[..., Limit[Any]]
 ROUNDED = 4 * float(np.finfo(float).eps)
@@ -59,9 +60,7 @@ def min_norm(
     solvers: Mapping[str, Solver] = {"l1": min_l1, "l2": min_l2, "relu": min_norm_interpolator}
     if norm not in solvers:
         raise unknown("norm", norm, [*solvers, "frobenius", "nuclear"])
-    if norm in ("l1", "l2") and "bias" in options:
-        inputs = _linear_inputs(inputs, options.pop("bias"))
-    return solvers[norm](inputs, targets, **options)
+    return _solved(solvers, norm, inputs, targets, options)
 
 
 def max_margin(
@@ -92,15 +91,22 @@ def max_margin(
     }
     if norm not in solvers:
         raise unknown("norm", norm, list(solvers))
-    if norm in ("l1", "l2") and "bias" in options:
-        inputs = _linear_inputs(inputs, options.pop("bias"))
-    return solvers[norm](inputs, targets, **options)
+    return _solved(solvers, norm, inputs, targets, options)
 
 
-def _linear_inputs(X: Array, bias: str) -> Array:
-    """What linear functions see: the inputs, whose last column is one, or to which it is added."""
+def _solved(
+    solvers: Mapping[str, Solver], norm: str, X: Array, y: Array, options: dict[str, Any]
+) -> Limit[Any]:
+    """By the solver of that name; linear functions see inputs whose last column is one, or to which
+    it is added."""
+    if norm not in ("l1", "l2") or "bias" not in options:
+        return solvers[norm](X, y, **options)
+    bias = options.pop("bias")
     inputs = without_bias(X, bias, BIASES)
-    return augmented(inputs) if bias == "append" else X
+    if bias != "append":
+        return solvers[norm](X, y, **options)
+    found = solvers[norm](augmented(inputs), y, **options)
+    return dataclasses.replace(found, predictor=affine)
 
 
 def _read(verb: str, X: ArrayLike | Dataset, y: ArrayLike | None) -> tuple[ArrayLike, ArrayLike]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.arguments import Array, instance, one_of, positive_float, positive_int, real_array
+from .._core.facts import params_card, params_in_words
 from .._core.starts import positive_scale
 from ..errors import InputError, RefusedError, ScaleError
 from .model import Model, fit_dimension
@@ -32,6 +33,12 @@ class DeepParams(NamedTuple):
 
     weights: tuple[Any, ...]
     biases: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return params_in_words(self)
+
+    def _repr_html_(self) -> str:
+        return params_card(self)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, log_of_scale, positive_int
+from .._core.facts import params_card, params_in_words
 from .._core.former_names import renamed
 from .._core.starts import read_scale
 from ..errors import InputError, ScaleError
@@ -25,6 +26,12 @@ class DiagonalParams(NamedTuple):
 
     plus: Array
     minus: Array
+
+    def __repr__(self) -> str:
+        return params_in_words(self)
+
+    def _repr_html_(self) -> str:
+        return params_card(self)
 
 
 @dataclass(frozen=True)

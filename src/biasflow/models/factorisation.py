@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.arguments import Array, matrix_shape, one_of, positive_int
+from .._core.facts import params_card, params_in_words
 from .._core.former_names import renamed
 from .._core.starts import positive_scale
 from ..errors import InputError
@@ -23,6 +24,12 @@ class FactorParams(NamedTuple):
 
     U: Array
     V: Array
+
+    def __repr__(self) -> str:
+        return params_in_words(self)
+
+    def _repr_html_(self) -> str:
+        return params_card(self)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from .._core.arguments import (
     positive_int,
     vector,
 )
+from .._core.facts import params_card, params_in_words
 from .._core.former_names import renamed
 from .._core.problems import MirrorProblem, Problem
 from .._core.starts import read_scale
@@ -54,6 +55,12 @@ class FixedDirectionsParams(NamedTuple):
 
     a: Array
     b: Array
+
+    def __repr__(self) -> str:
+        return params_in_words(self)
+
+    def _repr_html_(self) -> str:
+        return params_card(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,6 +107,10 @@ class PredictorModel(Model):
         """The design (n, p) in which the model is linear: X itself."""
         return X
 
+    def predictions_of(self, predictor: Any, X: Any) -> Any:
+        """What an effective predictor gives at inputs, (n,)."""
+        return self.features(X) @ np.ravel(predictor)
+
     @abstractmethod
     def linearised(self, params: Any, direction: Any) -> Any:
         """Derivative of the effective predictor at the parameters along a direction of the same

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, labels, matrix, real_array
+from .._core.markup import card
 from ..errors import InputError
 
 UNIT_NORM_TOLERANCE = 1e-9
@@ -28,6 +29,16 @@ class Particles(NamedTuple):
     directions: Array
     signs: Array
     log_masses: Array
+
+    def __repr__(self) -> str:
+        k, d = np.shape(self.directions)[-2:]
+        return f"Particles({k} neurons in dimension {d}; log of the mass {self.log_norm:.4g})"
+
+    def _repr_html_(self) -> str:
+        k, d = np.shape(self.directions)[-2:]
+        plus = int(np.sum(self.signs > 0))
+        rows = [("neurons", f"{k} in dimension {d}, {plus} of them positive")]
+        return card("Particles", [*rows, ("log of the mass", f"{self.log_norm:.6g}")])
 
     @property
     def masses(self) -> Array:

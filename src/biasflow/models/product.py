@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, log_of_scale
+from .._core.facts import params_card, params_in_words
 from .._core.former_names import renamed
 from ..losses import SquareLoss
 from ..potentials import Hypentropy, Potential
@@ -22,6 +23,12 @@ class ProductParams(NamedTuple):
 
     u: Array
     v: Array
+
+    def __repr__(self) -> str:
+        return params_in_words(self)
+
+    def _repr_html_(self) -> str:
+        return params_card(self)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, labels, positive_int
+from .._core.facts import params_card, params_in_words
 from .._core.starts import positive_scale
 from .model import Model, fit_dimension, read_params
 
@@ -22,6 +23,12 @@ class SignedTwoLayerParams(NamedTuple):
     """Neurons W (m, d); a bias is a constant column of the inputs."""
 
     W: Array
+
+    def __repr__(self) -> str:
+        return params_in_words(self)
+
+    def _repr_html_(self) -> str:
+        return params_card(self)
 
 
 @dataclass(frozen=True, eq=False)

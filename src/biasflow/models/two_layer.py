@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.arguments import Array, one_of, positive_float, positive_int, vector
+from .._core.facts import params_card, params_in_words
 from .._core.starts import positive_scale
 from ..errors import InputError
 from .model import Model, fit_dimension, read_params
@@ -25,6 +26,12 @@ class TwoLayerParams(NamedTuple):
 
     a: Array
     W: Array
+
+    def __repr__(self) -> str:
+        return params_in_words(self)
+
+    def _repr_html_(self) -> str:
+        return params_card(self)
 
 
 @dataclass(frozen=True)

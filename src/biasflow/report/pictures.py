@@ -7,13 +7,13 @@ import base64
 import hashlib
 import io
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..experiments.experiment import Experiment
+from ..pictures.movies import gif
 from ..sweeps import Store
 from ..sweeps.versions import installed_version, roots_of
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import xarray
 
 DPI = 150
-MOVIE_DPI = 80
-FRAMES_A_SECOND = 6
 
 
 def file_name(id: str) -> str:
@@ -52,44 +50,6 @@ def png(figure: Any) -> bytes:
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
     return buffer.getvalue()
-
-
-def gif(animation: Any) -> bytes:
-    """A matplotlib animation as a GIF that repeats for ever. Its attribute `last_frame_repeats`, if
-    it has one, says for how many frames more the last one stays."""
-    from matplotlib.animation import PillowWriter
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    class Drawn(PillowWriter):
-        """Takes frames as the animation draws them, where `savefig` draws each twice more."""
-
-        _frames: list[Any]
-
-        def setup(self, fig: Any, outfile: Any, dpi: float | None = None) -> None:
-            super().setup(fig, outfile, dpi)
-            if type(fig.canvas) is not FigureCanvasAgg:  # others may draw later
-                FigureCanvasAgg(fig)
-            fig.set_dpi(self.dpi)
-
-        def grab_frame(self, **options: Any) -> None:
-            canvas: Any = self.fig.canvas
-            pixels = np.asarray(canvas.buffer_rgba())
-            self._frames.append(Image.fromarray(pixels[..., :3]))
-
-        def finish(self) -> None:
-            stays = [1] * len(self._frames)
-            stays[-1] += getattr(animation, "last_frame_repeats", 0)
-            first, *others = self._frames
-            durations = [stay * 1000 // FRAMES_A_SECOND for stay in stays]
-            first.save(
-                self.outfile, save_all=True, append_images=others, duration=durations, loop=0
-            )
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "movie.gif"
-        animation.save(path, writer=Drawn(fps=FRAMES_A_SECOND), dpi=MOVIE_DPI)
-        return path.read_bytes()
 
 
 def pictures(

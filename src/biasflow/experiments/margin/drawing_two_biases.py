@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.look import COLOURS, MUTED, titled
-from ..relu.movies import movie, sheet
+from ...pictures.movies import movie, sheet
 from .planes import legend, plane_panel, stacked
 
 if TYPE_CHECKING:

@@ -7,45 +7,38 @@ animations are the same pictures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._core.look import COLOURS, MARK, MUTED, panels, titled
-from .movies import movie, sheet
+from ...pictures.line_panels import (
+    EVERY,
+    SIGNS,
+    LineFrames,
+    function_panel,
+    legend_below,
+    plane_panel,
+)
+from ...pictures.movies import movie, sheet
 from .running import ITERATION
 
 if TYPE_CHECKING:
     import xarray
 
-    from ..._core.arguments import Array
-
-Show = Callable[[int], None]
-Overlays = Sequence[tuple[str, str, str, str]]
+References = Sequence[tuple[str, str, str, str]]
 """Reference functions: variable, label, colour, line style."""
-EVERY = slice(None)
 
-SIGNS = ((1, "neurons with a > 0", COLOURS[0]), (-1, "neurons with a < 0", COLOURS[1]))
-FUNCTION = COLOURS[2]
-STAR: dict[str, Any] = {
-    "linestyle": "none",
-    "marker": "*",
-    "markersize": 9,
-    "markeredgecolor": "white",
-    "markeredgewidth": 0.4,
-}
-RING: dict[str, Any] = {
-    "linestyle": "none",
-    "marker": "o",
-    "markersize": 10,
-    "markerfacecolor": "none",
-}
-INNER_RADIUS = 0.15
-"""Radius of the smallest neuron in the plane."""
-WIDE_RANGE = 1e2
-"""Ratio of norms above which the plane has a logarithmic radius."""
-OUTER_TEXT = {"fontsize": 6.5, "color": MUTED, "ha": "center", "va": "center"}
+
+def frames_of(run: xarray.Dataset) -> LineFrames:
+    """One seed of a figure, frame by frame."""
+    names = ("input", "label", "x", "function", "a", "W", "pinned", "direction")
+    return LineFrames(*(run[name].values for name in names))
+
+
+def _drawn(run: xarray.Dataset, references: References) -> list[tuple[Any, str, str, str]]:
+    return [(run[name].values, label, colour, style) for name, label, colour, style in references]
 
 
 def typical(summary: xarray.Dataset) -> int:
@@ -56,153 +49,6 @@ def typical(summary: xarray.Dataset) -> int:
     """
     values = summary["left_second" if np.any(summary["direction"]) else "lazy_distance"].values
     return int(np.nanargmin(np.abs(values - np.nanmedian(values))))
-
-
-def function_panel(
-    axis: Any, run: xarray.Dataset, overlays: Overlays = (), room: slice = EVERY
-) -> Show:
-    """h against x with the data, and each neuron as a star at its kink −bias/w, as high as a (B,
-    figs. 2, 4, 5).
-
-    room: the frames for which the panel has room.
-    """
-    x, y = run["input"].values, run["label"].values
-    for name, label, colour, style in overlays:
-        axis.plot(run["x"], run[name], color=colour, linestyle=style, linewidth=1.4, label=label)
-    (line,) = axis.plot([], [], color=FUNCTION, linewidth=2, label="function h")
-    axis.plot(x, y, "o", color="black", markersize=5.5, zorder=5, label="data")
-    drawn = {
-        sign: axis.plot([], [], color=colour, zorder=4, label=label, **STAR)[0]
-        for sign, label, colour in SIGNS
-    }
-    (pinned,) = axis.plot([], [], color=COLOURS[4], zorder=6, **RING)
-    margin = 0.28 * np.ptp(x)
-    axis.set(
-        xlim=(np.min(x) - margin, np.max(x) + margin),
-        ylim=_heights(run.isel(frame=room)),
-        xlabel="x",
-    )
-
-    def show(k: int) -> None:
-        a, W = run["a"].values[k], run["W"].values[k]
-        line.set_data(run["x"].values, run["function"].values[k])
-        with np.errstate(divide="ignore"):
-            kink = -W[:, 1] / W[:, 0]
-        for sign, artist in drawn.items():
-            artist.set_data(kink[a * sign > 0], a[a * sign > 0])
-        rings = run["pinned"].values[k]
-        pinned.set_data(kink[rings], a[rings])
-
-    return show
-
-
-def _heights(run: xarray.Dataset) -> tuple[float, float]:
-    """Room for the labels, the functions where the data are, and the neurons."""
-    drawn = run["function"].sel(x=slice(float(run["input"].min()), float(run["input"].max())))
-    values = [run["label"].values, drawn.values.ravel(), run["a"].values.ravel()]
-    least, most = min(map(np.min, values)), max(map(np.max, values))
-    pad = 0.1 * (most - least)
-    return float(least - pad), float(most + pad)
-
-
-def plane_panel(axis: Any, run: xarray.Dataset, targets: bool = True) -> Show:
-    """Each neuron in the plane (w, bias); the radius is log‖w‖ where norms grow by decades, else
-    ‖w‖."""
-    W = run["W"].values
-    norms = np.linalg.norm(W, axis=2)
-    low, high = float(np.min(norms[0])), float(np.max(norms))
-    logarithmic = high > WIDE_RANGE * low
-    axis.set(
-        aspect="equal",
-        xlim=(-1.12, 1.12),
-        ylim=(-1.12, 1.12),
-        xticks=[],
-        yticks=[],
-        xlabel="w",
-        ylabel="bias",
-    )
-    axis.grid(False)
-    axis.spines[:].set_visible(False)
-    for k, x in enumerate(run["input"].values):
-        along = np.array([1.0, -x]) / np.hypot(1.0, x)  # ⟨w, (x, 1)⟩ = 0
-        label = "gates switch: ⟨w, x⟩ = 0" if k == 0 else None
-        axis.plot(
-            *np.outer([-1.1, 1.1], along).T, color=MUTED, linewidth=0.8, linestyle=":", label=label
-        )
-    _circles(axis, low, high, logarithmic)
-    if targets:
-        _rays(axis, run)
-    else:
-        start, end = (_place(W[k], low, high, logarithmic) for k in (0, -1))
-        axis.plot(*np.stack([start, end], axis=1).T, color=MUTED, linewidth=0.7)
-        axis.plot(
-            *start.T,
-            "o",
-            color=MUTED,
-            markersize=5,
-            markerfacecolor="none",
-            label="start, and the way to the end",
-        )
-    drawn = {
-        sign: axis.plot([], [], color=colour, zorder=4, **STAR)[0] for sign, _, colour in SIGNS
-    }
-    label = "slides: a gate stays at zero" if np.any(run["pinned"]) else None
-    (pinned,) = axis.plot([], [], color=COLOURS[4], zorder=5, label=label, **RING)
-
-    def show(k: int) -> None:
-        a, place = run["a"].values[k], _place(W[k], low, high, logarithmic)
-        for sign, artist in drawn.items():
-            artist.set_data(*place[a * sign > 0].T)
-        pinned.set_data(*place[run["pinned"].values[k]].T)
-
-    return show
-
-
-def _place(W: Array, low: float, high: float, logarithmic: bool) -> Array:
-    norms = np.linalg.norm(W, axis=1, keepdims=True)
-    share = np.log(norms / low) / np.log(high / low) if logarithmic else norms / high
-    place: Array = (
-        W
-        / norms
-        * (INNER_RADIUS + (1 - INNER_RADIUS) * np.clip(share, 0, 1) if logarithmic else share)
-    )
-    return place
-
-
-def _circles(axis: Any, low: float, high: float, logarithmic: bool) -> None:
-    if not logarithmic:
-        return
-    decades = np.arange(np.ceil(np.log10(low)) + 1, np.floor(np.log10(high)) + 1)
-    turn = np.linspace(0, 2 * np.pi, 121)
-    for decade in decades[:: max(1, len(decades) // 2)]:
-        radius = INNER_RADIUS + (1 - INNER_RADIUS) * np.log(10.0**decade / low) / np.log(high / low)
-        axis.plot(
-            radius * np.cos(turn), radius * np.sin(turn), color=MUTED, linewidth=0.5, alpha=0.6
-        )
-        axis.text(
-            0,
-            -radius,
-            f"1e{decade:.0f}",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
-            **OUTER_TEXT,
-        )
-
-
-def _rays(axis: Any, run: xarray.Dataset) -> None:
-    """Where early alignment turns neurons, with the colour of their sign."""
-    for sign, _, colour in SIGNS:
-        chosen = (np.sign(run["a"].values[0]) == sign) & np.any(
-            run["direction"].values != 0, axis=1
-        )
-        for u in np.unique(np.round(run["direction"].values[chosen], 6), axis=0):
-            axis.plot(
-                [0, 1.08 * u[0]],
-                [0, 1.08 * u[1]],
-                color=colour,
-                linewidth=4,
-                alpha=0.22,
-                solid_capstyle="butt",
-            )
 
 
 def loss_panel(
@@ -255,22 +101,14 @@ def states(
 ) -> None:
     """Columns of function and plane, one a moment."""
     places = {int(frame): k for k, frame in enumerate(run["frame"].values)}
+    frames = frames_of(run)
     for column, (iteration, text) in enumerate(wanted.items()):
         upper, lower = axes[f"function {column}"], axes[f"plane {column}"]
-        function_panel(upper, run, **options)(places[iteration])
-        plane_panel(lower, run)(places[iteration])
+        function_panel(upper, frames, **options)(places[iteration])
+        plane_panel(lower, frames)(places[iteration])
         titled(upper, f"{text}\niteration {iteration:,}")
     axes["function 0"].set_ylabel("h(x);  a of each neuron at its kink")
-    _legend(figure, axes["function 0"], axes["plane 0"], ncols=7, fontsize=8)
-
-
-def _legend(figure: Any, *axes: Any, **options: Any) -> None:
-    """One legend for several panels, below them."""
-    labelled = [
-        pair for axis in axes for pair in zip(*axis.get_legend_handles_labels(), strict=True)
-    ]
-    handles, labels = zip(*labelled, strict=True)
-    figure.legend(handles, labels, loc="outside lower center", frameon=False, **options)
+    legend_below(figure, axes["function 0"], axes["plane 0"], ncols=7, fontsize=8)
 
 
 MOMENTS2 = {0: "start", 4000: "aligned", 8000: "positive label fitted", 15000: "both labels fitted"}
@@ -361,7 +199,7 @@ def draw_fig4(summary: xarray.Dataset) -> Any:
     ]
     figure, axes = sheet(rows, 16, 10.2, [1, 1, 0.95])
     run = summary.isel(seed=typical(summary))
-    states(figure, axes, run, MOMENTS4, overlays=[LEAST])
+    states(figure, axes, run, MOMENTS4, overlays=_drawn(run, [LEAST]))
     loss_panel(axes["loss"], summary, {at: f"B: {text}" for at, text in MOMENTS4.items() if at > 0})
     saddle_line(axes["loss"], float(run["saddle_loss"]), "")
     axes["loss"].legend(fontsize=8, loc="center right")
@@ -399,9 +237,11 @@ def draw_fig5(summary: xarray.Dataset) -> Any:
     figure, axes = sheet(rows, 17, 4.6)
     run = summary.isel(seed=typical(summary))
     last = run.sizes["frame"] - 1
-    function_panel(axes["function 0"], run, room=slice(0, 1))(0)
-    function_panel(axes["function 1"], run, [LAZY, LEAST], room=slice(last, None))(last)
-    plane_panel(axes["plane"], run, targets=False)(last)
+    frames = frames_of(run)
+    function_panel(axes["function 0"], frames, room=slice(0, 1))(0)
+    end = _drawn(run, [LAZY, LEAST])
+    function_panel(axes["function 1"], frames, end, room=slice(last, None))(last)
+    plane_panel(axes["plane"], frames, targets=False)(last)
     far = (
         f"{float(run['lazy_distance']):.1f}‖h‖ from the kernel's, "
         f"{float(run['rich_distance']):.1f}‖h‖ from min norm"
@@ -411,7 +251,7 @@ def draw_fig5(summary: xarray.Dataset) -> Any:
         "function 1": f"end, iteration {int(run['frame'][-1]):,}\n{far}",
     }.items():
         titled(axes[name], text)
-    _legend(figure, axes["function 1"], axes["plane"], ncols=8, fontsize=8)
+    legend_below(figure, axes["function 1"], axes["plane"], ncols=8, fontsize=8)
     titled(axes["plane"], f"weights move by {float(run['moved']):.0%} of their size")
     loss_panel(axes["loss"], summary, {})
     axes["loss"].set(xscale="log", yscale="log", xlim=(5, None))
@@ -421,16 +261,20 @@ def draw_fig5(summary: xarray.Dataset) -> Any:
 
 
 def animate(
-    summary: xarray.Dataset, overlays: Overlays = (), targets: bool = True, room: slice = EVERY
+    summary: xarray.Dataset,
+    references: References = (),
+    targets: bool = True,
+    room: slice = EVERY,
 ) -> Any:
     """The function and the neurons of the shown seed through the frames."""
     figure, axes = sheet([["function", "plane"]], 8.4, 4.4)
     run = summary.isel(seed=typical(summary))
+    frames = frames_of(run)
     show_function, show_plane = (
-        function_panel(axes["function"], run, overlays, room),
-        plane_panel(axes["plane"], run, targets),
+        function_panel(axes["function"], frames, _drawn(run, references), room),
+        plane_panel(axes["plane"], frames, targets),
     )
-    _legend(figure, axes["function"], axes["plane"], ncols=3, fontsize=7)
+    legend_below(figure, axes["function"], axes["plane"], ncols=3, fontsize=7)
     title = axes["function"].set_title(" ", fontsize=9.5, loc="left")
 
     def show(k: int) -> None:

@@ -12,6 +12,7 @@ from ...data import five_points, two_points
 from ...diagnostics import kinks
 from ...limits import kernel_interpolator, min_norm_interpolator, tangent_kernel, variation_norm
 from ...models import TwoLayer, TwoLayerParams
+from ...pictures.neuron_marks import early_directions, sliding
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
 from ..told_numbers import told
@@ -24,7 +25,7 @@ from .drawing_lines import (
     draw_fig4,
     draw_fig5,
 )
-from .running import early_directions, flow_at, misalignment, sliding, turning_points
+from .running import flow_at, misalignment, turning_points
 
 if TYPE_CHECKING:
     import xarray

@@ -1,26 +1,22 @@
-"""What B's figures share: the authors' clock, the flow, which neurons slide, and when the loss
-falls."""
+"""What B's figures share: the authors' clock, the flow, and when the loss falls."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..._core.arguments import Array, Mask, instance
-from ..._core.problems import Dataset, Problem
+from ..._core.arguments import Array, Mask
+from ..._core.problems import Dataset
 from ..._core.results import Trajectory
-from ...flows import early_alignment, gradient_flow
+from ...flows import gradient_flow
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
+from ...pictures.neuron_marks import LEFT_SHARE
 
 ITERATION = 2e-3
 """Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's
 loss."""
 DONE_LOSS = 1e-3
 """Loss, relative to its start, at which a figure looks finished."""
-LEFT_SHARE = 0.1
-"""Share of the loss whose fall marks leaving a saddle, as in `bf.diagnostics.phases`."""
-EARLY_SIZE = 0.01
-"""Size of h at the start, relative to the labels, up to which there is an early phase."""
 LEAST_SADDLE_LOSS = 0.05
 """Loss, relative to its start, below which no saddle is looked for."""
 
@@ -28,22 +24,6 @@ LEAST_SADDLE_LOSS = 0.05
 def flow_at(data: Dataset, model: TwoLayer, start: TwoLayerParams, iterations: Array) -> Trajectory:
     """B's flow, saved at the times of these iterations of the authors' code."""
     return gradient_flow(model, data, SquareLoss("half-mean"), start, times=ITERATION * iterations)
-
-
-def sliding(flow: Trajectory, times: Array, neurons: int, samples: int) -> Mask:
-    """Which pre-activations slide along zero at these increasing times, (times, neurons,
-    samples)."""
-    state, table, k = (
-        np.zeros((neurons, samples), dtype=bool),
-        np.zeros((len(times), neurons, samples), dtype=bool),
-        0,
-    )
-    for event in sorted(flow.events, key=lambda event: event.time):
-        while k < len(times) and times[k] < event.time:
-            table[k], k = state, k + 1
-        state[event.neuron, event.sample] = event.kind == "slide in"
-    table[k:] = state
-    return table
 
 
 def turning_points(flow: Trajectory) -> dict[str, float]:
@@ -78,26 +58,6 @@ def turning_points(flow: Trajectory) -> dict[str, float]:
 def _first(true: Mask) -> int:
     """The first place that is true; one is."""
     return int(np.argmax(true))
-
-
-def early_directions(flow: Trajectory) -> Array:
-    """Where early alignment turns each neuron that has grown when the first saddle is left, (m, d);
-    zero for all others.
-
-    All zero where there is no early phase: the start already matters beside the labels.
-    """
-    problem = instance("flow.problem", flow.problem, Problem)
-    data, start = problem.data, problem.start
-    directions = np.zeros_like(start.W)
-    if np.max(np.abs(problem.model(start, data.X))) > EARLY_SIZE * np.max(np.abs(data.y)):
-        return directions
-    escaped = min(
-        _first(np.append(flow.loss <= (1 - LEFT_SHARE) * flow.loss[0], True)), len(flow.loss) - 1
-    )
-    grown = np.flatnonzero(np.abs(flow.states.a[escaped]) > np.abs(start.a))
-    aligned = early_alignment(data, TwoLayerParams(start.a[grown], start.W[grown]))
-    directions[grown] = np.where(aligned.rates[:, None] > 0, aligned.directions, 0.0)
-    return directions
 
 
 def misalignment(flow: Trajectory, directions: Array) -> Array:

@@ -13,11 +13,12 @@ from ..._core.look import COLOURS, MARK, MUTED, panels, titled
 from ...data import gaussian_teacher
 from ...diagnostics import clusters
 from ...models import TwoLayer
+from ...pictures.movies import movie, sheet
+from ...pictures.neuron_marks import early_directions, sliding
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
 from ..told_numbers import told
-from .movies import movie, sheet
-from .running import early_directions, flow_at, misalignment, sliding, turning_points
+from .running import flow_at, misalignment, turning_points
 
 if TYPE_CHECKING:
     import xarray

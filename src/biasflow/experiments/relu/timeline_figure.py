@@ -15,10 +15,10 @@ from ...diagnostics import phases
 from ...flows import gradient_flow, saddle_limit
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
+from ...pictures.movies import sheet
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
 from ..told_numbers import told
-from .movies import sheet
 
 if TYPE_CHECKING:
     import xarray

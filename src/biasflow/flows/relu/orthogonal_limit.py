@@ -12,6 +12,7 @@ from ..._core.former_names import renamed
 from ..._core.problems import Dataset, dataset
 from ..._core.results import Certificate, Limit
 from ...errors import AssumptionError, ConvergenceError, ScaleError
+from ...limits.predicting import relu_network
 from ...limits.rounding import kind_of, outward
 from ...losses import SquareLoss
 from ...models import TwoLayerParams
@@ -84,7 +85,8 @@ def saddle_limit(data: Dataset, start: TwoLayerParams) -> Limit[TwoLayerParams]:
     certificate = Certificate(*bounds, residual, kind_of(*bounds, "closed-form"))
     objective = float(np.ldexp(np.sum(a**2) + np.sum(W**2), 2 * states))
     value = TwoLayerParams(np.ldexp(a, states), np.ldexp(W, states))
-    return Limit(value, objective, certificate, {name: tuple(pair) for name, pair in stats.items()})
+    told = {name: tuple(pair) for name, pair in stats.items()}
+    return Limit(value, objective, certificate, told, predictor=relu_network)
 
 
 def _units(data: Dataset) -> tuple[int, int]:

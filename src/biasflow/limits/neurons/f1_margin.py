@@ -17,6 +17,7 @@ from ..._core.results import Certificate, Limit
 from ..._numerics.exact_sums import as_integers
 from ...models import Particles
 from ..hard_margins import nearest_weights
+from ..predicting import without_column
 from ..rational_games import LineBracket, line_bracket
 from .best_neuron import SearchOracle, exact_effort, in_units
 from .column_generation import Effort, LevelBracket, generate
@@ -78,8 +79,11 @@ def f1_max_margin(
         positive_int("key", key, least=0),
     )
     data = read_labelled(without_bias(X, bias), y)
-    if data.conflict is not None:
-        return _zero(data)
+    found = _zero(data) if data.conflict is not None else _largest(data, gap, time_s, key)
+    return replace(found, predictor=without_column) if bias == "column" else found
+
+
+def _largest(data: Labelled, gap: float, time_s: float, key: int) -> Limit[Particles]:
     began = time.monotonic()
     found = as_limit(margin_bracket(data, gap, time_s, key), data, gap)
     if found.certificate.kind == "exact" or data.rows.shape[1] > 2:

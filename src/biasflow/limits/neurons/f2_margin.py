@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...errors import InputError
 from ...models import augmented
 from ..hard_margins import OUTWARD, UNIT, certificate_of, l2_max_margin, statistics_of
 from ..hull import HullBracket
+from ..predicting import without_column
 from .arc_cosine import f2_bracket
 from .kernel_classifiers import ACTIVATIONS, FeatureClassifier, KernelClassifier, activate
 from .labelled_inputs import Labelled, read_labelled, without_bias
@@ -56,6 +58,13 @@ def f2_max_margin(
     key, time_s = positive_int("key", key, least=0), positive_float("time_s", time_s)
     X = without_bias(X, bias)
     y = labels("y", y, X.shape[0])
+    found = _largest(X, y, activation, features, key, time_s)
+    return dataclasses.replace(found, predictor=without_column) if bias == "column" else found
+
+
+def _largest(
+    X: Array, y: Array, activation: str, features: Any, key: int, time_s: float
+) -> Limit[Any]:
     data = read_labelled(X, y)
     directions = None if features is None else _first_layer(features, X.shape[1] + 1, len(X), key)
     if data.conflict is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..._core.arguments import Array, label_size, positive_float, positive_int, 
 from ..._core.results import Certificate, Limit
 from ...errors import ConvergenceError
 from ...models import TwoLayerParams, augmented
+from ..predicting import relu_network, relu_network_with_bias
 from ..rounding import WIDE
 from .best_neuron import Oracle, SearchOracle
 from .column_generation import Effort, LevelBracket, generate
@@ -67,7 +69,13 @@ def min_norm_interpolator(
     that no network fits (InconsistentError names the samples)."""
     X, y = system(X, y)
     without = without_bias(X, bias, ("none", "column", "append"))
-    X = augmented(without) if bias == "append" else X
+    if bias == "append":
+        found = _least(augmented(without), y, gap, time_s, key)
+        return dataclasses.replace(found, predictor=relu_network_with_bias)
+    return _least(X, y, gap, time_s, key)
+
+
+def _least(X: Array, y: Array, gap: float, time_s: float, key: int) -> Limit[TwoLayerParams]:
     gap, time_s, key = (
         positive_float("gap", gap),
         positive_float("time_s", time_s),
@@ -77,7 +85,8 @@ def min_norm_interpolator(
     if samples.size == 0:
         empty = TwoLayerParams(np.zeros(0), np.zeros((0, X.shape[1])))
         stats = _stats(samples, "zero", np.zeros(samples.targets.size), 0, (True, True))
-        return Limit(empty, 0.0, Certificate(0.0, 0.0, 0.0, "closed-form"), stats)
+        proof = Certificate(0.0, 0.0, 0.0, "closed-form")
+        return Limit(empty, 0.0, proof, stats, predictor=relu_network)
     if _orthogonal(samples):
         return _closed_form(samples, X, y)
     method, found, unique = _generated(samples, gap, time_s, key)
@@ -183,7 +192,8 @@ def _limit(
     narrow = narrow and residual <= WIDE
     if not narrow:  # what is not known to be a minimum says nothing about others
         kind, stats = "bound", {**stats, "unique": None, "unique_measure": None}
-    return Limit(params, objective, Certificate(*bounds, residual, kind), stats)
+    proof = Certificate(*bounds, residual, kind)
+    return Limit(params, objective, proof, stats, predictor=relu_network)
 
 
 def _stats(

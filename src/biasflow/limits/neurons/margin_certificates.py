@@ -27,7 +27,7 @@ ON_MARGIN = 1e-9
 """Relative distance from the margin at which a sample still counts as on it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MarginCertificate(Enclosure):
     """A measure ν of mass one with weights p in the simplex, and how far they are from C,
     Proposition 12.

@@ -11,6 +11,7 @@ from ..._core.results import Certificate, Limit
 from ...errors import ConvergenceError, InputError
 from ...models import augmented
 from ..matrix_games import solve_game
+from ..predicting import squared_relus
 
 ROUNDS = 200
 FIRST = 64
@@ -46,7 +47,11 @@ def squared_f1_max_margin(
             kept = np.flatnonzero(game.a)
             value = (u[kept % angles.size], np.where(kept < angles.size, 1.0, -1.0), game.a[kept])
             return Limit(
-                value, game.lower, Certificate(game.lower, gain, 0.0, "exact"), {"weights": game.p}
+                value,
+                game.lower,
+                Certificate(game.lower, gain, 0.0, "exact"),
+                {"weights": game.p},
+                predictor=squared_relus,
             )
         angles = np.append(angles, best)
     raise ConvergenceError(

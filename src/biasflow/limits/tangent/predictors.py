@@ -174,7 +174,10 @@ def tangent_kernel_limit(model: Model, data: Dataset, start: Any) -> Limit[Any]:
     misfit = model.features(data.X) @ np.ravel(value) - data.y
     residual = float(np.max(np.abs(misfit))) / label_size(data.y)
     return dataclasses.replace(
-        found, value=value, certificate=dataclasses.replace(found.certificate, residual=residual)
+        found,
+        value=value,
+        certificate=dataclasses.replace(found.certificate, residual=residual),
+        predictor=model.predictions_of,
     )
 
 

@@ -1,0 +1,17 @@
+"""Records as pictures, films and labelled arrays: what `.plot()`, `.animate()` and `.to_xarray()`
+give."""
+
+from .films import flow_film
+from .flow_pictures import flow_picture
+from .labelled_arrays import flow_table, limit_table
+from .limit_pictures import certificate_picture, data_picture, limit_picture
+
+__all__ = [
+    "certificate_picture",
+    "data_picture",
+    "flow_film",
+    "flow_picture",
+    "flow_table",
+    "limit_picture",
+    "limit_table",
+]
