@@ -12,8 +12,10 @@ from biasflow.errors import UnknownNameError
 from biasflow.experiments.experiment import Reading, Reported
 from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
 from biasflow.report.entries import PAPERS, FigureEntry
-from biasflow.sweeps import Processes, Store
+from biasflow.report.side_by_side import settle_pictures
+from biasflow.sweeps import Processes, Serial, Store
 from biasflow.sweeps.grids import Grid
+from biasflow.sweeps.kept import Kept
 from biasflow.theory import Check, Verdict
 
 PNG_SIGNATURE = b"\x89PNG"
@@ -365,3 +367,22 @@ def test_verdicts_of_other_processes_are_those_of_this_one(tmp_path, monkeypatch
     assert {k: v.checks for k, v in mine.verdicts.items()} == {
         k: v.checks for k, v in theirs.verdicts.items()
     }
+
+
+def test_figures_drawn_beside_sweeps_are_those_of_this_process(tmp_path, monkeypatch):
+    """Also from the store, and with what they cost at the end of the page."""
+    monkeypatch.undo()
+    one = reproduce(tmp_path / "one", "quick", only="R/fig4")
+    store, made = Store(tmp_path / "store"), []
+    monkeypatch.setattr(
+        "biasflow.report.side_by_side.settle_pictures",
+        lambda **setting: made.append(setting["id"]) or settle_pictures(**setting),
+    )
+    for _ in range(2):
+        with Kept(Serial()) as engine:
+            two = reproduce(tmp_path / "two", "quick", store, None, "R/fig4", engine)
+        assert two.figures[0].image == one.figures[0].image
+        assert two.figures[0].numbers == one.figures[0].numbers
+        _, text, _ = read_page(tmp_path / "two")
+        assert "What it cost" in text and text.endswith("100%")
+    assert made == ["R/fig4"] and (tmp_path / "two" / "figures" / "R-fig4.png").exists()

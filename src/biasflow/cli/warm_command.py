@@ -75,13 +75,14 @@ class Family:
 
 
 FAMILIES = {
-    "relu": Family(_relu, 90),
-    "dual": Family(_dual, 25),
-    "f1": Family(_f1, 10),
-    "margin": Family(_margin, 5),
-    "ascent": Family(_ascent, 5),
+    "relu": Family(_relu, 42),
+    "dual": Family(_dual, 16),
+    "f1": Family(_f1, 7),
+    "margin": Family(_margin, 3),
+    "ascent": Family(_ascent, 3),
 }
-"""The slowest to compile first; processor seconds that `biasflow warm` took with an empty cache."""
+"""The slowest to compile first; processor seconds that the process beside `biasflow reproduce` took
+with an empty cache, each family after those before it."""
 COMMAND = (sys.executable, "-c", f"from {__name__} import tell_parent; tell_parent()")
 """Another process that compiles them all."""
 TICK_S = 0.5

@@ -17,6 +17,12 @@ from .side_by_side import SideBySide
 
 COMPILED = ("B", "C")
 """Papers whose networks need kernels that take longer to compile than all figures of the others."""
+DEAR = (
+    *("W/fig1", "W/fig2", "W/fig3", "W/fig4ab", "W/fig4cd", "W/fig5"),
+    *("R/fig2", "R/fig3", "R/fig6", "B/fig6", "B/fig7", "C/fig1", "C/fig2"),
+)
+"""Figures whose quick preset takes longer than ten processor seconds: after the others of their
+part, which are on the screen by then."""
 
 
 def reproduce(
@@ -93,11 +99,12 @@ def _chosen(ids: Sequence[str], only: str | None) -> list[str]:
 
 
 def _cheap_first(ids: Sequence[str], preset: str, compiled: bool) -> list[str]:
-    """The figures that need long compilation, or those that do not: those with fewest points
-    first."""
+    """The figures that need long compilation, or those that do not: the dear ones last, and those
+    with fewest points first."""
     chosen = [id for id in ids if (tag_of(id) in COMPILED) is compiled]
     grids = {id: experiments.experiment(id).grids.get(preset) for id in chosen}
-    return sorted(chosen, key=lambda id: 0 if (grid := grids[id]) is None else grid.size)
+    sizes = {id: 0 if grid is None else grid.size for id, grid in grids.items()}
+    return sorted(chosen, key=lambda id: (id in DEAR, sizes[id]))
 
 
 def writable_folder(folder: Path | str) -> Path:
