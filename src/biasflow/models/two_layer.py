@@ -90,7 +90,11 @@ class TwoLayer(Model):
 
     def hidden(self, params: TwoLayerParams, X: Any) -> Any:
         """σ(⟨w_j, x_k⟩), (..., m, n)."""
-        inner = params.W @ X.T  # once: then a tangent kernel sees W in one product
+        W = params.W
+        if W.ndim > 2:  # all times in one product, not one after the other
+            inner = (W.reshape(-1, W.shape[-1]) @ X.T).reshape(*W.shape[:-1], X.shape[0])
+        else:
+            inner = W @ X.T  # once: then a tangent kernel sees W in one product
         return self._slopes(inner) * inner
 
     def _slopes(self, inner: Any) -> Any:

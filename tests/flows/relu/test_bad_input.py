@@ -113,7 +113,7 @@ def test_smooth_methods_refuse_and_say_which_serves():
 
 
 def test_a_step_limit_is_reported(monkeypatch):
-    from biasflow.flows.relu import event_flow as driver
+    from biasflow.flows.relu import event_runs as driver
 
     monkeypatch.setattr(driver, "MAX_STEPS", 5)
     model, ds = bf.TwoLayer(4, 2), bf.data.two_points()

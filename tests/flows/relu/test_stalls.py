@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.flows.relu import event_flow as driver
+from biasflow.flows.relu import event_runs as driver
+from biasflow.flows.relu.geometry import network
 
 B = bf.SquareLoss("half-mean")
 
@@ -123,5 +124,5 @@ def test_times_long_after_the_end_cost_nothing():
 
 def test_gates_that_do_not_settle_name_their_neuron():
     start = bf.models.TwoLayerParams(np.array([0.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0]]))
-    net = driver.network(bf.Problem(bf.TwoLayer(2, 2), bf.data.two_points(), B, start))
+    net = network(bf.Problem(bf.TwoLayer(2, 2), bf.data.two_points(), B, start))
     assert "neuron 1 did not settle" in str(driver.did_not_settle("early_alignment", net, 0))

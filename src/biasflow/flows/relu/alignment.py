@@ -77,12 +77,12 @@ def early_alignment(
     sets the clock ('half-mean' as in B unless said otherwise), model the activation (a ReLU unless
     said otherwise).
     """
-    from ..._numerics.compilation import announced
+    from ..._numerics import compilation
 
     data = dataset(data)
     model = two_layer_for(start, data.d) if model is None else instance("model", model, TwoLayer)
     loss = SquareLoss("half-mean") if loss is None else needs_square("early_alignment", loss)
-    return announced("ReLU", _align, Problem(model, data, loss, start, log_scale))
+    return compilation.announced("ReLU", _align, Problem(model, data, loss, start, log_scale))
 
 
 def _align(problem: Problem) -> Alignment:

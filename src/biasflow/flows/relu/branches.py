@@ -179,7 +179,7 @@ def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
     """Of the neurons that start on kinks."""
     known: dict[bytes, Ways] = {}
     moments: list[Moment] = []
-    on_kinks = np.flatnonzero(np.any(net.gates == SLIDE, axis=1))
+    on_kinks = (net.gates == SLIDE).any(axis=1).nonzero()[0]
     if on_kinks.size == 0:
         return moments
     F0, F1 = _forces(problem, net, net.start)
@@ -198,6 +198,8 @@ def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
 def moments_after(problem: Problem, net: Network, run: Any, after: float) -> list[Moment]:
     """Of neurons that slide while a changes sign, or while w passes zero; both happen to unbalanced
     neurons only."""
+    if not net.invariants.sign.any():
+        return []
     moments, near = [], 10 * run.rtol
     rows = run.rows[net.invariants.sign[run.rows[:, 1].astype(int)] != 0]
     for j in np.unique(rows[:, 1].astype(int)):

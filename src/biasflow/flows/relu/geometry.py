@@ -52,7 +52,12 @@ class Network:
     @cached_property
     def still(self) -> Array:
         """(m', d): the part of W that never moves."""
-        return grown(self.fixed, self.log_sizes)
+        return grown(self.fixed, self.log_sizes) if self.has_still else self.fixed
+
+    @cached_property
+    def axes(self) -> Array:
+        """(r, d): the basis, row by row."""
+        return np.ascontiguousarray(self.basis.T)
 
     def params(self, states: Array) -> TwoLayerParams:
         """Weights of states (..., m', r+2)."""
