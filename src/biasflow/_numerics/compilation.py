@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 import numba
-from numba.core import caching
+from numba.core import caching, event
 from numba.core.compiler_lock import global_compiler_lock
 
 from .deadlines import Deadline
@@ -38,6 +38,7 @@ PATIENCE_S = 600.0
 stuck, and code is compiled without it."""
 _asked: ContextVar[str] = ContextVar("kernels")
 _Cache: Any = caching.FunctionCache  # without types
+_Listener: Any = event.Listener
 
 
 def stamp(*sources: str) -> int:
@@ -162,6 +163,37 @@ def _say(news: str) -> None:
     print(f"biasflow: {news}", file=sys.stderr, flush=True)
 
 
+class Announce(_Listener):
+    """Says, once, that kernels are compiled."""
+
+    def __init__(self, kernels: str) -> None:
+        self.kernels, self.said = kernels, False
+
+    def on_start(self, event: Any) -> None:
+        if not self.said:
+            _say(f"compiling the {self.kernels} kernels; this happens once and is cached")
+        self.said = True
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+class Clock(_Listener):
+    """Stops a thread's clock meanwhile. Numba takes its lock to load a kernel as well as to compile
+    one, and tells all threads."""
+
+    def __init__(self, deadline: Deadline | None) -> None:
+        self.deadline, self.caller = deadline, threading.get_ident()
+
+    def on_start(self, event: Any) -> None:
+        if self.deadline is not None and threading.get_ident() == self.caller:
+            self.deadline.pause()
+
+    def on_end(self, event: Any) -> None:
+        if self.deadline is not None and threading.get_ident() == self.caller:
+            self.deadline.resume()
+
+
 def announced(
     kernels: str, call: Callable[..., Any], *arguments: Any, deadline: Deadline | None = None
 ) -> Any:
@@ -171,38 +203,11 @@ def announced(
     deadline: a clock that stands still while this thread compiles kernels, loads them from disk, or
     waits for its turn to.
     """
-    from numba.core import event
-
-    caller = threading.get_ident()
-
-    class Announce(event.Listener):
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                _say(f"compiling the {kernels} kernels; this happens once and is cached")
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    class Clock(event.Listener):
-        """Numba takes its lock to load a kernel as well as to compile one, and tells all
-        threads."""
-
-        def on_start(self, event: Any) -> None:
-            if deadline is not None and threading.get_ident() == caller:
-                deadline.pause()
-
-        def on_end(self, event: Any) -> None:
-            if deadline is not None and threading.get_ident() == caller:
-                deadline.resume()
-
     token = _asked.set(kernels)
     try:
         with (
-            event.install_listener("numba:compile", Announce()),
-            event.install_listener("numba:compiler_lock", Clock()),
+            event.install_listener("numba:compile", Announce(kernels)),
+            event.install_listener("numba:compiler_lock", Clock(deadline)),
         ):
             return call(*arguments)
     finally:

@@ -35,19 +35,26 @@ def judged(flow: Trajectory[Any]) -> Trajectory[Any]:
     flow descends."""
     if not flow.result.success:
         return flow
-    finite = all(
-        np.all(np.isfinite(leaf)) for leaf in (flow.times, flow.loss, *leaves(flow.states))
-    )
-    if not finite or _grew(flow):
+    flow = _in_range(flow)
+    if flow.result is Result.DIVERGED or not _grew(flow):
+        return flow
+    return dataclasses.replace(flow, result=Result.DIVERGED)
+
+
+def _in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
+    """The same flow, without success where a number in it is not finite."""
+    if not flow.result.success:
+        return flow
+    if not all(np.all(np.isfinite(leaf)) for leaf in (flow.times, flow.loss, *leaves(flow.states))):
         return dataclasses.replace(flow, result=Result.DIVERGED)
     known = np.all(np.isfinite(flow.error)) and np.all(np.isfinite(flow.predictor_error))
     return flow if known else dataclasses.replace(flow, result=Result.UNCHECKED)
 
 
 def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
-    """The flow, or the error that it gave up; numbers that left the range of floats on the way back
-    to its units count too."""
-    flow = judged(flow)
+    """A flow that was judged, or the error that it gave up; numbers that left the range of floats
+    on the way back to its units count too. Units are powers of two: what grew, grew before."""
+    flow = _in_range(flow)
     if throw and not flow.result.success:
         raise ConvergenceError(
             f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow
@@ -115,6 +122,8 @@ def _grew(flow: Trajectory[Any]) -> bool:
     """Whether some loss is above that of the start by more than its error and rounding explain."""
     worst = int(np.argmax(flow.loss))
     if worst == 0 and flow.times[0] == 0:
+        return False
+    if isinstance(flow.problem, Problem) and flow.loss[worst] <= flow.problem.first_loss:
         return False
     start, state = _start(flow), leaf_map(lambda leaf: leaf[worst], flow.states)
     first, values, labels = (
