@@ -18,7 +18,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from timing import arguments, best_of, table
+from timing import arguments, best_of, products_floor, table
 
 STEP = 1e-4
 """R's step size."""
@@ -282,12 +282,14 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
                 cells = [f"{method} {tolerance:.0e}", f"{seconds:.3f}", f"{peer_error:.0e}"]
                 cells += [f"{seconds / ours:.0f}x", f"{seconds / integrating:.0f}x"]
                 cells += [f"{min(same) / ours:.0f}x" if same else "-"]
+            floor = products_floor(X, flow.stats["steps"], SAVED)
             rows.append(
                 [
                     kind,
                     f"{rtol:.0e}",
                     f"{ours * 1e3:.1f}",
                     f"{integrating * 1e3:.1f}",
+                    f"{ours / floor:.1f}",
                     f"{error:.0e}",
                     *cells,
                 ]
@@ -297,6 +299,7 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
         "rtol",
         "ms",
         "alone",
+        "floors",
         "error",
         "fastest SciPy",
         "s",
@@ -306,7 +309,8 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
         "same rtol",
     ]
     note = (
-        "'alone': the integration without checks, saving and the second run of 'dual'."
+        "'alone': the integration without checks, saving and the second run of 'dual'. 'floors':"
+        " the whole in units of the products with X that its steps and saved times need, by BLAS."
         " 'same rtol': against the fastest SciPy at that rtol."
     )
     table(

@@ -1,4 +1,4 @@
-"""How the cost of a dual flow until convergence grows with log(1/α), d and n."""
+"""How the cost of a dual flow grows with log(1/α) until it converges, and with d and n."""
 
 from __future__ import annotations
 
@@ -11,35 +11,41 @@ def main() -> None:
 
     import biasflow as bf
 
-    def row(n, d, exponent):
+    def measured(n, d, exponent, times=None, method="dual"):
         data = bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
-        # saving every step at large d measures memory, not the flow
-        times = None if d <= 1000 else np.array([1e6])
         potential = bf.potentials.Hypentropy(log_alpha=-exponent * np.log(10.0))
-        seconds, flow = best_of(2, lambda: bf.mirror_flow(potential, data.X, data.y, times=times))
-        return [
-            str(n),
-            str(d),
-            f"1e-{exponent}",
-            f"{seconds:.2f}",
-            str(flow.stats["steps"]),
-            f"{np.max(flow.error):.0e}",
-        ]
+
+        def flow():
+            return bf.mirror_flow(potential, data.X, data.y, times=times, method=method)
+
+        if method == "compiled":
+            flow()  # compiles
+        seconds, found = best_of(2, flow)
+        cells = [str(n), str(d), f"1e-{exponent}", f"{seconds:.3f}", str(found.stats["steps"])]
+        return seconds, found.stats["steps"], [*cells, f"{np.max(found.error):.0e}"]
+
+    def slope(sizes, values):
+        return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
     columns = ["n", "d", "α", "s", "steps", "error estimate"]
     exponents = (1, 3, 10, 30, 100) if quick else (1, 3, 10, 30, 100, 300, 1000)
-    table("Dual flow until converged, against α", columns, [row(30, 200, e) for e in exponents])
-    sizes = (
-        [(30, 200), (30, 2000)]
-        if quick
-        else [(30, 200), (30, 2000), (30, 20_000), (100, 2000), (300, 2000)]
-    )
-    table(
-        "Dual flow against d and n",
-        columns,
-        [row(n, d, 4) for n, d in sizes],
-        "d > 1000: until t = 1e6, only the end saved",
-    )
+    found = [measured(30, 200, e) for e in exponents]
+    grows = slope(exponents, [seconds for seconds, _, _ in found])
+    title, note = "Dual flow until converged, against α", f"time grows like log(1/α)^{grows:.2f}"
+    table(title, columns, [row for _, _, row in found], note)
+    last = np.array([1e6])
+    for method in ("dual", "compiled"):
+        for name, sizes in (
+            ("d", [(30, d) for d in ((200, 2000) if quick else (200, 2000, 20_000))]),
+            ("n", [(n, 2000) for n in ((10, 30) if quick else (10, 30, 100, 300))]),
+        ):
+            found = [measured(n, d, 4, last, method) for n, d in sizes]
+            grown = [d if name == "d" else n for n, d in sizes]
+            whole = slope(grown, [seconds for seconds, _, _ in found])
+            step = slope(grown, [seconds / steps for seconds, steps, _ in found])
+            note = f"time grows like {name}^{whole:.2f}, that of a step like {name}^{step:.2f}"
+            title = f"Flow by {method!r} until t = 1e6, only its end saved, against {name}"
+            table(title, columns, [row for _, _, row in found], note)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.diagnostics import projection_lines
 from biasflow.diagnostics.fantope import fantope_bound
+from biasflow.diagnostics.projection_cells import projected_bracket
+from biasflow.diagnostics.projection_lines import line_bracket
 
 
 def test_one_pair():
@@ -99,6 +102,39 @@ def test_few_dimensions_have_narrow_brackets(d, rank):
     frames = np.linalg.qr(np.random.default_rng(0).standard_normal((20_000, d, rank)))[0]
     reached = np.min(np.linalg.norm(np.einsum("kd,mdr->mkr", δ, frames), axis=2), axis=1)
     assert np.max(reached) <= high
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_signs_and_cells_agree_on_lines(d):
+    """Two ways to divide lines; of the plane, to rounding."""
+    X, y = spread(14, d, d)
+    δ = (X[y > 0][:, None] - X[y < 0][None]).reshape(-1, d)
+    gap = 1e-11 if d == 2 else 1e-3
+    cells, signs = projected_bracket(δ, 1, 0.0, gap), line_bracket(δ, 0.0, gap)
+    assert signs.lower <= signs.upper <= signs.lower * (1 + 2 * gap)
+    assert cells.lower <= signs.upper and signs.lower <= cells.upper
+    assert np.min(np.abs(δ @ signs.frame)) == pytest.approx(signs.lower, rel=1e-12)
+
+
+@pytest.mark.parametrize("nodes", [1, 7, 100])
+def test_an_ended_search_over_signs_is_a_bound(nodes, monkeypatch):
+    """Whatever is left open: no line found with more time is above."""
+    X, y = spread(30, 4, 3)
+    δ = (X[y > 0][:, None] - X[y < 0][None]).reshape(-1, 4)
+    best = line_bracket(δ, 0.0, 1e-4)
+    assert best.upper <= best.lower * (1 + 2e-4)
+    monkeypatch.setattr(projection_lines, "MOST_NODES", nodes)
+    early = line_bracket(δ, 0.0, 1e-4)
+    assert early.lower <= best.upper and best.lower <= early.upper
+    assert early.upper > 1.01 * early.lower
+
+
+def test_lines_among_nine_hundred_pairs_have_narrow_brackets():
+    """Cells left 2.1 times."""
+    data = bf.data.clusters(60, 4, 3, key=1)
+    X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+    proof = bf.diagnostics.interclass_distance(X, data.y, 1, restarts=2).certificate
+    assert proof.primal <= proof.dual <= 1.001 * proof.primal
 
 
 def test_wide_inputs_are_bounded_too():

@@ -370,3 +370,25 @@ def test_the_tableau_has_its_orders():
     order = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))[-1]
     # of one step: order 5, 4 and 4 of the method
     assert order[0] > 5.5 and order[1] > 4.7 and order[2] > 4.7
+
+
+@pytest.mark.parametrize("scale", [3.0, 1e-3, 1e-140])
+def test_weights_are_lifted_as_the_interpolant_does(scale):
+    """All saved times at once in compiled code, one at a time in NumPy."""
+    rng = np.random.default_rng(0)
+    data = bf.Dataset(rng.standard_normal((5, 30)), rng.standard_normal(5))
+    directions = bf.FixedDirections(rng.standard_normal((30, 30)), normalise=True)
+    diagonal = bf.DiagonalNetwork(2)
+    biased = diagonal.init(scale, dim=30)._replace(minus=np.linspace(0.0, 2 * scale, 30))
+    for model, start in (
+        (directions, directions.init(scale)),
+        (diagonal, diagonal.init(scale, dim=30)),
+        *([(diagonal, biased)] if scale > 1e-100 else []),
+    ):
+        times = np.geomspace(1e-2, 40.0, 37)
+        problem = bf.Problem(model, data, bf.SquareLoss("half"), start)
+        flow = bf.gradient_flow(problem, times=times, method="compiled", rtol=1e-6)
+        for k in (0, 11, 36):
+            for leaf, other in zip(flow.states, flow.at(times[k]), strict=True):
+                size = np.max(np.abs(other))
+                np.testing.assert_allclose(leaf[k], other, rtol=1e-12, atol=1e-14 * size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -191,6 +192,12 @@ class Problem(Shown, Generic[ModelT, LossT]):
             else leaf_map(lambda leaf: grown(leaf, self.log_scale), self.start)
         )
 
+    @cached_property
+    def first_loss(self) -> float:
+        """The loss at t = 0; infinite or NaN where it overflows."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return float(self.loss(self.model(self.first_state, self.data.X), self.data.y))
+
 
 def _is_zero(log_scale: Any) -> bool:
     return isinstance(log_scale, float) and log_scale == 0.0
@@ -212,7 +219,7 @@ class MirrorProblem(Shown):
         if self.beta0 is not None:
             object.__setattr__(self, "beta0", vector("beta0", self.beta0, X.shape[1]))
 
-    @property
+    @cached_property
     def origin(self) -> Any:
         """The mirror point at β₀, or where ∇φ vanishes."""
         if self.beta0 is None:

@@ -23,6 +23,7 @@ from .._numerics.float_ranges import LARGEST
 from ..errors import InputError
 from .fantope import fantope_bound
 from .projection_cells import HIGHEST, projected_bracket
+from .projection_lines import line_bracket
 
 EPS = float(np.finfo(float).eps)
 
@@ -69,9 +70,10 @@ def interclass_distance(
     found by ascents of the softened minimum over frames from several restarts. upper: the sum of
     the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the pairs'
     differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a relative
-    `gap`. For d ≤ 4 projections are divided into cells besides, which close the bracket to `gap`,
-    or as far as some seconds allow; for d = 2 to rounding. kind: 'exact' where it is closed to
-    1e-9, as for r = d, else 'bound'. stats: pair (closest after projection), relaxation_gap.
+    `gap`. For d ≤ 4 projections are divided besides, into cells, and for r = 1, d > 2 by the signs
+    of the differences, which closes the bracket to `gap`, or as far as some seconds allow (lines: a
+    quarter of a minute); for d = 2 to rounding. kind: 'exact' where it is closed to 1e-9, as for
+    r = d, else 'bound'. stats: pair (closest after projection), relaxation_gap.
     """
     X, rank, restarts = (
         matrix("X", X),
@@ -117,7 +119,11 @@ def interclass_distance(
     )
     if d <= HIGHEST and upper > 0:
         known, gap = math.sqrt(_least(differences, best)), LINE_GAP if d == 2 else gap
-        found = projected_bracket(differences, rank, known, gap)
+        found = (
+            line_bracket(differences, known, gap)
+            if rank == 1 and d > 2
+            else projected_bracket(differences, rank, known, gap)
+        )
         best, upper = best if found.frame is None else found.frame, min(upper, found.upper**2)
     return _bracket(differences, best, upper, plus, minus, reached, unit + power)
 

@@ -45,9 +45,9 @@ def _finite(*arrays: Any) -> bool:
 
 
 def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
-    """The flow, or the error that it gave up; numbers that left the range of floats on the way back
-    to its units count too."""
-    flow = judged(flow)
+    """A flow that was judged, or the error that it gave up; numbers that left the range of floats
+    on the way back to its units count too. Units are powers of two: what grew, grew before."""
+    flow = _in_range(flow)
     if throw and not flow.result.success:
         raise ConvergenceError(
             f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow
@@ -115,6 +115,8 @@ def _grew(flow: Trajectory[Any]) -> bool:
     """Whether some loss is above that of the start by more than its error and rounding explain."""
     worst = int(np.argmax(flow.loss))
     if worst == 0 and flow.times[0] == 0:
+        return False
+    if isinstance(flow.problem, Problem) and flow.loss[worst] <= flow.problem.first_loss:
         return False
     start, state = _start(flow), leaf_map(lambda leaf: leaf[worst], flow.states)
     first, values, labels = (

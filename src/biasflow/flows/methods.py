@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,13 +109,14 @@ class Dual(FlowMethod):
         return "compiled" if self.compiled else "dual"
 
     def refuses(self, problem: Problem) -> str | None:
-        form = _form(problem)
+        form = mirror_form(problem)
         if isinstance(form, str):
             return form
+        _FORMS[problem] = form
         return refusal(form.potential) if self.compiled else None
 
     def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
-        form = _form(problem)
+        form = _FORMS.pop(problem, None) or mirror_form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
         X, y = problem.model.features(problem.data.X), problem.data.y
@@ -122,7 +124,8 @@ class Dual(FlowMethod):
         flow = integrate(MirrorProblem(form.potential, X, y, form.beta0), 1.0, request)
         trajectory = flow.trajectory(problem, problem.loss, form.lift)
         # weights of size w are known to a few eps·w, and hold β to a few eps·w^D only
-        size = np.max([np.max(np.abs(leaf), axis=1) for leaf in trajectory.states], axis=0)
+        ends = [end(leaf, axis=1) for leaf in trajectory.states for end in (np.max, np.min)]
+        size = np.max(np.abs(ends), axis=0)
         D, rounding = problem.model.homogeneity, 4 * np.finfo(float).eps
         return dataclasses.replace(
             trajectory,
@@ -471,5 +474,5 @@ def _first_that_fits(problem: Problem) -> FlowMethod:
     raise RefusedError(f"gradient_flow: {refusal}")
 
 
-def _form(problem: Problem) -> MirrorForm | str:
-    return mirror_form(problem)
+_FORMS: WeakKeyDictionary[Problem, MirrorForm] = WeakKeyDictionary()
+"""Mirror forms of problems that a method was asked about, until it integrates them."""

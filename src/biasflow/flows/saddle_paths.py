@@ -13,7 +13,7 @@ from .._core.results import Result, Trajectory
 from ..errors import ConvergenceError, ScaleError
 from ..limits.constraints import reduce_constraints
 from ..potentials import Hypentropy
-from .endings import returned
+from .endings import judged, returned
 from .units import Units, exponent
 
 ON_BOUNDARY = 1e-10
@@ -83,7 +83,7 @@ def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
         Result.CONVERGED,
         problem,
     )
-    return returned("saddle_path", units.restored(path, problem), True)
+    return returned("saddle_path", units.restored(judged(path), problem), True)
 
 
 def _units(X: Array, y: Array) -> Units:

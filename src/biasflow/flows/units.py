@@ -89,6 +89,8 @@ class Units:
     def problem(self, problem: Problem) -> Problem:
         """The problem in its own units. A start that leaves the range of floats there is refused,
         or kept by its logarithm."""
+        if self == Units() and problem.in_floats and np.isfinite(problem.first_loss):
+            return problem
         X, y = self.data(problem.data.X, problem.data.y)
         data, factor = data_in_units(problem.data, X, y), -self.states * LOG2
         if not problem.in_floats:
@@ -105,8 +107,8 @@ class Units:
             except RefusedError:
                 raise self.lost(problem) from None
         own = problem_in_units(problem, data, params)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            loss = float(problem.loss(problem.model(params, X), y))
+        loss = own.first_loss
+        with np.errstate(over="ignore"):
             if isfinite(loss) and np.isfinite(np.ldexp(loss, 2 * self.labels)):
                 return own
         largest = max(

@@ -49,9 +49,10 @@ def reduce_constraints(X: Array, y: Array) -> Constraints:
     """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least
     residual."""
     n, d = X.shape
-    largest = np.where(np.any(X, axis=1), np.max(np.abs(X), axis=1), 1.0)
+    sizes = np.max(np.abs(X), axis=1)
+    largest = np.where(sizes > 0, sizes, 1.0)
     scaled, labels = X / largest[:, None], y / largest
-    lengths = np.where(np.any(X, axis=1), np.linalg.norm(scaled, axis=1), 1.0)
+    lengths = np.where(sizes > 0, np.linalg.norm(scaled, axis=1), 1.0)
     scaled, labels, unit = scaled / lengths[:, None], labels / lengths, 1 / (largest * lengths)
     if not np.all(np.isfinite(unit)):
         raise InputError(

@@ -9,6 +9,7 @@ Depth-2 diagonal networks (W, §4) and networks with fixed directions, w± = (a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,35 @@ from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
 from .model import MirrorForm
 
 
+@dataclass(frozen=True, eq=False)
+class HyperbolicLift:
+    """The weights of a point: w± = w±₀·e^{±δ/2}, δ the change of arcsinh(β/r)."""
+
+    plus: Array
+    minus: Array
+    eta0: Array
+    factor: float
+    params: Callable[[Any, Any], Any]
+    """The model's own of w₊ and w₋: two leaves, linear in them."""
+
+    def __call__(self, point: MirrorPoint) -> Any:
+        delta = point.eta / self.factor - self.eta0
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            return self.params(
+                np.where(self.plus == 0, 0.0, self.plus * np.exp(delta / 2)),
+                np.where(self.minus == 0, 0.0, self.minus * np.exp(-delta / 2)),
+            )
+
+    @property
+    def mix(self) -> Array:
+        """(2, 2): the two leaves of the parameters are this times (w₊, w₋)."""
+        one, none = np.float64(1.0), np.float64(0.0)
+        (a, c), (b, d) = self.params(one, none), self.params(none, one)
+        return np.array([[a, b], [c, d]])
+
+
 def hyperbolic_form(
-    plus: Array, minus: Array, factor: float, params: Callable[[Array, Array], Any]
+    plus: Array, minus: Array, factor: float, params: Callable[[Any, Any], Any]
 ) -> MirrorForm | str:
     """The mirror form with potential factor·Φ_r; `params(plus, minus)` turns moved weights into the
     model's own.
@@ -34,16 +62,7 @@ def hyperbolic_form(
     potential = hypentropy(log_r, beta0)
     biased = bool(np.any(beta0 != 0))
     eta0 = potential.at(beta0).eta if biased else np.zeros_like(beta0)
-
-    def lift(point: MirrorPoint) -> Any:
-        """w± = w±₀·e^{±δ/2}, δ the change of arcsinh(β/r)."""
-        delta = point.eta / factor - eta0
-        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-            return params(
-                np.where(plus == 0, 0.0, plus * np.exp(delta / 2)),
-                np.where(minus == 0, 0.0, minus * np.exp(-delta / 2)),
-            )
-
+    lift = HyperbolicLift(plus, minus, eta0, factor, params)
     return MirrorForm(ScaledPotential(factor, potential), beta0 if biased else None, lift)
 
 

@@ -19,9 +19,11 @@ import scipy.linalg as sl
 from ..._core.arguments import SMALLEST_NORMAL, Array
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
+from ..._core.trees import regrouped
 from ..._numerics.flow_frame import CONVERGED, FlowRequest, largest_difference
 from ..._numerics.rosenbrock import RESULTS, STEP_LIMIT, STOPPED, Controls, Path, Progress
 from ...losses import SquareLoss
+from ...models.hyperbola import HyperbolicLift
 from ...potentials.hypentropy import Hypentropy, HypentropyPoint
 from ...potentials.potential import MirrorPoint, Potential
 from ...potentials.scaled import ScaledPoint, ScaledPotential
@@ -45,14 +47,15 @@ def refusal(potential: Potential) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class CompiledFlow:
-    """An integrated dual flow, sampled at the saved times."""
+    """An integrated dual flow, to be sampled at the saved times."""
 
     origin: MirrorPoint
     X: Array
     y: Array
     path: Path
     times: Array
-    sampled: tuple[Array, ...]
+    sampled: Callable[[Array, Array], tuple[Array, ...]]
+    """What `compiled_samples.sample` makes of weights at the start and how they are mixed."""
     result: Result
     stats: dict[str, Any]
 
@@ -62,17 +65,23 @@ class CompiledFlow:
     def trajectory(
         self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
     ) -> Trajectory[Any]:
-        nus, eta, beta, halves, of_beta, moved = self.sampled
-        point = at(self.origin, eta, beta)
-        states = view(point)
-        outward = np.where(eta < 0, -moved, moved) * (
-            self.origin.factor if isinstance(self.origin, ScaledPoint) else 1.0
-        )
+        if isinstance(view, HyperbolicLift):
+            start = np.stack([view.plus, view.minus])
+            nus, one, other, _, halves, of_beta, error = self.sampled(start, view.mix)
+            states = regrouped(view.params(0.0, 0.0), [one, other])
+        else:
+            nus, beta, eta, off, halves, of_beta, _ = self.sampled(np.empty((2, 0)), np.eye(2))
+            point = at(self.origin, eta, beta)
+            outward = np.where(eta < 0, -off, off) * (
+                self.origin.factor if isinstance(self.origin, ScaledPoint) else 1.0
+            )
+            states = view(point)
+            error = largest_difference(states, view(point.moved(outward)))
         return Trajectory(
             times=self.times,
             states=states,
             loss=2 * loss.factor(len(self.y)) * halves,
-            error=largest_difference(states, view(point.moved(outward))),
+            error=error,
             events=(),
             stats=self.stats,
             result=self.result,
@@ -96,9 +105,8 @@ def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowReques
         call = partial(announced, "dual flow", march, flow, deadline=deadline)
         done, times, record = _marched(flow, controls, call)
     saved = request.saved(times)
-    sampled = announced(
-        "dual flow", sample, flow.field, problem.y, times, record, flow.insides, saved
-    )
+    seen = flow.field, problem.y, times, record, flow.insides, saved
+    sampled = partial(announced, "dual flow", sample, *seen)
     stats = {
         "method": "compiled",
         "steps": done.steps,

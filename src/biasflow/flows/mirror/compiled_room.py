@@ -95,9 +95,11 @@ POINT_ROWS = BENT_CURVES + CURVE_ROWS
 """Of the chosen coordinates: η where the step begins, the three at a stage, their mean weight over
 the step, and the first row of their curves."""
 FORCE, NEW_FORCE, NEW_NU, CHANGE, STAGE_CHANGE, STAGE_TARGET, STAGE_FORCE, MISSED = range(8)
-DEFECTS, FIRST_STAGE, DUAL_ROWS = 8, 8 + NODE_COUNT, 8 + NODE_COUNT + STAGES
+DEFECTS, NODE_FORCES, FIRST_STAGE = range(8, 9 + 2 * NODE_COUNT, NODE_COUNT)
+DUAL_ROWS = FIRST_STAGE + STAGES
 """Rows of `Flow.duals`: forces, ν and its change in a step; those of a stage and the target of the
-coordinates that bend; what the others did to the force by the end of the step; defects; stages."""
+coordinates that bend; what the others did to the force by the end of the step; defects and forces
+at the nodes of the step; stages."""
 GRAM, STRAIGHT_GRAM, MEAN_GRAM, FACTORS = range(4)
 """Of `Flow.squares`: XWXᵀ of the coordinates that bend or move, of the latter, of the latter's mean
 weights, and the factors of the system solved."""

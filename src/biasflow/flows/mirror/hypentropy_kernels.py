@@ -17,6 +17,9 @@ from ..._numerics.compilation import finite, inner, ordered
 LOG2_HIGH, LOG2_LOW, LOG2_INVERSE = 0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634
 """log 2 in two parts (the first has trailing zeros), and 1/log 2."""
 LARGEST, SMALLEST = 709.0, -708.0
+UNITS = 6755399441055744.0
+"""3·2⁵¹: added to a number below 2⁵¹ it rounds it to a whole one, which is then in its last bits; a
+conversion to integers is not vectorised."""
 BLAS = 24
 """Samples from which X·diag(w)·Xᵀ is left to BLAS."""
 BLOCKS = 4
@@ -28,7 +31,8 @@ RIDGE = 4 * np.finfo(float).eps
 def expm1_parts(x: float) -> Any:
     """(2^k, e^ρ − 1) with x = k·log 2 + ρ."""
     x = min(max(x, SMALLEST), LARGEST)
-    k = np.floor(x * LOG2_INVERSE + 0.5)
+    shifted = x * LOG2_INVERSE + UNITS
+    k = shifted - UNITS
     rho = (x - k * LOG2_HIGH) - k * LOG2_LOW
     series = 1.0 / 6227020800.0
     series = series * rho + 1.0 / 479001600.0
@@ -42,7 +46,7 @@ def expm1_parts(x: float) -> Any:
     series = series * rho + 1.0 / 24.0
     series = series * rho + 1.0 / 6.0
     series = series * rho + 0.5
-    bits = np.int64((np.int64(k) + np.int64(1023)) << np.int64(52))
+    bits = np.int64((np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52))
     power = bits.view(np.float64)
     return power, rho + rho * rho * series
 
@@ -54,11 +58,35 @@ CURVE_ROWS = 4
 
 
 @inner
+def plain(shift: Any, sign: Any) -> bool:
+    """Whether all coordinates are free, at scales that floats hold."""
+    other = 0.0
+    for j in range(shift.size):
+        other += abs(shift[j]) + abs(sign[j])
+    return other == 0.0
+
+
+@inner
 def mirror(eta: Any, curves: Any, beyond: float, beta: Any, weight: Any) -> None:
     """β and w = (φ*)'' at η, in place; both are cut off at `beyond`, where only trial steps look.
-    Of the curves as many columns count as there are entries of η."""
-    inverse, scale, shift, sign = curves[INVERSE], curves[SCALE], curves[SHIFT], curves[SIGN]
-    for j in range(eta.size):
+    Of the curves as many columns count as there are entries of η.
+
+    Where all are plain, one exponential serves: with e = e^a − 1, 2·sinh a = e + e/(1 + e) and
+    2·cosh a = 2 + e − e/(1 + e), sums without cancellation, the first for e/(1 + e) ≥ 0, the second
+    for it is below one.
+    """
+    count = eta.size
+    inverse, scale = curves[INVERSE][:count], curves[SCALE][:count]
+    shift, sign = curves[SHIFT][:count], curves[SIGN][:count]
+    if plain(shift, sign):
+        for j in range(count):
+            power, rest = expm1_parts(abs(eta[j]))
+            grown = power * rest + (power - 1.0)
+            shrunk = grown / (1.0 + grown)
+            beta[j] = np.copysign(min(scale[j] * (grown + shrunk), beyond), eta[j])
+            weight[j] = min(scale[j] * (2.0 + grown - shrunk), beyond) * inverse[j]
+        return
+    for j in range(count):
         free = sign[j] == 0.0
         size = abs(eta[j]) if free else sign[j] * eta[j]
         power, rest = expm1_parts(shift[j] + size)
@@ -68,6 +96,21 @@ def mirror(eta: Any, curves: Any, beyond: float, beta: Any, weight: Any) -> None
         side = np.copysign(1.0, eta[j]) if free else sign[j]
         beta[j] = side * min(top * lacking, beyond)
         weight[j] = min(top * (2.0 - lacking), beyond) * inverse[j]
+
+
+@inner
+def relative_weight(beta: Any, weight: Any, least: Any, factor: Any, out: Any) -> None:
+    """|d log β/dη|, in place: relative for large β, in units of the least weight for small."""
+    for j in range(out.size):
+        below = abs(beta[j]) + min(least[j], weight[j]) * factor[j]
+        out[j] = weight[j] * factor[j] / below if below > 0.0 else 1.0
+
+
+@inner
+def log_size(eta: Any, sign: Any, log_scale: Any, out: Any) -> None:
+    """log|β| to within a constant, in place."""
+    for j in range(out.size):
+        out[j] = log_scale[j] + (abs(eta[j]) if sign[j] == 0.0 else sign[j] * eta[j])
 
 
 @inner
