@@ -10,15 +10,14 @@ negative where it is OFF. A group that does not attract is left by the side its 
 from __future__ import annotations
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import inner
-from .gated_field import pull
+from ..._numerics.compilation import borrowing, inner
+from .gated_field import add_pull, pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 from .small_algebra import (
     copy,
     copy_table,
     dot,
     fill_table,
-    gate_table,
     index_table,
     indices,
     largest,
@@ -37,7 +36,7 @@ NO_VELOCITY = 1e-12
 """Velocity relative to the force scale that counts as none."""
 
 
-@inner
+@borrowing
 def cosine(g: int, k: int, geometry: Geometry) -> float:
     """⟨u_g, u_k⟩, zero where it is rounding. Few are ever asked for: all of them would take n²
     numbers."""
@@ -190,27 +189,28 @@ def attracting(zero: Index, sign: float, F0: Array, F1: Array) -> tuple[Index, I
 def resolve(
     zero: Index, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
 ) -> bool:
-    """Gates of one neuron on its zero set. `sign` is that of a; gates outside `zero` are fixed; D
-    is scratch space."""
+    """Gates of one neuron on its zero set, where they are SLIDE at first. `sign` is that of a;
+    gates outside `zero` are fixed; D is scratch space.
+
+    What they pull is summed anew: where it is nothing, it has to be exactly that.
+    """
+    pull(row, F0, F1, geometry.U, D)
     still = NO_VELOCITY * largest(F0, F1)
     held, loose = attracting(zero, sign, F0, F1)
     for g in loose:
         row[g] = OFF if row[g] == SLIDE else row[g]
-    sound = True
-    guess = gate_table(1, row.size)[0]
+    sound, together = True, row_of(D.size)
     for _ in range(1 + zero.size):
-        copy(row, guess)
-        for g in held:
-            row[g] = SLIDE
-        pull(row, F0, F1, geometry.U, D)
-        for g in held:
-            row[g] = guess[g]
+        copy(D, together)
+        for g in loose:
+            add_pull(g, row[g], F0, F1, geometry.U, together)
         if held.size > 0:
-            sound = box_least_squares(held, row, D, F0, F1, geometry, still) and sound
-        pull(row, F0, F1, geometry.U, D)
+            sound = box_least_squares(held, row, together, F0, F1, geometry, still) and sound
+        for g in held:
+            add_pull(g, row[g], F0, F1, geometry.U, together)
         turned = False
         for g in loose:
-            if row[g] == OFF and sign * held_velocity(g, row, D, geometry) > still:
+            if row[g] == OFF and sign * held_velocity(g, row, together, geometry) > still:
                 row[g], turned = ON, True
         if not turned:
             break
@@ -242,8 +242,8 @@ def cross(
     """Update one neuron's gates where it reaches zero on group g (from an OFF or ON gate)."""
     if sign * (F1[g] - F0[g]) > 0.0:
         row[g] = SLIDE
-        return resolve(sliding_groups(row), row, sign, F0, F1, geometry, D)
-    row[g] = OFF if row[g] == ON else ON
+    else:
+        row[g] = OFF if row[g] == ON else ON
     zero = sliding_groups(row)
     return resolve(zero, row, sign, F0, F1, geometry, D) if zero.size > 0 else True
 
