@@ -40,6 +40,18 @@ def best_of(runs: int, function: Callable[[], Any]) -> tuple[float, Any]:
     return best, value
 
 
+def exponent(sizes: Any, values: Any) -> str:
+    """The slope of values over sizes in logarithms, by least squares, with its standard error."""
+    import numpy as np
+
+    x, y = np.log(np.asarray(sizes, float)), np.log(np.asarray(values, float))
+    x = x - np.mean(x)
+    slope = float(x @ y / (x @ x))
+    rest = y - np.mean(y) - slope * x
+    spread = float(np.sqrt(rest @ rest / max(len(x) - 2, 1) / (x @ x)))
+    return f"{slope:.2f} ± {spread:.2f}" if len(x) > 2 else f"{slope:.2f}"
+
+
 def advancing(network: Any, arrays: Any, runs: Any, schedule: Any) -> Callable[[], Any]:
     """A function that advances these classifiers by `schedule.every` epochs from their starts."""
     import jax
