@@ -43,8 +43,8 @@ from .neuron_aside import (
     stages_aside,
     turn_pulls,
 )
-from .sliding_modes import no_slides, noted
-from .small_algebra import copy, copy_table, dot, larger, sliding_groups, smaller
+from .sliding_modes import inherit, no_slides, noted
+from .small_algebra import copy, copy_table, dot, larger, smaller
 
 PATIENCE, BLIND = 8, 1 / 16
 """Events that may leave a neuron's gates as they were, before it goes on for this share of its way
@@ -141,7 +141,7 @@ def glide(
             copy_table(span.forces[END], span.forces[START])
             copy_table(span.rates[END], span.rates[START])
         if slides.sizes[0] > 0:
-            remove_sliding(only, s.Y[0], U, slides)
+            remove_sliding(only, s.Y[0], slides)
         conserve(s.Y[0], j, frame.invariants)
         if happened:
             return Way(theta, step, group, left)
@@ -157,7 +157,9 @@ def detour(
     """Neuron j from θ, where s.Y and s.gates hold it and it has an event on `group`, to `end`;
     returns how far it got."""
     span, U = s.span, frame.geometry.U
-    slides = no_slides(s.Y.shape[0], 4 + sliding_groups(s.gates[0]).size)
+    only = s.Y.shape[0] - 1
+    slides = no_slides(only + 1, 4 + frame.slides.sizes[j], U.shape[1])
+    inherit(frame.slides, j, slides, only)
     set_pulls(s.gates[0], course, U, s.pulls)
     s.reach[0] = -1.0
     way, idle = Way(theta, end - theta, group, MOST_PIECES), 0

@@ -213,7 +213,7 @@ def start_gates(
             resolve(zero, gates[j], sign, F0, F1, geometry, D)
             slides = roomier(slides, zero.size)
             set_slides(j, gates[j], geometry.U, slides)
-            remove_sliding(j, Y[j], geometry.U, slides)
+            remove_sliding(j, Y[j], slides)
     return slides
 
 
@@ -258,7 +258,7 @@ def _align(stamp: int) -> Any:
         G = gates.shape[1]
         arcs = arcs_for(4 * m + 4 + 0 * stamp, width, G)
         log = Log(table_of(LOG_ROWS, LOG_COLUMNS), indices(1))
-        slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4))
+        slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4, width))
         D, scratch, row = row_of(width), row_of(width), row_of(width)
         gate_row, before = gate_table(1, G)[0], gate_table(1, G)[0]
         count, unsettled = 0, -1
@@ -269,7 +269,7 @@ def _align(stamp: int) -> Any:
             crossings = 0
             while t < t_end:
                 pull(gate_row, F0, F1, geometry.U, D)
-                remove_sliding(j, D, geometry.U, slides)
+                remove_sliding(j, D, slides)
                 if norm(D) <= CANCELLED * forces_on(gate_row, F0, F1):
                     fill(D, 0.0)
                 if count == arcs.neuron.size:
@@ -306,7 +306,7 @@ def _align(stamp: int) -> Any:
                 unsettled = unsettled if sound else j
                 slides = roomier(slides, sliding_groups(gate_row).size)
                 set_slides(j, gate_row, geometry.U, slides)
-                remove_sliding(j, row, geometry.U, slides)
+                remove_sliding(j, row, slides)
                 conserve(row, j, invariants)
                 log = noted(log, t, j, before, gate_row)
         arcs = Arcs(

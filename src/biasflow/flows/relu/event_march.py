@@ -112,7 +112,7 @@ def place(
     slides = roomier(slides, sliding_groups(gates[j]).size)
     set_slides(j, gates[j], geometry.U, slides)
     set_masks(j, gates[j], geometry, work)
-    remove_sliding(j, Y[j], geometry.U, slides)
+    remove_sliding(j, Y[j], slides)
     conserve(Y[j], j, invariants)
     return slides
 
@@ -178,7 +178,7 @@ def settle(Y: Array, geometry: Geometry, slides: Slides, invariants: Invariants)
     """Put the neurons back onto their zeros and what they conserve."""
     for j in range(Y.shape[0]):
         if slides.sizes[j] > 0:
-            remove_sliding(j, Y[j], geometry.U, slides)
+            remove_sliding(j, Y[j], slides)
         conserve(Y[j], j, invariants)
 
 
@@ -267,7 +267,7 @@ def _march(stamp: int) -> Any:
         """
         m, width = Y.shape
         G = gates.shape[1]
-        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp)
+        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp, width)
         counts, book = indices(COUNTS), book_for(ask.keep, m, width, G)
         saved, log = (
             stack_of(ask.times.size, m, width),

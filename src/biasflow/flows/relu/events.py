@@ -179,7 +179,7 @@ def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float
     for k in range(BISECTIONS):
         for i in range(D.size):
             D[i] = hermite(theta, pulls[0, i], pulls[1, i], h * pulls[2, i], h * pulls[3, i])
-        remove_sliding(j, D, U, slides)
+        remove_sliding(j, D, slides)
         F0 = hermite(
             theta, levels[0, 0, g], levels[1, 0, g], h * rates[0, 0, g], h * rates[1, 0, g]
         )

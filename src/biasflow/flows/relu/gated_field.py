@@ -11,7 +11,6 @@ from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slide
 from .small_algebra import (
     assemble,
     copy_table,
-    dot,
     fill,
     fill_table,
     project,
@@ -143,24 +142,22 @@ def add_pull(g: int, gate: int, F0: Array, F1: Array, U: Array, D: Array) -> Non
 
 
 @borrowing
-def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
+def remove_sliding(j: int, row: Array, slides: Slides) -> None:
     """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
     stay in slides.held."""
     count, width = slides.sizes[j], row.size
+    lower, held = slides.lower[j], slides.held[j]
     for a in range(count):
-        total = dot(U[slides.which[j, a]], row)
-        for b in range(a):
-            total -= slides.lower[j, a, b] * slides.held[j, b]
-        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
-    for a in range(count - 1, -1, -1):
-        total = slides.held[j, a]
-        for b in range(a + 1, count):
-            total -= slides.lower[j, b, a] * slides.held[j, b]
-        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
-    for a in range(count):
-        u, F = U[slides.which[j, a]], slides.held[j, a]
+        q, c = slides.basis[j, a], 0.0
         for i in range(FIRST, width):
-            row[i] -= F * u[i]
+            c += q[i] * row[i]
+        for i in range(FIRST, width):
+            row[i] -= c * q[i]
+        held[a] = c
+    for a in range(count - 1, -1, -1):
+        held[a] = held[a] / lower[a, a] if lower[a, a] > 0.0 else 0.0
+        for b in range(a):
+            held[b] -= lower[a, b] * held[a]
 
 
 @borrowing
@@ -235,7 +232,7 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
             pull_y -= held[j, 0] * uy[g]
         D[j, FIRST], D[j, FIRST + 1] = pull_x, pull_y
         if sizes[j] > 1:
-            remove_sliding(j, D[j], geometry.U, slides)
+            remove_sliding(j, D[j], slides)
             pull_x, pull_y = D[j, FIRST], D[j, FIRST + 1]
         out = Y[j, OUT]
         along = pull_x * x[j] + pull_y * y[j]
@@ -268,7 +265,7 @@ def respond(
     width = Y.shape[1]
     for j in range(Y.shape[0]):
         if slides.sizes[j] > 0:
-            remove_sliding(j, work.D[j], geometry.U, slides)
+            remove_sliding(j, work.D[j], slides)
         along = 0.0
         for i in range(FIRST, width):
             along += work.D[j, i] * Y[j, i]

@@ -63,12 +63,14 @@ class Invariants(NamedTuple):
 
 
 class Slides(NamedTuple):
-    """The sliding groups of every neuron, and the Cholesky factor of their Gram matrix."""
+    """The sliding groups of every neuron in the order in which they came, an orthonormal basis of
+    their directions, and the Cholesky factor of their Gram matrix: the directions in that basis."""
 
     sizes: Index  # (m,): how many
     which: Index  # (m, cap)
     # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
     lower: Array
+    basis: Array  # (m, cap, r+2); zero where a direction depends on those before
     # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
     held: Array
 

@@ -191,7 +191,7 @@ def forced(
     D = s.D
     pull_at(theta, s)
     if slides.sizes[j] > 0:
-        remove_sliding(j, D, geometry.U, slides)
+        remove_sliding(j, D, slides)
     along, out = 0.0, row[OUT]
     for i in range(FIRST, row.size):
         along += D[i] * row[i]
@@ -260,7 +260,7 @@ def decided(
     slides = roomier(slides, sliding_groups(row).size)
     only = s.Y.shape[0] - 1
     set_slides(only, row, geometry.U, slides)
-    remove_sliding(only, y, geometry.U, slides)
+    remove_sliding(only, y, slides)
     conserve(y, j, invariants)
     return slides
 

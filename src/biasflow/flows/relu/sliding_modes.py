@@ -45,11 +45,12 @@ def cosine(g: int, k: int, geometry: Geometry) -> float:
 
 
 @inner
-def no_slides(m: int, capacity: int) -> Slides:
+def no_slides(m: int, capacity: int, width: int) -> Slides:
     slides = Slides(
         indices(m),
         index_table(m, capacity),
         stack_of(m, capacity, capacity),
+        stack_of(m, capacity, width),
         table_of(m, capacity),
     )
     fill_table(slides.held, 0.0)
@@ -62,38 +63,52 @@ def roomier(slides: Slides, needed: int) -> Slides:
     m, capacity = slides.which.shape
     if needed <= capacity:
         return slides
-    grown = no_slides(m, needed + 4)
+    grown = no_slides(m, needed + 4, slides.basis.shape[2])
     for j in range(m):
-        grown.sizes[j] = slides.sizes[j]
-        for a in range(slides.sizes[j]):
-            grown.which[j, a] = slides.which[j, a]
-            for b in range(a + 1):
-                grown.lower[j, a, b] = slides.lower[j, a, b]
+        inherit(slides, j, grown, j)
     return grown
 
 
-@inner
+@borrowing
+def inherit(slides: Slides, i: int, heirs: Slides, j: int) -> None:
+    """Give neuron j of other slides, which have the room, what neuron i has here."""
+    heirs.sizes[j] = slides.sizes[i]
+    for a in range(slides.sizes[i]):
+        heirs.which[j, a] = slides.which[i, a]
+        copy(slides.basis[i, a], heirs.basis[j, a])
+        for b in range(a + 1):
+            heirs.lower[j, a, b] = slides.lower[i, a, b]
+
+
+@borrowing
 def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
-    """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice."""
-    count, width = 0, U.shape[1]
-    basis = table_of(slides.which.shape[1], width)
+    """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice. Those
+    that came before the first that slides no more are factorised already."""
+    kept, width = 0, U.shape[1]
+    which, basis, lower = slides.which[j], slides.basis[j], slides.lower[j]
+    while kept < slides.sizes[j] and row[which[kept]] == SLIDE:
+        kept += 1
+    count = kept
     for g in range(row.size):
-        if row[g] != SLIDE:
+        known = row[g] != SLIDE
+        for a in range(0 if known else kept):
+            known = known or which[a] == g
+        if known:
             continue
         q = basis[count]
         for i in range(width):
             q[i] = U[g, i]
-        slides.which[j, count] = g
+        which[count] = g
         for b in range(count + 1):
-            slides.lower[j, count, b] = 0.0
+            lower[count, b] = 0.0
         for _ in range(2):
             for b in range(count):
                 c = dot(q, basis[b])
-                slides.lower[j, count, b] += c
+                lower[count, b] += c
                 for i in range(FIRST, width):
                     q[i] -= c * basis[b, i]
         size = norm(q)
-        slides.lower[j, count, count] = size if size > DEPENDENT else 0.0
+        lower[count, count] = size if size > DEPENDENT else 0.0
         for i in range(width):
             q[i] = q[i] / size if size > DEPENDENT else 0.0
         count += 1
@@ -124,9 +139,11 @@ def box_least_squares(
     principal pivoting (Murty), which is finite for a positive definite Gram matrix.
     """
     count = zero.size
-    b, F = row_of(count), row_of(count)
+    b, F, gram = row_of(count), row_of(count), table_of(count, count)
     for i in range(count):
         b[i] = dot(geometry.U[zero[i]], D)
+        for k in range(i + 1):
+            gram[i, k] = gram[k, i] = cosine(zero[i], zero[k], geometry)
     for _ in range(100 + 20 * count):
         free = sliding_among(row, zero)
         for i in range(count):
@@ -137,11 +154,9 @@ def box_least_squares(
                 right[k] = b[free[k]]
                 for i in range(count):
                     if row[zero[i]] != SLIDE:
-                        right[k] -= cosine(zero[free[k]], zero[i], geometry) * F[i]
+                        right[k] -= gram[free[k], i] * F[i]
                 for i in range(free.size):
-                    A[k, i] = cosine(zero[free[k]], zero[free[i]], geometry) + (
-                        RIDGE if i == k else 0.0
-                    )
+                    A[k, i] = gram[free[k], free[i]] + (RIDGE if i == k else 0.0)
             solve(A, right)
             for k in range(free.size):
                 F[free[k]] = right[k]
@@ -156,7 +171,7 @@ def box_least_squares(
             else:
                 velocity = b[i]
                 for k in range(count):
-                    velocity -= cosine(g, zero[k], geometry) * F[k]
+                    velocity -= gram[i, k] * F[k]
                 # the sign of a, since the group attracts
                 velocity *= 1.0 if F1[g] > F0[g] else -1.0
                 if (row[g] == OFF and velocity > still) or (row[g] == ON and velocity < -still):
