@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timing import arguments, best_of, table
+from timing import arguments, best_of, exponent, table
 
 
 def main() -> None:
@@ -11,9 +11,9 @@ def main() -> None:
 
     import biasflow as bf
 
-    def measured(n, d, exponent, times=None, method="dual"):
+    def measured(n, d, digits, times=None, method="dual"):
         data = bf.data.sparse_regression(n=n, d=d, sparsity=5, noise_var=0.01, key=0)
-        potential = bf.potentials.Hypentropy(log_alpha=-exponent * np.log(10.0))
+        potential = bf.potentials.Hypentropy(log_alpha=-digits * np.log(10.0))
 
         def flow():
             return bf.mirror_flow(potential, data.X, data.y, times=times, method=method)
@@ -21,17 +21,14 @@ def main() -> None:
         if method == "compiled":
             flow()  # compiles
         seconds, found = best_of(2, flow)
-        cells = [str(n), str(d), f"1e-{exponent}", f"{seconds:.3f}", str(found.stats["steps"])]
+        cells = [str(n), str(d), f"1e-{digits}", f"{seconds:.3f}", str(found.stats["steps"])]
         return seconds, found.stats["steps"], [*cells, f"{np.max(found.error):.0e}"]
-
-    def slope(sizes, values):
-        return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
     columns = ["n", "d", "α", "s", "steps", "error estimate"]
     exponents = (1, 3, 10, 30, 100) if quick else (1, 3, 10, 30, 100, 300, 1000)
     found = [measured(30, 200, e) for e in exponents]
-    grows = slope(exponents, [seconds for seconds, _, _ in found])
-    title, note = "Dual flow until converged, against α", f"time grows like log(1/α)^{grows:.2f}"
+    grows = exponent(exponents, [seconds for seconds, _, _ in found])
+    title, note = "Dual flow until converged, against α", f"time grows like log(1/α)^({grows})"
     table(title, columns, [row for _, _, row in found], note)
     last = np.array([1e6])
     for method in ("dual", "compiled"):
@@ -41,9 +38,9 @@ def main() -> None:
         ):
             found = [measured(n, d, 4, last, method) for n, d in sizes]
             grown = [d if name == "d" else n for n, d in sizes]
-            whole = slope(grown, [seconds for seconds, _, _ in found])
-            step = slope(grown, [seconds / steps for seconds, steps, _ in found])
-            note = f"time grows like {name}^{whole:.2f}, that of a step like {name}^{step:.2f}"
+            whole = exponent(grown, [seconds for seconds, _, _ in found])
+            step = exponent(grown, [seconds / steps for seconds, steps, _ in found])
+            note = f"time grows like {name}^({whole}), that of a step like {name}^({step})"
             title = f"Flow by {method!r} until t = 1e6, only its end saved, against {name}"
             table(title, columns, [row for _, _, row in found], note)
 

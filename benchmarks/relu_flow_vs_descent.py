@@ -5,12 +5,14 @@ B's flow, and each figure is run for the paper's number of iterations. PyTorch r
 autograd and SGD; a share of its iterations is timed and the whole extrapolated. Compiled descent is
 this package's, in float64, timed whole. Accuracy: the largest difference of any weight from a flow
 at a much tighter tolerance, over 40 times. Descent is of first order, so that equal accuracy takes
-it error/error
-times as many steps: that column is extrapolated, and the note says how well the order holds.
+it error/error times as many steps: that column is extrapolated, and the note says how well the
+order holds. Then: what a step and a gate change take, the error estimate left out, and their floor:
+the operations that they need, at the speed of a product of matrices on one core.
 """
 
 from __future__ import annotations
 
+from relu_arithmetic import FLOOR_COLUMNS, against_floor, peak_flops
 from timing import arguments, best_of, table
 
 SAVED = 40
@@ -55,7 +57,7 @@ def main() -> None:
             1000,
         ),
     ]
-    rows, notes = [], []
+    rows, notes, floors, peak = [], [], [], peak_flops()
     for name, data, m, scale, iterations, tolerances, tightest, share in (
         cases[:2] if quick else cases
     ):
@@ -102,6 +104,8 @@ def main() -> None:
             f"{name}: descent is off by {off:.0e}, with four times the step by {far:.0e}; "
             f"{compiled:.2f} s; PyTorch {peer}."
         )
+        problem = bf.Problem(model, data, loss, start=start)
+        floors.append([name, *against_floor(problem, end, tolerances[0], peak)])
         for rtol in tolerances:
             seconds, ours = best_of(1 if m > 100 else 5, lambda r=rtol, f=flow: f(r))
             error, alone = distance(ours.states, times), seconds - ours.stats["error_seconds"]
@@ -152,6 +156,12 @@ def main() -> None:
     )
     note = "\n".join([note, *notes])
     table("Event-driven flow against descent with step 1e-3", columns, rows, note)
+    table(
+        "Steps and gate changes against their arithmetic",
+        ["figure", *FLOOR_COLUMNS],
+        floors,
+        f"Floors at {peak / 1e9:.1f} GFlop/s.",
+    )
 
 
 def pytorch(data, start, share: int) -> float:

@@ -3,11 +3,12 @@
 First: wide networks and many samples, from a start of scale 1e-2 on Gaussian inputs with a teacher
 of five neurons, rtol 1e-3, to t = 3 or as far as `--seconds` allow: seconds, gate changes,
 microseconds for each, and the peak of memory beside what was there before, in units of one
-(samples × neurons) array of floats. Then, at rtol 1e-4 and error estimate included: milliseconds of
-a call inside its kernels, and outside, where arguments are read and the trajectory is made, for
-B/fig3 at 40 times and for a small network (m = 20, n = 4, d = 5) until converged; the flows from
-1000 starts of that network, by `starts=` and by a loop in Python, which share every kernel; and the
-bound on their ratio, cores × (inside + outside) / inside.
+(samples × neurons) array of floats; and the slopes of the microseconds in logarithms. Then, at rtol
+1e-4 and error estimate included: milliseconds of a call inside its kernels, and outside, where
+arguments are read and the trajectory is made, for B/fig3 at 40 times and for a small network (m =
+20, n = 4, d = 5) until converged; the flows from 1000 starts of that network, by `starts=` and by a
+loop in Python, which share every kernel; and the bound on their ratio, cores × (inside + outside) /
+inside.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import subprocess
 import sys
 import time
 
-from timing import table
+from timing import exponent, table
 
-SIZES = ((1000, 100, 10), (10_000, 100, 10), (50, 500, 20), (50, 5000, 20))
+WIDE = tuple((m, 100, 10) for m in (1000, 3000, 10_000))
+LONG = tuple((50, n, 20) for n in (500, 1500, 5000))
 FLAG = "--one"
 
 
@@ -146,14 +148,19 @@ def main() -> None:
     if chosen.one:
         one(*chosen.one, chosen.seconds)
         return
-    rows = []
-    for size in SIZES[::2] if chosen.quick else SIZES:
-        command = [sys.executable, __file__, FLAG, *map(str, size)]
-        command += ["--seconds", str(chosen.seconds)]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        rows.append(told.split())
+    rows, laws = [], []
+    for name, sizes in (("m", WIDE), ("n", LONG)):
+        grid = sizes[:2] if chosen.quick else sizes
+        for size in grid:
+            command = [sys.executable, __file__, FLAG, *map(str, size)]
+            command += ["--seconds", str(chosen.seconds)]
+            told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            rows.append(told.split())
+        grown = [size["mn".index(name)] for size in grid]
+        laws.append(f"{name}^({exponent(grown, [float(row[6]) for row in rows[-len(grid) :]])})")
     columns = ["m", "n", "d", "t reached", "s", "gate changes", "µs each", "peak / 8mn bytes"]
-    table("Large flows, error estimate included", columns, rows)
+    note = f"A gate change costs like {' and '.join(laws)}."
+    table("Large flows, error estimate included", columns, rows, note)
     from biasflow.sweeps import available_cores
 
     measured = surroundings(20 if chosen.quick else 200)

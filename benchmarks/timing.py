@@ -51,6 +51,18 @@ def products_floor(X: Any, steps: int, saved: int) -> float:
     return best_of(5, lambda: (nus @ X, betas @ X.T))[0]
 
 
+def exponent(sizes: Any, values: Any) -> str:
+    """The slope of values over sizes in logarithms, by least squares, with its standard error."""
+    import numpy as np
+
+    x, y = np.log(np.asarray(sizes, float)), np.log(np.asarray(values, float))
+    x = x - np.mean(x)
+    slope = float(x @ y / (x @ x))
+    rest = y - np.mean(y) - slope * x
+    spread = float(np.sqrt(rest @ rest / max(len(x) - 2, 1) / (x @ x)))
+    return f"{slope:.2f} ± {spread:.2f}" if len(x) > 2 else f"{slope:.2f}"
+
+
 def advancing(network: Any, arrays: Any, runs: Any, schedule: Any) -> Callable[[], Any]:
     """A function that advances these classifiers by `schedule.every` epochs from their starts."""
     import jax

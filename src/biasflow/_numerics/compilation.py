@@ -61,6 +61,13 @@ def inner(kernel: Kernel) -> Kernel:
     return cast(Kernel, linked(kernel, REORDERED))
 
 
+def borrowing(kernel: Kernel) -> Kernel:
+    """The same for a function that only works on arrays it is given and gives none back: whoever
+    calls holds them, and no references are counted. To count takes an atomic addition for every
+    array of every named tuple that is passed on: a quarter of the time of a small ReLU flow."""
+    return cast(Kernel, linked(kernel, REORDERED, counted=False))
+
+
 def ordered(kernel: Kernel) -> Kernel:
     """The same without reordering, where the order of operations carries the accuracy."""
     return cast(Kernel, linked(kernel, {"contract"}))

@@ -86,8 +86,12 @@ class LinkedCompiler(Compiler):
             return super().compile_extra(func)
 
 
-def linked(kernel: Any, fastmath: Any) -> Any:
-    """Compile a function that entry points call. Should Python call it, an ordinary twin runs."""
+def linked(kernel: Any, fastmath: Any, counted: bool = True) -> Any:
+    """Compile a function that entry points call. Should Python call it, an ordinary twin runs.
+
+    counted: whether references to arrays are counted, as they must be where arrays are made or
+    given back.
+    """
     compiled: Any = numba.njit
     ordinary = compiled(error_model="numpy", fastmath=fastmath)(kernel)
     dispatcher = compiled(
@@ -96,6 +100,7 @@ def linked(kernel: Any, fastmath: Any) -> Any:
         pipeline_class=LinkedCompiler,
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
+        _nrt=counted,
     )(kernel)
     dispatcher._insert = lambda *overload: None  # Python never finds what is only linked,
     dispatcher._compile_for_args = lambda *arguments, **named: ordinary  # and asks what to run

@@ -34,7 +34,17 @@ def judged(flow: Trajectory[Any]) -> Trajectory[Any]:
     flow descends."""
     if not flow.result.success:
         return flow
-    if not _finite(flow.times, flow.loss, *leaves(flow.states)) or _grew(flow):
+    held = _in_range(flow)
+    if held.result is Result.DIVERGED or not _grew(flow):
+        return held
+    return altered(flow, result=Result.DIVERGED)
+
+
+def _in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
+    """The same flow, without success where a number in it is not finite."""
+    if not flow.result.success:
+        return flow
+    if not _finite(flow.times, flow.loss, *leaves(flow.states)):
         return altered(flow, result=Result.DIVERGED)
     known = _finite(flow.error, flow.predictor_error)
     return flow if known else altered(flow, result=Result.UNCHECKED)

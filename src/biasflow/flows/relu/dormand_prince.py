@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from ..._core.arguments import Array
-from ..._numerics.compilation import inner
+from ..._numerics.compilation import borrowing
 from .gated_field import field
-from .layout import Geometry, Slides, Work
+from .layout import FIRST, Geometry, Slides, Work
 
 E1, E3, E4, E5, E6, E7 = 71 / 57600, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40
 """Difference of the two orders."""
@@ -31,7 +31,7 @@ TABLEAU = np.array(
 )
 
 
-@inner
+@borrowing
 def combine(
     K: Array, i: int, w1: float, w3: float, w4: float, w5: float, w6: float, w7: float
 ) -> float:
@@ -39,13 +39,13 @@ def combine(
     return w1 * K[0, i] + w3 * K[2, i] + w4 * K[3, i] + w5 * K[4, i] + w6 * K[5, i] + w7 * K[6, i]
 
 
-@inner
+@borrowing
 def last_coefficient(K: Array, i: int) -> float:
     """Of the continuous extension, over h."""
     return combine(K, i, D1, D3, D4, D5, D6, D7)
 
 
-@inner
+@borrowing
 def stages(
     Y: Array,
     h: float,
@@ -96,7 +96,7 @@ def stages(
     return field(trial, geometry, slides, work, slopes[6])
 
 
-@inner
+@borrowing
 def error_and_stiffness(h: float, K: Array, trial: Array, sixth: Array) -> tuple[float, float]:
     """Largest local error, and |f(y₇) − f(y₆)|/|y₇ − y₆|, which estimates the stiffest rate
     (Hairer, Wanner, §IV.2)."""
@@ -111,7 +111,7 @@ def error_and_stiffness(h: float, K: Array, trial: Array, sixth: Array) -> tuple
     return h * error, math.sqrt(top / bottom) if resolved else 0.0
 
 
-@inner
+@borrowing
 def dense(theta: float, y0: float, y1: float, s0: float, s1: float, c5: float) -> float:
     """The continuous extension at t + θh: values and h·slopes at both ends, and the last
     coefficient."""
@@ -121,14 +121,35 @@ def dense(theta: float, y0: float, y1: float, s0: float, s1: float, c5: float) -
     return y0 + theta * (change + (1 - theta) * (c3 + theta * (c4 + (1 - theta) * c5)))
 
 
-@inner
+@borrowing
+def set_travel(h: float, Y: Array, trial: Array, K: Array, scratch: Array, travel: Array) -> None:
+    """How far from Y each neuron's z̄ may go on the continuous extension to the end of the step.
+
+    Its coefficients enter with θ, θ(1 − θ), θ²(1 − θ) and θ²(1 − θ)², which are at most 1, 1/4,
+    4/27 and 1/16; the sum of so many times their norms is bounded by Cauchy and Schwarz.
+    """
+    y, x, square = Y.reshape(Y.size), trial.reshape(Y.size), scratch.reshape(Y.size)
+    for i in range(Y.size):
+        change = x[i] - y[i]
+        c3 = h * K[0, i] - change
+        c4 = change - h * K[6, i] - c3
+        c5 = h * last_coefficient(K, i)
+        square[i] = change**2 + 0.25 * c3**2 + 4 / 27 * c4**2 + 0.0625 * c5**2
+    for j in range(Y.shape[0]):
+        total = 0.0
+        for i in range(FIRST, Y.shape[1]):
+            total += scratch[j, i]
+        travel[j] = math.sqrt((1 + 0.25 + 4 / 27 + 0.0625) * total)
+
+
+@borrowing
 def dense_state(theta: float, h: float, Y: Array, trial: Array, K: Array, out: Array) -> None:
     y, x, o = Y.reshape(Y.size), trial.reshape(Y.size), out.reshape(Y.size)
     for i in range(Y.size):
         o[i] = dense(theta, y[i], x[i], h * K[0, i], h * K[6, i], h * last_coefficient(K, i))
 
 
-@inner
+@borrowing
 def dense_row(theta: float, h: float, j: int, Y: Array, trial: Array, K: Array, out: Array) -> None:
     """The same for one neuron."""
     for i in range(Y.shape[1]):

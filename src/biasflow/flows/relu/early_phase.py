@@ -12,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import entry, inner
+from ..._numerics.compilation import borrowing, entry, inner
 from .events import TURN
 from .gated_field import conserve, pull, remove_sliding
 from .layout import (
@@ -96,7 +96,7 @@ def twice_as_many(arcs: Arcs) -> Arcs:
     return more
 
 
-@inner
+@borrowing
 def modes(
     row: Array, D: Array, beta: float, j: int, invariants: Invariants, across: Array
 ) -> tuple[float, float]:
@@ -123,7 +123,7 @@ def modes(
     return product / (4 * M), M
 
 
-@inner
+@borrowing
 def log_of(value: float) -> float:
     return math.log(abs(value)) if value != 0.0 else -math.inf
 
@@ -156,7 +156,7 @@ def advanced(row: Array, D: Array, t: float, j: int, invariants: Invariants, out
     conserve(out, j, invariants)
 
 
-@inner
+@borrowing
 def smallest_root(p: float, q: float, delta: float) -> float:
     """The least τ > 0 with pτ² + 2qτ − 2δ = 0, or infinity."""
     discriminant = q * q + 2 * delta * p
@@ -209,16 +209,15 @@ def start_gates(
     for j in range(Y.shape[0]):
         zero = sliding_groups(gates[j])
         if zero.size > 0:
-            resolve(
-                zero, gates[j], sign_of(Y[j], gates[j], F0, F1, geometry, D), F0, F1, geometry, D
-            )
+            sign = sign_of(Y[j], gates[j], F0, F1, geometry, D)
+            resolve(zero, gates[j], sign, F0, F1, geometry, D)
             slides = roomier(slides, zero.size)
             set_slides(j, gates[j], geometry.U, slides)
-            remove_sliding(j, Y[j], geometry.U, slides)
+            remove_sliding(j, Y[j], slides)
     return slides
 
 
-@inner
+@borrowing
 def forces_on(row: Gates, F0: Array, F1: Array) -> float:
     """The sum of the sizes of all forces on one neuron, those that hold it included."""
     total = 0.0
@@ -231,7 +230,7 @@ def forces_on(row: Gates, F0: Array, F1: Array) -> float:
     return total
 
 
-@inner
+@borrowing
 def sign_of(row: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, D: Array) -> float:
     """The sign of a, or where a is zero the sign it is about to have."""
     if row[OUT] != 0.0:
@@ -259,7 +258,7 @@ def _align(stamp: int) -> Any:
         G = gates.shape[1]
         arcs = arcs_for(4 * m + 4 + 0 * stamp, width, G)
         log = Log(table_of(LOG_ROWS, LOG_COLUMNS), indices(1))
-        slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4))
+        slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4, width))
         D, scratch, row = row_of(width), row_of(width), row_of(width)
         gate_row, before = gate_table(1, G)[0], gate_table(1, G)[0]
         count, unsettled = 0, -1
@@ -270,7 +269,7 @@ def _align(stamp: int) -> Any:
             crossings = 0
             while t < t_end:
                 pull(gate_row, F0, F1, geometry.U, D)
-                remove_sliding(j, D, geometry.U, slides)
+                remove_sliding(j, D, slides)
                 if norm(D) <= CANCELLED * forces_on(gate_row, F0, F1):
                     fill(D, 0.0)
                 if count == arcs.neuron.size:
@@ -299,23 +298,15 @@ def _align(stamp: int) -> Any:
                 copy(gate_row, before)
                 if g == TURN:
                     held = sliding_groups(gate_row)
-                    sound = resolve(
-                        held, gate_row, math.copysign(1.0, dot(D, row)), F0, F1, geometry, scratch
-                    )
+                    sign = math.copysign(1.0, dot(D, row))
+                    sound = resolve(held, gate_row, sign, F0, F1, geometry, scratch)
                 else:
-                    sound = cross(
-                        g,
-                        gate_row,
-                        sign_of(row, gate_row, F0, F1, geometry, scratch),
-                        F0,
-                        F1,
-                        geometry,
-                        scratch,
-                    )
+                    sign = sign_of(row, gate_row, F0, F1, geometry, scratch)
+                    sound = cross(g, gate_row, sign, F0, F1, geometry, scratch)
                 unsettled = unsettled if sound else j
                 slides = roomier(slides, sliding_groups(gate_row).size)
                 set_slides(j, gate_row, geometry.U, slides)
-                remove_sliding(j, row, geometry.U, slides)
+                remove_sliding(j, row, slides)
                 conserve(row, j, invariants)
                 log = noted(log, t, j, before, gate_row)
         arcs = Arcs(
@@ -356,7 +347,7 @@ def time_to_size(
     return t + high
 
 
-@inner
+@borrowing
 def size_at(arcs: Arcs, invariants: Invariants, t: float, scratch: Array) -> float:
     """½Σe^{2ρ}, which bounds every |h(u)|, u a unit vector."""
     total = 0.0
@@ -369,7 +360,7 @@ def size_at(arcs: Arcs, invariants: Invariants, t: float, scratch: Array) -> flo
     return total
 
 
-@inner
+@borrowing
 def time_of_size(
     arcs: Arcs, invariants: Invariants, t_end: float, log_size: float, scratch: Array
 ) -> float:

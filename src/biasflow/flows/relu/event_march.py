@@ -4,11 +4,11 @@ anew, and on."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import entry, inner
-from .detours import Frame, forces_size, linear_forces, step_over
+from ..._numerics.compilation import borrowing, entry, inner
+from .detours import Frame, forces_size, linear_forces
 from .dormand_prince import dense_state, error_and_stiffness, stages
 from .early_phase import start_gates
 from .events import NOWHERE
@@ -50,12 +50,13 @@ from .march_control import (
     halved,
     next_step,
 )
-from .march_record import Kept, Request, book_for, keep_step, with_room
+from .march_record import Book, Kept, Request, book_for, crowded, keep_step, with_room
 from .sliding_modes import no_slides, roomier, set_slides
 from .small_algebra import (
     STAMP,
     copy,
     copy_table,
+    fill,
     indices,
     larger,
     largest,
@@ -65,7 +66,16 @@ from .small_algebra import (
     stack_of,
     table_of,
 )
-from .turns_aside import Scratch, chart, look, scratch_for, turn_aside
+from .turns_aside import (
+    Scratch,
+    chart,
+    look,
+    recede,
+    scratch_for,
+    set_margins,
+    stays_clear,
+    turn_aside,
+)
 
 SLIDE_END_TOLERANCE = 0.1
 """Lateness of the end of a slide, in units of the tolerance."""
@@ -77,9 +87,11 @@ error of another."""
 ACCEPTED, REJECTED, CHANGED, KEPT, SAVED, COUNTS = 0, 1, 2, 3, 4, 5
 """Places among the counts of a march: steps, steps refused, neurons that changed gates, steps kept,
 states saved."""
+EVENT, CROWDED = -1, -2
+"""Why a stretch ended, beside the reasons of a march."""
 
 
-@inner
+@borrowing
 def forces_at(Y: Array, geometry: Geometry, work: Work) -> None:
     project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
@@ -100,17 +112,19 @@ def place(
     slides = roomier(slides, sliding_groups(gates[j]).size)
     set_slides(j, gates[j], geometry.U, slides)
     set_masks(j, gates[j], geometry, work)
-    remove_sliding(j, Y[j], geometry.U, slides)
+    remove_sliding(j, Y[j], slides)
     conserve(Y[j], j, invariants)
     return slides
 
 
-@inner
-def start_span(Y: Array, geometry: Geometry, slides: Slides, s: Scratch) -> float:
+@borrowing
+def start_span(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch) -> float:
     """The first stage at Y, and with it the start of a span; returns Σ(h − y)²."""
     square = field(Y, geometry, slides, s.work, s.slopes[0])
     pre_activations(Y, geometry, s.work, s.span.P[START])
     project(s.slopes[0], geometry.U, geometry.UT, s.span.dP[START])
+    set_margins(s.span.P[START], gates, s.margins)
+    s.known[0] = 1
     return square
 
 
@@ -143,6 +157,99 @@ def pass_events(
     return theta, changed, slides, log
 
 
+class Pace(NamedTuple):
+    """Where a march stands between two stretches, numbers only."""
+
+    t: float
+    h: float
+    code: int  # why the stretch ended: a reason of `march`, or that events or want of room did
+    theta: float  # of the first event
+    error: float  # of the last step, in units of the tolerance
+    previous: float  # of the one before
+    grow: float  # how much the next step may grow
+    stiffness: float
+    cell: int  # of the mesh
+    saves: int  # states saved
+    square: float  # Σ(h − y)²
+
+
+@borrowing
+def settle(Y: Array, geometry: Geometry, slides: Slides, invariants: Invariants) -> None:
+    """Put the neurons back onto their zeros and what they conserve."""
+    for j in range(Y.shape[0]):
+        if slides.sizes[j] > 0:
+            remove_sliding(j, Y[j], slides)
+        conserve(Y[j], j, invariants)
+
+
+@borrowing
+def stretch(
+    pace: Pace,
+    Y: Array,
+    gates: Gates,
+    geometry: Geometry,
+    slides: Slides,
+    invariants: Invariants,
+    tolerances: Tolerances,
+    ask: Request,
+    s: Scratch,
+    counts: Index,
+    book: Book,
+    saved: Array,
+) -> Pace:
+    """Steps up to the first with an event, which is left to be passed, or to where the march ends,
+    or the book is full."""
+    t, h, code, theta, error, previous, grow, stiffness, cell, saves, square = pace
+    while code == STEP_LIMIT and counts[ACCEPTED] + counts[REJECTED] < ask.max_steps:
+        if ask.stop[0] != 0:
+            code = TIME_LIMIT
+            break
+        h, cell = halved(h, t, ask.mesh, cell)
+        last = t + h * (1 + 1e-12) >= ask.t1
+        h = ask.t1 - t if last else h
+        square = stages(Y, h, geometry, slides, s.work, s.K, s.slopes, s.trial, s.sixth)
+        error, quotient = error_and_stiffness(h, s.K, s.trial, s.sixth)
+        stiffness = quotient if quotient > 0.0 else stiffness  # below rounding: as it was
+        error /= ask.rtol
+        if not error <= 1.0:
+            counts[REJECTED] += 1
+            h *= larger(SHRINK, SAFETY * error**-0.2) if error < math.inf else SHRINK
+            grow = 1.0
+            if not h > NO_PROGRESS * t:
+                code = STEP_TOO_SMALL
+            continue
+        counts[ACCEPTED] += 1
+        frame = Frame(t, h, Y, gates, geometry, invariants, slides, tolerances)
+        clear = stays_clear(frame, s)
+        theta = NOWHERE if clear else look(frame, s)
+        end = t + smaller(theta, 1.0) * h
+        while saves < ask.times.size and ask.times[saves] <= end * (1 + 1e-15):
+            dense_state((ask.times[saves] - t) / h, h, Y, s.trial, s.K, saved[saves])
+            saves += 1
+        if theta != NOWHERE:
+            code = EVENT
+            break
+        t = ask.t1 if last else end
+        copy_table(s.trial, Y)
+        copy(s.K[6], s.K[0])
+        settle(Y, geometry, slides, invariants)
+        if not clear:
+            copy_table(s.span.P[END], s.span.P[START])
+            copy_table(s.span.dP[END], s.span.dP[START])
+            set_margins(s.span.P[START], gates, s.margins)
+            fill(s.travel, 0.0)
+        s.known[0] = 0 if clear else 1
+        recede(Y, s.trial, s.travel, s.margins)
+        h = next_step(h, error, previous, grow, stiffness)
+        previous, grow = larger(error, CALM), GROW
+        if crowded(book, counts[ACCEPTED], ask.keep):
+            code = CROWDED
+            break
+        keep_step(book, counts[ACCEPTED], t, Y, gates, h)
+        code = ending(t, square, Y, s.work, ask)
+    return Pace(t, h, code, theta, error, previous, grow, stiffness, cell, saves, square)
+
+
 def _march(stamp: int) -> Any:
     def march(
         Y: Array,
@@ -160,7 +267,7 @@ def _march(stamp: int) -> Any:
         """
         m, width = Y.shape
         G = gates.shape[1]
-        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp)
+        s, slides = scratch_for(m, G, width), no_slides(m, 4 + 0 * stamp, width)
         counts, book = indices(COUNTS), book_for(ask.keep, m, width, G)
         saved, log = (
             stack_of(ask.times.size, m, width),
@@ -173,73 +280,56 @@ def _march(stamp: int) -> Any:
             slides = start_gates(Y, gates, s.work.F0, s.work.F1, geometry, slides)
         for j in range(m):
             slides = place(j, Y, gates, geometry, slides, invariants, s.work)
-        square = start_span(Y, geometry, slides, s)
+        square = start_span(Y, gates, geometry, slides, s)
         tolerances = Tolerances(
             ask.rtol, SLIDE_END_TOLERANCE * ask.rtol, NOISE * largest(s.work.F0, s.work.F1)
         )
-        t, next_save, grow, previous, stiffness = ask.t0, 0, GROW, CALM, 0.0
-        cell = counts[ACCEPTED] - 1
         h = ask.step if ask.step > 0.0 else FIRST_STEP / larger(fastest_pull(Y, s.work), 1e-300)
-        keep_step(book, counts[ACCEPTED], t, Y, gates, h)
-        code = ending(t, square, Y, s.work, ask)
-        while code == STEP_LIMIT and counts[ACCEPTED] + counts[REJECTED] < ask.max_steps:
-            if ask.stop[0] != 0:
-                code = TIME_LIMIT
+        keep_step(book, counts[ACCEPTED], ask.t0, Y, gates, h)
+        code = ending(ask.t0, square, Y, s.work, ask)
+        pace = Pace(ask.t0, h, code, NOWHERE, CALM, CALM, GROW, 0.0, -1, 0, square)
+        while pace.code == STEP_LIMIT and counts[ACCEPTED] + counts[REJECTED] < ask.max_steps:
+            pace = stretch(
+                pace,
+                Y,
+                gates,
+                geometry,
+                slides,
+                invariants,
+                tolerances,
+                ask,
+                s,
+                counts,
+                book,
+                saved,
+            )
+            t, h, code, theta, error, previous, grow, stiffness, cell, saves, square = pace
+            if code != EVENT and code != CROWDED:
                 break
-            h, cell = halved(h, t, ask.mesh, cell)
-            last = t + h * (1 + 1e-12) >= ask.t1
-            h = ask.t1 - t if last else h
-            square = stages(Y, h, geometry, slides, s.work, s.K, s.slopes, s.trial, s.sixth)
-            error, quotient = error_and_stiffness(h, s.K, s.trial, s.sixth)
-            stiffness = quotient if quotient > 0.0 else stiffness  # below rounding: as it was
-            error /= ask.rtol
-            if not error <= 1.0:
-                counts[REJECTED] += 1
-                h *= larger(SHRINK, SAFETY * error**-0.2) if error < math.inf else SHRINK
-                grow = 1.0
-                if not h > NO_PROGRESS * t:
-                    code = STEP_TOO_SMALL
-                continue
-            counts[ACCEPTED] += 1
-            pre_activations(s.trial, geometry, s.work, s.span.P[END])
-            project(s.slopes[6], geometry.U, geometry.UT, s.span.dP[END])
-            frame = Frame(t, h, Y, gates, geometry, invariants, slides, tolerances)
-            theta = look(frame, s)
-            end = t + smaller(theta, 1.0) * h
-            while next_save < ask.times.size and ask.times[next_save] <= end * (1 + 1e-15):
-                inside = (ask.times[next_save] - t) / h
-                dense_state(inside, h, Y, s.trial, s.K, saved[next_save])
-                next_save += 1
-            if theta == NOWHERE:
-                t = ask.t1 if last else end
-                copy_table(s.trial, Y)
-                copy(s.K[6], s.K[0])
-                step_over(s.span)
-            else:
+            if code == EVENT:
                 most = 1.0
-                if next_save < ask.times.size:
-                    most = larger(theta, smaller(1.0, (ask.times[next_save] - t) / h))
+                if saves < ask.times.size:
+                    most = larger(theta, smaller(1.0, (ask.times[saves] - t) / h))
+                frame = Frame(t, h, Y, gates, geometry, invariants, slides, tolerances)
                 theta, changed, slides, log = pass_events(
                     most, stiffness, ask.mesh.size > 0, frame, s, log
                 )
                 counts[CHANGED] += changed
-                t = ask.t1 if last and theta >= 1.0 else t + theta * h
-            for j in range(m):
-                if slides.sizes[j] > 0:
-                    remove_sliding(j, Y[j], geometry.U, slides)
-                conserve(Y[j], j, invariants)
-            if theta != NOWHERE:
-                square = start_span(Y, geometry, slides, s)
-                while next_save < ask.times.size and ask.times[next_save] <= t * (1 + 1e-15):
-                    copy_table(Y, saved[next_save])
-                    next_save += 1
-            h = next_step(h, error, previous, grow, stiffness)
-            previous, grow = larger(error, CALM), GROW
+                settle(Y, geometry, slides, invariants)
+                square = start_span(Y, gates, geometry, slides, s)
+                last = theta >= 1.0 and t + h * (1 + 1e-12) >= ask.t1
+                t = ask.t1 if last else t + theta * h
+                while saves < ask.times.size and ask.times[saves] <= t * (1 + 1e-15):
+                    copy_table(Y, saved[saves])
+                    saves += 1
+                h = next_step(h, error, previous, grow, stiffness)
+                previous, grow = larger(error, CALM), GROW
             book = with_room(book, counts[ACCEPTED], ask.keep)
             keep_step(book, counts[ACCEPTED], t, Y, gates, h)
             code = ending(t, square, Y, s.work, ask)
-        counts[KEPT], counts[SAVED] = book.tally[0], next_save
-        return t, code, saved, book.kept, log, counts, stiffness, book.ends
+            pace = Pace(t, h, code, theta, error, previous, grow, stiffness, cell, saves, square)
+        counts[KEPT], counts[SAVED] = book.tally[0], pace.saves
+        return pace.t, pace.code, saved, book.kept, log, counts, pace.stiffness, book.ends
 
     return march
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..._core.arguments import Array
-from ..._numerics.compilation import inner
+from ..._core.arguments import Array, Index
+from ..._numerics.compilation import borrowing, inner
 from .dormand_prince import dense, last_coefficient
-from .gated_field import forces, pull, remove_sliding
+from .gated_field import remove_sliding
 from .layout import (
     END,
     FIRST,
@@ -24,7 +24,7 @@ from .layout import (
     Span,
     Tolerances,
 )
-from .small_algebra import copy, larger, largest, row_of, smaller, table_of
+from .small_algebra import copy, larger, largest, row_of, smaller
 
 TURN = -2
 """In place of a group: the output weight changes sign."""
@@ -49,16 +49,19 @@ class Piece(NamedTuple):
     slides: Slides
     geometry: Geometry
     tolerances: Tolerances
+    near: Index  # the groups whose pre-activations may change sign come first,
+    many: int  # so many
+    course: Array  # (4, r+2): where a neuron slides, its pull at both ends, and its rates there
 
 
-@inner
+@borrowing
 def passed(
     theta: float, side: float, limit: float, p0: float, p1: float, s0: float, s1: float, c5: float
 ) -> bool:
     return side * dense(theta, p0, p1, s0, s1, c5) < limit
 
 
-@inner
+@borrowing
 def crossing_in_step(
     side: float,
     limit: float,
@@ -92,7 +95,7 @@ def crossing_in_step(
     return high
 
 
-@inner
+@borrowing
 def worth_a_look(side: float, h: float, p0: float, p1: float, s0: float, s1: float) -> bool:
     """Whether a pre-activation may leave its side within the step: it ends beyond the limit, or
     goes down and up again."""
@@ -100,19 +103,20 @@ def worth_a_look(side: float, h: float, p0: float, p1: float, s0: float, s1: flo
     return v1 < lower_limit(v0) or (d0 < 0.0 and d1 > 0.0 and v0 < -d0 and v1 < d1)
 
 
-@inner
+@borrowing
 def lower_limit(v0: float) -> float:
     """An excursion below the tolerance may have been missed: then only getting worse counts."""
     return -HYSTERESIS if v0 >= -HYSTERESIS else v0 - HYSTERESIS
 
 
-@inner
+@borrowing
 def first_crossing(j: int, piece: Piece) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's pre-activations to leave its side."""
     h, Y, K, P, dP = piece.h, piece.Y, piece.K, piece.span.P, piece.span.dP
     gates, U = piece.gates, piece.geometry.U
     best, group = NOWHERE, -1
-    for g in range(gates.shape[1]):
+    for k in range(piece.many):
+        g = piece.near[k]
         if gates[j, g] == SLIDE:
             continue
         side = 1.0 if gates[j, g] == ON else -1.0
@@ -132,7 +136,7 @@ def first_crossing(j: int, piece: Piece) -> tuple[float, int]:
     return best, group
 
 
-@inner
+@borrowing
 def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
     """By how much a sliding force has left its box, or the box its order, beyond the slack;
     negative inside."""
@@ -140,7 +144,7 @@ def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
     return larger(outside, sign * (F0 - F1)) - slack
 
 
-@inner
+@borrowing
 def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its
     output until then.
@@ -163,24 +167,27 @@ def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, i
 
 @inner
 def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float:
-    """When the b-th slide of neuron j ends, predictions being Hermite interpolants over the step;
+    """When the b-th slide of neuron j ends, forces being Hermite interpolants over the step;
     NOWHERE if after `end`."""
-    slides, geometry, tolerances = piece.slides, piece.geometry, piece.tolerances
-    G = piece.gates.shape[1]
-    F0, F1, values = row_of(G), row_of(G), table_of(2, G)
-    D, kept = row_of(geometry.U.shape[1]), row_of(slides.held.shape[1])
+    slides, tolerances, U = piece.slides, piece.tolerances, piece.geometry.U
+    h, levels, rates = piece.h, piece.span.forces, piece.span.rates
+    pulls, D, kept = piece.course, row_of(U.shape[1]), row_of(slides.held.shape[1])
     copy(slides.held[j], kept)
     g = slides.which[j, b]
+    first, last = largest(levels[START, 0], levels[START, 1]), largest(piece.F0, piece.F1)
     low, high, below, above, theta = 0.0, NOWHERE, 0.0, 0.0, end
     for k in range(BISECTIONS):
-        for side in range(2):
-            for i in range(G):
-                values[side, i] = hermite(theta, piece.h, piece.span, side, i)
-        forces(values[0], values[1], geometry, F0, F1)
-        pull(piece.gates[j], F0, F1, geometry.U, D)
-        remove_sliding(j, D, geometry.U, slides)
-        slack = tolerances.late * largest(F0, F1) + tolerances.noise
-        beyond = excess(slides.held[j, b], F0[g], F1[g], sign, slack)
+        for i in range(D.size):
+            D[i] = hermite(theta, pulls[0, i], pulls[1, i], h * pulls[2, i], h * pulls[3, i])
+        remove_sliding(j, D, slides)
+        F0 = hermite(
+            theta, levels[0, 0, g], levels[1, 0, g], h * rates[0, 0, g], h * rates[1, 0, g]
+        )
+        F1 = hermite(
+            theta, levels[0, 1, g], levels[1, 1, g], h * rates[0, 1, g], h * rates[1, 1, g]
+        )
+        slack = tolerances.late * (first + theta * (last - first)) + tolerances.noise
+        beyond = excess(slides.held[j, b], F0, F1, sign, slack)
         if beyond > 0.0:
             high, above = theta, beyond
         elif k == 0:
@@ -195,10 +202,9 @@ def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float
     return high
 
 
-@inner
-def hermite(theta: float, h: float, span: Span, side: int, g: int) -> float:
-    f0, f1 = span.predictions[START, side, g], span.predictions[END, side, g]
-    s0, s1 = h * span.rates[START, side, g], h * span.rates[END, side, g]
+@borrowing
+def hermite(theta: float, f0: float, f1: float, s0: float, s1: float) -> float:
+    """The cubic with these values at 0 and 1, and these slopes."""
     c = 1 - theta
     return (
         (1 + 2 * theta) * c * c * f0
@@ -208,13 +214,13 @@ def hermite(theta: float, h: float, span: Span, side: int, g: int) -> float:
     )
 
 
-@inner
+@borrowing
 def sign_within(start: float, end: float) -> float:
     """The sign of an output weight from the start of a step until it turns."""
     return math.copysign(1.0, start if start != 0.0 else end)
 
 
-@inner
+@borrowing
 def first_turn(j: int, piece: Piece, best: float) -> float:
     """The first θ < best at which the output weight of neuron j, which slides, changes sign, or
     NOWHERE."""
@@ -228,7 +234,7 @@ def first_turn(j: int, piece: Piece, best: float) -> float:
     )
 
 
-@inner
+@borrowing
 def first_event(j: int, piece: Piece, exits: bool) -> tuple[float, int]:
     """(θ, group) of neuron j's first event within the piece; ends of slides only if `exits`."""
     theta, group = first_crossing(j, piece)

@@ -6,25 +6,31 @@ from __future__ import annotations
 import math
 
 from ..._core.arguments import Array
-from ..._numerics.compilation import inner
+from ..._numerics.compilation import borrowing, inner
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
 from .small_algebra import (
     assemble,
     copy_table,
-    dot,
     fill,
+    fill_table,
     project,
     row_of,
     stack_of,
     table_of,
 )
 
+PLANAR = FIRST + 2
+"""Columns of a state where the inputs span a plane."""
+SMALL_GAIN = 0.125
+"""Up to which the exponential is its Taylor polynomial of degree ten: off by 3e-18."""
 SMALL_DEFECT = 1e-8
 """Where one Newton step reaches rounding."""
 
 
 @inner
 def workspace(m: int, G: int, width: int) -> Work:
+    lanes = table_of(7, m)
+    fill_table(lanes, math.inf)
     return Work(
         table_of(m, G),
         table_of(m, G),
@@ -35,28 +41,56 @@ def workspace(m: int, G: int, width: int) -> Work:
         row_of(G),
         row_of(G),
         row_of(G),
-        stack_of(2, G, m),
-        table_of(5, m),
+        stack_of(2, G if width == PLANAR else 0, m),
+        lanes,
     )
 
 
-@inner
+@borrowing
 def set_masks(j: int, row: Gates, geometry: Geometry, work: Work) -> None:
     """Neuron j's gates as numbers, for loops without branches."""
     for g in range(row.size):
         work.on[j, g] = 1.0 if row[g] == ON else 0.0
         work.off[j, g] = 1.0 if row[g] == OFF and geometry.two_sided else 0.0
-        work.masks[0, g, j], work.masks[1, g, j] = work.on[j, g], work.off[j, g]
+    if work.masks.size > 0:
+        for g in range(row.size):
+            work.masks[0, g, j], work.masks[1, g, j] = work.on[j, g], work.off[j, g]
 
 
-@inner
+@borrowing
+def set_outputs(Y: Array, lanes: Array) -> None:
+    """lanes[0] = e^{2ρ}ā. e^{2ρ} is that of a state before, times the exponential of what ρ has
+    gained since, as a polynomial, which compiles to vectors; where any has gained much, anew."""
+    c, base, size = lanes[0], lanes[1], lanes[2]
+    much, m = 0.0, c.size
+    for j in range(m):
+        x = 2 * (Y[j, RHO] - base[j])
+        c[j] = x
+        x *= x
+        x *= x
+        much += x * x
+    if not much <= SMALL_GAIN**8:
+        for j in range(m):
+            base[j] = Y[j, RHO]
+            size[j] = math.exp(2 * base[j])
+            c[j] = size[j] * Y[j, OUT]
+        return
+    for j in range(m):
+        x = c[j]
+        rest = 1 / 5040 + x * (1 / 40320 + x * (1 / 362880 + x * (1 / 3628800)))
+        rest = 1 / 6 + x * (1 / 24 + x * (1 / 120 + x * (1 / 720 + x * rest)))
+        c[j] = size[j] * Y[j, OUT] * (1 + x * (1 + x * (0.5 + x * rest)))
+
+
+@borrowing
 def predictions(Y: Array, geometry: Geometry, work: Work) -> None:
     """Σ_j a_j σ(⟨w_j, ±u_g⟩) from work.P, gates frozen."""
     fill(work.plus, 0.0)
     fill(work.minus, 0.0)
     slope, G = geometry.slope, work.plus.size
+    set_outputs(Y, work.lanes)
     for j in range(Y.shape[0]):
-        c = math.exp(2 * Y[j, RHO]) * Y[j, OUT]
+        c = work.lanes[0, j]
         if geometry.two_sided:
             for g in range(G):
                 p = c * work.P[j, g]
@@ -67,7 +101,7 @@ def predictions(Y: Array, geometry: Geometry, work: Work) -> None:
                 work.plus[g] += work.on[j, g] * (c * work.P[j, g])
 
 
-@inner
+@borrowing
 def forces(plus: Array, minus: Array, geometry: Geometry, F0: Array, F1: Array) -> float:
     """F0 and F1 of every group for these predictions; returns Σ(h − y)² over the samples."""
     fill(F0, 0.0)
@@ -88,7 +122,7 @@ def forces(plus: Array, minus: Array, geometry: Geometry, F0: Array, F1: Array) 
     return total
 
 
-@inner
+@borrowing
 def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
     """D = −Σ_g F_g u_g of one neuron, sliding groups left out."""
     fill(D, 0.0)
@@ -99,31 +133,37 @@ def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
                 D[i] -= force * U[g, i]
 
 
-@inner
-def remove_sliding(j: int, row: Array, U: Array, slides: Slides) -> None:
+@borrowing
+def add_pull(g: int, gate: int, F0: Array, F1: Array, U: Array, D: Array) -> None:
+    """Add what a gate on group g pulls to D."""
+    force = F1[g] if gate == ON else (F0[g] if gate == OFF else 0.0)
+    for i in range(FIRST, D.size):
+        D[i] -= force * U[g, i]
+
+
+@borrowing
+def remove_sliding(j: int, row: Array, slides: Slides) -> None:
     """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
     stay in slides.held."""
     count, width = slides.sizes[j], row.size
+    lower, held = slides.lower[j], slides.held[j]
     for a in range(count):
-        total = dot(U[slides.which[j, a]], row)
-        for b in range(a):
-            total -= slides.lower[j, a, b] * slides.held[j, b]
-        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
-    for a in range(count - 1, -1, -1):
-        total = slides.held[j, a]
-        for b in range(a + 1, count):
-            total -= slides.lower[j, b, a] * slides.held[j, b]
-        slides.held[j, a] = total / slides.lower[j, a, a] if slides.lower[j, a, a] > 0.0 else 0.0
-    for a in range(count):
-        u, F = U[slides.which[j, a]], slides.held[j, a]
+        q, c = slides.basis[j, a], 0.0
         for i in range(FIRST, width):
-            row[i] -= F * u[i]
+            c += q[i] * row[i]
+        for i in range(FIRST, width):
+            row[i] -= c * q[i]
+        held[a] = c
+    for a in range(count - 1, -1, -1):
+        held[a] = held[a] / lower[a, a] if lower[a, a] > 0.0 else 0.0
+        for b in range(a):
+            held[b] -= lower[a, b] * held[a]
 
 
-@inner
+@borrowing
 def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
     """ρ' = 2ā⟨D, z̄⟩, ā' = ⟨D, z̄⟩ − ρ'ā, z̄' = āD − ρ'z̄; returns Σ(h − y)²."""
-    if Y.shape[1] == FIRST + 2:
+    if work.masks.size > 0:
         return planar_field(Y, geometry, slides, work, dY)
     project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
@@ -132,7 +172,7 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
     return total
 
 
-@inner
+@borrowing
 def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
     """The same where the inputs span a plane, in loops over neurons that lie side by side; work.P
     is left alone."""
@@ -148,16 +188,16 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
         work.masks[0],
         work.masks[1],
         lanes[0],
-        lanes[1],
-        lanes[2],
         lanes[3],
         lanes[4],
+        lanes[5],
+        lanes[6],
     )
     ux, uy, slope = geometry.UT[FIRST], geometry.UT[FIRST + 1], geometry.slope
     sizes, which, lower, held = slides.sizes, slides.which, slides.lower, slides.held
     m, G = Y.shape[0], plus.size
+    set_outputs(Y, lanes)
     for j in range(m):
-        c[j] = math.exp(2 * Y[j, RHO]) * Y[j, OUT]
         x[j], y[j], dx[j], dy[j] = Y[j, FIRST], Y[j, FIRST + 1], 0.0, 0.0
     for g in range(G):
         above, below, a, b = 0.0, 0.0, ux[g], uy[g]
@@ -192,7 +232,7 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
             pull_y -= held[j, 0] * uy[g]
         D[j, FIRST], D[j, FIRST + 1] = pull_x, pull_y
         if sizes[j] > 1:
-            remove_sliding(j, D[j], geometry.U, slides)
+            remove_sliding(j, D[j], slides)
             pull_x, pull_y = D[j, FIRST], D[j, FIRST + 1]
         out = Y[j, OUT]
         along = pull_x * x[j] + pull_y * y[j]
@@ -204,16 +244,16 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
     return total
 
 
-@inner
+@borrowing
 def pre_activations(Y: Array, geometry: Geometry, work: Work, out: Array) -> None:
     """⟨v̄_j, u_g⟩ of the state that the field was evaluated at last."""
-    if Y.shape[1] == FIRST + 2:
+    if work.masks.size > 0:
         project(Y, geometry.U, geometry.UT, out)
     else:
         copy_table(work.P, out)
 
 
-@inner
+@borrowing
 def respond(
     Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array
 ) -> None:
@@ -225,7 +265,7 @@ def respond(
     width = Y.shape[1]
     for j in range(Y.shape[0]):
         if slides.sizes[j] > 0:
-            remove_sliding(j, work.D[j], geometry.U, slides)
+            remove_sliding(j, work.D[j], slides)
         along = 0.0
         for i in range(FIRST, width):
             along += work.D[j, i] * Y[j, i]
@@ -237,7 +277,7 @@ def respond(
             dY[j, i] = out * work.D[j, i] - growth * Y[j, i]
 
 
-@inner
+@borrowing
 def prediction_rates(
     Y: Array, dY: Array, P: Array, dP: Array, geometry: Geometry, work: Work, rates: Array
 ) -> None:
@@ -256,7 +296,7 @@ def prediction_rates(
             minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * rate
 
 
-@inner
+@borrowing
 def conserve(row: Array, j: int, invariants: Invariants) -> None:
     """The nearest (ρ, ā, ‖z̄‖) with ‖v̄‖ = 1 and a² − ‖w‖² = c, by at most two Newton steps.
 

@@ -63,12 +63,14 @@ class Invariants(NamedTuple):
 
 
 class Slides(NamedTuple):
-    """The sliding groups of every neuron, and the Cholesky factor of their Gram matrix."""
+    """The sliding groups of every neuron in the order in which they came, an orthonormal basis of
+    their directions, and the Cholesky factor of their Gram matrix: the directions in that basis."""
 
     sizes: Index  # (m,): how many
     which: Index  # (m, cap)
     # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
     lower: Array
+    basis: Array  # (m, cap, r+2); zero where a direction depends on those before
     # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
     held: Array
 
@@ -86,8 +88,8 @@ class Work(NamedTuple):
     minus: Array  # (G,): Σ_j a_j σ(−⟨w_j, u_g⟩)
     F0: Array  # (G,)
     F1: Array  # (G,)
-    masks: Array  # (2, G, m): on and off, neuron beside neuron
-    lanes: Array  # (5, m): numbers of a field in the plane, neuron beside neuron
+    masks: Array  # (2, G, m): on and off, neuron beside neuron, of a field in the plane
+    lanes: Array  # (7, m): e^{2ρ}ā; ρ and e^{2ρ} of a state before; z̄ and D in the plane
 
 
 class Tolerances(NamedTuple):
@@ -100,12 +102,12 @@ class Tolerances(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A step from both ends, which come first among the indices: pre-activations and predictions
-    with their slopes."""
+    """A step from both ends, which come first among the indices: pre-activations and forces with
+    their slopes."""
 
     P: Array  # (2, m, G)
     dP: Array
-    predictions: Array  # (2, 2, G): of both ends, of both sides
+    forces: Array  # (2, 2, G): of both ends, F0 and F1
     rates: Array
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..._core.arguments import Array
-from ..._numerics.compilation import inner
+from ..._numerics.compilation import borrowing
 from .layout import FIRST, OUT, RHO, Work
 from .march_record import Request
 from .small_algebra import larger, smaller
@@ -31,7 +31,7 @@ SLIVER = 1e-6
 """Part of a cell of that mesh that is not worth a step."""
 
 
-@inner
+@borrowing
 def fastest_pull(Y: Array, work: Work) -> float:
     """The largest speed of a neuron in units of its own norm: max of |⟨D, v̄⟩| and |ā|·‖D‖."""
     fastest = 0.0
@@ -44,7 +44,7 @@ def fastest_pull(Y: Array, work: Work) -> float:
     return math.sqrt(fastest)
 
 
-@inner
+@borrowing
 def at_rest(Y: Array, work: Work, still: float, faint: float) -> bool:
     """Whether no neuron moves, but for those that vanish: of negligible size, shrinking, and not
     turning any more."""
@@ -64,7 +64,7 @@ def at_rest(Y: Array, work: Work, still: float, faint: float) -> bool:
     return True
 
 
-@inner
+@borrowing
 def ending(t: float, square: float, Y: Array, work: Work, ask: Request) -> int:
     """Why to stop here, or STEP_LIMIT to go on."""
     if t >= ask.t1:
@@ -74,7 +74,7 @@ def ending(t: float, square: float, Y: Array, work: Work, ask: Request) -> int:
     return STATIONARY if ask.still >= 0.0 and at_rest(Y, work, ask.still, ask.faint) else STEP_LIMIT
 
 
-@inner
+@borrowing
 def next_step(h: float, error: float, previous: float, grow: float, stiffness: float) -> float:
     """Proportional–integral control, inside the stability region."""
     wish = SAFETY * larger(error, EASY) ** -0.17 * previous**0.04
@@ -82,7 +82,7 @@ def next_step(h: float, error: float, previous: float, grow: float, stiffness: f
     return smaller(h, STABLE / stiffness) if stiffness > 0.0 else h
 
 
-@inner
+@borrowing
 def halved(h: float, t: float, mesh: Array, cell: int) -> tuple[float, int]:
     """The step h at t cut so that every cell of the mesh takes two steps at least and ends with
     one; and the cell t is in."""

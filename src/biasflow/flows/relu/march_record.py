@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import inner
+from ..._numerics.compilation import borrowing, inner
 from .layout import Gates
 from .small_algebra import copy, copy_table, gate_stack, indices, row_of, stack_of
 
@@ -62,11 +62,18 @@ def book_for(most: int, m: int, width: int, G: int) -> Book:
     return Book(kept_for(size, m, width, G), tally, row_of(4 * FEW_STEPS))
 
 
-@inner
+@borrowing
 def move_step(source: Kept, i: int, target: Kept, k: int) -> None:
     target.times[k], target.steps[k] = source.times[i], source.steps[i]
     copy_table(source.states[i], target.states[k])
     copy_table(source.gates[i], target.gates[k])
+
+
+@borrowing
+def crowded(book: Book, accepted: int, most: int) -> bool:
+    """Whether there is no room for one more step, and some could be made."""
+    size = book.kept.times.size
+    return (book.tally[0] == size and size < most) or accepted >= book.ends.size
 
 
 @inner
@@ -86,7 +93,7 @@ def with_room(book: Book, accepted: int, most: int) -> Book:
     return Book(kept, book.tally, ends)
 
 
-@inner
+@borrowing
 def keep_step(book: Book, accepted: int, t: float, Y: Array, gates: Gates, h: float) -> None:
     """Note the end of a step, and keep every so-many-th; when full, every second of those kept goes
     and that number doubles."""

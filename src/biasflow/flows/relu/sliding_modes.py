@@ -10,15 +10,14 @@ negative where it is OFF. A group that does not attract is left by the side its 
 from __future__ import annotations
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import inner
-from .gated_field import pull
+from ..._numerics.compilation import borrowing, inner
+from .gated_field import add_pull, pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 from .small_algebra import (
     copy,
     copy_table,
     dot,
     fill_table,
-    gate_table,
     index_table,
     indices,
     largest,
@@ -37,7 +36,7 @@ NO_VELOCITY = 1e-12
 """Velocity relative to the force scale that counts as none."""
 
 
-@inner
+@borrowing
 def cosine(g: int, k: int, geometry: Geometry) -> float:
     """⟨u_g, u_k⟩, zero where it is rounding. Few are ever asked for: all of them would take n²
     numbers."""
@@ -46,11 +45,12 @@ def cosine(g: int, k: int, geometry: Geometry) -> float:
 
 
 @inner
-def no_slides(m: int, capacity: int) -> Slides:
+def no_slides(m: int, capacity: int, width: int) -> Slides:
     slides = Slides(
         indices(m),
         index_table(m, capacity),
         stack_of(m, capacity, capacity),
+        stack_of(m, capacity, width),
         table_of(m, capacity),
     )
     fill_table(slides.held, 0.0)
@@ -63,38 +63,52 @@ def roomier(slides: Slides, needed: int) -> Slides:
     m, capacity = slides.which.shape
     if needed <= capacity:
         return slides
-    grown = no_slides(m, needed + 4)
+    grown = no_slides(m, needed + 4, slides.basis.shape[2])
     for j in range(m):
-        grown.sizes[j] = slides.sizes[j]
-        for a in range(slides.sizes[j]):
-            grown.which[j, a] = slides.which[j, a]
-            for b in range(a + 1):
-                grown.lower[j, a, b] = slides.lower[j, a, b]
+        inherit(slides, j, grown, j)
     return grown
 
 
-@inner
+@borrowing
+def inherit(slides: Slides, i: int, heirs: Slides, j: int) -> None:
+    """Give neuron j of other slides, which have the room, what neuron i has here."""
+    heirs.sizes[j] = slides.sizes[i]
+    for a in range(slides.sizes[i]):
+        heirs.which[j, a] = slides.which[i, a]
+        copy(slides.basis[i, a], heirs.basis[j, a])
+        for b in range(a + 1):
+            heirs.lower[j, a, b] = slides.lower[i, a, b]
+
+
+@borrowing
 def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
-    """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice."""
-    count, width = 0, U.shape[1]
-    basis = table_of(slides.which.shape[1], width)
+    """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice. Those
+    that came before the first that slides no more are factorised already."""
+    kept, width = 0, U.shape[1]
+    which, basis, lower = slides.which[j], slides.basis[j], slides.lower[j]
+    while kept < slides.sizes[j] and row[which[kept]] == SLIDE:
+        kept += 1
+    count = kept
     for g in range(row.size):
-        if row[g] != SLIDE:
+        known = row[g] != SLIDE
+        for a in range(0 if known else kept):
+            known = known or which[a] == g
+        if known:
             continue
         q = basis[count]
         for i in range(width):
             q[i] = U[g, i]
-        slides.which[j, count] = g
+        which[count] = g
         for b in range(count + 1):
-            slides.lower[j, count, b] = 0.0
+            lower[count, b] = 0.0
         for _ in range(2):
             for b in range(count):
                 c = dot(q, basis[b])
-                slides.lower[j, count, b] += c
+                lower[count, b] += c
                 for i in range(FIRST, width):
                     q[i] -= c * basis[b, i]
         size = norm(q)
-        slides.lower[j, count, count] = size if size > DEPENDENT else 0.0
+        lower[count, count] = size if size > DEPENDENT else 0.0
         for i in range(width):
             q[i] = q[i] / size if size > DEPENDENT else 0.0
         count += 1
@@ -125,9 +139,11 @@ def box_least_squares(
     principal pivoting (Murty), which is finite for a positive definite Gram matrix.
     """
     count = zero.size
-    b, F = row_of(count), row_of(count)
+    b, F, gram = row_of(count), row_of(count), table_of(count, count)
     for i in range(count):
         b[i] = dot(geometry.U[zero[i]], D)
+        for k in range(i + 1):
+            gram[i, k] = gram[k, i] = cosine(zero[i], zero[k], geometry)
     for _ in range(100 + 20 * count):
         free = sliding_among(row, zero)
         for i in range(count):
@@ -138,11 +154,9 @@ def box_least_squares(
                 right[k] = b[free[k]]
                 for i in range(count):
                     if row[zero[i]] != SLIDE:
-                        right[k] -= cosine(zero[free[k]], zero[i], geometry) * F[i]
+                        right[k] -= gram[free[k], i] * F[i]
                 for i in range(free.size):
-                    A[k, i] = cosine(zero[free[k]], zero[free[i]], geometry) + (
-                        RIDGE if i == k else 0.0
-                    )
+                    A[k, i] = gram[free[k], free[i]] + (RIDGE if i == k else 0.0)
             solve(A, right)
             for k in range(free.size):
                 F[free[k]] = right[k]
@@ -157,7 +171,7 @@ def box_least_squares(
             else:
                 velocity = b[i]
                 for k in range(count):
-                    velocity -= cosine(g, zero[k], geometry) * F[k]
+                    velocity -= gram[i, k] * F[k]
                 # the sign of a, since the group attracts
                 velocity *= 1.0 if F1[g] > F0[g] else -1.0
                 if (row[g] == OFF and velocity > still) or (row[g] == ON and velocity < -still):
@@ -190,27 +204,28 @@ def attracting(zero: Index, sign: float, F0: Array, F1: Array) -> tuple[Index, I
 def resolve(
     zero: Index, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
 ) -> bool:
-    """Gates of one neuron on its zero set. `sign` is that of a; gates outside `zero` are fixed; D
-    is scratch space."""
+    """Gates of one neuron on its zero set, where they are SLIDE at first. `sign` is that of a;
+    gates outside `zero` are fixed; D is scratch space.
+
+    What they pull is summed anew: where it is nothing, it has to be exactly that.
+    """
+    pull(row, F0, F1, geometry.U, D)
     still = NO_VELOCITY * largest(F0, F1)
     held, loose = attracting(zero, sign, F0, F1)
     for g in loose:
         row[g] = OFF if row[g] == SLIDE else row[g]
-    sound = True
-    guess = gate_table(1, row.size)[0]
+    sound, together = True, row_of(D.size)
     for _ in range(1 + zero.size):
-        copy(row, guess)
-        for g in held:
-            row[g] = SLIDE
-        pull(row, F0, F1, geometry.U, D)
-        for g in held:
-            row[g] = guess[g]
+        copy(D, together)
+        for g in loose:
+            add_pull(g, row[g], F0, F1, geometry.U, together)
         if held.size > 0:
-            sound = box_least_squares(held, row, D, F0, F1, geometry, still) and sound
-        pull(row, F0, F1, geometry.U, D)
+            sound = box_least_squares(held, row, together, F0, F1, geometry, still) and sound
+        for g in held:
+            add_pull(g, row[g], F0, F1, geometry.U, together)
         turned = False
         for g in loose:
-            if row[g] == OFF and sign * held_velocity(g, row, D, geometry) > still:
+            if row[g] == OFF and sign * held_velocity(g, row, together, geometry) > still:
                 row[g], turned = ON, True
         if not turned:
             break
@@ -242,8 +257,8 @@ def cross(
     """Update one neuron's gates where it reaches zero on group g (from an OFF or ON gate)."""
     if sign * (F1[g] - F0[g]) > 0.0:
         row[g] = SLIDE
-        return resolve(sliding_groups(row), row, sign, F0, F1, geometry, D)
-    row[g] = OFF if row[g] == ON else ON
+    else:
+        row[g] = OFF if row[g] == ON else ON
     zero = sliding_groups(row)
     return resolve(zero, row, sign, F0, F1, geometry, D) if zero.size > 0 else True
 

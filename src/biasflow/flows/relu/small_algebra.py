@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import inner, stamp_of_folder
+from ..._numerics.compilation import borrowing, inner, stamp_of_folder
 from .layout import FIRST, SLIDE, Gates
 
 STAMP = stamp_of_folder(__file__)
@@ -59,17 +59,17 @@ def gate_stack(tables: int, rows: int, columns: int) -> Gates:
     return np.empty((tables, rows, columns), np.int8)
 
 
-@inner
+@borrowing
 def larger(a: float, b: float) -> float:
     return b if b > a else a
 
 
-@inner
+@borrowing
 def smaller(a: float, b: float) -> float:
     return b if b < a else a
 
 
-@inner
+@borrowing
 def dot(u: Array, v: Array) -> float:
     total = 0.0
     for i in range(u.size):
@@ -77,12 +77,12 @@ def dot(u: Array, v: Array) -> float:
     return total
 
 
-@inner
+@borrowing
 def norm(u: Array) -> float:
     return math.sqrt(dot(u, u))
 
 
-@inner
+@borrowing
 def largest(F0: Array, F1: Array) -> float:
     """The largest size of an entry of either."""
     top = 0.0
@@ -91,26 +91,26 @@ def largest(F0: Array, F1: Array) -> float:
     return top
 
 
-@inner
+@borrowing
 def fill(u: Array, value: float) -> None:
     for i in range(u.size):
         u[i] = value
 
 
-@inner
+@borrowing
 def copy(source: NDArray[Any], target: NDArray[Any]) -> None:
     for i in range(source.size):
         target[i] = source[i]
 
 
-@inner
+@borrowing
 def fill_table(table: Array, value: float) -> None:
     for j in range(table.shape[0]):
         for i in range(table.shape[1]):
             table[j, i] = value
 
 
-@inner
+@borrowing
 def copy_table(source: NDArray[Any], target: NDArray[Any]) -> None:
     for j in range(source.shape[0]):
         for i in range(source.shape[1]):
@@ -118,11 +118,17 @@ def copy_table(source: NDArray[Any], target: NDArray[Any]) -> None:
 
 
 @inner
+def product(A: Array, B: Array, out: Array) -> None:
+    """out = A·B, by BLAS."""
+    np.dot(A, B, out)
+
+
+@borrowing
 def project(Y: Array, U: Array, UT: Array, out: Array) -> None:
     """out = Y·Uᵀ: inner products of the rows, the first two columns of U being zero."""
     rows, groups, width = Y.shape[0], U.shape[0], U.shape[1]
     if rows * groups * width > SMALL_PRODUCT:
-        np.dot(Y, UT, out)
+        product(Y, UT, out)
         return
     for j in range(rows):
         for g in range(groups):
@@ -132,12 +138,12 @@ def project(Y: Array, U: Array, UT: Array, out: Array) -> None:
             out[j, g] = total
 
 
-@inner
+@borrowing
 def assemble(Q: Array, U: Array, out: Array) -> None:
     """out = Q·U: combinations of the rows of U, the first two columns of U being zero."""
     rows, groups, width = Q.shape[0], U.shape[0], U.shape[1]
     if rows * groups * width > SMALL_PRODUCT:
-        np.dot(Q, U, out)
+        product(Q, U, out)
         return
     for j in range(rows):
         for i in range(width):
@@ -163,7 +169,7 @@ def sliding_groups(row: Gates) -> Index:
     return places
 
 
-@inner
+@borrowing
 def solve(A: Array, b: Array) -> None:
     """b becomes A⁻¹b for a positive definite A, which becomes its Cholesky factor."""
     n = b.size

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import inner
-from .detours import (
-    Aside,
-    Frame,
-    aside_for,
-    bearable,
-    contribute,
-    detour,
-    forces_size,
-    linear_forces,
-    set_course,
-    span_for,
-)
-from .dormand_prince import dense_row, dense_state
+from ..._numerics.compilation import borrowing, inner
+from .detours import Frame, bearable, contribute, detour, forces_size, linear_forces
+from .dormand_prince import dense_row, dense_state, set_travel
 from .events import NOWHERE, Piece, excess, first_event, sign_within, worth_a_look
-from .gated_field import prediction_rates, predictions, workspace
-from .layout import END, ON, OUT, SLIDE, START, Gates, Geometry, Log, Span, Work
+from .gated_field import (
+    forces,
+    pre_activations,
+    prediction_rates,
+    predictions,
+    pull,
+    workspace,
+)
+from .layout import (
+    END,
+    FIRST,
+    HYSTERESIS,
+    ON,
+    OUT,
+    SLIDE,
+    START,
+    Gates,
+    Geometry,
+    Log,
+    Slides,
+    Span,
+    Work,
+)
+from .neuron_aside import Aside, aside_for, set_course, span_for
 from .small_algebra import (
     copy,
     copy_table,
@@ -58,8 +70,8 @@ class Scratch(NamedTuple):
     work: Work
     when: Array  # (m,): θ of each neuron's first event
     groups: Index  # (m,)
-    course: Array  # (2, 5, G): predictions over a step, of both sides, as quartics in θ
-    middle: Array  # (2, G): predictions in the middle of a step
+    course: Array  # (2, 5, G): F0 and F1 over a step, as quartics in θ
+    middle: Array  # (2, G): forces in the middle of a step, or rates of predictions
     push: Array  # (2, G): the integral of what neurons aside add to the predictions
     aside: Aside
     # (m,): of the neurons that change gates, in the order of time; so are the following
@@ -68,11 +80,18 @@ class Scratch(NamedTuple):
     neurons: Index
     ends: Array  # (m, r+2)
     gates: Gates  # (m, G)
+    heap: Index  # (m,): neurons that change gates, the first of them on top
+    groups_all: Index  # (G,): every group
+    margins: Array  # (m,): how far each neuron is at least from its nearest kink
+    travel: Array  # (m,): how far it may go in a step
+    known: Index  # (1,): whether the start of the span is that of the step
 
 
 @inner
 def scratch_for(m: int, G: int, width: int) -> Scratch:
-    slopes = stack_of(7, m, width)
+    slopes, everyone = stack_of(7, m, width), indices(G)
+    for g in range(G):
+        everyone[g] = g
     return Scratch(
         slopes.reshape((7, m * width)),
         slopes,
@@ -91,10 +110,66 @@ def scratch_for(m: int, G: int, width: int) -> Scratch:
         indices(m),
         table_of(m, width),
         gate_table(m, G),
+        indices(m),
+        everyone,
+        row_of(m),
+        row_of(m),
+        indices(1),
     )
 
 
-@inner
+@borrowing
+def slide_may_end(
+    j: int, slack: float, Y: Array, trial: Array, slides: Slides, F0: Array, F1: Array
+) -> bool:
+    """Whether a slide of neuron j may end within the step, or its output change sign."""
+    if not Y[j, OUT] * trial[j, OUT] > 0.0:
+        return True
+    sign = sign_within(Y[j, OUT], trial[j, OUT])
+    for b in range(slides.sizes[j]):
+        g = slides.which[j, b]
+        if excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
+            return True
+    return False
+
+
+@borrowing
+def stays_clear(frame: Frame, s: Scratch) -> bool:
+    """Whether no neuron can reach a kink within the step: ⟨z̄, u⟩ moves no further than z̄, u being a
+    unit vector. Then nobody needs to look."""
+    Y, trial, slides, work = frame.Y, s.trial, frame.slides, s.work
+    set_travel(frame.h, Y, trial, s.K, s.sixth, s.travel)
+    slack = frame.tolerances.late * largest(work.F0, work.F1) + frame.tolerances.noise
+    for j in range(Y.shape[0]):
+        if not s.travel[j] + 2 * HYSTERESIS < s.margins[j]:
+            return False
+        if slides.sizes[j] > 0 and slide_may_end(j, slack, Y, trial, slides, work.F0, work.F1):
+            return False
+    return True
+
+
+@borrowing
+def set_margins(P: Array, gates: Gates, margins: Array) -> None:
+    for j in range(gates.shape[0]):
+        least = math.inf
+        for g in range(gates.shape[1]):
+            if gates[j, g] != SLIDE:
+                least = smaller(least, P[j, g] if gates[j, g] == ON else -P[j, g])
+        margins[j] = least
+
+
+@borrowing
+def recede(Y: Array, trial: Array, travel: Array, margins: Array) -> None:
+    """Take from the margins how far neurons went, and how far they were moved then, from `trial`
+    to Y."""
+    for j in range(Y.shape[0]):
+        square = 0.0
+        for i in range(FIRST, Y.shape[1]):
+            square += (Y[j, i] - trial[j, i]) ** 2
+        margins[j] -= travel[j] + math.sqrt(square)
+
+
+@borrowing
 def flag_events(piece: Piece, when: Array) -> bool:
     """Set `when` to zero for the neurons that are worth a closer look, as a pre-activation or an
     output may change sign, or a slide end; returns whether there are any.
@@ -115,20 +190,22 @@ def flag_events(piece: Piece, when: Array) -> bool:
                 maybe = True
                 break
         if slides.sizes[j] > 0 and not maybe:
-            maybe = not Y[j, OUT] * trial[j, OUT] > 0.0
-            sign = sign_within(Y[j, OUT], trial[j, OUT])
-            for b in range(slides.sizes[j]):
-                g = slides.which[j, b]
-                maybe = maybe or excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0
+            maybe = slide_may_end(j, slack, Y, trial, slides, F0, F1)
         when[j] = 0.0 if maybe else NOWHERE
         any_at_all = any_at_all or maybe
     return any_at_all
 
 
-@inner
+@borrowing
 def look(frame: Frame, s: Scratch) -> float:
     """Every neuron's first event within the step, into s.when and s.groups; returns the first θ of
-    all."""
+    all. The field was evaluated last at its end."""
+    geometry, span = frame.geometry, s.span
+    if s.known[0] == 0:
+        project(frame.Y, geometry.U, geometry.UT, span.P[START])
+        project(s.slopes[0], geometry.U, geometry.UT, span.dP[START])
+    pre_activations(s.trial, geometry, s.work, span.P[END])
+    project(s.slopes[6], geometry.U, geometry.UT, span.dP[END])
     piece = Piece(
         frame.h,
         frame.Y,
@@ -141,42 +218,54 @@ def look(frame: Frame, s: Scratch) -> float:
         frame.slides,
         frame.geometry,
         frame.tolerances,
+        s.groups_all,
+        s.groups_all.size,
+        s.aside.course,
     )
     first, any_at_all = NOWHERE, flag_events(piece, s.when)
     if any_at_all:
         both_ends(frame.Y, frame.geometry, s)
         for j in range(frame.Y.shape[0]):
             if s.when[j] == 0.0:
+                if frame.slides.sizes[j] > 0:
+                    pull_ends(frame.gates[j], s.span, frame.geometry.U, s.aside.course)
                 s.when[j], s.groups[j] = first_event(j, piece, any_at_all)
                 first = smaller(first, s.when[j])
     return first
 
 
-@inner
+@borrowing
+def pull_ends(row: Gates, span: Span, U: Array, course: Array) -> None:
+    """What the gates of one neuron pull at both ends of the step, and its rates there."""
+    for k in range(2):
+        pull(row, span.forces[k, 0], span.forces[k, 1], U, course[k])
+        pull(row, span.rates[k, 0], span.rates[k, 1], U, course[2 + k])
+
+
+@borrowing
 def both_ends(Y: Array, geometry: Geometry, s: Scratch) -> None:
-    """The predictions and their rates at both ends of the step; the field was evaluated last at its
+    """The forces and their rates at both ends of the step; the field was evaluated last at its
     end."""
-    span, work = s.span, s.work
-    copy(work.plus, span.predictions[END, 0])
-    copy(work.minus, span.predictions[END, 1])
-    P, dP, rates = span.P, span.dP, span.rates
-    prediction_rates(s.trial, s.slopes[6], P[END], dP[END], geometry, work, rates[END])
+    span, work, rates = s.span, s.work, s.span.rates
+    copy(work.F0, span.forces[END, 0])
+    copy(work.F1, span.forces[END, 1])
+    prediction_rates(s.trial, s.slopes[6], span.P[END], span.dP[END], geometry, work, s.middle)
+    linear_forces(s.middle, geometry, rates[END, 0], rates[END, 1])
     copy_table(span.P[START], work.P)
     predictions(Y, geometry, work)
-    copy(work.plus, span.predictions[START, 0])
-    copy(work.minus, span.predictions[START, 1])
-    prediction_rates(Y, s.slopes[0], P[START], dP[START], geometry, work, rates[START])
+    forces(work.plus, work.minus, geometry, span.forces[START, 0], span.forces[START, 1])
+    prediction_rates(Y, s.slopes[0], span.P[START], span.dP[START], geometry, work, s.middle)
+    linear_forces(s.middle, geometry, rates[START, 0], rates[START, 1])
 
 
-@inner
+@borrowing
 def chart(frame: Frame, s: Scratch) -> None:
-    """The course of the predictions over the step, both ends known."""
+    """The course of the forces over the step, both ends known."""
     geometry, work = frame.geometry, s.work
     dense_state(0.5, frame.h, frame.Y, s.trial, s.K, s.sixth)
     project(s.sixth, geometry.U, geometry.UT, work.P)
     predictions(s.sixth, geometry, work)
-    copy(work.plus, s.middle[0])
-    copy(work.minus, s.middle[1])
+    forces(work.plus, work.minus, geometry, s.middle[0], s.middle[1])
     set_course(frame.h, s.span, s.middle, s.course)
 
 
@@ -208,13 +297,38 @@ def one_aside(i: int, end: float, frame: Frame, s: Scratch, log: Log) -> tuple[f
     return reached, log
 
 
-@inner
-def earliest(when: Array) -> int:
-    best = 0
-    for j in range(1, when.size):
-        if when[j] < when[best]:
-            best = j
-    return best
+@borrowing
+def sift(heap: Index, count: int, i: int, when: Array) -> None:
+    """Move the i-th entry of a heap down to its place: none is later than those below it, and of
+    neurons with one time the first comes first."""
+    entry = heap[i]
+    while 2 * i + 1 < count:
+        k = 2 * i + 1
+        if k + 1 < count and sooner(heap[k + 1], heap[k], when):
+            k += 1
+        if not sooner(heap[k], entry, when):
+            break
+        heap[i] = heap[k]
+        i = k
+    heap[i] = entry
+
+
+@borrowing
+def sooner(i: int, j: int, when: Array) -> bool:
+    return when[i] < when[j] or (when[i] == when[j] and i < j)
+
+
+@borrowing
+def pile(when: Array, heap: Index) -> int:
+    """Heap up the neurons that have an event; returns how many."""
+    count = 0
+    for j in range(when.size):
+        if when[j] != NOWHERE:
+            heap[count] = j
+            count += 1
+    for i in range(count // 2 - 1, -1, -1):
+        sift(heap, count, i, when)
+    return count
 
 
 @inner
@@ -227,21 +341,30 @@ def turn_aside(
     Returns θ ≤ most up to which the step stands, how many neurons changed gates before, and the
     log.
     """
-    rtol, m = frame.tolerances.rtol, frame.Y.shape[0]
-    count, end, filled = m, most, log.filled[0]
+    rtol, waiting = frame.tolerances.rtol, pile(s.when, s.heap)
+    # a literal zero would compile what it is passed to again
+    count, end, filled, top = 0, most, log.filled[0], 0 * waiting
     loop = frame.h * stiffness if stiffness > 0.0 else UNKNOWN_STIFFNESS
     allowed = UNCOUPLED * rtol * smaller(1.0, rtol / LOOSE)
     fill_table(s.push, 0.0)
-    for i in range(m):
-        j = earliest(s.when)
-        if s.when[j] == NOWHERE or (i > 0 and s.when[j] >= end):
-            count = i
+    bend, tilt, level = 0.0, 0.0, 0.0  # what the ramps do to the others, a parabola in θ
+    while waiting > 0:
+        j = s.heap[top]
+        when = s.when[j]
+        if count > 0 and when >= end:
             break
-        s.neurons[i], s.first[i] = j, s.when[j]
-        s.when[j] = NOWHERE
-        reached, log = one_aside(i, most, frame, s, log)
-        borne = bearable(i + 1, s.first, s.ramps, most, loop, allowed)
-        end = larger(smaller(end, smaller(reached, borne)), s.first[i])
+        waiting -= 1
+        s.heap[top] = s.heap[waiting]
+        sift(s.heap, waiting, top, s.when)
+        s.neurons[count], s.first[count] = j, when
+        reached, log = one_aside(count, end, frame, s, log)
+        later = when - s.first[count - 1] if count > 0 else 0.0
+        level += later * (2 * tilt + later * bend)
+        tilt += later * bend
+        bend += s.ramps[count]
+        count += 1
+        end = larger(smaller(end, reached), when)
+        end = bearable(when, end, bend, tilt, level, loop, allowed)
     again = end < most
     while again:
         again, log.filled[0] = False, filled
