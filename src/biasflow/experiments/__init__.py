@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._core.offers import Register
 from ..errors import unknown
@@ -28,6 +28,7 @@ __all__ = [
     "Experiment",
     "Reading",
     "Reported",
+    "draw",
     "experiment",
     "figure",
     "figures",
@@ -55,7 +56,7 @@ def figure(
     progress: Progress | bool | None = None,
     engine: Engine | None = None,
 ) -> xarray.Dataset:
-    """The data of a figure: its sweep, summarised. `experiment(id).draw(data)` draws it.
+    """The data of a figure: its sweep, summarised. `experiments.draw(id)` draws them.
 
     id: of a figure that `figures()` lists, or an `Experiment` of your own.
     A point that fails makes the figure fail, after all others are computed; it is tried again next
@@ -75,3 +76,15 @@ def figure(
         failures="raise",
     )
     return chosen.summarise(swept)
+
+
+def draw(
+    id: str | Experiment,
+    preset: str = "quick",
+    store: Store | None = None,
+    progress: Progress | bool | None = None,
+    engine: Engine | None = None,
+) -> Any:
+    """A figure as a matplotlib figure: what `figure` gives, drawn."""
+    chosen = id if isinstance(id, Experiment) else experiment(id)
+    return chosen.draw(figure(chosen, preset, store, progress, engine))
