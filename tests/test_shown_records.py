@@ -305,3 +305,25 @@ def test_curves_that_cannot_be_drawn_are_left_out():
     assert sparkline([0.0], [1.0], "one point") == ""
     assert sparkline([0.0, 1.0], [np.nan, np.inf], "nothing finite") == ""
     assert "logarithmic" in sparkline([0, 1, 2], [1.0, 1e-5, 0.0], "falls")
+
+
+def test_a_figure_is_drawn_by_its_own_hand():
+    import xarray
+
+    from biasflow.experiments import Experiment, draw
+
+    chosen = Experiment(
+        "X/fig",
+        "a caption",
+        {"quick": bf.sweeps.Grid({"x": (1.0, 2.0)})},
+        lambda x: xarray.Dataset({"y": 2 * x}),
+        lambda data: data,
+        lambda data: ("drawn", data["y"].values.tolist()),
+        (),
+    )
+    assert draw(chosen) == ("drawn", [2.0, 4.0])
+
+
+def test_flows_say_their_tolerance():
+    flow = bf.gradient_flow(diagonal(), t1=1.0, rtol=1e-6)
+    assert flow.to_xarray().attrs["rtol"] == 1e-6 and "rtol 1e-06" in repr(flow)

@@ -7,9 +7,9 @@ import xarray
 
 import biasflow as bf
 from biasflow.cli import main
-from biasflow.cli.terminal import tally_line
 from biasflow.experiments.specs import read_spec
 from biasflow.sweeps import Store, Tally, store as store_module, sweep
+from biasflow.sweeps.progress_bars import tally_line
 
 SPEC = 'function = "min_l2"\n[axes]\nn = [4, 6]\nseed = [0, 1]\n[settings]\nd = 10\nsparsity = 2\n'
 BROKEN = SPEC.replace("[0, 1]", "[0, 1, -1]")  # a negative seed makes no data

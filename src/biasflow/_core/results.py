@@ -14,9 +14,15 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from .arguments import Array, matrix, real_number
-from .facts import Fact, Facts, Shown, brief, shape_of
-from .markup import Markup, digits_bar, sparkline, stems
+from .facts import Fact, Facts, Shown, shape_of
 from .problems import MirrorProblem, Problem
+from .result_facts import (
+    bracket_of,
+    certificate_facts,
+    limit_facts,
+    proof_fact,
+    trajectory_facts,
+)
 from .showing import drawing_room
 from .trees import leaf_map
 
@@ -85,7 +91,7 @@ class Enclosure(Shown):
 
     def facts(self) -> Facts:
         between = Fact("between", bracket_of(self))
-        return Facts(type(self).__name__, (between, _proof(self.relative_gap, self.kind)))
+        return Facts(type(self).__name__, (between, proof_fact(self.relative_gap, self.kind)))
 
     def plot(self) -> Any:
         """A matplotlib figure: the bracket on a line, and how many digits it settles."""
@@ -134,15 +140,7 @@ class Certificate(Enclosure):
         )
 
     def facts(self) -> Facts:
-        lines = [
-            Fact("primal", f"{self.primal:.12g}"),
-            Fact("dual", f"{self.dual:.12g}"),
-            _proof(self.gap, self.kind),
-            Fact("residual", f"{self.residual:.1e}"),
-        ]
-        if self.membership:
-            lines.append(Fact("membership", f"{self.membership:.1e}"))
-        return Facts("Certificate", tuple(lines))
+        return certificate_facts(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,15 +182,7 @@ class Limit(Shown, Generic[State]):
         return np.asarray(inputs @ np.ravel(self.value))
 
     def facts(self) -> Facts:
-        proof = self.certificate
-        value = self.value if isinstance(self.value, np.ndarray) else np.empty(0)
-        lines = (
-            Fact("objective", f"{self.objective:.8g} in {bracket_of(proof)}"),
-            _proof(proof.gap, proof.kind, proof.residual),
-            Fact("value", shape_of(self.value), lambda: stems(value, "the value, by coordinate")),
-            *((Fact("source", self.source),) if self.source else ()),
-        )
-        return Facts("Limit", lines)
+        return limit_facts(self)
 
     def plot(self) -> Any:
         """A matplotlib figure: the point, or the function where one can be drawn, and its
@@ -233,7 +223,7 @@ class Bracket(Enclosure, Generic[State]):
             "Bracket",
             (
                 Fact("number", f"{self.objective:.8g} in {bracket_of(self)}"),
-                _proof(self.relative_gap, self.kind),
+                proof_fact(self.relative_gap, self.kind),
                 Fact("shown by", shape_of(self.value)),
             ),
         )
@@ -315,40 +305,7 @@ class Trajectory(Shown, Generic[State]):
         fields["stats"] = told
 
     def facts(self) -> Facts:
-        worst = np.max(self.error) if np.size(self.error) else np.nan
-        told = [
-            f"{key} {self.stats[key]}" for key in ("method", "engine", "rtol") if key in self.stats
-        ]
-        counts = [f"{len(self.events)} events"] if self.events else []
-        counts += [] if self.unique else [f"{len(self.stats['branches'])} branches"]
-        margin = (
-            ()
-            if self.margin is None
-            else (Fact("margin", f"{self.margin[0]:.4g} → {self.margin[-1]:.4g}"),)
-        )
-        lines = (
-            Fact(
-                "loss",
-                f"{self.loss[0]:.4g} → {self.loss[-1]:.4g}",
-                lambda: sparkline(self.times, self.loss, "loss over time"),
-            ),
-            *margin,
-            Fact("end", f"{self.result.value}{self._dead}"),
-            Fact(
-                "time",
-                f"{self.times[0]:.4g} … {self.times[-1]:.4g}, "
-                f"{', '.join([f'{len(self.times)} states', *counts])}",
-            ),
-            Fact("error", f"about {worst:.1g}{'; ' if told else ''}{', '.join(told)}"),
-        )
-        title, data = _asked(self.problem)
-        return Facts(f"Trajectory of {title}", (Fact("data", data), *lines))
-
-    @property
-    def _dead(self) -> str:
-        """How many neurons are off on every input in the end."""
-        dead = len(self.stats.get("dead", ()))
-        return f"; {dead} neurons are active on no input" if dead else ""
+        return trajectory_facts(self)
 
     @property
     def final(self) -> State:
@@ -422,31 +379,6 @@ def altered(flow: Trajectory[State], **fields: Any) -> Trajectory[State]:
     other.__dict__.update(fields)
     other.__post_init__()
     return other
-
-
-def _asked(problem: Problem | MirrorProblem) -> tuple[str, str]:
-    """The model, or the potential, and the data."""
-    if isinstance(problem, MirrorProblem):
-        n, d = problem.X.shape
-        return brief(problem.potential), f"n = {n}, d = {d}"
-    data = problem.data
-    name = f"{data.name}: " if data.name else ""
-    return brief(problem.model), f"{name}n = {data.n}, d = {data.d}"
-
-
-def _proof(gap: float, kind: str, residual: float | None = None) -> Fact:
-    """What kind of proof, and how many digits it settles."""
-
-    def drawn() -> Markup:
-        return digits_bar(gap, kind)
-
-    left = "" if residual is None else f", residual {residual:.1e}"
-    return Fact("certificate", f"{kind}, relative gap {gap:.1e}{left}", drawn)
-
-
-def bracket_of(bounds: Enclosure) -> str:
-    """Two bounds."""
-    return f"[{bounds.lower:.6g}, {bounds.upper:.6g}]"
 
 
 def _shape(value: Any) -> str:

@@ -17,6 +17,7 @@ EXTRAS = (
         "sweeps on Dask and Slurm (`biasflow sweep run --engine dask`)",
     ),
     ("torch", ("torch",), "probes of PyTorch modules, and comparisons with PyTorch"),
+    ("notebook", ("cloudpickle",), "sweeps in processes over functions defined in a notebook"),
     ("parquet", ("pyarrow",), "image data in parquet files; other layouts are read without it"),
     ("sklearn", ("scikit-learn",), "estimators for scikit-learn (`bf.estimators`)"),
     ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),

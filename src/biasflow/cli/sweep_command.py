@@ -71,7 +71,7 @@ def run(
 
     from ..experiments.specs import read_spec
     from ..sweeps import MOST_POINTS, default_store, sweep
-    from .terminal import sweep_bar
+    from ..sweeps.progress_bars import sweep_bar
 
     described = read_spec(spec)
     chosen = _engine(engine, workers, address, described.slurm if slurm else None)

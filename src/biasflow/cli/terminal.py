@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .._core.offers import OWN
 from ..errors import InputError
-from ..sweeps import Progress, Store, Tally, Watch
+from ..sweeps import Progress, Store
 
 if TYPE_CHECKING:
     from ..report import ClaimEntry, FigureEntry, Number, Report
@@ -156,42 +156,6 @@ def bars() -> Iterator[Progress]:
 
 
 SHOWN_FAILURES = 5
-
-
-@contextmanager
-def sweep_bar(label: str) -> Iterator[Watch]:
-    """Live progress of a sweep on stderr: done, running, failed, points a second, ETA."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[news]}"),
-    )
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as display:
-        bar = display.add_task(label, total=None, news="")
-
-        def watch(tally: Tally) -> None:
-            display.update(
-                bar, total=tally.total, completed=tally.done + tally.failed, news=tally_line(tally)
-            )
-
-        yield watch
-
-
-def tally_line(tally: Tally) -> str:
-    """What is going on, in words."""
-    parts = [f"{tally.running} running", f"{tally.failed} failed"]
-    if tally.elsewhere:
-        parts.append(f"{tally.elsewhere} elsewhere")
-    if tally.rate:
-        parts.append(f"{tally.rate:.3g}/s")
-    left = tally.remaining_seconds
-    if left is not None:
-        parts.append(f"ETA {int(left) // 3600}:{int(left) // 60 % 60:02}:{int(left) % 60:02}")
-    return ", ".join(parts)
 
 
 def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:

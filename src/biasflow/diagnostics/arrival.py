@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from .._core.problems import MirrorProblem, Problem
 from .._core.results import Result, Trajectory
 from .._core.trees import leaves
 from ..errors import BiasflowError, InputError
+from ..flows.endings import stiffest_rate
 from ..limits import bregman_projection, mirror_limit
 from .bounds import ConvergenceBounds, as_mirror, convergence_bounds, hypentropy_of
 from .loss_phases import Phase, loss_at, phases
@@ -26,7 +28,9 @@ class Arrival:
     """When a flow first reached a level.
 
     time ± error is measured (inf: not reached while it was integrated); bounds are upper bounds
-    on it by name, from theory alone; phases are those of the whole flow."""
+    on it by name, from theory alone; phases are those of the whole flow. stiffest_rate: the largest
+    eigenvalue of the Hessian at the end of the flow, NaN where it is not known; `steps(h)` counts
+    steps of gradient descent."""
 
     quantity: str
     level: float
@@ -35,6 +39,31 @@ class Arrival:
     bounds: Mapping[str, float]
     phases: tuple[Phase, ...]
     result: Result
+    stiffest_rate: float = float("nan")
+
+    @property
+    def largest_step(self) -> float:
+        """2/λ: the largest step with which gradient descent stays at the end of the flow; with a
+        larger one it leaves. NaN where λ is not known. On the way a smaller one may be needed."""
+        return 2 / self.stiffest_rate if self.stiffest_rate > 0 else float("nan")
+
+    def steps(self, step: float) -> int:
+        """How many steps of gradient descent of this size take as long: ⌈time/step⌉.
+
+        Up to errors of first order in the step, and for a step below `largest_step` alone.
+        """
+        step = positive_float("step", step)
+        if not np.isfinite(self.time):
+            raise InputError(
+                f"step: {self.quantity} ≤ {self.level:g} was not reached, so that no number of "
+                "steps is known"
+            )
+        if step > self.largest_step:
+            raise InputError(
+                f"step: {step:g} is too large; beyond 2/λ = {self.largest_step:.4g}, λ the "
+                "stiffest rate at the end of the flow, gradient descent does not settle there"
+            )
+        return math.ceil(self.time / step)
 
     def __str__(self) -> str:
         if np.isfinite(self.time):
@@ -43,6 +72,11 @@ class Arrival:
             lines = [
                 f"{self.quantity} ≤ {self.level:g} was not reached; the flow {self.result.value}"
             ]
+        if np.isfinite(self.time) and np.isfinite(self.largest_step):
+            lines.append(
+                f"  {self.steps(self.largest_step):,} steps of gradient descent at least: it "
+                f"settles only with steps below {self.largest_step:.3g}"
+            )
         lines += [f"  bound, {name}: t ≤ {bound:.4g}" for name, bound in self.bounds.items()]
         return "\n".join(lines + [f"  {phase}" for phase in self.phases])
 
@@ -74,7 +108,25 @@ def time_to(
     time = _first(trajectory, measure, level)
     error = _time_error(trajectory, measure, time)
     bounds = _bounds(trajectory, level, name)
-    return Arrival(name, level, time, error, bounds, phases(trajectory), trajectory.result)
+    return Arrival(
+        name,
+        level,
+        time,
+        error,
+        bounds,
+        phases(trajectory),
+        trajectory.result,
+        _stiffest(trajectory),
+    )
+
+
+def _stiffest(trajectory: Trajectory) -> float:
+    """Of gradient flows of a loss with a minimum: of mirror flows descent is another story, and of
+    losses without one there is no end."""
+    problem = trajectory.problem
+    if isinstance(problem, MirrorProblem) or not problem.loss.attained:
+        return float("nan")
+    return stiffest_rate(trajectory)
 
 
 def _loss_of(trajectory: Trajectory) -> Callable[[float], float]:

@@ -83,7 +83,7 @@ def draw(
     id: str | Experiment,
     preset: str = "quick",
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     engine: Engine | None = None,
 ) -> Figure:
     """The picture of a figure, as a matplotlib figure: `draw("W/fig1").savefig("mine.pdf")`. What

@@ -379,6 +379,7 @@ def _follow(
     plain = units == Units() or isinstance(asked.model, DeepNetwork)
     degree = 1 if plain else int(asked.model.homogeneity)
     flow = _naming_dead(units.restored(judged(trajectory), asked, degree), asked)
+    flow = dataclasses.replace(flow, stats={**flow.stats, "rtol": tolerance})
     return returned("gradient_flow", flow, throw)
 
 

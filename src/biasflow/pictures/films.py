@@ -14,7 +14,15 @@ from .._core.problems import Problem
 from .._core.results import Trajectory
 from ..models import SignedTwoLayer, TwoLayer
 from .flow_pictures import loss_panel
-from .line_panels import LineFrames, Show, function_panel, legend_below, plane_panel
+from .line_panels import (
+    SIGNS,
+    STAR,
+    LineFrames,
+    Show,
+    function_panel,
+    legend_below,
+    plane_panel,
+)
 from .moments import effective_state, loss_then, moments, state_at
 from .movies import gif, movie, sheet
 from .neuron_marks import early_directions, sliding
@@ -111,7 +119,9 @@ def _of_plane_weights(flow: Trajectory, times: Array, states: list[Any], bias: b
 
 
 def _inputs_around(axis: Any, run: LineFrames) -> None:
-    """Each input as a dot on the rim, in its direction."""
+    """Each input as a dot on the rim, in its direction; and what the stars are."""
+    for _, label, colour in SIGNS:
+        axis.plot([], [], color=colour, label=label, **STAR)
     units = run.inputs / np.maximum(np.linalg.norm(run.inputs, axis=1, keepdims=True), 1e-300)
     for sign, colour, label in (
         (1, COLOURS[0], "inputs, label > 0"),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, positive_int, vector
+from .._core.facts import Fact, Facts, Shown
 from .._core.former_names import renamed
 from ..errors import InputError
 from ..limits.homogeneous import Homogeneity, measured_homogeneity
@@ -24,12 +25,14 @@ leaves 1% of the variance of what was learned to features."""
 RICH_ABOVE = 0.5
 """Linear gap and kernel movement both above this: the rich regime. The linearised network misses
 half of what was learned, and the kernel is another one."""
+SHOWN_MEASURES = ("linear_gap", "kernel_movement", "gradient_distance", "weight_movement")
+"""Measures that a probe shows by itself; `final` has them all."""
 FEWEST_INPUTS = 4
 """Inputs below which an error over inputs means nothing."""
 
 
-@dataclass(frozen=True, eq=False)
-class Probe:
+@dataclass(frozen=True, eq=False, repr=False)
+class Probe(Shown):
     """How far a network has moved from its first checkpoint, and how far that is.
 
     along: for every later checkpoint, each measure by name, with a standard error (jackknife over
@@ -90,6 +93,19 @@ class Probe:
             if gap.low >= RICH_ABOVE and (moved.low >= RICH_ABOVE or np.isnan(moved.value))
             else "between"
         )
+
+    def facts(self) -> Facts:
+        from .words import SAME_MEMORY, SENTENCES
+
+        lines = [Fact("verdict", SENTENCES[self.verdict])]
+        lines += [
+            Fact(name.replace("_", " "), f"{self.final[name]} ({self.null[name]} between seeds)")
+            for name in SHOWN_MEASURES
+        ]
+        if self.verdict == "unmoved" and self.final["weight_movement"].value == 0:
+            lines.append(Fact("note", SAME_MEMORY))
+        counts = f"{self.trained.size}, {len(self.times)} checkpoints, {self.parameters} weights"
+        return Facts(f"Probe: {self.verdict}", (*lines, Fact("inputs", counts)))
 
     def describe(self) -> str:
         """One paragraph for someone who trained the network."""

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from .._core.arguments import Array, one_of, positive_float, positive_int, vector
+from .._core.facts import Fact, Facts, Shown
 from .._core.former_names import renamed
 from ..errors import InputError, ScaleError
 from ..sweeps import sweep
 from ..sweeps.grids import Composed, Grid
-from .probing import probe
+from .measures import read_labels
+from .probing import KERNEL_BELOW, probe
 
 if TYPE_CHECKING:
     import xarray
@@ -24,14 +26,15 @@ if TYPE_CHECKING:
     from ..sweeps import Engine, Progress, Store
 
 MEASURES = ("linear_gap", "gradient_distance", "kernel_turn")
-"""Measures that are bounded, and fall from the rich to the kernel regime."""
+"""Measures that fall from the rich to the kernel regime. The linear gap alone may exceed one, where
+the linearised network goes further than the network itself."""
 RESAMPLES = 1000
 """Draws of seeds, with replacement, that the interval is made of."""
 COVERAGE = (0.025, 0.975)
 
 
-@dataclass(frozen=True, eq=False)
-class TransitionScale:
+@dataclass(frozen=True, eq=False, repr=False)
+class TransitionScale(Shown):
     """The scale α at which a measure of movement crosses a level, over trainings at many scales and
     seeds.
 
@@ -39,7 +42,7 @@ class TransitionScale:
     low, high: a 95% interval, by drawing seeds with replacement, widened to the spacing of the
     scales (`resolution`, a factor) where it is narrower. All NaN
     where nothing crosses: `describe()` says on which side. data: what the sweep returned, with the
-    measures, their errors and the kernel movement for each (scale, seed).
+    measures, their errors, the kernel movement and the final loss for each (scale, seed).
     """
 
     scale: float
@@ -59,9 +62,49 @@ class TransitionScale:
         """The measure, (scales, seeds); NaN where a training failed."""
         return np.asarray(self.data[self.measure].transpose("scale", "seed").values)
 
+    @property
+    def final_losses(self) -> Array:
+        """What every training has left of the mean square of its labels, Σ(f − y)²/Σy², (scales,
+        seeds); NaN where a training failed or came without labels."""
+        return np.asarray(self.data["final_loss"].transpose("scale", "seed").values)
+
+    def facts(self) -> Facts:
+        lines = [Fact("transition", self.describe())]
+        for scale, row, left in zip(self.scales, self.values, self.final_losses, strict=True):
+            known = row[np.isfinite(row)]
+            middle = f"{np.mean(known):.3g} over {known.size} seeds" if known.size else "failed"
+            lost = left[np.isfinite(left)]
+            loss = f", final loss {np.max(lost):.1e} at most" if lost.size else ""
+            lines.append(Fact(f"α = {scale:.3g}", f"{self._words} {middle}{loss}"))
+        return Facts(f"Transition of the {self._words} through {self.level:g}", tuple(lines))
+
+    @property
+    def _words(self) -> str:
+        return self.measure.replace("_", " ")
+
+    def _kernel_side(self) -> str:
+        """What is known of scales above the transition."""
+        if np.nanmin(_means(self.values)) <= KERNEL_BELOW:
+            return "above it trains like a kernel machine."
+        return (
+            f"above it does so less, but at none of these scales did the {self._words} fall to "
+            f"{KERNEL_BELOW:g}, where a network counts as a kernel machine."
+        )
+
+    def _fits(self) -> str:
+        """How well the trainings fitted, in a sentence."""
+        left = self.final_losses
+        if not np.any(np.isfinite(left)):
+            return ""
+        worst = np.nanmax(np.where(np.isfinite(left), left, -np.inf), axis=1)
+        return (
+            f" The trainings end with up to {np.max(worst):.1e} of the labels' mean square left "
+            f"(at scale {self.scales[int(np.argmax(worst))]:.3g})."
+        )
+
     def describe(self) -> str:
-        """The transition in one sentence or two."""
-        words = self.measure.replace("_", " ")
+        """The transition in a few sentences."""
+        words = self._words
         failed = int(np.sum(~np.isfinite(self.values)))
         lost = (
             f" {failed} of {self.values.size} trainings failed and are left out." if failed else ""
@@ -70,7 +113,7 @@ class TransitionScale:
             return (
                 f"Transition at scale {self.scale:.3g} (95% interval {self.low:.3g} to "
                 f"{self.high:.3g}): there the {words} falls through {self.level:g}; below it the "
-                f"network learns features, above it trains like a kernel machine.{lost}"
+                f"network learns features, {self._kernel_side()}{self._fits()}{lost}"
             )
         side = "kernel" if np.nanmean(self.values) < self.level else "rich"
         beyond = (
@@ -78,14 +121,15 @@ class TransitionScale:
         )
         return (
             f"No transition: at every scale the {words} is on the {side} side of "
-            f"{self.level:g}; look {beyond}.{lost}"
+            f"{self.level:g}; look {beyond}.{self._fits()}{lost}"
         )
 
     def __str__(self) -> str:
         return self.describe()
 
     def plot(self) -> Any:
-        """A matplotlib figure: the measure at every training, its mean, and the transition."""
+        """A matplotlib figure: the measure at every training, its mean over seeds, the
+        non-increasing fit of the means that the transition is read off, and the transition."""
         from .._core.look import COLOURS, MUTED, panels
 
         figure, (axis,) = panels(1, height=3.8, width=5.6)
@@ -94,11 +138,20 @@ class TransitionScale:
         known = np.isfinite(means)
         axis.plot(
             self.scales[known],
-            _falling(means[known]),
+            means[known],
             color=COLOURS[0],
             lw=2,
             label="mean over seeds",
         )
+        axis.plot(
+            self.scales[known],
+            _falling(means[known]),
+            color="black",
+            lw=1.2,
+            ls="--",
+            label="non-increasing fit of the means",
+        )
+        axis.plot([], [], "o", color=COLOURS[0], alpha=0.35, ms=4, label="one training each")
         axis.axhline(self.level, color=MUTED, ls=":", lw=1)
         if np.isfinite(self.scale):
             axis.axvspan(
@@ -108,7 +161,7 @@ class TransitionScale:
         axis.set(
             xscale="log",
             xlabel="initialisation scale α",
-            ylabel=self.measure.replace("_", " "),
+            ylabel=self._words,
             ylim=(0, None),
         )
         axis.legend(frameon=False, fontsize=8)
@@ -128,7 +181,7 @@ def transition_scale(
     store: Store | None = None,
     engine: Engine | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> TransitionScale:
     """Where a network leaves the kernel regime: trained over initialisation scales and seeds with
     `sweep`, every training probed.
@@ -162,8 +215,8 @@ def transition_scale(
 
 
 def measured_run(run: Any) -> xarray.Dataset:
-    """What a sweep keeps of one training: the bounded measures, their errors, and the kernel
-    movement."""
+    """What a sweep keeps of one training: the measures, their errors, the kernel movement, and the
+    final loss, Σ(f − y)²/Σy²."""
     import xarray
 
     try:
@@ -172,10 +225,19 @@ def measured_run(run: Any) -> xarray.Dataset:
         raise InputError(
             f"train: expected it to return (network, checkpoints, X, y), found {type(run).__name__}"
         ) from None
-    final = probe(fn, [checkpoints[0], checkpoints[-1]], X, y, keys=1).final
+    probed = probe(fn, [checkpoints[0], checkpoints[-1]], X, y, keys=1)
+    final = probed.final
     kept = {name: final[name] for name in (*MEASURES, "kernel_movement")}
     errors = {f"{name}_error": estimate.error for name, estimate in kept.items()}
-    return xarray.Dataset({**{name: estimate.value for name, estimate in kept.items()}, **errors})
+    values = {name: estimate.value for name, estimate in kept.items()}
+    return xarray.Dataset({**values, **errors, "final_loss": _left(probed.trained, y)})
+
+
+def _left(predictions: Array, y: ArrayLike | None) -> float:
+    labels = read_labels(y, predictions.size)
+    if labels is None or not np.any(labels):
+        return float("nan")
+    return float(np.sum((predictions - labels) ** 2) / np.sum(labels**2))
 
 
 def _crossing(log_scales: Array, values: Array, level: float) -> tuple[float, float, float, float]:

@@ -29,6 +29,12 @@ SENTENCES = {
     ),
     "unmoved": "its predictions on these inputs are what they were: there is nothing to judge",
 }
+SAME_MEMORY = (
+    "Every weight is what it was, to the last bit: checkpoints that are not copies, such as "
+    "net.state_dict(), share memory with the live network and change with it; take "
+    "copy.deepcopy(net.state_dict()) before training goes on."
+)
+"""What is said where no weight has changed, which no training does."""
 
 
 def paragraph(probe: Probe) -> str:
@@ -36,6 +42,8 @@ def paragraph(probe: Probe) -> str:
     sentences = [f"Verdict: {probe.verdict}; {SENTENCES[probe.verdict]}."]
     if probe.verdict not in ("unmoved", "dead"):
         sentences += [_gap(probe), _kernel(probe), _gradients(probe)]
+    elif probe.final["weight_movement"].value == 0:
+        sentences.append(SAME_MEMORY)
     sentences += [_labels(probe), _degree(probe), _errors(probe)]
     return " ".join(sentence for sentence in sentences if sentence)
 

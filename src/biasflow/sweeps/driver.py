@@ -17,7 +17,7 @@ from .engines import Engine, Finished, Pool
 from .grids import Grid
 from .locks import Locks
 from .shards import LOCKS, Failure, Index, shard_name
-from .versions import function_version
+from .versions import from_cell, function_version
 from .worker import Outcome, Task, here, shelve
 
 DEATHS_BEFORE_SPLIT = 2
@@ -229,6 +229,7 @@ class Driver:
             here(),
             version,
             self._point_time_s,
+            from_cell(self._function),
         )
 
     def _submit(self, pool: Pool, task: Task, losses: int = 0) -> None:

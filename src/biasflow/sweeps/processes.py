@@ -208,12 +208,26 @@ class _ProcessPool(Pool):
 
 def _packed(task: Task) -> bytes:
     try:
-        return pickle.dumps(task)
+        return _by_value(task) if task.by_value else pickle.dumps(task)
+    except ModuleNotFoundError:
+        raise InputError(
+            "function: it is defined in a notebook cell, which worker processes cannot import; "
+            "install cloudpickle, which sends it as it is, or write the cell to a file "
+            "(%%writefile points.py) and import it from there"
+        ) from None
     except Exception as reason:
         raise InputError(
             f"function: cannot be sent to another process ({reason}); define it at the top of a "
             "module, and give it plain values"
         ) from None
+
+
+def _by_value(task: Task) -> bytes:
+    """With the function's own code and what it uses of its notebook, for our own workers."""
+    import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(task)
+    return packed
 
 
 def _serve(pipe: Any, driver: int) -> None:

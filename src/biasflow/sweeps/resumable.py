@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from .encoding import canonical_json
 from .engines import Engine, Executing, Serial
 from .grids import Grid
 from .processes import Processes
+from .progress_bars import PATIENCE_S, seen, sweep_bar
 from .shards import Failure, Index
 from .store import Store
 from .versions import environment, short_name
@@ -57,7 +59,7 @@ def sweep(
     grid: Grid | Mapping[str, Sequence[object]],
     executor: Executor | None = None,
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     *,
     engine: Engine | None = None,
     workers: int | None = None,
@@ -89,6 +91,8 @@ def sweep(
         the end. Where every point fails, the first error is raised. They are recorded, and computed
         again only with retry_failed.
     max_points: a larger grid is refused.
+    progress: True for a bar, False for none, or whom to tell. By default a bar on a terminal and in
+    notebooks, after a second, and none in scripts whose stderr is no terminal.
     point_time_s: a point that takes longer is stopped and recorded as failed, and its worker
     replaced. For `Processes`: no other
         engine can stop a point, and they refuse a limit. Points are then computed and stored one by
@@ -106,13 +110,12 @@ def sweep(
     if not retry_failed:
         ledger.look_for_failures(range(grid.size))
     label = short_name(function)
-    for _ in range(MOST_REREADS):
-        Driver(
-            function, ledger, engine, label, _watcher(progress, watch), retry_failed, point_time_s
-        ).run()
-        assembly = assembled(ledger)
-        if not ledger.open(range(grid.size)):
-            break
+    with _watching(progress, watch, label) as told:
+        for _ in range(MOST_REREADS):
+            Driver(function, ledger, engine, label, told, retry_failed, point_time_s).run()
+            assembly = assembled(ledger)
+            if not ledger.open(range(grid.size)):
+                break
     if ledger.failed:
         _report(ledger, failures)
     if ledger.index is not None:
@@ -201,6 +204,18 @@ def _check_time_limit(point_time_s: float | None, engine: Engine) -> None:
                 f"point_time_s: {type(engine).__name__} cannot stop a point that does not end by "
                 "itself; engine=Processes() can"
             )
+
+
+@contextmanager
+def _watching(progress: Progress | bool | None, watch: Watch | None, label: str) -> Iterator[Watch]:
+    """Whoever is told, and a bar where one is wanted or somebody looks."""
+    told = progress if callable(progress) else None
+    wanted = progress is True or (progress is None and watch is None and seen())
+    if not wanted:
+        yield _watcher(told, watch)
+        return
+    with sweep_bar(label, 0.0 if progress is True else PATIENCE_S) as bar:
+        yield bar
 
 
 def _watcher(progress: Progress | None, watch: Watch | None) -> Watch:

@@ -97,6 +97,15 @@ def function_version(function: Callable[..., Any]) -> str:
     return "+".join([code_version(*roots_of(function)), *sources])
 
 
+def from_cell(function: Callable[..., Any]) -> bool:
+    """Whether some part was written in a notebook or at a prompt: no file can be imported for
+    it."""
+    main = sys.modules.get("__main__")
+    return getattr(main, "__file__", None) is None and any(
+        getattr(part, "__module__", "") == "__main__" for part in parts_of(function)
+    )
+
+
 def _foreign(function: Callable[..., Any]) -> bool:
     return function.__module__.partition(".")[0] != __name__.partition(".")[0]
 

@@ -22,7 +22,7 @@ from .blocks import Stack, stacked
 from .files import StoreError
 from .grids import Batched
 from .shards import Failure, Shelf, shard_bytes
-from .versions import function_version
+from .versions import code_version, function_version
 
 if TYPE_CHECKING:
     import xarray
@@ -43,7 +43,8 @@ BEGUN, OVER = "begun", "over"
 class Task:
     """Some points of a chunk. keys: empty without a shelf; indices: places in the grid; driver: the
     process that asks;
-    version: of its code, where results are stored; time_s: after which the engine stops it."""
+    version: of its code, where results are stored; time_s: after which the engine stops it;
+    by_value: the function itself travels, for want of a file to import it from."""
 
     function: Callable[..., Any]
     chunk: str
@@ -54,6 +55,7 @@ class Task:
     driver: tuple[str, int] = ("", 0)
     version: str = ""
     time_s: float | None = None
+    by_value: bool = False
 
     def halves(self) -> tuple[Task, Task]:
         middle = len(self.indices) // 2
@@ -125,10 +127,10 @@ def _other_code(task: Task) -> StoreError | None:
     """A worker that runs other code than its driver must not shelve anything under the driver's
     version."""
     try:
-        mine = function_version(task.function)
+        mine = code_version() if task.by_value else function_version(task.function)
     except InputError as reason:
         return StoreError(f"worker: {reason}")
-    if mine == task.version:
+    if mine == (task.version.partition("+")[0] if task.by_value else task.version):
         return None
     return StoreError(
         f"worker: runs version {mine} of the code, the driver {task.version}; restart the workers "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array, instance, positive_float
-from .._core.problems import Problem
+from .._core.problems import MirrorProblem, Problem
 from .._core.results import Certificate, Limit, Result, Trajectory
 from .._core.trees import leaves
 from ..errors import InputError
@@ -39,13 +39,14 @@ SHOWN = (
 """What is printed: claims that do not apply are not."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """How far a flow ended from a predicted limit, how well each is known, and which claims hold on
     the pair.
 
     defect: a sentence on whether the flow follows ∇L, which decides what it proves. compared: what
-    the distance is of.
+    the distance is of. norms: ‖θ‖² of the flow's end and of the limit, where both are networks.
+    trajectory, limit: what was compared.
     """
 
     distance: float
@@ -57,6 +58,20 @@ class Comparison:
     verdicts: tuple[Verdict, ...]
     defect: str = ""
     compared: str = PREDICTOR
+    norms: tuple[float, float] | None = None
+    trajectory: Trajectory | None = None
+    limit: Limit | None = None
+
+    def plot(self) -> Any:
+        """A matplotlib figure: the end of the flow beside the limit, and the distance over time."""
+        from .verdict_pictures import comparison_picture
+
+        return comparison_picture(self)
+
+    def _repr_html_(self) -> str:
+        from .verdict_pictures import comparison_card
+
+        return comparison_card(self)
 
     def __str__(self) -> str:
         c = self.certificate
@@ -66,6 +81,10 @@ class Comparison:
             f"limit: {c.kind}, residual {c.residual:.1e}, relative gap {c.gap:.1e}",
             f"distance {self.compared} = {self.distance:.1e} (relative {self.relative:.1e})",
         ]
+        if self.norms is not None:
+            ours, theirs = self.norms
+            times = f" ({ours / theirs:.4g} times)" if theirs > 0 else ""
+            lines.append(f"squared norm ‖θ‖²: flow {ours:.6g}, limit {theirs:.6g}{times}")
         if self.defect:
             lines.append(self.defect)
         for status in SHOWN:
@@ -73,6 +92,8 @@ class Comparison:
             if names:
                 lines.append(f"{status}: {', '.join(names)}")
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def _remark(verdict: Verdict) -> str:
@@ -122,7 +143,45 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
         verdicts,
         defect,
         what,
+        _norms(trajectory, limit),
+        trajectory,
+        limit,
     )
+
+
+def _norms(trajectory: Trajectory, limit: Limit) -> tuple[float, float] | None:
+    """‖θ‖² of both, where they are networks of one kind whose norms do not grow for ever."""
+    problem, value = trajectory.problem, limit.value
+    if not isinstance(problem, Problem) or not problem.loss.attained:
+        return None
+    if type(value) is not type(trajectory.final) or not isinstance(value, tuple):
+        return None
+    ours, theirs = (
+        float(sum(np.sum(leaf * leaf) for leaf in leaves(params)))
+        for params in (trajectory.final, value)
+    )
+    return ours, theirs
+
+
+def sides_at(trajectory: Trajectory, limit: Limit, state: Any) -> tuple[Array, Array]:
+    """What is compared, of a state of the flow and of the limit."""
+    problem, value = trajectory.problem, limit.value
+    if isinstance(problem, Problem) and not problem.loss.attained:
+        mass = float(sum(np.sum(leaf * leaf) for leaf in leaves(state)))
+        values = np.asarray(problem.model(state, problem.data.X)) / mass
+        return values, _normalised_limit(problem, value)
+    beta = np.asarray(
+        state if isinstance(problem, MirrorProblem) else problem.model.effective(state)
+    )
+    if isinstance(value, np.ndarray) and value.shape == beta.shape:
+        return beta, value
+    assert isinstance(problem, Problem)
+    return np.asarray(problem.model(state, problem.data.X)), limit(problem.data.X)
+
+
+def _normalised_limit(problem: Problem, value: Any) -> Array:
+    X = problem.data.X
+    return np.asarray(value(X[:, :-1] if value.directions.shape[1] == X.shape[1] else X))
 
 
 def _sides(evidence: Evidence, limit: Limit) -> tuple[str, Array, Array]:
@@ -130,12 +189,18 @@ def _sides(evidence: Evidence, limit: Limit) -> tuple[str, Array, Array]:
     the data."""
     value, problem = limit.value, evidence.trajectory.problem
     if isinstance(value, np.ndarray):
-        if value.shape != evidence.predictors.shape[1:]:
+        if value.shape == evidence.predictors.shape[1:]:
+            return PREDICTOR, evidence.predictors[-1], value
+        linear = limit.predictor is not None or (
+            isinstance(problem, Problem) and value.size == problem.data.d
+        )
+        if not (linear and isinstance(problem, Problem) and problem.loss.attained):
             raise InputError(
                 f"limit: shape {value.shape} does not fit the flow's β "
                 f"{evidence.predictors.shape[1:]}"
             )
-        return PREDICTOR, evidence.predictors[-1], value
+        X = problem.data.X
+        return PREDICTIONS, np.asarray(problem.model(evidence.trajectory.final, X)), limit(X)
     if not isinstance(problem, Problem):
         raise InputError(
             f"limit: its value is no β but a {type(value).__name__}, and the flow is one of β"
@@ -149,19 +214,15 @@ def _sides(evidence: Evidence, limit: Limit) -> tuple[str, Array, Array]:
                 f"{type(value).__name__}"
             )
         mass = float(sum(np.sum(leaf * leaf) for leaf in leaves(evidence.trajectory.final)))
-        return (
-            NORMALISED,
-            ours / mass,
-            value(X[:, :-1] if value.directions.shape[1] == X.shape[1] else X),
-        )
-    if isinstance(value, tuple):
+        return NORMALISED, ours / mass, _normalised_limit(problem, value)
+    if isinstance(value, tuple) and limit.predictor is None:
         return PREDICTIONS, ours, np.asarray(_network(problem.model, value)(value, X))
-    if not callable(value):
+    if limit.predictor is None and not callable(value):
         raise InputError(
             f"limit: its value is a {type(value).__name__}, neither a β, weights nor a function "
             "of inputs"
         )
-    return PREDICTIONS, ours, np.asarray(value(X))
+    return PREDICTIONS, ours, limit(X)
 
 
 def _network(model: Any, params: Any) -> Any:

@@ -268,6 +268,11 @@ class Claim:
     def __repr__(self) -> str:
         return f"Claim({self.id}, {self.reference}: {self.statement})"
 
+    def _repr_html_(self) -> str:
+        from .verdict_pictures import claim_card
+
+        return claim_card(self)
+
 
 WORST_FIRST = (Status.VIOLATED, Status.INCONCLUSIVE, Status.CONSISTENT, Status.HOLDS)
 
@@ -355,3 +360,14 @@ class Verdict:
         return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from .verdict_pictures import verdict_card
+
+        return verdict_card(self)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: what was measured in each check, in units of its bound."""
+        from .verdict_pictures import verdict_picture
+
+        return verdict_picture(self)

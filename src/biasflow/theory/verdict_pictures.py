@@ -1,0 +1,203 @@
+"""Claims, verdicts and comparisons as HTML and as pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core.look import COLOURS, MUTED, panels, titled
+from .._core.markup import (
+    BAD,
+    FAIR,
+    GOOD,
+    NEUTRAL,
+    Markup,
+    badge,
+    below,
+    beside,
+    card,
+    digits_bar,
+    folded,
+)
+from ..errors import InputError
+from ..pictures.moments import moments, state_at
+from .verdicts import Check, Claim, Status, Verdict
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+
+STATUS_COLOURS = {
+    Status.HOLDS: GOOD,
+    Status.CONSISTENT: "#4a7fe0",
+    Status.VIOLATED: BAD,
+    Status.INCONCLUSIVE: FAIR,
+    Status.HYPOTHESES_FAIL: NEUTRAL,
+    Status.DOES_NOT_APPLY: NEUTRAL,
+}
+RELATIONS = {"<=": "≤", ">=": "≥", "==": "="}
+LONGEST_NAME = 46
+"""Letters of a quantity beside its bar."""
+DISTANCE_TIMES = 80
+EDGE = 0.6
+"""Beyond this the numbers of a check are written towards the middle."""
+
+
+def status_badge(status: Status) -> Markup:
+    return badge(status, STATUS_COLOURS[status])
+
+
+def claim_card(claim: Claim) -> Markup:
+    """Statement, reference, and what must hold."""
+    rows = [
+        ("states", claim.statement),
+        ("reference", claim.reference),
+        ("evidence", f"{claim.kind}: {claim.kind.evidence}"),
+        ("hypotheses", below(*(f"{h.id}: {h.statement}" for h in claim.hypotheses)) or "none"),
+    ]
+    rows += [("witness", claim.witness)] if claim.witness else []
+    rows += [("null model", claim.null)] if claim.null else []
+    return card(f"Claim {claim.id}", rows)
+
+
+def verdict_card(verdict: Verdict) -> Markup:
+    """The status with its reason, and every check."""
+    claim = verdict.claim
+    rows: list[tuple[Any, Any]] = [
+        ("verdict", beside(status_badge(verdict.status), verdict.why)),
+        ("states", claim.statement),
+        ("reference", claim.reference),
+    ]
+    if verdict.informative is False:
+        null = claim.null or "the null model"
+        rows.append(("note", f"not informative here: {null} passes too"))
+    failures = [(h, failure) for h, failure in verdict.hypotheses if failure is not None]
+    rows += [("hypothesis fails", f"{h.id}: {failure}") for h, failure in failures]
+    rows += [("check" if k == 0 else "", _check_cell(c)) for k, c in enumerate(verdict.checks)]
+    if verdict.witnesses:
+        told = below(*verdict.witnesses)
+        rows.append(("witnesses", folded(f"{len(verdict.witnesses)} of them", told)))
+    return card(f"Verdict on {claim.id}", rows)
+
+
+def _check_cell(check: Check) -> Markup:
+    numbers = (
+        f"{check.measured:.6g} {RELATIONS[check.relation]} {check.bound:.6g} (± {check.error:.1g})"
+    )
+    return below(check.quantity, beside(status_badge(check.status), numbers, check.why))
+
+
+def verdict_picture(verdict: Verdict) -> Any:
+    """A dot for what was measured, a line at the bound, the side that the claim allows shaded."""
+    drawn = [check for check in verdict.checks if np.isfinite(check.measured - check.bound)]
+    height = 1.5 + 0.55 * max(len(drawn), 1)
+    figure, (axis,) = panels(1, height=height, width=8.4)
+    axis.set_title("", loc="left")
+    if not drawn:
+        axis.text(0.5, 0.5, verdict.why or "no check was made", ha="center", wrap=True)
+        axis.set_axis_off()
+    for place, check in enumerate(reversed(drawn)):
+        _draw_check(axis, place, check)
+    if drawn:
+        axis.axvline(0.0, color="black", linewidth=1.2)
+        axis.set(
+            yticks=range(len(drawn)),
+            yticklabels=[_short(check.quantity) for check in reversed(drawn)],
+            ylim=(-0.6, len(drawn) - 0.4),
+            xlim=(-1.08, 1.08),
+            xlabel="measured less bound, over the sum of their sizes\n(of equalities: over twice "
+            "the error)",
+        )
+    titled(axis, f"{verdict.claim.id}: {verdict.status}")
+    return figure
+
+
+def _draw_check(axis: Any, place: int, check: Check) -> None:
+    equal = check.relation == "=="
+    size = 2 * check.error if equal else abs(check.measured) + abs(check.bound)
+    size = max(size, np.finfo(float).tiny)
+    off = float(np.clip((check.measured - check.bound) / size, -1.0, 1.0))
+    reach = 0.0 if equal or not np.isfinite(check.error) else min(check.error / size, 1.0)
+    allowed = {"<=": (-1.08, 0.0), ">=": (0.0, 1.08), "==": (-0.5, 0.5)}[check.relation]
+    colour = STATUS_COLOURS[check.status]
+    axis.barh(place, allowed[1] - allowed[0], left=allowed[0], height=0.6, color=GOOD, alpha=0.12)
+    axis.errorbar(off, place, xerr=reach, fmt="o", color=colour, capsize=3)
+    text = f"{check.measured:.4g} {RELATIONS[check.relation]} {check.bound:.4g}"
+    axis.annotate(
+        text,
+        (off, place),
+        (0, 6),
+        textcoords="offset points",
+        ha="left" if off < -EDGE else "right" if off > EDGE else "center",
+        fontsize=7.5,
+        color=MUTED,
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def comparison_card(comparison: Comparison) -> Markup:
+    """Flow, limit, distance, and the claims on the pair."""
+    proof = comparison.certificate
+    far = f"{comparison.distance:.2e} (relative {comparison.relative:.1e})"
+    rows: list[tuple[Any, Any]] = [
+        ("flow", f"{comparison.result.value}; final loss {comparison.final_loss:.2e}"),
+        ("integration error", f"{comparison.flow_error:.1e}"),
+        (
+            "limit",
+            below(
+                f"{proof.kind}, residual {proof.residual:.1e}", digits_bar(proof.gap, proof.kind)
+            ),
+        ),
+        ("distance", f"{comparison.compared} = {far}"),
+    ]
+    if comparison.norms is not None:
+        ours, theirs = comparison.norms
+        rows.append(("‖θ‖²", f"flow {ours:.6g}, limit {theirs:.6g}"))
+    if comparison.defect:
+        rows.append(("evidence", comparison.defect))
+    for status in Status:
+        names = [v.claim.id for v in comparison.verdicts if v.status == status]
+        if names and status is not Status.DOES_NOT_APPLY:
+            rows.append((status_badge(status), ", ".join(names)))
+    return card("Comparison of a flow with a limit", rows)
+
+
+def comparison_picture(comparison: Comparison) -> Any:
+    """What both predict, side by side, and how far apart they are over time."""
+    from .comparison import sides_at
+
+    flow, limit = comparison.trajectory, comparison.limit
+    if flow is None or limit is None:
+        raise InputError("plot: this comparison was made without its flow and limit")
+    figure, (ends, distance) = panels(2, height=3.6, width=4.9)
+    ours, theirs = (np.ravel(side) for side in sides_at(flow, limit, flow.final))
+    span = np.array([min(ours.min(), theirs.min()), max(ours.max(), theirs.max())])
+    ends.plot(span, span, color=MUTED, linewidth=1, linestyle="--", label="equal")
+    ends.plot(theirs, ours, "o", color=COLOURS[0], markersize=4.5, alpha=0.75)
+    ends.set(xlabel="limit", ylabel="end of the flow")
+    ends.legend(fontsize=8, frameon=False)
+    titled(ends, _short(comparison.compared))
+    even = np.linspace(flow.times[0], flow.times[-1], DISTANCE_TIMES)
+    times = np.union1d(moments(flow, DISTANCE_TIMES), even)
+    apart = [_apart(*sides_at(flow, limit, state_at(flow, t))) for t in times]
+    distance.plot(times, apart, color=COLOURS[0], linewidth=1.8, label="distance")
+    if comparison.flow_error > 0:
+        distance.axhline(
+            comparison.flow_error,
+            color=MUTED,
+            linestyle=":",
+            label=f"error of the flow, {comparison.flow_error:.0e}",
+        )
+    if np.all(np.asarray(apart) > 0):
+        distance.set_yscale("log")
+    distance.set(xlabel="time t", ylabel="largest difference")
+    distance.legend(fontsize=8, frameon=False)
+    titled(distance, f"{comparison.distance:.1e} in the end")
+    return figure
+
+
+def _apart(ours: Any, theirs: Any) -> float:
+    return float(np.max(np.abs(np.ravel(ours) - np.ravel(theirs))))
