@@ -53,7 +53,9 @@ def wheel(tmp_path_factory) -> Path:
     source = folder / "source"
     source.mkdir()
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    (source / "docs").mkdir()
+    pages = ("docs/errata.md", "docs/sharpness.md")  # which the wheel brings
+    for name in ("pyproject.toml", "README.md", "LICENSE", *pages):
         shutil.copy(ROOT / name, source / name)
     command = [
         sys.executable,
@@ -89,6 +91,16 @@ def test_the_wheel_holds_every_module_and_the_page_of_the_report(wheel):
         <= held
     )
     assert not [name for name in held if name.startswith("tests")]
+
+
+def test_the_wheel_brings_what_explanations_quote(wheel):
+    held = set(zipfile.ZipFile(wheel).namelist())
+    assert {
+        "biasflow/theory/pages/errata.md",
+        "biasflow/theory/pages/sharpness.md",
+        "biasflow/theory/recorded_checks.json",
+        "biasflow/cli/ids.txt",
+    } <= held
 
 
 def test_the_wheel_installs_and_imports_without_extras(wheel, tmp_path):

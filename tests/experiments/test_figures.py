@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+import stub_science
 from biasflow.experiments import EXPERIMENTS, experiment
 from biasflow.experiments.regimes.depth_figure import coordinate_regulariser, sparse_to_dense_ratio
 from biasflow.experiments.regimes.sparse import largest_unit, point, population_error
@@ -144,3 +145,10 @@ def test_data_that_moved_are_noticed():
     for kept in looser["variables"].values():
         kept["quantiles"] = [q * (1 + 1e-8) for q in kept.get("quantiles", [])]
     assert golden_figures.differences("R/fig1", golden, looser) == []
+
+
+def test_a_figure_is_drawn_in_one_call():
+    drawn = bf.experiments.draw(stub_science.EXPERIMENT)
+    assert len(drawn.axes) == 1 and len(drawn.axes[0].lines) == 2
+    with pytest.raises(bf.errors.UnknownNameError, match="did you mean"):
+        bf.experiments.draw("W/fig11")

@@ -133,7 +133,9 @@ class Explanation:
         if found is None:
             return
         yield Item(f"A search judged {found.judged} problems: {found.verdicts}.")
-        if found.tighter:
+        if found.tighter == "1":
+            yield Item("On one of them a bound is attained: it cannot be tightened.")
+        elif found.tighter:
             yield Item(f"On all of them its bounds could be {found.tighter} times tighter.")
         if found.exponents:
             yield Item(f"Exponents as stated → as attained: {found.exponents}.")

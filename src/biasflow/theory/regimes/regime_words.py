@@ -95,7 +95,8 @@ WORDS = {
         "Deeper networks: the dual variable stays bounded",
         "For depth three and more the residual, added up over time and carried back to the "
         "coordinates, never exceeds a bound that depends on scale and depth alone.",
-        "It is why deeper networks leave the start at a definite time, and why the limit exists.",
+        "It keeps the formula of the flow valid at all times, on which the theorem about the limit "
+        "rests.",
     ),
     "W/sec5": Words(
         "With depth, sparsity needs a polynomially small scale",
