@@ -141,7 +141,8 @@ def stays_clear(frame: Frame, s: Scratch) -> bool:
     set_travel(frame.h, Y, trial, s.K, s.sixth, s.travel)
     slack = frame.tolerances.late * largest(work.F0, work.F1) + frame.tolerances.noise
     for j in range(Y.shape[0]):
-        if not s.travel[j] + 2 * HYSTERESIS < s.margins[j]:
+        # one that does not move may rest on a kink
+        if s.travel[j] > 0.0 and not s.travel[j] + 2 * HYSTERESIS < s.margins[j]:
             return False
         if slides.sizes[j] > 0 and slide_may_end(j, slack, Y, trial, slides, work.F0, work.F1):
             return False
