@@ -31,6 +31,9 @@ def test_scripts_are_silent_unless_asked(progress, shown, capsys):
     bf.sweep(point, GRID, progress=progress)
     out, err = capsys.readouterr()
     assert out == "" and ("3/3" in err) is shown
+    tallies = []
+    bf.sweep(point, GRID, progress=progress, watch=tallies.append)
+    assert tallies[-1].done == 3  # whoever watches is told, bar or not
 
 
 @pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (100.0, False)])

@@ -215,7 +215,13 @@ def _watching(progress: Progress | bool | None, watch: Watch | None, label: str)
         yield _watcher(told, watch)
         return
     with sweep_bar(label, 0.0 if progress is True else PATIENCE_S) as bar:
-        yield bar
+
+        def both(tally: Tally) -> None:
+            bar(tally)
+            if watch is not None:
+                watch(tally)
+
+        yield both
 
 
 def _watcher(progress: Progress | None, watch: Watch | None) -> Watch:
