@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import biasflow
-from biasflow._core.look import COLOURS, MARK, MUTED
+from biasflow._core.look import ACCENTS, COLOURS, MARK, MUTED
 from biasflow.experiments import EXPERIMENTS
 
 SEEN_BY = {
@@ -82,7 +82,7 @@ def test_figures_have_no_colours_of_their_own():
     assert {
         path.name for path, colours in found.items() if colours and "experiments" in path.parts
     } == set()
-    assert set().union(*found.values()) == {*COLOURS, MUTED, MARK}
+    assert set().union(*found.values()) == {*COLOURS, MUTED, MARK, *ACCENTS}
 
 
 @pytest.mark.parametrize("figure", EXPERIMENTS, ids=lambda e: e.id)
@@ -90,3 +90,11 @@ def test_every_figure_is_told_in_words(figure):
     assert (
         60 < len(figure.alt) < 700 and figure.alt.endswith(".") and figure.alt not in figure.caption
     )
+
+
+@pytest.mark.parametrize("accent", ACCENTS)
+def test_accents_are_seen_on_light_and_on_dark(accent):
+    """Contrasts of 2.7 and more: WCAG asks for 3 of what carries meaning alone; these stand beside
+    words that say the same."""
+    light = float(np.array([0.2126, 0.7152, 0.0722]) @ linear(accent))
+    assert 1.05 / (light + 0.05) >= 2.7 and (light + 0.05) / 0.05 >= 3

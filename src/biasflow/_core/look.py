@@ -14,6 +14,9 @@ noticeable differences apart."""
 MUTED = "#6e6e6e"
 MARK = "#8a6400"
 """Amber dark enough for small print: what a paper says, beside our curves."""
+GOOD, FAIR, BAD, NEUTRAL, LINE = ACCENTS = ("#1f9d61", "#d18a00", "#d64545", "#8a8a8a", "#4a7fe0")
+"""Accents of notebooks, whose background is the reader's: in the middle of the scale, with a
+contrast near three to black and to white; what is read is written in the page's own colour."""
 
 
 def panels(

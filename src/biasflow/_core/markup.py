@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arguments import Array
+from .look import FAIR, GOOD, LINE, NEUTRAL
 
-GOOD, FAIR, BAD, NEUTRAL = "#1f9d61", "#d18a00", "#d64545", "#8a8a8a"
-"""Accents in the middle of the scale, three times as light as black and as dark as white; what is
-read is written in the page's own colour beside them."""
-LINE = "#4a7fe0"
 SPARK_WIDTH, SPARK_HEIGHT = 220, 44
 MOST_POINTS = 160
 """Points of a sparkline: more than its pixels can tell apart are left out."""

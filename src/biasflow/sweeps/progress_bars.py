@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from .._core.markup import LINE, Markup, beside, escaped
+from .._core.look import LINE
+from .._core.markup import Markup, beside, escaped
 from .driver import Tally, Watch
 
 PATIENCE_S = 1.0

@@ -64,12 +64,12 @@ class Comparison:
 
     def plot(self) -> Any:
         """A matplotlib figure: the end of the flow beside the limit, and the distance over time."""
-        from .verdict_pictures import comparison_picture
+        from .comparison_pictures import comparison_picture
 
         return comparison_picture(self)
 
     def _repr_html_(self) -> str:
-        from .verdict_pictures import comparison_card
+        from .comparison_pictures import comparison_card
 
         return comparison_card(self)
 

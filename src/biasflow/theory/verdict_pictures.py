@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .._core.look import COLOURS, MUTED, panels, titled
-from .._core.markup import (
-    BAD,
-    FAIR,
-    GOOD,
-    NEUTRAL,
-    Markup,
-    badge,
-    below,
-    beside,
-    card,
-    digits_bar,
-    folded,
-)
-from ..errors import InputError
-from ..pictures.moments import moments, state_at
+from .._core.look import BAD, FAIR, GOOD, LINE, MUTED, NEUTRAL, panels, titled
+from .._core.markup import Markup, badge, below, beside, card, folded
 from .verdicts import Check, Claim, Status, Verdict
-
-if TYPE_CHECKING:
-    from .comparison import Comparison
 
 STATUS_COLOURS = {
     Status.HOLDS: GOOD,
-    Status.CONSISTENT: "#4a7fe0",
+    Status.CONSISTENT: LINE,
     Status.VIOLATED: BAD,
     Status.INCONCLUSIVE: FAIR,
     Status.HYPOTHESES_FAIL: NEUTRAL,
@@ -38,7 +21,6 @@ STATUS_COLOURS = {
 RELATIONS = {"<=": "≤", ">=": "≥", "==": "="}
 LONGEST_NAME = 46
 """Letters of a quantity beside its bar."""
-DISTANCE_TIMES = 80
 EDGE = 0.6
 """Beyond this the numbers of a check are written towards the middle."""
 
@@ -102,7 +84,7 @@ def verdict_picture(verdict: Verdict) -> Any:
         axis.axvline(0.0, color="black", linewidth=1.2)
         axis.set(
             yticks=range(len(drawn)),
-            yticklabels=[_short(check.quantity) for check in reversed(drawn)],
+            yticklabels=[shortened(check.quantity) for check in reversed(drawn)],
             ylim=(-0.6, len(drawn) - 0.4),
             xlim=(-1.08, 1.08),
             xlabel="measured less bound, over the sum of their sizes\n(of equalities: over twice "
@@ -134,70 +116,5 @@ def _draw_check(axis: Any, place: int, check: Check) -> None:
     )
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
-
-
-def comparison_card(comparison: Comparison) -> Markup:
-    """Flow, limit, distance, and the claims on the pair."""
-    proof = comparison.certificate
-    far = f"{comparison.distance:.2e} (relative {comparison.relative:.1e})"
-    rows: list[tuple[Any, Any]] = [
-        ("flow", f"{comparison.result.value}; final loss {comparison.final_loss:.2e}"),
-        ("integration error", f"{comparison.flow_error:.1e}"),
-        (
-            "limit",
-            below(
-                f"{proof.kind}, residual {proof.residual:.1e}", digits_bar(proof.gap, proof.kind)
-            ),
-        ),
-        ("distance", f"{comparison.compared} = {far}"),
-    ]
-    if comparison.norms is not None:
-        ours, theirs = comparison.norms
-        rows.append(("‖θ‖²", f"flow {ours:.6g}, limit {theirs:.6g}"))
-    if comparison.defect:
-        rows.append(("evidence", comparison.defect))
-    for status in Status:
-        names = [v.claim.id for v in comparison.verdicts if v.status == status]
-        if names and status is not Status.DOES_NOT_APPLY:
-            rows.append((status_badge(status), ", ".join(names)))
-    return card("Comparison of a flow with a limit", rows)
-
-
-def comparison_picture(comparison: Comparison) -> Any:
-    """What both predict, side by side, and how far apart they are over time."""
-    from .comparison import sides_at
-
-    flow, limit = comparison.trajectory, comparison.limit
-    if flow is None or limit is None:
-        raise InputError("plot: this comparison was made without its flow and limit")
-    figure, (ends, distance) = panels(2, height=3.6, width=4.9)
-    ours, theirs = (np.ravel(side) for side in sides_at(flow, limit, flow.final))
-    span = np.array([min(ours.min(), theirs.min()), max(ours.max(), theirs.max())])
-    ends.plot(span, span, color=MUTED, linewidth=1, linestyle="--", label="equal")
-    ends.plot(theirs, ours, "o", color=COLOURS[0], markersize=4.5, alpha=0.75)
-    ends.set(xlabel="limit", ylabel="end of the flow")
-    ends.legend(fontsize=8, frameon=False)
-    titled(ends, _short(comparison.compared))
-    even = np.linspace(flow.times[0], flow.times[-1], DISTANCE_TIMES)
-    times = np.union1d(moments(flow, DISTANCE_TIMES), even)
-    apart = [_apart(*sides_at(flow, limit, state_at(flow, t))) for t in times]
-    distance.plot(times, apart, color=COLOURS[0], linewidth=1.8, label="distance")
-    if comparison.flow_error > 0:
-        distance.axhline(
-            comparison.flow_error,
-            color=MUTED,
-            linestyle=":",
-            label=f"error of the flow, {comparison.flow_error:.0e}",
-        )
-    if np.all(np.asarray(apart) > 0):
-        distance.set_yscale("log")
-    distance.set(xlabel="time t", ylabel="largest difference")
-    distance.legend(fontsize=8, frameon=False)
-    titled(distance, f"{comparison.distance:.1e} in the end")
-    return figure
-
-
-def _apart(ours: Any, theirs: Any) -> float:
-    return float(np.max(np.abs(np.ravel(ours) - np.ravel(theirs))))
