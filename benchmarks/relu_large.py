@@ -1,25 +1,26 @@
 """Large two-layer flows, what surrounds the kernels of small ones, and many of these in one call.
 
 First: wide networks and many samples, from a start of scale 1e-2 on Gaussian inputs with a teacher
-of five neurons, rtol 1e-3, to t = 3 or as far as `--seconds` allow: seconds, gate changes,
-microseconds for each, and the peak of memory beside what was there before, in units of one
-(samples × neurons) array of floats; and the slopes of the microseconds in logarithms. Then, at rtol
-1e-4 and error estimate included: milliseconds of a call inside its kernels, and outside, where
-arguments are read and the trajectory is made, for B/fig3 at 40 times and for a small network (m =
-20, n = 4, d = 5) until converged; the flows from 1000 starts of that network, by `starts=` and by a
-loop in Python, which share every kernel; and the bound on their ratio, cores × (inside + outside) /
-inside.
+of five neurons, rtol 1e-3, to t = 3 or as far as `--seconds` allow: processor seconds of one
+thread, gate changes, microseconds for each, and the peak of memory beside what was there before, in
+units of one (samples × neurons) array of floats; and the slopes of the microseconds in logarithms.
+Then, at rtol 1e-4 and error estimate included: milliseconds of a call inside its kernels, and
+outside, where arguments are read and the trajectory is made, for B/fig3 at 40 times and for a small
+network (m = 20, n = 4, d = 5) until converged; the flows from 1000 starts of that network, by
+`starts=` and by a loop in Python, which share every kernel; and the bound on their ratio, cores ×
+(inside + outside) / inside.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
 import time
 
-from timing import exponent, table
+from timing import THREAD_SETTINGS, exponent, table
 
 WIDE = tuple((m, 100, 10) for m in (1000, 3000, 10_000))
 LONG = tuple((50, n, 20) for n in (500, 1500, 5000))
@@ -46,20 +47,20 @@ def one(m, n, d, seconds):
     import biasflow as bf
 
     bf.gradient_flow(problem_of(5, 4, d), rtol=1e-3)
-    problem, before, begin = problem_of(m, n, d), peak(), time.perf_counter()
+    problem, before, begin = problem_of(m, n, d), peak(), time.process_time()
     try:
         flow = bf.gradient_flow(problem, t1=3.0, rtol=1e-3, time_s=seconds)
     except bf.errors.ConvergenceError as error:
         flow = error.partial
-    wall, events = time.perf_counter() - begin, flow.stats["events"]
+    spent, events = time.process_time() - begin, flow.stats["events"]
     print(
         m,
         n,
         d,
         f"{flow.times[-1]:.2f}",
-        f"{wall:.1f}",
+        f"{spent:.1f}",
         events,
-        f"{1e6 * wall / max(events, 1):.0f}",
+        f"{1e6 * spent / max(events, 1):.0f}",
         f"{(peak() - before) / (8 * m * n):.0f}",
     )
 
@@ -142,20 +143,20 @@ def starts(count):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, 50 starts")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each large flow")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for each large flow")
     parser.add_argument(FLAG, nargs=3, type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:
         one(*chosen.one, chosen.seconds)
         return
-    rows, laws = [], []
+    rows, laws, alone = [], [], {**os.environ, **dict.fromkeys(THREAD_SETTINGS, "1")}
     for name, sizes in (("m", WIDE), ("n", LONG)):
         grid = sizes[:2] if chosen.quick else sizes
         for size in grid:
             command = [sys.executable, __file__, FLAG, *map(str, size)]
             command += ["--seconds", str(chosen.seconds)]
-            told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            rows.append(told.split())
+            told = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)
+            rows.append(told.stdout.split())
         grown = [size["mn".index(name)] for size in grid]
         laws.append(f"{name}^({exponent(grown, [float(row[6]) for row in rows[-len(grid) :]])})")
     columns = ["m", "n", "d", "t reached", "s", "gate changes", "µs each", "peak / 8mn bytes"]
