@@ -4,9 +4,10 @@ First: wide networks and many samples, from a start of scale 1e-2 on Gaussian in
 of five neurons, rtol 1e-3, to t = 3 or as far as `--seconds` allow: processor seconds of one
 thread, gate changes, microseconds for each, and the peak of memory beside what was there before, in
 units of one (samples × neurons) array of floats; and the slopes of the microseconds in logarithms.
-Then, at rtol 1e-4 and error estimate included: milliseconds of a call inside its kernels, and
-outside, where arguments are read and the trajectory is made, for B/fig3 at 40 times and for a small
-network (m = 20, n = 4, d = 5) until converged; the flows from 1000 starts of that network, by
+Then, at rtol 1e-4 and error estimate included: milliseconds of a call in each of its kernels (the
+march, the early phase and its states, saved weights and their errors), and outside, where arguments
+are read and the trajectory is made, for B/fig3 and B/fig4 at 40 times and for a small network (m =
+20, n = 4, d = 5) until converged; the flows from 1000 starts of that network, by
 `starts=` and by a loop in Python, which share every kernel; and the bound on their ratio, cores ×
 (inside + outside) / inside.
 """
@@ -75,55 +76,70 @@ def small_network():
     return model, data, bf.SquareLoss("half-mean")
 
 
+KERNELS = ("march", "align", "states_at", "unfold", "compare")
+
+
 def around(problem, calls, **asked):
-    """Processor milliseconds of a warm call inside its kernels and outside, of the call that spent
-    the least outside."""
+    """Processor milliseconds of a warm call in each of its kernels, and outside, of the call that
+    spent the least outside."""
     import biasflow as bf
     from biasflow.flows.relu import event_runs, implicit_tail, saved_weights
 
-    inside, kernels = [0.0], ("march", "align", "states_at", "unfold", "compare")
+    inside = dict.fromkeys(KERNELS, 0.0)
     places = [
         (module, name, getattr(module, name))
         for module in (event_runs, implicit_tail, saved_weights)
-        for name in kernels
+        for name in KERNELS
         if hasattr(module, name)
     ]
 
-    def timed(kernel):
+    def timed(name, kernel):
         def call(*arguments):
             begin = time.thread_time()
             found = kernel(*arguments)
-            inside[0] += time.thread_time() - begin
+            inside[name] += time.thread_time() - begin
             return found
 
         return call
 
     bf.gradient_flow(problem, rtol=1e-4, **asked)
     for module, name, kernel in places:
-        setattr(module, name, timed(kernel))
-    least = (float("inf"), 0.0)
+        setattr(module, name, timed(name, kernel))
+    least = (float("inf"), [])
     for _ in range(calls):
-        inside[0], begin = 0.0, time.thread_time()
+        inside.update(dict.fromkeys(KERNELS, 0.0))
+        begin = time.thread_time()
         bf.gradient_flow(problem, rtol=1e-4, **asked)
-        least = min(least, (time.thread_time() - begin - inside[0], inside[0]))
+        whole, parts = time.thread_time() - begin, list(inside.values())
+        least = min(least, (whole - sum(parts), parts))
     for module, name, kernel in places:
         setattr(module, name, kernel)
-    return 1e3 * least[1], 1e3 * least[0]
+    return [1e3 * part for part in least[1]], 1e3 * least[0]
 
 
 def surroundings(calls):
-    """Rows of milliseconds inside and outside the kernels; the last is the small network's."""
+    """Rows of milliseconds in each kernel and outside; the last is the small network's."""
     import numpy as np
 
     import biasflow as bf
 
-    data, wide = bf.data.two_points(), bf.TwoLayer(60, 2)
-    figure = bf.Problem(wide, data, bf.SquareLoss("half-mean"), scale=1e-6 / 60**0.5)
+    loss, wide = bf.SquareLoss("half-mean"), bf.TwoLayer(60, 2)
+    figures = [
+        ("B/fig3", bf.data.two_points(), 1e-6, 30.0, calls),
+        ("B/fig4", bf.data.five_points(), 1e-4, 600.0, 1 + calls // 10),
+    ]
     model, *rest = small_network()
     return [
-        ("B/fig3, 40 times", *around(figure, calls, times=np.linspace(0.75, 30, 40))),
-        ("m = 20, converged", *around(bf.Problem(model, *rest, scale=1e-2), calls)),
-    ]
+        (
+            f"{name}, 40 times",
+            *around(
+                bf.Problem(wide, data, loss, scale=scale / 60**0.5),
+                count,
+                times=np.linspace(end / 40, end, 40),
+            ),
+        )
+        for name, data, scale, end, count in figures
+    ] + [("m = 20, converged", *around(bf.Problem(model, *rest, scale=1e-2), calls))]
 
 
 def starts(count):
@@ -166,11 +182,15 @@ def main() -> None:
 
     measured = surroundings(20 if chosen.quick else 200)
     table(
-        "A small flow, error estimate included",
-        ["", "ms in kernels", "ms outside"],
-        [[name, f"{inside:.2f}", f"{outside:.2f}"] for name, inside, outside in measured],
+        "Milliseconds of a small flow in its kernels, error estimate included",
+        ["", *KERNELS, "outside"],
+        [
+            [name, *(f"{part:.2f}" for part in (*parts, outside))]
+            for name, parts, outside in measured
+        ],
     )
-    count, (_, inside, outside) = 50 if chosen.quick else 1000, measured[-1]
+    count, (_, parts, outside) = 50 if chosen.quick else 1000, measured[-1]
+    inside = sum(parts)
     loop, together = starts(count)
     table(
         f"{count} starts of a small network on {available_cores()} cores",
