@@ -339,11 +339,20 @@ def implicit(method: str, descent: Any, start: Any, end: float, scale: float) ->
     )
 
 
+def options(parser: Any) -> None:
+    parts = ("descent", "10", "100")
+    told = "against descent, and against SciPy with 10 or 100 samples"
+    parser.add_argument("--part", choices=parts, nargs="+", default=parts, help=told)
+
+
 def main() -> None:
-    quick = arguments(__doc__.splitlines()[0]).quick
-    against_descent(range(2 if quick else 7))
-    for n in (10,) if quick else (10, 100):
-        against_scipy(n, 200 if quick else 1000, 0, quick)
+    chosen = arguments(__doc__.splitlines()[0], options)
+    quick = chosen.quick
+    if "descent" in chosen.part:
+        against_descent(range(2 if quick else 7))
+    for n in (10, 100):
+        if str(n) in chosen.part and (n == 10 or not quick):
+            against_scipy(n, 200 if quick else 1000, 0, quick)
 
 
 if __name__ == "__main__":
