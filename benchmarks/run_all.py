@@ -25,6 +25,8 @@ from timing import THREAD_SETTINGS, tell_machine
 HERE = Path(__file__).parent
 Ended = tuple[str, float, str]
 """A job's name, its seconds, and what became of it."""
+FAMILIES = ("relu", "dual", "f1", "margin", "ascent")
+"""Of kernels, as `biasflow warm` knows them."""
 LOOK_S = 0.2
 """Between two looks at what runs."""
 GRACE_S = 5.0
@@ -142,8 +144,6 @@ def start(job: Job, command: Sequence[str], folder: Path, cores: Sequence[int]) 
 
 def warm(folder: Path, cores: Sequence[int], limit: float) -> None:
     """Compile every family of kernels, side by side; whoever needs one of another's waits."""
-    from biasflow.cli.warm_command import FAMILIES
-
     script = HERE.parent / "tests" / "warm_kernels.py"
     jobs = [Job("warm", (family,), part=family) for family in FAMILIES]
     commands = {job.name: [sys.executable, str(script), *job.options] for job in jobs}

@@ -59,7 +59,10 @@ def test_after_its_time_nothing_is_started(driver, tmp_path, capsys):
     assert ended == [("prints", 0.0, "not started")]
 
 
-def test_every_benchmark_is_run(driver):
+def test_every_benchmark_is_run_and_every_kernel_compiled_before(driver):
+    from biasflow.cli.warm_command import FAMILIES
+
+    assert set(driver.FAMILIES) == set(FAMILIES)
     scripts = {path.stem for path in BENCHMARKS.glob("*.py")}
     shared = {"timing", "independent_flows", "relu_arithmetic", "run_all"}
     assert {job.script for job in driver.JOBS} == scripts - shared
