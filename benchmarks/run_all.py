@@ -84,7 +84,7 @@ JOBS = (
     Job("images_cpu", seconds=60),
     Job("images_gpu", seconds=120),
 )
-"""In the order of `benchmarks/README.md`; no part takes more than six minutes of a quiet core."""
+"""In the order of `benchmarks/README.md`; the seconds are estimates."""
 
 
 @dataclass
