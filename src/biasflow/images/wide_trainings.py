@@ -51,7 +51,7 @@ KERNELS = dict(zip(("tangent kernel", "random features"), LAYERS, strict=True))
 READINGS = (*TRAINED, OUTPUT_LAYER, *KERNELS)
 KERNEL_SCALE = 1.0
 """The scale under which the exact kernels are told."""
-READOUT_LANES = 48
+READOUT_LANES = 64
 """Runs of the output layer alone that advance together: their weights are small."""
 RESIDUAL = "residual"
 """‖Kc − y‖_∞ of the exact kernels."""

@@ -85,7 +85,7 @@ def summarise_wide(data: xarray.Dataset) -> xarray.Dataset:
         **shares,
     }
     found = {f"chosen_{name}": chosen[name] for name in chosen.data_vars}
-    return data.assign(found, step_at_edge=edge).assign_attrs(
+    return data.assign({**found, "step_at_edge": edge}).assign_attrs(
         {**data.attrs, **origin(data), **attributes}
     )
 
@@ -123,14 +123,14 @@ def summarise_vgg(data: xarray.Dataset) -> xarray.Dataset:
     )
 
 
-ALPHAS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+ALPHAS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 ANY = 1e9
 PAPER_SEARCHED = [
     ["unbiased", 2.0, [4.0, 2.0, 1.0, 0.5]],
     ["unbiased", 5.0, [0.5, 0.1, 0.02, 0.005]],
     ["unbiased", 20.0, [0.1, 0.02, 0.005, 1e-3, 1e-4]],
     ["unbiased", ANY, [0.1, 0.02, 0.005, 1e-3, 1e-4, 1e-5]],
-    ["as drawn", 2.0, [4.0, 2.0, 1.0, 0.5]],
+    ["as drawn", 0.5, []],
     ["as drawn", 5.0, [4.0, 2.0, 1.0, 0.5]],
     ["as drawn", ANY, [1.0, 0.5, 0.2, 0.1, 0.05]],
     [OUTPUT_LAYER, ANY, [4.0, 2.0, 1.0, 0.5, 0.2, 0.1]],
