@@ -3,7 +3,7 @@ that the GPU shows here.
 
 Random images: timings do not depend on what they show. Without a GPU it says so and stops.
 --variants: other ways to write the same step, twelve runs in tensorfloat32, and what bounds them;
-half a minute. --flags FILE writes the flags of XLA with which the present step is fastest.
+a minute. --flags FILE writes the flags of XLA with which the present step is fastest.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 LANES = (1, 4, 12)
 PEAK_SIZE = 8192
 EPOCHS = 5
+VARIANT_EPOCHS = 2
 IMAGES, TESTS, BATCH, WIDTH, PIXELS = 60_000, 10_000, 256, 5000, 784
 FLAGS = "--xla_gpu_enable_cublaslt=true"
 """Lets a product add to a matrix that others read too."""
@@ -76,8 +77,9 @@ def flops_an_epoch(network) -> float:
     return per_image * (IMAGES // BATCH * BATCH)
 
 
-def variants(lanes: int, epochs: int) -> dict[str, float]:
-    """Seconds per epoch of one step written in several ways, in tensorfloat32."""
+def variants(lanes: int, epochs: int, least: bool) -> dict[str, float]:
+    """Seconds per epoch of one step written in several ways, in tensorfloat32; or of the two that
+    flags may change most."""
     import jax
     import jax.numpy as jnp
     from timing import advancing
@@ -125,7 +127,7 @@ def variants(lanes: int, epochs: int) -> dict[str, float]:
         x = X[rows]
         return W + (-1e-9 * (x @ W.T)).T @ x, A
 
-    for one in (gradient_first, transposed, products_alone):
+    for one in (transposed,) if least else (gradient_first, transposed, products_alone):
 
         def epoch(W, A, step, key, one=one):
             order = jax.random.permutation(key, IMAGES)[: IMAGES // BATCH * BATCH]
@@ -158,7 +160,8 @@ def all_variants(lanes: int, flags: Path | None, epochs: int) -> None:
     rows, ours = [], {}
     peak, rate = matrix_peak("tensorfloat32"), copy_rate()
     for given in ("", FLAGS):
-        called = [sys.executable, __file__, "--one-process", str(lanes), str(epochs)]
+        sizes = [str(lanes), str(epochs), str(int(bool(given)))]
+        called = [sys.executable, __file__, "--one-process", *sizes]
         ran = subprocess.run(
             called, capture_output=True, text=True, env={**os.environ, "XLA_FLAGS": given}
         )
@@ -192,10 +195,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer lanes")
     parser.add_argument("--variants", action="store_true", help="other ways to write the step")
     parser.add_argument("--flags", type=Path, help="with --variants: where to write flags of XLA")
-    parser.add_argument("--one-process", nargs=2, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--one-process", nargs=3, type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one_process:
-        variants(*chosen.one_process)
+        lanes, epochs, least = chosen.one_process
+        variants(lanes, epochs, bool(least))
         return
     import jax
     from timing import advancing, table
@@ -204,7 +208,7 @@ def main() -> None:
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
         return
     if chosen.variants:
-        all_variants(LANES[-1], chosen.flags, EPOCHS)
+        all_variants(LANES[-1], chosen.flags, VARIANT_EPOCHS)
         return
     from biasflow.images.classifier_training import EpochSchedule, Run
     from biasflow.images.classifiers import WideNetwork

@@ -27,7 +27,7 @@ SHOWN: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 """Label, colour and line of what is trained."""
 KERNELS = ("tangent kernel", "random features")
-HOLLOW = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "capsize": 0}
+HOLLOW = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
 RULE_LABELS = {
     "1e-4": "step 1e-4, as in the paper",
     "between": "step √(1e-4·s)",
@@ -96,23 +96,32 @@ def _test_errors(axis: Any, part: xarray.Dataset, name: str) -> None:
                 linewidth=1.2,
                 label=f"exact {kernel}, least squares",
             )
+    alpha = part["alpha"].values
     if name == "mnist" and not _reduced(part):
-        low, high = axis.get_xlim()
         for (least, most), value, words in PAPER:
-            where = max(least, low), min(most, high)
+            where = max(least, alpha.min()), min(most, alpha.max())
             axis.plot(where, (value, value), color=MARK, linewidth=5, alpha=0.35, zorder=0)
             axis.annotate(
                 f"W: {words}",
-                (np.sqrt(where[0] * where[1]), value),
-                xytext=(0, -12 if value < 2 else 7),
+                (where[0], value),
+                xytext=(0, -13 if value < 2.5 else 6),
                 textcoords="offset points",
-                ha="center",
                 fontsize=8,
                 color=MARK,
             )
     axis.set(xscale="log", ylabel="test error, %", ylim=(0, None))
     titled(axis, f"{TITLES[name]}: test error against the scale of the start")
-    axis.legend(fontsize=8, loc="lower right", frameon=False)
+    handles, labels = axis.get_legend_handles_labels()
+    first = [labels.index(label) for label, _, _ in SHOWN.values() if label in labels]
+    order = [*first, *(k for k in range(len(labels)) if k not in first)]
+    axis.legend(
+        [handles[k] for k in order],
+        [labels[k] for k in order],
+        fontsize=8,
+        loc="lower right",
+        framealpha=0.9,
+        edgecolor="none",
+    )
 
 
 def _movements(axis: Any, part: xarray.Dataset, name: str) -> None:
@@ -136,7 +145,7 @@ def _movements(axis: Any, part: xarray.Dataset, name: str) -> None:
         ylabel="cosine distance, start to end",
     )
     titled(axis, f"{TITLES[name]}: how far tangent features moved")
-    axis.legend(fontsize=8, loc="lower left", frameon=False)
+    axis.legend(fontsize=8, loc="lower left", framealpha=0.9, edgecolor="none")
 
 
 def _provenance(

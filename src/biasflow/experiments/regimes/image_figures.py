@@ -230,7 +230,19 @@ HOW = (
 
 fig4e = Experiment(
     "W/fig4e",
-    "CAPTION" + HOW,
+    "Test error of a wide two-layer network against the scale α of its start (5000 units, SGD "
+    "with batches of 256, cross-entropy; for each α the step size with the best test error among "
+    "those that fit all training images, as in the paper). (a) MNIST; (b) Fashion-MNIST, which "
+    "the paper did not use. At large α a network computes a large random function at its start. "
+    "W's theory assumes F(w₀) = 0 throughout, so the main curve learns f(w) − f(w₀), which starts"
+    " at zero: it goes from the paper's 1.4% to the paper's 2.4%. The curve beside it learns f(w)"
+    " as it is drawn, random function included, and ends near 3.3%: the difference is what is "
+    "left of that function, which training cancels on the training images alone. The output layer"
+    " alone is W's black line. The exact least-squares interpolators of the network's expected "
+    "kernels beat every network here: it is not the kernels themselves that generalise badly, but"
+    " what SGD with a step that fits in this many epochs makes of them. (c), (d) Cosine distance "
+    "of tangent features and kernels between start and end (16 test images; gradients of each of "
+    "the ten outputs, averaged): small at large α, and far smaller from the unbiased start." + HOW,
     WIDE_GRIDS,
     wide,
     summarise_wide,
@@ -240,7 +252,13 @@ fig4e = Experiment(
         Reported(LAZY, Reading.printed("2.4"), "Appendix E, on Figure 4e"),
         Reported(READOUT, Reading.printed("2.7"), "Appendix E, on Figure 4e"),
     ),
-    alt="ALT",
+    alt=(
+        "On MNIST the test error rises from about 1.5% at α ≤ 2 to about 2.4% at α ≥ 50 where the "
+        "start's function is subtracted, and to 3.3% as drawn; the output layer alone has about "
+        "2.7% for α ≥ 2; exact kernel interpolators have 1.3%. Fashion-MNIST looks the same at 10 "
+        "to 15%. Below: tangent features move less at large α, a hundred times less where the "
+        "function is subtracted."
+    ),
     ship=ship_wide,
 )
 
