@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.arguments import one_of
+from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..sweeps.checkpoints import Checkpoint, current_checkpoint
 from .classifier_training import (
@@ -212,7 +213,8 @@ def _network_points(
     ended = trained_in_turn(network, arrays, runs, schedule, checkpoints=saving, clock=clock)
     for i, one in ended:
         table, run, part = tables[places[i]], runs[i], parts[i]
-        told = outcome(network, one, arrays.test_x[: table.setting["probes"]])
+        with jax_in_double():
+            told = outcome(network, one, arrays.test_x[: table.setting["probes"]])
         table.put(run.step, run.key, told, one.history)
         if not table.missing:
             yield places[i], table.dataset()
@@ -239,7 +241,8 @@ def _readout_points(settings: Sequence[Mapping[str, Any]]) -> Iterator[xarray.Da
         first["batch"], epochs, epochs, precision=first["precision"], lanes=READOUT_LANES
     )
     for seed in first["seeds"]:
-        start = network.init(1.0, key=seed)
+        with jax_in_double():
+            start = network.init(1.0, key=seed)
         wanted = [
             (k, step, table.setting["alpha"])
             for k, table in enumerate(tables)
