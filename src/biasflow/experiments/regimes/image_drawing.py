@@ -27,7 +27,7 @@ SHOWN: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 """Label, colour and line of what is trained."""
 KERNELS = ("tangent kernel", "random features")
-HOLLOW = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
+HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
 RULE_LABELS = {
     "1e-4": "step 1e-4, as in the paper",
     "between": "step √(1e-4·s)",
@@ -126,7 +126,8 @@ def _test_errors(axis: Any, part: xarray.Dataset, name: str) -> None:
 
 def _movements(axis: Any, part: xarray.Dataset, name: str) -> None:
     """Full lines are gradients, dashed ones kernels."""
-    for reading, style in (("unbiased", {"marker": "s"}), ("as drawn", {"marker": "o"})):
+    styles: dict[str, dict[str, Any]] = {"unbiased": {"marker": "s"}, "as drawn": {"marker": "o"}}
+    for reading, style in styles.items():
         _, colour, _ = SHOWN[reading]
         chosen = part.sel(reading=reading)
         spread(axis, chosen["chosen_gradient_distance"], colour, f"gradients, {reading}", **style)
