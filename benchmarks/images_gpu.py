@@ -201,6 +201,8 @@ def main() -> None:
         lanes, epochs, least = chosen.one_process
         variants(lanes, epochs, bool(least))
         return
+    # processes of --variants share the device
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
     from timing import advancing, table
 
