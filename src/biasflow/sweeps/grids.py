@@ -23,6 +23,12 @@ class Grid:
 
     units: by the name of an axis or of a variable; they become `units` attributes of the result.
     chunk: points that a sweep computes and stores together, where it is not told otherwise.
+
+    Examples
+    --------
+    >>> grid = bf.sweeps.Grid({"scale": [0.1, 1.0], "seed": range(3)}, units={"scale": "1"})
+    >>> list(grid.axes)
+    ['scale', 'seed']
     """
 
     axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
