@@ -12,8 +12,8 @@ from .layouts import LAYOUTS, Layout
 
 
 def images(name: str, folder: Path | str | None = None) -> Images:
-    """MNIST ('mnist'), Fashion-MNIST ('fashion-mnist') or CIFAR-10 ('cifar10') from local files, sizes
-    and checksums checked.
+    """MNIST ('mnist'), Fashion-MNIST ('fashion-mnist') or CIFAR-10 ('cifar10') from local files,
+    sizes and checksums checked.
 
     Layouts: idx (plain or .gz), Keras npz, cifar-10-batches-bin, PNG sheets with JSON classes,
     parquet.
