@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, Index, matrix_shape, positive_int, real_array, vector
+from .._core.facts import record_line
 from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset
 from ..errors import InconsistentError, InputError
@@ -19,6 +20,9 @@ class Entries(NamedTuple):
     rows: Index
     cols: Index
     values: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
 
 @keyword_only("key")

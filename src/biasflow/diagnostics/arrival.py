@@ -23,7 +23,7 @@ HYPENTROPIC = ("R/lem3.6, e^{−κ₁t}", "R/lem3.7, 1/(κ₂t + c)", "R/sharp, 
 """Names of the bounds that hold for hypentropies only."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Arrival:
     """When a flow first reached a level.
 
@@ -74,7 +74,7 @@ class Arrival:
             )
         return math.ceil(self.time / step)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if np.isfinite(self.time):
             lines = [f"{self.quantity} ≤ {self.level:g} at t = {self.time:.6g} ± {self.error:.1g}"]
         else:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array, Mask, instance, positive_float
+from .._core.facts import record_line
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
 from ..errors import InputError, RefusedError
@@ -51,6 +52,9 @@ class ConvergenceBounds:
     start_divergence: float
     dual_norm: float
     speed: float
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def linear(self, t: Any) -> Array:
         """D₀·e^{−κ₁t} (R, Lemma 3.6)."""
@@ -167,6 +171,9 @@ class LocalBounds:
     linear: float
     weighted: float
     sublinear: dict[str, float]
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
 
 def local_bounds(

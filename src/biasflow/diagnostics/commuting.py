@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, matrix, positive_int, real_array
+from .._core.facts import record_line
 from .._core.trees import leaves
 from .._numerics.double_precision import jax_in_double
 from ..errors import BiasflowError, ConvergenceError, InputError, RefusedError
@@ -67,6 +68,9 @@ class CommutingDefect:
     pair: tuple[int, int]
     points: int
     potential: Potential | None
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def commutes(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.arguments import Array, instance
+from .._core.facts import record_line
 from .._core.problems import MirrorProblem
 from .._core.results import Result, Trajectory
 
@@ -52,6 +53,9 @@ class Phase:
     end: float
     loss_start: float
     loss_end: float
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def rate(self) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import matrix, one_of, positive_float
+from .._core.facts import record_line
 from ..errors import InputError
 
 SPACES = ("F1", "F2")
@@ -30,6 +31,9 @@ class MarginBound:
     rademacher: float
     supremum: float
     radius: float
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def value(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.arguments import Array, Index, positive_float, row_lengths
+from .._core.facts import record_line
 from ..errors import InputError
 from ..limits.neurons.variation_norms import read_network
 from ..models import TwoLayerParams
@@ -36,6 +37,9 @@ class Cluster:
     spread: float
     neurons: Index
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     def __str__(self) -> str:
         count = f"{self.neurons.size} neuron{'s' * (self.neurons.size > 1)}"
         return (
@@ -52,6 +56,9 @@ class Kink:
     position: float
     change: float
     neurons: Index
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def __str__(self) -> str:
         return f"x = {self.position:.4g}: slope changes by {self.change:.4g}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._core.facts import record_line
 from ..sweeps.grids import Grid
 
 if TYPE_CHECKING:
@@ -88,3 +89,6 @@ class Experiment:
     reported: tuple[Reported, ...] = ()
     animate: Callable[[xarray.Dataset], Any] | None = None
     alt: str = ""
+
+    def __repr__(self) -> str:
+        return record_line(self)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from .._core.arguments import Array, Index, instance, labels
+from .._core.facts import record_line
 from .._core.former_names import renamed
 from ..errors import AssumptionError, InputError
 from ..losses import ExponentialLoss, LogisticLoss, MarginLoss, margin_loss, soft_minimum
@@ -53,6 +54,9 @@ class Homogeneity:
     euler: float
     stretched: float
     spread: float
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def defect(self) -> float:
@@ -136,6 +140,9 @@ class MarginKkt:
     complementarity: float
     size: float
     homogeneity: Homogeneity
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def residual(self) -> float:
@@ -284,6 +291,9 @@ class SmoothedMargin:
     log_loss: Array
     separated: Any
     homogeneity: Homogeneity
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def increasing(self) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .._core.arguments import Array, instance, labels as classes, one_of
+from .._core.facts import record_line
 from .._numerics.float_ranges import EXPONENTIAL_FROM, LARGEST, LARGEST_EXPONENT
 from ..errors import RefusedError
 from .loss import Loss
@@ -192,6 +193,9 @@ class SoftMinimum(NamedTuple):
     value: Any
     weights: Any
     least: Any
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
 
 def soft_minimum(

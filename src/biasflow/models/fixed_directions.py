@@ -22,7 +22,7 @@ from .._core.arguments import (
     positive_int,
     vector,
 )
-from .._core.facts import params_card, params_in_words
+from .._core.facts import params_card, params_in_words, record_line
 from .._core.former_names import renamed
 from .._core.problems import MirrorProblem, Problem
 from .._core.starts import read_scale
@@ -327,6 +327,9 @@ class MergedProblem:
     mirror: MirrorProblem
     groups: Index
     r: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
 
 def merge_directions(problem: Problem) -> MergedProblem:

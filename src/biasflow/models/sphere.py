@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, instance, labels, matrix, vector
+from .._core.facts import record_line
 from ..errors import InputError
 from .signed import SignedTwoLayer
 from .two_layer import TwoLayer
@@ -27,6 +28,9 @@ class SphereMeasure:
     model: TwoLayer | SignedTwoLayer
     neurons: Any
     log_masses: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def points(self) -> Array:
@@ -60,6 +64,9 @@ class TransportGrowth(NamedTuple):
     potential: Array
     velocity: Array
     growth: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
 
 def sphere_measure(model: TwoLayer | SignedTwoLayer, params: Any) -> SphereMeasure:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.arguments import instance
+from .._core.facts import record_line
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class Grid:
     settings: Mapping[str, Any] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     chunk: int | None = None
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def __post_init__(self) -> None:
         for kind in ("axes", "settings", "units"):

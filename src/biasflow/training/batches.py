@@ -21,6 +21,7 @@ from .._core.arguments import (
     real_array,
     vector,
 )
+from .._core.facts import record_line
 from .._core.former_names import renamed, warn_of
 from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
@@ -89,6 +90,9 @@ class TrainedBatch:
     steps: Index
     step: Array
     results: tuple[Result, ...]
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def __len__(self) -> int:
         return len(self.results)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.arguments import Array, matrix, one_of, positive_float, positive_int
+from .._core.facts import record_line
 from .._core.former_names import warn_of
 from ..errors import RefusedError
 from ..losses import MarginLoss, margin_loss, soft_minimum
@@ -41,6 +42,9 @@ class FeatureAscent:
     weights: Array
     largest: float
     samples: int
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def step_sizes(self) -> Array:

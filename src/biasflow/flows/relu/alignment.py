@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Mask, instance
+from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset, Problem, dataset
 from ...losses import SquareLoss, needs_square
@@ -42,6 +43,9 @@ class Alignment:
     events: tuple[GateEvent, ...]
     _net: Network
     _arcs: Any
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def at(self, t: float) -> TwoLayerParams:
         """The weights at time t of the flow with h = 0."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Index, labels, one_of, row_lengths
+from ..._core.facts import record_line
 from ...errors import InputError
 from ...models import augmented
 
@@ -96,6 +97,9 @@ class KernelClassifier:
     coefficients: Array
     activation: str = "relu"
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     def __call__(self, X: ArrayLike) -> Array:
         """f at the rows of X, (n,)."""
         return arc_cosine_kernel(X, self.points, self.activation) @ self.coefficients
@@ -128,6 +132,9 @@ class FeatureClassifier:
     directions: Array
     weights: Array
     activation: str = "relu"
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def features(self, X: ArrayLike) -> Array:
         """σ(⟨u_j, (x_i,1)⟩), (n, m)."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, lsq_linear, milp
 
 from ..._core.arguments import Array, label_size, length, positive_float, row_lengths
+from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset, dataset
 from ...errors import InputError
@@ -39,6 +40,9 @@ class KktPoint:
     feasibility: float
     multipliers: Array
     slopes: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def residual(self) -> float:

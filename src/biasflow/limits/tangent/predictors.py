@@ -12,6 +12,7 @@ import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, instance, label_size, labels, length, vector
+from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset
 from ..._core.results import Certificate, Limit
@@ -41,6 +42,9 @@ class TangentPredictor:
     coefficients: Array
     direction: Leaves
     biased: bool
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def __call__(self, X: ArrayLike) -> Array:
         inputs = read_inputs(X)
@@ -257,6 +261,9 @@ class LinearisedFlow:
     eigenvalues: Array
     eigenvectors: Array
     start: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def at(self, t: float) -> TangentPredictor:
         """The linearised network at time t."""
