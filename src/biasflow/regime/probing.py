@@ -113,9 +113,6 @@ class Probe(Shown):
 
         return paragraph(self)
 
-    def __str__(self) -> str:
-        return self.describe()
-
     def plot(self) -> Any:
         """A matplotlib figure: every movement beside its null reference, and f beside the
         linearised network."""
@@ -177,7 +174,8 @@ def probe(
     Raises
     ------
     InputError
-        Where checkpoints share memory, do not fit the network, or inputs are too few, among others.
+        Where checkpoints do not fit the network, or inputs are too few, among others. Checkpoints
+        that share memory with the network are no error: the probe says so.
 
     Examples
     --------
