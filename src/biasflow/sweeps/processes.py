@@ -52,6 +52,11 @@ class Processes(Engine):
 
     The function is imported in each: a script needs `if __name__ == "__main__":` around what it
     runs.
+
+    Examples
+    --------
+    >>> bf.sweeps.Processes(4)
+    Processes(workers=4)
     """
 
     workers: int | None = None
