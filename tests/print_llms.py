@@ -20,22 +20,30 @@ from biasflow.theory.papers import PAPERS
 HEAD = """\
 # biasflow
 
-> Python library and command line: which of the infinitely many zero-loss solutions does gradient flow pick, how fast, and why? It integrates
-> gradient flow at any initialisation scale, computes the limit that theory predicts with a certificate and without integrating, and tests
-> every statement of four papers (W, R, B, C below) on the user's data.
+> Python library and command line: which of the infinitely many zero-loss solutions does gradient
+> flow pick, how fast, and why? It integrates gradient flow at any initialisation scale, computes
+> the limit that theory predicts with a certificate and without integrating, and tests every
+> statement of four papers (W, R, B, C below) on the user's data.
 
 Rules for whoever writes code with it:
 
-- `import biasflow as bf`. Flat names are below; everything else is one dot away in its room (`bf.limits.min_l1`). There are no other names: do not guess.
-- A problem is `bf.Problem(model, data, loss, scale=1e-3)` or `bf.Problem(model, data, loss, start)`; data is a `bf.Dataset(X, y)` with X of shape (n, d).
-- `bf.gradient_flow(problem)` returns a `Trajectory`: look at `.result` (why it stopped) and `.error` (how accurate it is) before its numbers.
-- `bf.limit(problem)` returns a `Limit` without integrating: `.certificate.gap` says how far from optimal it can be, `.source` which theorem says so. It refuses with a
-  sentence where no theorem speaks; show that sentence to the user.
-- `bf.verify("W/thm2", problem)` returns a `Verdict`. "holds" means compared with evidence that does not assume the statement; "consistent" is weaker;
-  "hypotheses fail" and "does not apply" say nothing about the theorem. Never report one as another.
-- A loss is an object (`bf.SquareLoss("half")`), a random key an int (`key=0`), effort is limited by `time_s=`. Arrays are NumPy's, in float64.
+- `import biasflow as bf`. Flat names are below; everything else is one dot away in its room
+  (`bf.limits.min_l1`). There are no other names: do not guess.
+- A problem is `bf.Problem(model, data, loss, scale=1e-3)` or `bf.Problem(model, data, loss,
+  start)`; data is a `bf.Dataset(X, y)` with X of shape (n, d).
+- `bf.gradient_flow(problem)` returns a `Trajectory`: look at `.result` (why it stopped) and
+  `.error` (how accurate it is) before its numbers.
+- `bf.limit(problem)` returns a `Limit` without integrating: `.certificate.gap` says how far from
+  optimal it can be, `.source` which theorem says so. It refuses with a sentence where no theorem
+  speaks; show that sentence to the user.
+- `bf.verify("W/thm2", problem)` returns a `Verdict`. "holds" means compared with evidence that
+  does not assume the statement; "consistent" is weaker; "hypotheses fail" and "does not apply"
+  say nothing about the theorem. Never report one as another.
+- A loss is an object (`bf.SquareLoss("half")`), a random key an int (`key=0`), effort is limited
+  by `time_s=`. Arrays are NumPy's, in float64.
 - Scripts that sweep in processes need `if __name__ == "__main__":` around what they run.
-- Errors are sentences that say what was wrong, where, and what to do. `biasflow doctor` says what is installed."""
+- Errors are sentences that say what was wrong, where, and what to do. `biasflow doctor` says what
+  is installed."""
 
 PAGES = {
     "README.md": "what it is, ten lines with output, what to call for what",
