@@ -5,8 +5,10 @@ A page is run from top to bottom in an empty folder.
 - ```python blocks run in one namespace. One with a main guard is a script: it runs as a file, with
   the page's first block in front of it.
 - A block after a line that is a file's name and a colon, such as `flats.csv`:, is that file.
-- ```console blocks have commands after $; `biasflow` and `python` are run.
+- ```console blocks have commands after $. `pip install` puts packages of the page beside it, for
+  what runs after it.
 - ```text blocks say what was printed since the last one; a line with … alone stands for any lines.
+  After the comment <!-- numbers vary --> their numbers are not compared.
 - Blocks in other languages, and ```bash, are not run.
 
     python tests/docs/pages.py docs/start/ten_minutes.md …
@@ -58,9 +60,11 @@ STEPS = re.compile(r"^ *time: .* states.*$", re.MULTILINE)
 """A trajectory's count of its own steps, and when the last of them ended: not compared."""
 
 BLOCK = re.compile(
-    r"^(?:`(?P<file>[\w./-]+)`:\n\n)?^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$",
+    r"^(?:`(?P<file>[\w./-]+)`:\n\n)?(?P<varied><!-- numbers vary -->\n\n)?^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+SITE = Path("installed")
+"""Where a page's own packages are installed, in the folder it is run in."""
 PICTURE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 
 
@@ -72,6 +76,7 @@ class Block:
     file: str | None
     body: str
     span: tuple[int, int]
+    varied: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class Saying:
     said: str
     found: str
     span: tuple[int, int]
+    varied: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -90,6 +96,8 @@ class Saying:
         pattern = r"(?:.*\n)*?".join(masked)
         if re.fullmatch(pattern, NUMBER.sub("#", found)) is None:
             return False
+        if self.varied:
+            return True
         ours, theirs = NUMBER.findall(said), NUMBER.findall(found)
         if len(parts) > 1:  # numbers of lines that are left out are not compared
             return _in_order(ours, theirs)
@@ -125,7 +133,13 @@ def _same(said: str, found: str) -> bool:
 
 def blocks(text: str) -> list[Block]:
     return [
-        Block(found["language"], found["file"], found["body"], found.span("body"))
+        Block(
+            found["language"],
+            found["file"],
+            found["body"],
+            found.span("body"),
+            found["varied"] is not None,
+        )
         for found in BLOCK.finditer(text)
     ]
 
@@ -157,7 +171,7 @@ def run(page: Path, folder: Path) -> list[Saying]:
                 sayings += _console(block)
             elif block.language == "text":
                 if printed:
-                    sayings.append(Saying(block.body, printed, block.span))
+                    sayings.append(Saying(block.body, printed, block.span, block.varied))
                 printed = ""
     return sayings
 
@@ -207,11 +221,24 @@ def _console(block: Block) -> Iterator[Saying]:
         start = block.span[0]
         span = (start + found.start("said"), start + found.end("said"))
         words = shlex.split(found["command"], comments=True)
-        if words[0] == "biasflow":
-            output = _biasflow(words[1:])
-        else:
-            output = _process([sys.executable if words[0] == "python" else words[0], *words[1:]])
-        yield Saying(found["said"], output, span)
+        yield Saying(found["said"], _command(words), span)
+
+
+def _command(words: list[str]) -> str:
+    if words[:2] == ["pip", "install"]:
+        return _installed_beside(words[2:])
+    if words[0] == "biasflow" and SITE.exists():  # entry points are read once in a process
+        return _process([sys.executable, "-m", *words])
+    if words[0] == "biasflow":
+        return _biasflow(words[1:])
+    return _process([sys.executable if words[0] == "python" else words[0], *words[1:]])
+
+
+def _installed_beside(packages: list[str]) -> str:
+    """Install packages of the page, from their folders, without looking for anything elsewhere."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    alone = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(SITE)]
+    return _process([*pip, *alone, *packages])
 
 
 def _biasflow(arguments: list[str]) -> str:
@@ -230,7 +257,11 @@ def _biasflow(arguments: list[str]) -> str:
 
 
 def _process(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    paths = [str(SITE.absolute()), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=environment
+    )
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}\n{done.stderr}")
     return done.stdout
