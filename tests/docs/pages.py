@@ -44,7 +44,7 @@ PAGES = (
     ROOT / "docs/command_line.md",
     *sorted(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md")),
 )
-OPTIONAL = ("torch",)
+OPTIONAL = ("torch", "IPython")
 """Packages that the development tools do not bring: blocks that import one are skipped without
 it."""
 
@@ -60,7 +60,9 @@ STEPS = re.compile(r"^ *time: .* states.*$", re.MULTILINE)
 """A trajectory's count of its own steps, and when the last of them ended: not compared."""
 
 BLOCK = re.compile(
-    r"^(?:`(?P<file>[\w./-]+)`:\n\n)?(?P<varied><!-- numbers vary -->\n\n)?^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$",
+    r"^(?:`(?P<file>[\w./-]+)`:\n\n)?"
+    r"(?P<varied><!-- numbers vary -->\n\n)?"
+    r"^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 SITE = Path("installed")
@@ -197,7 +199,7 @@ def _place(folder: Path) -> Iterator[None]:
 
 def _installed(code: str) -> bool:
     return all(
-        re.search(rf"^import {name}\b", code, re.MULTILINE) is None
+        re.search(rf"^(?:import|from) {name}\b", code, re.MULTILINE) is None
         or importlib.util.find_spec(name) is not None
         for name in OPTIONAL
     )

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 import pages
+import pytest
 
 ROOT = pages.ROOT
 GUIDES = [page for page in pages.PAGES if page.parent.name in pages.FOLDERS]
