@@ -42,7 +42,12 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs/seven_questions.md",
     ROOT / "docs/command_line.md",
-    *sorted(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md")),
+    *sorted(
+        page
+        for folder in FOLDERS
+        for page in (ROOT / "docs" / folder).glob("*.md")
+        if page.stem != "index"
+    ),
 )
 OPTIONAL = ("torch", "IPython")
 """Packages that the development tools do not bring: blocks that import one are skipped without
