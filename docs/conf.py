@@ -1,0 +1,44 @@
+"""How the site is built: `make docs`."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
+
+from importlib.metadata import version as installed  # noqa: E402
+
+project = "biasflow"
+author = "biasflow contributors"
+copyright = "biasflow contributors, MIT licence"
+release = version = installed("biasflow")
+
+extensions = [
+    "myst_parser",
+    "katex_math",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "_extensions"]
+nitpicky = True
+default_role = "code"
+
+myst_enable_extensions = ["deflist", "dollarmath", "colon_fence", "fieldlist", "attrs_inline"]
+myst_heading_anchors = 4
+
+html_theme = "furo"
+html_title = "biasflow"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_math_renderer = "katex"
+math_number_all = False
+
+# Tutorials and guides are found by their folders; a folder may have none yet.
+suppress_warnings = ["toc.empty_glob"]
+
+
+def setup(app):
+    from pygments.lexers.special import TextLexer
+
+    app.add_lexer("csv", TextLexer)
