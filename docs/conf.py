@@ -15,7 +15,14 @@ release = version = installed("biasflow")
 
 extensions = [
     "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
     "katex_math",
+    "claim_pages",
+    "figure_pages",
+    "reference_pages",
+    "plain_docstrings",
+    "linked_words",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "_extensions"]
@@ -24,6 +31,14 @@ default_role = "code"
 
 myst_enable_extensions = ["deflist", "dollarmath", "colon_fence", "fieldlist", "attrs_inline"]
 myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_param = False
+napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = "biasflow"
