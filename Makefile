@@ -39,7 +39,7 @@ lint: $(DEV)
 
 # The site, in $(SITE): open $(SITE)/index.html. Warnings are errors; links inside it and what pages load are checked.
 docs: $(DOCS)
-	$(BIN)/python -m sphinx -n -W --keep-going -q docs $(SITE)
+	$(BIN)/python -m sphinx -n -W --keep-going -q -d build/doctrees docs $(SITE)
 	$(BIN)/python docs/check_site.py $(SITE)
 
 # An accessibility checker (axe-core, by npm) on its pages and on a report, in a headless Chromium.

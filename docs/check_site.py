@@ -48,9 +48,8 @@ def faults(site):
             to = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not to.is_file():
                 yield f"{name} links to {target}, which is not there"
-            elif parts.fragment and to in pages:
-                if unquote(parts.fragment) not in pages[to].anchors:
-                    yield f"{name} links to {target}: no such anchor"
+            elif to in pages and unquote(parts.fragment) not in {"", *pages[to].anchors}:
+                yield f"{name} links to {target}: no such anchor"
         if page.unnamed:
             yield f"{name} has {page.unnamed} images without words for them (alt)"
         steps = zip(page.headings, page.headings[1:], strict=False)

@@ -8,6 +8,8 @@ sys.path.insert(0, str(HERE / "_extensions"))
 
 from importlib.metadata import version as installed  # noqa: E402
 
+import gallery_scripts  # noqa: E402
+
 project = "biasflow"
 author = "biasflow contributors"
 copyright = "biasflow contributors, MIT licence"
@@ -17,6 +19,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
     "katex_math",
     "claim_pages",
     "figure_pages",
@@ -25,7 +28,7 @@ extensions = [
     "linked_words",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "_extensions"]
+exclude_patterns = ["_extensions", "_gallery", "**/GALLERY_HEADER.rst"]
 nitpicky = True
 default_role = "code"
 
@@ -39,6 +42,8 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False
 napoleon_use_ivar = True
+
+sphinx_gallery_conf = gallery_scripts.configuration()
 
 html_theme = "furo"
 html_title = "biasflow"

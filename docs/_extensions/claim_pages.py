@@ -120,7 +120,7 @@ def run_lines(claim):
     lines = [
         "A table of yours, its last column the labels:"
         if fitting
-        else "It is not about a network on a table, so that the command line has its examples only:",
+        else "It is not about a network on a table; the command line has its examples:",
         "```sh\n" + "\n".join(commands) + "\n```",
         "In Python, on a problem of yours that it is about; else the verdict says what it needs:",
         f'```python\nbf.verify("{claim.id}", problem)\n'
@@ -256,9 +256,7 @@ def pages():
             continue  # another package's
         by_paper[id.partition("/")[0]].append(claim)
         place = bf.theory.find(id)[0]
-        made[f"{id}.md"] = claim_page(
-            claim, bf.theory.explain(id), worlds.get(id, ()), place.where
-        )
+        made[f"{id}.md"] = claim_page(claim, bf.theory.explain(id), worlds.get(id, ()), place.where)
     for paper in PAPERS:
         made[f"{paper.tag}/index.md"] = paper_page(paper, by_paper[paper.tag])
     made["index.md"] = index_page(PAPERS, {tag: len(found) for tag, found in by_paper.items()})

@@ -5,8 +5,8 @@ import re
 import unicodedata
 
 FUNCTIONS = {
-    "arcsinh", "argmax", "argmin", "artanh", "cos", "cosh", "diag", "div", "exp", "inf", "lim", "ln",
-    "log", "max", "min", "rank", "sign", "sin", "sinh", "sup", "tanh", "Im", "Var",
+    "arcsinh", "argmax", "argmin", "artanh", "cos", "cosh", "diag", "div", "exp", "inf", "lim",
+    "ln", "log", "max", "min", "rank", "sign", "sin", "sinh", "sup", "tanh", "Im", "Var",
 }  # fmt: skip
 OPERATORS = set("=≤≥<>≠≈≪≫→∈∉⊂+−-·/×∘~∝≳≲↦∩∪∖")
 SIGNS = OPERATORS | set("^_{}‖|⟨⟩∇∂∫ΣΠ√∞†*′'[]±½¼⅓⌈⌉₊ℓ⊥∓") - set("-/'*[]")
@@ -22,7 +22,7 @@ ACCENTS = {
 }
 REPLACED = {
     "−": "-",
-    "‖": r"\|",
+    "‖": r"\Vert ",
     "·": r"\cdot ",
     "½": r"\tfrac12 ",
     "¼": r"\tfrac14 ",
@@ -49,7 +49,7 @@ HYPHENED = re.compile(r"\S+-[A-Za-z]{3,}|[A-Za-z]{3,}-\S+|\S+'s")
 
 def is_word(token, following=""):
     """Whether it belongs to a sentence rather than to a formula."""
-    bare = token.strip(".,;:?!\"“”")
+    bare = token.strip('.,;:?!"“”')
     if not bare or ID.fullmatch(bare.strip("()")):
         return True
     inner = bare.strip("()")

@@ -61,10 +61,8 @@ def resolve_type(app, env, node, content):
     if node.get("refdomain") != "py" or node.get("reftype") not in ("class", "obj", "data", "exc"):
         return None
     last = node["reftarget"].rpartition(".")[2]
-    pages = [
-        page for page in env.found_docs
-        if page.startswith("reference/names/") and page.rpartition("/")[2].rpartition(".")[2] == last
-    ]  # fmt: skip
+    names = [page for page in env.found_docs if page.startswith("reference/names/")]
+    pages = [page for page in names if page.rpartition("/")[2].rpartition(".")[2] == last]
     if len(pages) != 1 or not last[:1].isupper():
         return content
     link = nodes.reference("", "", content, internal=True)

@@ -4,7 +4,7 @@ import inspect
 import re
 from pathlib import Path
 
-from written_pages import ORPHAN, table, write_pages
+from written_pages import table, write_pages
 
 DOCS = Path(__file__).parents[1]
 PAGE = (DOCS / "api.md").read_text(encoding="utf-8")
@@ -46,7 +46,6 @@ def sections():
 
 
 def name_page(name, value):
-    title = f"{ORPHAN}# `bf.{name}`\n\nOne of [all names](index.md)."
     path = f"biasflow.{name}"
     if not inspect.isclass(value):
         directive = f".. autofunction:: {path}"
@@ -54,7 +53,9 @@ def name_page(name, value):
         directive = f".. autoexception:: {path}\n   :show-inheritance:"
     else:
         directive = f".. autoclass:: {path}\n   :members:\n   :show-inheritance:"
-    return f"{title}\n\n```{{eval-rst}}\n{directive}\n```\n"
+    title = f"``bf.{name}``"
+    head = f":orphan:\n\n{title}\n{'=' * len(title)}\n\nOne of :doc:`all names <index>`."
+    return f"{head}\n\n{directive}\n"
 
 
 def summary(value):
@@ -65,14 +66,14 @@ def summary(value):
 
 def pages():
     names = public_names()
-    made = {f"{name}.md": name_page(name, value) for name, value in names.items()}
+    made = {f"{name}.rst": name_page(name, value) for name, value in names.items()}
     parts = [
         "# Every name",
         "After `import biasflow as bf`: what each takes, returns and refuses, from its docstring. "
         "[How they hang together](../../api.md) is on a page of its own.",
     ]
     for heading, here in sections():
-        rows = [(f"[`bf.{name}`]({name}.md)", summary(names[name])) for name in here]
+        rows = [(f"[`bf.{name}`]({name}.rst)", summary(names[name])) for name in here]
         parts += [f"## {heading}", table(("name", "what it is"), rows)]
     made["index.md"] = "\n\n".join(parts) + "\n"
     return made

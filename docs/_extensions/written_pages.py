@@ -11,8 +11,8 @@ def write_pages(folder, pages):
     """Write those that changed, and remove those that are no more: the rest are not read again."""
     folder = Path(folder)
     wanted = {folder / name: text for name, text in pages.items()}
-    for path in folder.rglob("*.md"):
-        if path not in wanted:
+    for path in folder.rglob("*.*"):
+        if path.suffix in (".md", ".rst") and path not in wanted:
             path.unlink()
     for path, text in wanted.items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
