@@ -28,7 +28,7 @@ extensions = [
     "linked_words",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_extensions", "_gallery", "**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_extensions", "_templates", "_gallery", "**/GALLERY_HEADER.rst"]
 nitpicky = True
 default_role = "code"
 
@@ -48,7 +48,9 @@ sphinx_gallery_conf = gallery_scripts.configuration()
 html_theme = "furo"
 html_title = "biasflow"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "katex"
