@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = "--headless --no-sandbox --disable-gpu --disable-background-networking".split()
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 VIEWS = ((1280, "light"), (390, "dark"))
 MADE = ("claims/", "figures/", "reference/names/")
 """Pages that are made alike: of these some stand for all."""

@@ -53,7 +53,15 @@ def figure_page(experiment, picture, rows):
         ),
     ]
     if rows:
-        heads = ("number", "paper", "read", "ours", "our runs", "verdict", "where, and why they differ")
+        heads = (
+            "number",
+            "paper",
+            "read",
+            "ours",
+            "our runs",
+            "verdict",
+            "where, and why they differ",
+        )
         parts += ["## The paper's numbers and ours", table(heads, rows)]
         parts.append("[All numbers](../../reproduction.md), and when two of them agree.")
     else:

@@ -27,7 +27,9 @@ def shown(script):
     """The script as a page and a notebook have it."""
     script = script.replace("from pictures import keep\n", "")
     if "pyplot" not in script:
-        script = re.sub(r"^(import numpy|import jax\n|from sklearn)", SHOWING, script, 1, re.M)
+        script = re.sub(
+            r"^(import numpy|import jax\n|from sklearn)", SHOWING, script, count=1, flags=re.M
+        )
     return re.sub(r"^( *)keep\(.*\)$", r"\1plt.show()", script, flags=re.M)
 
 
@@ -36,7 +38,10 @@ SHOWING = r"import matplotlib.pyplot as plt\n\1"
 
 def copies():
     """Path and text of every file that sphinx-gallery reads."""
-    yield COPIES / "GALLERY_HEADER.rst", f"{title('Gallery')}\n\nShort scripts that draw a picture.\n"
+    yield (
+        COPIES / "GALLERY_HEADER.rst",
+        f"{title('Gallery')}\n\nShort scripts that draw a picture.\n",
+    )
     for heading, words, names in sections():
         folder = COPIES / folder_of(heading)
         yield folder / "GALLERY_HEADER.rst", f"{title(heading)}\n\n{words}\n"
