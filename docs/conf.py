@@ -58,9 +58,6 @@ html_show_sourcelink = False
 html_math_renderer = "katex"
 math_number_all = False
 
-# Tutorials and guides are found by their folders; a folder may have none yet.
-suppress_warnings = ["toc.empty_glob"]
-
 
 def setup(app):
     from pygments.lexers.special import TextLexer

@@ -28,27 +28,15 @@ leave = [event for event in flow.events if event.kind == "slide out" and event.t
 print(f"after t = 400, {len(leave)} slides end, the first at t = {leave[0].time:.1f}")
 
 # %%
-# Descent up to the same time. A finite step cannot rest on a kink: it jumps over it and back, and
-# never finds the side that lets go. Counted at the end: neurons whose kink is at a data point.
+# Descent up to the same time. A finite step cannot rest on a kink: it jumps over it and back. With
+# steps of 0.01 and 0.002 the loss has not moved from the plateau when the flow has long left it.
 runs = {
     step: bf.train(problem, steps=round(end / step), step=step, records=400)
     for step in (0.01, 0.002, 2e-4)
 }
-
-
-def held(params):
-    """How many neurons of some size have their kink within 0.01 of a data point."""
-    kinks = -params.W[:, 1] / params.W[:, 0]
-    near = np.min(np.abs(kinks[:, None] - x), axis=1) < 0.01
-    return int(np.sum(near & (np.abs(params.a) > 0.01)))
-
-
-print(
-    f"flow: loss {flow.loss[-1]:.4f}, {held(flow.at(450.0))} neurons held at t = 450, "
-    f"{held(flow.final)} at the end"
-)
+print(f"flow: loss {flow.loss[-1]:.4f} at t = {end:g}")
 for step, run in runs.items():
-    print(f"steps of {step:g}: loss {run.loss[-1]:.4f}, {held(run.final)} neurons held")
+    print(f"steps of {step:g}: loss {run.loss[-1]:.4f}")
 
 # %%
 # The losses, and the functions at the end.

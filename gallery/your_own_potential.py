@@ -12,7 +12,7 @@ import biasflow as bf
 from pictures import keep
 
 # %%
-# φ ≈ |β|^p/p, rounded off at zero. The derivative φ′ is enough; the rest is computed, more slowly
+# `φ ≈ |β|^p/p`, rounded off at zero. The derivative φ′ is enough; the rest is computed, more slowly
 # than for the potentials of the package.
 
 
