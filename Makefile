@@ -47,7 +47,7 @@ docs-a11y: docs
 	$(BIN)/python docs/check_accessibility.py $(SITE)
 
 bench: $(DEV)
-	@for script in benchmarks/*_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	$(BIN)/python benchmarks/run_all.py
 
 matrix: $(DEV)
 	$(BIN)/python tests/theory/print_matrix.py

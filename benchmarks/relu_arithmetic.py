@@ -74,7 +74,6 @@ class March:
 def calm_step_seconds(run: Any, runs: int = 10) -> float:
     """Seconds of a step without an event: the longest stretch between two gate changes, again."""
     from biasflow._numerics.deadlines import never
-    from biasflow.flows.relu.event_flow import _per_step
     from biasflow.flows.relu.event_march import march
     from biasflow.flows.relu.march_record import Request
 
@@ -92,7 +91,7 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
         ask = Request(
             float(inside[i]),
             float(end),
-            _per_step(run.rtol),
+            run.per_step,
             float(run.kept.steps[i]),
             -1.0,
             -1.0,
@@ -112,13 +111,16 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
 def against_floor(problem: Any, t1: float, rtol: float, peak: float) -> list[str]:
     """Steps, gate changes, µs for each, their floor at this many operations a second, and the
     ratios to it."""
-    from biasflow.flows.relu.event_flow import run_events
+    from biasflow._numerics.deadlines import never
+    from biasflow.flows.relu.event_runs import Setting, run_events
     from biasflow.flows.relu.geometry import network
 
     net = network(problem)
-    run = run_events(problem, net, t1, rtol, None)
+    residual = problem.model(problem.first_state, problem.data.X) - problem.data.y
+    setting = Setting(problem, net, rtol, residual)
+    run = run_events(setting, net, t1, None, never())
     with March() as clock:
-        run_events(problem, net, t1, rtol, np.array([t1]))
+        run_events(setting, net, t1, np.array([t1]), never())
     calm, (m, G), r = calm_step_seconds(run), net.gates.shape, net.start.shape[1] - 2
     changes = len(run.rows) - int(run.counts["early_events"])
     each = max(clock.seconds - clock.steps * calm, 0.0) / max(changes, 1)

@@ -108,9 +108,10 @@ class FixedDirections(MirrorModel):
         """Σ_j b_j(a_jz_j)₊ with z = ⟨θ, x⟩: b·a₊·z₊ + b·a₋·z₋, whatever the sign of a."""
         z = X @ self.directions.T
         a, b = params
-        return (b * np.maximum(a, 0)) @ np.maximum(z, 0).T + (b * np.maximum(-a, 0)) @ np.maximum(
-            -z, 0
-        ).T
+        above = (b * np.maximum(a, 0)) @ np.maximum(z, 0).T
+        if np.min(a) >= 0:
+            return above
+        return above + (b * np.maximum(-a, 0)) @ np.maximum(-z, 0).T
 
     def effective(self, params: FixedDirectionsParams) -> Any:
         """β = ab, neuron by neuron; leading axes are kept."""

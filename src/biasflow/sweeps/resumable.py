@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core.arguments import instance, one_of, positive_float, positive_int
 from ..errors import BiasflowError, InputError
-from .assembly import FAILED, MISSING, Assembly, check_axes
+from .assembly import DTYPE, FAILED, MISSING, Assembly, check_axes
 from .driver import Driver, Ledger, Tally, Watch
 from .encoding import canonical_json
 from .engines import Engine, Executing, Serial
@@ -281,5 +281,5 @@ def _provenance(result: xarray.Dataset, ledger: Ledger) -> dict[str, str]:
         "settings": canonical_json("settings", dict(grid.settings)),
         "seeds": canonical_json("seeds", seeds),
         "device": ", ".join(sorted(devices)) or "cpu",
-        "dtype": " ".join(floats) or "float64",
+        DTYPE: result.attrs.get(DTYPE) or " ".join(floats) or "float64",
     }

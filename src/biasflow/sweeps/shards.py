@@ -5,6 +5,7 @@ about.json           which function, which version, and a checksum
 <key>.nc             a shard: points stacked in netCDF, with their keys, settings and provenance
 (see `encoding`) failures/<key>.json  points that failed: setting, traceback, and a checksum
 locks/               chunks that a driver is computing now (see `locks`)
+checkpoints/<key>/   how far a long point is (see `checkpoints`)
 .<chunk>-*.part      a file that somebody is writing, or was when it was killed
 *.damaged            a shard whose checksum was wrong, set aside
 """
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from .blocks import Stack, stack_from_bytes, stack_to_bytes
+from .checkpoints import Checkpoint
 from .encoding import read_trailer, sealed_json, unsealed_json
 from .files import UNFINISHED_SUFFIX, StoreError, read_whole, write_whole
 
 ABOUT_FILE, FAILURES, LOCKS, SHARD, DAMAGED = "about.json", "failures", "locks", ".nc", ".damaged"
+CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class Shelf:
         name = shard_name(keys)
         write_whole(self.folder / name, data, prefix=f"{chunk}-")
         return name
+
+    def checkpoint(self, key: str) -> Checkpoint:
+        """Where the point of this key may keep how far it is."""
+        return Checkpoint(self.folder / CHECKPOINTS / key)
 
     def put_failures(self, chunk: str, failures: Mapping[str, Failure]) -> None:
         """Record failures by the keys of their points."""

@@ -90,8 +90,9 @@ def _align(problem: Problem) -> Alignment:
 
     net = network(problem)
     F0, F1 = label_forces(net)
-    arcs, log, _, unsettled = align(
-        net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, np.inf, np.inf
+    Y, gates, forever = net.start.copy(), net.gates.copy(), np.inf
+    arcs, log, _, _, unsettled = align(
+        Y, gates, F0, F1, net.geometry, net.invariants, forever, forever, forever
     )
     if unsettled >= 0:
         raise did_not_settle("early_alignment", net, unsettled)
