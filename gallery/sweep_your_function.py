@@ -5,6 +5,7 @@ Sweep a function of your own
 Over a grid of 6400 points, on every core, resumably: Newton's method for z³ = 1.
 """
 
+import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -34,7 +35,7 @@ def newton(re: float, im: float, steps: int) -> xarray.Dataset:
 if __name__ == "__main__":
     side = tuple(np.linspace(-1.5, 1.5, 80))
     grid = bf.sweeps.Grid({"im": side, "re": side}, {"steps": 40})
-    store = bf.sweeps.Store(Path("store"))
+    store = bf.sweeps.Store(Path(tempfile.gettempdir()) / "newton")
     data = bf.sweep(newton, grid, engine=bf.sweeps.Processes(), store=store)
     data.angle.plot(cmap="viridis", size=6, aspect=1.15)
     plt.title("which cube root of one Newton's method finds")
