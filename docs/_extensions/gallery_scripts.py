@@ -28,7 +28,11 @@ def shown(script):
     script = script.replace("from pictures import keep\n", "")
     if "pyplot" not in script:
         script = re.sub(
-            r"^(import numpy|import jax\n|from sklearn)", SHOWING, script, count=1, flags=re.M
+            r"^(import numpy|import jax\n|from sklearn|import biasflow)",
+            SHOWING,
+            script,
+            count=1,
+            flags=re.M,
         )
     return re.sub(r"^( *)keep\(.*\)$", r"\1plt.show()", script, flags=re.M)
 
