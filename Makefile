@@ -65,7 +65,7 @@ numbers: $(CORE)
 	$(BIN)/biasflow numbers --out docs/reproduction.md
 
 clean:
-	rm -rf $(VENV) .biasflow report $(SITE) docs/claims docs/figures docs/gallery docs/_gallery docs/reference/names dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .biasflow report $(SITE) docs/claims docs/figures docs/gallery docs/_gallery docs/reference/names docs/project/c*.md docs/project/s*.md dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src tests -type d -empty -delete
 

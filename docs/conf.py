@@ -23,6 +23,7 @@ extensions = [
     "katex_math",
     "claim_pages",
     "figure_pages",
+    "project_pages",
     "reference_pages",
     "plain_docstrings",
     "linked_words",
