@@ -10,6 +10,8 @@ NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py te
 	tests/flows/test_gradient_flow.py tests/limits tests/theory/test_margin_claims.py tests/theory/test_relu_claims.py
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+# Many processes import the same modules: each would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: reproduce test test-thorough test-kernels lint bench fuzz matrix sharpness numbers clean
 

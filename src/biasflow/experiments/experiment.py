@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._core.facts import record_line
 from ..sweeps.grids import Grid
 from ..sweeps.store import Store
 
@@ -94,3 +95,6 @@ class Experiment:
     ship: Callable[[Grid, Store, Path, float | None, Callable[[str], None]], list[Path]] | None = (
         None
     )
+
+    def __repr__(self) -> str:
+        return record_line(self)

@@ -24,7 +24,14 @@ from typing import Any
 from .blocks import Stack, stack_from_bytes, stack_to_bytes
 from .checkpoints import Checkpoint
 from .encoding import read_trailer, sealed_json, unsealed_json
-from .files import UNFINISHED_SUFFIX, StoreError, read_whole, write_whole
+from .files import (
+    UNFINISHED_SUFFIX,
+    StoreError,
+    read_whole,
+    remove_file,
+    replace_file,
+    write_whole,
+)
 
 ABOUT_FILE, FAILURES, LOCKS, SHARD, DAMAGED = "about.json", "failures", "locks", ".nc", ".damaged"
 CHECKPOINTS = "checkpoints"
@@ -125,13 +132,13 @@ class Shelf:
         done = set(done)
         for path in self._failure_files():
             if set(read_whole(path, unsealed_json) or {}) <= done:
-                path.unlink(missing_ok=True)
+                remove_file(path)
 
     def sweep_up(self, chunk: str) -> None:
         """Delete what a killed writer left of this chunk; for the holder of its lock."""
         for folder in (self.folder, self.folder / FAILURES):
             for path in folder.glob(f".{chunk}-*{UNFINISHED_SUFFIX}"):
-                path.unlink(missing_ok=True)
+                remove_file(path)
 
     def _failure_files(self) -> list[Path]:
         dated = []
@@ -143,7 +150,7 @@ class Shelf:
     def _set_aside(self, name: str) -> None:
         path = self.folder / name
         try:
-            os.replace(path, path.with_suffix(DAMAGED))
+            replace_file(path, path.with_suffix(DAMAGED))
         except FileNotFoundError:
             pass
         except OSError as reason:
