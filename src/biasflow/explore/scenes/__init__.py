@@ -1,0 +1,11 @@
+"""The scenes of the explorer, in the order in which the page offers them."""
+
+from __future__ import annotations
+
+from ..scene import Scene
+from .sparse_scene import SPARSE
+
+SCENES: dict[str, Scene] = {scene.name: scene for scene in (SPARSE,)}
+"""By name: that of their view in page/scenes, too."""
+
+__all__ = ["SCENES"]
