@@ -15,6 +15,7 @@ MODULES = (
     "player.js",
     "plot.js",
     "tables.js",
+    "scenes/line.js",
     "scenes/sparse.js",
 )
 """Of the page's code, in no order: each imports what it needs."""

@@ -282,11 +282,17 @@ class Scene:
 def rounded(values: Any, digits: int = 5) -> Any:
     """Numbers for a page: so many digits, nested as they were; what is not finite becomes None."""
     array = np.asarray(values, dtype=float)
-    if array.ndim == 0:
-        return _rounded(float(array), digits)
-    if array.ndim == 1:
-        return [_rounded(value, digits) for value in array.tolist()]
-    return [rounded(each, digits) for each in array]
+    size = np.abs(array)
+    usual = (size > 1e-12) & (size < 1e12)
+    # a power of ten that floats hold exactly, so that the quotient has no further digits
+    power = 10.0 ** np.clip(digits - 1 - np.floor(np.log10(np.where(usual, size, 1.0))), 0, 22)
+    found = np.rint(np.where(usual, array, 0.0) * power) / power
+    if np.all(usual | (array == 0)):
+        return found.tolist()
+    mixed = found.astype(object)
+    for place in np.argwhere(~usual):
+        mixed[tuple(place)] = _rounded(float(array[tuple(place)]), digits)
+    return mixed.tolist()
 
 
 def even_in_loss(times: Array, loss: Array, count: int, until: float = 1e-6) -> Array:

@@ -55,7 +55,7 @@ export function power(exponent, field) {
 
 // A slider over decades. Few of them are drawn evenly; beyond six below one they are drawn closer and closer.
 const BEND = 6;
-const toSlider = (e, low) => e >= -BEND || low >= -BEND ? e
+export const toSlider = (e, low) => e >= -BEND || low >= -BEND ? e
   : -BEND - BEND * Math.log(-e / BEND) / Math.log(-low / BEND);
 const toExponent = (u, low) => u >= -BEND || low >= -BEND ? u
   : -BEND * (-low / BEND) ** ((-u - BEND) / BEND);

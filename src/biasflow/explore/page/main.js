@@ -4,9 +4,10 @@ import { button, controls } from "./controls.js";
 import { fragment, fromFragment, withDefaults } from "./links.js";
 import { Player } from "./player.js";
 import { readTable } from "./tables.js";
+import * as line from "./scenes/line.js";
 import * as sparse from "./scenes/sparse.js";
 
-const VIEWS = { sparse };
+const VIEWS = { line, sparse };
 const PATIENCE = 350; // milliseconds that a drag waits for the first answer to the question before
 const $ = (id) => document.getElementById(id);
 

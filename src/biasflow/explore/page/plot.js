@@ -1,7 +1,6 @@
 // Drawings in SVG: axes, curves, points that can be dragged by pointer and by keys. Colours are the page's own.
 
 const NS = "http://www.w3.org/2000/svg";
-const LEFT = 54, RIGHT = 14, TOP = 10, BOTTOM = 38;
 
 export function element(name, attributes = {}, parent = null) {
   const made = document.createElementNS(NS, name);
@@ -46,12 +45,14 @@ export function nice(value) {
 
 export class Plot {
   // axes: {label, log?, range: [low, high]}; logarithmic axes take positive numbers
-  constructor(host, { label, x, y, height = 260 }) {
+  constructor(host, { label, x = {}, y = {}, height = 260, bare = false }) {
+    this.edge = bare ? [6, 6, 6, 6] : [54, 14, 10, 38]; // left, right, top, bottom
     this.x = { log: false, range: x.log ? [1e-3, 1] : [0, 1], label: "", ...x };
     this.y = { log: false, range: y.log ? [1e-3, 1] : [0, 1], label: "", ...y };
     this.height = height;
     this.items = new Map();
-    this.svg = element("svg", { class: "plot", role: "group", "aria-label": label });
+    this.svg = element("svg", { class: "plot", role: bare ? "img" : "group", "aria-label": label });
+    this.bare = bare;
     this.back = element("g", { "aria-hidden": "true" }, this.svg);
     this.clip = `clip-${Math.random().toString(36).slice(2)}`;
     this.clipRect = element("rect", {}, element("clipPath", { id: this.clip }, element("defs", {}, this.svg)));
@@ -63,7 +64,7 @@ export class Plot {
   }
 
   resize() {
-    const width = Math.max(240, Math.round(this.svg.parentElement?.clientWidth || 480));
+    const width = Math.max(120, Math.round(this.svg.parentElement?.clientWidth || 480));
     if (width === this.width) return;
     this.width = width;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${this.height}`);
@@ -79,16 +80,26 @@ export class Plot {
   }
 
   redraw() {
+    const [LEFT, RIGHT, TOP, BOTTOM] = this.edge;
     const box = { x: LEFT, y: TOP, width: this.width - LEFT - RIGHT, height: this.height - TOP - BOTTOM };
     for (const [key, value] of Object.entries(box)) this.clipRect.setAttribute(key, Math.max(value, 0));
     this.axes();
     for (const item of this.items.values()) item.draw();
   }
 
-  px(value) { return LEFT + share(value, this.x) * (this.width - LEFT - RIGHT); }
-  py(value) { return this.height - BOTTOM - share(value, this.y) * (this.height - TOP - BOTTOM); }
+  px(value) {
+    const [left, right] = this.edge;
+    return left + share(value, this.x) * (this.width - left - right);
+  }
+
+  py(value) {
+    const [, , top, bottom] = this.edge;
+    return this.height - bottom - share(value, this.y) * (this.height - top - bottom);
+  }
+
   at(event) {
     // data coordinates of a pointer
+    const [LEFT, RIGHT, TOP, BOTTOM] = this.edge;
     const box = this.svg.getBoundingClientRect(), zoom = this.width / box.width;
     const u = ((event.clientX - box.left) * zoom - LEFT) / (this.width - LEFT - RIGHT);
     const v = (this.height - BOTTOM - (event.clientY - box.top) * zoom) / (this.height - TOP - BOTTOM);
@@ -96,8 +107,13 @@ export class Plot {
   }
 
   axes() {
+    const [LEFT, RIGHT, TOP, BOTTOM] = this.edge;
     const low = this.height - BOTTOM, right = this.width - RIGHT;
     this.back.replaceChildren();
+    if (this.bare) {
+      element("path", { class: "axis", d: `M${LEFT},${TOP}V${low}H${right}V${TOP}Z` }, this.back);
+      return;
+    }
     for (const tick of ticks(this.x, Math.max(3, this.width / 90))) {
       const at = this.px(tick);
       element("line", { class: "grid", x1: at, x2: at, y1: TOP, y2: low }, this.back);
@@ -161,6 +177,7 @@ export class Plot {
 
   vertical(id, x, { colour = "ink", label = "" } = {}) {
     this.put(id, () => element("line", { class: "now" }, this.front), (node) => {
+      const [LEFT, RIGHT, TOP, BOTTOM] = this.edge;
       const at = this.px(x), shown = at >= LEFT - 1 && at <= this.width - RIGHT + 1;
       for (const [key, value] of Object.entries({ x1: at, x2: at, y1: TOP, y2: this.height - BOTTOM }))
         node.setAttribute(key, value);

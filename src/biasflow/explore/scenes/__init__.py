@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..scene import Scene
+from .line_scene import LINE
 from .sparse_scene import SPARSE
 
-SCENES: dict[str, Scene] = {scene.name: scene for scene in (SPARSE,)}
+SCENES: dict[str, Scene] = {scene.name: scene for scene in (LINE, SPARSE)}
 """By name: that of their view in page/scenes, too."""
 
 __all__ = ["SCENES"]

@@ -44,7 +44,7 @@ SCALES_A_PART = 4
 
 
 def fields() -> dict[str, Any]:
-    """A start with three coefficients that matter among twenty, seen through ten samples."""
+    """A start with three coefficients that matter among twenty, seen through twelve samples."""
     truth = tuple((value,) for value in [1.0, -0.8, 0.6] + [0.0] * 17)
     return {
         "log10_alpha": Exponent(
@@ -52,7 +52,7 @@ def fields() -> dict[str, Any]:
             "All weights start at α. Large: the kernel regime. Small: the rich regime.",
             -300.0,
             1.0,
-            -2.0,
+            -4.0,
             0.1,
             "α",
         ),
@@ -70,7 +70,7 @@ def fields() -> dict[str, Any]:
             "Fewer samples than coefficients: infinitely many of them fit the labels.",
             1,
             40,
-            10,
+            12,
         ),
         "noise": Number("Noise of the labels", "Its standard deviation.", 0.0, 1.0, 0.0, 0.01),
         "key": Integer("Draw of the inputs", "Another number, other random inputs.", 0, 9999, 2),
@@ -352,7 +352,7 @@ def warm() -> None:
 SPARSE = Scene(
     "sparse",
     "Sparse regression",
-    "Ten samples, twenty unknowns: infinitely many coefficients fit. Which does training pick?",
+    "Fewer samples than unknowns: infinitely many coefficients fit. Which does training pick?",
     "Nothing but the size of the start decides. Move α: from a large start, training ends at the "
     "coefficients of least ℓ2 norm, a little of everything; from a small one at those of least ℓ1 "
     "norm, few and large. On the way there it rests at saddles, one coefficient after the other.",

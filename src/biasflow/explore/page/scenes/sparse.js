@@ -1,8 +1,9 @@
 // Sparse regression: coefficients, their way there, the loss, and norms from the kernel to the rich regime.
-import { facts } from "../controls.js";
+import { facts, toSlider } from "../controls.js";
 import { Plot, figure, logRange, nice, rangeOf } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
 
+const MARKS = [1, -1, -3, -5, -20, -300].map((e) => [toSlider(e, -300), e === 1 ? "10" : e === -1 ? "0.1" : `1e${e}`]);
 const SHADES = ["blue", "red", "green", "purple", "amber"];
 
 export function view(stage, { scene, change, player, recorded }) {
@@ -22,8 +23,8 @@ export function view(stage, { scene, change, player, recorded }) {
 
   const scale = figure(stage, { title: "From the kernel to the rich regime.", legend: [["green", "ℓ1 norm of the limit"], ["purple", "ℓ2 norm"], ["ink", "your α", "dashed"]] });
   const regimes = new Plot(scale.host, { label: "Norms of the limit against the scale of the start",
-    x: { label: "α", range: [0, 1], format: (u) => `1e${Math.round(1 - 6 * u)}`, ticks: [0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6, 1] }, y: { label: "norm" }, height: 240 });
-  const place = (exponent) => Math.min((1 - exponent) / 6, 1); // 10 to 1e-5; below that nothing moves any more
+    x: { label: "α", range: [-12, 1], format: (u) => MARKS.find(([at]) => at === u)[1], ticks: MARKS.map(([at]) => at) }, y: { label: "norm" }, height: 240 });
+  const place = (exponent) => toSlider(exponent, -300);
 
   const truthOf = () => data?.truth ?? null;
 
