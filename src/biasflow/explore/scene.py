@@ -282,6 +282,8 @@ class Scene:
 def rounded(values: Any, digits: int = 5) -> Any:
     """Numbers for a page: so many digits, nested as they were; what is not finite becomes None."""
     array = np.asarray(values, dtype=float)
+    if array.ndim == 0:
+        return _rounded(float(array), digits)
     size = np.abs(array)
     usual = (size > 1e-12) & (size < 1e12)
     # a power of ten that floats hold exactly, so that the quotient has no further digits
