@@ -93,7 +93,7 @@ const heard = {
 function draw(name, data) {
   page.view.part(name, data);
   document.body.dataset.part = name;
-  document.body.dataset.latency = Math.round(performance.now() - page.asked);
+  if (name === "limit") document.body.dataset.latency = (performance.now() - page.asked).toFixed(1);
 }
 
 // ---- scenes

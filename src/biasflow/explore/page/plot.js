@@ -56,7 +56,8 @@ export class Plot {
     this.back = element("g", { "aria-hidden": "true" }, this.svg);
     this.clip = `clip-${Math.random().toString(36).slice(2)}`;
     this.clipRect = element("rect", {}, element("clipPath", { id: this.clip }, element("defs", {}, this.svg)));
-    this.front = element("g", {}, this.svg);
+    this.front = element("g", { "aria-hidden": "true", "pointer-events": "none" }, this.svg);
+    this.top = element("g", {}, this.svg); // what can be held lies above everything else
     host.append(this.svg);
     this.width = 0;
     new ResizeObserver(() => this.resize()).observe(host);
@@ -244,7 +245,7 @@ export class Plot {
   handles(id, points, options) {
     // Points that move. options: moved(k, [x, y], final), removed?(k), name(k) for readers of screens,
     // colour or colour(k), radius, step: [dx, dy] of a key press, fixed: "x" or "y" for a coordinate that stays.
-    this.put(id, () => element("g", {}, this.front), (node, item) => {
+    this.put(id, () => element("g", {}, this.top), (node, item) => {
       item.options = options;
       item.points = points;
       while (node.childNodes.length > points.length) node.lastChild.remove();
@@ -257,7 +258,7 @@ export class Plot {
         const colour = typeof options.colour === "function" ? options.colour(k) : options.colour ?? "ink";
         dot.setAttribute("cx", this.px(point[0]).toFixed(1));
         dot.setAttribute("cy", this.py(point[1]).toFixed(1));
-        dot.setAttribute("r", options.radius ?? 8);
+        dot.setAttribute("r", options.radius ?? 9);
         dot.setAttribute("aria-label", options.name(k));
         dot.style.fill = `var(--${colour})`;
       });

@@ -26,9 +26,10 @@ FLOW_RTOL = 1e-4
 """Errors below a pixel."""
 FLOW_S, SECONDS = 3.0, 10.0
 """Seconds for each stretch of the flow, and for a whole request."""
-LEARNT = 1e-5
-"""Share of the first loss at which a film ends."""
-STRETCH, STRETCHES = 3.0, 8
+LEARNT = 2e-5
+"""Loss at which a film ends, as a share of that of the zero function: half a percent of the labels
+are missing, less than a pixel."""
+STRETCH, STRETCHES = 3.0, 7
 """The flow is integrated to an end, shown, and then to one so many times as far, so often at
 most."""
 FRAMES = {False: 40, True: 110}
@@ -147,12 +148,18 @@ def flow_parts(problem: Problem, exponent: float) -> Iterator[Part]:
         except BiasflowError as error:
             yield "flow", {"times": [], "said": f"no flow: {error}"}
             return
-        done = flow.loss[-1] <= LEARNT * flow.loss[0] or flow.times[-1] < t1
+        done = flow.loss[-1] <= learnt(problem) or flow.times[-1] < t1
         last = bool(done or not flow.result.success or stretch == STRETCHES - 1)
         yield "flow", flow_part(flow, last)
         if last:
             return
         t1 *= STRETCH
+
+
+def learnt(problem: Problem) -> float:
+    """The loss below which the points are fitted, as far as one can see."""
+    y = problem.data.y
+    return LEARNT * float(problem.loss(np.zeros_like(y), y))
 
 
 def first_end(problem: Problem, exponent: float) -> float:
@@ -173,7 +180,8 @@ def flow_part(flow: Any, last: bool) -> dict[str, Any]:
 
     problem = flow.problem
     m, n = problem.start.a.size, problem.data.n
-    times = even_in_loss(flow.times, flow.loss, FRAMES[last], LEARNT)
+    until = learnt(problem) / float(flow.loss[0])
+    times = even_in_loss(flow.times, flow.loss, FRAMES[last], until)
     at = [flow.polar(t) for t in times]
     units = np.stack([np.column_stack([unit.a, unit.W]) for unit, _ in at])
     logs = np.stack([log for _, log in at])
@@ -193,8 +201,20 @@ def flow_part(flow: Any, last: bool) -> dict[str, Any]:
         "plateaus": plateaus,
         "norm": rounded(variation(flow.final)),
         "last": last,
-        "said": "" if flow.result.success else f"the flow {flow.result.value}",
+        "said": said(flow) if last else "",
     }
+
+
+def said(flow: Any) -> str:
+    """What a reader should know of the end."""
+    if not flow.result.success:
+        return f"The flow {flow.result.value}."
+    if flow.loss[-1] > learnt(flow.problem):
+        return (
+            f"At t = {flow.times[-1]:.3g} the points are still not fitted: the flow rests at a "
+            "saddle, or at a minimum that is not the least."
+        )
+    return ""
 
 
 def variation(final: TwoLayerParams) -> float:
@@ -228,18 +248,19 @@ def ending_parts(state: State) -> Iterator[Part]:
 def ending(
     points: tuple[tuple[float, ...], ...], width: int, key: int, exponent: float
 ) -> tuple[Array, float]:
-    """The function at the end of the flow on the grid, and the share of the loss that is left."""
+    """The function at the end of the flow on the grid, and its loss as a share of that of the zero
+    function."""
     from ...flows import gradient_flow
 
     problem = problem_of({"points": points, "width": width, "key": key}, exponent)
     t1 = first_end(problem, exponent) * STRETCH
     for _ in range(STRETCHES - 1):
         flow = gradient_flow(problem, t1=t1, rtol=FLOW_RTOL, time_s=FLOW_S, throw=False)
-        share = float(flow.loss[-1] / flow.loss[0])
-        if share <= LEARNT or not flow.result.success:
+        left = float(flow.loss[-1]) * LEARNT / learnt(problem)
+        if left <= LEARNT or not flow.result.success or flow.times[-1] < t1:
             break
         t1 *= STRETCH
-    return problem.model(flow.final, with_bias(GRID)), share
+    return problem.model(flow.final, with_bias(GRID)), left
 
 
 def as_python(state: State) -> str:

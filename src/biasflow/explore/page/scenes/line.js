@@ -10,7 +10,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   const endings = new Map();
 
   const main = figure(stage, { title: "The function.", legend: [["ink", "points: drag them"], ["blue", "network now"],
-    ["green", "least norm", "dashed"], ["purple", "tangent kernel", "dotted"], ["amber", "a neuron, where its kink is and as high as its output weight"]] });
+    ["green", "least norm", "dashed"], ["purple", "tangent kernel", "dotted"], ["amber", "a neuron: at its kink, as high as its output weight"]] });
   main.host.classList.add("wide");
   const plot = new Plot(main.host, { label: "The function that the network draws, with the points it is trained on",
     x: { label: "x", range: SPAN }, y: { label: "y", range: [-1.5, 1.5] }, height: 360 });
@@ -80,7 +80,10 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   function frame() {
     let reach = 1;
     for (const [, y] of state.points) reach = Math.max(reach, 1.35 * Math.abs(y));
-    if (limit) for (const y of limit.least) reach = Math.max(reach, Math.min(1.1 * Math.abs(y), 3));
+    const xs = state.points.map(([x]) => x), low = Math.min(...xs) - 0.2, high = Math.max(...xs) + 0.2;
+    limit?.least.forEach((y, k) => {
+      if (limit.x[k] >= low && limit.x[k] <= high) reach = Math.max(reach, Math.min(1.1 * Math.abs(y), 6));
+    });
     plot.ranges(null, [-Math.ceil(2 * reach) / 2, Math.ceil(2 * reach) / 2]);
   }
 
@@ -129,6 +132,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     const marks = flow.plateaus.map(([first, last, , name]) => [name === "escape" ? last : (first + last) / 2, name === "escape" ? "begins to learn" : `saddle ${++saddle}`]);
     player.film(flow.times, flow.times.length > 1 ? [[0, "start"], ...marks] : []);
     loss.say(flow.said);
+    main.say(flow.said);
   }
 
   function tell() {
@@ -142,9 +146,11 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     let one = small.get(exponent);
     if (!one) {
       const made = figure(row, { title: `λ = ${power(exponent, {})}` });
+      made.host.dataset.exponent = exponent;
       one = new Plot(made.host, { label: `What the network draws from a start of size ${power(exponent, {})}`, x: { range: SPAN }, y: { range: plot.y.range }, height: 130, bare: true });
       small.set(exponent, one);
     }
+    row.append(...[...row.children].sort((a, b) => a.dataset.exponent - b.dataset.exponent));
     one.ranges(null, plot.y.range);
     const xs = limit.x;
     one.curve("least", xs, limit.least, { colour: "green", dash: "5 4", width: 1.5 });

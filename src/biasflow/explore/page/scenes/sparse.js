@@ -39,7 +39,7 @@ export function view(stage, { scene, change, player, recorded }) {
     coefficients.marks("l2", xs.map((x) => [x, limit.l2_end.beta[x]]), { colour: "purple", radius: 3, ring: true });
     if (truth && truth.length === d && !recorded)
       coefficients.handles("truth", truth.map((value, k) => [k, value]), {
-        fixed: "x", step: [0, 0.05], colour: "black", radius: 7,
+        fixed: "x", step: [0, 0.05], colour: "black", radius: 8,
         name: (k) => `true coefficient ${k + 1}: ${nice(truth[k])}; arrow keys move it`,
         moved: (k, [, value], final) => {
           const next = state.truth.map((row) => [...row]);
