@@ -15,7 +15,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ MOST_RUNNING = 2
 newest."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 10.0
 """Before a worker is replaced that died before it had done anything: doubled each time."""
+
+COMMAND = ("-P", "-m", "biasflow.explore.worker_process")
 
 Deliver = Callable[[dict[str, Any], str | None], None]
 """Takes {"part": name} with its data as JSON, {"warming": scene}, or {"end": sentence}."""
@@ -74,9 +76,10 @@ class Worker:
 
 
 class Crew:
-    """So many workers, and a spare."""
+    """So many workers, and a spare. command: what a worker is started by, after Python's name."""
 
-    def __init__(self, hands: int | None = None) -> None:
+    def __init__(self, hands: int | None = None, command: Sequence[str] = COMMAND) -> None:
+        self._command = tuple(command)
         self.hands = min(HANDS, os.cpu_count() or 1) if hands is None else hands
         self.workers: list[Worker] = []
         self.spare: Worker | None = None
@@ -154,6 +157,8 @@ class Crew:
         self._running.setdefault(job.owner, set()).add(job)
         worker.serials[job.serial] = job.scene.name
         self._limit(worker, WARMING_S)
+        if job.scene.name not in worker.warm:
+            job.deliver({"warming": job.scene.name}, None)
         worker.tell({"id": job.serial, "scene": job.scene.name, "state": job.state})
 
     def _limit(self, worker: Worker, seconds: float) -> None:
@@ -188,7 +193,7 @@ class Crew:
         package = str(Path(__file__).resolve().parents[2])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "biasflow.explore.worker_process"),
+            *(sys.executable, *self._command),
             stdin=PIPE,
             stdout=PIPE,
             limit=LARGEST_PART,
@@ -243,7 +248,7 @@ class Crew:
             self._end(worker, message["end"])
             self._assign()
         elif not job.abandoned:
-            job.deliver(message, payload.decode() if payload else None)
+            job.deliver(message, payload.decode())
 
     async def _replace(self, worker: Worker) -> None:
         """A worker died: say so to whoever waited, and let the spare take its place."""

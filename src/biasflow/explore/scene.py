@@ -286,9 +286,10 @@ def rounded(values: Any, digits: int = 5) -> Any:
         return _rounded(float(array), digits)
     size = np.abs(array)
     usual = (size > 1e-12) & (size < 1e12)
-    # a power of ten that floats hold exactly, so that the quotient has no further digits
-    power = 10.0 ** np.clip(digits - 1 - np.floor(np.log10(np.where(usual, size, 1.0))), 0, 22)
-    found = np.rint(np.where(usual, array, 0.0) * power) / power
+    # powers of ten that floats hold exactly, so that the quotient has no further digits
+    shift = digits - 1 - np.floor(np.log10(np.where(usual, size, 1.0)))
+    up, down = 10.0 ** np.clip(shift, 0, 22), 10.0 ** np.clip(-shift, 0, 22)
+    found = np.rint(np.where(usual, array, 0.0) * up / down) * down / up
     if np.all(usual | (array == 0)):
         return found.tolist()
     mixed = found.astype(object)

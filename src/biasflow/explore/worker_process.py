@@ -1,8 +1,8 @@
 """A worker: a process that computes scenes, one request at a time, and speaks JSON, a line each.
 
 It hears {"id", "scene", "state"} and {"cancel": id} on its standard input and says {"id",
-"warming"}, {"id", "begun"}, {"id", "part"} with its data behind a tab, and {"id", "end"} with a
-sentence where the request failed. Where its input ends, so does it. With the argument `--compile`
+"begun"} once the scene is loaded, {"id", "part"} with its data behind a tab, and {"id", "end"} with
+a sentence where the request failed. Where its input ends, so does it. With the argument `--compile`
 it loads every scene once, so that compiled code is on disk, and ends.
 """
 
@@ -55,7 +55,6 @@ class Labour:
         failure = ""
         try:
             if scene.name not in self._warm:
-                self._say({"id": id, "warming": scene.name})
                 scene.warm()
                 self._warm.add(scene.name)
             self._say({"id": id, "begun": True})

@@ -29,6 +29,8 @@ FLOW_S, SECONDS = 3.0, 10.0
 LEARNT = 2e-5
 """Loss at which a film ends, as a share of that of the zero function: half a percent of the labels
 are missing, less than a pixel."""
+AT_REST = 1e-9
+"""Share of the loss by which it must fall in a stretch: near a saddle it still does."""
 STRETCH, STRETCHES = 3.0, 7
 """The flow is integrated to an end, shown, and then to one so many times as far, so often at
 most."""
@@ -141,19 +143,26 @@ def flow_parts(problem: Problem, exponent: float) -> Iterator[Part]:
     """The flow to a first end, then to later ones until the loss is gone."""
     from ...flows import gradient_flow
 
-    t1 = first_end(problem, exponent)
+    t1, before = first_end(problem, exponent), np.inf
     for stretch in range(STRETCHES):
         try:
             flow = gradient_flow(problem, t1=t1, rtol=FLOW_RTOL, time_s=FLOW_S, throw=False)
         except BiasflowError as error:
             yield "flow", {"times": [], "said": f"no flow: {error}"}
             return
-        done = flow.loss[-1] <= learnt(problem) or flow.times[-1] < t1
-        last = bool(done or not flow.result.success or stretch == STRETCHES - 1)
+        last = over(flow, t1, before) or stretch == STRETCHES - 1
         yield "flow", flow_part(flow, last)
         if last:
             return
-        t1 *= STRETCH
+        t1, before = STRETCH * t1, float(flow.loss[-1])
+
+
+def over(flow: Any, t1: float, before: float) -> bool:
+    """Whether nothing more is to be seen: the points are fitted, the flow has ended, or the loss
+    has not moved since a third of the time."""
+    left = float(flow.loss[-1])
+    ended = not flow.result.success or flow.times[-1] < t1
+    return bool(left <= learnt(flow.problem) or ended or before - left <= AT_REST * left)
 
 
 def learnt(problem: Problem) -> float:
@@ -237,10 +246,10 @@ def ending_parts(state: State) -> Iterator[Part]:
     """What the same network draws from smaller and larger starts, one after the other."""
     key = tuple(map(tuple, state["points"])), state["width"], state["key"]
     for exponent in ENDINGS:
-        function, loss = ending(*key, exponent)
+        function, left = ending(*key, exponent)
         yield (
             "ending",
-            {"log10_lambda": exponent, "y": rounded(function, 4), "loss": rounded(loss, 3)},
+            {"log10_lambda": exponent, "y": rounded(function, 4), "left": rounded(left, 2)},
         )
 
 
@@ -253,13 +262,13 @@ def ending(
     from ...flows import gradient_flow
 
     problem = problem_of({"points": points, "width": width, "key": key}, exponent)
-    t1 = first_end(problem, exponent) * STRETCH
+    t1, before = first_end(problem, exponent) * STRETCH, np.inf
     for _ in range(STRETCHES - 1):
         flow = gradient_flow(problem, t1=t1, rtol=FLOW_RTOL, time_s=FLOW_S, throw=False)
-        left = float(flow.loss[-1]) * LEARNT / learnt(problem)
-        if left <= LEARNT or not flow.result.success or flow.times[-1] < t1:
+        if over(flow, t1, before):
             break
-        t1 *= STRETCH
+        t1, before = STRETCH * t1, float(flow.loss[-1])
+    left = float(flow.loss[-1]) * LEARNT / learnt(problem)
     return problem.model(flow.final, with_bias(GRID)), left
 
 
