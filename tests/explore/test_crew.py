@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("starlette")
-
 from biasflow.explore import crew as crew_module
 from biasflow.explore.crew import Crew, Job
 
