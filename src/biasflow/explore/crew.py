@@ -226,6 +226,8 @@ class Crew:
             worker.kill("the answer was too large for a page")
         except (OSError, json.JSONDecodeError):
             worker.kill("the worker could not be understood")
+        while await worker.process.stdout.read(2**16):  # what nobody reads would keep it waiting
+            pass
         await worker.process.wait()
         if not self._stopping:
             await self._replace(worker)
