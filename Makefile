@@ -36,7 +36,7 @@ lint: $(DEV)
 	$(BIN)/lint-imports
 
 bench: $(DEV)
-	@for script in benchmarks/*_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/*_*.py benchmarks/explorer.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 matrix: $(DEV)
 	$(BIN)/python tests/theory/print_matrix.py

@@ -189,11 +189,11 @@ def crowd(server: Server, pages: int, seconds: float) -> None:
     )
 
 
-def nonsense(rng: random.Random) -> str:
+def nonsense(rng: random.Random, id: int) -> str:
     """A request that is wrong in one of many ways, and now and then right."""
     scene = rng.choice(list(SCENES.values()))
     state: dict[str, Any] = dict(scene.start)
-    message: dict[str, Any] = {"kind": "ask", "id": rng.randrange(10**6), "scene": scene.name}
+    message: dict[str, Any] = {"kind": "ask", "id": id, "scene": scene.name}
     values: list[Any] = [None, True, "x" * rng.randrange(200), -1, 1e308, 10**30, [], [[]], {}]
     values += [[[1, 2, 3]] * rng.randrange(60), [["a"]], "../../etc/passwd", "<script>", 0, 0.5]
     match rng.randrange(8):
@@ -222,26 +222,29 @@ def nonsense(rng: random.Random) -> str:
 def abuse(server: Server, requests: int, kills: int) -> None:
     """Fuzzed requests from four pages while workers are killed; then a page that behaves."""
     before, begun = server.memory(), time.perf_counter()
-    replies = [0] * 4
-    lost = [0] * 4
+    replies, refused, lost, astray = [0] * 4, [0] * 4, [0] * 4, [0] * 4
 
     def one(k: int) -> None:
         rng, page = random.Random(100 + k), server.page()
+
+        def listen(seconds: float) -> None:
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    message = json.loads(page.socket.recv(seconds))
+                    replies[k] += 1
+                    refused[k] += bool(message.get("error"))
+                    astray[k] += message["id"] != -1 and message["id"] % 4 != k
+
         for j in range(requests // 4):
             try:
-                page.socket.send(nonsense(rng))
-                if j % 10 == 0:
-                    while True:
-                        page.socket.recv(0.0005)
-                        replies[k] += 1
-            except TimeoutError:
-                continue
+                page.socket.send(nonsense(rng, 4 * j + k))
+                if j % 20 == 0:
+                    listen(0.02)
             except Exception:
                 lost[k] += 1
                 page = server.page()
+        listen(2.0)
         page.held.close()
-
-    killed = threading.Event()
 
     def kill() -> None:
         rng = random.Random(1)
@@ -251,7 +254,6 @@ def abuse(server: Server, requests: int, kills: int) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(rng.choice(workers), signal.SIGKILL)
             time.sleep(0.5)
-        killed.set()
 
     threads = [threading.Thread(target=one, args=(k,)) for k in range(4)]
     threads.append(threading.Thread(target=kill))
@@ -266,9 +268,10 @@ def abuse(server: Server, requests: int, kills: int) -> None:
     time.sleep(5)
     print(
         f"\n{requests} fuzzed requests and {kills} killed workers in "
-        f"{time.perf_counter() - begun:.0f} s: server alive: {alive}; replies {sum(replies)}, "
-        f"connections lost {sum(lost)}; then {np.sum(np.isfinite(limits))} of {len(SCENES)} scenes "
-        f"answer; answers to a wrong page: {page.astray}; processes {len(server.workers())}; "
+        f"{time.perf_counter() - begun:.0f} s: server alive: {alive}; {sum(replies)} replies, "
+        f"{sum(refused)} of them refusals; connections lost {sum(lost)}; then "
+        f"{np.sum(np.isfinite(limits))} of {len(SCENES)} scenes answer; answers to a wrong page: "
+        f"{sum(astray) + page.astray}; processes {len(server.workers())}; "
         f"server memory {before:.0f} MB before, {server.memory():.0f} MB after",
         flush=True,
     )

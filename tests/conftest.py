@@ -19,6 +19,7 @@ EVERY = tuple(warm_kernels.FAMILIES)
 NEEDS: dict[str, tuple[str, ...]] = {
     "diagnostics": ("relu", "f1"),
     "experiments": EVERY,
+    "explore": EVERY,
     "flows": ("relu", "margin", "dual"),
     "fuzz": EVERY,
     "golden": EVERY,

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sys.executable).parent
 HEAVY = ("jax", "numba", "cvxpy", "xarray", "matplotlib")
 EXTRAS = ("jax", "equinox", "dask", "distributed", "torch", "cvxpy", "sklearn", "hypothesis")
+EXTRAS += ("starlette", "uvicorn", "websockets")
 
 WITHOUT_EXTRAS = f"""
 import sys

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .scene import Scene, State
+from .worker_process import COMPILE
 
 HANDS = 2
 """Workers that compute, one for each core up to so many; a further one waits, warm."""
@@ -35,6 +36,8 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 10.0
 """Before a worker is replaced that died before it had done anything: doubled each time."""
 
 COMMAND = ("-P", "-m", "biasflow.explore.worker_process")
+COMPILE_AFTER_S = 5.0
+"""Seconds after which the scenes that nobody has asked for are compiled, too, at low priority."""
 
 Deliver = Callable[[dict[str, Any], str | None], None]
 """Takes {"part": name} with its data as JSON, {"warming": scene}, or {"end": sentence}."""
@@ -99,6 +102,7 @@ class Crew:
             self._used[first.name] = None
         started = await asyncio.gather(*(self._started() for _ in range(self.hands + 1)))
         self.workers, self.spare = list(started[:-1]), started[-1]
+        self._run(self._compile())
         self._assign()
 
     async def stop(self) -> None:
@@ -188,19 +192,32 @@ class Crew:
         if not job.abandoned:
             job.deliver({"end": sentence}, None)
 
-    async def _started(self) -> Worker:
-        """A new process; a task listens to it until it ends."""
+    async def _process(self, *arguments: str) -> Process:
         package = str(Path(__file__).resolve().parents[2])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *self._command),
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, *self._command, *arguments),
             stdin=PIPE,
             stdout=PIPE,
             limit=LARGEST_PART,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             start_new_session=True,  # Ctrl-C is for the server, which ends its workers itself
         )
-        worker = Worker(process)
+
+    async def _compile(self) -> None:
+        """A process of its own that compiles every scene and ends."""
+        await asyncio.sleep(COMPILE_AFTER_S)
+        process = await self._process(COMPILE)
+        try:
+            await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+
+    async def _started(self) -> Worker:
+        """A new process; a task listens to it until it ends."""
+        worker = Worker(await self._process())
         for name in self._used:
             self._warm(worker, name)
         self._run(self._listen(worker))

@@ -93,22 +93,20 @@ def main() -> None:
         answers.flush()
 
     if COMPILE in sys.argv[1:]:
-        compile_all(say)
+        compile_all()
         return
     labour = Labour(say)
     threading.Thread(target=labour.listen, args=(sys.stdin,), daemon=True).start()
     labour.work()
 
 
-def compile_all(say: Say) -> None:
+def compile_all() -> None:
     """Every scene once, at the lowest priority: workers need their cores more."""
     from .scenes import SCENES
 
     os.nice(10)
     for scene in SCENES.values():
-        say({"warming": scene.title})
         scene.warm()
-    say({"warming": ""})
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ const heard = {
     if (message.error) say(message.error, true);
     else { page.view.ended?.(); say(`computed in ${Math.round(performance.now() - page.asked)} ms`); }
   },
-  warming() { say("compiling the code of this scene; this happens once on this machine and takes up to a minute"); asking.since = performance.now(); },
+  warming() { say("loading this scene; the first time on this machine its code is compiled, which takes up to a minute"); asking.since = performance.now(); },
   code(message) { showCode(message.text); },
   file(message) { save(message.name, message.text); },
   lost(reason, was) {
