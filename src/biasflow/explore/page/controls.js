@@ -4,18 +4,20 @@ import { nice } from "./plot.js";
 let serial = 0;
 
 export function controls(form, scene, state, changed) {
-  // {show(state)}; tables are the view's own
+  // {show(state), first}: the first of the sliders over decades; tables are the view's own
   form.replaceChildren();
   form.onsubmit = (event) => event.preventDefault();
   const shown = [];
+  let first = null;
   for (const [name, field] of Object.entries(scene.fields)) {
     const make = { exponent, number, integer: number, choice }[field.kind];
     if (!make) continue;
     const one = make(field, state[name], (value, final) => changed({ [name]: value }, final));
     form.append(one.host);
+    if (field.kind === "exponent") first ??= one.host;
     shown.push([name, one]);
   }
-  return { show: (now) => shown.forEach(([name, one]) => one.show(now[name])) };
+  return { show: (now) => shown.forEach(([name, one]) => one.show(now[name])), first };
 }
 
 function frame(field, id, tag = "label") {

@@ -118,12 +118,21 @@ function enter(scene, state) {
   page.view = view($("stage"), { scene, state: page.state, change, player: page.player, say,
     tools: $("data-tools"), recorded: page.recorded });
   page.shown = controls($("controls"), scene, page.state, change);
+  place();
   presets(scene);
   if (!page.recorded) { dataTools(scene); sharing(); }
   page.view.state(page.state);
   remember(true);
   ask();
 }
+
+// on a narrow window the scale stays in sight, beside time
+const narrow = matchMedia("(max-width: 900px)");
+function place() {
+  const { first } = page.shown;
+  if (first) (narrow.matches ? $("player") : $("controls")).prepend(first);
+}
+narrow.addEventListener("change", () => page.shown && place());
 
 function presets(scene) {
   const id = "preset", label = document.createElement("label"), select = document.createElement("select");

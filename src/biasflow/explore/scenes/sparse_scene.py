@@ -29,6 +29,8 @@ from ..scene import (
 
 NO_STEP = -4.0
 """The exponent of the step size at which gradient flow is meant, and no descent is shown."""
+LEARNT = 1e-4
+"""Share of the first loss at which a film ends."""
 FRAMES = 160
 """Moments of the flow that a page gets."""
 FLOW_RTOL, DEEP_RTOL = 1e-5, 1e-4
@@ -190,7 +192,7 @@ def flow_part(problem: Problem) -> tuple[Any, dict[str, Any]]:
             flow = gradient_flow(problem, rtol=DEEP_RTOL, time_s=DEEP_S, throw=False)
     except BiasflowError as error:
         return None, {"times": [], "beta": [], "loss": [], "said": f"no flow: {error}"}
-    times = even_in_loss(flow.times, flow.loss, FRAMES)
+    times = even_in_loss(flow.times, flow.loss, FRAMES, LEARNT)
     betas = np.stack([problem.model.effective(flow.at(t)) for t in times])
     said = "" if flow.result.success else f"The flow {flow.result.value}. {SHORT_OF_END}"
     return flow, {

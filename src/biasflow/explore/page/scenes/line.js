@@ -14,6 +14,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   main.host.classList.add("wide");
   const plot = new Plot(main.host, { label: "The function that the network draws, with the points it is trained on",
     x: { label: "x", range: SPAN }, y: { label: "y", range: [-1.5, 1.5] }, height: 360 });
+  plot.curve("now", [], [], { colour: "blue", width: 3 }); // below the curves it is compared with
   const told = facts(main.host);
 
   const heading = document.createElement("h3");
