@@ -242,6 +242,17 @@ def test_a_table_of_the_readers_own(driver, server, tmp_path):
     until(lambda: "expected a number" in page.status)
 
 
+def test_entries_of_a_matrix_are_clicked(driver, server):
+    page = Page(driver, f"{server.address}#completion/%7B%7D")
+    cells = driver.find_elements("css selector", "table.matrix button")
+    assert [cell.text for cell in cells[:2]] == ["1.00", "?"]
+    page.after(lambda: cells[1].click())
+    assert cells[1].text == "0.50" and cells[1].get_attribute("aria-pressed") == "true"
+    page.after(lambda: cells[1].send_keys("\ue013"))  # arrow up
+    assert page.state["matrix"][0][1] == 0.6
+    assert page.errors() == []
+
+
 def test_the_server_goes_and_comes_back(driver):
     server = Server()
     page = Page(driver, server.address)

@@ -101,6 +101,7 @@ def test_the_python_of_a_scene_runs_and_prints_its_limit(scene, tmp_path):
 KNOWN = {
     "sparse": lambda data: [data["l1"], data["l2"], data["l1_end"]["l1"], data["l2_end"]["l2"]],
     "line": lambda data: [data["least_norm"]],
+    "completion": lambda data: [data["nuclear_norm"], data["frobenius_norm"]],
 }
 """Numbers of the limit that the script must print, too."""
 
@@ -139,6 +140,27 @@ def test_the_line_scene_ends_near_the_least_norm_from_a_small_start_only():
         return parts["flow"]["norm"] / parts["limit"]["least_norm"]
 
     assert ratio(-6.0) < 1.1 and ratio(1.0) > 5
+
+
+def test_completion_recovers_the_planted_matrix_from_a_small_start_only():
+    scene = SCENES["completion"]
+
+    def misses(exponent):
+        flow = dict(scene.parts(scene.read({"log10_alpha": exponent})))["flow"]
+        found = np.array(flow["matrix"])[:, :, -1]
+        return float(np.max(np.abs(found - np.array(scene.start["matrix"]))))
+
+    assert misses(-4.0) < 0.02 and misses(1.0) > 0.5
+
+
+def test_completion_refuses_what_does_not_fit():
+    scene = SCENES["completion"]
+    with pytest.raises(InputError, match="expected the matrix's shape"):
+        scene.read({"seen": [[1, 1], [1, 0]]})
+    with pytest.raises(InputError, match="must not be zero"):
+        scene.read({"matrix": [[0, 1], [1, 1]], "seen": [[1, 0], [0, 0]]})
+    with pytest.raises(InputError, match="0 or 1"):
+        scene.read({"matrix": [[0, 1], [1, 1]], "seen": [[0.5, 1], [1, 1]]})
 
 
 def test_the_film_of_the_line_scene_is_the_flow_of_the_library():

@@ -15,6 +15,7 @@ MODULES = (
     "player.js",
     "plot.js",
     "tables.js",
+    "scenes/completion.js",
     "scenes/line.js",
     "scenes/sparse.js",
 )

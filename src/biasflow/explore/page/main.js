@@ -4,10 +4,11 @@ import { button, controls } from "./controls.js";
 import { fragment, fromFragment, withDefaults } from "./links.js";
 import { Player } from "./player.js";
 import { readTable } from "./tables.js";
+import * as completion from "./scenes/completion.js";
 import * as line from "./scenes/line.js";
 import * as sparse from "./scenes/sparse.js";
 
-const VIEWS = { line, sparse };
+const VIEWS = { completion, line, sparse };
 const PATIENCE = 350; // milliseconds that a drag waits for the first answer to the question before
 const $ = (id) => document.getElementById(id);
 
@@ -161,7 +162,7 @@ function dataTools(scene) {
   input.addEventListener("change", async () => {
     if (!input.files.length) return;
     try {
-      const table = await readTable(input.files[0]);
+      const table = await readTable(input.files[0], page.view.holes);
       change(page.view.fromTable(table));
       say(`${table.rows.length} rows: ${table.names.slice(0, 6).join(", ").slice(0, 120)}`);
     } catch (error) { say(error.message, true); }

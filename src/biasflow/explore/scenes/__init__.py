@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..scene import Scene
+from .completion_scene import COMPLETION
 from .line_scene import LINE
 from .sparse_scene import SPARSE
 
-SCENES: dict[str, Scene] = {scene.name: scene for scene in (LINE, SPARSE)}
+SCENES: dict[str, Scene] = {scene.name: scene for scene in (LINE, SPARSE, COMPLETION)}
 """By name: that of their view in page/scenes, too."""
 
 __all__ = ["SCENES"]
