@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,18 @@ def serve_page(scene: str | None, state: str | None, port: int, browser: bool) -
 
     def opened(address: str) -> None:
         typer.echo(f"the explorer is at {address}{fragment}\nCtrl-C stops it")
-        if browser:
-            import webbrowser
-
-            if not webbrowser.open(f"{address}{fragment}"):
-                typer.echo("no browser could be opened here; open the address yourself")
+        if browser:  # beside the server, which it must not keep waiting
+            threading.Thread(target=_open, args=(f"{address}{fragment}",), daemon=True).start()
 
     serve(port, opened)
     typer.echo("stopped")
+
+
+def _open(address: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(address):
+        typer.echo("no browser could be opened here; open the address yourself")
 
 
 def write_page(path: Path, scene: str | None, state: str | None) -> None:

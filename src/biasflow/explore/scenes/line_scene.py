@@ -153,6 +153,7 @@ def flow_parts(problem: Problem, exponent: float) -> Iterator[Part]:
         last = over(flow, t1, before) or stretch == STRETCHES - 1
         yield "flow", flow_part(flow, last)
         if last:
+            yield "plateaus", {"plateaus": plateaus(flow)}
             return
         t1, before = STRETCH * t1, float(flow.loss[-1])
 
@@ -183,8 +184,7 @@ def first_end(problem: Problem, exponent: float) -> float:
 
 def flow_part(flow: Any, last: bool) -> dict[str, Any]:
     """Neurons at moments of the flow, as unit vectors (a, w, bias) and logarithms of their norms;
-    who slides when; the plateaus."""
-    from ...diagnostics import phases
+    who slides when."""
     from ...pictures.neuron_marks import sliding
 
     problem = flow.problem
@@ -196,22 +196,27 @@ def flow_part(flow: Any, last: bool) -> dict[str, Any]:
     logs = np.stack([log for _, log in at])
     slides = np.any(sliding(flow, times, m, n), axis=2)
     loss = np.interp(times, flow.times, flow.loss)
-    plateaus = [
-        [rounded(each.start, 4), rounded(each.end, 4), rounded(each.loss_end, 4), each.name]
-        for each in (phases(flow) if last else ())
-        if each.name in ("escape", "plateau") and each.start < times[-1]
-    ]
     return {
         "times": rounded(times, 6),
         "loss": rounded(loss, 4),
         "units": rounded(units.transpose(1, 2, 0), 5),
         "logs": rounded(logs.T, 6),
         "slides": intervals(slides),
-        "plateaus": plateaus,
         "norm": rounded(variation(flow.final)),
         "last": last,
         "said": said(flow) if last else "",
     }
+
+
+def plateaus(flow: Any) -> list[list[Any]]:
+    """[first time, last time, loss, name] of every rest near a saddle."""
+    from ...diagnostics import phases
+
+    return [
+        [rounded(each.start, 4), rounded(each.end, 4), rounded(each.loss_end, 4), each.name]
+        for each in phases(flow)
+        if each.name in ("escape", "plateau")
+    ]
 
 
 def said(flow: Any) -> str:

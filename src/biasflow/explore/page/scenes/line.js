@@ -175,9 +175,10 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       }
       if (name === "flow") {
         if (!value.times.length) { loss.say(value.said); return; }
-        flow = value;
+        flow = { ...value, plateaus: [] };
         drawFlow();
       }
+      if (name === "plateaus" && flow) { flow.plateaus = value.plateaus.filter(([first]) => first < flow.times.at(-1)); drawFlow(); }
       if (name === "ending") { endings.set(value.log10_lambda, value.y); drawEnding(value.log10_lambda, value.y); }
       tell();
     },
