@@ -112,6 +112,12 @@ class Page:
         act()
         return self.settled()
 
+    def press(self, id):
+        """Click a button, where the bar with the time does not lie over it."""
+        button = self.driver.find_element("id", id)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+
     def path(self, label):
         """The curve of the first plot so labelled that is drawn widest."""
         return self.driver.execute_script(
@@ -161,7 +167,7 @@ def test_a_point_is_dragged_by_pointer_and_by_keys(driver, server):
     assert page.state["points"][2][1] == pytest.approx(moved[2][1] + 0.05, abs=1e-3)
     page.after(lambda: handles(driver)[4].send_keys("\ue017"))  # delete
     assert len(page.state["points"]) == 4 == len(handles(driver))
-    page.after(lambda: driver.find_element("id", "add-point").click())
+    page.after(lambda: page.press("add-point"))
     assert len(handles(driver)) == 5
     assert page.errors() == []
 
@@ -211,10 +217,10 @@ def test_a_refused_state_is_a_sentence_on_the_page(driver, server):
 
 def test_code_and_page_are_given(driver, server, tmp_path):
     page = Page(driver, f"{server.address}#sparse/%7B%7D")
-    driver.find_element("id", "copy-code").click()
+    page.press("copy-code")
     until(lambda: "import biasflow" in driver.find_element("id", "code").text)
     driver.find_element("id", "code-close").click()
-    driver.find_element("id", "save-page").click()
+    page.press("save-page")
     saved = driver.downloads / "biasflow-sparse.html"
     until(saved.exists)
     until(lambda: "saved as" in page.status)
