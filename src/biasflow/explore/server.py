@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -297,6 +298,8 @@ def serve(port: int = 0, opened: Callable[[str], None] = lambda address: None) -
     """Serve until interrupted; `opened` is told the address once the server answers."""
     import uvicorn
 
+    # that a page which is gone cannot be answered is no news for a terminal
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     listening = bound_socket(port)
     launch = Launch(listening.getsockname()[1])
 
