@@ -257,13 +257,13 @@ class Crew:
             worker.warm.add(worker.serials[serial])
         if "end" in message:
             worker.serials.pop(serial, None)
+            worker.done += 1
+            self._idle_deaths = 0
         if job is None or job.serial != serial:
             return
         if "begun" in message:
             self._limit(worker, job.scene.seconds)
         elif "end" in message:
-            worker.done += 1
-            self._idle_deaths = 0
             self._end(worker, message["end"])
             self._assign()
         elif not job.abandoned:
@@ -277,11 +277,6 @@ class Crew:
             f"the process that computed this ended (exit code {code}); another has taken its place"
         )
         self._end(worker, sentence)
-        if worker.done == 0:
-            self._idle_deaths += 1
-            if self._idle_deaths > self.hands + 1:
-                wait = FIRST_WAIT_S * 2 ** min(self._idle_deaths, 10)
-                await asyncio.sleep(min(wait, LONGEST_WAIT_S))
         if worker is self.spare:
             self.spare = None
         elif worker in self.workers:
@@ -290,6 +285,11 @@ class Crew:
                 self.workers.append(self.spare)
                 self.spare = None
                 self._assign()
+        if worker.done == 0:
+            self._idle_deaths += 1
+            if self._idle_deaths > self.hands + 1:
+                wait = FIRST_WAIT_S * 2 ** min(self._idle_deaths, 10)
+                await asyncio.sleep(min(wait, LONGEST_WAIT_S))
         async with self._replacing:
             while not self._stopping and len(self.workers) < self.hands:
                 self.workers.append(await self._started())

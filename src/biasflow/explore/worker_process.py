@@ -1,6 +1,7 @@
 """A worker: a process that computes scenes, one request at a time, and speaks JSON, a line each.
 
-It hears {"id", "scene", "state"} and {"cancel": id} on its standard input and says {"id",
+It hears {"id", "scene", "state"}, without a state to load the scene when there is nothing else to
+do, and {"cancel": id} on its standard input and says {"id",
 "begun"} once the scene is loaded, {"id", "part"} with its data behind a tab, and {"id", "end"} with
 a sentence where the request failed. Where its input ends, so does it. With the argument `--compile`
 it loads every scene once, so that compiled code is on disk, and ends.
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 import threading
-from queue import SimpleQueue
+from collections import deque
 from typing import IO, Any, Protocol
 
 COMPILE = "--compile"
@@ -29,7 +30,9 @@ class Labour:
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self._asked: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._asked: deque[dict[str, Any]] = deque()
+        self._to_warm: deque[dict[str, Any]] = deque()
+        self._something = threading.Semaphore(0)
         self._cancelled: set[int] = set()
         self._warm: set[str] = set()
 
@@ -41,12 +44,16 @@ class Labour:
             if "cancel" in message:
                 self._cancelled.add(message["cancel"])
             else:
-                self._asked.put(message)
+                waiting = self._to_warm if message["state"] is None else self._asked
+                waiting.append(message)
+                self._something.release()
         os._exit(0)  # whoever asked is gone, and nobody waits for what is being computed
 
     def work(self) -> None:
         while True:
-            self._serve(self._asked.get())
+            self._something.acquire()
+            # whoever waits for a picture goes before scenes that nobody looks at yet
+            self._serve((self._asked or self._to_warm).popleft())
 
     def _serve(self, message: dict[str, Any]) -> None:
         from .scenes import SCENES
@@ -65,8 +72,8 @@ class Labour:
                     self._say({"id": id, "part": name}, data)
         except Exception as error:
             failure = sentence_of(error)
-        # numbers only grow: what was cancelled before is over
-        self._cancelled = {each for each in self._cancelled if each > id}
+        if not self._asked:  # then nothing is left that could be cancelled
+            self._cancelled.clear()
         self._say({"id": id, "end": failure})
 
 

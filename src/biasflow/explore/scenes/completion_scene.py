@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arguments import Array
+from ..._core.arguments import Array, Index
 from ..._core.problems import Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
@@ -85,11 +85,12 @@ def checked(state: State) -> None:
         raise InputError("seen: at least one seen entry must not be zero")
 
 
-def entries_of(state: State) -> tuple[tuple[int, int], tuple[Array, Array, Array]]:
+def entries_of(state: State) -> tuple[tuple[int, int], tuple[Index, Index, Array]]:
     """The shape; rows, columns and values of what is seen."""
     matrix = np.array(state["matrix"])
     rows, cols = np.nonzero(np.array(state["seen"]))
-    return matrix.shape, (rows, cols, matrix[rows, cols])
+    shape = (matrix.shape[0], matrix.shape[1])
+    return shape, (rows, cols, matrix[rows, cols])
 
 
 def parts(state: State) -> Iterator[Part]:
@@ -164,7 +165,7 @@ def loss_at(problem: Problem, params: Any) -> float:
 def norms_parts(state: State) -> Iterator[Part]:
     """Nuclear and Frobenius norms of where the flow ends, from the kernel to the rich regime."""
     key = tuple(map(tuple, state["matrix"])), tuple(map(tuple, state["seen"]))
-    found: list[tuple[float, float]] = []
+    found: list[tuple[float | None, float | None]] = []
     for exponent in EXPONENTS:
         found.append(ending_norms(*key, exponent))
         nuclear, frobenius = zip(*found, strict=True)
@@ -223,8 +224,9 @@ def as_python(state: State) -> str:
 
 def warm() -> None:
     """The first state: nothing here is compiled, but much is loaded."""
-    for _ in parts(COMPLETION.start):
-        pass
+    for name, _ in parts(COMPLETION.start):
+        if name == "flow":
+            return
 
 
 COMPLETION = Scene(
