@@ -99,6 +99,8 @@ def test_the_python_of_a_scene_runs_and_prints_its_limit(scene, tmp_path):
 
 
 KNOWN = {
+    "boundary": lambda data: data["gamma1"],
+    "plane": lambda data: [place["rate"] for place in data["places"]],
     "sparse": lambda data: [data["l1"], data["l2"], data["l1_end"]["l1"], data["l2_end"]["l2"]],
     "line": lambda data: [data["least_norm"]],
     "completion": lambda data: [data["nuclear_norm"], data["frobenius_norm"]],

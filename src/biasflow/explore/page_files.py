@@ -15,8 +15,10 @@ MODULES = (
     "player.js",
     "plot.js",
     "tables.js",
+    "scenes/boundary.js",
     "scenes/completion.js",
     "scenes/line.js",
+    "scenes/plane.js",
     "scenes/sparse.js",
 )
 """Of the page's code, in no order: each imports what it needs."""

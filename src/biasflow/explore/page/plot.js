@@ -306,10 +306,40 @@ export class Plot {
     });
   }
 
+  onClick(clicked) {
+    // a click or a tap on empty ground
+    this.svg.addEventListener("click", (event) => {
+      if (event.target.closest?.(".handle")) return;
+      const [x, y] = this.at(event), [left, right] = this.x.range, [low, high] = this.y.range;
+      if (x >= left && x <= right && y >= low && y <= high) clicked([x, y].map((value) => Number(value.toPrecision(3))));
+    });
+  }
+
   onEmpty(added) {
     // a double click on empty ground
     this.svg.addEventListener("dblclick", (event) => added(this.at(event).map((value) => Number(value.toPrecision(4)))));
   }
+}
+
+export function contour(ticks, values, level = 0) {
+  // where a function on a square grid, values[row][column], has this value: [xs, ys], pieces parted by null
+  const xs = [], ys = [], n = ticks.length;
+  const meet = (a, b) => (level - a) / (b - a);
+  for (let j = 0; j + 1 < n; j++)
+    for (let i = 0; i + 1 < n; i++) {
+      const [a, b, c, d] = [values[j][i], values[j][i + 1], values[j + 1][i + 1], values[j + 1][i]];
+      const [x, y, w, h] = [ticks[i], ticks[j], ticks[i + 1] - ticks[i], ticks[j + 1] - ticks[j]];
+      const ends = [];
+      if ((a < level) !== (b < level)) ends.push([x + w * meet(a, b), y]);
+      if ((b < level) !== (c < level)) ends.push([x + w, y + h * meet(b, c)]);
+      if ((d < level) !== (c < level)) ends.push([x + w * meet(d, c), y + h]);
+      if ((a < level) !== (d < level)) ends.push([x, y + h * meet(a, d)]);
+      for (let k = 0; k + 1 < ends.length; k += 2) {
+        xs.push(ends[k][0], ends[k + 1][0], null);
+        ys.push(ends[k][1], ends[k + 1][1], null);
+      }
+    }
+  return [xs, ys];
 }
 
 function share(value, axis) {

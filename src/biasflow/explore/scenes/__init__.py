@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from ..scene import Scene
+from .boundary_scene import BOUNDARY
 from .completion_scene import COMPLETION
 from .line_scene import LINE
+from .plane_scene import PLANE
 from .sparse_scene import SPARSE
 
-SCENES: dict[str, Scene] = {scene.name: scene for scene in (LINE, SPARSE, COMPLETION)}
+SCENES: dict[str, Scene] = {
+    scene.name: scene for scene in (LINE, PLANE, SPARSE, BOUNDARY, COMPLETION)
+}
 """By name: that of their view in page/scenes, too."""
 
 __all__ = ["SCENES"]
