@@ -16,6 +16,7 @@ MODULES = (
     "plot.js",
     "tables.js",
     "scenes/boundary.js",
+    "scenes/claims.js",
     "scenes/completion.js",
     "scenes/line.js",
     "scenes/plane.js",

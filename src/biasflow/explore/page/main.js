@@ -5,12 +5,13 @@ import { fragment, fromFragment, withDefaults } from "./links.js";
 import { Player } from "./player.js";
 import { readTable } from "./tables.js";
 import * as boundary from "./scenes/boundary.js";
+import * as claims from "./scenes/claims.js";
 import * as completion from "./scenes/completion.js";
 import * as line from "./scenes/line.js";
 import * as plane from "./scenes/plane.js";
 import * as sparse from "./scenes/sparse.js";
 
-const VIEWS = { boundary, completion, line, plane, sparse };
+const VIEWS = { boundary, claims, completion, line, plane, sparse };
 const PATIENCE = 350; // milliseconds that a drag waits for the first answer to the question before
 const $ = (id) => document.getElementById(id);
 
