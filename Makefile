@@ -10,6 +10,8 @@ NUMERICAL := tests/flows/margin tests/flows/relu tests/flows/test_factored.py te
 	tests/flows/test_gradient_flow.py tests/limits tests/theory/test_margin_claims.py tests/theory/test_relu_claims.py
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+# Many processes import the same modules: each would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: reproduce test test-thorough test-kernels lint bench fuzz matrix sharpness numbers clean
 
@@ -36,7 +38,7 @@ lint: $(DEV)
 	$(BIN)/lint-imports
 
 bench: $(DEV)
-	@for script in benchmarks/*_*.py benchmarks/explorer.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	$(BIN)/python benchmarks/run_all.py
 
 matrix: $(DEV)
 	$(BIN)/python tests/theory/print_matrix.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from timing import arguments, best_of, table
+from timing import arguments, best_of, exponent, table
 
 chosen = arguments(__doc__)
 
@@ -161,12 +161,13 @@ def equal_accuracy(alpha: float, t1: float) -> None:
 
 def width(stiff: tuple[int, ...]) -> None:
     """Until converged, at the accuracy of a figure; LSODA at the widths given, to the same time."""
-    rows = []
-    for k in (10, 20, 100, 1000):
+    rows, spent, widths = [], [], (10, 20, 100, 1000)
+    for k in widths:
         p = problem(0, ALPHA / np.sqrt(k), k)
         seconds, flow = best_of(
             1, partial(bf.gradient_flow, p.model, p.data, p.loss, p.start, rtol=1e-6)
         )
+        spent.append(seconds)
         row = [
             str(k),
             str(sum(leaf.size for leaf in p.start)),
@@ -196,6 +197,7 @@ def width(stiff: tuple[int, ...]) -> None:
         "Growth with the width, Gaussian start at α/√k, until converged",
         ["k", "weights", "s", "steps", "LSODA s", "ratio", "apart"],
         rows,
+        f"time grows like k^({exponent(widths, spent)})",
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from timing import arguments, best_of, table
+from timing import arguments, best_of, missing, table
 
 STEP = 1e-3
 
@@ -21,6 +21,7 @@ def main() -> None:
 
     import biasflow as bf
 
+    missing("torch", "The PyTorch loop")
     data, loss, rows = bf.data.circle_teacher(key=0), bf.SquareLoss("sum"), []
     for depth, runs, steps in [(2, 64, 5000), (2, 512, 1000), (3, 64, 2000), (5, 64, 500)][
         : 2 if quick else None

@@ -7,7 +7,8 @@ are sup norms at the times saved: of the states against `Trajectory.error`, and 
 against `predictor_error`, where it is another. Every other problem saves at times of its own, the
 rest are judged at the ends of steps. A problem counts as exceeded where any of its errors does, by
 more than the truth itself may be off; it is not judged where the truth is not known well enough.
-With --out, records go to a file, and what is there is not computed again.
+With --out, records go to a file, and what is there is not computed again. Five minutes, or what
+--time-s says.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from timing import THREAD_SETTINGS, table
+from timing import THREAD_SETTINGS, table, tell_machine
 
 SAVED = 6
 """Times at which a flow is judged."""
@@ -479,6 +480,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--out", type=Path, default=None, help="file of records, read and added to")
     parser.add_argument("--quick", action="store_true", help="ten problems in every cell")
+    parser.add_argument("--time-s", type=float, default=300.0, help="start no problem after that")
     chosen = parser.parse_args()
     if any(os.environ.get(name) != "1" for name in THREAD_SETTINGS):
         os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
@@ -488,11 +490,14 @@ def main():
         for line in chosen.out.read_text().splitlines():
             record = json.loads(line)
             known[record["cell"], record["seed"]] = record
-    records = []
+    tell_machine()
+    records, began = [], time.monotonic()
     for seed in range(chosen.first, chosen.first + (10 if chosen.quick else chosen.seeds)):
         for cell in chosen.cells:
             record = known.get((cell, seed))
             if record is None:
+                if time.monotonic() - began > chosen.time_s:
+                    continue
                 record = examine(cell, seed)
                 if chosen.out is not None:
                     with chosen.out.open("a") as file:

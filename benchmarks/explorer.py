@@ -243,7 +243,7 @@ def abuse(server: Server, requests: int, kills: int) -> None:
             except Exception:
                 lost[k] += 1
                 page = server.page()
-        listen(2.0)
+        listen(10.0)
         page.held.close()
 
     def kill() -> None:

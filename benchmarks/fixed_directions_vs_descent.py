@@ -123,6 +123,21 @@ def kernel(problem: Any, rtol: float, times: Any) -> Any:
     return march, (flow, some, Progress(0.0, 0.0))
 
 
+def saving(problem: Any, rtol: float, times: Any, calls: int = CALLS) -> float:
+    """Seconds in which the compiled flow's states, losses and errors at its times are made."""
+    import numpy as np
+
+    import biasflow as bf
+    from biasflow._numerics.flow_frame import FlowRequest
+    from biasflow.flows.mirror.compiled_flow import integrate_compiled
+
+    request = FlowRequest.read(None, rtol, times)
+    run = integrate_compiled(bf.models.mirror(problem), 1.0, request)
+    lift = bf.models.mirror_form(problem).lift
+    start, mix = np.stack([lift.plus, lift.minus]), lift.mix
+    return best_of(5, lambda: [run.sampled(start, mix) for _ in range(calls)])[0] / calls
+
+
 def against_descent(seeds: range) -> None:
     import numpy as np
 
@@ -289,6 +304,7 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
                     f"{rtol:.0e}",
                     f"{ours * 1e3:.1f}",
                     f"{integrating * 1e3:.1f}",
+                    f"{1e3 * saving(problem, rtol, times):.1f}" if kind == "compiled" else "-",
                     f"{ours / floor:.1f}",
                     f"{error:.0e}",
                     *cells,
@@ -299,6 +315,7 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
         "rtol",
         "ms",
         "alone",
+        "saving",
         "floors",
         "error",
         "fastest SciPy",
@@ -309,7 +326,8 @@ def against_scipy(n: int, m: int, seed: int, quick: bool) -> None:
         "same rtol",
     ]
     note = (
-        "'alone': the integration without checks, saving and the second run of 'dual'. 'floors':"
+        "'alone': the integration without checks, saving and the second run of 'dual'. 'saving': "
+        "weights, losses and errors at the times; what is left is Python around both. 'floors':"
         " the whole in units of the products with X that its steps and saved times need, by BLAS."
         " 'same rtol': against the fastest SciPy at that rtol."
     )
@@ -339,11 +357,20 @@ def implicit(method: str, descent: Any, start: Any, end: float, scale: float) ->
     )
 
 
+def options(parser: Any) -> None:
+    parts = ("descent", "10", "100")
+    told = "against descent, and against SciPy with 10 or 100 samples"
+    parser.add_argument("--part", choices=parts, nargs="+", default=parts, help=told)
+
+
 def main() -> None:
-    quick = arguments(__doc__.splitlines()[0]).quick
-    against_descent(range(2 if quick else 7))
-    for n in (10,) if quick else (10, 100):
-        against_scipy(n, 200 if quick else 1000, 0, quick)
+    chosen = arguments(__doc__.splitlines()[0], options)
+    quick = chosen.quick
+    if "descent" in chosen.part:
+        against_descent(range(2 if quick else 7))
+    for n in (10, 100):
+        if str(n) in chosen.part and (n == 10 or not quick):
+            against_scipy(n, 200 if quick else 1000, 0, quick)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ depend on what they show.
 
 from __future__ import annotations
 
-from timing import advancing, arguments, best_of, table
+from timing import advancing, arguments, best_of, missing, table
 
 IMAGES, BATCH, EPOCHS = 4096, 256, 2
 WIDTHS, LANES = (500, 2000), (1, 4)
@@ -44,11 +44,10 @@ def main() -> None:
     from biasflow.images.classifier_training import Arrays, EpochSchedule, Run
     from biasflow.images.classifiers import WideNetwork
 
-    try:
-        import torch
-    except ImportError:
-        print("PyTorch is not installed: pip install 'biasflow[torch]'")
+    if missing("torch", "The comparison with PyTorch"):
         return
+    import torch
+
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
     x, y = rng.random((IMAGES, 784), np.float32), rng.integers(10, size=IMAGES)

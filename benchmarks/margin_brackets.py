@@ -11,6 +11,9 @@ import time
 
 from timing import arguments, table
 
+TABLES = ("margins", "norms", "distances")
+DIMS, QUICK_DIMS = (2, 3, 4, 5, 6, 8, 15, 30), (3, 5)
+
 
 def standardised(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
@@ -27,17 +30,22 @@ def problems(n, d):
     yield "noise", standardised(rng.standard_normal((n, d))), rng.choice([-1.0, 1.0], n)
 
 
-def margin_table(quick, seconds):
+def margin_table(quick, seconds, dims):
     import numpy as np
 
     import biasflow as bf
 
-    rows = []
-    parity = np.array(list(itertools.product([-1.0, 1.0], repeat=4)))
-    cases = [("parity", 16, 4, parity, parity.prod(axis=1))]
-    for d in (3, 5) if quick else (3, 4, 5, 6, 8, 15, 30):
+    rows, cases = [], []
+    if 4 in dims:
+        parity = np.array(list(itertools.product([-1.0, 1.0], repeat=4)))
+        cases = [("parity", 16, 4, parity, parity.prod(axis=1))]
+    for d in dims:
+        if quick and d not in QUICK_DIMS:
+            continue
         n = 40 if quick else 100
         cases += [(name, n, d, X, y) for name, X, y in problems(n, d)]
+    if not cases:
+        return
     for name, n, d, X, y in cases:
         began = time.monotonic()
         gap = 1e-6 if name == "parity" else 1e-3
@@ -88,11 +96,21 @@ def distance_table(quick):
     table("Distances between classes after projection: upper/lower", columns, rows, "")
 
 
+def options(parser) -> None:
+    parser.add_argument("--table", choices=TABLES, nargs="+", default=TABLES, help="which tables")
+    parser.add_argument("--dims", type=int, nargs="+", default=DIMS, help="dimensions of margins")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each bracket")
+
+
 def main() -> None:
-    quick = arguments(__doc__.splitlines()[0]).quick
-    margin_table(quick, 5.0 if quick else 60.0)
-    norm_table(quick, 5.0 if quick else 60.0)
-    distance_table(quick)
+    chosen = arguments(__doc__.splitlines()[0], options)
+    quick, seconds = chosen.quick, 5.0 if chosen.quick else chosen.seconds
+    if "margins" in chosen.table:
+        margin_table(quick, seconds, chosen.dims)
+    if "norms" in chosen.table:
+        norm_table(quick, seconds)
+    if "distances" in chosen.table:
+        distance_table(quick)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 d, the norm and the start.
 
 ReLU networks on clusters (k = 4), exponential loss in C's clock, rtol 1e-3. Seconds omit the run
-that estimates the error.
+that estimates the error. Below: the slope of seconds in logarithms, by least squares over the grid,
+with its standard error.
 """
 
 from __future__ import annotations
 
-from timing import arguments, best_of, table
+from timing import arguments, best_of, exponent, table
 
 BASE = {"m": 100, "n": 40, "d": 2, "log_norm": 30, "decades": 0}
 GRIDS = {
@@ -30,12 +31,15 @@ def main() -> None:
         return bf.gradient_flow(model, data, bf.SmoothMargin(), start, rtol=1e-3, log_norm=log_norm)
 
     run(**{**BASE, "m": 20, "n": 10, "log_norm": 5})
-    rows = []
+    rows, laws = [], []
     for name, values in GRIDS.items():
-        for value in values[:2] if quick else values:
+        grid, spent, counts = values[:2] if quick else values, [], []
+        for value in grid:
             seconds, flow = best_of(1, lambda s={**BASE, name: value}: run(**s))
             stats = flow.stats
             alone = seconds - stats["error_seconds"]
+            spent.append(alone)
+            counts.append(stats["steps"] + stats["rejected"])
             steps = f"{stats['steps']} + {stats['rejected']}"
             rows.append(
                 [
@@ -47,9 +51,12 @@ def main() -> None:
                     f"{stats['margin_error'][-1]:.0e}",
                 ]
             )
+        if name != "decades":  # those go through zero
+            laws.append([name, exponent(grid, spent), exponent(grid, counts)])
     columns = ["grown", "to", "s", "steps + rejected", "margin", "its error"]
     note = f"The others at {', '.join(f'{k} = {v}' for k, v in BASE.items())}, σ = 10^(−decades)."
     table("Growth of the margin flow", columns, rows, note)
+    table("Exponents of growth", ["in", "of seconds", "of steps"], laws)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 
-from timing import arguments, best_of, table
+from timing import arguments, best_of, missing, table
 
 SCALES = (1.0, 1e-3, 1e-10, 1e-100)
 
@@ -42,6 +42,8 @@ def clarabel(X, y, alpha, form):
 
 def main() -> None:
     quick = arguments(__doc__.splitlines()[0]).quick
+    if missing("cvxpy", "The comparison with Clarabel"):
+        return
     import numpy as np
 
     import biasflow as bf

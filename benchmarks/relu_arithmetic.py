@@ -10,6 +10,9 @@ import numpy as np
 
 EXPONENTIAL = 20
 """Operations counted for an exponential: a polynomial of degree eleven and its scaling."""
+FEW_CHANGES = 10
+"""Changes of gates from which on the time of one can be told: what a march takes to begin is
+shared by them."""
 PASSING = 0.5
 """What a step with events needs besides, in units of a step without: the forces in its middle, the
 response of the others, and the field where it ends."""
@@ -74,7 +77,6 @@ class March:
 def calm_step_seconds(run: Any, runs: int = 10) -> float:
     """Seconds of a step without an event: the longest stretch between two gate changes, again."""
     from biasflow._numerics.deadlines import never
-    from biasflow.flows.relu.event_flow import _per_step
     from biasflow.flows.relu.event_march import march
     from biasflow.flows.relu.march_record import Request
 
@@ -92,7 +94,7 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
         ask = Request(
             float(inside[i]),
             float(end),
-            _per_step(run.rtol),
+            run.per_step,
             float(run.kept.steps[i]),
             -1.0,
             -1.0,
@@ -112,13 +114,16 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
 def against_floor(problem: Any, t1: float, rtol: float, peak: float) -> list[str]:
     """Steps, gate changes, µs for each, their floor at this many operations a second, and the
     ratios to it."""
-    from biasflow.flows.relu.event_flow import run_events
+    from biasflow._numerics.deadlines import never
+    from biasflow.flows.relu.event_runs import Setting, run_events
     from biasflow.flows.relu.geometry import network
 
     net = network(problem)
-    run = run_events(problem, net, t1, rtol, None)
+    residual = problem.model(problem.first_state, problem.data.X) - problem.data.y
+    setting = Setting(problem, net, rtol, residual)
+    run = run_events(setting, net, t1, None, never())
     with March() as clock:
-        run_events(problem, net, t1, rtol, np.array([t1]))
+        run_events(setting, net, t1, np.array([t1]), never())
     calm, (m, G), r = calm_step_seconds(run), net.gates.shape, net.start.shape[1] - 2
     changes = len(run.rows) - int(run.counts["early_events"])
     each = max(clock.seconds - clock.steps * calm, 0.0) / max(changes, 1)
@@ -131,7 +136,7 @@ def against_floor(problem: Any, t1: float, rtol: float, peak: float) -> list[str
     cells = [str(clock.steps), str(changes)]
     for seconds, floor in zip((calm, each), floors, strict=True):
         cells += [f"{1e6 * seconds:.1f}", f"{1e6 * floor:.2f}", f"{seconds / floor:.1f}x"]
-    return cells
+    return cells if changes >= FEW_CHANGES else [*cells[:-3], "-", "-", "-"]
 
 
 FLOOR_COLUMNS = ["steps", "changes", "µs a step", "floor", "ratio", "µs a change", "floor", "ratio"]

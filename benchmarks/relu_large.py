@@ -1,25 +1,27 @@
 """Large two-layer flows, what surrounds the kernels of small ones, and many of these in one call.
 
 First: wide networks and many samples, from a start of scale 1e-2 on Gaussian inputs with a teacher
-of five neurons, rtol 1e-3, to t = 3 or as far as `--seconds` allow: seconds, gate changes,
-microseconds for each, and the peak of memory beside what was there before, in units of one
-(samples × neurons) array of floats; and the slopes of the microseconds in logarithms. Then, at rtol
-1e-4 and error estimate included: milliseconds of a call inside its kernels, and outside, where
-arguments are read and the trajectory is made, for B/fig3 at 40 times and for a small network (m =
-20, n = 4, d = 5) until converged; the flows from 1000 starts of that network, by `starts=` and by a
-loop in Python, which share every kernel; and the bound on their ratio, cores × (inside + outside) /
-inside.
+of five neurons, rtol 1e-3, to t = 3 or as far as `--seconds` allow: processor seconds of one
+thread, gate changes, microseconds for each, and the peak of memory beside what was there before, in
+units of one (samples × neurons) array of floats; and the slopes of the microseconds in logarithms.
+Then, at rtol 1e-4 and error estimate included: milliseconds of a call in each of its kernels (the
+march, the early phase and its states, saved weights and their errors), and outside, where arguments
+are read and the trajectory is made, for B/fig3 and B/fig4 at 40 times and for a small network (m =
+20, n = 4, d = 5) until converged; the flows from 1000 starts of that network, by
+`starts=` and by a loop in Python, which share every kernel; and the bound on their ratio, cores ×
+(inside + outside) / inside.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
 import time
 
-from timing import exponent, table
+from timing import THREAD_SETTINGS, exponent, table
 
 WIDE = tuple((m, 100, 10) for m in (1000, 3000, 10_000))
 LONG = tuple((50, n, 20) for n in (500, 1500, 5000))
@@ -46,20 +48,20 @@ def one(m, n, d, seconds):
     import biasflow as bf
 
     bf.gradient_flow(problem_of(5, 4, d), rtol=1e-3)
-    problem, before, begin = problem_of(m, n, d), peak(), time.perf_counter()
+    problem, before, begin = problem_of(m, n, d), peak(), time.process_time()
     try:
         flow = bf.gradient_flow(problem, t1=3.0, rtol=1e-3, time_s=seconds)
     except bf.errors.ConvergenceError as error:
         flow = error.partial
-    wall, events = time.perf_counter() - begin, flow.stats["events"]
+    spent, events = time.process_time() - begin, flow.stats["events"]
     print(
         m,
         n,
         d,
         f"{flow.times[-1]:.2f}",
-        f"{wall:.1f}",
+        f"{spent:.1f}",
         events,
-        f"{1e6 * wall / max(events, 1):.0f}",
+        f"{1e6 * spent / max(events, 1):.0f}",
         f"{(peak() - before) / (8 * m * n):.0f}",
     )
 
@@ -74,55 +76,70 @@ def small_network():
     return model, data, bf.SquareLoss("half-mean")
 
 
+KERNELS = ("march", "align", "states_at", "unfold", "compare")
+
+
 def around(problem, calls, **asked):
-    """Processor milliseconds of a warm call inside its kernels and outside, of the call that spent
-    the least outside."""
+    """Processor milliseconds of a warm call in each of its kernels, and outside, of the call that
+    spent the least outside."""
     import biasflow as bf
     from biasflow.flows.relu import event_runs, implicit_tail, saved_weights
 
-    inside, kernels = [0.0], ("march", "align", "states_at", "unfold", "compare")
+    inside = dict.fromkeys(KERNELS, 0.0)
     places = [
         (module, name, getattr(module, name))
         for module in (event_runs, implicit_tail, saved_weights)
-        for name in kernels
+        for name in KERNELS
         if hasattr(module, name)
     ]
 
-    def timed(kernel):
+    def timed(name, kernel):
         def call(*arguments):
             begin = time.thread_time()
             found = kernel(*arguments)
-            inside[0] += time.thread_time() - begin
+            inside[name] += time.thread_time() - begin
             return found
 
         return call
 
     bf.gradient_flow(problem, rtol=1e-4, **asked)
     for module, name, kernel in places:
-        setattr(module, name, timed(kernel))
-    least = (float("inf"), 0.0)
+        setattr(module, name, timed(name, kernel))
+    least = (float("inf"), [])
     for _ in range(calls):
-        inside[0], begin = 0.0, time.thread_time()
+        inside.update(dict.fromkeys(KERNELS, 0.0))
+        begin = time.thread_time()
         bf.gradient_flow(problem, rtol=1e-4, **asked)
-        least = min(least, (time.thread_time() - begin - inside[0], inside[0]))
+        whole, parts = time.thread_time() - begin, list(inside.values())
+        least = min(least, (whole - sum(parts), parts))
     for module, name, kernel in places:
         setattr(module, name, kernel)
-    return 1e3 * least[1], 1e3 * least[0]
+    return [1e3 * part for part in least[1]], 1e3 * least[0]
 
 
 def surroundings(calls):
-    """Rows of milliseconds inside and outside the kernels; the last is the small network's."""
+    """Rows of milliseconds in each kernel and outside; the last is the small network's."""
     import numpy as np
 
     import biasflow as bf
 
-    data, wide = bf.data.two_points(), bf.TwoLayer(60, 2)
-    figure = bf.Problem(wide, data, bf.SquareLoss("half-mean"), scale=1e-6 / 60**0.5)
+    loss, wide = bf.SquareLoss("half-mean"), bf.TwoLayer(60, 2)
+    figures = [
+        ("B/fig3", bf.data.two_points(), 1e-6, 30.0, calls),
+        ("B/fig4", bf.data.five_points(), 1e-4, 600.0, 1 + calls // 10),
+    ]
     model, *rest = small_network()
     return [
-        ("B/fig3, 40 times", *around(figure, calls, times=np.linspace(0.75, 30, 40))),
-        ("m = 20, converged", *around(bf.Problem(model, *rest, scale=1e-2), calls)),
-    ]
+        (
+            f"{name}, 40 times",
+            *around(
+                bf.Problem(wide, data, loss, scale=scale / 60**0.5),
+                count,
+                times=np.linspace(end / 40, end, 40),
+            ),
+        )
+        for name, data, scale, end, count in figures
+    ] + [("m = 20, converged", *around(bf.Problem(model, *rest, scale=1e-2), calls))]
 
 
 def starts(count):
@@ -142,20 +159,20 @@ def starts(count):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, 50 starts")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each large flow")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for each large flow")
     parser.add_argument(FLAG, nargs=3, type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:
         one(*chosen.one, chosen.seconds)
         return
-    rows, laws = [], []
+    rows, laws, alone = [], [], {**os.environ, **dict.fromkeys(THREAD_SETTINGS, "1")}
     for name, sizes in (("m", WIDE), ("n", LONG)):
         grid = sizes[:2] if chosen.quick else sizes
         for size in grid:
             command = [sys.executable, __file__, FLAG, *map(str, size)]
             command += ["--seconds", str(chosen.seconds)]
-            told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            rows.append(told.split())
+            told = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)
+            rows.append(told.stdout.split())
         grown = [size["mn".index(name)] for size in grid]
         laws.append(f"{name}^({exponent(grown, [float(row[6]) for row in rows[-len(grid) :]])})")
     columns = ["m", "n", "d", "t reached", "s", "gate changes", "µs each", "peak / 8mn bytes"]
@@ -165,11 +182,15 @@ def main() -> None:
 
     measured = surroundings(20 if chosen.quick else 200)
     table(
-        "A small flow, error estimate included",
-        ["", "ms in kernels", "ms outside"],
-        [[name, f"{inside:.2f}", f"{outside:.2f}"] for name, inside, outside in measured],
+        "Milliseconds of a small flow in its kernels, error estimate included",
+        ["", *KERNELS, "outside"],
+        [
+            [name, *(f"{part:.2f}" for part in (*parts, outside))]
+            for name, parts, outside in measured
+        ],
     )
-    count, (_, inside, outside) = 50 if chosen.quick else 1000, measured[-1]
+    count, (_, parts, outside) = 50 if chosen.quick else 1000, measured[-1]
+    inside = sum(parts)
     loop, together = starts(count)
     table(
         f"{count} starts of a small network on {available_cores()} cores",

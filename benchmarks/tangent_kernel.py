@@ -13,7 +13,7 @@ import subprocess
 import sys
 from typing import Any
 
-from timing import arguments, best_of, table
+from timing import arguments, best_of, missing, table
 
 DIM = 784
 PEER_INPUTS = 200
@@ -106,10 +106,13 @@ def row(name: str, width: int, n: int) -> None:
 
 
 def main(quick: bool) -> None:
-    rows = []
+    rows, large = [], []
+    methods = dict(METHODS)
+    if missing("torch", "PyTorch's Jacobian"):
+        del methods["PyTorch Jacobian"]
     for width in (50, 200) if quick else (50, 200, 1000):
         base = measured("biasflow", width, PEER_INPUTS)
-        for name in METHODS:
+        for name in methods:
             found = base if name == "biasflow" else measured(name, width, PEER_INPUTS)
             jacobian = 8 * PEER_INPUTS * width * (DIM + 1) / 2**20
             ratios = [f"{found[key] / base[key]:.1f}x" for key in ("s", "MB")]
@@ -132,7 +135,6 @@ def main(quick: bool) -> None:
         columns,
         rows,
     )
-    large = []
     for width, n in ((1000, 500),) if quick else ((1000, 1000), (5000, 1000), (5000, 2000)):
         found = measured("biasflow", width, n)
         jacobian = 8 * n * width * (DIM + 1) / 2**20

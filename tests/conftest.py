@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 EVERY = tuple(warm_kernels.FAMILIES)
 NEEDS: dict[str, tuple[str, ...]] = {
     "diagnostics": ("relu", "f1"),
+    "docs": EVERY,
     "experiments": EVERY,
     "explore": EVERY,
     "flows": ("relu", "margin", "dual"),
@@ -34,7 +35,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "test_threads.py": ("relu", "dual"),
 }
 """The kernels that a folder or file of tests is likely to use; the others need none."""
-LONE = ("cli", "golden", "test_gallery.py")
+LONE = ("cli", "docs", "golden", "test_gallery.py")
 """Tests that share nothing: whichever worker is free takes the next."""
 
 

@@ -37,7 +37,7 @@ def lines() -> list[str]:
     rooms = {name: getattr(bf, name) for name in bf.__all__ if inspect.ismodule(getattr(bf, name))}
     found = {}
     for room, module in rooms.items():
-        for name in _public(module):
+        for name in public_names(module):
             found[f"{room}.{name}"] = getattr(module, name)
     written = [line for path, value in found.items() for line in _of(path, value)]
     homes = {id(value): path for path, value in found.items()}
@@ -49,7 +49,7 @@ def lines() -> list[str]:
     return sorted(written)
 
 
-def _public(module: ModuleType) -> list[str]:
+def public_names(module: ModuleType) -> list[str]:
     named = getattr(module, "__all__", None)
     if named is not None:
         return list(named)
@@ -62,7 +62,7 @@ def _public(module: ModuleType) -> list[str]:
 
 def _of(path: str, value: Any) -> Iterator[str]:
     if inspect.ismodule(value):
-        for name in _public(value):
+        for name in public_names(value):
             yield from _of(f"{path}.{name}", getattr(value, name))
     elif isinstance(value, enum.EnumType):
         for member in value:
@@ -70,11 +70,11 @@ def _of(path: str, value: Any) -> Iterator[str]:
         yield from _members(path, value)
     elif inspect.isclass(value):
         is_error = issubclass(value, BaseException)
-        yield f"{path}({value.__bases__[0].__name__})" if is_error else path + _signature(value)
+        yield f"{path}({value.__bases__[0].__name__})" if is_error else path + signature_of(value)
         if not is_error:
             yield from _members(path, value)
     elif callable(value):
-        yield path + _signature(value)
+        yield path + signature_of(value)
     else:
         yield f"{path}: {type(value).__name__}"
 
@@ -89,12 +89,12 @@ def _members(path: str, owner: type) -> Iterator[str]:
             returns = inspect.signature(getter).return_annotation
             yield f"{path}.{name}: {'' if returns is inspect.Signature.empty else returns}".rstrip()
         elif inspect.isfunction(value):
-            yield f"{path}.{name}{_signature(value)}"
+            yield f"{path}.{name}{signature_of(value)}"
         elif isinstance(value, classmethod | staticmethod):
-            yield f"{path}.{name}{_signature(getattr(owner, name))}"
+            yield f"{path}.{name}{signature_of(getattr(owner, name))}"
 
 
-def _signature(value: Any) -> str:
+def signature_of(value: Any) -> str:
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):

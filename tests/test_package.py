@@ -1,14 +1,19 @@
+import email
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
+import biasflow as bf
+
 ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SCRIPTS = Path(sys.executable).parent
 HEAVY = ("jax", "numba", "cvxpy", "xarray", "matplotlib")
 EXTRAS = ("jax", "equinox", "dask", "distributed", "torch", "cvxpy", "sklearn", "hypothesis")
@@ -56,7 +61,7 @@ def wheel(tmp_path_factory) -> Path:
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
     (source / "docs").mkdir()
     pages = ("docs/errata.md", "docs/sharpness.md")  # which the wheel brings
-    for name in ("pyproject.toml", "README.md", "LICENSE", *pages):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", *pages):
         shutil.copy(ROOT / name, source / name)
     command = [
         sys.executable,
@@ -91,7 +96,37 @@ def test_the_wheel_holds_every_module_and_the_page_of_the_report(wheel):
         | {"biasflow/report/page.html.j2", "biasflow/report/page.css", "biasflow/py.typed"}
         <= held
     )
-    assert not [name for name in held if name.startswith("tests")]
+    assert not [name for name in held if name.startswith(("tests", "docs"))]
+
+
+def test_the_wheel_says_what_it_is(wheel):
+    with zipfile.ZipFile(wheel) as held:
+        names = {Path(name).name: name for name in held.namelist() if ".dist-info/" in name}
+        said = email.message_from_bytes(held.read(names["METADATA"]))
+        commands = held.read(names["entry_points.txt"]).decode()
+    assert said["Name"] == "biasflow" and said["Version"] == bf.__version__
+    assert said["License-Expression"] == "MIT" and {"LICENSE", "NOTICE"} <= set(names)
+    assert said.get_all("License-File") == ["LICENSE", "NOTICE"]
+    assert said["Requires-Python"] == ">=3.11" and said["Author"] == "biasflow contributors"
+    assert said["Description-Content-Type"] == "text/markdown"
+    assert said.get_payload(decode=True).decode().startswith("# biasflow")
+    assert "biasflow = biasflow.cli:main" in commands
+    required = [line for line in said.get_all("Requires-Dist") if "extra ==" not in line]
+    assert len(required) == len(PROJECT["dependencies"])
+
+
+def test_the_source_distribution_brings_what_the_repository_has(tmp_path):
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation"]
+    done = subprocess.run(
+        [*command, "--outdir", str(tmp_path), str(ROOT)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as held:
+        names = {name.partition("/")[2] for name in held.getnames()}
+    wanted = {"src/biasflow/__init__.pyi", "tests/test_package.py", "docs/errata.md", "Makefile"}
+    wanted |= {"LICENSE", "NOTICE", "CITATION.cff", "README.md", "llms.txt", "references.bib"}
+    assert wanted | {"docs/images/sliding_film.gif", "tests/core_set.txt"} <= names
+    assert not [name for name in names if "__pycache__" in name or name.startswith(".venv")]
 
 
 def test_the_wheel_brings_what_explanations_quote(wheel):
@@ -131,11 +166,12 @@ def test_the_wheel_installs_with_its_dependencies_into_a_fresh_environment(wheel
         check=True,
         cwd=tmp_path,
     )
-    done = subprocess.run(
-        [scripts / "biasflow", "list"], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert "claims" in done.stdout
+    for command, words in (("list", "claims"), ("verify W/thm2", "1 holds"), ("doctor", "system")):
+        done = subprocess.run(
+            [scripts / "biasflow", *command.split()], capture_output=True, text=True, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        assert words in done.stdout + done.stderr
 
 
 def lint_imports(folder: Path, package: Path) -> subprocess.CompletedProcess:
@@ -162,6 +198,4 @@ def test_an_upward_import_inside_a_function_is_caught(tmp_path):
 def test_the_version_is_one():
     from importlib.metadata import version
 
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == version(
-        "biasflow"
-    )
+    assert PROJECT["version"] == version("biasflow")

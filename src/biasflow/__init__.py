@@ -13,7 +13,7 @@ import lazy_loader
 
 from ._core.showing import drawn_in
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = ["__version__", *__all__]

@@ -9,30 +9,34 @@ import xarray
 
 import biasflow as bf
 from biasflow.experiments import experiment
-from biasflow.experiments.regimes.image_figures import (
-    VGG_RESULTS,
-    WIDE_RESULTS,
-    at_step,
-    best_step,
-    shipped,
-)
-from biasflow.images import Images, training_points as image_points
+from biasflow.experiments.regimes.image_figures import at_step, best_step, step_at_edge
+from biasflow.experiments.regimes.image_results import VGG_RESULTS, WIDE_RESULTS, shipped
+from biasflow.images import Images, training_points as image_points, wide_trainings
 from biasflow.report.numbers import numbers_of
 from biasflow.sweeps import Store, sweep
 from biasflow.sweeps.grids import Grid
 
 IDS = ("W/fig4e", "W/fig4f", "W/fig6")
+SEARCHED = [
+    ["unbiased", 1.0, [0.5, 0.1]],
+    ["unbiased", 1e9, [0.1, 0.02]],
+    ["as drawn", 1e9, [0.5, 0.1]],
+    ["output layer", 1e9, [0.1]],
+]
 WIDE = {
-    **{
-        "width": 8,
-        "train": 0,
-        "test": 0,
-        "steps": [0.5, 0.1],
-        "seeds": [0, 1],
-        "readout_steps": [0.1],
-        "readout_epochs": 1,
-    },
-    **{"probes": 3, "batch": 16, "epochs": 1, "every": 1, "precision": "float32"},
+    "width": 8,
+    "train": 0,
+    "test": 0,
+    "searched": SEARCHED,
+    "seeds": [0, 1],
+    "readout_epochs": 1,
+    "probes": 3,
+    "batch": 16,
+    "lanes": 2,
+    "epochs": 1,
+    "every": 1,
+    "loss": 1e-5,
+    "precision": "float32",
 }
 VGG = {
     **{
@@ -46,10 +50,7 @@ VGG = {
     },
     **{"loss": 1e-3, "precision": "float32"},
 }
-NOT_REPRODUCED = {
-    "MNIST test error in % for alpha >= 50": "differs",
-    "CIFAR-10 training accuracy in % of the output layer alone": "not comparable",
-}
+NOT_REPRODUCED = {"CIFAR-10 training accuracy in % of the output layer alone": "not comparable"}
 """Numbers of the paper that our runs do not come to; captions say so."""
 
 
@@ -73,8 +74,7 @@ def made_up(monkeypatch):
     monkeypatch.setattr(image_points, "images", images)
     caches = (
         image_points.chosen_images,
-        image_points.wide_arrays,
-        image_points._kernel_errors,
+        wide_trainings.wide_arrays,
         image_points._vgg_arrays,
     )
     for cache in caches:
@@ -109,41 +109,35 @@ def test_shipped_results_carry_their_provenance(name):
 
 def test_what_was_found_on_the_gpu():
     """The statements of the caption, on the shipped numbers, by more than the spread of seeds."""
-    summary = bf.figure("W/fig4e")
+    summary = bf.figure("W/fig4e").sel(data="mnist")
     error = summary["chosen_test_error"]
-    for data in ("mnist", "fashion-mnist"):
-        rich, lazy, unbiased = (
-            error.sel(data=data, start=s, alpha=a)
-            for s, a in (("as drawn", 1), ("as drawn", 50), ("unbiased", 50))
-        )
-        assert rich.max() < unbiased.min() and unbiased.max() < lazy.min()
-        assert summary["kernel_test_error"].sel(data=data).max() < error.sel(data=data).min()
-    assert float(summary["kernel_residual"].max()) < 1e-8
-    mnist = summary.sel(data="mnist", start="as drawn")
-    small, large = (
-        mnist.sel(alpha=chosen) for chosen in (mnist["alpha"] <= 5, mnist["alpha"] >= 50)
+    rich, drawn, unbiased = (
+        error.sel(reading=r, alpha=a)
+        for r, a in (("unbiased", 1), ("as drawn", 50), ("unbiased", 50))
     )
-    assert (small["chosen_step_size"] == summary["step"].max()).all()
-    assert float(large["test_error"].mean("seed").min()) > 0.032
-    readout = mnist["readout_test_error"].mean("seed").fillna(np.inf).argmin("readout_step")
-    assert (mnist["readout_step"][readout] == mnist["readout_step"].max()).mean() > 0.5
-    fitted = (mnist["readout_train_error"].isel(readout_step=readout) == 0).all("seed")
-    assert (fitted == (mnist["alpha"] >= 5)).all()
+    assert rich.max() < unbiased.min() and unbiased.max() < drawn.min()
+    kernels = summary["test_error"].sel(reading=list(wide_trainings.KERNELS)).max()
+    trained = error.sel(reading=[*wide_trainings.TRAINED, "output layer"])
+    assert kernels < trained.min()
+    assert float(summary["residual"].max()) < 1e-8
+    moved = summary["chosen_kernel_distance"].mean("seed")
+    assert moved.sel(reading="unbiased", alpha=50) < 0.1 * moved.sel(reading="unbiased", alpha=1)
+    assert moved.sel(reading="unbiased", alpha=50) < 0.1 * moved.sel(reading="as drawn", alpha=50)
 
 
 def test_reduced_without_data_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("BIASFLOW_DATA", str(tmp_path))
     image_points.chosen_images.cache_clear()
-    image_points.wide_arrays.cache_clear()
+    wide_trainings.wide_arrays.cache_clear()
     with pytest.raises(bf.errors.DataFileError, match="biasflow data fetch mnist"):
         experiment("W/fig4e").point(
-            data="mnist", start="as drawn", alpha=1.0, **{**WIDE, "train": 10}
+            data="mnist", reading="as drawn", alpha=1.0, **{**WIDE, "train": 10}
         )
 
 
 def test_a_small_sweep_trains_resumes_and_draws(made_up, tmp_path):
     figure, store = experiment("W/fig4e"), Store(tmp_path)
-    axes = {"data": ("mnist",), "start": image_points.STARTS, "alpha": (1.0, 50.0)}
+    axes = {"data": ("mnist",), "reading": wide_trainings.READINGS, "alpha": (1.0, 50.0)}
     first = sweep(figure.point, Grid({**axes, "alpha": (1.0,)}, WIDE), store=store)
     told = []
     data = sweep(
@@ -152,18 +146,76 @@ def test_a_small_sweep_trains_resumes_and_draws(made_up, tmp_path):
         store=store,
         progress=lambda done, total, label: told.append((done, total)),
     )
-    assert told[0][0] >= 2 and told[-1] == (4, 4)  # two points were there
+    assert told[0][0] >= 5 and told[-1] == (10, 10)  # five points were there
     xarray.testing.assert_equal(data.sel(alpha=[1.0]), first)
-    assert (
-        np.isnan(data["readout_test_error"].sel(start="unbiased")).all()
-        and data["readout_test_error"].sel(start="as drawn").notnull().all()
-    )
-    assert data["gradient_distance"].notnull().all() and (data["epochs_used"] == 1).all()
-    assert (data["kernel_test_error"].sel(start="as drawn") <= 1).all()
+    assert data.attrs["dtype"] == "float32, products in training float32"
+    tried = data["epochs_used"].notnull().any("seed").sel(data="mnist")
+    assert data["step"].values.tolist() == [0.5, 0.1, 0.02]
+    assert tried.sel(reading="unbiased").values.tolist() == [
+        [True, True, False],
+        [False, True, True],
+    ]
+    trained = data.sel(reading=list(wide_trainings.TRAINED))
+    assert trained["gradient_distance"].notnull().sum() == trained["epochs_used"].notnull().sum()
+    kernel = data["test_error"].sel(reading="tangent kernel")
+    assert int(kernel.notnull().sum()) == 1 and float(kernel.max()) <= 1
     drawn = figure.draw(
         figure.summarise(data.assign_attrs(settings=json.dumps({**WIDE, "train": 48})))
     )
     assert "REDUCED" in drawn.get_supxlabel()
+
+
+def test_one_command_makes_the_shipped_file_and_goes_on(made_up, tmp_path, monkeypatch, capsys):
+    """Cut off by its time limit it leaves finished points in the file and the others in
+    checkpoints; called again it ends with the numbers of a sweep."""
+    from biasflow.cli.ship_command import ship_figure
+    from biasflow.experiments.regimes import image_shipping
+    from biasflow.experiments.regimes.image_results import read_results
+
+    monkeypatch.setenv("BIASFLOW_CACHE", str(tmp_path / "store"))
+    settings = {**WIDE, "epochs": 3}
+    axes = {"data": ["mnist"], "reading": list(wide_trainings.READINGS), "alpha": [1.0, 50.0]}
+    changed = [f"{name}={json.dumps(value)}" for name, value in {**settings, **axes}.items()]
+    held, ticks = image_shipping.Clock.is_over, []
+
+    def soon(clock, left):
+        ticks.append(left)
+        return held(clock, left) or len(ticks) == 5
+
+    monkeypatch.setattr(image_shipping.Clock, "is_over", soon)
+    ship_figure("W/fig4e", "paper", tmp_path, None, changed)
+    cut_off = read_results((tmp_path / image_shipping.FILE).read_bytes())
+    missing = json.loads(cut_off.attrs["run_missing"])
+    assert missing and ["mnist", "output layer", 1.0] not in missing
+    assert list((tmp_path / "store").rglob("checkpoint.json"))
+    ship_figure("W/fig4e", "paper", tmp_path, None, changed)
+    whole = read_results((tmp_path / image_shipping.FILE).read_bytes())
+    assert json.loads(whole.attrs["run_missing"]) == []
+    assert not list((tmp_path / "store").rglob("checkpoint.json"))
+    assert {"run_device", "run_versions", "run_seconds", "run_dtype"} <= set(whole.attrs)
+    assert "points are in the store" in capsys.readouterr().out
+    swept = sweep(experiment("W/fig4e").point, Grid(axes, settings))
+    for name in ("test_error", "train_loss", "epochs_used"):
+        assert whole[name].values == pytest.approx(swept[name].values, rel=1e-4, nan_ok=True)
+    summary = experiment("W/fig4e").summarise(whole)
+    assert experiment("W/fig4e").draw(summary).axes
+
+
+@pytest.mark.parametrize(
+    "id, preset, changed, sentence",
+    [
+        ("W/fig4f", "paper", [], "has no shipped results; W/fig4e has"),
+        ("W/fig4e", "quick", [], "draws what is shipped"),
+        ("W/fig4e", "paper", ["units=3"], "expected NAME=VALUE with one of data, reading"),
+        ("W/fig4e", "paper", ["width=many"], "width: expected JSON"),
+        ("W/fig4e", "paper", ["alpha=1.0"], "an axis is a list"),
+    ],
+)
+def test_what_cannot_be_shipped(id, preset, changed, sentence, tmp_path):
+    from biasflow.cli.ship_command import ship_figure
+
+    with pytest.raises(bf.errors.InputError, match=sentence):
+        ship_figure(id, preset, tmp_path, None, changed)
 
 
 def test_a_small_vgg_sweep_draws_both_figures(made_up):
@@ -179,14 +231,16 @@ def test_a_small_vgg_sweep_draws_both_figures(made_up):
 
 
 def test_diverged_runs_are_marked_and_left_out(made_up):
-    point = image_points.wide_point(
-        data="mnist", start="as drawn", alpha=1.0, **{**WIDE, "steps": [0.1, 1e30]}
+    searched = [["as drawn", 1e9, [0.1, 1e30]]]
+    point = wide_trainings.wide_point(
+        data="mnist", reading="as drawn", alpha=1.0, **{**WIDE, "searched": searched}
     )
     assert (
-        point["diverged"].values.tolist() == [[0, 0], [1, 1]]
-        and np.isnan(point["gradient_distance"].values[1]).all()
+        point["diverged"].values.tolist() == [[1, 1], [0, 0]]
+        and np.isnan(point["gradient_distance"].values[0]).all()
     )
-    assert int(best_step(point, "test_error")) == 0
+    index = best_step(point, "test_error")
+    assert int(index) == 1 and bool(step_at_edge(point, index))
 
 
 def test_the_step_is_chosen_among_runs_that_fit():
@@ -219,8 +273,8 @@ def test_the_step_is_chosen_among_runs_that_fit():
 
 
 def test_bad_settings():
-    with pytest.raises(bf.errors.InputError, match="start"):
-        image_points.wide_point(data="mnist", start="centred", alpha=1.0, **WIDE)
+    with pytest.raises(bf.errors.InputError, match="reading"):
+        wide_trainings.wide_point(data="mnist", reading="centred", alpha=1.0, **WIDE)
     with pytest.raises(bf.errors.InputError, match="rule"):
         image_points.vgg_point(alpha=1.0, rule="fast", seed=0, **VGG)
     with pytest.raises(bf.errors.InputError, match="every: 2 does not divide"):

@@ -3,7 +3,9 @@ else."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+from concurrent.futures import CancelledError
 
 import pytest
 from starlette import testclient
@@ -54,6 +56,16 @@ def stranger(launch):
 def client(launch, stranger):
     stranger.get(f"/?token={launch.token}")
     return stranger
+
+
+@contextlib.contextmanager
+def opened(client):
+    """An open page. The client of tests ends what still says goodbye, and calls it cancelled."""
+    with (
+        contextlib.suppress(CancelledError),
+        client.websocket_connect(f"ws://{HOST}/page", headers=ORIGIN) as socket,
+    ):
+        yield socket
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(launch, stranger):
@@ -135,7 +147,7 @@ def test_the_page_has_no_inline_code_and_no_outside_resources(client):
 
 
 def test_a_page_asks_and_hears(client, launch):
-    with client.websocket_connect(f"ws://{HOST}/page", headers=ORIGIN) as socket:
+    with opened(client) as socket:
         hello = socket.receive_json()
         assert hello["kind"] == "hello" and hello["scenes"][0]["name"] == "line"
         socket.send_text(json.dumps({"kind": "ask", "id": 7, "scene": "sparse", "state": {}}))
@@ -157,7 +169,7 @@ def test_a_page_asks_and_hears(client, launch):
 
 
 def test_bytes_close_the_page_and_the_server_lives(client):
-    with client.websocket_connect(f"ws://{HOST}/page", headers=ORIGIN) as socket:
+    with opened(client) as socket:
         socket.receive_json()
         socket.send_bytes(b"\x80\x04pickle")
         with pytest.raises(WebSocketDisconnect):
@@ -167,9 +179,6 @@ def test_bytes_close_the_page_and_the_server_lives(client):
 
 def test_pages_are_counted(client, launch):
     launch.pages.update(range(MOST_PAGES))
-    with (
-        client.websocket_connect(f"ws://{HOST}/page", headers=ORIGIN) as socket,
-        pytest.raises(WebSocketDisconnect) as caught,
-    ):
+    with opened(client) as socket, pytest.raises(WebSocketDisconnect) as caught:
         socket.receive_json()
     assert caught.value.code == 4429

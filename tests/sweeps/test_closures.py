@@ -102,3 +102,18 @@ def test_a_change_of_one_module_changes_the_versions_above_it_alone(monkeypatch)
     after = {id: versions.code_version.__wrapped__(*some) for id, some in roots.items()}
     assert after["R/fig1"] == before["R/fig1"] and after["W/fig1"] != before["W/fig1"]
     assert versions.code_version.__wrapped__() != whole
+
+
+def test_trees_are_remembered_where_there_is_no_store_too(monkeypatch, tmp_path):
+    """A first sweep of two points waited for hundreds of trees, in every process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BIASFLOW_CACHE", raising=False)
+    monkeypatch.setattr(closures.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "own")
+    module = "biasflow.limits.norms"
+    monkeypatch.setitem(closures._fresh, closures._address(module), closures._source(module))
+    closures._remember()
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]  # no store begins by itself
+    known = closures._memory.__wrapped__()
+    assert known[closures._address(module)] == closures._source(module)
+    (tmp_path / ".biasflow").mkdir()
+    assert closures._memory_folder().name == ".biasflow"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from .trees import leaves
 
 LONGEST = 100
 """Characters of a model, a loss or a line, before it is cut."""
+LONGEST_FIELD = 60
+"""Of what is in a field of a record."""
 WRITTEN_OUT = 8
 """Numbers that parameters show one by one; of more they say shapes and norms."""
 
@@ -65,6 +68,35 @@ def brief(value: Any) -> str:
     with np.printoptions(threshold=WRITTEN_OUT, edgeitems=1, precision=4):
         text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def record_line(record: Any) -> str:
+    """A record on one line: its fields, numbers to six digits, arrays by their shapes."""
+    if isinstance(record, tuple):
+        fields: tuple[str, ...] = type(record)._fields  # type: ignore[attr-defined]
+    else:
+        fields = tuple(field.name for field in dataclasses.fields(record) if field.repr)
+    shown = [
+        f"{name} {_in_line(getattr(record, name))}" for name in fields if not name.startswith("_")
+    ]
+    return f"{type(record).__name__}({', '.join(shown)})"
+
+
+def _in_line(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray):
+        if value.ndim == 1 and value.size <= WRITTEN_OUT:
+            return np.array2string(value, precision=4, separator=", ")
+        return str(value.shape)
+    if isinstance(value, tuple) and not hasattr(value, "_fields") and len(value) > WRITTEN_OUT:
+        return f"of {len(value)}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_in_line(one)}" for key, one in value.items()) or "{}"
+    if callable(value) and not isinstance(value, type) and not dataclasses.is_dataclass(value):
+        return str(getattr(value, "__qualname__", type(value).__name__))
+    text = brief(value)
+    return text if len(text) <= LONGEST_FIELD else f"{text[: LONGEST_FIELD - 1]}…"
 
 
 def shape_of(value: Any) -> str:

@@ -25,7 +25,8 @@ def panels(
     """A figure with panels side by side, lettered; further rows have the same letters, or run
     on."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from .shown_figures import ShownFigure
 
     with rc_context(
         {
@@ -35,7 +36,7 @@ def panels(
             "grid.alpha": 0.25,
         }
     ):
-        figure = Figure(figsize=(width * count, height * rows), layout="constrained")
+        figure = ShownFigure(figsize=(width * count, height * rows), layout="constrained")
         axes = list(np.ravel(figure.subplots(rows, count)))
     letters = "abcdefgh" if run_on else "abcdefgh"[:count] * rows
     for letter, axis in zip(letters, axes, strict=False):

@@ -22,7 +22,29 @@ from .trees import grown, leaf_map
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(Shown):
-    """Inputs X (n, d) with labels y (n,); `truth` is the planted predictor, where there is one."""
+    """Inputs with labels, checked when it is made.
+
+    Where a function takes a data set, (X, y) will do.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    name : str
+        What it is called in tables and pictures.
+    truth : array of shape (d,), optional
+        The planted predictor, where there is one.
+
+    Raises
+    ------
+    InputError
+        Of entries that are not finite numbers, or shapes that do not fit; it says which.
+
+    Examples
+    --------
+    >>> bf.Dataset([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], [1.0, -1.0, 1.0], name="three points")
+    Dataset(three points, n = 3, d = 2)
+    """
 
     X: Array
     y: Array
@@ -111,12 +133,39 @@ LossT = TypeVar("LossT", bound=LossLike)
 class Problem(Shown, Generic[ModelT, LossT]):
     """What a gradient flow needs: model, data, loss and start.
 
-    data: a `Dataset`, or inputs and labels as (X, y).
-    start: parameters; or none, and the model draws its own, `model.init`, at `scale` or
-    e^{log_scale}, by `key`. The flow starts at e^{log_scale}·start. Where floats hold that, it is
-    written into start and log_scale is zero afterwards; below their range both stay as they were
-    given, which `TwoLayer` networks can do: log_scale is then a number, or one for each neuron.
-    params0: the word of 0.1 for start.
+    The flow starts at e^{log_scale}·start. Where floats hold that, it is written into start and
+    log_scale is zero afterwards; below their range both stay as they were given, which `TwoLayer`
+    networks can do: log_scale is then a number, or one for each neuron.
+
+    Parameters
+    ----------
+    model : Model
+    data : Dataset
+        Or inputs and labels as (X, y).
+    loss : Loss
+    start : parameters, optional
+        Where none are given the model draws its own, `model.init`, at `scale` or e^{log_scale}, by
+        `key`.
+    log_scale : float or array of shape (m,)
+        Logarithm of what the start is multiplied by.
+    scale : float, optional
+        The same, not as a logarithm.
+    key : int
+        Of the start that is drawn.
+    params0 : parameters, optional
+        The word of 0.1 for start.
+
+    Raises
+    ------
+    InputError
+        Where model, data, loss and start do not fit together; it says which.
+
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=8, d=24, sparsity=2, key=2)
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=1e-3)
+    >>> problem.start.plus.shape, problem.start.plus[0].item()
+    ((24,), 0.001)
     """
 
     model: ModelT
@@ -205,7 +254,23 @@ def _is_zero(log_scale: Any) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MirrorProblem(Shown):
-    """Mirror flow d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀ (None: where ∇φ vanishes)."""
+    """Mirror flow d/dt ∇φ(β) = −Xᵀ(Xβ − y) from β₀.
+
+    Parameters
+    ----------
+    potential : Potential
+        φ.
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    beta0 : array of shape (d,), optional
+        β₀; None: where ∇φ vanishes.
+
+    Examples
+    --------
+    >>> problem = bf.MirrorProblem(bf.potentials.Hypentropy(1e-3), [[1.0, 2.0, 3.0]], [6.0])
+    >>> bf.limit(problem).value.round(3)
+    array([0.008, 0.122, 1.916])
+    """
 
     potential: Any
     X: Array

@@ -30,7 +30,13 @@ State = TypeVar("State")
 
 
 class Result(enum.Enum):
-    """Why a flow or a solver stopped, in words."""
+    """Why a flow or a solver stopped, in words.
+
+    Examples
+    --------
+    >>> bf.Result.CONVERGED.value, bf.Result.CONVERGED.success
+    ('converged: the loss fell below its threshold', True)
+    """
 
     CONVERGED = "converged: the loss fell below its threshold"
     STATIONARY = "stationary without interpolating: the gradient vanishes here, to rounding"
@@ -103,13 +109,26 @@ class Certificate(Enclosure):
     """How good a limit is: bounds on the optimum, constraint violation, and what kind of proof it
     is.
 
-    primal, dual: for minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual. lower and
-    upper are the same two in their order.
-    residual: ‖constraint violation‖_∞/‖y‖_∞, whatever the units of the labels; ‖constraint
-    violation‖_∞ where these are all zero.
-    kind: 'exact', 'closed-form', 'bound' or 'heuristic'.
-    membership: distance of ∇φ(β) − ∇φ(β₀) from Im Xᵀ relative to max(1, ‖∇φ‖_∞), where that is part
-    of the proof.
+    Parameters
+    ----------
+    primal, dual : float
+        For minimisation dual ≤ optimum ≤ primal; for margins primal ≤ γ ≤ dual. `lower` and `upper`
+        are the same two in their order.
+    residual : float
+        ‖constraint violation‖_∞/‖y‖_∞, whatever the units of the labels; ‖constraint violation‖_∞
+        where these are all zero.
+    kind : {'exact', 'closed-form', 'bound', 'heuristic'}
+        'exact': the two bounds are one number, up to rounding or the gap asked for; 'bound': they
+        are proven, and further apart; 'heuristic': one of them is not proven.
+    membership : float
+        Distance of ∇φ(β) − ∇φ(β₀) from Im Xᵀ relative to max(1, ‖∇φ‖_∞), where that is part of the
+        proof.
+
+    Examples
+    --------
+    >>> proof = bf.min_norm([[1.0, 2.0, 3.0]], [6.0], norm="l1").certificate
+    >>> print(proof.kind, round(proof.lower, 9), round(proof.upper, 9))
+    exact 2.0 2.0
     """
 
     primal: float
@@ -147,9 +166,30 @@ class Certificate(Enclosure):
 class Limit(Shown, Generic[State]):
     """A point that theory predicts, its objective, and the certificate that it is right.
 
-    source: the theorem, where one was chosen. predictor: how the value predicts at inputs,
-    predictor(value, X), where it is neither a function of inputs itself nor linear in them.
-    `limit(X)` gives the predictions.
+    `limit(X)` gives the predictions at inputs, (n,); `plot()` draws it.
+
+    Parameters
+    ----------
+    value
+        The point: β (d,), parameters of a network, a matrix, or a function of inputs.
+    objective : float
+        What it minimises, or maximises.
+    certificate : Certificate
+    stats : mapping
+        What else is known, and how the search went.
+    source : str
+        The theorem, where one was chosen.
+    predictor : callable, optional
+        How the value predicts at inputs, predictor(value, X), where it is neither a function of
+        inputs itself nor linear in them.
+
+    Examples
+    --------
+    >>> least = bf.min_norm([[1.0, 2.0, 3.0]], [6.0], norm="l2")
+    >>> least(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 7.0]])).round(6)
+    array([6., 9.])
+    >>> print(round(least.objective, 4), least.certificate.kind)
+    1.6036 closed-form
     """
 
     value: State
@@ -199,7 +239,24 @@ class Limit(Shown, Generic[State]):
 class Bracket(Enclosure, Generic[State]):
     """A number that is not the objective of a limit, between two proven bounds.
 
-    value: what shows one of them, with the objective that was computed for it.
+    Parameters
+    ----------
+    lower, upper : float
+        What is proven.
+    kind : str
+        'exact', 'closed-form', 'bound' or 'heuristic', as in a `Certificate`.
+    value
+        What shows one of the two: the vector or frame that was found.
+    objective : float
+        What was computed for it.
+    stats : mapping
+        How the search went.
+
+    Examples
+    --------
+    >>> found = bf.diagnostics.inverse_norm(np.diag([1.0, 2.0, 4.0]), "l2")
+    >>> print(round(found.lower, 6), round(found.upper, 6), found.kind)
+    1.0 1.0 exact
     """
 
     lower: float
@@ -251,22 +308,51 @@ class Trajectory(Shown, Generic[State]):
     """A flow that was integrated, or a path: states at times, loss, error estimate, and why it
     stopped.
 
-    states: the type of the start, with a leading time axis on every leaf.
-    error: an estimate of the sup-norm error of each state, over all its leaves; predictor_error:
-    the same of the predictor that it stands for, `problem.model.effective(state)`: β for diagonal
-    networks, M for factorisations, β again in mirror flows. Both are estimates, no bounds. loss:
-    the loss as the problem defines it.
-    polar: for two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale
-    takes out of float range.
+    `flow(X)` gives the predictions of the last state at inputs, `flow(X, t)` those at a time;
+    `plot()`, `animate(file)` and `to_xarray()` show it.
 
-    What else varies in time, at the times saved, None where the method does not tell: dual, ν of a
-    mirror flow (T, n); margin = min y·f/Σ‖w‖² and log_norm = log Σ‖w‖² (T,) of classifiers, with
-    their errors, and best_margin, the largest so far; sample_weights ∇S (T, n) as the last step saw
-    them, with their error in total variation; smooth_time, the clock of the smooth margin, and
-    log_time, the logarithm of the risk's (T,); log_norms, log‖(a_j, w_j)‖ of ReLU networks (T, m).
-    stats: counts and seconds of the method.
+    Parameters
+    ----------
+    times : array of shape (T,)
+    states
+        The type of the start, with a leading time axis on every leaf; `final` is the last.
+    loss : array of shape (T,)
+        As the problem defines it.
+    error, predictor_error : array of shape (T,)
+        Estimates, no bounds, of the sup-norm error of each state, over all its leaves, and of the
+        predictor that it stands for, `problem.model.effective(state)`: β for diagonal networks, M
+        for factorisations, β again in mirror flows.
+    events : tuple
+        Changes of gates of ReLU networks, jumps of a saddle path.
+    stats : mapping
+        Counts and seconds of the method.
+    result : Result
+        Why it stopped.
+    problem : Problem or MirrorProblem
+    interpolant : callable, optional
+        t -> state, from t = 0 on, whatever times were saved.
+    polar : callable, optional
+        For two-layer networks, t -> (weights of unit neurons, log‖(a_j, w_j)‖), which no scale
+        takes out of float range.
+    dual : array of shape (T, n), optional
+        ν of a mirror flow. This and what follows varies in time, too; None where the method does
+        not tell.
+    margin, log_norm : array of shape (T,), optional
+        min y·f/Σ‖w‖² and log Σ‖w‖² of classifiers, with their errors margin_error and
+        log_norm_error; best_margin is the largest so far.
+    sample_weights : array of shape (T, n), optional
+        ∇S as the last step saw it, with its error in total variation, sample_weights_error.
+    smooth_time, log_time : array of shape (T,), optional
+        The clock of the smooth margin, and the logarithm of the risk's.
+    log_norms : array of shape (T, m), optional
+        log‖(a_j, w_j)‖ of ReLU networks.
 
-    `flow(X)` gives the predictions of the last state at inputs, `flow(X, t)` those at a time.
+    Examples
+    --------
+    >>> X, y = [[1.0, 2.0, 3.0]], [6.0]
+    >>> flow = bf.mirror_flow(bf.potentials.Euclidean(), X, y, t1=1.0, times=[0, 0.1, 1])
+    >>> flow.loss.round(3), flow(np.eye(3)).round(3)
+    (array([18.   ,  1.095,  0.   ]), array([0.429, 0.857, 1.286]))
     """
 
     times: Array

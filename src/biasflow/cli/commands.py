@@ -130,8 +130,39 @@ def figure(
         ),
     ] = None,
     workers: WorkersOption = None,
+    ship: Annotated[
+        bool,
+        typer.Option(
+            "--ship", help="train from the points up, and write the files that travel with biasflow"
+        ),
+    ] = False,
+    ship_to: Annotated[
+        Path | None,
+        typer.Option(help="with --ship: where to, by default where the package has them"),
+    ] = None,
+    time_s: Annotated[
+        float | None,
+        typer.Option(
+            "--time-s", min=1.0, help="with --ship: seconds; what is finished then is written"
+        ),
+    ] = None,
+    changed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="with --ship: a setting or axis of the preset, as JSON",
+        ),
+    ] = None,
 ) -> None:
     """Draw one figure, and compare it with the paper's numbers."""
+    if ship or ship_to or time_s or changed:
+        from .ship_command import ship_figure
+
+        if not ship:
+            raise InputError("--ship-to, --time-s, --set: they are about --ship; give it too")
+        ship_figure(id, preset.value, ship_to, time_s, changed or [])
+        return
     from .. import experiments
     from ..errors import unknown
     from ..report import file_name, make_figure, movie_name

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..sweeps import cache_folder, data_folder, environment
@@ -31,6 +34,7 @@ EXTRAS = (
 
 def diagnosis() -> str:
     sections = (
+        ("system", _system()),
         ("versions", _versions()),
         ("extras", _extras()),
         ("devices", _devices()),
@@ -40,6 +44,31 @@ def diagnosis() -> str:
     return "\n".join(
         f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections
     )
+
+
+def _system() -> Iterator[str]:
+    full = sys.platform == "linux"
+    name = f"{platform.system()} {platform.machine()}"
+    yield f"{name}: " + (
+        "fully supported"
+        if full
+        else "the core set of tests is for it; SUPPORT.md says what that is"
+    )
+    if not full:
+        yield (
+            "no prctl and no affinity: workers of a driver that was killed end by a thread that "
+            "watches it, and every core is counted (--workers says how many to use)"
+        )
+    if not Path("/proc/self/stat").exists():
+        yield (
+            "no /proc: the lock that a killed driver left in a store counts until its process "
+            "number is free, or a minute without a sign"
+        )
+    if find_spec("fcntl") is None:
+        yield (
+            "no fcntl: processes that need the same kernels at once each compile them; `biasflow "
+            "warm` beforehand saves that"
+        )
 
 
 def _versions() -> Iterator[str]:

@@ -17,14 +17,33 @@ def clusters(
     n: int, d: int | None = None, k: int = 3, *, key: int = 0, draw: int = 0, preset: str = "paper"
 ) -> Dataset:
     """k² clusters on a grid of step 3/(3k−1), each on a disk of radius 1/(3k−1), classes at random;
-    other coordinates uniform.
+    other coordinates uniform (C, §6.1).
 
-    X (n, d) lies in [−½, ½]^d; its first two coordinates decide the class. key: the classes of the
-    clusters and the points;
-    draw: other points with the same classes, say for a test set. preset 'paper': as in C, §6.1;
-    points uniform on the disks, each class a fair coin. 'code': the authors' code; the distance to
-    the centre is uniform, ⌊k²/2⌋ clusters are negative, and d counts the bias column, which is not
-    added here, so that X has d − 1 columns. d: two inputs where none is given.
+    Parameters
+    ----------
+    n : int
+    d : int, optional
+        Of the inputs; two where none is given. The first two coordinates decide the class.
+    k : int
+    key : int
+        The classes of the clusters and the points.
+    draw : int
+        Other points with the same classes, say for a test set.
+    preset : {'paper', 'code'}
+        'paper': points uniform on the disks, each class a fair coin. 'code': the authors' code; the
+        distance to the centre is uniform, ⌊k²/2⌋ clusters are negative, and d counts the bias
+        column, which is not added here, so that X has d − 1 columns.
+
+    Returns
+    -------
+    Dataset
+        X (n, d) in [−½, ½]^d, y = ±1 (n,).
+
+    Examples
+    --------
+    >>> data = bf.data.clusters(n=100, d=5, k=3, key=1)
+    >>> data.X.shape, sorted(set(data.y.tolist())), bool(abs(data.X).max() <= 0.5)
+    ((100, 5), [-1.0, 1.0], True)
     """
     n, k, draw = positive_int("n", n), positive_int("k", k), positive_int("draw", draw, least=0)
     key, preset = positive_int("key", key, least=0), one_of("preset", preset, PRESETS)
@@ -47,8 +66,27 @@ def clusters(
 
 @keyword_only("key", "preset")
 def cluster_classes(k: int, *, key: int = 0, preset: str = "paper") -> Array:
-    """The classes ±1 of the k² clusters, (k²,): row by row of the grid, from its lower left
-    corner."""
+    """The classes ±1 of the k² clusters of `clusters`, row by row of the grid, from its lower left
+    corner.
+
+    Parameters
+    ----------
+    k : int
+    key : int
+    preset : {'paper', 'code'}
+        As in `clusters`.
+
+    Returns
+    -------
+    array of shape (k²,)
+
+    Examples
+    --------
+    >>> bf.data.cluster_classes(3, key=0, preset="code").reshape(3, 3)
+    array([[ 1.,  1., -1.],
+           [ 1., -1.,  1.],
+           [ 1., -1., -1.]])
+    """
     rng = np.random.default_rng([positive_int("key", key, least=0), 0])
     count = positive_int("k", k) ** 2
     if one_of("preset", preset, PRESETS) == "code":

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, Index, matrix_shape, positive_int, real_array, vector
+from .._core.facts import record_line
 from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset
 from ..errors import InconsistentError, InputError
@@ -20,6 +21,9 @@ class Entries(NamedTuple):
     cols: Index
     values: Array
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
 
 @keyword_only("key")
 def completion(
@@ -28,7 +32,24 @@ def completion(
     """`observed` random entries of M* = u*v*ᵀ, u* (rows, rank) and v* (cols, rank) with N(0, 1)
     entries (W, Figure 3).
 
-    X holds the indicators of the entries, flattened by rows; `truth` is M*, flattened likewise.
+    Parameters
+    ----------
+    shape : (int, int)
+    rank : int
+    observed : int
+    key : int
+
+    Returns
+    -------
+    Dataset
+        X (observed, rows·cols) holds the indicators of the entries, flattened by rows; `truth` is
+        M*, flattened likewise.
+
+    Examples
+    --------
+    >>> data = bf.data.completion((5, 5), rank=1, observed=12, key=0)
+    >>> print(data.X.shape, np.linalg.matrix_rank(data.truth.reshape(5, 5)))
+    (12, 25) 1
     """
     rows, cols = matrix_shape(shape)
     rank, observed = positive_int("rank", rank), positive_int("observed", observed)
@@ -55,7 +76,27 @@ def from_entries(
     shape: tuple[int, int], rows: ArrayLike, cols: ArrayLike, values: ArrayLike
 ) -> Dataset:
     """Observed entries M[rows, cols] = values as a data set: X holds their indicators, flattened by
-    rows."""
+    rows.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Of M.
+    rows, cols : array of int, shape (n,)
+        Counted from zero.
+    values : array of shape (n,)
+
+    Returns
+    -------
+    Dataset
+        X (n, rows·cols), y (n,).
+
+    Examples
+    --------
+    >>> bf.data.from_entries((2, 2), rows=[0, 1], cols=[0, 1], values=[3.0, 4.0]).X
+    array([[1., 0., 0., 0.],
+           [0., 0., 0., 1.]])
+    """
     rows_, cols_, values_ = read_entries(shape, rows, cols, values)
     places = rows_ * shape[1] + cols_
     X = np.zeros((places.size, shape[0] * shape[1]))
@@ -65,7 +106,32 @@ def from_entries(
 
 @renamed(ds="data")
 def observed_entries(data: Dataset, shape: tuple[int, int]) -> Entries:
-    """The observed entries of a completion problem, from its indicators; repeated ones once."""
+    """The observed entries of a completion problem, from its indicators; repeated ones once.
+
+    Parameters
+    ----------
+    data : Dataset
+        Such as `completion` and `from_entries` make.
+    shape : (int, int)
+        Of the matrix.
+
+    Returns
+    -------
+    Entries
+        rows, cols and values.
+
+    Raises
+    ------
+    InputError
+        Where some row of X is no indicator of one entry.
+
+    Examples
+    --------
+    >>> data = bf.data.from_entries((2, 2), rows=[0, 1], cols=[0, 1], values=[3.0, 4.0])
+    >>> rows, cols, values = bf.data.observed_entries(data, (2, 2))
+    >>> rows, cols, values
+    (array([0, 1]), array([0, 1]), array([3., 4.]))
+    """
     rows, cols = matrix_shape(shape)
     if data.d != rows * cols:
         raise InputError(

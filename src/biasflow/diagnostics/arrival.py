@@ -23,14 +23,23 @@ HYPENTROPIC = ("R/lem3.6, e^{−κ₁t}", "R/lem3.7, 1/(κ₂t + c)", "R/sharp, 
 """Names of the bounds that hold for hypentropies only."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Arrival:
     """When a flow first reached a level.
 
     time ± error is measured (inf: not reached while it was integrated); bounds are upper bounds
     on it by name, from theory alone; phases are those of the whole flow. stiffest_rate: the largest
     eigenvalue of the Hessian at the end of the flow, NaN where it is not known; `steps(h)` counts
-    steps of gradient descent."""
+    steps of gradient descent.
+
+    Examples
+    --------
+    >>> data = bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=0.5)
+    >>> arrival = bf.diagnostics.time_to(bf.gradient_flow(problem), loss=1e-6)
+    >>> print(round(arrival.time, 4), bool(arrival.error < 1e-6))
+    0.1371 True
+    """
 
     quantity: str
     level: float
@@ -65,7 +74,7 @@ class Arrival:
             )
         return math.ceil(self.time / step)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if np.isfinite(self.time):
             lines = [f"{self.quantity} ≤ {self.level:g} at t = {self.time:.6g} ± {self.error:.1g}"]
         else:
@@ -87,9 +96,29 @@ def time_to(
     """When the flow first has a loss, or a Bregman divergence D_φ(β*, β(t)) from its limit, of at
     most the level given.
 
-    The loss is the problem's own. Measured on the flow's dense output, with an error from the
-    flow's own estimate. Bounds: for mirror flows R's equation (3) and R/sharp, and for hypentropies
-    Lemmas 3.6 and 3.7; empty for other flows.
+    Measured on the flow's dense output, with an error from the flow's own estimate.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    loss : float, optional
+        The level of the problem's own loss; or
+    divergence : float, optional
+        that of the divergence.
+
+    Returns
+    -------
+    diagnostics.Arrival
+        `steps(h)` is about as many steps of gradient descent of size h. bounds: for mirror flows
+        R's equation (3) and R/sharp, and for hypentropies Lemmas 3.6 and 3.7; empty for other
+        flows.
+
+    Examples
+    --------
+    >>> flow = bf.mirror_flow(bf.potentials.Euclidean(), [[1.0]], [1.0])
+    >>> arrival = bf.diagnostics.time_to(flow, loss=0.5 * np.exp(-2.0))
+    >>> print(round(arrival.time, 6))
+    1.0
     """
     instance("trajectory", trajectory, Trajectory)
     if (loss is None) == (divergence is None):

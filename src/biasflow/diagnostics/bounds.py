@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array, Mask, instance, positive_float
+from .._core.facts import record_line
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
 from ..errors import InputError, RefusedError
@@ -51,6 +52,9 @@ class ConvergenceBounds:
     start_divergence: float
     dual_norm: float
     speed: float
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def linear(self, t: Any) -> Array:
         """D₀·e^{−κ₁t} (R, Lemma 3.6)."""
@@ -91,9 +95,28 @@ def convergence_bounds(
     """R's global bounds and the sharper ones, for a network or mirror flow whose potential is a
     multiple of a hypentropy.
 
-    trajectory: the flow of the problem, where M = sup‖β(t)‖₁ is read off at the saved times
-    and at the limit; integrated where it is not given, for at most time_s seconds.
     F is ½‖Xβ−y‖² whatever the problem's normalisation; times are the flow's own.
+
+    Parameters
+    ----------
+    problem : Problem or MirrorProblem
+    trajectory : Trajectory, optional
+        The flow of the problem, where M = sup‖β(t)‖₁ is read off at the saved times and at the
+        limit; integrated where it is not given.
+    time_s : float, optional
+        Seconds for that.
+
+    Returns
+    -------
+    diagnostics.ConvergenceBounds
+
+    Examples
+    --------
+    >>> data = bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=0.5)
+    >>> found = bf.diagnostics.convergence_bounds(problem)
+    >>> bool(found.kappa1 <= found.sharp_rate <= found.asymptotic_rate)
+    True
     """
     found = as_mirror(problem)
     factor, inner = hypentropy_of(found.potential)
@@ -149,12 +172,33 @@ class LocalBounds:
     weighted: float
     sublinear: dict[str, float]
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
 
 def local_bounds(
     problem: Problem | MirrorProblem, radius: float | None = None, norms: tuple[str, ...] = ("l2",)
 ) -> LocalBounds:
-    """The constants of R's local theorems at a radius (None: D_φ(β*, β₀), so that they hold from
-    the start)."""
+    """The constants of R's local theorems 2.6 and 2.7 at a radius.
+
+    Parameters
+    ----------
+    problem : Problem or MirrorProblem
+    radius : float, optional
+        None: D_φ(β*, β₀), so that they hold from the start.
+    norms : tuple of {'l2', 'l1', 'linf'}
+
+    Returns
+    -------
+    diagnostics.LocalBounds
+
+    Examples
+    --------
+    >>> problem = bf.MirrorProblem(bf.potentials.Hypentropy(0.1), [[1.0, 2.0, 3.0]], [6.0])
+    >>> near, far = (bf.diagnostics.local_bounds(problem, radius) for radius in (1e-3, None))
+    >>> bool(near.weighted > far.weighted)
+    True
+    """
     found = as_mirror(problem)
     limit = mirror_limit(found.potential, found.X, found.y, found.beta0)
     best, start = found.potential.at(limit.value), found.origin

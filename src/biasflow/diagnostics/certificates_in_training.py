@@ -14,12 +14,29 @@ from ..models import TwoLayer, TwoLayerParams
 
 
 def margin_certificates(trajectory: Trajectory, every: int = 1) -> tuple[MarginCertificate, ...]:
-    """`margin_certificate` of the states of a trained ReLU network, each with the weights ∇S that
-    the training has there.
+    """`limits.margin_certificate` of the states of a trained ReLU network, each with the weights ∇S
+    that the training has there.
 
-    trajectory: of `gradient_flow` or `margin_ascent` on a TwoLayer network whose inputs end in a
-    constant one. every: take each state, each second, …, and the last. direction_slack and
-    sample_slack say which of the two conditions is still open.
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Of `gradient_flow` or `margin_ascent` on a TwoLayer network whose inputs end in a constant
+        one.
+    every : int
+        Take each state, each second, …, and the last.
+
+    Returns
+    -------
+    tuple of limits.MarginCertificate
+        direction_slack and sample_slack say which of the two conditions is still open.
+
+    Examples
+    --------
+    >>> data = bf.data.with_bias(bf.Dataset([[-1.0], [1.0]], [-1.0, 1.0]))
+    >>> run = bf.training.margin_ascent(data, bf.TwoLayer(6, 2).init(1.0, key=0), steps=2000)
+    >>> found = bf.diagnostics.margin_certificates(run, every=1000)
+    >>> bool(found[-1].gap < found[0].gap)
+    True
     """
     instance("trajectory", trajectory, Trajectory)
     problem = trajectory.problem

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, matrix, positive_int, real_array
+from .._core.facts import record_line
 from .._core.trees import leaves
 from .._numerics.double_precision import jax_in_double
 from ..errors import BiasflowError, ConvergenceError, InputError, RefusedError
@@ -68,6 +69,9 @@ class CommutingDefect:
     points: int
     potential: Potential | None
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def commutes(self) -> bool:
         return self.defect <= CONTROLS.zero_below + self.error
@@ -107,12 +111,35 @@ def commuting_defect(
     """Whether the gradient flow of a model is a mirror flow, by the relative Lie-bracket defect of
     its coordinate gradients.
 
-    model: a biasflow model, whose coordinates are those of its effective predictor (predictions on
-    X where X is given), or any callable from parameters (and X, where given) to a vector of
-    predictions: NumPy functions are differentiated by differences, JAX ones exactly. params: an
-    array or a (nested) tuple of arrays. The brackets are taken there and at `points` random points
-    nearby: vanishing at one point alone proves nothing. Cost: p directional derivatives of the p
-    gradients.
+    The brackets are taken at the parameters and at random points nearby: vanishing at one point
+    alone proves nothing. Cost: p directional derivatives of the p gradients.
+
+    Parameters
+    ----------
+    model : Model or callable
+        A biasflow model, whose coordinates are those of its effective predictor (predictions on X
+        where X is given), or any callable from parameters (and X, where given) to a vector of
+        predictions: NumPy functions are differentiated by differences, JAX ones exactly.
+    params
+        An array or a (nested) tuple of arrays.
+    X : array of shape (n, d), optional
+    points : int
+        How many points nearby.
+    key : int
+        Of these.
+
+    Returns
+    -------
+    diagnostics.CommutingDefect
+
+    Examples
+    --------
+    >>> data, loss = (np.eye(4), np.ones(4)), bf.SquareLoss("half")
+    >>> for model in (bf.DiagonalNetwork(2), bf.MatrixFactorisation((2, 2), 4)):
+    ...     start = bf.Problem(model, data, loss, scale=1.0).start
+    ...     print(bf.diagnostics.commuting_defect(model, start).defect < 1e-6)
+    True
+    False
     """
     points, key = positive_int("points", points, least=0), positive_int("key", key, least=0)
     function = _function(model, X)

@@ -66,14 +66,38 @@ def interclass_distance(
     """Δ_r = sup_P min_{y_i ≠ y_j} ‖P(x_i − x_j)‖₂ over projections P of rank r (C, eq. 10): a
     bracket.
 
-    value: an orthonormal frame V (d, r) with P = VVᵀ; objective and lower: its distance. It is
-    found by ascents of the softened minimum over frames from several restarts. upper: the sum of
-    the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the pairs'
-    differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r, solved to a relative
-    `gap`. For d ≤ 4 projections are divided besides, into cells, and for r = 1, d > 2 by the signs
-    of the differences, which closes the bracket to `gap`, or as far as some seconds allow (lines: a
-    quarter of a minute); for d = 2 to rounding. kind: 'exact' where it is closed to 1e-9, as for
-    r = d, else 'bound'. stats: pair (closest after projection), relaxation_gap.
+    The lower end is found by ascents of the softened minimum over frames from several restarts. The
+    upper: the sum of the r largest eigenvalues of Σλ_kδ_kδ_kᵀ bounds Δ_r² for any weights λ on the
+    pairs' differences δ_k; λ comes from the convex relaxation 0 ≤ P ≤ 1, tr P = r. For d ≤ 4
+    projections are divided besides, into cells, and for r = 1, d > 2 by the signs of the
+    differences, which closes the bracket to `gap`, or as far as some seconds allow (lines: a
+    quarter of a minute); for d = 2 to rounding.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+        Labels ±1.
+    rank : int
+        r.
+    restarts : int
+    gap : float
+        Relative, of the relaxation.
+    key : int
+
+    Returns
+    -------
+    Bracket
+        value: an orthonormal frame V (d, r) with P = VVᵀ; objective and lower: its distance. kind:
+        'exact' where it is closed to 1e-9, as for r = d, else 'bound'. stats: pair (closest after
+        projection), relaxation_gap.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 5.0], [1.0, -5.0], [4.0, 5.0]], [1, 1, -1]
+    >>> found = bf.diagnostics.interclass_distance(X, y, rank=1)
+    >>> print(round(found.lower, 4), found.kind, np.abs(found.value[:, 0]).round(3))
+    3.9801 exact [0.995 0.1  ]
     """
     X, rank, restarts = (
         matrix("X", X),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.arguments import Array, instance
+from .._core.facts import record_line
 from .._core.problems import MirrorProblem
 from .._core.results import Result, Trajectory
 
@@ -53,6 +54,9 @@ class Phase:
     loss_start: float
     loss_end: float
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def rate(self) -> float:
         if not (self.loss_start > 0 and self.loss_end > 0 and self.end > self.start):
@@ -75,6 +79,21 @@ def phases(trajectory: Trajectory) -> tuple[Phase, ...]:
     elapsed by its end, while the loss falls four times faster later; a drop is what lies between.
     The plateau at the start is the escape, slow at small initialisation, for the start is next to a
     saddle. Where the loss has a positive infimum, the excess over its last value is read.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+
+    Returns
+    -------
+    tuple of diagnostics.Phase
+
+    Examples
+    --------
+    >>> data = bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=1e-6)
+    >>> [phase.name for phase in bf.diagnostics.phases(bf.gradient_flow(problem))]
+    ['escape', 'final convergence']
     """
     instance("trajectory", trajectory, Trajectory)
     times, loss = loss_curve(trajectory)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import matrix, one_of, positive_float
+from .._core.facts import record_line
 from ..errors import InputError
 
 SPACES = ("F1", "F2")
@@ -31,6 +32,9 @@ class MarginBound:
     supremum: float
     radius: float
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def value(self) -> float:
         return self.complexity + self.union + self.confidence
@@ -50,14 +54,36 @@ def margin_bound(
     radius: float | None = None,
     rademacher: float | None = None,
 ) -> MarginBound:
-    """C, Theorem 22, for a classifier in the unit ball of F1 or F2 (ReLU) with this margin on the n
-    samples X (n, d).
+    """C, Theorem 22, for a classifier in the unit ball of F1 or F2 (ReLU) with this margin on the
+    samples.
 
-    radius: R with ‖x‖ ≤ R almost surely; where none is given, that of the sample, and the theorem
-    holds only if it is right.
-    rademacher: a bound on Rad_n of the unit ball; where none is given, √((R²+1)/n) for F1, since φ
-    = ½s(⟨u, (x,1)⟩)₊ (by contraction; C prints 1/√n, without the radius), and √((R²+1)/(2(d+1)n))
-    for F2, since k(x, x) = ‖(x,1)‖²/(2(d+1)).
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    margin : float
+        γ.
+    delta : float
+        The bound holds with probability 1 − δ.
+    space : {'F1', 'F2'}
+    radius : float, optional
+        R with ‖x‖ ≤ R almost surely; where none is given, that of the sample, and the theorem holds
+        only if it is right.
+    rademacher : float, optional
+        A bound on Rad_n of the unit ball; where none is given, √((R²+1)/n) for F1, since φ = ½s(⟨u,
+        (x,1)⟩)₊ (by contraction; C prints 1/√n, without the radius), and √((R²+1)/(2(d+1)n)) for
+        F2, since k(x, x) = ‖(x,1)‖²/(2(d+1)).
+
+    Returns
+    -------
+    diagnostics.MarginBound
+
+    Examples
+    --------
+    >>> for n in (1_000, 100_000):
+    ...     X = np.linspace(-0.5, 0.5, n)[:, None]
+    ...     print(n, round(bf.diagnostics.margin_bound(X, margin=0.1).value, 3))
+    1000 1.492
+    100000 0.149
     """
     X = matrix("X", X)
     margin, space = positive_float("margin", margin), one_of("space", space, SPACES)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.arguments import Array, Index, positive_float, row_lengths
+from .._core.facts import record_line
 from ..errors import InputError
 from ..limits.neurons.variation_norms import read_network
 from ..models import TwoLayerParams
@@ -36,6 +37,9 @@ class Cluster:
     spread: float
     neurons: Index
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     def __str__(self) -> str:
         count = f"{self.neurons.size} neuron{'s' * (self.neurons.size > 1)}"
         return (
@@ -53,6 +57,9 @@ class Kink:
     change: float
     neurons: Index
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     def __str__(self) -> str:
         return f"x = {self.position:.4g}: slope changes by {self.change:.4g}"
 
@@ -62,9 +69,28 @@ def clusters(
 ) -> tuple[Cluster, ...]:
     """The clusters of neuron directions, heaviest first.
 
-    The heaviest neuron that is left gathers those of its sign within `angle` (radians) of it, and
-    so on; clusters with less than the share `least` of Σ|a_j|‖w_j‖ are left out. Shares are free of
-    underflow: a network at scale 1e-200 has clusters too.
+    The heaviest neuron that is left gathers those of its sign within `angle` of it, and so on.
+    Shares are free of underflow: a network at scale 1e-200 has clusters too.
+
+    Parameters
+    ----------
+    params : models.TwoLayerParams
+    angle : float
+        In radians.
+    least : float
+        Clusters with less than this share of Σ|a_j|‖w_j‖ are left out.
+
+    Returns
+    -------
+    tuple of diagnostics.Cluster
+
+    Examples
+    --------
+    >>> a, W = np.array([1.0, 1.0, -1.0]), np.array([[1.0, 0.0], [2.0, 0.01], [0.0, 1.0]])
+    >>> for one in bf.diagnostics.clusters(bf.models.TwoLayerParams(a, W)):
+    ...     print(one.sign, one.direction.round(2), one.neurons, round(one.share, 2))
+    1 [1. 0.] [1 0] 0.75
+    -1 [0. 1.] [2] 0.25
     """
     a, W = read_network(params)
     angle, least = positive_float("angle", angle), positive_float("least", least)
@@ -105,10 +131,29 @@ def kinks(
     """The kinks of x ↦ h(x, 1) for a network on a line with a bias coordinate, from left to right.
 
     A neuron with w = (w₁, w₂), w₁ ≠ 0, has its kink at −w₂/w₁ and changes the slope there by
-    a·|w₁|. Kinks at angles arctan(position) no more than `apart` from the next are one: its change
-    is the sum, its position the mean weighted by
-    |change|. Those of less than `least` of the sum of all |a·w₁| are left out: opposite neurons may
-    cancel.
+    a·|w₁|. Its position is the mean weighted by |change| where several are one.
+
+    Parameters
+    ----------
+    params : models.TwoLayerParams
+        W (m, 2).
+    apart : float
+        Kinks at angles arctan(position) no more than this from the next are one: its change is the
+        sum.
+    least : float
+        Those of less than this share of the sum of all |a·w₁| are left out: opposite neurons may
+        cancel.
+
+    Returns
+    -------
+    tuple of diagnostics.Kink
+
+    Examples
+    --------
+    >>> a, W = np.array([1.0, 2.0]), np.array([[1.0, -1.0], [-1.0, 0.5]])
+    >>> kinks = bf.diagnostics.kinks(bf.models.TwoLayerParams(a, W))
+    >>> [(round(kink.position, 3), round(kink.change, 3)) for kink in kinks]
+    [(0.5, 2.0), (1.0, 1.0)]
     """
     a, W = read_network(params)
     apart, least = positive_float("apart", apart), positive_float("least", least)

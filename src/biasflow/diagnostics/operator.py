@@ -56,12 +56,33 @@ def inverse_norm(
     """‖Xᵀ†‖ = sup{‖u‖₂ : ‖Xᵀu‖_* ≤ 1} over u ∈ R^n; infinite where X (n, m) has rank below n (R,
     §5.4).
 
-    norm: ‖·‖_* on R^m. 'l2', with `weights` ω ≥ 0 for ‖v‖² = Σω_iv_i²: exact, 1/σ_min(X·diag(√ω)).
-    'l1' and 'linf': a convex maximisation, hard in general, so a bracket. `value` is the u found,
-    `objective` its ‖u‖₂; `lower` is the bound that it proves, rounding taken off. `upper` comes
-    from ‖v‖_∞² ≥ Σp_iv_i² for p in the simplex and ‖v‖₁² ≥ E⟨s, v⟩² for random signs s: both give
-    ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe.
-    time_s: both searches end by then; the bracket is what they have.
+    'l2' is exact, 1/σ_min(X·diag(√ω)). 'l1' and 'linf' are a convex maximisation, hard in general,
+    so a bracket: the upper end comes from ‖v‖_∞² ≥ Σp_iv_i² for p in the simplex and ‖v‖₁² ≥ E⟨s,
+    v⟩² for random signs s: both give ‖u‖² ≤ 1/λ_min(G), and G is chosen by Frank–Wolfe.
+
+    Parameters
+    ----------
+    X : array of shape (n, m)
+    norm : {'l2', 'l1', 'linf'}
+        ‖·‖_* on R^m.
+    weights : array of shape (m,), optional
+        ω ≥ 0, for 'l2': ‖v‖² = Σω_iv_i².
+    restarts, key : int
+        Of the search.
+    time_s : float
+        Both searches end by then; the bracket is what they have.
+
+    Returns
+    -------
+    Bracket
+        value: the u found, objective: its ‖u‖₂; lower: the bound that it proves, rounding taken
+        off.
+
+    Examples
+    --------
+    >>> found = bf.diagnostics.inverse_norm([[3.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    >>> print(round(found.upper, 6), found.kind)
+    2.0 exact
     """
     X = matrix("X", X)
     one_of("norm", norm, NORMS)

@@ -18,10 +18,28 @@ MOST_PAIRS = 100_000
 
 
 def transport_distance(cloud: ArrayLike, other: ArrayLike) -> float:
-    """W₂ between the empirical measures (1/m)Σδ of the rows of two clouds (m, p) and (k, p), exact.
+    """W₂ between the empirical measures (1/m)Σδ of the rows of two clouds, exact.
 
-    An assignment where one size divides the other, a linear program otherwise; clouds too large for
-    either are an error.
+    An assignment where one size divides the other, a linear program otherwise.
+
+    Parameters
+    ----------
+    cloud : array of shape (m, p)
+    other : array of shape (k, p)
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InputError
+        Of clouds too large for either.
+
+    Examples
+    --------
+    >>> bf.diagnostics.transport_distance([[0.0], [1.0]], [[1.0], [2.0]])
+    1.0
     """
     cloud, other = matrix("cloud", cloud), matrix("other", other)
     if cloud.shape[1] != other.shape[1]:

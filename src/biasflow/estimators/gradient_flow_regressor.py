@@ -64,7 +64,6 @@ class GradientFlowRegressor(RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import biasflow as bf
     >>> data = bf.data.sparse_regression(20, 60, 2, 0.0, key=0)
     >>> rich = bf.estimators.GradientFlowRegressor(scale=1e-4, fit_intercept=False)
     >>> float(abs(rich.fit(data.X, data.y).coef_ - data.truth).max()) < 1e-3

@@ -87,12 +87,11 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import biasflow as bf
     >>> X, labels = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], ["=", "=", "≠", "≠"]
-    >>> network = bf.estimators.MaxMarginClassifier("f1").fit(X, labels)
+    >>> network = bf.estimators.MaxMarginClassifier("f2").fit(X, labels)
     >>> [str(label) for label in network.predict(X)]
     ['=', '=', '≠', '≠']
-    >>> network.certificate_.kind, network.margin_ > 0
+    >>> network.certificate_.kind, bool(network.margin_ > 0)
     ('exact', True)
     >>> bf.estimators.MaxMarginClassifier("l2").fit(X, labels).separable_
     False

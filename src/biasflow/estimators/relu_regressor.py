@@ -46,7 +46,6 @@ class MinNormReLURegressor(RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import biasflow as bf
     >>> x, y = [[-1.0], [0.0], [1.0], [2.0]], [1.0, 0.0, 1.0, 2.0]
     >>> model = bf.estimators.MinNormReLURegressor().fit(x, y)
     >>> [round(float(value), 6) for value in model.predict(x)]

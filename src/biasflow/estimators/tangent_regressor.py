@@ -63,8 +63,6 @@ class TangentKernelRegressor(RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import biasflow as bf
     >>> x = np.linspace(-1, 1, 9)[:, None]
     >>> model = bf.estimators.TangentKernelRegressor().fit(x, np.cos(2 * x[:, 0]))
     >>> float(abs(model.predict(x) - np.cos(2 * x[:, 0])).max()) < 1e-9

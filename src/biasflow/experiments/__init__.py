@@ -40,13 +40,42 @@ REGISTER = Register("figure", "biasflow.figures", Experiment, EXPERIMENTS)
 
 
 def figures() -> tuple[str, ...]:
-    """The ids of all figures: the papers', then those that other packages offer
-    (`biasflow._core.offers`)."""
+    """The ids of all figures: the papers', then those that other packages offer.
+
+    Returns
+    -------
+    tuple of str
+        For `figure` and `experiments.draw`; `biasflow list` has them with their captions.
+
+    Examples
+    --------
+    >>> bf.figures()[:3]
+    ('R/fig1', 'R/fig2', 'R/fig3')
+    """
     return REGISTER.ids
 
 
 def experiment(id: str) -> Experiment:
-    """The experiment with this id."""
+    """The experiment with this id.
+
+    Parameters
+    ----------
+    id : str
+
+    Returns
+    -------
+    experiments.Experiment
+
+    Raises
+    ------
+    UnknownNameError
+        It suggests the nearest ids.
+
+    Examples
+    --------
+    >>> sorted(bf.experiments.experiment("W/fig1").grids)
+    ['paper', 'quick']
+    """
     return REGISTER.offer(id).value
 
 
@@ -57,11 +86,36 @@ def figure(
     progress: Progress | bool | None = None,
     engine: Engine | None = None,
 ) -> xarray.Dataset:
-    """The data of a figure: its sweep, summarised. `draw` gives the picture.
+    """The data of a figure: its sweep, summarised. `experiments.draw` gives the picture.
 
-    id: of a figure that `figures()` lists, or an `Experiment` of your own.
-    A point that fails makes the figure fail, after all others are computed; it is tried again next
-    time.
+    Parameters
+    ----------
+    id : str or experiments.Experiment
+        One of `figures()`, or an experiment of your own.
+    preset : {'quick', 'paper'}
+        Which of its grids: up to a minute or two, or as large as the paper's.
+    store : sweeps.Store, optional
+        Points found there are not computed again; by default `.biasflow` under the current folder.
+    progress : bool or callable, optional
+        As for `sweep`.
+    engine : sweeps.Engine, optional
+        Where points are computed.
+
+    Returns
+    -------
+    xarray.Dataset
+        Its attributes hold the numbers that the paper reports, as we find them.
+
+    Raises
+    ------
+    SweepError
+        Of a point that fails, after all others are computed; it is tried again next time.
+
+    Examples
+    --------
+    >>> found = bf.figure("R/fig1", progress=False)
+    >>> sorted(found.data_vars), dict(found.sizes)
+    (['exponent', 'value'], {'alpha': 7, 'x': 401})
     """
     chosen = id if isinstance(id, Experiment) else experiment(id)
     if preset not in chosen.grids:
@@ -86,8 +140,23 @@ def draw(
     progress: Progress | bool | None = None,
     engine: Engine | None = None,
 ) -> Figure:
-    """The picture of a figure, as a matplotlib figure: `draw("W/fig1").savefig("mine.pdf")`. What
-    is computed for it, and how, is as in `figure`."""
+    """The picture of a figure, as a matplotlib figure.
+
+    Parameters
+    ----------
+    id, preset, store, progress, engine
+        As for `figure`, which has the data.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> picture = bf.experiments.draw("R/fig1", progress=False)
+    >>> type(picture).__name__
+    'Figure'
+    """
     chosen = id if isinstance(id, Experiment) else experiment(id)
     drawn: Figure = chosen.draw(figure(chosen, preset, store, progress, engine))
     return drawn

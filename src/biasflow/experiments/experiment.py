@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._core.facts import record_line
 from ..sweeps.grids import Grid
+from ..sweeps.store import Store
 
 if TYPE_CHECKING:
     import xarray
@@ -76,7 +79,8 @@ class Experiment:
 
     grids: at least 'quick' and 'paper'. summarise(data) -> dataset whose attributes hold the
     reported numbers by name (`experiments.telling`). draw(summary) -> matplotlib figure. alt: the
-    picture in words, for readers who do not see it.
+    picture in words, for readers who do not see it. ship(grid, store, folder, time_s, tell) ->
+    the files of results that travel with the package, made from the points up; told sentences.
     """
 
     id: str
@@ -88,3 +92,9 @@ class Experiment:
     reported: tuple[Reported, ...] = ()
     animate: Callable[[xarray.Dataset], Any] | None = None
     alt: str = ""
+    ship: Callable[[Grid, Store, Path, float | None, Callable[[str], None]], list[Path]] | None = (
+        None
+    )
+
+    def __repr__(self) -> str:
+        return record_line(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ LARGEST_MESSAGE = 64 * 1024
 LARGEST_ID = 2**31
 DEEPEST = 6
 """Levels of nesting: a request has four."""
+BRACKET = re.compile(r"[\[\]{}]")
 KINDS = ("ask", "code", "export", "cancel")
 
 
@@ -33,7 +35,7 @@ def read_request(text: str, scenes: dict[str, Scene]) -> Request:
     request's own, where that could be read."""
     if len(text.encode("utf-8", "replace")) > LARGEST_MESSAGE:
         raise InputError(f"request: expected at most {LARGEST_MESSAGE} bytes, found {len(text)}")
-    if _depth(text) > DEEPEST:
+    if _nested_deeply(text):
         raise InputError("request: nested too deeply")
     try:
         message = json.loads(text, parse_constant=_refused)
@@ -68,17 +70,15 @@ def _request(message: dict[str, Any], id: int, scenes: dict[str, Scene]) -> Requ
     return Request(kind, id, scene, scene.read(message.get("state", {})))
 
 
-def _depth(text: str) -> int:
-    """How deep brackets nest, those inside strings counted too: a bound before anything is
+def _nested_deeply(text: str) -> bool:
+    """Whether brackets nest too deeply, those inside strings counted too: known before anything is
     parsed."""
-    deepest = depth = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
-    return deepest
+    depth = 0
+    for found in BRACKET.finditer(text):
+        depth += 1 if found.group() in "[{" else -1
+        if depth > DEEPEST:
+            return True
+    return False
 
 
 def _refused(name: str) -> float:

@@ -216,6 +216,7 @@ class Page:
     async def _receive(self) -> None:
         while True:
             self._read(await self._socket.receive_text())
+            await asyncio.sleep(0)  # other pages' turn: what is waiting is received without one
 
     async def _send(self) -> None:
         while True:

@@ -100,7 +100,17 @@ class FlowMethod(ABC):
 @dataclass(frozen=True)
 class Dual(FlowMethod):
     """Through the mirror form, in the n-dimensional dual; for hypentropies also as compiled
-    code."""
+    code.
+
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=6, d=8, sparsity=1, noise_var=0.0, key=0)
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=1e-100)
+    >>> flow = bf.gradient_flow(problem, method=bf.flows.Dual())
+    >>> beta = problem.model.effective(flow.final).round(3)
+    >>> np.flatnonzero(beta), beta[0].item()
+    (array([0]), 1.0)
+    """
 
     compiled: bool = False
 
@@ -141,6 +151,14 @@ class Events(FlowMethod):
 
     branch: the number of the way to take at each moment from which there are several, in order, or
     at the first.
+
+    Examples
+    --------
+    >>> model, loss = bf.TwoLayer(8, 2), bf.SquareLoss("half-mean")
+    >>> problem = bf.Problem(model, bf.data.two_points(), loss, scale=1e-3, key=0)
+    >>> flow = bf.gradient_flow(problem, method=bf.flows.Events())
+    >>> print(flow.events[0].kind, flow.loss[-1] < 1e-12)
+    off True
     """
 
     branch: int | Sequence[int] = ()
@@ -172,7 +190,17 @@ class Events(FlowMethod):
 @dataclass(frozen=True)
 class Factored(FlowMethod):
     """Matrix factorisations: a stiff method in the row space of the stacked factors, at the same
-    cost for every width."""
+    cost for every width.
+
+    Examples
+    --------
+    >>> data = bf.data.from_entries((2, 2), [0, 0, 1], [0, 1, 0], [2.0, 1.0, 1.0])
+    >>> model, loss = bf.MatrixFactorisation((2, 2), rank=4), bf.SquareLoss("half")
+    >>> flow = bf.gradient_flow(bf.Problem(model, data, loss, scale=1e-4, key=0))
+    >>> model.effective(flow.final).round(3)
+    array([[2. , 1. ],
+           [1. , 0.5]])
+    """
 
     name = "factored"
 
@@ -196,7 +224,17 @@ class Factored(FlowMethod):
 @dataclass(frozen=True)
 class Weights(FlowMethod):
     """The weights themselves, by a general stiff integrator: slow, and independent of all
-    theory."""
+    theory.
+
+    Examples
+    --------
+    >>> data = bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=0.5)
+    >>> for method in ("weights", "dual"):
+    ...     print(problem.model.effective(bf.gradient_flow(problem, method=method).final).round(4))
+    [0.3104 0.7306 1.4095]
+    [0.3104 0.7306 1.4095]
+    """
 
     name = "weights"
 
@@ -213,6 +251,14 @@ class Margin(FlowMethod):
     has grown to.
 
     log_norm: the value of log Σ‖w‖² to end at.
+
+    Examples
+    --------
+    >>> data = bf.data.with_bias(bf.Dataset([[-1.0], [1.0]], [-1.0, 1.0]))
+    >>> problem = bf.Problem(bf.TwoLayer(6, 2), data, bf.SmoothMargin(), scale=1.0, key=0)
+    >>> flow = bf.gradient_flow(problem, method=bf.flows.Margin(log_norm=20.0))
+    >>> print(round(flow.margin[-1], 3), round(flow.log_norm[-1]))
+    0.354 20
     """
 
     log_norm: float | None = None
@@ -287,46 +333,80 @@ def gradient_flow(
     branch: int | Sequence[int] = 0,
     starts: Iterable[Any] | None = None,
 ) -> Any:
-    """ẇ = −∇L(w) from the problem's start. states have its type, with a leading time axis.
+    """ẇ = −∇L(w) from the problem's start, integrated with an error estimate.
 
     `gradient_flow(model, data, loss, start, log_scale=…)` makes the problem itself.
 
-    t1 = None: until the loss is 1e-20 of its start, or stationary; losses without a minimiser need
-    an end. times: where to save (default: every step). rtol: 1e-8, for 'margin' 1e-4, unless said
-    otherwise. throw: raise where the integration gave up, else return what there is. time_s:
-    seconds after which it gives up where it is, compilation not counted; most of it is for its
-    error, which is not finite where it is not known.
+    Parameters
+    ----------
+    problem : Problem
+        Model, data, loss and start.
+    data, loss, start
+        What makes a problem of a model that is given in its place.
+    t1 : float, optional
+        The time to end at. None: until the loss is 1e-20 of its start, or stationary; losses
+        without a minimiser need an end.
+    rtol : float, optional
+        Relative tolerance; 1e-8, for 'margin' 1e-4, unless said otherwise.
+    times : array of shape (T,), optional
+        Where to save; by default every step.
+    method : str or FlowMethod, optional
+        By default the first that fits; a name, or an object with its options, which may be one of
+        your own (`flows.FlowMethod`): 'dual' (`flows.Dual`, through the mirror form, any
+        initialisation scale), 'events' (`flows.Events`, two-layer ReLU networks under the square
+        loss; the trajectory's events are GateEvents), 'margin' (`flows.Margin`, two-layer networks
+        under exponential and logistic losses), 'factored' (`flows.Factored`, matrix
+        factorisations), 'weights' (`flows.Weights`, integrates w itself), 'general'
+        (`flows.RoundedKinks`, deep ReLU networks of at most 400 weights); 'compiled'
+        (`flows.Dual(compiled=True)`) is 'dual' for hypentropies, much faster once it is compiled.
+    throw : bool
+        Whether to raise where the integration gave up; else what there is comes back.
+    log_norm : float, optional
+        `Margin(log_norm=…)`: the value of log Σ‖w‖² to end at. Such flows tell margin, log_norm,
+        sample_weights and smooth_time, C's clock, and for the mean risk log_time, the logarithm of
+        its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
+    log_scale : float or array of shape (m,), optional
+        How small the start is, without a floor for 'events': one number, or one for each neuron.
+        States are then zero as long as they are below float range; polar(t) has unit neurons and
+        logarithms of their norms, and log_norms these at every time saved (T, m).
+    time_s : float, optional
+        Seconds after which it gives up where it is, compilation not counted; most of it is for its
+        error, which is not finite where it is not known.
+    branch : int or sequence of int
+        `Events(branch=…)`: where Filippov's solution is not unique (`Trajectory.unique` is False),
+        stats['branches'] has the moments from which a neuron could go several ways, each a Branch,
+        and this is the number of the way to take at each, in order, or at the first. Zero, the way
+        where nothing is said, closes gates on kinks that push away on both sides, and opens those
+        whose pre-activations then grow. Such kinks are met at the start, where a neuron slides
+        while its output weight changes sign, and at w = 0. States between two ways, which stay on
+        the kink for a while, are solutions, too; they are not offered.
+    starts : iterable of parameters, optional
+        Instead of the problem's own start; computed on all cores by the methods that are compiled.
+        time_s is then for each of them.
 
-    method, by default the first that fits, by name or as an object with its options, which may be
-    one of your own (`flows.FlowMethod`): 'dual' (`flows.Dual`, through the mirror form, any
-    initialisation scale), 'events' (`flows.Events`, two-layer ReLU networks under the square loss;
-    the trajectory's events are GateEvents), 'margin' (`flows.Margin`, two-layer networks under
-    exponential and logistic losses), 'factored' (`flows.Factored`, matrix factorisations),
-    'weights' (`flows.Weights`, integrates w itself), 'general' (`flows.RoundedKinks`, deep ReLU
-    networks of at most 400 weights); 'compiled' (`flows.Dual(compiled=True)`) is 'dual' for
-    hypentropies, much faster once it is compiled.
+    Returns
+    -------
+    Trajectory, or with `starts` a tuple of them
+        states have the type of the start, with a leading time axis. Of ReLU networks, stats['dead']
+        names the neurons that are off on every input in the end, which nothing moves any more.
 
-    `Margin(log_norm=…)`, or log_norm alone: the value of log Σ‖w‖² to end at. Such flows tell
-    margin, log_norm, sample_weights and smooth_time, C's clock, and for the mean risk log_time, the
-    logarithm of its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
+    Raises
+    ------
+    RefusedError
+        Where the method asked for cannot do it; the sentence says why.
+    ConvergenceError
+        Where the integration gave up, unless throw is False; `partial` is the flow up to there.
 
-    Of ReLU networks, stats['dead'] names the neurons that are off on every input in the end, which
-    nothing moves any more.
-
-    `Events(branch=…)`, or branch alone: where Filippov's solution is not unique
-    (`Trajectory.unique` is False), stats['branches'] has the moments from which a neuron could go
-    several ways, each a Branch, and branch= the number of the way to take at each, in order, or at
-    the first. Zero, the way where nothing is said, closes gates on kinks that push away on both
-    sides, and opens those whose pre-activations then grow. Such kinks are met at the start, where a
-    neuron slides while its output weight changes sign, and at w = 0. States between two ways, which
-    stay on the kink for a while, are solutions, too; they are not offered.
-
-    log_scale: how small the start is, without a floor for 'events': one number, or one for each
-    neuron. States are then zero as long as they are below float range; polar(t) has unit neurons
-    and logarithms of their norms, and log_norms these at every time saved (T, m).
-
-    starts: parameters instead of the problem's own; a tuple of flows comes back, one from each,
-    computed on all cores by the methods that are compiled. time_s is then for each of them.
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=8, d=24, sparsity=2, noise_var=0.0, key=2)
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=1e-3)
+    >>> flow = bf.gradient_flow(problem)
+    >>> flow.result.value
+    'converged: the loss fell below its threshold'
+    >>> beta = problem.model.effective(flow.final)
+    >>> print(round(abs(beta).sum(), 2), round(bf.min_norm(data, norm="l1").objective, 2))
+    0.91 0.89
     """
     ended = t1 is not None or times is not None or log_norm is not None
     ended = ended or _ends(method)

@@ -29,11 +29,28 @@ def saddle_path(X: ArrayLike, y: ArrayLike) -> Trajectory:
     of jumps.
 
     s accumulates Xᵀ(y − Xβ) within [−1, 1]; when some |s_i| reaches one, β jumps to the
-    least-squares fit on the coordinates with
-    |s_i| = 1 that keeps their signs, and stays there, a saddle, until the next arrives. The last β
-    is the minimum-ℓ1 interpolator (where that is unique). stats['unique'] says whether every fit on
-    the way was: with dependent active columns the flow's own plateau may be another fit. times[k]
-    is when states[k] is entered; events are (τ, coordinates that entered, that left).
+    least-squares fit on the coordinates with |s_i| = 1 that keeps their signs, and stays there, a
+    saddle, until the next arrives. The last β is the minimum-ℓ1 interpolator (where that is
+    unique).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+
+    Returns
+    -------
+    Trajectory
+        times[k] is when states[k] (d,) is entered; events are (τ, coordinates that entered, that
+        left). stats['unique'] says whether every fit on the way was: with dependent active columns
+        the flow's own plateau may be another fit.
+
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=10, d=16, sparsity=2, noise_var=0.0, key=5)
+    >>> path = bf.saddle_path(data.X, data.y)
+    >>> [np.flatnonzero(beta).tolist() for beta in path.states]
+    [[], [1], [0, 1]]
     """
     X, y = system(X, y)
     problem, units = MirrorProblem(Hypentropy(1.0), X, y, None), _units(X, y)

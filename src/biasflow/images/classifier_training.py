@@ -1,18 +1,26 @@
 """Stochastic gradient descent on the cross-entropy of image classifiers: several runs in one
 compiled batch (W, App. E).
 
-A run is a start scale, a step size and a key. Runs of one network advance together, `every` epochs
-in one compiled call (scan over epochs and batches, permutations drawn on the device); a run leaves
-when it has converged, diverged or used its epochs, and the others close ranks. Weights are float32;
-`precision` is that of the products in training ('tensorfloat32' or 'float32'; a CPU has float32
-only). Losses and errors are always measured in float32.
+A run is a start scale, a step size and a key. Runs of one network advance together, one in each
+lane, `every` epochs in one compiled call (scan over epochs and batches, permutations drawn on the
+device). A run leaves when it has converged, diverged or used its epochs, and the next one takes its
+lane; when none is left, the others close ranks. Weights are float32; `precision` is that of the
+products in training ('tensorfloat32' or 'float32'; a CPU has float32 only). Losses and errors are
+always measured in float32.
+
+Runs may keep checkpoints: weights, epoch and history. Permutations follow from the key and the
+epoch, so that a run that goes on from one gives the numbers it would have given.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+import operator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +30,8 @@ from .._core.results import Result
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..losses import CrossEntropyLoss
+from ..sweeps.checkpoints import Checkpoint
+from ..sweeps.versions import code_version
 
 EVALUATED_TOGETHER = 1000
 """Images that are evaluated together."""
@@ -99,63 +109,232 @@ def train_classifiers(
     runs: Sequence[Run],
     schedule: EpochSchedule,
     start: Callable[[Run], Any] | None = None,
+    checkpoints: Sequence[Checkpoint] | None = None,
 ) -> list[TrainedClassifier]:
     """Train every run until its loss is below `schedule.loss` with no training error, until it
     diverges, or its epochs are used.
 
     start(run): where it begins; by default network.init(run.scale, key=run.key).
+    checkpoints: one a run, from which it goes on, and which stay until you `forget` them.
     Results are in the order of the runs; how runs are batched changes them by rounding at most.
+    """
+    ended = dict(trained_in_turn(network, arrays, runs, schedule, start, checkpoints))
+    return [ended[i] for i in range(len(runs))]
+
+
+def trained_in_turn(
+    network: Any,
+    arrays: Arrays,
+    runs: Sequence[Run],
+    schedule: EpochSchedule,
+    start: Callable[[Run], Any] | None = None,
+    checkpoints: Sequence[Checkpoint] | None = None,
+    clock: Clock | None = None,
+) -> Iterator[tuple[int, TrainedClassifier]]:
+    """The runs with their places, each as soon as it ends; begun in the order they are given in.
+
+    clock: told how far it is, and asked whether to stop; runs that have not ended then are saved in
+    their checkpoints and do not come.
     """
     if len(arrays.train_x) < schedule.batch:
         raise InputError(
             f"batch: {schedule.batch} is more than the {len(arrays.train_x)} training images"
         )
+    if not runs:
+        return
     begin = start or (lambda run: network.init(run.scale, key=run.key))
-    trained: list[TrainedClassifier] = []
+    if clock is not None:
+        clock.restart()
     with jax_in_double():  # as everywhere; what is float32 here says so
-        for first in range(0, len(runs), schedule.lanes):
-            trained += _together(
-                network, arrays, runs[first : first + schedule.lanes], schedule, begin
-            )
-    return trained
+        queue = _Queue(network, arrays, runs, schedule, begin, checkpoints)
+    while queue.running:
+        if clock is not None and clock.is_over(queue.epochs_left):
+            with jax_in_double():
+                queue.save()
+            return
+        with jax_in_double():
+            ended = queue.advance()
+        yield from ended
 
 
-def _together(
-    network: Any, arrays: Arrays, runs: Sequence[Run], schedule: EpochSchedule, begin: Any
-) -> list[TrainedClassifier]:
-    import jax
-    import jax.numpy as jnp
+@dataclass
+class Clock:
+    """Seconds for trainings, and how fast they go: run-epochs a second since the first tick, which
+    compiles.
 
-    starts = [begin(run) for run in runs]
-    lanes = Lanes(network, arrays, schedule)
-    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
-    if any(leaf.dtype != jnp.float32 for leaf in jax.tree.leaves(params)):
-        raise InputError("network: expected float32 weights")
-    shifts = lanes.shifts(params, runs)
-    histories: list[list[Any]] = [[[0.0, *row]] for row in lanes.measured(params, shifts)]
-    ended: dict[int, tuple[Result, Any]] = {}
-    alive = list(range(len(runs)))
-    for epoch in range(schedule.every, schedule.epochs + 1, schedule.every):
-        params = lanes.advanced(params, [runs[i] for i in alive], shifts, epoch)
-        measured = lanes.measured(params, shifts)
-        for lane, i in enumerate(alive):
-            if i not in ended:
-                histories[i].append([float(epoch), *measured[lane]])
-                result = _ended(measured[lane], epoch, schedule)
+    tell(done, left, rate): of run-epochs, the most that are left, and how many a second.
+    """
+
+    until: float = float("inf")
+    tell: Callable[[float, float, float], None] | None = None
+    _ticks: list[tuple[float, float]] = field(default_factory=list)
+
+    def restart(self) -> None:
+        """Other trainings begin, at another pace."""
+        self._ticks.clear()
+
+    def is_past(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.until
+
+    def is_over(self, left: float) -> bool:
+        """Told at every tick how many run-epochs are left at most; whether the next would end too
+        late."""
+        now = time.monotonic()
+        self._ticks.append((now, left))
+        first, last = self._ticks[min(1, len(self._ticks) - 1)], self._ticks[-1]
+        seconds = last[0] - first[0]
+        if self.tell is not None and seconds > 0:
+            self.tell(self._ticks[0][1] - left, left, (first[1] - left) / seconds)
+        tick = now - self._ticks[-2][0] if len(self._ticks) > 2 else 0.0
+        return now + tick > self.until
+
+
+@dataclass(eq=False)
+class _Seat:
+    """A lane and the run in it. over: it ended, and no other took its place."""
+
+    index: int
+    start: Any
+    epoch: int
+    history: list[list[float]]
+    over: bool = False
+
+
+class _Queue:
+    """Runs in lanes, and those that wait for one."""
+
+    def __init__(
+        self,
+        network: Any,
+        arrays: Arrays,
+        runs: Sequence[Run],
+        schedule: EpochSchedule,
+        begin: Callable[[Run], Any],
+        checkpoints: Sequence[Checkpoint] | None,
+    ) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        self._runs, self._schedule, self._begin = runs, schedule, begin
+        self._checkpoints = checkpoints
+        self._lanes = Lanes(network, arrays, schedule, any(run.unbiased for run in runs))
+        self._about = identity(network, arrays, schedule) if checkpoints else {}
+        self._waiting = deque(range(len(runs)))
+        self._saved_at = time.monotonic()
+        seated = [self._next() for _ in range(min(schedule.lanes, len(runs)))]
+        self._seats = [seat for seat, *_ in seated]
+        self._params, self._shifts = (
+            jax.tree.map(lambda *leaves: jnp.stack(leaves), *column)
+            for column in list(zip(*seated, strict=True))[1:]
+        )
+        self._close_ranks()
+
+    @property
+    def running(self) -> bool:
+        return any(not seat.over for seat in self._seats)
+
+    @property
+    def epochs_left(self) -> float:
+        """Run-epochs that are left at most."""
+        most = self._schedule.epochs
+        in_lanes = sum(most - seat.epoch for seat in self._seats if not seat.over)
+        return float(in_lanes + most * len(self._waiting))
+
+    def advance(self) -> list[tuple[int, TrainedClassifier]]:
+        """Every lane by `every` epochs; the runs that ended."""
+        for seat in self._seats:
+            seat.epoch += self._schedule.every
+        runs = [self._runs[seat.index] for seat in self._seats]
+        epochs = [seat.epoch for seat in self._seats]
+        self._params = self._lanes.advanced(self._params, runs, self._shifts, epochs)
+        measured = self._lanes.measured(self._params, self._shifts)
+        ended = []
+        for lane, seat in enumerate(self._seats):
+            if not seat.over:
+                seat.history.append([float(seat.epoch), *measured[lane]])
+                result = _ended(measured[lane], seat.epoch, self._schedule)
                 if result is not None:
-                    ended[i] = result, jax.tree.map(lambda leaf, lane=lane: leaf[lane], params)
-        if len(ended) == len(runs):
-            break
-        kept = _close_ranks([i in ended for i in alive])
-        if len(kept) < len(alive):
-            params, shifts = jax.tree.map(
-                lambda leaf, kept=kept: leaf[np.array(kept)], (params, shifts)
+                    ended.append((seat.index, self._stopped(lane, seat, result)))
+        self._close_ranks()
+        if self._checkpoints and self.running:
+            every = min(checkpoint.every_s for checkpoint in self._checkpoints)
+            if time.monotonic() >= self._saved_at + every:
+                self.save()
+        return ended
+
+    def save(self) -> None:
+        """The state of every lane into its checkpoint."""
+        import jax
+
+        for lane, seat in enumerate(self._seats):
+            if self._checkpoints and not seat.over:
+                leaves = [np.asarray(leaf[lane]) for leaf in jax.tree.leaves(self._params)]
+                arrays = {f"leaf{k}": leaf for k, leaf in enumerate(leaves)}
+                state = {"epoch": seat.epoch, "history": seat.history}
+                of = {**self._about, "run": asdict(self._runs[seat.index])}
+                self._checkpoints[seat.index].keep(arrays, state, of)
+        self._saved_at = time.monotonic()
+
+    def _stopped(self, lane: int, seat: _Seat, result: Result) -> TrainedClassifier:
+        """The run of this lane, at its end; the next takes its place."""
+        import jax
+
+        last = jax.tree.map(lambda leaf: leaf[lane], self._params)
+        run = TrainedClassifier(
+            self._runs[seat.index], result, np.array(seat.history), seat.start, last
+        )
+        seat.over = True
+        if self._waiting:
+            self._seats[lane], params, shifts = self._next()
+            self._params, self._shifts = jax.tree.map(
+                lambda held, new: held.at[lane].set(new),
+                (self._params, self._shifts),
+                (params, shifts),
             )
-            alive = [alive[lane] for lane in kept]
-    return [
-        TrainedClassifier(run, ended[i][0], np.array(histories[i]), starts[i], ended[i][1])
-        for i, run in enumerate(runs)
-    ]
+        return run
+
+    def _next(self) -> tuple[_Seat, Any, Any]:
+        """The run that waits longest, at its start or where its checkpoint is: its seat, its
+        weights, what is subtracted from its logits."""
+        import jax
+        import jax.numpy as jnp
+
+        index = self._waiting.popleft()
+        run, of = self._runs[index], {**self._about, "run": asdict(self._runs[index])}
+        start = jax.tree.map(jnp.asarray, self._begin(run))
+        if any(leaf.dtype != jnp.float32 for leaf in jax.tree.leaves(start)):
+            raise InputError("network: expected float32 weights")
+        shifts, measured = self._lanes.begun(start, run)
+        saved = self._checkpoints[index].load(of) if self._checkpoints else None
+        if saved is None:
+            return _Seat(index, start, 0, [[0.0, *measured]]), start, shifts
+        leaves = [jnp.asarray(saved.arrays[f"leaf{k}"]) for k in range(len(saved.arrays))]
+        params = jax.tree.unflatten(jax.tree.structure(start), leaves)
+        return _Seat(index, start, saved.state["epoch"], saved.state["history"]), params, shifts
+
+    def _close_ranks(self) -> None:
+        import jax
+
+        kept = _close_ranks([seat.over for seat in self._seats])
+        if self.running and len(kept) < len(self._seats):
+            self._seats = [self._seats[lane] for lane in kept]
+            self._params, self._shifts = jax.tree.map(
+                lambda leaf: leaf[np.array(kept)], (self._params, self._shifts)
+            )
+
+
+def identity(network: Any, arrays: Arrays, schedule: EpochSchedule) -> dict[str, Any]:
+    """What a checkpoint is of: it is refused elsewhere."""
+    digest = hashlib.sha256()
+    for part in (arrays.train_x, arrays.train_y):
+        digest.update(np.ascontiguousarray(part).data)
+    return {
+        "network": repr(network),
+        "data set": digest.hexdigest(),
+        "version": code_version(__name__),
+        "schedule": {name: getattr(schedule, name) for name in ("batch", "every", "precision")},
+    }
 
 
 def _close_ranks(over: Sequence[bool]) -> list[int]:
@@ -183,9 +362,12 @@ def _ended(measured: Any, epoch: int, schedule: EpochSchedule) -> Result | None:
 
 
 class Lanes:
-    """The compiled programs of a batch of runs, over one set of arrays."""
+    """The compiled programs of a batch of runs, over one set of arrays. subtracting: whether some
+    run is unbiased."""
 
-    def __init__(self, network: Any, arrays: Arrays, schedule: EpochSchedule) -> None:
+    def __init__(
+        self, network: Any, arrays: Arrays, schedule: EpochSchedule, subtracting: bool = False
+    ) -> None:
         import jax.numpy as jnp
 
         self.train = (
@@ -194,9 +376,10 @@ class Lanes:
         )
         self.test = jnp.asarray(arrays.test_x, jnp.float32), jnp.asarray(arrays.test_y, jnp.int32)
         self.programs = _programs(network, schedule.batch, schedule.every, schedule.precision)
+        self._subtracting = subtracting
 
-    def advanced(self, params: Any, runs: Sequence[Run], shifts: Any, epoch: int) -> Any:
-        """The weights `every` epochs on."""
+    def advanced(self, params: Any, runs: Sequence[Run], shifts: Any, epochs: Sequence[int]) -> Any:
+        """The weights `every` epochs on, where each run has then been trained so many epochs."""
         import jax
         import jax.numpy as jnp
 
@@ -204,7 +387,7 @@ class Lanes:
         keys = jnp.stack(
             [
                 jax.random.fold_in(jax.random.fold_in(jax.random.key(run.key), 1), epoch)
-                for run in runs
+                for run, epoch in zip(runs, epochs, strict=True)
             ]
         )
         return self.programs.advance(params, steps, keys, shifts[0], *self.train)
@@ -218,16 +401,25 @@ class Lanes:
             axis=1,
         )
 
-    def shifts(self, params: Any, runs: Sequence[Run]) -> Any:
-        """What is subtracted from the logits: those at the start for unbiased runs, else one zero
-        per lane."""
+    def begun(self, start: Any, run: Run) -> tuple[Any, list[float]]:
+        """What is subtracted from the logits of a run, and what is measured at its start.
+
+        Its logits there where it is unbiased; else zeros, of one shape in every lane.
+        """
+        import jax
         import jax.numpy as jnp
 
-        if not any(run.unbiased for run in runs):
-            zero = jnp.zeros((len(runs), 1, 1), jnp.float32)
-            return zero, zero
-        chosen = jnp.asarray([run.unbiased for run in runs], jnp.float32)[:, None, None]
-        return tuple(chosen * self.programs.logits(params, x) for x, _ in (self.train, self.test))
+        alone = jax.tree.map(lambda leaf: leaf[None], start)
+        logits = [self.programs.logits(alone, x)[0] for x, _ in (self.train, self.test)]
+        shifts = tuple(
+            values * float(run.unbiased) if self._subtracting else jnp.zeros((1, 1), jnp.float32)
+            for values in logits
+        )
+        train, test = (
+            self.programs.score(values - shift, y)
+            for values, shift, (_, y) in zip(logits, shifts, (self.train, self.test), strict=True)
+        )
+        return shifts, [float(train[0]), float(train[1]), float(test[1])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +427,7 @@ class _Programs:
     advance: Callable[..., Any]
     measure: Callable[..., Any]
     logits: Callable[..., Any]
+    score: Callable[..., Any]
 
 
 @functools.lru_cache(maxsize=8)
@@ -250,8 +443,10 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
     def advance(params: Any, step: Any, key: Any, shift: Any, X: Any, Y: Any) -> Any:
         def one_batch(params: Any, rows: Any) -> Any:
             local = shift[rows] if shift.shape[0] > 1 else shift
-            slope = jax.grad(risk)(params, X[rows], local, Y[rows])
-            return jax.tree.map(lambda w, g: w - step * g, params, slope), None
+            # the step is in what is differentiated, so that the sum below can be a part of the
+            # product that makes the gradient, which then is never written
+            moves = jax.grad(lambda params: -step * risk(params, X[rows], local, Y[rows]))(params)
+            return jax.tree.map(operator.add, params, moves), None
 
         def one_epoch(params: Any, key: Any) -> Any:
             used = len(X) // batch * batch  # the rest waits for another permutation
@@ -273,7 +468,9 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
         return by_blocks(params, lambda params, x: network(params, x[None])[0], X)
 
     def measure(params: Any, shift: Any, X: Any, Y: Any) -> Any:
-        values = logits(params, X) - shift
+        return score(logits(params, X) - shift, Y)
+
+    def score(values: Any, Y: Any) -> Any:
         return cross_entropy(values, Y), jnp.mean(
             jnp.argmax(values, axis=-1) != Y, dtype=jnp.float32
         )
@@ -282,6 +479,7 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
         jax.jit(_mapped(advance, (0, 0, 0, 0, None, None))),
         jax.jit(_mapped(measure, (0, 0, None, None))),
         jax.jit(_mapped(logits, (0, None))),
+        jax.jit(score),
     )
 
 

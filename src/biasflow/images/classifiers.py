@@ -77,7 +77,11 @@ class WideNetwork:
         return jax.nn.relu(x @ params.hidden[0].T)
 
     def __call__(self, params: ClassifierParams, x: Any) -> Any:
-        return self.features(params, x) @ params.output.T
+        """Units first, (width, n): the gradient of W is then rows times columns in memory, which
+        tensor cores want of float32."""
+        import jax
+
+        return (params.output @ jax.nn.relu(params.hidden[0] @ x.T)).T
 
 
 @dataclass(frozen=True)

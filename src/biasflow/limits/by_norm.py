@@ -36,21 +36,46 @@ def min_norm(
 ) -> Limit[Any]:
     """Of all that fit the labels, the one of least norm: h(x_i) = y_i, ‖h‖ least.
 
-    X, y: inputs (n, d) and labels (n,), or a `Dataset` alone. norm: over what, and measured how:
+    Parameters
+    ----------
+    X : array of shape (n, d), or Dataset
+    y : array of shape (n,)
+        Not where X is a data set.
+    norm : {'l2', 'l1', 'frobenius', 'nuclear', 'relu'} or array of shape (n, n)
+        Over what, and measured how:
 
-    - 'l2', 'l1': β with Xβ = y, the kernel and the rich limit of diagonal networks (W, §4); option
-    bias; `min_l2`, `min_l1`
-    - 'frobenius', 'nuclear': matrices with observed entries, `shape=(rows, cols)` says of what
-    shape (W, §6);
-      `min_frobenius_norm`, `min_nuclear_norm`
-    - 'relu': two-layer ReLU networks of any width, ‖θ‖² (B, eq. 34); options gap, time_s, key,
-    bias; `min_norm_interpolator`
-    - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs, which are then not looked
-    at; `kernel_interpolator`
+        - 'l2', 'l1': β with Xβ = y, the kernel and the rich limit of diagonal networks (W, §4);
+          option bias; `limits.min_l2`, `limits.min_l1`
+        - 'frobenius', 'nuclear': matrices with observed entries, `shape=(rows, cols)` says of what
+          shape (W, §6); `limits.min_frobenius_norm`, `limits.min_nuclear_norm`
+        - 'relu': two-layer ReLU networks of any width, ‖θ‖² (B, eq. 34); options gap, time_s, key,
+          bias; `limits.min_norm_interpolator`
+        - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs, which are then not
+          looked at; `limits.kernel_interpolator`
+    **options
+        bias: 'none' (the default), 'column' where the last column is to be that of ones, 'append'
+        to add it; it is then penalised like any weight. The others are those of the function named.
 
-    bias: 'none' (the default), 'column' where the last column is to be that of ones, 'append' to
-    add it; it is then penalised like any weight. The limit has what that function gives, with its
-    certificate.
+    Returns
+    -------
+    Limit
+        What that function gives, with its certificate.
+
+    Raises
+    ------
+    InconsistentError
+        Where nothing fits the labels; the message names samples that contradict each other.
+    InputError
+        Of options that the norm does not have, among others.
+
+    Examples
+    --------
+    >>> X, y = [[1.0, 2.0, 3.0]], [6.0]
+    >>> for norm in ("l2", "l1"):
+    ...     least = bf.min_norm(X, y, norm=norm)
+    ...     print(norm, np.round(least.value, 3), round(least.objective, 3))
+    l2 [0.429 0.857 1.286] 1.604
+    l1 [0. 0. 2.] 2.0
     """
     inputs, targets = system(*_read("min_norm", X, y))
     if not isinstance(norm, str):
@@ -68,16 +93,42 @@ def max_margin(
 ) -> Limit[Any]:
     """Of all classifiers of norm at most one, the one of largest margin: min_i y_ih(x_i) greatest.
 
-    X, y: inputs (n, d) and labels ±1, or a `Dataset` alone. norm: over what, and measured how:
+    Parameters
+    ----------
+    X : array of shape (n, d), or Dataset
+    y : array of shape (n,)
+        Labels ±1; not where X is a data set.
+    norm : {'l2', 'l1', 'f1', 'f2'} or array of shape (n, n)
+        Over what, and measured how:
 
-    - 'l2', 'l1': h(x) = ⟨β, x⟩ with ‖β‖₂ ≤ 1, or ‖β‖₁ ≤ 1; bias 'none' (the default), 'column' or
-      'append'; `l2_max_margin`, `l1_max_margin`
-    - 'f1', 'f2': two-layer ReLU networks trained in both layers, or in the output layer alone (C,
-    eqs. 4 and 5); X without the
-      bias column, or bias='column'; options as for `f1_max_margin`, `f2_max_margin`
-    - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs; `kernel_max_margin`
+        - 'l2', 'l1': h(x) = ⟨β, x⟩ with ‖β‖₂ ≤ 1, or ‖β‖₁ ≤ 1; bias 'none' (the default), 'column'
+          or 'append'; `limits.l2_max_margin`, `limits.l1_max_margin`
+        - 'f1', 'f2': two-layer ReLU networks trained in both layers, or in the output layer alone
+          (C, eqs. 4 and 5); X without the bias column, or bias='column'; options as for
+          `limits.f1_max_margin`, `limits.f2_max_margin`
+        - a matrix K (n, n): the RKHS of a kernel, K its values at the inputs;
+          `limits.kernel_max_margin`
+    **options
+        Those of the function named.
 
-    The limit has what that function gives, with its certificate.
+    Returns
+    -------
+    Limit
+        What that function gives; its objective is the margin γ, its certificate a bracket of it.
+
+    Raises
+    ------
+    InputError
+        Of labels that are not ±1, among others: `2*y - 1` makes them of 0 and 1.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], [1, 1, -1, -1]
+    >>> print(round(bf.max_margin(X, y, norm="l2").objective, 4))
+    0.0
+    >>> best = bf.max_margin(X, y, norm="f2")
+    >>> print(round(best.objective, 4), best.certificate.kind)
+    0.0478 exact
     """
     inputs, targets = system(*_read("max_margin", X, y))
     targets = labels("y", targets)

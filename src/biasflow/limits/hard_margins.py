@@ -109,14 +109,30 @@ def _polished(B: Array, best: Nearest) -> Nearest:
 
 
 def l2_max_margin(Z: ArrayLike, *, time_s: float = 60.0) -> Limit[Array]:
-    """γ₂^(m) = max_{√m‖a‖₂ ≤ 1} min_i (Za)_i for signed features z_ij = y_iσ(⟨u_j, x_i⟩), Z (n, m)
-    (C, Proposition 7).
+    """γ₂^(m) = max_{√m‖a‖₂ ≤ 1} min_i (Za)_i for signed features z_ij = y_iσ(⟨u_j, x_i⟩) (C,
+    Proposition 7).
 
-    value: a (m,). certificate: p in the simplex proves γ₂^(m) ≤ ‖Zᵀp‖/√m, and a margin proves the
-    lower bound; both hold for Z as it is given, with the rounding of their evaluation taken off, or
-    in integers where that is too much. Features that do not separate have γ₂^(m) = 0 and a = 0.
-    time_s: the search for better weights ends then. stats: weights p on the samples, support (those
-    with p > 0), separable (True or False where it is shown, else None), note.
+    In the certificate p in the simplex proves γ₂^(m) ≤ ‖Zᵀp‖/√m, and a margin proves the lower
+    bound; both hold for Z as it is given, with the rounding of their evaluation taken off, or in
+    integers where that is too much. Features that do not separate have γ₂^(m) = 0 and a = 0.
+
+    Parameters
+    ----------
+    Z : array of shape (n, m)
+    time_s : float
+        The search for better weights ends then.
+
+    Returns
+    -------
+    Limit
+        value: a (m,). stats: weights p on the samples, support (those with p > 0), separable (True
+        or False where it is shown, else None), note.
+
+    Examples
+    --------
+    >>> best = bf.limits.l2_max_margin([[2.0, 0.0], [0.0, 2.0]])
+    >>> print(round(best.objective, 6), best.value.round(6))
+    1.0 [0.5 0.5]
     """
     Z, deadline = matrix("Z", Z), time.monotonic() + positive_float("time_s", time_s)
     size = math.frexp(float(np.max(np.abs(Z))))[1]
@@ -190,19 +206,37 @@ def _reduced(Z: Array) -> Array:
 def kernel_max_margin(
     K: ArrayLike, y: ArrayLike, *, rounding: float | None = None, time_s: float = 60.0
 ) -> Limit[Array]:
-    """max y_if(x_i) over ‖f‖ ≤ 1 in the RKHS of a kernel matrix K (n, n), labels y = ±1: the
-    hard-margin SVM without intercept.
+    """max y_if(x_i) over ‖f‖ ≤ 1 in the RKHS of a kernel matrix: the hard-margin SVM without
+    intercept.
 
-    value: the coefficients c (n,) of f = Σc_ik(x_i, ·), ‖f‖² = cᵀKc = 1; objective: γ. certificate:
-    p in the simplex proves γ ≤ ‖Σp_iy_ik(x_i, ·)‖, f proves γ ≥ min_iy_if(x_i); both hold for every
-    kernel within rounding·√(k_iik_jj) of K's entries, and γ² can be known no better than that.
-    rounding: 2^-48 unless told, and more where K is not symmetric or has eigenvalues below zero,
-    relative to √(k_iik_jj); zero for a K that is exact; a kernel summed from m products may carry
-    m·2^-53. kind: 'exact' where the bracket is within 1e-6, else 'bound'. time_s: the search for
-    better weights ends then.
+    In the certificate p in the simplex proves γ ≤ ‖Σp_iy_ik(x_i, ·)‖, f proves γ ≥ min_iy_if(x_i);
+    both hold for every kernel within rounding·√(k_iik_jj) of K's entries, and γ² can be known no
+    better than that. kind: 'exact' where the bracket is within 1e-6, else 'bound'.
 
-    stats: weights p; support; separable: True where γ > 0 is shown, False where γ = 0 is, which
-    takes a K that is exact, else None; note.
+    Parameters
+    ----------
+    K : array of shape (n, n)
+    y : array of shape (n,)
+        Labels ±1.
+    rounding : float, optional
+        2^-48 unless told, and more where K is not symmetric or has eigenvalues below zero, relative
+        to √(k_iik_jj); zero for a K that is exact; a kernel summed from m products may carry
+        m·2^-53.
+    time_s : float
+        The search for better weights ends then.
+
+    Returns
+    -------
+    Limit
+        value: the coefficients c (n,) of f = Σc_ik(x_i, ·), ‖f‖² = cᵀKc = 1; objective: γ. stats:
+        weights p; support; separable: True where γ > 0 is shown, False where γ = 0 is, which takes
+        a K that is exact, else None; note.
+
+    Examples
+    --------
+    >>> best = bf.limits.kernel_max_margin(np.eye(4), [1, -1, 1, -1])
+    >>> print(round(best.objective, 6), best.value.round(6))
+    0.5 [ 0.5 -0.5  0.5 -0.5]
     """
     K, y, rounding, time_s = _read_kernel(K, y, rounding, time_s)
     deadline = time.monotonic() + time_s

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from .._core.arguments import Array, Index, instance, labels
+from .._core.facts import record_line
 from .._core.former_names import renamed
 from ..errors import AssumptionError, InputError
 from ..losses import ExponentialLoss, LogisticLoss, MarginLoss, margin_loss, soft_minimum
@@ -54,6 +55,9 @@ class Homogeneity:
     stretched: float
     spread: float
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def defect(self) -> float:
         return max(self.euler, self.stretched)
@@ -66,8 +70,26 @@ class Homogeneity:
 def homogeneity(
     network: Any, params: Any, X: ArrayLike, *, output: int | None = None
 ) -> Homogeneity:
-    """Whether f(cw, x) = c^L·f(w, x), and for which L, measured on inputs X. network, output: as
-    for `tangent_kernel`."""
+    """Whether f(cw, x) = c^L·f(w, x), and for which L, measured on inputs.
+
+    Parameters
+    ----------
+    network, params
+        As for `tangent_kernel`.
+    X : array of shape (n, …)
+    output : int, optional
+        The column looked at where the network has several outputs.
+
+    Returns
+    -------
+    limits.Homogeneity
+
+    Examples
+    --------
+    >>> model = bf.DeepNetwork((2, 6, 6))
+    >>> print(round(bf.limits.homogeneity(model, model.init(1.0, key=0), np.eye(2)).degree, 6))
+    3.0
+    """
     inputs = read_inputs(X)
     return measured_homogeneity(tangent(network, params, inputs, output), inputs)
 
@@ -119,6 +141,9 @@ class MarginKkt:
     size: float
     homogeneity: Homogeneity
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def residual(self) -> float:
         return max(self.stationarity, self.complementarity)
@@ -159,11 +184,37 @@ def margin_kkt(
     memory_b: float = MEMORY,
 ) -> MarginKkt:
     """The approximate KKT certificate of a homogeneous network for the max-margin problem (Lyu and
-    Li 2019), labels ±1.
+    Li 2019).
 
-    network, output, memory_b: as for `tangent_kernel`. The multipliers are non-negative least
-    squares on the Gram matrix of the ∇q_i; no Jacobian is held. Raises AssumptionError where the
-    network is not homogeneous, or does not classify every input rightly.
+    The multipliers are non-negative least squares on the Gram matrix of the ∇q_i; no Jacobian is
+    held.
+
+    Parameters
+    ----------
+    network, params
+        As for `tangent_kernel`.
+    X : array of shape (n, …)
+    y : array of shape (n,)
+        Labels ±1.
+    output : int, optional
+    memory_b : float
+
+    Returns
+    -------
+    limits.MarginKkt
+
+    Raises
+    ------
+    AssumptionError
+        Where the network is not homogeneous, or does not classify every input rightly.
+
+    Examples
+    --------
+    >>> model = bf.TwoLayer(width=2, dim=1)
+    >>> params = bf.models.TwoLayerParams(a=np.array([1.0, -1.0]), W=np.array([[1.0], [-1.0]]))
+    >>> found = bf.limits.margin_kkt(model, params, [[2.0], [-2.0]], [1, -1])
+    >>> print(round(found.margin, 6), found.multipliers.round(6), round(found.stationarity, 6))
+    0.5 [0.5 0.5] 0.0
     """
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
@@ -241,6 +292,9 @@ class SmoothedMargin:
     separated: Any
     homogeneity: Homogeneity
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def increasing(self) -> bool:
         return bool(self.fall <= MONOTONE)
@@ -266,11 +320,36 @@ def smoothed_margin(
     """The smoothed normalised margin along training, which gradient flow never lets fall once the
     data are fitted.
 
-    loss: `ExponentialLoss()` or 'exponential' ℓ(q) = e^{−q}, `LogisticLoss()` or 'logistic' ℓ(q) =
-    log(1 + e^{−q}), summed over the inputs.
     Computed in logarithms: losses below the range of floats are no matter. A fall along checkpoints
-    of gradient descent means that the step was too large for the flow's theorem; a network that is
-    not homogeneous is refused.
+    of gradient descent means that the step was too large for the flow's theorem.
+
+    Parameters
+    ----------
+    network
+        As for `tangent_kernel`.
+    checkpoints : sequence of parameters
+    X : array of shape (n, …)
+    y : array of shape (n,)
+        Labels ±1.
+    loss : MarginLoss or {'exponential', 'logistic'}
+        ℓ(q) = e^{−q} or log(1 + e^{−q}), summed over the inputs.
+    output : int, optional
+
+    Returns
+    -------
+    limits.SmoothedMargin
+
+    Raises
+    ------
+    AssumptionError
+        Of a network that is not homogeneous.
+
+    Examples
+    --------
+    >>> model = bf.TwoLayer(width=1, dim=1)
+    >>> steps = [bf.models.TwoLayerParams(np.array([s]), np.array([[s]])) for s in (1.0, 2.0, 4.0)]
+    >>> bf.limits.smoothed_margin(model, steps, [[1.0], [2.0]], [1, 1]).values.round(4)
+    array([0.3434, 0.4977, 0.5   ])
     """
     risk = margin_loss(loss)
     instance("loss", risk, (ExponentialLoss, LogisticLoss))

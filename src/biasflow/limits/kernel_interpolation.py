@@ -26,13 +26,33 @@ for rounding was used."""
 
 
 def kernel_interpolator(K: ArrayLike, y: ArrayLike) -> Limit[Array]:
-    """Coefficients a of the minimum-norm interpolator f = Σa_i k(x_i, ·), Ka = y. objective: the
-    RKHS norm √(aᵀKa).
+    """Coefficients a of the minimum-norm interpolator f = Σa_i k(x_i, ·), Ka = y.
 
     Modes of K within rounding of zero are left out (stats['rank'] says how many stay). Where they
-    are not zero in exact
-    arithmetic, or y is not in the range of K then, they may ask for any norm: the bracket is open
-    from above, kind 'bound', and stats['note'] says so. K is taken as (K + Kᵀ)/2.
+    are not zero in exact arithmetic, or y is not in the range of K then, they may ask for any norm:
+    the bracket is open from above, kind 'bound', and stats['note'] says so.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Taken as (K + Kᵀ)/2.
+    y : array of shape (n,)
+
+    Returns
+    -------
+    Limit
+        value: a (n,); objective: the RKHS norm √(aᵀKa).
+
+    Raises
+    ------
+    InconsistentError
+        Where y is far out of the range of K.
+
+    Examples
+    --------
+    >>> found = bf.limits.kernel_interpolator(np.diag([1.0, 4.0]), [2.0, 2.0])
+    >>> print(found.value, round(found.objective, 4))
+    [2.  0.5] 2.2361
     """
     K = matrix("K", K)
     if K.shape[0] != K.shape[1] or np.max(np.abs(K - K.T)) > SYMMETRY * max(

@@ -43,14 +43,29 @@ class Game:
 
 
 def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
-    """γ₁^(m) = max_{a ≥ 0, Σa = 1} min_i (Za)_i for signed features z_ij = y_iφ(θ_j, x_i), Z (n, m)
-    (C, Proposition 6).
+    """γ₁^(m) = max_{a ≥ 0, Σa = 1} min_i (Za)_i for signed features z_ij = y_iφ(θ_j, x_i) (C,
+    Proposition 6).
 
-    value: a (m,). certificate: p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j; both bounds hold for
-    Z as it is given, evaluated in integers. Where float64 has too few digits and the game is small
-    it is solved in rationals: the bracket is then that of the optimum, and residual by which share
-    of it a, in floats, falls short. Features that do not separate have γ₁^(m) ≤ 0. stats: weights p
-    on the samples, support of a, separable (None where the bracket has zero inside).
+    In the certificate p in the simplex proves γ₁^(m) ≤ max_j(Zᵀp)_j; both bounds hold for Z as it
+    is given, evaluated in integers. Where float64 has too few digits and the game is small it is
+    solved in rationals: the bracket is then that of the optimum, and residual by which share of it
+    a, in floats, falls short. Features that do not separate have γ₁^(m) ≤ 0.
+
+    Parameters
+    ----------
+    Z : array of shape (n, m)
+
+    Returns
+    -------
+    Limit
+        value: a (m,). stats: weights p on the samples, support of a, separable (None where the
+        bracket has zero inside).
+
+    Examples
+    --------
+    >>> best = bf.limits.l1_max_margin([[1.0, 0.0], [0.0, 3.0]])
+    >>> print(round(best.objective, 6), best.value.round(6))
+    0.75 [0.75 0.25]
     """
     Z = matrix("Z", Z)
     game = _proposed(Z)

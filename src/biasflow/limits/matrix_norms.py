@@ -63,10 +63,28 @@ class _Pair(NamedTuple):
 def min_nuclear_norm(
     shape: tuple[int, int], rows: ArrayLike, cols: ArrayLike, values: ArrayLike
 ) -> Limit[Array]:
-    """argmin ‖M‖_* subject to M[rows, cols] = values. value: M; objective: ‖M‖_*.
+    """argmin ‖M‖_* subject to M[rows, cols] = values.
 
-    Certificate: λ with ‖Λ‖_op ≤ 1 proves ‖M‖_* ≥ ⟨y, λ⟩. stats: rank, multiplier (Λ), and `unique`:
-    whether the certificate proves that there is no other minimiser.
+    Certificate: λ with ‖Λ‖_op ≤ 1 proves ‖M‖_* ≥ ⟨y, λ⟩.
+
+    Parameters
+    ----------
+    shape : (int, int)
+    rows, cols : array of int, shape (n,)
+    values : array of shape (n,)
+
+    Returns
+    -------
+    Limit
+        value: M; objective: ‖M‖_*. stats: rank, multiplier (Λ), and `unique`: whether the
+        certificate proves that there is no other minimiser.
+
+    Examples
+    --------
+    >>> least = bf.limits.min_nuclear_norm((2, 2), [0, 0, 1], [0, 1, 0], [2.0, 1.0, 1.0])
+    >>> print(least.value.round(4), round(least.objective, 4))
+    [[2.  1. ]
+     [1.  0.5]] 2.5
     """
     shape = matrix_shape(shape)
     entries = read_entries(shape, rows, cols, values)
@@ -97,7 +115,25 @@ def min_frobenius_norm(
     shape: tuple[int, int], rows: ArrayLike, cols: ArrayLike, values: ArrayLike
 ) -> Limit[Array]:
     """argmin ‖M‖_F subject to M[rows, cols] = values: zeros elsewhere, the limit from large α (W,
-    §6). objective: ‖M‖_F."""
+    §6).
+
+    Parameters
+    ----------
+    shape : (int, int)
+    rows, cols : array of int, shape (n,)
+    values : array of shape (n,)
+
+    Returns
+    -------
+    Limit
+        value: M; objective: ‖M‖_F.
+
+    Examples
+    --------
+    >>> bf.limits.min_frobenius_norm((2, 2), [0, 0, 1], [0, 1, 0], [1.0, 2.0, 2.0]).value
+    array([[1., 2.],
+           [2., 0.]])
+    """
     shape = matrix_shape(shape)
     entries = read_entries(shape, rows, cols, values)
     M = _spread(entries, shape, entries.values)

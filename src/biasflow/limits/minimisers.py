@@ -31,11 +31,31 @@ def mirror_limit(
     domain (R, Theorem 2.3).
 
     Where Xβ = y can be solved inside the domain or on its boundary this is `bregman_projection`.
-    Elsewhere all minimisers share ŷ = Xβ (stats['fit']), since F is strictly convex in it, and the
-    projection is onto Xβ = ŷ. The certificate's bracket is then for ŷ without rounding, given the
-    wall; for the ŷ that is returned where the rank of X is open in exact arithmetic (stats['note'])
-    or the signs force more zeros. stats['infimum'] is the least F, and stats['wall'] the
-    coordinates that vanish in every minimiser.
+    Elsewhere all minimisers share ŷ = Xβ, since F is strictly convex in it, and the projection is
+    onto Xβ = ŷ. The certificate's bracket is then for ŷ without rounding, given the wall; for the ŷ
+    that is returned where the rank of X is open in exact arithmetic (stats['note']) or the signs
+    force more zeros.
+
+    Parameters
+    ----------
+    potential : Potential
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    beta0 : array of shape (d,), optional
+        As for `bregman_projection`.
+
+    Returns
+    -------
+    Limit
+        value: β (d,). stats: fit ŷ, infimum the least F, wall the coordinates that vanish in every
+        minimiser.
+
+    Examples
+    --------
+    >>> X, y = [[1.0, 2.0], [1.0, 2.0]], [1.0, 3.0]
+    >>> found = bf.limits.mirror_limit(bf.potentials.Euclidean(), X, y)
+    >>> print(found.value.round(6), round(found.stats["infimum"], 6))
+    [0.4 0.8] 1.0
     """
     instance("potential", potential, Potential)
     X, y = system(X, y)

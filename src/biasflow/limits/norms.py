@@ -28,7 +28,28 @@ tolerance)."""
 
 def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     """argmin ‖β‖₂ subject to Xβ = y: the kernel-regime limit of diagonal networks (W, §4).
-    objective: ‖β‖₂."""
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+
+    Returns
+    -------
+    Limit
+        value: β (d,); objective: ‖β‖₂.
+
+    Raises
+    ------
+    InconsistentError
+        Where Xβ = y has no solution.
+
+    Examples
+    --------
+    >>> found = bf.limits.min_l2([[1.0, 2.0, 3.0]], [6.0])
+    >>> print(found.value.round(3), round(found.objective, 4))
+    [0.429 0.857 1.286] 1.6036
+    """
     X, y = system(X, y)
     constraints = reduce_constraints(X, y)
     basis, target = constraints.basis, constraints.target
@@ -50,11 +71,31 @@ def min_l2(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
 
 
 def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
-    """argmin ‖β‖₁ subject to Xβ = y: the rich-regime limit of diagonal networks (W, §4). objective:
-    ‖β‖₁.
+    """argmin ‖β‖₁ subject to Xβ = y: the rich-regime limit of diagonal networks (W, §4).
 
-    A linear program (HiGHS). Certificate: ν with ‖Xᵀν‖_∞ ≤ 1 proves ‖β‖₁ ≥ ⟨y, ν⟩. stats: support,
-    nu, and `unique`: whether the certificate proves that there is no other minimiser.
+    A linear program (HiGHS). Certificate: ν with ‖Xᵀν‖_∞ ≤ 1 proves ‖β‖₁ ≥ ⟨y, ν⟩.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+
+    Returns
+    -------
+    Limit
+        value: β (d,); objective: ‖β‖₁. stats: support, nu, and `unique`: whether the certificate
+        proves that there is no other minimiser.
+
+    Raises
+    ------
+    InconsistentError
+        Where Xβ = y has no solution.
+
+    Examples
+    --------
+    >>> found = bf.limits.min_l1([[1.0, 2.0, 3.0]], [6.0])
+    >>> print(found.value.round(6), round(found.objective, 6), found.stats["unique"])
+    [0. 0. 2.] 2.0 True
     """
     X, y = system(X, y)
     constraints = reduce_constraints(X, y)

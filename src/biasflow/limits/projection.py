@@ -42,14 +42,39 @@ def bregman_projection(
 ) -> Limit[Array]:
     """argmin_β D_φ(β, β₀) subject to Xβ = y, through its n-dimensional dual.
 
-    The point is characterised by Xβ = y and ∇φ(β) − ∇φ(β₀) ∈ Im Xᵀ (R, Theorem 2.2). β₀ = None is
-    the minimiser of φ. Coordinates on half-lines (α_i = 0) keep the sign of β₀ or of the potential;
-    those that every solution sets to zero lie on the boundary (R, Theorem 2.3) and are returned as
-    zeros.
+    The point is characterised by Xβ = y and ∇φ(β) − ∇φ(β₀) ∈ Im Xᵀ (R, Theorem 2.2). Coordinates on
+    half-lines (α_i = 0) keep the sign of β₀ or of the potential; those that every solution sets to
+    zero lie on the boundary (R, Theorem 2.3) and are returned as zeros.
 
-    stats: iterations, rank, nu (the dual point; on the boundary, of the remaining coordinates),
-    boundary (their indices). Raises InconsistentError where Xβ = y has no solution, InfeasibleError
-    with a Farkas vector where only the signs forbid it.
+    Parameters
+    ----------
+    potential : Potential
+        φ.
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    beta0 : array of shape (d,), optional
+        β₀; None is the minimiser of φ.
+
+    Returns
+    -------
+    Limit
+        value: β (d,). stats: iterations, rank, nu (the dual point; on the boundary, of the
+        remaining coordinates), boundary (their indices).
+
+    Raises
+    ------
+    InconsistentError
+        Where Xβ = y has no solution.
+    InfeasibleError
+        With a Farkas vector, where only the signs forbid it.
+
+    Examples
+    --------
+    >>> X, y = [[1.0, 2.0, 3.0]], [6.0]
+    >>> for alpha in (100.0, 1e-6):
+    ...     print(np.round(bf.bregman_projection(bf.potentials.Hypentropy(alpha), X, y).value, 3))
+    [0.429 0.857 1.286]
+    [0.    0.013 1.992]
     """
     return projection_onto(potential, X, y, beta0)
 

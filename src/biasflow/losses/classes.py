@@ -15,7 +15,14 @@ from .loss import Loss
 @dataclass(frozen=True)
 class CrossEntropyLoss(Loss):
     """(1/n)Σ log Σ_c exp(f_ic − f_iy_i) of logits f (..., n, classes) against classes y (n,),
-    counted from 0."""
+    counted from 0.
+
+    Examples
+    --------
+    >>> loss = bf.CrossEntropyLoss()
+    >>> loss(np.zeros((4, 10)), np.array([3, 1, 4, 1])).round(4), np.log(10).round(4)
+    (np.float64(2.3026), np.float64(2.3026))
+    """
 
     @property
     def attained(self) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .._core.arguments import Array, instance, labels as classes, one_of
+from .._core.facts import record_line
 from .._numerics.float_ranges import EXPONENTIAL_FROM, LARGEST, LARGEST_EXPONENT
 from ..errors import RefusedError
 from .loss import Loss
@@ -61,7 +62,14 @@ class MarginLoss(Loss):
 
 @dataclass(frozen=True)
 class ExponentialLoss(MarginLoss):
-    """(1/n)Σexp(−y_i·f_i)."""
+    """(1/n)Σexp(−y_i·f_i), labels ±1.
+
+    Examples
+    --------
+    >>> loss = bf.ExponentialLoss()
+    >>> print(loss(np.array([2.0, -1.0]), np.array([1.0, 1.0])).round(4))
+    1.4268
+    """
 
     def log_loss(self, margins: Any) -> Any:
         return -margins
@@ -75,7 +83,14 @@ class ExponentialLoss(MarginLoss):
 
 @dataclass(frozen=True)
 class LogisticLoss(MarginLoss):
-    """(1/n)Σlog(1 + exp(−y_i·f_i))."""
+    """(1/n)Σlog(1 + exp(−y_i·f_i)), labels ±1.
+
+    Examples
+    --------
+    >>> loss = bf.LogisticLoss()
+    >>> print(loss(np.array([2.0, -1.0]), np.array([1.0, 1.0])).round(4))
+    0.7201
+    """
 
     def log_loss(self, margins: Any) -> Any:
         """log log(1+e^{−u}), which is −u to rounding where e^{−u} is below it."""
@@ -102,7 +117,22 @@ class LogisticLoss(MarginLoss):
 @dataclass(frozen=True)
 class SmoothMargin(Loss):
     """−S(y·f) with S(u) = −log((1/n)Σℓ(−u_i)): C's objective, whose flow is that of the risk in
-    another clock (C, eq. 6)."""
+    another clock (C, eq. 6).
+
+    Parameters
+    ----------
+    loss : ExponentialLoss or LogisticLoss
+        ℓ.
+
+    Examples
+    --------
+    >>> margins, ones = np.array([3.0, 5.0]), np.ones(2)
+    >>> for size in (1.0, 10.0, 100.0):
+    ...     print(-round(float(bf.SmoothMargin()(size * margins, ones)) / size, 3))
+    3.566
+    3.069
+    3.007
+    """
 
     loss: MarginLoss = field(default_factory=ExponentialLoss)
 
@@ -152,22 +182,53 @@ def margin_loss(loss: Any) -> MarginLoss:
 
 
 class SoftMinimum(NamedTuple):
-    """S(βu), ∇S there, (..., n), and min u."""
+    """S(βu), ∇S there, (..., n), and min u.
+
+    Examples
+    --------
+    >>> bf.losses.soft_minimum(bf.ExponentialLoss(), np.array([1.0, 1.0])).weights
+    array([0.5, 0.5])
+    """
 
     value: Any
     weights: Any
     least: Any
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
 
 def soft_minimum(
     loss: MarginLoss, margins: Any, log_beta: Any = None, where: Any = None
 ) -> SoftMinimum:
-    """C's smooth margin S(βu) = −log((1/n)Σℓ(−βu_i)) of margins u (..., n), with its gradient
+    """C's smooth margin S(βu) = −log((1/n)Σℓ(−βu_i)) of margins u, with its gradient
     ∇S = ℓ'(−βu_i)/Σ_jℓ(−βu_j).
 
     Where the least βu lies in the exponential tail, e^{−β(u_i − min u)} is summed: differences of
-    margins keep the digits that β·u has lost. log_beta: log β, any; None for β = 1. where: the
-    samples that count, by default all; the gradient is zero at the others.
+    margins keep the digits that β·u has lost.
+
+    Parameters
+    ----------
+    loss : ExponentialLoss or LogisticLoss
+        ℓ.
+    margins : array of shape (..., n)
+        u.
+    log_beta : float or array, optional
+        log β, any; None for β = 1.
+    where : array of bool, optional
+        The samples that count, by default all; the gradient is zero at the others.
+
+    Returns
+    -------
+    losses.SoftMinimum
+        value S (...), weights ∇S (..., n), least min u (...).
+
+    Examples
+    --------
+    >>> margins, beta = np.array([1.0, 1.1]), 50.0
+    >>> found = bf.losses.soft_minimum(bf.ExponentialLoss(), margins, log_beta=np.log(beta))
+    >>> print((found.value / beta).round(3), found.weights.round(3), found.least)
+    1.014 [0.993 0.007] 1.0
     """
     xp = margins.__array_namespace__()
     least = xp.min(margins if where is None else xp.where(where, margins, xp.inf), axis=-1)

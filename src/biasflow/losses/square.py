@@ -14,9 +14,18 @@ NORMALISATIONS = ("half", "sum", "half-mean")
 
 @dataclass(frozen=True)
 class SquareLoss(Loss):
-    """c·‖f − y‖²: 'half' c = ½ (R), 'sum' c = 1 (W), 'half-mean' c = 1/(2n) (B).
+    """c·‖f − y‖². The limit of a flow does not depend on c; its clock does.
 
-    The limit of a flow does not depend on c; its clock does.
+    Parameters
+    ----------
+    normalisation : {'half', 'sum', 'half-mean'}
+        c = ½ (R), c = 1 (W) or c = 1/(2n) (B).
+
+    Examples
+    --------
+    >>> predictions, labels = np.array([1.0, 2.0]), np.array([0.0, 0.0])
+    >>> [bf.SquareLoss(c)(predictions, labels).item() for c in ("half", "sum", "half-mean")]
+    [2.5, 5.0, 1.25]
     """
 
     normalisation: str = "half"

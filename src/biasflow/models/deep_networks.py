@@ -44,17 +44,30 @@ class DeepParams(NamedTuple):
 @dataclass(frozen=True)
 class DeepNetwork(Model):
     """f(x) = W_D σ(W_{D−1} … σ(W_1 x + b_1) …) + b_D with one output; depth D counts the layers of
-    weights (W, §7).
+    weights (W, §7). `model(params, X)` predicts, (n,).
 
-    widths: the dimension of the inputs, then the hidden layers: (2, 30, 30) is a network of depth
-    3.
-    activation: 'relu', 'leaky_relu' (slope 0.01) or 'linear'; σ'(0) is the slope of the negative
-    side.
-    symmetric: f(w) = g(w⁺) − g(w⁻), two copies of the network, so that a start with w⁺ = w⁻ is
-    identically zero and has
-    twice the tangent kernel of one copy: the unbiased initialisation of W, §3.
-    rounding: half-width of a parabola that replaces the kink of σ; the network is then smooth, and
-    not homogeneous.
+    Parameters
+    ----------
+    widths : tuple of int
+        The dimension of the inputs, then the hidden layers: (2, 30, 30) is a network of depth 3.
+    bias : bool
+        Whether layers have biases b_l.
+    activation : {'relu', 'leaky_relu', 'linear'}
+        σ; 'leaky_relu' has slope 0.01. σ'(0) is the slope of the negative side.
+    symmetric : bool
+        f(w) = g(w⁺) − g(w⁻), two copies of the network, so that a start with w⁺ = w⁻ is identically
+        zero and has twice the tangent kernel of one copy: the unbiased initialisation of W, §3.
+    rounding : float
+        Half-width of a parabola that replaces the kink of σ; the network is then smooth, and not
+        homogeneous.
+
+    Examples
+    --------
+    >>> model = bf.DeepNetwork((2, 30, 30), symmetric=True)
+    >>> model.depth, model.size, model.homogeneity
+    (3, 1980, 3)
+    >>> model(model.init(1.0, key=0), np.ones((4, 2)))
+    array([0., 0., 0., 0.])
     """
 
     widths: tuple[int, ...]

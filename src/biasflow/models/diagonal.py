@@ -22,7 +22,13 @@ from .model import MirrorForm, MirrorModel, read_params
 
 
 class DiagonalParams(NamedTuple):
-    """The weights w₊ and w₋, each (d,)."""
+    """The weights w₊ and w₋, each (d,).
+
+    Examples
+    --------
+    >>> bf.DiagonalNetwork(2).init(0.5, dim=2).plus
+    array([0.5, 0.5])
+    """
 
     plus: Array
     minus: Array
@@ -36,8 +42,21 @@ class DiagonalParams(NamedTuple):
 
 @dataclass(frozen=True)
 class DiagonalNetwork(MirrorModel):
-    """f(w, x) = ⟨w₊^D − w₋^D, x⟩, D ≥ 2 (W, §§4–5). A linear predictor whose parametrisation
-    decides its bias."""
+    """f(w, x) = ⟨w₊^D − w₋^D, x⟩, D ≥ 2 (W, §§4–5): a linear predictor whose parametrisation
+    decides its bias. `model(params, X)` predicts, (n,).
+
+    Parameters
+    ----------
+    depth : int
+        D.
+
+    Examples
+    --------
+    >>> model = bf.DiagonalNetwork(depth=2)
+    >>> params = bf.models.DiagonalParams(plus=np.array([2.0, 1.0]), minus=np.array([1.0, 1.0]))
+    >>> model.effective(params), model(params, np.array([[1.0, 5.0]]))
+    (array([3., 0.]), array([3.]))
+    """
 
     depth: int = 2
 

@@ -35,11 +35,26 @@ class FactorParams(NamedTuple):
 @dataclass(frozen=True)
 class MatrixFactorisation(PredictorModel):
     """f((U, V), X) = ⟨UVᵀ, X⟩ with `rank` columns in U (rows, rank) and V (cols, rank) (W, §6).
+    `model(params, X)` predicts, (n,).
 
     An input is a matrix of this shape, flattened by rows: in completion the indicator of an entry,
     in sensing any matrix. The gradients of the entries of UVᵀ do not commute: it follows no mirror
-    flow.
-    The flow sees a start through UUᵀ, UVᵀ and VVᵀ only: see `flows/factored.py`.
+    flow. The flow sees a start through UUᵀ, UVᵀ and VVᵀ only (`flows.Factored`).
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    rank : int
+        Columns of the factors.
+
+    Examples
+    --------
+    >>> model = bf.MatrixFactorisation(shape=(2, 3), rank=1)
+    >>> U, V = np.array([[1.0], [2.0]]), np.array([[1.0], [0.0], [3.0]])
+    >>> model.effective(bf.models.FactorParams(U, V))
+    array([[1., 0., 3.],
+           [2., 0., 6.]])
     """
 
     shape: tuple[int, int]

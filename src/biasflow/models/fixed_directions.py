@@ -22,7 +22,7 @@ from .._core.arguments import (
     positive_int,
     vector,
 )
-from .._core.facts import params_card, params_in_words
+from .._core.facts import params_card, params_in_words, record_line
 from .._core.former_names import renamed
 from .._core.problems import MirrorProblem, Problem
 from .._core.starts import read_scale
@@ -65,14 +65,27 @@ class FixedDirectionsParams(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FixedDirections(MirrorModel):
-    """f(w, x) = Σ_j b_j(⟨a_jθ_j, x⟩)₊ with unit directions θ_j, the rows of `directions` (m, k),
-    fixed (R, §3).
+    """f(w, x) = Σ_j b_j(⟨a_jθ_j, x⟩)₊ with unit directions θ_j that are fixed (R, §3).
+    `model(params, X)` predicts, (n,).
 
     From a_j > 0, a_j² ≥ b_j², each a_j²−b_j² is conserved and a_j keeps its sign (R, Lemma A.2), so
     f is linear in β_j = a_jb_j with the features (⟨θ_j, x⟩)₊, and β follows a mirror flow with
     potential ½Φ_r, r = ½(a²−b²) (R, Theorem 3.4).
-    normalise: divide each direction by its norm; without it, directions that are not unit are an
-    error.
+
+    Parameters
+    ----------
+    directions : array of shape (m, k)
+        The θ_j as rows.
+    normalise : bool
+        Whether to divide each direction by its norm; without it, directions that are not unit are
+        an error.
+
+    Examples
+    --------
+    >>> model = bf.FixedDirections([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]], normalise=True)
+    >>> model.features(np.array([[1.0, -1.0], [1.0, 1.0]]))
+    array([[1. , 0. , 0. ],
+           [1. , 1. , 1.4]])
     """
 
     directions: Array
@@ -108,9 +121,10 @@ class FixedDirections(MirrorModel):
         """Σ_j b_j(a_jz_j)₊ with z = ⟨θ, x⟩: b·a₊·z₊ + b·a₋·z₋, whatever the sign of a."""
         z = X @ self.directions.T
         a, b = params
-        return (b * np.maximum(a, 0)) @ np.maximum(z, 0).T + (b * np.maximum(-a, 0)) @ np.maximum(
-            -z, 0
-        ).T
+        above = (b * np.maximum(a, 0)) @ np.maximum(z, 0).T
+        if np.min(a) >= 0:
+            return above
+        return above + (b * np.maximum(-a, 0)) @ np.maximum(-z, 0).T
 
     def effective(self, params: FixedDirectionsParams) -> Any:
         """β = ab, neuron by neuron; leading axes are kept."""
@@ -235,9 +249,29 @@ def random_network(
     """R's random start (§4), split: all weights iid of size s = α/√m, neurons outside the cone a² ≥
     b² drawn again.
 
-    law: 'uniform' on [−s, s] (R's figures) or 'gaussian' of standard deviation s. Neurons are
-    independent, so drawing only the failing ones again has the law of drawing the whole network
-    again, as R does.
+    Neurons are independent, so drawing only the failing ones again has the law of drawing the whole
+    network again, as R does.
+
+    Parameters
+    ----------
+    width, dim : int
+        m and k.
+    scale : float
+        α.
+    law : {'uniform', 'gaussian'}
+        'uniform' on [−s, s] (R's figures), or 'gaussian' of standard deviation s.
+    key : int
+
+    Returns
+    -------
+    (FixedDirections, models.FixedDirectionsParams)
+        The model and its start.
+
+    Examples
+    --------
+    >>> model, start = bf.models.random_network(width=50, dim=3, scale=0.1, key=0)
+    >>> model.directions.shape, bool(np.all(start.a**2 >= start.b**2))
+    ((50, 3), True)
     """
     m, k = positive_int("width", width), positive_int("dim", dim)
     s = positive_float("scale", scale) / np.sqrt(m)
@@ -253,11 +287,28 @@ def random_network(
 
 
 def split_network(W: ArrayLike, b: ArrayLike) -> tuple[FixedDirections, FixedDirectionsParams]:
-    """A two-layer network Σ_j b_j(⟨w_j, x⟩)₊ with rows w_j of W (m, k) split into directions
-    w_j/‖w_j‖ and magnitudes (R, §4).
+    """A two-layer network Σ_j b_j(⟨w_j, x⟩)₊ split into directions w_j/‖w_j‖, which are fixed, and
+    magnitudes (R, §4).
 
-    Returns the model with these directions fixed, and its start (a, b), a_j = ‖w_j‖. Nothing is
-    said about a² ≥ b² here: the flow checks it, and R resamples until it holds.
+    Nothing is said about a² ≥ b² here: the flow checks it, and R resamples until it holds.
+
+    Parameters
+    ----------
+    W : array of shape (m, k)
+        The w_j as rows.
+    b : array of shape (m,)
+
+    Returns
+    -------
+    (FixedDirections, models.FixedDirectionsParams)
+        The model and its start (a, b), a_j = ‖w_j‖.
+
+    Examples
+    --------
+    >>> model, start = bf.models.split_network([[3.0, 4.0], [0.0, -2.0]], [1.0, 1.0])
+    >>> model.directions, start.a
+    (array([[ 0.6,  0.8],
+           [ 0. , -1. ]]), array([5., 2.]))
     """
     W = matrix("W", W)
     a = _norms(W)
@@ -278,6 +329,9 @@ class MergedProblem:
     groups: Index
     r: Array
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
 
 def merge_directions(problem: Problem) -> MergedProblem:
     """Merge the neurons with equal directions (R, Lemma 3.5): ½Φ_r with r_k = ½‖a+b‖·‖a−b‖ over
@@ -286,6 +340,25 @@ def merge_directions(problem: Problem) -> MergedProblem:
     That is R's r_k² = ¼Σ_{i,j}[(a_ia_j−b_ib_j)² + (a_ib_j−b_ia_j)²], by Lagrange's identity. A
     group of one is Theorem 3.4; the pair a = (w₊, w₋), b = (w₊, −w₋) is W's depth-2 diagonal weight
     with r = 2w₊w₋, at half its speed. Directions count as equal within 1e-9.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a `FixedDirections` network.
+
+    Returns
+    -------
+    models.MergedProblem
+        With the mirror flow of the merged coordinates.
+
+    Examples
+    --------
+    >>> model = bf.FixedDirections([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> start = bf.models.FixedDirectionsParams(a=np.ones(3), b=np.zeros(3))
+    >>> data = bf.Dataset([[1.0, 2.0]], [1.0])
+    >>> found = bf.models.merge_directions(bf.Problem(model, data, bf.SquareLoss("half"), start))
+    >>> found.groups, found.r
+    (array([0, 0, 1]), array([1. , 0.5]))
     """
     instance("problem", problem, Problem)
     model = instance("problem.model", problem.model, FixedDirections)

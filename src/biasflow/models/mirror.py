@@ -8,8 +8,28 @@ from .model import MirrorForm, MirrorModel, Model
 
 
 def mirror(problem: Problem) -> MirrorProblem:
-    """The mirror flow that the predictor follows, time factor included, or a refusal that says why
-    there is none."""
+    """The mirror flow that the predictor of a network follows, time factor included.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    MirrorProblem
+
+    Raises
+    ------
+    RefusedError
+        Where there is none; it says why.
+
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=3, d=5, sparsity=1, key=0)
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=0.1)
+    >>> bf.models.mirror(problem).X.shape
+    (3, 5)
+    """
     form = mirror_form(problem)
     if isinstance(form, str):
         raise RefusedError(f"mirror: {form}")

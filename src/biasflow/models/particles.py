@@ -24,6 +24,12 @@ class Particles(NamedTuple):
     f(x) = ∫φ(θ, x)dν = ½Σ_j mass_j·s_j(⟨u_j, (x, 1)⟩)₊. directions: u (k, d+1), unit rows, the bias
     coordinate last.
     signs: s (k,), ±1. log_masses: (k,); −∞ is no mass. Inputs come without the bias column.
+
+    Examples
+    --------
+    >>> network = bf.models.Particles(np.array([[1.0, 0.0]]), np.array([1.0]), np.array([0.0]))
+    >>> network(np.array([[2.0], [-2.0]])), network.norm
+    (array([1., 0.]), 1.0)
     """
 
     directions: Array
@@ -118,11 +124,26 @@ def augmented(X: ArrayLike, dim: int | None = None) -> Array:
 
 
 def as_particles(network: Any) -> Particles:
-    """A measure from `Particles`, or from the parameters (a, W) of h(x) = Σ_j a_j(⟨w_j, (x, 1)⟩)₊,
-    W (m, d+1).
+    """A measure from `Particles`, or from the parameters (a, W) of h(x) = Σ_j a_j(⟨w_j, (x, 1)⟩)₊.
 
     A neuron has mass 2|a_j|‖w_j‖, the least that gives its function; for balanced neurons, |a_j| =
     ‖w_j‖, that is its mass a_j² + ‖w_j‖² in Π₂ (C, eq. 3 and Proposition 9).
+
+    Parameters
+    ----------
+    network : Particles or (a, W)
+        a (m,), W (m, d+1).
+
+    Returns
+    -------
+    models.Particles
+
+    Examples
+    --------
+    >>> a, W = np.array([1.0, -2.0]), np.array([[3.0, 4.0], [1.0, 0.0]])
+    >>> measure = bf.models.as_particles((a, W))
+    >>> measure.masses.round(6), measure(np.array([[1.0]])).round(6)
+    (array([10.,  4.]), array([5.]))
     """
     if isinstance(network, Particles):
         return _checked(network)

@@ -34,10 +34,17 @@ class ProductParams(NamedTuple):
 @dataclass(frozen=True)
 class ProductNetwork(MirrorModel):
     """f((u, v), x) = ⟨u∘v, x⟩: each input has one unit, with the weight u_i into it and v_i out of
-    it.
+    it. `model(params, X)` predicts, (n,).
 
     It is the depth-2 diagonal network with w± = (u ± v)/2, whose flow it follows at half the speed:
     u² − v² is conserved.
+
+    Examples
+    --------
+    >>> model = bf.ProductNetwork()
+    >>> params = bf.models.ProductParams(u=np.array([1.0, 2.0]), v=np.array([3.0, -1.0]))
+    >>> model.effective(params), model(params, np.eye(2))
+    (array([ 3., -2.]), array([ 3., -2.]))
     """
 
     @property

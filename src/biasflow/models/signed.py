@@ -33,10 +33,26 @@ class SignedTwoLayerParams(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SignedTwoLayer(Model):
-    """h(x) = Σ_j ε_j(⟨w_j, x⟩)₊², squared ReLUs with signs ε (m,) that are not trained (by default
-    +, −, +, …).
+    """h(x) = Σ_j ε_j(⟨w_j, x⟩)₊², squared ReLUs with signs ε that are not trained.
+    `model(params, X)` predicts, (n,).
 
     The gradient is Lipschitz, so that the flow has no events.
+
+    Parameters
+    ----------
+    width : int
+        m, the number of neurons.
+    dim : int
+        d, of the inputs.
+    signs : array of shape (m,), optional
+        ε, ±1; by default +, −, +, ….
+
+    Examples
+    --------
+    >>> model = bf.SignedTwoLayer(width=2, dim=1)
+    >>> params = bf.models.SignedTwoLayerParams(W=np.array([[2.0], [-1.0]]))
+    >>> model(params, np.array([[1.0], [-3.0]]))
+    array([ 4., -9.])
     """
 
     width: int

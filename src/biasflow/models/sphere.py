@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, instance, labels, matrix, vector
+from .._core.facts import record_line
 from ..errors import InputError
 from .signed import SignedTwoLayer
 from .two_layer import TwoLayer
@@ -27,6 +28,9 @@ class SphereMeasure:
     model: TwoLayer | SignedTwoLayer
     neurons: Any
     log_masses: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def points(self) -> Array:
@@ -61,10 +65,31 @@ class TransportGrowth(NamedTuple):
     velocity: Array
     growth: Array
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
 
 def sphere_measure(model: TwoLayer | SignedTwoLayer, params: Any) -> SphereMeasure:
-    """Π₂(μ) of the network: its neurons projected onto the sphere, weighted by their squared norms
-    (C, eq. 3)."""
+    """Π₂(μ) of a network: its neurons projected onto the sphere, weighted by their squared norms
+    (C, eq. 3).
+
+    Parameters
+    ----------
+    model : TwoLayer or SignedTwoLayer
+    params
+        Its parameters.
+
+    Returns
+    -------
+    models.SphereMeasure
+
+    Examples
+    --------
+    >>> model = bf.TwoLayer(width=2, dim=1)
+    >>> params = bf.models.TwoLayerParams(a=np.array([3.0, 1.0]), W=np.array([[4.0], [0.0]]))
+    >>> np.exp(bf.models.sphere_measure(model, params).log_masses).round(6)
+    array([25.,  1.])
+    """
     instance("model", model, (TwoLayer, SignedTwoLayer))
     params = model.checked(params, model.dim)
     largest = np.max(np.abs(_rows(params)), axis=1)
@@ -82,11 +107,33 @@ def sphere_measure(model: TwoLayer | SignedTwoLayer, params: Any) -> SphereMeasu
 def transport_growth(
     measure: SphereMeasure, X: ArrayLike, y: ArrayLike, weights: ArrayLike
 ) -> TransportGrowth:
-    """How the flow of the smooth margin moves Π₂(μ), in C's clock, where ∇S = weights (n,).
+    """How the flow of the smooth margin moves Π₂(μ), in C's clock.
 
     J'(θ) = Σ_i weights_i·y_i·φ(θ, x_i); dθ/dt is its gradient along the sphere, d log mass/dt =
     4J'(θ) (C, eq. 11). The normalised measure's growth is that less its mean, Σ_j share_j·growth_j;
     C, eq. 12 prints J'_ν̄ for J'_ν, the potential at the true norm.
+
+    Parameters
+    ----------
+    measure : models.SphereMeasure
+    X : array of shape (n, d)
+    y : array of shape (n,)
+        Labels ±1.
+    weights : array of shape (n,)
+        ∇S.
+
+    Returns
+    -------
+    models.TransportGrowth
+        potential J' (m,), velocity dθ/dt (m, p), growth (m,).
+
+    Examples
+    --------
+    >>> model = bf.TwoLayer(width=2, dim=1)
+    >>> params = bf.models.TwoLayerParams(a=np.ones(2), W=np.array([[1.0], [-1.0]]))
+    >>> measure = bf.models.sphere_measure(model, params)
+    >>> bf.models.transport_growth(measure, [[1.0]], [1.0], [1.0]).growth.round(6)
+    array([2., 0.])
     """
     instance("measure", measure, SphereMeasure)
     X = _inputs(measure.model, X)

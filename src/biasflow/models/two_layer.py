@@ -22,7 +22,14 @@ LEAKY_SLOPE = 0.01
 
 
 class TwoLayerParams(NamedTuple):
-    """Output weights a (m,) and neurons W (m, d); a bias is a constant column of the inputs."""
+    """Output weights a (m,) and neurons W (m, d); a bias is a constant column of the inputs.
+
+    Examples
+    --------
+    >>> params = bf.TwoLayer(width=5, dim=2).init(1e-3, key=0)
+    >>> params.a.shape, params.W.shape
+    ((5,), (5, 2))
+    """
 
     a: Array
     W: Array
@@ -36,11 +43,27 @@ class TwoLayerParams(NamedTuple):
 
 @dataclass(frozen=True)
 class TwoLayer(Model):
-    """h(x) = Σ_j a_j σ(⟨w_j, x⟩), the plain sum over `width` neurons in dimension `dim` (B, eq. 1).
+    """h(x) = Σ_j a_j σ(⟨w_j, x⟩), the plain sum over the neurons (B, eq. 1). `model(params, X)`
+    predicts, (n,); a bias is a constant column of the inputs (`data.with_bias`).
 
-    activation: 'relu', or 'leaky_relu' with `slope` in (0, 1) on the negative side. σ'(0) is the
-    slope of the negative side (B, App. D: the only choice for which orthogonal data have a global
-    solution); the flow itself slides along zeros, in Filippov's sense.
+    Parameters
+    ----------
+    width : int
+        m, the number of neurons.
+    dim : int
+        d, of the inputs.
+    activation : {'relu', 'leaky_relu'}
+        σ. σ'(0) is the slope of the negative side (B, App. D: the only choice for which orthogonal
+        data have a global solution); the flow itself slides along zeros, in Filippov's sense.
+    slope : float, optional
+        Of 'leaky_relu' on the negative side, in (0, 1).
+
+    Examples
+    --------
+    >>> model = bf.TwoLayer(width=2, dim=1)
+    >>> params = bf.models.TwoLayerParams(a=np.array([1.0, 1.0]), W=np.array([[1.0], [-1.0]]))
+    >>> model(params, np.array([[2.0], [-3.0]]))
+    array([2., 3.])
     """
 
     width: int

@@ -13,7 +13,7 @@ from .._core.problems import MirrorProblem, Problem
 from .._core.results import Trajectory
 from ..diagnostics import phases
 from ..diagnostics.loss_phases import loss_curve
-from ..models import SignedTwoLayer, TwoLayer
+from ..models import DeepNetwork, SignedTwoLayer, TwoLayer
 from .line_panels import SIGNS
 from .moments import early, effective_state, nth_state, settled, state_at
 
@@ -65,7 +65,7 @@ def loss_panel(axis: Any, flow: Trajectory) -> None:
             alpha=0.5,
             label=f"{len(moments)} events",
         )
-    axis.set(xlabel="time t", ylabel="loss")
+    axis.set(xlabel=_clock(flow), ylabel="loss")
     axis.legend(fontsize=7.5, frameon=False)
     titled(axis, f"loss {loss[0]:.3g} → {loss[-1]:.3g}")
 
@@ -80,9 +80,17 @@ def _scales(axis: Any, flow: Trajectory, times: Array, loss: Array) -> None:
     if positive.size == loss.size and np.log10(positive.max() / positive.min()) > DECADES_FOR_LOG:
         axis.set_yscale("log")
     if early(flow):
-        later = times[times > 0]
-        axis.set_xscale("log")
-        axis.set_xlim(max(float(later[0]), float(times[-1]) * 1e-8), float(times[-1]))
+        _in_log_time(axis, times)
+
+
+def _in_log_time(axis: Any, times: Array) -> None:
+    later = times[times > 0]
+    axis.set_xscale("log")
+    axis.set_xlim(max(float(later[0]), float(times[-1]) * 1e-8), float(times[-1]))
+
+
+def _clock(flow: Trajectory) -> str:
+    return "time τ = t/log(1/r)" if _jumps(flow) else "time t"
 
 
 def _moving(axis: Any, flow: Trajectory) -> None:
@@ -93,11 +101,15 @@ def _moving(axis: Any, flow: Trajectory) -> None:
         _neurons(axis, model, times, states)
     else:
         _coordinates(axis, flow, times, states)
+    if flow.margin is not None and early(flow):  # it never settles, in direction
+        _in_log_time(axis, flow.times)
+        axis.set_xlabel(_clock(flow))
+        return
     end = settled(flow)
     if np.any((times > 0) & (times < end)):
         axis.set_xlim(-0.02 * end, end)
     cut = "" if end >= flow.times[-1] else ", until the loss has settled"
-    axis.set_xlabel(f"time t{cut}")
+    axis.set_xlabel(f"{_clock(flow)}{cut}")
 
 
 def _sampled(flow: Trajectory) -> tuple[Array, list[Any]]:
@@ -131,9 +143,13 @@ def _coordinates(axis: Any, flow: Trajectory, times: Array, states: list[Any]) -
             zorder=3 if named else 2,
         )
     rest = paths.shape[1] - len(largest)
-    axis.set_ylabel("predictor, by coordinate")
-    axis.legend(fontsize=7, frameon=False, ncols=2, title="coordinate", title_fontsize=7)
-    titled(axis, f"largest {len(largest)} of {paths.shape[1]} coordinates" if rest else "predictor")
+    model = flow.problem.model if isinstance(flow.problem, Problem) else None
+    moving = "weights" if isinstance(model, DeepNetwork) else "predictor"
+    axis.set_ylabel(f"{moving}, by coordinate")
+    axis.legend(
+        fontsize=7, framealpha=0.8, edgecolor="none", ncols=2, title="coordinate", title_fontsize=7
+    )
+    titled(axis, f"largest {len(largest)} of {paths.shape[1]} coordinates" if rest else moving)
 
 
 def _neurons(axis: Any, model: Any, times: Array, states: list[Any]) -> None:

@@ -69,8 +69,11 @@ def certificate_panel(axis: Any, bounds: Enclosure, objective: float | None = No
         xlabel="digits (−log₁₀ of what is left)",
     )
     axis.grid(False, axis="y")
-    number = "" if objective is None else f"{objective:.8g} in "
-    titled(axis, f"{number}[{bounds.lower:.6g}, {bounds.upper:.6g}], {bounds.kind}")
+    bracket = f"[{bounds.lower:.6g}, {bounds.upper:.6g}]"
+    if objective is not None:
+        closed = f"{bounds.lower:.6g}" == f"{bounds.upper:.6g}"
+        bracket = f"{objective:.8g}" if closed else f"{objective:.5g} in {bracket}"
+    titled(axis, f"{bracket}, {bounds.kind}")
 
 
 def _draw_point(axis: Any, value: Any) -> None:
@@ -112,6 +115,7 @@ def _draw_stems(axis: Any, values: Array, label: str, name: str) -> None:
         axis.plot(places, values, "o", color=COLOURS[0], markersize=3.5)
         axis.axhline(0.0, color=MUTED, linewidth=0.8)
         axis.set(xlabel=label, ylabel=name)
+        axis.xaxis.get_major_locator().set_params(integer=True)
     titled(axis, f"{values.size} numbers{f', {zeros} of them zero' if zeros else ''}")
 
 
@@ -172,6 +176,7 @@ def data_picture(data: Dataset) -> Any:
         values = np.linalg.svd(data.X, compute_uv=False)
         axes[1].plot(np.arange(1, values.size + 1), values, "o-", color=COLOURS[3], markersize=3.5)
         axes[1].set(yscale="log" if values[-1] > 0 else "linear", xlabel="index")
+        axes[1].xaxis.get_major_locator().set_params(integer=True)
         titled(axes[1], "singular values of X")
     if count == 1:
         axes[0].set_title("", loc="left")

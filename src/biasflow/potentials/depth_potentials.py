@@ -214,7 +214,21 @@ class DepthPotential(Potential):
 
     W, Theorem 3: the same minimiser as W's Q_α^D, and ∇φ ∈ (−1, 1). `slack` gives 1 − |∇φ| without
     cancellation.
-    scale, log_scale: α, a number or one per coordinate, exactly one of the two.
+
+    Parameters
+    ----------
+    depth : int
+        D.
+    scale, log_scale : float or array of shape (d,)
+        α, or its logarithm; exactly one of the two.
+
+    Examples
+    --------
+    >>> for depth in (3, 5):
+    ...     phi = bf.potentials.DepthPotential(depth, scale=0.5)
+    ...     print(depth, bf.bregman_projection(phi, [[1.0, 2.0, 3.0]], [6.0]).value.round(3))
+    3 [0.163 0.489 1.619]
+    5 [0.037 0.136 1.897]
     """
 
     def __init__(

@@ -13,7 +13,14 @@ _HALF_LINE = Hypentropy(0.0, sign=1.0)
 
 class Entropy(Potential):
     """φ(β) = Σβ_i log β_i − β_i + 1 for β > 0; ∇φ = log β, φ* = Σe^η − 1, D_φ the Kullback–Leibler
-    divergence."""
+    divergence.
+
+    Examples
+    --------
+    >>> phi = bf.potentials.Entropy()
+    >>> phi.grad(np.array([1.0, np.e])), phi.grad_conjugate(np.zeros(2))
+    (array([0., 1.]), array([1., 1.]))
+    """
 
     def __repr__(self) -> str:
         return "Entropy()"

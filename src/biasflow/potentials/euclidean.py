@@ -37,7 +37,13 @@ class EuclideanPoint(MirrorPoint):
 
 
 class Euclidean(Potential):
-    """φ(β) = ½‖β‖²."""
+    """φ(β) = ½‖β‖²: the mirror flow is gradient flow.
+
+    Examples
+    --------
+    >>> bf.potentials.Euclidean().value(np.array([3.0, 4.0])).item()
+    12.5
+    """
 
     def __repr__(self) -> str:
         return "Euclidean()"

@@ -114,10 +114,22 @@ class Hypentropy(Potential):
 
     R, Definitions 3.1 and 3.2; α²·Q_α of W, Theorem 1, is Φ_{2α²}.
 
-    alpha, log_alpha: a number or one per coordinate, exactly one of the two; the logarithm reaches
-    any scale.
-    sign: ±1 where α is zero (that coordinate lives on the open half-line of that sign); read
-    nowhere else.
+    Parameters
+    ----------
+    alpha, log_alpha : float or array of shape (d,)
+        α, or its logarithm, which reaches any scale; exactly one of the two.
+    sign : array of shape (d,), optional
+        ±1 where α is zero (that coordinate lives on the open half-line of that sign); read nowhere
+        else.
+
+    Examples
+    --------
+    >>> for log_alpha in (5.0, -5.0, -5000.0):
+    ...     phi = bf.potentials.Hypentropy(log_alpha=log_alpha)
+    ...     print(bf.bregman_projection(phi, [[1.0, 2.0, 3.0]], [6.0]).value.round(3))
+    [0.429 0.857 1.286]
+    [0.027 0.225 1.841]
+    [0. 0. 2.]
     """
 
     def __init__(

@@ -154,7 +154,28 @@ class Potential(ABC):
 
 
 def bregman(potential: Potential, b1: ArrayLike, b0: ArrayLike) -> float:
-    """The Bregman divergence D_φ(b1, b0) of two vectors, or of two numbers."""
+    """The Bregman divergence D_φ(b1, b0) = φ(b1) − φ(b0) − ⟨∇φ(b0), b1 − b0⟩, without cancellation.
+
+    Parameters
+    ----------
+    potential : Potential
+        φ.
+    b1, b0 : array of shape (d,), or float
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DomainError
+        Of points that are not in the domain of φ.
+
+    Examples
+    --------
+    >>> bf.potentials.bregman(bf.potentials.Euclidean(), [3.0, 4.0], [0.0, 0.0])
+    12.5
+    """
     instance("potential", potential, Potential)
     first, second = real_array("b1", b1), real_array("b0", b0)
     if first.ndim > 1 or first.shape != second.shape or not first.size:

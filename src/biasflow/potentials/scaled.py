@@ -47,8 +47,22 @@ class ScaledPoint(MirrorPoint):
 
 
 class ScaledPotential(Potential):
-    """c·φ: mirror flow runs c times slower, the limit is unchanged. `factor` is a number or one per
-    coordinate."""
+    """c·φ: mirror flow runs c times slower, the limit is unchanged.
+
+    Parameters
+    ----------
+    factor : float or array of shape (d,)
+        c.
+    potential : Potential
+        φ.
+
+    Examples
+    --------
+    >>> slow = bf.potentials.ScaledPotential(4.0, bf.potentials.Euclidean())
+    >>> flow = bf.mirror_flow(slow, [[1.0]], [1.0], t1=4.0)
+    >>> flow.final.round(4), (1 - np.exp([-1.0])).round(4)
+    (array([0.6321]), array([0.6321]))
+    """
 
     def __init__(self, factor: ArrayLike, potential: Potential) -> None:
         self.factor = real_array("factor", factor)

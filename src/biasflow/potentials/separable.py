@@ -104,20 +104,25 @@ class SeparablePoint(MirrorPoint):
 class Separable(Potential):
     """φ(β) = Σφ(β_i) of the user's own: φ′ is enough, the rest is computed, slower.
 
-    derivative: φ′, increasing and continuous on the whole line or on a half-line, array in and
-    array out. domain: 'real', 'positive' or 'negative'. second, value, inverse: φ″, φ and the
-    inverse of φ′, each computed where it is not given: φ″ by differences of φ′, to about ten
-    digits; φ by quadrature from the zero of φ′ (or from ±1, zero on the line, where φ′ has none);
-    the inverse by bisection, to the last digit that φ′ leaves of it. φ should be smooth,
-    but at walls.
+    φ should be smooth, but at walls.
 
-    >>> import numpy as np
-    >>> import biasflow as bf
+    Parameters
+    ----------
+    derivative : callable
+        φ′, increasing and continuous on the whole line or on a half-line, array in and array out.
+    domain : {'real', 'positive', 'negative'}
+    second, value, inverse : callable, optional
+        φ″, φ and the inverse of φ′, each computed where it is not given: φ″ by differences of φ′,
+        to about ten digits; φ by quadrature from the zero of φ′ (or from ±1, zero on the line,
+        where φ′ has none); the inverse by bisection, to the last digit that φ′ leaves of it.
+
+    Examples
+    --------
     >>> phi = bf.potentials.Separable(lambda beta: np.arcsinh(beta / 0.1))
-    >>> found = bf.bregman_projection(phi, [[1.0, 2.0, 3.0]], [1.0])
-    >>> bool(np.allclose(found.value, bf.bregman_projection(bf.potentials.Hypentropy(0.1),
-    ...     [[1.0, 2.0, 3.0]], [1.0]).value))
-    True
+    >>> for potential in (phi, bf.potentials.Hypentropy(0.1)):
+    ...     print(bf.bregman_projection(potential, [[1.0, 2.0, 3.0]], [1.0]).value.round(6))
+    [0.054972 0.125462 0.231368]
+    [0.054972 0.125462 0.231368]
     """
 
     def __init__(

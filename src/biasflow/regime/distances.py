@@ -25,9 +25,30 @@ def kernel_distance(
     output: int | None = None,
     memory_b: float = MEMORY,
 ) -> float:
-    """‖K − K₀‖_F/‖K₀‖_F between the tangent kernels at two sets of parameters, on inputs X.
-    network,
-    output, memory_b: as for `tangent_kernel`; NaN where K₀ vanishes."""
+    """‖K − K₀‖_F/‖K₀‖_F between the tangent kernels at two sets of parameters.
+
+    Parameters
+    ----------
+    network
+        As for `tangent_kernel`.
+    start, params
+        Those of K₀ and of K.
+    X : array of shape (n, …)
+    output : int, optional
+    memory_b : float
+
+    Returns
+    -------
+    float
+        NaN where K₀ vanishes.
+
+    Examples
+    --------
+    >>> model = bf.DiagonalNetwork(2)
+    >>> start, end = model.init(1.0, dim=2), model.init(2.0, dim=2)
+    >>> round(bf.regime.kernel_distance(model, start, end, np.eye(2)), 6)
+    3.0
+    """
     inputs = read_inputs(X)
     before, after = _both(network, start, params, inputs, output, memory_b)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -47,12 +68,32 @@ def gradient_distance(
     output: int | None = None,
     memory_b: float = MEMORY,
 ) -> float:
-    """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7); inputs at which a gradient
-    vanishes are left out; NaN where none remains, products of gradients below 1e-308 counting as
-    zero.
+    """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7).
 
-    network, output, memory_b: as for `tangent_kernel`. Linear in the number of inputs: no kernel is
-    formed.
+    Linear in the number of inputs: no kernel is formed. Inputs at which a gradient vanishes are
+    left out.
+
+    Parameters
+    ----------
+    network
+        As for `tangent_kernel`.
+    start, params
+        w₀ and w.
+    X : array of shape (n, …)
+    output : int, optional
+    memory_b : float
+
+    Returns
+    -------
+    float
+        NaN where no input remains, products of gradients below 1e-308 counting as zero.
+
+    Examples
+    --------
+    >>> model, ones = bf.DiagonalNetwork(2), np.ones(2)
+    >>> start, end = (bf.models.DiagonalParams(a * ones, ones) for a in (1.0, 2.0))
+    >>> round(bf.regime.gradient_distance(model, start, end, np.eye(2)), 4)
+    0.0513
     """
     inputs = read_inputs(X)
     before, after = _both(network, start, params, inputs, output, memory_b)

@@ -27,7 +27,8 @@ def draw(probe: Probe) -> Any:
     """Movements with their references, through time where there are several checkpoints, and f
     against its linearisation."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from .._core.shown_figures import ShownFigure
 
     count = 3 if len(probe.along) > 1 else 2
     with rc_context(
@@ -38,7 +39,7 @@ def draw(probe: Probe) -> Any:
             "grid.alpha": 0.25,
         }
     ):
-        figure = Figure(figsize=(1.2 + 4.2 * count, 3.9), layout="constrained")
+        figure = ShownFigure(figsize=(1.2 + 4.2 * count, 3.9), layout="constrained")
         axes = figure.subplots(1, count)
     _movements(axes[0], probe)
     if count == 3:

@@ -113,9 +113,6 @@ class Probe(Shown):
 
         return paragraph(self)
 
-    def __str__(self) -> str:
-        return self.describe()
-
     def plot(self) -> Any:
         """A matplotlib figure: every movement beside its null reference, and f beside the
         linearised network."""
@@ -141,18 +138,54 @@ def probe(
     """Kernel or rich? How far a network's tangent kernel, gradients and linearisation moved between
     checkpoints, with error bars.
 
-    network: a JAX function network(params, X) -> (n,), a biasflow model, an equinox module or a
-    PyTorch module (of a batch);
-    checkpoints: its parameters (modules, for equinox; modules or state dictionaries, for PyTorch)
-    at two times or more, the first the initialisation. X (n, ...): inputs to look at, n from 4 to a
-    few thousand (kernels are n × n). y: their labels; class numbers where `output`, the column
-    looked at of a network with several, says which class it is for.
-    init: key -> parameters of an untrained network, for the null reference; without it the first
-    checkpoint's entries are shuffled within each tensor, which is another draw where entries were
-    drawn independently. keys: how many.
-    runs: checkpoints of the same training from other seeds, first and last at least, for an error
-    over seeds.
-    times: of the checkpoints, for the picture. memory_b: bytes for blocks of gradients.
+    Parameters
+    ----------
+    network
+        A JAX function network(params, X) -> (n,), a biasflow model, an equinox module or a PyTorch
+        module (of a batch).
+    checkpoints : sequence
+        Its parameters (modules, for equinox; modules or state dictionaries, for PyTorch) at two
+        times or more, the first the initialisation.
+    X : array of shape (n, …)
+        Inputs to look at, n from 4 to a few thousand (kernels are n × n).
+    y : array of shape (n,), optional
+        Their labels; class numbers where `output` says which class it is for.
+    init : callable, optional
+        key -> parameters of an untrained network, for the null reference; without it the first
+        checkpoint's entries are shuffled within each tensor, which is another draw where entries
+        were drawn independently.
+    runs : sequence of sequences
+        Checkpoints of the same training from other seeds, first and last at least, for an error
+        over seeds.
+    keys : int
+        How many untrained networks.
+    times : array, optional
+        Of the checkpoints, for the picture.
+    output : int, optional
+        The column looked at of a network with several.
+    memory_b : float
+        Bytes for blocks of gradients.
+
+    Returns
+    -------
+    regime.Probe
+        Prints as a verdict with a table of measures; `plot()` draws them.
+
+    Raises
+    ------
+    InputError
+        Where checkpoints do not fit the network, or inputs are too few, among others. Checkpoints
+        that share memory with the network are no error: the probe says so.
+
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=8, d=24, sparsity=2, noise_var=0.0, key=2)
+    >>> for scale in (100.0, 0.01):
+    ...     problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=scale)
+    ...     checkpoints = problem.start, bf.gradient_flow(problem).final
+    ...     print(scale, bf.probe(problem.model, checkpoints, data.X).verdict)
+    100.0 kernel
+    0.01 rich
     """
     inputs = read_inputs(X)
     if len(inputs) < FEWEST_INPUTS:

@@ -186,12 +186,39 @@ def transition_scale(
     """Where a network leaves the kernel regime: trained over initialisation scales and seeds with
     `sweep`, every training probed.
 
-    train: train(scale, seed, **settings) -> (network, checkpoints, X, y), what `probe` takes, the
-    first checkpoint the start; defined at the top of a module where processes or a store are used.
-    scales: increasing, at least two. keys: how many, from zero, each given as `seed`. measure:
-    'linear_gap' (the default; at 0.5 half of what was learned is beyond the linearised network),
-    'gradient_distance' or 'kernel_turn'. level: what it crosses. A training that diverges is
-    masked, with a warning, and named in `describe()`.
+    Parameters
+    ----------
+    train : callable
+        train(scale, seed, **settings) -> (network, checkpoints, X, y), what `probe` takes, the
+        first checkpoint the start; defined at the top of a module where processes or a store are
+        used.
+    scales : array
+        Increasing, at least two.
+    keys : int
+        How many, from zero, each given as `seed`.
+    measure : {'linear_gap', 'gradient_distance', 'kernel_turn'}
+        By default 'linear_gap': at 0.5 half of what was learned is beyond the linearised network.
+    level : float
+        What it crosses.
+    settings : mapping, optional
+        Further arguments of train.
+    store, engine, workers, progress
+        As for `sweep`.
+
+    Returns
+    -------
+    regime.TransitionScale
+        A training that diverges is masked, with a warning, and named in `describe()`.
+
+    Examples
+    --------
+    >>> def train(scale, seed):
+    ...     data = bf.data.sparse_regression(n=8, d=24, sparsity=2, key=seed)
+    ...     problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=scale)
+    ...     return problem.model, [problem.start, bf.gradient_flow(problem).final], data.X, data.y
+    >>> found = bf.regime.transition_scale(train, [0.01, 0.1, 1.0, 10.0], keys=2)
+    >>> bool(0.01 < found.scale < 10.0)
+    True
     """
     alphas = vector("scales", scales)
     if alphas.size < 2 or np.any(np.diff(alphas) <= 0) or alphas[0] <= 0:

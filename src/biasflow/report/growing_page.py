@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..sweeps import environment
+from ..sweeps.files import replace_file
 from .entries import ClaimEntry, FigureEntry, Report
 from .page import render
 from .pictures import file_name, movie_name
@@ -67,7 +67,7 @@ class GrowingPage:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self.path.with_name(f".{self.path.name}")
         unfinished.write_text(render(report), encoding="utf-8")
-        os.replace(unfinished, self.path)
+        replace_file(unfinished, self.path)
         ended = time.monotonic()
         self._due, self._stale = ended + REST * (ended - begun), False
         return report

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 FAILED = "failed"
 MISSING = "missing"
+DTYPE = "dtype"
+"""The attribute by which a point says in which precision it computed, where its variables do
+not."""
 
 
 def check_axes(grid: Grid) -> None:
@@ -53,6 +56,7 @@ class Assembly:
         self._columns: dict[Any, Column] = {}
         self._arrays: dict[Any, Any] = {}
         self._attrs: dict[str, Any] = {}
+        self._dtypes: set[str] = set()
         self._first = -1
 
     @property
@@ -74,6 +78,7 @@ class Assembly:
                     array = self._arrays[column.name] = array.astype(kind)
                 array[where] = column.values
         for attrs in stack.attrs:
+            self._dtypes.update(filter(None, [attrs.get(DTYPE)]))
             self._attrs = {
                 name: value for name, value in self._attrs.items() if _same(value, attrs.get(name))
             }
@@ -104,7 +109,11 @@ class Assembly:
             name: (name, np.asarray(values), self._with_unit(name, {}))
             for name, values in self._grid.axes.items()
         }
-        whole = xarray.Dataset({**variables, **coordinates}, attrs=dict(self._attrs))
+        attrs = {
+            **self._attrs,
+            **({DTYPE: "; ".join(sorted(self._dtypes))} if self._dtypes else {}),
+        }
+        whole = xarray.Dataset({**variables, **coordinates}, attrs=attrs)
         return whole.set_coords(
             [name for name, column in self._columns.items() if column.coordinate]
         )

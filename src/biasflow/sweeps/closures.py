@@ -15,10 +15,13 @@ import contextlib
 import functools
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import platformdirs
 
 from .._core.locations import cache_folder
 from .files import StoreError, write_whole
@@ -26,8 +29,8 @@ from .files import StoreError, write_whole
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT.name
 SOURCES_FILE = "sources.json"
-"""File of a store that remembers trees once read."""
-SOURCES_FORMAT = "2"
+"""File of a store, or of the user's cache, that remembers trees once read."""
+SOURCES_FORMAT = "3"
 """Of that memory, and of what counts of a tree."""
 
 
@@ -44,8 +47,8 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """What counts of a file: a hash of its tree, what it imports, and a hash of what it does beside
-    importing and naming."""
+    """What counts of a file: a hash of its tree, what it imports, and, of packages, a hash of what
+    it does beside importing and naming."""
 
     code: str
     imports: tuple[Import, ...]
@@ -56,9 +59,11 @@ def tree_hash(text: bytes) -> str:
     """A hash that comments, docstrings and layout do not change; of the text itself where it is no
     Python."""
     try:
-        return _digest(_bare(ast.parse(text)))
+        tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return hashlib.sha256(text).hexdigest()
+    _strip(tree)
+    return _digest(tree)
 
 
 def closure(roots: Iterable[str]) -> dict[str, str]:
@@ -141,12 +146,18 @@ def _snapshot() -> dict[str, tuple[Path, bytes]]:
 @functools.cache
 def _source(module: str) -> Source:
     """A module's tree, as far as it counts."""
-    text = _snapshot()[module][1]
-    address = hashlib.sha256(text).hexdigest()
+    address = _address(module)
     known = _memory().get(address)
     if known is None:
-        known = _memory()[address] = _fresh[address] = _read(text)
+        read = _read(_snapshot()[module][1], _is_package(module))
+        known = _memory()[address] = _fresh[address] = read
     return known
+
+
+def _address(module: str) -> str:
+    """What a module's tree is remembered by."""
+    digest = hashlib.sha256(_snapshot()[module][1]).hexdigest()
+    return f"package {digest}" if _is_package(module) else digest
 
 
 _fresh: dict[str, Source] = {}
@@ -157,7 +168,7 @@ _fresh: dict[str, Source] = {}
 def _memory() -> dict[str, Source]:
     """What was read before, by the hash of the file."""
     try:
-        content: Any = json.loads((cache_folder() / SOURCES_FILE).read_bytes())
+        content: Any = json.loads((_memory_folder() / SOURCES_FILE).read_bytes())
         entries = content["sources"].items() if content["format"] == SOURCES_FORMAT else ()
         return {
             key: Source(one["code"], tuple(Import(**entry) for entry in one["imports"]), one["own"])
@@ -167,42 +178,51 @@ def _memory() -> dict[str, Source]:
         return {}
 
 
+def _memory_folder() -> Path:
+    """That of the store where there is one: those who look at one that is not there write nothing
+    into it. Else the user's cache, so that a first small sweep does not wait for hundreds of trees
+    in every process."""
+    if cache_folder().is_dir():
+        return cache_folder()
+    return platformdirs.user_cache_path("biasflow", appauthor=False)
+
+
 def _remember() -> None:
-    """Only where there is a store: those who look at one that is not there write nothing."""
-    if _fresh and cache_folder().is_dir():
-        present = {hashlib.sha256(text).hexdigest() for _, text in _snapshot().values()}
+    if _fresh:
+        present = {_address(module) for module in _snapshot()}
         kept = {key: asdict(source) for key, source in _memory().items() if key in present}
         _fresh.clear()
-        with contextlib.suppress(StoreError):  # it only saves time
-            write_whole(
-                cache_folder() / SOURCES_FILE,
-                json.dumps({"format": SOURCES_FORMAT, "sources": kept}).encode(),
-            )
+        text = json.dumps({"format": SOURCES_FORMAT, "sources": kept}).encode()
+        with contextlib.suppress(StoreError, OSError):  # it only saves time
+            _memory_folder().mkdir(parents=True, exist_ok=True)
+            write_whole(_memory_folder() / SOURCES_FILE, text)
 
 
-def _read(text: bytes) -> Source:
-    tree = _bare(ast.parse(text))
-    imports: dict[Import, None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            imports.update(
-                {
-                    Import(node.level, module, one.name, one.asname or one.name): None
-                    for one in node.names
-                }
-            )
-        elif isinstance(node, ast.Import):
-            imports.update(
-                {Import(0, one.name, "", one.asname or one.name): None for one in node.names}
-            )
+def _read(text: bytes, package: bool) -> Source:
+    tree = ast.parse(text)
+    imports = tuple(dict.fromkeys(entry for one in _strip(tree) for entry in _entries(one)))
     code = _digest(tree)
-    tree.body = [
-        one
-        for one in tree.body
-        if not isinstance(one, ast.Import | ast.ImportFrom) and not _names_exports(one)
-    ]
-    return Source(code, tuple(imports), _digest(tree))
+    if not package:
+        return Source(code, imports, "")
+    tree.body = [one for one in tree.body if not _hands_on(one)]
+    return Source(code, imports, _digest(tree))
+
+
+def _entries(statement: ast.stmt) -> list[Import]:
+    if isinstance(statement, ast.ImportFrom):
+        module = statement.module or ""
+        return [
+            Import(statement.level, module, one.name, one.asname or one.name)
+            for one in statement.names
+        ]
+    if isinstance(statement, ast.Import):
+        return [Import(0, one.name, "", one.asname or one.name) for one in statement.names]
+    return []
+
+
+def _hands_on(statement: ast.stmt) -> bool:
+    """Whether it only imports, or names what is exported."""
+    return isinstance(statement, ast.Import | ast.ImportFrom) or _names_exports(statement)
 
 
 def _names_exports(statement: ast.stmt) -> bool:
@@ -214,14 +234,23 @@ def _digest(tree: ast.AST) -> str:
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
-def _bare(tree: ast.Module) -> ast.Module:
-    """Without strings that stand alone, and without what is for type checkers only."""
-    for node in ast.walk(tree):
+def _strip(tree: ast.Module) -> list[ast.stmt]:
+    """Take out strings that stand alone, and what is for type checkers only; the statements that
+    are left, outer ones first. Statements stand in lists only, so that expressions, which are most
+    of a tree, are not looked at."""
+    found: list[ast.stmt] = []
+    waiting: deque[ast.AST] = deque([tree])
+    while waiting:
+        node = waiting.popleft()
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list):
-                setattr(node, field, [kept for one in body for kept in _counting(one)])
-    return tree
+                body[:] = [kept for one in body for kept in _counting(one)]
+                found += body
+                waiting += body
+        for field in ("handlers", "cases"):
+            waiting += getattr(node, field, [])
+    return found
 
 
 def _counting(statement: ast.stmt) -> list[ast.stmt]:

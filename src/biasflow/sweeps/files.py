@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,13 @@ from ..errors import BiasflowError
 
 UNFINISHED_SUFFIX = ".part"
 """How the names of files end that are still being written."""
+
+
+SHARES = os.name != "nt"
+"""Whether files can be replaced and removed while others read them; Windows refuses."""
+READ_S = 2.0
+"""For how long whoever reads such a file is waited for."""
+LOOK_S = 0.02
 
 
 class StoreError(BiasflowError, OSError):
@@ -63,11 +71,32 @@ def _write(path: Path, data: bytes, prefix: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())  # as any new file: a store may be shared by a group
-        os.replace(temporary, path)
+        replace_file(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def replace_file(source: Path | str, target: Path) -> None:
+    """Rename over a file that is there, once nobody reads it."""
+    _patiently(lambda: os.replace(source, target))
+
+
+def remove_file(path: Path) -> None:
+    """Delete a file if it is there, once nobody reads it."""
+    _patiently(lambda: path.unlink(missing_ok=True))
+
+
+def _patiently(change: Callable[[], None]) -> None:
+    last = time.monotonic() + READ_S
+    while True:
+        try:
+            return change()
+        except PermissionError:
+            if SHARES or time.monotonic() > last:
+                raise
+        time.sleep(LOOK_S)
 
 
 def _sync_folder(folder: Path) -> None:

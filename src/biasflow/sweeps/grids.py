@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.arguments import instance
+from .._core.facts import record_line
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -23,12 +24,21 @@ class Grid:
 
     units: by the name of an axis or of a variable; they become `units` attributes of the result.
     chunk: points that a sweep computes and stores together, where it is not told otherwise.
+
+    Examples
+    --------
+    >>> grid = bf.sweeps.Grid({"scale": [0.1, 1.0], "seed": range(3)}, units={"scale": "1"})
+    >>> list(grid.axes)
+    ['scale', 'seed']
     """
 
     axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     chunk: int | None = None
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def __post_init__(self) -> None:
         for kind in ("axes", "settings", "units"):

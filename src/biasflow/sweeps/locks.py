@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .files import StoreError
+from .files import StoreError, remove_file
 
 BEAT_SECONDS = 5.0
 STALE_SECONDS = 60.0
@@ -92,7 +92,7 @@ class Locks:
             ) from None
         except KeyboardInterrupt:  # between the file and the note of it
             if read_owner(path) == Owner.this():
-                path.unlink(missing_ok=True)
+                remove_file(path)
             raise
         return True
 
@@ -103,7 +103,7 @@ class Locks:
     def release(self, chunk: str) -> None:
         # the note goes last: who is interrupted here can do it again
         for path in self._held.get(chunk, ()):
-            path.unlink(missing_ok=True)
+            remove_file(path)
         self._held.pop(chunk, None)
 
     def bury(self) -> None:
@@ -180,7 +180,7 @@ def _create(path: Path, content: str) -> bool:
         with file:
             file.write(content)
     except BaseException:
-        path.unlink(missing_ok=True)
+        remove_file(path)
         raise
     return True
 

@@ -6,7 +6,6 @@ word about which one it was at, and workers outlive a driver that is killed.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import multiprocessing
 import os
@@ -17,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
@@ -52,6 +51,11 @@ class Processes(Engine):
 
     The function is imported in each: a script needs `if __name__ == "__main__":` around what it
     runs.
+
+    Examples
+    --------
+    >>> bf.sweeps.Processes(4)
+    Processes(workers=4)
     """
 
     workers: int | None = None
@@ -97,10 +101,17 @@ class _Worker:
         self.process.join()
         code = self.process.exitcode or 0
         return (
-            f"the worker died of {signal.Signals(-code).name}"
+            f"the worker died of {_signal_name(-code)}"
             if code < 0
             else f"the worker exited with code {code}"
         )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # of real time, which has no names
+        return f"signal {number}"
 
 
 @contextmanager
@@ -276,7 +287,10 @@ def _die_with(driver: int) -> None:
             target=_watch, args=(parent.sentinel,), name="biasflow-watch", daemon=True
         ).start()
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        with suppress(ImportError, AttributeError, OSError):  # a Python, or a kernel, without it
+            import ctypes
+
+            ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != driver:  # it was gone before the kernel was asked
             os._exit(1)
 

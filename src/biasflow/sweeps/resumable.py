@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core.arguments import instance, one_of, positive_float, positive_int
 from ..errors import BiasflowError, InputError
-from .assembly import FAILED, MISSING, Assembly, check_axes
+from .assembly import DTYPE, FAILED, MISSING, Assembly, check_axes
 from .driver import Driver, Ledger, Tally, Watch
 from .encoding import canonical_json
 from .engines import Engine, Executing, Serial
@@ -73,34 +73,65 @@ def sweep(
     """`function(**setting)` at every point of the grid, as one dataset with the grid's axes in
     front.
 
-    function: pure, importable, returns a number (the result's variable `value`), a dictionary of
-    numbers and arrays, or an xarray.Dataset, with the same variables, dimensions and shapes
-    everywhere; `Batched(point, batch)` computes a chunk in one call.
-    grid: a `Grid`, or a dictionary of its axes.
-    engine: `Serial()` (the default), `Processes(workers)` or `Dask(...)`; workers=N means
-    Processes(N);
-        executor: any `concurrent.futures.Executor` instead. The result does not depend on it, bit
-        for bit.
-    store: points found there are not computed again; each chunk of new ones is there as soon as it
-    is finished.
-        Several drivers may share one: none computes what another is computing or has computed.
-    chunk: points that travel, and are stored, together; by default the grid's own, else 1, or
-    N/1000 beyond 1000 points.
-    failures: 'mask' fills points that raise with NaN, marks them in a variable `failed` and warns;
-    'raise' raises SweepError at
-        the end. Where every point fails, the first error is raised. They are recorded, and computed
-        again only with retry_failed.
-    max_points: a larger grid is refused.
-    progress: True for a bar, False for none, or whom to tell. By default a bar on a terminal and in
-    notebooks, after a second, and none in scripts whose stderr is no terminal.
-    point_time_s: a point that takes longer is stopped and recorded as failed, and its worker
-    replaced. For `Processes`: no other
-        engine can stop a point, and they refuse a limit. Points are then computed and stored one by
-        one, a `Batched` too.
-    Attributes of the result say which code, libraries, device and settings made it. A grid without
-    axes gives the point's own dataset.
-    Raises InputError where the points do not fit together, StoreError where the store cannot be
-    used.
+    Parameters
+    ----------
+    function : callable
+        Pure, importable, returns a number (the result's variable `value`), a dictionary of numbers
+        and arrays, or an xarray.Dataset, with the same variables, dimensions and shapes everywhere;
+        `sweeps.Batched(point, batch)` computes a chunk in one call.
+    grid : sweeps.Grid or dict
+        Axes by name.
+    executor : concurrent.futures.Executor, optional
+        Instead of an engine. The result does not depend on it, bit for bit.
+    store : sweeps.Store, optional
+        Points found there are not computed again; each chunk of new ones is there as soon as it is
+        finished. Several drivers may share one: none computes what another is computing or has
+        computed.
+    progress : bool or callable, optional
+        True for a bar, False for none, or whom to tell. By default a bar on a terminal and in
+        notebooks, after a second, and none in scripts whose stderr is no terminal.
+    engine : sweeps.Engine, optional
+        `sweeps.Serial()` (the default), `sweeps.Processes(workers)` or `sweeps.Dask(...)`.
+    workers : int, optional
+        N means Processes(N).
+    chunk : int, optional
+        Points that travel, and are stored, together; by default the grid's own, else 1, or N/1000
+        beyond 1000 points.
+    retry_failed : bool
+        Whether points that are recorded as failed are computed again.
+    failures : {'mask', 'raise'}
+        'mask' fills points that raise with NaN, marks them in a variable `failed` and warns;
+        'raise' raises SweepError at the end. Where every point fails, the first error is raised.
+    max_points : int
+        A larger grid is refused.
+    point_time_s : float, optional
+        A point that takes longer is stopped and recorded as failed, and its worker replaced. For
+        `Processes`: no other engine can stop a point, and they refuse a limit. Points are then
+        computed and stored one by one, a `Batched` too.
+    watch : callable, optional
+        Told how the sweep stands, a `sweeps.Tally`.
+
+    Returns
+    -------
+    xarray.Dataset
+        Its attributes say which code, libraries, device and settings made it. A grid without axes
+        gives the point's own dataset.
+
+    Raises
+    ------
+    InputError
+        Where the points do not fit together.
+    StoreError
+        Where the store cannot be used.
+    SweepError
+        Of points that failed, where failures is 'raise'.
+
+    Examples
+    --------
+    >>> found = bf.sweep(pow, {"base": [2.0, 3.0], "exp": [1, 2, 3]})
+    >>> found.value.values
+    array([[ 2.,  4.,  8.],
+           [ 3.,  9., 27.]])
     """
     one_of("failures", failures, ("mask", "raise"))
     grid = Grid(grid) if isinstance(grid, Mapping) else instance("grid", grid, Grid)
@@ -281,5 +312,5 @@ def _provenance(result: xarray.Dataset, ledger: Ledger) -> dict[str, str]:
         "settings": canonical_json("settings", dict(grid.settings)),
         "seeds": canonical_json("seeds", seeds),
         "device": ", ".join(sorted(devices)) or "cpu",
-        "dtype": " ".join(floats) or "float64",
+        DTYPE: result.attrs.get(DTYPE) or " ".join(floats) or "float64",
     }

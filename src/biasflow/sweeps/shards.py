@@ -5,6 +5,7 @@ about.json           which function, which version, and a checksum
 <key>.nc             a shard: points stacked in netCDF, with their keys, settings and provenance
 (see `encoding`) failures/<key>.json  points that failed: setting, traceback, and a checksum
 locks/               chunks that a driver is computing now (see `locks`)
+checkpoints/<key>/   how far a long point is (see `checkpoints`)
 .<chunk>-*.part      a file that somebody is writing, or was when it was killed
 *.damaged            a shard whose checksum was wrong, set aside
 """
@@ -21,10 +22,19 @@ from pathlib import Path
 from typing import Any
 
 from .blocks import Stack, stack_from_bytes, stack_to_bytes
+from .checkpoints import Checkpoint
 from .encoding import read_trailer, sealed_json, unsealed_json
-from .files import UNFINISHED_SUFFIX, StoreError, read_whole, write_whole
+from .files import (
+    UNFINISHED_SUFFIX,
+    StoreError,
+    read_whole,
+    remove_file,
+    replace_file,
+    write_whole,
+)
 
 ABOUT_FILE, FAILURES, LOCKS, SHARD, DAMAGED = "about.json", "failures", "locks", ".nc", ".damaged"
+CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,10 @@ class Shelf:
         name = shard_name(keys)
         write_whole(self.folder / name, data, prefix=f"{chunk}-")
         return name
+
+    def checkpoint(self, key: str) -> Checkpoint:
+        """Where the point of this key may keep how far it is."""
+        return Checkpoint(self.folder / CHECKPOINTS / key)
 
     def put_failures(self, chunk: str, failures: Mapping[str, Failure]) -> None:
         """Record failures by the keys of their points."""
@@ -118,13 +132,13 @@ class Shelf:
         done = set(done)
         for path in self._failure_files():
             if set(read_whole(path, unsealed_json) or {}) <= done:
-                path.unlink(missing_ok=True)
+                remove_file(path)
 
     def sweep_up(self, chunk: str) -> None:
         """Delete what a killed writer left of this chunk; for the holder of its lock."""
         for folder in (self.folder, self.folder / FAILURES):
             for path in folder.glob(f".{chunk}-*{UNFINISHED_SUFFIX}"):
-                path.unlink(missing_ok=True)
+                remove_file(path)
 
     def _failure_files(self) -> list[Path]:
         dated = []
@@ -136,7 +150,7 @@ class Shelf:
     def _set_aside(self, name: str) -> None:
         path = self.folder / name
         try:
-            os.replace(path, path.with_suffix(DAMAGED))
+            replace_file(path, path.with_suffix(DAMAGED))
         except FileNotFoundError:
             pass
         except OSError as reason:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .encoding import unsealed_json
-from .files import UNFINISHED_SUFFIX, StoreError
+from .files import UNFINISHED_SUFFIX, StoreError, remove_file
 from .locks import live_locks
 from .shards import ABOUT_FILE, DAMAGED, FAILURES, LOCKS, Index, Shelf
 from .store import RESTS_ON, SWEEPS, Store
@@ -122,7 +122,7 @@ def tidy(store: Store) -> int:
             for place in (one.folder, one.folder / FAILURES, one.folder / LOCKS):
                 for path in place.glob("*"):
                     if _is_rubbish(path) or path.suffix == ".lock":
-                        path.unlink(missing_ok=True)
+                        remove_file(path)
                         count += 1
     return count
 

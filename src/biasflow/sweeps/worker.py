@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import InputError
 from .blocks import Stack, stacked
+from .checkpoints import checkpointing
 from .files import StoreError
 from .grids import Batched
 from .shards import Failure, Shelf, shard_bytes
@@ -148,6 +149,8 @@ def shelve(task: Task, blocks: Sequence[Block], failures: dict[int, Failure]) ->
             [task.settings[row] for row in block.rows],
         )
         task.shelf.put(task.chunk, keys, settings, block.data)
+        for key in keys:
+            task.shelf.checkpoint(key).forget()
     if failures:
         task.shelf.put_failures(
             task.chunk, {task.keys[row]: failure for row, failure in failures.items()}
@@ -173,12 +176,13 @@ def _computed(
         except Exception:  # point by point says which one is to blame
             pass
     results, failures = [], {}
+    shelf = task.shelf if task.shelf is not None and task.shelf.reachable() else None
     for row, setting in enumerate(task.settings):
         tell(BEGUN)
         try:
-            results.append(
-                (row, _checked(_called(functools.partial(task.function, **setting)), setting))
-            )
+            with checkpointing(shelf.checkpoint(task.keys[row]) if shelf else None):
+                point = _called(functools.partial(task.function, **setting))
+            results.append((row, _checked(point, setting)))
         except (Exception, SystemExit) as error:
             error.add_note(f"at the point {setting}")
             failures[row] = failure_of(setting, error)

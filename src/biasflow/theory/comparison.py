@@ -119,9 +119,38 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
     """Distance between the end of a flow and a predicted limit, with the claims that speak about
     the two.
 
-    The flow is first taken apart: from some of its states ∇L is followed to the next (at most
-    `time_s` seconds). Where that does not lead there, it is no gradient flow, and no claim applies;
-    where it is not known, verdicts are at best consistent.
+    The flow is first taken apart: from some of its states ∇L is followed to the next. Where that
+    does not lead there, it is no gradient flow, and no claim applies; where it is not known,
+    verdicts are at best consistent.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    limit : Limit
+        Of the same problem. Predictors are compared as vectors, networks as functions on the
+        inputs, classifiers by their directions there.
+    time_s : float
+        Seconds at most for taking the flow apart.
+
+    Returns
+    -------
+    theory.Comparison
+        Prints as a few lines; `plot()` draws flow against limit.
+
+    Raises
+    ------
+    InputError
+        Where the two cannot be compared.
+
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=8, d=24, sparsity=2, noise_var=0.0, key=2)
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=1e-3)
+    >>> found = bf.compare(bf.gradient_flow(problem), bf.limit(problem))
+    >>> found.relative < 1e-8
+    True
+    >>> [verdict.claim.id for verdict in found.verdicts if verdict.status == "holds"][:2]
+    ['W/thm1', 'W/thm2']
     """
     instance("trajectory", trajectory, Trajectory)
     instance("limit", limit, Limit)

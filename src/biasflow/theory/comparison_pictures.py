@@ -10,7 +10,7 @@ from .._core.look import COLOURS, MUTED, panels, titled
 from .._core.markup import Markup, below, card, digits_bar
 from ..errors import InputError
 from ..pictures.moments import moments, state_at
-from .verdict_pictures import shortened, status_badge
+from .verdict_pictures import in_lines, status_badge
 from .verdicts import Status
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def comparison_picture(comparison: Comparison) -> Any:
     ends.plot(theirs, ours, "o", color=COLOURS[0], markersize=4.5, alpha=0.75)
     ends.set(xlabel="limit", ylabel="end of the flow")
     ends.legend(fontsize=8, frameon=False)
-    titled(ends, shortened(comparison.compared))
+    titled(ends, in_lines(comparison.compared.removeprefix("of the ")))
     even = np.linspace(flow.times[0], flow.times[-1], DISTANCE_TIMES)
     times = np.union1d(moments(flow, DISTANCE_TIMES), even)
     apart = [_apart(*sides_at(flow, limit, state_at(flow, t))) for t in times]

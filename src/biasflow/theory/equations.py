@@ -253,9 +253,21 @@ class Place:
 def find(query: str) -> tuple[Place, ...]:
     """Where something of the papers is in the code, the nearest first.
 
-    query: an equation ('W 27', 'W (27)', 'C eq 6'), a statement ('B, Lemma 15'), the id of a claim,
-    or words, all of which a claim's id, statement or reference must have; a paper's letter before
-    them asks for that paper alone.
+    Parameters
+    ----------
+    query : str
+        An equation ('W 27', 'W (27)', 'C eq 6'), a statement ('B, Lemma 15'), the id of a claim, or
+        words, all of which a claim's id, statement or reference must have; a paper's letter before
+        them asks for that paper alone.
+
+    Returns
+    -------
+    tuple of theory.Place
+
+    Examples
+    --------
+    >>> [place.name for place in bf.theory.find("C eq 6")]
+    ['C/eq6', 'biasflow.losses.margin_losses.SmoothMargin']
     """
     if not isinstance(query, str) or not query.strip():
         raise InputError(f"query: expected words such as 'W (27)', found {query!r:.80}")

@@ -197,7 +197,22 @@ class Explanation:
 def explain(claim_or_id: Claim | str, problem: Any = None, *, time_s: float = 10.0) -> Explanation:
     """Explain a claim; with a problem, also which hypotheses hold there, and its verdict.
 
-    time_s: seconds that evidence on the problem may take.
+    Parameters
+    ----------
+    claim_or_id : str or theory.Claim
+    problem : optional
+    time_s : float
+        Seconds that evidence on the problem may take.
+
+    Returns
+    -------
+    theory.Explanation
+        Prints as text; `markdown` for documents, and notebooks show a page.
+
+    Examples
+    --------
+    >>> print(str(bf.theory.explain("W/lem1")).splitlines()[0])
+    W/lem1: How near Q is to the ℓ1 norm for small scales
     """
     statement = (
         claim_of(claim_or_id)

@@ -151,12 +151,41 @@ def falsify(
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> Falsification:
-    """Search for the problem with the least slack: `problems` random ones, then moves of the best,
-    until `time_s` seconds are up.
+    """Search for the problem on which a claim has the least slack: random ones, then moves of the
+    best.
 
-    With a store a search goes on where it was cut off, and a longer one reuses a shorter. Claims
-    that are not in the library are searched in this process. Raises InputError where no problem of
-    the family could be judged in the time given.
+    Parameters
+    ----------
+    claim_or_id : str or theory.Claim
+        A claim that is not in the library is searched in this process.
+    time_s : float
+        Seconds for the search.
+    problems : int
+        How many random ones.
+    key : int
+        Of the search.
+    store : sweeps.Store, optional
+        With one a search goes on where it was cut off, and a longer one reuses a shorter.
+    progress : callable, optional
+        Told how many problems are done.
+    engine : sweeps.Engine, optional
+        Where problems are judged.
+
+    Returns
+    -------
+    theory.Falsification
+        The tightest problem found, its verdict, and how tight it is.
+
+    Raises
+    ------
+    InputError
+        Where no problem of the family could be judged in the time given.
+
+    Examples
+    --------
+    >>> found = bf.falsify("W/lem1", time_s=5, problems=3, engine=bf.sweeps.Serial())
+    >>> "violated" in found.statuses
+    False
     """
     statement = (
         claim(claim_or_id)

@@ -39,6 +39,16 @@ class Checkpoints:
     mapping of arrays in its order.
     error: of the predictor at each time, where it is known; otherwise it is measured, as the
     distance from a gradient flow.
+
+    Examples
+    --------
+    >>> data = bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=0.5)
+    >>> flow = bf.gradient_flow(problem)
+    >>> states = [(flow.states.plus[k], flow.states.minus[k]) for k in range(len(flow.times))]
+    >>> mine = bf.theory.Checkpoints(flow.times, states, error=flow.predictor_error)
+    >>> bf.verify("W/thm1", problem, flow=mine).status.value
+    'holds'
     """
 
     times: ArrayLike

@@ -10,8 +10,9 @@ MEANINGS = {
     "diagonal networks and networks with fixed directions do; ReLU networks in general do not.",
     "square": "Regression with squared errors, in any normalisation.",
     "R start": "The potential must be defined where training begins.",
-    "onto": "The gradient of the potential takes every value, so that no label is out of reach; it "
-    "fails for diagonal networks of depth three and more.",
+    "onto": "The gradient of the potential takes every value, so that the flow can be followed for "
+    "ever; it fails for diagonal networks of depth three and more, which have theorems of their "
+    "own.",
     "moves": "Otherwise nothing happens.",
     "attained": "Some predictor in the domain is a best fit.",
     "half-lines": "Some coefficients cannot change their sign.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ STATUS_COLOURS = {
     Status.DOES_NOT_APPLY: NEUTRAL,
 }
 RELATIONS = {"<=": "≤", ">=": "≥", "==": "="}
-LONGEST_NAME = 46
-"""Letters of a quantity beside its bar."""
+LINE_LETTERS, MOST_LINES = 44, 2
+"""Of a quantity beside its bar."""
 EDGE = 0.6
 """Beyond this the numbers of a check are written towards the middle."""
 
@@ -72,7 +73,7 @@ def _check_cell(check: Check) -> Markup:
 def verdict_picture(verdict: Verdict) -> Any:
     """A dot for what was measured, a line at the bound, the side that the claim allows shaded."""
     drawn = [check for check in verdict.checks if np.isfinite(check.measured - check.bound)]
-    height = 1.5 + 0.55 * max(len(drawn), 1)
+    height = 1.5 + 0.6 * max(len(drawn), 1)
     figure, (axis,) = panels(1, height=height, width=8.4)
     axis.set_title("", loc="left")
     if not drawn:
@@ -84,7 +85,7 @@ def verdict_picture(verdict: Verdict) -> Any:
         axis.axvline(0.0, color="black", linewidth=1.2)
         axis.set(
             yticks=range(len(drawn)),
-            yticklabels=[shortened(check.quantity) for check in reversed(drawn)],
+            yticklabels=[in_lines(check.quantity) for check in reversed(drawn)],
             ylim=(-0.6, len(drawn) - 0.4),
             xlim=(-1.08, 1.08),
             xlabel="measured less bound, over the sum of their sizes\n(of equalities: over twice "
@@ -104,17 +105,21 @@ def _draw_check(axis: Any, place: int, check: Check) -> None:
     colour = STATUS_COLOURS[check.status]
     axis.barh(place, allowed[1] - allowed[0], left=allowed[0], height=0.6, color=GOOD, alpha=0.12)
     axis.errorbar(off, place, xerr=reach, fmt="o", color=colour, capsize=3)
-    text = f"{check.measured:.4g} {RELATIONS[check.relation]} {check.bound:.4g}"
+    must = "is to be" if equal else RELATIONS[check.relation]
+    text = f"{check.measured:.4g} {must} {check.bound:.4g}"
     axis.annotate(
         text,
         (off, place),
-        (0, 6),
+        (0, 5),
         textcoords="offset points",
         ha="left" if off < -EDGE else "right" if off > EDGE else "center",
         fontsize=7.5,
         color=MUTED,
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
     )
 
 
-def shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+def in_lines(text: str) -> str:
+    """Broken between words; what is beyond the last line is cut."""
+    lines = textwrap.wrap(text, LINE_LETTERS, max_lines=MOST_LINES, placeholder=" …")
+    return "\n".join(lines)

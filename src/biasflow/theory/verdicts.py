@@ -282,9 +282,28 @@ class Verdict:
     """A claim tested on a problem: which hypotheses hold, and what was measured against what was
     predicted.
 
-    hypotheses: those that were tested, in order; none is tested after the first that fails. ruling:
-    a status that does not follow from checks, with its reason (evidence that is no gradient flow, a
-    check that raised).
+    `print` has every check in full; `status` is one word, `plot()` a picture.
+
+    Parameters
+    ----------
+    claim : theory.Claim
+    hypotheses : tuple of (theory.Hypothesis, str or None)
+        Those that were tested, in order, with what fails; none is tested after the first that
+        fails.
+    checks : tuple of theory.Check
+    ruling : theory.Status, optional
+        A status that does not follow from checks (evidence that is no gradient flow, a check that
+        raised).
+    reason : str
+        Why, for a ruling.
+
+    Examples
+    --------
+    >>> verdict = bf.verify("W/lem1")
+    >>> verdict.status.value, len(verdict.checks)
+    ('holds', 2)
+    >>> verdict.checks[0].relation, verdict.checks[0].status.value
+    ('==', 'holds')
     """
 
     claim: Claim

@@ -44,13 +44,42 @@ REGISTER = Register("claim", "biasflow.claims", Claim, CLAIMS)
 
 
 def claims() -> tuple[str, ...]:
-    """The ids of all claims: the papers', then those that other packages offer
-    (`biasflow._core.offers`)."""
+    """The ids of all claims: the papers', then those that other packages offer.
+
+    Returns
+    -------
+    tuple of str
+        For `verify`, `falsify` and `theory.explain`; `biasflow list` has them with what they say.
+
+    Examples
+    --------
+    >>> [id for id in bf.claims() if id.startswith("W/thm")]
+    ['W/thm1', 'W/thm2', 'W/thm3']
+    """
     return REGISTER.ids
 
 
 def claim(id: str) -> Claim:
-    """The claim with this id."""
+    """The claim with this id.
+
+    Parameters
+    ----------
+    id : str
+
+    Returns
+    -------
+    theory.Claim
+
+    Raises
+    ------
+    UnknownNameError
+        It suggests the nearest ids.
+
+    Examples
+    --------
+    >>> bf.theory.claim("W/thm2").reference
+    'W, Theorem 2'
+    """
     return REGISTER.offer(id).value
 
 
@@ -108,12 +137,43 @@ def verify(
     limit: Limit | None = None,
     time_s: float = 30.0,
 ) -> Verdict:
-    """Test a claim on a problem (None: the flow's, else its random example for this key):
-    hypotheses, then predictions.
+    """Test a claim on a problem: hypotheses, then predictions against what is measured.
 
-    flow, limit: evidence of your own. The defect ẇ + ∇L of a flow is measured first: above its
-    error it is no gradient flow, and the claim does not apply. time_s: seconds that evidence may
-    take; without time for a witness a verdict is at best consistent.
+    Parameters
+    ----------
+    claim_or_id : str or theory.Claim
+        One of `claims()`, or a claim of your own.
+    problem : optional
+        What the claim is about, a `Problem` in most cases; None: the flow's, else the claim's
+        random example for this key.
+    key : int
+        Of the example.
+    flow : Trajectory or theory.Checkpoints, optional
+        Evidence of your own. Its defect ẇ + ∇L is measured first: above its error it is no gradient
+        flow, and the claim does not apply.
+    limit : Limit, optional
+        Evidence of your own.
+    time_s : float
+        Seconds that evidence may take; without time for a witness a verdict is at best consistent.
+
+    Returns
+    -------
+    Verdict
+        With its status, the hypotheses tested and every check.
+
+    Raises
+    ------
+    UnknownNameError
+        Of an id that is none; it suggests the nearest.
+
+    Examples
+    --------
+    >>> data = bf.data.sparse_regression(n=8, d=24, sparsity=2, noise_var=0.0, key=2)
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=1e-3)
+    >>> bf.verify("W/thm1", problem).status.value
+    'holds'
+    >>> bf.verify("W/thm3", problem).status.value
+    'does not apply'
     """
     statement = (
         claim(claim_or_id)

@@ -266,23 +266,40 @@ def margin_ascent(
     """w ← w + η(t)m∇F_m(w), C's gradient ascent on the smooth margin S of a two-layer network,
     `steps` times.
 
-    data: labels ±1, inputs as they are (`bf.data.with_bias` appends the bias column). start (a, W):
-    the plain sum h(x) = Σ_ja_j(⟨w_j, x⟩)₊; C's weights are √m times these, and follow the same
-    recursion in the same steps.
-    step: a number or a `StepRule`; by default ½/√(t+1), over the power of two that the longest
-    input is of the size of, and those of Propositions 6 and 7 for the other trainings.
-    Options:
-    training 'both' (layers); 'directions': only the norms ‖(a_j, w_j)‖ move (C, §4); 'output': only
-    a moves (C, §5). loss: a `MarginLoss`, or 'exponential' or 'logistic'. activation 'relu';
-    'squared_relu': a_j = ±1 are the signs of a SignedTwoLayer. dtype 'float64' or 'float32', of the
-    matrix products; sums over neurons, soft-min and norms are in float64 in any case.
-    records: how many states are kept, at geometric steps, or at which. progress(done, steps) is
-    called every few hundred steps. method 'compiled' (Numba, the default for one run or without an
-    accelerator) or 'jax'; device: where JAX runs, 'cpu' or 'gpu'.
+    Parameters
+    ----------
+    data : Dataset
+        Labels ±1, inputs as they are (`data.with_bias` appends the bias column).
+    start : models.TwoLayerParams
+        (a, W) of the plain sum h(x) = Σ_ja_j(⟨w_j, x⟩)₊; C's weights are √m times these, and follow
+        the same recursion in the same steps.
+    steps : int
+    step : float or StepRule, optional
+        By default ½/√(t+1), over the power of two that the longest input is of the size of, and
+        those of Propositions 6 and 7 for the other trainings.
+    **options
+        training: 'both' (layers); 'directions': only the norms ‖(a_j, w_j)‖ move (C, §4); 'output':
+        only a moves (C, §5). loss: a `MarginLoss`, or 'exponential' or 'logistic'. activation:
+        'relu'; 'squared_relu': a_j = ±1 are the signs of a SignedTwoLayer. dtype: 'float64' or
+        'float32', of the matrix products; sums over neurons, soft-min and norms are in float64 in
+        any case. records: how many states are kept, at geometric steps, or at which. progress(done,
+        steps) is called every few hundred steps. method: 'compiled' (Numba, the default for one run
+        or without an accelerator) or 'jax'; device: where JAX runs, 'cpu' or 'gpu'.
 
-    times count steps; loss is −S; `error` is zero: ascent is what it is. stats, by record: log_norm
-    (log β; β = Σ(a_j² + ‖w_j‖²), for the output layer max{1, max_{s≤t} √m‖a(s)‖₂}), margin (min_i
-    y_ih(x_i)/β), best_margin (of all steps so far), weights p.
+    Returns
+    -------
+    Trajectory
+        times count steps; loss is −S; `error` is zero, since these are the very steps that were
+        asked for. stats, by record: log_norm (log β; β = Σ(a_j² + ‖w_j‖²), for the output layer
+        max{1, max_{s≤t} √m‖a(s)‖₂}), margin (min_i y_ih(x_i)/β), best_margin (of all steps so far),
+        weights p.
+
+    Examples
+    --------
+    >>> data = bf.data.with_bias(bf.Dataset([[-1.0], [1.0]], [-1.0, 1.0]))
+    >>> run = bf.training.margin_ascent(data, bf.TwoLayer(6, 2).init(1.0, key=0), steps=2000)
+    >>> print(run.margin[0].round(3), run.margin[-1].round(3))
+    -0.059 0.354
     """
     return margin_ascents([(data, start)], steps, step, **options)[0]
 
@@ -301,8 +318,28 @@ def margin_ascents(
     method: str | None = None,
     device: Any = None,
 ) -> tuple[Trajectory, ...]:
-    """`margin_ascent` of many runs (data, start), of any shapes: with method 'jax' in one compiled
-    call, padded to one shape."""
+    """`margin_ascent` of many runs, of any shapes: with method 'jax' in one compiled call, padded
+    to one shape, on a GPU where there is one.
+
+    Parameters
+    ----------
+    runs : sequence of (Dataset, models.TwoLayerParams)
+    steps : int
+    step, training, loss, activation, dtype, records, progress, method, device
+        As for `margin_ascent`.
+
+    Returns
+    -------
+    tuple of Trajectory
+
+    Examples
+    --------
+    >>> data = bf.data.with_bias(bf.Dataset([[-1.0], [1.0]], [-1.0, 1.0]))
+    >>> runs = [(data, bf.TwoLayer(6, 2).init(1.0, key=key)) for key in range(3)]
+    >>> ends = bf.training.margin_ascents(runs, steps=2000, method="compiled")
+    >>> [run.margin[-1].round(3).item() for run in ends]
+    [0.354, 0.35, 0.354]
+    """
     training_named(training, activation)
     risk, steps = margin_loss(loss), positive_int("steps", steps)
     rule = None if step is None else read_step(step)

@@ -21,6 +21,7 @@ from .._core.arguments import (
     real_array,
     vector,
 )
+from .._core.facts import record_line
 from .._core.former_names import renamed, warn_of
 from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
@@ -90,6 +91,9 @@ class TrainedBatch:
     step: Array
     results: tuple[Result, ...]
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     def __len__(self) -> int:
         return len(self.results)
 
@@ -142,16 +146,45 @@ def train_batch(
     """w ← w − γ∇L(w) for a batch of runs, each until its loss is at most `threshold`, it diverges,
     or `steps` are taken.
 
-    data: one data set for all runs, or one a run, all of the same size. loss: any sum over samples.
-    starts: parameters, one set a run. step: γ, one number or one a run. batch: SGD on that
-    many samples a step, drawn without replacement by the run's key (default: its place), the
-    gradient scaled to be unbiased; the loss of all samples is then looked at once an epoch, else at
-    every step. A run has diverged where its loss is not finite or 1e8 times that of its start. One
-    that no step moves any more is stationary where its gradient is zero (a ReLU network that died),
-    else at the rounding floor; this is looked at with the progress. Runs that have stopped leave
-    the batch.
-    dtype: 'float64' or 'float32'. progress(steps, running, runs) is called about once a second; an
-    interrupt gets through then.
+    A run has diverged where its loss is not finite or 1e8 times that of its start. One that no step
+    moves any more is stationary where its gradient is zero (a ReLU network that died), else at the
+    rounding floor; this is looked at with the progress. Runs that have stopped leave the batch.
+
+    Parameters
+    ----------
+    model : Model
+    data : Dataset or sequence of them
+        One for all runs, or one a run, all of the same size.
+    loss : Loss
+        Any sum over samples.
+    starts : sequence of parameters
+        One set a run.
+    step : float or array of shape (runs,)
+        γ.
+    steps : int
+    threshold : float
+    batch : int, optional
+        SGD on that many samples a step, drawn without replacement by the run's key (default: its
+        place), the gradient scaled to be unbiased; the loss of all samples is then looked at once
+        an epoch, else at every step.
+    keys : sequence of int, optional
+    dtype : {'float64', 'float32'}
+    progress : callable, optional
+        progress(steps, running, runs) is called about once a second; an interrupt gets through
+        then.
+
+    Returns
+    -------
+    training.TrainedBatch
+
+    Examples
+    --------
+    >>> model, data = bf.DiagonalNetwork(2), bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> starts = [model.init(scale, dim=3) for scale in (0.1, 1.0)]
+    >>> found = bf.training.train_batch(model, data, bf.SquareLoss("half"), starts, 0.01, 10_000)
+    >>> np.array([model.effective(found[k].params) for k in range(2)]).round(2)
+    array([[0.06, 0.36, 1.74],
+           [0.43, 0.86, 1.28]])
     """
     instance("model", model, Model)
     instance("loss", loss, Loss)

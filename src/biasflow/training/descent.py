@@ -150,7 +150,33 @@ def effective_limit(
     projection for the hypentropy with r_eff = 2w₊w₋·Π(1−s_k²), from the start shifted by −2Σ(artanh
     s_k − s_k) in the mirror coordinate (Pesme et al. 2021, Even et al. 2023). A step with |s| > 1
     flips the sign of a weight; β only sees its square, and the formulas hold with absolute values.
-    stats adds log_gain = Σlog|1−s_k²| and shift, per coordinate, and the descent's result.
+
+    Parameters
+    ----------
+    model : DiagonalNetwork
+        Of depth 2.
+    data : Dataset
+    loss : SquareLoss
+    start : models.DiagonalParams
+    step : float
+        γ.
+    steps : int
+    batch, key : int
+        As for `train`.
+
+    Returns
+    -------
+    (Limit, parameters)
+        stats adds log_gain = Σlog|1−s_k²| and shift, per coordinate, and the descent's result.
+
+    Examples
+    --------
+    >>> model, data = bf.DiagonalNetwork(2), bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> end, reached = bf.training.effective_limit(
+    ...     model, data, bf.SquareLoss("half"), model.init(0.5, dim=3), step=0.01, steps=5000
+    ... )
+    >>> print(end.value.round(4), model.effective(reached).round(4))
+    [0.3361 0.762  1.38  ] [0.3361 0.762  1.38  ]
     """
     if not isinstance(model, DiagonalNetwork) or model.depth != 2:
         raise RefusedError("effective_limit: known for DiagonalNetwork(depth=2) only")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.arguments import Array, matrix, one_of, positive_float, positive_int
+from .._core.facts import record_line
 from .._core.former_names import warn_of
 from ..errors import RefusedError
 from ..losses import MarginLoss, margin_loss, soft_minimum
@@ -41,6 +42,9 @@ class FeatureAscent:
     weights: Array
     largest: float
     samples: int
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     @property
     def step_sizes(self) -> Array:
@@ -97,13 +101,35 @@ def feature_ascent(
     loss: MarginLoss | str = "exponential",
     keep: Iterable[int] | None = None,
 ) -> FeatureAscent:
-    """r ← r + η(t)m∇F(r) on signed features z_ij = y_iφ(θ_j, x_i), Z (n, m), in float64.
+    """r ← r + η(t)m∇F(r) on signed features z_ij = y_iφ(θ_j, x_i), in float64.
 
-    training 'directions' (C, §4): F(r) = S((1/m)Σ_jz_jr_j²) from r(0) = start·1, a_j = r_j²/m, β =
-    ‖a‖₁, ā = a/β. 'output' (C, §5): F(r) = S((1/m)Σ_jz_jr_j) from r(0) = 0, a = r/m, β(t) = max{1,
-    max_{s≤t} √m‖a(s)‖₂}, ā = a/β. step: by default the one of Proposition 6, or 7. keep: the steps
-    whose iterates are held; by default geometric ones and the last. The iterates are held at β = 1
-    with log β, so that β may exceed what a float holds.
+    The iterates are held at β = 1 with log β, so that β may exceed what a float holds.
+
+    Parameters
+    ----------
+    Z : array of shape (n, m)
+    steps : int
+    training : {'directions', 'output'}
+        'directions' (C, §4): F(r) = S((1/m)Σ_jz_jr_j²) from r(0) = start·1, a_j = r_j²/m, β = ‖a‖₁,
+        ā = a/β. 'output' (C, §5): F(r) = S((1/m)Σ_jz_jr_j) from r(0) = 0, a = r/m, β(t) = max{1,
+        max_{s≤t} √m‖a(s)‖₂}, ā = a/β.
+    step : float or StepRule, optional
+        By default the one of Proposition 6, or 7.
+    start : float
+    loss : MarginLoss or {'exponential', 'logistic'}
+    keep : iterable of int, optional
+        The steps whose iterates are held; by default geometric ones and the last.
+
+    Returns
+    -------
+    training.FeatureAscent
+
+    Examples
+    --------
+    >>> Z = [[1.0, 0.0], [0.0, 3.0]]
+    >>> found = bf.training.feature_ascent(Z, steps=3000)
+    >>> print(found.margin[[0, 100, 3000]].round(3), round(bf.limits.l1_max_margin(Z).objective, 3))
+    [0.5   0.598 0.75 ] 0.75
     """
     Z, steps = matrix("Z", Z), positive_int("steps", steps)
     one_of("training", training, FEATURE_TRAININGS)

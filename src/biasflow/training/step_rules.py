@@ -47,7 +47,17 @@ class StepRule(ABC):
 
 @dataclass(frozen=True)
 class ConstantStep(StepRule):
-    """η(t) = size."""
+    """η(t) = size.
+
+    Parameters
+    ----------
+    size : float
+
+    Examples
+    --------
+    >>> bf.training.ConstantStep(0.1)
+    ConstantStep(size=0.1)
+    """
 
     size: float
 
@@ -64,6 +74,16 @@ class InverseRootStep(StepRule):
 
     C's figures have size ½ and, in the text, offset 1. The authors' code counts iterations from
     one: offset 2; where it trains the output layer, the step also grows with β(t).
+
+    Parameters
+    ----------
+    size, offset : float
+    with_norm : bool
+
+    Examples
+    --------
+    >>> bf.training.InverseRootStep(size=0.5, offset=1.0)
+    InverseRootStep(size=0.5, offset=1.0, with_norm=False)
     """
 
     size: float = 0.5

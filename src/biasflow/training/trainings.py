@@ -79,7 +79,6 @@ def train(
 
     Examples
     --------
-    >>> import biasflow as bf
     >>> data = bf.data.sparse_regression(n=8, d=24, sparsity=2, noise_var=0.0, key=2)
     >>> model = bf.DiagonalNetwork(2)
     >>> problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), model.init(0.3, dim=24))
@@ -139,7 +138,30 @@ def gradient_descent(
     key: int = 0,
 ) -> Trajectory:
     """`train` of one run by descent on the weights themselves, whatever the loss: in NumPy, or in
-    compiled code for two-layer networks under the square loss."""
+    compiled code for two-layer networks under the square loss.
+
+    Parameters
+    ----------
+    model, data, loss, start
+        As for a `Problem`.
+    step : float or StepRule
+    steps : int
+    batch, key : int
+        As for `train`.
+
+    Returns
+    -------
+    Trajectory
+
+    Examples
+    --------
+    >>> model, data = bf.DiagonalNetwork(2), bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> run = bf.training.gradient_descent(
+    ...     model, data, bf.SquareLoss("half"), model.init(0.5, dim=3), step=0.01, steps=5000
+    ... )
+    >>> model.effective(run.final).round(3)
+    array([0.336, 0.762, 1.38 ])
+    """
     instance("model", model, Model)
     data = dataset(data)
     problem = Problem(model, data, instance("loss", loss, Loss), start)

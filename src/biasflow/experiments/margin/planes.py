@@ -63,7 +63,8 @@ def stacked(columns: int, width: float, height: float, ratio: float) -> tuple[An
     """Two rows of square panels, and two wide panels below, `ratio` times as high, that do not push
     them apart."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from ..._core.shown_figures import ShownFigure
 
     with rc_context(
         {
@@ -73,7 +74,7 @@ def stacked(columns: int, width: float, height: float, ratio: float) -> tuple[An
             "grid.alpha": 0.25,
         }
     ):
-        figure: Any = Figure(figsize=(width, height), layout="constrained")
+        figure: Any = ShownFigure(figsize=(width, height), layout="constrained")
         upper, lower = figure.subfigures(2, 1, height_ratios=[1.0, ratio])
         return figure, upper.subplots(2, columns, squeeze=False), lower.subplots(1, 2)
 

@@ -177,7 +177,8 @@ def draw_fig6(summary: xarray.Dataset) -> Any:
 def _rows(columns: int, width: float, shape: float) -> tuple[Any, Any, Any]:
     """A row of panels of this shape (height over width), and two wide panels below."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from ..._core.shown_figures import ShownFigure
 
     upper, lower = width / columns * shape + 0.5, 3.0
     with rc_context(
@@ -188,7 +189,7 @@ def _rows(columns: int, width: float, shape: float) -> tuple[Any, Any, Any]:
             "grid.alpha": 0.25,
         }
     ):
-        figure: Any = Figure(figsize=(width, upper + lower), layout="constrained")
+        figure: Any = ShownFigure(figsize=(width, upper + lower), layout="constrained")
         above, below = figure.subfigures(2, 1, height_ratios=[upper, lower])
         return figure, above.subplots(1, columns), below.subplots(1, 2)
 

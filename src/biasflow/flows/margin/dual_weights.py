@@ -130,35 +130,47 @@ def _newton(
 ) -> tuple[Array, bool]:
     """ε·log p + h + Kp = ν: the direction is the same for p and log p; weights fall as exponentials
     and rise linearly, unless they are slight. Unseen samples follow the others."""
-    p, ridge = p / np.sum(p), temperature + RIDGE
+    p, ridge, seen, last = p / p.sum(), temperature + RIDGE, None, 0.0
     for _ in range(iterations):
-        seen = np.flatnonzero(p > UNSEEN)
-        every = seen.size == p.size
-        q, rows = (p, K) if every else (p[seen], K[seen])
+        visible = p > UNSEEN
+        if seen is None or (visible != seen).any():
+            seen, every = visible, visible.all()
+            rows = K if every else K[seen]
+            block = rows if every else rows[:, seen]
+            right, system = np.empty((2, len(block))), np.empty_like(block)
+        q = p if every else p[seen]
         root = np.sqrt(q)
-        system = root[:, None] * (rows if every else rows[:, seen]) * root
-        system.flat[:: seen.size + 1] += ridge
+        np.multiply(block, root, out=system)
+        system *= root[:, None]
+        system.flat[:: root.size + 1] += ridge
         force = temperature * np.log(p) + h + q @ rows
-        here = force if every else force[seen]
+        right[0] = root
+        np.multiply(root, force if every else force[seen], out=right[1])
         # in the order that LAPACK wants; the system is its own transpose
-        _, solved, info = dposv(system.T, np.stack([root, root * here]).T, 0, 1, 1)
+        _, solved, info = dposv(system.T, right.T, 0, 1, 1)
         if info != 0:
             return p, False
         ones, forces = solved.T
-        level = (1 - np.sum(p) + root @ forces) / (root @ ones)
+        level = (1 - p.sum() + root @ forces) / (root @ ones)
         rate = (level * ones - forces) / root
         if not every:
             all_rates = (level - force - (q * rate) @ rows) / ridge
             all_rates[seen] = rate
             rate = all_rates
-        back = np.minimum(p * np.exp(np.clip(rate, 0.0, 100.0)), RETURNING)
-        p = p * np.where(rate < 0, np.exp(np.clip(rate, -50.0, 0.0)), 1 + np.minimum(rate, 50.0))
-        p = np.maximum(p, back, out=p, where=rate > 0)
-        p = np.maximum(p / np.sum(p), LEAST)
+        rising = np.maximum(rate, 0.0)
+        grown = np.exp(np.minimum(rising, 100.0))
+        back = np.minimum(p * grown, RETURNING)
+        fallen = np.exp(np.maximum(rate - rising, -50.0))
+        p = np.maximum(p * fallen * (1 + np.minimum(rising, 50.0)), np.where(rate > 0, back, 0.0))
+        p = np.maximum(p / p.sum(), LEAST)
+        change = float(p @ np.minimum(np.abs(rate), 1.0))
         still = (
-            float(p @ np.minimum(np.abs(rate), 1.0)) <= SETTLED
+            change <= SETTLED
+            # nor would the next one be more, were it only as much shorter as this one was
+            or change * change <= SETTLED * last
             or float(p @ np.abs(force - level)) <= ROUNDING
         )
-        if still and float(np.max(rate)) < 1:
+        last = change
+        if still and float(rate.max()) < 1:
             return p, True
     return p, False

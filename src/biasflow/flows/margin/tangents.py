@@ -147,9 +147,13 @@ class ReluView(MarginView):
             )
 
         def corrected(p: Array, apart: float) -> StepTangent | None:
-            other = self._gated(
-                params, projections, hidden, self._gates(params, projections, p, dt), dt
-            )
+            gates = self._gates(params, projections, p, dt)
+            if not (gates[1] != slides).any():  # then only the average gates tell them apart
+                pulled = params.a[:, None] * ((gates[0] - shares) * (self.y * p))
+                pulled = onto(np.where(slides, 0.0, pulled) @ self.X)
+                if dt * dt * np.sum(pulled * pulled) <= apart**2:
+                    return None
+            other = self._gated(params, projections, hidden, gates, dt)
             gap = other.base.W - base.W + dt * (other.pull(p).W - pull(p).W)
             return other if np.sum(gap * gap) > apart**2 else None
 

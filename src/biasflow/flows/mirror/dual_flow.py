@@ -109,16 +109,54 @@ def mirror_flow(
     *,
     time_s: float | None = None,
 ) -> Trajectory[Array]:
-    """d/dt ∇φ(β) = −∇L(Xβ) from β₀ (None: the minimiser of φ), L = ½‖Xβ − y‖² unless said
-    otherwise; `mirror_flow(potential, X, y, beta0)` makes the problem itself.
+    """d/dt ∇φ(β) = −∇L(Xβ) from β₀, L = ½‖Xβ − y‖² unless said otherwise.
 
-    t1 = None: until the loss is 1e-20 of its start, or stationary at a positive infimum. times:
-    where to save (default: every step). rtol: error allowed per step, relative for large β and
-    absolute in η for small ones. states are β, (T, d), `dual` ν, (T, n). The
-    problem recorded is the flow's own: its potential is φ over the speed of L.
-    method: 'dual' (the default, any potential) or 'compiled' (the hypentropy and its multiples:
-    much faster, after some seconds of compilation once per machine), or `flows.Dual`. time_s:
-    seconds after which it gives up, compilation not counted.
+    `mirror_flow(potential, X, y, beta0)` makes the problem itself.
+
+    Parameters
+    ----------
+    problem : MirrorProblem
+        Potential, data and start.
+    X, y, beta0
+        What makes a problem of a potential that is given in its place: (n, d), (n,), and β₀ (d,)
+        (None: the minimiser of φ).
+    t1 : float, optional
+        The time to end at. None: until the loss is 1e-20 of its start, or stationary at a positive
+        infimum.
+    loss : SquareLoss, optional
+        Its normalisation sets the clock.
+    times : array of shape (T,), optional
+        Where to save; by default every step.
+    rtol : float
+        Error allowed per step, relative for large β and absolute in η for small ones.
+    throw : bool
+        Whether to raise where the integration gave up.
+    method : {'dual', 'compiled'} or flows.Dual, optional
+        'dual' takes any potential; 'compiled' the hypentropy and its multiples, much faster after
+        some seconds of compilation once per machine.
+    time_s : float, optional
+        Seconds after which it gives up, compilation not counted.
+
+    Returns
+    -------
+    Trajectory
+        states are β (T, d), `dual` ν (T, n). The problem recorded is the flow's own: its potential
+        is φ over the speed of L.
+
+    Raises
+    ------
+    DomainError
+        Where β₀ is not in the domain of φ.
+    ConvergenceError
+        Where the integration gave up, unless throw is False.
+
+    Examples
+    --------
+    >>> X, y = np.array([[1.0, 2.0, 3.0]]), np.array([6.0])
+    >>> for potential in (bf.potentials.Euclidean(), bf.potentials.Hypentropy(1e-6)):
+    ...     print(np.round(bf.mirror_flow(potential, X, y).final, 3))
+    [0.429 0.857 1.286]
+    [0.    0.013 1.992]
     """
     deadline = Deadline(time_s)
     if not isinstance(problem, MirrorProblem):

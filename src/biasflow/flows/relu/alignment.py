@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Mask, instance
+from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset, Problem, dataset
 from ...losses import SquareLoss, needs_square
@@ -43,6 +44,9 @@ class Alignment:
     _net: Network
     _arcs: Any
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     def at(self, t: float) -> TwoLayerParams:
         """The weights at time t of the flow with h = 0."""
         return self._net.params(self._state(t))
@@ -73,9 +77,32 @@ def early_alignment(
     """Follow every neuron from e^{log_scale}·start with h = 0, which is the flow as that scale
     vanishes; any data, exact.
 
-    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings. loss
-    sets the clock ('half-mean' as in B unless said otherwise), model the activation (a ReLU unless
-    said otherwise).
+    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings.
+
+    Parameters
+    ----------
+    data : Dataset
+    start : models.TwoLayerParams
+    loss : SquareLoss, optional
+        Sets the clock ('half-mean' as in B unless said otherwise).
+    model : TwoLayer, optional
+        Sets the activation (a ReLU unless said otherwise).
+    log_scale : float or array of shape (m,)
+        As for `gradient_flow`.
+
+    Returns
+    -------
+    flows.Alignment
+
+    Examples
+    --------
+    >>> data, model = bf.data.two_points(), bf.TwoLayer(width=4, dim=2)
+    >>> found = bf.flows.early_alignment(data, model.init(1.0, key=0))
+    >>> found.directions.round(3)
+    array([[ 0.104, -0.995],
+           [-0.622, -0.783],
+           [ 0.894,  0.447],
+           [ 0.894,  0.447]])
     """
     from ..._numerics import compilation
 
@@ -90,8 +117,9 @@ def _align(problem: Problem) -> Alignment:
 
     net = network(problem)
     F0, F1 = label_forces(net)
-    arcs, log, _, unsettled = align(
-        net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, np.inf, np.inf
+    Y, gates, forever = net.start.copy(), net.gates.copy(), np.inf
+    arcs, log, _, _, unsettled = align(
+        Y, gates, F0, F1, net.geometry, net.invariants, forever, forever, forever
     )
     if unsettled >= 0:
         raise did_not_settle("early_alignment", net, unsettled)

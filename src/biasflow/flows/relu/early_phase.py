@@ -56,8 +56,9 @@ ROUNDED = 1e-30
 NO_EVENT = -1
 CANCELLED = 1e-14
 """Pull relative to the forces it is the sum of that is only rounding."""
-SWITCH = 12
-"""Bisections for the time at which the early phase is left: any time before h matters will do."""
+SWITCH, NEAR_SIZE = 12, 1.0
+"""Looks for the time at which the early phase is left, and the logarithm of a size that is near
+enough: any time before h matters will do."""
 MAX_CROSSINGS = 100
 """Crossings allowed per neuron and group."""
 
@@ -249,10 +250,11 @@ def _align(stamp: int) -> Any:
         invariants: Invariants,
         t_end: float,
         log_size: float,
-    ) -> tuple[Arcs, Log, float, int]:
+        log_less: float,
+    ) -> tuple[Arcs, Log, float, float, int]:
         """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them,
-        the log and that time. The last value is a neuron whose gates did not settle, −1 if there is
-        none.
+        the log, that time, and when the sum reached e^{log_less}. The last value is a neuron whose
+        gates did not settle, −1 if there is none.
         """
         m, width = Y.shape
         G = gates.shape[1]
@@ -284,8 +286,10 @@ def _align(stamp: int) -> Any:
                 )
                 beta = norm(D)
                 # may grow to size before it crosses: not beyond that
-                if 2 * (row[RHO] + beta * wait) > log_size:
-                    t_end = smaller(t_end, time_to_size(row, D, j, invariants, log_size, t, wait))
+                left = smaller(wait, t_end - t)
+                if 2 * (row[RHO] + beta * left) > log_size:
+                    grown = time_to_size(row, D, j, invariants, log_size, t, left)
+                    t_end = smaller(t_end, grown)
                 if g == NO_EVENT or t + wait >= t_end:
                     break
                 crossings += 1
@@ -316,9 +320,11 @@ def _align(stamp: int) -> Any:
             arcs.pull[:count],
             arcs.gates[:count],
         )
-        if t_end < math.inf and size_at(arcs, invariants, t_end, scratch) > math.exp(log_size):
+        t_less = t_end
+        if t_end < math.inf:
             t_end = time_of_size(arcs, invariants, t_end, log_size, scratch)
-        return arcs, log, t_end, unsettled
+            t_less = time_of_size(arcs, invariants, t_end, log_less, scratch)
+        return arcs, log, t_end, t_less, unsettled
 
     return align
 
@@ -364,15 +370,20 @@ def size_at(arcs: Arcs, invariants: Invariants, t: float, scratch: Array) -> flo
 def time_of_size(
     arcs: Arcs, invariants: Invariants, t_end: float, log_size: float, scratch: Array
 ) -> float:
-    """The last time, up to the precision wanted of a switch, at which ½Σe^{2ρ} is below
-    e^{log_size}."""
-    low, high, target = 0.0, t_end, math.exp(log_size)
-    for _ in range(SWITCH):
-        middle = 0.5 * (low + high)
-        if size_at(arcs, invariants, middle, scratch) < target:
-            low = middle
+    """A time before which ½Σe^{2ρ} is below e^{log_size}, and at which it is not far below."""
+    low, high, under, over = 0.0, t_end, 0.0, 0.0
+    for k in range(SWITCH):
+        middle = high if k == 0 else (low if k == 1 else 0.5 * (low + high))
+        if k % 3 != 1 and k > 1:  # a sum of exponentials is below its chord in logarithms
+            middle = low + (high - low) * (log_size - under) / (over - under)
+        size = math.log(larger(size_at(arcs, invariants, middle, scratch), 1e-300))
+        if k == 1 or size < log_size:
+            low, under = middle, size
         else:
-            high = middle
+            high, over = middle, size
+        near = low == middle and size > log_size - NEAR_SIZE
+        if low == high or (k > 0 and near) or (k == 1 and size >= log_size):
+            break
     return low
 
 

@@ -84,9 +84,7 @@ def _integrate(
     with deadline.flag(deadline.both) as stop:
         moved = int(saved[0] == 0)
         later = saved[moved:]
-        check = (
-            run_events(setting, net, run.t_end, later, stop, run.mesh, turns) if later.size else run
-        )
+        check = run_events(setting, net, run.t_end, later, stop, run, turns) if later.size else run
     error = np.zeros((2, saved.size))
     error[:, moved:] = _errors(net, run, check.saved, later, *(leaf[moved:] for leaf in params))
     stats: dict[str, Any] = {

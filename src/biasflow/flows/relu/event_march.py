@@ -13,7 +13,9 @@ from .dormand_prince import dense_state, error_and_stiffness, stages
 from .early_phase import start_gates
 from .events import NOWHERE
 from .gated_field import (
+    PLANAR,
     conserve,
+    conserve_balanced,
     field,
     forces,
     pre_activations,
@@ -179,6 +181,10 @@ def settle(Y: Array, geometry: Geometry, slides: Slides, invariants: Invariants)
     for j in range(Y.shape[0]):
         if slides.sizes[j] > 0:
             remove_sliding(j, Y[j], slides)
+    if invariants.balanced and Y.shape[1] == PLANAR:
+        conserve_balanced(Y)
+        return
+    for j in range(Y.shape[0]):
         conserve(Y[j], j, invariants)
 
 

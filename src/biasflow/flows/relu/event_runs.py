@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from ..._core.problems import Problem
 from ..._numerics.deadlines import Flag, never
 from ..._numerics.flow_frame import CONVERGED, TIGHTER
 from . import march_control as marching
-from .early_phase import align, states_at
+from .early_phase import Arcs, align, states_at
 from .event_flow import did_not_settle, label_forces
 from .event_march import march
 from .geometry import Network
 from .implicit_tail import UNSEEN, march_through, resume
-from .layout import LOG_COLUMNS, RHO, Gates
+from .layout import RHO, Gates
 from .march_record import Request
 from .resting import Rest, at_rest
 
@@ -87,6 +87,16 @@ class Setting:
         return label_forces(self.net)
 
 
+class Early(NamedTuple):
+    """The early phase: exact arcs, their events, and how long h is negligible, for a run and for
+    one that tells its error."""
+
+    arcs: Arcs
+    rows: Array
+    until: float
+    less: float
+
+
 @dataclass(frozen=True, eq=False)
 class EventRun:
     """One integration, from which the state at any time can be had."""
@@ -94,7 +104,7 @@ class EventRun:
     net: Network
     per_step: float
     rtol: float
-    early: Any  # Arcs, or None
+    early: Early | None
     t_early: float
     kept: Any  # Kept
     t_rest: float  # the state is `last` from here on
@@ -119,8 +129,8 @@ class EventRun:
             return self.net.start
         if t >= self.t_rest:
             return self.last
-        if t <= self.t_early:
-            return self._on_arcs(np.array([t]))[0]
+        if self.early is not None and t <= self.t_early:
+            return self._on_arcs(self.early, np.array([t]))[0]
         i = int(np.searchsorted(self.kept.times, t, side="right")) - 1
         Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
         request = Request(
@@ -147,20 +157,20 @@ class EventRun:
         steps, and the end."""
         times, states = [self.kept.times, [self.t_end]], [self.kept.states, self.last[None]]
         if self.early is not None and self.t_early > 0:
-            arcs = np.unique(self.early.start)
+            arcs = np.unique(self.early.arcs.start)
             arcs = arcs[arcs < self.t_early]
             arcs = arcs[:: 1 + arcs.size // MOST_ARCS]
             times.insert(0, arcs)
-            states.insert(0, self._on_arcs(arcs))
+            states.insert(0, self._on_arcs(self.early, arcs))
         joined, stacked = np.concatenate(times), np.concatenate(states)
         # events at one time leave the state after all of them
         last = np.ones(joined.size, bool)
         np.greater(joined[1:], joined[:-1], out=last[:-1])
         return (joined, stacked) if last.all() else (joined[last], stacked[last])
 
-    def _on_arcs(self, times: Array) -> Array:
+    def _on_arcs(self, early: Early, times: Array) -> Array:
         states: Array = states_at(
-            self.early, self.net.invariants, np.ascontiguousarray(times), len(self.net.start)
+            early.arcs, self.net.invariants, np.ascontiguousarray(times), len(self.net.start)
         )[0]
         return states
 
@@ -171,21 +181,27 @@ def run_events(
     t1: float | None,
     wanted: Array | None,
     stop: Flag,
-    mesh: Array | None = None,
+    checked: EventRun | None = None,
     turns: tuple[Any, ...] = (),
 ) -> EventRun:
     """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays
     there.
 
-    net: the setting's, maybe with other gates. mesh: the ends of another run's steps, whose error
-    this one is to tell. It takes them in halves, neglects less, and comes to rest later. turns:
-    gates given to a neuron at a time (`implicit_tail.Turn`).
+    net: the setting's, maybe with other gates. checked: another run, whose error this one is to
+    tell. It takes that one's steps in halves, neglects less, and comes to rest later; the arcs of
+    the early phase, which are exact, are the same. turns: gates given to a neuron at a time
+    (`implicit_tail.Turn`).
     """
     t_stop, nothing = math.inf if t1 is None else t1, np.empty(0)
-    share = 1.0 if mesh is None else TIGHTER
+    share = 1.0 if checked is None else TIGHTER
     per_step = share * setting.per_step
-    early, early_rows, t_early = _early(setting, net, t_stop, NEGLIGIBLE * per_step)
-    if early is not None and turns and turns[0].time <= t_early:
+    if checked is None:
+        early = _early(setting, net, t_stop, NEGLIGIBLE * per_step)
+        t_early = 0.0 if early is None else early.until
+    else:
+        early = checked.early
+        t_early = 0.0 if early is None else early.less
+    if early is not None and (t_early == 0 or (turns and turns[0].time <= t_early)):
         early, t_early = None, 0.0
     times, first = nothing if wanted is None else wanted, None
     looks = times
@@ -193,9 +209,9 @@ def run_events(
         Y, gates = net.start.copy(), net.gates.copy()
     else:
         exact, looks = times[times <= t_early], times[times > t_early]
-        states, gates = states_at(early, net.invariants, np.append(exact, t_early), len(net.start))
+        moments = np.append(exact, t_early)
+        states, gates = states_at(early.arcs, net.invariants, moments, len(net.start))
         Y, first = states[-1].copy(), states[:-1]
-        early_rows = early_rows[early_rows[:, 0] <= t_early]
     goal, still, faint = setting.thresholds
     entry_bytes = 8 * Y.size + gates.size
     keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
@@ -207,11 +223,11 @@ def run_events(
         goal=share**2 * goal - net.idle_square,
         still=share * still,
         faint=faint,
-        max_steps=MAX_STEPS if mesh is None else 3 * MAX_STEPS,
+        max_steps=MAX_STEPS if checked is None else 3 * MAX_STEPS,
         times=looks,
         keep=keep,
         stop=stop,
-        mesh=nothing if mesh is None else mesh,
+        mesh=nothing if checked is None else checked.mesh,
     )
 
     def judge(Y: Array, gates: Gates) -> Rest:
@@ -221,11 +237,12 @@ def run_events(
     rows, saved, counts = marched.rows, marched.saved, marched.counts
     early_events = 0
     if early is not None and first is not None:
+        early_rows = early.rows[early.rows[:, 0] <= t_early]
         rows, saved = np.concatenate([early_rows, rows]), np.concatenate([first, saved])
         early_events = len(early_rows)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     t_end, code = marched.time, marched.code
-    resting = (marching.CONVERGED, marching.STATIONARY, *([] if mesh is None else [UNSEEN]))
+    resting = (marching.CONVERGED, marching.STATIONARY, *([] if checked is None else [UNSEEN]))
     if t1 is not None and code in resting:
         if len(saved) < times.size:
             saved = np.concatenate([saved, np.repeat(Y[None], times.size - len(saved), axis=0)])
@@ -257,23 +274,29 @@ def run_events(
     )
 
 
-def _early(
-    setting: Setting, net: Network, t_stop: float, negligible: float
-) -> tuple[Any, Array, float]:
-    """The exact arcs and their events until h matters, that is, is this share of a label; or None
-    where it matters at once."""
-    least, none = setting.smallest_label, (None, np.empty((0, LOG_COLUMNS)), 0.0)
+def _early(setting: Setting, net: Network, t_stop: float, negligible: float) -> Early | None:
+    """The early phase until h matters, that is, is this share of a label; or None where it matters
+    at once."""
+    least = setting.smallest_label
     if least == 0:
-        return none
+        return None
     log_size = math.log(negligible * least / float(net.geometry.kappa.max()))
     if setting.log_size >= log_size:
-        return none
+        return None
     F0, F1 = setting.label_forces
-    arcs, log, t_early, unsettled = align(
-        net.start.copy(), net.gates.copy(), F0, F1, net.geometry, net.invariants, t_stop, log_size
+    log_less = log_size + math.log(TIGHTER)
+    Y, gates, geometry, invariants = (
+        net.start.copy(),
+        net.gates.copy(),
+        net.geometry,
+        net.invariants,
+    )
+    arcs, log, until, less, unsettled = align(
+        Y, gates, F0, F1, geometry, invariants, t_stop, log_size, log_less
     )
     if unsettled >= 0:
         raise did_not_settle("gradient_flow, early phase", net, unsettled)
-    if not math.isfinite(t_early):
-        return none
-    return arcs, log.rows[: log.filled[0]].copy(), t_early
+    if not math.isfinite(until):
+        return None
+    less = less if setting.log_size < log_less else 0.0
+    return Early(arcs, log.rows[: log.filled[0]].copy(), until, less)

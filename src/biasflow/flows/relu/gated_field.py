@@ -175,15 +175,8 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
 @borrowing
 def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
     """The same where the inputs span a plane, in loops over neurons that lie side by side; work.P
-    is left alone."""
-    lanes, plus, minus, F0, F1, D = (
-        work.lanes,
-        work.plus,
-        work.minus,
-        work.F0,
-        work.F1,
-        work.D,
-    )
+    is left alone, and pulls stay in lanes (`show_pulls`)."""
+    lanes, plus, minus, F0, F1 = work.lanes, work.plus, work.minus, work.F0, work.F1
     on, off, c, x, y, dx, dy = (
         work.masks[0],
         work.masks[1],
@@ -194,7 +187,6 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
         lanes[6],
     )
     ux, uy, slope = geometry.UT[FIRST], geometry.UT[FIRST + 1], geometry.slope
-    sizes, which, lower, held = slides.sizes, slides.which, slides.lower, slides.held
     m, G = Y.shape[0], plus.size
     set_outputs(Y, lanes)
     for j in range(m):
@@ -224,24 +216,27 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
                 dx[j] -= q * a
                 dy[j] -= q * b
     for j in range(m):
-        pull_x, pull_y = dx[j], dy[j]
-        if sizes[j] == 1:  # a unit vector
-            g = which[j, 0]
-            held[j, 0] = (pull_x * ux[g] + pull_y * uy[g]) / lower[j, 0, 0] ** 2
-            pull_x -= held[j, 0] * ux[g]
-            pull_y -= held[j, 0] * uy[g]
-        D[j, FIRST], D[j, FIRST + 1] = pull_x, pull_y
-        if sizes[j] > 1:
-            remove_sliding(j, D[j], slides)
-            pull_x, pull_y = D[j, FIRST], D[j, FIRST + 1]
+        if slides.sizes[j] > 0:
+            D = work.D[j]
+            D[FIRST], D[FIRST + 1] = dx[j], dy[j]
+            remove_sliding(j, D, slides)
+            dx[j], dy[j] = D[FIRST], D[FIRST + 1]
+    for j in range(m):
         out = Y[j, OUT]
-        along = pull_x * x[j] + pull_y * y[j]
+        along = dx[j] * x[j] + dy[j] * y[j]
         growth = 2 * out * along
-        dY[j, RHO] = growth
-        dY[j, OUT] = along - growth * out
-        dY[j, FIRST] = out * pull_x - growth * x[j]
-        dY[j, FIRST + 1] = out * pull_y - growth * y[j]
+        dY[j, RHO], dY[j, OUT] = growth, along - growth * out
+        dY[j, FIRST] = out * dx[j] - growth * x[j]
+        dY[j, FIRST + 1] = out * dy[j] - growth * y[j]
     return total
+
+
+@borrowing
+def show_pulls(work: Work) -> None:
+    """work.D as the last evaluation of the field left it."""
+    if work.masks.size > 0:
+        for j in range(work.D.shape[0]):
+            work.D[j, FIRST], work.D[j, FIRST + 1] = work.lanes[5, j], work.lanes[6, j]
 
 
 @borrowing
@@ -326,3 +321,19 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
             row[i] *= 1 - 2 * l2
         if abs(g1) + abs(g2) < SMALL_DEFECT:
             return
+
+
+@borrowing
+def conserve_balanced(Y: Array) -> None:
+    """The same for all neurons where every one is balanced and lies in the plane of the inputs:
+    ā² = ‖z̄‖² = ½, by Heron's rule."""
+    for j in range(Y.shape[0]):
+        out, x, y = Y[j, OUT], Y[j, FIRST], Y[j, FIRST + 1]
+        for _ in range(2):
+            a, b = out * out, x * x + y * y
+            regular = a * b > 1e-20
+            out *= 0.5 + 0.25 / a if regular else 1.0
+            shrink = 0.5 + 0.25 / b if regular else 1.0
+            x *= shrink
+            y *= shrink
+        Y[j, OUT], Y[j, FIRST], Y[j, FIRST + 1] = out, x, y

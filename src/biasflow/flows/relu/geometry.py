@@ -204,7 +204,9 @@ def _start(
         log_fixed = (
             np.full(alive.size, -np.inf) if spans else 2 * (np.log(_lengths(fixed)) + log_sizes)
         )
-    return start, fixed, log_sizes, alive, Invariants(np.sign(c), log_c, log_fixed)
+    balanced = not c.any() and not np.isfinite(log_fixed).any()
+    invariants = Invariants(np.sign(c), log_c, log_fixed, balanced)
+    return start, fixed, log_sizes, alive, invariants
 
 
 def _lengths(rows: Array) -> Array:

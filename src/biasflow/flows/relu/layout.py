@@ -60,6 +60,7 @@ class Invariants(NamedTuple):
     sign: Array
     log_size: Array
     log_fixed: Array
+    balanced: bool  # whether c = 0 of all, and no part never moves
 
 
 class Slides(NamedTuple):

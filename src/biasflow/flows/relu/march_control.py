@@ -6,6 +6,7 @@ import math
 
 from ..._core.arguments import Array
 from ..._numerics.compilation import borrowing
+from .gated_field import show_pulls
 from .layout import FIRST, OUT, RHO, Work
 from .march_record import Request
 from .small_algebra import larger, smaller
@@ -35,6 +36,7 @@ SLIVER = 1e-6
 def fastest_pull(Y: Array, work: Work) -> float:
     """The largest speed of a neuron in units of its own norm: max of |⟨D, v̄⟩| and |ā|·‖D‖."""
     fastest = 0.0
+    show_pulls(work)
     for j in range(Y.shape[0]):
         along, square = 0.0, 0.0
         for i in range(FIRST, Y.shape[1]):
@@ -48,6 +50,7 @@ def fastest_pull(Y: Array, work: Work) -> float:
 def at_rest(Y: Array, work: Work, still: float, faint: float) -> bool:
     """Whether no neuron moves, but for those that vanish: of negligible size, shrinking, and not
     turning any more."""
+    show_pulls(work)
     for j in range(Y.shape[0]):
         along, square, out = 0.0, 0.0, Y[j, OUT]
         for i in range(FIRST, Y.shape[1]):

@@ -34,14 +34,34 @@ def saddle_limit(data: Dataset, start: TwoLayerParams) -> Limit[TwoLayerParams]:
     Neurons that align with D_+ = (1/n)Σ_{y>0} y_k x_k grow as λC_j·e^{‖D_+‖t} and together fit the
     positive labels; shares of the final Σ‖w_j‖² are C_j²/ΣC², C_j the amplitude of the early phase.
     Likewise −D_− and the negative labels. All others vanish.
-    objective: ‖θ*‖², the least of all interpolators (B, Proposition 1): 2(‖Σ_+ y_k x_k/‖x_k‖²‖ +
-    ‖Σ_− …‖). The certificate's bracket is of that least norm, for the inputs as they are,
-    orthogonal up to 1e-10.
 
-    stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final Σ‖w_j‖², and
-    'offset': Σ_j‖w_j‖² is half of that at −ln λ/rate + offset in B's time. It is logistic where
-    inputs have one length; else directions turn while they grow, and the curve is that of one
-    neuron, integrated; NaN where lengths differ by so much that it cannot be.
+    Parameters
+    ----------
+    data : Dataset
+        Inputs orthogonal up to 1e-10.
+    start : models.TwoLayerParams
+
+    Returns
+    -------
+    Limit
+        value: θ*; objective: ‖θ*‖², the least of all interpolators (B, Proposition 1): 2(‖Σ_+ y_k
+        x_k/‖x_k‖²‖ + ‖Σ_− …‖). The certificate's bracket is of that least norm, for the inputs as
+        they are. stats, each (positive, negative): 'neurons', 'rate' ‖D_±‖, 'capacity' the final
+        Σ‖w_j‖², and 'offset': Σ_j‖w_j‖² is half of that at −ln λ/rate + offset in B's time. It is
+        logistic where inputs have one length; else directions turn while they grow, and the curve
+        is that of one neuron, integrated; NaN where lengths differ by so much that it cannot be.
+
+    Raises
+    ------
+    AssumptionError
+        Where inputs are not orthogonal, or no neuron can fit some of the labels.
+
+    Examples
+    --------
+    >>> data, model = bf.data.two_points(), bf.TwoLayer(width=30, dim=2)
+    >>> end = bf.flows.saddle_limit(data, model.init(1.0, key=0))
+    >>> print(end(data.X).round(6), round(end.objective, 4))
+    [-1.  1.] 2.6833
     """
     data = dataset(data)
     inputs, states = _units(data)

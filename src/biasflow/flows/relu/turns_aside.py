@@ -135,8 +135,8 @@ def slide_may_end(
 
 @borrowing
 def stays_clear(frame: Frame, s: Scratch) -> bool:
-    """Whether no neuron can reach a kink within the step: ⟨z̄, u⟩ moves no further than z̄, u being a
-    unit vector. Then nobody needs to look."""
+    """Whether no neuron can reach a kink within the step: ⟨z̄, u⟩ moves no further than z̄, u being
+    a unit vector. Then nobody needs to look."""
     Y, trial, slides, work = frame.Y, s.trial, frame.slides, s.work
     set_travel(frame.h, Y, trial, s.K, s.sixth, s.travel)
     slack = frame.tolerances.late * largest(work.F0, work.F1) + frame.tolerances.noise

@@ -54,10 +54,8 @@ def f1_max_margin(
 ) -> Limit[Particles]:
     """γ₁ = max_{‖f‖_{F1} ≤ 1} min_i y_if(x_i) over ReLU networks of any width (C, eq. 4).
 
-    X (n, d) without the bias column, y = ±1; or (n, d+1) with bias='column', its last column one.
-    value: `Particles` of total mass one; objective: their margin, a lower bound.
-    certificate: primal ≤ γ₁ ≤ dual, where dual = max_θ Σ_ip_iy_iφ(θ, x_i) for weights p on the
-    samples (C, Proposition 12). kind 'exact': the gap was reached, with that maximum found by
+    The certificate is primal ≤ γ₁ ≤ dual, where dual = max_θ Σ_ip_iy_iφ(θ, x_i) for weights p on
+    the samples (C, Proposition 12). kind 'exact': the gap was reached, with that maximum found by
     visiting every face of the arrangement of the samples' hyperplanes; so for d ≤ 2, given time,
     and wherever p has few enough support points. 'bound': the gap was not reached, for want of
     time, or of digits where inputs of opposite classes agree to six or more relative to ‖(x, 1)‖:
@@ -67,11 +65,36 @@ def f1_max_margin(
     relaxation, while heuristic_upper holds what the best search found: no proof. The note says
     which, and `benchmarks/margin_brackets.py` how far they get.
 
-    gap: relative gap to reach; time_s: no new round starts after that many seconds (the last
-    program and the rest of a proof come on top, a sixth of it); Ctrl-C ends the rounds and keeps
-    the bracket. The same key gives the same result if time does not run out. stats: weights p,
-    relative_gap, upper_kind, heuristic_upper, stopped (why), rounds, met (neurons tried), history
-    (seconds, lower, upper, and what was believed), note.
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Without the bias column; or (n, d+1) with bias='column', its last column one.
+    y : array of shape (n,)
+        Labels ±1.
+    gap : float
+        Relative gap to reach.
+    time_s : float
+        No new round starts after that many seconds (the last program and the rest of a proof come
+        on top, a sixth of it); Ctrl-C ends the rounds and keeps the bracket.
+    key : int
+        The same key gives the same result if time does not run out.
+    bias : {'append', 'column'}
+
+    Returns
+    -------
+    Limit
+        value: `models.Particles` of total mass one, a function of inputs; objective: their margin,
+        a lower bound. stats: weights p, relative_gap, upper_kind, heuristic_upper, stopped (why),
+        rounds, met (neurons tried), history (seconds, lower, upper, and what was believed), note.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], [1, 1, -1, -1]
+    >>> best = bf.limits.f1_max_margin(X, y)
+    >>> print(round(best.objective, 4), best.certificate.kind)
+    0.0795 exact
+    >>> np.sign(best([[0.5, 0.5], [0.0, 2.0]]))
+    array([ 1., -1.])
     """
     gap, time_s, key = (
         positive_float("gap", gap),

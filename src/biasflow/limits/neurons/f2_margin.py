@@ -41,18 +41,40 @@ def f2_max_margin(
     """γ₂ = max_{‖f‖_{F2} ≤ 1} min_i y_if(x_i): a hard-margin SVM with the arc-cosine kernel (C, eq.
     5).
 
-    X (n, d) without the bias column, or with bias='column' its last one, y = ±1. activation: 'relu'
-    or 'squared_relu'. value: a `KernelClassifier` of norm one. With `features`, γ₂^(m) instead: m
-    neurons drawn uniformly on the sphere with `key`, or the rows u_j (m, d+1) given; value: a
-    `FeatureClassifier` with √m‖a‖₂ = 1 (C, Proposition 7).
+    The certificate is primal ≤ γ₂ ≤ dual as in `kernel_max_margin`, but from the inputs as they are
+    given, without rounding, to as many digits as it takes: offsets and units cost time, not truth.
+    kind 'exact': within 1e-6; 'bound': time_s ran out before. Where γ₂² is below 1e-10 of the
+    largest k(x, x), float64 cannot hold the classifier's coefficients well enough to show its
+    margin: the certificate then has more digits than they.
 
-    certificate: primal ≤ γ₂ ≤ dual as in `kernel_max_margin`, but from the inputs as they are
-    given, without rounding, to as many
-    digits as it takes: offsets and units cost time, not truth. kind 'exact': within 1e-6; 'bound':
-    time_s ran out before. Where γ₂² is below 1e-10 of the largest k(x, x), float64 cannot hold the
-    classifier's coefficients well enough to show its margin: the certificate then has more digits
-    than they. stats: weights p on the samples, support, separable (γ₂ is zero only for equal inputs
-    of opposite labels), note.
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Without the bias column, or with bias='column' its last one.
+    y : array of shape (n,)
+        Labels ±1.
+    activation : {'relu', 'squared_relu'}
+    features : int or array of shape (m, d+1), optional
+        γ₂^(m) instead: m neurons drawn uniformly on the sphere with `key`, or the rows u_j given.
+    key : int
+    time_s : float
+    bias : {'append', 'column'}
+
+    Returns
+    -------
+    Limit
+        value: a `limits.KernelClassifier` of norm one; with features a `limits.FeatureClassifier`
+        with √m‖a‖₂ = 1 (C, Proposition 7). stats: weights p on the samples, support, separable (γ₂
+        is zero only for equal inputs of opposite labels), note.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], [1, 1, -1, -1]
+    >>> best = bf.limits.f2_max_margin(X, y)
+    >>> print(round(best.objective, 4), best.certificate.kind)
+    0.0478 exact
+    >>> best.stats["weights"].round(3)
+    array([0.263, 0.243, 0.247, 0.247])
     """
     one_of("activation", activation, ACTIVATIONS)
     key, time_s = positive_int("key", key, least=0), positive_float("time_s", time_s)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Index, labels, one_of, row_lengths
+from ..._core.facts import record_line
 from ...errors import InputError
 from ...models import augmented
 
@@ -29,8 +30,24 @@ def arc_cosine_kernel(
     Cho & Saul, 2009).
 
     With θ the angle of the two augmented inputs and p = d + 1: ‖·‖‖·'‖(sin θ + (π−θ)cos θ)/(2πp)
-    for a ReLU, ‖·‖²‖·'‖²(3 sin θ cos θ + (π−θ)(1 + 2cos²θ))/(2πp(p+2)) for a squared ReLU. X (n,
-    d), other (n', d): (n, n').
+    for a ReLU, ‖·‖²‖·'‖²(3 sin θ cos θ + (π−θ)(1 + 2cos²θ))/(2πp(p+2)) for a squared ReLU.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    other : array of shape (n', d), optional
+        X itself where it is not given.
+    activation : {'relu', 'squared_relu'}
+
+    Returns
+    -------
+    array of shape (n, n')
+
+    Examples
+    --------
+    >>> bf.limits.arc_cosine_kernel([[0.0], [1.0]]).round(4)
+    array([[0.25  , 0.2671],
+           [0.2671, 0.5   ]])
     """
     K = kernel_in_floats(X, other, activation)
     if not np.all(np.isfinite(K)):
@@ -80,6 +97,9 @@ class KernelClassifier:
     coefficients: Array
     activation: str = "relu"
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     def __call__(self, X: ArrayLike) -> Array:
         """f at the rows of X, (n,)."""
         return arc_cosine_kernel(X, self.points, self.activation) @ self.coefficients
@@ -112,6 +132,9 @@ class FeatureClassifier:
     directions: Array
     weights: Array
     activation: str = "relu"
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def features(self, X: ArrayLike) -> Array:
         """σ(⟨u_j, (x_i,1)⟩), (n, m)."""

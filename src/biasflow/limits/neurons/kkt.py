@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, lsq_linear, milp
 
 from ..._core.arguments import Array, label_size, length, positive_float, row_lengths
+from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset, dataset
 from ...errors import InputError
@@ -40,6 +41,9 @@ class KktPoint:
     multipliers: Array
     slopes: Array
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def residual(self) -> float:
         return max(self.stationarity, self.feasibility)
@@ -48,22 +52,60 @@ class KktPoint:
 @renamed(ds="data")
 def kkt_residual(params: TwoLayerParams, data: Dataset, kink: float = 1e-10) -> float:
     """The larger of the relative residuals of B's eq. 35, stationarity and interpolation:
-    `kkt_point(params, data).residual`."""
+    `kkt_point(params, data).residual`.
+
+    Parameters
+    ----------
+    params : models.TwoLayerParams
+    data : Dataset
+    kink : float
+        As for `kkt_point`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> data = bf.data.two_points()
+    >>> least = bf.min_norm(data, norm="relu").value
+    >>> bf.limits.kkt_residual(least, data) < 1e-9
+    True
+    >>> round(bf.limits.kkt_residual(bf.models.TwoLayerParams(2 * least.a, least.W), data), 3)
+    1.0
+    """
     return kkt_point(params, data, kink).residual
 
 
 @renamed(ds="data")
 def kkt_point(params: TwoLayerParams, data: Dataset, kink: float = 1e-10) -> KktPoint:
     """The best multipliers of the KKT conditions a_j = Σ_k λ_k(⟨w_j, x_k⟩)_+, w_j = a_jΣ_k
-    λ_kσ'_jkx_k, h(x_k) = y_k (B, eqs.
-    35–37).
+    λ_kσ'_jkx_k, h(x_k) = y_k (B, eqs. 35–37).
 
     σ'_jk = 1[⟨w_j, x_k⟩ > 0]; on a kink, |⟨w_j, x_k⟩| ≤ kink·‖w_j‖‖x_k‖, any slope in [0, 1]
     (Clarke). Without kinks λ is the least-squares solution. With kinks the products λ_kσ'_jk are
     sought between zero and λ_k, for the signs of λ that fit best, then λ and σ' in turn: the
     residual returned is that of the pair returned, so it proves stationarity; in degenerate cases a
     smaller one may exist. The conditions are necessary: a residual of zero does not make θ a
-    minimiser."""
+    minimiser.
+
+    Parameters
+    ----------
+    params : models.TwoLayerParams
+    data : Dataset
+    kink : float
+
+    Returns
+    -------
+    limits.KktPoint
+
+    Examples
+    --------
+    >>> data = bf.data.two_points()
+    >>> least = bf.min_norm(data, norm="relu")
+    >>> bf.limits.kkt_point(least.value, data).residual < 1e-9
+    True
+    """
     data = dataset(data)
     positive_float("kink", kink)
     a, W = read_network(params)

@@ -49,24 +49,50 @@ def min_norm_interpolator(
     """argmin ‖θ‖² = Σ_j(a_j² + ‖w_j‖²) over networks h(x) = Σ_j a_j(⟨w_j, x⟩)_+ of any width with
     h(x_k) = y_k (B, eq. 34).
 
-    X (n, d) is taken as given: a bias is a constant column, and is then penalised like any weight.
-    bias: 'none'; 'column' where the last column is to be that of ones; 'append' adds it.
     The minimum is 2·min Σ|c_j| over unit neurons, Σ_j c_j(⟨u_j, x_k⟩)_+ = y_k, twice the least
-    variation norm (B, eq. 8); its dual max ⟨y, λ⟩,
-    |Σ_k λ_k(⟨u, x_k⟩)_+| ≤ 1, gives the certificate. Orthogonal inputs: closed form, 2(‖Σ_{y>0}
-    y_kx_k/‖x_k‖²‖ + ‖Σ_{y<0} …‖) (B, Proposition 1, inputs of any length). Inputs of rank two, such
-    as (x, 1), and inputs whose activation patterns can be
-    listed: exact. Others: column generation with neurons found from many starts, and a dual bound
-    proven by a visit to every face of the arrangement of the inputs' hyperplanes, where time allows
-    it, else by branch and bound over cones of directions, to a thousandth, up to rank 10, or by a
-    relaxation, and loose; certificate.kind is 'exact' where the relative gap is at most `gap` and
-    the residual below 1e-6, else 'bound'.
+    variation norm (B, eq. 8); its dual max ⟨y, λ⟩, |Σ_k λ_k(⟨u, x_k⟩)_+| ≤ 1, gives the
+    certificate. Orthogonal inputs: closed form, 2(‖Σ_{y>0} y_kx_k/‖x_k‖²‖ + ‖Σ_{y<0} …‖) (B,
+    Proposition 1, inputs of any length). Inputs of rank two, such as (x, 1), and inputs whose
+    activation patterns can be listed: exact. Others: column generation with neurons found from many
+    starts, and a dual bound proven by a visit to every face of the arrangement of the inputs'
+    hyperplanes, where time allows it, else by branch and bound over cones of directions, to a
+    thousandth, up to rank 10, or by a relaxation, and loose; certificate.kind is 'exact' where the
+    relative gap is at most `gap` and the residual below 1e-6, else 'bound'.
 
-    stats: multipliers λ (those of B, eq. 35), method, rank, neurons; `unique`: whether the
-    certificate proves that every minimiser is the same function on the span of the inputs,
-    `unique_measure`: that it is the same measure Σ c_jδ_{u_j} (None: not known). Neurons on one ray
-    may always be split. time_s: the search ends in time for its proof to end then. Errors: labels
-    that no network fits (InconsistentError names the samples)."""
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Taken as given: a bias is a constant column, and is then penalised like any weight.
+    y : array of shape (n,)
+    gap : float
+        Relative gap to reach.
+    time_s : float
+        The search ends in time for its proof to end then.
+    key : int
+        Of the search.
+    bias : {'none', 'column', 'append'}
+        'column' where the last column is to be that of ones; 'append' adds it.
+
+    Returns
+    -------
+    Limit
+        value: `models.TwoLayerParams`; `limit(X)` predicts. stats: multipliers λ (those of B, eq.
+        35), method, rank, neurons; `unique`: whether the certificate proves that every minimiser is
+        the same function on the span of the inputs, `unique_measure`: that it is the same measure Σ
+        c_jδ_{u_j} (None: not known). Neurons on one ray may always be split.
+
+    Raises
+    ------
+    InconsistentError
+        Of labels that no network fits; it names the samples.
+
+    Examples
+    --------
+    >>> data = bf.data.two_points()
+    >>> least = bf.limits.min_norm_interpolator(data.X, data.y)
+    >>> print(least(data.X).round(6), round(least.objective, 4), least.certificate.kind)
+    [-1.  1.] 2.6833 closed-form
+    """
     X, y = system(X, y)
     without = without_bias(X, bias, ("none", "column", "append"))
     if bias == "append":

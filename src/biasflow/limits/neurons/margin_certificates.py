@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Index, labels, positive_float, positive_int, vector
+from ..._core.facts import record_line
 from ..._core.results import Enclosure, Limit
 from ...errors import InputError
 from ...models import Particles, as_particles
@@ -48,6 +49,9 @@ class MarginCertificate(Enclosure):
     kind: str
     heuristic_upper: float
 
+    def __repr__(self) -> str:
+        return record_line(self)
+
     @property
     def lower(self) -> float:  # type: ignore[override]
         """The margin."""
@@ -79,11 +83,31 @@ def margin_certificate(
 ) -> MarginCertificate:
     """How far a network is from the F1 max margin, with proof (C, Proposition 12).
 
-    network: `Particles`, or parameters (a, W) of Σ_ja_j(⟨w_j, (x, 1)⟩)₊, W (m, d+1); X (n, d)
-    without the bias column, or with bias='column' its last one, y = ±1.
-    weights: p on the samples, normalised here; where none are given, those that bound γ₁ best,
-    found by column generation that begins with the network's own neurons (gap, time_s, key as in
-    `f1_max_margin`).
+    Parameters
+    ----------
+    network : models.Particles or (a, W)
+        Parameters of Σ_ja_j(⟨w_j, (x, 1)⟩)₊, W (m, d+1).
+    X : array of shape (n, d)
+        Without the bias column, or with bias='column' its last one.
+    y : array of shape (n,)
+        Labels ±1.
+    weights : array of shape (n,), optional
+        p on the samples, normalised here; where none are given, those that bound γ₁ best, found by
+        column generation that begins with the network's own neurons.
+    gap, time_s, key, bias
+        As in `f1_max_margin`.
+
+    Returns
+    -------
+    limits.MarginCertificate
+
+    Examples
+    --------
+    >>> X, y = [[-1.0], [1.0]], [-1, 1]
+    >>> network = np.array([1.0, -1.0]), np.array([[1.0, 0.0], [-1.0, 0.0]])
+    >>> found = bf.limits.margin_certificate(network, X, y)
+    >>> print(round(found.margin, 4), round(found.upper, 4), found.kind)
+    0.25 0.3536 exact
     """
     X = without_bias(X, bias)
     particles, data = as_particles(network), read_labelled(X, y)
@@ -113,11 +137,30 @@ def polish(network: Any, X: ArrayLike, y: ArrayLike) -> Limit[Particles]:
     """γ₁^(m) = max over masses of Σmass ≤ 1 on the network's own directions of min_i y_if(x_i) (C,
     Proposition 6's problem).
 
-    network: `Particles`, or parameters (a, W) with the bias coordinate of W last; X (n, d) without
-    the bias column, y = ±1. At most γ₁, which any directions may reach, and at least the network's
-    own margin. value: `Particles` of mass one, the massless left out; certificate: exact over these
-    directions, no bound on γ₁. stats: weights p on the samples, support (which neurons are kept),
-    separable, margin (the network's own).
+    At most γ₁, which any directions may reach, and at least the network's own margin.
+
+    Parameters
+    ----------
+    network : models.Particles or (a, W)
+        With the bias coordinate of W last.
+    X : array of shape (n, d)
+        Without the bias column.
+    y : array of shape (n,)
+        Labels ±1.
+
+    Returns
+    -------
+    Limit
+        value: `models.Particles` of mass one, the massless left out; certificate: exact over these
+        directions, no bound on γ₁. stats: weights p on the samples, support (which neurons are
+        kept), separable, margin (the network's own).
+
+    Examples
+    --------
+    >>> network = np.array([3.0, -1.0]), np.array([[1.0, 0.0], [-1.0, 0.0]])
+    >>> best = bf.limits.polish(network, [[-1.0], [1.0]], [-1, 1])
+    >>> print(round(best.stats["margin"], 6), round(best.objective, 6), best.value.masses.round(6))
+    0.125 0.25 [0.5 0.5]
     """
     particles = as_particles(network)
     if particles.signs.size == 0:

@@ -18,12 +18,31 @@ def variation_norm(params: TwoLayerParams, same_direction: float = 1e-12) -> flo
     Neurons of one direction add up, and the measure of a function is known only up to odd measures
     without mean, since (t)_+ − (−t)_+ = t: h fixes e_i = c(u_i) + c(−u_i) on every line and the
     mean v = Σ_j c_ju_j. Hence, exactly,
+
         ‖h‖_{F1} = Σ_i |e_i| + dist(v, {Σ_i t_i|e_i|u_i : |t_i| ≤ 1}),
+
     a box-constrained least-squares problem; never above Σ|a_j|‖w_j‖ ≤ ½‖θ‖². On inputs with a bias
     column, where h is seen on an affine subspace only, the norm of what is seen may be smaller.
 
-    same_direction: distance of unit vectors below which neurons lie on one line. The norm is not
-    continuous there: opposite neurons cancel only if they are equal."""
+    Parameters
+    ----------
+    params : models.TwoLayerParams
+    same_direction : float
+        Distance of unit vectors below which neurons lie on one line. The norm is not continuous
+        there: opposite neurons cancel only if they are equal.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> a, W = np.array([1.0, -1.0]), np.array([[3.0, 4.0], [3.0, 4.0]])
+    >>> float(bf.limits.variation_norm(bf.models.TwoLayerParams(a, W)))
+    0.0
+    >>> round(float(bf.limits.variation_norm(bf.models.TwoLayerParams(np.abs(a), W))), 6)
+    10.0
+    """
     a, W = read_network(params)
     positive_float("same_direction", same_direction)
     lengths = row_lengths(W) if a.size else np.zeros(0)

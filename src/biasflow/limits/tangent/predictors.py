@@ -12,6 +12,7 @@ import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, instance, label_size, labels, length, vector
+from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset
 from ..._core.results import Certificate, Limit
@@ -41,6 +42,9 @@ class TangentPredictor:
     coefficients: Array
     direction: Leaves
     biased: bool
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def __call__(self, X: ArrayLike) -> Array:
         inputs = read_inputs(X)
@@ -77,13 +81,38 @@ def tangent_interpolator(
     output: int | None = None,
     memory_b: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """Where the network linearised at start goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K
-    least with h(X) = y (W, §3).
+    """Where the network linearised at start goes under a square loss: h = f(w₀, ·) + g, ‖g‖_K least
+    with h(X) = y (W, §3).
 
-    network, output, memory_b: as for `tangent_kernel`. objective: ‖g‖_K. certificate: for gradients
-    good to 2^-49 of their length, whose products are sums of as many terms as there are weights,
-    and predictions good to as many roundings of ‖w₀‖‖∇f‖; of the rank that K has in floats. Raises
-    InconsistentError where y is out of K's reach.
+    The certificate is for gradients good to 2^-49 of their length, whose products are sums of as
+    many terms as there are weights, and predictions good to as many roundings of ‖w₀‖‖∇f‖; of the
+    rank that K has in floats.
+
+    Parameters
+    ----------
+    network, start
+        As for `tangent_kernel`.
+    X : array of shape (n, …)
+    y : array of shape (n,)
+    output : int, optional
+    memory_b : float
+
+    Returns
+    -------
+    Limit
+        value: a `limits.TangentPredictor`, a function of inputs; objective: ‖g‖_K.
+
+    Raises
+    ------
+    InconsistentError
+        Where y is out of K's reach.
+
+    Examples
+    --------
+    >>> model, X = bf.DiagonalNetwork(2), [[1.0, 2.0, 3.0]]
+    >>> end = bf.limits.tangent_interpolator(model, model.init(1.0, dim=3), X, [6.0])
+    >>> end(np.eye(3)).round(3)
+    array([0.429, 0.857, 1.286])
     """
     inputs = read_inputs(X)
     at = tangent(network, start, inputs, output, memory_b)
@@ -138,13 +167,34 @@ def tangent_max_margin(
     output: int | None = None,
     memory_b: float = MEMORY,
 ) -> Limit[TangentPredictor]:
-    """The max-margin classifier of the tangent kernel at start, labels ±1: γ = max_{‖g‖_K ≤ 1}
-    min_i y_ig(x_i).
+    """The max-margin classifier of the tangent kernel at start: γ = max_{‖g‖_K ≤ 1} min_i
+    y_ig(x_i).
 
     Where a network linearised at an unbiased start goes, in direction, under losses with an
-    exponential tail. objective: γ.
-    certificate: as for `kernel_max_margin`, for gradients good to 2^-49 of their length, whose
-    products are sums of as many terms as there are weights.
+    exponential tail. The certificate is as for `kernel_max_margin`, for gradients good to 2^-49 of
+    their length, whose products are sums of as many terms as there are weights.
+
+    Parameters
+    ----------
+    network, start
+        As for `tangent_kernel`.
+    X : array of shape (n, …)
+    y : array of shape (n,)
+        Labels ±1.
+    output : int, optional
+    memory_b : float
+
+    Returns
+    -------
+    Limit
+        value: a `limits.TangentPredictor`, a function of inputs; objective: γ.
+
+    Examples
+    --------
+    >>> model = bf.DiagonalNetwork(2)
+    >>> best = bf.limits.tangent_max_margin(model, model.init(1.0, dim=2), np.eye(2), [1, -1])
+    >>> print(round(best.objective, 4), best(np.eye(2)).round(4))
+    2.0 [ 2. -2.]
     """
     inputs = read_inputs(X)
     at = tangent(network, start, inputs, output, memory_b)
@@ -158,12 +208,27 @@ def tangent_max_margin(
 
 @renamed(ds="data", params0="start")
 def tangent_kernel_limit(model: Model, data: Dataset, start: Any) -> Limit[Any]:
-    """Where the model linearised at start goes: the predictor of least tangent-kernel norm (W,
-    §3).
+    """Where a biasflow model linearised at start goes: the predictor of least tangent-kernel norm
+    (W, §3).
 
-    value: for models that are linear in an effective predictor, that predictor: for diagonal
-    networks β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹(y − Xβ₀) with k the tangent kernel's weights; for all
-    others the linearised network, a `TangentPredictor`.
+    Parameters
+    ----------
+    model : Model
+    data : Dataset
+    start : parameters
+
+    Returns
+    -------
+    Limit
+        value: for models that are linear in an effective predictor, that predictor: for diagonal
+        networks β₀ + diag(k)Xᵀ(X·diag(k)·Xᵀ)⁻¹(y − Xβ₀) with k the tangent kernel's weights; for
+        all others the linearised network, a `limits.TangentPredictor`.
+
+    Examples
+    --------
+    >>> model, data = bf.DiagonalNetwork(2), bf.Dataset([[1.0, 2.0, 3.0]], [6.0])
+    >>> bf.limits.tangent_kernel_limit(model, data, model.init(1.0, dim=3)).value.round(3)
+    array([0.429, 0.857, 1.286])
     """
     start = model.checked(start, data.d)
     found = tangent_interpolator(model, start, data.X, data.y)
@@ -196,6 +261,9 @@ class LinearisedFlow:
     eigenvalues: Array
     eigenvectors: Array
     start: Array
+
+    def __repr__(self) -> str:
+        return record_line(self)
 
     def at(self, t: float) -> TangentPredictor:
         """The linearised network at time t."""
@@ -232,11 +300,32 @@ def linearised_flow(
     output: int | None = None,
     memory_b: float = MEMORY,
 ) -> LinearisedFlow:
-    """The gradient flow of the network linearised at start, without integrating: `flow.at(t)` is
-    a predictor.
+    """The gradient flow of the network linearised at start, without integrating.
 
-    network, output, memory_b: as for `tangent_kernel`. Modes of K within rounding of zero do not
-    move.
+    Modes of K within rounding of zero do not move.
+
+    Parameters
+    ----------
+    network, start
+        As for `tangent_kernel`.
+    X : array of shape (n, …)
+    y : array of shape (n,)
+    loss : SquareLoss
+        Its normalisation sets the clock.
+    output : int, optional
+    memory_b : float
+
+    Returns
+    -------
+    limits.LinearisedFlow
+        `flow.at(t)` is a predictor.
+
+    Examples
+    --------
+    >>> model = bf.DiagonalNetwork(2)
+    >>> flow = bf.limits.linearised_flow(model, model.init(1.0, dim=2), np.eye(2), [1.0, 1.0])
+    >>> [flow.at(t)(np.eye(2)).round(3).tolist() for t in (0.0, 0.1, np.inf)]
+    [[0.0, 0.0], [0.551, 0.551], [1.0, 1.0]]
     """
     inputs = read_inputs(X)
     at = tangent(network, start, inputs, output, memory_b)

@@ -127,15 +127,43 @@ def tangent_kernel(
     output: int | None = None,
     memory_b: float = MEMORY,
 ) -> Array:
-    """K_ij = ⟨∇_w f(w, x_i), ∇_w f(w, x_j)⟩ (W, §3), (n, n); with other inputs ⟨∇_w f(w, x_i), ∇_w
-    f(w, x'_j)⟩, (n, n').
+    """K_ij = ⟨∇_w f(w, x_i), ∇_w f(w, x_j)⟩ (W, §3), without the Jacobian.
 
-    network: a biasflow model, any JAX function network(params, X) -> (n,), an equinox module or a
-    PyTorch one; params: its parameters.
-    output: the column looked at where network has several outputs. The Jacobian is never held:
-    weights that enter by one product with a vector contribute ⟨a_i, a_j⟩⟨g_i, g_j⟩ from p + q
+    Weights that enter by one product with a vector contribute ⟨a_i, a_j⟩⟨g_i, g_j⟩ from p + q
     numbers an input instead of p·q; for all others, gradients are held for two blocks of inputs at
-    a time, of at most `memory_b` bytes together, and computed again for every pair of blocks.
+    a time, and computed again for every pair of blocks.
+
+    Parameters
+    ----------
+    network
+        A biasflow model, any JAX function network(params, X) -> (n,), an equinox module or a
+        PyTorch one.
+    params
+        Its parameters w.
+    X : array of shape (n, …)
+    other : array of shape (n', …), optional
+        Other inputs, for ⟨∇_w f(w, x_i), ∇_w f(w, x'_j)⟩.
+    output : int, optional
+        The column looked at where the network has several outputs.
+    memory_b : float
+        Bytes for blocks of gradients.
+
+    Returns
+    -------
+    array of shape (n, n), or (n, n')
+
+    Raises
+    ------
+    InputError
+        Where the network has several outputs and none is named, among others.
+
+    Examples
+    --------
+    >>> model = bf.DiagonalNetwork(2)
+    >>> bf.tangent_kernel(model, model.init(0.5, dim=3), np.eye(3)).round(3)
+    array([[2., 0., 0.],
+           [0., 2., 0.],
+           [0., 0., 2.]])
     """
     inputs = read_inputs(X)
     return tangent(network, params, inputs, output, memory_b).kernel(

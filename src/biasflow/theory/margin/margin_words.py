@@ -295,6 +295,6 @@ WORDS = {
         "Discs on a grid with random classes, in two of many dimensions: the distance of classes "
         "and the size of the inputs are known.",
         "A test bed in which the assumptions of the generalisation bounds hold "
-        "(`bf.data.labelled_clusters`).",
+        "(`bf.data.clusters`).",
     ),
 }
